@@ -1,0 +1,46 @@
+import { createHash, randomBytes as nodeRandomBytes } from 'node:crypto'
+
+/** The port of randomness, so that a seeded run repeats to the byte. */
+export type Random = { bytes(count: number): Uint8Array; fraction(): number }
+
+export const systemRandom: Random = {
+  bytes: (count) => nodeRandomBytes(count),
+  fraction: () => Math.random(),
+}
+
+/** UUIDv7: its leading bits are the time, so that primary keys grow to the right. */
+export function uuidv7(at: Date, random: Random): string {
+  const bytes = random.bytes(16)
+  let ms = at.getTime()
+  for (let i = 5; i >= 0; i--) {
+    bytes[i] = ms % 256
+    ms = Math.floor(ms / 256)
+  }
+  bytes[6] = 0x70 | (bytes[6]! & 0x0f)
+  bytes[8] = 0x80 | (bytes[8]! & 0x3f)
+  const hex = Buffer.from(bytes).toString('hex')
+  return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-${hex.slice(12, 16)}-${hex.slice(16, 20)}-${hex.slice(20)}`
+}
+
+const crockford = '0123456789ABCDEFGHJKMNPQRSTVWXYZ'
+
+/** `agt_` and a ULID: always 30 characters, so that an id is told from a token by its length. */
+export function agentId(at: Date, random: Random): string {
+  let value = (BigInt(at.getTime()) << 80n) | BigInt(`0x${Buffer.from(random.bytes(10)).toString('hex')}`)
+  let text = ''
+  for (let i = 0; i < 26; i++) {
+    text = crockford[Number(value & 31n)] + text
+    value >>= 5n
+  }
+  return `agt_${text}`
+}
+
+const uuidPattern = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i
+
+/** Postgres refuses a malformed uuid with an error; asking first lets an odd id be simply absent. */
+export const isUuid = (text: string): boolean => uuidPattern.test(text)
+
+export const sha256 = (text: string | Uint8Array): string => createHash('sha256').update(text).digest('hex')
+
+/** The bucket of a user: 256 of them, spread over databases when there are several. */
+export const shardOf = (userId: string): number => Number.parseInt(sha256(userId).slice(0, 2), 16)

@@ -1,0 +1,17 @@
+/** JSON as data: values that survive a round trip through text. */
+export type Json = string | number | boolean | null | Json[] | { [key: string]: Json }
+export type JsonObject = { [key: string]: Json }
+
+/** One text for equal values: sorted keys, absent and undefined alike. */
+export function canonicalJson(value: unknown): string {
+  if (value === undefined || value === null) return 'null'
+  if (typeof value === 'bigint') return JSON.stringify(value.toString())
+  if (typeof value !== 'object') return JSON.stringify(value)
+  if (Array.isArray(value)) return `[${value.map(canonicalJson).join(',')}]`
+  const fields = Object.entries(value).filter(([, field]) => field !== undefined)
+  fields.sort(([a], [b]) => (a < b ? -1 : a > b ? 1 : 0))
+  return `{${fields.map(([key, field]) => `${JSON.stringify(key)}:${canonicalJson(field)}`).join(',')}}`
+}
+
+/** The source text of each number of a parsed document, by the object that holds it. */
+export type NumberSources = WeakMap<object, Map<string, string>>

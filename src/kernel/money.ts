@@ -1,0 +1,80 @@
+/** Decimal text and bigint units. Nothing here, and nothing that uses it, touches a float. */
+
+export const decimalPattern = '^-?(0|[1-9][0-9]{0,38})(\\.[0-9]{1,18})?$'
+const decimal = new RegExp(decimalPattern)
+const jsonNumber = /^(-?)(0|[1-9]\d*)(?:\.(\d+))?(?:[eE]([+-]?\d{1,3}))?$/
+
+export const isDecimal = (text: string): boolean => decimal.test(text)
+
+/** The plain decimal form of a JSON number's source text; undefined where it leaves the grammar. */
+export function decimalOfSource(source: string): string | undefined {
+  const match = jsonNumber.exec(source)
+  if (!match) return undefined
+  const [, sign = '', whole = '0', fraction = '', exponent = '0'] = match
+  const shift = Number(exponent)
+  const digits = whole + fraction
+  const point = whole.length + shift
+  const left = point > 0 ? digits.slice(0, point).padEnd(point, '0') : '0'
+  const right = point >= 0 ? digits.slice(point) : '0'.repeat(-point) + digits
+  return canonical(`${sign}${left}${right ? `.${right}` : ''}`)
+}
+
+/** Drops leading and trailing zeros; undefined where the text is no decimal of the grammar. */
+export function canonical(text: string): string | undefined {
+  const match = /^(-?)(\d+)(?:\.(\d+))?$/.exec(text)
+  if (!match) return undefined
+  const whole = match[2]!.replace(/^0+(?=\d)/, '')
+  const fraction = (match[3] ?? '').replace(/0+$/, '')
+  const sign = match[1] && (whole !== '0' || fraction) ? '-' : ''
+  const clean = `${sign}${whole}${fraction ? `.${fraction}` : ''}`
+  return decimal.test(clean) ? clean : undefined
+}
+
+export const decimalPlaces = (text: string): number => text.split('.')[1]?.length ?? 0
+
+/** Exact: throws a RangeError rather than round. Callers check the places first and answer 422. */
+export function toUnits(text: string, decimals: number): bigint {
+  const clean = canonical(text)
+  if (clean === undefined) throw new RangeError(`not a decimal: ${text}`)
+  const negative = clean.startsWith('-')
+  const [whole = '0', fraction = ''] = (negative ? clean.slice(1) : clean).split('.')
+  if (fraction.length > decimals) throw new RangeError(`more than ${decimals} decimals: ${text}`)
+  const units = BigInt(whole + fraction.padEnd(decimals, '0'))
+  return negative ? -units : units
+}
+
+export function fromUnits(units: bigint, decimals: number): string {
+  const negative = units < 0n
+  const digits = (negative ? -units : units).toString().padStart(decimals + 1, '0')
+  const whole = digits.slice(0, digits.length - decimals)
+  const fraction = decimals === 0 ? '' : digits.slice(-decimals).replace(/0+$/, '')
+  return `${negative ? '-' : ''}${whole}${fraction ? `.${fraction}` : ''}`
+}
+
+type Rounding = 'down' | 'up'
+
+/** a * b / c on whole numbers, rounded towards zero or away from it. */
+export function mulDiv(a: bigint, b: bigint, c: bigint, rounding: Rounding = 'down'): bigint {
+  const product = a * b
+  const quotient = product / c
+  if (rounding === 'down' || product % c === 0n) return quotient
+  return product < 0n !== c < 0n ? quotient - 1n : quotient + 1n
+}
+
+/** Changes the scale of units; what does not fit is cut in the direction that is named. */
+export function rescale(units: bigint, from: number, to: number, rounding: Rounding = 'down'): bigint {
+  return to >= from ? units * 10n ** BigInt(to - from) : mulDiv(units, 1n, 10n ** BigInt(from - to), rounding)
+}
+
+/** Value in micro-dollars of an amount at a decimal price. */
+export function valueMicros(
+  amountUnits: bigint,
+  decimals: number,
+  priceText: string,
+  rounding: Rounding = 'down',
+): bigint {
+  const places = decimalPlaces(priceText)
+  return rescale(amountUnits * toUnits(priceText, places), decimals + places, 6, rounding)
+}
+
+export const usdDecimals = 6

@@ -1,0 +1,131 @@
+import * as T from 'typebox'
+import type { Caller, RequestFacts, Scope } from './caller.ts'
+import type { Admission, Step } from './task.ts'
+
+/** One entry per endpoint. Route, validation, OpenAPI, MCP tool, SDK method and CLI command are derived from it. */
+
+type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
+export type Route = `${Method} /${string}`
+/** `public`: no credential. A scope: a bearer token that has it. */
+export type Access = 'public' | Scope
+/** Points of a rate limit are counted per class. */
+export type RateClass = 'auth' | 'read' | 'money' | 'exit' | 'stream'
+
+type Shape = {
+  summary: string
+  description?: string
+  access: Access
+  params?: T.TObject
+  query?: T.TObject
+  body?: T.TSchema
+  /** A body that may be left out altogether. */
+  bodyOptional?: boolean
+  rate?: RateClass
+  /** Codes of the catalogue that this operation can answer, beside those that every operation has. */
+  faults?: readonly string[]
+}
+export type ReadShape = Shape & { output: T.TSchema }
+export type ActShape = Shape & { output: T.TSchema }
+export type StreamShape = Shape & { event: T.TSchema }
+export type TaskShape = Shape & {
+  waitSeconds: number
+  kind?: string
+  output: T.TSchema
+  priority?: 0 | 1 | 2
+}
+
+type Stamp<K extends string, S> = { kind: K; route: Route; method: Method; path: string } & S
+export type ReadEntry<S extends ReadShape = ReadShape> = Stamp<'read', S>
+export type ActEntry<S extends ActShape = ActShape> = Stamp<'act', S>
+export type StreamEntry<S extends StreamShape = StreamShape> = Stamp<'stream', S>
+export type TaskEntry<S extends TaskShape = TaskShape> = Stamp<'task', S>
+export type Entry = ReadEntry | ActEntry | StreamEntry | TaskEntry
+
+function stamp<K extends string, S>(kind: K, route: Route, shape: S): Stamp<K, S> {
+  const space = route.indexOf(' ')
+  return { kind, route, method: route.slice(0, space) as Method, path: route.slice(space + 1), ...shape }
+}
+
+/** Answers at once and changes nothing. */
+export const read = <const S extends ReadShape>(route: Route, shape: S) => stamp('read', route, shape)
+/** Changes something at once, in one transaction, under an idempotency key. */
+export const act = <const S extends ActShape>(route: Route, shape: S) => stamp('act', route, shape)
+/** Answers with a stream of events. */
+export const stream = <const S extends StreamShape>(route: Route, shape: S) => stamp('stream', route, shape)
+/** Becomes a durable task; the caller may wait for its end. */
+export const task = <const S extends TaskShape>(route: Route, shape: S) => stamp('task', route, shape)
+
+export type Contract = { section: string; entries: Record<string, Entry> }
+
+/** Names come from section and key, never from the path: `earn_deposit`, `client.earn.deposit`. */
+export const section = <const E extends Record<string, Entry>>(name: string, entries: E) => ({
+  section: name,
+  entries,
+})
+
+export const operationName = (sectionName: string, key: string): string =>
+  `${sectionName}_${key}`.replace(/[-A-Z]/g, (at) => (at === '-' ? '_' : `_${at.toLowerCase()}`))
+
+type Part<E, K extends string> = E extends { [P in K]: infer S extends T.TSchema } ? T.Static<S> : unknown
+export type InputOf<E> = Part<E, 'body'> & Part<E, 'query'> & Part<E, 'params'>
+export type OutputOf<E> = E extends { output: infer S extends T.TSchema } ? T.Static<S> : never
+export type EventOf<E> = E extends { event: infer S extends T.TSchema } ? T.Static<S> : never
+export type CallerOf<E> = E extends { access: 'public' } ? Caller | null : Caller
+
+/** One event of a stream as the door prints it. */
+export type StreamItem<D = unknown> = { id?: string; event?: string; data: D } | { comment: string }
+
+type FunctionOf<E> = E extends { kind: 'task' }
+  ? {
+      admit: (input: InputOf<E>, caller: Caller) => Promise<Admission>
+      steps: Record<string, Step>
+      version?: number
+    }
+  : E extends { kind: 'stream' }
+    ? (
+        input: InputOf<E>,
+        caller: Caller,
+        request: RequestFacts & { lastEventId?: string },
+      ) => AsyncIterable<StreamItem<EventOf<E>>>
+    : (input: InputOf<E>, caller: CallerOf<E>, request: RequestFacts) => Promise<OutputOf<E>>
+
+export type Functions<C extends Contract> = { [K in keyof C['entries']]: FunctionOf<C['entries'][K]> }
+
+type Loose = { [K in Entry['kind']]: FunctionOf<Extract<Entry, { kind: K }>> }
+/** An entry with the function that fulfils it, in the form that doors and runner read. */
+export type Operation = {
+  [K in Entry['kind']]: {
+    name: string
+    section: string
+    key: string
+    entry: Extract<Entry, { kind: K }>
+    run: Loose[K]
+  }
+}[Entry['kind']]
+
+/** The one cast of the contract: from here on operations are read without their own types. */
+export function fulfil<C extends Contract>(contract: C, functions: Functions<C>): Operation[] {
+  return Object.entries(contract.entries).map(
+    ([key, entry]) =>
+      ({
+        name: operationName(contract.section, key),
+        section: contract.section,
+        key,
+        entry,
+        run: functions[key],
+      }) as unknown as Operation,
+  )
+}
+
+export const waitQuery = (waitSeconds: number) =>
+  T.Object({
+    wait: T.Optional(T.Boolean({ default: false, description: 'Block until the task has ended' })),
+    timeout: T.Optional(
+      T.Integer({
+        default: waitSeconds,
+        minimum: 5,
+        maximum: 90,
+        description: 'Seconds to block for when wait=true',
+      }),
+    ),
+  })

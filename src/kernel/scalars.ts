@@ -1,0 +1,66 @@
+import * as T from 'typebox'
+import { decimalPattern } from './money.ts'
+
+/** The wire scalars of the house. Schemas carry no behaviour: `x-decimal` marks what is read from raw text. */
+
+const example = (value: unknown) => ({ examples: [value] })
+
+export const Id = (description: string) => T.String({ minLength: 1, maxLength: 128, description })
+export const Time = T.String({
+  format: 'date-time',
+  description: 'ISO-8601 UTC with milliseconds',
+  ...example('2026-01-31T12:00:00.000Z'),
+})
+export const TimeOrNull = T.Union([Time, T.Null()])
+export const Dec = T.String({
+  pattern: decimalPattern,
+  description: 'Decimal text, never in exponent form',
+  ...example('12.5'),
+})
+export const DecOrNull = T.Union([Dec, T.Null()])
+export const Units = T.String({
+  pattern: '^(0|[1-9][0-9]{0,77})$',
+  description: 'Smallest units of the token',
+  ...example('12500000'),
+})
+export const SignedUnits = T.String({
+  pattern: '^-?(0|[1-9][0-9]{0,77})$',
+  description: 'Signed smallest units of the token',
+})
+export const ChainId = T.String({ description: 'Chain id as a string', ...example('8453') })
+export const Address = T.String({ minLength: 1, maxLength: 64 })
+/** Fractions and counts that no money depends on. */
+export const Ratio = T.Number({ description: 'A fraction: 0.05 is 5 %' })
+export const RatioOrNull = T.Union([Ratio, T.Null()])
+export const Text = T.String()
+export const TextOrNull = T.Union([T.String(), T.Null()])
+export const OpenObject = T.Object({}, { additionalProperties: true })
+
+type DecInOptions = {
+  exclusiveMinimum?: number
+  minimum?: number
+  places?: number
+  description?: string
+  example?: unknown
+}
+
+/** A decimal that comes in as text or as a JSON number and is read from the raw text of either. */
+export function DecIn({ places = 18, description, example: shown = '25.5', ...bounds }: DecInOptions = {}) {
+  return T.Unsafe<string>({
+    type: ['number', 'string'],
+    pattern: decimalPattern,
+    ...bounds,
+    ...(description && { description }),
+    examples: [shown],
+    'x-decimal': { places },
+  })
+}
+
+export const OneOf = <const V extends readonly string[]>(values: V, options: T.TSchemaOptions = {}) =>
+  T.Unsafe<V[number]>({ type: 'string', enum: [...values], ...options })
+
+export const Nullable = <S extends T.TSchema>(schema: S) => T.Union([schema, T.Null()])
+
+/** A list that can grow fields later. */
+export const Page = <S extends T.TSchema>(item: S, options: T.TSchemaOptions = {}) =>
+  T.Object({ items: T.Array(item), total: T.Integer(), skip: T.Integer(), limit: T.Integer() }, options)

@@ -1,0 +1,181 @@
+import type { Caller } from './caller.ts'
+import type { Json, JsonObject } from './json.ts'
+
+/** The language in which a feature tells the runner what a task does. Pure types: the runner alone writes. */
+
+export const taskStatuses = ['pending', 'running', 'completed', 'failed', 'cancelled'] as const
+export type TaskStatus = (typeof taskStatuses)[number]
+export const outcomes = ['executed', 'not_executed', 'partial', 'unknown'] as const
+export type Outcome = (typeof outcomes)[number]
+export type FinalOutcome = Exclude<Outcome, 'unknown'>
+/** `state` while a task lives; when it failed or was cancelled, `state` is the reason code instead. */
+export const liveStates = [
+  'accepted',
+  'awaiting_approval',
+  'quoting',
+  'held',
+  'signed',
+  'submitted',
+  'confirming',
+  'waiting',
+  'settling',
+  'reconciling',
+  'review',
+] as const
+export type LiveState = (typeof liveStates)[number]
+
+declare const txBrand: unique symbol
+/** A database transaction in flight, opaque here: `store` knows how to write through it. */
+export type Tx = { readonly [txBrand]: 'tx' }
+
+/** An account of the ledger: whose, of what asset, and which book of that owner. */
+export type AccountRef = { owner: string; asset: string; book: string }
+export const houseOwner = '00000000-0000-7000-8000-000000000000'
+/** The far side of every deposit and payment; the only book that may go below zero. */
+export const outside = (asset: string): AccountRef => ({ owner: houseOwner, asset, book: 'outside' })
+
+/**
+ * `transfer` moves at once. `hold` sets units aside for `credit` until `post` delivers them or `void` gives them back.
+ * `key` is unique per debit account: a repeated move changes nothing.
+ */
+export type Move =
+  | {
+      move: 'transfer'
+      key: string
+      debit: AccountRef
+      credit: AccountRef
+      amountUnits: bigint
+      reason: string
+    }
+  | { move: 'hold'; key: string; debit: AccountRef; credit: AccountRef; amountUnits: bigint; reason: string }
+  | { move: 'post'; key: string; amountUnits?: bigint }
+  | { move: 'void'; key: string }
+
+/**
+ * What a chain or venue said an account holds. `settlements` is the account's counter read BEFORE asking: if a hold was
+ * posted or voided in between, the answer is of unknown age and the admission starts again.
+ */
+export type Observation = { account: AccountRef; totalUnits: bigint; settlements: bigint }
+
+export type Lane = { kind: string; chain: string; signer: string }
+
+/** Something that will change the world outside. Its bytes and id are stored before they are sent. */
+export type NewEffect = {
+  kind: string
+  extId: string
+  intent: JsonObject
+  signed: JsonObject
+  policyReceipt: string
+  validUntil?: Date
+}
+/** A transaction that carries an effect; a replacement is a further carrier under the same nonce. */
+export type NewCarrier = { extId: string; raw: string; nonce: bigint }
+export const effectStatuses = ['prepared', 'sent', 'confirmed', 'rejected', 'dropped', 'unknown'] as const
+export type EffectStatus = (typeof effectStatuses)[number]
+
+export type Carrier = {
+  n: number
+  extId: string
+  raw: string
+  lane: Lane
+  nonce: bigint
+  status: string
+  at: Date
+}
+export type Effect = {
+  id: string
+  step: string
+  kind: string
+  extId: string
+  intent: JsonObject
+  signed: JsonObject
+  status: EffectStatus
+  validUntil: Date | null
+  at: Date
+  carriers: Carrier[]
+}
+export type EffectUpdate = {
+  effectId: string
+  status: EffectStatus
+  proof?: JsonObject
+  carrierExtId?: string
+}
+
+/** An event for the owner of the task, beside the task events that the runner writes itself. */
+export type NewEvent = { type: string; subject?: { kind: string; id: string }; data: JsonObject }
+
+type Common = {
+  /** Merged into the memory of the task. */
+  data?: JsonObject
+  moves?: Move[]
+  effects?: EffectUpdate[]
+  events?: NewEvent[]
+  /** Writes of the feature's own tables, in the transaction that commits the step. */
+  also?: (tx: Tx) => Promise<void>
+}
+
+/**
+ * The one place where a signature is made: inside the fenced transaction, with the nonce of the lane under its row
+ * lock. A crash before the commit consumes no nonce and sends nothing.
+ */
+export type Intent = {
+  lane: Lane
+  build: (nonce: bigint, tx: Tx) => Promise<{ effect: NewEffect; carrier: NewCarrier }>
+}
+/** A further carrier for a live effect, under the nonce of its first one. */
+export type Replacement = { effectId: string; lane: Lane; build: (tx: Tx) => Promise<NewCarrier> }
+
+export type StepResult =
+  | (Common & { next: string; state?: LiveState })
+  | (Common & { intend: Intent; next: string; state?: LiveState })
+  | (Common & { replace: Replacement; next: string; state?: LiveState })
+  | (Common & { park: { afterMs: number; next: string }; state?: LiveState; outcome?: 'unknown' })
+  | (Common & { end: 'completed'; outcome: 'executed' | 'partial'; result: JsonObject })
+  | (Common & {
+      end: 'failed' | 'cancelled'
+      outcome: 'not_executed' | 'partial'
+      error: { code: string; message: string; retryable?: boolean; upstream?: string; upstream_code?: string }
+      result?: JsonObject
+    })
+
+/** What a step sees. `effects` are all effects of the task, with what has been tried to carry them. */
+export type TaskView = {
+  id: string
+  userId: string
+  kind: string
+  data: JsonObject
+  input: JsonObject
+  attempt: number
+  effects: Effect[]
+  createdAt: Date
+  deadline: Date
+}
+export type StepContext = { now: Date; signal: AbortSignal }
+export type Step = (task: TaskView, context: StepContext) => Promise<StepResult>
+
+export type RetryRule = { attemptsMax: number; firstMs: number; mostMs: number }
+
+/** The decision of `admit`: what the task starts with, committed together with the task itself. */
+export type Admission = {
+  data: JsonObject
+  first: string
+  deadlineMs?: number
+  observe?: Observation[]
+  moves?: (taskId: string) => Move[]
+  also?: (tx: Tx, taskId: string) => Promise<void>
+}
+
+/** A kind of task: its steps by name. Old versions stay while a row carries them. */
+export type TaskKind = {
+  kind: string
+  version: number
+  priority: 0 | 1 | 2
+  steps: Record<string, Step>
+  retry?: RetryRule
+  /** Each step may run this long before it counts as failed. */
+  stepTimeoutMs?: number
+}
+export type Admit<Input> = (input: Input, caller: Caller) => Promise<Admission>
+
+export type TaskProgress = { step: number; of: number; text: string }
+export type { Json, JsonObject }

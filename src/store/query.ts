@@ -1,0 +1,61 @@
+import type { CompiledQuery } from 'kysely'
+import { DummyDriver, Kysely, PostgresAdapter, PostgresIntrospector, PostgresQueryCompiler } from 'kysely'
+import type pg from 'pg'
+import { sha256 } from '#kernel/id.ts'
+import type { Tx } from '#kernel/task.ts'
+import type { Tables } from './tables.ts'
+
+/** Builds queries and sends none: the same text goes through the pool or through a transaction. */
+export const q = new Kysely<Tables>({
+  dialect: {
+    createAdapter: () => new PostgresAdapter(),
+    createDriver: () => new DummyDriver(),
+    createIntrospector: (db) => new PostgresIntrospector(db),
+    createQueryCompiler: () => new PostgresQueryCompiler(),
+  },
+})
+
+export type Queryable = Pick<pg.Pool, 'query'> | pg.PoolClient | Tx
+type Compilable<Row> = { compile(): CompiledQuery<Row> }
+
+const names = new Map<string, string>()
+/** Beyond this many distinct texts a query runs unnamed, so that a generated text can never fill the server's memory. */
+const namesMax = 500
+
+function nameOf(text: string): string | undefined {
+  const known = names.get(text)
+  if (known !== undefined || names.size >= namesMax) return known
+  const name = `q${sha256(text).slice(0, 16)}`
+  names.set(text, name)
+  return name
+}
+
+/** Sends a text as a named prepared statement: planned once per connection. */
+export async function send<Row extends object>(
+  on: Queryable,
+  text: string,
+  values: unknown[] = [],
+): Promise<Row[]> {
+  const name = nameOf(text)
+  const { rows } = await (on as pg.Pool).query<Row & pg.QueryResultRow>({
+    text,
+    values,
+    ...(name && { name }),
+  })
+  return rows
+}
+
+export async function all<Row extends object>(on: Queryable, query: Compilable<Row>): Promise<Row[]> {
+  const { sql, parameters } = query.compile()
+  return send<Row>(on, sql, parameters as unknown[])
+}
+
+export async function one<Row extends object>(
+  on: Queryable,
+  query: Compilable<Row>,
+): Promise<Row | undefined> {
+  return (await all(on, query))[0]
+}
+
+/** The handle that features receive for a transaction in flight, and back. */
+export const asTx = (client: pg.PoolClient): Tx => client as unknown as Tx

@@ -1,0 +1,6 @@
+import type { DurableTables } from './tables/durable.ts'
+import type { EarnTables } from './tables/earn.ts'
+import type { IdentityTables } from './tables/identity.ts'
+
+/** Every table of the one schema; the row types of an area stand in a file of their own. */
+export type Tables = DurableTables & IdentityTables & EarnTables

@@ -1,0 +1,158 @@
+import type { Generated } from 'kysely'
+
+type Jsonb = object
+type Amount = string
+
+export type TaskRow = {
+  id: string
+  shard: number
+  user_id: string
+  kind: string
+  kind_version: number
+  status: string
+  state: string
+  outcome: string | null
+  step: string
+  data: Jsonb
+  input: Jsonb
+  result: Jsonb | null
+  error: Jsonb | null
+  priority: number
+  run_at: Date
+  owner: string | null
+  epoch: number
+  lease_until: Date | null
+  attempts: number
+  deadline: Date
+  cancel_requested: boolean
+  parent_id: string | null
+  idempotency_key: string | null
+  created_at: Date
+  updated_at: Date
+  completed_at: Date | null
+}
+
+export type AccountRow = {
+  id: Generated<bigint>
+  shard: number
+  owner: string
+  asset: string
+  book: string
+  avail: Amount
+  held: Amount
+  settlements: bigint
+}
+
+export type TransferRow = {
+  id: Generated<bigint>
+  debit: bigint
+  credit: bigint
+  key: string
+  amount: Amount
+  state: string
+  task_id: string | null
+  reason: string
+  at: Date
+  settled_at: Date | null
+}
+
+export type EntryRow = {
+  account_id: bigint
+  transfer_id: bigint
+  phase: string
+  d_avail: Amount
+  d_held: Amount
+  at: Date
+}
+
+export type DurableTables = {
+  task: TaskRow
+  account: AccountRow
+  transfer: TransferRow
+  entry: EntryRow
+  task_step: { task_id: string; step: string; epoch: number; attempt: number; out: Jsonb; at: Date }
+  idempotency: {
+    user_id: string
+    key: string
+    operation: string
+    body_hash: string
+    task_id: string | null
+    response: Jsonb | null
+    at: Date
+  }
+  lane: { kind: string; chain: string; signer: string; next: bigint }
+  effect: {
+    id: string
+    task_id: string
+    step: string
+    kind: string
+    intent: Jsonb
+    signed: Jsonb
+    ext_id: string
+    status: string
+    policy_receipt: string
+    proof: Jsonb | null
+    valid_until: Date | null
+    at: Date
+  }
+  carrier: {
+    effect_id: string
+    n: number
+    raw: string
+    ext_id: string
+    lane_kind: string
+    chain: string
+    signer: string
+    nonce: bigint
+    status: string
+    at: Date
+  }
+  user_stream: { user_id: string; seq: bigint }
+  outbox: {
+    user_id: string
+    seq: bigint
+    type: string
+    task_id: string | null
+    subject: Jsonb | null
+    body: Jsonb
+    at: Date
+  }
+  schedule: {
+    id: string
+    user_id: string | null
+    kind: string
+    input: Jsonb
+    every_seconds: number | null
+    cron: string | null
+    timezone: string
+    misfire: string
+    status: string
+    next_at: Date | null
+    last_slot: Date | null
+    created_at: Date
+  }
+  trigger_order: {
+    id: string
+    user_id: string
+    kind: string
+    market: string
+    direction: string
+    trigger_price: string
+    oco_group: string | null
+    input: Jsonb
+    status: string
+    task_id: string | null
+    expires_at: Date | null
+    created_at: Date
+  }
+  market_watch: {
+    market: string
+    owner: string | null
+    epoch: number
+    lease_until: Date | null
+    last_price: string | null
+    seen_at: Date | null
+  }
+  instance: { id: string; started_at: Date; seen_at: Date }
+  audit: { user_id: string; seq: bigint; prev: string; hash: string; body: Jsonb; at: Date }
+}
