@@ -1,0 +1,95 @@
+import { sha256 } from './id.ts'
+import { canonicalJson } from './json.ts'
+import type { Tx } from './task.ts'
+
+/** What custody, policy and the chains say to each other. A key never leaves custody; nothing signs without a receipt. */
+
+export type EvmCall = { to: string; value: bigint; data: string }
+/** The batch that the user's own account executes once: nonce is the delegate's (192-bit key, 64-bit sequence). */
+export type EvmBatch = {
+  chainId: string
+  account: string
+  delegate: string
+  calls: EvmCall[]
+  nonce: bigint
+  deadlineSeconds: number
+}
+/** Absent where the account runs the delegate already. `nonce` is the account's transaction count. */
+export type Delegation = { chainId: string; delegate: string; nonce: number }
+export type SignedDelegation = {
+  chainId: number
+  address: string
+  nonce: number
+  r: string
+  s: string
+  yParity: number
+}
+
+/** What leaves the user's wallet: who may take it, and where it lands. */
+export type Spend = { token: string; amountUnits: bigint; spender: string }
+
+/** An action on money in the words of the policy. `usdMicros` is what counts against the caps; 0n for a way back in. */
+export type Action = {
+  userId: string
+  taskId: string
+  operation: string
+  chainId: string
+  tokens: string[]
+  recipients: string[]
+  usdMicros: bigint
+  /** Exits stay open under a kill switch and against spent caps: they bring the user's money home. */
+  exit: boolean
+}
+export type EvmIntent = Action & {
+  type: 'evm_batch'
+  spends: Spend[]
+  batch: EvmBatch
+  delegation: Delegation | null
+}
+
+export const intentHash = (intent: EvmIntent): string => sha256(canonicalJson(intent))
+
+declare const receiptBrand: unique symbol
+/** Proof that the policy allowed exactly this intent. Only the policy can make one. */
+export type PolicyReceipt = {
+  readonly [receiptBrand]: true
+  readonly id: string
+  readonly userId: string
+  readonly taskId: string
+  readonly intentHash: string
+  readonly expiresAt: Date
+}
+
+export type Policy = {
+  /** Reads only: throws a Fault before a task exists. */
+  check(action: Omit<Action, 'taskId'>): Promise<void>
+  /** In the accepting transaction: counts the amount against the caps under the user's row lock. */
+  reserve(tx: Tx, action: Action): Promise<void>
+  /** In the intent's transaction: asks everything again and hands out the receipt. */
+  authorize(tx: Tx, intent: EvmIntent): Promise<PolicyReceipt>
+  /** Nothing moved after all: the reserved amount counts no more. */
+  release(tx: Tx, taskId: string): Promise<void>
+}
+
+export type SignedBatch = { signature: string; delegation: SignedDelegation | null }
+export type Signer = { signBatch(intent: EvmIntent, receipt: PolicyReceipt): Promise<SignedBatch> }
+
+/** A call as custody understands it; undefined selectors are refused. */
+export type ReadCall =
+  | { name: 'approve'; token: string; spender: string; amountUnits: bigint }
+  | { name: 'transfer'; token: string; to: string; amountUnits: bigint }
+  | { name: 'deposit'; vault: string; assetsUnits: bigint; receiver: string }
+  | { name: 'withdraw'; vault: string; assetsUnits: bigint; receiver: string; owner: string }
+  | { name: 'redeem'; vault: string; sharesUnits: bigint; receiver: string; owner: string }
+
+/** The mathematics of a foreign chain, with a key in hand. Lives with the chain's adapter and is lent to custody. */
+export type EvmScheme = {
+  addressOf(secret: Uint8Array): string
+  signBatch(secret: Uint8Array, batch: EvmBatch): Promise<string>
+  signDelegation(secret: Uint8Array, delegation: Delegation): Promise<SignedDelegation>
+  readCall(call: EvmCall): ReadCall | undefined
+}
+export type SvmScheme = {
+  addressOf(secret: Uint8Array): Promise<string>
+  signBytes(secret: Uint8Array, message: Uint8Array): Promise<Uint8Array>
+}
