@@ -1,0 +1,145 @@
+import { randomBytes } from 'node:crypto'
+import {
+  chmodSync,
+  copyFileSync,
+  lstatSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  readlinkSync,
+  renameSync,
+  rmSync,
+  symlinkSync,
+} from 'node:fs'
+import { dirname, join, relative } from 'node:path'
+import { StoreRefusal } from '#store/refusal.ts'
+import { codeOf } from './place.ts'
+
+/** Both paths are relative to the folder `native`. */
+export type Link = { source: string; target: string }
+
+export function readLinks(native: string): Link[] {
+  let content: string
+  try {
+    content = readFileSync(join(native, 'pg-symlinks.json'), 'utf8')
+  } catch {
+    return []
+  }
+  const inside = (path: string) => relative('native', path)
+  return (JSON.parse(content) as Link[]).map(({ source, target }) => ({
+    source: inside(source),
+    target: inside(target),
+  }))
+}
+
+/**
+ * Copies the binaries once to where any account can run them, and compares them with the package each time.
+ * The parent is open to everybody, so nothing in the copy is believed: not a link, not another owner, not a byte.
+ * A file that is missing is put back, since systems sweep old files out of /var/tmp; one that differs is refused.
+ */
+export function nativeCopy(native: string, links: Link[], progress: (line: string) => void): string {
+  const target = copyPath(native)
+  const files = filesOf(native)
+  if (!lstatSync(target, { throwIfNoEntry: false })) {
+    progress(`Copying the PostgreSQL binaries to ${target}`)
+    const draft = `${target}.tmp-${process.pid}-${randomBytes(4).toString('hex')}`
+    mkdirSync(draft, { mode: 0o700 })
+    try {
+      complete(native, draft, files, links)
+      chmodSync(draft, 0o755)
+      renameSync(draft, target)
+    } catch (error) {
+      rmSync(draft, { recursive: true, force: true })
+      if (!['EEXIST', 'ENOTEMPTY', 'EPERM'].includes(codeOf(error) ?? '')) throw error
+    }
+  }
+  checkFolder(target)
+  complete(native, target, files, links)
+  return target
+}
+
+function copyPath(native: string): string {
+  const manifest = JSON.parse(readFileSync(join(native, '..', 'package.json'), 'utf8')) as { version: string }
+  return join('/var/tmp', `portico-pg-${manifest.version}-${process.getuid?.()}`)
+}
+
+/** Static libraries and build files are left behind: the server never reads them. */
+function filesOf(native: string): string[] {
+  return readdirSync(native, { recursive: true, withFileTypes: true })
+    .filter((entry) => entry.isFile() && !/\.(a|pc|json)$/.test(entry.name))
+    .map((entry) => relative(native, join(entry.parentPath, entry.name)))
+    .filter((path) => !path.startsWith('include'))
+}
+
+function complete(native: string, target: string, files: string[], links: Link[]): void {
+  const folders = new Set(['.'])
+  for (const path of [...files, ...links.map((link) => link.target)])
+    ensureFolders(target, dirname(path), folders)
+  for (const path of files) {
+    const from = join(native, path)
+    const to = join(target, path)
+    const present = lstatSync(to, { throwIfNoEntry: false })
+    if (!present) place(from, to)
+    else if (!present.isFile() || !isOurs(present) || !readFileSync(from).equals(readFileSync(to))) refuse(to)
+  }
+  for (const link of links) {
+    const to = join(target, link.target)
+    const content = relative(dirname(link.target), link.source)
+    const present = lstatSync(to, { throwIfNoEntry: false })
+    if (!present) linkOnce(content, to)
+    if (readlinkOf(to) !== content) refuse(to)
+  }
+}
+
+function ensureFolders(target: string, path: string, known: Set<string>): void {
+  if (known.has(path)) return
+  ensureFolders(target, dirname(path), known)
+  const folder = join(target, path)
+  try {
+    mkdirSync(folder)
+    chmodSync(folder, 0o755)
+  } catch (error) {
+    if (codeOf(error) !== 'EEXIST') throw error
+    checkFolder(folder)
+  }
+  known.add(path)
+}
+
+/** By way of a rename, so that a process that starts beside us never reads half a file. */
+function place(from: string, to: string): void {
+  const draft = `${to}.tmp-${process.pid}-${randomBytes(4).toString('hex')}`
+  copyFileSync(from, draft)
+  chmodSync(draft, lstatSync(from).mode & 0o100 ? 0o755 : 0o644)
+  renameSync(draft, to)
+}
+
+function linkOnce(content: string, path: string): void {
+  try {
+    symlinkSync(content, path)
+  } catch (error) {
+    if (codeOf(error) !== 'EEXIST') throw error
+  }
+}
+
+function readlinkOf(path: string): string | undefined {
+  try {
+    return readlinkSync(path)
+  } catch {
+    return undefined
+  }
+}
+
+function checkFolder(path: string): void {
+  const present = lstatSync(path)
+  if (!present.isDirectory() || !isOurs(present)) refuse(path)
+}
+
+const isOurs = ({ uid, mode }: { uid: number; mode: number }) =>
+  uid === process.getuid?.() && (mode & 0o022) === 0
+
+function refuse(path: string): never {
+  throw new StoreRefusal(
+    `${path} is not the copy of the PostgreSQL binaries that belongs there: find out who changed it, then delete ` +
+      'the folder below /var/tmp and start again.',
+  )
+}

@@ -1,0 +1,36 @@
+/** Whole classes: 08 connection exceptions, 53 disk, memory or connections used up. */
+const classes = /^(08|53)/
+/** Shutdown, crash, starting up, and a primary that became a replica. */
+const states = new Set(['57P01', '57P02', '57P03', '57P05', '25006'])
+const systemCodes = new Set([
+  'ECONNREFUSED',
+  'ECONNRESET',
+  'ECONNABORTED',
+  'EPIPE',
+  'ENOENT',
+  'ENOTFOUND',
+  'EAI_AGAIN',
+  'ETIMEDOUT',
+  'EHOSTUNREACH',
+  'ENETUNREACH',
+  'EHOSTDOWN',
+  'EMFILE',
+])
+/** node-postgres gives these no code. */
+const sentences =
+  /^(Connection terminated|timeout exceeded when trying to connect|timeout expired|Query read timeout|Client has encountered a connection error|Client was closed|Cannot use a pool after calling end)/
+
+/**
+ * Whether the database was out of reach rather than unwilling: the caller answers 503 with Retry-After. After a
+ * lost commit the work may have landed all the same, so this alone never says that nothing happened.
+ */
+export function isDatabaseUnavailable(error: unknown): boolean {
+  for (let each = error, depth = 0; each instanceof Error && depth < 5; each = each.cause, depth++) {
+    const { code, syscall } = each as { code?: string; syscall?: string }
+    if (code !== undefined && (states.has(code) || classes.test(code))) return true
+    // A missing file elsewhere is no lost connection: only the socket's counts.
+    if (code !== undefined && systemCodes.has(code)) return code !== 'ENOENT' || syscall === 'connect'
+    if (sentences.test(each.message)) return true
+  }
+  return false
+}
