@@ -1,0 +1,105 @@
+import { isWritable, type Message, type ResolvedKeys } from './message.ts'
+import { computeBudgetProgram, isTokenProgram, memoProgram, memoProgramV1 } from './programs.ts'
+import {
+  type Account,
+  keyAt,
+  readMint,
+  readTokenAccount,
+  tokenKind,
+  u32At,
+  u64At,
+  uiAmount,
+} from './token-layout.ts'
+
+type Lookup = (address: string) => Account | undefined
+
+const lamportsPerSignature = 5_000n
+const microLamports = 1_000_000n
+const tableHeaderBytes = 56
+
+/** Static keys plus what the lookup tables add; undefined when a table or an index does not exist. */
+export const resolveKeys = (message: Message, account: Lookup): ResolvedKeys | undefined => {
+  const writable: string[] = []
+  const readonly: string[] = []
+  for (const { accountKey, writableIndexes, readonlyIndexes } of message.addressTableLookups) {
+    const table = account(accountKey)?.data
+    if (table === undefined || table.length < tableHeaderBytes) return undefined
+    for (const [indexes, into] of [
+      [writableIndexes, writable],
+      [readonlyIndexes, readonly],
+    ] as const) {
+      for (const index of indexes) {
+        const at = tableHeaderBytes + index * 32
+        if (at + 32 > table.length) return undefined
+        into.push(keyAt(table, at))
+      }
+    }
+  }
+  return { keys: [...message.accountKeys, ...writable, ...readonly], writable, readonly }
+}
+
+export const writableKeys = (message: Message, { keys, writable }: ResolvedKeys): string[] =>
+  keys.filter((_, index) => isWritable(message, writable.length, index))
+
+const unitsMax = 1_400_000n
+const builtinPrograms = new Set([computeBudgetProgram, '11111111111111111111111111111111'])
+
+/** 5000 per signature plus the priority fee that the compute budget instructions ask for. */
+export const feeOf = (message: Message): bigint => {
+  let price = 0n
+  let limit: bigint | undefined
+  let defaultLimit = 0n
+  for (const { programIdIndex, data } of message.instructions) {
+    const program = message.accountKeys[programIdIndex] ?? ''
+    defaultLimit += builtinPrograms.has(program) ? 3_000n : 200_000n
+    if (program !== computeBudgetProgram) continue
+    if (data[0] === 2 && data.length >= 5) limit = BigInt(u32At(data, 1))
+    if (data[0] === 3 && data.length >= 9) price = u64At(data, 1)
+  }
+  const units = limit ?? defaultLimit
+  const priority = price * (units < unitsMax ? units : unitsMax)
+  return (
+    BigInt(message.header.numRequiredSignatures) * lamportsPerSignature +
+    (priority + microLamports - 1n) / microLamports
+  )
+}
+
+export const memoOf = (message: Message): string | null => {
+  const texts = message.instructions.flatMap(({ programIdIndex, data }) => {
+    const program = message.accountKeys[programIdIndex]
+    return program === memoProgram || program === memoProgramV1
+      ? [`[${data.length}] ${Buffer.from(data).toString('utf8')}`]
+      : []
+  })
+  return texts.length === 0 ? null : texts.join('; ')
+}
+
+export type TokenBalance = {
+  accountIndex: number
+  mint: string
+  owner: string
+  programId: string
+  uiTokenAmount: ReturnType<typeof uiAmount>
+}
+export type Balances = { lamports: bigint[]; tokens: TokenBalance[] }
+
+/** Balances of every account of a transaction, taken before and after it runs. */
+export const balancesOf = (keys: string[], account: Lookup): Balances => {
+  const lamports: bigint[] = []
+  const tokens: TokenBalance[] = []
+  for (const [accountIndex, key] of keys.entries()) {
+    const found = account(key)
+    lamports.push(found?.lamports ?? 0n)
+    if (found === undefined || !isTokenProgram(found.owner) || tokenKind(found) !== 'account') continue
+    const { mint, owner, amount } = readTokenAccount(found.data)
+    const decimals = readMint(account(mint)?.data ?? new Uint8Array(82)).decimals
+    tokens.push({
+      accountIndex,
+      mint,
+      owner,
+      programId: found.owner,
+      uiTokenAmount: uiAmount(amount, decimals),
+    })
+  }
+  return { lamports, tokens }
+}

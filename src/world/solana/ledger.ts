@@ -1,0 +1,126 @@
+import { join } from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
+
+/** Transactions keep their bodies and address entries up to this count; signatures stay for ever. */
+export const bodiesMax = 20_000
+const mintIdsMax = 100_000
+
+const schema = `
+  CREATE TABLE IF NOT EXISTS world (
+    id INTEGER PRIMARY KEY CHECK (id = 1), version INTEGER NOT NULL, seed BLOB NOT NULL,
+    genesis_ms INTEGER NOT NULL, offset_ms INTEGER NOT NULL, last_ms INTEGER NOT NULL, machine BLOB NOT NULL
+  );
+  CREATE TABLE IF NOT EXISTS signature (
+    seq INTEGER PRIMARY KEY, signature TEXT NOT NULL UNIQUE, slot INTEGER NOT NULL, time INTEGER NOT NULL, err TEXT
+  );
+  CREATE TABLE IF NOT EXISTS body (seq INTEGER PRIMARY KEY, wire BLOB NOT NULL, meta TEXT NOT NULL, memo TEXT);
+  CREATE TABLE IF NOT EXISTS mention (
+    address TEXT NOT NULL, seq INTEGER NOT NULL, PRIMARY KEY (address, seq)
+  ) WITHOUT ROWID;
+  CREATE INDEX IF NOT EXISTS mention_by_seq ON mention (seq);
+  CREATE TABLE IF NOT EXISTS minted (id TEXT PRIMARY KEY, signature TEXT NOT NULL);
+`
+const schemaVersion = 1
+
+export type WorldRow = {
+  seed: Uint8Array
+  genesisMs: number
+  offsetMs: number
+  lastMs: number
+  machine: Uint8Array
+}
+export type SignatureRow = { seq: number; signature: string; slot: number; time: number; err: string | null }
+export type BodyRow = SignatureRow & { wire: Uint8Array; meta: string }
+export type HistoryRow = SignatureRow & { memo: string | null }
+export type NewTransaction = {
+  signature: string
+  slot: number
+  time: number
+  err: string | null
+  wire: Uint8Array
+  meta: string
+  memo: string | null
+  addresses: string[]
+}
+
+export type Ledger = ReturnType<typeof openLedger>
+
+/**
+ * One SQLite file holds the machine's snapshot and every transaction. Writes stay in one open transaction that
+ * `save` commits together with the snapshot: after kill -9 both are from the same moment, so a transaction whose
+ * effects were lost is also forgotten and may be sent again.
+ */
+export const openLedger = (dataDir: string) => {
+  const db = new DatabaseSync(join(dataDir, 'solana.sqlite'))
+  db.exec('PRAGMA locking_mode = EXCLUSIVE; PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL')
+  db.exec(schema)
+  db.exec('BEGIN IMMEDIATE')
+
+  const readWorld = db.prepare('SELECT * FROM world WHERE id = 1')
+  const writeWorld = db.prepare('INSERT OR REPLACE INTO world VALUES (1, ?, ?, ?, ?, ?, ?)')
+  const addSignature = db.prepare('INSERT INTO signature (signature, slot, time, err) VALUES (?, ?, ?, ?)')
+  const addBody = db.prepare('INSERT INTO body VALUES (?, ?, ?, ?)')
+  const addMention = db.prepare('INSERT OR IGNORE INTO mention VALUES (?, ?)')
+  const bySignature = db.prepare('SELECT * FROM signature WHERE signature = ?')
+  const bodyBySignature = db.prepare(
+    'SELECT s.*, b.wire, b.meta FROM signature s JOIN body b USING (seq) WHERE s.signature = ?',
+  )
+  const byAddress = db.prepare(`
+    SELECT s.*, b.memo FROM mention m JOIN signature s USING (seq) JOIN body b USING (seq)
+    WHERE m.address = ? AND m.seq < ? AND m.seq > ? AND s.slot <= ? ORDER BY m.seq DESC LIMIT ?`)
+  const lastSeq = db.prepare('SELECT coalesce(max(seq), 0) AS seq FROM signature')
+  const dropBodies = db.prepare('DELETE FROM body WHERE seq <= ?')
+  const dropMentions = db.prepare('DELETE FROM mention WHERE seq <= ?')
+  const mintedById = db.prepare('SELECT signature FROM minted WHERE id = ?')
+  const addMinted = db.prepare('INSERT INTO minted VALUES (?, ?)')
+  const dropMinted = db.prepare('DELETE FROM minted WHERE rowid <= (SELECT max(rowid) FROM minted) - ?')
+
+  const count = (): number => Number((lastSeq.get() as { seq: number }).seq)
+
+  return {
+    world: (): WorldRow | undefined => {
+      const row = readWorld.get() as Record<string, unknown> | undefined
+      if (row === undefined) return undefined
+      if (row.version !== schemaVersion)
+        throw new Error('this world was written by another version; reset it')
+      return {
+        seed: row.seed as Uint8Array,
+        genesisMs: row.genesis_ms as number,
+        offsetMs: row.offset_ms as number,
+        lastMs: row.last_ms as number,
+        machine: row.machine as Uint8Array,
+      }
+    },
+    save: (row: WorldRow): void => {
+      writeWorld.run(schemaVersion, row.seed, row.genesisMs, row.offsetMs, row.lastMs, row.machine)
+      const oldest = count() - bodiesMax
+      if (oldest > 0) {
+        dropBodies.run(oldest)
+        dropMentions.run(oldest)
+      }
+      dropMinted.run(mintIdsMax)
+      db.exec('COMMIT; BEGIN IMMEDIATE')
+    },
+    append: (added: NewTransaction): void => {
+      const { lastInsertRowid: seq } = addSignature.run(added.signature, added.slot, added.time, added.err)
+      addBody.run(seq, added.wire, added.meta, added.memo)
+      for (const address of added.addresses) addMention.run(address, seq)
+    },
+    count,
+    find: (signature: string): SignatureRow | undefined =>
+      bySignature.get(signature) as SignatureRow | undefined,
+    findBody: (signature: string): BodyRow | undefined =>
+      bodyBySignature.get(signature) as BodyRow | undefined,
+    history: (address: string, before: number, after: number, slotMax: number, limit: number): HistoryRow[] =>
+      byAddress.all(address, before, after, slotMax, limit) as HistoryRow[],
+    minted: (id: string): string | undefined =>
+      (mintedById.get(id) as { signature: string } | undefined)?.signature,
+    rememberMint: (id: string, signature: string): void => {
+      addMinted.run(id, signature)
+    },
+    close: (): void => {
+      db.exec('ROLLBACK')
+      db.close()
+    },
+  }
+}

@@ -1,0 +1,101 @@
+import { accountView, type Viewing, viewingOf } from './account-view.ts'
+import { fromBase58 } from './base58.ts'
+import type { Chain } from './chain.ts'
+import { withContext } from './methods-cluster.ts'
+import {
+  addressAt,
+  addressOf,
+  commitmentOf,
+  configAt,
+  countOf,
+  flagOf,
+  listAt,
+  type Params,
+  recordOf,
+} from './params.ts'
+import { invalidParams, RpcError } from './rpc-error.ts'
+import { type Account, tokenKind } from './token-layout.ts'
+
+const accountsMax = 100
+const filtersMax = 4
+const programAccountsMax = 10_000
+const comparedBytesMax = 128
+
+const memcmp = (value: unknown): ((account: Account) => boolean) => {
+  const { offset, bytes, encoding } = recordOf(value)
+  const at = countOf(offset, 'offset', Number.MAX_SAFE_INTEGER)
+  if (typeof bytes !== 'string') throw invalidParams('memcmp bytes must be text')
+  const wanted = encoding === 'base64' ? Buffer.from(bytes, 'base64') : fromBase58(bytes.slice(0, 256))
+  if (wanted === undefined) throw invalidParams('Invalid param: memcmp bytes are not base58')
+  if (wanted.length > comparedBytesMax)
+    throw invalidParams('encoded binary (base 58) data should be less than 128 bytes')
+  return ({ data }) => Buffer.compare(data.subarray(at, at + wanted.length), wanted) === 0
+}
+
+const filterOf = (value: unknown): ((account: Account) => boolean) => {
+  if (value === 'tokenAccountState') return (account) => tokenKind(account) === 'account'
+  const { dataSize, memcmp: comparison, tokenAccountState } = recordOf(value)
+  if (dataSize !== undefined) {
+    const size = countOf(dataSize, 'dataSize', Number.MAX_SAFE_INTEGER)
+    return ({ data }) => data.length === size
+  }
+  if (comparison !== undefined) return memcmp(comparison)
+  if (tokenAccountState !== undefined) return (account) => tokenKind(account) === 'account'
+  throw invalidParams('unknown filter, expected dataSize, memcmp or tokenAccountState')
+}
+
+export const keyed = (chain: Chain, addresses: string[], viewing: Viewing) =>
+  addresses.flatMap((pubkey) => {
+    const account = chain.account(pubkey)
+    return account === undefined ? [] : [{ account: accountView(account, viewing, chain.account), pubkey }]
+  })
+
+/** Methods that read accounts as they are now; every commitment sees the same state, for nothing here is rolled back. */
+export const accountMethods = (chain: Chain) => {
+  const shown = (address: string, viewing: Viewing) => {
+    const account = chain.account(address)
+    return account === undefined ? null : accountView(account, viewing, chain.account)
+  }
+  return {
+    getBalance: (params: Params) => {
+      commitmentOf(configAt(params, 1))
+      return withContext(chain, chain.account(addressAt(params, 0))?.lamports ?? 0n)
+    },
+    getAccountInfo: (params: Params) => {
+      const config = configAt(params, 1)
+      commitmentOf(config)
+      return withContext(chain, shown(addressAt(params, 0), viewingOf(config)))
+    },
+    getMultipleAccounts: (params: Params) => {
+      const config = configAt(params, 1)
+      commitmentOf(config)
+      const viewing = viewingOf(config, 'base64')
+      const addresses = listAt(params, 0, accountsMax).map(addressOf)
+      return withContext(
+        chain,
+        addresses.map((address) => shown(address, viewing)),
+      )
+    },
+    getProgramAccounts: (params: Params) => {
+      const program = addressAt(params, 0)
+      const config = configAt(params, 1)
+      const filters = config.filters === undefined || config.filters === null ? [] : config.filters
+      if (!Array.isArray(filters) || filters.length > filtersMax) {
+        throw invalidParams(`Too many filters provided; max ${filtersMax}`)
+      }
+      const tests = filters.map(filterOf)
+      const found = chain.ofProgram(program).filter(([, account]) => tests.every((test) => test(account)))
+      if (found.length > programAccountsMax) {
+        throw new RpcError(
+          -32012,
+          `scan aborted: more than ${programAccountsMax} accounts match; add filters`,
+        )
+      }
+      const viewing = viewingOf(config)
+      const views = found
+        .sort(([a], [b]) => (a < b ? -1 : 1))
+        .map(([pubkey, account]) => ({ account: accountView(account, viewing, chain.account), pubkey }))
+      return flagOf(config, 'withContext') ? withContext(chain, views) : views
+    },
+  }
+}

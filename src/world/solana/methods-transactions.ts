@@ -1,0 +1,152 @@
+import { accountView, viewingOf } from './account-view.ts'
+import { type Chain, readTransaction } from './chain.ts'
+import { airdrop } from './faucet.ts'
+import type { SignatureRow } from './ledger.ts'
+import type { Simulation } from './machine.ts'
+import { withContext } from './methods-cluster.ts'
+import {
+  addressAt,
+  addressOf,
+  bytesOf,
+  type Config,
+  commitmentOf,
+  configAt,
+  countOf,
+  encodingOf,
+  flagOf,
+  listAt,
+  type Params,
+  recordOf,
+  signatureAt,
+  signatureOf,
+  textAt,
+  u64Of,
+} from './params.ts'
+import { invalidParams } from './rpc-error.ts'
+import { blockhashSlots, heightOf } from './slots.ts'
+import { errorOf, statusOf, transactionEncodings, transactionView } from './transaction-view.ts'
+
+const statusesMax = 256
+const historyMax = 1_000
+const simulatedAccountsMax = 100
+const wireEncodings = ['base58', 'base64'] as const
+
+/** A node answers history only for `confirmed` and `finalized`. */
+const historyCommitment = (config: Config): 'confirmed' | 'finalized' => {
+  const commitment = commitmentOf(config)
+  if (commitment === 'processed') throw invalidParams('Method does not support commitment below `confirmed`')
+  return commitment
+}
+
+const confirmationOf = (chain: Chain, { slot }: SignatureRow) => {
+  if (slot <= chain.slotAt('finalized')) return 'finalized'
+  return slot <= chain.slotAt('confirmed') ? 'confirmed' : 'processed'
+}
+
+const statusView = (chain: Chain, row: SignatureRow) => {
+  const err = errorOf(row.err)
+  const confirmationStatus = confirmationOf(chain, row)
+  const confirmations = confirmationStatus === 'finalized' ? null : chain.slotAt('processed') - row.slot
+  return { confirmationStatus, confirmations, err, slot: row.slot, status: statusOf(err) }
+}
+
+const simulationView = (chain: Chain, simulation: Simulation, config: Config) => {
+  const wanted =
+    config.accounts === undefined || config.accounts === null ? undefined : recordOf(config.accounts)
+  const viewing = wanted && viewingOf(wanted, 'base64')
+  const after = (address: string) => simulation.accounts.get(address) ?? chain.account(address)
+  const show = (address: string) => {
+    const account = after(address)
+    return account && viewing ? accountView(account, viewing, after) : null
+  }
+  const addresses = wanted && listAt([wanted.addresses], 0, simulatedAccountsMax).map(addressOf)
+  const replaced = flagOf(config, 'replaceRecentBlockhash')
+  const slot = chain.slotAt('processed')
+  return {
+    accounts:
+      addresses === undefined
+        ? null
+        : simulation.err === null
+          ? addresses.map(show)
+          : addresses.map(() => null),
+    err: simulation.err,
+    innerInstructions: flagOf(config, 'innerInstructions') ? simulation.inner : null,
+    loadedAccountsDataSize: 0,
+    logs: simulation.logs,
+    replacementBlockhash: replaced
+      ? { blockhash: chain.time.hashOf(slot), lastValidBlockHeight: heightOf(slot) + blockhashSlots }
+      : null,
+    returnData: simulation.returnData,
+    unitsConsumed: simulation.units,
+  }
+}
+
+/** Sequence bounds for paging; a signature that is unknown is refused rather than read as "no bound". */
+const sequenceOf = (chain: Chain, signature: unknown, missing: number): number => {
+  if (signature === undefined || signature === null) return missing
+  const row = chain.ledger.find(signatureOf(signature))
+  if (row === undefined) throw invalidParams(`Invalid param: transaction ${String(signature)} not found`)
+  return row.seq
+}
+
+export const transactionMethods = (chain: Chain) => ({
+  requestAirdrop: (params: Params) => airdrop(chain, addressAt(params, 0), u64Of(params[1], 'lamports')),
+  sendTransaction: (params: Params) => {
+    const config = configAt(params, 1)
+    const bytes = bytesOf(textAt(params, 0), encodingOf(config, wireEncodings, 'base58'))
+    return chain.send(bytes, flagOf(config, 'skipPreflight'))
+  },
+  simulateTransaction: (params: Params) => {
+    const config = configAt(params, 1)
+    const sigVerify = flagOf(config, 'sigVerify')
+    const anyBlockhash = flagOf(config, 'replaceRecentBlockhash')
+    if (sigVerify && anyBlockhash)
+      throw invalidParams('sigVerify may not be used with replaceRecentBlockhash')
+    const transaction = readTransaction(
+      bytesOf(textAt(params, 0), encodingOf(config, wireEncodings, 'base58')),
+    )
+    return withContext(
+      chain,
+      simulationView(chain, chain.simulate(transaction, { sigVerify, anyBlockhash }), config),
+    )
+  },
+  /** Without searchTransactionHistory only recent signatures are known, as in a node's status cache. */
+  getSignatureStatuses: (params: Params) => {
+    const search = flagOf(configAt(params, 1), 'searchTransactionHistory')
+    const oldest = chain.slotAt('processed') - blockhashSlots
+    const statuses = listAt(params, 0, statusesMax).map((item) => {
+      const row = chain.ledger.find(signatureOf(item))
+      return row && (search || row.slot >= oldest) ? statusView(chain, row) : null
+    })
+    return withContext(chain, statuses)
+  },
+  getTransaction: (params: Params) => {
+    const config = typeof params[1] === 'string' ? { encoding: params[1] } : configAt(params, 1)
+    const encoding = encodingOf(config, transactionEncodings, 'json')
+    const row = chain.ledger.findBody(signatureAt(params, 0))
+    if (row === undefined || row.slot > chain.slotAt(historyCommitment(config))) return null
+    const versionMax = config.maxSupportedTransactionVersion ?? undefined
+    return transactionView(
+      row,
+      encoding,
+      versionMax === undefined ? undefined : countOf(versionMax, 'maxSupportedTransactionVersion', 255),
+    )
+  },
+  getSignaturesForAddress: (params: Params) => {
+    const address = addressAt(params, 0)
+    const config = configAt(params, 1)
+    const limit = countOf(config.limit ?? historyMax, 'limit', historyMax)
+    const slotMax = chain.slotAt(historyCommitment(config))
+    const before = sequenceOf(chain, config.before, Number.MAX_SAFE_INTEGER)
+    const after = sequenceOf(chain, config.until, 0)
+    if (limit === 0) throw invalidParams(`Invalid limit; max ${historyMax}`)
+    return chain.ledger.history(address, before, after, slotMax, limit).map((row) => ({
+      blockTime: row.time,
+      confirmationStatus: confirmationOf(chain, row),
+      err: errorOf(row.err),
+      memo: row.memo,
+      signature: row.signature,
+      slot: row.slot,
+    }))
+  },
+})

@@ -1,0 +1,119 @@
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import type { Chain } from './chain.ts'
+import { internalRoutes } from './internal-routes.ts'
+import { readJson, writeJson } from './json.ts'
+import { accountMethods } from './methods-accounts.ts'
+import { clusterMethods } from './methods-cluster.ts'
+import { tokenMethods } from './methods-tokens.ts'
+import { transactionMethods } from './methods-transactions.ts'
+import type { Params } from './params.ts'
+import { RpcError } from './rpc-error.ts'
+
+const bodyBytesMax = 1_048_576
+const batchMax = 100
+const requestTimeoutMs = 10_000
+const connectionsMax = 1_024
+
+type Method = (params: Params) => unknown
+
+const errorShape = (error: unknown) => {
+  if (!(error instanceof RpcError)) {
+    process.stderr.write(`${error instanceof Error ? error.stack : String(error)}\n`)
+    return { code: -32603, message: 'Internal error' }
+  }
+  const { code, message, data } = error
+  return data === undefined ? { code, message } : { code, data, message }
+}
+
+const answerCall = (methods: ReadonlyMap<string, Method>, call: unknown) => {
+  const request = (typeof call === 'object' && call !== null && !Array.isArray(call) ? call : {}) as Record<
+    string,
+    unknown
+  >
+  const { id: givenId, method: name, params = [] } = request
+  const id =
+    typeof givenId === 'string' || typeof givenId === 'number' || typeof givenId === 'bigint' ? givenId : null
+  try {
+    if (request.jsonrpc !== '2.0' || typeof name !== 'string') throw new RpcError(-32600, 'Invalid request')
+    const method = methods.get(name)
+    if (method === undefined) throw new RpcError(-32601, 'Method not found')
+    if (!Array.isArray(params)) throw new RpcError(-32602, '`params` should be an array')
+    return { id, jsonrpc: '2.0', result: method(params) }
+  } catch (error) {
+    return { error: errorShape(error), id, jsonrpc: '2.0' }
+  }
+}
+
+const refusal = (code: number, message: string) => ({ error: { code, message }, id: null, jsonrpc: '2.0' })
+
+const answerBody = (methods: ReadonlyMap<string, Method>, text: string): unknown => {
+  let body: unknown
+  try {
+    body = readJson(text)
+  } catch {
+    return refusal(-32700, 'Parse error')
+  }
+  if (!Array.isArray(body)) return answerCall(methods, body)
+  if (body.length === 0) return refusal(-32600, 'Invalid request')
+  if (body.length > batchMax)
+    return refusal(-32600, `Batch of ${body.length} calls is too large; max ${batchMax}`)
+  return body.map((call) => answerCall(methods, call))
+}
+
+/** Undefined when the body is larger than any honest call. */
+const readBody = async (request: IncomingMessage): Promise<string | undefined> => {
+  const parts: Buffer[] = []
+  let bytes = 0
+  for await (const part of request as AsyncIterable<Buffer>) {
+    bytes += part.length
+    if (bytes > bodyBytesMax) return undefined
+    parts.push(part)
+  }
+  return Buffer.concat(parts).toString('utf8')
+}
+
+const reply = (response: ServerResponse, status: number, body: unknown): void => {
+  response.writeHead(status, { 'content-type': 'application/json' })
+  response.end(writeJson(body))
+}
+
+/** One loopback port for the JSON-RPC that clients know and for the few routes that only the world uses. */
+export const serve = async (chain: Chain, port: number): Promise<{ port: number; server: Server }> => {
+  const methods: ReadonlyMap<string, Method> = new Map(
+    Object.entries<Method>({
+      ...clusterMethods(chain),
+      ...accountMethods(chain),
+      ...tokenMethods(chain),
+      ...transactionMethods(chain),
+    }),
+  )
+  const internal = internalRoutes(chain)
+
+  const handle = async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
+    const path = (request.url ?? '/').split('?')[0]
+    const text = await readBody(request)
+    if (text === undefined) {
+      response.setHeader('connection', 'close')
+      return reply(response, 413, refusal(-32600, `Request is larger than ${bodyBytesMax} bytes`))
+    }
+    const route = internal.get(`${request.method} ${path}`)
+    if (route) {
+      const { status, body } = route(text)
+      return reply(response, status, body)
+    }
+    if (path !== '/') return reply(response, 404, { detail: 'no such path' })
+    if (request.method !== 'POST') return reply(response, 405, { detail: 'JSON-RPC is spoken by POST' })
+    reply(response, 200, answerBody(methods, text))
+  }
+
+  const server = createServer({ requestTimeout: requestTimeoutMs }, (request, response) => {
+    handle(request, response).catch(() => response.destroy())
+  })
+  server.maxConnections = connectionsMax
+  await new Promise<void>((resolve, reject) => {
+    server.once('error', reject)
+    server.listen(port, '127.0.0.1', resolve)
+  })
+  return { port: (server.address() as AddressInfo).port, server }
+}
