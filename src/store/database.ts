@@ -1,0 +1,132 @@
+import { setTimeout as delay } from 'node:timers/promises'
+import { Kysely, PostgresDialect } from 'kysely'
+import pg from 'pg'
+import type { Tx } from '#kernel/task.ts'
+import { columnTypes } from './column-types.ts'
+import { type Listening, listen } from './listen.ts'
+import type { Tables } from './tables.ts'
+import { isDatabaseUnavailable } from './unavailable.ts'
+
+export type DatabaseOptions = {
+  url: string
+  /** A pooler does not pass NOTIFY on; this one goes past it. */
+  directUrl?: string
+  poolMax: number
+  applicationName: string
+  connectTimeoutMs?: number
+  statementTimeoutMs?: number
+  /** Connections that the pool lost while nobody used them: worth a log line, never an exit. */
+  onIdleError?: (error: Error) => void
+}
+
+/** The connection between `begin` and `commit`: for prepared statements here, and opaque to the features. */
+export type Transaction = pg.PoolClient & Tx
+
+export type Isolation = 'read committed' | 'repeatable read' | 'serializable'
+
+export type Database = {
+  /** Hot statements: `pool.query({ name, text, values })`. */
+  readonly pool: pg.Pool
+  readonly kysely: Kysely<Tables>
+  /** Commits what `run` did, or nothing. A serialization failure or a deadlock is run again, at most 3 times. */
+  transaction<T>(run: (tx: Transaction) => Promise<T>, isolation?: Isolation): Promise<T>
+  listen(options: {
+    channels: readonly string[]
+    onMessage: (channel: string, payload: string) => void
+    /** Also after every reconnection: what was sent meanwhile is lost, so wake every waiter. */
+    onConnected: () => void
+  }): Listening
+  close(): Promise<void>
+}
+
+const repeatsMax = 3
+const idleInTransactionMsMax = 10_000
+
+export function openDatabase(options: DatabaseOptions): Database {
+  const { url, poolMax, applicationName, statementTimeoutMs = 15_000, connectTimeoutMs = 5_000 } = options
+  const pool = new pg.Pool({
+    connectionString: url,
+    max: poolMax,
+    application_name: applicationName,
+    connectionTimeoutMillis: connectTimeoutMs,
+    // Prepared statements live in the connection, so it is kept for longer than a pause between two requests.
+    idleTimeoutMillis: 60_000,
+    keepAlive: true,
+    // PgBouncer wants both of these in its ignore_startup_parameters; set them on the role there.
+    statement_timeout: statementTimeoutMs,
+    // Only for a network that swallows the answer: otherwise the server's own limit is first.
+    query_timeout: statementTimeoutMs + 5_000,
+    // A process that is paused inside a transaction must not keep its row locks from those that take over.
+    idle_in_transaction_session_timeout: idleInTransactionMsMax,
+    types: columnTypes,
+  })
+  pool.on('error', (error) => options.onIdleError?.(error))
+  // A checked-out connection that breaks tells its query; the event alone would end the process.
+  pool.on('connect', (client) => client.on('error', () => {}))
+
+  const kysely = new Kysely<Tables>({ dialect: new PostgresDialect({ pool }) })
+
+  const attempt = async <T>(
+    run: (tx: Transaction) => Promise<T>,
+    isolation: Isolation | undefined,
+  ): Promise<T> => {
+    const client = await pool.connect()
+    try {
+      await client.query(isolation ? `begin isolation level ${isolation}` : 'begin')
+      const answer = await run(client as Transaction)
+      const { command } = await client.query('commit')
+      // PostgreSQL answers a commit with ROLLBACK when a statement failed and `run` caught its error.
+      if (command !== 'COMMIT')
+        throw new Error('The transaction was rolled back: one of its statements failed')
+      client.release()
+      return answer
+    } catch (error) {
+      client.release(isDatabaseUnavailable(error) || !(await rolledBack(client)))
+      throw error
+    }
+  }
+
+  const listenings = new Set<Listening>()
+  let closing: Promise<void> | undefined
+  return {
+    pool,
+    kysely,
+    async transaction(run, isolation) {
+      for (let repeats = 0; ; repeats++) {
+        try {
+          return await attempt(run, isolation)
+        } catch (error) {
+          if (!isConflict(error) || repeats === repeatsMax) throw error
+          // Two that collided would collide again in step.
+          await delay(Math.random() * 10 * 2 ** repeats)
+        }
+      }
+    },
+    listen(wanted) {
+      const listening = listen({
+        url: options.directUrl ?? url,
+        applicationName,
+        connectTimeoutMs,
+        ...wanted,
+      })
+      listenings.add(listening)
+      return listening
+    },
+    close() {
+      closing ??= Promise.all([...[...listenings].map((each) => each.close()), pool.end()]).then(() => {})
+      return closing
+    },
+  }
+}
+
+const rolledBack = (client: pg.PoolClient) =>
+  client.query('rollback').then(
+    () => true,
+    () => false,
+  )
+
+/** Serialization failure and deadlock: nothing was committed, and the same work may succeed at once. */
+const isConflict = (error: unknown) => {
+  const { code } = (error ?? {}) as { code?: string }
+  return code === '40001' || code === '40P01'
+}
