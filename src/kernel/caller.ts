@@ -1,3 +1,5 @@
+import type { Tx } from './task.ts'
+
 export const scopes = ['read', 'chat', 'trade', 'earn', 'withdraw', 'manage'] as const
 export type Scope = (typeof scopes)[number]
 
@@ -10,4 +12,10 @@ export type Caller = {
 }
 
 /** What a function may know of the request beside its input. */
-export type RequestFacts = { id: string; address: string; signal: AbortSignal }
+export type RequestFacts = {
+  id: string
+  address: string
+  signal: AbortSignal
+  /** For an `act` of a known caller: the transaction that also stores the idempotency key and the answer. */
+  tx?: Tx
+}

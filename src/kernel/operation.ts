@@ -1,6 +1,6 @@
 import * as T from 'typebox'
 import type { Caller, RequestFacts, Scope } from './caller.ts'
-import type { Admission, Step } from './task.ts'
+import type { Admission, RetryRule, Step, Tx } from './task.ts'
 
 /** One entry per endpoint. Route, validation, OpenAPI, MCP tool, SDK method and CLI command are derived from it. */
 
@@ -29,7 +29,8 @@ export type ActShape = Shape & { output: T.TSchema }
 export type StreamShape = Shape & { event: T.TSchema }
 export type TaskShape = Shape & {
   waitSeconds: number
-  kind?: string
+  /** Where several operations make one kind of task. */
+  taskKind?: string
   output: T.TSchema
   priority?: 0 | 1 | 2
 }
@@ -75,12 +76,18 @@ export type CallerOf<E> = E extends { access: 'public' } ? Caller | null : Calle
 /** One event of a stream as the door prints it. */
 export type StreamItem<D = unknown> = { id?: string; event?: string; data: D } | { comment: string }
 
+type TaskFunction<E> = {
+  admit: (input: InputOf<E>, caller: Caller) => Promise<Admission>
+  steps: Record<string, Step>
+  version?: number
+  retry?: RetryRule
+  stepTimeoutMs?: number
+  /** Runs in the transaction in which the task ends with nothing executed, whatever ended it. */
+  released?: (tx: Tx, taskId: string) => Promise<void>
+}
+
 type FunctionOf<E> = E extends { kind: 'task' }
-  ? {
-      admit: (input: InputOf<E>, caller: Caller) => Promise<Admission>
-      steps: Record<string, Step>
-      version?: number
-    }
+  ? TaskFunction<E>
   : E extends { kind: 'stream' }
     ? (
         input: InputOf<E>,

@@ -174,6 +174,8 @@ export type TaskKind = {
   retry?: RetryRule
   /** Each step may run this long before it counts as failed. */
   stepTimeoutMs?: number
+  /** Runs in the transaction in which the task ends with nothing executed, whatever ended it. */
+  released?: (tx: Tx, taskId: string) => Promise<void>
 }
 export type Admit<Input> = (input: Input, caller: Caller) => Promise<Admission>
 

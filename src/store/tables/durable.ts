@@ -23,6 +23,7 @@ export type TaskRow = {
   epoch: number
   lease_until: Date | null
   attempts: number
+  commits: number
   deadline: Date
   cancel_requested: boolean
   parent_id: string | null

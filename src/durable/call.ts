@@ -1,0 +1,203 @@
+import type { Caller, RequestFacts } from '#kernel/caller.ts'
+import type { Clock } from '#kernel/clock.ts'
+import { Fault } from '#kernel/fault.ts'
+import { type Random, uuidv7 } from '#kernel/id.ts'
+import type { JsonObject } from '#kernel/json.ts'
+import type { Operation, StreamItem } from '#kernel/operation.ts'
+import type { Admission, TaskKind } from '#kernel/task.ts'
+import { all, q, send } from '#store/query.ts'
+import type { Acceptor } from './accept.ts'
+import { bodyHash, isKeyTaken, lookUpKey } from './idempotency.ts'
+import { StaleObservation } from './ledger.ts'
+import { asTask, isEnded, type Task } from './row.ts'
+import { kindKey, type Runner } from './runner.ts'
+import type { Transactions } from './transactions.ts'
+import { briefOf, viewOf } from './view.ts'
+import { waitFor } from './wait.ts'
+import { readyTopic, taskTopic, userTopic, type Wake } from './wake.ts'
+
+export type CallOptions = { wait: boolean; timeoutMs: number; key?: string }
+export type CallRequest = RequestFacts & { lastEventId?: string }
+export type Reply =
+  | { kind: 'answer'; body: unknown; replayed: boolean; key?: string }
+  | { kind: 'stream'; items: AsyncIterable<StreamItem> }
+/** The one path of every door. */
+export type Call = (
+  operation: Operation,
+  input: Record<string, unknown>,
+  caller: Caller | null,
+  options: CallOptions,
+  request: CallRequest,
+) => Promise<Reply>
+
+type Needs = {
+  transactions: Transactions
+  acceptor: Acceptor
+  runner: Runner
+  kinds: ReadonlyMap<string, TaskKind>
+  wake: Wake
+  clock: Clock
+  random: Random
+  baseUrl: () => string
+}
+type TaskOperation = Extract<Operation, { entry: { kind: 'task' } }>
+type ActOperation = Extract<Operation, { entry: { kind: 'act' } }>
+type Keyed = { userId: string; key: string; operation: string; hash: string }
+
+/** Two admissions may observe one account at the same moment; one of them looks again. */
+const admissionsMax = 6
+
+export function caller({ transactions, acceptor, runner, kinds, wake, clock, random, baseUrl }: Needs): Call {
+  const { pool } = transactions
+
+  const readTask = async (taskId: string): Promise<Task> => {
+    const [row] = await all(pool, q.selectFrom('task').selectAll().where('id', '=', taskId))
+    if (!row) throw new Error(`task ${taskId} is gone`)
+    return asTask(row)
+  }
+
+  const answer = async (
+    task: Task,
+    { wait, timeoutMs }: CallOptions,
+    request: CallRequest,
+    replayed: boolean,
+  ): Promise<Reply> => {
+    let shown = replayed ? await readTask(task.id) : task
+    if (wait && !isEnded(shown)) {
+      const look = async () => {
+        shown = await readTask(task.id)
+        return isEnded(shown) ? shown : undefined
+      }
+      await waitFor(wake, taskTopic(task.id), look, { timeoutMs, signal: request.signal })
+    }
+    const body = wait ? viewOf(shown, baseUrl()) : briefOf(shown, baseUrl())
+    return { kind: 'answer', body, replayed, ...(shown.idempotency_key && { key: shown.idempotency_key }) }
+  }
+
+  const admitAndAccept = async (
+    operation: TaskOperation,
+    input: JsonObject,
+    who: Caller,
+    keyed: Keyed,
+  ): Promise<Task> => {
+    const { entry, name, run } = operation
+    const kind = kinds.get(kindKey(entry.kind === 'task' ? (entry.taskKind ?? name) : name, run.version ?? 1))
+    if (!kind) throw new Error(`no kind for ${name}`)
+    for (let attempt = 1; ; attempt++) {
+      const admission: Admission = await run.admit(input, who)
+      try {
+        const leased = runner.hasRoom(kind.priority)
+        const task = await acceptor.accept({ userId: who.userId, kind, input, admission, key: keyed, leased })
+        if (leased) runner.take(task)
+        wake.hint([userTopic(who.userId), ...(leased ? [] : [readyTopic])])
+        return task
+      } catch (error) {
+        if (!(error instanceof StaleObservation) || attempt >= admissionsMax) throw error
+      }
+    }
+  }
+
+  const runTask = async (
+    operation: TaskOperation,
+    input: JsonObject,
+    who: Caller,
+    options: CallOptions,
+    request: CallRequest,
+  ) => {
+    const key = options.key ?? uuidv7(clock.now(), random)
+    const keyed = {
+      userId: who.userId,
+      key,
+      operation: operation.name,
+      hash: bodyHash(operation.name, input),
+    }
+    const known = async (): Promise<Task | undefined> => {
+      const stored = options.key === undefined ? undefined : await lookUpKey(pool, keyed)
+      return stored?.taskId ? readTask(stored.taskId) : undefined
+    }
+    const earlier = await known()
+    if (earlier) return answer(earlier, options, request, true)
+    try {
+      return await answer(await admitAndAccept(operation, input, who, keyed), options, request, false)
+    } catch (error) {
+      // A twin under the same key may have been accepted meanwhile, and may have spent what this one was refused for.
+      if (!isKeyTaken(error) && !(error instanceof Fault)) throw error
+      const twin = await known()
+      if (!twin) throw error instanceof StaleObservation ? busy() : error
+      return answer(twin, options, request, true)
+    }
+  }
+
+  const runAct = async (
+    operation: ActOperation,
+    input: JsonObject,
+    who: Caller,
+    options: CallOptions,
+    request: CallRequest,
+  ): Promise<Reply> => {
+    const { key } = options
+    if (key === undefined) {
+      const body = await transactions.run((tx) => operation.run(input, who, { ...request, tx }))
+      return { kind: 'answer', body, replayed: false }
+    }
+    const keyed = {
+      userId: who.userId,
+      key,
+      operation: operation.name,
+      hash: bodyHash(operation.name, input),
+    }
+    const replay = async (): Promise<Reply | undefined> => {
+      const stored = await lookUpKey(pool, keyed)
+      return stored && { kind: 'answer', body: stored.response, replayed: true, key }
+    }
+    try {
+      const earlier = await replay()
+      if (earlier) return earlier
+      const body = await transactions.run(async (tx) => {
+        await send(
+          tx,
+          'insert into idempotency (user_id, key, operation, body_hash, at) values ($1, $2, $3, $4, $5)',
+          [who.userId, key, keyed.operation, keyed.hash, clock.now()],
+        )
+        const output = await operation.run(input, who, { ...request, tx })
+        await send(tx, 'update idempotency set response = $3 where user_id = $1 and key = $2', [
+          who.userId,
+          key,
+          JSON.stringify(output),
+        ])
+        return output
+      })
+      return { kind: 'answer', body, replayed: false, key }
+    } catch (error) {
+      const twin = isKeyTaken(error) ? await replay() : undefined
+      if (!twin) throw error
+      return twin
+    }
+  }
+
+  return async (operation, input, who, options, request) => {
+    const { entry } = operation
+    if (entry.kind === 'stream') {
+      if (!who) throw new Fault('unauthorized', 'A stream needs a credential')
+      return {
+        kind: 'stream',
+        items: (operation as Extract<Operation, { entry: { kind: 'stream' } }>).run(input, who, request),
+      }
+    }
+    if (entry.kind === 'task' && who)
+      return runTask(operation as TaskOperation, input as JsonObject, who, options, request)
+    if (entry.kind === 'act' && who)
+      return runAct(operation as ActOperation, input as JsonObject, who, options, request)
+    const run = operation.run as (
+      input: unknown,
+      who: Caller | null,
+      request: CallRequest,
+    ) => Promise<unknown>
+    return { kind: 'answer', body: await run(input, who, request), replayed: false }
+  }
+}
+
+const busy = () =>
+  new Fault('unavailable', 'The account is settling many tasks at once; try again', {
+    extras: { retry_after: 1 },
+  })

@@ -1,0 +1,32 @@
+import { Fault } from '#kernel/fault.ts'
+import { sha256 } from '#kernel/id.ts'
+import { canonicalJson, type JsonObject } from '#kernel/json.ts'
+import { one, type Queryable, q } from '#store/query.ts'
+
+export type StoredKey = { taskId: string | null; response: JsonObject | null }
+
+export const bodyHash = (operation: string, input: unknown): string =>
+  sha256(`${operation}\n${canonicalJson(input)}`)
+
+/** What a key stands for already. Another operation or another body under it is a client's bug that must not move money. */
+export async function lookUpKey(
+  on: Queryable,
+  { userId, key, operation, hash }: { userId: string; key: string; operation: string; hash: string },
+): Promise<StoredKey | undefined> {
+  const row = await one(
+    on,
+    q.selectFrom('idempotency').selectAll().where('user_id', '=', userId).where('key', '=', key),
+  )
+  if (!row) return undefined
+  if (row.operation !== operation || row.body_hash !== hash)
+    throw new Fault('idempotency_conflict', 'This idempotency key was used for another request', {
+      extras: { task_id: row.task_id },
+    })
+  return { taskId: row.task_id, response: row.response as JsonObject | null }
+}
+
+/** Unique violation of the key's row: another request with the same key was faster. */
+export const isKeyTaken = (error: unknown): boolean => {
+  const { code, constraint } = error as { code?: string; constraint?: string }
+  return code === '23505' && constraint === 'idempotency_pkey'
+}

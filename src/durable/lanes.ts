@@ -1,0 +1,43 @@
+import type { Lane } from '#kernel/task.ts'
+import { all, q, send } from '#store/query.ts'
+import type { Transactions } from './transactions.ts'
+
+/** Nonce allocators, one row per signer. A number is taken only in the commit that stores its signature. */
+export type Lanes = {
+  /** Makes the row where there is none; an existing counter stays as it is. */
+  open(lane: Lane, start: bigint): Promise<void>
+  /** How many carriers of each signer have not ended, so that the least busy one is chosen. */
+  inFlight(kind: string, chain: string): Promise<Map<string, number>>
+  next(lane: Lane): Promise<bigint | undefined>
+}
+
+export const lanes = ({ pool }: Transactions): Lanes => ({
+  async open({ kind, chain, signer }, start) {
+    await send(
+      pool,
+      'insert into lane (kind, chain, signer, next) values ($1, $2, $3, $4) on conflict do nothing',
+      [kind, chain, signer, start],
+    )
+  },
+  async inFlight(kind, chain) {
+    const rows = await send<{ signer: string; n: number }>(
+      pool,
+      `select c.signer, count(*)::integer as n from carrier c join effect e on e.id = c.effect_id
+       where c.lane_kind = $1 and c.chain = $2 and e.status in ('prepared', 'sent', 'unknown') group by c.signer`,
+      [kind, chain],
+    )
+    return new Map(rows.map(({ signer, n }) => [signer, n]))
+  },
+  async next({ kind, chain, signer }) {
+    const [row] = await all(
+      pool,
+      q
+        .selectFrom('lane')
+        .select('next')
+        .where('kind', '=', kind)
+        .where('chain', '=', chain)
+        .where('signer', '=', signer),
+    )
+    return row && BigInt(row.next)
+  },
+})

@@ -1,0 +1,133 @@
+import type pg from 'pg'
+import type { Clock } from '#kernel/clock.ts'
+import type { Log } from '#kernel/log.ts'
+import { send } from '#store/query.ts'
+import { asTask, type Task } from './row.ts'
+
+type Needs = {
+  pool: pg.Pool
+  clock: Clock
+  log: Log
+  instanceId: string
+  options: { slots: number; leaseMs: number; pollMs: number }
+  room: (priority: 0 | 1) => number
+  take: (task: Task) => void
+}
+
+const batchMax = 16
+const sweepMs = 500
+
+const claimSql = `update task set owner = $1, status = 'running', epoch = epoch + 1,
+    lease_until = clock_timestamp() + make_interval(secs => $2)
+  where id in (select id from task where status in ('pending', 'running') and owner is null and run_at <= $3
+    and priority <= $4 order by priority, run_at limit $5 for update skip locked)
+  returning *`
+
+/** Which instance works on which task: claims, keeps leases alive, and frees those of the dead. */
+export function leases({ pool, clock, log, instanceId, options, room, take }: Needs) {
+  const leaseSeconds = options.leaseMs / 1000
+  const timers: NodeJS.Timeout[] = []
+  let wakeTimer: { at: number; timer: NodeJS.Timeout } | undefined
+  let claiming: Promise<void> | undefined
+  let again = false
+  let stopped = true
+
+  /** Priorities up to `most`: when the ordinary slots are full, only exits are asked for. */
+  const claimOnce = async (): Promise<boolean> => {
+    const ordinary = room(1)
+    const most = ordinary > 0 ? 2 : 0
+    const limit = Math.min(batchMax, ordinary > 0 ? ordinary : room(0))
+    if (limit === 0) return false
+    const rows = await send(pool, claimSql, [instanceId, leaseSeconds, clock.now(), most, limit])
+    for (const row of rows) take(asTask(row as Task))
+    return rows.length === limit
+  }
+
+  const nudge = (): void => {
+    if (stopped) return
+    if (claiming) {
+      again = true
+      return
+    }
+    claiming = (async () => {
+      do {
+        again = false
+        while (!stopped && (await claimOnce()));
+      } while (again && !stopped)
+    })()
+      .catch((error: unknown) => log.warn({ error }, 'tasks could not be claimed; the next poll tries again'))
+      .finally(() => {
+        claiming = undefined
+        if (again) nudge()
+      })
+  }
+
+  const heartbeat = async () => {
+    await send(
+      pool,
+      `with beat as (insert into instance (id, started_at, seen_at) values ($1, clock_timestamp(), clock_timestamp())
+         on conflict (id) do update set seen_at = excluded.seen_at)
+       update task set lease_until = clock_timestamp() + make_interval(secs => $2) where owner = $1`,
+      [instanceId, leaseSeconds],
+    )
+  }
+
+  const sweep = async () => {
+    const freed = await send(
+      pool,
+      `update task set owner = null where id in (select id from task where owner is not null
+         and lease_until < clock_timestamp() limit 500 for update skip locked) returning id`,
+    )
+    if (freed.length > 0) nudge()
+  }
+
+  const every = (ms: number, what: string, run: () => Promise<void>) => {
+    let busy = false
+    const timer = setInterval(() => {
+      if (busy) return
+      busy = true
+      run()
+        .catch((error: unknown) => log.warn({ error }, `the ${what} failed; the next one tries again`))
+        .finally(() => {
+          busy = false
+        })
+    }, ms)
+    timers.push(timer)
+  }
+
+  return {
+    start() {
+      stopped = false
+      every(options.leaseMs / 3, 'heartbeat', heartbeat)
+      every(sweepMs, 'sweep of expired leases', sweep)
+      every(options.pollMs, 'poll', async () => nudge())
+      nudge()
+    },
+    nudge,
+    /** Claims again when a parked task becomes due, without waiting for the poll. */
+    wakeAt(due: Date) {
+      const at = due.getTime()
+      if (stopped || (wakeTimer && wakeTimer.at <= at)) return
+      clearTimeout(wakeTimer?.timer)
+      const timer = setTimeout(
+        () => {
+          wakeTimer = undefined
+          nudge()
+        },
+        Math.min(Math.max(0, at - clock.now().getTime()), options.pollMs),
+      )
+      wakeTimer = { at, timer }
+    },
+    /** Gives back what is still leased, so that others need not wait for the lease to run out. */
+    async releaseAll() {
+      await send(pool, 'update task set owner = null where owner = $1', [instanceId])
+      await send(pool, 'delete from instance where id = $1', [instanceId])
+    },
+    async [Symbol.asyncDispose]() {
+      stopped = true
+      for (const timer of timers) clearInterval(timer)
+      clearTimeout(wakeTimer?.timer)
+      await claiming
+    },
+  }
+}

@@ -1,0 +1,89 @@
+import { Fault } from '#kernel/fault.ts'
+import { shardOf } from '#kernel/id.ts'
+import type { AccountRef, Move, Observation, Tx } from '#kernel/task.ts'
+import { houseOwner } from '#kernel/task.ts'
+import { all, one, type Queryable, q, send } from '#store/query.ts'
+
+export type Balance = { availUnits: bigint; heldUnits: bigint; settlements: bigint }
+export type Ledger = {
+  apply(tx: Tx, moves: Move[], facts: { taskId: string | null; now: Date }): Promise<void>
+  balance(on: Queryable, account: AccountRef): Promise<Balance>
+  books(
+    on: Queryable,
+    owner: string,
+    asset: string,
+  ): Promise<{ book: string; availUnits: bigint; heldUnits: bigint }[]>
+}
+
+/** An account was settled between its reading and its use: what was read is of unknown age. */
+export class StaleObservation extends Error {}
+
+/** Moves as the database functions read them: amounts are text, since JSON numbers end at 2^53. */
+export const movesToJson = (moves: Move[]) =>
+  moves.map((move) => ('amountUnits' in move ? { ...move, amountUnits: String(move.amountUnits) } : move))
+
+export const observationsToJson = (seen: Observation[]) =>
+  seen.map(({ account, totalUnits, settlements }) => ({
+    account,
+    totalUnits: String(totalUnits),
+    settlements: String(settlements),
+    house: houseOwner,
+  }))
+
+/** Turns what the ledger's functions raise into what the callers know. */
+export function ledgerFailure(error: unknown): unknown {
+  const { code, detail } = error as { code?: string; detail?: string }
+  if (code === 'PT002') return new StaleObservation()
+  if (code !== 'PT001') return error
+  const { asset, required, available } = JSON.parse(detail ?? '{}') as Record<string, string>
+  const token = asset?.split(':')[1] ?? asset
+  return new Fault('insufficient_balance', 'The free balance does not cover the amount', {
+    cause: error,
+    extras: { token, required, available },
+  })
+}
+
+const ownerOf = (moves: Move[]): string =>
+  moves
+    .flatMap((move) => ('debit' in move ? [move.debit.owner, move.credit.owner] : []))
+    .find((owner) => owner !== houseOwner) ?? houseOwner
+
+export const ledger: Ledger = {
+  async apply(tx, moves, { taskId, now }) {
+    const values = [JSON.stringify(movesToJson(moves)), taskId, shardOf(ownerOf(moves)), now]
+    await send(tx, 'select ledger_apply($1::jsonb, $2::uuid, $3, $4)', values).catch((error: unknown) => {
+      throw ledgerFailure(error)
+    })
+  },
+
+  async balance(on, { owner, asset, book }) {
+    const row = await one(
+      on,
+      q
+        .selectFrom('account')
+        .select(['avail', 'held', 'settlements'])
+        .where('owner', '=', owner)
+        .where('asset', '=', asset)
+        .where('book', '=', book),
+    )
+    if (!row) return { availUnits: 0n, heldUnits: 0n, settlements: 0n }
+    return {
+      availUnits: BigInt(row.avail),
+      heldUnits: BigInt(row.held),
+      settlements: BigInt(row.settlements),
+    }
+  },
+
+  async books(on, owner, asset) {
+    const rows = await all(
+      on,
+      q
+        .selectFrom('account')
+        .select(['book', 'avail', 'held'])
+        .where('owner', '=', owner)
+        .where('asset', '=', asset)
+        .orderBy('id'),
+    )
+    return rows.map(({ book, avail, held }) => ({ book, availUnits: BigInt(avail), heldUnits: BigInt(held) }))
+  },
+}

@@ -1,0 +1,192 @@
+import type { Clock } from '#kernel/clock.ts'
+import { Fault } from '#kernel/fault.ts'
+import type { Random } from '#kernel/id.ts'
+import type { Log } from '#kernel/log.ts'
+import type { RetryRule, StepResult, TaskKind } from '#kernel/task.ts'
+import type { Committer } from './commit.ts'
+import { leases } from './lease.ts'
+import { effectsOf, isEnded, isLive, type Task } from './row.ts'
+import type { Transactions } from './transactions.ts'
+import { readyTopic, taskTopic, userTopic, type Wake } from './wake.ts'
+
+export type RunnerOptions = { slots: number; leaseMs: number; pollMs: number }
+type Needs = {
+  transactions: Transactions
+  committer: Committer
+  kinds: ReadonlyMap<string, TaskKind>
+  wake: Wake
+  clock: Clock
+  random: Random
+  log: Log
+  instanceId: string
+  options: RunnerOptions
+}
+
+export type Runner = {
+  /** Room for one more task that is inserted already leased to this instance. */
+  hasRoom(priority: number): boolean
+  take(task: Task): void
+  counts(): { running: number; slots: number }
+  start(): void
+} & AsyncDisposable
+
+const defaultRetry: RetryRule = { attemptsMax: 8, firstMs: 200, mostMs: 10_000 }
+/** An unknown outcome is looked up for ever, ever more rarely. */
+const reconcileRetry: RetryRule = { attemptsMax: Number.POSITIVE_INFINITY, firstMs: 500, mostMs: 60_000 }
+const stepTimeoutMsDefault = 30_000
+/** Exits (cancel, close, stop) find room even when everything else is busy. */
+const slotsForExits = 8
+/** Tasks of a kind that this version does not know belong to a newer one. */
+const unknownKindMs = 30_000
+
+export const kindKey = (kind: string, version: number): string => `${kind}@${version}`
+
+/** A task that ends with nothing executed gives back what its kind reserved when it was accepted. */
+function releasing(result: StepResult, { released }: TaskKind, taskId: string): StepResult {
+  if (!released || !('end' in result) || result.outcome !== 'not_executed') return result
+  return {
+    ...result,
+    also: async (tx) => {
+      await result.also?.(tx)
+      await released(tx, taskId)
+    },
+  }
+}
+
+export function runner({
+  transactions,
+  committer,
+  kinds,
+  wake,
+  clock,
+  random,
+  log,
+  instanceId,
+  options,
+}: Needs): Runner {
+  const inHand = new Map<string, Promise<void>>()
+  let stopping = false
+
+  const hasRoom = (priority: number) =>
+    !stopping && inHand.size < options.slots + (priority === 0 ? slotsForExits : 0)
+
+  const backoffMs = ({ firstMs, mostMs }: RetryRule, attempt: number) =>
+    Math.ceil(Math.min(mostMs, firstMs * 2 ** Math.min(attempt, 30)) * (0.5 + random.fraction() / 2))
+
+  const announce = (task: Task) => wake.hint([taskTopic(task.id), userTopic(task.user_id)])
+
+  const cancelled = (message: string): StepResult => ({
+    end: 'cancelled',
+    outcome: 'not_executed',
+    error: { code: 'cancelled_by_user', message },
+  })
+
+  const failed = (code: string, message: string): StepResult => ({
+    end: 'failed',
+    outcome: 'not_executed',
+    error: { code, message, retryable: false },
+  })
+
+  /** What a step that threw makes of its task. Nothing is called failed while bytes of it may be under way. */
+  const afterThrow = async (task: Task, kind: TaskKind, error: unknown): Promise<Task | undefined> => {
+    const fault = error instanceof Fault ? error : undefined
+    if (!fault) log.error({ error, task: task.id, step: task.step }, 'a step threw what it should not')
+    const live = (await effectsOf(transactions.pool, task.id)).some(
+      (effect) => isLive(effect) || effect.status === 'confirmed',
+    )
+    const attempts = task.attempts + 1
+    if (live) {
+      const unknown = attempts >= 3
+      return committer.retry(task, backoffMs(reconcileRetry, task.attempts), {
+        state: unknown ? (clock.now() > task.deadline ? 'review' : 'reconciling') : task.state,
+        outcome: unknown ? 'unknown' : null,
+      })
+    }
+    const rule = kind.retry ?? defaultRetry
+    const hopeless = fault && !fault.retryable
+    if (!hopeless && attempts < rule.attemptsMax && clock.now() < task.deadline)
+      return committer.retry(task, backoffMs(rule, task.attempts), { state: task.state, outcome: null })
+    const end = failed(fault?.code ?? 'internal', fault?.message ?? 'An internal error stopped the task')
+    return committer.step(task, task.step, releasing(end, kind, task.id))
+  }
+
+  const runStep = async (task: Task, kind: TaskKind, fresh: boolean): Promise<StepResult> => {
+    const step = kind.steps[task.step]
+    if (!step) return failed('internal', `This version has no step ${task.step}`)
+    const effects = fresh ? [] : await effectsOf(transactions.pool, task.id)
+    const exposed = effects.some((effect) => effect.status !== 'dropped' && effect.status !== 'rejected')
+    if (task.cancel_requested && !exposed) return cancelled('Cancelled on request')
+    if (clock.now() > task.deadline && !exposed)
+      return failed('expired', 'The deadline passed before anything was sent')
+    const signal = AbortSignal.timeout(kind.stepTimeoutMs ?? stepTimeoutMsDefault)
+    const view = {
+      ...{ id: task.id, userId: task.user_id, kind: task.kind, data: task.data, input: task.input },
+      ...{ attempt: task.attempts, effects, createdAt: task.created_at, deadline: task.deadline },
+    }
+    return step(view, { now: clock.now(), signal })
+  }
+
+  const advance = async (task: Task, kind: TaskKind, fresh: boolean): Promise<Task | undefined> => {
+    try {
+      const result = await runStep(task, kind, fresh)
+      const after = await committer.step(task, task.step, releasing(result, kind, task.id))
+      if (after) return after
+      const now = await committer.reread(task.id)
+      const mine = now && now.epoch === task.epoch && now.owner === instanceId && !isEnded(now)
+      return mine && now.cancel_requested ? now : undefined
+    } catch (error) {
+      return afterThrow(task, kind, error)
+    }
+  }
+
+  const run = async (first: Task, fresh: boolean): Promise<void> => {
+    const kind = kinds.get(kindKey(first.kind, first.kind_version))
+    if (!kind)
+      return void (await committer.retry(first, unknownKindMs, { state: first.state, outcome: null }))
+    let task: Task | undefined = first
+    let unseen = fresh
+    while (task && !stopping) {
+      const before: Task = task
+      task = await advance(before, kind, unseen)
+      unseen = false
+      if (!task) return
+      announce(task)
+      if (isEnded(task)) return
+      if (task.owner === null) return queue.wakeAt(task.run_at)
+    }
+  }
+
+  const hold = (task: Task, fresh: boolean) => {
+    const work = run(task, fresh)
+      // The database is away or refused: the lease runs out and another claim takes the task from its last commit.
+      .catch((error: unknown) =>
+        log.warn({ error, task: task.id }, 'a task was let go; its lease will run out'),
+      )
+      .finally(() => {
+        inHand.delete(task.id)
+        queue.nudge()
+      })
+    inHand.set(task.id, work)
+  }
+
+  const queue = leases({
+    ...{ pool: transactions.pool, clock, log, instanceId, options },
+    room: (priority) => Math.max(0, options.slots + (priority === 0 ? slotsForExits : 0) - inHand.size),
+    take: (task) => hold(task, false),
+  })
+  const offReady = wake.on(readyTopic, () => queue.nudge())
+
+  return {
+    hasRoom,
+    take: (task) => hold(task, true),
+    counts: () => ({ running: inHand.size, slots: options.slots }),
+    start: () => queue.start(),
+    async [Symbol.asyncDispose]() {
+      stopping = true
+      offReady()
+      await queue[Symbol.asyncDispose]()
+      await Promise.all(inHand.values())
+      await queue.releaseAll()
+    },
+  }
+}

@@ -1,0 +1,78 @@
+import type { Log } from '#kernel/log.ts'
+
+/**
+ * Hints that something changed. A lost hint costs one poll interval, never correctness, so the bus may be anything:
+ * LISTEN/NOTIFY here, a message broker in a large installation.
+ */
+export type WakeBus = {
+  publish(payload: string): Promise<void>
+  /** Calls back with each payload, and with undefined after a gap in which hints may have been lost. */
+  subscribe(hear: (payload: string | undefined) => void): AsyncDisposable
+}
+
+type Hear = () => void
+
+export type Wake = {
+  /** Tells waiters here at once and other instances within a few milliseconds. */
+  hint(topics: string[]): void
+  on(topic: string, hear: Hear): () => void
+} & AsyncDisposable
+
+export const taskTopic = (taskId: string): string => `t:${taskId}`
+export const userTopic = (userId: string): string => `u:${userId}`
+/** Work became ready that no instance has leased. */
+export const readyTopic = 'ready'
+
+const flushAfterMs = 5
+/** A topic has at most 38 characters, and NOTIFY refuses payloads of 8000 bytes and more. */
+const topicsPerHint = 190
+
+export function wake({ bus, instanceId, log }: { bus: WakeBus; instanceId: string; log: Log }): Wake {
+  const hearers = new Map<string, Set<Hear>>()
+  let waiting = new Set<string>()
+  let timer: NodeJS.Timeout | undefined
+
+  const tell = (topic: string) => {
+    for (const hear of hearers.get(topic) ?? []) hear()
+  }
+  const subscription = bus.subscribe((payload) => {
+    if (payload === undefined) return [...hearers.keys()].forEach(tell)
+    const [from, ...topics] = payload.split(',')
+    if (from !== instanceId) topics.forEach(tell)
+  })
+
+  const flush = async () => {
+    timer = undefined
+    const topics = [...waiting]
+    waiting = new Set()
+    for (let at = 0; at < topics.length; at += topicsPerHint) {
+      const payload = [instanceId, ...topics.slice(at, at + topicsPerHint)].join(',')
+      await bus
+        .publish(payload)
+        .catch((error: unknown) => log.debug({ error }, 'a wake hint was lost; the poll finds the change'))
+    }
+  }
+
+  return {
+    hint(topics) {
+      for (const topic of topics) {
+        tell(topic)
+        waiting.add(topic)
+      }
+      timer ??= setTimeout(() => void flush(), flushAfterMs)
+    },
+    on(topic, hear) {
+      const set = hearers.get(topic) ?? new Set()
+      hearers.set(topic, set.add(hear))
+      return () => {
+        set.delete(hear)
+        if (set.size === 0 && hearers.get(topic) === set) hearers.delete(topic)
+      }
+    },
+    async [Symbol.asyncDispose]() {
+      clearTimeout(timer)
+      if (waiting.size > 0) await flush()
+      await subscription[Symbol.asyncDispose]()
+    },
+  }
+}

@@ -1,0 +1,18 @@
+/** The port through which adapters reach their upstreams; one implementation, handed in by the app. */
+
+export type NetRequest = {
+  url: string
+  method: string
+  headers: Record<string, string>
+  body?: string
+  timeoutMs: number
+  signal?: AbortSignal
+  maxBytes: number
+}
+export type NetReply = { status: number; body: string }
+
+/**
+ * Answers with whatever the far side said. When it said nothing: Fault `unavailable` where the request certainly never
+ * left, `upstream_timeout` where it may have arrived.
+ */
+export type Net = { fetch(request: NetRequest): Promise<NetReply> }
