@@ -1,0 +1,236 @@
+import type { Issue } from './fault.ts'
+import type { NumberSources } from './json.ts'
+import { canonical, decimalOfSource, decimalPattern, decimalPlaces, toUnits } from './money.ts'
+
+/** JSON Schema as plain data, which is what every door and this file read. */
+export type Schema = { readonly [keyword: string]: unknown }
+/** Finds the schema behind a `$ref`. */
+export type Resolve = (ref: string) => Schema | undefined
+
+type Holder = Record<string, unknown>
+type Loc = (string | number)[]
+type Context = { sources: NumberSources | undefined; resolve: Resolve; issues: Issue[] }
+
+const wholeDigitsMax = 39
+const placesMax = 18
+const textLengthMax = 200
+const textForm = /^-?(?:0|[1-9]\d*)(?:\.\d+)?$/
+const numberForm = /^(-?(?:0|[1-9]\d*)(?:\.\d+)?)(?:[eE]([+-]?\d+))?$/
+
+export const isRecord = (value: unknown): value is Record<string, unknown> =>
+  typeof value === 'object' && value !== null && !Array.isArray(value)
+const asSchema = (value: unknown): Schema | undefined => (isRecord(value) ? value : undefined)
+const noNames: Resolve = () => undefined
+
+/**
+ * Replaces each `x-decimal` field, number or text, by its canonical decimal text, in place. A number is read from its
+ * source text, so that nothing passes through a float. What is out of bounds stays as it is and becomes an issue.
+ */
+export function readDecimals(
+  schema: Schema,
+  value: unknown,
+  sources?: NumberSources,
+  resolve: Resolve = noNames,
+): { value: unknown; issues: Issue[] } {
+  const root: Holder = { value }
+  const issues: Issue[] = []
+  if (holdsDecimals(schema, resolve)) walk(schema, root, 'value', [], { sources, resolve, issues })
+  return { value: root.value, issues }
+}
+
+function walk(schema: Schema, holder: Holder, key: string, loc: Loc, context: Context): void {
+  const value = holder[key]
+  if (value === undefined || value === null) return
+  if (schema['x-decimal'] !== undefined) return readField(schema, holder, key, loc, context)
+  const arm = armOf(schema, value, context.resolve)
+  if (arm !== schema) {
+    if (arm && holdsDecimals(arm, context.resolve)) walk(arm, holder, key, loc, context)
+    return
+  }
+  for (const part of list(schema.allOf)) walk(part, holder, key, loc, context)
+  if (Array.isArray(value)) {
+    const rows = value as unknown as Holder
+    value.forEach((_, index) => {
+      const item = list(schema.prefixItems)[index] ?? asSchema(schema.items)
+      if (item) walk(item, rows, String(index), [...loc, index], context)
+    })
+  } else if (isRecord(value)) {
+    for (const name of Object.keys(value)) {
+      const field = propertySchema(schema, name)
+      if (field) walk(field, value, name, [...loc, name], context)
+    }
+  }
+}
+
+function readField(schema: Schema, holder: Holder, key: string, loc: Loc, context: Context): void {
+  const value = holder[key]
+  if (typeof value !== 'number' && typeof value !== 'string') return
+  const text =
+    typeof value === 'string' ? value : (context.sources?.get(holder)?.get(key) ?? numberText(value))
+  const found = decimalOf(text, typeof value === 'string', schema)
+  if (typeof found === 'string') holder[key] = found
+  else context.issues.push({ loc, ...found })
+}
+
+/** Only where no source text is known, as for a value that never was JSON text here. */
+const numberText = (value: number): string => String(value)
+
+type Wrong = Omit<Issue, 'loc'>
+
+const tooManyPlaces = (max: number): Wrong => ({
+  type: 'decimal_max_places',
+  msg: `Decimal input should have no more than ${max} decimal places`,
+  ctx: { max },
+})
+const tooManyDigits: Wrong = {
+  type: 'decimal_whole_digits',
+  msg: `Decimal input should have no more than ${wholeDigitsMax} digits before the decimal point`,
+  ctx: { max: wholeDigitsMax },
+}
+
+/** The canonical text of one decimal, or what is wrong with it. */
+export function decimalOf(text: string, isText: boolean, schema: Schema): string | Wrong {
+  const places = placesOf(schema)
+  const match = (isText ? textForm : numberForm).exec(text)
+  if (!match) {
+    return isText
+      ? { type: 'string_pattern_mismatch', msg: `String should match pattern '${decimalPattern}'` }
+      : { type: 'finite_number', msg: 'Input should be a finite number' }
+  }
+  // Trimming zeros is quadratic in the worst case, so a text of absurd length never gets there.
+  const plain = text.length > textLengthMax ? undefined : isText ? canonical(text) : decimalOfSource(text)
+  if (plain === undefined) return overflow(match[1] ?? text, Number(match[2] ?? 0), places)
+  if (decimalPlaces(plain) > places) return tooManyPlaces(places)
+  return outOfBounds(plain, schema) ?? plain
+}
+
+/** Why a well-formed number leaves the grammar: too long before the point, or behind it. */
+function overflow(mantissa: string, exponent: number, places: number): string | Wrong {
+  const [whole = '', fraction = ''] = mantissa.replace('-', '').split('.')
+  const digits = (whole + fraction).replace(/^0+/, '')
+  if (digits === '') return '0'
+  const wholeDigits = digits.length - fraction.length + exponent
+  return wholeDigits > wholeDigitsMax ? tooManyDigits : tooManyPlaces(places)
+}
+
+function placesOf(schema: Schema): number {
+  const rule = schema['x-decimal']
+  return isRecord(rule) && typeof rule.places === 'number' ? rule.places : placesMax
+}
+
+const bounds = [
+  { keyword: 'exclusiveMinimum', type: 'greater_than', words: 'greater than', holds: (c: number) => c > 0 },
+  {
+    keyword: 'minimum',
+    type: 'greater_than_equal',
+    words: 'greater than or equal to',
+    holds: (c: number) => c >= 0,
+  },
+  { keyword: 'exclusiveMaximum', type: 'less_than', words: 'less than', holds: (c: number) => c < 0 },
+  {
+    keyword: 'maximum',
+    type: 'less_than_equal',
+    words: 'less than or equal to',
+    holds: (c: number) => c <= 0,
+  },
+] as const
+
+function outOfBounds(plain: string, schema: Schema): Wrong | undefined {
+  for (const { keyword, type, words, holds } of bounds) {
+    const bound = schema[keyword]
+    if (typeof bound !== 'number' && typeof bound !== 'string') continue
+    const limit = decimalOfSource(String(bound))
+    if (limit !== undefined && !holds(compareDecimals(plain, limit))) {
+      return { type, msg: `Input should be ${words} ${limit}` }
+    }
+  }
+  return undefined
+}
+
+/** Exact order of two decimals: negative, zero or positive. */
+export function compareDecimals(a: string, b: string): number {
+  const places = Math.max(decimalPlaces(a), decimalPlaces(b))
+  const left = toUnits(a, places)
+  const right = toUnits(b, places)
+  return left < right ? -1 : left > right ? 1 : 0
+}
+
+const list = (value: unknown): Schema[] => (Array.isArray(value) ? value.filter(isRecord) : [])
+
+/** The schema that a property of an object falls under. */
+export function propertySchema(schema: Schema, name: string): Schema | undefined {
+  const properties = asSchema(schema.properties)
+  if (properties && Object.hasOwn(properties, name)) return asSchema(properties[name])
+  for (const [pattern, field] of Object.entries(asSchema(schema.patternProperties) ?? {})) {
+    if (new RegExp(pattern, 'u').test(name)) return asSchema(field)
+  }
+  return asSchema(schema.additionalProperties)
+}
+
+/** The schema that a value falls under: itself, the target of a reference, or the best arm of a union. */
+export function armOf(schema: Schema, value: unknown, resolve: Resolve = noNames): Schema | undefined {
+  if (typeof schema.$ref === 'string') {
+    const target = resolve(schema.$ref)
+    return target && armOf(target, value, resolve)
+  }
+  const arms = list(schema.anyOf ?? schema.oneOf)
+  if (arms.length === 0) return schema
+  let best: Schema | undefined
+  let bestScore = -1
+  for (const arm of arms) {
+    const found = armOf(arm, value, resolve)
+    const score = found ? fit(found, value) : -1
+    if (score > bestScore) {
+      best = found
+      bestScore = score
+    }
+  }
+  return best
+}
+
+const kindOf = (value: unknown): string =>
+  value === null ? 'null' : Array.isArray(value) ? 'array' : typeof value
+
+/** How well a value fits an arm by its outline: -1 not at all, else the more the better. */
+function fit(arm: Schema, value: unknown): number {
+  const kind = kindOf(value)
+  const types = arm.type === undefined ? undefined : [arm.type].flat()
+  if (types && !types.includes(kind) && !(kind === 'number' && types.includes('integer'))) return -1
+  if (arm.const !== undefined && arm.const !== value) return -1
+  if (Array.isArray(arm.enum) && !arm.enum.includes(value)) return -1
+  if (!isRecord(value)) return 1
+  const properties = asSchema(arm.properties) ?? {}
+  let score = 1
+  for (const [name, field] of Object.entries(properties)) {
+    if (!Object.hasOwn(value, name) || !isRecord(field)) continue
+    const tag = field.const !== undefined || Array.isArray(field.enum)
+    score += tag && fit(field, value[name]) < 0 ? -1000 : 1
+  }
+  const missing = Array.isArray(arm.required)
+    ? arm.required.filter((name) => !Object.hasOwn(value, String(name))).length
+    : 0
+  return Math.max(0, score - 100 * missing + 100_000)
+}
+
+const known = new WeakMap<Schema, boolean>()
+
+/** Most schemas hold no decimal at all; asking once per schema keeps their requests free of the walk. */
+function holdsDecimals(schema: Schema, resolve: Resolve): boolean {
+  const before = known.get(schema)
+  if (before !== undefined) return before
+  known.set(schema, true)
+  const found =
+    schema['x-decimal'] !== undefined || parts(schema, resolve).some((p) => holdsDecimals(p, resolve))
+  known.set(schema, found)
+  return found
+}
+
+function parts(schema: Schema, resolve: Resolve): Schema[] {
+  const target = typeof schema.$ref === 'string' ? resolve(schema.$ref) : undefined
+  const lists = ['anyOf', 'oneOf', 'allOf', 'prefixItems'].flatMap((keyword) => list(schema[keyword]))
+  const maps = ['properties', 'patternProperties'].flatMap((keyword) =>
+    Object.values(asSchema(schema[keyword]) ?? {}).filter(isRecord),
+  )
+  const singles = [schema.items, schema.additionalProperties].filter(isRecord)
+  return [...(target ? [target] : []), ...lists, ...maps, ...singles]
+}
