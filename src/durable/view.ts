@@ -1,5 +1,5 @@
 import type { JsonObject } from '#kernel/json.ts'
-import type { TaskProgress } from '#kernel/task.ts'
+import type { TaskProgress, TaskStatus } from '#kernel/task.ts'
 import { isEnded, type Task } from './row.ts'
 
 /** How a task looks to its owner; the same on every route, on the stream and in `wait=true`. */
@@ -31,7 +31,7 @@ const list = (value: unknown): JsonObject[] => (Array.isArray(value) ? (value as
 
 export type TaskBrief = {
   task_id: string
-  status: string
+  status: TaskStatus
   message: string
   poll_url: string
   idempotency_key: string | null

@@ -2,7 +2,10 @@ import * as T from 'typebox'
 import type { Caller, RequestFacts, Scope } from './caller.ts'
 import type { Admission, RetryRule, Step, Tx } from './task.ts'
 
-/** One entry per endpoint. Route, validation, OpenAPI, MCP tool, SDK method and CLI command are derived from it. */
+/**
+ * One entry per endpoint. Route, validation, OpenAPI, MCP tool, SDK method and CLI command are derived from it.
+ * A schema with `$id` stands inline wherever it is used, nested too; the door registers each once and refers to it.
+ */
 
 type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
 export type Route = `${Method} /${string}`

@@ -1,0 +1,80 @@
+import { all, one, q } from '#store/query.ts'
+import type { Transactions } from './transactions.ts'
+import { waitFor } from './wait.ts'
+import { userTopic, type Wake } from './wake.ts'
+
+export type StoredEvent = {
+  id: string
+  type: string
+  task_id: string | null
+  subject: { kind: string; id: string } | null
+  data: object
+  created_at: string
+}
+type Filter = { types?: string[] | undefined; taskId?: string | undefined }
+
+/** The log of what happened to a user: gapless, in commit order, readable from any instance. */
+export type Events = {
+  /** The newest sequence number, and the oldest one that is still kept. */
+  bounds(userId: string): Promise<{ first: bigint; last: bigint }>
+  after(userId: string, seq: bigint, limit: number, filter?: Filter): Promise<StoredEvent[]>
+  count(userId: string, seq: bigint, filter?: Filter): Promise<number>
+  /** Resolves when there may be something after `seq`, when the time is over, or when the signal fires. */
+  changed(userId: string, seq: bigint, options: { timeoutMs: number; signal: AbortSignal }): Promise<void>
+}
+
+export const eventsOf = ({
+  transactions: { pool },
+  wake,
+}: {
+  transactions: Transactions
+  wake: Wake
+}): Events => {
+  const matching = (userId: string, seq: bigint, { types, taskId }: Filter = {}) => {
+    let query = q.selectFrom('outbox').where('user_id', '=', userId).where('seq', '>', seq)
+    if (types) query = query.where('type', '=', (eb) => eb.fn.any(eb.val(types)))
+    if (taskId) query = query.where('task_id', '=', taskId)
+    return query
+  }
+  const lastSeq = async (userId: string): Promise<bigint> => {
+    const row = await one(pool, q.selectFrom('user_stream').select('seq').where('user_id', '=', userId))
+    return BigInt(row?.seq ?? 0)
+  }
+
+  return {
+    async bounds(userId) {
+      const last = await lastSeq(userId)
+      const oldest = await one(
+        pool,
+        q
+          .selectFrom('outbox')
+          .select((eb) => eb.fn.min('seq').as('seq'))
+          .where('user_id', '=', userId),
+      )
+      return { first: BigInt(oldest?.seq ?? last + 1n), last }
+    },
+    async after(userId, seq, limit, filter) {
+      const rows = await all(pool, matching(userId, seq, filter).selectAll().orderBy('seq').limit(limit))
+      return rows.map((row) => ({
+        ...{
+          id: String(row.seq),
+          type: row.type,
+          task_id: row.task_id,
+          subject: row.subject as StoredEvent['subject'],
+        },
+        ...{ data: row.body, created_at: row.at.toISOString() },
+      }))
+    },
+    async count(userId, seq, filter) {
+      const row = await one(
+        pool,
+        matching(userId, seq, filter).select((eb) => eb.fn.countAll<bigint>().as('n')),
+      )
+      return Number(row?.n ?? 0)
+    },
+    async changed(userId, seq, { timeoutMs, signal }) {
+      const look = async () => ((await lastSeq(userId)) > seq ? true : undefined)
+      await waitFor(wake, userTopic(userId), look, { timeoutMs, signal })
+    },
+  }
+}

@@ -1,0 +1,27 @@
+import type { Tasks } from '#durable/cancel.ts'
+import type { Task } from '#durable/row.ts'
+import type { TaskFullView } from '#durable/view.ts'
+import { fulfil } from '#kernel/operation.ts'
+import { contract } from './contract.ts'
+
+type Needs = { tasks: Tasks; view: (task: Task) => TaskFullView }
+
+export const tasks = ({ tasks, view }: Needs) =>
+  fulfil(contract, {
+    get: async ({ task_id }, caller) => view(await tasks.find(caller.userId, task_id)),
+
+    list: async ({ skip = 0, limit = 20, status, kind }, caller) => {
+      const page = await tasks.list(caller.userId, {
+        skip,
+        limit,
+        ...(status && { status }),
+        ...(kind && { kind }),
+      })
+      return { items: page.tasks.map(view), total: page.total, skip, limit }
+    },
+
+    cancel: async ({ task_id }, caller) => {
+      const task = await tasks.cancel(caller.userId, task_id)
+      return { task_id, status: task.status, cancel_requested: task.cancel_requested }
+    },
+  })

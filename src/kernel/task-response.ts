@@ -1,0 +1,100 @@
+import * as T from 'typebox'
+import {
+  ChainId,
+  Dec,
+  Id,
+  Nullable,
+  OneOf,
+  OpenObject,
+  SignedUnits,
+  Text,
+  TextOrNull,
+  Time,
+  TimeOrNull,
+} from './scalars.ts'
+import { liveStates, outcomes, taskStatuses } from './task.ts'
+
+/** The shapes of a task on every door. */
+
+const Transaction = T.Object(
+  {
+    chain_id: ChainId,
+    tx_hash: Text,
+    explorer_url: TextOrNull,
+    status: OneOf(['pending', 'confirmed', 'finalized', 'dropped', 'replaced', 'failed']),
+    block: Nullable(T.Integer()),
+    nonce: T.Optional(Nullable(T.Integer())),
+  },
+  { $id: 'TaskTransaction' },
+)
+
+const BalanceChange = T.Object(
+  { chain_id: ChainId, token_address: Text, symbol: Text, amount: SignedUnits, decimals: T.Integer() },
+  { $id: 'TaskBalanceChange' },
+)
+
+const Fill = T.Object(
+  {
+    venue: Text,
+    order_id: Text,
+    fill_id: Text,
+    side: Text,
+    price: Dec,
+    size: Dec,
+    fee: Dec,
+    fee_token: Text,
+    confirmed: T.Boolean(),
+    at: Time,
+  },
+  { $id: 'TaskFill' },
+)
+
+const TaskError = T.Object(
+  {
+    code: Text,
+    message: Text,
+    retryable: T.Boolean(),
+    upstream: T.Optional(Text),
+    upstream_code: T.Optional(Text),
+  },
+  { $id: 'TaskError' },
+)
+
+const brief = {
+  task_id: Id('The task; poll it until its status has ended'),
+  status: OneOf(taskStatuses),
+  message: T.String({ description: 'Made from status and state' }),
+  poll_url: T.String({ format: 'uri' }),
+  idempotency_key: TextOrNull,
+}
+
+const details = {
+  kind: T.String({ description: 'The name of the operation' }),
+  state: T.String({
+    description: `One of ${liveStates.join(', ')}, done; the reason code once failed or cancelled`,
+  }),
+  outcome: Nullable(OneOf(outcomes)),
+  progress: Nullable(T.Object({ step: T.Integer(), of: T.Integer(), text: Text })),
+  result: Nullable(OpenObject),
+  error: Nullable(TaskError),
+  transactions: T.Array(Transaction, {
+    description: 'Everything that was ever sent',
+  }),
+  balance_changes: T.Array(BalanceChange, {
+    description: 'Measured, never quoted',
+  }),
+  fills: T.Array(Fill),
+  approval: Nullable(T.Object({ approval_id: Text, expires_at: Time })),
+  cancellable: T.Boolean(),
+  parent_task_id: TextOrNull,
+  created_at: Time,
+  updated_at: Time,
+  completed_at: TimeOrNull,
+}
+
+export const TaskStatusResponse = T.Object({ ...brief, ...details }, { $id: 'TaskStatusResponse' })
+/** Short at once; whole when the caller waited. */
+export const TaskResponse = T.Object(
+  { ...brief, ...T.Partial(T.Object(details)).properties },
+  { $id: 'TaskResponse' },
+)
