@@ -1,0 +1,68 @@
+/** `npm run check`: everything that is judged without running the product. */
+import { spawn } from 'node:child_process'
+import { existsSync, readFileSync, writeFileSync } from 'node:fs'
+import { cleanEnvironment, nodeFlags, root } from './environment.ts'
+
+type Verdict = { passed: boolean; output: string }
+type Step = { name: string; run: () => Promise<Verdict> }
+
+const command = (file: string, args: string[]): Promise<Verdict> =>
+  new Promise((resolve) => {
+    const child = spawn(file, args, {
+      cwd: root,
+      env: cleanEnvironment(),
+      shell: process.platform === 'win32',
+      stdio: ['ignore', 'pipe', 'pipe'],
+    })
+    const chunks: Buffer[] = []
+    child.stdout.on('data', (chunk: Buffer) => chunks.push(chunk))
+    child.stderr.on('data', (chunk: Buffer) => chunks.push(chunk))
+    child.on('error', (error) => resolve({ passed: false, output: error.message }))
+    child.on('close', (code) => resolve({ passed: code === 0, output: Buffer.concat(chunks).toString() }))
+  })
+
+const node = (...args: string[]) => command(process.execPath, [...nodeFlags, ...args])
+
+/** Runs the generator and puts the committed file back, so that a check never changes the tree. */
+const unchanged = async (script: string, file: string): Promise<Verdict> => {
+  const path = `${root}/${file}`
+  const before = existsSync(path) ? readFileSync(path, 'utf8') : undefined
+  const made = await node(script)
+  const after = existsSync(path) ? readFileSync(path, 'utf8') : undefined
+  if (before !== undefined && after !== before) writeFileSync(path, before)
+  if (!made.passed) return made
+  if (before !== undefined && before === after) return { passed: true, output: '' }
+  return { passed: false, output: `${file} is not what ${script} makes of the code; run: node ${script}` }
+}
+
+const generated = [
+  ['openapi', 'scripts/openapi.ts', 'docs/openapi.json'],
+  ['settings', 'scripts/env-example.ts', '.env.example'],
+] as const
+
+const steps: Step[] = [
+  { name: 'types', run: () => command('tsc', ['--noEmit', '--pretty', 'false']) },
+  { name: 'style', run: () => command('biome', ['ci', '--colors=off']) },
+  {
+    name: 'architecture',
+    run: () => node('--test', '--test-isolation=none', '--test-reporter=spec', 'test/architecture.test.ts'),
+  },
+  { name: 'lockfile', run: () => node('scripts/lock.ts', '--check') },
+  ...generated
+    .filter(([, script]) => existsSync(`${root}/${script}`))
+    .map(([name, script, file]) => ({ name, run: () => unchanged(script, file) })),
+]
+
+const verdicts = await Promise.all(
+  steps.map(async ({ name, run }) => {
+    const startMs = performance.now()
+    const verdict = await run()
+    const seconds = ((performance.now() - startMs) / 1_000).toFixed(1)
+    console.log(`${name.padEnd(14)}${verdict.passed ? 'passed' : 'FAILED'}  ${seconds} s`)
+    return { name, ...verdict }
+  }),
+)
+
+for (const { name, output } of verdicts.filter(({ passed }) => !passed))
+  console.log(`\n${name}\n${output.trim()}`)
+if (verdicts.some(({ passed }) => !passed)) process.exitCode = 1

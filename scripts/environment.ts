@@ -1,0 +1,23 @@
+import { delimiter, dirname } from 'node:path'
+
+export const root = dirname(import.meta.dirname)
+
+/** What a step may see of the surroundings; everything else (NODE_OPTIONS, PG*, our own settings) could change it. */
+const kept = [
+  'PATH HOME USER LOGNAME SHELL TERM LANG TZ TMPDIR TEMP TMP CI GITHUB_ACTIONS NO_COLOR FORCE_COLOR',
+  'SystemRoot ComSpec PATHEXT APPDATA LOCALAPPDATA USERPROFILE',
+  'DATABASE_URL GATEWAY_URL PROOF',
+]
+  .join(' ')
+  .split(' ')
+
+export const cleanEnvironment = (extras: Record<string, string> = {}): NodeJS.ProcessEnv => {
+  const kindred = Object.keys(process.env).filter((name) => /^(LC_|PORTICO_TEST_)/.test(name))
+  const env: NodeJS.ProcessEnv = {}
+  for (const name of [...kept, ...kindred]) if (process.env[name] !== undefined) env[name] = process.env[name]
+  const path = [`${root}/node_modules/.bin`, dirname(process.execPath), env.PATH ?? '']
+  return { ...env, PATH: path.join(delimiter), ...extras }
+}
+
+/** Type stripping as a function of node:module still warns; the sentence says nothing to a reader here. */
+export const nodeFlags = ['--disable-warning=ExperimentalWarning']

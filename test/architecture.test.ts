@@ -1,0 +1,93 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { planted } from './architecture/planted.ts'
+import { has, manifest, packageJson, read, sources } from './architecture/project.ts'
+import { type Finding, type Manifest, reachFindings } from './architecture/reach.ts'
+import { ruleFindings, rules } from './architecture/rules.ts'
+import { type Source, source } from './architecture/source.ts'
+import { packages, raised, reach } from './architecture/tables.ts'
+
+const findings = (file: Source, known: Manifest): Finding[] => [
+  ...reachFindings(file, known),
+  ...ruleFindings(file),
+]
+
+const say = ({ rule, path, line, says }: Finding) => `${path}:${line} ${says} (${rule})`
+
+/** As package.json stands for the planted sources, whatever the project's own comes to. */
+const plantedManifest: Manifest = {
+  production: new Set(['typebox', 'kysely', 'pg', 'viem']),
+  development: new Set(['fast-check', '@foundry-rs/anvil']),
+}
+
+const files = sources()
+
+test('every file keeps to the tables and the habits', () => {
+  assert.ok(files.length > 20, `only ${files.length} files were found`)
+  const known = manifest()
+  assert.deepEqual(files.flatMap((file) => findings(file, known)).map(say), [])
+})
+
+test('the imports of the project are seen at all', () => {
+  const imports = files.flatMap((file) => file.imports)
+  assert.ok(imports.filter((found) => found.kind === 'type').length > 10)
+  assert.ok(imports.filter((found) => found.kind === 'value').length > 10)
+  for (const file of files) {
+    const heads = file.text.match(/^(import|export) [^'"`;=]*?from '[^']+'$/gm) ?? []
+    assert.ok(file.imports.length >= heads.length, `${file.path}: ${heads.length} heads`)
+  }
+})
+
+test('every planted violation is caught and every good source passes', () => {
+  for (const { rule, path, bad = [], good = [] } of planted) {
+    for (const text of bad) {
+      const caught = findings(source(path, text), plantedManifest).map((found) => found.rule)
+      assert.ok(caught.includes(rule), `${rule} let this pass in ${path}:\n${text.slice(0, 300)}`)
+    }
+    for (const text of good)
+      assert.deepEqual(findings(source(path, text), plantedManifest).map(say), [], text.slice(0, 300))
+  }
+})
+
+test('every rule has a planted violation', () => {
+  const proven = new Set(planted.filter(({ bad }) => bad?.length).map(({ rule }) => rule))
+  assert.deepEqual([...proven].sort(), ['reach', ...Object.keys(rules)].sort())
+})
+
+test('the tables name only what exists', () => {
+  const { production, development } = manifest()
+  const known = [...production, ...development]
+  for (const key of Object.keys(packages))
+    assert.ok(
+      known.some((name) => (key.endsWith('/') ? name.startsWith(key) : name === key)),
+      `packages: ${key} is not in package.json`,
+    )
+  for (const area of Object.values(reach).flat())
+    assert.ok(
+      area.split(' ').some((word) => word in reach),
+      `reach: ${area} has no row of its own`,
+    )
+  for (const path of Object.keys(raised)) assert.ok(has(path), `raised: ${path} does not exist`)
+})
+
+test('every dependency is pinned and explained', () => {
+  const parts = packageJson()
+  const pins = { ...parts.dependencies, ...parts.optionalDependencies, ...parts.devDependencies }
+  const explained = [...read('docs/dependencies.md').matchAll(/^\| `([^`]+)` \|/gm)].map(
+    (row) => row[1] ?? '',
+  )
+  const covers = (row: string, name: string) =>
+    row.endsWith('*') ? name.startsWith(row.slice(0, -1)) : name === row
+  for (const [name, pin] of Object.entries(pins)) {
+    assert.match(pin, /^(npm:[\w@/.-]+@)?\d+\.\d+\.\d+(-[\w.]+)?$/, `${name} is not pinned exactly`)
+    assert.ok(
+      explained.some((row) => covers(row, name)),
+      `docs/dependencies.md does not explain ${name}`,
+    )
+  }
+  for (const row of explained)
+    assert.ok(
+      Object.keys(pins).some((name) => covers(row, name)),
+      `docs/dependencies.md explains ${row}, which is gone`,
+    )
+})

@@ -1,0 +1,238 @@
+/** Sources that break one rule each, and sources that break none: the guard is guarded by them. */
+export type Planted = { rule: string; path: string; bad?: string[]; good?: string[] }
+
+const lines = (count: number, line: string) => Array.from({ length: count }, () => line).join('\n')
+
+const longFunction = (head: string, tail: string) => `${head}\n${lines(75, '  call()')}\n${tail}\n`
+
+const imports: Planted[] = [
+  {
+    rule: 'reach',
+    path: 'src/features/perp/perp.ts',
+    bad: [
+      `import { call } from '#durable/call.ts'`,
+      `import {\n  call,\n  type Caller,\n} from '#durable/call.ts'`,
+      `import { type Call } from '#durable/call.ts'`,
+      `import '#durable/call.ts'`,
+      `export { call } from '#durable/call.ts'`,
+      `export * from '#durable/call.ts'`,
+      `const { call } = await import('#durable/call.ts')`,
+      `const text = \`\${await import('#durable/call.ts')}\``,
+      `import { createRequire } from 'node:module'\nconst load = createRequire(import.meta.url)\nload('#durable/call.ts')`,
+      `import { createRequire } from 'node:module'\ncreateRequire(import.meta.url)('#durable/call.ts')`,
+      `const at = import.meta.resolve('#durable/call.ts')`,
+      `import { earn } from '#features/earn/earn.ts'`,
+      `import { client } from '#sdk/client.ts'`,
+      `import type { App } from '#app.ts'`,
+      `import { world } from '#world/world.ts'`,
+      `import type { World } from '#world/world.ts'`,
+      `type World = import('#world/world.ts').World`,
+      `import { earn } from '../earn/earn.ts'`,
+      `import { size } from '#features/perp/sizing.ts'`,
+      `import { size } from './sizing'`,
+      `const part = await import(name)`,
+      `import { test } from 'node:test'`,
+      `import { readFile } from 'fs/promises'`,
+      `import pg from 'pg'`,
+      `import { createPublicClient } from 'viem'`,
+      `import fc from 'fast-check'`,
+      `import left from 'left-pad'`,
+    ],
+    good: [
+      `import type { Call } from '#durable/call.ts'\nimport type { Earn } from '#features/earn/earn.ts'\nexport type { Call } from '#durable/call.ts'\nimport { Fault } from '#kernel/fault.ts'\nimport { size } from './sizing.ts'\nimport { database } from '#store/database.ts'`,
+      `type Call = typeof import('#durable/call.ts').call`,
+      `// import { call } from '#durable/call.ts'\nconst text = "import x from '#world/x.ts'"\nconst shape = /import '#world'/`,
+      `const text = \`import '#world/x.ts' \${\`import '#world/x.ts' \${1}\`} import '#world/x.ts'\``,
+      `import { Type } from 'typebox'\nimport { sql } from 'kysely'\nimport { readFile } from 'node:fs/promises'`,
+      `export const read = (list: List) => list.import('#world/x.ts')`,
+    ],
+  },
+  {
+    rule: 'reach',
+    path: 'src/kernel/money.ts',
+    bad: [`import { readFile } from 'node:fs/promises'`, `import { a } from '#store/database.ts'`],
+    good: [`import { createHash } from 'node:crypto'\nimport { Type } from 'typebox'`],
+  },
+  {
+    rule: 'reach',
+    path: 'src/kernel/money.test.ts',
+    bad: [`import { anvil } from '@foundry-rs/anvil'`],
+    good: [`import fc from 'fast-check'\nimport { test } from 'node:test'\nimport { a } from './money.ts'`],
+  },
+  {
+    rule: 'reach',
+    path: 'src/upstreams/evm/evm.ts',
+    bad: [
+      `import type { Wire } from '#upstreams/solana/wire.ts'`,
+      `import { anvil } from '#world/evm/anvil.ts'`,
+    ],
+    good: [`import { createPublicClient } from 'viem'\nimport { a } from './wire.ts'`],
+  },
+  {
+    rule: 'reach',
+    path: 'src/world/evm/evm.ts',
+    bad: [`import { Fault } from '#kernel/fault.ts'`, `import type { Money } from '#kernel/money.ts'`],
+    good: [`import { book } from '#world/venue-core/book.ts'\nimport { anvil } from '@foundry-rs/anvil'`],
+  },
+  {
+    rule: 'reach',
+    path: 'src/sdk/client.ts',
+    bad: [`import { perp } from '#features/perp/perp.ts'`],
+    good: [`import { contract } from '#features/perp/contract.ts'`],
+  },
+  { rule: 'reach', path: 'src/edges/http/http.ts', bad: [`import { perp } from '#features/perp/perp.ts'`] },
+  { rule: 'reach', path: 'src/edges/http/web.ts', bad: [`import { anvil } from '@foundry-rs/anvil'`] },
+  { rule: 'reach', path: 'src/edges/grpc/grpc.ts', bad: [`export const grpc = 1`] },
+  { rule: 'reach', path: 'src/anywhere.ts', bad: [`export const anywhere = 1`] },
+  { rule: 'reach', path: 'src/store/embedded.ts', good: [`const part = await import(name)`] },
+  {
+    rule: 'reach',
+    path: 'src/app.ts',
+    good: [`import { call } from '#durable/call.ts'\nimport pg from 'pg'`],
+  },
+]
+
+const shapes: Planted[] = [
+  { rule: 'runs', path: 'src/kernel/a.ts', bad: [`enum Side { buy, sell }`, `const a: = 1`] },
+  { rule: 'names', path: 'src/kernel/string-utils.ts', bad: [`export const a = 1`] },
+  { rule: 'names', path: 'src/kernel/index.ts', bad: [`export const a = 1`] },
+  { rule: 'names', path: 'src/features/common/fees.ts', bad: [`export const a = 1`] },
+  { rule: 'names', path: 'test/journeys/openAPerp.test.ts', bad: [`export const a = 1`] },
+  { rule: 'names', path: 'src/kernel/base-units.ts', good: [`export const a = 1`] },
+  {
+    rule: 'size',
+    path: 'src/kernel/a.ts',
+    bad: [
+      lines(301, 'export const a = 1'),
+      longFunction('export function a() {', '}'),
+      longFunction('export async function* a(b: string): AsyncGenerator<string> {', '}'),
+      longFunction('export const a = (b: number): Promise<number> => {', '}'),
+      longFunction('export const a = async b => {', '}'),
+      longFunction('export const a = {\n  async b(c: string) {', '} }'),
+      `export const a = () =>\n  list\n${lines(75, '    .map((x) => x)')}\n`,
+      `export const a = () => ({\n${lines(75, '    b: 1,')}\n})\n`,
+      `export const a = () => {\n  b(() => {\n${lines(75, '    call()')}\n  })\n}\n`,
+      `export const a = () => {\n  b(() => {\n    call()\n  })\n${lines(75, '  call()')}\n}\n`,
+    ],
+    good: [
+      lines(300, 'export const a = 1'),
+      `export const a = [\n${lines(100, "  '{',")}\n]`,
+      `export const a = () => 1\n${lines(100, 'export const b = 1')}`,
+      `if (a) {\n${lines(100, '  call()')}\n}`,
+      `export const a = () => {\n${lines(40, '  const b = () => {\n    call()\n  }')}\n}\n`,
+    ],
+  },
+  { rule: 'size', path: 'src/features/perp/contract.ts', good: [lines(400, 'export const a = 1')] },
+  {
+    rule: 'noAny',
+    path: 'src/kernel/a.ts',
+    bad: [
+      `const a: any = 1`,
+      `const a = b as any`,
+      `const a: Array<any> = []`,
+      `function a(b: Record<string, any>) {}`,
+    ],
+    good: [`// any\nconst any = 1\nconst a = { any: 'any' }\nPromise.any([any])`],
+  },
+  {
+    rule: 'noDefaultExport',
+    path: 'src/kernel/a.ts',
+    bad: [`export default 1`, `const a = 1\nexport { a as default }`],
+    good: [`export const text = 'export default'`],
+  },
+  {
+    rule: 'typeNotInterface',
+    path: 'src/kernel/a.ts',
+    bad: [`export interface A { b: string }`],
+    good: [`declare module 'fastify' {\n  interface FastifyRequest { caller: string }\n}\nexport {}`],
+  },
+  {
+    rule: 'classesOnlyForErrors',
+    path: 'src/kernel/a.ts',
+    bad: [`export class Manager {}`, `const a = class {}`, `class Book extends Map<string, string> {}`],
+    good: [`export class Refusal extends Error {}`, `const a = { class: row.class }`],
+  },
+  {
+    rule: 'environment',
+    path: 'src/kernel/a.ts',
+    bad: [
+      `const a = process.env.HOME`,
+      `const { HOME } = process?.env`,
+      `const a = process['env']`,
+      `import { env } from 'node:process'`,
+    ],
+    good: [`const a = process.pid\nconst says = 'process.env'`],
+  },
+  { rule: 'environment', path: 'src/config.ts', good: [`export const a = process.env.HOME`] },
+  {
+    rule: 'noSleep',
+    path: 'test/journeys/a.test.ts',
+    bad: [
+      `await new Promise((resolve) => setTimeout(resolve, 100))`,
+      `const sleep = (ms: number) => new Promise<void>((done) => { setTimeout(done, ms) })`,
+      `import { setTimeout as sleep } from 'node:timers/promises'`,
+      `await promisify(setTimeout)(100)`,
+    ],
+    good: [`const timer = setTimeout(() => controller.abort(), 1_000)`],
+  },
+  {
+    rule: 'noSleep',
+    path: 'test/harness/eventually.ts',
+    good: [`await new Promise((resolve) => setTimeout(resolve, 10))`],
+  },
+  {
+    rule: 'honestTests',
+    path: 'test/journeys/a.test.ts',
+    bad: [
+      `import { mock, test } from 'node:test'`,
+      `test('a', (t) => t.mock.fn())`,
+      `test.only('a', () => {})`,
+      `test('a', { skip: true }, () => {})`,
+      `describe.skip('a', () => {})`,
+    ],
+    good: [`import { test } from 'node:test'\ntest('a', { timeout: 1_000 }, () => {})`],
+  },
+  {
+    rule: 'comments',
+    path: 'src/kernel/a.ts',
+    bad: [`// TODO later`, `/* FIXME */`],
+    good: [`const a = 'TODO'`],
+  },
+  {
+    rule: 'custody',
+    path: 'src/features/wallets/wallets.ts',
+    bad: [`import { open } from './keystore.ts'`, `import { open } from './signer-evm.ts'`],
+    good: [`import type { Keystore } from './keystore.ts'\nimport { row } from './store.ts'`],
+  },
+  {
+    rule: 'custody',
+    path: 'test/journeys/a.test.ts',
+    bad: [`import { open } from '#features/wallets/keystore.ts'`],
+  },
+  {
+    rule: 'custody',
+    path: 'src/features/wallets/signer.ts',
+    good: [`import { open } from './keystore.ts'`],
+  },
+  { rule: 'custody', path: 'src/app.ts', good: [`import { open } from '#features/wallets/keystore.ts'`] },
+  {
+    rule: 'receipt',
+    path: 'src/features/swap/batch.ts',
+    bad: [
+      `const receipt = { id } as unknown as PolicyReceipt`,
+      `const isReceipt = (value: unknown): value is PolicyReceipt => true`,
+      `import type { PolicyReceipt as Receipt } from '#kernel/signer.ts'`,
+      `export declare const receiptBrand: unique symbol`,
+    ],
+    good: [
+      `declare const brand: unique symbol\nexport type Row = { [brand]: true }\nexport const sign = (receipt: PolicyReceipt): Promise<PolicyReceipt> => send(receipt)`,
+    ],
+  },
+  {
+    rule: 'receipt',
+    path: 'src/features/policy/receipt.ts',
+    good: [`export const receipt = (id: string) => ({ id }) as PolicyReceipt`],
+  },
+]
+
+export const planted: Planted[] = [...imports, ...shapes]

@@ -1,0 +1,186 @@
+import { posix } from 'node:path'
+import type { Finding } from './reach.ts'
+import type { Source } from './source.ts'
+import { functionSpans } from './spans.ts'
+import * as tables from './tables.ts'
+
+type Rule = (file: Source) => { line: number; says: string }[]
+
+const inSrc = (file: Source) => file.path.startsWith('src/')
+const isTest = (file: Source) => file.path.endsWith('.test.ts')
+
+const lineAt = (text: string, index: number) => text.slice(0, index).split('\n').length
+
+/** Every place where `pattern` meets the code (comments and strings are blank there). */
+const meets = (code: string, pattern: RegExp, says: string) =>
+  [...code.matchAll(pattern)].map((hit) => ({ line: lineAt(code, hit.index), says }))
+
+const names: Rule = (file) => {
+  const stem = posix.basename(file.path).replace(/(\.(test|bench|d))?\.ts$/, '')
+  const found: string[] = []
+  if (!/^[a-z0-9]+(-[a-z0-9]+)*$/.test(stem)) found.push(`the file name ${stem} is not kebab-case`)
+  for (const part of [...posix.dirname(file.path).split('/'), stem])
+    if (
+      tables.bannedNames.includes(part) ||
+      part.split('-').some((word) => tables.bannedWords.includes(word))
+    )
+      found.push(`the name ${part} says nothing`)
+  return found.map((says) => ({ line: 1, says }))
+}
+
+const size: Rule = (file) => {
+  if (!inSrc(file)) return []
+  const raised = tables.raised[file.path]
+  const fileMax = raised?.fileLines ?? tables.limits.fileLines
+  const functionMax = raised?.functionLines ?? tables.limits.functionLines
+  const exempt = tables.fileLinesExempt.test(file.path)
+  const lines = file.text.trimEnd().split('\n').length
+  const found: { line: number; says: string }[] = []
+  if (!exempt && lines > fileMax) found.push({ line: fileMax, says: `${lines} lines, at most ${fileMax}` })
+  if (exempt || isTest(file)) return found
+  for (const { from, ownLines } of functionSpans(file.running.tokens))
+    if (ownLines > functionMax)
+      found.push({ line: from, says: `a function of ${ownLines} lines of its own, at most ${functionMax}` })
+  return found
+}
+
+/** What stripping took away is a type, so an `any` that is gone when the code runs stood for a type. */
+const noAny: Rule = (file) =>
+  file.written.tokens
+    .filter((token) => token.kind === 'word' && token.text === 'any')
+    .filter((token) => file.running.code[token.index] === ' ')
+    .map((token) => ({ line: token.line, says: 'any takes the types away; say unknown and look' }))
+
+const noDefaultExport: Rule = (file) => [
+  ...meets(file.written.code, /\bexport\s+default\b/g, 'a default export has no name of its own'),
+  ...meets(file.written.code, /\bas\s+default\b/g, 'a default export has no name of its own'),
+]
+
+const typeNotInterface: Rule = (file) => {
+  let depth = 0
+  const found: { line: number; says: string }[] = []
+  for (const [at, token] of file.written.tokens.entries()) {
+    if (token.text === '{' || token.text.endsWith('${')) depth++
+    if (token.text === '}' || (token.kind === 'template' && token.text.startsWith('}'))) depth--
+    const named = file.written.tokens[at + 1]?.kind === 'word'
+    // Inside `declare module` an interface is the only way to add to a foreign one.
+    if (token.kind === 'word' && token.text === 'interface' && named && depth === 0)
+      found.push({ line: token.line, says: 'write type, not interface' })
+  }
+  return found
+}
+
+const classesOnlyForErrors: Rule = (file) =>
+  inSrc(file)
+    ? meets(
+        file.running.code,
+        /(?<![.\w$])class\b(?=\s+\w|\s*\{)(?!\s+\w+\s+extends\s+\w*(Error|Fault)\b)/g,
+        'a class that is no error',
+      )
+    : []
+
+const environment: Rule = (file) => {
+  if (!inSrc(file) || file.path === 'src/config.ts') return []
+  const says = 'only config.ts reads the environment'
+  return [
+    ...meets(file.running.code, /\bprocess\s*(\?\.|\.)\s*env\b/g, says),
+    ...meets(file.running.code, /\bprocess\s*(\?\.)?\s*\[/g, says),
+    ...file.imports
+      .filter((found) => /^(node:)?process$/.test(found.specifier ?? '') && found.names.includes('env'))
+      .map((found) => ({ line: found.line, says })),
+  ]
+}
+
+const noSleep: Rule = (file) => {
+  const concerns = isTest(file) || (file.path.startsWith('test/') && !file.path.startsWith('test/harness/'))
+  if (!concerns) return []
+  const says = 'a sleep in a test; wait for a condition instead'
+  const timers = (found: Source['imports'][number]) =>
+    found.specifier === 'node:timers/promises' && found.kind === 'value'
+  return [
+    ...file.imports.filter(timers).map((found) => ({ line: found.line, says })),
+    ...meets(file.running.code, /\bnew\s+Promise\s*\([^;{}]{0,80}=>\s*\{?\s*(void\s+)?setTimeout\b/g, says),
+    ...meets(file.running.code, /\bpromisify\s*\(\s*setTimeout\b/g, says),
+    ...meets(file.running.code, /\bAtomics\s*\.\s*wait\b/g, says),
+  ]
+}
+
+const honestTests: Rule = (file) => {
+  if (!isTest(file)) return []
+  const code = file.running.code
+  const mocks = file.imports.filter(
+    (found) => found.specifier === 'node:test' && found.names.includes('mock'),
+  )
+  return [
+    ...mocks.map((found) => ({ line: found.line, says: 'a mock proves the mock' })),
+    ...meets(code, /\b(t|context)\s*\.\s*mock\b/g, 'a mock proves the mock'),
+    ...meets(code, /\b(test|it|describe|suite)\s*\.\s*(only|skip|todo)\b/g, 'this test does not run'),
+    ...meets(code, /\b(only|skip|todo)\s*:\s*true\b/g, 'this test does not run'),
+  ]
+}
+
+const comments: Rule = (file) =>
+  file.written.comments
+    .filter((comment) => /\b(TODO|FIXME|XXX)\b/.test(comment.text))
+    .map((comment) => ({ line: comment.line, says: 'a promise in a comment; keep it or leave it out' }))
+
+const runs: Rule = (file) => (file.fault ? [{ line: 1, says: file.fault }] : [])
+
+/** Custody: keystore and signer hold decrypted keys, and only the composition root hands them on. */
+const custodyFile = /^features\/wallets\/(keystore|signer)[a-z0-9-]*(\.test)?\.ts$/
+
+const custody: Rule = (file) => {
+  const path = file.path.replace(/^src\//, '')
+  if ((inSrc(file) && path === 'app.ts') || custodyFile.test(path)) return []
+  return file.imports
+    .filter((found) => found.kind === 'value' && found.specifier !== undefined)
+    .filter((found) => {
+      const specifier = found.specifier ?? ''
+      const target = specifier.startsWith('#')
+        ? specifier.slice(1)
+        : posix.join(posix.dirname(file.path), specifier).replace(/^src\//, '')
+      return custodyFile.test(target)
+    })
+    .map((found) => ({ line: found.line, says: `${found.specifier} holds keys; app.ts hands it in` }))
+}
+
+/** A policy receipt carries a brand that no other file can name, and only receipt.ts may claim to have one. */
+const receipt: Rule = (file) => {
+  const code = file.written.code
+  const maker = file.path === 'src/features/policy/receipt.ts'
+  return [
+    ...meets(
+      code,
+      /\bexport\s+(declare\s+)?const\s+\w+\s*:\s*unique\s+symbol\b/g,
+      'an exported brand is no brand',
+    ),
+    ...(maker
+      ? []
+      : [
+          ...meets(code, /\bas\s+PolicyReceipt\b/g, 'only policy/receipt.ts makes a policy receipt'),
+          ...meets(code, /\bis\s+PolicyReceipt\b/g, 'only policy/receipt.ts makes a policy receipt'),
+          ...meets(code, /\bPolicyReceipt\s+as\s+\w/g, 'a policy receipt goes by its own name'),
+        ]),
+  ]
+}
+
+export const rules: Record<string, Rule> = {
+  runs,
+  names,
+  size,
+  noAny,
+  noDefaultExport,
+  typeNotInterface,
+  classesOnlyForErrors,
+  environment,
+  noSleep,
+  honestTests,
+  comments,
+  custody,
+  receipt,
+}
+
+export const ruleFindings = (file: Source): Finding[] =>
+  Object.entries(rules).flatMap(([rule, find]) =>
+    find(file).map((found) => ({ rule, path: file.path, ...found })),
+  )

@@ -1,0 +1,72 @@
+import { closing, type Token } from './scan.ts'
+
+/** Lines `from` to `to` of one function, its parameters included, and how many of them are its own. */
+export type Span = { from: number; to: number; ownLines: number }
+
+const controls = new Set(['if', 'for', 'while', 'switch', 'catch', 'with'])
+const continues = /^(\.|\?\.|\?|:|&|\||\+|-|\*|\/|%|<|>|=|,|\))$/
+
+const opening = (tokens: Token[], close: number): number => {
+  let depth = 0
+  for (let at = close; at >= 0; at--) {
+    const token = tokens[at]
+    if (token?.kind !== 'punct') continue
+    if (')]}'.includes(token.text)) depth++
+    if ('([{'.includes(token.text) && --depth === 0) return at
+  }
+  return 0
+}
+
+/** The last token of an expression that begins at `start`; a line's end closes it where nothing continues it. */
+const expressionEnd = (tokens: Token[], start: number): number => {
+  for (let at = start; at < tokens.length; at++) {
+    const token = tokens[at]
+    if (token?.kind === 'template' && token.text.endsWith('${')) {
+      at = closing(tokens, at)
+    } else if (token?.kind === 'punct') {
+      if (')]},;'.includes(token.text)) return at - 1
+      if ('([{'.includes(token.text)) at = closing(tokens, at)
+    }
+    const last = tokens[at]
+    const next = tokens[at + 1]
+    if (!next) return at
+    const lastLine = (last?.line ?? 0) + (last?.kind === 'template' ? last.text.split('\n').length - 1 : 0)
+    const open = last?.kind === 'punct' && !')]}'.includes(last.text)
+    if (next.line > lastLine && !open && !(next.kind === 'punct' && continues.test(next.text))) return at
+  }
+  return tokens.length - 1
+}
+
+/** Works on tokens without types: there, `) {` opens a body unless a control word stands before the brackets. */
+const rawSpans = (tokens: Token[]): Omit<Span, 'ownLines'>[] => {
+  const spans: Omit<Span, 'ownLines'>[] = []
+  for (const [at, token] of tokens.entries()) {
+    const before = tokens[at - 1]
+    if (token.kind !== 'punct') continue
+    if (token.text === '=>') {
+      const first = before?.text === ')' ? tokens[opening(tokens, at - 1)] : before
+      const body = tokens[at + 1]
+      const end = body?.text === '{' ? closing(tokens, at + 1) : expressionEnd(tokens, at + 1)
+      spans.push({ from: first?.line ?? token.line, to: tokens[end]?.line ?? token.line })
+    } else if (token.text === '{' && before?.text === ')') {
+      const open = opening(tokens, at - 1)
+      const name = tokens[open - 1]
+      if (name?.kind === 'word' && controls.has(name.text)) continue
+      if (name?.text === 'await' && tokens[open - 2]?.text === 'for') continue
+      spans.push({ from: name?.line ?? token.line, to: tokens[closing(tokens, at)]?.line ?? token.line })
+    }
+  }
+  return spans
+}
+
+/** A factory that closes over its needs is as long as its own lines: the functions in it are counted by themselves. */
+export const functionSpans = (tokens: Token[]): Span[] => {
+  const spans = rawSpans(tokens)
+  return spans.map(({ from, to }) => {
+    const inner = new Set<number>()
+    for (const other of spans)
+      if (other.from >= from && other.to <= to && other.to - other.from < to - from)
+        for (let line = other.from + 1; line <= other.to; line++) inner.add(line)
+    return { from, to, ownLines: to - from + 1 - inner.size }
+  })
+}
