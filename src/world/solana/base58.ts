@@ -2,21 +2,35 @@ const alphabet = '123456789ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz'
 const digits = new Int8Array(128).fill(-1)
 for (let digit = 0; digit < alphabet.length; digit++) digits[alphabet.charCodeAt(digit)] = digit
 
-/** Schoolbook base conversion: the inputs are keys, signatures and single transactions, never long. */
-const convert = (source: ArrayLike<number>, from: number, to: number): number[] => {
-  const out: number[] = []
+/** Several digits per limb: five base58 digits or three bytes keep every product far below 2^53. */
+const digitsPerLimb = 5
+const bytesPerLimb = 3
+
+/** Schoolbook conversion, most significant limb last: inputs are keys, signatures and single transactions. */
+const limbsOf = (source: ArrayLike<number>, from: number, to: number): number[] => {
+  const limbs: number[] = []
   for (let at = 0; at < source.length; at++) {
     let carry = source[at] as number
-    for (let place = 0; place < out.length; place++) {
-      carry += (out[place] as number) * from
-      out[place] = carry % to
+    for (let place = 0; place < limbs.length; place++) {
+      carry += (limbs[place] as number) * from
+      limbs[place] = carry % to
       carry = Math.floor(carry / to)
     }
-    while (carry > 0) {
-      out.push(carry % to)
-      carry = Math.floor(carry / to)
+    if (carry > 0) limbs.push(carry)
+  }
+  return limbs
+}
+
+/** Splits limbs into digits, most significant first and without leading zeros. */
+const spread = (limbs: number[], base: number, perLimb: number): number[] => {
+  const out: number[] = []
+  for (let limb of limbs) {
+    for (let left = perLimb; left > 0; left--) {
+      out.push(limb % base)
+      limb = Math.floor(limb / base)
     }
   }
+  while (out.at(-1) === 0) out.pop()
   return out.reverse()
 }
 
@@ -28,7 +42,8 @@ const leading = (source: ArrayLike<number>): number => {
 
 export const toBase58 = (bytes: Uint8Array): string => {
   let text = '1'.repeat(leading(bytes))
-  for (const digit of convert(bytes, 256, 58)) text += alphabet[digit]
+  for (const digit of spread(limbsOf(bytes, 256, 58 ** digitsPerLimb), 58, digitsPerLimb))
+    text += alphabet[digit]
   return text
 }
 
@@ -41,7 +56,7 @@ export const fromBase58 = (text: string): Uint8Array | undefined => {
     values[at] = digit
   }
   const zeros = leading(values)
-  const body = convert(values, 58, 256)
+  const body = spread(limbsOf(values, 58, 256 ** bytesPerLimb), 256, bytesPerLimb)
   const bytes = new Uint8Array(zeros + body.length)
   bytes.set(body, zeros)
   return bytes

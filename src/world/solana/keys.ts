@@ -20,9 +20,17 @@ export const worldKeyPair = (label: string): KeyPair => {
   return { address: toBase58(spki.subarray(-32)), privateKey }
 }
 
+const decodedMax = 10_000
+const decoded = new Map<string, Uint8Array>()
+
+/** The same few programs, mints and users come again and again, so decoding is remembered up to a bound. */
 export const addressBytes = (address: string): Uint8Array => {
+  const known = decoded.get(address)
+  if (known !== undefined) return known
   const bytes = fromBase58(address)
   if (bytes?.length !== 32) throw new RangeError(`not an address: ${address}`)
+  if (decoded.size >= decodedMax) decoded.clear()
+  decoded.set(address, bytes)
   return bytes
 }
 
@@ -39,14 +47,16 @@ const power = (base: bigint, exponent: bigint): bigint => {
   return result
 }
 
-/** A program address must not be a public key: x^2 = (y^2 - 1) / (d y^2 + 1) must have no root. */
+/**
+ * A program address must not be a public key: x^2 = (y^2 - 1) / (d y^2 + 1) must have no root. A quotient is a
+ * square exactly when the product is, which saves the inversion.
+ */
 const isOnCurve = (bytes: Uint8Array): boolean => {
   const y = BigInt(`0x${Buffer.from(bytes).reverse().toString('hex')}`) & (2n ** 255n - 1n)
   const ySquare = (y * y) % prime
   const numerator = (ySquare - 1n + prime) % prime
   const denominator = (curveD * ySquare + 1n) % prime
-  const xSquare = (numerator * power(denominator, prime - 2n)) % prime
-  return xSquare === 0n || power(xSquare, (prime - 1n) / 2n) === 1n
+  return numerator === 0n || power(numerator * denominator, (prime - 1n) / 2n) === 1n
 }
 
 export const programAddress = (seeds: Uint8Array[], program: string): string => {

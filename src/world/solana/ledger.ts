@@ -11,7 +11,7 @@ const schema = `
     genesis_ms INTEGER NOT NULL, offset_ms INTEGER NOT NULL, last_ms INTEGER NOT NULL, machine BLOB NOT NULL
   );
   CREATE TABLE IF NOT EXISTS signature (
-    seq INTEGER PRIMARY KEY, signature TEXT NOT NULL UNIQUE, slot INTEGER NOT NULL, time INTEGER NOT NULL, err TEXT
+    seq INTEGER PRIMARY KEY, signature TEXT NOT NULL UNIQUE, digest BLOB NOT NULL UNIQUE, slot INTEGER NOT NULL, time INTEGER NOT NULL, err TEXT
   );
   CREATE TABLE IF NOT EXISTS body (seq INTEGER PRIMARY KEY, wire BLOB NOT NULL, meta TEXT NOT NULL, memo TEXT);
   CREATE TABLE IF NOT EXISTS mention (
@@ -34,6 +34,8 @@ export type BodyRow = SignatureRow & { wire: Uint8Array; meta: string }
 export type HistoryRow = SignatureRow & { memo: string | null }
 export type NewTransaction = {
   signature: string
+  /** Hash of the message: a signer may sign the same message twice, and it must still run once. */
+  digest: Uint8Array
   slot: number
   time: number
   err: string | null
@@ -44,6 +46,30 @@ export type NewTransaction = {
 }
 
 export type Ledger = ReturnType<typeof openLedger>
+
+const statements = (db: DatabaseSync) => ({
+  readWorld: db.prepare('SELECT * FROM world WHERE id = 1'),
+  writeWorld: db.prepare('INSERT OR REPLACE INTO world VALUES (1, ?, ?, ?, ?, ?, ?)'),
+  addSignature: db.prepare(
+    'INSERT INTO signature (signature, digest, slot, time, err) VALUES (?, ?, ?, ?, ?)',
+  ),
+  addBody: db.prepare('INSERT INTO body VALUES (?, ?, ?, ?)'),
+  addMention: db.prepare('INSERT OR IGNORE INTO mention VALUES (?, ?)'),
+  bySignature: db.prepare('SELECT * FROM signature WHERE signature = ?'),
+  processed: db.prepare('SELECT seq FROM signature WHERE signature = ? OR digest = ?'),
+  bodyBySignature: db.prepare(
+    'SELECT s.*, b.wire, b.meta FROM signature s JOIN body b USING (seq) WHERE s.signature = ?',
+  ),
+  byAddress: db.prepare(`
+    SELECT s.*, b.memo FROM mention m JOIN signature s USING (seq) JOIN body b USING (seq)
+    WHERE m.address = ? AND m.seq < ? AND m.seq > ? AND s.slot <= ? ORDER BY m.seq DESC LIMIT ?`),
+  lastSeq: db.prepare('SELECT coalesce(max(seq), 0) AS seq FROM signature'),
+  dropBodies: db.prepare('DELETE FROM body WHERE seq <= ?'),
+  dropMentions: db.prepare('DELETE FROM mention WHERE seq <= ?'),
+  mintedById: db.prepare('SELECT signature FROM minted WHERE id = ?'),
+  addMinted: db.prepare('INSERT INTO minted VALUES (?, ?)'),
+  dropMinted: db.prepare('DELETE FROM minted WHERE rowid <= (SELECT max(rowid) FROM minted) - ?'),
+})
 
 /**
  * One SQLite file holds the machine's snapshot and every transaction. Writes stay in one open transaction that
@@ -56,30 +82,13 @@ export const openLedger = (dataDir: string) => {
   db.exec(schema)
   db.exec('BEGIN IMMEDIATE')
 
-  const readWorld = db.prepare('SELECT * FROM world WHERE id = 1')
-  const writeWorld = db.prepare('INSERT OR REPLACE INTO world VALUES (1, ?, ?, ?, ?, ?, ?)')
-  const addSignature = db.prepare('INSERT INTO signature (signature, slot, time, err) VALUES (?, ?, ?, ?)')
-  const addBody = db.prepare('INSERT INTO body VALUES (?, ?, ?, ?)')
-  const addMention = db.prepare('INSERT OR IGNORE INTO mention VALUES (?, ?)')
-  const bySignature = db.prepare('SELECT * FROM signature WHERE signature = ?')
-  const bodyBySignature = db.prepare(
-    'SELECT s.*, b.wire, b.meta FROM signature s JOIN body b USING (seq) WHERE s.signature = ?',
-  )
-  const byAddress = db.prepare(`
-    SELECT s.*, b.memo FROM mention m JOIN signature s USING (seq) JOIN body b USING (seq)
-    WHERE m.address = ? AND m.seq < ? AND m.seq > ? AND s.slot <= ? ORDER BY m.seq DESC LIMIT ?`)
-  const lastSeq = db.prepare('SELECT coalesce(max(seq), 0) AS seq FROM signature')
-  const dropBodies = db.prepare('DELETE FROM body WHERE seq <= ?')
-  const dropMentions = db.prepare('DELETE FROM mention WHERE seq <= ?')
-  const mintedById = db.prepare('SELECT signature FROM minted WHERE id = ?')
-  const addMinted = db.prepare('INSERT INTO minted VALUES (?, ?)')
-  const dropMinted = db.prepare('DELETE FROM minted WHERE rowid <= (SELECT max(rowid) FROM minted) - ?')
+  const q = statements(db)
 
-  const count = (): number => Number((lastSeq.get() as { seq: number }).seq)
+  const count = (): number => Number((q.lastSeq.get() as { seq: number }).seq)
 
   return {
     world: (): WorldRow | undefined => {
-      const row = readWorld.get() as Record<string, unknown> | undefined
+      const row = q.readWorld.get() as Record<string, unknown> | undefined
       if (row === undefined) return undefined
       if (row.version !== schemaVersion)
         throw new Error('this world was written by another version; reset it')
@@ -92,31 +101,39 @@ export const openLedger = (dataDir: string) => {
       }
     },
     save: (row: WorldRow): void => {
-      writeWorld.run(schemaVersion, row.seed, row.genesisMs, row.offsetMs, row.lastMs, row.machine)
+      q.writeWorld.run(schemaVersion, row.seed, row.genesisMs, row.offsetMs, row.lastMs, row.machine)
       const oldest = count() - bodiesMax
       if (oldest > 0) {
-        dropBodies.run(oldest)
-        dropMentions.run(oldest)
+        q.dropBodies.run(oldest)
+        q.dropMentions.run(oldest)
       }
-      dropMinted.run(mintIdsMax)
+      q.dropMinted.run(mintIdsMax)
       db.exec('COMMIT; BEGIN IMMEDIATE')
     },
     append: (added: NewTransaction): void => {
-      const { lastInsertRowid: seq } = addSignature.run(added.signature, added.slot, added.time, added.err)
-      addBody.run(seq, added.wire, added.meta, added.memo)
-      for (const address of added.addresses) addMention.run(address, seq)
+      const { lastInsertRowid: seq } = q.addSignature.run(
+        added.signature,
+        added.digest,
+        added.slot,
+        added.time,
+        added.err,
+      )
+      q.addBody.run(seq, added.wire, added.meta, added.memo)
+      for (const address of added.addresses) q.addMention.run(address, seq)
     },
     count,
+    wasProcessed: (signature: string, digest: Uint8Array): boolean =>
+      q.processed.get(signature, digest) !== undefined,
     find: (signature: string): SignatureRow | undefined =>
-      bySignature.get(signature) as SignatureRow | undefined,
+      q.bySignature.get(signature) as SignatureRow | undefined,
     findBody: (signature: string): BodyRow | undefined =>
-      bodyBySignature.get(signature) as BodyRow | undefined,
+      q.bodyBySignature.get(signature) as BodyRow | undefined,
     history: (address: string, before: number, after: number, slotMax: number, limit: number): HistoryRow[] =>
-      byAddress.all(address, before, after, slotMax, limit) as HistoryRow[],
+      q.byAddress.all(address, before, after, slotMax, limit) as HistoryRow[],
     minted: (id: string): string | undefined =>
-      (mintedById.get(id) as { signature: string } | undefined)?.signature,
+      (q.mintedById.get(id) as { signature: string } | undefined)?.signature,
     rememberMint: (id: string, signature: string): void => {
-      addMinted.run(id, signature)
+      q.addMinted.run(id, signature)
     },
     close: (): void => {
       db.exec('ROLLBACK')

@@ -32,12 +32,19 @@ export type Machine = ReturnType<typeof openMachine>
 
 const neverRentBilled = 18_446_744_073_709_551_615n
 
-const accountOf = (raw: RawAccount): Account => ({
-  lamports: raw.lamports(),
-  data: raw.data(),
-  owner: toBase58(raw.owner()),
-  executable: raw.executable(),
-})
+/** Data is copied out of the machine only when read: most accounts of a transaction are whole programs. */
+const accountOf = (raw: RawAccount): Account => {
+  let data: Uint8Array | undefined
+  return {
+    lamports: raw.lamports(),
+    owner: toBase58(raw.owner()),
+    executable: raw.executable(),
+    get data() {
+      data ??= raw.data()
+      return data
+    },
+  }
+}
 
 const describe = (meta: TransactionMetadata, err: TransactionError | null): Outcome => {
   const returned = meta.returnData()

@@ -14,7 +14,12 @@ export type Message = {
   instructions: Instruction[]
   addressTableLookups: Lookup[]
 }
-export type WireTransaction = { bytes: Uint8Array; signatures: string[]; message: Message }
+export type WireTransaction = {
+  bytes: Uint8Array
+  messageBytes: Uint8Array
+  signatures: string[]
+  message: Message
+}
 
 const packetBytesMax = 1232
 
@@ -23,6 +28,7 @@ type Reader = {
   length: () => number
   take: (count: number) => Uint8Array
   done: () => boolean
+  at: () => number
 }
 
 const reader = (bytes: Uint8Array): Reader => {
@@ -42,7 +48,7 @@ const reader = (bytes: Uint8Array): Reader => {
     }
     throw new RangeError('a length takes more than three bytes')
   }
-  return { u8, length, take, done: () => at === bytes.length }
+  return { u8, length, take, done: () => at === bytes.length, at: () => at }
 }
 
 const many = <T>(count: number, one: () => T): T[] => Array.from({ length: count }, one)
@@ -110,10 +116,11 @@ export const parseTransaction = (bytes: Uint8Array): WireTransaction => {
   }
   const from = reader(bytes)
   const signatures = many(from.length(), () => toBase58(from.take(64)))
+  const messageBytes = bytes.subarray(from.at())
   const message = readMessage(from)
   if (!from.done()) throw new RangeError('bytes left over')
   checkCounts(message, signatures.length)
-  return { bytes, signatures, message }
+  return { bytes, messageBytes, signatures, message }
 }
 
 /** Static keys, then looked-up writable, then looked-up readonly: the order every index refers to. */

@@ -1,5 +1,6 @@
 import { accountView, viewingOf } from './account-view.ts'
-import { type Chain, readTransaction } from './chain.ts'
+import type { Chain } from './chain.ts'
+import { readTransaction } from './execution.ts'
 import { airdrop } from './faucet.ts'
 import type { SignatureRow } from './ledger.ts'
 import type { Simulation } from './machine.ts'

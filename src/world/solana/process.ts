@@ -28,12 +28,9 @@ mkdirSync(dataDir, { recursive: true })
 const ledger = openLedger(dataDir)
 const finalitySlots = integer('finality-slots', values['finality-slots'], 150)
 const chain = openChain({ ledger, finalitySlots, seed: seedTokens })
-chain.save()
 const { port, server } = await serve(chain, integer('port', values.port, 65_535))
 
-const saving = setInterval(() => {
-  if (chain.isDirty()) chain.save()
-}, saveEveryMs)
+const saving = setInterval(chain.saveIfChanged, saveEveryMs)
 
 let stopping = false
 const stop = (): void => {

@@ -1,5 +1,5 @@
 import { fromBase58, toBase58 } from './base58.ts'
-import type { StoredMeta } from './chain.ts'
+import type { StoredMeta } from './execution.ts'
 import { parsedInstruction } from './instruction-view.ts'
 import { readJson } from './json.ts'
 import type { BodyRow } from './ledger.ts'
