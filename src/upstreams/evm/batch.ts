@@ -1,0 +1,136 @@
+import {
+  decodeFunctionResult,
+  encodeAbiParameters,
+  encodeFunctionData,
+  hashTypedData,
+  pad,
+  parseAbi,
+  parseAbiParameters,
+} from 'viem/utils'
+import type { EvmBatch, EvmCall } from '#kernel/signer.ts'
+import type { Hex } from './wire.ts'
+
+/** Calibur's signed batches and Multicall3's views, as bytes. */
+
+/**
+ * `executor`: the only sender that may carry the batch. Bound to one lane, a batch whose carriers are all spent is dead
+ * at once, because nobody else can replay its public signature. Absent means anyone.
+ */
+export type BoundBatch = EvmBatch & { executor?: string }
+
+const zeroAddress = '0x0000000000000000000000000000000000000000'
+const zeroWord: Hex = `0x${'0'.repeat(64)}`
+
+const accountAbi = parseAbi([
+  'struct Call { address to; uint256 value; bytes data; }',
+  'struct BatchedCall { Call[] calls; bool revertOnFailure; }',
+  'struct SignedBatchedCall { BatchedCall batchedCall; uint256 nonce; bytes32 keyHash; address executor; uint256 deadline; }',
+  'function execute(SignedBatchedCall signedBatchedCall, bytes wrappedSignature) payable',
+  'function getSeq(uint256 key) view returns (uint256)',
+])
+
+const batchTypes = {
+  SignedBatchedCall: [
+    { name: 'batchedCall', type: 'BatchedCall' },
+    { name: 'nonce', type: 'uint256' },
+    { name: 'keyHash', type: 'bytes32' },
+    { name: 'executor', type: 'address' },
+    { name: 'deadline', type: 'uint256' },
+  ],
+  BatchedCall: [
+    { name: 'calls', type: 'Call[]' },
+    { name: 'revertOnFailure', type: 'bool' },
+  ],
+  Call: [
+    { name: 'to', type: 'address' },
+    { name: 'value', type: 'uint256' },
+    { name: 'data', type: 'bytes' },
+  ],
+} as const
+
+const signedCallOf = (batch: BoundBatch) => ({
+  batchedCall: {
+    calls: batch.calls.map((call) => ({ to: call.to as Hex, value: call.value, data: call.data as Hex })),
+    revertOnFailure: true,
+  },
+  nonce: batch.nonce,
+  // The zero key is the account's own.
+  keyHash: zeroWord,
+  executor: (batch.executor ?? zeroAddress) as Hex,
+  deadline: BigInt(batch.deadlineSeconds),
+})
+
+/** The typed data that the account's key signs; the salt names the implementation, not the account. */
+export const batchTypedData = (batch: BoundBatch) => ({
+  domain: {
+    name: 'Calibur',
+    version: '1.0.0',
+    chainId: Number(batch.chainId),
+    verifyingContract: batch.account as Hex,
+    salt: pad(batch.delegate as Hex, { size: 32 }),
+  },
+  types: batchTypes,
+  primaryType: 'SignedBatchedCall' as const,
+  message: signedCallOf(batch),
+})
+
+export const batchHash = (batch: BoundBatch): Hex => hashTypedData(batchTypedData(batch))
+
+export const executeData = (batch: BoundBatch, signature: string): Hex =>
+  encodeFunctionData({
+    abi: accountAbi,
+    functionName: 'execute',
+    args: [
+      signedCallOf(batch),
+      // The second part is data for hooks, which the account's own key has none of.
+      encodeAbiParameters(parseAbiParameters('bytes, bytes'), [signature as Hex, '0x']),
+    ],
+  })
+
+export const sequenceData = (key: bigint): Hex =>
+  encodeFunctionData({ abi: accountAbi, functionName: 'getSeq', args: [key] })
+
+/** A key per task and sequence 0, so that the parallel tasks of an account never queue behind each other. */
+export const nonceOf = (taskId: string): bigint => nonceKeyOf(taskId) << 64n
+export const nonceKeyOf = (taskId: string): bigint => BigInt(`0x${taskId.replaceAll('-', '')}`)
+
+const multicallAbi = parseAbi([
+  'struct Call3 { address target; bool allowFailure; bytes callData; }',
+  'struct Call3Value { address target; bool allowFailure; uint256 value; bytes callData; }',
+  'struct Result { bool success; bytes returnData; }',
+  'function aggregate3(Call3[] calls) payable returns (Result[] returnData)',
+  'function aggregate3Value(Call3Value[] calls) payable returns (Result[] returnData)',
+  'function getEthBalance(address addr) view returns (uint256 balance)',
+])
+
+export type View = { to: string; data: string }
+export type ViewResult = { success: boolean; data: Hex }
+
+export const viewsData = (views: readonly View[]): Hex =>
+  encodeFunctionData({
+    abi: multicallAbi,
+    functionName: 'aggregate3',
+    args: [views.map((view) => ({ target: view.to as Hex, allowFailure: true, callData: view.data as Hex }))],
+  })
+
+export const callsData = (calls: readonly EvmCall[], allowFailure: boolean): Hex =>
+  encodeFunctionData({
+    abi: multicallAbi,
+    functionName: 'aggregate3Value',
+    args: [
+      calls.map((call) => ({
+        target: call.to as Hex,
+        allowFailure,
+        value: call.value,
+        callData: call.data as Hex,
+      })),
+    ],
+  })
+
+export const nativeBalanceData = (address: string): Hex =>
+  encodeFunctionData({ abi: multicallAbi, functionName: 'getEthBalance', args: [address as Hex] })
+
+export function resultsOf(data: Hex): ViewResult[] {
+  const results = decodeFunctionResult({ abi: multicallAbi, functionName: 'aggregate3', data })
+  return results.map(({ success, returnData }) => ({ success, data: returnData }))
+}

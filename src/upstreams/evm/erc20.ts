@@ -1,0 +1,78 @@
+import { decodeEventLog, decodeFunctionData, encodeFunctionData, parseAbi } from 'viem/utils'
+import type { EvmCall, ReadCall } from '#kernel/signer.ts'
+import type { Hex, Log } from './wire.ts'
+
+/** The calls that custody knows how to read, and the tokens' own views. */
+
+const abi = parseAbi([
+  'function approve(address spender, uint256 amount) returns (bool)',
+  'function transfer(address to, uint256 amount) returns (bool)',
+  'function balanceOf(address owner) view returns (uint256)',
+  'function deposit(uint256 assets, address receiver) returns (uint256)',
+  'function withdraw(uint256 assets, address receiver, address owner) returns (uint256)',
+  'function redeem(uint256 shares, address receiver, address owner) returns (uint256)',
+  'event Transfer(address indexed from, address indexed to, uint256 value)',
+])
+
+export const approveData = (spender: string, amountUnits: bigint): Hex =>
+  encodeFunctionData({ abi, functionName: 'approve', args: [spender as Hex, amountUnits] })
+
+export const transferData = (to: string, amountUnits: bigint): Hex =>
+  encodeFunctionData({ abi, functionName: 'transfer', args: [to as Hex, amountUnits] })
+
+export const balanceData = (owner: string): Hex =>
+  encodeFunctionData({ abi, functionName: 'balanceOf', args: [owner as Hex] })
+
+/** Undefined for anything that custody was not taught, and for bytes that say more than the call does. */
+export function readCall({ to, data }: EvmCall): ReadCall | undefined {
+  const decoded = decode(data as Hex)
+  if (!decoded) return undefined
+  switch (decoded.functionName) {
+    case 'approve':
+      return { name: 'approve', token: to, spender: decoded.args[0], amountUnits: decoded.args[1] }
+    case 'transfer':
+      return { name: 'transfer', token: to, to: decoded.args[0], amountUnits: decoded.args[1] }
+    case 'deposit':
+      return { name: 'deposit', vault: to, assetsUnits: decoded.args[0], receiver: decoded.args[1] }
+    case 'withdraw': {
+      const [assetsUnits, receiver, owner] = decoded.args
+      return { name: 'withdraw', vault: to, assetsUnits, receiver, owner }
+    }
+    case 'redeem': {
+      const [sharesUnits, receiver, owner] = decoded.args
+      return { name: 'redeem', vault: to, sharesUnits, receiver, owner }
+    }
+    default:
+      return undefined
+  }
+}
+
+function decode(data: Hex) {
+  try {
+    const decoded = decodeFunctionData({ abi, data })
+    // Bytes after the arguments are ignored by contracts and could hide something from a reader.
+    const again = encodeFunctionData({ abi, ...decoded } as Parameters<typeof encodeFunctionData>[0])
+    return again.toLowerCase() === data.toLowerCase() ? decoded : undefined
+  } catch {
+    return undefined
+  }
+}
+
+export type TransferLog = { token: string; from: string; to: string; amountUnits: bigint }
+
+export function transfersOf(logs: readonly Log[]): TransferLog[] {
+  return logs.flatMap((log) => {
+    try {
+      const { args } = decodeEventLog({
+        abi,
+        eventName: 'Transfer',
+        topics: log.topics as [Hex, ...Hex[]],
+        data: log.data,
+      })
+      const { from, to, value } = args
+      return [{ token: log.address, from: from.toLowerCase(), to: to.toLowerCase(), amountUnits: value }]
+    } catch {
+      return []
+    }
+  })
+}

@@ -1,0 +1,224 @@
+import type { EvmChainRow } from '#kernel/chains.ts'
+import { Fault } from '#kernel/fault.ts'
+import type { Net } from '#kernel/net.ts'
+import type { EvmCall } from '#kernel/signer.ts'
+import {
+  callsData,
+  nonceKeyOf,
+  resultsOf,
+  sequenceData,
+  type View,
+  type ViewResult,
+  viewsData,
+} from './batch.ts'
+import { reasonOf } from './reason.ts'
+import {
+  answersOf,
+  type Head,
+  type Hex,
+  headOf,
+  hexOf,
+  hexQuantity,
+  quantityOf,
+  type Receipt,
+  type RpcAnswer,
+  type RpcCall,
+  receiptOf,
+  requestOf,
+  type SendVerdict,
+  sendVerdictOf,
+} from './wire.ts'
+
+export type { Head, Hex, Log, Receipt, SendVerdict } from './wire.ts'
+export type BlockTag = bigint | 'latest' | 'pending'
+
+export type Simulation =
+  | { ok: true; returns: Hex[]; gas: bigint }
+  | { ok: false; failedCall: number; reason: string }
+
+export type AccountState = { nonce: number; delegate: string | null; hasOtherCode: boolean; head: Head }
+
+/** One chain, read and written over JSON-RPC. */
+export type Evm = {
+  row: EvmChainRow
+  identify(): Promise<{ chainId: string; clientVersion: string }>
+  head(signal?: AbortSignal): Promise<Head>
+  headAt(block: bigint): Promise<Head>
+  balance(address: string): Promise<bigint>
+  transactionCount(address: string, at: BlockTag): Promise<bigint>
+  account(address: string): Promise<AccountState>
+  call(view: View, at?: BlockTag): Promise<Hex>
+  /** Many views in one request; the block is the one all of them were read at. */
+  views(views: readonly View[], signal?: AbortSignal): Promise<{ head: Head; results: ViewResult[] }>
+  /** The calls as the account would make them, one after the other, without any signature. */
+  simulate(account: string, calls: readonly EvmCall[]): Promise<Simulation>
+  /** How often the account executed the batch of a task: 0 or 1. */
+  executed(account: string, taskId: string, at: BlockTag): Promise<bigint>
+  suggestedPriority(): Promise<{ head: Head; priorityWei: bigint }>
+  sendRaw(raw: string): Promise<SendVerdict>
+  receipts(hashes: readonly string[]): Promise<{ head: Head; receipts: (Receipt | undefined)[] }>
+}
+
+type Options = { row: EvmChainRow; net: Net; timeoutMs?: number }
+
+const maxBytes = 4 * 1024 * 1024
+const delegationPrefix = '0xef0100'
+const nobody = '0x0000000000000000000000000000000000000000'
+/** What a batch costs beside its calls: the authorization, the delegate's own work, the signature check. */
+const batchOverheadGas = 150_000n
+const gasPerCallUnmeasured = 400_000n
+
+const tagOf = (at: BlockTag) => (typeof at === 'bigint' ? hexQuantity(at) : at)
+
+export function evm({ row, net, timeoutMs = 5_000 }: Options): Evm {
+  async function rpc(calls: readonly RpcCall[], signal?: AbortSignal): Promise<RpcAnswer[]> {
+    const { status, body } = await net.fetch({
+      url: row.rpcUrl,
+      method: 'POST',
+      headers: { 'content-type': 'application/json' },
+      body: requestOf(calls),
+      timeoutMs,
+      maxBytes,
+      ...(signal && { signal }),
+    })
+    if (status === 429 || status >= 500)
+      throw new Fault('unavailable', `The ${row.displayName} node answered with status ${status}`)
+    if (status >= 400 && !body.includes('jsonrpc'))
+      throw new Fault('upstream_rejected', `The ${row.displayName} node refused with status ${status}`)
+    return answersOf(body, calls.length)
+  }
+
+  const ask = async (calls: readonly RpcCall[], signal?: AbortSignal): Promise<unknown[]> =>
+    (await rpc(calls, signal)).map((answer) => resultOf(row, answer))
+
+  const askOne = async (method: string, params: unknown[], signal?: AbortSignal): Promise<unknown> =>
+    (await ask([{ method, params }], signal))[0]
+
+  let multicallCode: Promise<Hex> | undefined
+  /** The views' contract runs at the account's own address, so that the calls are the account's. */
+  const borrowedCode = (): Promise<Hex> => {
+    multicallCode ??= askOne('eth_getCode', [row.multicall, 'latest'])
+      .then(hexOf)
+      .catch((fault) => {
+        multicallCode = undefined
+        throw fault
+      })
+    return multicallCode
+  }
+
+  const call = async ({ to, data }: View, at: BlockTag = 'latest') =>
+    hexOf(await askOne('eth_call', [{ to, data }, tagOf(at)]))
+
+  return {
+    row,
+    async identify() {
+      const [id, version] = await ask([
+        { method: 'eth_chainId', params: [] },
+        { method: 'web3_clientVersion', params: [] },
+      ])
+      return { chainId: quantityOf(id).toString(), clientVersion: String(version) }
+    },
+    head: async (signal) => headOf(await askOne('eth_getBlockByNumber', ['latest', false], signal)),
+    headAt: async (block) => headOf(await askOne('eth_getBlockByNumber', [hexQuantity(block), false])),
+    balance: async (address) => quantityOf(await askOne('eth_getBalance', [address, 'latest'])),
+    transactionCount: async (address, at) =>
+      quantityOf(await askOne('eth_getTransactionCount', [address, tagOf(at)])),
+
+    async account(address) {
+      const [nonce, code, block] = await ask([
+        { method: 'eth_getTransactionCount', params: [address, 'latest'] },
+        { method: 'eth_getCode', params: [address, 'latest'] },
+        { method: 'eth_getBlockByNumber', params: ['latest', false] },
+      ])
+      const text = hexOf(code).toLowerCase()
+      const delegate = text.startsWith(delegationPrefix) ? `0x${text.slice(delegationPrefix.length)}` : null
+      const hasOtherCode = text.length > 2 && delegate === null
+      return { nonce: Number(quantityOf(nonce)), delegate, hasOtherCode, head: headOf(block) }
+    },
+
+    call,
+    async views(views, signal) {
+      const [block, data] = await ask(
+        [
+          { method: 'eth_getBlockByNumber', params: ['latest', false] },
+          { method: 'eth_call', params: [{ to: row.multicall, data: viewsData(views) }, 'latest'] },
+        ],
+        signal,
+      )
+      return { head: headOf(block), results: resultsOf(hexOf(data)) }
+    },
+
+    async simulate(account, calls) {
+      const override = { [account]: { code: await borrowedCode() } }
+      const value = calls.reduce((sum, each) => sum + each.value, 0n)
+      const transaction = (allowFailure: boolean) => ({
+        from: value === 0n ? nobody : account,
+        to: account,
+        data: callsData(calls, allowFailure),
+        ...(value > 0n && { value: hexQuantity(value) }),
+      })
+      const [tried, measured] = await rpc([
+        { method: 'eth_call', params: [transaction(true), 'latest', override] },
+        { method: 'eth_estimateGas', params: [transaction(false), 'latest', override] },
+      ])
+      return simulationOf(row, calls.length, tried!, measured!)
+    },
+
+    async executed(account, taskId, at) {
+      const data = await call({ to: account, data: sequenceData(nonceKeyOf(taskId)) }, at)
+      // An account without code answers nothing: it executed nothing.
+      return data === '0x' ? 0n : BigInt(data)
+    },
+
+    async suggestedPriority() {
+      const [block, tip] = await rpc([
+        { method: 'eth_getBlockByNumber', params: ['latest', false] },
+        { method: 'eth_maxPriorityFeePerGas', params: [] },
+      ])
+      // Some nodes do not know the method; the floor of the chain is used then.
+      const priorityWei = 'result' in tip! ? quantityOf(tip.result) : 0n
+      return { head: headOf(resultOf(row, block!)), priorityWei }
+    },
+
+    async sendRaw(raw) {
+      const [answer] = await rpc([{ method: 'eth_sendRawTransaction', params: [raw] }])
+      return sendVerdictOf(answer!)
+    },
+
+    async receipts(hashes) {
+      const [block, ...found] = await ask([
+        { method: 'eth_getBlockByNumber', params: ['latest', false] },
+        ...hashes.map((hash) => ({ method: 'eth_getTransactionReceipt', params: [hash] })),
+      ])
+      return { head: headOf(block), receipts: found.map(receiptOf) }
+    },
+  }
+}
+
+function resultOf(row: EvmChainRow, answer: RpcAnswer): unknown {
+  if ('result' in answer) return answer.result
+  const { code, message } = answer.error
+  // -32005: over the provider's limit. Anything else will be the same when asked again.
+  const busy = code === -32005 || /rate limit|too many requests|timeout/i.test(message)
+  throw new Fault(
+    busy ? 'unavailable' : 'upstream_rejected',
+    `The ${row.displayName} node refused: ${message}`,
+  )
+}
+
+function simulationOf(row: EvmChainRow, calls: number, tried: RpcAnswer, measured: RpcAnswer): Simulation {
+  if ('error' in tried && !/revert/i.test(tried.error.message)) resultOf(row, tried)
+  if ('error' in tried) {
+    const data = typeof tried.error.data === 'string' ? (tried.error.data as Hex) : '0x'
+    return { ok: false, failedCall: 0, reason: reasonOf(data) }
+  }
+  const results = resultsOf(hexOf(tried.result))
+  const failedCall = results.findIndex((result) => !result.success)
+  if (failedCall >= 0) return { ok: false, failedCall, reason: reasonOf(results[failedCall]!.data) }
+  const base = 'result' in measured ? quantityOf(measured.result) : BigInt(calls) * gasPerCallUnmeasured
+  return {
+    ok: true,
+    returns: results.map((result) => result.data),
+    gas: (base * 13n) / 10n + batchOverheadGas,
+  }
+}

@@ -1,0 +1,50 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import fc from 'fast-check'
+import { lanePlan } from './nonce.ts'
+
+const carrier = (nonce: bigint, raw = `0x${nonce}`) => ({ nonce, raw })
+
+test('a lane in step with its chain needs nothing', () => {
+  assert.deepEqual(lanePlan(7n, 7n, []), { next: 7n, resend: [], gaps: [] })
+})
+
+test('a counter that drifted far above the chain goes back to where the stored bytes end', () => {
+  const sent = Array.from({ length: 291 }, (_, index) => carrier(BigInt(index)))
+  const plan = lanePlan(0n, 633n, sent)
+  assert.equal(plan.next, 291n)
+  assert.equal(plan.resend.length, 291)
+  assert.deepEqual(plan.gaps, [])
+})
+
+test('a counter behind the chain goes forward', () => {
+  assert.deepEqual(lanePlan(9n, 4n, [carrier(3n)]), { next: 9n, resend: [], gaps: [] })
+})
+
+test('of several carriers under one nonce the last one is sent', () => {
+  const plan = lanePlan(2n, 4n, [carrier(2n, '0xold'), carrier(3n), carrier(2n, '0xnew')])
+  assert.deepEqual(plan.resend, [carrier(2n, '0xnew'), carrier(3n)])
+})
+
+test('after a plan is carried out every number up to the counter is taken exactly once', () => {
+  const nonces = fc.uniqueArray(fc.bigInt({ min: 0n, max: 40n }), { maxLength: 30 })
+  fc.assert(
+    fc.property(
+      nonces,
+      fc.bigInt({ min: 0n, max: 40n }),
+      fc.bigInt({ min: 0n, max: 60n }),
+      (stored, mined, counter) => {
+        const plan = lanePlan(
+          mined,
+          counter,
+          stored.map((nonce) => carrier(nonce)),
+        )
+        const filled = [...plan.resend.map((each) => each.nonce), ...plan.gaps].sort((a, b) =>
+          a < b ? -1 : 1,
+        )
+        const wanted = Array.from({ length: Number(plan.next - mined) }, (_, index) => mined + BigInt(index))
+        assert.deepEqual(filled, wanted)
+      },
+    ),
+  )
+})

@@ -1,0 +1,195 @@
+import type { TransactionSerializable } from 'viem'
+import { privateKeyToAddress, sign } from 'viem/accounts'
+import { bytesToHex, keccak256, parseTransaction, serializeTransaction } from 'viem/utils'
+import type { Clock } from '#kernel/clock.ts'
+import { Fault } from '#kernel/fault.ts'
+import { type EvmIntent, intentHash, type PolicyReceipt, type SignedBatch } from '#kernel/signer.ts'
+import { type BoundBatch, executeData } from './batch.ts'
+import type { Evm } from './evm.ts'
+import { type Fees, offer, type Replacement, replacement, replaces } from './fees.ts'
+import type { Hex } from './wire.ts'
+
+export type Carried = { extId: string; raw: string; nonce: bigint }
+export type CarryOrder = {
+  intent: EvmIntent & { batch: BoundBatch }
+  signed: SignedBatch
+  receipt: PolicyReceipt
+  signer: string
+  nonce: bigint
+  gas: bigint
+  fees: Fees
+}
+
+/** The accounts that pay for everybody's gas on one chain, one nonce lane each. */
+export type Sponsor = {
+  signers: readonly string[]
+  /** Throws `unavailable` while no lane has the means to carry anything. */
+  ready(): Promise<void>
+  /** The lane with the fewest transactions under way, of those that can pay. */
+  pick(inFlight: ReadonlyMap<string, number>): Promise<string>
+  /** What the chain costs now; throws `unavailable` above the cap. */
+  fees(): Promise<Fees>
+  carry(order: CarryOrder): Promise<Carried>
+  /** What may follow these bytes at their nonce; undefined once nothing may. */
+  replacementOf(raw: string): Promise<Replacement | undefined>
+  /** The same call under higher fees, or nothing at all under higher fees. */
+  replace(raw: string, signer: string, how: Replacement): Promise<Carried>
+  /** A transaction that moves nothing and only takes its number. */
+  fill(signer: string, nonce: bigint): Promise<Carried>
+}
+
+type Needs = {
+  chain: Evm
+  /** The keys of the lanes, from configuration. */
+  secrets: readonly Uint8Array[]
+  clock: Clock
+  /** Below this a lane carries nothing more. */
+  balanceMinWei: bigint
+}
+
+const balanceFreshMs = 5_000
+const transferGas = 21_000n
+
+type Eip7702 = TransactionSerializable & { type: 'eip7702' }
+type Unsigned = Extract<TransactionSerializable, { type: 'eip1559' }> | Eip7702
+
+export function sponsor({ chain, secrets, clock, balanceMinWei }: Needs): Sponsor {
+  const { row } = chain
+  const keys = new Map(
+    secrets.map((secret) => {
+      const key = bytesToHex(secret)
+      return [privateKeyToAddress(key).toLowerCase(), key] as const
+    }),
+  )
+  const signers = [...keys.keys()]
+  let balances: { atMs: number; of: Promise<Map<string, bigint>> } | undefined
+
+  const keyOf = (signer: string): Hex => {
+    const key = keys.get(signer.toLowerCase())
+    if (!key) throw new Error(`no key for the lane ${signer}`)
+    return key
+  }
+
+  const signed = async (signer: string, transaction: Unsigned): Promise<Carried> => {
+    const signature = await sign({
+      hash: keccak256(serializeTransaction(transaction)),
+      privateKey: keyOf(signer),
+    })
+    const raw = serializeTransaction(transaction, signature)
+    return { extId: keccak256(raw), raw, nonce: BigInt(transaction.nonce ?? 0) }
+  }
+
+  const read = async (): Promise<Map<string, bigint>> =>
+    new Map(await Promise.all(signers.map(async (signer) => [signer, await chain.balance(signer)] as const)))
+
+  /** Signers that can pay, asked of the chain every few seconds. */
+  const able = async (): Promise<string[]> => {
+    const atMs = performance.now()
+    if (!balances || atMs - balances.atMs > balanceFreshMs) {
+      const of = read()
+      balances = { atMs, of }
+      of.catch(() => {
+        balances = undefined
+      })
+    }
+    const known = await balances.of
+    const rich = signers.filter((signer) => (known.get(signer) ?? 0n) >= balanceMinWei)
+    if (rich.length > 0) return rich
+    throw new Fault('unavailable', `Sponsored transactions on ${row.displayName} are paused`, {
+      extras: { reason: 'sponsor_paused' },
+    })
+  }
+
+  const fees = async (): Promise<Fees> => {
+    const { head, priorityWei } = await chain.suggestedPriority()
+    const offered = offer(head.baseFeeWei, priorityWei, row.fees)
+    if (offered) return offered
+    throw new Fault('unavailable', `${row.displayName} costs more than we pay at present`, {
+      extras: { reason: 'fees_above_cap' },
+    })
+  }
+
+  const envelope = (nonce: bigint, { maxFeeWei, priorityWei }: Fees) => ({
+    chainId: Number(row.id),
+    nonce: Number(nonce),
+    maxFeePerGas: maxFeeWei,
+    maxPriorityFeePerGas: priorityWei,
+  })
+
+  const nothing = (signer: string, nonce: bigint, price: Fees): Promise<Carried> =>
+    signed(signer, {
+      type: 'eip1559',
+      ...envelope(nonce, price),
+      to: signer as Hex,
+      value: 0n,
+      gas: transferGas,
+    })
+
+  return {
+    signers,
+    ready: async () => void (await able()),
+
+    async pick(inFlight) {
+      const order = (await able()).map((signer) => ({ signer, busy: inFlight.get(signer) ?? 0 }))
+      return order.reduce((best, each) => (each.busy < best.busy ? each : best)).signer
+    },
+
+    fees,
+
+    async carry({ intent, signed: batch, receipt, signer, nonce, gas, fees: price }) {
+      const covers = receipt.intentHash === intentHash(intent) && receipt.expiresAt > clock.now()
+      if (!covers || intent.chainId !== row.id)
+        throw new Fault('policy_denied', 'The sponsor carries nothing without a receipt of the policy')
+      const call = {
+        ...envelope(nonce, price),
+        to: intent.batch.account as Hex,
+        value: 0n,
+        data: executeData(intent.batch, batch.signature),
+        gas,
+      }
+      const { delegation } = batch
+      if (!delegation) return signed(signer, { type: 'eip1559', ...call })
+      const { chainId, address, nonce: accountNonce, r, s, yParity } = delegation
+      const authorization = {
+        chainId,
+        address: address as Hex,
+        nonce: accountNonce,
+        r: r as Hex,
+        s: s as Hex,
+        yParity,
+      }
+      return signed(signer, { type: 'eip7702', ...call, authorizationList: [authorization] } as Eip7702)
+    },
+
+    async replacementOf(raw) {
+      const old = feesOf(raw)
+      const { head, priorityWei } = await chain.suggestedPriority()
+      return replacement(old, offer(head.baseFeeWei, priorityWei, row.fees), row.fees.capWei)
+    },
+
+    async replace(raw, signer, { kind, fees: price }) {
+      if (!replaces(feesOf(raw), price)) throw new Error('a replacement has to beat both fees by an eighth')
+      const {
+        r: _r,
+        s: _s,
+        v: _v,
+        yParity: _y,
+        ...old
+      } = parseTransaction(raw as Hex) as Unsigned & Signature
+      const nonce = BigInt(old.nonce ?? 0)
+      if (kind === 'cancel') return nothing(signer, nonce, price)
+      return signed(signer, { ...old, ...envelope(nonce, price) } as Unsigned)
+    },
+
+    fill: async (signer, nonce) => nothing(signer, nonce, await fees()),
+  }
+}
+
+type Signature = { r?: Hex; s?: Hex; v?: bigint; yParity?: number }
+
+function feesOf(raw: string): Fees {
+  const { maxFeePerGas, maxPriorityFeePerGas } = parseTransaction(raw as Hex)
+  if (maxFeePerGas === undefined || maxPriorityFeePerGas === undefined)
+    throw new Error('a carrier names no EIP-1559 fees')
+  return { maxFeeWei: maxFeePerGas, priorityWei: maxPriorityFeePerGas }
+}

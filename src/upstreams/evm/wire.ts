@@ -1,0 +1,132 @@
+import { Fault } from '#kernel/fault.ts'
+
+/** JSON-RPC as nodes speak it, read with suspicion. */
+
+export type Hex = `0x${string}`
+export type RpcCall = { method: string; params: unknown[] }
+export type RpcError = { code: number; message: string; data?: unknown }
+export type RpcAnswer = { result: unknown } | { error: RpcError }
+
+export const requestOf = (calls: readonly RpcCall[]): string => {
+  const envelopes = calls.map((call, index) => ({ jsonrpc: '2.0', id: index + 1, ...call }))
+  return JSON.stringify(envelopes.length === 1 ? envelopes[0] : envelopes)
+}
+
+const isObject = (value: unknown): value is Record<string, unknown> =>
+  typeof value === 'object' && value !== null && !Array.isArray(value)
+
+const broken = (what: string) => new Fault('unavailable', `The node answered with ${what}`)
+
+export function answersOf(body: string, count: number): RpcAnswer[] {
+  let parsed: unknown
+  try {
+    parsed = JSON.parse(body)
+  } catch {
+    throw broken('something that is not JSON')
+  }
+  const list = Array.isArray(parsed) ? parsed : [parsed]
+  const byId = new Map<unknown, RpcAnswer>()
+  for (const item of list) {
+    if (!isObject(item)) throw broken('a malformed envelope')
+    byId.set(item.id, answerOf(item))
+  }
+  // Some nodes answer a refused batch with one error of no id.
+  const whole = list.length === 1 && count > 1 ? byId.get(null) : undefined
+  return Array.from({ length: count }, (_, index) => {
+    const answer = byId.get(index + 1) ?? whole
+    if (!answer) throw broken('an incomplete batch')
+    return answer
+  })
+}
+
+function answerOf(item: Record<string, unknown>): RpcAnswer {
+  const { error } = item
+  if (isObject(error)) {
+    const code = typeof error.code === 'number' ? error.code : 0
+    const message = typeof error.message === 'string' ? error.message : 'no reason given'
+    return { error: { code, message, data: error.data } }
+  }
+  if (!('result' in item)) throw broken('neither result nor error')
+  return { result: item.result }
+}
+
+export function hexOf(value: unknown): Hex {
+  if (typeof value !== 'string' || !/^0x[0-9a-fA-F]*$/.test(value)) throw broken('no hex where hex was due')
+  return value as Hex
+}
+
+export function quantityOf(value: unknown): bigint {
+  const text = hexOf(value)
+  if (text.length < 3) throw broken('an empty quantity')
+  return BigInt(text)
+}
+
+export const hexQuantity = (value: bigint): Hex => `0x${value.toString(16)}`
+
+export type Head = { number: bigint; hash: Hex; timestampSeconds: number; baseFeeWei: bigint }
+export type Log = { address: string; topics: Hex[]; data: Hex; index: number }
+export type Receipt = {
+  txHash: Hex
+  block: bigint
+  blockHash: Hex
+  success: boolean
+  gasUsed: bigint
+  from: string
+  logs: Log[]
+}
+
+export function headOf(value: unknown): Head {
+  if (!isObject(value)) throw broken('no block')
+  return {
+    number: quantityOf(value.number),
+    hash: hexOf(value.hash),
+    timestampSeconds: Number(quantityOf(value.timestamp)),
+    baseFeeWei: value.baseFeePerGas === undefined ? 0n : quantityOf(value.baseFeePerGas),
+  }
+}
+
+/** Undefined while the transaction is in no block. */
+export function receiptOf(value: unknown): Receipt | undefined {
+  if (value === null) return undefined
+  if (!isObject(value) || !Array.isArray(value.logs)) throw broken('a malformed receipt')
+  if (value.blockNumber === null) return undefined
+  return {
+    txHash: hexOf(value.transactionHash),
+    block: quantityOf(value.blockNumber),
+    blockHash: hexOf(value.blockHash),
+    success: quantityOf(value.status) === 1n,
+    gasUsed: quantityOf(value.gasUsed),
+    from: hexOf(value.from).toLowerCase(),
+    logs: value.logs.map(logOf),
+  }
+}
+
+function logOf(value: unknown): Log {
+  if (!isObject(value) || !Array.isArray(value.topics)) throw broken('a malformed log')
+  return {
+    address: hexOf(value.address).toLowerCase(),
+    topics: value.topics.map(hexOf),
+    data: hexOf(value.data),
+    index: Number(quantityOf(value.logIndex)),
+  }
+}
+
+/** What a node says to a raw transaction. Only `refused` is a definite no to these bytes, and only for now. */
+export type SendVerdict =
+  | { verdict: 'accepted' }
+  | { verdict: 'nonce_used' }
+  | { verdict: 'underpriced' }
+  | { verdict: 'refused'; reason: string }
+
+export function sendVerdictOf(answer: RpcAnswer): SendVerdict {
+  if ('result' in answer) return { verdict: 'accepted' }
+  const reason = answer.error.message
+  const text = reason.toLowerCase()
+  if (/already known|already imported|known transaction|already in mempool|alreadyknown/.test(text))
+    return { verdict: 'accepted' }
+  if (/nonce too low|nonce.*(already|used)|oldnonce|invalid nonce.*too low/.test(text))
+    return { verdict: 'nonce_used' }
+  if (/underpriced|fee too low|max fee per gas less than block base fee|replacement/.test(text))
+    return { verdict: 'underpriced' }
+  return { verdict: 'refused', reason }
+}

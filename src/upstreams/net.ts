@@ -1,0 +1,109 @@
+import { Agent } from 'undici'
+import type { Failpoints } from '#kernel/failpoint.ts'
+import { Fault } from '#kernel/fault.ts'
+import type { Net, NetReply, NetRequest } from '#kernel/net.ts'
+
+type Options = {
+  failpoints: Failpoints
+  /** A speaking name for an origin, in failpoints and sentences; the host stands in where there is none. */
+  labels?: Readonly<Record<string, string>>
+  connectionsPerOrigin?: number
+}
+
+const connectTimeoutMs = 2_000
+const failuresToOpen = 8
+const openForMs = 1_000
+
+/** Codes of failures before the first byte of a request could have left. */
+const neverLeft = new Set([
+  'ECONNREFUSED',
+  'ENOTFOUND',
+  'EAI_AGAIN',
+  'EHOSTUNREACH',
+  'ENETUNREACH',
+  'UND_ERR_CONNECT_TIMEOUT',
+])
+
+type Breaker = { failures: number; openUntilMs: number }
+
+const nowMs = () => performance.now()
+
+/** The keep-alive client of all adapters: explicit timeouts, a size cap, one breaker per origin. */
+export function net({ failpoints, labels = {}, connectionsPerOrigin = 32 }: Options): Net & AsyncDisposable {
+  const agent = new Agent({
+    connections: connectionsPerOrigin,
+    pipelining: 1,
+    keepAliveTimeout: 30_000,
+    keepAliveMaxTimeout: 120_000,
+    connect: { timeout: connectTimeoutMs },
+  })
+  const breakers = new Map<string, Breaker>()
+
+  const breakerOf = (origin: string): Breaker => {
+    const known = breakers.get(origin)
+    if (known) return known
+    const fresh = { failures: 0, openUntilMs: 0 }
+    breakers.set(origin, fresh)
+    return fresh
+  }
+
+  async function fetch(request: NetRequest): Promise<NetReply> {
+    const url = new URL(request.url)
+    const label = labels[url.origin] ?? url.host
+    const breaker = breakerOf(url.origin)
+    if (breaker.openUntilMs > nowMs()) throw new Fault('unavailable', `${label} does not answer at present`)
+    await failpoints.pass(`net:${label}:before`)
+    try {
+      const reply = await exchange(agent, url, request)
+      breaker.failures = 0
+      await failpoints.pass(`net:${label}:after`)
+      return reply
+    } catch (cause) {
+      if (cause instanceof Fault || request.signal?.aborted) throw cause
+      // An open breaker admits one request after its pause; a further failure opens it again at once.
+      if (++breaker.failures >= failuresToOpen) breaker.openUntilMs = nowMs() + openForMs
+      throw faultOf(label, cause)
+    }
+  }
+
+  return { fetch, [Symbol.asyncDispose]: () => agent.destroy() }
+}
+
+async function exchange(agent: Agent, url: URL, request: NetRequest): Promise<NetReply> {
+  const clock = AbortSignal.timeout(request.timeoutMs)
+  const signal = request.signal ? AbortSignal.any([request.signal, clock]) : clock
+  const { statusCode, body } = await agent.request({
+    origin: url.origin,
+    path: url.pathname + url.search,
+    method: request.method as 'GET',
+    headers: request.headers,
+    body: request.body ?? null,
+    signal,
+    headersTimeout: request.timeoutMs,
+    bodyTimeout: request.timeoutMs,
+  })
+  const chunks: Buffer[] = []
+  let size = 0
+  for await (const chunk of body as AsyncIterable<Buffer>) {
+    size += chunk.length
+    if (size > request.maxBytes) {
+      body.destroy()
+      throw new Fault('upstream_rejected', `The answer is larger than ${request.maxBytes} bytes`)
+    }
+    chunks.push(chunk)
+  }
+  return { status: statusCode, body: Buffer.concat(chunks).toString('utf8') }
+}
+
+function faultOf(label: string, cause: unknown): Fault {
+  const code = codeOf(cause)
+  if (code !== undefined && neverLeft.has(code))
+    return new Fault('unavailable', `${label} cannot be reached`, { cause })
+  return new Fault('upstream_timeout', `${label} did not answer`, { cause })
+}
+
+function codeOf(cause: unknown): string | undefined {
+  if (!(cause instanceof Error)) return undefined
+  if ('code' in cause && typeof cause.code === 'string') return cause.code
+  return cause instanceof AggregateError ? codeOf(cause.errors[0]) : codeOf(cause.cause)
+}
