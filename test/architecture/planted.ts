@@ -170,10 +170,16 @@ const shapes: Planted[] = [
     bad: [
       `await new Promise((resolve) => setTimeout(resolve, 100))`,
       `const sleep = (ms: number) => new Promise<void>((done) => { setTimeout(done, ms) })`,
-      `import { setTimeout as sleep } from 'node:timers/promises'`,
+      `import { setTimeout as sleep } from 'node:timers/promises'\nawait sleep(100)`,
+      `import { scheduler } from 'node:timers/promises'\nawait scheduler.wait(100)`,
+      `import { setTimeout } from 'node:timers/promises'\nwhile (open) close()\nawait setTimeout(100)`,
       `await promisify(setTimeout)(100)`,
     ],
-    good: [`const timer = setTimeout(() => controller.abort(), 1_000)`],
+    good: [
+      `const timer = setTimeout(() => controller.abort(), 1_000)`,
+      `import { setTimeout as delay } from 'node:timers/promises'\nwhile (!(await done())) await delay(10)`,
+      `import { setTimeout as delay } from 'node:timers/promises'\nfor (;;) {\n  if (await done()) break\n  await delay(10)\n}`,
+    ],
   },
   {
     rule: 'noSleep',

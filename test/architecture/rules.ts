@@ -1,7 +1,7 @@
 import { posix } from 'node:path'
 import type { Finding } from './reach.ts'
 import type { Source } from './source.ts'
-import { functionSpans } from './spans.ts'
+import { functionSpans, loopSpans } from './spans.ts'
 import * as tables from './tables.ts'
 
 type Rule = (file: Source) => { line: number; says: string }[]
@@ -91,18 +91,31 @@ const environment: Rule = (file) => {
   ]
 }
 
+/** The names under which a file calls the timers of node:timers/promises. */
+const timerNames = (file: Source) =>
+  file.imports
+    .filter((found) => found.specifier === 'node:timers/promises' && found.kind === 'value')
+    .flatMap(({ names }) =>
+      names.flatMap((name, at) => (name === 'as' || names[at + 1] === 'as' ? [] : [name])),
+    )
+
 const noSleep: Rule = (file) => {
   const concerns = isTest(file) || (file.path.startsWith('test/') && !file.path.startsWith('test/harness/'))
   if (!concerns) return []
-  const says = 'a sleep in a test; wait for a condition instead'
-  const timers = (found: Source['imports'][number]) =>
-    found.specifier === 'node:timers/promises' && found.kind === 'value'
-  return [
-    ...file.imports.filter(timers).map((found) => ({ line: found.line, says })),
-    ...meets(file.running.code, /\bnew\s+Promise\s*\([^;{}]{0,80}=>\s*\{?\s*(void\s+)?setTimeout\b/g, says),
-    ...meets(file.running.code, /\bpromisify\s*\(\s*setTimeout\b/g, says),
-    ...meets(file.running.code, /\bAtomics\s*\.\s*wait\b/g, says),
-  ]
+  const code = file.running.code
+  const loops = loopSpans(file.running.tokens)
+  const calls = timerNames(file).map(
+    (name) => new RegExp(`(?<![.\\w$])${name}\\s*(\\.\\s*\\w+\\s*)?\\(`, 'g'),
+  )
+  const pauses = [
+    ...calls,
+    /\bnew\s+Promise\s*\([^;{}]{0,80}=>\s*\{?\s*(void\s+)?setTimeout\b/g,
+    /\bpromisify\s*\(\s*setTimeout\b/g,
+    /\bAtomics\s*\.\s*wait\b/g,
+  ].flatMap((pattern) => [...code.matchAll(pattern)].map((hit) => hit.index))
+  return pauses
+    .filter((index) => !loops.some((loop) => loop.from < index && index <= loop.to))
+    .map((index) => ({ line: lineAt(code, index), says: 'a sleep in a test; poll a condition in a loop' }))
 }
 
 const honestTests: Rule = (file) => {

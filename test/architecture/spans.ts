@@ -70,3 +70,14 @@ export const functionSpans = (tokens: Token[]): Span[] => {
     return { from, to, ownLines: to - from + 1 - inner.size }
   })
 }
+
+/** Bodies of loops, by index in the text: a wait inside one polls a condition. */
+export const loopSpans = (tokens: Token[]): { from: number; to: number }[] =>
+  tokens.flatMap((token, at) => {
+    if (token.kind !== 'word' || !/^(while|for|do)$/.test(token.text) || tokens[at - 1]?.text === '.')
+      return []
+    const head = tokens[at + 1]?.text === 'await' ? at + 2 : at + 1
+    const body = token.text === 'do' ? at + 1 : closing(tokens, head) + 1
+    const end = tokens[body]?.text === '{' ? closing(tokens, body) : expressionEnd(tokens, body)
+    return [{ from: token.index, to: tokens[end]?.index ?? token.index }]
+  })
