@@ -1,5 +1,6 @@
 import { zstdCompressSync } from 'node:zlib'
 import { toBase58 } from './base58.ts'
+import { parsedTable } from './lookup-table.ts'
 import { type Config, countOf, encodingOf, recordOf } from './params.ts'
 import { token2022Program } from './programs.ts'
 import { RpcError } from './rpc-error.ts'
@@ -70,7 +71,7 @@ const parsed = (account: Account, lookup: Lookup) => {
 
 const encoded = (account: Account, { encoding, slice }: Viewing, lookup: Lookup): unknown => {
   if (encoding === 'jsonParsed') {
-    const view = parsed(account, lookup)
+    const view = parsed(account, lookup) ?? parsedTable(account)
     if (view !== undefined) return view
   }
   const data = slice ? account.data.subarray(slice.offset, slice.offset + slice.length) : account.data

@@ -1,8 +1,8 @@
+import { tableAddresses } from './lookup-table.ts'
 import { isWritable, type Message, type ResolvedKeys } from './message.ts'
 import { computeBudgetProgram, isTokenProgram, memoProgram, memoProgramV1 } from './programs.ts'
 import {
   type Account,
-  keyAt,
   readMint,
   readTokenAccount,
   tokenKind,
@@ -15,26 +15,19 @@ type Lookup = (address: string) => Account | undefined
 
 const lamportsPerSignature = 5_000n
 const microLamports = 1_000_000n
-const tableHeaderBytes = 56
 
 /** Static keys plus what the lookup tables add; undefined when a table or an index does not exist. */
 export const resolveKeys = (message: Message, account: Lookup): ResolvedKeys | undefined => {
-  const writable: string[] = []
-  const readonly: string[] = []
+  const writable: (string | undefined)[] = []
+  const readonly: (string | undefined)[] = []
   for (const { accountKey, writableIndexes, readonlyIndexes } of message.addressTableLookups) {
-    const table = account(accountKey)?.data
-    if (table === undefined || table.length < tableHeaderBytes) return undefined
-    for (const [indexes, into] of [
-      [writableIndexes, writable],
-      [readonlyIndexes, readonly],
-    ] as const) {
-      for (const index of indexes) {
-        const at = tableHeaderBytes + index * 32
-        if (at + 32 > table.length) return undefined
-        into.push(keyAt(table, at))
-      }
-    }
+    const table = account(accountKey)
+    const addresses = (table && tableAddresses(table)) ?? []
+    writable.push(...writableIndexes.map((index) => addresses[index]))
+    readonly.push(...readonlyIndexes.map((index) => addresses[index]))
   }
+  const known = (key: string | undefined): key is string => key !== undefined
+  if (!writable.every(known) || !readonly.every(known)) return undefined
   return { keys: [...message.accountKeys, ...writable, ...readonly], writable, readonly }
 }
 
