@@ -1,5 +1,5 @@
-import type { JsonObject } from '#kernel/json.ts'
 import type { TaskProgress, TaskStatus } from '#kernel/task.ts'
+import type { TaskFullView } from '#kernel/task-response.ts'
 import { isEnded, type Task } from './row.ts'
 
 /** How a task looks to its owner; the same on every route, on the stream and in `wait=true`. */
@@ -27,7 +27,7 @@ function messageOf(task: Task): string {
   return sentences[task.state] ?? task.state
 }
 
-const list = (value: unknown): JsonObject[] => (Array.isArray(value) ? (value as JsonObject[]) : [])
+const list = <Row>(value: unknown): Row[] => (Array.isArray(value) ? value : [])
 
 export type TaskBrief = {
   task_id: string
@@ -48,7 +48,7 @@ export const briefOf = (task: Task, baseUrl: string): TaskBrief => ({
 /** Once an effect is under way a cancel could lie: the bytes may have been sent already. */
 const effectStates = ['signed', 'submitted', 'confirming', 'settling', 'reconciling', 'review']
 
-export function viewOf(task: Task, baseUrl: string) {
+export function viewOf(task: Task, baseUrl: string): TaskFullView {
   return {
     ...briefOf(task, baseUrl),
     kind: task.kind,
@@ -56,11 +56,11 @@ export function viewOf(task: Task, baseUrl: string) {
     outcome: task.outcome,
     progress: (task.data.progress ?? null) as TaskProgress | null,
     result: task.result,
-    error: task.error,
+    error: task.error as TaskFullView['error'],
     transactions: list(task.data.transactions),
     balance_changes: list(task.data.balance_changes),
     fills: list(task.data.fills),
-    approval: (task.data.approval ?? null) as JsonObject | null,
+    approval: (task.data.approval ?? null) as TaskFullView['approval'],
     cancellable: !isEnded(task) && !task.cancel_requested && !effectStates.includes(task.state),
     parent_task_id: task.parent_id,
     created_at: task.created_at.toISOString(),
@@ -68,5 +68,3 @@ export function viewOf(task: Task, baseUrl: string) {
     completed_at: task.completed_at?.toISOString() ?? null,
   }
 }
-
-export type TaskFullView = ReturnType<typeof viewOf>

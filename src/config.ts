@@ -1,0 +1,244 @@
+import { createHash } from 'node:crypto'
+import { resolve } from 'node:path'
+
+/** The only reader of the environment. Each variable is declared once; a bad one stops the start by its name. */
+
+type Environment = 'local' | 'staging' | 'production'
+type Parse<T> = (text: string) => T
+type Variable<T> = { doc: string; initial: string; parse: Parse<T> }
+
+class BadValue extends Error {}
+const bad = (wants: string): never => {
+  throw new BadValue(wants)
+}
+
+const text: Parse<string> = (value) => value
+const optional: Parse<string | undefined> = (value) => (value === '' ? undefined : value)
+const list: Parse<string[]> = (value) =>
+  value
+    .split(',')
+    .map((item) => item.trim())
+    .filter(Boolean)
+const flag: Parse<boolean> = (value) =>
+  value === 'true' ? true : value === 'false' ? false : bad('true or false')
+const oneOf =
+  <const V extends string>(...values: V[]): Parse<V> =>
+  (value) =>
+    values.find((each) => each === value) ?? bad(`one of ${values.join(', ')}`)
+const integer =
+  (least: number, most: number): Parse<number> =>
+  (value) => {
+    const number = /^\d{1,12}$/.test(value) ? Number(value) : -1
+    return number >= least && number <= most ? number : bad(`a whole number from ${least} to ${most}`)
+  }
+const decimal: Parse<string> = (value) =>
+  /^(0|[1-9]\d{0,15})(\.\d{1,6})?$/.test(value) ? value : bad('a decimal such as 25000')
+const url: Parse<string> = (value) => (URL.canParse(value) ? value.replace(/\/$/, '') : bad('a URL'))
+const optionalUrl: Parse<string | undefined> = (value) => (value === '' ? undefined : url(value))
+/** `local`: the world that starts with the gateway. Empty outside the local environment: the part is not served. */
+const upstream: Parse<string | undefined> = (value) =>
+  value === 'local' || value === '' ? value || undefined : url(value)
+const databaseUrl: Parse<string | undefined> = (value) =>
+  value === ''
+    ? undefined
+    : /^postgres(ql)?:\/\//.test(value)
+      ? value
+      : bad('a URL that begins with postgresql://')
+const keyPairs: Parse<{ id: string; key: string }[]> = (value) =>
+  list(value).map((item) => {
+    const at = item.indexOf(':')
+    if (at < 1 || Buffer.from(item.slice(at + 1), 'base64').length !== 32)
+      bad('id:base64 of 32 bytes, separated by commas')
+    return { id: item.slice(0, at), key: item.slice(at + 1) }
+  })
+const hexKeys: Parse<string[]> = (value) =>
+  list(value).map((item) =>
+    /^0x[0-9a-fA-F]{64}$/.test(item) ? item : bad('0x and 64 hex digits each, separated by commas'),
+  )
+const evmAddress: Parse<string> = (value) =>
+  /^0x[0-9a-fA-F]{40}$/.test(value) ? value : bad('an address: 0x and 40 hex digits')
+
+const worldKeyId = 'world'
+/** Known to everyone, so it protects nothing but the play money of the local world. */
+const worldKey = createHash('sha256').update('portico local world').digest('base64')
+/** Accounts 1 to 4 of the well-known development mnemonic. */
+const worldSponsors = [
+  '0x59c6995e998f97a5a0044966f0945389dc9e86dae88c7a8412f4603b6b78690d',
+  '0x5de4111afa1a4b94908f83103eb1f1706367c2e68ca870fc3fb9a804cdab365a',
+  '0x7c852118294e51e653712a81e05800f419141751be58f605c371e15141b007a6',
+  '0x47e179ec197488593b187f80a00eb0da91f1b9d0b13f8733639f19c30a34926a',
+]
+const worldVault = '0xea12000000000000000000000000000000008453'
+
+const v = <T>(parse: Parse<T>, initial: string, doc: string): Variable<T> => ({ parse, initial, doc })
+
+export const variables = {
+  ENVIRONMENT: v(
+    oneOf<Environment>('local', 'staging', 'production'),
+    'local',
+    'local, staging or production; production refuses everything that is made for play',
+  ),
+  HOST: v(text, '127.0.0.1', 'Address to listen on'),
+  PORT: v(integer(0, 65_535), '8080', 'Port to listen on; 0 picks a free one'),
+  BASE_URL: v(optionalUrl, '', 'Public address of the gateway; empty: http://HOST:PORT'),
+  DATA_DIR: v(text, '.portico', 'Folder for the embedded database and the local world'),
+  WORLD_PORT: v(integer(0, 65_535), '8090', 'Control port of the local world; 0 picks a free one'),
+  DATABASE_URL: v(databaseUrl, '', 'PostgreSQL 15 to 18; empty: the embedded server'),
+  DATABASE_DIRECT_URL: v(
+    databaseUrl,
+    '',
+    'The same database past a pooler, for LISTEN and migrations; empty: DATABASE_URL',
+  ),
+  DATABASE_POOL: v(integer(4, 200), '20', 'Connections of this instance to the database'),
+  ETHEREUM_RPC_URL: v(upstream, 'local', 'JSON-RPC of Ethereum'),
+  BASE_RPC_URL: v(upstream, 'local', 'JSON-RPC of Base'),
+  ARBITRUM_RPC_URL: v(upstream, 'local', 'JSON-RPC of Arbitrum One'),
+  POLYGON_RPC_URL: v(upstream, 'local', 'JSON-RPC of Polygon'),
+  SOLANA_RPC_URL: v(upstream, 'local', 'JSON-RPC of Solana'),
+  PRICES_URL: v(upstream, 'local', 'Prices in the shape of DefiLlama, for instance https://coins.llama.fi'),
+  FAUCET_URL: v(upstream, 'local', 'Funds each new user with play money; only local and staging have one'),
+  FINALITY: v(
+    oneOf('local', 'public'),
+    'local',
+    'local: one block is final; public: the confirmations of each chain',
+  ),
+  EARN_VAULT_ADDRESS: v(evmAddress, worldVault, 'ERC-4626 vault for USDC on Base'),
+  EARN_MIN_DEPOSIT_USDC: v(decimal, '1', 'Smallest deposit'),
+  EARN_MIN_WITHDRAW_USDC: v(decimal, '0.01', 'Smallest partial withdrawal'),
+  SPONSOR_KEYS: v(
+    hexKeys,
+    worldSponsors.join(','),
+    'Private keys of the accounts that pay for gas, one lane each',
+  ),
+  KEY_ENCRYPTION_KEYS: v(
+    keyPairs,
+    `${worldKeyId}:${worldKey}`,
+    'id:base64 of 32 bytes; the first one wraps new wallet keys, the others still open old ones',
+  ),
+  VAULT_TRANSIT_URL: v(
+    optionalUrl,
+    '',
+    'A transit secrets engine that wraps wallet keys instead; empty: KEY_ENCRYPTION_KEYS',
+  ),
+  VAULT_TRANSIT_TOKEN: v(optional, '', 'Token for the transit engine'),
+  VAULT_TRANSIT_KEY: v(text, 'portico', 'Name of the key in the transit engine'),
+  TOKEN_TTL_SECONDS: v(integer(60, 3_600), '900', 'Life of an access token'),
+  SIGNUP_CREDITS: v(integer(0, 1_000_000), '200', 'Credits of a new user, for 14 days'),
+  POLICY_TX_USD_MAX: v(decimal, '25000', 'Most that one action may move, unless the user sets less'),
+  POLICY_DAY_USD_MAX: v(decimal, '100000', 'Most within 24 hours, unless the user sets less'),
+  CORS_ORIGINS: v(list, '', 'Origins that browsers may call from, separated by commas'),
+  TRUST_PROXY: v(list, '', 'Addresses of proxies whose X-Forwarded-For counts'),
+  RATE_AUTH: v(integer(0, 1_000_000), '300', 'Authentication calls per minute and address; 0: no limit'),
+  RATE_READ: v(integer(0, 1_000_000), '6000', 'Reads per minute and principal; 0: no limit'),
+  RATE_MONEY: v(integer(0, 1_000_000), '1200', 'Money operations per minute and principal; 0: no limit'),
+  RATE_EXIT: v(integer(0, 1_000_000), '6000', 'Cancels and closes per minute and principal; 0: no limit'),
+  RATE_STREAM: v(integer(0, 1_000_000), '120', 'New streams per minute and principal; 0: no limit'),
+  RUNNER_SLOTS: v(integer(1, 1_000), '64', 'Tasks that this instance runs at once'),
+  LEASE_MS: v(
+    integer(500, 60_000),
+    '5000',
+    'A task of an instance that is silent for this long is taken over',
+  ),
+  LOG_LEVEL: v(oneOf('debug', 'info', 'warn', 'error', 'silent'), 'warn', 'What is logged'),
+  FAILPOINT: v(optional, '', 'name@n: the process kills itself there; refused in production'),
+  FAILPOINT_LOG: v(optional, '', 'File that records each failpoint that is passed; refused in production'),
+} as const satisfies Record<string, Variable<unknown>>
+
+type Name = keyof typeof variables
+export type Config = { readonly [K in Name]: ReturnType<(typeof variables)[K]['parse']> }
+
+/** Thrown with every problem at once, so that nobody has to start ten times to find ten of them. */
+export class ConfigRefused extends Error {
+  readonly problems: string[]
+  constructor(problems: string[]) {
+    super(problems.join('\n'))
+    this.problems = problems
+  }
+}
+
+const upstreamNames = [
+  'ETHEREUM_RPC_URL',
+  'BASE_RPC_URL',
+  'ARBITRUM_RPC_URL',
+  'POLYGON_RPC_URL',
+  'SOLANA_RPC_URL',
+  'PRICES_URL',
+  'FAUCET_URL',
+] as const
+
+export const usesWorld = (config: Config): boolean => upstreamNames.some((name) => config[name] === 'local')
+
+/** What must never serve real money. */
+function problemsOutsideLocal(config: Config): string[] {
+  const problems: string[] = []
+  const refuse = (name: Name, why: string) => problems.push(`${name}: ${why}`)
+  for (const name of upstreamNames)
+    if (config[name] === 'local')
+      refuse(name, 'the local world serves no real money; set the URL of the public service')
+  if (config.KEY_ENCRYPTION_KEYS.length === 0 && !config.VAULT_TRANSIT_URL)
+    refuse('KEY_ENCRYPTION_KEYS', 'a key-encryption key is missing')
+  if (config.KEY_ENCRYPTION_KEYS.some(({ key }) => key === worldKey))
+    refuse('KEY_ENCRYPTION_KEYS', 'the default key is known to everyone')
+  if (config.SPONSOR_KEYS.length === 0) refuse('SPONSOR_KEYS', 'at least one account has to pay for gas')
+  if (config.SPONSOR_KEYS.some((key) => worldSponsors.includes(key.toLowerCase())))
+    refuse('SPONSOR_KEYS', 'the default keys are known to everyone')
+  if (config.EARN_VAULT_ADDRESS.toLowerCase() === worldVault)
+    refuse('EARN_VAULT_ADDRESS', 'this vault exists in the local world only')
+  if (config.FINALITY === 'local') refuse('FINALITY', 'one block is not final on a public chain; set public')
+  if (config.FAILPOINT) refuse('FAILPOINT', 'failpoints are for tests')
+  if (config.FAILPOINT_LOG) refuse('FAILPOINT_LOG', 'failpoints are for tests')
+  return problems
+}
+
+function problemsInProduction(config: Config): string[] {
+  const problems: string[] = []
+  if (!config.DATABASE_URL) problems.push('DATABASE_URL: production needs a database server of its own')
+  if (!config.BASE_URL?.startsWith('https://'))
+    problems.push('BASE_URL: production needs the public https address')
+  if (config.FAUCET_URL) problems.push('FAUCET_URL: production gives no play money')
+  if (config.CORS_ORIGINS.includes('*')) problems.push('CORS_ORIGINS: every origin is too many; list them')
+  return problems
+}
+
+/** Outside the local environment the local world and its keys are no defaults: what is not set is missing. */
+function initialOf(name: Name, environment: string | undefined): string {
+  const isLocal = (environment ?? 'local') === 'local'
+  const worldly =
+    upstreamNames.includes(name as (typeof upstreamNames)[number]) ||
+    name === 'SPONSOR_KEYS' ||
+    name === 'KEY_ENCRYPTION_KEYS'
+  if (!isLocal && worldly)
+    return name === 'FAUCET_URL' || name === 'SPONSOR_KEYS' || name === 'KEY_ENCRYPTION_KEYS' ? '' : 'local'
+  if (!isLocal && name === 'FINALITY') return 'public'
+  return variables[name].initial
+}
+
+export function readConfig(env: Record<string, string | undefined> = process.env): Config {
+  const problems: string[] = []
+  const values: Record<string, unknown> = {}
+  for (const name of Object.keys(variables) as Name[]) {
+    const given =
+      env[name] === undefined || env[name] === '' ? initialOf(name, env.ENVIRONMENT || undefined) : env[name]
+    try {
+      values[name] = variables[name].parse(given)
+    } catch (error) {
+      if (!(error instanceof BadValue)) throw error
+      problems.push(`${name}: wants ${error.message}`)
+    }
+  }
+  if (problems.length === 0) {
+    const config = values as Config
+    if (config.ENVIRONMENT !== 'local') problems.push(...problemsOutsideLocal(config))
+    if (config.ENVIRONMENT === 'production') problems.push(...problemsInProduction(config))
+  }
+  if (problems.length > 0) throw new ConfigRefused(problems)
+  return Object.freeze({ ...values, DATA_DIR: resolve(values.DATA_DIR as string) }) as Config
+}
+
+/** The text of `.env.example`: everything with its default, all of it optional. */
+export function envExample(): string {
+  const lines = Object.entries(variables).map(
+    ([name, { doc, initial }]) => `# ${doc}\n# ${name}=${initial}\n`,
+  )
+  return `# Every variable that Portico reads, with its default. It starts with none of them set.\n\n${lines.join('\n')}`
+}

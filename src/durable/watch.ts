@@ -1,0 +1,113 @@
+import type { Clock } from '#kernel/clock.ts'
+import type { JsonObject } from '#kernel/json.ts'
+import type { TaskKind } from '#kernel/task.ts'
+import { send } from '#store/query.ts'
+import type { Acceptor } from './accept.ts'
+import { bodyHash } from './idempotency.ts'
+import type { Transactions } from './transactions.ts'
+import { readyTopic, type Wake } from './wake.ts'
+
+type Needs = {
+  transactions: Transactions
+  acceptor: Acceptor
+  kinds: ReadonlyMap<string, TaskKind>
+  wake: Wake
+  clock: Clock
+  instanceId: string
+  leaseMs: number
+}
+export type Watch = { market: string; epoch: number }
+export type Watcher = {
+  /** One instance watches a market; the epoch shuts out one that was replaced while it slept. */
+  lease(market: string): Promise<Watch | undefined>
+  /** Fires every armed order that the price has crossed, and answers how many. */
+  crossed(watch: Watch, price: string): Promise<number>
+  /** One of cancel and trigger wins; false when the trigger did, or when there is no such order. */
+  disarm(userId: string, orderId: string): Promise<boolean>
+}
+
+type Armed = { id: string; user_id: string; kind: string; input: JsonObject; oco_group: string | null }
+
+/** Price triggers: an order fires once, together with its task and with the end of its siblings. */
+export function watcher({ transactions, acceptor, kinds, wake, clock, instanceId, leaseMs }: Needs): Watcher {
+  return {
+    async lease(market) {
+      const [row] = await send<{ epoch: number }>(
+        transactions.pool,
+        `insert into market_watch as w (market, owner, epoch, lease_until)
+           values ($1, $2, 1, clock_timestamp() + make_interval(secs => $3))
+         on conflict (market) do update set owner = $2, lease_until = excluded.lease_until,
+             epoch = w.epoch + (case when w.owner = $2 then 0 else 1 end)
+           where w.owner = $2 or w.owner is null or w.lease_until < clock_timestamp()
+         returning epoch`,
+        [market, instanceId, leaseMs / 1000],
+      )
+      return row && { market, epoch: row.epoch }
+    },
+
+    async crossed({ market, epoch }, price) {
+      const now = clock.now()
+      const fired = await transactions.run(async (tx) => {
+        const current = await send(
+          tx,
+          `update market_watch set last_price = $4, seen_at = $5 where market = $1 and owner = $2 and epoch = $3 returning market`,
+          [market, instanceId, epoch, price, now],
+        )
+        if (current.length === 0) return 0
+        const orders = await send<Armed>(
+          tx,
+          `select id, user_id, kind, input, oco_group from trigger_order where market = $1 and status = 'armed'
+             and (expires_at is null or expires_at > $3)
+             and ((direction = 'lte' and trigger_price >= $2::numeric) or (direction = 'gte' and trigger_price <= $2::numeric))
+           order by created_at limit 100 for update skip locked`,
+          [market, price, now],
+        )
+        let count = 0
+        for (const order of orders) {
+          const kind = [...kinds.values()].find((each) => each.kind === order.kind)
+          // A sibling that fired a moment ago in this very loop has ended this one.
+          const won =
+            kind &&
+            (await send(
+              tx,
+              `update trigger_order set status = 'fired' where id = $1 and status = 'armed' returning id`,
+              [order.id],
+            ))
+          if (!kind || !won || won.length === 0) continue
+          if (order.oco_group)
+            await send(
+              tx,
+              `update trigger_order set status = 'cancelled' where oco_group = $1 and status = 'armed'`,
+              [order.oco_group],
+            )
+          const taskId = await acceptor.enqueue(tx, {
+            ...{ userId: order.user_id, kind, input: order.input },
+            admission: {
+              data: { trigger_order_id: order.id, trigger_price: price },
+              first: Object.keys(kind.steps)[0]!,
+            },
+            key: {
+              key: `trigger:${order.id}`,
+              operation: `trigger:${order.kind}`,
+              hash: bodyHash(order.kind, order.input),
+            },
+          })
+          await send(tx, 'update trigger_order set task_id = $2 where id = $1', [order.id, taskId])
+          count++
+        }
+        return count
+      })
+      if (fired > 0) wake.hint([readyTopic])
+      return fired
+    },
+
+    async disarm(userId, orderId) {
+      const rows = await send(
+        transactions.pool,
+        `update trigger_order set status = 'cancelled' where id = $1 and user_id = $2 and status = 'armed' returning id`,
+        [orderId, userId],
+      )
+      return rows.length === 1
+    },
+  }
+}

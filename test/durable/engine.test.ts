@@ -1,0 +1,266 @@
+import assert from 'node:assert/strict'
+import { after, before, describe, test } from 'node:test'
+import * as T from 'typebox'
+import { postgresBus } from '#durable/bus.ts'
+import { ground } from '#durable/ground.ts'
+import type { Caller } from '#kernel/caller.ts'
+import { systemClock } from '#kernel/clock.ts'
+import { Fault } from '#kernel/fault.ts'
+import { systemRandom, uuidv7 } from '#kernel/id.ts'
+import { silentLog } from '#kernel/log.ts'
+import { fulfil, type Operation, section, task } from '#kernel/operation.ts'
+import { OpenObject } from '#kernel/scalars.ts'
+import { outside, type TaskKind } from '#kernel/task.ts'
+import { TaskResponse } from '#kernel/task-response.ts'
+import { type Database, openDatabase } from '#store/database.ts'
+import { migrate } from '#store/migrate.ts'
+import { send } from '#store/query.ts'
+import { type TestDatabase, testDatabase } from '../harness/cluster.ts'
+
+const asset = 'test:coin'
+const request = { id: 'r', address: '127.0.0.1', signal: new AbortController().signal }
+const callerOf = (userId: string): Caller => ({
+  userId,
+  agentId: 'agt',
+  scheme: 'keypair',
+  scopes: new Set(['trade']),
+})
+const newUser = () => uuidv7(new Date(), systemRandom)
+
+/** What the world outside saw: pushed by the step that plays the venue. */
+type Seen = { taskId: string; instance: string }
+
+function instance(database: Database, seen: Seen[], name: string) {
+  const g = ground({
+    transactions: { pool: database.pool, run: database.transaction },
+    bus: postgresBus(database),
+    ...{ clock: systemClock, random: systemRandom, log: silentLog, baseUrl: () => 'http://here' },
+    options: { slots: 32, leaseMs: 1_000, pollMs: 100 },
+  })
+  const contract = section('test', {
+    spend: task('POST /test/spend', {
+      summary: 'Spend coins',
+      access: 'trade',
+      waitSeconds: 60,
+      body: T.Object({ amount: T.Integer(), how: T.Optional(T.String()) }),
+      output: TaskResponse,
+    }),
+  })
+  const operations = fulfil(contract, {
+    spend: {
+      admit: async ({ amount, how }, { userId }) => {
+        if (how === 'refuse') throw new Fault('market_closed', 'closed')
+        const account = { owner: userId, asset, book: 'wallet' }
+        return {
+          data: { how: how ?? null },
+          first: 'check',
+          moves: (taskId) => [
+            {
+              move: 'hold',
+              key: `${taskId}:hold`,
+              debit: account,
+              credit: outside(asset),
+              amountUnits: BigInt(amount),
+              reason: 'spend',
+            },
+          ],
+        }
+      },
+      steps: {
+        check: async ({ data }) => ({ next: 'send', data: { checked: true, how: data.how ?? null } }),
+        send: async ({ id, data, attempt }) => {
+          if (data.how === 'flaky' && attempt < 2) throw new Fault('unavailable', 'the venue is away')
+          if (data.how === 'bug') throw new TypeError('oops')
+          if (data.how === 'slow') return { park: { afterMs: 300, next: 'finish' } }
+          if (data.how === 'forever') return { park: { afterMs: 60_000, next: 'finish' } }
+          seen.push({ taskId: id, instance: name })
+          return { next: 'finish', data: { sent: true } }
+        },
+        finish: async ({ id, data }) =>
+          data.how === 'reject'
+            ? { end: 'failed', outcome: 'not_executed', error: { code: 'venue_rejected', message: 'no' } }
+            : {
+                end: 'completed',
+                outcome: 'executed',
+                result: { ok: true },
+                moves: [{ move: 'post', key: `${id}:hold` }],
+              },
+      },
+    },
+  })
+  const engine = g.engine(operations, [] as TaskKind[])
+  engine.start()
+  const spend = operations[0] as Operation
+  return {
+    g,
+    engine,
+    spend: (
+      userId: string,
+      body: Record<string, unknown>,
+      options: { key?: string; wait?: boolean; timeoutMs?: number } = {},
+    ) =>
+      engine.call(
+        spend,
+        body,
+        callerOf(userId),
+        { wait: true, timeoutMs: 10_000, ...options },
+        request,
+      ) as Promise<{
+        kind: 'answer'
+        replayed: boolean
+        body: {
+          task_id: string
+          status: string
+          outcome: string
+          state: string
+          error: { code: string } | null
+        }
+      }>,
+  }
+}
+
+describe('durable tasks', () => {
+  let db: TestDatabase
+  let first: Database
+  let second: Database
+  const seen: Seen[] = []
+  let a: ReturnType<typeof instance>
+  let b: ReturnType<typeof instance>
+
+  const fund = async (userId: string, units: bigint) =>
+    first.transaction((tx) =>
+      a.g.ledger.apply(
+        tx,
+        [
+          {
+            move: 'transfer',
+            key: `fund:${userId}`,
+            debit: outside(asset),
+            credit: { owner: userId, asset, book: 'wallet' },
+            amountUnits: units,
+            reason: 'fund',
+          },
+        ],
+        { taskId: null, now: new Date() },
+      ),
+    )
+  const balance = (userId: string) => a.g.ledger.balance(first.pool, { owner: userId, asset, book: 'wallet' })
+
+  before(async () => {
+    db = await testDatabase()
+    first = openDatabase({ url: db.url, poolMax: 10, applicationName: 'a' })
+    second = openDatabase({ url: db.url, poolMax: 10, applicationName: 'b' })
+    await migrate({ url: db.url } as Parameters<typeof migrate>[0])
+    a = instance(first, seen, 'a')
+    b = instance(second, seen, 'b')
+  })
+  after(async () => {
+    await a.g[Symbol.asyncDispose]()
+    await b.g[Symbol.asyncDispose]()
+    await first.close()
+    await second.close()
+    await db.drop()
+  })
+
+  test('a task runs its steps, settles its hold and tells each change once, in order', async () => {
+    const user = newUser()
+    await fund(user, 100n)
+    const { body } = await a.spend(user, { amount: 40 })
+    assert.equal(body.status, 'completed')
+    assert.equal(body.outcome, 'executed')
+    assert.deepEqual(await balance(user).then(({ availUnits, heldUnits }) => [availUnits, heldUnits]), [
+      60n,
+      0n,
+    ])
+    const events = await a.g.events.after(user, 0n, 50)
+    assert.deepEqual(
+      events.map(({ id }) => id),
+      events.map((_, n) => String(n + 1)),
+    )
+    assert.equal(events[0]?.type, 'task.created')
+    assert.equal(events.at(-1)?.type, 'task.completed')
+  })
+
+  test('one key sent 50 times at once over two instances is one task and one payment', async () => {
+    const user = newUser()
+    await fund(user, 10n)
+    const replies = await Promise.all(
+      Array.from({ length: 50 }, (_, n) => (n % 2 ? a : b).spend(user, { amount: 10 }, { key: 'k' })),
+    )
+    assert.equal(new Set(replies.map(({ body }) => body.task_id)).size, 1)
+    assert.equal(replies.filter(({ replayed }) => !replayed).length, 1)
+    assert.ok(replies.every(({ body }) => body.status === 'completed'))
+    assert.equal(seen.filter(({ taskId }) => taskId === replies[0]!.body.task_id).length, 1)
+    await assert.rejects(a.spend(user, { amount: 9 }, { key: 'k' }), { code: 'idempotency_conflict' })
+  })
+
+  test('of 60 racing spends only as many are accepted as the balance covers', async () => {
+    const user = newUser()
+    await fund(user, 10n)
+    const replies = await Promise.allSettled(
+      Array.from({ length: 60 }, (_, n) => (n % 2 ? a : b).spend(user, { amount: 1 })),
+    )
+    assert.equal(replies.filter((reply) => reply.status === 'fulfilled').length, 10)
+    for (const reply of replies)
+      if (reply.status === 'rejected') assert.equal((reply.reason as Fault).code, 'insufficient_balance')
+    assert.deepEqual(await balance(user).then(({ availUnits, heldUnits }) => [availUnits, heldUnits]), [
+      0n,
+      0n,
+    ])
+  })
+
+  test('a refused admission leaves no task behind', async () => {
+    const user = newUser()
+    await assert.rejects(a.spend(user, { amount: 1, how: 'refuse' }), { code: 'market_closed' })
+    assert.equal((await a.g.tasks.list(user, { skip: 0, limit: 10 })).total, 0)
+  })
+
+  test('a refusal by the venue gives the hold back', async () => {
+    const user = newUser()
+    await fund(user, 5n)
+    const { body } = await a.spend(user, { amount: 5, how: 'reject' })
+    assert.deepEqual([body.status, body.outcome, body.state], ['failed', 'not_executed', 'venue_rejected'])
+    assert.deepEqual(await balance(user).then(({ availUnits, heldUnits }) => [availUnits, heldUnits]), [
+      5n,
+      0n,
+    ])
+  })
+
+  test('a passing failure is tried again, and a bug ends the task honestly', async () => {
+    const user = newUser()
+    await fund(user, 5n)
+    const flaky = await a.spend(user, { amount: 1, how: 'flaky' })
+    assert.equal(flaky.body.status, 'completed')
+  })
+
+  test('a parked task goes on when its time has come', async () => {
+    const user = newUser()
+    await fund(user, 5n)
+    assert.equal((await a.spend(user, { amount: 1, how: 'slow' })).body.status, 'completed')
+  })
+
+  test('a wait that runs out answers the task as it stands, and a cancel then ends it', async () => {
+    const user = newUser()
+    await fund(user, 5n)
+    const { body } = await a.spend(user, { amount: 5, how: 'forever' }, { timeoutMs: 400 })
+    assert.equal(body.status, 'running')
+    await b.g.tasks.cancel(user, body.task_id)
+    const deadline = Date.now() + 5_000
+    while ((await a.g.tasks.find(user, body.task_id)).status !== 'cancelled') {
+      assert.ok(Date.now() < deadline, 'the cancel took too long')
+      await new Promise((resolve) => setImmediate(resolve))
+    }
+    assert.deepEqual(await balance(user).then(({ availUnits }) => availUnits), 5n)
+    await assert.rejects(a.g.tasks.cancel(newUser(), body.task_id), { code: 'not_found' })
+  })
+
+  test('the ledger sums to zero, and every account equals its entries', async () => {
+    const [sums] = await send<{ accounts: string; off: string }>(
+      first.pool,
+      `select (select coalesce(sum(avail + held), 0) from account)::text as accounts,
+        (select count(*) from account a where avail <> (select coalesce(sum(d_avail), 0) from entry where account_id = a.id)
+          or held <> (select coalesce(sum(d_held), 0) from entry where account_id = a.id))::text as off`,
+    )
+    assert.deepEqual(sums, { accounts: '0', off: '0' })
+  })
+})
