@@ -1,0 +1,84 @@
+/** Compiles the local world's contracts; with --check it only says whether the committed artifacts are current. */
+import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { createRequire } from 'node:module'
+import { basename, join } from 'node:path'
+
+const require = createRequire(import.meta.url)
+const solc = require('solc') as {
+  compile(
+    input: string,
+    callbacks: { import: (path: string) => { contents: string } | { error: string } },
+  ): string
+}
+
+type Slot = { label: string; slot: string; offset: number }
+type Compiled = {
+  abi: unknown[]
+  evm: { bytecode: { object: string }; deployedBytecode: { object: string } }
+  storageLayout: { storage: Slot[] }
+}
+type Output = {
+  errors?: { severity: string; formattedMessage: string }[]
+  contracts: Record<string, Record<string, Compiled>>
+}
+
+const evm = join(import.meta.dirname, '../src/world/evm')
+const names = readdirSync(join(evm, 'contracts'))
+  .filter((file) => file.endsWith('.sol'))
+  .map((file) => basename(file, '.sol'))
+
+const compile = () => {
+  const sources = Object.fromEntries(
+    names.map((name) => [
+      `${name}.sol`,
+      { content: readFileSync(join(evm, 'contracts', `${name}.sol`), 'utf8') },
+    ]),
+  )
+  const settings = {
+    optimizer: { enabled: true, runs: 200 },
+    evmVersion: 'cancun',
+    // Without it a change of a comment would change the bytecode.
+    metadata: { bytecodeHash: 'none', appendCBOR: false },
+    outputSelection: {
+      '*': { '*': ['abi', 'evm.bytecode.object', 'evm.deployedBytecode.object', 'storageLayout'] },
+    },
+  }
+  const output = JSON.parse(
+    solc.compile(JSON.stringify({ language: 'Solidity', sources, settings }), {
+      import: (path) => ({ contents: readFileSync(require.resolve(path), 'utf8') }),
+    }),
+  ) as Output
+  const problems = (output.errors ?? []).map((problem) => problem.formattedMessage)
+  if (problems.length > 0) throw new Error(problems.join('\n'))
+  return output.contracts
+}
+
+const artifactOf = (name: string, compiled: Compiled) => {
+  const slots = Object.fromEntries(
+    compiled.storageLayout.storage.map(({ label, slot }) => [label, Number(slot)]),
+  )
+  const artifact = {
+    contract: name,
+    abi: compiled.abi,
+    slots,
+    bytecode: `0x${compiled.evm.bytecode.object}`,
+    runtime: `0x${compiled.evm.deployedBytecode.object}`,
+  }
+  return `${JSON.stringify(artifact, null, 1)}\n`
+}
+
+const contracts = compile()
+const stale: string[] = []
+for (const name of names) {
+  const compiled = contracts[`${name}.sol`]?.[name]
+  if (!compiled) throw new Error(`${name}.sol does not define a contract ${name}.`)
+  const text = artifactOf(name, compiled)
+  const path = join(evm, 'artifacts', `${name}.json`)
+  if (existsSync(path) && readFileSync(path, 'utf8') === text) continue
+  stale.push(name)
+  if (!process.argv.includes('--check')) writeFileSync(path, text)
+}
+if (process.argv.includes('--check') && stale.length > 0) {
+  console.error(`Artifacts differ from their sources: ${stale.join(', ')}. Run node scripts/contracts.ts.`)
+  process.exitCode = 1
+} else console.log(stale.length > 0 ? `Compiled ${stale.join(', ')}.` : 'All artifacts are current.')

@@ -1,0 +1,95 @@
+import { type ChildProcess, spawn } from 'node:child_process'
+import { rm, writeFile } from 'node:fs/promises'
+import { commandLine, isAlive } from './process-table.ts'
+
+export type Child = {
+  pid: number
+  /** Resolves when the process is gone, however it went. */
+  exited: Promise<void>
+  hasExited: () => boolean
+  stop: (signal: 'SIGTERM' | 'SIGKILL') => Promise<void>
+}
+
+type Options = {
+  command: string
+  args: readonly string[]
+  pidFile: string
+  /** Called with all output so far until it returns the port that the process listens on. */
+  portIn: (output: string) => number | undefined
+  /** Keeps the child's stdin open: it then ends by itself should this process die. */
+  holdStdin: boolean
+}
+
+const startMs = 15_000
+const graceMs = 2_500
+
+const awaitPort = (process: ChildProcess, portIn: Options['portIn'], name: string) =>
+  new Promise<number>((resolve, reject) => {
+    let output = ''
+    let complaint = ''
+    const timer = setTimeout(() => reject(new Error(`${name} did not start in ${startMs} ms.`)), startMs)
+    process.stderr?.on('data', (chunk: Buffer) => {
+      if (complaint.length < 4_000) complaint += chunk.toString()
+    })
+    process.stdout?.on('data', (chunk: Buffer) => {
+      if (output.length > 100_000) return
+      output += chunk.toString()
+      const port = portIn(output)
+      if (port === undefined) return
+      // Later output is still read, so that a full pipe never blocks the child, but no longer kept.
+      output = ' '.repeat(100_001)
+      clearTimeout(timer)
+      resolve(port)
+    })
+    process.once('error', (cause) => {
+      clearTimeout(timer)
+      reject(new Error(`${name} could not be started.`, { cause }))
+    })
+    process.once('exit', (code, signal) => {
+      clearTimeout(timer)
+      reject(new Error(`${name} ended while starting (${code ?? signal}). ${complaint.trim()}`))
+    })
+  })
+
+/** Starts a process, remembers it in a pid file, and waits until it tells its port. */
+export const startChild = async (options: Options): Promise<{ child: Child; port: number }> => {
+  const { command, args, pidFile, portIn, holdStdin } = options
+  const process = spawn(command, args, { stdio: [holdStdin ? 'pipe' : 'ignore', 'pipe', 'pipe'] })
+  let gone = false
+  const exited = new Promise<void>((resolve) => {
+    const end = () => {
+      gone = true
+      void rm(pidFile, { force: true }).then(resolve, resolve)
+    }
+    process.once('exit', end)
+    process.once('error', end)
+  })
+  process.stdin?.on('error', () => {})
+  if (process.pid !== undefined) await writeFile(pidFile, String(process.pid))
+  const stop: Child['stop'] = async (signal) => {
+    if (gone) return exited
+    process.kill(signal)
+    const timer = setTimeout(() => process.kill('SIGKILL'), graceMs)
+    await exited
+    clearTimeout(timer)
+  }
+  const child: Child = { pid: process.pid ?? 0, exited, hasExited: () => gone, stop }
+  try {
+    return { child, port: await awaitPort(process, portIn, command) }
+  } catch (error) {
+    await stop('SIGKILL')
+    throw error
+  }
+}
+
+/** Ends what a killed supervisor left behind. A pid alone proves nothing: its command line must name our files. */
+export const endOrphan = async (pidFile: string, pid: number, mark: string): Promise<void> => {
+  const ours = () => isAlive(pid) && commandLine(pid).includes(mark)
+  if (ours()) process.kill(pid, 'SIGTERM')
+  const deadline = Date.now() + graceMs
+  while (ours()) {
+    if (Date.now() > deadline) process.kill(pid, 'SIGKILL')
+    await new Promise((resolve) => setTimeout(resolve, 20))
+  }
+  await rm(pidFile, { force: true })
+}

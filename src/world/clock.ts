@@ -1,0 +1,13 @@
+/** The one time of the world: the machine's, moved ahead by what tests asked for. It never goes back. */
+export type WorldClock = { nowMs: () => number; offsetSeconds: () => number; advance: (seconds: number) => void }
+
+export const worldClock = (startOffsetSeconds: number): WorldClock => {
+  let offset = startOffsetSeconds
+  return {
+    nowMs: () => Date.now() + offset * 1000,
+    offsetSeconds: () => offset,
+    advance: (seconds) => {
+      offset += seconds
+    },
+  }
+}

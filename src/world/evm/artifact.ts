@@ -1,0 +1,26 @@
+import { readFileSync } from 'node:fs'
+import { createRequire } from 'node:module'
+import { dirname, join } from 'node:path'
+import type { Abi, Hex } from 'viem'
+
+export type Artifact = { abi: Abi; bytecode: Hex; runtime: Hex; slots: Record<string, number> }
+type Own = 'Executor' | 'Faucet' | 'LocalUsdc' | 'Token' | 'Vault'
+type Uniswap = { abi: Abi; evm: { bytecode: { object: string }; deployedBytecode: { object: string } } }
+
+const require = createRequire(import.meta.url)
+
+/** Compiled by scripts/contracts.ts from the sources beside it. */
+export const artifact = (name: Own): Artifact =>
+  JSON.parse(readFileSync(join(import.meta.dirname, 'artifacts', `${name}.json`), 'utf8')) as Artifact
+
+/** Uniswap V2 is GPL: its packages are loaded where they are installed, and nothing of them is kept here. */
+export const uniswap = (file: string): Artifact => {
+  const { abi, evm } = require(`@uniswap/${file}`) as Uniswap
+  return { abi, bytecode: `0x${evm.bytecode.object}`, runtime: `0x${evm.deployedBytecode.object}`, slots: {} }
+}
+
+/** viem carries the deployed Multicall3 but does not list it among its entry points. */
+export const multicall3Bytecode = (): Hex => {
+  const constants = join(dirname(require.resolve('viem')), 'constants', 'contracts.js')
+  return (require(constants) as { multicall3Bytecode: Hex }).multicall3Bytecode
+}

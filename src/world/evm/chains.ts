@@ -1,0 +1,133 @@
+export type Address = `0x${string}`
+export type ChainId = '1' | '8453' | '42161' | '137'
+
+/** `minted` code lets anybody mint; `wrapped` is WETH9 around the chain's own coin. */
+export type TokenKind = 'usdc' | 'minted' | 'wrapped'
+export type WorldToken = { symbol: string; name: string; decimals: number; address: Address; kind: TokenKind }
+
+export type WorldChain = {
+  id: ChainId
+  name: string
+  /** How DefiLlama spells the chain. */
+  slug: string
+  native: { symbol: string; coingecko: string }
+  tokens: readonly WorldToken[]
+  factory: Address
+  router: Address
+  /** What everybody gets from the faucet, as decimal text; never the native coin. */
+  welcome: readonly { symbol: string; amount: string }[]
+}
+
+const token = (symbol: string, name: string, decimals: number, address: Address): WorldToken => ({
+  symbol,
+  name,
+  decimals,
+  address,
+  kind: 'minted',
+})
+const usdc = (address: Address): WorldToken => ({ ...token('USDC', 'USD Coin', 6, address), kind: 'usdc' })
+const wrapped = (symbol: string, name: string, address: Address): WorldToken => ({
+  ...token(symbol, name, 18, address),
+  kind: 'wrapped',
+})
+
+const ether = { symbol: 'ETH', coingecko: 'ethereum' }
+const tenThousandDollars = { symbol: 'USDC', amount: '10000' }
+
+/** Real chain ids and real addresses, so that nobody's table differs between the world and the public chains. */
+export const worldChains: readonly WorldChain[] = [
+  {
+    id: '1',
+    name: 'Ethereum',
+    slug: 'ethereum',
+    native: ether,
+    factory: '0x5C69bEe701ef814a2B6a3EDD4B1652CB9cc5aA6f',
+    router: '0x7a250d5630B4cF539739dF2C5dAcb4c659F2488D',
+    tokens: [
+      usdc('0xA0b86991c6218b36c1d19D4a2e9Eb0cE3606eB48'),
+      token('USDT', 'Tether USD', 6, '0xdAC17F958D2ee523a2206206994597C13D831ec7'),
+      wrapped('WETH', 'Wrapped Ether', '0xC02aaA39b223FE8D0A0e5C4F27eAD9083C756Cc2'),
+      token('WBTC', 'Wrapped BTC', 8, '0x2260FAC5E5542a773Aa44fBCfeDf7C193bc2C599'),
+      token('LINK', 'ChainLink Token', 18, '0x514910771AF9Ca656af840dff83E8264EcF986CA'),
+      token('UNI', 'Uniswap', 18, '0x1f9840a85d5aF5bf1D1762F925BDADdC4201F984'),
+    ],
+    welcome: [tenThousandDollars, { symbol: 'LINK', amount: '50' }, { symbol: 'WBTC', amount: '0.01' }],
+  },
+  {
+    id: '8453',
+    name: 'Base',
+    slug: 'base',
+    native: ether,
+    factory: '0x8909Dc15e40173Ff4699343b6eB8132c65e18eC6',
+    router: '0x4752ba5DBc23f44D87826276BF6Fd6b1C372aD24',
+    tokens: [
+      usdc('0x833589fCD6eDb6E08f4c7C32D4f71b54bdA02913'),
+      wrapped('WETH', 'Wrapped Ether', '0x4200000000000000000000000000000000000006'),
+      token('cbBTC', 'Coinbase Wrapped BTC', 8, '0xcbB7C0000aB88B473b1f5aFd9ef808440eed33Bf'),
+      token('DAI', 'Dai Stablecoin', 18, '0x50c5725949A6F0c72E6C4a641F24049A917DB0Cb'),
+      token('AERO', 'Aerodrome', 18, '0x940181a94A35A4569E4529A3CDfB74e38FD98631'),
+    ],
+    welcome: [tenThousandDollars, { symbol: 'DAI', amount: '100' }, { symbol: 'cbBTC', amount: '0.01' }],
+  },
+  {
+    id: '42161',
+    name: 'Arbitrum',
+    slug: 'arbitrum',
+    native: ether,
+    factory: '0xf1D7CC64Fb4452F05c498126312eBE29f30Fbcf9',
+    router: '0x4752ba5DBc23f44D87826276BF6Fd6b1C372aD24',
+    tokens: [
+      usdc('0xaf88d065e77c8cC2239327C5EDb3A432268e5831'),
+      wrapped('WETH', 'Wrapped Ether', '0x82aF49447D8a07e3bd95BD0d56f35241523fBab1'),
+      token('WBTC', 'Wrapped BTC', 8, '0x2f2a2543B76A4166549F7aaB2e75Bef0aefC5B0f'),
+      token('ARB', 'Arbitrum', 18, '0x912CE59144191C1204E64559FE8253a0e49E6548'),
+      token('LINK', 'ChainLink Token', 18, '0xf97f4df75117a78c1A5a0DBb814Af92458539FB4'),
+    ],
+    welcome: [tenThousandDollars, { symbol: 'ARB', amount: '100' }, { symbol: 'LINK', amount: '50' }],
+  },
+  {
+    id: '137',
+    name: 'Polygon',
+    slug: 'polygon',
+    native: { symbol: 'POL', coingecko: 'polygon-ecosystem-token' },
+    factory: '0x9e5A52f57b3038F1B8EeE45F28b3C1967e22799C',
+    router: '0xedf6066a2b290C185783862C7F4776A2C8077AD1',
+    tokens: [
+      usdc('0x3c499c542cEF5E3811e1192ce70d8cC03d5c3359'),
+      token('USDC.e', 'USD Coin (PoS)', 6, '0x2791Bca1f2de4661ED88A30C99A7a9449Aa84174'),
+      token('WETH', 'Wrapped Ether', 18, '0x7ceB23fD6bC0adD59E62ac25578270cFf1b9f619'),
+      wrapped('WPOL', 'Wrapped Polygon Ecosystem Token', '0x0d500B1d8E8eF31E21C99d1Db9A6444d3ADf1270'),
+      token('LINK', 'ChainLink Token', 18, '0x53E0bca35eC356BD5ddDFebbD1Fc0fD03FaBad39'),
+    ],
+    welcome: [tenThousandDollars, { symbol: 'WPOL', amount: '100' }, { symbol: 'LINK', amount: '50' }],
+  },
+]
+
+export const executor: Address = '0x000000009B1D0aF20D8C6d0A44e162d11F9b8f00'
+export const multicall3: Address = '0xcA11bde05977b3631167028862bE2a173976CA11'
+export const faucetContract: Address = '0xFA0ce70000000000000000000000000000000001'
+export const vault: Address = '0xea12000000000000000000000000000000008453'
+export const vaultChain: ChainId = '8453'
+
+/** The first account of anvil's well-known mnemonic makes the world; 1 to 8 are left alone for their users. */
+export const deployer: Address = '0xf39Fd6e51aad88F6F4ce6aB8827279cffFb92266'
+/** The tenth of them acts for the running world: faucet and vault. */
+export const keeper: Address = '0xa0Ee7A142d267C1f36714E4a8F75612F20a79720'
+
+export const chainOf = (id: string): WorldChain | undefined => worldChains.find((chain) => chain.id === id)
+
+export const usdcOf = (chain: WorldChain): WorldToken => {
+  const found = chain.tokens.find(({ kind }) => kind === 'usdc')
+  if (!found) throw new Error(`${chain.name} has no USDC in the table.`)
+  return found
+}
+
+export const contractsOf = (chain: WorldChain): Record<string, Address> => ({
+  executor,
+  multicall3,
+  faucet: faucetContract,
+  factory: chain.factory,
+  router: chain.router,
+  usdc: usdcOf(chain).address,
+  ...(chain.id === vaultChain ? { vault } : {}),
+})

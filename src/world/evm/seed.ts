@@ -1,0 +1,179 @@
+import type { Abi, Hex } from 'viem'
+import {
+  concat,
+  encodeAbiParameters,
+  encodeFunctionData,
+  encodePacked,
+  getCreate2Address,
+  keccak256,
+  numberToHex,
+  pad,
+  parseAbi,
+  parseUnits,
+  stringToHex,
+} from 'viem'
+import { priceBook } from '#world/prices/book.ts'
+import { artifact, multicall3Bytecode, uniswap } from './artifact.ts'
+import * as chains from './chains.ts'
+import type { Address, WorldChain, WorldToken } from './chains.ts'
+import { growthOf } from './growth.ts'
+import type { Rpc } from './rpc.ts'
+
+type Step = { method: string; params: readonly unknown[] }
+type Inner = { target: Address; allowFailure: false; value: bigint; callData: Hex }
+
+const poolDollars = 20_000_000n
+const vaultSeedUnits = 1_000_000n * 10n ** 6n
+const openingYieldBps = 600
+const nobody: Address = '0x000000000000000000000000000000000000dEaD'
+const plenty = numberToHex(10n ** 30n)
+
+const multicallAbi = parseAbi([
+  'function aggregate3Value((address target, bool allowFailure, uint256 value, bytes callData)[] calls) payable',
+])
+
+const put = (address: Address, code: Hex): Step => ({ method: 'anvil_setCode', params: [address, code] })
+const store = (address: Address, slot: number, value: Hex): Step => ({
+  method: 'anvil_setStorageAt',
+  params: [address, numberToHex(slot, { size: 32 }), value],
+})
+
+/** Solidity keeps text of up to 31 bytes in one slot: the bytes from the left, twice the length at the end. */
+const shortText = (text: string): Hex => {
+  const bytes = stringToHex(text)
+  const length = (bytes.length - 2) / 2
+  if (length > 31) throw new Error(`"${text}" is too long for one storage slot.`)
+  return concat([pad(bytes, { dir: 'right', size: 31 }), numberToHex(length * 2, { size: 1 })])
+}
+
+const describe = ({ address, name, symbol, decimals }: WorldToken, slots: [number, number, number]): Step[] => [
+  store(address, slots[0], shortText(name)),
+  store(address, slots[1], shortText(symbol)),
+  store(address, slots[2], numberToHex(decimals, { size: 32 })),
+]
+
+const placeToken = (token: WorldToken): Step[] => {
+  if (token.kind === 'usdc') return [put(token.address, artifact('LocalUsdc').runtime)]
+  if (token.kind === 'wrapped') {
+    const { runtime } = uniswap('v2-periphery/build/WETH9.json')
+    // WETH9 declares name, symbol and decimals first.
+    return [put(token.address, runtime), ...describe(token, [0, 1, 2])]
+  }
+  const { runtime, slots } = artifact('Token')
+  const { _name: name, _symbol: symbol, _decimals: decimals } = slots as Record<string, number>
+  return [put(token.address, runtime), ...describe(token, [name as number, symbol as number, decimals as number])]
+}
+
+/** Runs a constructor without deploying: the answer is the runtime code with its immutables filled in. */
+const constructed = (bytecode: Hex, types: readonly string[], values: readonly unknown[]): Step => {
+  const parameters = types.map((type) => ({ type }))
+  const data = concat([bytecode, encodeAbiParameters(parameters, values as never)])
+  return { method: 'eth_call', params: [{ from: chains.deployer, data, gas: numberToHex(25_000_000) }, 'latest'] }
+}
+
+const withConstructor = (chain: WorldChain): [Address, Step][] => {
+  const wrapped = chain.tokens.find(({ kind }) => kind === 'wrapped')
+  const router = uniswap('v2-periphery/build/UniswapV2Router02.json').bytecode
+  const vaultArguments = [chains.usdcOf(chain).address, chains.keeper]
+  const placed: [Address, Step][] = [
+    [chains.multicall3, constructed(multicall3Bytecode(), [], [])],
+    [chains.executor, constructed(artifact('Executor').bytecode, ['address'], [chains.executor])],
+    [chain.router, constructed(router, ['address', 'address'], [chain.factory, wrapped?.address])],
+  ]
+  if (chain.id !== chains.vaultChain) return placed
+  return [...placed, [chains.vault, constructed(artifact('Vault').bytecode, ['address', 'address'], vaultArguments)]]
+}
+
+const inner = (target: Address, abi: Abi, functionName: string, args: unknown[], value = 0n): Inner => ({
+  target,
+  allowFailure: false,
+  value,
+  callData: encodeFunctionData({ abi, functionName, args }),
+})
+
+/** One deep pool against USDC for every other token, at the prices that the world opens with. */
+const poolCalls = (chain: WorldChain): Inner[] => {
+  const factory = uniswap('v2-core/build/UniswapV2Factory.json')
+  const pairCode = uniswap('v2-core/build/UniswapV2Pair.json')
+  const weth = uniswap('v2-periphery/build/WETH9.json')
+  const { abi: tokenAbi } = artifact('Token')
+  const dollar = chains.usdcOf(chain)
+  const book = priceBook()
+  return chain.tokens
+    .filter((token) => token !== dollar)
+    .flatMap((token) => {
+      const [first, second] = [dollar.address, token.address].sort((a, b) => (BigInt(a) < BigInt(b) ? -1 : 1))
+      const salt = keccak256(encodePacked(['address', 'address'], [first as Address, second as Address]))
+      const bytecodeHash = keccak256(pairCode.bytecode)
+      const pair = getCreate2Address({ from: chain.factory, salt, bytecodeHash })
+      const scale = 10n ** 12n
+      const price = parseUnits(book.usd(token.symbol) ?? '1', 12)
+      const units = (poolDollars * scale * 10n ** BigInt(token.decimals)) / price
+      const fund =
+        token.kind === 'wrapped'
+          ? [
+              inner(token.address, weth.abi, 'deposit', [], units),
+              inner(token.address, weth.abi, 'transfer', [pair, units]),
+            ]
+          : [inner(token.address, tokenAbi, 'mint', [pair, units])]
+      return [
+        inner(chain.factory, factory.abi, 'createPair', [dollar.address, token.address]),
+        inner(dollar.address, tokenAbi, 'mint', [pair, poolDollars * 10n ** 6n]),
+        ...fund,
+        inner(pair, pairCode.abi, 'mint', [nobody]),
+      ]
+    })
+}
+
+/** Shares of nobody, so that the first real depositor never meets an empty vault. */
+const vaultCalls = (chain: WorldChain): Inner[] => {
+  if (chain.id !== chains.vaultChain) return []
+  const usdc = chains.usdcOf(chain).address
+  const { abi } = artifact('Vault')
+  return [
+    inner(usdc, artifact('LocalUsdc').abi, 'mint', [chains.multicall3, vaultSeedUnits]),
+    inner(usdc, artifact('LocalUsdc').abi, 'approve', [chains.vault, vaultSeedUnits]),
+    inner(chains.vault, abi, 'deposit', [vaultSeedUnits, nobody]),
+  ]
+}
+
+const vaultStorage = (chain: WorldChain): Step[] => {
+  if (chain.id !== chains.vaultChain) return []
+  const slot = artifact('Vault').slots.growthPerSecond as number
+  return [store(chains.vault, slot, numberToHex(growthOf(openingYieldBps), { size: 32 }))]
+}
+
+/** Makes a fresh node a chain of the world: code first, then everything else in one transaction. */
+export const seedChain = async (rpc: Rpc, chain: WorldChain): Promise<void> => {
+  await rpc.batch([
+    ...chain.tokens.flatMap(placeToken),
+    put(chain.factory, uniswap('v2-core/build/UniswapV2Factory.json').runtime),
+    put(chains.faucetContract, artifact('Faucet').runtime),
+    ...vaultStorage(chain),
+    { method: 'anvil_setBalance', params: [chains.deployer, plenty] },
+    { method: 'anvil_setBalance', params: [chains.faucetContract, plenty] },
+  ])
+  const built = withConstructor(chain)
+  const codes = (await rpc.batch(built.map(([, step]) => step))) as Hex[]
+  await rpc.batch(built.map(([address], index) => put(address, codes[index] as Hex)))
+
+  const calls = [...poolCalls(chain), ...vaultCalls(chain)]
+  const data = encodeFunctionData({ abi: multicallAbi, functionName: 'aggregate3Value', args: [calls] })
+  const value = numberToHex(calls.reduce((sum, call) => sum + call.value, 0n))
+  const gas = numberToHex(29_000_000)
+  const transaction = { from: chains.deployer, to: chains.multicall3, data, value, gas }
+  await sendAndConfirm(rpc, transaction)
+}
+
+/** Sends from one of the node's own accounts. Under a fixed block time the receipt takes up to a block. */
+export const sendAndConfirm = async (rpc: Rpc, transaction: Record<string, unknown>): Promise<Hex> => {
+  const hash = (await rpc.call('eth_sendTransaction', [transaction])) as Hex
+  const deadline = Date.now() + 10_000
+  while (Date.now() < deadline) {
+    const receipt = (await rpc.call('eth_getTransactionReceipt', [hash])) as { status: Hex } | null
+    if (receipt?.status === '0x1') return hash
+    if (receipt) throw new Error(`The world's own transaction ${hash} was reverted.`)
+    await new Promise((resolve) => setTimeout(resolve, 20))
+  }
+  throw new Error(`The world's own transaction ${hash} did not arrive in a block.`)
+}
