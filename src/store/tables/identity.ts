@@ -1,11 +1,80 @@
+import type { Generated } from 'kysely'
+
+export type UserRow = {
+  id: string
+  agent_id: string
+  auth_scheme: 'keypair' | 'oauth'
+  name: string | null
+  email: string | null
+  plan: Generated<string>
+  disclaimer_acknowledged_at: Generated<Date | null>
+  suspended_at: Generated<Date | null>
+  created_at: Date
+}
+
+export type ChallengeRow = {
+  nonce: string
+  public_key: Uint8Array
+  agent_name: string | null
+  text: string
+  expires_at: Date
+  used_at: Generated<Date | null>
+  created_at: Date
+}
+
+export type WalletRow = {
+  id: string
+  user_id: string
+  kind: 'evm' | 'svm'
+  address: string
+  ciphertext: Uint8Array
+  wrapped_dek: Uint8Array
+  kek_id: string
+  version: number
+  created_at: Date
+}
+
+export type PolicyRow = {
+  user_id: string
+  version: Generated<number>
+  per_transaction_micros: bigint | null
+  per_day_micros: bigint | null
+  chains: string[] | null
+  tokens: string[] | null
+  recipients: string[] | null
+  updated_at: Date
+}
+
 export type IdentityTables = {
-  app_user: {
-    id: string
-    agent_id: string
-    auth_scheme: string
-    name: string | null
-    email: string | null
-    suspended_at: Date | null
+  app_user: UserRow
+  agent_key: { public_key: Uint8Array; user_id: string; created_at: Date; revoked_at: Generated<Date | null> }
+  challenge: ChallengeRow
+  spent_signature: { digest: Uint8Array; expires_at: Date }
+  access_token: {
+    hash: Uint8Array
+    user_id: string
+    scopes: string[]
+    expires_at: Date
     created_at: Date
+  }
+  wallet: WalletRow
+  credit_bucket: { user_id: string; book: string; expires_at: Date }
+  policy: PolicyRow
+  policy_spend: {
+    task_id: string
+    user_id: string
+    usd_micros: bigint
+    authorized_micros: Generated<bigint>
+    state: 'reserved' | 'released'
+    at: Date
+  }
+  kill_switch: { scope: 'global' | 'user'; subject: string; since: Date; set_by: string }
+  policy_decision: {
+    id: string
+    task_id: string
+    intent_hash: string
+    decision: 'allowed'
+    rule: string
+    at: Date
   }
 }

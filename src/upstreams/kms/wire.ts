@@ -1,6 +1,8 @@
 import * as T from 'typebox'
 
 /** Vault's transit engine, as its HTTP API documents it. */
-export const Encrypted = T.Object({ data: T.Object({ ciphertext: T.String({ pattern: '^vault:v[0-9]+:' }) }) })
+export const Encrypted = T.Object({
+  data: T.Object({ ciphertext: T.String({ pattern: '^vault:v[0-9]+:' }) }),
+})
 export const Decrypted = T.Object({ data: T.Object({ plaintext: T.String() }) })
 export const Refused = T.Object({ errors: T.Array(T.String()) })

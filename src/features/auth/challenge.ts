@@ -1,0 +1,21 @@
+/** The texts that keys sign. Each begins with what no other text begins with. */
+
+export const challengeText = (baseUrl: string, nonce: string, expires: Date): string =>
+  `portico-register:v1:${baseUrl}:${nonce}:${Math.floor(expires.getTime() / 1000)}`
+
+/**
+ * An agent id is always 30 characters, so that joining it to a timestamp is unambiguous. The decimal form is the
+ * documented one; the 8-byte form is what clients made that read "timestamp" as a number.
+ */
+export function tokenMessages(agentId: string, timestamp: number): Uint8Array[] {
+  const binary = Buffer.alloc(8)
+  binary.writeBigInt64BE(BigInt(timestamp))
+  return [Buffer.from(`${agentId}${timestamp}`), Buffer.concat([Buffer.from(agentId), binary])]
+}
+
+const agentIdPattern = /^agt_[0-9A-HJKMNP-TV-Z]{26}$/
+export const isAgentId = (text: string): boolean => agentIdPattern.test(text)
+
+const tokenPattern = /^agt_[A-Za-z0-9_-]{43}$/
+/** Told from an agent id by its length alone. */
+export const isToken = (text: string): boolean => tokenPattern.test(text)

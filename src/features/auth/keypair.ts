@@ -1,0 +1,86 @@
+import type { KeyObject } from 'node:crypto'
+import { hash as digest } from 'node:crypto'
+import { LRUCache } from 'lru-cache'
+import type { Scope } from '#kernel/caller.ts'
+import { type Clock, later } from '#kernel/clock.ts'
+import { Fault, invalid } from '#kernel/fault.ts'
+import type { Queryable } from '#store/query.ts'
+import type { Attempts } from './attempts.ts'
+import { isAgentId, tokenMessages } from './challenge.ts'
+import { decodeBase64, importKey, signatureBytes, verifies } from './ed25519.ts'
+import * as store from './store.ts'
+import type { Tokens } from './tokens.ts'
+
+/** What the holder of a registered key may do; docs/decisions/0006-scopes.md says why nothing more. */
+export const keypairScopes: readonly Scope[] = ['read', 'chat', 'trade', 'earn', 'manage']
+
+const windowSeconds = 300
+/** Longer than the window: an instance whose clock is behind must still find the signature that it would accept. */
+const spentMs = 2 * windowSeconds * 1000
+const failuresOfPairMost = 10
+const failuresOfAddressMost = 100
+
+/** A valid key that nobody holds: an unknown agent costs the same work as a wrong signature. */
+const nobodysKey = Buffer.from('d75a980182b10ab7d54bfed3c964073a0ee172f3daa62325af021a68f707511a', 'hex')
+
+export const readSignature = (text: string): Uint8Array => {
+  const signature = decodeBase64(text, signatureBytes)
+  if (signature) return signature
+  throw invalid('body.signature', 'value_error', 'Input should be base64 of a 64-byte Ed25519 signature')
+}
+
+export const countedFor = (subject: string, address: string) => [
+  { key: `pair|${subject}|${address}`, most: failuresOfPairMost },
+  { key: `address|${address}`, most: failuresOfAddressMost },
+]
+
+type Needs = { on: Queryable; clock: Clock; tokens: Tokens; attempts: Attempts; ttlMs: number }
+type TokenInput = { agent_id: string; timestamp: number; signature: string }
+
+export function tokenStep({ on, clock, tokens, attempts, ttlMs }: Needs) {
+  const imported = new LRUCache<string, KeyObject>({ max: 10_000 })
+
+  const signedBy = (raw: Uint8Array, messages: Uint8Array[], signature: Uint8Array): boolean => {
+    const name = Buffer.from(raw).toString('hex')
+    const cached = imported.get(name)
+    const key = cached ?? importKey(raw)
+    const good = messages.some((message) => verifies(key, message, signature))
+    // Every refusal pays for one import, so that its time does not tell a busy agent from an unknown one.
+    if (good) imported.set(name, key)
+    else if (cached) importKey(raw)
+    return good
+  }
+
+  return async ({ agent_id, timestamp, signature: text }: TokenInput, address: string) => {
+    const signature = readSignature(text)
+    const counted = countedFor(isAgentId(agent_id) ? agent_id : '', address)
+    attempts.admit(counted)
+    const now = clock.now()
+    const nowSeconds = Math.floor(now.getTime() / 1000)
+    const retry = { extras: { server_time: nowSeconds } }
+    if (!Number.isSafeInteger(timestamp) || Math.abs(nowSeconds - timestamp) > windowSeconds)
+      throw new Fault('stale_timestamp', 'The signed timestamp is outside the window of 300 s', retry)
+
+    const keys = isAgentId(agent_id) ? await store.keysOfAgent(on, agent_id) : []
+    const messages = tokenMessages(agent_id, timestamp)
+    // Asked again behind the look-up: from here to the count no other request of this process runs.
+    attempts.admit(counted)
+    const agent = keys.find(({ public_key }) => signedBy(public_key, messages, signature))
+    if (keys.length === 0) signedBy(nobodysKey, messages, signature)
+    if (!agent) {
+      attempts.fail(counted)
+      throw new Fault('invalid_signature', 'The agent is unknown or the signature is wrong')
+    }
+    if (agent.suspended_at) throw new Fault('suspended', 'The account is suspended')
+
+    const spent = {
+      digest: digest('sha256', signature, 'buffer'),
+      expiresAt: later(now, spentMs),
+      publicKey: agent.public_key,
+    }
+    const { token, row } = tokens.make(agent.user_id, keypairScopes, ttlMs)
+    if (!(await store.tradeSignature(on, spent, row)))
+      throw new Fault('signature_replayed', 'The signature was used before', retry)
+    return { token, expires_in: Math.floor(ttlMs / 1000) }
+  }
+}

@@ -1,0 +1,105 @@
+import type { Transact } from '#durable/transactions.ts'
+import type { Keystore } from '#features/wallets/keystore.ts'
+import type { Wallet } from '#features/wallets/store.ts'
+import { type Clock, later } from '#kernel/clock.ts'
+import { Fault, invalid } from '#kernel/fault.ts'
+import { agentId, isUuid, type Random, uuidv7 } from '#kernel/id.ts'
+import type { Tx } from '#kernel/task.ts'
+import type { Queryable } from '#store/query.ts'
+import type { Attempts } from './attempts.ts'
+import { challengeText } from './challenge.ts'
+import { decodeBase64, importKey, isUsableKey, publicKeyBytes, verifies } from './ed25519.ts'
+import { countedFor, readSignature } from './keypair.ts'
+import * as store from './store.ts'
+
+const challengeMs = 300_000
+
+const readKey = (text: string): Uint8Array => {
+  const raw = decodeBase64(text, publicKeyBytes)
+  if (raw && isUsableKey(raw)) return raw
+  throw invalid('body.public_key', 'value_error', 'Input should be base64 of a 32-byte Ed25519 public key')
+}
+
+const duplicate = (agent_id: string | undefined) =>
+  new Fault('duplicate_key', 'This public key is registered already', { extras: { agent_id } })
+
+type RegisterNeeds = { on: Queryable; clock: Clock; random: Random; baseUrl: string }
+
+export const registerStep =
+  ({ on, clock, random, baseUrl }: RegisterNeeds) =>
+  async ({ public_key: text, agent_name }: { public_key: string; agent_name?: string }) => {
+    const public_key = readKey(text)
+    const known = await store.agentOfKey(on, public_key)
+    if (known !== undefined) throw duplicate(known)
+    const now = clock.now()
+    const expires_at = later(now, challengeMs)
+    // Version 4, since a nonce must not be guessed and a version 7 begins with the time.
+    const nonce = uuidv4(random)
+    const challenge = challengeText(baseUrl, nonce, expires_at)
+    await store.addChallenge(on, {
+      nonce,
+      public_key,
+      agent_name: agent_name ?? null,
+      text: challenge,
+      expires_at,
+      created_at: now,
+    })
+    return { challenge, nonce, expires_at: expires_at.toISOString() }
+  }
+
+function uuidv4(random: Random): string {
+  const bytes = Buffer.from(random.bytes(16))
+  bytes[6] = 0x40 | ((bytes[6] as number) & 0x0f)
+  bytes[8] = 0x80 | ((bytes[8] as number) & 0x3f)
+  return bytes.toString('hex').replace(/^(.{8})(.{4})(.{4})(.{4})(.{12})$/, '$1-$2-$3-$4-$5')
+}
+
+export type Welcome = (tx: Tx, user: { userId: string; wallets: Wallet[] }) => Promise<void>
+
+type VerifyNeeds = {
+  on: Queryable
+  transact: Transact
+  clock: Clock
+  random: Random
+  attempts: Attempts
+  keystore: Pick<Keystore, 'prepare' | 'provision'>
+  grantSignup: (tx: Tx, userId: string, now: Date) => Promise<number>
+  welcome: Welcome
+}
+
+export function verifyStep(needs: VerifyNeeds) {
+  const { on, transact, clock, random, attempts, keystore, grantSignup, welcome } = needs
+  return async ({ nonce, signature: text }: { nonce: string; signature: string }, address: string) => {
+    const signature = readSignature(text)
+    const counted = countedFor(isUuid(nonce) ? nonce.toLowerCase() : '', address)
+    attempts.admit(counted)
+    const now = clock.now()
+    const open = isUuid(nonce) ? await store.openChallenge(on, nonce, now) : undefined
+    attempts.admit(counted)
+    if (!open) {
+      attempts.fail(counted)
+      throw invalidChallenge()
+    }
+    if (!verifies(importKey(open.public_key), Buffer.from(open.text), signature)) {
+      attempts.fail(counted)
+      throw new Fault('invalid_signature', 'The signature over the challenge is wrong')
+    }
+
+    const userId = uuidv7(now, random)
+    const wallets = await keystore.prepare(userId)
+    return transact(async (tx) => {
+      if (!(await store.claimChallenge(tx, nonce, clock.now()))) throw invalidChallenge()
+      const agent_id = agentId(now, random)
+      const person = { name: open.agent_name, email: null }
+      await store.addUser(tx, { id: userId, agent_id, auth_scheme: 'keypair', created_at: now, ...person })
+      if (!(await store.addKey(tx, open.public_key, userId, now)))
+        throw duplicate(await store.agentOfKey(tx, open.public_key))
+      const provisioned = await keystore.provision(tx, wallets)
+      const credits_available = await grantSignup(tx, userId, now)
+      await welcome(tx, { userId, wallets: provisioned })
+      return { agent_id, wallets_provisioning: false, credits_available }
+    })
+  }
+}
+
+const invalidChallenge = () => new Fault('invalid_challenge', 'The challenge is unknown, used or expired')

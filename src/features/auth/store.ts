@@ -1,0 +1,168 @@
+import type { Scope } from '#kernel/caller.ts'
+import { all, one, type Queryable, q, send } from '#store/query.ts'
+import type { ChallengeRow, UserRow } from '#store/tables/identity.ts'
+
+export const agentOfKey = async (on: Queryable, publicKey: Uint8Array): Promise<string | undefined> => {
+  const row = await one(
+    on,
+    q
+      .selectFrom('agent_key')
+      .innerJoin('app_user', 'app_user.id', 'agent_key.user_id')
+      .select('agent_id')
+      .where('public_key', '=', publicKey),
+  )
+  return row?.agent_id
+}
+
+export const addChallenge = (on: Queryable, row: Omit<ChallengeRow, 'used_at'>) =>
+  all(on, q.insertInto('challenge').values(row))
+
+export const openChallenge = (on: Queryable, nonce: string, now: Date) =>
+  one(
+    on,
+    q
+      .selectFrom('challenge')
+      .selectAll()
+      .where('nonce', '=', nonce)
+      .where('used_at', 'is', null)
+      .where('expires_at', '>', now),
+  )
+
+/** Of any number of callers one gets true. */
+export const claimChallenge = async (on: Queryable, nonce: string, now: Date): Promise<boolean> => {
+  const row = await one(
+    on,
+    q
+      .updateTable('challenge')
+      .set({ used_at: now })
+      .where('nonce', '=', nonce)
+      .where('used_at', 'is', null)
+      .where('expires_at', '>', now)
+      .returning('nonce'),
+  )
+  return row !== undefined
+}
+
+export type NewUser = Pick<UserRow, 'id' | 'agent_id' | 'auth_scheme' | 'name' | 'email' | 'created_at'>
+
+export const addUser = (on: Queryable, row: NewUser) => all(on, q.insertInto('app_user').values(row))
+
+/** False where the key has a user already, also one whose transaction was faster. */
+export const addKey = async (on: Queryable, publicKey: Uint8Array, userId: string, now: Date) => {
+  const row = await one(
+    on,
+    q
+      .insertInto('agent_key')
+      .values({ public_key: publicKey, user_id: userId, created_at: now })
+      .onConflict((conflict) => conflict.doNothing())
+      .returning('user_id'),
+  )
+  return row !== undefined
+}
+
+export type AgentKey = {
+  user_id: string
+  agent_id: string
+  suspended_at: Date | null
+  public_key: Uint8Array
+}
+
+export const keysOfAgent = (on: Queryable, agentId: string): Promise<AgentKey[]> =>
+  all(
+    on,
+    q
+      .selectFrom('app_user')
+      .innerJoin('agent_key', 'agent_key.user_id', 'app_user.id')
+      .select(['user_id', 'agent_id', 'suspended_at', 'public_key'])
+      .where('agent_id', '=', agentId)
+      .where('revoked_at', 'is', null),
+  )
+
+export type NewToken = {
+  hash: Uint8Array
+  userId: string
+  scopes: readonly Scope[]
+  now: Date
+  expiresAt: Date
+}
+
+export const addToken = (on: Queryable, { hash, userId, scopes, now, expiresAt }: NewToken) =>
+  all(
+    on,
+    q
+      .insertInto('access_token')
+      .values({ hash, user_id: userId, scopes: [...scopes], expires_at: expiresAt, created_at: now }),
+  )
+
+/**
+ * Spends the signature and stores the token: false where the signature was spent before. The shared locks make this
+ * wait for a suspension or revocation in flight, which removes the tokens that it finds.
+ */
+export const tradeSignature = async (
+  on: Queryable,
+  signature: { digest: Uint8Array; expiresAt: Date; publicKey: Uint8Array },
+  token: NewToken,
+): Promise<boolean> => {
+  const rows = await send(
+    on,
+    `with fresh as (
+       insert into spent_signature (digest, expires_at) values ($1, $2) on conflict do nothing returning 1
+     ), live as (
+       select 1 from agent_key k join app_user u on u.id = k.user_id
+       where k.public_key = $8 and k.revoked_at is null and u.suspended_at is null for share
+     )
+     insert into access_token (hash, user_id, scopes, created_at, expires_at)
+     select $3, $4, $5, $6, $7 from fresh, live returning 1 as stored`,
+    [
+      signature.digest,
+      signature.expiresAt,
+      token.hash,
+      token.userId,
+      [...token.scopes],
+      token.now,
+      token.expiresAt,
+      signature.publicKey,
+    ],
+  )
+  return rows.length === 1
+}
+
+export const tokenOf = (on: Queryable, hash: Uint8Array, now: Date) =>
+  one(
+    on,
+    q
+      .selectFrom('access_token')
+      .innerJoin('app_user', 'app_user.id', 'access_token.user_id')
+      .select(['user_id', 'agent_id', 'auth_scheme', 'scopes', 'suspended_at', 'expires_at'])
+      .where('hash', '=', hash)
+      .where('expires_at', '>', now),
+  )
+
+const hex = ({ hash }: { hash: Uint8Array }) => Buffer.from(hash).toString('hex')
+
+export const removeToken = async (on: Queryable, hash: Uint8Array): Promise<string[]> =>
+  (await all(on, q.deleteFrom('access_token').where('hash', '=', hash).returning('hash'))).map(hex)
+
+export const removeTokensOf = async (on: Queryable, userId: string): Promise<string[]> =>
+  (await all(on, q.deleteFrom('access_token').where('user_id', '=', userId).returning('hash'))).map(hex)
+
+export const tokenHashesOf = async (on: Queryable, userId: string): Promise<string[]> =>
+  (await all(on, q.selectFrom('access_token').select('hash').where('user_id', '=', userId))).map(hex)
+
+export const setSuspended = (on: Queryable, userId: string, at: Date | null) =>
+  all(on, q.updateTable('app_user').set({ suspended_at: at }).where('id', '=', userId))
+
+export const revokeKeysOf = (on: Queryable, userId: string, now: Date) =>
+  all(
+    on,
+    q
+      .updateTable('agent_key')
+      .set({ revoked_at: now })
+      .where('user_id', '=', userId)
+      .where('revoked_at', 'is', null),
+  )
+
+export const sweep = async (on: Queryable, now: Date): Promise<void> => {
+  for (const table of ['challenge', 'spent_signature', 'access_token'] as const)
+    await all(on, q.deleteFrom(table).where('expires_at', '<', now))
+}

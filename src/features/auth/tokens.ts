@@ -1,0 +1,119 @@
+import { hash as digest } from 'node:crypto'
+import { LRUCache } from 'lru-cache'
+import type { Caller, Scope } from '#kernel/caller.ts'
+import { type Clock, later } from '#kernel/clock.ts'
+import { Fault } from '#kernel/fault.ts'
+import type { Random } from '#kernel/id.ts'
+import type { Queryable } from '#store/query.ts'
+import { isToken } from './challenge.ts'
+import * as store from './store.ts'
+
+type Needs = {
+  on: Queryable
+  clock: Clock
+  random: Random
+  /** Tells every instance, this one included, to call `onRevoked`. */
+  publishRevoked: (hash: string) => Promise<void>
+  entriesMax?: number
+}
+
+const knownMs = 30_000
+const unknownMs = 5_000
+
+type Known = { caller: Caller; suspended: boolean; until: number }
+
+export type IssuedToken = { token: string; row: store.NewToken }
+
+export type Tokens = {
+  /** Makes a token; the caller stores `row`. */
+  make(userId: string, scopes: readonly Scope[], ttlMs: number): IssuedToken
+  authenticate(authorization: string | undefined): Promise<Caller>
+  revoke(token: string): Promise<void>
+  revokeAllOf(userId: string): Promise<void>
+  /** Every instance reads the tokens of the user anew. */
+  forgetAllOf(userId: string): Promise<void>
+  onRevoked(hash: string): void
+}
+
+const invalidToken = () => new Fault('invalid_token', 'The token is unknown, expired or revoked')
+const hashOf = (token: string): string => digest('sha256', token, 'hex')
+const bytesOf = (hash: string) => Buffer.from(hash, 'hex')
+
+const bearer = /^Bearer +([\x21-\x7e]+) *$/i
+
+function admitted({ caller, suspended }: Known): Caller {
+  if (suspended) throw new Fault('suspended', 'The account is suspended')
+  return caller
+}
+
+export function tokens({ on, clock, random, publishRevoked, entriesMax = 10_000 }: Needs): Tokens {
+  const known = new LRUCache<string, Known>({ max: entriesMax })
+  // Apart from the known ones, so that guesses push no caller out.
+  const unknown = new LRUCache<string, number>({ max: entriesMax })
+  let revocations = 0
+
+  const look = async (hash: string): Promise<Known> => {
+    const now = clock.now()
+    const before = revocations
+    const row = await store.tokenOf(on, bytesOf(hash), now)
+    if (!row) {
+      unknown.set(hash, now.getTime() + unknownMs)
+      throw invalidToken()
+    }
+    const caller: Caller = {
+      userId: row.user_id,
+      agentId: row.agent_id,
+      scheme: row.auth_scheme,
+      scopes: new Set(row.scopes as Scope[]),
+    }
+    const until = Math.min(now.getTime() + knownMs, row.expires_at.getTime())
+    const found = { caller, suspended: row.suspended_at !== null, until }
+    // A revocation that came while the row was on its way may have been this one's.
+    if (before === revocations) known.set(hash, found)
+    return found
+  }
+
+  const opaque = async (token: string): Promise<Caller> => {
+    if (!isToken(token)) throw invalidToken()
+    const hash = hashOf(token)
+    const now = clock.now().getTime()
+    const cached = known.get(hash)
+    if (cached && cached.until > now) return admitted(cached)
+    if ((unknown.get(hash) ?? 0) > now) throw invalidToken()
+    return admitted(await look(hash))
+  }
+
+  const announce = async (hashes: string[]) => {
+    for (const hash of hashes) await publishRevoked(hash)
+  }
+
+  return {
+    make(userId, scopes, ttlMs) {
+      const token = `agt_${Buffer.from(random.bytes(32)).toString('base64url')}`
+      const now = clock.now()
+      const expiresAt = later(now, ttlMs)
+      return { token, row: { hash: bytesOf(hashOf(token)), userId, scopes, now, expiresAt } }
+    },
+    async authenticate(authorization) {
+      const token = bearer.exec(authorization ?? '')?.[1]
+      if (token === undefined) throw new Fault('unauthorized', 'A bearer token is required')
+      // The class of a credential is told by its head; further classes join here.
+      if (token.startsWith('agt_')) return opaque(token)
+      throw invalidToken()
+    },
+    async revoke(token) {
+      if (isToken(token)) await announce(await store.removeToken(on, bytesOf(hashOf(token))))
+    },
+    async revokeAllOf(userId) {
+      await announce(await store.removeTokensOf(on, userId))
+    },
+    async forgetAllOf(userId) {
+      await announce(await store.tokenHashesOf(on, userId))
+    },
+    onRevoked(hash) {
+      revocations += 1
+      known.delete(hash)
+      unknown.delete(hash)
+    },
+  }
+}

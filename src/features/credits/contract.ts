@@ -1,0 +1,33 @@
+import * as T from 'typebox'
+import { read, section } from '#kernel/operation.ts'
+import { Dec, DecOrNull, Nullable, OneOf, TimeOrNull } from '#kernel/scalars.ts'
+import { bucketKinds } from './buckets.ts'
+
+export const contract = section('credits', {
+  available: read('GET /v1/credits', {
+    summary: 'Credits that can be spent now, by origin',
+    access: 'read',
+    output: T.Object(
+      {
+        credits_available: Nullable(T.Number()),
+        credits_available_decimal: DecOrNull,
+        buckets: T.Array(
+          T.Object({ kind: OneOf(bucketKinds), credits: T.Integer(), expires_at: TimeOrNull }),
+        ),
+      },
+      { $id: 'CreditsResponse' },
+    ),
+  }),
+  packs: read('GET /credits/packs', {
+    summary: 'The packs in which credits are sold',
+    access: 'read',
+    output: T.Object(
+      {
+        packs: T.Array(
+          T.Object({ pack_id: T.String(), price_usd: Dec, credits: T.Integer() }, { $id: 'CreditPack' }),
+        ),
+      },
+      { $id: 'CreditPacksResponse' },
+    ),
+  }),
+})

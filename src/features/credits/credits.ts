@@ -1,0 +1,75 @@
+import type { Ledger } from '#durable/ledger.ts'
+import { type Clock, later } from '#kernel/clock.ts'
+import { fulfil, type Operation } from '#kernel/operation.ts'
+import type { Tx } from '#kernel/task.ts'
+import { outside } from '#kernel/task.ts'
+import type { Queryable } from '#store/query.ts'
+import { type Bucket, bookOf, creditsAsset, liveBuckets, totalOf } from './buckets.ts'
+import { contract } from './contract.ts'
+import { packs } from './packs.ts'
+import * as store from './store.ts'
+
+const signupCredits = 200n
+const signupMs = 14 * 86_400_000
+
+type Needs = { on: Queryable; ledger: Ledger; clock: Clock }
+
+export type Credits = {
+  operations: Operation[]
+  /** The first credits of a user, in the transaction that makes the user; answers with their number. */
+  grantSignup(tx: Tx, userId: string, now: Date): Promise<number>
+  /** What the user can spend now, in the order of spending. */
+  buckets(on: Queryable, userId: string): Promise<Bucket[]>
+  available(userId: string): Promise<number>
+}
+
+export function credits({ on, ledger, clock }: Needs): Credits {
+  const buckets = async (queryable: Queryable, userId: string) => {
+    const books = await ledger.books(queryable, userId, creditsAsset)
+    const expiries = await store.expiriesOf(queryable, userId)
+    return liveBuckets(books, expiries, clock.now())
+  }
+
+  return {
+    operations: fulfil(contract, {
+      async available(_input, { userId }) {
+        const live = await buckets(on, userId)
+        const total = totalOf(live)
+        return {
+          credits_available: Number(total),
+          credits_available_decimal: String(total),
+          buckets: live.map((each) => ({
+            kind: each.kind,
+            credits: Number(each.credits),
+            expires_at: each.expiresAt?.toISOString() ?? null,
+          })),
+        }
+      },
+      async packs() {
+        const rows = packs.map((each) => ({
+          pack_id: each.packId,
+          price_usd: each.priceUsd,
+          credits: each.credits,
+        }))
+        return { packs: rows }
+      },
+    }),
+    async grantSignup(tx, userId, now) {
+      const book = bookOf('signup')
+      await store.addExpiry(tx, userId, book, later(now, signupMs))
+      const credit = { owner: userId, asset: creditsAsset, book }
+      const move = {
+        move: 'transfer' as const,
+        key: `signup:${userId}`,
+        debit: outside(creditsAsset),
+        credit,
+        amountUnits: signupCredits,
+        reason: 'signup credits',
+      }
+      await ledger.apply(tx, [move], { taskId: null, now })
+      return Number(signupCredits)
+    },
+    buckets,
+    available: async (userId) => Number(totalOf(await buckets(on, userId))),
+  }
+}

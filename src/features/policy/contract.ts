@@ -1,0 +1,66 @@
+import * as T from 'typebox'
+import { act, read, section } from '#kernel/operation.ts'
+import { Address, ChainId, Dec, DecIn, Nullable, OneOf, TimeOrNull } from '#kernel/scalars.ts'
+
+const Place = T.Object({ chain_id: ChainId, address: Address }, { $id: 'PolicyPlace' })
+const places = (description: string) => T.Array(Place, { maxItems: 1000, description })
+
+const PolicyResponse = T.Object(
+  {
+    version: T.Integer(),
+    per_transaction_usd: Dec,
+    per_day_usd: Dec,
+    spent_24h_usd: Dec,
+    remaining_24h_usd: Dec,
+    chains: T.Array(ChainId),
+    tokens: Nullable(T.Array(Place)),
+    recipients: T.Array(Place),
+    paused: Nullable(
+      T.Object({ scope: OneOf(['global', 'user']), since: T.String({ format: 'date-time' }) }),
+    ),
+    updated_at: TimeOrNull,
+  },
+  { $id: 'PolicyResponse' },
+)
+
+const capIn = (description: string) => T.Optional(DecIn({ places: 6, minimum: 0, description }))
+
+/** Additions to the published interface. */
+export const contract = section('policy', {
+  show: read('GET /v1/policy', {
+    summary: 'The limits that every money operation of the caller stays within',
+    description:
+      '`tokens: null` allows any token. `recipients` are contracts; own wallets are always allowed.',
+    access: 'read',
+    output: PolicyResponse,
+  }),
+  tighten: act('PUT /v1/policy', {
+    summary: 'Lower the limits; fields that are left out stay as they are',
+    description: 'An agent may only tighten. A field that would allow more is refused with step_up_required.',
+    access: 'manage',
+    faults: ['step_up_required'],
+    body: T.Object(
+      {
+        per_transaction_usd: capIn('Cap of one transaction'),
+        per_day_usd: capIn('Cap of any 24 hours'),
+        chains: T.Optional(T.Array(ChainId, { maxItems: 100 })),
+        tokens: T.Optional(places('Tokens that may be used')),
+        recipients: T.Optional(places('Contracts that may take money')),
+      },
+      { $id: 'PolicyRequest', additionalProperties: false },
+    ),
+    output: PolicyResponse,
+  }),
+  kill: act('POST /v1/kill', {
+    summary: 'Stop everything that opens a position or spends; cancels, closes and reads go on',
+    description: 'Takes effect at once on every instance. Switching it off again needs a person.',
+    access: 'manage',
+    rate: 'exit',
+    faults: ['step_up_required'],
+    body: T.Object(
+      { on: T.Boolean(), scope: T.Optional(OneOf(['user'], { default: 'user' })) },
+      { $id: 'KillRequest', additionalProperties: false },
+    ),
+    output: T.Object({ on: T.Boolean(), scope: OneOf(['user']), since: TimeOrNull }, { $id: 'KillResponse' }),
+  }),
+})

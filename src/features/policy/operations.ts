@@ -1,0 +1,105 @@
+import type { Transact } from '#durable/transactions.ts'
+import type { Clock } from '#kernel/clock.ts'
+import { Fault } from '#kernel/fault.ts'
+import { sha256 } from '#kernel/id.ts'
+import { canonicalJson } from '#kernel/json.ts'
+import { toUnits, usdDecimals } from '#kernel/money.ts'
+import { fulfil, type InputOf } from '#kernel/operation.ts'
+import type { Queryable } from '#store/query.ts'
+import { contract } from './contract.ts'
+import * as rules from './rules.ts'
+import * as store from './store.ts'
+
+type View = store.StoredPolicy & { limits: rules.Limits; spentMicros: bigint; paused: rules.Pause | null }
+type Needs = {
+  on: Queryable
+  transact: Transact
+  clock: Clock
+  house: rules.Limits
+  view: (on: Queryable, userId: string) => Promise<View>
+}
+
+const place = (text: string) => {
+  const colon = text.indexOf(':')
+  return { chain_id: text.slice(0, colon), address: text.slice(colon + 1) }
+}
+
+const shown = ({ version, limits, spentMicros, paused, updatedAt }: View) => ({
+  version,
+  per_transaction_usd: rules.usd(limits.perTransactionMicros),
+  per_day_usd: rules.usd(limits.perDayMicros),
+  spent_24h_usd: rules.usd(spentMicros),
+  remaining_24h_usd: rules.usd(rules.remainingMicros({ limits, spentMicros })),
+  chains: [...limits.chains],
+  tokens: limits.tokens?.map(place) ?? null,
+  recipients: limits.recipients.map(place),
+  paused: paused && { scope: paused.scope, since: paused.since.toISOString() },
+  updated_at: updatedAt?.toISOString() ?? null,
+})
+
+type Wanted = InputOf<(typeof contract)['entries']['tighten']>
+
+const micros = (text: string | undefined) => (text === undefined ? null : toUnits(text, usdDecimals))
+const placesOf = (list: { chain_id: string; address: string }[] | undefined) =>
+  list?.map((each) => rules.placeOf(each.chain_id, each.address)) ?? null
+
+const wantedOf = (input: Wanted): rules.Tightening => ({
+  perTransactionMicros: micros(input.per_transaction_usd),
+  perDayMicros: micros(input.per_day_usd),
+  chains: input.chains ?? null,
+  tokens: placesOf(input.tokens),
+  recipients: placesOf(input.recipients),
+})
+
+/** Names what would have to be confirmed; no door can confirm it yet, and the sentence says so. */
+const stepUp = (userId: string, intent: object, sentence: string, extras: object = {}) =>
+  new Fault('step_up_required', sentence, {
+    extras: { ...extras, intent_sha256: sha256(canonicalJson({ user_id: userId, ...intent })) },
+  })
+
+const merged = (own: rules.Tightening, wanted: rules.Tightening): rules.Tightening => ({
+  perTransactionMicros: wanted.perTransactionMicros ?? own.perTransactionMicros,
+  perDayMicros: wanted.perDayMicros ?? own.perDayMicros,
+  chains: wanted.chains ?? own.chains,
+  tokens: wanted.tokens ?? own.tokens,
+  recipients: wanted.recipients ?? own.recipients,
+})
+
+const fieldNames: Record<keyof rules.Limits, keyof Wanted> = {
+  perTransactionMicros: 'per_transaction_usd',
+  perDayMicros: 'per_day_usd',
+  chains: 'chains',
+  tokens: 'tokens',
+  recipients: 'recipients',
+}
+
+export const operations = ({ on, transact, clock, house, view }: Needs) =>
+  fulfil(contract, {
+    show: async (_input, { userId }) => shown(await view(on, userId)),
+
+    tighten: (input, { userId }) =>
+      transact(async (tx) => {
+        const now = clock.now()
+        const wanted = wantedOf(input)
+        const { own, version } = await store.lockPolicy(tx, userId, now)
+        const wider = rules.loosened(rules.narrow(house, own), wanted).map((field) => fieldNames[field])
+        if (wider.length > 0) {
+          const sentence = 'Raising a limit needs a person, and this release has no way to ask one'
+          throw stepUp(userId, { operation: 'policy_tighten', input }, sentence, { fields: wider })
+        }
+        const asked = Object.values(wanted).some((each) => each !== null)
+        if (asked) await store.savePolicy(tx, userId, merged(own, wanted), version + 1, now)
+        return shown(await view(tx, userId))
+      }),
+
+    async kill({ on: wantsOn }, { userId, agentId }) {
+      const id = { scope: 'user', userId } as const
+      if (wantsOn) await store.setSwitch(on, id, clock.now(), agentId)
+      const since = (await store.switchOf(on, id))?.since
+      if (!wantsOn && since) {
+        const sentence = 'Resuming needs a person, and this release has no way to ask one'
+        throw stepUp(userId, { operation: 'policy_kill', on: false }, sentence)
+      }
+      return { on: wantsOn, scope: 'user' as const, since: since?.toISOString() ?? null }
+    },
+  })

@@ -1,0 +1,40 @@
+import * as T from 'typebox'
+import { scopes } from '#kernel/caller.ts'
+import { read, section } from '#kernel/operation.ts'
+import { Address, Dec, Nullable, OneOf, TextOrNull, Time, TimeOrNull } from '#kernel/scalars.ts'
+
+export const contract = section('user', {
+  show: read('GET /v1/user', {
+    summary: 'The calling user: wallets, credits, scopes and limits',
+    access: 'read',
+    output: T.Object(
+      {
+        user_id: T.String(),
+        agent_id: T.String(),
+        auth_scheme: OneOf(['keypair', 'oauth']),
+        email: TextOrNull,
+        name: TextOrNull,
+        wallets: T.Array(
+          T.Object({
+            wallet_id: T.String(),
+            address: Address,
+            chain_type: OneOf(['evm', 'solana']),
+          }),
+        ),
+        credits_available: Nullable(T.Number()),
+        credits_available_decimal: Nullable(Dec),
+        plan: T.String(),
+        scopes: T.Array(OneOf(scopes)),
+        policy_summary: T.Object({
+          per_transaction_usd: Dec,
+          per_day_usd: Dec,
+          remaining_24h_usd: Dec,
+          paused: T.Boolean(),
+        }),
+        disclaimer_acknowledged_at: TimeOrNull,
+        created_at: Time,
+      },
+      { $id: 'UserResponse' },
+    ),
+  }),
+})

@@ -1,0 +1,50 @@
+import type { Credits } from '#features/credits/credits.ts'
+import type { PolicySummary } from '#features/policy/policy.ts'
+import type { Wallet } from '#features/wallets/store.ts'
+import { scopes } from '#kernel/caller.ts'
+import { notFound } from '#kernel/fault.ts'
+import { fulfil, type Operation } from '#kernel/operation.ts'
+import { one, type Queryable, q } from '#store/query.ts'
+import { contract } from './contract.ts'
+
+type Needs = {
+  on: Queryable
+  walletsOf: (on: Queryable, userId: string) => Promise<Wallet[]>
+  credits: Pick<Credits, 'available'>
+  policySummary: (userId: string) => Promise<PolicySummary>
+}
+
+const chainTypes = { evm: 'evm', svm: 'solana' } as const
+
+export const user = ({ on, walletsOf, credits, policySummary }: Needs): Operation[] =>
+  fulfil(contract, {
+    async show(_input, caller) {
+      const { userId } = caller
+      const [row, wallets, available, summary] = await Promise.all([
+        one(on, q.selectFrom('app_user').selectAll().where('id', '=', userId)),
+        walletsOf(on, userId),
+        credits.available(userId),
+        policySummary(userId),
+      ])
+      if (!row) throw notFound('user')
+      return {
+        user_id: row.id,
+        agent_id: row.agent_id,
+        auth_scheme: row.auth_scheme,
+        email: row.email,
+        name: row.name,
+        wallets: wallets.map(({ id, address, kind }) => ({
+          wallet_id: id,
+          address,
+          chain_type: chainTypes[kind],
+        })),
+        credits_available: available,
+        credits_available_decimal: String(available),
+        plan: row.plan,
+        scopes: scopes.filter((scope) => caller.scopes.has(scope)),
+        policy_summary: summary,
+        disclaimer_acknowledged_at: row.disclaimer_acknowledged_at?.toISOString() ?? null,
+        created_at: row.created_at.toISOString(),
+      }
+    },
+  })
