@@ -5,12 +5,14 @@ import type { EvmCall } from '#kernel/signer.ts'
 import {
   callsData,
   nonceKeyOf,
+  nonceOf,
   resultsOf,
   sequenceData,
   type View,
   type ViewResult,
   viewsData,
 } from './batch.ts'
+import { type TransferLog, transfersOf } from './erc20.ts'
 import { reasonOf } from './reason.ts'
 import {
   answersOf,
@@ -54,6 +56,10 @@ export type Evm = {
   simulate(account: string, calls: readonly EvmCall[]): Promise<Simulation>
   /** How often the account executed the batch of a task: 0 or 1. */
   executed(account: string, taskId: string, at: BlockTag): Promise<bigint>
+  /** The nonce under which the account executes the batch of a task. */
+  batchNonce(taskId: string): bigint
+  /** Tokens that came to an account and left it, as the logs of a receipt say. */
+  transfers(receipt: Receipt): TransferLog[]
   suggestedPriority(): Promise<{ head: Head; priorityWei: bigint }>
   sendRaw(raw: string): Promise<SendVerdict>
   receipts(hashes: readonly string[]): Promise<{ head: Head; receipts: (Receipt | undefined)[] }>
@@ -169,6 +175,9 @@ export function evm({ row, net, timeoutMs = 5_000 }: Options): Evm {
       // An account without code answers nothing: it executed nothing.
       return data === '0x' ? 0n : BigInt(data)
     },
+
+    batchNonce: nonceOf,
+    transfers: ({ logs }) => transfersOf(logs),
 
     async suggestedPriority() {
       const [block, tip] = await rpc([

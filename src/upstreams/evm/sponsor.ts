@@ -1,10 +1,10 @@
-import type { TransactionSerializable } from 'viem'
+import type { TransactionSerializableEIP1559, TransactionSerializableEIP7702 } from 'viem'
 import { privateKeyToAddress, sign } from 'viem/accounts'
 import { bytesToHex, keccak256, parseTransaction, serializeTransaction } from 'viem/utils'
 import type { Clock } from '#kernel/clock.ts'
 import { Fault } from '#kernel/fault.ts'
 import { type EvmIntent, intentHash, type PolicyReceipt, type SignedBatch } from '#kernel/signer.ts'
-import { type BoundBatch, executeData } from './batch.ts'
+import { type BoundBatch, batchHash, executeData } from './batch.ts'
 import type { Evm } from './evm.ts'
 import { type Fees, offer, type Replacement, replacement, replaces } from './fees.ts'
 import type { Hex } from './wire.ts'
@@ -29,7 +29,7 @@ export type Sponsor = {
   pick(inFlight: ReadonlyMap<string, number>): Promise<string>
   /** What the chain costs now; throws `unavailable` above the cap. */
   fees(): Promise<Fees>
-  carry(order: CarryOrder): Promise<Carried>
+  carry(order: CarryOrder): Promise<Carried & { batchHash: string }>
   /** What may follow these bytes at their nonce; undefined once nothing may. */
   replacementOf(raw: string): Promise<Replacement | undefined>
   /** The same call under higher fees, or nothing at all under higher fees. */
@@ -50,8 +50,7 @@ type Needs = {
 const balanceFreshMs = 5_000
 const transferGas = 21_000n
 
-type Eip7702 = TransactionSerializable & { type: 'eip7702' }
-type Unsigned = Extract<TransactionSerializable, { type: 'eip1559' }> | Eip7702
+type Unsigned = TransactionSerializableEIP1559 | TransactionSerializableEIP7702
 
 export function sponsor({ chain, secrets, clock, balanceMinWei }: Needs): Sponsor {
   const { row } = chain
@@ -147,8 +146,9 @@ export function sponsor({ chain, secrets, clock, balanceMinWei }: Needs): Sponso
         data: executeData(intent.batch, batch.signature),
         gas,
       }
+      const id = { batchHash: batchHash(intent.batch) }
       const { delegation } = batch
-      if (!delegation) return signed(signer, { type: 'eip1559', ...call })
+      if (!delegation) return { ...id, ...(await signed(signer, { type: 'eip1559', ...call })) }
       const { chainId, address, nonce: accountNonce, r, s, yParity } = delegation
       const authorization = {
         chainId,
@@ -158,7 +158,8 @@ export function sponsor({ chain, secrets, clock, balanceMinWei }: Needs): Sponso
         s: s as Hex,
         yParity,
       }
-      return signed(signer, { type: 'eip7702', ...call, authorizationList: [authorization] } as Eip7702)
+      const transaction = { type: 'eip7702', ...call, authorizationList: [authorization] } as const
+      return { ...id, ...(await signed(signer, transaction)) }
     },
 
     async replacementOf(raw) {

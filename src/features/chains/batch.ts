@@ -1,0 +1,165 @@
+import type { Lanes } from '#durable/lanes.ts'
+import type { Chain, Token } from '#kernel/chains.ts'
+import { later } from '#kernel/clock.ts'
+import { Fault } from '#kernel/fault.ts'
+import { canonicalJson } from '#kernel/json.ts'
+import type { EvmBatch, EvmCall, EvmIntent, Policy, Signer, Spend } from '#kernel/signer.ts'
+import type { Intent, JsonObject, Lane, Move, NewEvent, Step, TaskView, Tx } from '#kernel/task.ts'
+import type { Evm, Receipt, Simulation } from '#upstreams/evm/evm.ts'
+import type { Sponsor } from '#upstreams/evm/sponsor.ts'
+import { confirmStep } from './confirm.ts'
+
+/** Calls that a user's own account makes in one transaction, paid for by a sponsor: as two steps of a task. */
+
+export type BatchPlan = {
+  chainId: string
+  account: string
+  operation: string
+  calls: EvmCall[]
+  spends: Spend[]
+  tokens: string[]
+  recipients: string[]
+  usdMicros: bigint
+  exit: boolean
+}
+
+/** What a mined batch did, read from its events. */
+export type Settled = {
+  result: JsonObject
+  outcome?: 'executed' | 'partial'
+  moves?: Move[]
+  data?: JsonObject
+  events?: NewEvent[]
+  also?: (tx: Tx) => Promise<void>
+}
+
+export type BatchRules = {
+  plan(task: TaskView): Promise<BatchPlan>
+  /** Undefined where the events that prove the deed are missing. */
+  settle(task: TaskView, receipt: Receipt): Promise<Settled | undefined>
+  /** Tokens that the batch may move beside those of the verified list. */
+  tokens?: readonly Token[]
+  /** A receipt reached finality, whatever it says: what was read of the account before is old. */
+  landed?(task: TaskView): void
+}
+
+/** One chain with those who pay on it. */
+export type EvmPort = { chain: Evm; sponsor: Sponsor }
+
+export type EvmBatches = {
+  /** Throws before a task exists where the chain is not served or nobody pays on it. */
+  ready(chainId: string): Promise<void>
+  simulate(chainId: string, account: string, calls: readonly EvmCall[]): Promise<Simulation>
+  /** The steps `prepare` and `confirm`; a task begins at `prepare`. */
+  steps(rules: BatchRules): { prepare: Step; confirm: Step }
+}
+
+type Needs = {
+  ports: ReadonlyMap<string, EvmPort>
+  policy: Pick<Policy, 'authorize'>
+  signer: Signer
+  lanes: Pick<Lanes, 'open' | 'inFlight'>
+  startNonce: (chain: Evm, signer: string) => Promise<bigint>
+}
+
+export const laneKind = 'evm'
+export const effectKind = 'evm_batch'
+
+export function evmBatches({ ports, policy, signer, lanes, startNonce }: Needs): EvmBatches {
+  const opened = new Set<string>()
+
+  const portOf = (chainId: string): EvmPort => {
+    const port = ports.get(chainId)
+    if (port?.chain.row.delegate) return port
+    throw new Fault('unavailable', `Sponsored batches are not served on chain ${chainId}`)
+  }
+
+  const open = async ({ chain }: EvmPort, lane: Lane): Promise<void> => {
+    const key = `${lane.chain}:${lane.signer}`
+    if (opened.has(key)) return
+    await lanes.open(lane, await startNonce(chain, lane.signer))
+    opened.add(key)
+  }
+
+  const prepare =
+    ({ plan: planOf }: BatchRules): Step =>
+    async (task, { now }) => {
+      const plan = await planOf(task)
+      const port = portOf(plan.chainId)
+      const { chain, sponsor } = port
+      const [account, simulation, fees, payer] = await Promise.all([
+        chain.account(plan.account),
+        chain.simulate(plan.account, plan.calls),
+        sponsor.fees(),
+        lanes.inFlight(laneKind, plan.chainId).then((busy) => sponsor.pick(busy)),
+      ])
+      if (account.hasOtherCode) return refused(chain.row, 'the account runs a contract of its own')
+      if (!simulation.ok) return refused(chain.row, simulation.reason)
+      const lane = { kind: laneKind, chain: plan.chainId, signer: payer }
+      await open(port, lane)
+      const intent = intentOf(task, plan, {
+        ...{ chain, payer, account },
+        nowSeconds: Math.floor(now.getTime() / 1_000),
+      })
+      const build: Intent['build'] = async (nonce, tx) => {
+        const receipt = await policy.authorize(tx, intent)
+        const signed = await signer.signBatch(intent, receipt)
+        const order = { intent, signed, receipt, signer: payer, nonce, gas: simulation.gas, fees }
+        const { batchHash, ...carrier } = await sponsor.carry(order)
+        const effect = {
+          kind: effectKind,
+          extId: batchHash,
+          intent: JSON.parse(canonicalJson(intent)) as JsonObject,
+          signed: JSON.parse(canonicalJson(signed)) as JsonObject,
+          policyReceipt: receipt.id,
+          validUntil: later(new Date(0), intent.batch.deadlineSeconds * 1_000),
+        }
+        return { effect, carrier }
+      }
+      return { intend: { lane, build }, next: 'confirm', state: 'signed' }
+    }
+
+  return {
+    ready: async (chainId) => portOf(chainId).sponsor.ready(),
+    simulate: (chainId, account, calls) => portOf(chainId).chain.simulate(account, calls),
+    steps: (rules) => ({ prepare: prepare(rules), confirm: confirmStep(portOf, rules) }),
+  }
+}
+
+const refused = (chain: Pick<Chain, 'displayName'>, reason: string) =>
+  ({
+    end: 'failed',
+    outcome: 'not_executed',
+    error: {
+      code: 'tx_failed',
+      message: `The transaction would fail: ${reason}`,
+      retryable: false,
+      upstream: chain.displayName,
+    },
+  }) as const
+
+type Setting = {
+  chain: Evm
+  payer: string
+  account: Awaited<ReturnType<Evm['account']>>
+  nowSeconds: number
+}
+
+function intentOf(task: TaskView, plan: BatchPlan, { chain, payer, account, nowSeconds }: Setting) {
+  const { calls, account: address, spends, chainId, ...action } = plan
+  const delegate = chain.row.delegate!
+  // The chain's clock can be ahead of ours, and the chain judges the deadline.
+  const deadlineSeconds = Math.max(nowSeconds, account.head.timestampSeconds) + chain.row.batchTtlSeconds
+  const batch: EvmBatch & { executor: string } = {
+    ...{ chainId, account: address, delegate, calls, deadlineSeconds },
+    nonce: chain.batchNonce(task.id),
+    executor: payer,
+  }
+  const delegated = account.delegate?.toLowerCase() === delegate.toLowerCase()
+  const delegation = delegated ? null : { chainId, delegate, nonce: account.nonce }
+  const intent: EvmIntent & { batch: typeof batch } = {
+    ...{ type: 'evm_batch', userId: task.userId, taskId: task.id, chainId, spends, batch, delegation },
+    ...action,
+  }
+  return intent
+}

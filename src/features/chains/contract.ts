@@ -1,0 +1,30 @@
+import * as T from 'typebox'
+import { chainOperations } from '#kernel/chains.ts'
+import { read, section } from '#kernel/operation.ts'
+import { ChainId, OneOf, TextOrNull } from '#kernel/scalars.ts'
+
+export const ChainInfo = T.Object(
+  {
+    chain_id: ChainId,
+    name: T.String({ description: 'Internal name', examples: ['base'] }),
+    display_name: T.String({ description: 'Name for people', examples: ['Base'] }),
+    native_token: T.String({ description: 'Symbol of the native token', examples: ['ETH'] }),
+    is_evm: T.Boolean(),
+    supported_operations: T.Array(OneOf(chainOperations), { description: 'Only what has a route now' }),
+    native_decimals: T.Integer(),
+    explorer_url: TextOrNull,
+    status: OneOf(['ok', 'degraded', 'down'] as const, {
+      description: 'As seen by a probe of the last seconds',
+    }),
+    gasless: T.Boolean({ description: 'Transactions are paid for by the service' }),
+  },
+  { $id: 'ChainInfo', additionalProperties: true },
+)
+
+export const contract = section('chains', {
+  list: read('GET /v1/chains', {
+    summary: 'The chains that are served, and whether each answers',
+    access: 'public',
+    output: T.Object({ chains: T.Array(ChainInfo) }, { $id: 'ChainsResponse' }),
+  }),
+})

@@ -1,0 +1,77 @@
+import { Fault } from '#kernel/fault.ts'
+
+/** JSON-RPC as Solana's nodes speak it. Amounts of lamports can leave the range of a float: numbers are read as text. */
+
+export const tokenPrograms = [
+  'TokenkegQfeZyiNwAJbNbGKPFXCWuBvf9Ss623VQ5DA',
+  'TokenzQdBNbLqP5VEhdkAS6EPFLC1PHnBqCXEpPxuEb',
+] as const
+
+export type RpcCall = { method: string; params: unknown[] }
+export type TokenBalance = { mint: string; amountUnits: bigint; decimals: number; program: string }
+
+const broken = (what: string) => new Fault('unavailable', `The Solana node answered with ${what}`)
+
+const isObject = (value: unknown): value is Record<string, unknown> =>
+  typeof value === 'object' && value !== null && !Array.isArray(value)
+
+export const requestOf = (calls: readonly RpcCall[]): string =>
+  JSON.stringify(calls.map((call, index) => ({ jsonrpc: '2.0', id: index + 1, ...call })))
+
+export function resultsOf(body: string, count: number): unknown[] {
+  let parsed: unknown
+  try {
+    parsed = JSON.parse(body, (_key, value, context?: { source?: string }) =>
+      typeof value === 'number' && !Number.isSafeInteger(value) && context?.source ? context.source : value,
+    )
+  } catch {
+    throw broken('something that is not JSON')
+  }
+  if (!Array.isArray(parsed)) throw broken('no batch where a batch was due')
+  const byId = new Map(parsed.filter(isObject).map((item) => [item.id, item]))
+  return Array.from({ length: count }, (_, index) => {
+    const item = byId.get(index + 1)
+    if (!item) throw broken('an incomplete batch')
+    if (isObject(item.error)) throw broken(`an error: ${String(item.error.message)}`)
+    return item.result
+  })
+}
+
+const unitsOf = (value: unknown): bigint => {
+  const text = typeof value === 'number' ? String(value) : value
+  if (typeof text !== 'string' || !/^\d{1,20}$/.test(text)) throw broken('no amount where one was due')
+  return BigInt(text)
+}
+
+const contextOf = (result: unknown): { slot: bigint; value: unknown } => {
+  if (!isObject(result) || !isObject(result.context)) throw broken('no context')
+  return { slot: unitsOf(result.context.slot), value: result.value }
+}
+
+export function balanceOf(result: unknown): { slot: bigint; lamports: bigint } {
+  const { slot, value } = contextOf(result)
+  return { slot, lamports: unitsOf(value) }
+}
+
+/** Accounts of one owner under one token program, as `jsonParsed` prints them; extensions change nothing here. */
+export function tokensOf(result: unknown, program: string): TokenBalance[] {
+  const { value } = contextOf(result)
+  if (!Array.isArray(value)) throw broken('no list of token accounts')
+  return value.map((item) => {
+    const info = dig(item, ['account', 'data', 'parsed', 'info'])
+    const amount = dig(info, ['tokenAmount'])
+    if (!isObject(info) || !isObject(amount) || typeof info.mint !== 'string')
+      throw broken('a malformed token account')
+    return {
+      mint: info.mint,
+      amountUnits: unitsOf(amount.amount),
+      decimals: Number(unitsOf(amount.decimals)),
+      program,
+    }
+  })
+}
+
+const dig = (value: unknown, path: readonly string[]): unknown =>
+  path.reduce<unknown>((at, key) => (isObject(at) ? at[key] : undefined), value)
+
+export const slotOf = (result: unknown): bigint => unitsOf(result)
