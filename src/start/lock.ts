@@ -1,0 +1,58 @@
+import { closeSync, mkdirSync, openSync, readFileSync, unlinkSync, writeSync } from 'node:fs'
+import { join } from 'node:path'
+
+/** Expected: the folder belongs to another process. The start says so and ends. */
+export class InUse extends Error {}
+
+/** Where the system tells it, the start time of a process: a pid alone may have been given to another one since. */
+function startedAt(pid: number): string | undefined {
+  try {
+    const stat = readFileSync(`/proc/${pid}/stat`, 'utf8')
+    return stat.slice(stat.lastIndexOf(')') + 2).split(' ')[19]
+  } catch {
+    return undefined
+  }
+}
+
+function isAlive(pid: number): boolean {
+  try {
+    process.kill(pid, 0)
+    return true
+  } catch (error) {
+    return (error as NodeJS.ErrnoException).code === 'EPERM'
+  }
+}
+
+const mark = () => `${process.pid} ${startedAt(process.pid) ?? ''}`
+
+/** One gateway per data folder. A mark that a killed process left behind is taken over. */
+export function lockDataDir(dataDir: string): Disposable {
+  mkdirSync(dataDir, { recursive: true, mode: 0o700 })
+  const file = join(dataDir, 'gateway.pid')
+  for (let attempt = 0; attempt < 3; attempt++) {
+    try {
+      const handle = openSync(file, 'wx')
+      writeSync(handle, mark())
+      closeSync(handle)
+      return { [Symbol.dispose]: () => readFileSync(file, 'utf8') === mark() && unlinkSync(file) }
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error
+    }
+    const [pid = '', started = ''] = readMark(file).split(' ')
+    const same = started === '' || startedAt(Number(pid)) === started
+    if (pid !== '' && Number(pid) !== process.pid && isAlive(Number(pid)) && same)
+      throw new InUse(
+        `The data folder ${dataDir} is in use by process ${pid}. Stop it, or set DATA_DIR to another folder.`,
+      )
+    unlinkSync(file)
+  }
+  throw new InUse(`The data folder ${dataDir} is being taken by another process.`)
+}
+
+function readMark(file: string): string {
+  try {
+    return readFileSync(file, 'utf8')
+  } catch {
+    return ''
+  }
+}

@@ -1,0 +1,19 @@
+import { createServer } from 'node:net'
+import { InUse } from './lock.ts'
+
+/** Asked before anything heavy starts, so that a port in use is told at once. */
+export async function demandFreePort(host: string, port: number, variable: string): Promise<void> {
+  if (port === 0) return
+  const server = createServer()
+  await new Promise<void>((resolve, reject) => {
+    server.once('error', (error: NodeJS.ErrnoException) => {
+      const inUse = error.code === 'EADDRINUSE'
+      const reason = inUse ? 'is in use' : `cannot be used (${error.code})`
+      reject(
+        new InUse(`Port ${port} on ${host} ${reason}. Set ${variable} to another one; 0 picks a free one.`),
+      )
+    })
+    server.listen({ host, port, exclusive: true }, resolve)
+  })
+  await new Promise((resolve) => server.close(resolve))
+}

@@ -1,0 +1,166 @@
+/** A gateway in a process of its own, spoken to as anybody would: by HTTP, with a key pair. */
+import { type ChildProcess, spawn } from 'node:child_process'
+import { generateKeyPairSync, type KeyObject, sign } from 'node:crypto'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { createInterface } from 'node:readline'
+import { setTimeout as delay } from 'node:timers/promises'
+import { fileURLToPath } from 'node:url'
+
+const main = fileURLToPath(new URL('../../src/main.ts', import.meta.url))
+
+export type Gateway = {
+  readonly url: string
+  readonly pid: number
+  readonly child: ChildProcess
+  readonly lines: string[]
+  /** Asks it to drain, and answers its exit code. */
+  stop(): Promise<number | null>
+  kill(): Promise<void>
+} & AsyncDisposable
+
+export type Launch = { env?: Record<string, string>; readyMsMax?: number }
+
+/** Nothing of the machine's own settings reaches a gateway under test. */
+const cleanEnv = (): Record<string, string> => ({
+  PATH: process.env.PATH ?? '',
+  HOME: process.env.HOME ?? '',
+  TMPDIR: tmpdir(),
+})
+
+export class NotReady extends Error {
+  readonly code: number | null
+  constructor(code: number | null, output: string) {
+    super(`the gateway ended with ${code} before it was ready\n${output}`)
+    this.code = code
+  }
+}
+
+export async function launch({ env = {}, readyMsMax = 30_000 }: Launch = {}): Promise<Gateway> {
+  const child = spawn(process.execPath, [main], {
+    env: { ...cleanEnv(), HOST: '127.0.0.1', PORT: '0', WORLD_PORT: '0', LEASE_MS: '2000', ...env },
+    stdio: ['ignore', 'pipe', 'pipe'],
+  })
+  const lines: string[] = []
+  const exited = new Promise<number | null>((resolve) => child.once('exit', (code) => resolve(code)))
+  const ready = new Promise<string>((resolve) => {
+    const read = (line: string) => {
+      lines.push(line)
+      const match = /^portico ready (\S+)$/.exec(line)
+      if (match) resolve(match[1]!)
+    }
+    createInterface({ input: child.stdout! }).on('line', read)
+    createInterface({ input: child.stderr! }).on('line', read)
+  })
+  const url = await Promise.race([
+    ready,
+    exited.then((code) => {
+      throw new NotReady(code, lines.join('\n'))
+    }),
+    delay(readyMsMax, undefined, { ref: false }).then(() => {
+      child.kill('SIGKILL')
+      throw new NotReady(null, `not ready within ${readyMsMax} ms\n${lines.join('\n')}`)
+    }),
+  ])
+  const stop = async () => {
+    if (child.exitCode === null && child.signalCode === null) child.kill('SIGTERM')
+    return exited
+  }
+  return {
+    ...{ url, pid: child.pid!, child, lines, stop },
+    async kill() {
+      if (child.exitCode === null && child.signalCode === null) child.kill('SIGKILL')
+      await exited
+    },
+    async [Symbol.asyncDispose]() {
+      await stop()
+    },
+  }
+}
+
+/** A folder that only this test knows. */
+export function dataFolder(): { path: string } & Disposable {
+  const path = mkdtempSync(join(tmpdir(), 'portico-test-'))
+  return { path, [Symbol.dispose]: () => rmSync(path, { recursive: true, force: true, maxRetries: 3 }) }
+}
+
+export type Answer<B = Record<string, unknown>> = { status: number; headers: Headers; body: B }
+
+export async function http<B = Record<string, unknown>>(
+  url: string,
+  {
+    method = 'GET',
+    body,
+    headers = {},
+    timeoutMs = 100_000,
+  }: { method?: string; body?: unknown; headers?: Record<string, string>; timeoutMs?: number } = {},
+): Promise<Answer<B>> {
+  const reply = await fetch(url, {
+    method,
+    headers: { ...(body !== undefined && { 'content-type': 'application/json' }), ...headers },
+    ...(body !== undefined && { body: typeof body === 'string' ? body : JSON.stringify(body) }),
+    signal: AbortSignal.timeout(timeoutMs),
+  })
+  const text = await reply.text()
+  const json = reply.headers.get('content-type')?.includes('json') && text !== ''
+  return { status: reply.status, headers: reply.headers, body: (json ? JSON.parse(text) : { text }) as B }
+}
+
+export type Agent = { agentId: string; privateKey: KeyObject; token: string; publicKey: string }
+
+const base64 = (bytes: Uint8Array) => Buffer.from(bytes).toString('base64')
+
+export function keyPair(): { publicKey: string; privateKey: KeyObject } {
+  const { publicKey, privateKey } = generateKeyPairSync('ed25519')
+  const raw = publicKey.export({ format: 'der', type: 'spki' }).subarray(-32)
+  return { publicKey: base64(raw), privateKey }
+}
+
+export async function freshToken(url: string, agentId: string, privateKey: KeyObject): Promise<string> {
+  const timestamp = Math.floor(Date.now() / 1000)
+  const signature = base64(sign(null, Buffer.from(`${agentId}${timestamp}`), privateKey))
+  const reply = await http<{ token: string }>(`${url}/v1/auth/token`, {
+    method: 'POST',
+    body: { agent_id: agentId, timestamp, signature },
+  })
+  if (reply.status !== 200) throw new Error(`token: ${reply.status} ${JSON.stringify(reply.body)}`)
+  return reply.body.token
+}
+
+/** Registers a new key pair, as the README tells a new user to do it. */
+export async function newAgent(url: string): Promise<Agent> {
+  const { publicKey, privateKey } = keyPair()
+  const registered = await http<{ challenge: string; nonce: string }>(`${url}/v1/auth/register`, {
+    method: 'POST',
+    body: { public_key: publicKey },
+  })
+  if (registered.status !== 200)
+    throw new Error(`register: ${registered.status} ${JSON.stringify(registered.body)}`)
+  const { challenge, nonce } = registered.body
+  const signature = base64(sign(null, Buffer.from(challenge), privateKey))
+  const verified = await http<{ agent_id: string }>(`${url}/v1/auth/verify`, {
+    method: 'POST',
+    body: { nonce, signature },
+  })
+  if (verified.status !== 200) throw new Error(`verify: ${verified.status} ${JSON.stringify(verified.body)}`)
+  const agentId = verified.body.agent_id
+  return { agentId, privateKey, publicKey, token: await freshToken(url, agentId, privateKey) }
+}
+
+export const bearer = ({ token }: { token: string }) => ({ authorization: `Bearer ${token}` })
+
+/** Asks again until the answer satisfies, or the time is over. */
+export async function eventually<T>(
+  look: () => Promise<T | undefined>,
+  what: string,
+  msMax = 10_000,
+): Promise<T> {
+  const until = performance.now() + msMax
+  while (true) {
+    const found = await look()
+    if (found !== undefined) return found
+    if (performance.now() > until) throw new Error(`not within ${msMax} ms: ${what}`)
+    await delay(25)
+  }
+}
