@@ -41,7 +41,10 @@ export function readDecimals(
 function walk(schema: Schema, holder: Holder, key: string, loc: Loc, context: Context): void {
   const value = holder[key]
   if (value === undefined || value === null) return
-  if (schema['x-decimal'] !== undefined) return readField(schema, holder, key, loc, context)
+  if (schema['x-decimal'] !== undefined) {
+    readField(schema, holder, key, loc, context)
+    return
+  }
   const arm = armOf(schema, value, context.resolve)
   if (arm !== schema) {
     if (arm && holdsDecimals(arm, context.resolve)) walk(arm, holder, key, loc, context)

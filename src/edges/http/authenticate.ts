@@ -1,0 +1,31 @@
+import type { Caller } from '#kernel/caller.ts'
+import { Fault } from '#kernel/fault.ts'
+import type { Access } from '#kernel/operation.ts'
+
+export type Authenticate = (authorization: string | undefined) => Promise<Caller>
+
+/** Who calls, and whether the credential reaches this far. */
+export async function admit(
+  access: Access,
+  authorization: string | undefined,
+  authenticate: Authenticate,
+): Promise<Caller | null> {
+  if (access === 'public') return authorization === undefined ? null : welcome(authorization, authenticate)
+  const caller = await authenticate(authorization)
+  if (!caller.scopes.has(access)) {
+    throw new Fault('insufficient_scope', `The token lacks the scope ${access}`, {
+      extras: { scope: access },
+    })
+  }
+  return caller
+}
+
+/** A public path owes an answer to everyone, so a stale credential only means that the caller stays unknown. */
+async function welcome(authorization: string, authenticate: Authenticate): Promise<Caller | null> {
+  try {
+    return await authenticate(authorization)
+  } catch (error) {
+    if (error instanceof Fault) return null
+    throw error
+  }
+}

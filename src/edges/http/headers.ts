@@ -1,0 +1,82 @@
+import type { FastifyReply, FastifyRequest } from 'fastify'
+import type { Clock } from '#kernel/clock.ts'
+import { systemRandom, uuidv7 } from '#kernel/id.ts'
+
+const requestIdForm = /^[\w-]{8,64}$/
+
+/** The caller's own id where it has the form of one, else a new UUIDv7. */
+export const requestIds =
+  (clock: Clock) =>
+  (request: { headers: Record<string, string | string[] | undefined> }): string => {
+    const given = request.headers['x-request-id']
+    return typeof given === 'string' && requestIdForm.test(given) ? given : uuidv7(clock.now(), systemRandom)
+  }
+
+/** Pages that run scripts replace the policy by their own. */
+export const securityHeaders: Readonly<Record<string, string>> = {
+  'x-content-type-options': 'nosniff',
+  'referrer-policy': 'no-referrer',
+  'strict-transport-security': 'max-age=31536000; includeSubDomains',
+  'x-frame-options': 'DENY',
+  'content-security-policy': "default-src 'none'; frame-ancestors 'none'",
+}
+
+const exposed = [
+  'WWW-Authenticate',
+  'RateLimit',
+  'RateLimit-Policy',
+  'Retry-After',
+  'X-Request-Id',
+  'Idempotency-Key',
+  'Idempotent-Replayed',
+  'MCP-Protocol-Version',
+  'Allow',
+].join(', ')
+const allowed = [
+  'Authorization',
+  'Content-Type',
+  'Accept',
+  'Idempotency-Key',
+  'Last-Event-ID',
+  'X-Request-Id',
+  'X-Retry-Count',
+  'Traceparent',
+  'MCP-Protocol-Version',
+  'Mcp-Method',
+  'Mcp-Name',
+].join(', ')
+const preflightSeconds = 600
+
+const openToAll = /^\/(?:\.well-known\/|openapi\.json$|error-catalog\.json$|mcp\/server-card$)/
+export const isDiscovery = (path: string): boolean => openToAll.test(path)
+
+export type Cors = (request: FastifyRequest, reply: FastifyReply, path: string) => void
+
+/** Says what a page of another origin may read. Credentials travel in a header, so cookies are never allowed. */
+export function cors(origins: readonly string[]): Cors {
+  const list = new Set(origins)
+  const all = list.has('*')
+  return (request, reply, path) => {
+    const open = all || isDiscovery(path)
+    if (!open) reply.header('vary', 'Origin')
+    const { origin } = request.headers
+    if (origin === undefined || !(open || list.has(origin))) return
+    reply.header('access-control-allow-origin', open ? '*' : origin)
+    reply.header('access-control-expose-headers', exposed)
+  }
+}
+
+export const isPreflight = (request: FastifyRequest): boolean =>
+  request.method === 'OPTIONS' &&
+  request.headers.origin !== undefined &&
+  request.headers['access-control-request-method'] !== undefined
+
+/** Without an allowed origin the answer is as empty, and the browser keeps the request to itself. */
+export function answerPreflight(reply: FastifyReply, methods: readonly string[]): FastifyReply {
+  if (reply.hasHeader('access-control-allow-origin')) {
+    reply.header('access-control-allow-methods', methods.join(', '))
+    reply.header('access-control-allow-headers', allowed)
+    reply.header('access-control-max-age', String(preflightSeconds))
+  }
+  return reply.code(204).header('allow', methods.join(', ')).send()
+}

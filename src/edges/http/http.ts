@@ -1,0 +1,217 @@
+import Fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify'
+import type { Call } from '#durable/call.ts'
+import type { Clock } from '#kernel/clock.ts'
+import { Fault } from '#kernel/fault.ts'
+import type { NumberSources } from '#kernel/json.ts'
+import type { Log } from '#kernel/log.ts'
+import type { Operation } from '#kernel/operation.ts'
+import type { Authenticate } from './authenticate.ts'
+import { clientErrors } from './connection.ts'
+import { answerPreflight, cors, isPreflight, requestIds, securityHeaders } from './headers.ts'
+import { parseJson } from './json-body.ts'
+import { defaultLimits, type Limits, type PointStore, pointsInMemory, rateLimits } from './limits.ts'
+import { metrics, type ReadGauges } from './metrics.ts'
+import { openapiOf } from './openapi.ts'
+import { type Door, mount } from './operation-route.ts'
+import { overload } from './overload.ts'
+import { errorCatalog, serveDocs, serveDocument, serveMetrics } from './pages.ts'
+import { type Paths, paths } from './paths.ts'
+import { faultNamed, faultOf, internalFault, print } from './problem.ts'
+import { logRequest, traceIdOf } from './request-log.ts'
+import { type EventStream, type SseSettings, sseDefaults } from './sse.ts'
+import { inputReaders } from './validate.ts'
+import { type Visits, visits } from './visit.ts'
+import { serveWellKnown } from './well-known.ts'
+
+export type HttpNeeds = {
+  operations: readonly Operation[]
+  call: Call
+  authenticate: Authenticate
+  health: () => Promise<{ body: object; down: boolean }>
+  /** A function, since a port of 0 is known only after listening. */
+  baseUrl: () => string
+  /** Who issues OAuth tokens; the gateway itself where nothing else is said. */
+  issuer?: () => string
+  trustProxy: readonly string[]
+  corsOrigins: readonly string[]
+  log: Log
+  clock: Clock
+  limits?: Limits
+  points?: PointStore
+  /** Above this share of busy time the loop sheds load; 1 never does. */
+  utilisationMax?: number
+  sampleUtilisation?: () => number
+  gauges?: ReadGauges
+  sse?: SseSettings
+  /** Holds each answer against its schema; for tests. */
+  checkAnswer?: Door['checkAnswer']
+}
+
+export type HttpEdge = {
+  fastify: FastifyInstance
+  listen(at: { host: string; port: number }): Promise<string>
+  close(): Promise<void>
+  openapi(): object
+}
+
+const bodyLimitBytes = 256 * 1024
+const headerLimitBytes = 16 * 1024
+const drainMs = 8_000
+const healthPath = '/health'
+
+export async function httpEdge(needs: HttpNeeds): Promise<HttpEdge> {
+  const { operations, baseUrl, log } = needs
+  const sources: NumberSources = new WeakMap()
+  const live = visits()
+  const streams = new Set<EventStream>()
+  const meters = metrics(needs.gauges)
+  const load = overload(needs.utilisationMax ?? 0.98, needs.sampleUtilisation)
+  const sendFault = faultSender(needs, live)
+  const fastify = server(needs, sendFault)
+  const known = paths(fastify)
+  readJson(fastify, sources)
+  receive(fastify, needs, known, live, meters)
+  fastify.setErrorHandler(sendFault)
+  fastify.setNotFoundHandler((request, reply) => notFound(request, reply, known))
+
+  const read = inputReaders(sources)
+  const door: Door = {
+    ...{ call: needs.call, authenticate: needs.authenticate, visits: live, metrics: meters, streams, log },
+    limits: rateLimits(needs.limits ?? defaultLimits, needs.points ?? pointsInMemory()),
+    overload: load,
+    sse: needs.sse ?? sseDefaults,
+    checkAnswer: needs.checkAnswer,
+  }
+  for (const operation of operations) {
+    if (operation.entry.path !== healthPath) mount(fastify, operation, read(operation), door)
+  }
+  serveHealth(fastify, needs.health)
+  const document = openapiOf(operations)
+  const documentText = JSON.stringify(document)
+  serveDocument(fastify, '/openapi.json', () => documentText)
+  serveDocument(fastify, '/error-catalog.json', errorCatalog)
+  serveWellKnown(fastify, baseUrl, needs.issuer ?? baseUrl)
+  serveMetrics(fastify, meters)
+  await serveDocs(fastify)
+
+  return {
+    fastify,
+    openapi: () => document,
+    listen: ({ host, port }) => fastify.listen({ host, port }),
+    async close() {
+      live.close()
+      for (const events of streams) events.finish()
+      const cut = setTimeout(() => fastify.server.closeAllConnections(), drainMs)
+      await fastify.close()
+      clearTimeout(cut)
+      load.close()
+    },
+  }
+}
+
+type SendFault = (error: unknown, request: FastifyRequest, reply: FastifyReply) => void
+
+function server({ clock, baseUrl, trustProxy }: HttpNeeds, sendFault: SendFault): FastifyInstance {
+  return Fastify({
+    genReqId: requestIds(clock),
+    bodyLimit: bodyLimitBytes,
+    trustProxy: trustProxy.length > 0 ? [...trustProxy] : false,
+    // Covers the receipt of a request only, so neither a wait nor a stream is cut by it.
+    requestTimeout: 30_000,
+    // Above the idle time of the balancer in front, or it would reuse a connection that is just closing.
+    keepAliveTimeout: 75_000,
+    http: { headersTimeout: 10_000, connectionsCheckingInterval: 5_000, maxHeaderSize: headerLimitBytes },
+    routerOptions: { ignoreTrailingSlash: true, maxParamLength: 1_024 },
+    return503OnClosing: false,
+    frameworkErrors: (error, request, reply) => {
+      reply.headers({ ...securityHeaders, 'x-request-id': request.id })
+      sendFault(error, request, reply)
+    },
+    clientErrorHandler: clientErrors(clock, baseUrl),
+  })
+}
+
+/** JSON is the only body. An empty one is no body, whatever type it claims to have. */
+function readJson(fastify: FastifyInstance, sources: NumberSources): void {
+  fastify.removeAllContentTypeParsers()
+  fastify.addContentTypeParser(
+    'application/json',
+    { parseAs: 'buffer' },
+    async (_: FastifyRequest, bytes: Buffer) => parseJson(bytes, sources),
+  )
+  fastify.addContentTypeParser('*', { parseAs: 'buffer' }, async (_: FastifyRequest, bytes: Buffer) => {
+    if (bytes.length > 0) throw faultNamed('unsupported_media_type')
+    return undefined
+  })
+}
+
+/** What happens to every request, of whatever route: dressing, metering, its line in the log. */
+function receive(
+  fastify: FastifyInstance,
+  { log, corsOrigins }: HttpNeeds,
+  known: Paths,
+  live: Visits,
+  meters: ReturnType<typeof metrics>,
+): void {
+  const allow = cors(corsOrigins)
+  fastify.addHook('onRequest', async (request, reply) => {
+    const visit = live.begin(request, reply)
+    meters.started()
+    const path = request.url.split('?', 1)[0] ?? ''
+    reply.headers({ ...securityHeaders, 'x-request-id': request.id, 'cache-control': 'no-store' })
+    allow(request, reply, path)
+    reply.raw.once('close', () => {
+      const ms = performance.now() - visit.startedMs
+      const { method } = request
+      const route = request.routeOptions.url ?? 'unknown'
+      const status = reply.raw.statusCode
+      meters.ended(method, route, status, ms)
+      logRequest(log, {
+        ...{ requestId: request.id, method, route, url: request.url, status, ms, address: request.ip },
+        agentId: visit.caller?.agentId,
+        traceId: traceIdOf(request.headers.traceparent),
+        left: !reply.raw.writableFinished,
+      })
+    })
+    if (live.isClosing()) {
+      throw new Fault('unavailable', 'The server is about to stop', { extras: { retry_after: 1 } })
+    }
+    if (!isPreflight(request)) return
+    const methods = known.methodsAt(request.url)
+    if (methods.length > 0) return answerPreflight(reply, methods)
+  })
+  fastify.addHook('onSend', async (_request, reply) => {
+    if (live.isClosing()) reply.header('connection', 'close')
+  })
+}
+
+function faultSender({ log, baseUrl }: HttpNeeds, live: Visits): SendFault {
+  return (error, request, reply) => {
+    const fault = faultOf(error) ?? internalFault(error, false)
+    if (fault.code === 'internal') {
+      log.error({ requestId: request.id, err: fault.cause ?? fault }, 'request failed')
+    }
+    const { accept } = request.headers
+    const { status, headers, body } = print(fault, { requestId: request.id, accept, baseUrl: baseUrl() })
+    if (live.isClosing()) reply.header('connection', 'close')
+    reply.code(status).headers(headers).send(body)
+  }
+}
+
+function notFound(request: FastifyRequest, reply: FastifyReply, known: Paths): FastifyReply {
+  const methods = known.methodsAt(request.url)
+  if (methods.length === 0) throw new Fault('not_found', 'There is no such path')
+  if (request.method === 'OPTIONS') return reply.code(204).header('allow', methods.join(', ')).send()
+  throw new Fault('method_not_allowed', 'The path exists under another method', {
+    extras: { allow: methods },
+  })
+}
+
+/** Answers under any load and without a credential, since balancers and people in trouble ask it. */
+function serveHealth(fastify: FastifyInstance, health: HttpNeeds['health']): void {
+  fastify.get(healthPath, async (_request, reply) => {
+    const { body, down } = await health()
+    if (down) reply.code(503).header('retry-after', '2')
+    return reply.type('application/json; charset=utf-8').send(JSON.stringify(body))
+  })
+}

@@ -1,0 +1,134 @@
+import type { ErrorObject } from 'ajv/dist/2020.js'
+import type { Issue } from '#kernel/fault.ts'
+
+type Loc = Issue['loc']
+type Told = { type: string; msg: string; below?: string }
+type Params = Record<string, unknown>
+
+const typeWords: Record<string, Told> = {
+  string: { type: 'string_type', msg: 'Input should be a valid string' },
+  integer: { type: 'int_parsing', msg: 'Input should be a valid integer' },
+  number: { type: 'float_type', msg: 'Input should be a valid number' },
+  boolean: { type: 'bool_parsing', msg: 'Input should be a valid boolean' },
+  object: { type: 'model_attributes_type', msg: 'Input should be a valid dictionary' },
+  array: { type: 'list_type', msg: 'Input should be a valid list' },
+  null: { type: 'none_required', msg: 'Input should be None' },
+}
+
+const count = (n: unknown, unit: string): string => `${n} ${unit}${n === 1 ? '' : 's'}`
+const limit = (type: string, words: string) => (params: Params) => ({
+  type,
+  msg: `Input should be ${words} ${params.limit}`,
+})
+const length = (type: string, words: string, unit: string, what: string) => (params: Params) => ({
+  type,
+  msg: `${what} should have ${words} ${count(params.limit, unit)}`,
+})
+const missing = (params: Params) => ({
+  type: 'missing',
+  msg: 'Field required',
+  below: String(params.missingProperty),
+})
+const extra = (params: Params) => ({
+  type: 'extra_forbidden',
+  msg: 'Extra inputs are not permitted',
+  below: String(params.additionalProperty ?? params.unevaluatedProperty),
+})
+
+/** `'a', 'b' or 'c'`, as FastAPI lists the allowed values. */
+function choice(values: readonly unknown[]): string {
+  const shown = values.map((value) => (typeof value === 'string' ? `'${value}'` : JSON.stringify(value)))
+  const last = shown.pop() ?? 'nothing'
+  return shown.length === 0 ? last : `${shown.join(', ')} or ${last}`
+}
+
+const tellings: Record<string, (params: Params) => Told> = {
+  required: missing,
+  dependentRequired: missing,
+  additionalProperties: extra,
+  unevaluatedProperties: extra,
+  exclusiveMinimum: limit('greater_than', 'greater than'),
+  minimum: limit('greater_than_equal', 'greater than or equal to'),
+  exclusiveMaximum: limit('less_than', 'less than'),
+  maximum: limit('less_than_equal', 'less than or equal to'),
+  minLength: length('string_too_short', 'at least', 'character', 'String'),
+  maxLength: length('string_too_long', 'at most', 'character', 'String'),
+  minItems: length('too_short', 'at least', 'item', 'List'),
+  maxItems: length('too_long', 'at most', 'item', 'List'),
+  minProperties: length('too_short', 'at least', 'item', 'Dictionary'),
+  maxProperties: length('too_long', 'at most', 'item', 'Dictionary'),
+  pattern: ({ pattern }) => ({
+    type: 'string_pattern_mismatch',
+    msg: `String should match pattern '${pattern}'`,
+  }),
+  multipleOf: ({ multipleOf }) => ({
+    type: 'multiple_of',
+    msg: `Input should be a multiple of ${multipleOf}`,
+  }),
+  enum: ({ allowedValues }) => ({
+    type: 'literal_error',
+    msg: `Input should be ${choice(allowedValues as unknown[])}`,
+  }),
+  const: ({ allowedValue }) => ({ type: 'literal_error', msg: `Input should be ${choice([allowedValue])}` }),
+  format: ({ format }) =>
+    format === 'uuid'
+      ? { type: 'uuid_parsing', msg: 'Input should be a valid UUID' }
+      : { type: 'value_error', msg: `Input should be a valid ${format}` },
+  type: ({ type }) => {
+    const named = String(Array.isArray(type) ? type[0] : type).split(',')[0] ?? ''
+    return typeWords[named] ?? { type: 'value_error', msg: `Input should be a valid ${named}` }
+  },
+}
+
+const wrappers = new Set(['anyOf', 'oneOf', 'if'])
+const nullArm = /\/(?:anyOf|oneOf)\/\d+\/type$/
+
+/** JSON pointer to path; a number is an index only where the value really is a list. */
+function locOf(pointer: string, root: unknown): Loc {
+  let value = root
+  const loc: Loc = []
+  for (const part of pointer.split('/').slice(1)) {
+    const name = part.replaceAll('~1', '/').replaceAll('~0', '~')
+    loc.push(Array.isArray(value) ? Number(name) : name)
+    value = typeof value === 'object' && value !== null ? (value as Record<string, unknown>)[name] : undefined
+  }
+  return loc
+}
+
+const textOf = (loc: Loc): string => JSON.stringify(loc)
+
+/** The errors of one part of the request in FastAPI's words: the first of each path, unions told by their arms. */
+export function issuesOf(part: string, errors: readonly ErrorObject[], root: unknown): Issue[] {
+  const arms = errors.filter((error) => !wrappers.has(error.keyword) && !isNullArm(error))
+  const told = arms.length > 0 ? arms : errors
+  const issues = told.map((error): Issue => {
+    const literals = error.keyword === 'const' ? literalsAt(error.instancePath, told) : []
+    const tell = tellings[error.keyword]
+    const { type, msg, below } =
+      literals.length > 1
+        ? { type: 'literal_error', msg: `Input should be ${choice(literals)}`, below: undefined }
+        : (tell?.(error.params) ?? { type: 'value_error', msg: error.message ?? 'Value error' })
+    const loc: Loc = [part, ...locOf(error.instancePath, root), ...(below === undefined ? [] : [below])]
+    return { loc, msg, type }
+  })
+  return firstOfEachPath(issues)
+}
+
+const isNullArm = (error: ErrorObject): boolean =>
+  error.keyword === 'type' && error.params.type === 'null' && nullArm.test(error.schemaPath)
+
+/** A union of literals fails once per literal; the reader wants them in one sentence. */
+const literalsAt = (path: string, errors: readonly ErrorObject[]): unknown[] =>
+  errors
+    .filter((error) => error.keyword === 'const' && error.instancePath === path)
+    .map((error) => error.params.allowedValue)
+
+export function firstOfEachPath(issues: readonly Issue[]): Issue[] {
+  const seen = new Set<string>()
+  return issues.filter(({ loc }) => {
+    const path = textOf(loc)
+    if (seen.has(path)) return false
+    seen.add(path)
+    return true
+  })
+}

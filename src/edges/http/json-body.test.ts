@@ -1,0 +1,110 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import fc from 'fast-check'
+import { Fault } from '#kernel/fault.ts'
+import type { NumberSources } from '#kernel/json.ts'
+import { depthMax, keysMax, parseJson } from './json-body.ts'
+
+const parse = (text: string, sources: NumberSources = new WeakMap()) => parseJson(Buffer.from(text), sources)
+
+/** The reason of a refusal; undefined where the text was read. */
+function refusal(text: string | Uint8Array): string | undefined {
+  try {
+    parseJson(typeof text === 'string' ? Buffer.from(text) : text, new WeakMap())
+    return undefined
+  } catch (error) {
+    assert.ok(error instanceof Fault)
+    assert.deepEqual(
+      error.issues.map(({ loc, msg, type }) => ({ loc, msg, type })),
+      [{ loc: ['body'], msg: 'JSON decode error', type: 'json_invalid' }],
+    )
+    return String(error.issues[0]?.ctx?.error)
+  }
+}
+
+test('an empty body is no body', () => {
+  assert.equal(parse(''), undefined)
+})
+
+test('duplicate keys are refused at each depth, escaped spelling included', () => {
+  assert.match(refusal('{"a":1,"a":2}') ?? '', /Duplicate key "a"/)
+  assert.match(refusal('{"x":[{"a":1,"\\u0061":2}]}') ?? '', /Duplicate key "a"/)
+  assert.equal(refusal('{"a":{"a":1},"b":{"a":2}}'), undefined)
+})
+
+test('keys that could reach a prototype are refused, their neighbours are not', () => {
+  assert.match(refusal('{"__proto__":{"x":1}}') ?? '', /__proto__/)
+  assert.match(refusal('{"\\u005f_proto__":1}') ?? '', /__proto__/)
+  assert.match(refusal('{"a":{"constructor":{"prototype":{}}}}') ?? '', /constructor/)
+  assert.deepEqual(parse('{"constructor":"x","prototype":1}'), { constructor: 'x', prototype: 1 })
+})
+
+test('depth and number of keys are bounded', () => {
+  const nested = (depth: number) => '['.repeat(depth) + ']'.repeat(depth)
+  assert.equal(refusal(nested(depthMax)), undefined)
+  assert.match(refusal(nested(depthMax + 1)) ?? '', /deeper/)
+  const wide = (keys: number) => `{${Array.from({ length: keys }, (_, i) => `"k${i}":1`).join(',')}}`
+  assert.equal(refusal(wide(keysMax)), undefined)
+  assert.match(refusal(wide(keysMax + 1)) ?? '', /keys/)
+})
+
+test('a body that is not UTF-8 is refused rather than repaired', () => {
+  assert.match(refusal(Buffer.from([0x22, 0xff, 0x22])) ?? '', /UTF-8/)
+})
+
+test('the source text of each number is kept by its holder', () => {
+  const sources: NumberSources = new WeakMap()
+  const value = parse('{"a":1e400,"list":[0.10,{"b":-0.0}]}', sources) as { list: [number, object] }
+  assert.equal(sources.get(value)?.get('a'), '1e400')
+  assert.equal(sources.get(value.list)?.get('0'), '0.10')
+  assert.equal(sources.get(value.list[1])?.get('b'), '-0.0')
+})
+
+test('long strings and long lists cost no stack', () => {
+  const long = JSON.stringify({ text: 'a"b\\'.repeat(50_000), list: Array.from({ length: 20_000 }, () => 1) })
+  assert.deepEqual(parse(long), JSON.parse(long))
+})
+
+test('every document reads as JSON.parse reads it', () => {
+  const options = { maxDepth: 6, noNullPrototype: true }
+  const document = fc.json(options).filter((text) => !/__proto__|"constructor"/.test(text))
+  fc.assert(fc.property(document, (text) => assert.deepEqual(parse(text), JSON.parse(text))))
+})
+
+test('text that JSON.parse refuses is refused', () => {
+  const tokens = [
+    '{',
+    '}',
+    '[',
+    ']',
+    ',',
+    ':',
+    '"a"',
+    '"b"',
+    '1',
+    '-',
+    '0',
+    '.5',
+    'e3',
+    'true',
+    'nul',
+    ' ',
+    '\\',
+  ]
+  fc.assert(
+    fc.property(fc.array(fc.constantFrom(...tokens), { minLength: 1, maxLength: 12 }), (parts) => {
+      const text = parts.join('')
+      let expected: unknown
+      try {
+        expected = JSON.parse(text)
+      } catch {
+        assert.notEqual(refusal(text), undefined, text)
+        return
+      }
+      const why = refusal(text)
+      if (why === undefined) assert.deepEqual(parse(text), expected)
+      else assert.match(why, /Duplicate/)
+    }),
+    { numRuns: 2_000 },
+  )
+})

@@ -1,0 +1,142 @@
+import { Fault } from '#kernel/fault.ts'
+import type { NumberSources } from '#kernel/json.ts'
+
+/**
+ * JSON.parse keeps the last of two equal keys in silence and loses the digits of a number; for a body that moves money
+ * both are wrong. This parser refuses duplicate and poisonous keys, bounds depth and size, and keeps number sources.
+ */
+
+export const depthMax = 32
+export const keysMax = 1_000
+
+const space = /[ \t\n\r]*/y
+const number = /-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?/y
+// Unrolled, so that a long string costs no backtracking.
+// biome-ignore lint/suspicious/noControlCharactersInRegex: JSON forbids exactly these inside a string
+const string = /"[^"\\\u0000-\u001f]*(?:\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4})[^"\\\u0000-\u001f]*)*"/y
+const words = [
+  ['true', true],
+  ['false', false],
+  ['null', null],
+] as const
+
+type Cursor = { text: string; at: number; keys: number; sources: NumberSources }
+
+const refuse = (why: string): Fault =>
+  new Fault('validation', 'JSON decode error', {
+    issues: [{ loc: ['body'], msg: 'JSON decode error', type: 'json_invalid', ctx: { error: why } }],
+  })
+
+const decoder = new TextDecoder('utf-8', { fatal: true })
+
+/** Empty means undefined, whatever the content type says. */
+export function parseJson(bytes: Uint8Array, sources: NumberSources): unknown {
+  if (bytes.length === 0) return undefined
+  const cursor: Cursor = { text: decode(bytes), at: 0, keys: 0, sources }
+  const value = readValue(cursor, 0, undefined, '')
+  skip(cursor)
+  if (cursor.at < cursor.text.length) throw refuse(`Extra data at character ${cursor.at}`)
+  return value
+}
+
+function decode(bytes: Uint8Array): string {
+  try {
+    return decoder.decode(bytes)
+  } catch {
+    throw refuse('The body is not UTF-8')
+  }
+}
+
+function take(cursor: Cursor, pattern: RegExp): string | undefined {
+  pattern.lastIndex = cursor.at
+  const found = pattern.exec(cursor.text)?.[0]
+  if (found !== undefined) cursor.at += found.length
+  return found
+}
+
+/** Steps over white space and returns the character behind it. */
+function skip(cursor: Cursor): string | undefined {
+  take(cursor, space)
+  return cursor.text[cursor.at]
+}
+
+function readValue(cursor: Cursor, depth: number, holder: object | undefined, key: string): unknown {
+  const first = skip(cursor)
+  if (first === '{' || first === '[') {
+    if (depth >= depthMax) throw refuse(`Nested deeper than ${depthMax} levels`)
+    cursor.at++
+    return first === '{' ? readObject(cursor, depth + 1) : readArray(cursor, depth + 1)
+  }
+  if (first === '"') return readString(cursor)
+  for (const [word, value] of words) {
+    if (!cursor.text.startsWith(word, cursor.at)) continue
+    cursor.at += word.length
+    return value
+  }
+  const source = take(cursor, number)
+  if (source === undefined) throw refuse(`Expecting value at character ${cursor.at}`)
+  if (holder) keep(cursor.sources, holder, key, source)
+  return Number(source)
+}
+
+function keep(sources: NumberSources, holder: object, key: string, source: string): void {
+  const map = sources.get(holder)
+  if (map) map.set(key, source)
+  else sources.set(holder, new Map([[key, source]]))
+}
+
+function readString(cursor: Cursor): string {
+  const found = take(cursor, string)
+  if (found === undefined) throw refuse(`Invalid string at character ${cursor.at}`)
+  return found.includes('\\') ? (JSON.parse(found) as string) : found.slice(1, -1)
+}
+
+/** After an item: true when another follows, false at the end of the container. */
+function more(cursor: Cursor, end: string): boolean {
+  const next = skip(cursor)
+  if (next !== ',' && next !== end) throw refuse(`Expecting ',' or '${end}' at character ${cursor.at}`)
+  cursor.at++
+  return next === ','
+}
+
+function readArray(cursor: Cursor, depth: number): unknown[] {
+  const items: unknown[] = []
+  if (skip(cursor) === ']') {
+    cursor.at++
+    return items
+  }
+  do {
+    items.push(readValue(cursor, depth, items, String(items.length)))
+  } while (more(cursor, ']'))
+  return items
+}
+
+function readObject(cursor: Cursor, depth: number): Record<string, unknown> {
+  const fields: Record<string, unknown> = {}
+  if (skip(cursor) === '}') {
+    cursor.at++
+    return fields
+  }
+  do {
+    const key = readKey(cursor, fields)
+    const value = readValue(cursor, depth, fields, key)
+    if (key === 'constructor' && isObject(value) && Object.hasOwn(value, 'prototype')) {
+      throw refuse("The key 'constructor.prototype' is not allowed")
+    }
+    fields[key] = value
+  } while (more(cursor, '}'))
+  return fields
+}
+
+function readKey(cursor: Cursor, fields: object): string {
+  if (skip(cursor) !== '"') throw refuse(`Expecting a property name at character ${cursor.at}`)
+  const key = readString(cursor)
+  if (skip(cursor) !== ':') throw refuse(`Expecting ':' at character ${cursor.at}`)
+  cursor.at++
+  if (++cursor.keys > keysMax) throw refuse(`More than ${keysMax} keys`)
+  if (key === '__proto__') throw refuse("The key '__proto__' is not allowed")
+  if (Object.hasOwn(fields, key)) throw refuse(`Duplicate key ${JSON.stringify(key.slice(0, 64))}`)
+  return key
+}
+
+const isObject = (value: unknown): value is object => typeof value === 'object' && value !== null

@@ -1,0 +1,89 @@
+import { RateLimiterMemory, RateLimiterRes } from 'rate-limiter-flexible'
+import { Fault } from '#kernel/fault.ts'
+import type { RateClass } from '#kernel/operation.ts'
+
+/** `refused` counts failed credentials per address, so that guessing is slow. */
+export type LimitName = RateClass | 'refused'
+export type Limit = { points: number; windowSeconds: number }
+/** Zero points: the class is not limited. */
+export type Limits = Readonly<Record<LimitName, Limit>>
+
+export const defaultLimits: Limits = {
+  auth: { points: 30, windowSeconds: 60 },
+  read: { points: 600, windowSeconds: 60 },
+  money: { points: 120, windowSeconds: 60 },
+  exit: { points: 600, windowSeconds: 60 },
+  stream: { points: 60, windowSeconds: 60 },
+  refused: { points: 120, windowSeconds: 60 },
+}
+
+export type Count = { spent: number; resetMs: number }
+/** Where points are counted. One process counts in memory; several share a store of the same two verbs. */
+export type PointStore = {
+  add(name: LimitName, key: string, limit: Limit): Promise<Count>
+  peek(name: LimitName, key: string, limit: Limit): Promise<Count>
+}
+
+export function pointsInMemory(): PointStore {
+  const limiters = new Map<LimitName, RateLimiterMemory>()
+  const limiterOf = (name: LimitName, limit: Limit): RateLimiterMemory => {
+    const known = limiters.get(name)
+    if (known) return known
+    const made = new RateLimiterMemory({ points: limit.points, duration: limit.windowSeconds })
+    limiters.set(name, made)
+    return made
+  }
+  const countOf = (found: RateLimiterRes | null, limit: Limit): Count => ({
+    spent: found?.consumedPoints ?? 0,
+    resetMs: Math.max(0, found?.msBeforeNext ?? limit.windowSeconds * 1_000),
+  })
+  return {
+    async add(name, key, limit) {
+      try {
+        return countOf(await limiterOf(name, limit).consume(key), limit)
+      } catch (refusal) {
+        if (refusal instanceof RateLimiterRes) return countOf(refusal, limit)
+        throw refusal
+      }
+    },
+    async peek(name, key, limit) {
+      return countOf(await limiterOf(name, limit).get(key), limit)
+    },
+  }
+}
+
+export type Spent = { headers: Record<string, string>; fault?: Fault }
+
+/** Counts one call, and says in headers what is left of the class. */
+export function rateLimits(limits: Limits, store: PointStore) {
+  const told = (name: LimitName, limit: Limit, { spent, resetMs }: Count): Spent => {
+    const left = Math.max(0, limit.points - spent)
+    const seconds = Math.ceil(resetMs / 1_000)
+    const headers = {
+      'ratelimit-policy': `"${name}";q=${limit.points};w=${limit.windowSeconds}`,
+      ratelimit: `"${name}";r=${left};t=${seconds}`,
+    }
+    if (spent <= limit.points) return { headers }
+    const fault = new Fault('rate_limited', `Too many requests of the class ${name}`, {
+      extras: { retry_after: Math.max(1, seconds), class: name },
+    })
+    return { headers, fault }
+  }
+  return {
+    async spend(name: LimitName, key: string): Promise<Spent> {
+      const limit = limits[name]
+      if (limit.points <= 0) return { headers: {} }
+      return told(name, limit, await store.add(name, key, limit))
+    },
+    /** Whether the points are used up already, without taking one. */
+    async exhausted(name: LimitName, key: string): Promise<Spent> {
+      const limit = limits[name]
+      if (limit.points <= 0) return { headers: {} }
+      const count = await store.peek(name, key, limit)
+      return count.spent < limit.points
+        ? { headers: {} }
+        : told(name, limit, { ...count, spent: limit.points + 1 })
+    },
+  }
+}
+export type RateLimits = ReturnType<typeof rateLimits>

@@ -1,0 +1,212 @@
+import { isRecord, type Schema } from '#kernel/decimal-fields.ts'
+import { type FaultCode, faults } from '#kernel/fault.ts'
+import type { Entry, Operation } from '#kernel/operation.ts'
+import { type Components, components, httpValidationError, problemSchema } from './components.ts'
+import { withWait } from './validate.ts'
+
+/** What the document needs of an operation; its function is not among it. */
+export type Documented = Pick<Operation, 'name' | 'section' | 'entry'>
+type Json = Record<string, unknown>
+
+const interfaceVersion = '1.0.0'
+const json = 'application/json'
+
+/** OpenAPI 3.1 of the operations, written directly: a schema of the house is a JSON Schema already. */
+export function openapiOf(operations: readonly Documented[]): Json {
+  const named = components()
+  const problem = named.refer(problemSchema)
+  named.refer(httpValidationError)
+  const paths: Record<string, Json> = {}
+  for (const operation of operations) {
+    const { path, method } = operation.entry
+    paths[path] = { ...paths[path], [method.toLowerCase()]: operationObject(operation, named) }
+  }
+  return {
+    openapi: '3.1.0',
+    info: {
+      title: 'Portico',
+      version: interfaceVersion,
+      summary: 'A unified trading and research gateway for agents and people',
+      license: { name: 'MIT', identifier: 'MIT' },
+    },
+    servers: [{ url: '/' }],
+    tags: [...new Set(operations.map(({ section }) => section))].map((name) => ({ name })),
+    paths,
+    components: {
+      securitySchemes: {
+        bearerAuth: {
+          type: 'http',
+          scheme: 'bearer',
+          description: 'An `agt_` token of the token step, or an OAuth 2.1 access token',
+        },
+      },
+      responses: errorResponses(problem),
+      schemas: named.schemas(),
+    },
+  }
+}
+
+function operationObject({ name, section, entry }: Documented, named: Components): Json {
+  const isPublic = entry.access === 'public'
+  const parameters = [
+    ...parametersOf('path', pathSchema(entry), named),
+    ...parametersOf('query', withWait(entry), named),
+    ...headersOf(entry),
+  ]
+  return {
+    operationId: name,
+    tags: [section],
+    summary: entry.summary,
+    ...(entry.description && { description: entry.description }),
+    security: isPublic ? [] : [{ bearerAuth: [] }],
+    ...(!isPublic && { 'x-scope': entry.access }),
+    ...(parameters.length > 0 && { parameters }),
+    ...(entry.body && {
+      requestBody: {
+        required: !entry.bodyOptional && !admitsNull(entry.body as unknown as Schema),
+        content: { [json]: { schema: named.refer(entry.body as unknown as Schema) } },
+      },
+    }),
+    responses: { 200: okOf(entry, named), ...errorsOf(entry, parameters.length > 0) },
+  }
+}
+
+const admitsNull = (schema: Schema): boolean =>
+  schema.type === 'null' || (Array.isArray(schema.anyOf) && schema.anyOf.some((arm) => admitsNull(arm)))
+
+/** A path parameter without a schema is text. */
+function pathSchema({ path, params }: Entry): Schema {
+  const names = [...path.matchAll(/\{([^}]+)\}/g)].map(([, name]) => name ?? '')
+  const declared = params ? (params.properties as Record<string, unknown>) : {}
+  return {
+    required: names,
+    properties: Object.fromEntries(names.map((name) => [name, declared[name] ?? { type: 'string' }])),
+  }
+}
+
+function parametersOf(where: 'path' | 'query', schema: Schema | undefined, named: Components): Json[] {
+  const properties = isRecord(schema?.properties) ? schema.properties : {}
+  const required = Array.isArray(schema?.required) ? schema.required : []
+  return Object.entries(properties).map(([name, field]) => {
+    const { description, ...rest } = named.refer(field as Schema)
+    return {
+      name,
+      in: where,
+      required: where === 'path' || required.includes(name),
+      ...(description !== undefined && { description }),
+      schema: rest,
+    }
+  })
+}
+
+const keySchema = { type: 'string', minLength: 1, maxLength: 255, pattern: '^[\\x21-\\x7e]+$' }
+
+const isKeyed = ({ kind, method }: Entry): boolean => kind !== 'read' && method !== 'GET'
+
+function headersOf(entry: Entry): Json[] {
+  const key = {
+    name: 'Idempotency-Key',
+    in: 'header',
+    required: false,
+    description:
+      'Names the intent. REUSE the key whenever the same intent is repeated, above all after a timeout: the same key ' +
+      'and body replay the first answer. The body field `idempotency_key` says the same.',
+    schema: keySchema,
+  }
+  const resume = {
+    name: 'Last-Event-ID',
+    in: 'header',
+    required: false,
+    description: 'The id of the last event that arrived; the stream goes on behind it',
+    schema: { type: 'string', maxLength: 255 },
+  }
+  return [...(isKeyed(entry) ? [key] : []), ...(entry.kind === 'stream' ? [resume] : [])]
+}
+
+function okOf(entry: Entry, named: Components): Json {
+  if (entry.kind === 'stream') {
+    const schema = named.refer(entry.event as unknown as Schema)
+    return { description: 'A stream of events', content: { 'text/event-stream': { schema } } }
+  }
+  const replayed = {
+    'Idempotent-Replayed': {
+      description: 'Present when the answer is that of an earlier request under the same key',
+      schema: { type: 'string', enum: ['true'] },
+    },
+  }
+  return {
+    description: 'The answer',
+    ...(isKeyed(entry) && { headers: replayed }),
+    content: { [json]: { schema: named.refer(entry.output as unknown as Schema) } },
+  }
+}
+
+const responseNames: Record<number, string> = {
+  400: 'BadRequest',
+  401: 'Unauthorized',
+  402: 'PaymentRequired',
+  403: 'Forbidden',
+  404: 'NotFound',
+  409: 'Conflict',
+  413: 'BodyTooLarge',
+  415: 'UnsupportedMediaType',
+  422: 'ValidationFailed',
+  429: 'RateLimited',
+  500: 'Internal',
+  502: 'UpstreamRejected',
+  503: 'Unavailable',
+  504: 'UpstreamTimeout',
+}
+
+/** The statuses that an operation can answer, told by what it is and by the codes it declares. */
+export function errorStatuses(entry: Entry, takesInput: boolean): number[] {
+  const declared = (entry.faults ?? []).flatMap((code) =>
+    Object.hasOwn(faults, code) ? [faults[code as FaultCode].status] : [],
+  )
+  const takesBody = entry.method !== 'GET'
+  return [
+    ...new Set([
+      ...(entry.access === 'public' ? [] : [401, 403]),
+      ...(entry.path.includes('{') ? [404] : []),
+      ...(entry.kind === 'task' || entry.kind === 'act' ? [409] : []),
+      ...(takesBody ? [413, 415] : []),
+      ...(takesInput || takesBody ? [422] : []),
+      ...[429, 500, 503],
+      ...declared,
+    ]),
+  ].sort((a, b) => a - b)
+}
+
+function errorsOf(entry: Entry, takesInput: boolean): Json {
+  return Object.fromEntries(
+    errorStatuses(entry, takesInput).map((status) => [
+      status,
+      { $ref: `#/components/responses/${responseNames[status] ?? 'Internal'}` },
+    ]),
+  )
+}
+
+const header = (description: string, type = 'string') => ({ description, schema: { type } })
+const retryAfter = { 'Retry-After': header('Seconds to wait', 'integer') }
+const responseHeaders: Record<number, Json> = {
+  401: { 'WWW-Authenticate': header('Where the protected-resource document is') },
+  429: { ...retryAfter, RateLimit: header('What is left'), 'RateLimit-Policy': header('The rule') },
+  503: retryAfter,
+}
+
+function errorResponses(problem: Json): Json {
+  const entries = Object.entries(responseNames).map(([status, name]) => {
+    const codes = Object.entries(faults).filter(([, row]) => row.status === Number(status))
+    const schema = status === '422' ? { $ref: '#/components/schemas/HTTPValidationError' } : problem
+    const headers = responseHeaders[Number(status)]
+    return [
+      name,
+      {
+        description: codes.map(([code, { when }]) => `\`${code}\`: ${when}`).join('; '),
+        ...(headers && { headers }),
+        content: { [json]: { schema } },
+      },
+    ] as const
+  })
+  return Object.fromEntries(entries)
+}

@@ -1,0 +1,174 @@
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import type { Call, Reply } from '#durable/call.ts'
+import type { Schema } from '#kernel/decimal-fields.ts'
+import { Fault } from '#kernel/fault.ts'
+import type { Log } from '#kernel/log.ts'
+import type { Entry, Operation, RateClass, StreamItem } from '#kernel/operation.ts'
+import { type Authenticate, admit } from './authenticate.ts'
+import type { RateLimits } from './limits.ts'
+import type { Metrics } from './metrics.ts'
+import type { Overload } from './overload.ts'
+import { faultOf, internalFault } from './problem.ts'
+import { project } from './project.ts'
+import { type EventStream, openEventStream, type SseSettings } from './sse.ts'
+import type { Parts, ReadInput } from './validate.ts'
+import type { Visits } from './visit.ts'
+
+export type Door = {
+  call: Call
+  authenticate: Authenticate
+  visits: Visits
+  limits: RateLimits
+  overload: Overload
+  metrics: Metrics
+  streams: Set<EventStream>
+  sse: SseSettings
+  log: Log
+  /** Tests hold each answer against its schema; in production an answer is sent as it is. */
+  checkAnswer: ((operation: Operation, body: unknown) => void) | undefined
+}
+
+/** How long the first event may take while the status line can still tell of a refusal. */
+const firstEventMs = 1_000
+
+export const routePath = (path: string): string => path.replace(/\{([^}]+)\}/g, ':$1')
+
+export const rateClassOf = (entry: Entry): RateClass => {
+  if (entry.rate) return entry.rate
+  if (entry.kind === 'stream') return 'stream'
+  return entry.kind === 'read' ? 'read' : 'money'
+}
+
+export function mount(fastify: FastifyInstance, operation: Operation, read: ReadInput, door: Door): void {
+  const { entry } = operation
+  const answer = answerer(operation, read, door)
+  fastify.route({
+    method: entry.method,
+    url: routePath(entry.path),
+    // A HEAD would open the stream for nobody.
+    exposeHeadRoute: entry.method === 'GET' && entry.kind !== 'stream',
+    onRequest: guard(entry, door),
+    handler: answer,
+  })
+}
+
+/** Everything that is decided before the body is read: load, credential, scope, points. */
+function guard(entry: Entry, { authenticate, visits, limits, overload }: Door) {
+  const rate = rateClassOf(entry)
+  return async (request: FastifyRequest, reply: FastifyReply): Promise<void> => {
+    const shed = overload.refusal(rate)
+    if (shed) throw shed
+    const address = `address:${request.ip}`
+    const guesses = await limits.exhausted('refused', address)
+    if (guesses.fault) throw guesses.fault
+    const visit = visits.of(request)
+    try {
+      visit.caller = await admit(entry.access, request.headers.authorization, authenticate)
+    } catch (error) {
+      if (error instanceof Fault && error.status === 401) await limits.spend('refused', address)
+      throw error
+    }
+    const principal = visit.caller && rate !== 'auth' ? `user:${visit.caller.userId}` : address
+    const { headers, fault } = await limits.spend(rate, principal)
+    reply.headers(headers)
+    if (fault) throw fault
+  }
+}
+
+function answerer(operation: Operation, read: ReadInput, door: Door) {
+  const { entry } = operation
+  return async (request: FastifyRequest, reply: FastifyReply): Promise<unknown> => {
+    const { input, wait, timeoutMs, key } = read(partsOf(request))
+    const visit = door.visits.of(request)
+    const lastEventId = request.headers['last-event-id']
+    const facts = {
+      id: request.id,
+      address: request.ip,
+      signal: visit.controller.signal,
+      ...(typeof lastEventId === 'string' && { lastEventId }),
+    }
+    const options = { wait, timeoutMs, ...(key !== undefined && { key }) }
+    const run = () => door.call(operation, input, visit.caller, options, facts)
+    const answer = await (wait ? door.visits.cuttable(visit, run) : run()).catch((error) => {
+      throw faultOf(error) ?? internalFault(error, entry.kind === 'task' || entry.kind === 'act')
+    })
+    if (answer.kind === 'stream') return stream(answer.items, request, reply, door)
+    return send(operation, answer, reply, door)
+  }
+}
+
+function partsOf(request: FastifyRequest): Parts {
+  const key = request.headers['idempotency-key']
+  return {
+    params: (request.params ?? {}) as Record<string, unknown>,
+    query: (request.query ?? {}) as Record<string, unknown>,
+    body: request.body,
+    idempotencyKey: typeof key === 'string' ? key : undefined,
+  }
+}
+
+function send(
+  operation: Operation,
+  { body, replayed, key }: Extract<Reply, { kind: 'answer' }>,
+  reply: FastifyReply,
+  { checkAnswer }: Door,
+): FastifyReply {
+  const { entry } = operation
+  if (replayed) reply.header('idempotent-replayed', 'true')
+  if (key !== undefined) reply.header('idempotency-key', key)
+  const schema = 'output' in entry ? (entry.output as unknown as Schema) : undefined
+  const shown = schema ? project(schema, body) : body
+  checkAnswer?.(operation, shown)
+  return reply.type('application/json; charset=utf-8').send(JSON.stringify(shown ?? null))
+}
+
+async function stream(
+  items: AsyncIterable<StreamItem>,
+  request: FastifyRequest,
+  reply: FastifyReply,
+  door: Door,
+): Promise<FastifyReply> {
+  const { controller } = door.visits.of(request)
+  const iterator = items[Symbol.asyncIterator]()
+  const first = iterator.next()
+  await soonest(first, firstEventMs)
+  const events = openEventStream(reply, door.sse)
+  door.streams.add(events)
+  door.metrics.streamOpened()
+  if (door.visits.isClosing()) events.finish()
+  const pumping = pump(events, iterator, first).catch(async (error) => {
+    const fault = faultOf(error) ?? internalFault(error, false)
+    if (fault.code === 'internal') door.log.error({ requestId: request.id, err: error }, 'stream failed')
+    const { message, code, retryable } = fault
+    await events.write({ event: 'error', data: { message, code, retryable, request_id: request.id } })
+  })
+  await Promise.race([pumping, events.ended])
+  events.finish()
+  // A producer in the middle of a wait ends by its signal; the answer does not wait for that.
+  controller.abort()
+  void iterator.return?.().catch(() => undefined)
+  door.streams.delete(events)
+  door.metrics.streamClosed()
+  return reply
+}
+
+async function pump(
+  events: EventStream,
+  iterator: AsyncIterator<StreamItem>,
+  first: Promise<IteratorResult<StreamItem>>,
+): Promise<void> {
+  let found = await first
+  while (!found.done && (await events.write(found.value))) found = await iterator.next()
+}
+
+/** Waits for the first event, whose failure is still an HTTP error; a silent stream opens after a moment. */
+async function soonest(first: Promise<unknown>, ms: number): Promise<void> {
+  const { promise, resolve } = Promise.withResolvers<void>()
+  const timer = setTimeout(resolve, ms)
+  try {
+    await Promise.race([first, promise])
+  } finally {
+    clearTimeout(timer)
+    first.catch(() => undefined)
+  }
+}

@@ -1,0 +1,102 @@
+import { Fault, type FaultCode, faults } from '#kernel/fault.ts'
+
+/** The only place that prints HTTP errors. Whatever is thrown becomes one of the two documented forms. */
+
+export type Printed = { status: number; headers: Record<string, string>; body: string }
+type Facts = { requestId: string; accept: string | undefined; baseUrl: string }
+
+const problemType = 'application/problem+json'
+const jsonType = 'application/json; charset=utf-8'
+
+/** Seconds to stay away where the fault does not say; the header is owed with each of these. */
+const retrySeconds: Partial<Record<FaultCode, number>> = {
+  rate_limited: 1,
+  overloaded: 1,
+  unavailable: 2,
+  upstream_changed: 600,
+}
+
+export const challengeOf = (baseUrl: string): string =>
+  `Bearer resource_metadata="${baseUrl}/.well-known/oauth-protected-resource"`
+
+/** What Fastify and Node throw before any of our code runs, by their own codes. */
+const frameworkCodes: Record<string, FaultCode> = {
+  FST_ERR_CTP_BODY_TOO_LARGE: 'body_too_large',
+  FST_ERR_CTP_INVALID_MEDIA_TYPE: 'unsupported_media_type',
+  FST_ERR_CTP_INVALID_TYPE: 'unsupported_media_type',
+  FST_ERR_CTP_INVALID_CONTENT_LENGTH: 'bad_request',
+  FST_ERR_BAD_URL: 'bad_request',
+  FST_ERR_MAX_PARAM_LENGTH: 'not_found',
+  HPE_HEADER_OVERFLOW: 'headers_too_large',
+}
+
+const sentences: Partial<Record<FaultCode, string>> = {
+  body_too_large: 'The body is over the limit',
+  unsupported_media_type: 'The body has to be JSON, sent as application/json',
+  bad_request: 'The request cannot be read',
+  not_found: 'There is no such path',
+  headers_too_large: 'The headers are over the limit of 16 KiB',
+}
+
+/** The fault that a framework's error stands for; undefined for a bug. */
+export function faultOf(error: unknown): Fault | undefined {
+  if (error instanceof Fault) return error
+  const code = (error as { code?: unknown } | null)?.code
+  const known = typeof code === 'string' ? frameworkCodes[code] : undefined
+  return known && faultNamed(known, error)
+}
+
+export const faultNamed = (code: FaultCode, cause?: unknown): Fault =>
+  new Fault(code, sentences[code] ?? faults[code].when, { cause })
+
+export const internalFault = (cause: unknown, mayHaveActed: boolean): Fault =>
+  new Fault('internal', 'Something went wrong on our side', {
+    cause,
+    extras: mayHaveActed ? { outcome: 'unknown' } : {},
+  })
+
+export function print(fault: Fault, facts: Facts): Printed {
+  const extras = extrasOf(fault)
+  const headers = { ...headersOf(fault, extras, facts.baseUrl), 'cache-control': 'no-store' }
+  const { status, code, retryable } = fault
+  const wantsProblem = facts.accept?.includes(problemType) ?? false
+  if (wantsProblem) {
+    const problem = {
+      type: `${facts.baseUrl}/error-catalog.json#${code}`,
+      title: faults[code].when,
+      status,
+      detail: fault.message,
+      ...(code === 'validation' ? { errors: issuesOf(fault) } : {}),
+      ...{ code, retryable, ...extras, request_id: facts.requestId },
+    }
+    return { status, headers: { ...headers, 'content-type': problemType }, body: JSON.stringify(problem) }
+  }
+  const body =
+    code === 'validation'
+      ? { detail: issuesOf(fault) }
+      : { detail: fault.message, code, retryable, ...extras, request_id: facts.requestId }
+  return { status, headers: { ...headers, 'content-type': jsonType }, body: JSON.stringify(body) }
+}
+
+const issuesOf = (fault: Fault) =>
+  fault.issues.length > 0
+    ? fault.issues
+    : [{ loc: ['body'], msg: fault.message, type: 'value_error', ...fault.extras }]
+
+/** The extras may add to the common fields, never replace them. */
+function extrasOf(fault: Fault): Record<string, unknown> {
+  const { detail: _detail, code: _code, retryable: _retryable, request_id: _id, ...extras } = fault.extras
+  return { ...(fault.status === 503 && { outcome: 'not_executed' }), ...extras }
+}
+
+function headersOf(fault: Fault, extras: Record<string, unknown>, baseUrl: string): Record<string, string> {
+  const headers: Record<string, string> = {}
+  if (fault.status === 401) headers['www-authenticate'] = challengeOf(baseUrl)
+  // The rest of the body is never read, so the connection cannot be used again.
+  if (fault.status === 413) headers.connection = 'close'
+  if (Array.isArray(extras.allow)) headers.allow = extras.allow.join(', ')
+  const owed = retrySeconds[fault.code] ?? (fault.status === 429 || fault.status === 503 ? 1 : undefined)
+  const seconds = typeof extras.retry_after === 'number' ? extras.retry_after : owed
+  if (seconds !== undefined) headers['retry-after'] = String(Math.max(1, Math.ceil(seconds)))
+  return headers
+}

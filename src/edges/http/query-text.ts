@@ -1,0 +1,49 @@
+import { isRecord, type Schema } from '#kernel/decimal-fields.ts'
+
+/**
+ * Query and path carry text only. Each declared parameter is read by its schema; a text that cannot be read stays text,
+ * so that validation names it. Ajv's own coercion is not used: it reads "0x10" as 16 and "" as null.
+ */
+
+const booleans: Record<string, boolean> = {
+  ...Object.fromEntries(['true', '1', 'yes', 'on', 't', 'y'].map((word) => [word, true])),
+  ...Object.fromEntries(['false', '0', 'no', 'off', 'f', 'n'].map((word) => [word, false])),
+}
+const integer = /^[+-]?\d{1,16}$/
+const decimal = /^[+-]?\d{1,39}(?:\.\d{1,18})?$/
+
+const armsOf = (schema: Schema): Schema[] => {
+  const arms = schema.anyOf ?? schema.oneOf
+  return Array.isArray(arms) ? arms.filter(isRecord).flatMap(armsOf) : [schema]
+}
+
+const typesOf = (schema: Schema): unknown[] => armsOf(schema).flatMap((arm) => arm.type ?? [])
+
+function readText(text: string, types: readonly unknown[]): unknown {
+  // A schema that takes text takes it as it stands: a decimal keeps its digits, an id its zeros.
+  if (types.includes('string')) return text
+  const flag = types.includes('boolean') ? booleans[text.toLowerCase()] : undefined
+  if (flag !== undefined) return flag
+  if (types.includes('integer') && integer.test(text)) return Number(text)
+  if (types.includes('number') && decimal.test(text)) return Number(text)
+  return text
+}
+
+function readParameter(schema: Schema, given: unknown): unknown {
+  const list = armsOf(schema).find((arm) => arm.type === 'array')
+  if (list) {
+    const types = isRecord(list.items) ? typesOf(list.items) : []
+    return [given].flat().map((item) => (typeof item === 'string' ? readText(item, types) : item))
+  }
+  return typeof given === 'string' ? readText(given, typesOf(schema)) : given
+}
+
+/** The declared parameters out of those that were sent; the others are nobody's. */
+export function readParameters(schema: Schema, given: Record<string, unknown>): Record<string, unknown> {
+  const properties = isRecord(schema.properties) ? schema.properties : {}
+  const values: Record<string, unknown> = {}
+  for (const [name, field] of Object.entries(properties)) {
+    if (Object.hasOwn(given, name) && isRecord(field)) values[name] = readParameter(field, given[name])
+  }
+  return values
+}

@@ -1,0 +1,55 @@
+import type { Log } from '#kernel/log.ts'
+
+/** Query parameters that never belong into a log; headers and bodies are not logged at all. */
+const secretNames = /^(?:authorization|x-backend-key|.*(?:signature|secret|token|password|api_?key|code).*)$/i
+const traceForm = /^00-([0-9a-f]{32})-[0-9a-f]{16}-[0-9a-f]{2}$/
+
+export function redacted(url: string): string {
+  const mark = url.indexOf('?')
+  if (mark < 0) return url
+  const pairs = url.slice(mark + 1).split('&')
+  const shown = pairs.map((pair) => {
+    const [name = ''] = pair.split('=', 1)
+    return secretNames.test(readable(name)) ? `${name}=[redacted]` : pair
+  })
+  return `${url.slice(0, mark)}?${shown.join('&')}`
+}
+
+/** An encoded name must not hide what it names. */
+function readable(name: string): string {
+  try {
+    return decodeURIComponent(name)
+  } catch {
+    return 'token'
+  }
+}
+
+export const traceIdOf = (traceparent: unknown): string | undefined =>
+  typeof traceparent === 'string' ? traceForm.exec(traceparent)?.[1] : undefined
+
+export type Line = {
+  requestId: string
+  method: string
+  route: string
+  url: string
+  status: number
+  ms: number
+  address: string
+  agentId: string | undefined
+  traceId: string | undefined
+  /** The client left before the answer was complete. */
+  left: boolean
+}
+
+export function logRequest(log: Log, { url, ms, agentId, traceId, left, ...line }: Line): void {
+  const facts = {
+    ...line,
+    url: redacted(url),
+    ms: Math.round(ms * 10) / 10,
+    ...(agentId !== undefined && { agentId }),
+    ...(traceId !== undefined && { traceId }),
+    ...(left && { left }),
+  }
+  if (line.status >= 500) log.warn(facts, 'request')
+  else log.info(facts, 'request')
+}

@@ -1,0 +1,216 @@
+import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js'
+import formats from 'ajv-formats'
+import { isRecord, readDecimals, type Schema } from '#kernel/decimal-fields.ts'
+import { Fault, type Issue } from '#kernel/fault.ts'
+import type { NumberSources } from '#kernel/json.ts'
+import { type Entry, type Operation, waitQuery } from '#kernel/operation.ts'
+import { firstOfEachPath, issuesOf } from './issues.ts'
+import { project } from './project.ts'
+import { readParameters } from './query-text.ts'
+import { unfitValues } from './unfit.ts'
+
+export type Parts = {
+  params: Record<string, unknown>
+  query: Record<string, unknown>
+  body: unknown
+  idempotencyKey: string | undefined
+}
+export type Input = {
+  input: Record<string, unknown>
+  wait: boolean
+  timeoutMs: number
+  key?: string
+}
+/** Turns the raw parts of one request into the input of its operation, or throws a 422. */
+export type ReadInput = (parts: Parts) => Input
+
+/** Set by the caller's credential alone: clients may send them, nobody reads them. */
+const identityFields = ['agent_id', 'application_id', 'user_id']
+const visibleAscii = /^[\x21-\x7e]{1,255}$/
+
+type Compile = (schema: Schema) => ValidateFunction
+
+/** The one checker of all operations: an instance costs as much as hundreds of requests. */
+export function inputReaders(sources: NumberSources): (operation: Pick<Operation, 'entry'>) => ReadInput {
+  const ajv = new Ajv2020({ allErrors: true, useDefaults: true, strict: false, ownProperties: true })
+  formats.default(ajv)
+  const compile: Compile = (schema) => ajv.compile(schema)
+  return ({ entry }) => inputReader(entry, compile, sources)
+}
+
+type Part = { schema: Schema; check: ValidateFunction }
+
+const asSchema = (schema: unknown): Schema => schema as Schema
+
+function inputReader(entry: Entry, compile: Compile, sources: NumberSources): ReadInput {
+  const part = (schema: unknown, sealed = false): Part | undefined =>
+    schema === undefined
+      ? undefined
+      : { schema: asSchema(schema), check: compile(checkable(asSchema(schema), sealed)) }
+  const path = part(entry.params)
+  const query = part(withWait(entry))
+  const body = part(entry.body, entry.kind === 'task')
+  const keyed = entry.kind !== 'read' && entry.method !== 'GET'
+
+  return ({ params, query: sent, body: given, idempotencyKey }) => {
+    const issues: Issue[] = []
+    const inPath = path ? readText('path', path, params, issues) : {}
+    const inQuery = query ? readText('query', query, sent, issues) : {}
+    const key = keyed ? readKey(idempotencyKey, given, issues) : undefined
+    const inBody = body ? readBody(body, given, entry, sources, issues) : {}
+    if (issues.length > 0) {
+      throw new Fault('validation', 'The request is not valid', { issues: firstOfEachPath(issues) })
+    }
+    const { wait = false, timeout = 0, ...rest } = entry.kind === 'task' ? inQuery : { ...inQuery }
+    return {
+      input: { ...inBody, ...(entry.kind === 'task' ? rest : inQuery), ...inPath },
+      wait: wait === true,
+      timeoutMs: Number(timeout) * 1_000,
+      ...(key !== undefined && { key }),
+    }
+  }
+}
+
+/** The query of an operation as clients may send it: a task adds `wait` and `timeout`. */
+export function withWait(entry: Entry): Schema | undefined {
+  const own = entry.query && asSchema(entry.query)
+  if (entry.kind !== 'task') return own
+  const wait = asSchema(waitQuery(entry.waitSeconds))
+  return { ...own, ...wait, properties: { ...record(own?.properties), ...record(wait.properties) } }
+}
+
+const record = (value: unknown): Record<string, unknown> => (isRecord(value) ? value : {})
+
+function readText(
+  name: 'path' | 'query',
+  part: Part,
+  given: Record<string, unknown>,
+  issues: Issue[],
+): Record<string, unknown> {
+  const values = readParameters(part.schema, given)
+  return record(checked(name, part, values, undefined, issues))
+}
+
+/** Text first, then the schema, then the decimals; the number sources hang on the very objects that were parsed. */
+function checked(
+  name: string,
+  { schema, check }: Part,
+  value: unknown,
+  sources: NumberSources | undefined,
+  issues: Issue[],
+): unknown {
+  const unfit = unfitValues(name, value)
+  issues.push(...unfit)
+  if (unfit.length > 0) return undefined
+  if (!check(value)) issues.push(...issuesOf(name, check.errors ?? [], value))
+  const decimals = readDecimals(schema, value, sources)
+  issues.push(...decimals.issues.map((issue) => ({ ...issue, loc: [name, ...issue.loc] })))
+  return decimals.value
+}
+
+function readBody(
+  part: Part,
+  given: unknown,
+  entry: Entry,
+  sources: NumberSources,
+  issues: Issue[],
+): Record<string, unknown> {
+  if (given === undefined || given === null) {
+    const defaults: Record<string, unknown> = {}
+    if (entry.bodyOptional || part.check(given ?? null)) return part.check(defaults) ? defaults : {}
+    issues.push({ loc: ['body'], msg: 'Field required', type: 'missing' })
+    return {}
+  }
+  if (isRecord(given)) dropIdentity(given, part.schema)
+  const value = checked('body', part, given, sources, issues)
+  return issues.length > 0 ? {} : record(project(part.schema, value))
+}
+
+function dropIdentity(body: Record<string, unknown>, schema: Schema): void {
+  for (const field of identityFields) if (!declares(schema, field)) delete body[field]
+}
+
+function declares(schema: Schema, field: string): boolean {
+  if (isRecord(schema.properties) && Object.hasOwn(schema.properties, field)) return true
+  const arms = schema.anyOf ?? schema.oneOf ?? schema.allOf
+  return Array.isArray(arms) && arms.some((arm) => isRecord(arm) && declares(arm, field))
+}
+
+/** The header or the field of that name, taken out of the body; both must agree. */
+function readKey(header: string | undefined, body: unknown, issues: Issue[]): string | undefined {
+  const inBody = isRecord(body) ? body.idempotency_key : undefined
+  if (isRecord(body)) delete body.idempotency_key
+  const bodyLoc = ['body', 'idempotency_key']
+  const headerLoc = ['header', 'Idempotency-Key']
+  if (header !== undefined && !visibleAscii.test(header)) issues.push(notVisible(headerLoc))
+  if (inBody === undefined || inBody === null) return header
+  if (typeof inBody !== 'string' || !visibleAscii.test(inBody)) issues.push(notVisible(bodyLoc))
+  else if (header !== undefined && header !== inBody) {
+    issues.push({
+      loc: bodyLoc,
+      msg: 'The key differs from the Idempotency-Key header',
+      type: 'value_error',
+    })
+  }
+  return header ?? String(inBody)
+}
+
+const notVisible = (loc: string[]): Issue => ({
+  loc,
+  msg: 'Input should be 1 to 255 visible ASCII characters',
+  type: 'string_pattern_mismatch',
+})
+
+/**
+ * The form of a schema that ajv checks. Names go, since one schema may stand in many operations. A decimal keeps its
+ * types only: its pattern and bounds are held exactly, on its text. Sealed: an undeclared field is an error, at any
+ * depth, because a misspelt stop price must not open a position without a stop.
+ */
+function checkable(schema: Schema, sealed: boolean): Schema {
+  if (schema['x-decimal'] !== undefined) {
+    return { type: schema.type, ...(schema.default !== undefined && { default: schema.default }) }
+  }
+  const form: Record<string, unknown> = {}
+  for (const [keyword, value] of Object.entries(schema)) {
+    if (keyword === '$id' || keyword.startsWith('~')) continue
+    form[keyword] = nested(keyword, value, sealed && keyword !== 'allOf')
+  }
+  if (schema.type === 'integer') Object.assign(form, safeBounds(schema))
+  const open = schema.additionalProperties !== undefined || schema.patternProperties !== undefined
+  if (sealed && isRecord(schema.properties) && !open) form.additionalProperties = false
+  return form
+}
+
+/** Beyond these a JSON integer has lost digits before anyone looks at it. */
+function safeBounds(schema: Schema): Record<string, number> {
+  return {
+    ...(schema.minimum === undefined && { minimum: Number.MIN_SAFE_INTEGER }),
+    ...(schema.maximum === undefined && { maximum: Number.MAX_SAFE_INTEGER }),
+  }
+}
+
+const maps = new Set(['properties', 'patternProperties', '$defs', 'dependentSchemas'])
+const singles = new Set([
+  'items',
+  'additionalProperties',
+  'not',
+  'contains',
+  'propertyNames',
+  'if',
+  'then',
+  'else',
+])
+const lists = new Set(['anyOf', 'oneOf', 'allOf', 'prefixItems'])
+
+function nested(keyword: string, value: unknown, sealed: boolean): unknown {
+  if (maps.has(keyword) && isRecord(value)) {
+    return Object.fromEntries(
+      Object.entries(value).map(([name, item]) => [name, isRecord(item) ? checkable(item, sealed) : item]),
+    )
+  }
+  if (singles.has(keyword) && isRecord(value)) return checkable(value, sealed)
+  if (lists.has(keyword) && Array.isArray(value)) {
+    return value.map((item) => (isRecord(item) ? checkable(item, sealed) : item))
+  }
+  return value
+}
