@@ -1,5 +1,11 @@
 /** The one time of the world: the machine's, moved ahead by what tests asked for. It never goes back. */
-export type WorldClock = { nowMs: () => number; offsetSeconds: () => number; advance: (seconds: number) => void }
+export const advanceSecondsMax = 10 * 365 * 86_400
+
+export type WorldClock = {
+  nowMs: () => number
+  offsetSeconds: () => number
+  advance: (seconds: number) => void
+}
 
 export const worldClock = (startOffsetSeconds: number): WorldClock => {
   let offset = startOffsetSeconds

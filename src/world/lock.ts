@@ -18,7 +18,8 @@ export const lockDirectory = async (dataDir: string): Promise<() => Promise<void
       await file.writeFile(String(process.pid))
       await file.close()
       return async () => {
-        if ((await readFile(path, 'utf8').catch(() => '')) === String(process.pid)) await rm(path, { force: true })
+        if ((await readFile(path, 'utf8').catch(() => '')) === String(process.pid))
+          await rm(path, { force: true })
       }
     } catch (error) {
       if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error
@@ -30,7 +31,9 @@ export const lockDirectory = async (dataDir: string): Promise<() => Promise<void
     const again = await readFile(path, 'utf8').catch(() => undefined)
     if (again === text && !holds(holder, dataDir)) await rm(path, { force: true })
     else if (Date.now() > deadline) {
-      throw new Error(`Another world (process ${text}) uses ${dataDir}; stop it first or choose another directory.`)
+      throw new Error(
+        `Another world (process ${text}) uses ${dataDir}; stop it first or choose another directory.`,
+      )
     } else await new Promise((resolve) => setTimeout(resolve, pollMs))
   }
 }

@@ -1,12 +1,13 @@
 import { randomUUID } from 'node:crypto'
 import { join } from 'node:path'
 import { readIfPresent, replaceFile } from './atomic-file.ts'
+import type { Override } from './prices/book.ts'
 
 /** What the world remembers beside its chains. */
 export type Memory = {
   world_id: string
   clock_offset_seconds: number
-  prices: Record<string, string>
+  prices: Record<string, Override>
   /** Last used ports, tried first: a wallet or a shell that knows an URL keeps working over a restart. */
   ports: Record<string, number>
 }

@@ -13,7 +13,8 @@ export const isAlive = (pid: number): boolean => {
 /** The command line of a process, empty when it is gone (a zombie has none either). */
 export const commandLine = (pid: number): string => {
   try {
-    if (process.platform === 'linux') return readFileSync(`/proc/${pid}/cmdline`, 'utf8').replaceAll('\0', ' ')
+    if (process.platform === 'linux')
+      return readFileSync(`/proc/${pid}/cmdline`, 'utf8').replaceAll('\0', ' ')
     return execFileSync('ps', ['-o', 'command=', '-p', String(pid)], { encoding: 'utf8' })
   } catch {
     return ''

@@ -13,7 +13,9 @@ const binary = (): string => {
     const found = createRequire(launcher).resolve(`${name}/package.json`)
     return join(dirname(found), 'bin', process.platform === 'win32' ? 'anvil.exe' : 'anvil')
   } catch (cause) {
-    throw new Error(`The package ${name} is missing: the local chains do not run on this platform.`, { cause })
+    throw new Error(`The package ${name} is missing: the local chains do not run on this platform.`, {
+      cause,
+    })
   }
 }
 

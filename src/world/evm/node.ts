@@ -146,7 +146,10 @@ export const evmNode = ({ chain, dir, clock, automine, seed, log }: Options): Ev
     restarts += 1
     log(`${chain.name} ended by itself; starting it again from its last save.`)
     // Growing pauses: a node that cannot start must not fill the log and the machine.
-    setTimeout(() => wanted && start().catch((error: Error) => log(error.message)), Math.min(50 * restarts, 5_000))
+    setTimeout(
+      () => wanted && start().catch((error: Error) => log(error.message)),
+      Math.min(50 * restarts, 5_000),
+    )
   }
 
   const start = () => {

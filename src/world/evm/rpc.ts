@@ -50,6 +50,7 @@ export const rpcAt = (port: number): Rpc => {
     })
   }
 
-  const call = async (method: string, params: readonly unknown[] = []) => (await batch([{ method, params }]))[0]
+  const call = async (method: string, params: readonly unknown[] = []) =>
+    (await batch([{ method, params }]))[0]
   return { call, batch, close: () => agent.destroy() }
 }

@@ -14,8 +14,8 @@ import {
 } from 'viem'
 import { priceBook } from '#world/prices/book.ts'
 import { artifact, multicall3Bytecode, uniswap } from './artifact.ts'
-import * as chains from './chains.ts'
 import type { Address, WorldChain, WorldToken } from './chains.ts'
+import * as chains from './chains.ts'
 import { growthOf } from './growth.ts'
 import type { Rpc } from './rpc.ts'
 
@@ -46,7 +46,10 @@ const shortText = (text: string): Hex => {
   return concat([pad(bytes, { dir: 'right', size: 31 }), numberToHex(length * 2, { size: 1 })])
 }
 
-const describe = ({ address, name, symbol, decimals }: WorldToken, slots: [number, number, number]): Step[] => [
+const describe = (
+  { address, name, symbol, decimals }: WorldToken,
+  slots: [number, number, number],
+): Step[] => [
   store(address, slots[0], shortText(name)),
   store(address, slots[1], shortText(symbol)),
   store(address, slots[2], numberToHex(decimals, { size: 32 })),
@@ -61,14 +64,20 @@ const placeToken = (token: WorldToken): Step[] => {
   }
   const { runtime, slots } = artifact('Token')
   const { _name: name, _symbol: symbol, _decimals: decimals } = slots as Record<string, number>
-  return [put(token.address, runtime), ...describe(token, [name as number, symbol as number, decimals as number])]
+  return [
+    put(token.address, runtime),
+    ...describe(token, [name as number, symbol as number, decimals as number]),
+  ]
 }
 
 /** Runs a constructor without deploying: the answer is the runtime code with its immutables filled in. */
 const constructed = (bytecode: Hex, types: readonly string[], values: readonly unknown[]): Step => {
   const parameters = types.map((type) => ({ type }))
   const data = concat([bytecode, encodeAbiParameters(parameters, values as never)])
-  return { method: 'eth_call', params: [{ from: chains.deployer, data, gas: numberToHex(25_000_000) }, 'latest'] }
+  return {
+    method: 'eth_call',
+    params: [{ from: chains.deployer, data, gas: numberToHex(25_000_000) }, 'latest'],
+  }
 }
 
 const withConstructor = (chain: WorldChain): [Address, Step][] => {
@@ -81,7 +90,10 @@ const withConstructor = (chain: WorldChain): [Address, Step][] => {
     [chain.router, constructed(router, ['address', 'address'], [chain.factory, wrapped?.address])],
   ]
   if (chain.id !== chains.vaultChain) return placed
-  return [...placed, [chains.vault, constructed(artifact('Vault').bytecode, ['address', 'address'], vaultArguments)]]
+  return [
+    ...placed,
+    [chains.vault, constructed(artifact('Vault').bytecode, ['address', 'address'], vaultArguments)],
+  ]
 }
 
 const inner = (target: Address, abi: Abi, functionName: string, args: unknown[], value = 0n): Inner => ({
@@ -107,7 +119,7 @@ const poolCalls = (chain: WorldChain): Inner[] => {
       const bytecodeHash = keccak256(pairCode.bytecode)
       const pair = getCreate2Address({ from: chain.factory, salt, bytecodeHash })
       const scale = 10n ** 12n
-      const price = parseUnits(book.usd(token.symbol) ?? '1', 12)
+      const price = parseUnits(book.quote(token.symbol)?.usd ?? '1', 12)
       const units = (poolDollars * scale * 10n ** BigInt(token.decimals)) / price
       const fund =
         token.kind === 'wrapped'

@@ -8,12 +8,12 @@ const opening: Readonly<Record<string, string>> = {
   UNI: '9',
   ARB: '0.5',
   AERO: '1.2',
+  JUP: '0.8',
+  BONK: '0.00002',
   USDC: '1',
   USDT: '1',
   DAI: '1',
   PYUSD: '1',
-  JUP: '0.8',
-  BONK: '0.00002',
   FRZ: '0.01',
   SEIZE: '0.01',
   TAXED: '0.01',
@@ -28,22 +28,35 @@ const sameAs: Readonly<Record<string, string>> = {
   'USDC.E': 'USDC',
 }
 
-export const priceKey = (symbol: string): string => {
+/** What was changed from outside: the price, or how far it can be trusted. */
+export type Override = { price_usd?: string; confidence?: number; age_seconds?: number; listed?: boolean }
+export type Quote = { usd: string; confidence: number; ageSeconds: number }
+export type PriceBook = {
+  /** Undefined for a symbol that nobody prices, or that was taken off the list. */
+  quote: (symbol: string) => Quote | undefined
+  set: (symbol: string, change: Override) => void
+  symbols: () => string[]
+}
+
+const keyOf = (symbol: string): string => {
   const upper = symbol.toUpperCase()
   return sameAs[upper] ?? upper
 }
 
-export type PriceBook = {
-  usd: (symbol: string) => string | undefined
-  set: (symbol: string, usd: string) => void
-  all: () => Record<string, string>
-}
-
 /** `overrides` is the caller's and is written to, so that what was set can be remembered. */
-export const priceBook = (overrides: Record<string, string> = {}): PriceBook => ({
-  usd: (symbol) => overrides[priceKey(symbol)] ?? opening[priceKey(symbol)],
-  set: (symbol, usd) => {
-    overrides[priceKey(symbol)] = usd
+export const priceBook = (overrides: Record<string, Override> = {}): PriceBook => ({
+  quote: (symbol) => {
+    const key = keyOf(symbol)
+    const {
+      price_usd: usd = opening[key],
+      confidence = 0.99,
+      age_seconds = 0,
+      listed = true,
+    } = overrides[key] ?? {}
+    return usd === undefined || !listed ? undefined : { usd, confidence, ageSeconds: age_seconds }
   },
-  all: () => ({ ...opening, ...overrides }),
+  set: (symbol, change) => {
+    overrides[keyOf(symbol)] = { ...overrides[keyOf(symbol)], ...change }
+  },
+  symbols: () => [...new Set([...Object.keys(opening), ...Object.keys(overrides)])],
 })

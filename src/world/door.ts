@@ -1,0 +1,89 @@
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import { bodyOf } from './faulty.ts'
+
+/** Refuses a request with one sentence for the reader. */
+export class Refusal extends Error {
+  readonly status: number
+  constructor(status: number, sentence: string) {
+    super(sentence)
+    this.status = status
+  }
+}
+
+export type Fields = Record<string, unknown>
+export type Visit = { method: string; path: string; query: URLSearchParams; fields: Fields }
+export type Route = { method: string; path: RegExp; run: (visit: Visit, parts: string[]) => unknown }
+
+const fieldsOf = (text: string): Fields => {
+  if (text.trim() === '') return {}
+  let parsed: unknown
+  try {
+    parsed = JSON.parse(text)
+  } catch {
+    throw new Refusal(400, 'body is not JSON.')
+  }
+  if (typeof parsed !== 'object' || parsed === null || Array.isArray(parsed)) {
+    throw new Refusal(400, 'body must be a JSON object.')
+  }
+  return parsed as Fields
+}
+
+/** Browsers reach loopback too: a page of another origin must not move this world's clock or money. */
+const isForeign = ({ headers }: IncomingMessage) => {
+  const host = (headers.host ?? '').replace(/:\d+$/, '')
+  if (!['127.0.0.1', 'localhost', '[::1]'].includes(host)) return true
+  const { origin } = headers
+  return origin !== undefined && !/^https?:\/\/(127\.0\.0\.1|localhost|\[::1\])(:\d+)?$/.test(origin)
+}
+
+const answerTo = async (routes: readonly Route[], incoming: IncomingMessage) => {
+  if (isForeign(incoming)) throw new Refusal(403, 'This world answers to its own machine only.')
+  const { pathname, searchParams } = new URL(incoming.url ?? '/', 'http://world')
+  const method = incoming.method ?? 'GET'
+  const matching = routes.filter(({ path }) => path.test(pathname))
+  const route = matching.find((candidate) => candidate.method === method)
+  if (!route) {
+    if (matching.length === 0) throw new Refusal(404, `There is nothing at ${pathname}.`)
+    throw new Refusal(405, `${pathname} takes ${matching.map((each) => each.method).join(', ')}.`)
+  }
+  const fields = fieldsOf((await bodyOf(incoming)).toString())
+  const parts = (route.path.exec(pathname) ?? []).slice(1)
+  return await route.run({ method, path: pathname, query: searchParams, fields }, parts)
+}
+
+const send = (answer: ServerResponse, status: number, body: unknown) => {
+  const text = `${JSON.stringify(body, null, 2)}\n`
+  answer.writeHead(status, { 'content-type': 'application/json', 'content-length': Buffer.byteLength(text) })
+  answer.end(text)
+}
+
+/** A small JSON door: what a route returns is the answer, what it refuses is a sentence with a status. */
+export const door = (routes: readonly Route[]) => (incoming: IncomingMessage, answer: ServerResponse) => {
+  answerTo(routes, incoming).then(
+    (body) => send(answer, 200, body),
+    (error: Error) => {
+      const status = error instanceof Refusal ? error.status : 500
+      send(answer, status, { detail: error.message })
+    },
+  )
+}
+
+export const numberField = (fields: Fields, name: string, min: number, max: number): number => {
+  const value = fields[name]
+  if (typeof value === 'number' && Number.isFinite(value) && value >= min && value <= max) return value
+  throw new Refusal(400, `${name} must be a number from ${min} to ${max}.`)
+}
+
+export const textField = (fields: Fields, name: string, lengthMax = 200): string => {
+  const value = fields[name]
+  if (typeof value === 'string' && value !== '' && value.length <= lengthMax) return value
+  throw new Refusal(400, `${name} must be text of 1 to ${lengthMax} characters.`)
+}
+
+/** A misspelt field would otherwise silently do nothing. */
+export const onlyFields = (fields: Fields, allowed: readonly string[]): void => {
+  const stranger = Object.keys(fields).find((name) => !allowed.includes(name))
+  if (stranger !== undefined) {
+    throw new Refusal(400, `${stranger} is not a field here; the fields are ${allowed.join(', ')}.`)
+  }
+}

@@ -1,0 +1,86 @@
+import {
+  type Abi,
+  decodeEventLog,
+  decodeFunctionResult,
+  encodeFunctionData,
+  type Hex,
+  numberToHex,
+  toEventSelector,
+} from 'viem'
+import { artifact } from './artifact.ts'
+import { type Address, chainOf, keeper, usdcOf, vault, vaultChain } from './chains.ts'
+import { growthOf, yearlyBpsOf } from './growth.ts'
+import type { Rpc } from './rpc.ts'
+import { sendAndConfirm } from './seed.ts'
+
+type Log = { data: Hex; topics: [Hex, ...Hex[]]; transactionHash: Hex; blockNumber: Hex; logIndex: Hex }
+type Moved = { owner: Address; assets: bigint; shares: bigint }
+
+export type Effect = {
+  event: string
+  owner: Address
+  assets_units: string
+  shares_units: string
+  tx_hash: Hex
+  block_number: number
+  log_index: number
+}
+
+const { abi } = artifact('Vault')
+const deposited = toEventSelector('Deposit(address,address,uint256,uint256)')
+const withdrawn = toEventSelector('Withdraw(address,address,address,uint256,uint256)')
+
+const keep = (rpc: Rpc, to: Address, code: Abi, functionName: string, args: unknown[]) =>
+  sendAndConfirm(rpc, {
+    from: keeper,
+    to,
+    data: encodeFunctionData({ abi: code, functionName, args }),
+    gas: numberToHex(1_000_000),
+  })
+
+const read = async (rpc: Rpc, functionName: string): Promise<unknown> => {
+  const call = { to: vault, data: encodeFunctionData({ abi, functionName }) }
+  const data = (await rpc.call('eth_call', [call, 'latest'])) as Hex
+  return decodeFunctionResult({ abi, functionName, data })
+}
+
+export const setYield = (rpc: Rpc, yearlyBps: number) =>
+  keep(rpc, vault, abi, 'setGrowth', [growthOf(yearlyBps)])
+
+export const setIlliquid = (rpc: Rpc, illiquid: boolean) => keep(rpc, vault, abi, 'setIlliquid', [illiquid])
+
+/** Dollars that appear in the vault without a deposit. */
+export const donate = (rpc: Rpc, units: bigint) => {
+  const base = chainOf(vaultChain)
+  if (!base) throw new Error('The vault has no chain.')
+  return keep(rpc, usdcOf(base).address, artifact('LocalUsdc').abi, 'mint', [vault, units])
+}
+
+export const vaultNow = async (rpc: Rpc) => ({
+  drip_bps_per_year: yearlyBpsOf((await read(rpc, 'growthPerSecond')) as bigint),
+  illiquid: (await read(rpc, 'illiquid')) as boolean,
+  total_assets_units: String(await read(rpc, 'totalAssets')),
+  total_shares_units: String(await read(rpc, 'totalSupply')),
+})
+
+/** What really happened to the vault, read from the chain and from nobody's database. */
+export const vaultEffects = async (rpc: Rpc, owner: string | undefined): Promise<Effect[]> => {
+  const filter = { address: vault, topics: [[deposited, withdrawn]], fromBlock: '0x0', toBlock: 'latest' }
+  const logs = (await rpc.call('eth_getLogs', [filter])) as Log[]
+  const effects = logs.map((log) => {
+    const { eventName, args } = decodeEventLog({ abi, data: log.data, topics: log.topics })
+    const { owner: whose, assets, shares } = args as unknown as Moved
+    return {
+      event: String(eventName),
+      owner: whose,
+      assets_units: String(assets),
+      shares_units: String(shares),
+      tx_hash: log.transactionHash,
+      block_number: Number(log.blockNumber),
+      log_index: Number(log.logIndex),
+    }
+  })
+  return owner === undefined
+    ? effects
+    : effects.filter((each) => each.owner.toLowerCase() === owner.toLowerCase())
+}

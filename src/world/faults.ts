@@ -1,0 +1,75 @@
+/** One setting of a server's fault dial. Without `count` and `rate` every matching request is hit. */
+export type Fault = {
+  latency_ms?: number
+  status?: number
+  html?: boolean
+  drop_reply?: boolean
+  refuse?: boolean
+  silent?: boolean
+  methods?: readonly string[]
+  count?: number
+  rate?: number
+  seed?: number
+}
+
+export type FaultDial = {
+  /** False while nothing is set, so that an undisturbed request is never looked into. */
+  isSet: () => boolean
+  set: (fault: Fault) => void
+  clear: () => void
+  current: () => (Fault & { hits: number }) | undefined
+  /** The fault that this request meets; deciding consumes a count. */
+  next: (methods: readonly string[]) => Fault | undefined
+}
+
+/** Mulberry32: small, and the same seed gives the same run of faults on every machine. */
+const randomFrom = (seed: number) => {
+  let state = seed >>> 0
+  return () => {
+    state = (state + 0x6d2b79f5) >>> 0
+    let mixed = Math.imul(state ^ (state >>> 15), state | 1)
+    mixed ^= mixed + Math.imul(mixed ^ (mixed >>> 7), mixed | 61)
+    return ((mixed ^ (mixed >>> 14)) >>> 0) / 4_294_967_296
+  }
+}
+
+export const faultDial = (): FaultDial => {
+  let fault: Fault | undefined
+  let hits = 0
+  let left = Number.POSITIVE_INFINITY
+  let random = randomFrom(1)
+  return {
+    isSet: () => fault !== undefined,
+    set: (next) => {
+      fault = next
+      hits = 0
+      left = next.count ?? Number.POSITIVE_INFINITY
+      random = randomFrom(next.seed ?? 1)
+    },
+    clear: () => {
+      fault = undefined
+    },
+    current: () => (fault ? { ...fault, hits } : undefined),
+    next: (methods) => {
+      if (!fault || left <= 0) return undefined
+      if (fault.methods && !methods.some((method) => fault?.methods?.includes(method))) return undefined
+      if (fault.rate !== undefined && random() >= fault.rate) return undefined
+      left -= 1
+      hits += 1
+      return fault
+    },
+  }
+}
+
+/** The JSON-RPC methods of a request; a batch has several, and anything else none. */
+export const methodsOf = (body: string): string[] => {
+  try {
+    const parsed: unknown = JSON.parse(body)
+    const calls = Array.isArray(parsed) ? parsed : [parsed]
+    return calls.flatMap((call: { method?: unknown } | null) =>
+      typeof call?.method === 'string' ? [call.method] : [],
+    )
+  } catch {
+    return []
+  }
+}

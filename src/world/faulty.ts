@@ -1,0 +1,62 @@
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import { type Fault, type FaultDial, methodsOf } from './faults.ts'
+
+const bodyBytesMax = 10_000_000
+/** A silent server holds the line as long as a patient client would, but not for ever. */
+const silenceMs = 600_000
+
+export const bodyOf = async (incoming: IncomingMessage): Promise<Buffer> => {
+  const chunks: Buffer[] = []
+  let bytes = 0
+  for await (const chunk of incoming as AsyncIterable<Buffer>) {
+    bytes += chunk.length
+    if (bytes > bodyBytesMax) throw new RangeError(`The body is larger than ${bodyBytesMax} bytes.`)
+    chunks.push(chunk)
+  }
+  return Buffer.concat(chunks)
+}
+
+export type Verdict =
+  | { now: 'answered' }
+  /** The request goes on; with `dropReply` its answer is thrown away and the line is cut. */
+  | { now: 'forward'; dropReply: boolean }
+
+const forward: Verdict = { now: 'forward', dropReply: false }
+const answered: Verdict = { now: 'answered' }
+
+const page = (status: number) =>
+  `<html><head><title>${status}</title></head><body><center><h1>${status}</h1></center></body></html>\n`
+
+const sayStatus = (answer: ServerResponse, { status = 503, html }: Fault) => {
+  const retry = status === 429 || status === 503 ? { 'retry-after': '1' } : {}
+  const type = html ? 'text/html' : 'application/json'
+  answer.writeHead(status, { 'content-type': type, ...retry })
+  answer.end(
+    html ? page(status) : JSON.stringify({ error: { code: -32000 - (status % 100), message: 'fault' } }),
+  )
+}
+
+/** Applies the dial to one request. Without a fault set it costs one boolean. */
+export const meetFault = async (
+  dial: FaultDial,
+  incoming: IncomingMessage,
+  answer: ServerResponse,
+  body: Buffer,
+): Promise<Verdict> => {
+  const fault = dial.isSet() ? dial.next(methodsOf(body.toString())) : undefined
+  if (!fault) return forward
+  if (fault.latency_ms) await new Promise((resolve) => setTimeout(resolve, fault.latency_ms))
+  if (fault.refuse) {
+    incoming.socket.destroy()
+    return answered
+  }
+  if (fault.silent) {
+    setTimeout(() => incoming.socket.destroy(), silenceMs).unref()
+    return answered
+  }
+  if (fault.status !== undefined || fault.html) {
+    sayStatus(answer, fault)
+    return answered
+  }
+  return { now: 'forward', dropReply: fault.drop_reply === true }
+}

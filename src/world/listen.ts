@@ -1,0 +1,34 @@
+import { createServer, type RequestListener, type Server } from 'node:http'
+import type { AddressInfo } from 'node:net'
+
+export type Listening = { port: number; close: () => Promise<void> }
+
+const bind = (server: Server, port: number) =>
+  new Promise<number>((resolve, reject) => {
+    server.once('error', reject)
+    server.listen(port, '127.0.0.1', () => {
+      server.off('error', reject)
+      resolve((server.address() as AddressInfo).port)
+    })
+  })
+
+/** Listens on loopback. A port that is merely wished for falls back to a free one; a demanded port does not. */
+export const listen = async (
+  onRequest: RequestListener,
+  port: { wish: number } | { demand: number },
+): Promise<Listening> => {
+  const server = createServer({ keepAliveTimeout: 60_000 }, onRequest)
+  const number =
+    'demand' in port
+      ? await bind(server, port.demand)
+      : await bind(server, port.wish).catch((error: NodeJS.ErrnoException) => {
+          if (error.code !== 'EADDRINUSE') throw error
+          return bind(server, 0)
+        })
+  const close = () =>
+    new Promise<void>((resolve) => {
+      server.close(() => resolve())
+      server.closeAllConnections()
+    })
+  return { port: number, close }
+}

@@ -1,0 +1,44 @@
+/** The world's own process: supervises the chains and ends when its parent does. Speaks JSON lines on stdout. */
+import { parseArgs } from 'node:util'
+import { supervise } from './supervisor.ts'
+
+const { values } = parseArgs({
+  options: {
+    'data-dir': { type: 'string' },
+    port: { type: 'string', default: '0' },
+    'block-time': { type: 'boolean', default: false },
+  },
+})
+
+// A parent killed in the middle leaves a pipe without reader: then there is nobody to tell, which is no failure.
+process.stdout.on('error', () => {})
+process.stderr.on('error', () => {})
+const say = (message: Record<string, unknown>) => process.stdout.write(`${JSON.stringify(message)}\n`)
+
+let parentGone: () => void = () => {}
+const gone = new Promise<void>((resolve) => {
+  parentGone = resolve
+})
+process.stdin.once('end', () => parentGone())
+process.stdin.once('close', () => parentGone())
+process.stdin.once('error', () => parentGone())
+process.stdin.resume()
+process.once('SIGTERM', () => parentGone())
+process.once('SIGINT', () => parentGone())
+process.once('SIGHUP', () => parentGone())
+
+try {
+  const dataDir = values['data-dir']
+  if (dataDir === undefined) throw new Error('--data-dir is missing.')
+  const port = Number(values.port)
+  if (!Number.isInteger(port) || port < 0 || port > 65_535) throw new Error('--port must be from 0 to 65535.')
+  const log = (progress: string) => void say({ progress })
+  const world = await supervise({ dataDir, port, automine: !values['block-time'], log })
+  say({ ready: { urls: world.urls, worldId: world.worldId } })
+  await gone
+  await world.close()
+  process.exit(0)
+} catch (error) {
+  say({ failed: (error as Error).message })
+  process.exit(1)
+}

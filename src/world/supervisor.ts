@@ -1,0 +1,143 @@
+import { mkdir, readdir, readFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { endOrphan } from './child.ts'
+import { worldClock } from './clock.ts'
+import { controlRoutes } from './control.ts'
+import { door } from './door.ts'
+import { type ChainId, contractsOf, worldChains } from './evm/chains.ts'
+import { type EvmNode, evmNode } from './evm/node.ts'
+import { solanaId } from './faucet.ts'
+import { type FaultDial, faultDial } from './faults.ts'
+import { type Listening, listen } from './listen.ts'
+import { lockDirectory } from './lock.ts'
+import { type MemoryFile, openMemory } from './memory.ts'
+import { priceBook } from './prices/book.ts'
+import { priceAnswers } from './prices/prices.ts'
+import { startPrices } from './prices/server.ts'
+import { startProxy } from './proxy.ts'
+import { type SolanaNode, solanaNode } from './solana-node.ts'
+import type { WorldUrls } from './world.ts'
+
+type Options = { dataDir: string; port: number; automine: boolean; log: (line: string) => void }
+type Running = { urls: WorldUrls; worldId: string; close: () => Promise<void> }
+
+const endOrphans = async (dataDir: string) => {
+  const files = (await readdir(dataDir)).filter((name) => name.endsWith('.pid'))
+  const end = async (name: string) => {
+    const path = join(dataDir, name)
+    await endOrphan(path, Number(await readFile(path, 'utf8')), dataDir)
+  }
+  await Promise.all(files.map(end))
+}
+
+const seedLazily: Parameters<typeof evmNode>[0]['seed'] = async (rpc, chain) => {
+  const { seedChain } = await import('./evm/seed.ts')
+  await seedChain(rpc, chain)
+}
+
+const solanaPriced = async (solana: SolanaNode) => {
+  const tokens = solana.port() === undefined ? [] : await solana.tokens()
+  return new Map(tokens.map(({ mint, symbol, decimals }) => [`solana:${mint}`, { symbol, decimals }]))
+}
+
+type Fronts = { dials: ReadonlyMap<string, FaultDial>; nodes: readonly EvmNode[]; solana: SolanaNode }
+
+/** Everything that the outside may talk to, except the control port. */
+const openFronts = async (
+  memory: MemoryFile,
+  { dials, nodes, solana }: Fronts,
+  prices: Parameters<typeof startPrices>[0]['answers'],
+) => {
+  const dial = (target: string) => dials.get(target) ?? faultDial()
+  const wish = (target: string) => memory.value.ports[target] ?? 0
+  const evm = nodes.map(async (node) => {
+    const target = `evm:${node.chain.id}`
+    const before = node.touch
+    return [
+      target,
+      await startProxy({ wish: wish(target), dial: dial(target), target: node.port, before }),
+    ] as const
+  })
+  const rest = [
+    startProxy({ wish: wish('solana'), dial: dial('solana'), target: solana.port }).then(
+      (proxy) => ['solana', proxy] as const,
+    ),
+    startPrices({ wish: wish('prices'), dial: dial('prices'), answers: prices }).then(
+      (server) => ['prices', server] as const,
+    ),
+  ]
+  return new Map<string, Listening>(await Promise.all([...evm, ...rest]))
+}
+
+const urlsOf = (ports: Record<string, number>, controlPort: number): WorldUrls => {
+  const url = (port: number | undefined) => `http://127.0.0.1:${port}`
+  const evm = Object.fromEntries(worldChains.map(({ id }) => [id, url(ports[`evm:${id}`])]))
+  const control = url(controlPort)
+  return {
+    evm: evm as Record<ChainId, string>,
+    solana: url(ports.solana),
+    prices: url(ports.prices),
+    faucet: `${control}/faucet`,
+    control,
+  }
+}
+
+export const supervise = async ({ dataDir, port, automine, log }: Options): Promise<Running> => {
+  await mkdir(dataDir, { recursive: true })
+  const release = await lockDirectory(dataDir)
+  await endOrphans(dataDir)
+  const memory = await openMemory(dataDir)
+  const clock = worldClock(memory.value.clock_offset_seconds)
+  const book = priceBook(memory.value.prices)
+  const solana = solanaNode({ dir: dataDir, clock, log })
+  const nodes = worldChains.map((chain) =>
+    evmNode({ chain, dir: dataDir, clock, automine, seed: seedLazily, log }),
+  )
+  const targets = [...worldChains.map(({ id }) => `evm:${id}`), 'solana', 'prices']
+  const dials = new Map(targets.map((target) => [target, faultDial()]))
+  const answers = priceAnswers({ book, nowMs: clock.nowMs, solanaTokens: () => solanaPriced(solana) })
+
+  let urls: WorldUrls | undefined
+  const manifest = async () => ({
+    world_id: memory.value.world_id,
+    urls,
+    contracts: Object.fromEntries(worldChains.map((chain) => [chain.id, contractsOf(chain)])),
+    tokens: {
+      ...Object.fromEntries(worldChains.map(({ id, tokens }) => [id, tokens])),
+      [solanaId]: solana.port() === undefined ? [] : await solana.tokens(),
+    },
+    running: Object.fromEntries([
+      ...nodes.map((node) => [node.chain.id, node.port() !== undefined]),
+      [solanaId, solana.port() !== undefined],
+    ]),
+  })
+  const routes = controlRoutes({ memory, clock, dials, nodes, solana, book, manifest })
+
+  const opened: Listening[] = []
+  const close = async () => {
+    await Promise.all(opened.map((each) => each.close()))
+    await Promise.all([...nodes.map((node) => node.stop('SIGTERM')), solana.stop('SIGTERM')])
+    await memory.save()
+    await release()
+  }
+  try {
+    const began = performance.now()
+    const wish = port === 0 ? { wish: memory.value.ports.control ?? 0 } : { demand: port }
+    const starts = [...nodes.map((node) => node.start()), solana.start()]
+    // A failed start is reported below; until then it must not count as unhandled.
+    for (const start of starts) start.catch(() => {})
+    const control = await listen(door(routes), wish)
+    opened.push(control)
+    const fronts = await openFronts(memory, { dials, nodes, solana }, answers)
+    opened.push(...fronts.values())
+    const ports = Object.fromEntries([...fronts].map(([target, front]) => [target, front.port]))
+    urls = urlsOf(ports, control.port)
+    memory.value.ports = { ...ports, control: control.port }
+    await Promise.all([...starts, memory.save()])
+    log(`The world is up in ${Math.round(performance.now() - began)} ms.`)
+    return { urls, worldId: memory.value.world_id, close }
+  } catch (error) {
+    await close()
+    throw error
+  }
+}

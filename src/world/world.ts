@@ -1,0 +1,90 @@
+import { type ChildProcess, spawn } from 'node:child_process'
+import { mkdir } from 'node:fs/promises'
+import { join, resolve } from 'node:path'
+import { createInterface } from 'node:readline'
+
+export type WorldUrls = {
+  evm: Record<'1' | '8453' | '42161' | '137', string>
+  solana: string
+  prices: string
+  faucet: string
+  control: string
+}
+
+export type World = { urls: WorldUrls; worldId: string } & AsyncDisposable
+
+type Options = {
+  dataDir: string
+  /** Of the control server; 0 takes the last used one when it is free, otherwise any. */
+  port: number
+  /** A block per transaction (the default), or one every two seconds. */
+  automine?: boolean
+  progress?: (line: string) => void
+}
+
+type Message = { progress?: string; failed?: string; ready?: { urls: WorldUrls; worldId: string } }
+
+/** Longer than the lock's patience plus a slow first start. */
+const startMs = 45_000
+const graceMs = 5_000
+
+const untilReady = (child: ChildProcess, progress: (line: string) => void) =>
+  new Promise<NonNullable<Message['ready']>>((resolve, reject) => {
+    const timer = setTimeout(
+      () => reject(new Error(`The local world did not start in ${startMs} ms.`)),
+      startMs,
+    )
+    let complaint = ''
+    child.stderr?.on('data', (chunk: Buffer) => {
+      if (complaint.length < 4_000) complaint += chunk.toString()
+    })
+    if (!child.stdout) return
+    createInterface({ input: child.stdout }).on('line', (line) => {
+      const { progress: news, failed, ready } = JSON.parse(line) as Message
+      if (news !== undefined) progress(news)
+      if (failed !== undefined) complaint = failed
+      if (!ready) return
+      clearTimeout(timer)
+      resolve(ready)
+    })
+    // `close` comes after the last line has been read, `exit` may come before it.
+    child.once('close', () => {
+      clearTimeout(timer)
+      reject(new Error(complaint.trim() || 'The local world ended while starting.'))
+    })
+  })
+
+/**
+ * Starts the local world in a process of its own. That process holds the read end of a pipe to this one, so the
+ * world ends, and saves, when this process ends in whatever way.
+ */
+export const startWorld = async ({ dataDir, port, automine = true, progress }: Options): Promise<World> => {
+  const directory = resolve(dataDir)
+  await mkdir(directory, { recursive: true })
+  const entry = join(import.meta.dirname, 'process.ts')
+  const args = [entry, '--data-dir', directory, '--port', String(port), ...(automine ? [] : ['--block-time'])]
+  // Detached: Ctrl-C in a terminal reaches this process alone, which then ends the world in order.
+  const child = spawn(process.execPath, args, { detached: true, stdio: ['pipe', 'pipe', 'pipe'] })
+  const exited = new Promise<void>((resolve) => {
+    child.once('exit', () => resolve())
+    child.once('error', () => resolve())
+  })
+  child.stdin.on('error', () => {})
+
+  const end = async () => {
+    child.stdin.end()
+    const timer = setTimeout(() => child.kill('SIGKILL'), graceMs)
+    await exited
+    clearTimeout(timer)
+  }
+  try {
+    const { urls, worldId } = await untilReady(child, progress ?? (() => {}))
+    child.unref()
+    for (const stream of [child.stdin, child.stdout, child.stderr])
+      (stream as unknown as { unref(): void }).unref()
+    return { urls, worldId, [Symbol.asyncDispose]: end }
+  } catch (error) {
+    await end()
+    throw error
+  }
+}
