@@ -1,13 +1,13 @@
 import { zstdCompressSync } from 'node:zlib'
+import type { Account, AccountLookup } from './account.ts'
 import { toBase58 } from './base58.ts'
 import { parsedTable } from './lookup-table.ts'
 import { type Config, countOf, encodingOf, recordOf } from './params.ts'
 import { token2022Program } from './programs.ts'
 import { RpcError } from './rpc-error.ts'
 import { readExtensions } from './token-extensions.ts'
-import { type Account, readMint, readTokenAccount, tokenKind, uiAmount } from './token-layout.ts'
+import { readMint, readTokenAccount, tokenKind, uiAmount } from './token-layout.ts'
 
-type Lookup = (address: string) => Account | undefined
 const encodings = ['binary', 'base58', 'base64', 'base64+zstd', 'jsonParsed'] as const
 export type Encoding = (typeof encodings)[number]
 export type Viewing = { encoding: Encoding; slice: { offset: number; length: number } | undefined }
@@ -34,7 +34,7 @@ const parsedMint = (account: Account) => {
   return { decimals, freezeAuthority, isInitialized: true, mintAuthority, supply: supply.toString() }
 }
 
-const parsedTokenAccount = (account: Account, lookup: Lookup) => {
+const parsedTokenAccount = (account: Account, lookup: AccountLookup) => {
   const read = readTokenAccount(account.data)
   const mint = lookup(read.mint)
   if (mint === undefined || tokenKind(mint) !== 'mint') return undefined
@@ -55,7 +55,7 @@ const parsedTokenAccount = (account: Account, lookup: Lookup) => {
   }
 }
 
-const parsed = (account: Account, lookup: Lookup) => {
+const parsed = (account: Account, lookup: AccountLookup) => {
   const kind = tokenKind(account)
   if (kind === undefined) return undefined
   const info = kind === 'mint' ? parsedMint(account) : parsedTokenAccount(account, lookup)
@@ -69,7 +69,7 @@ const parsed = (account: Account, lookup: Lookup) => {
   }
 }
 
-const encoded = (account: Account, { encoding, slice }: Viewing, lookup: Lookup): unknown => {
+const encoded = (account: Account, { encoding, slice }: Viewing, lookup: AccountLookup): unknown => {
   if (encoding === 'jsonParsed') {
     const view = parsed(account, lookup) ?? parsedTable(account)
     if (view !== undefined) return view
@@ -89,7 +89,7 @@ const encoded = (account: Account, { encoding, slice }: Viewing, lookup: Lookup)
 }
 
 /** One account as getAccountInfo and its relatives show it. */
-export const accountView = (account: Account, viewing: Viewing, lookup: Lookup) => ({
+export const accountView = (account: Account, viewing: Viewing, lookup: AccountLookup) => ({
   data: encoded(account, viewing, lookup),
   executable: account.executable,
   lamports: account.lamports,

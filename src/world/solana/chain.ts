@@ -1,4 +1,5 @@
 import { randomBytes } from 'node:crypto'
+import type { Account } from './account.ts'
 import { toBase58 } from './base58.ts'
 import { execution } from './execution.ts'
 import { sha256 } from './keys.ts'
@@ -7,7 +8,6 @@ import { openMachine } from './machine.ts'
 import { token2022Program, tokenProgram } from './programs.ts'
 import { slots } from './slots.ts'
 import { tokenIndex } from './token-index.ts'
-import type { Account } from './token-layout.ts'
 
 export type Chain = ReturnType<typeof openChain>
 export type Commitment = 'processed' | 'confirmed' | 'finalized'

@@ -1,23 +1,14 @@
+import type { AccountLookup } from './account.ts'
 import { tableAddresses } from './lookup-table.ts'
 import { isWritable, type Message, type ResolvedKeys } from './message.ts'
-import { computeBudgetProgram, isTokenProgram, memoProgram, memoProgramV1 } from './programs.ts'
-import {
-  type Account,
-  readMint,
-  readTokenAccount,
-  tokenKind,
-  u32At,
-  u64At,
-  uiAmount,
-} from './token-layout.ts'
-
-type Lookup = (address: string) => Account | undefined
+import { computeBudgetProgram, memoProgram, memoProgramV1 } from './programs.ts'
+import { readMint, readTokenAccount, u32At, u64At, uiAmount } from './token-layout.ts'
 
 const lamportsPerSignature = 5_000n
 const microLamports = 1_000_000n
 
 /** Static keys plus what the lookup tables add; undefined when a table or an index does not exist. */
-export const resolveKeys = (message: Message, account: Lookup): ResolvedKeys | undefined => {
+export const resolveKeys = (message: Message, account: AccountLookup): ResolvedKeys | undefined => {
   const writable: (string | undefined)[] = []
   const readonly: (string | undefined)[] = []
   for (const { accountKey, writableIndexes, readonlyIndexes } of message.addressTableLookups) {
@@ -76,23 +67,24 @@ export type TokenBalance = {
 }
 export type Balances = { lamports: bigint[]; tokens: TokenBalance[] }
 
-/** Balances of every account of a transaction, taken before and after it runs. */
-export const balancesOf = (keys: string[], account: Lookup): Balances => {
-  const lamports: bigint[] = []
-  const tokens: TokenBalance[] = []
-  for (const [accountIndex, key] of keys.entries()) {
-    const found = account(key)
-    lamports.push(found?.lamports ?? 0n)
-    if (found === undefined || !isTokenProgram(found.owner) || tokenKind(found) !== 'account') continue
-    const { mint, owner, amount } = readTokenAccount(found.data)
-    const decimals = readMint(account(mint)?.data ?? new Uint8Array(82)).decimals
-    tokens.push({
-      accountIndex,
-      mint,
-      owner,
-      programId: found.owner,
-      uiTokenAmount: uiAmount(amount, decimals),
-    })
-  }
-  return { lamports, tokens }
+type BalanceReader = {
+  lamports: (address: string) => bigint
+  isTokenAccount: (address: string) => boolean
+  account: AccountLookup
 }
+
+/** Balances of every account of a transaction; copies no account that holds no tokens, for programs are large. */
+export const balancesOf = (
+  keys: string[],
+  { lamports, isTokenAccount, account }: BalanceReader,
+): Balances => ({
+  lamports: keys.map(lamports),
+  tokens: keys.flatMap((key, accountIndex) => {
+    const found = isTokenAccount(key) ? account(key) : undefined
+    if (found === undefined) return []
+    const { mint, owner, amount } = readTokenAccount(found.data)
+    const mintAccount = account(mint)
+    const decimals = mintAccount === undefined ? 0 : readMint(mintAccount.data).decimals
+    return [{ accountIndex, mint, owner, programId: found.owner, uiTokenAmount: uiAmount(amount, decimals) }]
+  }),
+})

@@ -7,7 +7,6 @@ import { parseTransaction, type ResolvedKeys, type WireTransaction } from './mes
 import { invalidParams, RpcError } from './rpc-error.ts'
 import type { Slots } from './slots.ts'
 import type { TokenIndex } from './token-index.ts'
-import type { Account } from './token-layout.ts'
 import { errorSentence, landsInBlock, type TransactionError } from './transaction-error.ts'
 
 export type StoredMeta = Omit<Outcome, 'err'> & {
@@ -24,7 +23,6 @@ type Executed = {
   slot: number
   before: Balances
 }
-type Accounts = Map<string, Account | undefined>
 type SimulateOptions = { sigVerify: boolean; anyBlockhash: boolean }
 
 const noOutcome = { logs: [], units: 0n, inner: [], returnData: null }
@@ -46,6 +44,8 @@ const preflightFailure = (
     unitsConsumed: units,
   })
 
+const forged = (): RpcError => new RpcError(-32003, 'Transaction signature verification failure')
+
 const digestOf = ({ messageBytes }: WireTransaction): Uint8Array => sha256(messageBytes)
 
 export const readTransaction = (bytes: Uint8Array): WireTransaction => {
@@ -59,28 +59,21 @@ export const readTransaction = (bytes: Uint8Array): WireTransaction => {
   }
 }
 
-/** Writes down what a transaction did; `seen` holds its accounts as they were before. */
-const record = ({ machine, time, ledger, tokens }: Parts, executed: Executed, seen: Accounts): void => {
-  const { transaction, keys, outcome, slot, before } = executed
+const balances = ({ machine, tokens }: Parts, { keys }: ResolvedKeys): Balances =>
+  balancesOf(keys, { lamports: machine.lamports, isTokenAccount: tokens.has, account: machine.get })
+
+/** Writes down what a transaction did. */
+const record = (parts: Parts, { transaction, keys, outcome, slot, before }: Executed): void => {
   const { message, signatures, bytes } = transaction
-  // What the transaction could not write is as it was, so only the rest is read again.
-  for (const key of writableKeys(message, keys)) {
-    seen.set(key, machine.get(key))
-    tokens.note(key, seen.get(key))
-  }
+  for (const key of writableKeys(message, keys)) parts.tokens.note(key, parts.machine.get(key))
   const { err, ...rest } = outcome
-  const meta: StoredMeta = {
-    ...rest,
-    fee: feeOf(message),
-    before,
-    after: balancesOf(keys.keys, (key) => (seen.has(key) ? seen.get(key) : machine.get(key))),
-    loaded: { writable: keys.writable, readonly: keys.readonly },
-  }
-  ledger.append({
+  const loaded = { writable: keys.writable, readonly: keys.readonly }
+  const meta: StoredMeta = { ...rest, fee: feeOf(message), before, after: balances(parts, keys), loaded }
+  parts.ledger.append({
     signature: signatures[0] as string,
     digest: digestOf(transaction),
     slot,
-    time: Math.floor(time.nowMs() / 1000),
+    time: Math.floor(parts.time.nowMs() / 1000),
     err: err === null ? null : writeJson(err),
     wire: bytes,
     meta: writeJson(meta),
@@ -104,22 +97,35 @@ export const execution = (parts: Parts) => {
   const wasProcessed = (transaction: WireTransaction): boolean =>
     ledger.wasProcessed(transaction.signatures[0] as string, digestOf(transaction))
 
-  const tableError = ({ message }: WireTransaction): TransactionError =>
-    message.addressTableLookups.every(({ accountKey }) => machine.get(accountKey) !== undefined)
-      ? 'InvalidAddressLookupTableIndex'
-      : 'AddressLookupTableNotFound'
+  /** What a node finds wrong before it runs anything, in its order. */
+  const refusal = (transaction: WireTransaction, anyBlockhash: boolean): TransactionError | null => {
+    const { recentBlockhash, addressTableLookups } = transaction.message
+    if (wasProcessed(transaction)) return 'AlreadyProcessed'
+    if (!anyBlockhash && !time.isBlockhashValid(recentBlockhash)) return 'BlockhashNotFound'
+    if (resolveKeys(transaction.message, machine.get) !== undefined) return null
+    const tablesExist = addressTableLookups.every(({ accountKey }) => machine.get(accountKey) !== undefined)
+    return tablesExist ? 'InvalidAddressLookupTableIndex' : 'AddressLookupTableNotFound'
+  }
 
   const simulate = (
     transaction: WireTransaction,
     { sigVerify, anyBlockhash }: SimulateOptions,
   ): Simulation => {
     catchUp()
-    const { message, bytes } = transaction
-    const failed = (err: TransactionError): Simulation => ({ ...noOutcome, err, accounts: new Map() })
-    if (wasProcessed(transaction)) return failed('AlreadyProcessed')
-    if (!anyBlockhash && !time.isBlockhashValid(message.recentBlockhash)) return failed('BlockhashNotFound')
-    if (resolveKeys(message, machine.get) === undefined) return failed(tableError(transaction))
-    return machine.simulate({ bytes, version: message.version }, sigVerify)
+    const err = refusal(transaction, anyBlockhash)
+    if (err !== null) return { ...noOutcome, err, accounts: () => new Map() }
+    return machine.simulate({ bytes: transaction.bytes, version: transaction.message.version }, sigVerify)
+  }
+
+  const run = (transaction: WireTransaction): void => {
+    const slot = catchUp()
+    const keys = resolveKeys(transaction.message, machine.get)
+    if (keys === undefined) return
+    const before = balances(parts, keys)
+    const outcome = machine.execute({ bytes: transaction.bytes, version: transaction.message.version })
+    if (outcome.err === 'SignatureFailure') throw forged()
+    if (outcome.err === null || landsInBlock(outcome.err))
+      record(parts, { transaction, keys, outcome, slot, before })
   }
 
   /** Answers the signature. Without preflight a transaction that cannot land is dropped in silence, as on a node. */
@@ -130,18 +136,12 @@ export const execution = (parts: Parts) => {
     if (wasProcessed(transaction)) {
       throw preflightFailure('AlreadyProcessed', noOutcome, 'Transaction already processed')
     }
-    const slot = catchUp()
-    const keys = resolveKeys(transaction.message, machine.get)
-    const preflight = simulate(transaction, { sigVerify: true, anyBlockhash: false })
-    if (preflight.err === 'SignatureFailure') {
-      throw new RpcError(-32003, 'Transaction signature verification failure')
+    if (!skipPreflight) {
+      const preflight = simulate(transaction, { sigVerify: true, anyBlockhash: false })
+      if (preflight.err === 'SignatureFailure') throw forged()
+      if (preflight.err !== null) throw preflightFailure(preflight.err, preflight)
     }
-    if (preflight.err !== null && !skipPreflight) throw preflightFailure(preflight.err, preflight)
-    if (keys === undefined || (preflight.err !== null && !landsInBlock(preflight.err))) return signature
-    const seen: Accounts = new Map(keys.keys.map((key) => [key, machine.get(key)]))
-    const before = balancesOf(keys.keys, (key) => (seen.has(key) ? seen.get(key) : machine.get(key)))
-    const outcome = machine.execute({ bytes, version: transaction.message.version })
-    record(parts, { transaction, keys, outcome, slot, before }, seen)
+    if (refusal(transaction, false) === null) run(transaction)
     return signature
   }
 

@@ -78,9 +78,13 @@ const statements = (db: DatabaseSync) => ({
  */
 export const openLedger = (dataDir: string) => {
   const db = new DatabaseSync(join(dataDir, 'solana.sqlite'))
-  db.exec('PRAGMA locking_mode = EXCLUSIVE; PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL')
-  db.exec(schema)
-  db.exec('BEGIN IMMEDIATE')
+  try {
+    db.exec('PRAGMA locking_mode = EXCLUSIVE; PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL')
+    db.exec(schema)
+    db.exec('BEGIN IMMEDIATE')
+  } catch (cause) {
+    throw new Error(`cannot open the world in ${dataDir}; does another process hold it?`, { cause })
+  }
 
   const q = statements(db)
 

@@ -1,5 +1,6 @@
+import type { Account } from './account.ts'
 import { lookupTableProgram } from './programs.ts'
-import { type Account, keyAt, u32At, u64At } from './token-layout.ts'
+import { keyAt, u32At, u64At } from './token-layout.ts'
 
 const headerBytes = 56
 const initialised = 1

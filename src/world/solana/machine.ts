@@ -5,11 +5,11 @@ import {
   Account as RawAccount,
   type TransactionMetadata,
 } from 'litesvm/dist/internal.js'
+import type { Account } from './account.ts'
 import { toBase58 } from './base58.ts'
 import { addressBytes } from './keys.ts'
 import { invalidParams } from './rpc-error.ts'
 import { epochOf } from './slots.ts'
-import type { Account } from './token-layout.ts'
 import { type TransactionError, transactionError } from './transaction-error.ts'
 
 export type InnerInstruction = {
@@ -25,7 +25,8 @@ export type Outcome = {
   inner: { index: number; instructions: InnerInstruction[] }[]
   returnData: { programId: string; data: [string, 'base64'] } | null
 }
-export type Simulation = Outcome & { accounts: Map<string, Account> }
+/** The accounts afterwards are copied out only when asked for. */
+export type Simulation = Outcome & { accounts: () => Map<string, Account> }
 type Wire = { bytes: Uint8Array; version: 'legacy' | 0 }
 
 export type Machine = ReturnType<typeof openMachine>
@@ -83,6 +84,7 @@ const refusing = <T>(run: () => T): T => {
 /** The virtual machine itself: accounts in, accounts out; knows no RPC, no history and no wall clock. */
 export const openMachine = (snapshot?: Uint8Array) => {
   const svm = snapshot ? LiteSvm.fromBytes(snapshot) : new LiteSvm()
+  if (snapshot === undefined) svm.withNativeMints()
   // The ledger's own index refuses resends and its slots judge blockhashes; both survive restarts, these do not.
   svm.setTransactionHistory(0n)
   svm.setBlockhashCheck(false)
@@ -98,6 +100,7 @@ export const openMachine = (snapshot?: Uint8Array) => {
       const account = accountOf(raw)
       return account.lamports === 0n && account.data.length === 0 ? undefined : account
     },
+    lamports: (address: string): bigint => svm.getBalance(addressBytes(address)) ?? 0n,
     put: (address: string, { lamports, data, owner, executable }: Account): void =>
       svm.setAccount(
         addressBytes(address),
@@ -127,9 +130,9 @@ export const openMachine = (snapshot?: Uint8Array) => {
           const done =
             version === 0 ? svm.simulateVersionedTransaction(bytes) : svm.simulateLegacyTransaction(bytes)
           if (done instanceof FailedTransactionMetadata)
-            return { ...describeFailed(done), accounts: new Map() }
-          const after = done.postAccounts()
-          const accounts = new Map(after.map((post) => [toBase58(post.address), accountOf(post.account())]))
+            return { ...describeFailed(done), accounts: () => new Map() }
+          const accounts = () =>
+            new Map(done.postAccounts().map((post) => [toBase58(post.address), accountOf(post.account())]))
           return { ...describe(done.meta(), null), accounts }
         } finally {
           svm.setSigverify(true)

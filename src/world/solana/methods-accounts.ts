@@ -1,3 +1,4 @@
+import type { Account } from './account.ts'
 import { accountView, type Viewing, viewingOf } from './account-view.ts'
 import { fromBase58 } from './base58.ts'
 import type { Chain } from './chain.ts'
@@ -14,7 +15,7 @@ import {
   recordOf,
 } from './params.ts'
 import { invalidParams, RpcError } from './rpc-error.ts'
-import { type Account, tokenKind } from './token-layout.ts'
+import { tokenKind } from './token-layout.ts'
 
 const accountsMax = 100
 const filtersMax = 4

@@ -1,3 +1,4 @@
+import type { Account } from './account.ts'
 import { accountView, viewingOf } from './account-view.ts'
 import type { Chain } from './chain.ts'
 import { readTransaction } from './execution.ts'
@@ -55,7 +56,8 @@ const simulationView = (chain: Chain, simulation: Simulation, config: Config) =>
   const wanted =
     config.accounts === undefined || config.accounts === null ? undefined : recordOf(config.accounts)
   const viewing = wanted && viewingOf(wanted, 'base64')
-  const after = (address: string) => simulation.accounts.get(address) ?? chain.account(address)
+  const changed = wanted ? simulation.accounts() : new Map<string, Account>()
+  const after = (address: string) => changed.get(address) ?? chain.account(address)
   const show = (address: string) => {
     const account = after(address)
     return account && viewing ? accountView(account, viewing, after) : null

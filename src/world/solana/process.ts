@@ -5,32 +5,31 @@ import { openLedger } from './ledger.ts'
 import { serve } from './server.ts'
 import { seedTokens } from './tokens.ts'
 
-const saveEveryMs = 1_000
-
 const { values } = parseArgs({
   options: {
     'data-dir': { type: 'string' },
     port: { type: 'string', default: '0' },
     'finality-slots': { type: 'string', default: '32' },
+    'save-every-ms': { type: 'string', default: '1000' },
     'watch-stdin': { type: 'boolean', default: false },
   },
 })
 
-const integer = (name: string, text: string, max: number): number => {
-  const value = Number(text)
-  if (!Number.isInteger(value) || value < 0 || value > max) throw new Error(`--${name} must be 0 to ${max}`)
-  return value
+const integer = (name: 'port' | 'finality-slots' | 'save-every-ms', min: number, max: number): number => {
+  const value = Number(values[name])
+  if (Number.isInteger(value) && value >= min && value <= max) return value
+  throw new Error(`--${name} must be ${min} to ${max}`)
 }
 
 const dataDir = values['data-dir']
 if (dataDir === undefined) throw new Error('--data-dir is required')
 mkdirSync(dataDir, { recursive: true })
 const ledger = openLedger(dataDir)
-const finalitySlots = integer('finality-slots', values['finality-slots'], 150)
+const finalitySlots = integer('finality-slots', 0, 150)
 const chain = openChain({ ledger, finalitySlots, seed: seedTokens })
-const { port, server } = await serve(chain, integer('port', values.port, 65_535))
+const { port, server } = await serve(chain, integer('port', 0, 65_535))
 
-const saving = setInterval(chain.saveIfChanged, saveEveryMs)
+const saving = setInterval(chain.saveIfChanged, integer('save-every-ms', 50, 600_000))
 
 let stopping = false
 const stop = (): void => {

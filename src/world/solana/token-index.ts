@@ -1,4 +1,5 @@
-import { type Account, readTokenAccount, tokenKind } from './token-layout.ts'
+import type { Account } from './account.ts'
+import { readTokenAccount, tokenKind } from './token-layout.ts'
 
 type Entry = { owner: string; mint: string }
 export type TokenIndex = ReturnType<typeof tokenIndex>
@@ -40,6 +41,7 @@ export const tokenIndex = (initial: Iterable<[string, Account]>) => {
   for (const [address, account] of initial) note(address, account)
   return {
     note,
+    has: (address: string): boolean => entries.has(address),
     ofOwner: (owner: string): string[] => [...(byOwner.get(owner) ?? [])],
     ofMint: (mint: string): string[] => [...(byMint.get(mint) ?? [])],
   }

@@ -1,3 +1,4 @@
+import type { Account } from './account.ts'
 import { toBase58 } from './base58.ts'
 import { token2022Program, tokenProgram } from './programs.ts'
 
@@ -6,7 +7,6 @@ export const accountBytes = 165
 const multisigBytes = 355
 const accountType = { mint: 1, account: 2 }
 
-export type Account = { lamports: bigint; data: Uint8Array; owner: string; executable: boolean }
 export type Kind = 'mint' | 'account'
 
 /** Told by owner program and account type: Token-2022 accounts with extensions have any length above 165. */

@@ -1,7 +1,8 @@
+import type { Account } from './account.ts'
 import { toBase58 } from './base58.ts'
 import { addressBytes, associatedTokenAddress, sha256, worldKeyPair } from './keys.ts'
 import { systemProgram, token2022Program, tokenProgram } from './programs.ts'
-import { type Account, accountBytes, type MintOptions, writeMint } from './token-layout.ts'
+import { accountBytes, type MintOptions, writeMint } from './token-layout.ts'
 
 /** Pays fees, holds mint and freeze authority, and owns the supply of tokens that nobody can mint. World-only. */
 export const worldKey = worldKeyPair('solana authority')
