@@ -1,0 +1,56 @@
+import * as T from 'typebox'
+import { read, section } from '#kernel/operation.ts'
+import { Nullable, OneOf, OpenObject, Text, Time, TimeOrNull } from '#kernel/scalars.ts'
+
+export const healths = ['ok', 'degraded', 'down'] as const
+const Health = OneOf(healths)
+
+const Part = (description: string) => T.Optional(Nullable(T.Object({}, { ...OpenObject, description })))
+
+export const contract = section('discovery', {
+  capabilities: read('GET /capabilities', {
+    summary: 'What this gateway offers, section by section',
+    description: 'Only released sections are present. Minimums and limits are those that validation uses.',
+    access: 'public',
+    output: T.Object(
+      {
+        chat: Part('The agents and how they answer'),
+        trading: Part('Swaps, limit orders, hooks and the security check'),
+        earn: Part('Yield in USDC'),
+        perp: Part('Perpetual futures'),
+        spot_venue: Part('Spot trading on the venue'),
+        wallets: Part('Wallets and holdings'),
+        notifications: Part('How news arrives'),
+        chains: Part('The chains that are served'),
+        auth: Part('How callers prove who they are'),
+        protocols: T.Optional(Nullable(T.Array(T.String(), { examples: [['http', 'sse']] }))),
+      },
+      { $id: 'CapabilitiesResponse' },
+    ),
+  }),
+  health: read('GET /health', {
+    summary: 'Whether the gateway and what it stands on are well',
+    description: '503 only where the store is down; a silent upstream is `degraded` under 200.',
+    access: 'public',
+    faults: ['unavailable'],
+    output: T.Object(
+      {
+        status: Health,
+        version: Text,
+        environment: Text,
+        time: Time,
+        uptime_seconds: T.Integer(),
+        checks: T.Object({
+          store: T.Object({ status: Health, latency_ms: Nullable(T.Integer()) }),
+          runner: T.Object({
+            status: Health,
+            queue_depth: Nullable(T.Integer()),
+            oldest_pending_seconds: Nullable(T.Integer()),
+          }),
+          upstreams: T.Record(T.String(), T.Object({ status: Health, last_ok_at: TimeOrNull })),
+        }),
+      },
+      { $id: 'HealthResponse' },
+    ),
+  }),
+})

@@ -1,0 +1,55 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { systemClock } from '#kernel/clock.ts'
+import { healthCheck } from './health.ts'
+
+const never = () => new Promise<never>(() => undefined)
+const well = {
+  version: '1.2.3',
+  environment: 'local',
+  clock: systemClock,
+  store: async () => 1,
+  runner: async () => ({ queueDepth: 2, oldestPendingSeconds: 3 }),
+  upstreams: async () => ({ base: { status: 'ok' as const, lastOkAt: new Date(0) } }),
+  checkMsMax: 50,
+}
+
+test('all parts well is ok, with their figures', async () => {
+  const { body, down } = await healthCheck(well)()
+  assert.equal(down, false)
+  assert.equal(body.status, 'ok')
+  assert.deepEqual(body.checks.runner, { status: 'ok', queue_depth: 2, oldest_pending_seconds: 3 })
+  assert.deepEqual(body.checks.upstreams, { base: { status: 'ok', last_ok_at: '1970-01-01T00:00:00.000Z' } })
+})
+
+test('a store that hangs or fails is down, in bounded time', async () => {
+  for (const store of [never, () => Promise.reject(new Error('refused'))]) {
+    const startedMs = performance.now()
+    const { body, down } = await healthCheck({ ...well, store })()
+    assert.ok(performance.now() - startedMs < 1_000)
+    assert.equal(down, true)
+    assert.equal(body.status, 'down')
+    assert.deepEqual(body.checks.store, { status: 'down', latency_ms: null })
+  }
+})
+
+test('a dead upstream, silent upstreams or a stuck queue degrade and take nothing down', async () => {
+  const worse = [
+    { upstreams: async () => ({ base: { status: 'down' as const, lastOkAt: null } }) },
+    { upstreams: never },
+    { runner: never },
+    { runner: async () => ({ queueDepth: 9, oldestPendingSeconds: 600 }) },
+  ]
+  for (const part of worse) {
+    const { body, down } = await healthCheck({ ...well, ...part })()
+    assert.equal(body.status, 'degraded')
+    assert.equal(down, false)
+  }
+})
+
+test('many askers at once cost one look', async () => {
+  let looks = 0
+  const health = healthCheck({ ...well, store: async () => ++looks })
+  await Promise.all(Array.from({ length: 50 }, () => health()))
+  assert.equal(looks, 1)
+})

@@ -1,0 +1,97 @@
+import type * as T from 'typebox'
+import type { Clock } from '#kernel/clock.ts'
+import type { contract, healths } from './contract.ts'
+
+export type Health = (typeof healths)[number]
+export type HealthBody = T.Static<typeof contract.entries.health.output>
+export type HealthReport = { body: HealthBody; down: boolean }
+
+export type RunnerFacts = { queueDepth: number; oldestPendingSeconds: number | null }
+export type UpstreamFacts = { status: Health; lastOkAt: Date | null }
+
+type Needs = {
+  version: string
+  environment: string
+  clock: Clock
+  /** Rejects, or never answers, where the store is away. */
+  store: () => Promise<unknown>
+  runner: () => Promise<RunnerFacts>
+  upstreams: () => Promise<Readonly<Record<string, UpstreamFacts>>>
+  checkMsMax?: number
+}
+
+const checkMsDefault = 1_500
+/** Anyone may ask, so the parts are asked at most this often. */
+const freshMs = 500
+const pendingSecondsMax = 60
+
+/** Asks all parts at once. One that hangs costs no more than the time limit and counts as down. */
+export function healthCheck(needs: Needs): () => Promise<HealthReport> {
+  const startedMs = performance.now()
+  let last: { atMs: number; report: Promise<HealthReport> } | undefined
+  return () => {
+    const nowMs = performance.now()
+    if (!last || nowMs - last.atMs > freshMs) {
+      last = { atMs: nowMs, report: look(needs, Math.floor((nowMs - startedMs) / 1_000)) }
+    }
+    return last.report
+  }
+}
+
+async function look(needs: Needs, uptimeSeconds: number): Promise<HealthReport> {
+  const ms = needs.checkMsMax ?? checkMsDefault
+  const [store, runner, upstreams] = await Promise.all([
+    timed(needs.store, ms),
+    within(needs.runner, ms),
+    within(needs.upstreams, ms),
+  ])
+  const checks = {
+    store: { status: store === undefined ? ('down' as const) : ('ok' as const), latency_ms: store ?? null },
+    runner: {
+      status: runnerHealth(runner),
+      queue_depth: runner?.queueDepth ?? null,
+      oldest_pending_seconds: runner?.oldestPendingSeconds ?? null,
+    },
+    upstreams: Object.fromEntries(
+      Object.entries(upstreams ?? {}).map(([name, { status, lastOkAt }]) => [
+        name,
+        { status, last_ok_at: lastOkAt?.toISOString() ?? null },
+      ]),
+    ),
+  }
+  const down = store === undefined
+  const allWell =
+    upstreams !== undefined &&
+    checks.runner.status === 'ok' &&
+    Object.values(checks.upstreams).every(({ status }) => status === 'ok')
+  const { version, environment, clock } = needs
+  const status = down ? 'down' : allWell ? 'ok' : 'degraded'
+  const time = clock.now().toISOString()
+  return { body: { status, version, environment, time, uptime_seconds: uptimeSeconds, checks }, down }
+}
+
+function runnerHealth(facts: RunnerFacts | undefined): Health {
+  if (!facts) return 'down'
+  return (facts.oldestPendingSeconds ?? 0) > pendingSecondsMax ? 'degraded' : 'ok'
+}
+
+/** How many milliseconds it took; undefined where it failed. */
+async function timed(check: () => Promise<unknown>, ms: number): Promise<number | undefined> {
+  const startedMs = performance.now()
+  return within(async () => {
+    await check()
+    return Math.round(performance.now() - startedMs)
+  }, ms)
+}
+
+async function within<R>(check: () => Promise<R>, ms: number): Promise<R | undefined> {
+  const { promise, resolve } = Promise.withResolvers<R | undefined>()
+  const timer = setTimeout(resolve, ms, undefined)
+  try {
+    return await Promise.race([check(), promise])
+  } catch {
+    return undefined
+  } finally {
+    clearTimeout(timer)
+  }
+}
