@@ -83,6 +83,12 @@ const imports: Planted[] = [
   { rule: 'reach', path: 'src/edges/http/http.ts', bad: [`import { perp } from '#features/perp/perp.ts'`] },
   { rule: 'reach', path: 'src/edges/http/web.ts', bad: [`import { anvil } from '@foundry-rs/anvil'`] },
   { rule: 'reach', path: 'src/edges/grpc/grpc.ts', bad: [`export const grpc = 1`] },
+  {
+    rule: 'reach',
+    path: 'src/main.ts',
+    bad: [`import { world } from '#world/world.ts'`, `import '#world/world.ts'`],
+    good: [`const { world } = await import('#world/world.ts')\nimport type { World } from '#world/world.ts'`],
+  },
   { rule: 'reach', path: 'src/anywhere.ts', bad: [`export const anywhere = 1`] },
   { rule: 'reach', path: 'src/store/embedded.ts', good: [`const part = await import(name)`] },
   {
@@ -177,6 +183,7 @@ const shapes: Planted[] = [
     ],
     good: [
       `const timer = setTimeout(() => controller.abort(), 1_000)`,
+      `import { setTimeout as delay } from 'node:timers/promises'\nawait Promise.race([close(), delay(5_000).then(fail)])`,
       `import { setTimeout as delay } from 'node:timers/promises'\nwhile (!(await done())) await delay(10)`,
       `import { setTimeout as delay } from 'node:timers/promises'\nfor (;;) {\n  if (await done()) break\n  await delay(10)\n}`,
     ],
@@ -212,7 +219,7 @@ const shapes: Planted[] = [
   },
   {
     rule: 'custody',
-    path: 'test/journeys/a.test.ts',
+    path: 'scripts/a.ts',
     bad: [`import { open } from '#features/wallets/keystore.ts'`],
   },
   {

@@ -83,7 +83,9 @@ const judgePackage = (path: string, found: Import, manifest: Manifest): string |
 }
 
 const judgeOwn = (path: string, target: string, found: Import): string | undefined => {
-  if (tables.outside.includes(target)) return `nothing may import ${target}`
+  const intoWorld = target.startsWith('world/') && !path.startsWith('world/')
+  if (intoWorld && found.kind === 'value' && found.form === 'static')
+    return 'production cannot load the world, so reach it by import() where it is asked for'
   if (tables.outside.includes(path)) return undefined
   const area = longest(Object.keys(tables.reach), path)
   if (!area) return undefined

@@ -1,7 +1,7 @@
 import { posix } from 'node:path'
 import type { Finding } from './reach.ts'
 import type { Source } from './source.ts'
-import { functionSpans, loopSpans } from './spans.ts'
+import { functionSpans, waitSpans } from './spans.ts'
 import * as tables from './tables.ts'
 
 type Rule = (file: Source) => { line: number; says: string }[]
@@ -103,7 +103,7 @@ const noSleep: Rule = (file) => {
   const concerns = isTest(file) || (file.path.startsWith('test/') && !file.path.startsWith('test/harness/'))
   if (!concerns) return []
   const code = file.running.code
-  const loops = loopSpans(file.running.tokens)
+  const waits = waitSpans(file.running.tokens)
   const calls = timerNames(file).map(
     (name) => new RegExp(`(?<![.\\w$])${name}\\s*(\\.\\s*\\w+\\s*)?\\(`, 'g'),
   )
@@ -114,7 +114,7 @@ const noSleep: Rule = (file) => {
     /\bAtomics\s*\.\s*wait\b/g,
   ].flatMap((pattern) => [...code.matchAll(pattern)].map((hit) => hit.index))
   return pauses
-    .filter((index) => !loops.some((loop) => loop.from < index && index <= loop.to))
+    .filter((index) => !waits.some((wait) => wait.from < index && index <= wait.to))
     .map((index) => ({ line: lineAt(code, index), says: 'a sleep in a test; poll a condition in a loop' }))
 }
 
@@ -144,7 +144,8 @@ const custodyFile = /^features\/wallets\/(keystore|signer)[a-z0-9-]*(\.test)?\.t
 
 const custody: Rule = (file) => {
   const path = file.path.replace(/^src\//, '')
-  if ((inSrc(file) && path === 'app.ts') || custodyFile.test(path)) return []
+  // Tests put parts together as app.ts does.
+  if (path === 'app.ts' || custodyFile.test(path) || file.path.startsWith('test/')) return []
   return file.imports
     .filter((found) => found.kind === 'value' && found.specifier !== undefined)
     .filter((found) => {

@@ -6,6 +6,8 @@ export type Import = {
   specifier: string | undefined
   names: string[]
   kind: 'value' | 'type'
+  /** Dynamic: what is reached only when its line runs. */
+  form: 'static' | 'dynamic'
   line: number
 }
 
@@ -24,7 +26,7 @@ const unquoted = (token: Token | undefined): string | undefined =>
     ? token.text.slice(1, -1)
     : undefined
 
-type Found = { index: number; line: number; specifier: string | undefined; names: string[] }
+type Found = Omit<Import, 'kind'> & { index: number }
 
 /** The string after `from`, for `import x, { y } from` and `export { y } from`. */
 const fromClause = (tokens: Token[], start: number): { specifier: string; names: string[] } | undefined => {
@@ -60,11 +62,13 @@ const importsIn = (tokens: Token[]): Found[] => {
   for (const [at, token] of tokens.entries()) {
     if (token.kind !== 'word' || tokens[at - 1]?.text === '.' || tokens[at - 1]?.text === '?.') continue
     const next = tokens[at + 1]
-    const add = (specifier: string | undefined, names: string[] = []) =>
-      found.push({ index: token.index, line: token.line, specifier, names })
+    const add = (specifier: string | undefined, names?: string[]) => {
+      const form = names ? 'static' : 'dynamic'
+      found.push({ index: token.index, line: token.line, specifier, names: names ?? [], form })
+    }
     if (token.text === 'import') {
       const direct = unquoted(next)
-      if (direct !== undefined) add(direct)
+      if (direct !== undefined) add(direct, [])
       else if (next?.text === '(') add(argument(tokens, at + 1))
       else if (next?.text === '.') {
         if (tokens[at + 4]?.text === 'resolve') add(argument(tokens, at + 5))

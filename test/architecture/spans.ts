@@ -71,13 +71,14 @@ export const functionSpans = (tokens: Token[]): Span[] => {
   })
 }
 
-/** Bodies of loops, by index in the text: a wait inside one polls a condition. */
-export const loopSpans = (tokens: Token[]): { from: number; to: number }[] =>
+/** Bodies of loops and races, by index in the text: a wait inside one polls a condition or is its deadline. */
+export const waitSpans = (tokens: Token[]): { from: number; to: number }[] =>
   tokens.flatMap((token, at) => {
-    if (token.kind !== 'word' || !/^(while|for|do)$/.test(token.text) || tokens[at - 1]?.text === '.')
-      return []
+    if (token.kind !== 'word') return []
+    const span = (end: number) => [{ from: token.index, to: tokens[end]?.index ?? token.index }]
+    if (token.text === 'race' && tokens[at - 2]?.text === 'Promise') return span(closing(tokens, at + 1))
+    if (!/^(while|for|do)$/.test(token.text) || tokens[at - 1]?.text === '.') return []
     const head = tokens[at + 1]?.text === 'await' ? at + 2 : at + 1
     const body = token.text === 'do' ? at + 1 : closing(tokens, head) + 1
-    const end = tokens[body]?.text === '{' ? closing(tokens, body) : expressionEnd(tokens, body)
-    return [{ from: token.index, to: tokens[end]?.index ?? token.index }]
+    return span(tokens[body]?.text === '{' ? closing(tokens, body) : expressionEnd(tokens, body))
   })
