@@ -19,8 +19,6 @@ const list: Parse<string[]> = (value) =>
     .split(',')
     .map((item) => item.trim())
     .filter(Boolean)
-const flag: Parse<boolean> = (value) =>
-  value === 'true' ? true : value === 'false' ? false : bad('true or false')
 const oneOf =
   <const V extends string>(...values: V[]): Parse<V> =>
   (value) =>
@@ -133,6 +131,7 @@ export const variables = {
   RATE_MONEY: v(integer(0, 1_000_000), '1200', 'Money operations per minute and principal; 0: no limit'),
   RATE_EXIT: v(integer(0, 1_000_000), '6000', 'Cancels and closes per minute and principal; 0: no limit'),
   RATE_STREAM: v(integer(0, 1_000_000), '120', 'New streams per minute and principal; 0: no limit'),
+  RATE_REFUSED: v(integer(0, 1_000_000), '300', 'Refused credentials per minute and address; 0: no limit'),
   RUNNER_SLOTS: v(integer(1, 1_000), '64', 'Tasks that this instance runs at once'),
   LEASE_MS: v(
     integer(500, 60_000),

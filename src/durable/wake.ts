@@ -16,6 +16,8 @@ export type Wake = {
   /** Tells waiters here at once and other instances within a few milliseconds. */
   hint(topics: string[]): void
   on(topic: string, hear: Hear): () => void
+  /** Every topic that is hinted, here or elsewhere. */
+  each(hear: (topic: string) => void): void
 } & AsyncDisposable
 
 export const taskTopic = (taskId: string): string => `t:${taskId}`
@@ -24,15 +26,18 @@ export const userTopic = (userId: string): string => `u:${userId}`
 export const readyTopic = 'ready'
 
 const flushAfterMs = 5
-/** A topic has at most 38 characters, and NOTIFY refuses payloads of 8000 bytes and more. */
-const topicsPerHint = 190
+/** A topic has at most 70 characters, and NOTIFY refuses payloads of 8000 bytes and more. */
+const topicsPerHint = 100
 
 export function wake({ bus, instanceId, log }: { bus: WakeBus; instanceId: string; log: Log }): Wake {
   const hearers = new Map<string, Set<Hear>>()
   let waiting = new Set<string>()
   let timer: NodeJS.Timeout | undefined
 
+  const listeners: ((topic: string) => void)[] = []
+
   const tell = (topic: string) => {
+    for (const hear of listeners) hear(topic)
     for (const hear of hearers.get(topic) ?? []) hear()
   }
   const subscription = bus.subscribe((payload) => {
@@ -68,6 +73,9 @@ export function wake({ bus, instanceId, log }: { bus: WakeBus; instanceId: strin
         set.delete(hear)
         if (set.size === 0 && hearers.get(topic) === set) hearers.delete(topic)
       }
+    },
+    each(hear) {
+      listeners.push(hear)
     },
     async [Symbol.asyncDispose]() {
       clearTimeout(timer)

@@ -1,0 +1,47 @@
+import { enableCompileCache } from 'node:module'
+import { join } from 'node:path'
+import { ConfigRefused, readConfig } from '#config.ts'
+
+/** Expected failures of a start are told in one sentence each; anything else is a bug and keeps its stack. */
+const expected = new Set(['ConfigRefused', 'InUse', 'StoreRefusal', 'WorldRefusal'])
+const stopMsMax = 10_000
+
+const say = (line: string) => process.stdout.write(`${line}\n`)
+
+function refuse(error: unknown): never {
+  const known = error instanceof Error && expected.has(error.constructor.name)
+  const problems =
+    error instanceof ConfigRefused
+      ? error.problems
+      : [known ? error.message : String((error as Error)?.stack ?? error)]
+  for (const problem of problems) process.stderr.write(`portico cannot start: ${problem}\n`)
+  process.exit(1)
+}
+
+async function main(): Promise<void> {
+  const config = readConfig()
+  enableCompileCache(join(config.DATA_DIR, 'compile-cache'))
+  const { logger } = await import('#start/logger.ts')
+  const { startGateway } = await import('#start/gateway.ts')
+  const log = logger(config.LOG_LEVEL)
+
+  let stopping = false
+  const gateway = startGateway(config, log, say)
+  const stop = () => {
+    if (stopping) process.exit(1)
+    stopping = true
+    // Whatever hangs: what is durable is durable already, and the next start goes on from there.
+    setTimeout(() => process.exit(0), stopMsMax - 500).unref()
+    gateway
+      .then(({ close }) => close())
+      .catch((error: unknown) => log.error({ error }, 'the stop did not end cleanly'))
+      .finally(() => process.exit(0))
+  }
+  process.on('SIGTERM', stop)
+  process.on('SIGINT', stop)
+
+  const { url } = await gateway
+  if (!stopping) say(`portico ready ${url}`)
+}
+
+main().catch(refuse)

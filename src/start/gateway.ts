@@ -1,0 +1,57 @@
+import { appendFileSync } from 'node:fs'
+import { app } from '#app.ts'
+import type { Config } from '#config.ts'
+import { noFailpoints, failpoints as recording } from '#kernel/failpoint.ts'
+import type { Log } from '#kernel/log.ts'
+import { lockDataDir } from './lock.ts'
+import { databasePlace, upstreamPlace } from './place.ts'
+import { demandFreePort } from './port.ts'
+
+type Says = (line: string) => void
+export type Gateway = { url: string; close(): Promise<void> }
+
+const failpointsOf = ({ FAILPOINT, FAILPOINT_LOG }: Config) =>
+  FAILPOINT || FAILPOINT_LOG
+    ? recording({
+        killAt: FAILPOINT,
+        record: FAILPOINT_LOG ? (name) => appendFileSync(FAILPOINT_LOG, `${name}\n`) : undefined,
+        kill: () => process.kill(process.pid, 'SIGKILL'),
+      })
+    : noFailpoints
+
+/** Everything, in the order in which it can be had; what has started is closed in reverse, also when the rest fails. */
+export async function startGateway(config: Config, log: Log, say: Says): Promise<Gateway> {
+  const parts = new AsyncDisposableStack()
+  try {
+    await demandFreePort(config.HOST, config.PORT, 'PORT')
+    parts.use({
+      [Symbol.asyncDispose]: async (lock = lockDataDir(config.DATA_DIR)) => lock[Symbol.dispose](),
+    })
+    const [database, upstreams] = await Promise.allSettled([
+      databasePlace(config, say),
+      upstreamPlace(config, say),
+    ])
+    // Both are closed even if one of them did not start.
+    if (upstreams.status === 'fulfilled') parts.use(upstreams.value)
+    if (database.status === 'fulfilled') parts.use(database.value)
+    if (database.status === 'rejected') throw database.reason
+    if (upstreams.status === 'rejected') throw upstreams.reason
+    const { urls } = upstreams.value
+    const gateway = await app({
+      config,
+      log,
+      say,
+      databaseUrl: database.value.url,
+      urls,
+      failpoints: failpointsOf(config),
+    })
+    parts.use(gateway)
+    say(`docs   ${gateway.url}/docs`)
+    say(`data   ${config.DATA_DIR}`)
+    if (urls.control) say(`world  ${urls.control}`)
+    return { url: gateway.url, close: () => parts.disposeAsync() }
+  } catch (error) {
+    await parts.disposeAsync()
+    throw error
+  }
+}

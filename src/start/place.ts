@@ -1,0 +1,54 @@
+import { join } from 'node:path'
+import { type Config, usesWorld } from '#config.ts'
+import { embeddedPostgres } from '#store/embedded.ts'
+
+/** Expected: the local world cannot start, and its sentence says why. */
+export class WorldRefusal extends Error {}
+
+type Progress = (line: string) => void
+
+/** Where the gateway finds its database: the server that is set, or one of its own in the data folder. */
+export async function databasePlace(
+  config: Config,
+  progress: Progress,
+): Promise<{ url: string } & AsyncDisposable> {
+  if (config.DATABASE_URL) return { url: config.DATABASE_URL, [Symbol.asyncDispose]: async () => {} }
+  const server = await embeddedPostgres({ dataDir: config.DATA_DIR, progress })
+  return { url: server.url, [Symbol.asyncDispose]: () => server.close() }
+}
+
+export type UpstreamUrls = {
+  evm: Record<'1' | '8453' | '42161' | '137', string | undefined>
+  solana: string | undefined
+  prices: string | undefined
+  faucet: string | undefined
+  /** Of the local world's control server. */
+  control?: string
+}
+
+/** Upstreams that are `local` are served by a world that starts with the gateway; the others by their URL. */
+export async function upstreamPlace(
+  config: Config,
+  progress: Progress,
+): Promise<{ urls: UpstreamUrls } & AsyncDisposable> {
+  const given = (value: string | undefined, local: string | undefined) => (value === 'local' ? local : value)
+  const pick = (local: UpstreamUrls | undefined): UpstreamUrls => ({
+    evm: {
+      '1': given(config.ETHEREUM_RPC_URL, local?.evm['1']),
+      '8453': given(config.BASE_RPC_URL, local?.evm['8453']),
+      '42161': given(config.ARBITRUM_RPC_URL, local?.evm['42161']),
+      '137': given(config.POLYGON_RPC_URL, local?.evm['137']),
+    },
+    solana: given(config.SOLANA_RPC_URL, local?.solana),
+    prices: given(config.PRICES_URL, local?.prices),
+    faucet: given(config.FAUCET_URL, local?.faucet),
+    ...(local?.control && { control: local.control }),
+  })
+  if (!usesWorld(config)) return { urls: pick(undefined), [Symbol.asyncDispose]: async () => {} }
+  const { startWorld } = await import('#world/world.ts')
+  const options = { dataDir: join(config.DATA_DIR, 'world'), port: config.WORLD_PORT, progress }
+  const world = await startWorld(options).catch((cause: Error) => {
+    throw new WorldRefusal(cause.message, { cause })
+  })
+  return { urls: pick(world.urls), [Symbol.asyncDispose]: () => world[Symbol.asyncDispose]() }
+}
