@@ -76,7 +76,10 @@ export const limits = { fileLines: 300, functionLines: 70 }
 export const fileLinesExempt = /(^|\/)contract\.ts$|\/(migrations|artifacts)\//
 
 /** A raised limit is a reviewed line here, with its reason. */
-export const raised: Record<string, { fileLines?: number; functionLines?: number; why: string }> = {}
+export const raised: Record<string, { fileLines?: number; functionLines?: number; why: string }> = {
+  'src/main.ts': { fileLines: 60, why: 'lower on purpose: it starts and stops, and knows nothing else' },
+  'src/app.ts': { functionLines: 150, why: 'the list of every part and what it is given is one list' },
+}
 
 /** Refused as any word of a file's or folder's name. */
 export const bannedWords = 'utils util helpers helper common shared manager misc'.split(' ')
