@@ -10,7 +10,8 @@ type Row = {
   id: string
   name: string
   displayName: string
-  native: { symbol: string; name: string; decimals: number; address: string }
+  /** `priceId`: how the price source spells the chain's own coin. */
+  native: Token & { priceId: string }
   supportedOperations: readonly ChainOperation[]
   rpcUrl: string
   /** Blocks, the including one counted, after which nothing is expected to change. */

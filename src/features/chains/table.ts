@@ -26,7 +26,10 @@ const evmDefaults = {
   batchTtlSeconds: 600,
 } as const
 
-const ether = { symbol: 'ETH', name: 'Ether', decimals: 18, address: nativeSentinel }
+const ether = {
+  ...token('ETH', 'Ether', 18, nativeSentinel),
+  priceId: 'coingecko:ethereum',
+}
 
 type Draft<R> = Omit<R, 'rpcUrl'>
 
@@ -96,7 +99,7 @@ const polygon: Draft<EvmChainRow> = {
   id: '137',
   name: 'polygon',
   displayName: 'Polygon',
-  native: { symbol: 'POL', name: 'POL', decimals: 18, address: nativeSentinel },
+  native: { ...token('POL', 'POL', 18, nativeSentinel), priceId: 'coingecko:polygon-ecosystem-token' },
   confirmations: 64,
   usdc: '0x3c499c542cEF5E3811e1192ce70d8cC03d5c3359',
   tokens: [
@@ -116,7 +119,7 @@ const solana: Draft<SolanaChainRow> = {
   id: solanaId,
   name: 'solana',
   displayName: 'Solana',
-  native: { symbol: 'SOL', name: 'Solana', decimals: 9, address: '11111111111111111111111111111111' },
+  native: { ...token('SOL', 'Solana', 9, '11111111111111111111111111111111'), priceId: 'coingecko:solana' },
   supportedOperations: [],
   confirmations: 32,
   readTimeoutMs: 1_500,

@@ -1,0 +1,110 @@
+import type { BatchPlan, BatchRules, Settled } from '#features/chains/batch.ts'
+import type { Token } from '#kernel/chains.ts'
+import { fromUnits, mulDiv } from '#kernel/money.ts'
+import type { Move, TaskView } from '#kernel/task.ts'
+import type { Flow, Vault } from '#upstreams/vault/vault.ts'
+import { lotAccount, moveKeys, outsideOf, shareAsset } from './lots.ts'
+
+/** What a deposit and a withdrawal do on the chain, and what their events then do to the ledger. */
+
+type Needs = {
+  vault: Vault
+  usdc: string
+  shareToken: Token
+  changed: (userId: string, chainId: string) => void
+}
+type Memory = {
+  position_id: string
+  account: string
+  assets_units: string | null
+  shares_units?: string
+  held_shares?: string
+}
+
+const usdcDecimals = 6
+const priceDecimals = 18
+const memoryOf = (task: TaskView) => task.data as unknown as Memory
+
+export function earnRules({ vault, usdc, shareToken, changed }: Needs) {
+  const landed = (task: TaskView) => changed(task.userId, vault.chainId)
+  const shares = shareAsset(vault)
+
+  const resultOf = (task: TaskView, flow: Flow, sign: 1n | -1n, txHash: string) => {
+    const amount = fromUnits(flow.assetsUnits, usdcDecimals)
+    return {
+      position_id: memoryOf(task).position_id,
+      amount_usdc: Number(amount),
+      amount_usdc_decimal: amount,
+      shares_delta: String(sign * flow.sharesUnits),
+      share_price: paidPerShare(flow, shareToken.decimals),
+      tx_hash: txHash,
+    }
+  }
+
+  const deposit: BatchRules = {
+    landed,
+    tokens: [shareToken],
+    async plan(task): Promise<BatchPlan> {
+      const { account, assets_units } = memoryOf(task)
+      const amountUnits = BigInt(assets_units ?? '0')
+      return {
+        ...{ chainId: vault.chainId, account, operation: 'earn_deposit' },
+        calls: vault.depositCalls(account, amountUnits),
+        spends: [{ token: usdc, amountUnits, spender: vault.address }],
+        ...{ tokens: [usdc], recipients: [vault.address], usdMicros: amountUnits, exit: false },
+      }
+    },
+    async settle(task, receipt): Promise<Settled | undefined> {
+      const { account, position_id } = memoryOf(task)
+      const flow = vault.deposited(receipt.logs, account)
+      if (!flow) return undefined
+      const keys = moveKeys(task.id)
+      const bought: Move = {
+        ...{ move: 'transfer', key: keys.shares, debit: outsideOf(shares) },
+        credit: lotAccount(task.userId, shares, position_id),
+        ...{ amountUnits: flow.sharesUnits, reason: 'earn_deposit' },
+      }
+      return {
+        result: resultOf(task, flow, 1n, receipt.txHash),
+        moves: [{ move: 'post', key: keys.cash, amountUnits: flow.assetsUnits }, bought],
+      }
+    },
+  }
+
+  const withdraw: BatchRules = {
+    landed,
+    tokens: [shareToken],
+    async plan(task): Promise<BatchPlan> {
+      const { account, assets_units, shares_units } = memoryOf(task)
+      const calls =
+        assets_units === null
+          ? vault.redeemCalls(account, BigInt(shares_units ?? '0'))
+          : vault.withdrawCalls(account, BigInt(assets_units))
+      return {
+        ...{ chainId: vault.chainId, account, operation: 'earn_withdraw', calls, spends: [] },
+        ...{ tokens: [usdc], recipients: [account], usdMicros: 0n, exit: true },
+      }
+    },
+    async settle(task, receipt): Promise<Settled | undefined> {
+      const { account, held_shares, assets_units } = memoryOf(task)
+      const flow = vault.withdrawn(receipt.logs, account)
+      if (!flow) return undefined
+      const held = BigInt(held_shares ?? '0')
+      // A position withdrawn whole is empty, whatever of its shares had left by another way.
+      const taken = assets_units === null || flow.sharesUnits > held ? held : flow.sharesUnits
+      return {
+        result: resultOf(task, flow, -1n, receipt.txHash),
+        moves: [{ move: 'post', key: moveKeys(task.id).shares, amountUnits: taken }],
+      }
+    },
+  }
+
+  return { deposit, withdraw }
+}
+
+/** USDC per whole share, as it was paid. */
+export const paidPerShare = ({ assetsUnits, sharesUnits }: Flow, shareDecimals: number): string => {
+  if (sharesUnits === 0n) return '0'
+  const scale = 10n ** BigInt(shareDecimals + priceDecimals - usdcDecimals)
+  return fromUnits(mulDiv(assetsUnits, scale, sharesUnits), priceDecimals)
+}

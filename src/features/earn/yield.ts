@@ -1,0 +1,25 @@
+/** What a vault earned, read from its own share prices. */
+
+export type SharePrice = { at: Date; price: bigint }
+
+const hourMs = 3_600_000
+export const dayMs = 24 * hourMs
+const yearMs = 365 * dayMs
+const scale = 10n ** 15n
+
+/**
+ * Compounded over a year: (P1 / P0) ^ (365 d / dt) - 1. The growth is taken exactly and becomes a float only as the
+ * small number beside 1 that it is; no money is computed from it. Null until an hour of prices is known.
+ */
+export function apyOf(prices: readonly SharePrice[], windowMs: number): number | null {
+  const last = prices.at(-1)
+  if (!last) return null
+  const from = last.at.getTime() - windowMs
+  const first = prices.find((each) => each.at.getTime() >= from)
+  if (!first || first.price <= 0n) return null
+  const spanMs = last.at.getTime() - first.at.getTime()
+  if (spanMs < hourMs) return null
+  const growth = Number(((last.price - first.price) * scale) / first.price) / Number(scale)
+  const apy = Math.expm1(Math.log1p(growth) * (yearMs / spanMs))
+  return Number.isFinite(apy) ? Math.round(apy * 1e8) / 1e8 : null
+}

@@ -1,0 +1,138 @@
+import { Fault } from '#kernel/fault.ts'
+import type { EvmCall } from '#kernel/signer.ts'
+import { addressOf, callData, type Flow, flowOf, type Log, type Method, numberOf } from './wire.ts'
+
+export type { Flow } from './wire.ts'
+
+/** Digits of a share price beyond the asset's own: six would hide what a vault earns within an hour. */
+const extraDigits = 12
+
+export type VaultState = {
+  block: bigint
+  blockTimeSeconds: number
+  asset: string
+  shareDecimals: number
+  totalAssetsUnits: bigint
+  totalSupplyUnits: bigint
+  /** Asset units of one whole share, times 10^priceDigits. */
+  price: bigint
+  /** Asset units of one whole share, as the vault rounds it. */
+  oneShareUnits: bigint
+}
+export type Account = { block: bigint; sharesUnits: bigint; cashUnits: bigint }
+
+/** One ERC-4626 vault. Its max* limits are never asked: some vaults answer 0 always. */
+export type Vault = {
+  chainId: string
+  address: string
+  priceDigits: number
+  state(): Promise<VaultState>
+  account(owner: string): Promise<Account>
+  assetsOf(sharesUnits: bigint): Promise<bigint>
+  depositCalls(owner: string, assetsUnits: bigint): EvmCall[]
+  withdrawCalls(owner: string, assetsUnits: bigint): EvmCall[]
+  redeemCalls(owner: string, sharesUnits: bigint): EvmCall[]
+  deposited(logs: readonly Log[], owner: string): Flow | undefined
+  withdrawn(logs: readonly Log[], owner: string): Flow | undefined
+}
+
+type View = { to: string; data: string }
+/** What the vault needs of the chain it lives on. */
+type Chain = {
+  views(views: readonly View[]): Promise<{
+    head: { number: bigint; timestampSeconds: number }
+    results: { success: boolean; data: string }[]
+  }>
+}
+type Options = { chain: Chain; chainId: string; address: string; asset: string }
+
+export function vault({ chain, chainId, address, asset }: Options): Vault {
+  const view = (method: Method, ...args: (bigint | string)[]): View => ({
+    to: address,
+    data: callData(method, ...args),
+  })
+  const call = (to: string, method: Method, ...args: (bigint | string)[]): EvmCall => ({
+    to,
+    value: 0n,
+    data: callData(method, ...args),
+  })
+
+  const readAll = async (views: readonly View[]) => {
+    const { head, results } = await chain.views(views)
+    return { head, words: results.map(({ success, data }) => (success ? data : '0x')) }
+  }
+  const must = (data: string | undefined, what: string): bigint => {
+    const value = numberOf(data ?? '0x')
+    if (value === undefined) throw new Fault('upstream_rejected', `The vault does not tell its ${what}`)
+    return value
+  }
+
+  let decimals: Promise<number> | undefined
+  /** The share's own decimals: 18 for many vaults of a 6-decimal asset. */
+  const shareDecimals = (): Promise<number> => {
+    decimals ??= readAll([view('decimals')])
+      .then(({ words }) => Number(must(words[0], 'decimals')))
+      .catch((fault) => {
+        decimals = undefined
+        throw fault
+      })
+    return decimals
+  }
+
+  return {
+    chainId,
+    address,
+    priceDigits: extraDigits,
+
+    async state() {
+      const digits = await shareDecimals()
+      const one = 10n ** BigInt(digits)
+      const { head, words } = await readAll([
+        view('asset'),
+        view('totalAssets'),
+        view('totalSupply'),
+        view('convertToAssets', one * 10n ** BigInt(extraDigits)),
+        view('convertToAssets', one),
+      ])
+      const stated = addressOf(words[0] ?? '0x')
+      if (stated?.toLowerCase() !== asset.toLowerCase())
+        throw new Fault('upstream_rejected', 'The vault holds another asset than the configured one')
+      return {
+        block: head.number,
+        blockTimeSeconds: head.timestampSeconds,
+        asset,
+        shareDecimals: digits,
+        totalAssetsUnits: must(words[1], 'total assets'),
+        totalSupplyUnits: must(words[2], 'total supply'),
+        price: must(words[3], 'share price'),
+        oneShareUnits: must(words[4], 'share price'),
+      }
+    },
+
+    async account(owner) {
+      const { head, words } = await readAll([
+        view('balanceOf', owner),
+        { to: asset, data: callData('balanceOf', owner) },
+      ])
+      return {
+        block: head.number,
+        sharesUnits: must(words[0], 'shares'),
+        cashUnits: must(words[1], 'asset balance'),
+      }
+    },
+
+    async assetsOf(sharesUnits) {
+      const { words } = await readAll([view('convertToAssets', sharesUnits)])
+      return must(words[0], 'share price')
+    },
+
+    depositCalls: (owner, assetsUnits) => [
+      call(asset, 'approve', address, assetsUnits),
+      call(address, 'deposit', assetsUnits, owner),
+    ],
+    withdrawCalls: (owner, assetsUnits) => [call(address, 'withdraw', assetsUnits, owner, owner)],
+    redeemCalls: (owner, sharesUnits) => [call(address, 'redeem', sharesUnits, owner, owner)],
+    deposited: (logs, owner) => flowOf(logs, { vault: address, owner, event: 'deposit' }),
+    withdrawn: (logs, owner) => flowOf(logs, { vault: address, owner, event: 'withdraw' }),
+  }
+}
