@@ -20,6 +20,8 @@ export type TestCluster = { url: string; stop(): Promise<void> }
 
 const templateLock = 5_065_704
 const templateHoursMax = 24
+/** The next test of the same file mostly asks at once. */
+const lingerMs = 300
 const host = hash(hostname()).slice(0, 6)
 const owned = new RegExp(`^portico_test_${host}_(\\d+)_`)
 const settings = {
@@ -102,9 +104,11 @@ async function serverOfThisProcess(): Promise<Server> {
     url: server.url,
     release: async () => {
       mine.users -= 1
-      if (mine.users > 0) return
-      own = undefined
-      await server.close()
+      setTimeout(() => {
+        if (mine.users > 0 || own !== mine) return
+        own = undefined
+        server.close()
+      }, lingerMs)
     },
   }
 }

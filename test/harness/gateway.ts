@@ -7,6 +7,7 @@ import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { setTimeout as delay } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
+import { testDatabase } from './cluster.ts'
 
 const main = fileURLToPath(new URL('../../src/main.ts', import.meta.url))
 
@@ -162,5 +163,32 @@ export async function eventually<T>(
     if (found !== undefined) return found
     if (performance.now() > until) throw new Error(`not within ${msMax} ms: ${what}`)
     await delay(25)
+  }
+}
+
+/** A gateway with a world and a database of its own; all of it goes when the test ends. */
+export async function freshGateway(
+  env: Record<string, string> = {},
+): Promise<Gateway & { world: string; databaseUrl: string }> {
+  const folder = dataFolder()
+  const database = await testDatabase()
+  const clear = async () => {
+    await database.drop()
+    folder[Symbol.dispose]()
+  }
+  const gateway = await launch({ env: { DATA_DIR: folder.path, DATABASE_URL: database.url, ...env } }).catch(
+    async (error: unknown) => {
+      await clear()
+      throw error
+    },
+  )
+  const world = gateway.lines.find((line) => line.startsWith('world '))?.split(/\s+/)[1] ?? ''
+  return {
+    ...gateway,
+    ...{ world, databaseUrl: database.url },
+    async [Symbol.asyncDispose]() {
+      await gateway.stop()
+      await clear()
+    },
   }
 }

@@ -1,0 +1,50 @@
+/** Reads server-sent events as a browser would: field by field, an empty line ends an event. */
+export type Sent = { id?: string; event?: string; data: unknown }
+
+export async function* sentEvents(
+  url: string,
+  headers: Record<string, string>,
+  signal: AbortSignal,
+): AsyncGenerator<Sent> {
+  const reply = await fetch(url, { headers: { accept: 'text/event-stream', ...headers }, signal })
+  if (reply.status !== 200 || !reply.body) throw new Error(`stream: ${reply.status} ${await reply.text()}`)
+  let rest = ''
+  for await (const chunk of reply.body.pipeThrough(new TextDecoderStream())) {
+    rest += chunk
+    const blocks = rest.split('\n\n')
+    rest = blocks.pop()!
+    for (const block of blocks) {
+      const fields = new Map<string, string>()
+      for (const line of block.split('\n')) {
+        const colon = line.indexOf(':')
+        if (colon > 0) fields.set(line.slice(0, colon), line.slice(colon + 1).trimStart())
+      }
+      const data = fields.get('data')
+      if (data === undefined) continue
+      const [id, event] = [fields.get('id'), fields.get('event')]
+      yield { ...(id !== undefined && { id }), ...(event !== undefined && { event }), data: JSON.parse(data) }
+    }
+  }
+}
+
+/** Collects until the wanted event has come; the stream is closed then. */
+export async function eventsUntil(
+  url: string,
+  headers: Record<string, string>,
+  enough: (sent: Sent, all: Sent[]) => boolean,
+  msMax = 20_000,
+): Promise<Sent[]> {
+  const stop = new AbortController()
+  const timer = setTimeout(() => stop.abort(new Error(`the event did not come within ${msMax} ms`)), msMax)
+  const all: Sent[] = []
+  try {
+    for await (const sent of sentEvents(url, headers, stop.signal)) {
+      all.push(sent)
+      if (enough(sent, all)) return all
+    }
+    throw new Error('the stream ended early')
+  } finally {
+    clearTimeout(timer)
+    stop.abort()
+  }
+}
