@@ -2,14 +2,17 @@ import { open, readFile, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { commandLine, isAlive } from './process-table.ts'
 
-const patienceMs = 10_000
+const patienceMsDefault = 10_000
 const pollMs = 50
 
 /** A pid is reused sooner or later, so the holder must also look like a world of this very directory. */
 const holds = (pid: number, dataDir: string) => pid > 0 && isAlive(pid) && commandLine(pid).includes(dataDir)
 
 /** Makes this process the only world of the directory. Waits for one that is just going down. */
-export const lockDirectory = async (dataDir: string): Promise<() => Promise<void>> => {
+export const lockDirectory = async (
+  dataDir: string,
+  patienceMs = patienceMsDefault,
+): Promise<() => Promise<void>> => {
   const path = join(dataDir, 'world.lock')
   const deadline = Date.now() + patienceMs
   for (;;) {

@@ -1,6 +1,10 @@
 /** The world's own process: supervises the chains and ends when its parent does. Speaks JSON lines on stdout. */
+import { enableCompileCache } from 'node:module'
 import { parseArgs } from 'node:util'
-import { supervise } from './supervisor.ts'
+
+// Half of a start is reading TypeScript; what was read once is kept in the system's temporary directory.
+enableCompileCache()
+const { supervise } = await import('./supervisor.ts')
 
 const { values } = parseArgs({
   options: {
@@ -35,6 +39,8 @@ try {
   const log = (progress: string) => void say({ progress })
   const world = await supervise({ dataDir, port, automine: !values['block-time'], log })
   say({ ready: { urls: world.urls, worldId: world.worldId } })
+  // The first faucet call should not wait for what only it needs, and neither should the start.
+  setTimeout(() => void import('./evm/faucet.ts').catch(() => {}), 1_500).unref()
   await gone
   await world.close()
   process.exit(0)

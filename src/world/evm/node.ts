@@ -48,7 +48,7 @@ export const evmNode = ({ chain, dir, clock, automine, seed, log }: Options): Ev
   let savedHead = ''
   let ticking: Promise<void> | undefined
   let lookedAt = 0
-  let tradedAt = 0
+  let tradedAt = Date.now()
   let ownHead = -1
   let seen = false
   let saving: Promise<void> | undefined
@@ -180,7 +180,9 @@ export const evmNode = ({ chain, dir, clock, automine, seed, log }: Options): Ev
     rpc,
     port: () => anvil?.port,
     syncTime: async () => {
-      if (anvil) await mineAtWorldTime()
+      if (!anvil) return
+      tradedAt = Date.now()
+      await mineAtWorldTime()
     },
   }
 }
