@@ -19,7 +19,7 @@ type Needs = {
   clock: Clock
   random: Random
   /** Without a slash at its end; it stands in every challenge. */
-  baseUrl: string
+  baseUrl: () => string
   keystore: Pick<Keystore, 'prepare' | 'provision'>
   grantSignup: (tx: Tx, userId: string, now: Date) => Promise<number>
   /** Whatever else a new user gets, in the transaction that makes the user. */

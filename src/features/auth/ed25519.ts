@@ -22,7 +22,7 @@ const smallOrderY = new Set([
   1n,
   p - 1n,
   0n,
-  0x7a03ac9277fdc74ec6cc392cfa53202a0f67100d760b3cba4fd83d3d706a17c7n,
+  0x7a03ac9277fdc74ec6cc392cfa53202a0f67100d760b3cba4fd84d3d706a17c7n,
   0x05fc536d880238b13933c6d305acdfd5f098eff289f4c345b027b2c28f95e826n,
 ])
 
@@ -39,6 +39,6 @@ const spkiHead = Buffer.from('302a300506032b6570032100', 'hex')
 export const importKey = (raw: Uint8Array): KeyObject =>
   createPublicKey({ key: Buffer.concat([spkiHead, raw]), format: 'der', type: 'spki' })
 
-/** OpenSSL refuses S >= L, and compares R byte by byte, so that a second spelling of R fails too. */
+/** Node's verification refuses S >= L, keys and R of small order, and a second spelling of R. */
 export const verifies = (key: KeyObject, message: Uint8Array, signature: Uint8Array): boolean =>
   signature.length === signatureBytes && verify(null, message, key, signature)

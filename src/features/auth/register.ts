@@ -23,7 +23,7 @@ const readKey = (text: string): Uint8Array => {
 const duplicate = (agent_id: string | undefined) =>
   new Fault('duplicate_key', 'This public key is registered already', { extras: { agent_id } })
 
-type RegisterNeeds = { on: Queryable; clock: Clock; random: Random; baseUrl: string }
+type RegisterNeeds = { on: Queryable; clock: Clock; random: Random; baseUrl: () => string }
 
 export const registerStep =
   ({ on, clock, random, baseUrl }: RegisterNeeds) =>
@@ -35,7 +35,7 @@ export const registerStep =
     const expires_at = later(now, challengeMs)
     // Version 4, since a nonce must not be guessed and a version 7 begins with the time.
     const nonce = uuidv4(random)
-    const challenge = challengeText(baseUrl, nonce, expires_at)
+    const challenge = challengeText(baseUrl(), nonce, expires_at)
     await store.addChallenge(on, {
       nonce,
       public_key,

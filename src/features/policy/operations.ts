@@ -1,10 +1,12 @@
 import type { Transact } from '#durable/transactions.ts'
+import type { RequestFacts } from '#kernel/caller.ts'
 import type { Clock } from '#kernel/clock.ts'
 import { Fault } from '#kernel/fault.ts'
 import { sha256 } from '#kernel/id.ts'
 import { canonicalJson } from '#kernel/json.ts'
 import { toUnits, usdDecimals } from '#kernel/money.ts'
 import { fulfil, type InputOf } from '#kernel/operation.ts'
+import type { Tx } from '#kernel/task.ts'
 import type { Queryable } from '#store/query.ts'
 import { contract } from './contract.ts'
 import * as rules from './rules.ts'
@@ -73,12 +75,14 @@ const fieldNames: Record<keyof rules.Limits, keyof Wanted> = {
   recipients: 'recipients',
 }
 
-export const operations = ({ on, transact, clock, house, view }: Needs) =>
-  fulfil(contract, {
+export function operations({ on, transact, clock, house, view }: Needs) {
+  const within = <T>({ tx }: RequestFacts, run: (tx: Tx) => Promise<T>) => (tx ? run(tx) : transact(run))
+
+  return fulfil(contract, {
     show: async (_input, { userId }) => shown(await view(on, userId)),
 
-    tighten: (input, { userId }) =>
-      transact(async (tx) => {
+    tighten: (input, { userId }, request) =>
+      within(request, async (tx) => {
         const now = clock.now()
         const wanted = wantedOf(input)
         const { own, version } = await store.lockPolicy(tx, userId, now)
@@ -92,14 +96,16 @@ export const operations = ({ on, transact, clock, house, view }: Needs) =>
         return shown(await view(tx, userId))
       }),
 
-    async kill({ on: wantsOn }, { userId, agentId }) {
-      const id = { scope: 'user', userId } as const
-      if (wantsOn) await store.setSwitch(on, id, clock.now(), agentId)
-      const since = (await store.switchOf(on, id))?.since
-      if (!wantsOn && since) {
-        const sentence = 'Resuming needs a person, and this release has no way to ask one'
-        throw stepUp(userId, { operation: 'policy_kill', on: false }, sentence)
-      }
-      return { on: wantsOn, scope: 'user' as const, since: since?.toISOString() ?? null }
-    },
+    kill: ({ on: wantsOn }, { userId, agentId }, request) =>
+      within(request, async (tx) => {
+        const id = { scope: 'user', userId } as const
+        if (wantsOn) await store.setSwitch(tx, id, clock.now(), agentId)
+        const since = (await store.switchOf(tx, id))?.since
+        if (!wantsOn && since) {
+          const sentence = 'Resuming needs a person, and this release has no way to ask one'
+          throw stepUp(userId, { operation: 'policy_kill', on: false }, sentence)
+        }
+        return { on: wantsOn, scope: 'user' as const, since: since?.toISOString() ?? null }
+      }),
   })
+}

@@ -1,16 +1,17 @@
 import type * as T from 'typebox'
 import { Value } from 'typebox/value'
-import { Agent, request } from 'undici'
 import { Fault } from '#kernel/fault.ts'
+import type { Net } from '#kernel/net.ts'
 import { Decrypted, Encrypted, Refused } from './wire.ts'
 
-export type VaultTransit = AsyncDisposable & {
+export type VaultTransit = {
   readonly id: string
   wrap(dek: Uint8Array, aad: string): Promise<Uint8Array>
   unwrap(wrapped: Uint8Array, aad: string): Promise<Uint8Array>
 }
 
 type Options = {
+  net: Net
   /** Names this key in every row that it wraps: never reuse an id for another key. */
   id: string
   url: string
@@ -24,43 +25,32 @@ type Options = {
 const bytesMost = 64 * 1024
 const dekBytes = 32
 
-const away = (sentence: string, cause?: unknown) => new Fault('unavailable', sentence, { cause })
+const changed = (cause?: unknown) =>
+  new Fault('upstream_changed', 'The key service answered oddly', { cause })
 
 /** A key-encryption key that never leaves Vault: each call is one request to its transit engine. */
 export function vaultTransit(options: Options): VaultTransit {
-  const { id, url, token, key, mount = 'transit', namespace, timeoutMs = 5_000 } = options
-  const dispatcher = new Agent({
-    connect: { timeout: timeoutMs },
-    headersTimeout: timeoutMs,
-    bodyTimeout: timeoutMs,
-    maxResponseSize: bytesMost,
-  })
+  const { net, id, url, token, key, mount = 'transit', namespace, timeoutMs = 5_000 } = options
   const root = new URL(`v1/${mount}/`, url.endsWith('/') ? url : `${url}/`)
-
-  const call = async <S extends T.TSchema>(verb: string, body: object, shape: S): Promise<T.Static<S>> => {
-    const answer = await post(new URL(`${verb}/${encodeURIComponent(key)}`, root), body)
-    if (answer.status === 200 && Value.Check(shape, answer.json)) return answer.json as T.Static<S>
-    throw refusal(answer)
+  const headers = {
+    'content-type': 'application/json',
+    'x-vault-request': 'true',
+    'x-vault-token': token,
+    ...(namespace && { 'x-vault-namespace': namespace }),
   }
 
-  const post = async (target: URL, body: object): Promise<{ status: number; json: unknown }> => {
-    try {
-      const reply = await request(target, {
-        method: 'POST',
-        headers: {
-          'content-type': 'application/json',
-          'x-vault-request': 'true',
-          'x-vault-token': token,
-          ...(namespace && { 'x-vault-namespace': namespace }),
-        },
-        body: JSON.stringify(body),
-        signal: AbortSignal.timeout(timeoutMs),
-        dispatcher,
-      })
-      return { status: reply.statusCode, json: await reply.body.json().catch(() => undefined) }
-    } catch (cause) {
-      throw away('The key service did not answer', cause)
-    }
+  const call = async <S extends T.TSchema>(verb: string, fields: object, shape: S): Promise<T.Static<S>> => {
+    const target = new URL(`${verb}/${encodeURIComponent(key)}`, root).href
+    const body = JSON.stringify(fields)
+    const asked = { url: target, method: 'POST', headers, body, timeoutMs, maxBytes: bytesMost }
+    // Wrapping and unwrapping change nothing over there, so silence never leaves an outcome unknown.
+    const reply = await net.fetch(asked).catch((cause: unknown) => {
+      throw new Fault('unavailable', 'The key service did not answer', { cause })
+    })
+    const json = parsed(reply.body)
+    if (reply.status !== 200) throw refusal(reply.status, json)
+    if (!Value.Check(shape, json)) throw changed()
+    return json as T.Static<S>
   }
 
   /**
@@ -83,17 +73,24 @@ export function vaultTransit(options: Options): VaultTransit {
       const ciphertext = Buffer.from(wrapped).toString()
       const { data } = await call('decrypt', { ciphertext, ...bound(aad) }, Decrypted)
       const dek = Buffer.from(data.plaintext, 'base64')
-      if (dek.length !== dekBytes) throw new Fault('upstream_changed', 'The key service answered oddly')
+      if (dek.length !== dekBytes) throw changed()
       return dek
     },
-    [Symbol.asyncDispose]: () => dispatcher.close(),
   }
 }
 
-function refusal({ status, json }: { status: number; json: unknown }): Fault {
-  const cause = new Error(
-    `vault ${status}: ${Value.Check(Refused, json) ? json.errors.join('; ') : 'no reason given'}`,
-  )
-  if (status === 200) return new Fault('upstream_changed', 'The key service answered oddly', { cause })
-  return away('The key service refused the call', cause)
+function parsed(body: string): unknown {
+  try {
+    return JSON.parse(body)
+  } catch {
+    return undefined
+  }
+}
+
+/** A 400 stays one however often it is repeated: the blob, the key or the place it is bound to is another. */
+function refusal(status: number, json: unknown): Fault {
+  const reasons = Value.Check(Refused, json) ? json.errors.join('; ') : 'no reason given'
+  const cause = new Error(`vault ${status}: ${reasons}`)
+  const code = status === 400 ? 'upstream_rejected' : 'unavailable'
+  return new Fault(code, 'The key service refused the call', { cause })
 }

@@ -1,0 +1,201 @@
+import assert from 'node:assert/strict'
+import { after, before, describe, test } from 'node:test'
+import type { Caller } from '#kernel/caller.ts'
+import { send } from '#store/query.ts'
+import { assemble, faultOf, type House, house, newKey } from './house.ts'
+
+let it: House
+before(async () => {
+  it = await house()
+})
+after(() => it[Symbol.asyncDispose]())
+
+const count = async (from: House, table: string) => {
+  const rows = await send<{ n: bigint }>(from.on, `select count(*) as n from ${table}`)
+  return Number(rows[0]?.n)
+}
+const tables = ['app_user', 'agent_key', 'wallet', 'credit_bucket', 'transfer']
+const counts = (from: House) => Promise.all(tables.map((table) => count(from, table)))
+const callerOf = async (from: House) =>
+  from.auth.authenticate(`Bearer ${await from.token(await from.enrol())}`)
+const codeOf = (answer: Promise<unknown>) =>
+  answer.then(
+    () => 'ok',
+    () => faultOf(answer).then(({ code }) => code),
+  )
+
+async function challenged(from: House, turns: number) {
+  const key = newKey()
+  const public_key = key.publicKey.toString('base64')
+  const made = await Promise.all(
+    Array.from({ length: turns }, () => from.ask('auth_register', { public_key })),
+  )
+  return made.map(({ nonce, challenge }) => ({ nonce, signature: key.sign(challenge).toString('base64') }))
+}
+
+describe('enrolment', () => {
+  test('verification makes the user, one wallet of each kind and 200 credits', async () => {
+    const caller = await callerOf(it)
+    const user = await it.ask('user_show', {}, caller)
+    assert.deepEqual([user.user_id, user.agent_id], [caller.userId, caller.agentId])
+    assert.deepEqual(
+      user.wallets.map((each: { chain_type: string }) => each.chain_type),
+      ['evm', 'solana'],
+    )
+    assert.match(user.wallets[0].address, /^0x[0-9a-fA-F]{40}$/)
+    assert.equal(user.credits_available, 200)
+    assert.deepEqual(user.scopes, ['read', 'chat', 'trade', 'earn', 'manage'])
+    const credits = await it.ask('credits_available', {}, caller)
+    const life = new Date(credits.buckets[0].expires_at).getTime() - it.clock.now().getTime()
+    assert.ok(Math.abs(life - 14 * 86_400_000) < 60_000)
+  })
+
+  test('50 verifications of one key at once make one user, under one nonce and under 50', async () => {
+    for (const nonces of [1, 50]) {
+      const before = await counts(it)
+      const answers = await challenged(it, nonces)
+      const tries = Array.from({ length: 50 }, (_, turn) => answers[turn % nonces] as object)
+      const codes = await Promise.all(
+        tries.map((each, turn) => codeOf(it.ask('auth_verify', each, null, `10.1.${nonces}.${turn}`))),
+      )
+      assert.equal(codes.filter((code) => code === 'ok').length, 1)
+      const refusal = nonces === 1 ? 'invalid_challenge' : 'duplicate_key'
+      assert.equal(codes.filter((code) => code === refusal).length, 49)
+      const made = (await counts(it)).map((each, at) => each - (before[at] as number))
+      assert.deepEqual(made, [1, 1, 2, 1, 1])
+    }
+  })
+
+  test('the loser of a race for one key is told the agent that the winner made', async () => {
+    const [first, second] = await challenged(it, 2)
+    const { agent_id } = await it.ask('auth_verify', first)
+    assert.equal((await faultOf(it.ask('auth_verify', second))).extras.agent_id, agent_id)
+  })
+
+  test('when the welcome fails nothing is made, and the same challenge can be answered again', async () => {
+    let broken = true
+    const other = assemble(it.database, {
+      welcome: async (_tx, { wallets }) => {
+        assert.equal(wallets.length, 2)
+        if (broken) throw new Error('the welcome failed')
+      },
+    })
+    const [answer] = await challenged(it, 1)
+    const before = await counts(it)
+    await assert.rejects(other.ask('auth_verify', answer), /the welcome failed/)
+    assert.deepEqual(await counts(it), before)
+    broken = false
+    assert.equal(await codeOf(other.ask('auth_verify', answer)), 'ok')
+  })
+
+  test('signup credits end after 14 days', async () => {
+    const caller = await callerOf(it)
+    it.time.offsetMs += 14 * 86_400_000 + 60_000
+    const { credits_available, buckets } = await it.ask('credits_available', {}, caller)
+    it.time.offsetMs = 0
+    assert.deepEqual([credits_available, buckets], [0, []])
+  })
+
+  test('the packs are those of the price list', async () => {
+    const { packs } = await it.ask('credits_packs', {}, await callerOf(it))
+    assert.deepEqual(
+      packs.map((each: { price_usd: string; credits: number }) => [each.price_usd, each.credits]),
+      [
+        ['5', 300],
+        ['10', 650],
+        ['20', 1400],
+      ],
+    )
+  })
+})
+
+describe('tokens', () => {
+  const authenticate = (token: string) => it.auth.authenticate(`Bearer ${token}`)
+
+  test('a token is agt_ and 43 characters, and an agent id is none', async () => {
+    const agent = await it.enrol()
+    const token = await it.token(agent)
+    assert.match(token, /^agt_[A-Za-z0-9_-]{43}$/)
+    assert.equal((await it.auth.authenticate(`bearer  ${token}`)).agentId, agent.agentId)
+    for (const header of [undefined, '', 'Bearer', `Basic ${token}`, token])
+      assert.equal((await faultOf(it.auth.authenticate(header))).code, 'unauthorized')
+    for (const wrong of [
+      agent.agentId,
+      `${token}x`,
+      token.slice(0, -1),
+      'eyJhbGciOiJub25lIn0.e30.',
+      `x${token}`,
+    ])
+      assert.equal((await faultOf(authenticate(wrong))).code, 'invalid_token')
+  })
+
+  test('only the hash of a token is stored', async () => {
+    const token = await it.token(await it.enrol())
+    const rows = await send<{ row: string }>(it.on, 'select access_token::text as row from access_token')
+    const dump = rows.map(({ row }) => row).join()
+    for (const form of [token, token.slice(4), Buffer.from(token.slice(4), 'base64url').toString('hex')])
+      assert.equal(dump.includes(form), false)
+  })
+
+  test('a token ends with its life, also where it is remembered', async () => {
+    const token = await it.token(await it.enrol())
+    it.time.offsetMs += 890_000
+    await authenticate(token)
+    it.time.offsetMs += 10_000
+    assert.equal((await faultOf(authenticate(token))).code, 'invalid_token')
+    it.time.offsetMs = 0
+  })
+
+  test('a revoked token is dead on the instance that did not revoke it', async () => {
+    const other = assemble(it.database)
+    it.heard.push(other.auth.onRevoked)
+    const token = await it.token(await it.enrol())
+    await other.auth.authenticate(`Bearer ${token}`)
+    await authenticate(token)
+    await it.auth.revoke(token)
+    for (const each of [it, other])
+      assert.equal((await faultOf(each.auth.authenticate(`Bearer ${token}`))).code, 'invalid_token')
+  })
+
+  test('a suspended user is told so at once, and gets no further token', async () => {
+    const agent = await it.enrol()
+    const token = await it.token(agent)
+    const { userId } = await authenticate(token)
+    await it.auth.suspend(userId)
+    assert.equal((await faultOf(authenticate(token))).code, 'suspended')
+    it.time.offsetMs += 1_000
+    assert.equal((await faultOf(it.token(agent))).code, 'suspended')
+    await it.auth.resume(userId)
+    assert.equal((await authenticate(token)).userId, userId)
+    it.time.offsetMs = 0
+  })
+
+  test('a user whose keys are revoked has neither tokens nor a way to one', async () => {
+    const agent = await it.enrol()
+    const token = await it.token(agent)
+    await it.auth.revokeUser((await authenticate(token)).userId)
+    it.time.offsetMs += 1_000
+    assert.equal((await faultOf(authenticate(token))).code, 'invalid_token')
+    assert.equal((await faultOf(it.token(agent))).code, 'invalid_signature')
+    it.time.offsetMs = 0
+  })
+
+  test('a token carries the scopes that it was issued with', async () => {
+    const { userId } = await callerOf(it)
+    const { scopes }: Caller = await authenticate(await it.auth.issue(userId, ['read'], 60_000))
+    assert.deepEqual([...scopes], ['read'])
+  })
+
+  test('the sweep drops what has expired and nothing else', async () => {
+    const token = await it.token(await it.enrol())
+    await it.auth.sweep()
+    assert.ok(await authenticate(token))
+    it.time.offsetMs += 3_600_000
+    await it.auth.sweep()
+    const left = await Promise.all(
+      ['challenge', 'spent_signature', 'access_token'].map((each) => count(it, each)),
+    )
+    assert.deepEqual(left, [0, 0, 0])
+    it.time.offsetMs = 0
+  })
+})

@@ -1,0 +1,174 @@
+/** Identity, custody, credits and policy put together on a database of their own. */
+import { createPrivateKey, createPublicKey, generateKeyPairSync, type KeyObject, sign } from 'node:crypto'
+import { ledger } from '#durable/ledger.ts'
+import { auth } from '#features/auth/auth.ts'
+import type { Welcome } from '#features/auth/register.ts'
+import { credits } from '#features/credits/credits.ts'
+import { type HouseLimits, policy } from '#features/policy/policy.ts'
+import { user } from '#features/user/user.ts'
+import { envKek, type Keks, keks } from '#features/wallets/keks.ts'
+import { keystore } from '#features/wallets/keystore.ts'
+import { walletsOf } from '#features/wallets/store.ts'
+import type { Caller } from '#kernel/caller.ts'
+import type { Clock } from '#kernel/clock.ts'
+import { Fault } from '#kernel/fault.ts'
+import { systemRandom } from '#kernel/id.ts'
+import type { Operation } from '#kernel/operation.ts'
+import type { SvmScheme } from '#kernel/signer.ts'
+import { type Database, openDatabase } from '#store/database.ts'
+import { evmScheme } from '#upstreams/evm/sign.ts'
+import { testDatabase } from '../harness/cluster.ts'
+
+const alphabet = '123456789ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz'
+
+/** Long enough for keys, which never begin with a zero byte often enough to matter here. */
+function base58(bytes: Uint8Array): string {
+  let value = BigInt(`0x${Buffer.from(bytes).toString('hex')}`)
+  let text = ''
+  for (; value > 0n; value /= 58n) text = alphabet[Number(value % 58n)] + text
+  return text
+}
+
+const pkcs8Head = Buffer.from('302e020100300506032b657004220420', 'hex')
+const privateKeyOf = (seed: Uint8Array) =>
+  createPrivateKey({ key: Buffer.concat([pkcs8Head, seed]), format: 'der', type: 'pkcs8' })
+export const rawKeyOf = (key: KeyObject) =>
+  createPublicKey(key).export({ format: 'der', type: 'spki' }).subarray(-32)
+
+const svmScheme: SvmScheme = {
+  addressOf: async (secret) => base58(rawKeyOf(privateKeyOf(secret))),
+  signBytes: async (secret, message) => sign(null, message, privateKeyOf(secret)),
+}
+
+export const usdc = '0x833589fcd6edb6e08f4c7c32d4f71b54bda02913'
+export const vault = '0x1111111111111111111111111111111111111111'
+export const delegate = '0x000000009B1D0aF20D8C6d0A44e162d11F9b8f00'
+
+const limits: HouseLimits = {
+  perTransactionMicros: 1_000_000_000n,
+  perDayMicros: 5_000_000_000n,
+  chains: ['8453', '42161'],
+  tokens: null,
+  contracts: [{ chainId: '8453', address: vault }],
+}
+
+export type Agent = {
+  agentId: string
+  publicKey: Buffer
+  sign(message: string | Uint8Array): Buffer
+}
+export type House = Awaited<ReturnType<typeof house>>
+
+export const newKek = (id: string) =>
+  envKek(id, Buffer.from(systemRandom.bytes(32)).toString('base64'), systemRandom)
+
+type Options = { keks?: Keks; limits?: Partial<HouseLimits>; welcome?: Welcome; poolMax?: number }
+
+export async function house(options: Options = {}) {
+  const home = await testDatabase()
+  const database = openDatabase({
+    url: home.url,
+    poolMax: options.poolMax ?? 20,
+    applicationName: 'identity test',
+  })
+  const made = assemble(database, options)
+  return {
+    ...made,
+    database,
+    async [Symbol.asyncDispose]() {
+      await database.close()
+      await home.drop()
+    },
+  }
+}
+
+/** One instance; several of them share a database. */
+export function assemble(database: Database, options: Options = {}) {
+  const time = { offsetMs: 0 }
+  const clock: Clock = { now: () => new Date(Date.now() + time.offsetMs) }
+  const random = systemRandom
+  const on = database.pool
+  const { transaction: transact } = database
+  const revoked: string[] = []
+  const heard: ((hash: string) => void)[] = []
+  const store = keystore({
+    keks: options.keks ?? keks(newKek('first')),
+    schemes: { evm: evmScheme, svm: svmScheme },
+    ...{ clock, random },
+  })
+  const creditsPart = credits({ on, ledger, clock })
+  const policyPart = policy({
+    ...{ on, transact, clock, random, walletsOf },
+    house: { ...limits, ...options.limits },
+  })
+  const authPart = auth({
+    ...{ on, transact, clock, random, keystore: store },
+    baseUrl: () => 'http://gateway.test',
+    grantSignup: creditsPart.grantSignup,
+    ...(options.welcome && { welcome: options.welcome }),
+    async publishRevoked(hash) {
+      revoked.push(hash)
+      for (const hear of heard) hear(hash)
+    },
+  })
+  heard.push(authPart.onRevoked)
+  const operations = [
+    ...authPart.operations,
+    ...creditsPart.operations,
+    ...policyPart.operations,
+    ...user({ on, walletsOf, credits: creditsPart, policySummary: policyPart.summary }),
+  ]
+  const ask = asking(operations)
+  return {
+    ...{ on, transact, clock, random, time, revoked, heard, ask, operations },
+    ...{ auth: authPart, credits: creditsPart, policy: policyPart, keystore: store },
+    enrol: () => enrol(ask),
+    token: async (agent: Agent) => (await ask('auth_token', tokenRequest(agent, clock))).token as string,
+  }
+}
+
+// biome-ignore lint/suspicious/noExplicitAny: a test reads answers whose shape it asserts.
+type Answer = any
+type Ask = (name: string, input?: object, caller?: Caller | null, address?: string) => Promise<Answer>
+
+const asking =
+  (operations: Operation[]): Ask =>
+  async (name, input = {}, caller = null, address = '127.0.0.1') => {
+    const operation = operations.find((each) => each.name === name)
+    if (operation?.entry.kind !== 'act' && operation?.entry.kind !== 'read') throw new Error(`no ${name}`)
+    const run = operation.run as (input: object, caller: Caller | null, facts: object) => Promise<Answer>
+    return run(input, caller, { id: 'request', address, signal: new AbortController().signal })
+  }
+
+export function newKey() {
+  const { privateKey } = generateKeyPairSync('ed25519')
+  return {
+    publicKey: rawKeyOf(privateKey),
+    sign: (message: string | Uint8Array) => sign(null, Buffer.from(message as string), privateKey),
+  }
+}
+
+export async function enrol(ask: Ask): Promise<Agent> {
+  const key = newKey()
+  const { nonce, challenge } = await ask('auth_register', { public_key: key.publicKey.toString('base64') })
+  const signature = key.sign(challenge).toString('base64')
+  const { agent_id: agentId } = await ask('auth_verify', { nonce, signature })
+  return { agentId, ...key }
+}
+
+export const secondsOf = (clock: Clock) => Math.floor(clock.now().getTime() / 1000)
+
+export function tokenRequest(agent: Agent, clock: Clock, timestamp = secondsOf(clock)) {
+  const signature = agent.sign(`${agent.agentId}${timestamp}`).toString('base64')
+  return { agent_id: agent.agentId, timestamp, signature }
+}
+
+/** The fault that a promise ends with; fails where it ends well or with a bug. */
+export async function faultOf(promise: Promise<unknown>): Promise<Fault> {
+  const error = await promise.then(
+    () => undefined,
+    (thrown: unknown) => thrown,
+  )
+  if (error instanceof Fault) return error
+  throw new Error('a fault was expected', { cause: error })
+}
