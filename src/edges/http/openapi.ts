@@ -2,7 +2,7 @@ import { isRecord, type Schema } from '#kernel/decimal-fields.ts'
 import { type FaultCode, faults } from '#kernel/fault.ts'
 import type { Entry, Operation } from '#kernel/operation.ts'
 import { type Components, components, httpValidationError, problemSchema } from './components.ts'
-import { withWait } from './validate.ts'
+import { isKeyed, withWait } from './validate.ts'
 
 /** What the document needs of an operation; its function is not among it. */
 export type Documented = Pick<Operation, 'name' | 'section' | 'entry'>
@@ -67,7 +67,7 @@ function operationObject({ name, section, entry }: Documented, named: Components
         content: { [json]: { schema: named.refer(entry.body as unknown as Schema) } },
       },
     }),
-    responses: { 200: okOf(entry, named), ...errorsOf(entry, parameters.length > 0) },
+    responses: responsesOf(entry, parameters.length > 0, named),
   }
 }
 
@@ -101,8 +101,6 @@ function parametersOf(where: 'path' | 'query', schema: Schema | undefined, named
 
 const keySchema = { type: 'string', minLength: 1, maxLength: 255, pattern: '^[\\x21-\\x7e]+$' }
 
-const isKeyed = ({ kind, method }: Entry): boolean => kind !== 'read' && method !== 'GET'
-
 function headersOf(entry: Entry): Json[] {
   const key = {
     name: 'Idempotency-Key',
@@ -121,6 +119,13 @@ function headersOf(entry: Entry): Json[] {
     schema: { type: 'string', maxLength: 255 },
   }
   return [...(isKeyed(entry) ? [key] : []), ...(entry.kind === 'stream' ? [resume] : [])]
+}
+
+function responsesOf(entry: Entry, takesInput: boolean, named: Components): Json {
+  const ok = okOf(entry, named)
+  // Health is asked by machines that know no error form: both answers have one shape.
+  if (entry.path === '/health') return { 200: ok, 503: { ...ok, description: 'The store is down' } }
+  return { 200: ok, ...errorsOf(entry, takesInput) }
 }
 
 function okOf(entry: Entry, named: Components): Json {

@@ -50,7 +50,7 @@ function inputReader(entry: Entry, compile: Compile, sources: NumberSources): Re
   const path = part(entry.params)
   const query = part(withWait(entry))
   const body = part(entry.body, entry.kind === 'task')
-  const keyed = entry.kind !== 'read' && entry.method !== 'GET'
+  const keyed = isKeyed(entry)
 
   return ({ params, query: sent, body: given, idempotencyKey }) => {
     const issues: Issue[] = []
@@ -70,6 +70,10 @@ function inputReader(entry: Entry, compile: Compile, sources: NumberSources): Re
     }
   }
 }
+
+/** Whether repeating the request under the same key repeats the answer; that needs someone to whom the key belongs. */
+export const isKeyed = ({ kind, method, access }: Entry): boolean =>
+  kind !== 'read' && method !== 'GET' && access !== 'public'
 
 /** The query of an operation as clients may send it: a task adds `wait` and `timeout`. */
 export function withWait(entry: Entry): Schema | undefined {
@@ -168,8 +172,10 @@ const notVisible = (loc: string[]): Issue => ({
  */
 function checkable(schema: Schema, sealed: boolean): Schema {
   if (schema['x-decimal'] !== undefined) {
-    return { type: schema.type, ...(schema.default !== undefined && { default: schema.default }) }
+    return { type: schema.type, ...defaultOf(schema) }
   }
+  const arm = onlyArmBesideNull(schema)
+  if (arm) return { ...checkable(arm, sealed), ...defaultOf(schema), type: [arm.type, 'null'] }
   const form: Record<string, unknown> = {}
   for (const [keyword, value] of Object.entries(schema)) {
     if (keyword === '$id' || keyword.startsWith('~')) continue
@@ -179,6 +185,17 @@ function checkable(schema: Schema, sealed: boolean): Schema {
   const open = schema.additionalProperties !== undefined || schema.patternProperties !== undefined
   if (sealed && isRecord(schema.properties) && !open) form.additionalProperties = false
   return form
+}
+
+const defaultOf = (schema: Schema) => (schema.default === undefined ? {} : { default: schema.default })
+
+/** Ajv fills no defaults inside a union, so a nullable schema is written as one with two types. */
+function onlyArmBesideNull(schema: Schema): Schema | undefined {
+  const arms = Array.isArray(schema.anyOf) ? schema.anyOf.filter(isRecord) : []
+  const others = arms.filter(({ type }) => type !== 'null')
+  const [arm] = others
+  const plain = arm && typeof arm.type === 'string' && arm.enum === undefined && arm.const === undefined
+  return arms.length === 2 && others.length === 1 && plain && arm['x-decimal'] === undefined ? arm : undefined
 }
 
 /** Beyond these a JSON integer has lost digits before anyone looks at it. */

@@ -1,0 +1,38 @@
+/** Writes docs/openapi.json from the contracts, without database or world; with --check it only says whether it is current. */
+import { existsSync, globSync, readFileSync, writeFileSync } from 'node:fs'
+import { pathToFileURL } from 'node:url'
+import { type Documented, openapiOf } from '../src/edges/http/openapi.ts'
+import { type Contract, operationName } from '../src/kernel/operation.ts'
+import { root } from './environment.ts'
+
+const path = `${root}/docs/openapi.json`
+
+const isContract = (value: unknown): value is Contract =>
+  typeof value === 'object' && value !== null && 'section' in value && 'entries' in value
+
+/** In the order of the interface document; sections of our own come last, by name. */
+async function contracts(): Promise<Contract[]> {
+  const rows = JSON.parse(readFileSync(`${root}/docs/spec/operations.json`, 'utf8')) as { section: string }[]
+  const order = [...new Set(rows.map(({ section }) => section))]
+  const rank = ({ section }: Contract) => (order.includes(section) ? order.indexOf(section) : order.length)
+  const files = globSync('src/features/*/contract.ts', { cwd: root }).sort()
+  const modules = await Promise.all(
+    files.map((file) => import(pathToFileURL(`${root}/${file}`).href) as Promise<Record<string, unknown>>),
+  )
+  return modules
+    .flatMap((module) => Object.values(module).filter(isContract))
+    .sort((a, b) => rank(a) - rank(b) || (a.section < b.section ? -1 : 1))
+}
+
+const documented = ({ section, entries }: Contract): Documented[] =>
+  Object.entries(entries).map(([key, entry]) => ({ name: operationName(section, key), section, entry }))
+
+const text = `${JSON.stringify(openapiOf((await contracts()).flatMap(documented)), null, 2)}\n`
+if (existsSync(path) && readFileSync(path, 'utf8') === text) console.log('docs/openapi.json is current.')
+else if (process.argv.includes('--check')) {
+  console.error('docs/openapi.json differs from the contracts. Run node scripts/openapi.ts.')
+  process.exitCode = 1
+} else {
+  writeFileSync(path, text)
+  console.log('Wrote docs/openapi.json.')
+}
