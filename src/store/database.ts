@@ -40,10 +40,48 @@ export type Database = {
 }
 
 const repeatsMax = 3
+const connectTimeoutMsDefault = 5_000
 const idleInTransactionMsMax = 10_000
 
 export function openDatabase(options: DatabaseOptions): Database {
-  const { url, poolMax, applicationName, statementTimeoutMs = 15_000, connectTimeoutMs = 5_000 } = options
+  const pool = openPool(options)
+  const listenings = new Set<Listening>()
+  let closing: Promise<void> | undefined
+  return {
+    pool,
+    kysely: new Kysely<Tables>({ dialect: new PostgresDialect({ pool }) }),
+    async transaction(run, isolation) {
+      for (let repeats = 0; ; repeats++) {
+        try {
+          return await attempt(pool, run, isolation)
+        } catch (error) {
+          if (!isConflict(error) || repeats === repeatsMax) throw error
+          // Two that collided would collide again in step.
+          await delay(Math.random() * 10 * 2 ** repeats)
+        }
+      }
+    },
+    listen(wanted) {
+      const { url, directUrl = url, applicationName, connectTimeoutMs = connectTimeoutMsDefault } = options
+      const listening = listen({ url: directUrl, applicationName, connectTimeoutMs, ...wanted })
+      listenings.add(listening)
+      return listening
+    },
+    close() {
+      closing ??= Promise.all([...[...listenings].map((each) => each.close()), pool.end()]).then(() => {})
+      return closing
+    },
+  }
+}
+
+function openPool({
+  url,
+  poolMax,
+  applicationName,
+  connectTimeoutMs = connectTimeoutMsDefault,
+  statementTimeoutMs = 15_000,
+  onIdleError,
+}: DatabaseOptions): pg.Pool {
   const pool = new pg.Pool({
     connectionString: url,
     max: poolMax,
@@ -54,68 +92,38 @@ export function openDatabase(options: DatabaseOptions): Database {
     keepAlive: true,
     // PgBouncer wants both of these in its ignore_startup_parameters; set them on the role there.
     statement_timeout: statementTimeoutMs,
-    // Only for a network that swallows the answer: otherwise the server's own limit is first.
-    query_timeout: statementTimeoutMs + 5_000,
     // A process that is paused inside a transaction must not keep its row locks from those that take over.
     idle_in_transaction_session_timeout: idleInTransactionMsMax,
+    // Only for a network that swallows the answer: otherwise the server's own limit is first.
+    query_timeout: statementTimeoutMs + 5_000,
     types: columnTypes,
   })
-  pool.on('error', (error) => options.onIdleError?.(error))
+  pool.on('error', (error) => onIdleError?.(error))
   // A checked-out connection that breaks tells its query; the event alone would end the process.
   pool.on('connect', (client) => client.on('error', () => {}))
+  return pool
+}
 
-  const kysely = new Kysely<Tables>({ dialect: new PostgresDialect({ pool }) })
-
-  const attempt = async <T>(
-    run: (tx: Transaction) => Promise<T>,
-    isolation: Isolation | undefined,
-  ): Promise<T> => {
-    const client = await pool.connect()
-    try {
-      await client.query(isolation ? `begin isolation level ${isolation}` : 'begin')
-      const answer = await run(client as Transaction)
-      const { command } = await client.query('commit')
-      // PostgreSQL answers a commit with ROLLBACK when a statement failed and `run` caught its error.
-      if (command !== 'COMMIT')
-        throw new Error('The transaction was rolled back: one of its statements failed')
-      client.release()
-      return answer
-    } catch (error) {
-      client.release(isDatabaseUnavailable(error) || !(await rolledBack(client)))
-      throw error
-    }
-  }
-
-  const listenings = new Set<Listening>()
-  let closing: Promise<void> | undefined
-  return {
-    pool,
-    kysely,
-    async transaction(run, isolation) {
-      for (let repeats = 0; ; repeats++) {
-        try {
-          return await attempt(run, isolation)
-        } catch (error) {
-          if (!isConflict(error) || repeats === repeatsMax) throw error
-          // Two that collided would collide again in step.
-          await delay(Math.random() * 10 * 2 ** repeats)
-        }
-      }
-    },
-    listen(wanted) {
-      const listening = listen({
-        url: options.directUrl ?? url,
-        applicationName,
-        connectTimeoutMs,
-        ...wanted,
-      })
-      listenings.add(listening)
-      return listening
-    },
-    close() {
-      closing ??= Promise.all([...[...listenings].map((each) => each.close()), pool.end()]).then(() => {})
-      return closing
-    },
+async function attempt<T>(
+  pool: pg.Pool,
+  run: (tx: Transaction) => Promise<T>,
+  isolation: Isolation | undefined,
+): Promise<T> {
+  const client = await pool.connect()
+  let reusable = false
+  try {
+    await client.query(isolation ? `begin isolation level ${isolation}` : 'begin')
+    const answer = await run(client as Transaction)
+    const { command } = await client.query('commit')
+    reusable = true
+    // PostgreSQL answers a commit with ROLLBACK when a statement failed and `run` caught its error.
+    if (command !== 'COMMIT') throw new Error('The transaction was rolled back: one of its statements failed')
+    return answer
+  } catch (error) {
+    reusable ||= !isDatabaseUnavailable(error) && (await rolledBack(client))
+    throw error
+  } finally {
+    client.release(!reusable)
   }
 }
 

@@ -157,7 +157,7 @@ async function create({ place, options, progress }: Start, binaries: Binaries): 
 }
 
 const settingsOf = ({ fsync, settings }: EmbeddedOptions): Settings => ({
-  ...(fsync === false && { fsync: 'off', full_page_writes: 'off', synchronous_commit: 'off' }),
+  ...(fsync === false && { fsync: 'off', full_page_writes: 'off' }),
   ...settings,
 })
 

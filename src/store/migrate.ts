@@ -16,20 +16,19 @@ const ddlAttemptsMax = 10
 
 export const migrationsFolder = fileURLToPath(new URL('./migrations', import.meta.url))
 
-/** `0001_init.sql`, `0002_....sql` and so on, without a gap. */
+/** `0001_init.sql`, `0002_....sql` and so on. A number may be missing, none may come twice. */
 export function readMigrations(folder = migrationsFolder): Migration[] {
   const names = readdirSync(folder).filter((name) => name.endsWith('.sql'))
-  return names.sort().map((name, index) => {
+  const migrations = names.sort().map((name) => {
     const number = Number(/^(\d{4})_[a-z0-9_]+\.sql$/.exec(name)?.[1])
-    if (number !== index + 1) {
-      throw new StoreRefusal(
-        `The migration ${name} stands where ${String(index + 1).padStart(4, '0')}_<words>.sql is expected.`,
-      )
-    }
+    if (!number) throw new StoreRefusal(`The migration ${name} is not named 0001_<words>.sql.`)
     // A checkout on Windows may have rewritten the line ends; that is no other migration.
     const sql = readFileSync(join(folder, name), 'utf8').replaceAll('\r\n', '\n')
     return { number, name, sql, checksum: createHash('sha256').update(sql).digest('hex') }
   })
+  const twice = migrations.find(({ number }, index) => number === migrations[index - 1]?.number)
+  if (twice) throw new StoreRefusal(`The migration ${twice.name} has the number of the one before it.`)
+  return migrations
 }
 
 /**
@@ -103,23 +102,32 @@ async function pendingOf(client: pg.Client, migrations: Migration[]): Promise<Mi
   const { rows } = await client.query<{ number: number; name: string; checksum: string }>(
     'select number, name, checksum from schema_migration order by number',
   )
-  const newest = migrations.length
-  for (const [index, row] of rows.entries()) {
-    const known = migrations[row.number - 1]
-    if (!known) {
+  const known = new Map(migrations.map((migration) => [migration.number, migration]))
+  const newest = migrations.at(-1)
+  for (const { number, name, checksum } of rows) {
+    const migration = known.get(number)
+    if (number > (newest?.number ?? 0)) {
       throw new StoreRefusal(
-        `The database is newer than this code: it has ${row.name}, and this code ends at ${newest}. Start the ` +
-          'version that wrote it, or a later one.',
+        `The database is newer than this code: it has ${name}, and this code ends at ${newest?.name ?? 'nothing'}. ` +
+          'Start the version that wrote it, or a later one.',
       )
     }
-    if (row.number !== index + 1 || known.checksum !== row.checksum) {
+    if (migration?.checksum !== checksum) {
       throw new StoreRefusal(
-        `The migration ${known.name} is not the one that was applied to this database: an applied file is never ` +
-          'edited. Restore it and put the change into a new file.',
+        `The migration ${name} is not the one that was applied to this database: an applied file is never edited ` +
+          'or removed. Restore it and put the change into a new file.',
       )
     }
   }
-  return migrations.slice(rows.length)
+  const applied = rows.at(-1)
+  const pending = migrations.filter(({ number }) => !rows.some((row) => row.number === number))
+  const late = pending.find(({ number }) => number < (applied?.number ?? 0))
+  if (late) {
+    throw new StoreRefusal(
+      `The migration ${late.name} came after ${applied?.name} was applied to this database: give it a later number.`,
+    )
+  }
+  return pending
 }
 
 async function apply(client: pg.Client, migration: Migration): Promise<void> {

@@ -59,7 +59,7 @@ export async function findBinaries(options: {
           { cause },
         )
       }
-      if (cause instanceof StoreRefusal && candidate === candidates[0] && major === undefined) throw cause
+      if (cause instanceof StoreRefusal) throw cause
       reasons.push(text(cause).trim())
     }
   }

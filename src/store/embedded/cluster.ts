@@ -59,7 +59,6 @@ export function addressOf(place: Place): Address | undefined {
 
 /** Made aside and renamed, so that a crash leaves no half cluster; the loser of a race takes the winner's. */
 export async function initCluster(place: Place, binaries: Binaries, durable: boolean): Promise<void> {
-  sweepDrafts(place)
   const draft = `${place.data}.tmp-${process.pid}-${randomBytes(4).toString('hex')}`
   mkdirSync(draft, { mode: 0o700 })
   if (place.account) lchownSync(draft, place.account.uid, place.account.gid)
@@ -82,6 +81,7 @@ export type Launched = { process: ChildProcess; complaint(): string }
 
 /** Detached, so that Ctrl-C in the terminal does not reach the server while we still finish work on it. */
 export async function launchServer(place: Place, binaries: Binaries, settings: Settings): Promise<Launched> {
+  sweepDrafts(place)
   disownStalePid(place)
   const log = openLog(place)
   const offset = fstatSync(log).size
@@ -177,7 +177,12 @@ function disownStalePid(place: Place): void {
 function sweepDrafts(place: Place): void {
   for (const name of readdirSync(place.home)) {
     const pid = /^data\.tmp-(\d+)-/.exec(name)?.[1]
-    if (pid && !alive(Number(pid))) rmSync(join(place.home, name), { recursive: true, force: true })
+    if (!pid || alive(Number(pid))) continue
+    try {
+      rmSync(join(place.home, name), { recursive: true, force: true })
+    } catch {
+      // Its initdb outlived the process that began it and still writes; the next start finds it idle.
+    }
   }
 }
 

@@ -1,6 +1,5 @@
 import { createHash, randomBytes } from 'node:crypto'
 import {
-  chmodSync,
   closeSync,
   fsyncSync,
   lchownSync,
@@ -65,6 +64,7 @@ export function placeFor(wantedDir: string, account: Account | undefined): Place
     )
   }
   ensurePrivate(home, account)
+  if (home === marker.home) leaveNote(home, dataDir)
   const socketDir = socketFolder(home)
   ensurePrivate(socketDir, account)
   return { dataDir, home, data: join(home, 'data'), log: join(home, 'server.log'), socketDir, account }
@@ -155,9 +155,8 @@ export const text = (error: unknown) => (error instanceof Error ? error.message 
 function ownDataDir(wantedDir: string, account: Account | undefined): string {
   const path = resolve(wantedDir)
   try {
-    const made = mkdirSync(path, { recursive: true, mode: 0o700 })
-    // Passing is allowed to others, listing is not: so the lent account reaches its own folder inside.
-    if (made && account) chmodSync(path, 0o711)
+    // Others may pass, not list, when that is how the lent account reaches its own folder inside.
+    mkdirSync(path, { recursive: true, mode: account ? 0o711 : 0o700 })
     return realpathSync(path)
   } catch (cause) {
     throw new StoreRefusal(`The data folder ${path} cannot be used: ${text(cause)}`, { cause })
@@ -225,6 +224,15 @@ function roomElsewhere(dataDir: string): string {
     }
   } catch {}
   return join('/var/tmp', `portico-pg-${name}`)
+}
+
+/** For whoever finds the folder after the data folder was deleted. */
+function leaveNote(home: string, dataDir: string): void {
+  try {
+    writeFileSync(join(home, 'belongs-to'), `${dataDir}\n`, { flag: 'wx' })
+  } catch (error) {
+    if (codeOf(error) !== 'EEXIST') throw error
+  }
 }
 
 /** The system refuses longer socket paths, and PostgreSQL would split one at a comma. */

@@ -1,0 +1,34 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { isDatabaseUnavailable } from './unavailable.ts'
+
+const coded = (code: string, more: object = {}) => Object.assign(new Error(code), { code, ...more })
+
+test('what says that the database is out of reach', () => {
+  for (const code of [
+    '57P01',
+    '57P03',
+    '08006',
+    '08P01',
+    '53300',
+    '53100',
+    '25006',
+    'ECONNREFUSED',
+    'EPIPE',
+  ]) {
+    assert.equal(isDatabaseUnavailable(coded(code)), true, code)
+  }
+  assert.equal(isDatabaseUnavailable(coded('ENOENT', { syscall: 'connect' })), true)
+  assert.equal(isDatabaseUnavailable(new Error('Connection terminated unexpectedly')), true)
+  assert.equal(isDatabaseUnavailable(new Error('wrapped', { cause: coded('ECONNRESET') })), true)
+})
+
+test('what the database refused, and what is no matter of the database', () => {
+  for (const code of ['23505', '40001', '57014', '42P01', '28P01']) {
+    assert.equal(isDatabaseUnavailable(coded(code)), false, code)
+  }
+  assert.equal(isDatabaseUnavailable(coded('ENOENT', { syscall: 'open' })), false)
+  assert.equal(isDatabaseUnavailable(new Error('Connection is a word')), false)
+  assert.equal(isDatabaseUnavailable('Connection terminated'), false)
+  assert.equal(isDatabaseUnavailable(undefined), false)
+})

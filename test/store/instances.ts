@@ -1,0 +1,156 @@
+import { type ChildProcess, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { chmodSync, lchownSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { join } from 'node:path'
+import { createInterface } from 'node:readline'
+import type { TestContext } from 'node:test'
+import { setTimeout as delay } from 'node:timers/promises'
+import { fileURLToPath } from 'node:url'
+import pg from 'pg'
+import { type Account, alive } from '#store/embedded/place.ts'
+import { type EmbeddedOptions, type EmbeddedPostgres, embeddedPostgres } from '#store/embedded.ts'
+
+export type Instance = {
+  process: ChildProcess
+  /** The first line of this kind. */
+  said<T>(word: 'progress' | 'ready' | 'refused'): Promise<T>
+  close(): Promise<void>
+  kill(): Promise<void>
+}
+
+export const isRoot = process.getuid?.() === 0
+export const nobody = { uid: 65534, gid: 65534 }
+
+/** The system's own folder, not the one that the environment names: the length of its path matters here. */
+export function freshFolder(mode = 0o755, account?: Account): string {
+  const folder = mkdtempSync('/tmp/portico-launcher-')
+  chmodSync(folder, mode)
+  if (account) lchownSync(folder, account.uid, account.gid)
+  return folder
+}
+
+export type Spawning = { account?: Account; path?: string }
+
+function instance(options: Omit<EmbeddedOptions, 'progress'>, spawning: Spawning = {}): Instance {
+  const child = spawn(
+    process.execPath,
+    [fileURLToPath(new URL('./instance.ts', import.meta.url)), JSON.stringify(options)],
+    {
+      stdio: ['pipe', 'pipe', 'inherit'],
+      ...spawning.account,
+      ...(spawning.path !== undefined && { env: { PATH: spawning.path } }),
+    },
+  )
+  const lines: { word: string; value: unknown }[] = []
+  createInterface({ input: child.stdout }).on('line', (line) => {
+    const end = line.indexOf(' ')
+    lines.push({ word: line.slice(0, end), value: JSON.parse(line.slice(end + 1)) })
+  })
+  const gone = once(child, 'exit')
+  return {
+    process: child,
+    said: async <T>(word: string) => {
+      const line = await until(() => lines.find((each) => each.word === word), `an instance says ${word}`)
+      return line.value as T
+    },
+    close: async () => {
+      child.stdin.end()
+      await gone
+    },
+    kill: async () => {
+      if (child.exitCode === null) child.kill('SIGKILL')
+      await gone
+    },
+  }
+}
+
+export async function until<T>(condition: () => T | Promise<T>, what: string): Promise<NonNullable<T>> {
+  const deadline = performance.now() + 15_000
+  for (;;) {
+    const value = await condition()
+    if (value) return value
+    if (performance.now() > deadline) throw new Error(`Waited in vain until ${what}`)
+    await delay(5)
+  }
+}
+
+export function homeOf(dataDir: string): string {
+  const { home } = JSON.parse(readFileSync(join(dataDir, 'postgres.json'), 'utf8')) as { home: string }
+  return home === 'postgres' ? join(dataDir, home) : home
+}
+
+/** Of the server that runs; 0 when none does. */
+export function postmasterOf(dataDir: string): number {
+  try {
+    const pid = Number(readFileSync(join(homeOf(dataDir), 'data', 'postmaster.pid'), 'utf8').split('\n')[0])
+    return pid > 0 && alive(pid) ? pid : 0
+  } catch {
+    return 0
+  }
+}
+
+export async function query<Row extends pg.QueryResultRow>(url: string, text: string): Promise<Row[]> {
+  const client = new pg.Client({ connectionString: url })
+  client.on('error', () => {})
+  try {
+    await client.connect()
+    return (await client.query<Row>(text)).rows
+  } finally {
+    await client.end().catch(() => {})
+  }
+}
+
+/** The postmaster and everything it started. */
+export async function serverProcesses(url: string, dataDir: string): Promise<number[]> {
+  const rows = await query<{ pid: number }>(
+    url,
+    'select pid from pg_stat_activity where pid <> pg_backend_pid()',
+  )
+  return [postmasterOf(dataDir), ...rows.map(({ pid }) => pid)]
+}
+
+/** Whatever a failed test left: the server first, then both of its folders. */
+async function removeAll(dataDir: string, folder: string): Promise<void> {
+  const pid = postmasterOf(dataDir)
+  if (pid) process.kill(pid, 'SIGQUIT')
+  await until(() => postmasterOf(dataDir) === 0, 'the server is gone')
+  try {
+    rmSync(homeOf(dataDir), { recursive: true, force: true })
+  } catch {
+    // It never came as far as having a home.
+  }
+  rmSync(folder, { recursive: true, force: true })
+}
+
+export type Lab = {
+  dataDir: string
+  /** In this process. */
+  open(options?: Partial<EmbeddedOptions>): Promise<EmbeddedPostgres>
+  /** In a process of its own. */
+  spawn(options?: Partial<EmbeddedOptions>, spawning?: Spawning): Instance
+}
+
+/** One data folder, and an end for everything that was started on it, however the test ended. */
+export function lab(t: TestContext, place: { mode?: number; account?: Account; below?: string[] } = {}): Lab {
+  const folder = freshFolder(place.mode, place.account)
+  const dataDir = join(folder, ...(place.below ?? []))
+  const opened: EmbeddedPostgres[] = []
+  const spawned: Instance[] = []
+  t.after(async () => {
+    await Promise.all([...opened.map((each) => each.close()), ...spawned.map((each) => each.kill())])
+    await removeAll(dataDir, folder)
+  })
+  return {
+    dataDir,
+    async open(options) {
+      const server = await embeddedPostgres({ dataDir, fsync: false, ...options })
+      opened.push(server)
+      return server
+    },
+    spawn(options, spawning) {
+      const started = instance({ dataDir, fsync: false, ...options }, spawning)
+      spawned.push(started)
+      return started
+    },
+  }
+}

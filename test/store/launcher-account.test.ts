@@ -1,0 +1,133 @@
+import assert from 'node:assert/strict'
+import { execFileSync } from 'node:child_process'
+import {
+  appendFileSync,
+  cpSync,
+  lstatSync,
+  mkdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs'
+import { dirname, join } from 'node:path'
+import { test } from 'node:test'
+import { packagedNative } from '#store/embedded/binaries.ts'
+import { reachable } from '#store/embedded/place.ts'
+import { freshFolder, homeOf, isRoot, lab, nobody, postmasterOf, query } from './instances.ts'
+
+type Ready = { url: string; version: string }
+
+const root = { skip: isRoot ? false : 'needs root, who lends the server another account' }
+const native = packagedNative()
+const nodeForAll =
+  isRoot && reachable(dirname(process.execPath), nobody) && reachable(import.meta.dirname, nobody)
+
+const onPath = (() => {
+  try {
+    return execFileSync('sh', ['-c', 'command -v postgres'], { encoding: 'utf8' }).trim()
+  } catch {
+    return ''
+  }
+})()
+
+test('root keeps the database of a closed folder where the server can reach it', root, async (t) => {
+  const { dataDir, open } = lab(t, { mode: 0o700 })
+  const first = await open()
+  const home = homeOf(dataDir)
+  assert.match(home, /^\/var\/(lib\/portico\/|tmp\/portico-pg-)[0-9a-f]{12}-[0-9a-f]{8}$/)
+  assert.equal(statSync(home).uid, nobody.uid)
+  assert.equal(statSync(home).mode & 0o777, 0o700)
+  await query(first.url, 'create table kept (id int)')
+  await first.close()
+  const second = await open()
+  assert.deepEqual(await query(second.url, 'select * from kept'), [])
+  await second.close()
+
+  renameSync(home, `${home}.aside`)
+  t.after(() => rmSync(`${home}.aside`, { recursive: true, force: true }))
+  await assert.rejects(open(), /is gone from .*restore it, or delete/)
+  rmSync(home, { recursive: true })
+  symlinkSync(`${home}.aside`, home)
+  await assert.rejects(open(), /must be a folder, no link/)
+  rmSync(home)
+  mkdirSync(home, { mode: 0o777 })
+  execFileSync('chmod', ['777', home])
+  await assert.rejects(open(), /must be a folder, no link, with mode 0700/)
+  rmSync(home, { recursive: true })
+})
+
+test('a database that root can no longer lend is refused, not replaced', root, async (t) => {
+  const { dataDir, open } = lab(t)
+  await (await open()).close()
+  execFileSync('chmod', ['700', dataDir])
+  await assert.rejects(open(), /cannot be reached by the account 65534/)
+})
+
+test('binaries that the server cannot read are copied once and checked each time', root, async (t) => {
+  assert.ok(native, 'the binary package is installed')
+  const closed = freshFolder(0o700)
+  const version = `test-${process.pid}`
+  const copy = `/var/tmp/portico-pg-${version}-0`
+  t.after(() => {
+    rmSync(closed, { recursive: true, force: true })
+    rmSync(copy, { recursive: true, force: true })
+  })
+  cpSync(native, join(closed, 'native'), { recursive: true, verbatimSymlinks: true })
+  writeFileSync(join(closed, 'package.json'), JSON.stringify({ version }))
+
+  const { open } = lab(t)
+  const server = await open({ native: join(closed, 'native') })
+  assert.match(server.version, /^18\./)
+  await server.close()
+  assert.equal(lstatSync(copy).mode & 0o777, 0o755)
+
+  rmSync(join(copy, 'share/postgresql/timezone/UTC'))
+  await (await open({ native: join(closed, 'native') })).close()
+  assert.ok(statSync(join(copy, 'share/postgresql/timezone/UTC')).size > 0)
+
+  appendFileSync(join(copy, 'lib/postgresql/plpgsql.so'), 'more')
+  await assert.rejects(
+    open({ native: join(closed, 'native') }),
+    /plpgsql\.so is not the copy .* that belongs there/,
+  )
+})
+
+test('an ordinary user owns the server', {
+  skip: nodeForAll ? false : 'needs root and a node that all may run',
+}, async (t) => {
+  const { dataDir, spawn } = lab(t, { mode: 0o700, account: nobody })
+  const first = spawn({}, { account: nobody })
+  const { url } = await first.said<Ready>('ready')
+  const status = readFileSync(`/proc/${postmasterOf(dataDir)}/status`, 'utf8')
+  assert.match(status, new RegExp(`^Uid:\\s+${nobody.uid}\\s`, 'm'))
+  assert.deepEqual(await query(url, 'select 1 as one'), [{ one: 1 }])
+  await first.close()
+  assert.equal(postmasterOf(dataDir), 0)
+})
+
+test('the server on PATH is used without the package, and neither reads the data of the other', {
+  skip: onPath && native ? false : 'needs a postgres on PATH besides the package',
+}, async (t) => {
+  const { open } = lab(t)
+  const server = await open({ native: null })
+  const major = Number.parseInt(server.version, 10)
+  const [shown] = await query<{ server_version: string }>(server.url, 'show server_version')
+  assert.ok(shown?.server_version.startsWith(server.version))
+  await server.close()
+  const again = await open()
+  assert.equal(Number.parseInt(again.version, 10), major)
+  await again.close()
+
+  const newer = lab(t)
+  await (await newer.open()).close()
+  const refused = newer.spawn({ native: null })
+  if (major === 18) assert.ok(await refused.said<Ready>('ready'))
+  else
+    assert.match(
+      await refused.said<string>('refused'),
+      /written by PostgreSQL 18, and the server at hand is .*pg_dump/,
+    )
+})

@@ -1,0 +1,133 @@
+import assert from 'node:assert/strict'
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { type TestContext, test } from 'node:test'
+import pg from 'pg'
+import { migrate, readMigrations } from '#store/migrate.ts'
+import { testDatabase } from '../harness/cluster.ts'
+import { until } from './instances.ts'
+
+/** An empty database and a folder of migrations, by name. */
+async function ground(t: TestContext, files: Record<string, string>) {
+  const { url, drop } = await testDatabase()
+  const folder = mkdtempSync(join(tmpdir(), 'portico-migrations-'))
+  const client = new pg.Client({ connectionString: url })
+  await client.connect()
+  t.after(async () => {
+    await client.end()
+    await drop()
+    rmSync(folder, { recursive: true })
+  })
+  await client.query('drop schema public cascade; create schema public')
+  const write = (name: string, sql: string) => writeFileSync(join(folder, name), sql)
+  for (const [name, sql] of Object.entries(files)) write(name, sql)
+  return { url, folder, client, write }
+}
+
+test('each migration is applied once, in order, by whichever instance comes first', async (t) => {
+  const files = {
+    '0001_count.sql': 'create table counted (n int); insert into counted values (1)',
+    '0002_slow.sql': 'select pg_sleep(0.2); insert into counted select max(n) + 1 from counted',
+    '0003_last.sql': 'insert into counted select max(n) + 1 from counted',
+  }
+  const { url, folder, client } = await ground(t, files)
+  const script = `
+    const { migrate } = await import('#store/migrate.ts')
+    const { applied } = await migrate(JSON.parse(process.argv[1]))
+    console.log(applied.join())`
+  const answers = await Promise.all(
+    [1, 2, 3].map(async () => {
+      const child = spawn(
+        process.execPath,
+        ['--input-type=module', '-e', script, JSON.stringify({ url, folder })],
+        {
+          stdio: ['ignore', 'pipe', 'inherit'],
+        },
+      )
+      const chunks: Buffer[] = []
+      child.stdout.on('data', (chunk: Buffer) => chunks.push(chunk))
+      const [code] = await once(child, 'close')
+      assert.equal(code, 0)
+      return Buffer.concat(chunks).toString().trim()
+    }),
+  )
+  assert.deepEqual(answers.sort(), ['', '', Object.keys(files).join()])
+  assert.deepEqual((await client.query('select n from counted order by n')).rows, [
+    { n: 1 },
+    { n: 2 },
+    { n: 3 },
+  ])
+  assert.deepEqual(await migrate({ url, folder }), { applied: [] })
+})
+
+test('a failing migration leaves nothing of itself and names its line', async (t) => {
+  const { url, folder, client, write } = await ground(t, {
+    '0001_good.sql': 'create table good (id int);',
+    '0002_bad.sql': 'create table half (id int);\n\ninsert into nowhere values (1);\n',
+  })
+  await assert.rejects(
+    migrate({ url, folder }),
+    /The migration 0002_bad\.sql:3 failed: relation "nowhere" does not exist/,
+  )
+  const tables = `select tablename from pg_tables where schemaname = 'public' order by 1`
+  assert.deepEqual(
+    (await client.query(tables)).rows.map(({ tablename }) => tablename),
+    ['good', 'schema_migration'],
+  )
+  write('0002_bad.sql', 'create table whole (id int);')
+  assert.deepEqual(await migrate({ url, folder }), { applied: ['0002_bad.sql'] })
+})
+
+test('an applied migration that was edited is refused', async (t) => {
+  const { url, folder, write } = await ground(t, { '0001_first.sql': 'create table first (id int);\n' })
+  await migrate({ url, folder })
+  write('0001_first.sql', 'create table first (id int);\r\n')
+  await migrate({ url, folder })
+  write('0001_first.sql', 'create table first (id bigint);\n')
+  await assert.rejects(migrate({ url, folder }), {
+    name: 'StoreRefusal',
+    message: /0001_first\.sql is not the one that was/,
+  })
+})
+
+test('a database that is newer than the code is refused', async (t) => {
+  const { url, folder, client } = await ground(t, { '0001_first.sql': 'create table first (id int);' })
+  await migrate({ url, folder })
+  await client.query(
+    `insert into schema_migration (number, name, checksum) values (2, '0002_later.sql', 'x')`,
+  )
+  await assert.rejects(migrate({ url, folder }), {
+    name: 'StoreRefusal',
+    message: /newer than this code: it has 0002_later\.sql, and this code ends at 0001_first\.sql/,
+  })
+})
+
+test('a migration gives way to a reader that holds the table, and comes back', async (t) => {
+  const { url, folder, client, write } = await ground(t, { '0001_first.sql': 'create table first (id int);' })
+  await migrate({ url, folder })
+  write('0002_second.sql', `set local lock_timeout = '50ms'; alter table first add column more int;`)
+  await client.query('begin; select * from first')
+  const migrating = migrate({ url, folder })
+  const watcher = new pg.Client({ connectionString: url })
+  await watcher.connect()
+  const timedOut = `select 1 from pg_stat_activity where application_name = 'portico migrate' and query = 'begin'
+    or application_name = 'portico migrate' and wait_event_type = 'Lock'`
+  await until(async () => (await watcher.query(timedOut)).rowCount, 'the migration waits for the reader')
+  await watcher.end()
+  await client.query('commit')
+  assert.deepEqual(await migrating, { applied: ['0002_second.sql'] })
+})
+
+test('a migration that comes late, twice or under a strange name is refused', async (t) => {
+  const { url, folder, write } = await ground(t, { '0002_second.sql': 'create table second (id int);' })
+  await migrate({ url, folder })
+  write('0001_first.sql', 'create table first (id int);')
+  await assert.rejects(migrate({ url, folder }), /0001_first\.sql came after 0002_second\.sql was applied/)
+  write('0002_again.sql', '')
+  assert.throws(() => readMigrations(folder), /0002_second\.sql has the number of the one before it/)
+  write('third.sql', '')
+  assert.throws(() => readMigrations(folder), /third\.sql is not named 0001_<words>\.sql/)
+})
