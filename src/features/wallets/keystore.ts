@@ -4,7 +4,7 @@ import { type Random, uuidv7 } from '#kernel/id.ts'
 import type { EvmScheme, SvmScheme } from '#kernel/signer.ts'
 import type { Tx } from '#kernel/task.ts'
 import type { Queryable } from '#store/query.ts'
-import { decrypt, encrypt, keyBytes } from './envelope.ts'
+import { BrokenEnvelope, decrypt, encrypt, keyBytes } from './envelope.ts'
 import type { Keks } from './keks.ts'
 import * as store from './store.ts'
 
@@ -33,11 +33,17 @@ export type Keystore = {
   /** Lends the secret for the time of one call and wipes it. */
   lend<T>(row: store.WalletRow, use: (secret: Uint8Array) => Promise<T>): Promise<T>
   /**
-   * Wraps the data keys of the next wallets under the current key-encryption key. Repeat until `left` is false; a
-   * crash in between loses nothing, since each row says which key wrapped it.
+   * Wraps the data keys of some wallets under the current key-encryption key; `next` is where to go on, null at the
+   * end. A crash in between loses nothing, since each row says which key wrapped it: begin again without `after`.
+   * `broken` rows open under no key at hand: somebody has to look at them.
    */
-  rewrap(on: Queryable, most?: number): Promise<{ rewrapped: number; left: boolean }>
+  rewrap(on: Queryable, options?: { after?: string | null; most?: number }): Promise<Rewrapped>
 }
+export type Rewrapped = { rewrapped: number; broken: string[]; next: string | null }
+
+/** The blob is another one or stands in another place; anything else may pass, and ends the rotation until then. */
+const isBroken = (error: unknown): boolean =>
+  error instanceof BrokenEnvelope || (error instanceof Fault && error.code === 'upstream_rejected')
 
 export function keystore({ keks, schemes, clock, random }: Needs): Keystore {
   const unwrap = async (row: store.WalletRow) => {
@@ -95,11 +101,19 @@ export function keystore({ keks, schemes, clock, random }: Needs): Keystore {
         secret?.fill(0)
       }
     },
-    async rewrap(on, most = 100) {
-      const rows = await store.walletsOutsideKek(on, keks.current.id, most)
+    async rewrap(on, { after = null, most = 100 } = {}) {
+      const rows = await store.walletsOutsideKek(on, keks.current.id, { after, most })
+      const broken: string[] = []
       let rewrapped = 0
-      for (const row of rows) if (await rewrapOne(on, row)) rewrapped++
-      return { rewrapped, left: rows.length === most }
+      for (const row of rows) {
+        try {
+          if (await rewrapOne(on, row)) rewrapped++
+        } catch (error) {
+          if (!isBroken(error)) throw error
+          broken.push(row.id)
+        }
+      }
+      return { rewrapped, broken, next: rows.length === most ? (rows.at(-1)?.id ?? null) : null }
     },
   }
 }

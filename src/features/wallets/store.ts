@@ -30,8 +30,22 @@ export const addWallet = async (on: Queryable, row: WalletRow): Promise<void> =>
   )
 }
 
-export const walletsOutsideKek = (on: Queryable, kekId: string, most: number): Promise<WalletRow[]> =>
-  all(on, q.selectFrom('wallet').selectAll().where('kek_id', '<>', kekId).orderBy('id').limit(most))
+/** In the order of ids, so that a row which cannot be rewrapped is passed and not met again. */
+export const walletsOutsideKek = (
+  on: Queryable,
+  kekId: string,
+  { after, most }: { after: string | null; most: number },
+): Promise<WalletRow[]> =>
+  all(
+    on,
+    q
+      .selectFrom('wallet')
+      .selectAll()
+      .where('kek_id', '<>', kekId)
+      .$if(after !== null, (some) => some.where('id', '>', after as string))
+      .orderBy('id')
+      .limit(most),
+  )
 
 /** Changes nothing when the row was rewrapped by somebody else in the meantime. */
 export const replaceDek = async (on: Queryable, row: WalletRow, wrapped: Uint8Array, kekId: string) => {

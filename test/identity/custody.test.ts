@@ -1,0 +1,331 @@
+import assert from 'node:assert/strict'
+import { after, before, describe, test } from 'node:test'
+import { recoverAddress } from 'viem/utils'
+import { envKek, keks } from '#features/wallets/keks.ts'
+import { custodySigner } from '#features/wallets/signer.ts'
+import type { SigningChain } from '#features/wallets/signing-rules.ts'
+import { sealedWallet } from '#features/wallets/store.ts'
+import { systemRandom } from '#kernel/id.ts'
+import type { EvmIntent, PolicyReceipt } from '#kernel/signer.ts'
+import { intentHash } from '#kernel/signer.ts'
+import { send } from '#store/query.ts'
+import { batchHash } from '#upstreams/evm/batch.ts'
+import { evmScheme } from '#upstreams/evm/sign.ts'
+import { assemble, delegate, faultOf, type House, house, newKek, usdc, vault } from './house.ts'
+import {
+  actionOf,
+  approve,
+  deposit,
+  intentOf,
+  newTask,
+  redeem,
+  stranger,
+  transfer,
+  units,
+  withdraw,
+} from './intents.ts'
+
+let it: House
+const first = newKek('first')
+before(async () => {
+  it = await house({ keks: keks(first) })
+})
+after(() => it[Symbol.asyncDispose]())
+
+type Part = Pick<House, 'on' | 'keystore' | 'clock'>
+const base: SigningChain = {
+  chainId: '8453',
+  delegate,
+  contracts: [vault],
+  mostUnits: { [usdc]: units * 2n },
+}
+const signerOf = (from: Part, genuine: (receipt: PolicyReceipt) => boolean = it.policy.genuine) =>
+  custodySigner({
+    on: from.on,
+    keystore: from.keystore,
+    scheme: evmScheme,
+    chains: [base],
+    clock: from.clock,
+    genuine,
+  })
+
+const newcomer = async () => {
+  const { userId } = await it.auth.authenticate(`Bearer ${await it.token(await it.enrol())}`)
+  const wallet = await sealedWallet(it.on, userId, 'evm')
+  assert.ok(wallet)
+  return { userId, own: wallet.address, wallet }
+}
+type User = Awaited<ReturnType<typeof newcomer>>
+
+const allowed = async (user: User, change: (intent: EvmIntent) => EvmIntent = (each) => each) => {
+  const action = actionOf(it, user.userId)
+  await it.transact((tx) => it.policy.policy.reserve(tx, action))
+  const intent = change(intentOf(it, action, user.own))
+  return { intent, receipt: await it.transact((tx) => it.policy.policy.authorize(tx, intent)) }
+}
+const ruleOf = async (answer: Promise<unknown>) => {
+  const { code, extras } = await faultOf(answer)
+  assert.equal(code, 'policy_denied')
+  return extras.rule
+}
+
+describe('signatures', () => {
+  test('what policy allowed is signed with the key of the wallet', async () => {
+    const user = await newcomer()
+    const { intent, receipt } = await allowed(user)
+    const { signature, delegation } = await signerOf(it).signBatch(intent, receipt)
+    const signer = await recoverAddress({
+      hash: batchHash(intent.batch),
+      signature: signature as `0x${string}`,
+    })
+    assert.equal(signer, user.own)
+    assert.deepEqual([delegation?.chainId, delegation?.address, delegation?.nonce], [8453, delegate, 0])
+  })
+
+  test('no receipt, no signature: not a look-alike, a copy, an old one, nor one for anything else', async () => {
+    const user = await newcomer()
+    const { intent, receipt } = await allowed(user)
+    const twin = await allowed(user)
+    const sign = (given: EvmIntent, by: PolicyReceipt) => ruleOf(signerOf(it).signBatch(given, by))
+    assert.equal(await sign(intent, { ...receipt }), 'signer_receipt')
+    assert.equal(await sign(intent, twin.receipt), 'signer_receipt_intent')
+    assert.equal(await sign({ ...intent, usdMicros: 0n }, receipt), 'signer_receipt_intent')
+    const changed = { ...intent, batch: { ...intent.batch, nonce: intent.batch.nonce + 1n } }
+    assert.equal(await sign(changed, receipt), 'signer_receipt_intent')
+    it.time.offsetMs += 61_000
+    assert.equal(await sign(intent, receipt), 'signer_receipt_expired')
+    it.time.offsetMs = 0
+  })
+
+  /** A policy that is taken over hands out receipts for anything; custody still holds the line. */
+  const taken = (intent: EvmIntent): PolicyReceipt =>
+    ({
+      id: newTask(it),
+      userId: intent.userId,
+      taskId: intent.taskId,
+      intentHash: intentHash(intent),
+      expiresAt: new Date(it.clock.now().getTime() + 60_000),
+    }) as PolicyReceipt
+
+  const forged = (user: User, change: (intent: EvmIntent) => EvmIntent) => {
+    const intent = change(intentOf(it, actionOf(it, user.userId), user.own))
+    return signerOf(it, () => true).signBatch(intent, taken(intent))
+  }
+  const calls = (made: (user: User) => EvmIntent['batch']['calls']) => (intent: EvmIntent, user: User) => ({
+    ...intent,
+    batch: { ...intent.batch, calls: made(user) },
+  })
+  const batch =
+    (change: (batch: EvmIntent['batch']) => Partial<EvmIntent['batch']>) => (intent: EvmIntent) => ({
+      ...intent,
+      batch: { ...intent.batch, ...change(intent.batch) },
+    })
+  const spending = (amountUnits: bigint, spender: string, token = usdc) => [{ token, amountUnits, spender }]
+
+  const refused: [string, string, (intent: EvmIntent, user: User) => EvmIntent][] = [
+    [
+      'another chain',
+      'chain',
+      (intent) => ({ ...intent, chainId: '1', batch: { ...intent.batch, chainId: '1' } }),
+    ],
+    ['chains that differ', 'chain', batch(() => ({ chainId: '42161' }))],
+    ['another account', 'account', batch(() => ({ account: stranger }))],
+    ['another delegate', 'delegate', batch(() => ({ delegate: stranger }))],
+    [
+      'a delegation to other code',
+      'delegate',
+      (intent) => ({ ...intent, delegation: { chainId: '8453', delegate: stranger, nonce: 0 } }),
+    ],
+    [
+      'a delegation on another chain',
+      'chain',
+      (intent) => ({ ...intent, delegation: { chainId: '1', delegate, nonce: 0 } }),
+    ],
+    [
+      'a delegation nonce below zero',
+      'nonce',
+      (intent) => ({ ...intent, delegation: { chainId: '8453', delegate, nonce: -1 } }),
+    ],
+    ['a batch nonce beyond 256 bits', 'nonce', batch(() => ({ nonce: 1n << 256n }))],
+    [
+      'a deadline in the past',
+      'deadline',
+      batch((each) => ({ deadlineSeconds: each.deadlineSeconds - 700 })),
+    ],
+    [
+      'a deadline in two hours',
+      'deadline',
+      batch((each) => ({ deadlineSeconds: each.deadlineSeconds + 7200 })),
+    ],
+    ['no deadline', 'deadline', batch(() => ({ deadlineSeconds: Number.POSITIVE_INFINITY }))],
+    ['no calls', 'calls', calls(() => [])],
+    ['more calls than anybody needs', 'calls', calls(() => Array(17).fill(approve()))],
+    ['native value', 'value', calls(() => [{ ...approve(), value: 1n }])],
+    ['an unknown selector', 'selector', calls(() => [{ to: usdc, value: 0n, data: '0xa22cb465' }])],
+    ['bytes after the arguments', 'selector', calls(() => [{ ...approve(), data: `${approve().data}00` }])],
+    ['an approval for somebody else', 'spender', calls(() => [approve(stranger)])],
+    ['an approval that the intent does not list', 'approval', calls(() => [approve(vault, units + 1n)])],
+    ['an approval of another token than listed', 'approval', calls(() => [approve(vault, units, stranger)])],
+    [
+      'a listed approval for somebody who is not configured',
+      'spender',
+      (intent, user) => ({
+        ...calls(() => [approve(stranger)])(intent, user),
+        spends: spending(units, stranger),
+      }),
+    ],
+    [
+      'an unlimited approval, though listed',
+      'cap',
+      (intent, user) => ({
+        ...calls(() => [approve(vault, 2n ** 256n - 1n)])(intent, user),
+        spends: spending(2n ** 256n - 1n, vault),
+      }),
+    ],
+    [
+      'a listed approval of a token that may not leave',
+      'token',
+      (intent, user) => ({
+        ...calls(() => [approve(vault, units, stranger)])(intent, user),
+        spends: spending(units, vault, stranger),
+      }),
+    ],
+    ['shares for somebody else', 'receiver', calls(() => [approve(), deposit(stranger)])],
+    ['a deposit into another vault', 'deposit', calls(({ own }) => [deposit(own, units, stranger)])],
+    ['a deposit above the spend', 'deposit', calls(({ own }) => [deposit(own, units + 1n)])],
+    ['assets for somebody else', 'receiver', calls(({ own }) => [withdraw(stranger, own)])],
+    ['shares of somebody else', 'owner', calls(({ own }) => [withdraw(own, stranger)])],
+    ['redeemed assets for somebody else', 'receiver', calls(({ own }) => [redeem(stranger, own)])],
+    ['a withdrawal from another vault', 'contract', calls(({ own }) => [withdraw(own, own, stranger)])],
+    ['a transfer to a stranger', 'recipient', calls(() => [transfer(stranger)])],
+    [
+      'transfers that add up beyond the cap',
+      'cap',
+      calls(() => [transfer(vault), transfer(vault), transfer(vault, 1n)]),
+    ],
+  ]
+  for (const [what, rule, change] of refused) {
+    test(`custody refuses ${what}, whatever the receipt says`, async () => {
+      const user = await newcomer()
+      assert.equal(await ruleOf(forged(user, (intent) => change(intent, user))), `signer_${rule}`)
+    })
+  }
+
+  test('withdrawals to the own account and transfers to a recipient of the intent are signed', async () => {
+    const user = await newcomer()
+    const both = calls(({ own }) => [withdraw(own, own), redeem(own, own), transfer(vault)])
+    assert.match((await forged(user, (intent) => both(intent, user))).signature, /^0x[0-9a-f]{130}$/)
+  })
+
+  test("a user's intent on another user's account is refused", async () => {
+    const [user, victim] = await Promise.all([newcomer(), newcomer()])
+    const onVictim = batch(() => ({ account: victim.own, calls: [approve(), deposit(victim.own)] }))
+    assert.equal(await ruleOf(forged(user, onVictim)), 'signer_account')
+  })
+
+  test('an intent that is changed while the key is fetched is signed as it was judged', async () => {
+    const user = await newcomer()
+    const { intent, receipt } = await allowed(user)
+    const hash = batchHash(intent.batch)
+    const signing = signerOf(it).signBatch(intent, receipt)
+    intent.batch.calls = [transfer(stranger)]
+    const { signature } = await signing
+    assert.equal(await recoverAddress({ hash, signature: signature as `0x${string}` }), user.own)
+  })
+})
+
+describe('keys at rest', () => {
+  const moved: string[] = []
+
+  test("a sealed key that is moved to another user's row does not open", async () => {
+    const [user, thief] = [await newcomer(), await newcomer()]
+    const swap = `update wallet set ciphertext = $2, wrapped_dek = $3 where user_id = $1 and kind = 'evm'`
+    moved.push(thief.wallet.id)
+    await send(it.on, swap, [thief.userId, user.wallet.ciphertext, user.wallet.wrapped_dek])
+    const { intent, receipt } = await allowed(thief)
+    await assert.rejects(signerOf(it).signBatch(intent, receipt), /another key or for another place/)
+  })
+
+  test('a row whose address, kind or user was edited does not open', async () => {
+    const { wallet } = await newcomer()
+    for (const edit of [
+      { address: stranger },
+      { kind: 'svm' as const },
+      { user_id: newTask(it) },
+      { version: 2 },
+    ])
+      await assert.rejects(it.keystore.lend({ ...wallet, ...edit }, async () => undefined))
+    assert.equal(
+      await it.keystore.lend(wallet, async (secret) => evmScheme.addressOf(secret)),
+      wallet.address,
+    )
+  })
+
+  test('the database and the code sign nothing without the key-encryption key', async () => {
+    const user = await newcomer()
+    const { intent, receipt } = await allowed(user)
+    for (const guess of [
+      newKek('first'),
+      newKek('second'),
+      envKek('first', Buffer.alloc(32).toString('base64'), systemRandom),
+    ]) {
+      const thief = assemble(it.database, { keks: keks(guess) })
+      await assert.rejects(signerOf(thief).signBatch(intent, receipt))
+    }
+  })
+
+  test('a secret is wiped once it was lent', async () => {
+    const { wallet } = await newcomer()
+    let kept: Uint8Array | undefined
+    await it.keystore.lend(wallet, async (secret) => {
+      kept = secret
+      assert.notDeepEqual(Buffer.from(secret), Buffer.alloc(32))
+    })
+    assert.deepEqual(Buffer.from(kept as Uint8Array), Buffer.alloc(32))
+  })
+
+  test('a rotation under load loses no signature, and may be broken off and resumed', async () => {
+    const users = await Promise.all(Array.from({ length: 12 }, newcomer))
+    const second = newKek('second')
+    const turned = assemble(it.database, { keks: keks(second, first) })
+    const wallets = async (kek: string) =>
+      Number(
+        (await send<{ n: bigint }>(it.on, 'select count(*) as n from wallet where kek_id = $1', [kek]))[0]?.n,
+      )
+    const before = await wallets('first')
+
+    let rotating = true
+    let signatures = 0
+    const sign = async (user: User) => {
+      for (let turn = 0; rotating || turn < 3; turn++) {
+        const { intent, receipt } = await allowed(user)
+        const { signature } = await signerOf(turned).signBatch(intent, receipt)
+        const hash = batchHash(intent.batch)
+        assert.equal(await recoverAddress({ hash, signature: signature as `0x${string}` }), user.own)
+        signatures += 1
+      }
+    }
+    const load = Promise.all(users.map(sign))
+    const another = assemble(it.database, { keks: keks(second, first) })
+    const cut = await turned.keystore.rewrap(it.on, { most: 3 })
+    assert.equal(cut.rewrapped, 3)
+    const through = async ({ keystore }: Pick<House, 'keystore'>) => {
+      const broken: string[] = []
+      for (let after: string | null | undefined; after !== null; ) {
+        const some = await keystore.rewrap(it.on, { after: after ?? null, most: 5 })
+        broken.push(...some.broken)
+        after = some.next
+      }
+      return broken
+    }
+    const [broken] = await Promise.all([through(turned), through(another)])
+    rotating = false
+    await load
+    assert.ok(signatures >= users.length * 3)
+    assert.deepEqual(broken, moved)
+    assert.deepEqual([await wallets('first'), await wallets('second')], [1, before - 1])
+    const alone = assemble(it.database, { keks: keks(second) })
+    const { intent, receipt } = await allowed(users[0] as User)
+    assert.match((await signerOf(alone).signBatch(intent, receipt)).signature, /^0x/)
+  })
+})

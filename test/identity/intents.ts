@@ -1,0 +1,62 @@
+import { encodeFunctionData, parseAbi } from 'viem/utils'
+import { uuidv7 } from '#kernel/id.ts'
+import type { Action, EvmCall, EvmIntent } from '#kernel/signer.ts'
+import { approveData, transferData } from '#upstreams/evm/erc20.ts'
+import { delegate, type House, usdc, vault } from './house.ts'
+
+/** A user with wallets, and the deposit of 25 USDC that this user might make. */
+
+const abi = parseAbi([
+  'function deposit(uint256 assets, address receiver) returns (uint256)',
+  'function withdraw(uint256 assets, address receiver, address owner) returns (uint256)',
+  'function redeem(uint256 shares, address receiver, address owner) returns (uint256)',
+])
+type Hex = `0x${string}`
+
+export const stranger = '0x2222222222222222222222222222222222222222'
+export const units = 25_000_000n
+const call = (to: string, data: string): EvmCall => ({ to, value: 0n, data })
+export const approve = (spender = vault, amount = units, token = usdc) =>
+  call(token, approveData(spender, amount))
+export const transfer = (to: string, amount = units, token = usdc) => call(token, transferData(to, amount))
+export const deposit = (receiver: string, amount = units, to = vault) =>
+  call(to, encodeFunctionData({ abi, functionName: 'deposit', args: [amount, receiver as Hex] }))
+export const withdraw = (receiver: string, owner: string, to = vault) =>
+  call(
+    to,
+    encodeFunctionData({ abi, functionName: 'withdraw', args: [units, receiver as Hex, owner as Hex] }),
+  )
+export const redeem = (receiver: string, owner: string, to = vault) =>
+  call(to, encodeFunctionData({ abi, functionName: 'redeem', args: [units, receiver as Hex, owner as Hex] }))
+
+export const newTask = (it: Pick<House, 'clock' | 'random'>) => uuidv7(it.clock.now(), it.random)
+
+export function actionOf(it: House, userId: string, change: Partial<Action> = {}): Action {
+  return {
+    userId,
+    taskId: newTask(it),
+    operation: 'earn_deposit',
+    chainId: '8453',
+    tokens: [usdc],
+    recipients: [vault],
+    usdMicros: units,
+    exit: false,
+    ...change,
+  }
+}
+
+export function intentOf(
+  it: House,
+  action: Action,
+  own: string,
+  calls = [approve(), deposit(own)],
+): EvmIntent {
+  const deadlineSeconds = Math.floor(it.clock.now().getTime() / 1000) + 600
+  return {
+    ...action,
+    type: 'evm_batch',
+    spends: [{ token: usdc, amountUnits: units, spender: vault }],
+    batch: { chainId: '8453', account: own, delegate, calls, nonce: 1n << 64n, deadlineSeconds },
+    delegation: { chainId: '8453', delegate, nonce: 0 },
+  }
+}
