@@ -4,6 +4,7 @@ import type { Net } from '#kernel/net.ts'
 import type { EvmCall } from '#kernel/signer.ts'
 import {
   callsData,
+  nativeBalanceData,
   nonceKeyOf,
   nonceOf,
   resultsOf,
@@ -12,7 +13,7 @@ import {
   type ViewResult,
   viewsData,
 } from './batch.ts'
-import { type TransferLog, transfersOf } from './erc20.ts'
+import { balanceData, type TransferLog, transfersOf } from './erc20.ts'
 import { reasonOf } from './reason.ts'
 import {
   answersOf,
@@ -38,6 +39,7 @@ export type Simulation =
   | { ok: true; returns: Hex[]; gas: bigint }
   | { ok: false; failedCall: number; reason: string }
 
+export type Balances = { head: Head; nativeUnits: bigint; tokens: (bigint | undefined)[] }
 export type AccountState = { nonce: number; delegate: string | null; hasOtherCode: boolean; head: Head }
 
 /** One chain, read and written over JSON-RPC. */
@@ -52,6 +54,8 @@ export type Evm = {
   call(view: View, at?: BlockTag): Promise<Hex>
   /** Many views in one request; the block is the one all of them were read at. */
   views(views: readonly View[], signal?: AbortSignal): Promise<{ head: Head; results: ViewResult[] }>
+  /** The chain's own coin and tokens of one account, all at one block; undefined where a token does not answer. */
+  balances(owner: string, tokens: readonly string[], signal?: AbortSignal): Promise<Balances>
   /** The calls as the account would make them, one after the other, without any signature. */
   simulate(account: string, calls: readonly EvmCall[]): Promise<Simulation>
   /** How often the account executed the batch of a task: 0 or 1. */
@@ -115,6 +119,17 @@ export function evm({ row, net, timeoutMs = 5_000 }: Options): Evm {
   const call = async ({ to, data }: View, at: BlockTag = 'latest') =>
     hexOf(await askOne('eth_call', [{ to, data }, tagOf(at)]))
 
+  const views: Evm['views'] = async (asked, signal) => {
+    const [block, data] = await ask(
+      [
+        { method: 'eth_getBlockByNumber', params: ['latest', false] },
+        { method: 'eth_call', params: [{ to: row.multicall, data: viewsData(asked) }, 'latest'] },
+      ],
+      signal,
+    )
+    return { head: headOf(block), results: resultsOf(hexOf(data)) }
+  }
+
   return {
     row,
     async identify() {
@@ -143,15 +158,20 @@ export function evm({ row, net, timeoutMs = 5_000 }: Options): Evm {
     },
 
     call,
-    async views(views, signal) {
-      const [block, data] = await ask(
+    views,
+    async balances(owner, tokens, signal) {
+      const { head, results } = await views(
         [
-          { method: 'eth_getBlockByNumber', params: ['latest', false] },
-          { method: 'eth_call', params: [{ to: row.multicall, data: viewsData(views) }, 'latest'] },
+          { to: row.multicall, data: nativeBalanceData(owner) },
+          ...tokens.map((to) => ({ to, data: balanceData(owner) })),
         ],
         signal,
       )
-      return { head: headOf(block), results: resultsOf(hexOf(data)) }
+      const [native, ...units] = results.map(({ success, data }) =>
+        success && data.length >= 66 ? BigInt(data.slice(0, 66)) : undefined,
+      )
+      if (native === undefined) throw new Fault('upstream_rejected', `${row.displayName} tells no balance`)
+      return { head, nativeUnits: native, tokens: units }
     },
 
     async simulate(account, calls) {

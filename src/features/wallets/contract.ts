@@ -1,0 +1,109 @@
+import * as T from 'typebox'
+import { read, section } from '#kernel/operation.ts'
+import {
+  Address,
+  ChainId,
+  Dec,
+  DecOrNull,
+  Nullable,
+  OneOf,
+  Text,
+  TextOrNull,
+  Time,
+  TimeOrNull,
+  Units,
+} from '#kernel/scalars.ts'
+
+const WalletInfo = T.Object(
+  {
+    wallet_id: Text,
+    address: Address,
+    chain_type: OneOf(['evm', 'solana'] as const),
+    supported_chain_ids: T.Array(ChainId),
+  },
+  { $id: 'WalletInfo' },
+)
+
+export const Holding = T.Object(
+  {
+    chain_id: ChainId,
+    chain_name: Text,
+    token_address: Address,
+    symbol: Text,
+    name: Text,
+    decimals: T.Integer(),
+    kind: OneOf(['native', 'token', 'earn_share', 'outcome_token'] as const),
+    amount: Units,
+    balance: Dec,
+    price_usd: DecOrNull,
+    price_source: TextOrNull,
+    price_as_of: TimeOrNull,
+    value_usd: DecOrNull,
+    avg_entry_price_usd: DecOrNull,
+    cost_basis_usd: DecOrNull,
+    unrealized_pnl_usd: DecOrNull,
+    realized_pnl_usd: DecOrNull,
+    verified: T.Boolean({ description: 'On the verified list of the chain' }),
+    protocol: TextOrNull,
+    condition_id: TextOrNull,
+    negative_risk: Nullable(T.Boolean()),
+    redeemable: Nullable(T.Boolean()),
+    external_url: TextOrNull,
+    outstanding_orders: T.Array(Text),
+    as_of_block: T.Integer(),
+  },
+  { $id: 'Holding' },
+)
+export type HoldingView = T.Static<typeof Holding>
+
+const ChainReading = T.Object(
+  {
+    chain_id: ChainId,
+    status: OneOf(['ok', 'stale', 'failed'] as const),
+    as_of_block: Nullable(T.Integer()),
+    as_of: TimeOrNull,
+    error: TextOrNull,
+  },
+  { $id: 'HoldingsChain' },
+)
+export type ChainReadingView = T.Static<typeof ChainReading>
+
+export const contract = section('wallets', {
+  list: read('GET /v1/wallets', {
+    summary: 'Your wallets and the chains that each serves',
+    access: 'read',
+    output: T.Object(
+      {
+        wallets: T.Array(WalletInfo),
+        provisioning: T.Boolean({ description: 'A wallet is still being made' }),
+      },
+      { $id: 'WalletsResponse' },
+    ),
+  }),
+  holdings: read('GET /v1/holdings', {
+    summary: 'What your wallets hold on every chain, with prices where they are known',
+    description:
+      'A chain that does not answer is told as stale or failed; the others are served all the same.',
+    access: 'read',
+    query: T.Object({
+      chain_type: T.Optional(
+        OneOf(['evm', 'solana', '0', '1'] as const, {
+          description: 'evm or 0, solana or 1; both where omitted',
+        }),
+      ),
+      event: T.Optional(T.String({ maxLength: 64, description: 'wallet-refresh reads the chains anew' })),
+    }),
+    output: T.Object(
+      {
+        holdings: T.Array(Holding),
+        total_value_usd: Dec,
+        complete: T.Boolean({ description: 'Every chain answered and every holding has a price' }),
+        stale: T.Boolean({ description: 'A chain is shown as it was, or is missing' }),
+        as_of: Time,
+        chains: T.Array(ChainReading),
+        errors: T.Array(T.Object({ chain_id: Nullable(ChainId), message: Text })),
+      },
+      { $id: 'HoldingsResponse' },
+    ),
+  }),
+})

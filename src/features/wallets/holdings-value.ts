@@ -1,0 +1,75 @@
+import type { Chain } from '#kernel/chains.ts'
+import { fromUnits, mulDiv, toUnits, usdDecimals, valueMicros } from '#kernel/money.ts'
+import type { Price } from '#upstreams/prices/prices.ts'
+import type { HoldingView } from './contract.ts'
+import type { Held } from './holdings-reading.ts'
+
+/** Prices and values of holdings. What is unknown is null, never zero, and money is never a float. */
+
+/** How the price source spells a token; a share of a vault is priced by what backs it. */
+export const priceKeyOf = (chain: Chain, { kind, token, backing }: Held): string =>
+  kind === 'native' ? chain.native.priceId : `${chain.llamaSlug}:${(backing?.asset ?? token).address}`
+
+const priceDecimals = 18
+
+/** The price of one unit of what is held: a share is worth its part of the backing asset. */
+function unitPrice({ kind, token, amountUnits, backing }: Held, price: string): string | null {
+  if (kind !== 'earn_share') return price
+  if (!backing) return null
+  const scaled = toUnits(price, priceDecimals) * backing.amountUnits
+  const perShare = mulDiv(
+    scaled,
+    10n ** BigInt(token.decimals),
+    amountUnits * 10n ** BigInt(backing.asset.decimals),
+  )
+  return fromUnits(perShare, priceDecimals)
+}
+
+function valueOfHeld({ kind, token, amountUnits, backing }: Held, price: string): bigint | null {
+  if (kind !== 'earn_share') return valueMicros(amountUnits, token.decimals, price)
+  return backing ? valueMicros(backing.amountUnits, backing.asset.decimals, price) : null
+}
+
+type Facts = { chain: Chain; block: bigint; price: Price | undefined; source: string }
+
+export function holdingOf(held: Held, { chain, block, price, source }: Facts): HoldingView {
+  const micros = price ? valueOfHeld(held, price.price) : null
+  const priceUsd = price ? unitPrice(held, price.price) : null
+  const { token, kind } = held
+  return {
+    chain_id: chain.id,
+    chain_name: chain.displayName,
+    token_address: token.address,
+    symbol: token.symbol,
+    name: token.name,
+    decimals: token.decimals,
+    kind,
+    amount: String(held.amountUnits),
+    balance: fromUnits(held.amountUnits, token.decimals),
+    price_usd: priceUsd,
+    price_source: priceUsd === null ? null : source,
+    price_as_of: price && priceUsd !== null ? price.at.toISOString() : null,
+    value_usd: micros === null ? null : fromUnits(micros, usdDecimals),
+    avg_entry_price_usd: null,
+    cost_basis_usd: null,
+    unrealized_pnl_usd: null,
+    realized_pnl_usd: null,
+    verified: held.verified,
+    protocol: kind === 'earn_share' ? 'erc4626' : null,
+    condition_id: null,
+    negative_risk: null,
+    redeemable: null,
+    external_url: kind === 'native' ? null : `${chain.explorerUrl}/token/${token.address}`,
+    outstanding_orders: [],
+    as_of_block: Number(block),
+  }
+}
+
+export const totalUsd = (holdings: readonly HoldingView[]): string =>
+  fromUnits(
+    holdings.reduce(
+      (sum, { value_usd }) => sum + (value_usd === null ? 0n : toUnits(value_usd, usdDecimals)),
+      0n,
+    ),
+    usdDecimals,
+  )

@@ -1,0 +1,41 @@
+import type { Chain } from '#kernel/chains.ts'
+import { fulfil } from '#kernel/operation.ts'
+import { contract } from './contract.ts'
+import type { Holdings } from './holdings.ts'
+import type { Wallet } from './store.ts'
+
+type Needs = {
+  table: readonly Pick<Chain, 'id' | 'family'>[]
+  holdings: Holdings
+  walletsOf: (userId: string) => Promise<Wallet[]>
+}
+
+const kindsPerUser = 2
+/** The numbers are what older clients send. */
+const families = { evm: 'evm', '0': 'evm', solana: 'solana', '1': 'solana' } as const
+
+export const wallets = ({ table, holdings, walletsOf }: Needs) =>
+  fulfil(contract, {
+    async list(_input, { userId }) {
+      const own = await walletsOf(userId)
+      return {
+        wallets: own.map(({ id, kind, address }) => {
+          const family = kind === 'evm' ? ('evm' as const) : ('solana' as const)
+          const served = table.filter((chain) => chain.family === family)
+          return {
+            wallet_id: id,
+            address,
+            chain_type: family,
+            supported_chain_ids: served.map((chain) => chain.id),
+          }
+        }),
+        provisioning: own.length < kindsPerUser,
+      }
+    },
+
+    holdings: async ({ chain_type, event }, { userId }) =>
+      holdings.of(userId, {
+        family: chain_type && families[chain_type],
+        force: event === 'wallet-refresh',
+      }),
+  })
