@@ -5,7 +5,7 @@ import { has, manifest, packageJson, read, sources } from './architecture/projec
 import { type Finding, type Manifest, reachFindings } from './architecture/reach.ts'
 import { ruleFindings, rules } from './architecture/rules.ts'
 import { type Source, source } from './architecture/source.ts'
-import { packages, raised, reach } from './architecture/tables.ts'
+import { outside, packages, raised, reach } from './architecture/tables.ts'
 
 const findings = (file: Source, known: Manifest): Finding[] => [
   ...reachFindings(file, known),
@@ -90,4 +90,16 @@ test('every dependency is pinned and explained', () => {
       Object.keys(pins).some((name) => covers(row, name)),
       `docs/dependencies.md explains ${row}, which is gone`,
     )
+})
+
+test('a production install is small and runs no script', () => {
+  type Entry = { dev?: boolean; optional?: boolean; hasInstallScript?: boolean }
+  const lock: { packages: Record<string, Entry> } = JSON.parse(read('package-lock.json'))
+  const production = Object.entries(lock.packages).filter(([path, entry]) => path && !entry.dev)
+  const required = production.filter(([, entry]) => !entry.optional)
+  assert.ok(required.length > 50 && required.length <= 200, `${required.length} packages`)
+  assert.deepEqual(
+    required.filter(([, entry]) => entry.hasInstallScript).map(([path]) => path),
+    [],
+  )
 })
