@@ -1,10 +1,12 @@
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import { recoverAddress } from 'viem/utils'
+import { receipts } from '#features/policy/receipt.ts'
 import { envKek, keks } from '#features/wallets/keks.ts'
 import { custodySigner } from '#features/wallets/signer.ts'
 import type { SigningChain } from '#features/wallets/signing-rules.ts'
 import { sealedWallet } from '#features/wallets/store.ts'
+import { later } from '#kernel/clock.ts'
 import { systemRandom } from '#kernel/id.ts'
 import type { EvmIntent, PolicyReceipt } from '#kernel/signer.ts'
 import { intentHash } from '#kernel/signer.ts'
@@ -98,18 +100,13 @@ describe('signatures', () => {
   })
 
   /** A policy that is taken over hands out receipts for anything; custody still holds the line. */
-  const taken = (intent: EvmIntent): PolicyReceipt =>
-    ({
-      id: newTask(it),
-      userId: intent.userId,
-      taskId: intent.taskId,
-      intentHash: intentHash(intent),
-      expiresAt: new Date(it.clock.now().getTime() + 60_000),
-    }) as PolicyReceipt
-
+  const taken = receipts()
   const forged = (user: User, change: (intent: EvmIntent) => EvmIntent) => {
     const intent = change(intentOf(it, actionOf(it, user.userId), user.own))
-    return signerOf(it, () => true).signBatch(intent, taken(intent))
+    const { userId, taskId } = intent
+    const expiresAt = later(it.clock.now(), 60_000)
+    const receipt = taken.make({ id: newTask(it), userId, taskId, intentHash: intentHash(intent), expiresAt })
+    return signerOf(it, taken.genuine).signBatch(intent, receipt)
   }
   const calls = (made: (user: User) => EvmIntent['batch']['calls']) => (intent: EvmIntent, user: User) => ({
     ...intent,

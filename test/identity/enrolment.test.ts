@@ -39,14 +39,14 @@ describe('enrolment', () => {
     const user = await it.ask('user_show', {}, caller)
     assert.deepEqual([user.user_id, user.agent_id], [caller.userId, caller.agentId])
     assert.deepEqual(
-      user.wallets.map((each: { chain_type: string }) => each.chain_type),
+      user.wallets.map((each) => each.chain_type),
       ['evm', 'solana'],
     )
-    assert.match(user.wallets[0].address, /^0x[0-9a-fA-F]{40}$/)
+    assert.match(user.wallets[0]?.address ?? '', /^0x[0-9a-fA-F]{40}$/)
     assert.equal(user.credits_available, 200)
     assert.deepEqual(user.scopes, ['read', 'chat', 'trade', 'earn', 'manage'])
     const credits = await it.ask('credits_available', {}, caller)
-    const life = new Date(credits.buckets[0].expires_at).getTime() - it.clock.now().getTime()
+    const life = new Date(credits.buckets[0]?.expires_at ?? 0).getTime() - it.clock.now().getTime()
     assert.ok(Math.abs(life - 14 * 86_400_000) < 60_000)
   })
 
@@ -99,7 +99,7 @@ describe('enrolment', () => {
   test('the packs are those of the price list', async () => {
     const { packs } = await it.ask('credits_packs', {}, await callerOf(it))
     assert.deepEqual(
-      packs.map((each: { price_usd: string; credits: number }) => [each.price_usd, each.credits]),
+      packs.map((each) => [each.price_usd, each.credits]),
       [
         ['5', 300],
         ['10', 650],

@@ -1,5 +1,5 @@
 /** Identity, custody, credits and policy put together on a database of their own. */
-import { createPrivateKey, createPublicKey, generateKeyPairSync, type KeyObject, sign } from 'node:crypto'
+import { createPublicKey, generateKeyPairSync, type KeyObject, sign } from 'node:crypto'
 import { ledger } from '#durable/ledger.ts'
 import { auth } from '#features/auth/auth.ts'
 import type { Welcome } from '#features/auth/register.ts'
@@ -14,31 +14,13 @@ import type { Clock } from '#kernel/clock.ts'
 import { Fault } from '#kernel/fault.ts'
 import { systemRandom } from '#kernel/id.ts'
 import type { Operation } from '#kernel/operation.ts'
-import type { SvmScheme } from '#kernel/signer.ts'
 import { type Database, openDatabase } from '#store/database.ts'
 import { evmScheme } from '#upstreams/evm/sign.ts'
+import { svmScheme } from '#upstreams/solana/sign.ts'
 import { testDatabase } from '../harness/cluster.ts'
 
-const alphabet = '123456789ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz'
-
-/** Long enough for keys, which never begin with a zero byte often enough to matter here. */
-function base58(bytes: Uint8Array): string {
-  let value = BigInt(`0x${Buffer.from(bytes).toString('hex')}`)
-  let text = ''
-  for (; value > 0n; value /= 58n) text = alphabet[Number(value % 58n)] + text
-  return text
-}
-
-const pkcs8Head = Buffer.from('302e020100300506032b657004220420', 'hex')
-const privateKeyOf = (seed: Uint8Array) =>
-  createPrivateKey({ key: Buffer.concat([pkcs8Head, seed]), format: 'der', type: 'pkcs8' })
-export const rawKeyOf = (key: KeyObject) =>
-  createPublicKey(key).export({ format: 'der', type: 'spki' }).subarray(-32)
-
-const svmScheme: SvmScheme = {
-  addressOf: async (secret) => base58(rawKeyOf(privateKeyOf(secret))),
-  signBytes: async (secret, message) => sign(null, message, privateKeyOf(secret)),
-}
+export const rawKeyOf = (privateKey: KeyObject) =>
+  createPublicKey(privateKey).export({ format: 'der', type: 'spki' }).subarray(-32)
 
 export const usdc = '0x833589fcd6edb6e08f4c7c32d4f71b54bda02913'
 export const vault = '0x1111111111111111111111111111111111111111'
@@ -123,12 +105,33 @@ export function assemble(database: Database, options: Options = {}) {
     ...{ on, transact, clock, random, time, revoked, heard, ask, operations },
     ...{ auth: authPart, credits: creditsPart, policy: policyPart, keystore: store },
     enrol: () => enrol(ask),
-    token: async (agent: Agent) => (await ask('auth_token', tokenRequest(agent, clock))).token as string,
+    token: async (agent: Agent) => (await ask('auth_token', tokenRequest(agent, clock))).token,
   }
 }
 
-// biome-ignore lint/suspicious/noExplicitAny: a test reads answers whose shape it asserts.
-type Answer = any
+type Place = { chain_id: string; address: string }
+/** The fields that these tests read, of whichever operation was asked. */
+export type Answer = {
+  nonce: string
+  challenge: string
+  agent_id: string
+  token: string
+  user_id: string
+  wallets: { address: string; chain_type: string }[]
+  credits_available: number
+  buckets: { expires_at: string }[]
+  packs: { price_usd: string; credits: number }[]
+  scopes: string[]
+  policy_summary: { paused: boolean }
+  on: boolean
+  scope: string
+  since: string | null
+  version: number
+  per_transaction_usd: string
+  per_day_usd: string
+  chains: string[]
+  tokens: Place[] | null
+}
 type Ask = (name: string, input?: object, caller?: Caller | null, address?: string) => Promise<Answer>
 
 const asking =

@@ -14,7 +14,7 @@ after(() => it[Symbol.asyncDispose]())
 const newcomer = async (from: House = it) => {
   const caller = await from.auth.authenticate(`Bearer ${await from.token(await from.enrol())}`)
   const { wallets } = await from.ask('user_show', {}, caller)
-  return { caller, userId: caller.userId, own: wallets[0].address as string }
+  return { caller, userId: caller.userId, own: wallets[0]?.address ?? '' }
 }
 const reserve = (action: Action, from: Pick<House, 'policy' | 'transact'> = it) =>
   from.transact((tx) => from.policy.policy.reserve(tx, action))
