@@ -18,6 +18,7 @@ import { errorCatalog, serveDocs, serveDocument, serveMetrics } from './pages.ts
 import { type Paths, paths } from './paths.ts'
 import { faultNamed, faultOf, internalFault, print } from './problem.ts'
 import { logRequest, traceIdOf } from './request-log.ts'
+import { sockets } from './sockets.ts'
 import { type EventStream, type SseSettings, sseDefaults } from './sse.ts'
 import { inputReaders } from './validate.ts'
 import { type Visits, visits } from './visit.ts'
@@ -69,6 +70,7 @@ export async function httpEdge(needs: HttpNeeds): Promise<HttpEdge> {
   const sendFault = faultSender(needs, live)
   const fastify = server(needs, sendFault)
   const known = paths(fastify)
+  const connections = sockets(fastify.server)
   readJson(fastify, sources)
   receive(fastify, needs, known, live, meters)
   fastify.setErrorHandler(sendFault)
@@ -102,7 +104,9 @@ export async function httpEdge(needs: HttpNeeds): Promise<HttpEdge> {
       live.close()
       for (const events of streams) events.finish()
       const cut = setTimeout(() => fastify.server.closeAllConnections(), drainMs)
+      const stopSweeping = connections.endUnused()
       await fastify.close()
+      stopSweeping()
       clearTimeout(cut)
       load.close()
     },

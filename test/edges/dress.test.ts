@@ -1,0 +1,279 @@
+import assert from 'node:assert/strict'
+import { after, before, test } from 'node:test'
+import { faults } from '#kernel/fault.ts'
+import { door, type Knocker, knock, noLimits, tokens } from './door.ts'
+
+let it: Knocker
+before(async () => {
+  it = await door()
+})
+after(() => it.close())
+
+test('every answer carries an id, the caller’s own where it is one, and the security headers', async () => {
+  for (const route of [
+    'GET /v1/probe',
+    'GET /nothing',
+    'DELETE /v1/probe',
+    'GET /health',
+    'POST /v1/pay',
+    'OPTIONS /v1/pay',
+  ]) {
+    const { headers } = await knock(it.url, route)
+    assert.match(headers.get('x-request-id') ?? '', /^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-/, route)
+    assert.equal(headers.get('x-content-type-options'), 'nosniff')
+    assert.equal(headers.get('x-frame-options'), 'DENY')
+    assert.equal(headers.get('referrer-policy'), 'no-referrer')
+    assert.match(headers.get('strict-transport-security') ?? '', /max-age=/)
+    assert.match(headers.get('content-security-policy') ?? '', /default-src 'none'/)
+    assert.equal(headers.get('cache-control'), 'no-store')
+  }
+  const own = await knock(it.url, 'GET /nothing', { headers: { 'x-request-id': 'my-request_1' } })
+  assert.equal(own.headers.get('x-request-id'), 'my-request_1')
+  assert.equal(own.body.request_id, 'my-request_1')
+  for (const bad of ['short', 'x'.repeat(65), 'has space in', '<script>']) {
+    const { headers } = await knock(it.url, 'GET /nothing', { headers: { 'x-request-id': bad } })
+    assert.notEqual(headers.get('x-request-id'), bad)
+  }
+})
+
+test('an allowed origin may read answers, another may not, and cookies never count', async () => {
+  const from = (origin: string, route = 'GET /v1/probe') => knock(it.url, route, { headers: { origin } })
+  const { headers } = await from('https://app.example')
+  assert.equal(headers.get('access-control-allow-origin'), 'https://app.example')
+  assert.match(headers.get('access-control-expose-headers') ?? '', /Idempotent-Replayed/)
+  assert.match(headers.get('vary') ?? '', /Origin/)
+  assert.equal(headers.get('access-control-allow-credentials'), null)
+  for (const origin of ['https://evil.example', 'null', 'https://app.example.evil.example']) {
+    assert.equal((await from(origin)).headers.get('access-control-allow-origin'), null)
+  }
+  const refused = await knock(it.url, 'GET /v1/probe', {
+    headers: { origin: 'https://app.example', authorization: undefined },
+  })
+  assert.equal(refused.status, 401)
+  assert.equal(refused.headers.get('access-control-allow-origin'), 'https://app.example')
+  for (const path of ['/openapi.json', '/error-catalog.json', '/.well-known/oauth-protected-resource']) {
+    const open = await from('https://evil.example', `GET ${path}`)
+    assert.equal(open.headers.get('access-control-allow-origin'), '*')
+  }
+})
+
+test('a preflight is answered without a credential', async () => {
+  const ask = (origin: string, route = 'OPTIONS /v1/pay') =>
+    knock(it.url, route, {
+      headers: {
+        authorization: undefined,
+        origin,
+        'access-control-request-method': 'POST',
+        'access-control-request-headers': 'authorization, idempotency-key',
+      },
+    })
+  const allowed = await ask('https://app.example')
+  assert.equal(allowed.status, 204)
+  assert.equal(allowed.headers.get('access-control-allow-origin'), 'https://app.example')
+  assert.match(allowed.headers.get('access-control-allow-methods') ?? '', /POST/)
+  assert.match(allowed.headers.get('access-control-allow-headers') ?? '', /Idempotency-Key/)
+  assert.ok(Number(allowed.headers.get('access-control-max-age')) > 0)
+  const refused = await ask('https://evil.example')
+  assert.equal(refused.headers.get('access-control-allow-methods'), null)
+  assert.equal((await ask('https://app.example', 'OPTIONS /nothing')).status, 404)
+})
+
+test('health answers by its own body, and 503 where the store is down', async (t) => {
+  const down = await door({ health: async () => ({ body: { status: 'down' }, down: true }) })
+  t.after(() => down.close())
+  const well = await knock(it.url, 'GET /health', { headers: { authorization: undefined } })
+  assert.deepEqual([well.status, well.body], [200, { status: 'ok' }])
+  const ill = await knock(down.url, 'GET /health')
+  assert.deepEqual([ill.status, ill.body], [503, { status: 'down' }])
+  assert.ok(Number(ill.headers.get('retry-after')) >= 1)
+})
+
+test('discovery documents are public, cached and validated by their tag', async () => {
+  for (const path of [
+    '/openapi.json',
+    '/error-catalog.json',
+    '/.well-known/oauth-protected-resource',
+    '/.well-known/oauth-protected-resource/mcp',
+    '/.well-known/api-catalog',
+  ]) {
+    const { status, headers } = await knock(it.url, `GET ${path}`, { headers: { authorization: undefined } })
+    assert.equal(status, 200, path)
+    assert.equal(headers.get('cache-control'), 'public, max-age=3600')
+    const again = await knock(it.url, `GET ${path}`, {
+      headers: { 'if-none-match': headers.get('etag') ?? '' },
+    })
+    assert.equal(again.status, 304)
+  }
+  const { body } = await knock(it.url, 'GET /.well-known/oauth-protected-resource/mcp')
+  assert.equal(body.resource, `${it.url}/mcp`)
+  const head = await knock(it.url, 'HEAD /.well-known/api-catalog')
+  assert.equal(head.headers.get('link'), `<${it.url}/.well-known/api-catalog>; rel="api-catalog"`)
+  assert.match(head.headers.get('content-type') ?? '', /^application\/linkset\+json; ?profile=/)
+})
+
+test('the error catalogue lists every code of the kernel', async () => {
+  const { body } = await knock(it.url, 'GET /error-catalog.json')
+  const codes = body.codes as { code: string; status: number }[]
+  assert.deepEqual(
+    codes.map(({ code, status }) => [code, status]),
+    Object.entries(faults).map(([code, { status }]) => [code, status]),
+  )
+})
+
+test('the reference is served from the package and calls no other server', async () => {
+  const page = await knock(it.url, 'GET /docs/', { headers: { authorization: undefined } })
+  assert.equal(page.status, 200)
+  assert.match(page.text, /"withDefaultFonts": ?false/)
+  assert.doesNotMatch(page.text, /https?:\/\//)
+  const policy = page.headers.get('content-security-policy') ?? ''
+  assert.match(policy, /script-src 'self'/)
+  assert.doesNotMatch(policy, /https?:|\*/)
+  const [, script] = /src="([^"]+\.js)"/.exec(page.text) ?? []
+  const code = await knock(it.url, `GET ${new URL(script ?? '', `${it.url}/docs/`).pathname}`)
+  assert.equal(code.status, 200)
+  assert.match(code.headers.get('content-type') ?? '', /javascript/)
+  assert.ok(code.text.length > 1_000_000)
+})
+
+test('the numbers tell routes by their pattern and are for direct loopback callers only', async () => {
+  await knock(it.url, 'GET /v1/probe/some-secret-id')
+  const { status, text } = await knock(it.url, 'GET /metrics', { headers: { authorization: undefined } })
+  assert.equal(status, 200)
+  assert.match(
+    text,
+    /http_request_duration_seconds_count\{method="GET",route="\/v1\/probe\/:probe_id",status="200"\} \d/,
+  )
+  assert.doesNotMatch(text, /some-secret-id/)
+  for (const name of [
+    'http_requests_in_flight',
+    'sse_streams_open',
+    'nodejs_eventloop_lag',
+    'process_resident',
+  ]) {
+    assert.ok(text.includes(name), name)
+  }
+  assert.equal(
+    (await knock(it.url, 'GET /metrics', { headers: { 'x-forwarded-for': '1.2.3.4' } })).status,
+    404,
+  )
+})
+
+test('gauges of other parts are read at each scrape, and one that hangs is left out', async (t) => {
+  const help = 'Tasks that wait'
+  const gauges = async () => [
+    { name: 'queue_depth', help, value: 3, labels: { kind: 'a"b' } },
+    { name: 'queue_depth', help, value: 4, labels: { kind: 'c' } },
+  ]
+  const read = await door({ gauges })
+  const hangs = await door({ gauges: () => new Promise(() => undefined) })
+  t.after(() => Promise.all([read.close(), hangs.close()]))
+  const { text } = await knock(read.url, 'GET /metrics')
+  assert.ok(
+    text.includes(
+      `# HELP queue_depth ${help}\n# TYPE queue_depth gauge\nqueue_depth{kind="a\\"b"} 3\nqueue_depth{kind="c"} 4\n`,
+    ),
+  )
+  assert.match((await knock(hangs.url, 'GET /metrics')).text, /http_requests_in_flight/)
+})
+
+test('one line per request, without what is secret', async () => {
+  const traceparent = `00-${'a'.repeat(32)}-${'b'.repeat(16)}-01`
+  const secrets = 'token=TTT&x-signature=SSS&client_secret=CCC&%74oken=EEE&status=open'
+  const sent = { headers: { traceparent, 'x-backend-key': 'KKK', 'x-request-id': 'log-test-1' } }
+  await knock(it.url, `GET /v1/probe?${secrets}`, sent)
+  const mine = () => it.lines.filter(({ facts }) => facts.requestId === 'log-test-1')
+  while (mine().length === 0) await new Promise((resolve) => setImmediate(resolve))
+  const [line, ...others] = mine()
+  assert.deepEqual(others, [])
+  const { ms, address, ...facts } = line?.facts ?? {}
+  assert.equal(typeof ms, 'number')
+  assert.match(String(address), /127\.0\.0\.1/)
+  assert.deepEqual(facts, {
+    requestId: 'log-test-1',
+    method: 'GET',
+    route: '/v1/probe',
+    url: '/v1/probe?token=[redacted]&x-signature=[redacted]&client_secret=[redacted]&%74oken=[redacted]&status=open',
+    status: 200,
+    agentId: 'agt_1',
+    traceId: 'a'.repeat(32),
+  })
+  assert.doesNotMatch(JSON.stringify(it.lines), /TTT|SSS|CCC|EEE|KKK|agt_all/)
+})
+
+test('an address is taken from a proxy only where the proxy is listed', async (t) => {
+  const behind = await door({ trustProxy: ['127.0.0.1/32', '::1'] })
+  t.after(() => behind.close())
+  const headers = { 'x-forwarded-for': '203.0.113.9', 'x-request-id': 'proxy-test' }
+  for (const [knocker, address] of [
+    [behind, '203.0.113.9'],
+    [it, '127.0.0.1'],
+  ] as const) {
+    await knock(knocker.url, 'GET /v1/probe', { headers })
+    const line = () => knocker.lines.find(({ facts }) => facts.requestId === 'proxy-test')
+    while (!line()) await new Promise((resolve) => setImmediate(resolve))
+    assert.equal(line()?.facts.address, address)
+  }
+})
+
+test('points are counted per class and principal, and the refusal says when to come back', async (t) => {
+  const limit = { points: 3, windowSeconds: 60 }
+  const limited = await door({ limits: { ...noLimits, read: limit, auth: limit } })
+  t.after(() => limited.close())
+  for (let left = 2; left >= 0; left--) {
+    const { status, headers } = await knock(limited.url, 'GET /v1/probe')
+    assert.equal(status, 200)
+    assert.equal(headers.get('ratelimit-policy'), '"read";q=3;w=60')
+    assert.match(headers.get('ratelimit') ?? '', new RegExp(`^"read";r=${left};t=\\d+$`))
+  }
+  const refused = await knock(limited.url, 'GET /v1/probe')
+  assert.equal(refused.status, 429)
+  assert.equal(refused.body.code, 'rate_limited')
+  const seconds = Number(refused.headers.get('retry-after'))
+  assert.ok(seconds >= 1 && seconds <= 60)
+  assert.match(refused.headers.get('ratelimit') ?? '', /^"read";r=0;t=\d+$/)
+  assert.equal(refused.headers.get('ratelimit-policy'), '"read";q=3;w=60')
+  const other = await knock(limited.url, 'GET /v1/probe', { headers: { authorization: tokens.reader } })
+  assert.equal(other.status, 200)
+  assert.equal((await knock(limited.url, 'POST /v1/pay', { body: { amount_usdc: 5 } })).status, 200)
+  assert.equal((await knock(limited.url, 'POST /v1/pay/t1/cancel')).status, 200)
+  const sign = (authorization?: string) =>
+    knock(limited.url, 'POST /v1/sign', { body: { agent_id: 'a' }, headers: { authorization } })
+  for (let i = 0; i < 3; i++) assert.equal((await sign()).status, 200)
+  assert.equal((await sign(tokens.all)).status, 429)
+})
+
+test('guessing credentials ends in 429, also for the right one from that address', async (t) => {
+  const guarded = await door({ limits: { ...noLimits, refused: { points: 2, windowSeconds: 60 } } })
+  t.after(() => guarded.close())
+  const guess = () => knock(guarded.url, 'GET /v1/probe', { headers: { authorization: 'Bearer guess' } })
+  assert.deepEqual([(await guess()).status, (await guess()).status, (await guess()).status], [401, 401, 429])
+  assert.equal((await knock(guarded.url, 'GET /v1/probe')).status, 429)
+  assert.equal((await knock(guarded.url, 'GET /health')).status, 200)
+})
+
+test('under overload reads are turned away, then money, and never a way out or health', async (t) => {
+  t.mock.timers.enable({ apis: ['setInterval'] })
+  let utilisation = 1
+  const busy = await door({ utilisationMax: 0.98, sampleUtilisation: () => utilisation })
+  t.after(() => busy.close())
+  const status = async () => {
+    const pay = await knock(busy.url, 'POST /v1/pay', { body: { amount_usdc: 5 } })
+    return {
+      read: (await knock(busy.url, 'GET /v1/probe')).status,
+      money: pay.status,
+      exit: (await knock(busy.url, 'POST /v1/pay/t1/cancel')).status,
+      health: (await knock(busy.url, 'GET /health')).status,
+    }
+  }
+  assert.deepEqual(await status(), { read: 200, money: 200, exit: 200, health: 200 })
+  t.mock.timers.tick(1_000)
+  assert.deepEqual(await status(), { read: 503, money: 200, exit: 200, health: 200 })
+  const shed = await knock(busy.url, 'GET /v1/probe')
+  assert.deepEqual([shed.body.code, shed.body.outcome], ['overloaded', 'not_executed'])
+  assert.equal(shed.headers.get('retry-after'), '1')
+  t.mock.timers.tick(4_000)
+  assert.deepEqual(await status(), { read: 503, money: 503, exit: 200, health: 200 })
+  utilisation = 0.5
+  t.mock.timers.tick(1_000)
+  assert.deepEqual(await status(), { read: 200, money: 200, exit: 200, health: 200 })
+})

@@ -1,0 +1,251 @@
+import assert from 'node:assert/strict'
+import { type TestContext, test } from 'node:test'
+import { Fault } from '#kernel/fault.ts'
+import { connectTo, door, knock, tokens } from './door.ts'
+
+type Reader = {
+  headers: Headers
+  until(text: string | RegExp): Promise<string>
+  rest(): Promise<string>
+  leave(): void
+}
+
+/** Reads a stream piece by piece, since it may never end. */
+async function open(url: string, path: string, headers: Record<string, string> = {}): Promise<Reader> {
+  const controller = new AbortController()
+  const response = await fetch(url + path, {
+    headers: { authorization: tokens.all, ...headers },
+    signal: controller.signal,
+  })
+  assert.equal(response.status, 200)
+  const reader = response.body!.pipeThrough(new TextDecoderStream()).getReader()
+  let text = ''
+  return {
+    headers: response.headers,
+    async until(wanted) {
+      const found = () => (typeof wanted === 'string' ? text.includes(wanted) : wanted.test(text))
+      while (!found()) {
+        const { value, done } = await reader.read()
+        if (done) throw new Error(`ended before ${wanted}: ${text}`)
+        text += value
+      }
+      return text
+    },
+    async rest() {
+      for (;;) {
+        const { value, done } = await reader.read()
+        if (done) return text
+        text += value
+      }
+    },
+    leave: () => controller.abort(),
+  }
+}
+
+const aborted = (signal: AbortSignal): Promise<void> =>
+  new Promise((resolve) => {
+    if (signal.aborted) resolve()
+    signal.addEventListener('abort', () => resolve(), { once: true })
+  })
+
+/** Yields what it is given, then waits until nobody listens. */
+const lasting = (events: object[], ended: () => void = () => undefined) =>
+  async function* (signal: AbortSignal) {
+    try {
+      yield* events
+      await aborted(signal)
+    } finally {
+      ended()
+    }
+  }
+
+async function opened(t: TestContext, needs: Parameters<typeof door>[0]) {
+  const it = await door(needs)
+  t.after(() => it.close())
+  return it
+}
+
+test('events are written as they come, with id, name and data, and the stream ends with its producer', async (t) => {
+  const it = await opened(t, {
+    streams: {
+      async *short() {
+        yield { id: '1', event: 'meta', data: { a: 1 } }
+        yield { comment: 'two\nlines' }
+        yield { id: 'x\ny', event: 'done', data: { text: 'line\nbreak' } }
+      },
+    },
+  })
+  const stream = await open(it.url, '/v1/watch?mode=short', { origin: 'https://app.example' })
+  assert.equal(
+    await stream.rest(),
+    'retry: 3000\n\n' +
+      'id: 1\nevent: meta\ndata: {"a":1}\n\n' +
+      ': twolines\n\n' +
+      'id: xy\nevent: done\ndata: {"text":"line\\nbreak"}\n\n' +
+      'id: xy\n\n',
+  )
+  assert.equal(stream.headers.get('content-type'), 'text/event-stream; charset=utf-8')
+  assert.equal(stream.headers.get('cache-control'), 'no-cache, no-transform')
+  assert.equal(stream.headers.get('x-accel-buffering'), 'no')
+  assert.equal(stream.headers.get('content-length'), null)
+  assert.equal(stream.headers.get('access-control-allow-origin'), 'https://app.example')
+  assert.match(stream.headers.get('x-request-id') ?? '', /^[\w-]{36}$/)
+  assert.equal(stream.headers.get('x-content-type-options'), 'nosniff')
+})
+
+test('a refusal before the first event is an HTTP error, one behind it an error event', async (t) => {
+  const it = await opened(t, {
+    streams: {
+      // biome-ignore lint/correctness/useYield: it refuses before it yields
+      async *poor() {
+        throw new Fault('insufficient_credits', 'No credits', { extras: { required: 1 } })
+      },
+      async *late() {
+        yield { event: 'meta', data: {} }
+        throw new Fault('unavailable', 'The model is away')
+      },
+      async *bug() {
+        yield { event: 'meta', data: {} }
+        throw new Error('the secret of the house')
+      },
+    },
+  })
+  const poor = await knock(it.url, 'GET /v1/watch?mode=poor')
+  assert.deepEqual([poor.status, poor.body.code, poor.body.required], [402, 'insufficient_credits', 1])
+  const absent = await knock(it.url, 'GET /v1/watch?mode=absent')
+  assert.equal(absent.status, 404)
+  const late = await (await open(it.url, '/v1/watch?mode=late')).rest()
+  assert.match(
+    late,
+    /event: error\ndata: \{"message":"The model is away","code":"unavailable","retryable":true/,
+  )
+  const bug = await (await open(it.url, '/v1/watch?mode=bug')).rest()
+  assert.match(bug, /"code":"internal"/)
+  assert.doesNotMatch(bug, /secret/)
+  assert.ok(it.lines.some(({ facts }) => String((facts.err as Error)?.message).includes('secret')))
+})
+
+test('a silent stream opens, is kept alive by comments and ends for the producer when the client leaves', async (t) => {
+  const { promise, resolve } = Promise.withResolvers<void>()
+  const it = await opened(t, {
+    streams: { silent: lasting([], resolve) },
+    sse: { heartbeatMs: 20, bufferBytesMax: 65_536, stallMs: 1_000 },
+  })
+  const stream = await open(it.url, '/v1/watch?mode=silent')
+  await stream.until(/: ping\n\n[\s\S]*: ping\n\n/)
+  assert.match(await (await fetch(`${it.url}/metrics`)).text(), /^sse_streams_open 1$/m)
+  stream.leave()
+  await promise
+})
+
+test('Last-Event-ID reaches the function', async (t) => {
+  const it = await opened(t, {
+    streams: {
+      async *resumed(_signal, lastEventId) {
+        yield { data: { from: lastEventId ?? null } }
+      },
+    },
+  })
+  assert.match(
+    await (await open(it.url, '/v1/watch?mode=resumed', { 'last-event-id': '41' })).rest(),
+    /"from":"41"/,
+  )
+  assert.match(await (await open(it.url, '/v1/watch?mode=resumed')).rest(), /"from":null/)
+})
+
+test('a POST can open a stream and carries its key', async (t) => {
+  const it = await opened(t, {
+    streams: {
+      async *hello() {
+        yield { data: 1 }
+      },
+    },
+  })
+  const headers = { 'idempotency-key': 'c-1' }
+  const answer = await knock(it.url, 'POST /v1/talk', { body: { query: 'hello' }, headers })
+  assert.match(answer.text, /data: 1\n\n/)
+  assert.equal(it.seen.at(-1)?.options.key, 'c-1')
+})
+
+test('a reader that takes nothing makes the producer wait, and is cut in the end', async (t) => {
+  let produced = 0
+  const { promise, resolve } = Promise.withResolvers<void>()
+  const bufferBytesMax = 64 * 1024
+  const it = await opened(t, {
+    sse: { heartbeatMs: 15_000, bufferBytesMax, stallMs: 300 },
+    streams: {
+      async *flood(signal) {
+        try {
+          while (!signal.aborted) yield { id: String(++produced), data: 'x'.repeat(1_000) }
+        } finally {
+          resolve()
+        }
+      },
+    },
+  })
+  const socket = connectTo(it.url)
+  socket.on('error', () => undefined)
+  socket.pause()
+  socket.write(`GET /v1/watch?mode=flood HTTP/1.1\r\nhost: x\r\nauthorization: ${tokens.all}\r\n\r\n`)
+  await promise
+  // What the kernel took into its own buffers is beyond our cap; without a cap this would never end.
+  assert.ok(produced < 20_000, `${produced} events`)
+  socket.destroy()
+})
+
+test('a closing server ends streams with their last id, answers waits as they stand and takes nobody new', async () => {
+  const it = await door({ streams: { news: lasting([{ id: '7', data: {} }]) } })
+  const stream = await open(it.url, '/v1/watch?mode=news')
+  await stream.until('id: 7')
+  const waiting = knock(it.url, 'POST /v1/pay?wait=true&timeout=90', { body: { amount_usdc: 5 } })
+  while (!it.seen.some(({ options }) => options.wait)) await new Promise((resolve) => setImmediate(resolve))
+  const startedMs = performance.now()
+  const closing = it.close()
+  assert.match(await stream.rest(), /id: 7\n\n$/)
+  const answer = await waiting
+  assert.deepEqual([answer.status, answer.body.status], [200, 'running'])
+  await closing
+  assert.ok(performance.now() - startedMs < 5_000)
+  await assert.rejects(fetch(`${it.url}/health`))
+})
+
+/** Resolves with all that came over a connection that says nothing until it is told to. */
+function silentConnection(url: string) {
+  const socket = connectTo(url)
+  const { promise: opened, resolve: isOpen } = Promise.withResolvers<void>()
+  const { promise: ended, resolve: end } = Promise.withResolvers<string>()
+  let text = ''
+  socket.once('connect', () => isOpen())
+  socket.on('data', (chunk: Buffer) => {
+    text += chunk.toString()
+  })
+  socket.on('error', () => undefined)
+  socket.once('close', () => end(text))
+  return { opened, ended, send: (bytes: string) => socket.write(bytes) }
+}
+
+test('a closing server refuses what still comes in and does not wait for connections that say nothing', async () => {
+  const asked = Promise.withResolvers<void>()
+  const gate = Promise.withResolvers<void>()
+  const it = await door({
+    health: async () => {
+      asked.resolve()
+      await gate.promise
+      return { body: {}, down: false }
+    },
+  })
+  const late = silentConnection(it.url)
+  const silent = silentConnection(it.url)
+  await Promise.all([late.opened, silent.opened])
+  const slow = knock(it.url, 'GET /health')
+  await asked.promise
+  const startedMs = performance.now()
+  const closing = it.close()
+  late.send('GET /v1/probe/open HTTP/1.1\r\nhost: x\r\n\r\n')
+  assert.match(await late.ended, /^HTTP\/1\.1 503 [\s\S]*retry-after: 1\r\n[\s\S]*"code":"unavailable"/)
+  assert.equal(await silent.ended, '')
+  gate.resolve()
+  assert.equal((await slow).status, 200)
+  await closing
+  assert.ok(performance.now() - startedMs < 5_000)
+})
