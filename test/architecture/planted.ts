@@ -197,13 +197,13 @@ const shapes: Planted[] = [
     rule: 'honestTests',
     path: 'test/journeys/a.test.ts',
     bad: [
-      `import { mock, test } from 'node:test'`,
+      `import { mock, test } from 'node:test'\nmock.method(venue, 'place')`,
       `test('a', (t) => t.mock.fn())`,
       `test.only('a', () => {})`,
       `test('a', { skip: true }, () => {})`,
       `describe.skip('a', () => {})`,
     ],
-    good: [`import { test } from 'node:test'\ntest('a', { timeout: 1_000 }, () => {})`],
+    good: [`import { test } from 'node:test'\ntest('a', { timeout: 1_000 }, (t) => t.mock.timers.tick(1))`],
   },
   {
     rule: 'comments',

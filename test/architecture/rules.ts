@@ -121,12 +121,9 @@ const noSleep: Rule = (file) => {
 const honestTests: Rule = (file) => {
   if (!isTest(file)) return []
   const code = file.running.code
-  const mocks = file.imports.filter(
-    (found) => found.specifier === 'node:test' && found.names.includes('mock'),
-  )
   return [
-    ...mocks.map((found) => ({ line: found.line, says: 'a mock proves the mock' })),
-    ...meets(code, /\b(t|context)\s*\.\s*mock\b/g, 'a mock proves the mock'),
+    // A clock that the test turns is none: it replaces waiting, not behaviour.
+    ...meets(code, /(?<![\w$])mock\s*\.\s*(?!timers\b)\w/g, 'a mock proves the mock'),
     ...meets(code, /\b(test|it|describe|suite)\s*\.\s*(only|skip|todo)\b/g, 'this test does not run'),
     ...meets(code, /\b(only|skip|todo)\s*:\s*true\b/g, 'this test does not run'),
   ]
