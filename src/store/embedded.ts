@@ -44,6 +44,7 @@ type Start = {
 }
 
 const database = 'portico'
+const windows = process.platform === 'win32'
 /** Shared by every instance that uses the server; whoever gets it alone is the last one. */
 const instanceLock = 5_065_702
 const silenceMsMax = 60_000
@@ -60,11 +61,6 @@ export async function embeddedPostgres(options: EmbeddedOptions): Promise<Embedd
   const place = placeFor(options.dataDir, serverAccount())
   const start: Start = { place, options, progress, stopped: stop.signal }
   let hold = await takeHold(start)
-  await ensureDatabase(hold.client).catch(async (error) => {
-    await leave(start, hold)
-    throw error
-  })
-
   let renewal: Promise<void> | undefined
   const watch = ({ client }: Hold) => {
     client.once('end', () => {
@@ -161,8 +157,8 @@ const settingsOf = ({ fsync, settings }: EmbeddedOptions): Settings => ({
   ...settings,
 })
 
-/** `busy`: a server is there and starts, recovers or stops. `absent`: nobody answers. */
-async function attach({ place, options }: Start): Promise<Hold | 'busy' | 'absent'> {
+/** `busy`: it starts, recovers or stops. `closed`: it is there but lets nobody in now. `absent`: nobody answers. */
+async function attach({ place, options }: Start): Promise<Hold | 'busy' | 'closed' | 'absent'> {
   const address = addressOf(place)
   if (!address) return 'absent'
   const client = new pg.Client({
@@ -192,11 +188,13 @@ async function attach({ place, options }: Start): Promise<Hold | 'busy' | 'absen
       )
     }
     await client.query('select pg_advisory_lock_shared($1)', [instanceLock])
+    await ensureDatabase(client)
     return { client, version: found.version.split(' ')[0] as string }
   } catch (error) {
     await client.end().catch(() => {})
     const code = codeOf(error)
-    if (code === '57P03' || code === '57P01' || code === '53300') return 'busy'
+    if (code === '57P03') return 'busy'
+    if (code === '57P01' || code === '53300') return 'closed'
     if (code === 'EACCES' || !isDatabaseUnavailable(error)) throw error
     return 'absent'
   }
@@ -212,14 +210,17 @@ async function ensureDatabase(client: pg.Client): Promise<void> {
 }
 
 /** Our share is given back first: two that leave together would otherwise hinder each other, and nobody would stop it. */
-async function leave({ place, progress, binaries }: Start, { client }: Hold): Promise<void> {
+async function leave(start: Start, { client }: Hold): Promise<void> {
+  const { place, progress } = start
   try {
     await client.query('select pg_advisory_unlock_shared($1)', [instanceLock])
     const { rows } = await client.query<{ last: boolean }>('select pg_try_advisory_lock($1) as last', [
       instanceLock,
     ])
     if (!rows[0]?.last) return
-    if (!(await stopServer(place, binaries?.pgCtl))) progress('The database server did not stop in time')
+    if (windows) start.binaries ??= await choose(start, majorOf(place))
+    if (!(await stopServer(place, start.binaries?.pgCtl)))
+      progress('The database server did not stop in time')
   } catch (error) {
     if (!isDatabaseUnavailable(error)) throw error
   } finally {

@@ -7,7 +7,7 @@
  * server is used in either case and nothing is started; its role must be allowed to create databases.
  */
 import { createHash, randomBytes } from 'node:crypto'
-import { mkdirSync, mkdtempSync, readdirSync, readFileSync, realpathSync, rmSync } from 'node:fs'
+import { chmodSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, realpathSync, rmSync } from 'node:fs'
 import { hostname, tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
@@ -41,6 +41,7 @@ export async function startTestCluster(progress?: (line: string) => void): Promi
   }
   await sweepRuns()
   const folder = mkdtempSync(join(tmpdir(), `portico-test-run-${process.pid}-`))
+  if (process.getuid?.() === 0) chmodSync(folder, 0o711)
   const server = await embeddedPostgres({
     dataDir: folder,
     fsync: false,

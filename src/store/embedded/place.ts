@@ -114,7 +114,19 @@ export function ensurePrivate(path: string, account: Account | undefined): void 
     )
   }
   // Also when the folder was there already: another process may have made it and not yet given it away.
-  if (account && uid !== account.uid) lchownSync(path, account.uid, account.gid)
+  if (account && uid !== account.uid) giveTo(path, account)
+}
+
+function giveTo(path: string, account: Account): void {
+  try {
+    lchownSync(path, account.uid, account.gid)
+  } catch (cause) {
+    throw new StoreRefusal(
+      `PostgreSQL refuses to run as root, and ${path} cannot be given to another account (${text(cause)}): start ` +
+        'as an ordinary user, or set DATABASE_URL to a running server.',
+      { cause },
+    )
+  }
 }
 
 /** Whether the account may pass every folder down to this one, judged by the mode bits. */
