@@ -82,13 +82,21 @@ export const startChild = async (options: Options): Promise<{ child: Child; port
   }
 }
 
+const killIfThere = (pid: number) => {
+  try {
+    process.kill(pid, 'SIGKILL')
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'ESRCH') throw error
+  }
+}
+
 /** Ends what a killed supervisor left behind. A pid alone proves nothing: its command line must name our files. */
 export const endOrphan = async (pidFile: string, pid: number, mark: string): Promise<void> => {
   const ours = () => isAlive(pid) && commandLine(pid).includes(mark)
   if (ours()) process.kill(pid, 'SIGTERM')
   const deadline = Date.now() + graceMs
   while (ours()) {
-    if (Date.now() > deadline) process.kill(pid, 'SIGKILL')
+    if (Date.now() > deadline) killIfThere(pid)
     await new Promise((resolve) => setTimeout(resolve, 20))
   }
   await rm(pidFile, { force: true })

@@ -6,7 +6,8 @@ const patienceMsDefault = 10_000
 const pollMs = 50
 
 /** A pid is reused sooner or later, so the holder must also look like a world of this very directory. */
-const holds = (pid: number, dataDir: string) => pid > 0 && isAlive(pid) && commandLine(pid).includes(dataDir)
+const holds = (pid: number, dataDir: string) =>
+  pid > 0 && isAlive(pid) && `${commandLine(pid)} `.includes(` ${dataDir} `)
 
 /** Makes this process the only world of the directory. Waits for one that is just going down. */
 export const lockDirectory = async (

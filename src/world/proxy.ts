@@ -1,6 +1,6 @@
 import { Agent, type IncomingMessage, request, type ServerResponse } from 'node:http'
 import type { FaultDial } from './faults.ts'
-import { bodyOf, meetFault } from './faulty.ts'
+import { bodyOf, meetFault, type Verdict } from './faulty.ts'
 import { type Listening, listen } from './listen.ts'
 
 type Options = {
@@ -10,6 +10,8 @@ type Options = {
   target: () => number | undefined
   before?: () => Promise<void> | undefined
 }
+
+const undisturbed: Verdict = { now: 'forward', dropReply: false }
 
 type Delivery = { agent: Agent; port: number; incoming: IncomingMessage; body: Buffer }
 
@@ -42,7 +44,8 @@ export const startProxy = async ({ wish, dial, target, before }: Options): Promi
   const agent = new Agent({ keepAlive: true })
   const handle = async (incoming: IncomingMessage, answer: ServerResponse) => {
     const body = await bodyOf(incoming)
-    const verdict = await meetFault(dial, incoming, answer, body)
+    // Undisturbed requests are not looked into.
+    const verdict = dial.isSet() ? await meetFault(dial, incoming, answer, body) : undisturbed
     if (verdict.now === 'answered') return
     const waiting = before?.()
     if (waiting) await waiting

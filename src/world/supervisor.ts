@@ -25,7 +25,7 @@ const endOrphans = async (dataDir: string) => {
   const files = (await readdir(dataDir)).filter((name) => name.endsWith('.pid'))
   const end = async (name: string) => {
     const path = join(dataDir, name)
-    await endOrphan(path, Number(await readFile(path, 'utf8')), dataDir)
+    await endOrphan(path, Number(await readFile(path, 'utf8')), `${dataDir}/`)
   }
   await Promise.all(files.map(end))
 }

@@ -71,7 +71,9 @@ export const startWorld = async ({ dataDir, port, automine = true, progress }: O
   })
   child.stdin.on('error', () => {})
 
+  let ending = false
   const end = async () => {
+    ending = true
     child.stdin.end()
     const timer = setTimeout(() => child.kill('SIGKILL'), graceMs)
     await exited
@@ -79,6 +81,7 @@ export const startWorld = async ({ dataDir, port, automine = true, progress }: O
   }
   try {
     const { urls, worldId } = await untilReady(child, progress ?? (() => {}))
+    void exited.then(() => ending || progress?.('The local world ended by itself.'))
     child.unref()
     for (const stream of [child.stdin, child.stdout, child.stderr])
       (stream as unknown as { unref(): void }).unref()
