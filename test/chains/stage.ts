@@ -1,0 +1,238 @@
+/** Chains, custody, policy, earn and holdings put together on a world and a database of their own. */
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { postgresBus } from '#durable/bus.ts'
+import { ground } from '#durable/ground.ts'
+import { type EvmPort, evmBatches } from '#features/chains/batch.ts'
+import { laneKeeper } from '#features/chains/lane-keeper.ts'
+import { chainTable, solanaId } from '#features/chains/table.ts'
+import { earn } from '#features/earn/earn.ts'
+import { policy as makePolicy } from '#features/policy/policy.ts'
+import { welcomeFunding } from '#features/wallets/funding.ts'
+import { type ChainReader, holdings as makeHoldings } from '#features/wallets/holdings.ts'
+import { seenTokens } from '#features/wallets/holdings-seen.ts'
+import { envKek, keks } from '#features/wallets/keks.ts'
+import { keystore } from '#features/wallets/keystore.ts'
+import { custodySigner } from '#features/wallets/signer.ts'
+import { walletsOf } from '#features/wallets/store.ts'
+import { wallets } from '#features/wallets/wallets.ts'
+import { type Caller, scopes } from '#kernel/caller.ts'
+import type { EvmChainRow } from '#kernel/chains.ts'
+import { systemClock as clock } from '#kernel/clock.ts'
+import { noFailpoints } from '#kernel/failpoint.ts'
+import { agentId, systemRandom as random, uuidv7 } from '#kernel/id.ts'
+import { silentLog } from '#kernel/log.ts'
+import type { Operation } from '#kernel/operation.ts'
+import { type Database, openDatabase } from '#store/database.ts'
+import { send } from '#store/query.ts'
+import { evm } from '#upstreams/evm/evm.ts'
+import { lanePlan, startNonce } from '#upstreams/evm/nonce.ts'
+import { evmScheme } from '#upstreams/evm/sign.ts'
+import { sponsor } from '#upstreams/evm/sponsor.ts'
+import { faucet } from '#upstreams/faucet/faucet.ts'
+import { net as makeNet } from '#upstreams/net.ts'
+import { prices } from '#upstreams/prices/prices.ts'
+import { svmScheme } from '#upstreams/solana/sign.ts'
+import { solana } from '#upstreams/solana/solana.ts'
+import { vault as makeVault } from '#upstreams/vault/vault.ts'
+import { startWorld, type WorldUrls } from '#world/world.ts'
+import { testDatabase } from '../harness/cluster.ts'
+
+export const vaultAddress = '0xea12000000000000000000000000000000008453'
+export const baseId = '8453'
+/** Accounts 1 to 4 of the well-known development mnemonic: known to everyone, and worth nothing anywhere. */
+export const laneSecrets = [
+  '59c6995e998f97a5a0044966f0945389dc9e86dae88c7a8412f4603b6b78690d',
+  '5de4111afa1a4b94908f83103eb1f1706367c2e68ca870fc3fb9a804cdab365a',
+  '7c852118294e51e653712a81e05800f419141751be58f605c371e15141b007a6',
+  '47e179ec197488593b187f80a00eb0da91f1b9d0b13f8733639f19c30a34926a',
+].map((hex) => Buffer.from(hex, 'hex'))
+
+const kek = envKek('test', Buffer.from(random.bytes(32)).toString('base64'), random)
+
+// biome-ignore lint/suspicious/noExplicitAny: a test reads answers whose shape it asserts.
+export type Answer = any
+export type User = { id: string; caller: Caller; evm: string; svm: string }
+type Tune = { row?: (row: EvmChainRow) => EvmChainRow; freshMs?: number }
+
+/** One instance of the gateway's inside; several of them share a database and a world. */
+export function instanceOn(database: Database, urls: WorldUrls, tune: Tune = {}) {
+  const on = database.pool
+  const net = makeNet({ failpoints: noFailpoints })
+  const g = ground({
+    transactions: { pool: on, run: database.transaction },
+    bus: postgresBus(database),
+    ...{ clock, random, log: silentLog, baseUrl: () => 'http://gateway.test' },
+    options: { slots: 64, leaseMs: 2_000, pollMs: 100 },
+  })
+  const table = chainTable({ urls: { ...urls.evm, [solanaId]: urls.solana }, finality: 'local' }).map(
+    (row) => (row.family === 'evm' ? (tune.row ?? ((each) => each))(row) : row),
+  )
+  const ports = new Map<string, EvmPort>()
+  const readers: ChainReader[] = table.map((row) => {
+    if (row.family === 'solana') return { family: 'solana', chain: solana({ row, net }) }
+    const chain = evm({ row, net })
+    ports.set(row.id, {
+      chain,
+      sponsor: sponsor({ chain, secrets: laneSecrets, clock, balanceMinWei: 10n ** 16n }),
+    })
+    return { family: 'evm', chain }
+  })
+  const base = ports.get(baseId)!
+  const usdc = base.chain.row.usdc
+  const contracts = [{ chainId: baseId, address: vaultAddress }]
+  const policy = makePolicy({
+    ...{ on, transact: g.transact, clock, random, walletsOf },
+    house: {
+      perTransactionMicros: 100_000_000_000n,
+      perDayMicros: 1_000_000_000_000n,
+      ...{ chains: table.map(({ id }) => id), tokens: null, contracts },
+    },
+  })
+  const store = keystore({ keks: keks(kek), schemes: { evm: evmScheme, svm: svmScheme }, clock, random })
+  const signer = custodySigner({
+    ...{ on, keystore: store, scheme: evmScheme, clock, genuine: policy.genuine },
+    chains: [
+      {
+        chainId: baseId,
+        delegate: base.chain.row.delegate!,
+        contracts: [vaultAddress],
+        mostUnits: { [usdc]: 1_000_000_000_000n },
+      },
+    ],
+  })
+  const batches = evmBatches({ ports, policy: policy.policy, signer, lanes: g.lanes, startNonce })
+  const vault = makeVault({ chain: base.chain, chainId: baseId, address: vaultAddress, asset: usdc })
+  const shareToken = { symbol: 'lvUSDC', name: 'Local USDC Vault', decimals: 18, address: vaultAddress }
+  const holdings = makeHoldings({
+    chains: readers,
+    prices: prices({ url: urls.prices, net, clock }),
+    share: {
+      chainId: baseId,
+      token: shareToken,
+      asset: base.chain.row.tokens.find(({ symbol }) => symbol === 'USDC')!,
+      assetsOf: vault.assetsOf,
+    },
+    walletsOf: (userId) => walletsOf(on, userId),
+    seenTokens: (userId) => seenTokens(on, userId),
+    clock,
+    ...(tune.freshMs !== undefined && { freshMs: tune.freshMs }),
+  })
+  const evmAddressOf = async (userId: string) =>
+    (await walletsOf(on, userId)).find(({ kind }) => kind === 'evm')!.address
+  const earning = earn({
+    ...{ on, vault, chain: base.chain.row, shareToken, ledger: g.ledger, batches, policy: policy.policy },
+    ...{ evmAddressOf, changed: holdings.invalidate, clock, random },
+  })
+  const operations: Operation[] = [
+    ...earning.operations,
+    ...wallets({ table, holdings, walletsOf: (userId) => walletsOf(on, userId) }),
+  ]
+  const welcome = welcomeFunding({ faucet: faucet({ url: urls.faucet, net }), changed: holdings.invalidate })
+  const engine = g.engine(operations, [welcome])
+  engine.start()
+  const keeper = laneKeeper({ on, transact: g.transact, ports, plan: lanePlan, log: silentLog })
+
+  const call = async (
+    name: string,
+    input: object,
+    user: User | null,
+    options: { wait?: boolean; key?: string; timeoutMs?: number } = {},
+  ): Promise<Answer> => {
+    const operation = operations.find((each) => each.name === name)
+    if (!operation) throw new Error(`no ${name}`)
+    const { wait = true, timeoutMs = 20_000, key } = options
+    const reply = await engine.call(
+      operation,
+      input as Record<string, unknown>,
+      user?.caller ?? null,
+      { wait, timeoutMs, ...(key && { key }) },
+      { id: 'request', address: '127.0.0.1', signal: new AbortController().signal },
+    )
+    if (reply.kind !== 'answer') throw new Error('an answer was expected')
+    return reply.body
+  }
+
+  return {
+    ...{ ground: g, engine, call, ports, base, vault, holdings, table, earning, keeper, store, usdc },
+    async [Symbol.asyncDispose]() {
+      await g[Symbol.asyncDispose]()
+      await net[Symbol.asyncDispose]()
+    },
+  }
+}
+export type Instance = ReturnType<typeof instanceOn>
+
+export async function stage(tune: Tune = {}) {
+  const parts = new AsyncDisposableStack()
+  const folder = mkdtempSync(join(tmpdir(), 'portico-chains-'))
+  parts.defer(() => rmSync(folder, { recursive: true, force: true }))
+  const [world, home] = await Promise.all([startWorld({ dataDir: folder, port: 0 }), testDatabase()])
+  parts.use(world)
+  parts.defer(() => home.drop())
+  const open = () => openDatabase({ url: home.url, poolMax: 24, applicationName: 'chains test' })
+  const database = open()
+  parts.defer(() => database.close())
+  const main = parts.use(instanceOn(database, world.urls, tune))
+
+  const control = async (method: string, path: string, body?: object): Promise<Answer> => {
+    const reply = await fetch(`${world.urls.control}${path}`, {
+      method,
+      ...(body && { body: JSON.stringify(body), headers: { 'content-type': 'application/json' } }),
+    })
+    if (!reply.ok) throw new Error(`${method} ${path}: ${reply.status} ${await reply.text()}`)
+    return reply.json()
+  }
+
+  const addUser = async (): Promise<User> => {
+    const now = clock.now()
+    const id = uuidv7(now, random)
+    await send(
+      database.pool,
+      'insert into app_user (id, agent_id, auth_scheme, created_at) values ($1, $2, $3, $4)',
+      [...[id, agentId(now, random), 'keypair', now]],
+    )
+    const prepared = await main.store.prepare(id)
+    const own = await database.transaction((tx) => main.store.provision(tx, prepared))
+    const addressOf = (kind: string) => own.find((each) => each.kind === kind)!.address
+    const caller: Caller = { userId: id, agentId: 'agt', scheme: 'keypair', scopes: new Set(scopes) }
+    return { id, caller, evm: addressOf('evm'), svm: addressOf('svm') }
+  }
+
+  const give = (chainId: string, address: string, token: string, amount: string) =>
+    control('POST', '/faucet/fund', { chain_id: chainId, address, token, amount })
+
+  /** A user with 10,000 USDC on Base and nothing else. */
+  const richUser = async (amount = '10000'): Promise<User> => {
+    const user = await addUser()
+    await give(baseId, user.evm, 'USDC', amount)
+    return user
+  }
+
+  const rpc = async (
+    method: string,
+    params: unknown[] = [],
+    chainId: '8453' | '1' = baseId,
+  ): Promise<Answer> => {
+    const reply = await fetch(world.urls.evm[chainId], {
+      method: 'POST',
+      headers: { 'content-type': 'application/json' },
+      body: JSON.stringify({ jsonrpc: '2.0', id: 1, method, params }),
+    })
+    const { result, error } = (await reply.json()) as Answer
+    if (error) throw new Error(`${method}: ${error.message}`)
+    return result
+  }
+
+  return {
+    ...{ world, urls: world.urls, database, open, main, call: main.call },
+    ...{ control, addUser, richUser, give, rpc },
+    /** Deposits and withdrawals that the vault itself counted. */
+    async flows(user: User): Promise<number> {
+      return (await control('GET', `/effects?contract=vault&owner=${user.evm}`)).count
+    },
+    [Symbol.asyncDispose]: () => parts.disposeAsync(),
+  }
+}
+export type Stage = Awaited<ReturnType<typeof stage>>
