@@ -13,7 +13,7 @@ import { defaultLimits, type Limits, type PointStore, pointsInMemory, rateLimits
 import { metrics, type ReadGauges } from './metrics.ts'
 import { openapiOf } from './openapi.ts'
 import { type Door, mount } from './operation-route.ts'
-import { overload } from './overload.ts'
+import { type LoadSettings, overload } from './overload.ts'
 import { errorCatalog, serveDocs, serveDocument, serveMetrics } from './pages.ts'
 import { type Paths, paths } from './paths.ts'
 import { faultNamed, faultOf, internalFault, print } from './problem.ts'
@@ -39,9 +39,7 @@ export type HttpNeeds = {
   clock: Clock
   limits?: Limits
   points?: PointStore
-  /** Above this share of busy time the loop sheds load; 1 never does. */
-  utilisationMax?: number
-  sampleUtilisation?: () => number
+  load?: Partial<LoadSettings>
   gauges?: ReadGauges
   sse?: SseSettings
   /** Holds each answer against its schema; for tests. */
@@ -66,7 +64,7 @@ export async function httpEdge(needs: HttpNeeds): Promise<HttpEdge> {
   const live = visits()
   const streams = new Set<EventStream>()
   const meters = metrics(needs.gauges)
-  const load = overload(needs.utilisationMax ?? 0.98, needs.sampleUtilisation)
+  const load = overload(needs.load)
   const sendFault = faultSender(needs, live)
   const fastify = server(needs, sendFault)
   const known = paths(fastify)

@@ -13,22 +13,26 @@ export function project(schema: Schema, value: unknown): unknown {
   return Array.isArray(value) ? projectList(arm, value) : projectRecord(arm, value as Record<string, unknown>)
 }
 
-/** What may stand beside the declared properties decides whether an object is narrowed at all. */
+/** The schema and the parts of its intersection, all of which may declare properties. */
+const partsOf = (schema: Schema): Schema[] =>
+  Array.isArray(schema.allOf) ? [schema, ...schema.allOf.filter(isRecord).flatMap(partsOf)] : [schema]
+
 const isNarrow = (schema: Schema): boolean =>
-  (schema.properties !== undefined || schema.patternProperties !== undefined) && schema.allOf === undefined
+  partsOf(schema).some((part) => part.properties !== undefined || part.patternProperties !== undefined)
 
 function projectRecord(schema: Schema, value: Record<string, unknown>): Record<string, unknown> {
   const kept: Record<string, unknown> = {}
-  const open = schema.additionalProperties === true
+  const parts = partsOf(schema)
+  const open = parts.some((part) => part.additionalProperties === true)
   for (const [name, field] of Object.entries(value)) {
-    const within = propertySchema(schema, name)
+    const within = parts.map((part) => propertySchema(part, name)).find((found) => found !== undefined)
     if (within) kept[name] = project(within, field)
-    else if (open || isDeclared(schema, name)) kept[name] = plain(field)
+    else if (open || parts.some((part) => isDeclared(part, name))) kept[name] = plain(field)
   }
   return kept
 }
 
-/** A property whose schema is `true` or `{}` is declared, though nothing is known of it. */
+/** A property whose schema is `true` is declared, though nothing is known of it. */
 const isDeclared = (schema: Schema, name: string): boolean =>
   isRecord(schema.properties) && Object.hasOwn(schema.properties, name)
 
