@@ -1,159 +1,253 @@
-import type { Config } from '#config.ts'
+import { type Config, ConfigRefused } from '#config.ts'
 import { postgresBus } from '#durable/bus.ts'
-import { ground as makeGround } from '#durable/ground.ts'
+import { type Ground, ground as makeGround } from '#durable/ground.ts'
 import { queueFacts } from '#durable/load.ts'
+import type { Transactions } from '#durable/transactions.ts'
+import { upkeep } from '#durable/upkeep.ts'
 import { viewOf } from '#durable/view.ts'
 import { httpEdge } from '#edges/http/http.ts'
 import { auth as makeAuth } from '#features/auth/auth.ts'
-import { type EvmPort, evmBatches } from '#features/chains/batch.ts'
+import { type EvmBatches, type EvmPort, evmBatches } from '#features/chains/batch.ts'
 import { chains } from '#features/chains/chains.ts'
+import { wrongNodes } from '#features/chains/identify.ts'
 import { laneKeeper } from '#features/chains/lane-keeper.ts'
 import { probe as makeProbe } from '#features/chains/probe.ts'
-import { chainTable } from '#features/chains/table.ts'
+import { chainTable, solanaId } from '#features/chains/table.ts'
 import { credits as makeCredits } from '#features/credits/credits.ts'
 import { discovery } from '#features/discovery/discovery.ts'
 import { healthCheck } from '#features/discovery/health.ts'
+import { earn as makeEarn } from '#features/earn/earn.ts'
+import { snapshotKind, snapshotSchedule } from '#features/earn/snapshot.ts'
 import { notifications } from '#features/notifications/notifications.ts'
-import { policy as makePolicy } from '#features/policy/policy.ts'
+import { policy as makePolicy, type PolicyFeature } from '#features/policy/policy.ts'
 import { tasks } from '#features/tasks/tasks.ts'
 import { user } from '#features/user/user.ts'
-import { envKek, type Kek, keks } from '#features/wallets/keks.ts'
+import { welcomeAdmission, welcomeFunding } from '#features/wallets/funding.ts'
+import { type Holdings, holdings as makeHoldings } from '#features/wallets/holdings.ts'
+import { seenTokens } from '#features/wallets/holdings-seen.ts'
 import { keystore as makeKeystore } from '#features/wallets/keystore.ts'
 import { custodySigner } from '#features/wallets/signer.ts'
 import { walletsOf } from '#features/wallets/store.ts'
+import { wallets } from '#features/wallets/wallets.ts'
+import type { Chain } from '#kernel/chains.ts'
 import { systemClock as clock } from '#kernel/clock.ts'
 import type { Failpoints } from '#kernel/failpoint.ts'
 import { systemRandom as random } from '#kernel/id.ts'
 import type { Log } from '#kernel/log.ts'
-import { toUnits, usdDecimals } from '#kernel/money.ts'
 import type { Operation } from '#kernel/operation.ts'
+import type { TaskKind } from '#kernel/task.ts'
 import type { UpstreamUrls } from '#start/place.ts'
-import { openDatabase } from '#store/database.ts'
+import { custodyChains, houseLimits, keysOf, rateLimits } from '#start/settings.ts'
+import { type Database, openDatabase } from '#store/database.ts'
 import { migrate } from '#store/migrate.ts'
 import { evm } from '#upstreams/evm/evm.ts'
 import { lanePlan, startNonce } from '#upstreams/evm/nonce.ts'
 import { evmScheme } from '#upstreams/evm/sign.ts'
 import { sponsor } from '#upstreams/evm/sponsor.ts'
-import { vaultTransit } from '#upstreams/kms/kms.ts'
+import { faucet } from '#upstreams/faucet/faucet.ts'
 import { net as makeNet } from '#upstreams/net.ts'
+import { prices } from '#upstreams/prices/prices.ts'
 import { svmScheme } from '#upstreams/solana/sign.ts'
+import { solana } from '#upstreams/solana/solana.ts'
+import { vault as makeVault } from '#upstreams/vault/vault.ts'
 
-type Says = (line: string) => void
 type Needs = {
   config: Config
   log: Log
-  say: Says
+  say: (line: string) => void
   databaseUrl: string
   urls: UpstreamUrls
   failpoints: Failpoints
 }
+type Parts = AsyncDisposableStack
 
-const version = '0.1.0'
+const version = '1.0.0'
 const protocols = ['http', 'sse']
-/** Below this a sponsor lane carries nothing more: about a dozen batches at a high fee. */
 const sponsorBalanceMinWei = 10_000_000_000_000_000n
 const revokedTopic = 'r:'
-const sweepEveryMs = 60_000
+const upkeepEveryMs = 60_000
 
-const micros = (usd: string) => toUnits(usd, usdDecimals)
-
-function keksOf(config: Config, net: ReturnType<typeof makeNet>) {
-  const local: Kek[] = config.KEY_ENCRYPTION_KEYS.map(({ id, key }) => envKek(id, key, random))
-  const { VAULT_TRANSIT_URL: url, VAULT_TRANSIT_TOKEN: token = '', VAULT_TRANSIT_KEY: key } = config
-  const all = url ? [vaultTransit({ net, id: `transit:${key}`, url, token, key }), ...local] : local
-  const [current, ...former] = all
-  if (!current) throw new Error('no key-encryption key')
-  return keks(current, ...former)
-}
-
-const limitsOf = (config: Config) => ({
-  auth: { points: config.RATE_AUTH, windowSeconds: 60 },
-  read: { points: config.RATE_READ, windowSeconds: 60 },
-  money: { points: config.RATE_MONEY, windowSeconds: 60 },
-  exit: { points: config.RATE_EXIT, windowSeconds: 60 },
-  stream: { points: config.RATE_STREAM, windowSeconds: 60 },
-  refused: { points: config.RATE_REFUSED, windowSeconds: 60 },
-})
-
-/** The only place that knows every part: it builds each one and hands it to those that need it. */
-export async function app({
-  config,
-  log,
-  say,
-  databaseUrl,
-  urls,
-  failpoints,
-}: Needs): Promise<{ url: string } & AsyncDisposable> {
-  const parts = new AsyncDisposableStack()
-  let listening = config.BASE_URL
-  const baseUrl = () => listening ?? `http://${config.HOST}:${config.PORT}`
-
+async function openStore({ config, log, say, databaseUrl, failpoints }: Needs, parts: Parts) {
   const directUrl = config.DATABASE_DIRECT_URL ?? databaseUrl
   await migrate({ url: directUrl, progress: say })
   const onIdleError = (error: Error) => log.warn({ error }, 'an idle database connection was lost')
   const settings = { url: databaseUrl, directUrl, failpoints, onIdleError }
   const database = openDatabase({ ...settings, poolMax: config.DATABASE_POOL, applicationName: 'portico' })
   parts.defer(() => database.close())
-  // Signatures are made inside transactions: their own small pool can never be used up by those that wait for it.
-  const custodyDatabase = openDatabase({ ...settings, poolMax: 4, applicationName: 'portico custody' })
-  parts.defer(() => custodyDatabase.close())
-  const on = database.pool
-  const transactions = { pool: on, run: database.transaction }
-  const net = parts.use(makeNet({ failpoints }))
+  // Signatures are made inside transactions: their own small pool is never used up by those that wait for it.
+  const custody = openDatabase({ ...settings, poolMax: 4, applicationName: 'portico custody' })
+  parts.defer(() => custody.close())
+  return { database, custody }
+}
 
-  const ground = parts.use(
-    makeGround({
-      ...{ transactions, bus: postgresBus(database), clock, random, log, baseUrl },
-      options: { slots: config.RUNNER_SLOTS, leaseMs: config.LEASE_MS, pollMs: 250 },
-    }),
-  )
-  const { ledger, lanes, transact } = ground
+type Net = ReturnType<typeof makeNet>
 
-  const table = chainTable({ urls: { ...urls.evm, '7565164': urls.solana }, finality: config.FINALITY })
+function openChains({ config, urls }: Needs, net: Net) {
+  const table = chainTable({ urls: { ...urls.evm, [solanaId]: urls.solana }, finality: config.FINALITY })
   const secrets = config.SPONSOR_KEYS.map((key) => Buffer.from(key.slice(2), 'hex'))
   const ports = new Map<string, EvmPort>()
-  for (const row of table)
-    if (row.family === 'evm') {
-      const chain = evm({ row, net })
-      ports.set(row.id, {
-        chain,
-        sponsor: sponsor({ chain, secrets, clock, balanceMinWei: sponsorBalanceMinWei }),
-      })
-    }
+  const readers = table.map((row) => {
+    if (row.family === 'solana') return { family: 'solana' as const, chain: solana({ row, net }) }
+    const chain = evm({ row, net })
+    ports.set(row.id, {
+      chain,
+      sponsor: sponsor({ chain, secrets, clock, balanceMinWei: sponsorBalanceMinWei }),
+    })
+    return { family: 'evm' as const, chain }
+  })
+  return { table, ports, readers }
+}
+type Chains = ReturnType<typeof openChains>
 
+type Custody = {
+  config: Config
+  net: Net
+  chains: Chains
+  database: Database
+  custody: Database
+  ground: Ground
+}
+
+function openCustody({ config, net, chains, database, custody, ground }: Custody) {
+  const { table, ports } = chains
   const keystore = makeKeystore({
-    keks: keksOf(config, net),
+    keks: keysOf(config, net, random),
     schemes: { evm: evmScheme, svm: svmScheme },
     clock,
     random,
   })
-  const contracts = [{ chainId: '8453', address: config.EARN_VAULT_ADDRESS }]
-  const house = {
-    perTransactionMicros: micros(config.POLICY_TX_USD_MAX),
-    perDayMicros: micros(config.POLICY_DAY_USD_MAX),
-    ...{ chains: table.map(({ id }) => id), tokens: null, contracts },
-  }
-  const policy = makePolicy({ on, transact, clock, random, house, walletsOf })
-  const signer = custodySigner({
-    ...{ on: custodyDatabase.pool, keystore, scheme: evmScheme, clock, genuine: policy.genuine },
-    chains: [],
+  const policy = makePolicy({
+    ...{ on: database.pool, transact: ground.transact, clock, random, walletsOf },
+    house: houseLimits(config, table),
   })
-  const batches = evmBatches({ ports, policy: policy.policy, signer, lanes, startNonce })
-  void batches
+  const signer = custodySigner({
+    ...{ on: custody.pool, keystore, scheme: evmScheme, clock, genuine: policy.genuine },
+    chains: custodyChains(config, table),
+  })
+  const batches = evmBatches({ ports, policy: policy.policy, signer, lanes: ground.lanes, startNonce })
+  return { keystore, policy, batches }
+}
 
-  const credits = makeCredits({ on, ledger, clock })
+type Earning = {
+  config: Config
+  chains: Chains
+  database: Database
+  ground: Ground
+  batches: EvmBatches
+  policy: PolicyFeature
+  holdings: () => Holdings
+}
+
+/** Served where the chain of the vault is; without it the section does not exist. */
+function openEarn({ config, chains, database, ground, batches, policy, holdings }: Earning) {
+  const chain = chains.ports.get(config.EARN_CHAIN_ID)?.chain
+  if (!chain) return undefined
+  const { row } = chain
+  const vault = makeVault({ chain, chainId: row.id, address: config.EARN_VAULT_ADDRESS, asset: row.usdc })
+  const shareToken = {
+    symbol: 'evUSDC',
+    name: 'Earn vault share',
+    decimals: 18,
+    address: config.EARN_VAULT_ADDRESS,
+  }
+  const earn = makeEarn({
+    ...{
+      on: database.pool,
+      vault,
+      chain: row,
+      shareToken,
+      ledger: ground.ledger,
+      batches,
+      policy: policy.policy,
+      clock,
+      random,
+    },
+    evmAddressOf: async (userId) => {
+      const own = await walletsOf(database.pool, userId)
+      return own.find(({ kind }) => kind === 'evm')!.address
+    },
+    changed: (userId, chainId) => holdings().invalidate(userId, chainId),
+    limits: { minDepositUsdc: config.EARN_MIN_DEPOSIT_USDC, minWithdrawUsdc: config.EARN_MIN_WITHDRAW_USDC },
+  })
+  const asset = row.tokens.find(({ address }) => address === row.usdc)!
+  return {
+    ...earn,
+    chainId: row.id,
+    share: { chainId: row.id, token: shareToken, asset, assetsOf: vault.assetsOf },
+  }
+}
+
+type Featured = Needs & {
+  transactions: Transactions
+  stores: { database: Database; custody: Database }
+  ground: Ground
+  net: Net
+  baseUrl: () => string
+  parts: Parts
+}
+
+function openFeatures({ config, urls, transactions, stores, ground, net, baseUrl, parts }: Featured) {
+  const { database } = stores
+  const on = database.pool
+  const chainsOpen = openChains({ config, urls } as Needs, net)
+  const { table, ports, readers } = chainsOpen
+  const { keystore, policy, batches } = openCustody({ config, net, chains: chainsOpen, ...stores, ground })
+  const earn = openEarn({
+    config,
+    chains: chainsOpen,
+    database,
+    ground,
+    batches,
+    policy,
+    holdings: () => holdings,
+  })
+  const holdings: Holdings = makeHoldings({
+    ...{
+      chains: readers,
+      prices: prices({ url: urls.prices ?? '', net, clock }),
+      share: earn?.share ?? null,
+      clock,
+    },
+    walletsOf: (userId) => walletsOf(on, userId),
+    seenTokens: (userId) => seenTokens(on, userId),
+  })
+  const changed = (userId: string, chainId: string) => holdings.invalidate(userId, chainId)
+  const welcome = urls.faucet
+    ? welcomeFunding({ faucet: faucet({ url: urls.faucet, net }), changed })
+    : undefined
+  const kinds: TaskKind[] = [...(welcome ? [welcome] : []), ...(earn ? [snapshotKind(earn.snapshot)] : [])]
+
+  const credits = makeCredits({ on, ledger: ground.ledger, clock })
   const auth = makeAuth({
-    ...{ on, transact, clock, random, baseUrl, keystore, tokenTtlMs: config.TOKEN_TTL_SECONDS * 1000 },
+    ...{
+      on,
+      transact: ground.transact,
+      clock,
+      random,
+      baseUrl,
+      keystore,
+      tokenTtlMs: config.TOKEN_TTL_SECONDS * 1000,
+    },
     grantSignup: credits.grantSignup,
     publishRevoked: async (hash) => ground.wake.hint([`${revokedTopic}${hash}`]),
+    welcome: async (tx, { userId, wallets: own }) => {
+      if (welcome)
+        await ground.enqueue(tx, {
+          userId,
+          kind: welcome,
+          input: {},
+          admission: welcomeAdmission(own, table),
+        })
+    },
   })
   ground.wake.each((topic) => {
     if (topic.startsWith(revokedTopic)) auth.onRevoked(topic.slice(revokedTopic.length))
   })
 
-  const heads = [...ports.values()].map(({ chain }) => ({
-    id: chain.row.id,
-    head: (signal: AbortSignal) => chain.head(signal),
+  const heads = readers.map((reader) => ({
+    id: reader.chain.row.id,
+    head: (signal: AbortSignal): Promise<unknown> =>
+      reader.family === 'evm' ? reader.chain.head(signal) : reader.chain.slot(signal),
   }))
   const probe = parts.use(makeProbe({ chains: heads, clock }))
   const health = healthCheck({
@@ -167,32 +261,86 @@ export async function app({
   })
 
   const operations: Operation[] = [
-    ...discovery({ operations: () => operations, facts: {}, protocols, health }),
+    ...discovery({
+      operations: () => operations,
+      facts: factsOf(config, table, earn?.chainId),
+      protocols,
+      health,
+    }),
     ...chains({ table, status: probe.status }),
     ...auth.operations,
+    ...wallets({ table, holdings, walletsOf: (userId) => walletsOf(on, userId) }),
+    ...(earn?.operations ?? []),
     ...tasks({ tasks: ground.tasks, view: (task) => viewOf(task, baseUrl()) }),
     ...credits.operations,
     ...user({ on, walletsOf, credits, policySummary: policy.summary }),
     ...notifications({ events: ground.events }),
     ...policy.operations,
   ]
-  const engine = ground.engine(operations, [])
-  const keeper = laneKeeper({ on, transact, ports, plan: lanePlan, log })
+  return { operations, kinds, auth, health, ports, earn }
+}
 
+const factsOf = (config: Config, table: readonly Chain[], earnChainId: string | undefined) => ({
+  chains: { ids: table.map(({ id }) => id) },
+  earn: { asset: 'USDC', chain_id: earnChainId, min_deposit_usdc: config.EARN_MIN_DEPOSIT_USDC },
+  wallets: { kinds: ['evm', 'solana'], transfer_out: false },
+  notifications: { stream: true, rest: true, webhooks: false, retention_days: 7 },
+  auth: {
+    schemes: ['keypair'],
+    scopes: ['read', 'trade', 'earn', 'manage'],
+    token_ttl_seconds: config.TOKEN_TTL_SECONDS,
+  },
+})
+
+/** The only place that knows every part: it builds each one and hands it to those that need it. */
+export async function app(needs: Needs): Promise<{ url: string } & AsyncDisposable> {
+  const { config, log, failpoints } = needs
+  await using parts = new AsyncDisposableStack()
+  let listening = config.BASE_URL
+  const baseUrl = () => listening ?? `http://${config.HOST}:${config.PORT}`
+  const stores = await openStore(needs, parts)
+  const { database } = stores
+  const transactions = { pool: database.pool, run: database.transaction }
+  const net = parts.use(makeNet({ failpoints }))
+  const ground = parts.use(
+    makeGround({
+      ...{ transactions, bus: postgresBus(database), clock, random, log, baseUrl },
+      options: { slots: config.RUNNER_SLOTS, leaseMs: config.LEASE_MS, pollMs: 250 },
+    }),
+  )
+  const { operations, kinds, auth, health, ports, earn } = openFeatures({
+    ...needs,
+    transactions,
+    stores,
+    ground,
+    net,
+    baseUrl,
+    parts,
+  })
+  const wrong = await wrongNodes(
+    [...ports.values()].map(({ chain }) => chain),
+    config.ENVIRONMENT,
+  )
+  if (wrong.length > 0) throw new ConfigRefused(wrong)
+  const engine = ground.engine(operations, kinds)
   const http = await httpEdge({
     ...{ operations, call: engine.call, authenticate: auth.authenticate, health, baseUrl, log, clock },
-    ...{ trustProxy: config.TRUST_PROXY, corsOrigins: config.CORS_ORIGINS, limits: limitsOf(config) },
+    ...{ trustProxy: config.TRUST_PROXY, corsOrigins: config.CORS_ORIGINS, limits: rateLimits(config) },
   })
   const address = await http.listen({ host: config.HOST, port: config.PORT })
   listening ??= address
   parts.defer(() => http.close())
-  parts.use(keeper.start())
+
+  parts.use(laneKeeper({ on: database.pool, transact: ground.transact, ports, plan: lanePlan, log }).start())
   engine.start()
-  const sweep = setInterval(
-    () =>
-      void auth.sweep().catch((error: unknown) => log.warn({ error }, 'expired credentials were not swept')),
-    sweepEveryMs,
-  )
-  parts.defer(() => clearInterval(sweep))
-  return { url: baseUrl(), [Symbol.asyncDispose]: () => parts.disposeAsync() }
+  if (earn) await ground.schedules.ensure(database.pool, snapshotSchedule(clock.now()))
+  const keepUp = upkeep({ transactions, clock, log })
+  const timer = setInterval(() => {
+    Promise.all([auth.sweep(), keepUp()]).catch((error: unknown) =>
+      log.warn({ error }, 'the upkeep failed; it is tried again'),
+    )
+  }, upkeepEveryMs)
+  parts.defer(() => clearInterval(timer))
+  const held = parts.move()
+  return { url: baseUrl(), [Symbol.asyncDispose]: () => held.disposeAsync() }
 }

@@ -100,6 +100,7 @@ export const variables = {
     'local',
     'local: one block is final; public: the confirmations of each chain',
   ),
+  EARN_CHAIN_ID: v(text, '8453', 'Chain of the vault'),
   EARN_VAULT_ADDRESS: v(evmAddress, worldVault, 'ERC-4626 vault for USDC on Base'),
   EARN_MIN_DEPOSIT_USDC: v(decimal, '1', 'Smallest deposit'),
   EARN_MIN_WITHDRAW_USDC: v(decimal, '0.01', 'Smallest partial withdrawal'),

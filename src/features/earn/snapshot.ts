@@ -1,0 +1,30 @@
+import type { NewSchedule } from '#durable/schedule.ts'
+import type { TaskKind } from '#kernel/task.ts'
+
+/** The yield is counted from share prices that we saw ourselves: one row an hour, whichever instance is up. */
+
+const kind = 'earn_snapshot'
+const hourSeconds = 3_600
+/** Fixed, so that every instance asks for one and the same schedule. */
+const id = '00000000-0000-7000-8000-00000000ea12'
+
+export const snapshotSchedule = (now: Date): NewSchedule => ({
+  id,
+  kind,
+  input: {},
+  everySeconds: hourSeconds,
+  firstAt: now,
+})
+
+export const snapshotKind = (snapshot: () => Promise<void>): TaskKind => ({
+  kind,
+  version: 1,
+  priority: 2,
+  steps: {
+    async look() {
+      await snapshot()
+      return { end: 'completed', outcome: 'executed', result: {} }
+    },
+  },
+  retry: { attemptsMax: 20, firstMs: 1_000, mostMs: 120_000 },
+})

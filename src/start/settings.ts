@@ -1,0 +1,58 @@
+import type { Config } from '#config.ts'
+import type { HouseLimits } from '#features/policy/policy.ts'
+import { envKek, type Keks, keks } from '#features/wallets/keks.ts'
+import type { SigningChain } from '#features/wallets/signing-rules.ts'
+import type { Chain } from '#kernel/chains.ts'
+import type { Random } from '#kernel/id.ts'
+import { toUnits, usdDecimals } from '#kernel/money.ts'
+import type { Net } from '#kernel/net.ts'
+import { vaultTransit } from '#upstreams/kms/kms.ts'
+
+/** Settings in the form that the parts ask for. */
+
+const micros = (usd: string): bigint => toUnits(usd, usdDecimals)
+
+export function keysOf(config: Config, net: Net, random: Random): Keks {
+  const local = config.KEY_ENCRYPTION_KEYS.map(({ id, key }) => envKek(id, key, random))
+  const { VAULT_TRANSIT_URL: url, VAULT_TRANSIT_TOKEN: token = '', VAULT_TRANSIT_KEY: key } = config
+  const [current, ...former] = url
+    ? [vaultTransit({ net, id: `transit:${key}`, url, token, key }), ...local]
+    : local
+  if (!current) throw new Error('no key-encryption key')
+  return keks(current, ...former)
+}
+
+export const rateLimits = (config: Config) => {
+  const perMinute = (points: number) => ({ points, windowSeconds: 60 })
+  return {
+    auth: perMinute(config.RATE_AUTH),
+    read: perMinute(config.RATE_READ),
+    money: perMinute(config.RATE_MONEY),
+    exit: perMinute(config.RATE_EXIT),
+    stream: perMinute(config.RATE_STREAM),
+    refused: perMinute(config.RATE_REFUSED),
+  }
+}
+
+export const houseLimits = (config: Config, table: readonly Chain[]): HouseLimits => ({
+  perTransactionMicros: micros(config.POLICY_TX_USD_MAX),
+  perDayMicros: micros(config.POLICY_DAY_USD_MAX),
+  chains: table.map(({ id }) => id),
+  tokens: null,
+  contracts: [{ chainId: config.EARN_CHAIN_ID, address: config.EARN_VAULT_ADDRESS }],
+})
+
+/** The second opinion of custody: what one signature may release at most, whatever the policy said. */
+export const custodyChains = (config: Config, table: readonly Chain[]): SigningChain[] =>
+  table.flatMap((row) =>
+    row.family === 'evm' && row.delegate !== null
+      ? [
+          {
+            chainId: row.id,
+            delegate: row.delegate,
+            contracts: row.id === config.EARN_CHAIN_ID ? [config.EARN_VAULT_ADDRESS] : [],
+            mostUnits: { [row.usdc.toLowerCase()]: micros(config.POLICY_TX_USD_MAX) },
+          },
+        ]
+      : [],
+  )
