@@ -12,12 +12,11 @@ import { contract } from './contract.ts'
 import * as rules from './rules.ts'
 import * as store from './store.ts'
 
-type View = store.StoredPolicy & { limits: rules.Limits; spentMicros: bigint; paused: rules.Pause | null }
+type View = store.Stored & { limits: rules.Limits }
 type Needs = {
   on: Queryable
   transact: Transact
   clock: Clock
-  house: rules.Limits
   view: (on: Queryable, userId: string) => Promise<View>
 }
 
@@ -75,7 +74,7 @@ const fieldNames: Record<keyof rules.Limits, keyof Wanted> = {
   recipients: 'recipients',
 }
 
-export function operations({ on, transact, clock, house, view }: Needs) {
+export function operations({ on, transact, clock, view }: Needs) {
   const within = <T>({ tx }: RequestFacts, run: (tx: Tx) => Promise<T>) => (tx ? run(tx) : transact(run))
 
   return fulfil(contract, {
@@ -85,8 +84,9 @@ export function operations({ on, transact, clock, house, view }: Needs) {
       within(request, async (tx) => {
         const now = clock.now()
         const wanted = wantedOf(input)
-        const { own, version } = await store.lockPolicy(tx, userId, now)
-        const wider = rules.loosened(rules.narrow(house, own), wanted).map((field) => fieldNames[field])
+        await store.lockPolicy(tx, userId, now)
+        const { own, version, limits } = await view(tx, userId)
+        const wider = rules.loosened(limits, wanted).map((field) => fieldNames[field])
         if (wider.length > 0) {
           const sentence = 'Raising a limit needs a person, and this release has no way to ask one'
           throw stepUp(userId, { operation: 'policy_tighten', input }, sentence, { fields: wider })

@@ -1,3 +1,4 @@
+import { LRUCache } from 'lru-cache'
 import type { Transact } from '#durable/transactions.ts'
 import type { Wallet } from '#features/wallets/store.ts'
 import { type Clock, later } from '#kernel/clock.ts'
@@ -7,7 +8,7 @@ import type { Operation } from '#kernel/operation.ts'
 import { type EvmIntent, intentHash, type Policy, type PolicyReceipt } from '#kernel/signer.ts'
 import type { Queryable } from '#store/query.ts'
 import { operations } from './operations.ts'
-import { receipts } from './receipt.ts'
+import { type Receipts, receipts } from './receipt.ts'
 import * as rules from './rules.ts'
 import * as store from './store.ts'
 
@@ -49,14 +50,17 @@ export type PolicyFeature = {
   setSwitch(id: store.SwitchId, on: boolean, setBy: string): Promise<void>
 }
 
-function raise(refusal: rules.Refusal | null): void {
-  if (!refusal) return
+function faultOf(refusal: rules.Refusal): Fault {
   if (refusal.code === 'policy_denied') {
     const { code, ...extras } = refusal
-    throw new Fault(code, `The policy refuses this: ${extras.reason}`, { extras })
+    return new Fault(code, `The policy refuses this: ${extras.reason}`, { extras })
   }
   const extras = { scope: refusal.scope, since: refusal.since.toISOString() }
-  throw new Fault('trading_paused', 'Trading is paused by a kill switch', { extras })
+  return new Fault('trading_paused', 'Trading is paused by a kill switch', { extras })
+}
+
+function raise(refusal: rules.Refusal | null): void {
+  if (refusal) throw faultOf(refusal)
 }
 
 const limitsOf = (house: HouseLimits): rules.Limits => {
@@ -73,79 +77,34 @@ const asksOf = (intent: EvmIntent): rules.Ask => ({
   recipients: [...intent.recipients, ...intent.spends.map(({ spender }) => spender)],
 })
 
+const kindsPerUser = 2
+
+/** Wallets are made once and never change, so a full set is remembered. */
+function ownAddresses(walletsOf: PolicyNeeds['walletsOf']) {
+  const known = new LRUCache<string, string[]>({ max: 10_000 })
+  return async (on: Queryable, userId: string): Promise<string[]> => {
+    const remembered = known.get(userId)
+    if (remembered) return remembered
+    const addresses = (await walletsOf(on, userId)).map(({ address }) => address)
+    if (addresses.length === kindsPerUser) known.set(userId, addresses)
+    return addresses
+  }
+}
+
 export function policy(needs: PolicyNeeds): PolicyFeature {
-  const { on, clock, random, walletsOf } = needs
+  const { on, clock } = needs
   const house = limitsOf(needs.house)
   const made = receipts()
-  const dayAgo = () => later(clock.now(), -rules.dayMs)
 
-  type Asker = { userId: string; own: rules.Tightening; spentMicros: bigint }
-  const standing = async (queryable: Queryable, { userId, own, spentMicros }: Asker) => ({
-    limits: rules.narrow(house, own),
-    house,
-    ownAddresses: (await walletsOf(queryable, userId)).map(({ address }) => address),
-    spentMicros,
-    paused: await store.pauseOf(queryable, userId),
-  })
-
-  const engine: Policy = {
-    async check(action) {
-      const { userId } = action
-      const { own } = await store.policyOf(on, userId)
-      const spentMicros = await store.spentMicros(on, userId, dayAgo())
-      raise(rules.judge(action, await standing(on, { userId, own, spentMicros })))
-    },
-
-    async reserve(tx, action) {
-      const { userId, taskId } = action
-      const now = clock.now()
-      const { own } = await store.lockPolicy(tx, userId, now)
-      const spentMicros = await store.spentMicros(tx, userId, dayAgo())
-      raise(rules.judge(action, await standing(tx, { userId, own, spentMicros })))
-      await store.addSpend(tx, { taskId, userId, usdMicros: rules.countedMicros(action), now })
-    },
-
-    async authorize(tx, intent) {
-      const { userId, taskId } = intent
-      const now = clock.now()
-      const reserved = await store.lockSpend(tx, taskId, userId)
-      if (!reserved) raise(rules.refuse('reservation', 'nothing is reserved for this task'))
-      const { usd_micros: heldMicros, authorized_micros: beforeMicros } = reserved ?? {
-        usd_micros: 0n,
-        authorized_micros: 0n,
-      }
-      const micros = rules.countedMicros(intent)
-      const authorizedMicros = beforeMicros + micros
-      const beyond = authorizedMicros > heldMicros
-      const takenMicros = beyond ? authorizedMicros : heldMicros
-      const { own } = await (beyond ? store.lockPolicy(tx, userId, now) : store.policyOf(tx, userId))
-      const othersMicros = await store.spentMicros(tx, userId, dayAgo(), taskId)
-      const asker = { userId, own, spentMicros: othersMicros + takenMicros - micros }
-      raise(rules.judge(asksOf(intent), await standing(tx, asker)))
-      await store.saveSpend(tx, taskId, takenMicros, authorizedMicros)
-
-      const id = uuidv7(now, random)
-      const hash = intentHash(intent)
-      const rule = intent.exit ? 'exit' : 'within_limits'
-      await store.addDecision(tx, { id, taskId, intentHash: hash, rule, now })
-      return made.make({ id, userId, taskId, intentHash: hash, expiresAt: later(now, receiptMs) })
-    },
-
-    async release(tx, taskId) {
-      await store.releaseSpend(tx, taskId)
-    },
-  }
-
-  const view = async (queryable: Queryable, userId: string) => {
-    const found = await store.policyOf(queryable, userId)
-    const limits = rules.narrow(house, found.own)
-    const spentMicros = await store.spentMicros(queryable, userId, dayAgo())
-    return { ...found, limits, spentMicros, paused: await store.pauseOf(queryable, userId) }
+  const view = async (queryable: Queryable, userId: string, except?: string) => {
+    const since = later(clock.now(), -rules.dayMs)
+    const stored = await store.standingOf(queryable, userId, { since, except: except ?? null })
+    return { ...stored, limits: rules.narrow(house, stored.own) }
   }
 
   return {
-    operations: operations({ ...needs, house, view }),
-    policy: engine,
+    operations: operations({ ...needs, view }),
+    policy: engine({ ...needs, limits: house, view, made }),
     genuine: made.genuine,
     async summary(userId) {
       const { limits, spentMicros, paused } = await view(on, userId)
@@ -158,6 +117,59 @@ export function policy(needs: PolicyNeeds): PolicyFeature {
     },
     async setSwitch(id, turnOn, setBy) {
       await (turnOn ? store.setSwitch(on, id, clock.now(), setBy) : store.clearSwitch(on, id))
+    },
+  }
+}
+
+type View = store.Stored & { limits: rules.Limits }
+type EngineNeeds = PolicyNeeds & {
+  limits: rules.Limits
+  view: (on: Queryable, userId: string, except?: string) => Promise<View>
+  made: Receipts
+}
+
+function engine({ on, clock, random, walletsOf, limits: house, view, made }: EngineNeeds): Policy {
+  const addressesOf = ownAddresses(walletsOf)
+  const judge = async (queryable: Queryable, userId: string, ask: rules.Ask, stands: View) =>
+    raise(rules.judge(ask, { ...stands, house, ownAddresses: await addressesOf(queryable, userId) }))
+
+  return {
+    async check(action) {
+      await judge(on, action.userId, action, await view(on, action.userId))
+    },
+
+    async reserve(tx, action) {
+      const { userId, taskId } = action
+      const now = clock.now()
+      await store.lockPolicy(tx, userId, now)
+      await judge(tx, userId, action, await view(tx, userId))
+      await store.addSpend(tx, { taskId, userId, usdMicros: rules.countedMicros(action), now })
+    },
+
+    async authorize(tx, intent) {
+      const { userId, taskId } = intent
+      const now = clock.now()
+      const reserved = await store.lockSpend(tx, taskId, userId)
+      if (!reserved) throw faultOf(rules.refuse('reservation', 'nothing is reserved for this task'))
+      const micros = rules.countedMicros(intent)
+      const authorizedMicros = reserved.authorized_micros + micros
+      const beyond = authorizedMicros > reserved.usd_micros
+      const takenMicros = beyond ? authorizedMicros : reserved.usd_micros
+      if (beyond) await store.lockPolicy(tx, userId, now)
+      const stands = await view(tx, userId, taskId)
+      const spentMicros = stands.spentMicros + takenMicros - micros
+      await judge(tx, userId, asksOf(intent), { ...stands, spentMicros })
+      await store.saveSpend(tx, taskId, takenMicros, authorizedMicros)
+
+      const id = uuidv7(now, random)
+      const hash = intentHash(intent)
+      const rule = intent.exit ? 'exit' : 'within_limits'
+      await store.addDecision(tx, { id, taskId, intentHash: hash, rule, now })
+      return made.make({ id, userId, taskId, intentHash: hash, expiresAt: later(now, receiptMs) })
+    },
+
+    async release(tx, taskId) {
+      await store.releaseSpend(tx, taskId)
     },
   }
 }

@@ -1,38 +1,75 @@
-import type { Selectable } from 'kysely'
 import { all, one, type Queryable, q, send } from '#store/query.ts'
-import type { PolicyRow } from '#store/tables/identity.ts'
 import type { Pause, Tightening } from './rules.ts'
 
-export type StoredPolicy = { version: number; own: Tightening; updatedAt: Date | null }
+/** All that the rules ask of the database. */
+export type Stored = {
+  version: number
+  own: Tightening
+  updatedAt: Date | null
+  spentMicros: bigint
+  paused: Pause | null
+}
 
-const stored = (row: Selectable<PolicyRow> | undefined): StoredPolicy => ({
-  version: row?.version ?? 0,
-  own: {
-    perTransactionMicros: row?.per_transaction_micros ?? null,
-    perDayMicros: row?.per_day_micros ?? null,
-    chains: row?.chains ?? null,
-    tokens: row?.tokens ?? null,
-    recipients: row?.recipients ?? null,
-  },
-  updatedAt: row?.updated_at ?? null,
-})
+type Row = {
+  version: number | null
+  per_transaction_micros: bigint | null
+  per_day_micros: bigint | null
+  chains: string[] | null
+  tokens: string[] | null
+  recipients: string[] | null
+  updated_at: Date | null
+  spent: string
+  scope: Pause['scope'] | null
+  since: Date | null
+}
 
-const rowOf = (userId: string) => q.selectFrom('policy').selectAll().where('user_id', '=', userId)
+/** In one statement, since every money operation waits for it. Of two switches the wider one is told. */
+const standing = `
+  select p.version, p.per_transaction_micros, p.per_day_micros, p.chains, p.tokens, p.recipients, p.updated_at,
+    k.scope, k.since,
+    (select coalesce(sum(usd_micros), 0) from policy_spend
+      where user_id = $1 and at > $2 and state = 'reserved' and task_id is distinct from $3::uuid) as spent
+  from (select 1) always
+  left join policy p on p.user_id = $1
+  left join lateral (
+    select scope, since from kill_switch
+    where (scope = 'global' and subject = '') or (scope = 'user' and subject = $1::text)
+    order by scope limit 1
+  ) k on true`
 
-export const policyOf = async (on: Queryable, userId: string): Promise<StoredPolicy> =>
-  stored(await one(on, rowOf(userId)))
+/** `except`: a task whose own amount is left out of the sum. */
+export async function standingOf(
+  on: Queryable,
+  userId: string,
+  { since, except = null }: { since: Date; except?: string | null },
+): Promise<Stored> {
+  const [row] = await send<Row>(on, standing, [userId, since, except])
+  if (!row) throw new Error('a statement that always answers did not')
+  return {
+    version: row.version ?? 0,
+    own: {
+      perTransactionMicros: row.per_transaction_micros,
+      perDayMicros: row.per_day_micros,
+      chains: row.chains,
+      tokens: row.tokens,
+      recipients: row.recipients,
+    },
+    updatedAt: row.updated_at,
+    spentMicros: BigInt(row.spent),
+    paused: row.scope && row.since && { scope: row.scope, since: row.since },
+  }
+}
 
-/** Whatever counts against the caps of a user waits here for whatever else does. */
-export async function lockPolicy(tx: Queryable, userId: string, now: Date): Promise<StoredPolicy> {
-  const locked = rowOf(userId).forUpdate()
-  const row = await one(tx, locked)
-  if (row) return stored(row)
+/** Whatever counts against the caps of a user waits here for whatever else does; look at the standing afterwards. */
+export async function lockPolicy(tx: Queryable, userId: string, now: Date): Promise<void> {
+  const lock = q.selectFrom('policy').select('version').where('user_id', '=', userId).forUpdate()
+  if (await one(tx, lock)) return
   const fresh = q.insertInto('policy').values({ user_id: userId, updated_at: now })
   await all(
     tx,
     fresh.onConflict((conflict) => conflict.doNothing()),
   )
-  return stored(await one(tx, locked))
+  await one(tx, lock)
 }
 
 export const savePolicy = (tx: Queryable, userId: string, own: Tightening, version: number, now: Date) =>
@@ -51,14 +88,6 @@ export const savePolicy = (tx: Queryable, userId: string, own: Tightening, versi
       })
       .where('user_id', '=', userId),
   )
-
-/** The sum that the tasks of a user took from the caps since then, one task left out. */
-export async function spentMicros(on: Queryable, userId: string, since: Date, except: string | null = null) {
-  const text = `select coalesce(sum(usd_micros), 0) as sum from policy_spend
-    where user_id = $1 and at > $2 and state = 'reserved' and task_id is distinct from $3::uuid`
-  const rows = await send<{ sum: string }>(on, text, [userId, since, except])
-  return BigInt(rows[0]?.sum ?? 0)
-}
 
 export type Spend = { taskId: string; userId: string; usdMicros: bigint; now: Date }
 
@@ -97,13 +126,6 @@ export const saveSpend = (tx: Queryable, taskId: string, usdMicros: bigint, auth
 
 export const releaseSpend = (tx: Queryable, taskId: string) =>
   all(tx, q.updateTable('policy_spend').set({ state: 'released' }).where('task_id', '=', taskId))
-
-/** The wider switch is told first. */
-export async function pauseOf(on: Queryable, userId: string): Promise<Pause | null> {
-  const text = `select scope, since from kill_switch
-    where (scope = 'global' and subject = '') or (scope = 'user' and subject = $1) order by scope limit 1`
-  return (await send<Pause>(on, text, [userId]))[0] ?? null
-}
 
 export type SwitchId = { scope: 'global' } | { scope: 'user'; userId: string }
 const subjectOf = (id: SwitchId) => (id.scope === 'user' ? id.userId : '')
