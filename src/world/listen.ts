@@ -20,7 +20,12 @@ export const listen = async (
   const server = createServer({ keepAliveTimeout: 60_000 }, onRequest)
   const number =
     'demand' in port
-      ? await bind(server, port.demand)
+      ? await bind(server, port.demand).catch((cause: NodeJS.ErrnoException) => {
+          if (cause.code !== 'EADDRINUSE') throw cause
+          throw new Error(`Port ${port.demand} is already in use; choose another one for the world.`, {
+            cause,
+          })
+        })
       : await bind(server, port.wish).catch((error: NodeJS.ErrnoException) => {
           if (error.code !== 'EADDRINUSE') throw error
           return bind(server, 0)

@@ -481,6 +481,33 @@ test('the faucet gives once per id, and says what is wrong with a bad request', 
   }
 })
 
+test('the faucet, the clock and the faults reach Solana too', async () => {
+  const address = '9xQeWvG816bUx9EPjHmaT23yvVM2ZWbrrpZb9PusVFin'
+  const solana = async (method: string, params: unknown[]) => {
+    const answer = await fetch(urls.solana, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json' },
+      body: JSON.stringify({ jsonrpc: '2.0', id: 1, method, params }),
+    })
+    const { result } = (await answer.json()) as { result: { value: unknown } }
+    return result.value
+  }
+  const wish = { chain_id: '7565164', address, id: 'one', token: 'native', amount: '1.5' }
+  const given = await ok('POST', '/faucet/fund', wish)
+  assert.deepEqual(await ok('POST', '/faucet/fund', wish), given)
+  assert.equal(await solana('getBalance', [address]), 1_500_000_000)
+  const welcome = await ok('POST', '/faucet/fund', { chain_id: '7565164', address, id: 'two' })
+  const symbols = welcome.credited.map(({ symbol }: { symbol: string }) => symbol)
+  assert.deepEqual(symbols, ['USDC', 'JUP', 'PYUSD'])
+  await ok('PUT', '/faults', { target: 'solana', refuse: true, methods: ['getBalance'], count: 1 })
+  await assert.rejects(solana('getBalance', [address]), /fetch failed/)
+  await ok('DELETE', '/faults')
+  await ok('POST', '/chains/7565164/stop')
+  await assert.rejects(solana('getBalance', [address]))
+  await ok('POST', '/chains/7565164/start')
+  assert.equal(await solana('getBalance', [address]), 1_500_000_000)
+})
+
 test('a dropped reply leaves the transaction on the chain', async () => {
   const sender = funded(7)
   const to = newcomer().address
