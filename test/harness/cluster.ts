@@ -129,7 +129,7 @@ const prepared = new Map<string, Promise<string>>()
 /** The name of the template of today's migrations, made when this server has none yet. */
 function prepare(url: string): Promise<string> {
   const migrations = readMigrations()
-  const template = `portico_template_${hash(migrations.map(({ checksum }) => checksum).join()).slice(0, 16)}`
+  const template = `portico_template_${hash(migrations.map(({ name, checksum }) => name + checksum).join()).slice(0, 16)}`
   const key = `${url} ${template}`
   const known = prepared.get(key)
   if (known) return known

@@ -70,7 +70,7 @@ export async function until<T>(condition: () => T | Promise<T>, what: string): P
     const value = await condition()
     if (value) return value
     if (performance.now() > deadline) throw new Error(`Waited in vain until ${what}`)
-    await delay(5)
+    await delay(10)
   }
 }
 
