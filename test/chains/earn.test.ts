@@ -39,10 +39,10 @@ describe('earn on the local chain', () => {
     assert.equal(BigInt(done.result.shares_delta), await shares(user))
     assert.equal(await cash(user), 9_000_000_000n)
     assert.equal(done.transactions.length, 1)
-    assert.equal(done.transactions[0].status, 'finalized')
-    assert.equal(done.transactions[0].tx_hash, done.result.tx_hash)
+    assert.equal(done.transactions[0]!.status, 'finalized')
+    assert.equal(done.transactions[0]!.tx_hash, done.result.tx_hash)
     assert.deepEqual(
-      done.balance_changes.map(({ symbol, amount }: Answer) => [symbol, amount]),
+      done.balance_changes.map(({ symbol, amount }) => [symbol, amount]),
       [
         ['USDC', '-1000000000'],
         ['lvUSDC', done.result.shares_delta],
@@ -51,21 +51,21 @@ describe('earn on the local chain', () => {
 
     const { positions, history } = await positionsOf(user)
     assert.equal(positions.length, 1)
-    assert.equal(positions[0].id, done.result.position_id)
-    assert.equal(positions[0].status, 'active')
-    assert.equal(positions[0].amount_deposited_usdc, '1000')
-    assert.equal(positions[0].external_delta_shares, '0')
-    assert.equal(history[0].status, 'completed')
-    assert.equal(history[0].tx_hash, done.result.tx_hash)
-    assert.equal(history[0].amount_usdc, 1000)
+    assert.equal(positions[0]!.id, done.result.position_id)
+    assert.equal(positions[0]!.status, 'active')
+    assert.equal(positions[0]!.amount_deposited_usdc, '1000')
+    assert.equal(positions[0]!.external_delta_shares, '0')
+    assert.equal(history[0]!.status, 'completed')
+    assert.equal(history[0]!.tx_hash, done.result.tx_hash)
+    assert.equal(history[0]!.amount_usdc, 1000)
 
-    const out = await on.call('earn_withdraw', { position_id: positions[0].id, amount_usdc: null }, user)
+    const out = await on.call('earn_withdraw', { position_id: positions[0]!.id, amount_usdc: null }, user)
     assert.equal(out.status, 'completed', JSON.stringify(out))
     assert.equal(await shares(user), 0n)
     assert.ok((await cash(user)) >= 9_999_999_999n)
     const later = await positionsOf(user)
-    assert.equal(later.positions[0].status, 'withdrawn')
-    assert.equal(later.positions[0].shares, '0')
+    assert.equal(later.positions[0]!.status, 'withdrawn')
+    assert.equal(later.positions[0]!.shares, '0')
     assert.equal(later.history.length, 2)
     assert.equal(await on.flows(user), 2)
   })
@@ -79,10 +79,10 @@ describe('earn on the local chain', () => {
     assert.notEqual(fresh.result.position_id, first.result.position_id)
     const { positions } = await positionsOf(user)
     assert.deepEqual(
-      positions.map(({ amount_deposited_usdc }: Answer) => amount_deposited_usdc),
+      positions.map(({ amount_deposited_usdc }) => amount_deposited_usdc),
       ['15.5', '7'],
     )
-    const sum = positions.reduce((total: bigint, each: Answer) => total + BigInt(each.shares), 0n)
+    const sum = positions.reduce((total: bigint, each) => total + BigInt(each.shares), 0n)
     assert.equal(sum, await shares(user))
   })
 
@@ -99,8 +99,8 @@ describe('earn on the local chain', () => {
     assert.equal((await cash(user)) - before, 40_250_000n)
     assert.equal(out.result.amount_usdc_decimal, '40.25')
     const { positions } = await positionsOf(user)
-    assert.equal(BigInt(positions[0].shares), await shares(user))
-    assert.equal(positions[0].external_delta_shares, '0')
+    assert.equal(BigInt(positions[0]!.shares), await shares(user))
+    assert.equal(positions[0]!.external_delta_shares, '0')
   })
 
   test('eight parallel deposits of one fresh user all land', async () => {
@@ -174,7 +174,7 @@ describe('earn on the local chain', () => {
     await on.rpc('evm_setAutomine', [false])
     try {
       const going = on.call('earn_withdraw', { position_id: result.position_id }, user, { timeoutMs: 30_000 })
-      await until(async () => (await on.rpc('txpool_status')).pending !== '0x0')
+      await until(async () => (await pendingOn(on)) > 0)
       // The refusal is mined first: the transaction of the keeper pays more.
       await on.rpc('anvil_setStorageAt', await illiquidSlot(on))
       await on.rpc('evm_mine')
@@ -182,14 +182,14 @@ describe('earn on the local chain', () => {
       assert.equal(out.status, 'failed', JSON.stringify(out))
       assert.equal(out.outcome, 'not_executed')
       assert.match(out.error.message, /liquidity/)
-      assert.equal(out.transactions[0].status, 'failed')
+      assert.equal(out.transactions[0]!.status, 'failed')
     } finally {
       await on.rpc('evm_setAutomine', [true])
       await on.control('POST', '/vault', { illiquid: false })
     }
     const { positions, history } = await positionsOf(user)
-    assert.equal(BigInt(positions[0].shares), await shares(user))
-    assert.equal(history[0].status, 'failed')
+    assert.equal(BigInt(positions[0]!.shares), await shares(user))
+    assert.equal(history[0]!.status, 'failed')
     const out = await on.call('earn_withdraw', { position_id: result.position_id }, user)
     assert.equal(out.outcome, 'executed')
   })
@@ -203,15 +203,15 @@ describe('earn on the local chain', () => {
     const data = `0xa9059cbb${'11'.repeat(20).padStart(64, '0')}${half.toString(16).padStart(64, '0')}`
     await on.rpc('eth_sendTransaction', [{ from: user.evm, to: vaultAddress, data }])
     const { positions } = await positionsOf(user)
-    assert.equal(positions[0].status, 'active')
-    assert.equal(positions[0].external_delta_shares, String(-half))
-    assert.ok(Number(positions[0].unrealized_yield_usdc) >= -0.000002, positions[0].unrealized_yield_usdc)
+    assert.equal(positions[0]!.status, 'active')
+    assert.equal(positions[0]!.external_delta_shares, String(-half))
+    assert.ok(Number(positions[0]!.unrealized_yield_usdc) >= -0.000002, positions[0]!.unrealized_yield_usdc)
     const out = await on.call('earn_withdraw', { position_id: result.position_id }, user)
     assert.equal(out.outcome, 'executed', JSON.stringify(out))
     assert.equal(await shares(user), 0n)
     const later = await positionsOf(user)
-    assert.equal(later.positions[0].shares, '0')
-    assert.equal(later.positions[0].status, 'withdrawn')
+    assert.equal(later.positions[0]!.shares, '0')
+    assert.equal(later.positions[0]!.status, 'withdrawn')
   })
 
   test('the vault is described to everybody, and its own limits of zero stop nobody', async () => {
@@ -238,6 +238,9 @@ describe('earn on the local chain', () => {
     assert.equal(week, apy)
   })
 })
+
+const pendingOn = async (on: Stage) =>
+  Number(((await on.rpc('txpool_status')) as { pending: string }).pending)
 
 async function until(holds: () => Promise<boolean>, msMax = 10_000): Promise<void> {
   const end = performance.now() + msMax

@@ -9,6 +9,7 @@ import { laneKeeper } from '#features/chains/lane-keeper.ts'
 import { chainTable, solanaId } from '#features/chains/table.ts'
 import { earn } from '#features/earn/earn.ts'
 import { policy as makePolicy } from '#features/policy/policy.ts'
+import type { HoldingView } from '#features/wallets/contract.ts'
 import { welcomeFunding } from '#features/wallets/funding.ts'
 import { type ChainReader, holdings as makeHoldings } from '#features/wallets/holdings.ts'
 import { seenTokens } from '#features/wallets/holdings-seen.ts'
@@ -24,6 +25,7 @@ import { noFailpoints } from '#kernel/failpoint.ts'
 import { agentId, systemRandom as random, uuidv7 } from '#kernel/id.ts'
 import { silentLog } from '#kernel/log.ts'
 import type { Operation } from '#kernel/operation.ts'
+import type { Admission } from '#kernel/task.ts'
 import { type Database, openDatabase } from '#store/database.ts'
 import { send } from '#store/query.ts'
 import { evm } from '#upstreams/evm/evm.ts'
@@ -38,6 +40,7 @@ import { solana } from '#upstreams/solana/solana.ts'
 import { vault as makeVault } from '#upstreams/vault/vault.ts'
 import { startWorld, type WorldUrls } from '#world/world.ts'
 import { testDatabase } from '../harness/cluster.ts'
+import { eventually } from '../harness/gateway.ts'
 
 export const vaultAddress = '0xea12000000000000000000000000000000008453'
 export const baseId = '8453'
@@ -51,8 +54,55 @@ export const laneSecrets = [
 
 const kek = envKek('test', Buffer.from(random.bytes(32)).toString('base64'), random)
 
-// biome-ignore lint/suspicious/noExplicitAny: a test reads answers whose shape it asserts.
-export type Answer = any
+/** Every field of an answer that some test looks at; which of them an operation gives is for the test to say. */
+export type Answer = {
+  task_id: string
+  kind: string
+  status: string
+  state: string
+  outcome: string | null
+  error: { code: string; message: string }
+  result: {
+    position_id: string
+    amount_usdc: number
+    amount_usdc_decimal: string
+    shares_delta: string
+    share_price: string
+    tx_hash: string
+    funded: string[]
+  }
+  transactions: { status: string; tx_hash: string; nonce: number; block: number | null }[]
+  balance_changes: { symbol: string; amount: string }[]
+  positions: {
+    id: string
+    status: string
+    amount_deposited_usdc: string
+    unrealized_yield_usdc: string
+    external_delta_shares: string | null
+    shares: string
+  }[]
+  history: {
+    status: string
+    tx_hash: string | null
+    amount_usdc: number | null
+    error_message: string | null
+  }[]
+  chain_id: string
+  apy: number | null
+  apy_7d: number | null
+  share_price: string
+  share_decimals: number
+  min_deposit_usdc: string
+  asset: { decimals: number }
+  holdings: HoldingView[]
+  chains: { chain_id: string; status: string; error: string | null; as_of: string | null }[]
+  errors: { chain_id: string | null; message: string }[]
+  wallets: { address: string; chain_type: string; supported_chain_ids: string[] }[]
+  provisioning: boolean
+  total_value_usd: string
+  complete: boolean
+  stale: boolean
+}
 export type User = { id: string; caller: Caller; evm: string; svm: string }
 type Tune = { row?: (row: EvmChainRow) => EvmChainRow; freshMs?: number }
 
@@ -151,11 +201,25 @@ export function instanceOn(database: Database, urls: WorldUrls, tune: Tune = {})
       { id: 'request', address: '127.0.0.1', signal: new AbortController().signal },
     )
     if (reply.kind !== 'answer') throw new Error('an answer was expected')
-    return reply.body
+    return reply.body as Answer
   }
 
   return {
-    ...{ ground: g, engine, call, ports, base, vault, holdings, table, earning, keeper, store, usdc },
+    ...{
+      ground: g,
+      engine,
+      call,
+      ports,
+      base,
+      vault,
+      holdings,
+      table,
+      earning,
+      keeper,
+      store,
+      usdc,
+      welcomeFunding: welcome,
+    },
     async [Symbol.asyncDispose]() {
       await g[Symbol.asyncDispose]()
       await net[Symbol.asyncDispose]()
@@ -176,13 +240,13 @@ export async function stage(tune: Tune = {}) {
   parts.defer(() => database.close())
   const main = parts.use(instanceOn(database, world.urls, tune))
 
-  const control = async (method: string, path: string, body?: object): Promise<Answer> => {
+  const control = async (method: string, path: string, body?: object): Promise<Record<string, unknown>> => {
     const reply = await fetch(`${world.urls.control}${path}`, {
       method,
       ...(body && { body: JSON.stringify(body), headers: { 'content-type': 'application/json' } }),
     })
     if (!reply.ok) throw new Error(`${method} ${path}: ${reply.status} ${await reply.text()}`)
-    return reply.json()
+    return (await reply.json()) as Record<string, unknown>
   }
 
   const addUser = async (): Promise<User> => {
@@ -214,13 +278,13 @@ export async function stage(tune: Tune = {}) {
     method: string,
     params: unknown[] = [],
     chainId: '8453' | '1' = baseId,
-  ): Promise<Answer> => {
+  ): Promise<unknown> => {
     const reply = await fetch(world.urls.evm[chainId], {
       method: 'POST',
       headers: { 'content-type': 'application/json' },
       body: JSON.stringify({ jsonrpc: '2.0', id: 1, method, params }),
     })
-    const { result, error } = (await reply.json()) as Answer
+    const { result, error } = (await reply.json()) as { result: unknown; error?: { message: string } }
     if (error) throw new Error(`${method}: ${error.message}`)
     return result
   }
@@ -228,9 +292,18 @@ export async function stage(tune: Tune = {}) {
   return {
     ...{ world, urls: world.urls, database, open, main, call: main.call },
     ...{ control, addUser, richUser, give, rpc },
+    welcome: (user: User, admission: Admission): Promise<string> =>
+      database.transaction((tx) =>
+        main.ground.enqueue(tx, { userId: user.id, kind: main.welcomeFunding, input: {}, admission }),
+      ),
+    ended: (user: User, taskId: string) =>
+      eventually(async () => {
+        const task = await main.ground.tasks.find(user.id, taskId)
+        return task.completed_at ? task : undefined
+      }, 'the end of the task'),
     /** Deposits and withdrawals that the vault itself counted. */
     async flows(user: User): Promise<number> {
-      return (await control('GET', `/effects?contract=vault&owner=${user.evm}`)).count
+      return Number((await control('GET', `/effects?contract=vault&owner=${user.evm}`)).count)
     },
     [Symbol.asyncDispose]: () => parts.disposeAsync(),
   }

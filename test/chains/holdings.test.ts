@@ -1,0 +1,171 @@
+import assert from 'node:assert/strict'
+import { after, before, describe, test } from 'node:test'
+import { welcomeAdmission } from '#features/wallets/funding.ts'
+import { systemRandom, uuidv7 } from '#kernel/id.ts'
+import { type Answer, type Stage, stage, type User } from './stage.ts'
+
+describe('wallets and holdings', () => {
+  let on: Stage
+  before(async () => {
+    on = await stage()
+  })
+  after(async () => {
+    await on[Symbol.asyncDispose]()
+  })
+
+  const holdingsOf = (user: User, input: object = {}) => on.call('wallets_holdings', input, user)
+  const find = ({ holdings }: Answer, chainId: string, symbol: string) =>
+    holdings.find((each) => each.chain_id === chainId && each.symbol === symbol)
+  const statuses = ({ chains }: Answer) =>
+    Object.fromEntries(chains.map(({ chain_id, status }) => [chain_id, status]))
+
+  test('each user has one wallet for all EVM chains and one for Solana', async () => {
+    const user = await on.addUser()
+    const { wallets, provisioning } = await on.call('wallets_list', {}, user)
+    assert.deepEqual(
+      wallets.map(({ address, chain_type, supported_chain_ids }) => [
+        address,
+        chain_type,
+        supported_chain_ids,
+      ]),
+      [
+        [user.evm, 'evm', ['1', '8453', '42161', '137']],
+        [user.svm, 'solana', ['7565164']],
+      ],
+    )
+    assert.equal(provisioning, false)
+  })
+
+  test('an empty wallet holds nothing, completely', async () => {
+    const answer = await holdingsOf(await on.addUser())
+    assert.deepEqual(answer.holdings, [])
+    assert.equal(answer.total_value_usd, '0')
+    assert.equal(answer.complete, true)
+    assert.equal(answer.chains.length, 5)
+  })
+
+  test('every chain and both token programs of Solana are listed with price and value', async () => {
+    const user = await on.addUser()
+    for (const [chainId, address, token, amount] of [
+      ['8453', user.evm, 'USDC', '12.5'],
+      ['8453', user.evm, 'native', '0.5'],
+      ['1', user.evm, 'WBTC', '0.01'],
+      ['7565164', user.svm, 'USDC', '3'],
+      ['7565164', user.svm, 'PYUSD', '7.25'],
+      ['7565164', user.svm, 'native', '2'],
+    ] as const)
+      await on.give(chainId, address, token, amount)
+    const answer = await holdingsOf(user, { event: 'wallet-refresh' })
+    assert.deepEqual(
+      answer.holdings.map(({ chain_id, symbol, kind, balance, value_usd }) => [
+        chain_id,
+        symbol,
+        kind,
+        balance,
+        value_usd,
+      ]),
+      [
+        ['1', 'WBTC', 'token', '0.01', '1000'],
+        ['8453', 'ETH', 'native', '0.5', '1750'],
+        ['8453', 'USDC', 'token', '12.5', '12.5'],
+        ['7565164', 'SOL', 'native', '2', '360'],
+        ['7565164', 'USDC', 'token', '3', '3'],
+        ['7565164', 'PYUSD', 'token', '7.25', '7.25'],
+      ],
+    )
+    assert.equal(answer.total_value_usd, '3132.75')
+    assert.equal(answer.complete, true)
+    for (const each of answer.holdings) {
+      assert.ok(each.symbol && Number.isInteger(each.decimals))
+      assert.equal(each.unrealized_pnl_usd, null)
+    }
+    const solana = await holdingsOf(user, { chain_type: '1' })
+    assert.deepEqual(Object.keys(statuses(solana)), ['7565164'])
+    const evm = await holdingsOf(user, { chain_type: 'evm' })
+    assert.equal(evm.chains.length, 4)
+  })
+
+  test('a gift shows within two seconds, also in a wallet that was read empty just before', async () => {
+    const user = await on.addUser()
+    assert.deepEqual((await holdingsOf(user)).holdings, [])
+    await on.give('42161', user.evm, 'ARB', '10')
+    const startedMs = performance.now()
+    while (!find(await holdingsOf(user), '42161', 'ARB'))
+      assert.ok(performance.now() - startedMs < 2_000, 'the gift did not show in time')
+  })
+
+  test('a deposit moves from cash to shares in the next reading, and the shares have a value', async () => {
+    const user = await on.richUser('100')
+    assert.equal(find(await holdingsOf(user), '8453', 'USDC')?.balance, '100')
+    const done = await on.call('earn_deposit', { amount_usdc: '40' }, user)
+    assert.equal(done.outcome, 'executed')
+    const answer = await holdingsOf(user)
+    assert.equal(find(answer, '8453', 'USDC')?.balance, '60')
+    const shares = find(answer, '8453', 'lvUSDC')
+    assert.equal(shares?.kind, 'earn_share')
+    assert.ok(Math.abs(Number(shares?.value_usd) - 40) < 0.00001, String(shares?.value_usd))
+  })
+
+  test('a dead chain is told as such, quickly, and the others are served', async () => {
+    const user = await on.addUser()
+    await on.give('1', user.evm, 'LINK', '5')
+    await on.give('137', user.evm, 'USDC', '9')
+    await holdingsOf(user)
+    const fresh = await on.addUser()
+    await on.control('PUT', '/faults', { target: 'evm:137', silent: true })
+    try {
+      const startedMs = performance.now()
+      const answer = await holdingsOf(user, { event: 'wallet-refresh' })
+      assert.ok(performance.now() - startedMs < 3_000, 'a silent chain held the answer up')
+      assert.deepEqual(statuses(answer), {
+        '1': 'ok',
+        '8453': 'ok',
+        '42161': 'ok',
+        '137': 'stale',
+        '7565164': 'ok',
+      })
+      assert.equal(find(answer, '1', 'LINK')?.balance, '5')
+      assert.equal(find(answer, '137', 'USDC')?.balance, '9')
+      assert.equal(answer.stale, true)
+      assert.equal(answer.complete, false)
+      assert.equal(answer.errors[0]?.chain_id, '137')
+      const first = await holdingsOf(fresh)
+      assert.equal(statuses(first)['137'], 'failed')
+    } finally {
+      await on.control('DELETE', '/faults', {})
+    }
+    const later = await holdingsOf(user, { event: 'wallet-refresh' })
+    assert.equal(statuses(later)['137'], 'ok')
+  })
+
+  test('unknown and doubtful prices are null and mark the total as incomplete', async () => {
+    const user = await on.addUser()
+    await on.give('8453', user.evm, 'AERO', '5')
+    await on.give('8453', user.evm, 'USDC', '2')
+    await on.control('POST', '/prices', { symbol: 'AERO', confidence: 0.5 })
+    const answer = await holdingsOf(user)
+    const aero = find(answer, '8453', 'AERO')
+    assert.equal(aero?.price_usd, null)
+    assert.equal(aero?.value_usd, null)
+    assert.equal(answer.total_value_usd, '2')
+    assert.equal(answer.complete, false)
+    await on.control('POST', '/prices', { symbol: 'AERO', confidence: 0.99 })
+  })
+
+  test('a new user is welcomed on every chain, once', async () => {
+    const user = await on.addUser()
+    const own = [
+      { id: uuidv7(new Date(), systemRandom), kind: 'evm' as const, address: user.evm },
+      { id: uuidv7(new Date(), systemRandom), kind: 'svm' as const, address: user.svm },
+    ]
+    const taskId = await on.welcome(user, welcomeAdmission(own, on.main.table))
+    const done = await on.ended(user, taskId)
+    assert.equal(done.outcome, 'executed', JSON.stringify(done))
+    const once = await holdingsOf(user, { event: 'wallet-refresh' })
+    assert.equal(find(once, '8453', 'USDC')?.balance, '10000')
+    assert.equal(find(once, '7565164', 'USDC')?.balance, '10000')
+    await on.ended(user, await on.welcome(user, welcomeAdmission(own, on.main.table)))
+    const twice = await holdingsOf(user, { event: 'wallet-refresh' })
+    assert.equal(find(twice, '8453', 'USDC')?.balance, '10000')
+  })
+})
