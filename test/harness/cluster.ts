@@ -36,6 +36,7 @@ const settings = {
 export async function startTestCluster(progress?: (line: string) => void): Promise<TestCluster> {
   const given = process.env.DATABASE_URL
   if (given) {
+    await withAdmin(given, sweepDatabases)
     await prepare(given)
     return { url: given, stop: async () => {} }
   }
@@ -157,8 +158,8 @@ function prepare(url: string): Promise<string> {
 /** What killed processes of this machine left, and templates of migrations that changed since. */
 async function sweepDatabases(admin: pg.Client): Promise<void> {
   const { rows } = await admin.query<{ name: string; hours: number }>(
-    `select datname as name, coalesce(extract(epoch from now() -
-       (pg_stat_file('base/' || oid || '/PG_VERSION', true)).modification) / 3600, 0)::float as hours
+    `select datname as name, case when pg_has_role('pg_read_server_files', 'usage') then coalesce(extract(epoch from
+       now() - (pg_stat_file('base/' || oid || '/PG_VERSION', true)).modification) / 3600, 0) else 0 end::float as hours
      from pg_database where datname like 'portico\\_%'`,
   )
   for (const { name, hours } of rows) {
