@@ -186,7 +186,8 @@ export function caller({ transactions, acceptor, runner, kinds, wake, clock, ran
     }
     if (entry.kind === 'task' && who)
       return runTask(operation as TaskOperation, input as JsonObject, who, options, request)
-    if (entry.kind === 'act' && who)
+    // A public act answers with credentials, which no table may keep.
+    if (entry.kind === 'act' && who && entry.access !== 'public')
       return runAct(operation as ActOperation, input as JsonObject, who, options, request)
     const run = operation.run as (
       input: unknown,

@@ -227,7 +227,7 @@ const shapes: Planted[] = [
     path: 'src/features/wallets/signer.ts',
     good: [`import { open } from './keystore.ts'`],
   },
-  { rule: 'custody', path: 'src/app.ts', good: [`import { open } from '#features/wallets/keystore.ts'`] },
+  { rule: 'custody', path: 'src/compose/custody.ts', good: [`import { open } from '#features/wallets/keystore.ts'`] },
   {
     rule: 'receipt',
     path: 'src/features/swap/batch.ts',

@@ -141,8 +141,8 @@ const custodyFile = /^features\/wallets\/(keystore|signer)[a-z0-9-]*(\.test)?\.t
 
 const custody: Rule = (file) => {
   const path = file.path.replace(/^src\//, '')
-  // Tests put parts together as app.ts does.
-  if (path === 'app.ts' || custodyFile.test(path) || file.path.startsWith('test/')) return []
+  // Tests put parts together as compose does.
+  if (path === 'compose/custody.ts' || custodyFile.test(path) || file.path.startsWith('test/')) return []
   return file.imports
     .filter((found) => found.kind === 'value' && found.specifier !== undefined)
     .filter((found) => {
@@ -152,7 +152,7 @@ const custody: Rule = (file) => {
         : posix.join(posix.dirname(file.path), specifier).replace(/^src\//, '')
       return custodyFile.test(target)
     })
-    .map((found) => ({ line: found.line, says: `${found.specifier} holds keys; app.ts hands it in` }))
+    .map((found) => ({ line: found.line, says: `${found.specifier} holds keys; compose/custody.ts hands it in` }))
 }
 
 /** A policy receipt carries a brand that no other file can name, and only receipt.ts may claim to have one. */

@@ -6,6 +6,8 @@ export const reach: Record<string, readonly string[]> = {
   'config.ts': ['kernel'],
   // Every section's contract in the order of the interface: what documents, the SDK and the CLI read.
   'contracts.ts': ['kernel', 'features contract'],
+  // app.ts in several files: one part each, built from settings.
+  compose: ['kernel', 'store', 'durable', 'features', 'upstreams', 'config.ts', 'type start'],
   // main.ts in several files: what has to stand before and around the app.
   start: ['kernel', 'store', 'config.ts', 'app.ts', 'world'],
   kernel: [],

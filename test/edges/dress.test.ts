@@ -252,8 +252,8 @@ test('guessing credentials ends in 429, also for the right one from that address
 })
 
 test('under a lasting overload reads and money are turned away, a way out and health never', async (t) => {
-  let utilisation = 1
-  const busy = await door({ load: { utilisationMax: 0.98, everyMs: 5, sample: () => utilisation } })
+  let delayMs = 900
+  const busy = await door({ load: { delayMsMax: 250, everyMs: 5, sample: () => delayMs } })
   t.after(() => busy.close())
   const pay = () => knock(busy.url, 'POST /v1/pay', { body: { amount_usdc: 5 } })
   while ((await pay()).status === 200);
@@ -262,7 +262,7 @@ test('under a lasting overload reads and money are turned away, a way out and he
   assert.equal(shed.headers.get('retry-after'), '1')
   assert.equal((await knock(busy.url, 'POST /v1/pay/t1/cancel')).status, 200)
   assert.equal((await knock(busy.url, 'GET /health')).status, 200)
-  utilisation = 0.5
+  delayMs = 3
   while ((await pay()).status === 503);
   assert.equal((await knock(busy.url, 'GET /v1/probe')).status, 200)
 })

@@ -1,0 +1,32 @@
+import type { Config } from '#config.ts'
+import type { EvmPort } from '#features/chains/batch.ts'
+import { chainTable, solanaId } from '#features/chains/table.ts'
+import { systemClock as clock } from '#kernel/clock.ts'
+import type { Net } from '#kernel/net.ts'
+import type { UpstreamUrls } from '#start/place.ts'
+import { evm } from '#upstreams/evm/evm.ts'
+import { sponsor } from '#upstreams/evm/sponsor.ts'
+import { solana } from '#upstreams/solana/solana.ts'
+
+const sponsorBalanceMinWei = 10_000_000_000_000_000n
+
+export function openChains(config: Config, urls: UpstreamUrls, net: Net) {
+  const table = chainTable({ urls: { ...urls.evm, [solanaId]: urls.solana }, finality: config.FINALITY })
+  const secrets = config.SPONSOR_KEYS.map((key) => Buffer.from(key.slice(2), 'hex'))
+  const ports = new Map<string, EvmPort>()
+  const readers = table.map((row) => {
+    if (row.family === 'solana') return { family: 'solana' as const, chain: solana({ row, net }) }
+    const chain = evm({ row, net })
+    const payer = sponsor({ chain, secrets, clock, balanceMinWei: sponsorBalanceMinWei })
+    ports.set(row.id, { chain, sponsor: payer })
+    return { family: 'evm' as const, chain }
+  })
+  /** One cheap question to each chain, for the probe. */
+  const heads = readers.map((reader) => ({
+    id: reader.chain.row.id,
+    head: (signal: AbortSignal): Promise<unknown> =>
+      reader.family === 'evm' ? reader.chain.head(signal) : reader.chain.slot(signal),
+  }))
+  return { table, ports, readers, heads }
+}
+export type Chains = ReturnType<typeof openChains>

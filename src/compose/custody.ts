@@ -1,0 +1,35 @@
+import type { Config } from '#config.ts'
+import type { Ground } from '#durable/ground.ts'
+import { evmBatches } from '#features/chains/batch.ts'
+import { policy as makePolicy } from '#features/policy/policy.ts'
+import { keystore as makeKeystore } from '#features/wallets/keystore.ts'
+import { custodySigner } from '#features/wallets/signer.ts'
+import { walletsOf } from '#features/wallets/store.ts'
+import { systemClock as clock } from '#kernel/clock.ts'
+import { systemRandom as random } from '#kernel/id.ts'
+import type { Net } from '#kernel/net.ts'
+import { startNonce } from '#upstreams/evm/nonce.ts'
+import { evmScheme } from '#upstreams/evm/sign.ts'
+import { svmScheme } from '#upstreams/solana/sign.ts'
+import type { Chains } from './chains.ts'
+import { custodyChains, houseLimits, keysOf } from './settings.ts'
+import type { Stores } from './store.ts'
+
+type Needs = { config: Config; net: Net; chains: Chains; stores: Stores; ground: Ground }
+
+/** Keys, the policy that guards them, and the signed batches that come of both. */
+export function openCustody({ config, net, chains: { table, ports }, stores, ground }: Needs) {
+  const schemes = { evm: evmScheme, svm: svmScheme }
+  const keystore = makeKeystore({ keks: keysOf(config, net, random), schemes, clock, random })
+  const policy = makePolicy({
+    ...{ on: stores.database.pool, transact: ground.transact, clock, random, walletsOf },
+    house: houseLimits(config, table),
+  })
+  const signer = custodySigner({
+    ...{ on: stores.custody.pool, keystore, scheme: evmScheme, clock, genuine: policy.genuine },
+    chains: custodyChains(config, table),
+  })
+  const batches = evmBatches({ ports, policy: policy.policy, signer, lanes: ground.lanes, startNonce })
+  return { keystore, policy, batches }
+}
+export type Custody = ReturnType<typeof openCustody>

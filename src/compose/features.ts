@@ -1,0 +1,135 @@
+import type { Config } from '#config.ts'
+import type { Ground } from '#durable/ground.ts'
+import { queueFacts } from '#durable/load.ts'
+import type { Transactions } from '#durable/transactions.ts'
+import { viewOf } from '#durable/view.ts'
+import { auth as makeAuth } from '#features/auth/auth.ts'
+import { chains as chainList } from '#features/chains/chains.ts'
+import type { Probe } from '#features/chains/probe.ts'
+import { credits as makeCredits } from '#features/credits/credits.ts'
+import { discovery } from '#features/discovery/discovery.ts'
+import { healthCheck } from '#features/discovery/health.ts'
+import { snapshotKind } from '#features/earn/snapshot.ts'
+import { notifications } from '#features/notifications/notifications.ts'
+import { tasks } from '#features/tasks/tasks.ts'
+import { user } from '#features/user/user.ts'
+import { welcomeAdmission, welcomeFunding } from '#features/wallets/funding.ts'
+import { type Holdings, holdings as makeHoldings } from '#features/wallets/holdings.ts'
+import { seenTokens } from '#features/wallets/holdings-seen.ts'
+import { walletsOf } from '#features/wallets/store.ts'
+import { wallets } from '#features/wallets/wallets.ts'
+import type { Chain } from '#kernel/chains.ts'
+import { systemClock as clock } from '#kernel/clock.ts'
+import { systemRandom as random } from '#kernel/id.ts'
+import type { Net } from '#kernel/net.ts'
+import type { Operation } from '#kernel/operation.ts'
+import type { TaskKind } from '#kernel/task.ts'
+import type { UpstreamUrls } from '#start/place.ts'
+import { faucet } from '#upstreams/faucet/faucet.ts'
+import { prices } from '#upstreams/prices/prices.ts'
+import type { Chains } from './chains.ts'
+import type { Custody } from './custody.ts'
+import { openEarn } from './earn.ts'
+import type { Stores } from './store.ts'
+
+type Needs = {
+  config: Config
+  urls: UpstreamUrls
+  transactions: Transactions
+  stores: Stores
+  ground: Ground
+  net: Net
+  chains: Chains
+  custody: Custody
+  probe: Probe
+  baseUrl: () => string
+}
+
+/** The version of the interface, which the document and the health report carry. */
+const version = '1.0.0'
+const protocols = ['http', 'sse']
+const revokedTopic = 'r:'
+
+function openAuth(
+  { config, stores, ground, custody, chains, baseUrl }: Needs,
+  welcome: TaskKind | undefined,
+) {
+  const on = stores.database.pool
+  const credits = makeCredits({ on, ledger: ground.ledger, clock })
+  const auth = makeAuth({
+    ...{ on, transact: ground.transact, clock, random, baseUrl, keystore: custody.keystore },
+    tokenTtlMs: config.TOKEN_TTL_SECONDS * 1000,
+    grantSignup: credits.grantSignup,
+    publishRevoked: async (hash) => ground.wake.hint([`${revokedTopic}${hash}`]),
+    welcome: async (tx, { userId, wallets: own }) => {
+      if (!welcome) return
+      const admission = welcomeAdmission(own, chains.table)
+      await ground.enqueue(tx, { userId, kind: welcome, input: {}, admission })
+    },
+  })
+  ground.wake.each((topic) => {
+    if (topic.startsWith(revokedTopic)) auth.onRevoked(topic.slice(revokedTopic.length))
+  })
+  return { auth, credits }
+}
+
+export function openFeatures(needs: Needs) {
+  const { config, urls, transactions, stores, ground, net, chains, custody, probe, baseUrl } = needs
+  const { table, readers } = chains
+  const on = stores.database.pool
+  const earn = openEarn({ config, chains, stores, ground, custody, holdings: () => holdings })
+  const holdings: Holdings = makeHoldings({
+    chains: readers,
+    prices: prices({ url: urls.prices ?? '', net, clock }),
+    share: earn?.share ?? null,
+    walletsOf: (userId) => walletsOf(on, userId),
+    seenTokens: (userId) => seenTokens(on, userId),
+    clock,
+  })
+  const changed = (userId: string, chainId: string) => holdings.invalidate(userId, chainId)
+  const welcome = urls.faucet
+    ? welcomeFunding({ faucet: faucet({ url: urls.faucet, net }), changed })
+    : undefined
+  const { auth, credits } = openAuth(needs, welcome)
+  const health = healthCheck({
+    ...{ version, environment: config.ENVIRONMENT, clock },
+    store: () => on.query('select 1'),
+    runner: () => queueFacts(transactions, clock),
+    upstreams: async () =>
+      Object.fromEntries(
+        table.map(({ id, name }) => [name, { status: probe.status(id), lastOkAt: probe.lastOkAt(id) }]),
+      ),
+  })
+  const facts = factsOf(config, table)
+  const operations: Operation[] = [
+    ...discovery({ operations: () => operations, facts, protocols, health }),
+    ...chainList({ table, status: probe.status }),
+    ...auth.operations,
+    ...wallets({ table, holdings, walletsOf: (userId) => walletsOf(on, userId) }),
+    ...(earn?.operations ?? []),
+    ...tasks({ tasks: ground.tasks, view: (task) => viewOf(task, baseUrl()) }),
+    ...credits.operations,
+    ...user({ on, walletsOf, credits, policySummary: custody.policy.summary }),
+    ...notifications({ events: ground.events }),
+    ...custody.policy.operations,
+  ]
+  const kinds = [...(welcome ? [welcome] : []), ...(earn ? [snapshotKind(earn.snapshot)] : [])]
+  return { operations, kinds, auth, health, earns: earn !== undefined }
+}
+
+const factsOf = (config: Config, table: readonly Chain[]) => ({
+  chains: { ids: table.map(({ id }) => id) },
+  earn: {
+    asset: 'USDC',
+    chain_id: config.EARN_CHAIN_ID,
+    min_deposit_usdc: config.EARN_MIN_DEPOSIT_USDC,
+    min_withdraw_usdc: config.EARN_MIN_WITHDRAW_USDC,
+  },
+  wallets: { kinds: ['evm', 'solana'], transfer_out: false },
+  notifications: { stream: true, rest: true, webhooks: false, retention_days: 7 },
+  auth: {
+    schemes: ['keypair'],
+    scopes: ['read', 'chat', 'trade', 'earn', 'manage'],
+    token_ttl_seconds: config.TOKEN_TTL_SECONDS,
+  },
+})
