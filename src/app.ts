@@ -5,6 +5,7 @@ import { rateLimits } from '#compose/settings.ts'
 import { openStore } from '#compose/store.ts'
 import { type Config, ConfigRefused } from '#config.ts'
 import { postgresBus } from '#durable/bus.ts'
+import { translate } from '#durable/call.ts'
 import { ground as makeGround } from '#durable/ground.ts'
 import { upkeep } from '#durable/upkeep.ts'
 import { httpEdge } from '#edges/http/http.ts'
@@ -58,8 +59,9 @@ export async function app(needs: Needs): Promise<{ url: string } & AsyncDisposab
     ...{ config, urls, transactions, stores, ground, net, chains, custody, probe, baseUrl },
   })
   const engine = ground.engine(operations, kinds)
+  const authenticate = (header: string | undefined) => auth.authenticate(header).catch(translate)
   const http = await httpEdge({
-    ...{ operations, call: engine.call, authenticate: auth.authenticate, health, baseUrl, log, clock },
+    ...{ operations, call: engine.call, authenticate, health, baseUrl, log, clock },
     ...{ trustProxy: config.TRUST_PROXY, corsOrigins: config.CORS_ORIGINS, limits: rateLimits(config) },
   })
   const address = await http.listen({ host: config.HOST, port: config.PORT })

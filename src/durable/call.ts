@@ -6,6 +6,7 @@ import type { JsonObject } from '#kernel/json.ts'
 import type { Operation, StreamItem } from '#kernel/operation.ts'
 import type { Admission, TaskKind } from '#kernel/task.ts'
 import { all, q, send } from '#store/query.ts'
+import { isDatabaseUnavailable } from '#store/unavailable.ts'
 import type { Acceptor } from './accept.ts'
 import { bodyHash, isKeyTaken, lookUpKey } from './idempotency.ts'
 import { StaleObservation } from './ledger.ts'
@@ -112,19 +113,24 @@ export function caller({ transactions, acceptor, runner, kinds, wake, clock, ran
       hash: bodyHash(operation.name, input),
     }
     const known = async (): Promise<Task | undefined> => {
-      const stored = options.key === undefined ? undefined : await lookUpKey(pool, keyed)
+      const stored = await lookUpKey(pool, keyed)
       return stored?.taskId ? readTask(stored.taskId) : undefined
     }
-    const earlier = await known()
+    const earlier = options.key === undefined ? undefined : await known()
     if (earlier) return answer(earlier, options, request, true)
     try {
       return await answer(await admitAndAccept(operation, input, who, keyed), options, request, false)
     } catch (error) {
-      // A twin under the same key may have been accepted meanwhile, and may have spent what this one was refused for.
-      if (!isKeyTaken(error) && !(error instanceof Fault)) throw error
-      const twin = await known()
-      if (!twin) throw error instanceof StaleObservation ? busy() : error
-      return answer(twin, options, request, true)
+      const lost = isDatabaseUnavailable(error)
+      const stale = error instanceof StaleObservation
+      if (!lost && !stale && !isKeyTaken(error) && !(error instanceof Fault)) throw error
+      // A twin under the same key may have been accepted meanwhile, and may have spent what this one was refused for;
+      // and the reply to a commit may have been lost while the commit was not.
+      const twin = await known().catch((cause: unknown) => {
+        throw lost ? perhapsAccepted(key, cause) : cause
+      })
+      if (twin) return answer(twin, options, request, !lost)
+      throw stale ? busy() : error
     }
   }
 
@@ -175,7 +181,7 @@ export function caller({ transactions, acceptor, runner, kinds, wake, clock, ran
     }
   }
 
-  return async (operation, input, who, options, request) => {
+  const route: Call = async (operation, input, who, options, request) => {
     const { entry } = operation
     if (entry.kind === 'stream') {
       if (!who) throw new Fault('unauthorized', 'A stream needs a credential')
@@ -196,7 +202,20 @@ export function caller({ transactions, acceptor, runner, kinds, wake, clock, ran
     ) => Promise<unknown>
     return { kind: 'answer', body: await run(input, who, request), replayed: false }
   }
+  return (...args) => route(...args).catch(translate)
 }
+
+/** An absent database is no bug: nothing was promised, and the same request may be sent again. */
+export function translate(error: unknown): never {
+  if (error instanceof Fault || !isDatabaseUnavailable(error)) throw error
+  throw new Fault('unavailable', 'The database is away', { cause: error, extras: { retry_after: 1 } })
+}
+
+const perhapsAccepted = (key: string, cause: unknown) =>
+  new Fault('unavailable', 'The database went away; the task may exist. Repeat under the same key', {
+    cause,
+    extras: { outcome: 'unknown', idempotency_key: key, retry_after: 1 },
+  })
 
 const busy = () =>
   new Fault('unavailable', 'The account is settling many tasks at once; try again', {

@@ -1,10 +1,10 @@
 import { setTimeout as delay } from 'node:timers/promises'
-import { Kysely, PostgresDialect } from 'kysely'
 import pg from 'pg'
+import { type Failpoints, noFailpoints } from '#kernel/failpoint.ts'
 import type { Tx } from '#kernel/task.ts'
 import { columnTypes } from './column-types.ts'
+import { instrument } from './instrument.ts'
 import { type Listening, listen } from './listen.ts'
-import type { Tables } from './tables.ts'
 import { isDatabaseUnavailable } from './unavailable.ts'
 
 export type DatabaseOptions = {
@@ -15,6 +15,7 @@ export type DatabaseOptions = {
   applicationName: string
   connectTimeoutMs?: number
   statementTimeoutMs?: number
+  failpoints?: Failpoints
   /** Connections that the pool lost while nobody used them: worth a log line, never an exit. */
   onIdleError?: (error: Error) => void
 }
@@ -27,7 +28,6 @@ export type Isolation = 'read committed' | 'repeatable read' | 'serializable'
 export type Database = {
   /** Hot statements: `pool.query({ name, text, values })`. */
   readonly pool: pg.Pool
-  readonly kysely: Kysely<Tables>
   /** Commits what `run` did, or nothing. A serialization failure or a deadlock is run again, at most 3 times. */
   transaction<T>(run: (tx: Transaction) => Promise<T>, isolation?: Isolation): Promise<T>
   listen(options: {
@@ -49,7 +49,6 @@ export function openDatabase(options: DatabaseOptions): Database {
   let closing: Promise<void> | undefined
   return {
     pool,
-    kysely: new Kysely<Tables>({ dialect: new PostgresDialect({ pool }) }),
     async transaction(run, isolation) {
       for (let repeats = 0; ; repeats++) {
         try {
@@ -81,6 +80,7 @@ function openPool({
   connectTimeoutMs = connectTimeoutMsDefault,
   statementTimeoutMs = 15_000,
   onIdleError,
+  failpoints = noFailpoints,
 }: DatabaseOptions): pg.Pool {
   const pool = new pg.Pool({
     connectionString: url,
@@ -100,7 +100,10 @@ function openPool({
   })
   pool.on('error', (error) => onIdleError?.(error))
   // A checked-out connection that breaks tells its query; the event alone would end the process.
-  pool.on('connect', (client) => client.on('error', () => {}))
+  pool.on('connect', (client) => {
+    client.on('error', () => {})
+    if (failpoints !== noFailpoints) instrument(client, failpoints)
+  })
   return pool
 }
 
