@@ -1,0 +1,352 @@
+/** S1: who may call what, generated from the contracts. A new operation is judged without being listed anywhere. */
+import assert from 'node:assert/strict'
+import { after, before, test } from 'node:test'
+import { type Scope, scopes } from '#kernel/caller.ts'
+import { read, section, task } from '#kernel/operation.ts'
+import { OpenObject } from '#kernel/scalars.ts'
+import { type Agent, bearer, eventually, freshGateway, http, newAgent } from '../harness/gateway.ts'
+import { type Known, operations } from './support/contracts.ts'
+import { codeOf, inForm, jsonOf } from './support/forms.ts'
+import { hashOf, type Records, records } from './support/identities.ts'
+import { type Least, leastRequest, pathOf } from './support/least.ts'
+import { unlimited } from './support/unlimited.ts'
+import { abreast, type Got, type Sent, type Wire, wire } from './support/wire.ts'
+
+type Person = Agent & { userId: string }
+
+let gateway: Awaited<ReturnType<typeof freshGateway>>
+let on: Wire
+let rows: Records
+let all: Known[]
+let owner: Person
+let stranger: Person
+/** What belongs to the owner, by the name under which requests refer to it. */
+let owned: Record<string, string>
+let cells = 0
+
+before(async () => {
+  gateway = await freshGateway(unlimited)
+  on = wire(gateway.url)
+  rows = await records(gateway.databaseUrl)
+  all = await operations()
+  owner = await person()
+  stranger = await person()
+  owned = await possessionsOf(owner)
+})
+after(async () => {
+  console.log(`authorization: ${cells} cells over ${all.length} operations`)
+  on[Symbol.dispose]()
+  await rows[Symbol.asyncDispose]()
+  await gateway[Symbol.asyncDispose]()
+})
+
+async function person(): Promise<Person> {
+  const agent = await newAgent(gateway.url)
+  const { body } = await http<{ user_id: string }>(`${gateway.url}/v1/user`, { headers: bearer(agent) })
+  return { ...agent, userId: body.user_id }
+}
+
+async function possessionsOf(who: Person): Promise<Record<string, string>> {
+  const deposit = () =>
+    http<{ task_id: string; status: string; result: { position_id: string } }>(
+      `${gateway.url}/v1/earn/deposit?wait=true`,
+      { method: 'POST', body: { amount_usdc: '2' }, headers: bearer(who) },
+    )
+  // The welcome has to arrive first: until then the balance does not cover anything.
+  const { body } = await eventually(
+    async () => {
+      const answer = await deposit()
+      return answer.status === 200 ? answer : undefined
+    },
+    'the first deposit',
+    60_000,
+  )
+  assert.equal(body.status, 'completed', JSON.stringify(body))
+  return { task_id: body.task_id, position_id: body.result.position_id }
+}
+
+function requestOf({ entry }: Known, least: Least, authorization: string | undefined): Sent {
+  const { method } = entry
+  const hasBody = least.body !== undefined
+  return {
+    method,
+    path: pathOf(entry, least),
+    headers: {
+      ...(authorization !== undefined && { authorization }),
+      ...(hasBody && { 'content-type': 'application/json' }),
+    },
+    ...(hasBody && { body: JSON.stringify(least.body) }),
+  }
+}
+
+const ask = (known: Known, authorization: string | undefined): Promise<Got> => {
+  cells++
+  return on.send(requestOf(known, leastRequest(known.entry), authorization))
+}
+
+type Refusal = { status: number; code: string }
+type Credential = { what: string; authorization: string | undefined; refusal: Refusal }
+
+/** Everything that is no good credential, with the answer that it deserves. */
+async function badCredentials(): Promise<Credential[]> {
+  const unauthorized = { status: 401, code: 'unauthorized' }
+  const invalid = { status: 401, code: 'invalid_token' }
+  const good = await rows.token(owner.userId)
+  const past = new Date(Date.now() - 1_000)
+  const expired = await rows.token(owner.userId, { expiresAt: past })
+  const revoked = await rows.token(owner.userId)
+  await rows.on.query('delete from access_token where hash = $1', [hashOf(revoked)])
+  const suspended = await person()
+  const ofSuspended = await rows.token(suspended.userId)
+  await rows.suspend(suspended.userId)
+  const jwt = `${Buffer.from('{"alg":"none"}').toString('base64url')}.${Buffer.from('{"sub":"x"}').toString('base64url')}.`
+  return [
+    { what: 'none', authorization: undefined, refusal: unauthorized },
+    { what: 'empty', authorization: '', refusal: unauthorized },
+    { what: 'a scheme alone', authorization: 'Bearer', refusal: unauthorized },
+    { what: 'the token alone', authorization: good, refusal: unauthorized },
+    {
+      what: 'Basic',
+      authorization: `Basic ${Buffer.from(`x:${good}`).toString('base64')}`,
+      refusal: unauthorized,
+    },
+    { what: 'another scheme', authorization: `Token ${good}`, refusal: unauthorized },
+    { what: 'two tokens', authorization: `Bearer ${good} ${good}`, refusal: unauthorized },
+    { what: 'garbage', authorization: 'Bearer garbage', refusal: invalid },
+    { what: 'an unsigned JWT', authorization: `Bearer ${jwt}`, refusal: invalid },
+    { what: 'a token nobody issued', authorization: `Bearer ${rows.unknownToken()}`, refusal: invalid },
+    { what: 'a token cut short', authorization: `Bearer ${good.slice(0, -1)}`, refusal: invalid },
+    { what: 'a token drawn out', authorization: `Bearer ${good}A`, refusal: invalid },
+    { what: 'a token in capitals', authorization: `Bearer ${good.toUpperCase()}`, refusal: invalid },
+    { what: 'an expired token', authorization: `Bearer ${expired}`, refusal: invalid },
+    { what: 'a revoked token', authorization: `Bearer ${revoked}`, refusal: invalid },
+    { what: 'an agent id', authorization: `Bearer ${owner.agentId}`, refusal: invalid },
+    {
+      what: 'a suspended user',
+      authorization: `Bearer ${ofSuspended}`,
+      refusal: { status: 403, code: 'suspended' },
+    },
+  ]
+}
+
+const isCredentialRefusal = (got: Got): boolean =>
+  got.status >= 400 &&
+  ['unauthorized', 'invalid_token', 'suspended', 'insufficient_scope'].includes(String(codeOf(got)))
+
+test('an entry without a declared access does not pass the type check', () => {
+  const bare = { summary: 'Nothing', output: OpenObject }
+  // @ts-expect-error: `access` is missing
+  const reading = read('GET /v1/nothing', bare)
+  // @ts-expect-error: `access` is missing
+  const moving = task('POST /v1/nothing', { ...bare, waitSeconds: 60 })
+  // @ts-expect-error: an access that no token can have
+  const odd = read('GET /v1/nothing', { ...bare, access: 'root' })
+  assert.equal(Object.keys(section('nothing', { reading, moving, odd }).entries).length, 3)
+})
+
+test('the running gateway serves exactly the operations of the contracts', async () => {
+  const { body } = await http<{ paths: Record<string, Record<string, { security: unknown[] }>> }>(
+    `${gateway.url}/openapi.json`,
+  )
+  const served = Object.entries(body.paths).flatMap(([path, methods]) =>
+    Object.entries(methods).map(
+      ([method, { security }]) =>
+        `${method.toUpperCase()} ${path} ${security.length === 0 ? 'public' : 'bearer'}`,
+    ),
+  )
+  const declared = all.map(
+    ({ entry }) => `${entry.method} ${entry.path} ${entry.access === 'public' ? 'public' : 'bearer'}`,
+  )
+  assert.deepEqual(served.sort(), declared.sort())
+})
+
+test('no operation takes a credential that is none, and each says so in the same words', async () => {
+  const challenge = `Bearer resource_metadata="${gateway.url}/.well-known/oauth-protected-resource"`
+  const credentials = await badCredentials()
+  const guarded = all.filter(({ entry }) => entry.access !== 'public')
+  const pairs = guarded.flatMap((known) => credentials.map((credential) => ({ known, credential })))
+  await abreast(pairs, 8, async ({ known, credential: { what, authorization, refusal } }) => {
+    const got = await ask(known, authorization)
+    const said = `${known.name} with ${what}`
+    const body = inForm(got, said)
+    assert.deepEqual({ status: got.status, code: body.code }, refusal, `${said}: ${got.text}`)
+    assert.equal(got.headers['www-authenticate'], refusal.status === 401 ? challenge : undefined, said)
+  })
+})
+
+test('HEAD asks for the same credential as GET', async () => {
+  const readable = all.filter(({ entry }) => entry.method === 'GET' && entry.access !== 'public')
+  assert.ok(readable.length >= 10)
+  for (const known of readable) {
+    cells++
+    const { headers, path } = requestOf(known, leastRequest(known.entry), 'Bearer garbage')
+    const got = await on.send({ method: 'HEAD', path, ...(headers && { headers }) })
+    // A stream has no HEAD at all.
+    assert.equal(got.status, known.entry.kind === 'stream' ? 405 : 401, known.name)
+    assert.equal(got.text, '')
+  }
+})
+
+test('a public operation answers alike with and without whatever credential', async () => {
+  const credentials = await badCredentials()
+  const open = all.filter(({ entry }) => entry.access === 'public')
+  assert.ok(open.length >= 7)
+  const pairs = open.flatMap((known) => credentials.map((credential) => ({ known, credential })))
+  await abreast(pairs, 8, async ({ known, credential: { what, authorization } }) => {
+    const got = await ask(known, authorization)
+    assert.ok(!isCredentialRefusal(got), `${known.name} with ${what}: ${got.status} ${got.text}`)
+    assert.equal(got.headers['www-authenticate'], undefined)
+    if (known.entry.method === 'GET') assert.equal(got.status, 200, `${known.name}: ${got.text}`)
+  })
+})
+
+test('a credential counts in its header alone', async () => {
+  const token = await rows.token(owner.userId)
+  for (const known of all.filter(({ entry }) => entry.access !== 'public')) {
+    const { path, headers = {}, ...plain } = requestOf(known, leastRequest(known.entry), undefined)
+    const more = path.includes('?') ? '&' : '?'
+    const elsewhere: Sent[] = [
+      {
+        ...plain,
+        headers,
+        path: `${path}${more}access_token=${token}&token=${token}&authorization=Bearer%20${token}`,
+      },
+      { ...plain, path, headers: { ...headers, cookie: `token=${token}; access_token=${token}` } },
+      { ...plain, path, headers: { ...headers, 'x-api-key': token, 'x-authorization': `Bearer ${token}` } },
+      { ...plain, path, headers: { ...headers, 'x-user-id': owner.userId, 'x-agent-id': owner.agentId } },
+    ]
+    for (const request of elsewhere) {
+      cells++
+      const got = await on.send(request)
+      assert.equal(got.status, 401, `${known.name} ${JSON.stringify(request)} ${got.text}`)
+      assert.equal(inForm(got).code, 'unauthorized')
+    }
+  }
+})
+
+test('a token reaches as far as its scopes and no further', async () => {
+  const only = new Map<Scope, string>()
+  const but = new Map<Scope, string>()
+  for (const scope of scopes) {
+    only.set(scope, await rows.token(stranger.userId, { scopes: [scope] }))
+    but.set(scope, await rows.token(stranger.userId, { scopes: scopes.filter((each) => each !== scope) }))
+  }
+  const none = await rows.token(stranger.userId, { scopes: [] })
+  for (const known of all) {
+    const { access } = known.entry
+    if (access === 'public') continue
+    const lacking = [none, but.get(access)!, ...scopes.filter((s) => s !== access).map((s) => only.get(s)!)]
+    for (const token of lacking) {
+      const got = await ask(known, `Bearer ${token}`)
+      const body = inForm(got, known.name)
+      assert.deepEqual([got.status, body.code, body.scope], [403, 'insufficient_scope', access], known.name)
+      assert.equal(got.headers['www-authenticate'], undefined, known.name)
+    }
+    const got = await ask(known, `bearer   ${only.get(access)}`)
+    assert.ok(!isCredentialRefusal(got), `${known.name}: ${got.status} ${got.text}`)
+    if (known.entry.method === 'GET' && !known.entry.path.includes('{'))
+      assert.equal(got.status, 200, known.name)
+  }
+})
+
+const absentId = '01890000-0000-7000-8000-000000000000'
+/** Names of ids that are no objects of a user: who they say, or which part of the world. */
+const notObjects = new Set(['agent_id', 'user_id', 'application_id', 'chain_id'])
+
+type Place = { known: Known; part: 'params' | 'query' | 'body'; field: string }
+
+function objectPlaces(): Place[] {
+  return all.flatMap((known) =>
+    (['params', 'query', 'body'] as const).flatMap((part) => {
+      const schema = known.entry[part] as { properties?: object } | undefined
+      const names = Object.keys(schema?.properties ?? {}).filter((name) => /_ids?$/.test(name))
+      return names.filter((name) => !notObjects.has(name)).map((field) => ({ known, part, field }))
+    }),
+  )
+}
+
+const naming = ({ known, part, field }: Place, id: string, token: string): Sent => {
+  const least = leastRequest(known.entry)
+  return requestOf(known, { ...least, [part]: { ...least[part], [field]: id } }, `Bearer ${token}`)
+}
+
+/** The same request id makes the whole answer comparable, headers and all. */
+async function bytes(request: Sent): Promise<string> {
+  const headers = { ...request.headers, 'x-request-id': 'the-same-request-id' }
+  const got = await on.send({ ...request, headers })
+  const { date: _, 'content-length': __, ...told } = got.headers
+  return JSON.stringify([got.status, told, got.text])
+}
+
+test("another user's object answers exactly like an absent one", async () => {
+  const places = objectPlaces()
+  assert.ok(places.length >= 6, String(places.map(({ known, field }) => `${known.name}.${field}`)))
+  const token = await rows.token(stranger.userId)
+  const own = await rows.token(owner.userId)
+  for (const place of places) {
+    const id = owned[place.field]
+    assert.ok(id, `${place.known.name}: the matrix has no object for ${place.field}`)
+    const said = `${place.known.name}.${place.field}`
+    const foreign = await bytes(naming(place, id, token))
+    for (const absent of [absentId, id.replace(/.$/, (last) => (last === '0' ? '1' : '0'))]) {
+      cells++
+      assert.equal(foreign, await bytes(naming(place, absent, token)), said)
+    }
+    cells++
+    const [status] = JSON.parse(foreign) as [number]
+    assert.equal(status, place.part === 'query' ? 200 : 404, `${said}: ${foreign}`)
+    if (place.known.entry.kind !== 'read') continue
+    // Only so does the comparison above say something: its owner does see it.
+    const shown = await on.send(naming(place, id, own))
+    assert.ok(shown.status === 200 && shown.text.includes(id), `${said}: ${shown.status} ${shown.text}`)
+  }
+})
+
+test("another user's object takes as long as an absent one", async () => {
+  const token = await rows.token(stranger.userId)
+  const rounds = 60
+  const median = (list: number[]) => list.sort((a, b) => a - b)[rounds >> 1]!
+  for (const place of objectPlaces().filter(({ part }) => part !== 'query')) {
+    const foreign: number[] = []
+    const absent: number[] = []
+    for (let round = 0; round < rounds; round++) {
+      foreign.push((await on.send(naming(place, owned[place.field]!, token))).ms)
+      absent.push((await on.send(naming(place, absentId, token))).ms)
+    }
+    const [a, b] = [median(foreign), median(absent)]
+    // A second look-up or a chain read would at least double it; noise of the machine moves both medians alike.
+    assert.ok(
+      Math.abs(a - b) < Math.max(2, 0.5 * Math.min(a, b)),
+      `${place.known.name}: ${a} ms against ${b} ms`,
+    )
+  }
+})
+
+test('what the stranger tried has changed nothing for the owner', async () => {
+  const own = await rows.token(owner.userId)
+  const read = async (path: string) =>
+    jsonOf(await on.send({ method: 'GET', path, headers: { authorization: `Bearer ${own}` } }))
+  const task = await read(`/v1/tasks/${owned.task_id}`)
+  assert.equal(task.status, 'completed')
+  const { positions } = (await read('/v1/earn/positions')) as { positions: { id: string; status: string }[] }
+  assert.deepEqual(
+    positions.map(({ id, status }) => [id, status]),
+    [[owned.position_id, 'active']],
+  )
+})
+
+test('a token that is revoked or runs out is dead although it was in use', async () => {
+  const use = async (token: string) =>
+    (await on.send({ method: 'GET', path: '/v1/credits', headers: { authorization: `Bearer ${token}` } }))
+      .status
+  const brief = await rows.token(owner.userId, { expiresAt: new Date(Date.now() + 1_500) })
+  const revoked = await rows.token(owner.userId)
+  assert.deepEqual([await use(brief), await use(revoked)], [200, 200])
+  await rows.on.query('delete from access_token where hash = $1', [hashOf(revoked)])
+  await rows.on.query("select pg_notify('portico_wake', $1)", [
+    `elsewhere,r:${hashOf(revoked).toString('hex')}`,
+  ])
+  const dead = async (token: string) => ((await use(token)) === 401 ? true : undefined)
+  await eventually(() => dead(revoked), 'the end of the revoked token', 1_000)
+  await eventually(() => dead(brief), 'the end of the brief token', 3_000)
+})

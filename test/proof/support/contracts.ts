@@ -1,0 +1,23 @@
+/** Every operation of the house, read from the contracts themselves: a new one joins each suite without being listed. */
+import { globSync } from 'node:fs'
+import { fileURLToPath, pathToFileURL } from 'node:url'
+import { type Contract, type Entry, operationName } from '#kernel/operation.ts'
+
+export type Known = { name: string; entry: Entry }
+
+const root = fileURLToPath(new URL('../../../', import.meta.url))
+
+const isContract = (value: unknown): value is Contract =>
+  typeof value === 'object' && value !== null && 'section' in value && 'entries' in value
+
+export async function operations(): Promise<Known[]> {
+  const files = globSync('src/features/*/contract.ts', { cwd: root }).sort()
+  const modules = await Promise.all(
+    files.map((file) => import(pathToFileURL(`${root}${file}`).href) as Promise<Record<string, unknown>>),
+  )
+  return modules
+    .flatMap((module) => Object.values(module).filter(isContract))
+    .flatMap(({ section, entries }) =>
+      Object.entries(entries).map(([key, entry]) => ({ name: operationName(section, key), entry })),
+    )
+}

@@ -1,0 +1,139 @@
+/** Requests from an OpenAPI document: valid ones, and ones with a single known fault. */
+import fc from 'fast-check'
+import { type Loc, type Mutation, mutations, type Schema, valid } from './json-schema-arbitrary.ts'
+
+type Json = Record<string, unknown>
+type Parameter = { name: string; in: string; required?: boolean; schema: Schema }
+type Operation = {
+  operationId: string
+  parameters?: Parameter[]
+  requestBody?: { required: boolean; content: Record<string, { schema: Schema }> }
+  responses: Record<string, Json>
+  security: Json[]
+}
+export type Document = { paths: Record<string, Record<string, Operation>> } & Json
+
+export type Parts = { path: Json; query: Json; body: unknown }
+export type Case = {
+  name: string
+  method: string
+  path: string
+  isPublic: boolean
+  isStream: boolean
+  /** Statuses that the document knows. */
+  statuses: number[]
+  /** The schema of a JSON answer under a status. */
+  answer(status: number): Schema | undefined
+  valid: fc.Arbitrary<Parts>
+  broken: { keyword: string; loc: Loc; parts: fc.Arbitrary<Parts> }[]
+}
+
+export const resolverOf =
+  (document: Json) =>
+  (ref: string): Schema => {
+    const found = ref
+      .replace(/^#\//, '')
+      .split('/')
+      .reduce<unknown>((at, key) => (at as Json | undefined)?.[key], document)
+    if (typeof found !== 'object' || found === null) throw new Error(`${ref} leads nowhere`)
+    return found as Schema
+  }
+
+type Resolve = ReturnType<typeof resolverOf>
+
+const objectOf = (parameters: Parameter[]): Schema => ({
+  type: 'object',
+  properties: Object.fromEntries(parameters.map(({ name, schema }) => [name, schema])),
+  required: parameters.filter(({ required }) => required).map(({ name }) => name),
+})
+
+/** A segment of dots would be taken away by the client's URL parser; an empty one is another path. */
+const isSegment = (value: unknown): boolean => !/^\.{0,2}$/.test(String(value))
+
+/** A path without a segment, or with an empty one, is another path. */
+const beyondPaths = new Set(['required', 'minLength'])
+
+/** What cannot be said in a URL: text has no wrong type where text is wanted, and no type but its form elsewhere. */
+function sayable({ keyword, loc }: Mutation, parameters: Parameter[]): boolean {
+  const schema = parameters.find(({ name }) => name === loc[0])?.schema
+  return (
+    keyword !== 'type' || (loc.length === 1 && (schema?.type === 'integer' || schema?.type === 'boolean'))
+  )
+}
+
+export function casesOf(document: Document): Case[] {
+  const resolve = resolverOf(document)
+  return Object.entries(document.paths).flatMap(([path, methods]) =>
+    Object.entries(methods).map(([method, operation]) => caseOf(path, method, operation, resolve)),
+  )
+}
+
+function caseOf(path: string, method: string, operation: Operation, resolve: Resolve): Case {
+  const parameters = operation.parameters ?? []
+  const at = (where: string) => parameters.filter((parameter) => parameter.in === where)
+  const pathSchema = objectOf(at('path'))
+  const querySchema = objectOf(at('query'))
+  const bodySchema = operation.requestBody?.content['application/json']?.schema
+  const options = { resolve }
+  const inPath = valid(pathSchema, options).filter((value) => Object.values(value as Json).every(isSegment))
+  const inQuery = valid(querySchema, options)
+  const inBody = bodySchema ? valid(bodySchema, options) : fc.constant(undefined)
+  const whole = (parts: {
+    path?: fc.Arbitrary<unknown>
+    query?: fc.Arbitrary<unknown>
+    body?: fc.Arbitrary<unknown>
+  }) => fc.record({ path: inPath, query: inQuery, body: inBody, ...parts }) as fc.Arbitrary<Parts>
+
+  const inText = (part: 'path' | 'query', schema: Schema) =>
+    mutations(schema, options)
+      .filter(({ loc, keyword }) => loc.length > 0 && (part === 'query' || !beyondPaths.has(keyword)))
+      .filter((mutation) => sayable(mutation, at(part)))
+      .map(({ keyword, loc, value }) => ({
+        keyword,
+        loc: [part, ...loc],
+        parts: whole({ [part]: textual(value, keyword, part) }),
+      }))
+  const inJson = bodySchema
+    ? mutations(bodySchema, options).map(({ keyword, loc, value }) => ({
+        keyword,
+        loc: ['body', ...loc],
+        parts: whole({ body: value }),
+      }))
+    : []
+  const answers = operation.responses
+  return {
+    ...{ name: operation.operationId, method: method.toUpperCase(), path },
+    isPublic: operation.security.length === 0,
+    isStream: Object.keys((answers['200']?.content ?? {}) as Json).includes('text/event-stream'),
+    statuses: Object.keys(answers).map(Number),
+    answer(status) {
+      const told = answers[status]
+      const response = typeof told?.$ref === 'string' ? resolve(told.$ref) : told
+      const content = response?.content as Record<string, { schema: Schema }> | undefined
+      return content?.['application/json']?.schema
+    },
+    valid: whole({}),
+    broken: [...inText('path', pathSchema), ...inText('query', querySchema), ...inJson],
+  }
+}
+
+/** In a URL a wrong type is a text that cannot be read as the right one. */
+function textual(value: fc.Arbitrary<unknown>, keyword: string, part: string): fc.Arbitrary<unknown> {
+  const told = keyword === 'type' ? value.map((object) => spoiled(object as Json)) : value
+  return part === 'path' ? told.filter((object) => Object.values(object as Json).every(isSegment)) : told
+}
+
+const spoiled = (object: Json): Json =>
+  Object.fromEntries(
+    Object.entries(object).map(([name, value]) => [name, typeof value === 'object' ? 'neither' : value]),
+  )
+
+/** The path and query as they are sent. */
+export function urlOf(path: string, { path: inPath, query }: Parts): string {
+  const filled = path.replace(/\{([^}]+)\}/g, (_, name) => encodeURIComponent(String(inPath[name])))
+  const search = new URLSearchParams()
+  for (const [name, value] of Object.entries(query)) {
+    for (const item of [value].flat()) if (item !== undefined) search.append(name, String(item))
+  }
+  return search.size > 0 ? `${filled}?${search}` : filled
+}
