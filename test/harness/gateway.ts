@@ -54,16 +54,17 @@ export async function launch({ env = {}, readyMsMax = 30_000 }: Launch = {}): Pr
     createInterface({ input: child.stdout! }).on('line', read)
     createInterface({ input: child.stderr! }).on('line', read)
   })
+  const patience = new AbortController()
   const url = await Promise.race([
     ready,
     exited.then((code) => {
       throw new NotReady(code, lines.join('\n'))
     }),
-    delay(readyMsMax, undefined, { ref: false }).then(() => {
+    delay(readyMsMax, undefined, { ref: false, signal: patience.signal }).then(() => {
       child.kill('SIGKILL')
       throw new NotReady(null, `not ready within ${readyMsMax} ms\n${lines.join('\n')}`)
     }),
-  ])
+  ]).finally(() => patience.abort())
   const stop = async () => {
     if (child.exitCode === null && child.signalCode === null) child.kill('SIGTERM')
     return exited
