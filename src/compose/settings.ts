@@ -52,6 +52,7 @@ export const custodyChains = (config: Config, table: readonly Chain[]): SigningC
             delegate: row.delegate,
             contracts: row.id === config.EARN_CHAIN_ID ? [config.EARN_VAULT_ADDRESS] : [],
             mostUnits: { [row.usdc.toLowerCase()]: micros(config.POLICY_TX_USD_MAX) },
+            turnsTime: config.ENVIRONMENT === 'local',
           },
         ]
       : [],
