@@ -1,10 +1,12 @@
 import assert from 'node:assert/strict'
 import { after, before, beforeEach, describe, test } from 'node:test'
+import { parseTransaction } from 'viem'
 import { Fault } from '#kernel/fault.ts'
 import { send } from '#store/query.ts'
 import { eventually } from '../harness/gateway.ts'
 import { instanceOn, type Stage, stage, type User } from './stage.ts'
 
+const gwei = 1_000_000_000n
 const sending = ['eth_sendRawTransaction']
 
 describe('batches on a chain that misbehaves', () => {
@@ -18,6 +20,7 @@ describe('batches on a chain that misbehaves', () => {
   beforeEach(async () => {
     await on.control('DELETE', '/faults', {})
     await on.rpc('evm_setAutomine', [true])
+    await on.rpc('anvil_setNextBlockBaseFeePerGas', [`0x${gwei.toString(16)}`])
     await on.rpc('evm_mine')
     await on.main.keeper.reconcile()
   })
@@ -99,29 +102,54 @@ describe('batches on a chain that misbehaves', () => {
     assert.equal((await deposit(user)).outcome, 'executed')
   })
 
-  test('a stuck transaction is replaced under its nonce at an eighth more, and one of the two is mined', async () => {
-    const user = await on.richUser()
-    await on.rpc('evm_setAutomine', [false])
+  type Stored = { n: number; nonce: bigint; raw: string; ext_id: string }
+  const carriersOf = (user: User) =>
+    send<Stored>(
+      on.database.pool,
+      `select c.n, c.nonce, c.raw, c.ext_id from carrier c join effect e on e.id = c.effect_id
+       join task t on t.id = e.task_id where t.user_id = $1 order by c.n`,
+      [user.id],
+    )
+  /** A deposit that offers too little, since the chain became ten times as dear before it was sent. */
+  const stuck = async (user: User) => {
+    await fault({ status: 503, methods: sending })
     const going = deposit(user)
-    const carriers = async () =>
-      send<{ n: number; nonce: bigint; raw: string }>(
-        on.database.pool,
-        `select c.n, c.nonce, c.raw from carrier c join effect e on e.id = c.effect_id join task t on t.id = e.task_id
-         where t.user_id = $1 order by c.n`,
-        [user.id],
-      )
-    await eventually(async () => ((await carriers()).length > 1 ? true : undefined), 'a replacement', 15_000)
-    await eventually(async () => {
-      const last = (await carriers()).at(-1)
-      const content = JSON.stringify(await on.rpc('txpool_content'))
-      return last && content.includes(last.nonce.toString()) ? true : undefined
-    }, 'the replacement in the pool')
+    await stateOf(user, 'reconciling')
+    await on.rpc('anvil_setNextBlockBaseFeePerGas', [`0x${(10n * gwei).toString(16)}`])
     await on.rpc('evm_mine')
+    await on.rpc('evm_setAutomine', [false])
+    await on.control('DELETE', '/faults', {})
+    const carriers = await eventually(
+      async () => {
+        const found = await carriersOf(user)
+        return found.length > 1 ? found : undefined
+      },
+      'a replacement',
+      20_000,
+    )
+    const replacement = carriers[1]!.ext_id
+    await eventually(
+      async () => ((await on.rpc('eth_getTransactionByHash', [replacement])) ? true : undefined),
+      'the replacement at the node',
+    )
+    return { going, carriers }
+  }
+  const feesOf = (raw: string) => {
+    const { maxFeePerGas = 0n, maxPriorityFeePerGas = 0n } = parseTransaction(raw as `0x${string}`)
+    return [maxFeePerGas, maxPriorityFeePerGas] as const
+  }
+
+  test('a stuck transaction is replaced under its nonce at an eighth more, and one of them is mined', async () => {
+    const user = await on.richUser()
+    const { going, carriers } = await stuck(user)
+    const [first, second] = carriers as [Stored, Stored]
+    assert.equal(first.nonce, second.nonce)
+    for (const [index, fee] of feesOf(second.raw).entries())
+      assert.ok(fee * 8n >= feesOf(first.raw)[index]! * 9n)
     await on.rpc('evm_setAutomine', [true])
+    await on.rpc('evm_mine')
     const done = await going
     assert.equal(done.outcome, 'executed', JSON.stringify(done.error))
-    const nonces = new Set((await carriers()).map(({ nonce }) => nonce))
-    assert.equal(nonces.size, 1)
     const statuses = done.transactions.map(({ status }) => status)
     assert.equal(statuses.filter((each) => each === 'finalized').length, 1)
     assert.ok(
@@ -131,11 +159,25 @@ describe('batches on a chain that misbehaves', () => {
     assert.equal(await on.flows(user), 1)
   })
 
+  test('the transaction that was replaced may still be the one that is mined', async () => {
+    const user = await on.richUser()
+    const { going, carriers } = await stuck(user)
+    await on.rpc('anvil_dropAllTransactions')
+    await on.rpc('anvil_setNextBlockBaseFeePerGas', [`0x${gwei.toString(16)}`])
+    await on.rpc('eth_sendRawTransaction', [carriers[0]?.raw])
+    await on.rpc('evm_mine')
+    await on.rpc('evm_setAutomine', [true])
+    const done = await going
+    assert.equal(done.outcome, 'executed', JSON.stringify(done.error))
+    assert.equal(done.result.tx_hash, carriers[0]?.ext_id)
+    assert.equal(await on.flows(user), 1)
+  })
+
   test('what the chain never took before its deadline is given up with a proof, and its money is free', async () => {
     const user = await on.richUser()
     await fault({ status: 503, methods: sending })
     const going = deposit(user)
-    await stateOf(user, 'submitted')
+    await stateOf(user, 'reconciling')
     await on.control('POST', '/time', { advance_seconds: 400 })
     await on.rpc('evm_mine')
     const done = await going
@@ -273,10 +315,14 @@ describe('lanes', () => {
       Promise.all(signers.map((signer) => on.rpc('anvil_setBalance', [signer, wei])))
     await balance('0x0')
     try {
-      const fault = await eventually(async () => {
-        const seen = await deposit(user).catch((thrown: unknown) => thrown)
-        return seen instanceof Fault ? seen : undefined
-      }, 'the pause')
+      const noticed = () =>
+        on.main.base.sponsor.ready().then(
+          () => undefined,
+          () => true,
+        )
+      await eventually(noticed, 'the pause')
+      const fault = await deposit(user).catch((thrown: unknown) => thrown)
+      assert.ok(fault instanceof Fault)
       assert.equal(fault.code, 'unavailable')
       assert.equal(fault.extras.reason, 'sponsor_paused')
     } finally {

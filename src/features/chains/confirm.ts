@@ -9,10 +9,19 @@ import { balanceChangesOf, transactionsOf } from './mined.ts'
 const inlineMs = 2_000
 const pollFirstMs = 15
 const pollMostMs = 250
+/** Within one look; after it the waits between looks begin. */
+const sendingsMost = 4
 const parkFirstMs = 1_000
 const parkMostMs = 15_000
 
-type Sight = { head: Head; receipts: (Receipt | undefined)[]; mined: Receipt | undefined; final: boolean }
+type Sight = {
+  head: Head
+  receipts: (Receipt | undefined)[]
+  mined: Receipt | undefined
+  final: boolean
+  /** The last sending got no answer. */
+  doubt: boolean
+}
 type Follow = { task: TaskView; effect: Effect; port: EvmPort; rules: BatchRules; now: Date }
 
 export const confirmStep =
@@ -35,24 +44,29 @@ export const confirmStep =
 /** Bytes that were never sent go out first; bytes that were are looked up first, and sent again where absent. */
 async function watch({ effect, port: { chain } }: Follow, signal: AbortSignal): Promise<Sight> {
   const newest = newestOf(effect)
-  const hand = () => chain.sendRaw(newest.raw)
-  let handed = newest.status === 'prepared'
-  // A lost reply to the sending is no failure: the look-up tells what became of it.
-  if (handed) await hand().catch(onlyFault)
+  let sendings = newest.status === 'prepared' ? 1 : 0
+  let doubt = sendings > 0 && (await hand(chain, newest.raw))
   const startedMs = performance.now()
   for (let waitMs = pollFirstMs; ; waitMs = Math.min(waitMs * 2, pollMostMs)) {
-    const sight = await look(effect, chain)
+    const sight = { ...(await look(effect, chain)), doubt }
     if (sight.final || signal.aborted || performance.now() - startedMs > inlineMs) return sight
-    if (!sight.mined && !handed) {
-      handed = true
-      await hand()
+    if (!sight.mined && (sendings === 0 || (doubt && sendings < sendingsMost))) {
+      sendings += 1
+      doubt = await hand(chain, newest.raw)
     }
     await pause(waitMs, undefined, { signal }).catch(() => undefined)
   }
 }
 
-function onlyFault(cause: unknown): void {
-  if (!(cause instanceof Fault)) throw cause
+/** True where nobody can say what became of the bytes. A lost reply is no failure: the look-up tells. */
+async function hand(chain: EvmPort['chain'], raw: string): Promise<boolean> {
+  try {
+    await chain.sendRaw(raw)
+    return false
+  } catch (fault) {
+    if (fault instanceof Fault) return true
+    throw fault
+  }
 }
 
 const newestOf = (effect: Effect): Carrier => {
@@ -61,7 +75,7 @@ const newestOf = (effect: Effect): Carrier => {
   return newest
 }
 
-async function look(effect: Effect, chain: EvmPort['chain']): Promise<Sight> {
+async function look(effect: Effect, chain: EvmPort['chain']): Promise<Omit<Sight, 'doubt'>> {
   const { head, receipts } = await chain.receipts(effect.carriers.map((carrier) => carrier.extId))
   const mined = receipts.find((receipt) => receipt !== undefined)
   const final = mined !== undefined && head.number - mined.block + 1n >= BigInt(chain.row.confirmations)
@@ -138,6 +152,8 @@ async function giveUp(follow: Follow, { head }: Sight): Promise<StepResult | und
 
 /** Only the first open number of a lane is replaced: those behind it wait for it, not for a higher fee. */
 async function replaceStuck(follow: Follow, sight: Sight): Promise<StepResult | undefined> {
+  // A node that takes nothing is not convinced by a higher fee.
+  if (sight.doubt) return undefined
   const { effect, port, now } = follow
   const { chain, sponsor } = port
   const newest = newestOf(effect)
@@ -171,10 +187,12 @@ function parking({ task }: Follow): { data: JsonObject; park: { afterMs: number;
 
 function waiting(follow: Follow, sight: Sight): StepResult {
   const { data, park } = parking(follow)
+  const lost = sight.doubt && !sight.mined
   return {
     park,
-    state: sight.mined ? 'confirming' : 'submitted',
-    effects: update(follow, 'sent'),
+    state: lost ? 'reconciling' : sight.mined ? 'confirming' : 'submitted',
+    ...(lost && { outcome: 'unknown' as const }),
+    effects: update(follow, lost ? 'unknown' : 'sent'),
     data: { ...data, transactions: transactionsOf(follow, sight, sight.mined ? 'confirmed' : 'pending') },
   }
 }
@@ -184,7 +202,7 @@ function unknown(follow: Follow): StepResult {
   return { park, data, state: 'reconciling', outcome: 'unknown', effects: update(follow, 'unknown') }
 }
 
-function review(follow: Follow, sight: Sight): StepResult {
+function review(follow: Follow, sight: Omit<Sight, 'doubt'>): StepResult {
   const { data, park } = parking(follow)
   return {
     park,
@@ -197,7 +215,7 @@ function review(follow: Follow, sight: Sight): StepResult {
 
 type Death = { code: string; message: string; proof: JsonObject }
 
-function dropped(follow: Follow, sight: Sight, { code, message, proof }: Death): StepResult {
+function dropped(follow: Follow, sight: Omit<Sight, 'doubt'>, { code, message, proof }: Death): StepResult {
   const { effect, port } = follow
   return {
     end: 'failed',
