@@ -1,0 +1,162 @@
+import { bell, next, type RandomState } from '#world/venue-core/random.ts'
+
+/** Prices in 1e-8 units, volume in lots. */
+export type Candle = {
+  startMs: number
+  spanMs: number
+  open: number
+  high: number
+  low: number
+  close: number
+  volume: number
+  trades: number
+}
+
+const minute = 60_000
+const hour = 60 * minute
+const day = 24 * hour
+
+export const intervals = {
+  '1m': minute,
+  '3m': 3 * minute,
+  '5m': 5 * minute,
+  '15m': 15 * minute,
+  '30m': 30 * minute,
+  '1h': hour,
+  '2h': 2 * hour,
+  '4h': 4 * hour,
+  '8h': 8 * hour,
+  '12h': 12 * hour,
+  '1d': day,
+  '3d': 3 * day,
+  '1w': 7 * day,
+  '1M': 30 * day,
+} as const
+
+export type Interval = keyof typeof intervals
+
+const monthStart = (timeMs: number): number => {
+  const date = new Date(timeMs)
+  return Date.UTC(date.getUTCFullYear(), date.getUTCMonth(), 1)
+}
+
+const nextMonth = (startMs: number): number => {
+  const date = new Date(startMs)
+  return Date.UTC(date.getUTCFullYear(), date.getUTCMonth() + 1, 1)
+}
+
+/** Weeks begin on Monday; the epoch was a Thursday. */
+export const bucketStart = (timeMs: number, interval: Interval): number => {
+  if (interval === '1M') return monthStart(timeMs)
+  const shift = interval === '1w' ? 4 * day : 0
+  const size = intervals[interval]
+  return Math.floor((timeMs - shift) / size) * size + shift
+}
+
+export const bucketEnd = (startMs: number, interval: Interval): number =>
+  (interval === '1M' ? nextMonth(startMs) : startMs + intervals[interval]) - 1
+
+/** From fine to coarse, newest last: how much of each a fresh venue remembers. */
+const eras: readonly { size: number; count: number; sigma: number }[] = [
+  { size: minute, count: 2_880, sigma: 0.000_5 },
+  { size: 15 * minute, count: 1_920, sigma: 0.002 },
+  { size: hour, count: 1_440, sigma: 0.004 },
+  { size: day, count: 600, sigma: 0.02 },
+]
+
+type Walk = { random: RandomState; price: number; perMinute: number }
+
+/** Goes backwards: the close of the older candle is the open of the newer one. */
+const older = (walk: Walk, startMs: number, size: number, sigma: number): Candle => {
+  const { random } = walk
+  const close = walk.price
+  const open = Math.max(1, Math.round(close * (1 - bell(random) * sigma)))
+  const reach = 1 + next(random) * sigma
+  const minutes = size / minute
+  walk.price = open
+  return {
+    startMs,
+    spanMs: size,
+    open,
+    close,
+    high: Math.round(Math.max(open, close) * reach),
+    low: Math.max(1, Math.round(Math.min(open, close) / reach)),
+    volume: Math.max(1, Math.round(walk.perMinute * minutes * (0.4 + next(random) * 1.2))),
+    trades: Math.max(1, Math.round(minutes * (2 + next(random) * 6))),
+  }
+}
+
+/** The same seed always tells the same past. Oldest first. */
+export const pastCandles = (
+  seed: number,
+  genesisMs: number,
+  price: number,
+  lotsPerMinute: number,
+): Candle[] => {
+  const walk: Walk = { random: { at: seed | 0 }, price, perMinute: lotsPerMinute }
+  const newestFirst: Candle[] = []
+  let end = Math.floor(genesisMs / minute) * minute
+  for (const { size, count, sigma } of eras) {
+    // The finer era reaches back until the coarser grid begins.
+    const until = Math.floor((end - count * size) / day) * day
+    while (end > until) {
+      end -= size
+      newestFirst.push(older(walk, end, size, sigma))
+    }
+  }
+  return newestFirst.reverse()
+}
+
+const merge = (into: Candle, from: Candle): void => {
+  into.high = Math.max(into.high, from.high)
+  into.low = Math.min(into.low, from.low)
+  into.close = from.close
+  into.volume += from.volume
+  into.trades += from.trades
+}
+
+/** Finer candles than the interval are joined; coarser ones are left out. */
+export const aggregate = (
+  candles: Iterable<Candle>,
+  interval: Interval,
+  fromMs: number,
+  toMs: number,
+): Candle[] => {
+  const out: Candle[] = []
+  let last: Candle | undefined
+  for (const candle of candles) {
+    if (candle.spanMs > intervals[interval]) continue
+    const startMs = bucketStart(candle.startMs, interval)
+    if (startMs < bucketStart(fromMs, interval) || startMs > toMs) continue
+    if (last?.startMs === startMs) merge(last, candle)
+    else {
+      last = { ...candle, startMs }
+      out.push(last)
+    }
+  }
+  return out
+}
+
+export const liveKept = 10_080
+
+/** Adds a trade, or only the price when nothing traded, to the minute it happened in. */
+export const touch = (live: Candle[], timeMs: number, price: number, lots: number): void => {
+  const startMs = Math.floor(timeMs / minute) * minute
+  const last = live.at(-1)
+  if (last?.startMs === startMs) {
+    merge(last, { ...last, high: price, low: price, close: price, volume: lots, trades: lots > 0 ? 1 : 0 })
+    return
+  }
+  const open = last?.close ?? price
+  live.push({
+    startMs,
+    spanMs: minute,
+    open,
+    close: price,
+    high: Math.max(open, price),
+    low: Math.min(open, price),
+    volume: lots,
+    trades: lots > 0 ? 1 : 0,
+  })
+  if (live.length > liveKept) live.splice(0, live.length - liveKept)
+}

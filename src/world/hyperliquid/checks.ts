@@ -1,0 +1,100 @@
+import { maximum, notional, one } from './decimal.ts'
+import { feeOf } from './fees.ts'
+import { held } from './lifecycle.ts'
+import { availableMargin, initialMargin, isolatedValue, leverageOf } from './margin.ts'
+import type { Market, Perp } from './markets.ts'
+import { closable } from './positions.ts'
+import { type Refusal, refusal, spotMinimum } from './refusals.ts'
+import type { Account, Order } from './state.ts'
+import { isOnTick } from './ticks.ts'
+import { bookOf, spotOf, stateOf, type Venue } from './venue.ts'
+
+const minimumUsd = 10n * BigInt(one)
+
+/** The price an order is most likely to be worth: its own, unless the mark is better for the account. */
+const reference = (order: Order, mark: number): number => (order.buy ? Math.min(order.price, mark) : mark)
+
+const marginNeeded = (account: Account, market: Perp, order: Order, mark: number): bigint => {
+  const { cross, value: leverage } = leverageOf(account, market)
+  const position = account.positions.get(market.asset)
+  const old = position?.size ?? 0
+  const next = old + (order.buy ? order.left : -order.left)
+  const price = reference(order, mark)
+  if (cross) {
+    const opening = Math.max(0, Math.abs(next) - Math.abs(old))
+    return initialMargin(notional(price, opening, market.sizeDecimals), leverage)
+  }
+  const flips = old !== 0 && Math.sign(old) !== Math.sign(next)
+  const opening = flips ? Math.abs(next) : Math.max(0, Math.abs(next) - Math.abs(old))
+  if (opening === 0) return 0n
+  const value = notional(price, opening, market.sizeDecimals)
+  const freed = flips && position ? isolatedValue(position, mark) : 0n
+  return maximum(0n, initialMargin(value, leverage) - freed) + feeOf('perp', true, value)
+}
+
+export const lacksMargin = (venue: Venue, account: Account, market: Perp, order: Order): boolean => {
+  const mark = stateOf(venue, market.asset).mark
+  const needed = marginNeeded(account, market, order, mark)
+  return needed > 0n && availableMargin(account, (asset) => stateOf(venue, asset).mark) < needed
+}
+
+export const lacksBalance = (account: Account, market: Market, order: Order): boolean => {
+  const share = held(order, market)
+  if (!share) return false
+  const { total, hold } = spotOf(account, share.token)
+  return total - hold < share.units
+}
+
+const tooSmall = (account: Account, market: Market, order: Order): boolean => {
+  if (notional(order.price, order.left, market.sizeDecimals) >= minimumUsd) return false
+  if (market.kind === 'spot' || !order.reduceOnly) return true
+  // A protective order and a full close may be of any size: otherwise dust could never be closed.
+  return !order.trigger && order.left < closable(account, market.asset, order.buy)
+}
+
+/** Which side of the mark sets it off. */
+export const firesAbove = ({ trigger, buy }: Order): boolean => (trigger?.tpsl === 'tp') !== buy
+
+const wrongSide = (order: Order, reference: number): boolean =>
+  order.trigger !== null &&
+  (firesAbove(order) ? order.trigger.price <= reference : order.trigger.price >= reference)
+
+/** A bracket is judged by where its parent will trade. */
+const expectedEntry = ({ buy, price }: Order, mark: number): number =>
+  buy ? Math.min(price, mark) : Math.max(price, mark)
+
+const farOff = (order: Order, price: number): boolean => Math.abs(order.price - price) > 0.8 * price
+
+/** Everything that can be said about an order before it meets the book. */
+export const check = (
+  venue: Venue,
+  account: Account,
+  market: Market,
+  order: Order,
+  parent?: Order,
+): Refusal | undefined => {
+  const { asset } = market
+  const state = stateOf(venue, asset)
+  if (market.kind === 'perp' && market.delisted) return refusal('delisted', asset)
+  if (!isOnTick(order.price, market)) return refusal('tick', asset)
+  if (order.trigger && !isOnTick(order.trigger.price, market)) return refusal('tick', asset)
+  if (wrongSide(order, parent ? expectedEntry(parent, state.mark) : state.mark))
+    return refusal('trigger', asset)
+  if (!order.trigger && farOff(order, state.oracle)) return refusal('oracle', asset)
+  if (!order.positionTpsl && tooSmall(account, market, order))
+    return market.kind === 'spot' ? spotMinimum(market.quote.name, asset) : refusal('minimum', asset)
+  if (parent) return undefined
+  if (market.kind === 'perp' && order.reduceOnly && closable(account, asset, order.buy) === 0)
+    return refusal('reduceOnly', asset)
+  if (order.trigger) return undefined
+  if (market.kind === 'spot') return lacksBalance(account, market, order) ? refusal('spot', asset) : undefined
+  return !order.reduceOnly && lacksMargin(venue, account, market, order)
+    ? refusal('margin', asset)
+    : undefined
+}
+
+/** Whether the order would trade at once. */
+export const wouldCross = (venue: Venue, order: Order): boolean => {
+  const best = bookOf(venue, order.asset).best(!order.buy)
+  return best !== undefined && (order.buy ? best <= order.price : best >= order.price)
+}

@@ -1,0 +1,241 @@
+import { createServer, type IncomingMessage, type Server } from 'node:http'
+import type { Bridge } from './bridge.ts'
+import { parseUnits, priceText, unitsText } from './decimal.ts'
+import type { Engine } from './engine.ts'
+import type { Fault, Faults } from './faults.ts'
+import { crossSummary } from './margin.ts'
+import { marketNamed, markets } from './markets.ts'
+import { Refused } from './refusals.ts'
+import { conservation } from './settlement.ts'
+import type { Settings } from './state.ts'
+import type { Stream } from './stream.ts'
+import { stateOf } from './venue.ts'
+import { fillView, fundingView, openOrder } from './views.ts'
+import type { Budget } from './weights.ts'
+
+export type ControlNeeds = {
+  engine: Engine
+  faults: Faults
+  budget: Budget
+  stream: Stream
+  bridge: Bridge | undefined
+}
+
+type Body = Record<string, unknown>
+type Route = (needs: ControlNeeds, body: Body, query: URLSearchParams) => unknown
+
+const address = (value: unknown): string => {
+  if (typeof value === 'string' && /^0x[0-9a-fA-F]{40}$/.test(value)) return value.toLowerCase()
+  throw new Refused('user must be an address')
+}
+
+const units = (value: unknown): bigint => {
+  const parsed =
+    typeof value === 'string' || typeof value === 'number' ? parseUnits(String(value), 8) : undefined
+  if (parsed === undefined || parsed <= 0n) throw new Refused('amount must be a decimal above zero')
+  return parsed
+}
+
+const number = (value: unknown, name: string): number => {
+  if (typeof value === 'number' && Number.isFinite(value)) return value
+  throw new Refused(`${name} must be a number`)
+}
+
+/** The venue's own record of an account, told without the wire: what tests compare everything else with. */
+const accountTruth = ({ engine }: ControlNeeds, user: string) => {
+  const { venue } = engine
+  const account = venue.state.accounts.get(user)
+  if (!account) return null
+  const cross = crossSummary(account, (asset) => stateOf(venue, asset).mark)
+  return {
+    address: user,
+    rawUsd: unitsText(account.raw),
+    crossValueUsd: unitsText(cross.value),
+    spot: Object.fromEntries(
+      [...account.spot].map(([token, { total, hold }]) => [
+        token,
+        { total: unitsText(total), hold: unitsText(hold) },
+      ]),
+    ),
+    positions: [...account.positions.values()].map(({ asset, size, cost, raw, leverage }) => ({
+      coin: markets.find((market) => market.asset === asset)?.coin,
+      asset,
+      lots: size,
+      costUsd: unitsText(cost),
+      rawUsd: unitsText(raw),
+      leverage,
+    })),
+    fills: account.fills.map(fillView),
+    fundings: account.fundings.map(fundingView),
+    ledger: account.ledger,
+    requests: account.requests,
+    orders: account.orders.map((oid) => {
+      const order = venue.state.orders.get(oid)
+      return order
+        ? { ...openOrder(order), status: order.status, phase: order.phase, spentUsd: unitsText(order.spent) }
+        : null
+    }),
+  }
+}
+
+const sums = (needs: ControlNeeds) => {
+  const { perp, spot, open } = conservation(needs.engine.venue)
+  const { fees, builderFees, flows } = needs.engine.venue.state
+  return {
+    conservation: {
+      perp: unitsText(perp),
+      spot: Object.fromEntries(Object.entries(spot).map(([token, value]) => [token, unitsText(value)])),
+      open,
+    },
+    fees: {
+      perp: unitsText(fees.perp),
+      bridge: unitsText(fees.bridge),
+      rounding: unitsText(fees.rounding),
+      spot: Object.fromEntries([...fees.spot].map(([token, value]) => [token, unitsText(value)])),
+      builders: Object.fromEntries([...builderFees].map(([who, value]) => [who, unitsText(value)])),
+    },
+    flows: { perp: unitsText(flows.perp) },
+  }
+}
+
+/** Every order that carries the client id, over all accounts. */
+const byCloid = ({ engine }: ControlNeeds, cloid: string) =>
+  [...engine.venue.state.orders.values()]
+    .filter((order) => order.cloid === cloid)
+    .map((order) => ({
+      ...openOrder(order),
+      user: order.user,
+      status: order.status,
+      spentUsd: unitsText(order.spent),
+    }))
+
+const effects: Route = (needs, _body, query) => {
+  const user = query.get('user')
+  const cloid = query.get('cloid')
+  const { state } = needs.engine.venue
+  const users = user
+    ? [address(user)]
+    : [...state.accounts.values()].filter(({ house }) => !house).map((account) => account.address)
+  return {
+    nowMs: state.nowMs,
+    sequence: state.sequence,
+    ...sums(needs),
+    ...(cloid ? { orders: byCloid(needs, cloid.toLowerCase()) } : {}),
+    accounts: users.map((who) => accountTruth(needs, who)).filter((truth) => truth !== null),
+    agents: [...state.agents].map(([agent, facts]) => ({ address: agent, ...facts })),
+    payouts: state.bridge.payouts.map((payout) => ({ ...payout, amount: unitsText(payout.amount) })),
+  }
+}
+
+const settingNames: readonly (keyof Settings)[] = [
+  'walking',
+  'spotTriggers',
+  'scheduleCancelVolumeUsd',
+  'requestsPerAddress',
+]
+
+const routes: Record<string, Route> = {
+  'GET /effects': effects,
+  'GET /markets': ({ engine }) =>
+    markets.map(({ asset, coin }) => {
+      const { oracle, mark, pinned } = stateOf(engine.venue, asset)
+      return { asset, coin, oracle: priceText(oracle), mark: priceText(mark), pinned }
+    }),
+  'POST /price': ({ engine }, { coin, price, pin }) => {
+    engine.submit({ kind: 'price', coin: String(coin), usd: number(price, 'price'), pin: pin !== false })
+    const market = marketNamed(String(coin))
+    return { mark: market ? priceText(stateOf(engine.venue, market.asset).mark) : null }
+  },
+  'POST /unpin': ({ engine }, { coin }) => {
+    engine.submit({ kind: 'unpin', coin: String(coin) })
+    return {}
+  },
+  'POST /advance': ({ engine }, { ms }) => {
+    const by = number(ms, 'ms')
+    if (by < 0 || by > 400 * 86_400_000) throw new Refused('ms must be between 0 and 400 days')
+    engine.advance(by)
+    return { nowMs: engine.venue.state.nowMs }
+  },
+  'POST /tick': ({ engine }) => {
+    engine.submit({ kind: 'tick' })
+    return { nowMs: engine.venue.state.nowMs }
+  },
+  'POST /funding': ({ engine }) => {
+    engine.submit({ kind: 'funding' })
+    return {}
+  },
+  'POST /credit': ({ engine }, { user, coin, amount }) => {
+    engine.submit({ kind: 'credit', user: address(user), coin: String(coin ?? 'perp'), units: units(amount) })
+    return {}
+  },
+  'POST /agents/expire': ({ engine }, { address: agent }) => {
+    engine.submit({ kind: 'expireAgent', address: address(agent) })
+    return {}
+  },
+  'POST /settings': ({ engine }, body) => {
+    const settings = Object.fromEntries(
+      settingNames.filter((name) => name in body).map((name) => [name, body[name]]),
+    )
+    engine.submit({ kind: 'settings', settings: settings as Partial<Settings> })
+    return engine.venue.state.settings
+  },
+  'POST /limits': ({ budget }, { weightPerMinute }) => {
+    budget.limit(number(weightPerMinute, 'weightPerMinute'))
+    return {}
+  },
+  'GET /faults': ({ faults }) => faults.list(),
+  'POST /faults': ({ faults }, { seed, ...fault }) => ({
+    id: faults.add(fault as Fault, typeof seed === 'number' ? seed : 1),
+  }),
+  'DELETE /faults': ({ faults }, { id }) => {
+    faults.remove(typeof id === 'number' ? id : undefined)
+    return {}
+  },
+  'POST /ws/drop': ({ stream }) => ({ dropped: stream.drop() }),
+  'POST /bridge/scan': async ({ bridge }) => {
+    if (!bridge) throw new Refused('No Arbitrum node was given')
+    await bridge.work()
+    return {}
+  },
+}
+
+const readJson = async (request: IncomingMessage): Promise<Body> => {
+  const parts: Buffer[] = []
+  for await (const part of request) parts.push(part as Buffer)
+  const text = Buffer.concat(parts).toString('utf8')
+  return text === '' ? {} : JSON.parse(text)
+}
+
+const run = async (
+  needs: ControlNeeds,
+  request: IncomingMessage,
+): Promise<{ status: number; said: unknown }> => {
+  const url = new URL(request.url ?? '/', 'http://control')
+  const route = routes[`${request.method} ${url.pathname}`]
+  if (!route) return { status: 404, said: { error: 'No such control' } }
+  try {
+    return { status: 200, said: await route(needs, await readJson(request), url.searchParams) }
+  } catch (error) {
+    if (error instanceof Refused || error instanceof SyntaxError)
+      return { status: 400, said: { error: error.message } }
+    throw error
+  }
+}
+
+const plainJson = (value: unknown): string =>
+  JSON.stringify(value, (_key, item) => (typeof item === 'bigint' ? unitsText(item) : item))
+
+/** Never reachable from outside, and never on the venue's own port. */
+export const serveControl = (needs: ControlNeeds): Server =>
+  createServer((request, response) => {
+    run(needs, request)
+      .then(({ status, said }) =>
+        needs.engine.told(() => {
+          response.writeHead(status, { 'content-type': 'application/json' }).end(plainJson(said))
+        }),
+      )
+      .catch((error: unknown) => {
+        process.stderr.write(`${error instanceof Error ? error.stack : String(error)}\n`)
+        response.writeHead(500).end()
+      })
+  })

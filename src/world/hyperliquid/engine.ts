@@ -1,0 +1,95 @@
+import type { Answer } from './exchange.ts'
+import { openJournal, writeLine } from './journal.ts'
+import { apply, type Command } from './machine.ts'
+import type { Happening, Venue } from './venue.ts'
+
+export type Engine = {
+  venue: Venue
+  nowMs: () => number
+  /** Applies at once. What it did may be told from `told` on. */
+  submit: (command: Command) => Answer | undefined
+  /** Runs when everything submitted so far is in the log. */
+  told: (tell: () => void) => void
+  advance: (ms: number) => void
+  watch: (watcher: (happenings: readonly Happening[]) => void) => void
+  close: () => void
+}
+
+const snapshotEvery = { bytes: 8_000_000, commands: 20_000, ms: 300_000 }
+
+export const openEngine = (dataDir: string, seed: number): Engine => {
+  const { journal, venue, fresh } = openJournal(dataDir, seed, Date.now())
+  // Time that a test moved ahead stays ahead over a restart.
+  let offsetMs = Math.max(0, venue.state.nowMs - Date.now())
+  const nowMs = () => Date.now() + offsetMs
+
+  let lines: string[] = []
+  let waiting: (() => void)[] = []
+  let happenings: Happening[] = []
+  let watcher: (happenings: readonly Happening[]) => void = () => {}
+  let scheduled = false
+  let savedMs = Date.now()
+
+  const snapshotIfDue = (): void => {
+    const { bytes, commands } = journal.size()
+    const due = bytes > snapshotEvery.bytes || commands > snapshotEvery.commands
+    if (!due && (commands === 0 || Date.now() - savedMs < snapshotEvery.ms)) return
+    journal.snapshot(venue)
+    savedMs = Date.now()
+  }
+
+  /** One write for all that happened in this turn of the event loop, then the replies, then the streams. */
+  const flush = (): void => {
+    scheduled = false
+    if (lines.length > 0) journal.append(lines.join(''))
+    lines = []
+    const tells = waiting
+    const news = happenings
+    waiting = []
+    happenings = []
+    for (const tell of tells) tell()
+    if (news.length > 0) watcher(news)
+    snapshotIfDue()
+  }
+
+  const schedule = (): void => {
+    if (scheduled) return
+    scheduled = true
+    setImmediate(flush)
+  }
+
+  const submit = (command: Command): Answer | undefined => {
+    const atMs = Math.max(nowMs(), venue.state.nowMs)
+    try {
+      return apply(venue, command, atMs)
+    } finally {
+      lines.push(writeLine(command, atMs))
+      for (const happening of venue.happenings) happenings.push(happening)
+      schedule()
+    }
+  }
+
+  if (fresh) submit({ kind: 'tick' })
+
+  return {
+    venue,
+    nowMs,
+    submit,
+    told: (tell) => {
+      if (!scheduled) return tell()
+      waiting.push(tell)
+    },
+    advance: (ms) => {
+      offsetMs += ms
+      submit({ kind: 'tick' })
+    },
+    watch: (next) => {
+      watcher = next
+    },
+    close: () => {
+      flush()
+      journal.snapshot(venue)
+      journal.close()
+    },
+  }
+}

@@ -1,0 +1,221 @@
+import type { Action } from './actions.ts'
+import { approveAgent, principalOf } from './agents.ts'
+import { cancelByCloid, cancelOrders, type ModifyWire, modifyOne, modifyOrder } from './amending.ts'
+import { unitsText } from './decimal.ts'
+import { type Grouping, placeGroup } from './groups.ts'
+import { topUpIsolated, updateIsolatedMargin, updateLeverage } from './leverage.ts'
+import { takeNonce } from './nonces.ts'
+import type { OrderWire } from './placing.ts'
+import { Refused, refuseAll } from './refusals.ts'
+import type { Account } from './state.ts'
+import { classTransfer, spotSend, usdSend, withdraw } from './transfers.ts'
+import type { Venue } from './venue.ts'
+
+/** An action whose signature has been read; who may act is decided inside. */
+export type Request = {
+  signer: string
+  userSigned: boolean
+  action: Action
+  nonce: number
+  vaultAddress?: string
+  expiresAfter?: number
+}
+
+export type Answer =
+  | { status: 'ok'; response: { type: string; data?: unknown } }
+  | { status: 'err'; response: string }
+
+type Run = (venue: Venue, account: Account, action: Record<string, unknown>) => Answer['response'] | undefined
+
+/** The canonicaliser has given the action its form, so the casts below only name it. */
+const as = <T>(action: Record<string, unknown>): T => action as T
+
+const done = { type: 'default' } as const
+
+const statuses = (type: string, list: unknown) => ({ type, data: { statuses: list } })
+
+const builderOf = (account: Account, builder: { b: string; f: number } | undefined) => {
+  if (!builder || builder.f === 0) return null
+  if ((account.builders.get(builder.b) ?? 0) < builder.f) refuseAll('Builder fee has not been approved.')
+  return { address: builder.b, tenths: builder.f }
+}
+
+const scheduleCancel = (venue: Venue, account: Account, time: number | undefined): void => {
+  if (time === undefined) {
+    account.cancelAtMs = null
+    return
+  }
+  const required = venue.state.settings.scheduleCancelVolumeUsd
+  if (account.volume < BigInt(required) * 100_000_000n)
+    refuseAll(
+      `Cannot set scheduled cancel time until enough volume traded. Required: $${required}. Traded: $${unitsText(account.volume)}.`,
+    )
+  if (time < venue.state.nowMs + 5_000)
+    refuseAll('Scheduled cancel time too early, must be at least 5 seconds from now.')
+  account.cancelAtMs = time
+}
+
+/** `0.01%` as tenths of a basis point. */
+const percentTenths = (text: string): number => {
+  const match = /^([0-9]+(?:\.[0-9]+)?)%$/.exec(text)
+  const tenths = match ? Math.round(Number(match[1]) * 1_000) : Number.NaN
+  return tenths >= 0 && tenths <= 1_000 ? tenths : refuseAll('Invalid builder fee rate.')
+}
+
+const abstractions = { i: 'disabled', u: 'unifiedAccount', p: 'portfolioMargin' } as const
+
+const runs: Record<string, Run> = {
+  order: (venue, account, action) => {
+    const { orders, grouping, builder } = as<{
+      orders: OrderWire[]
+      grouping: Grouping
+      builder?: { b: string; f: number }
+    }>(action)
+    return statuses(
+      'order',
+      placeGroup(venue, account, orders, grouping, { builder: builderOf(account, builder) }),
+    )
+  },
+  cancel: (venue, account, action) =>
+    statuses(
+      'cancel',
+      cancelOrders(venue, account, as<{ cancels: { a: number; o: number }[] }>(action).cancels),
+    ),
+  cancelByCloid: (venue, account, action) =>
+    statuses(
+      'cancel',
+      cancelByCloid(venue, account, as<{ cancels: { asset: number; cloid: string }[] }>(action).cancels),
+    ),
+  modify: (venue, account, action) => {
+    modifyOrder(venue, account, as<ModifyWire>(action), action.a === true)
+    return undefined
+  },
+  batchModify: (venue, account, action) => {
+    const { modifies } = as<{ modifies: ModifyWire[] }>(action)
+    return statuses(
+      'order',
+      modifies.map((wire) => modifyOne(venue, account, wire, action.a === true)),
+    )
+  },
+  scheduleCancel: (venue, account, action) => {
+    scheduleCancel(venue, account, action.time as number | undefined)
+    return undefined
+  },
+  updateLeverage: (venue, account, action) => {
+    updateLeverage(venue, account, as<Parameters<typeof updateLeverage>[2]>(action))
+    return undefined
+  },
+  updateIsolatedMargin: (venue, account, action) => {
+    updateIsolatedMargin(venue, account, as<Parameters<typeof updateIsolatedMargin>[2]>(action))
+    return undefined
+  },
+  topUpIsolatedOnlyMargin: (venue, account, action) => {
+    topUpIsolated(venue, account, as<Parameters<typeof topUpIsolated>[2]>(action))
+    return undefined
+  },
+  usdClassTransfer: (venue, account, action) => {
+    const { amount, toPerp } = as<{ amount: string; toPerp: boolean }>(action)
+    classTransfer(venue, account, amount, toPerp)
+    return undefined
+  },
+  usdSend: (venue, account, action) => {
+    const { destination, amount } = as<{ destination: string; amount: string }>(action)
+    usdSend(venue, account, destination, amount)
+    return undefined
+  },
+  spotSend: (venue, account, action) => {
+    const { destination, token, amount, time } = as<{
+      destination: string
+      token: string
+      amount: string
+      time: number
+    }>(action)
+    spotSend(venue, account, { destination, token, amount, nonce: time })
+    return undefined
+  },
+  withdraw3: (venue, account, action) => {
+    const { destination, amount, time } = as<{ destination: string; amount: string; time: number }>(action)
+    withdraw(venue, account, destination, amount, time)
+    return undefined
+  },
+  approveAgent: (venue, account, action) => {
+    const { agentAddress, agentName } = as<{ agentAddress: string; agentName?: string }>(action)
+    approveAgent(venue.state, account, agentAddress, agentName ?? '')
+    return undefined
+  },
+  approveBuilderFee: (_venue, account, action) => {
+    account.builders.set(String(action.builder), percentTenths(String(action.maxFeeRate)))
+    return undefined
+  },
+  userSetAbstraction: (_venue, account, action) => {
+    account.abstraction = action.abstraction as Account['abstraction']
+    return undefined
+  },
+  agentSetAbstraction: (_venue, account, action) => {
+    account.abstraction = abstractions[action.abstraction as keyof typeof abstractions]
+    return undefined
+  },
+  setReferrer: () => refuseAll('Referral code not registered'),
+  setDisplayName: (_venue, account, action) => {
+    account.displayName = String(action.displayName) || null
+    return undefined
+  },
+  reserveRequestWeight: (venue, account, action) => {
+    const weight = Number(action.weight)
+    const cost = BigInt(weight) * 50_000n
+    account.raw -= cost
+    venue.state.fees.perp += cost
+    account.reserved += weight
+    return undefined
+  },
+  noop: () => undefined,
+}
+
+/** One request for every dollar traded, after a first allowance; cancels have twice that. */
+const countRequests = (venue: Venue, account: Account, { type, ...rest }: Action): void => {
+  const batch = Object.values(rest).find(Array.isArray)?.length ?? 1
+  account.requests += batch
+  const allowance = venue.state.settings.requestsPerAddress
+  if (allowance === 0) return
+  const cap = allowance + Number(account.volume / 100_000_000n) + account.reserved
+  const limit = type.startsWith('cancel') ? Math.min(cap + 100_000, cap * 2) : cap
+  if (account.requests > limit)
+    refuseAll(
+      `Too many cumulative requests sent (${account.requests} > ${limit}) for cumulative volume traded $${unitsText(account.volume)}. Place taker orders to free up 1 request per USDC traded.`,
+    )
+}
+
+const authorise = (venue: Venue, request: Request): Account => {
+  const { signer, userSigned, nonce, vaultAddress, expiresAfter } = request
+  const { state } = venue
+  const account = userSigned ? state.accounts.get(signer) : principalOf(state, signer)
+  if (!account || account.house)
+    return refuseAll(
+      userSigned
+        ? `Must deposit before performing actions. User: ${signer}`
+        : `User or API Wallet ${signer} does not exist.`,
+    )
+  if (vaultAddress !== undefined) refuseAll(`Vault not registered: ${vaultAddress}`)
+  if (expiresAfter !== undefined && expiresAfter < state.nowMs) {
+    account.requests += 5
+    refuseAll('Action already expired')
+  }
+  const set = state.nonces.get(signer) ?? []
+  state.nonces.set(signer, set)
+  const refused = takeNonce(set, nonce, state.nowMs)
+  if (refused) refuseAll(refused)
+  return account
+}
+
+export const perform = (venue: Venue, request: Request): Answer => {
+  try {
+    const account = authorise(venue, request)
+    countRequests(venue, account, request.action)
+    const run = runs[request.action.type] as Run
+    const response = run(venue, account, request.action) ?? done
+    return { status: 'ok', response: response as { type: string } }
+  } catch (error) {
+    if (error instanceof Refused) return { status: 'err', response: error.message }
+    throw error
+  }
+}

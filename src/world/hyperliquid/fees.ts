@@ -1,0 +1,24 @@
+import { one, roundUpMicro } from './decimal.ts'
+
+/** Base tier, in millionths of the notional. */
+export const rates = {
+  perp: { taker: 450n, maker: 150n },
+  spot: { taker: 700n, maker: 400n },
+} as const
+
+const million = 1_000_000n
+
+export const feeOf = (kind: 'perp' | 'spot', crossed: boolean, value: bigint): bigint =>
+  roundUpMicro((value * (crossed ? rates[kind].taker : rates[kind].maker)) / million)
+
+/** Tenths of a basis point. */
+export const builderFeeOf = (value: bigint, tenths: number): bigint =>
+  roundUpMicro((value * BigInt(tenths)) / 100_000n)
+
+/** Spot buyers pay in what they bought, up to its last unit that the venue keeps. */
+export const spotFeeInBase = (size: bigint, crossed: boolean): bigint => {
+  const exact = size * (crossed ? rates.spot.taker : rates.spot.maker)
+  return (exact + million - 1n) / million
+}
+
+export const activationUsd = BigInt(one)

@@ -1,0 +1,101 @@
+import { rateText } from './decimal.ts'
+import { seenAccount } from './info-account.ts'
+import { marketNamed, type Perp } from './markets.ts'
+import type { Account, Order } from './state.ts'
+import { stateOf, type Venue } from './venue.ts'
+import { fillView, frontendOrder, fundingView, type Json, openOrder } from './views.ts'
+
+const mostFills = 2_000
+const mostRecords = 500
+const mostOrders = 2_000
+
+type Window = { fromMs: number; toMs: number }
+
+const within = (timeMs: number, { fromMs, toMs }: Window): boolean => timeMs >= fromMs && timeMs <= toMs
+
+const openOf = (venue: Venue, account: Account): Order[] =>
+  [...account.open]
+    .map((oid) => venue.state.orders.get(oid) as Order)
+    .filter(({ phase }) => phase !== 'waiting')
+
+export const openOrders = (venue: Venue, address: string): Json[] =>
+  openOf(venue, seenAccount(venue, address)).map(openOrder).reverse()
+
+export const frontendOpenOrders = (venue: Venue, address: string): Json[] =>
+  openOf(venue, seenAccount(venue, address))
+    .map((order) => frontendOrder(venue.state, order))
+    .reverse()
+
+const statusView = (venue: Venue, order: Order): Json => ({
+  order: frontendOrder(venue.state, order),
+  status: order.phase === 'done' || order.status === 'triggered' ? order.status : 'open',
+  statusTimestamp: order.statusMs,
+})
+
+export const orderStatus = (venue: Venue, address: string, oid: number | string): Json => {
+  const account = seenAccount(venue, address)
+  const id = typeof oid === 'string' ? account.cloids.get(oid) : oid
+  const order = id === undefined ? undefined : venue.state.orders.get(id)
+  return order?.user === account.address
+    ? { status: 'order', order: statusView(venue, order) }
+    : { status: 'unknownOid' }
+}
+
+export const historicalOrders = (venue: Venue, address: string): Json[] =>
+  seenAccount(venue, address)
+    .orders.slice(-mostOrders)
+    .reverse()
+    .map((oid) => statusView(venue, venue.state.orders.get(oid) as Order))
+
+export const userFills = (venue: Venue, address: string): Json[] =>
+  seenAccount(venue, address).fills.slice(-mostFills).reverse().map(fillView)
+
+/** Oldest first, as a caller pages forward by time. */
+export const userFillsByTime = (venue: Venue, address: string, window: Window): Json[] =>
+  seenAccount(venue, address)
+    .fills.filter(({ timeMs }) => within(timeMs, window))
+    .slice(0, mostFills)
+    .map(fillView)
+
+export const userFunding = (venue: Venue, address: string, window: Window): Json[] =>
+  seenAccount(venue, address)
+    .fundings.filter(({ timeMs }) => within(timeMs, window))
+    .slice(0, mostRecords)
+    .map((funding) => {
+      const { time, ...rest } = fundingView(funding)
+      return { time, hash: `0x${'0'.repeat(64)}`, delta: { type: 'funding', ...rest } }
+    })
+
+export const ledgerUpdates = (venue: Venue, address: string, window: Window): Json[] =>
+  seenAccount(venue, address)
+    .ledger.filter(({ timeMs }) => within(timeMs, window))
+    .slice(0, mostRecords)
+    .map(({ timeMs, hash, delta }) => ({ time: timeMs, hash, delta }))
+
+export const fundingHistory = (venue: Venue, coin: string, window: Window): Json[] => {
+  const market = marketNamed(coin)
+  if (market?.kind !== 'perp') return []
+  return stateOf(venue, market.asset)
+    .rates.filter(({ timeMs }) => within(timeMs, window))
+    .slice(0, mostRecords)
+    .map(({ timeMs, rate, premium }) => ({
+      coin,
+      fundingRate: rateText(rate),
+      premium: rateText(premium),
+      time: timeMs,
+    }))
+}
+
+export const predictedFunding = (venue: Venue, { asset, coin }: Perp): Json => [
+  coin,
+  [
+    [
+      'HlPerp',
+      {
+        fundingRate: rateText(stateOf(venue, asset).rate),
+        nextFundingTime: venue.state.next.fundingMs,
+        fundingIntervalHours: 1,
+      },
+    ],
+  ],
+]

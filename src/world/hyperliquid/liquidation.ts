@@ -1,0 +1,235 @@
+import { cancelAll } from './amending.ts'
+import { one, unitsText } from './decimal.ts'
+import { reduceOthers } from './lifecycle.ts'
+import { crossSummary, isolatedValue, maintenanceMargin, positionValue } from './margin.ts'
+import { perpOf, perps } from './markets.ts'
+import { enter, execute } from './placing.ts'
+import { applyTrade, unrealized } from './positions.ts'
+import type { Account, Fill, Order, Position } from './state.ts'
+import { accountOf, backstopAddress, noteLedger, stateOf, type Venue } from './venue.ts'
+
+const largeUsd = 100_000n * BigInt(one)
+const cooldownMs = 30_000
+
+const marks = (venue: Venue) => (asset: number) => stateOf(venue, asset).mark
+
+type Standing = { value: bigint; maintenance: bigint; positions: Position[] }
+
+const crossStanding = (venue: Venue, account: Account): Standing => {
+  const { value, maintenance } = crossSummary(account, marks(venue))
+  return {
+    value,
+    maintenance,
+    positions: [...account.positions.values()].filter(({ leverage }) => leverage.cross),
+  }
+}
+
+const isolatedStanding = (venue: Venue, position: Position): Standing => {
+  const mark = stateOf(venue, position.asset).mark
+  const maintenance = maintenanceMargin(positionValue(position, mark), perpOf(position.asset).tiers)
+  return { value: isolatedValue(position, mark), maintenance, positions: [position] }
+}
+
+/** The price that is surely inside every book worth the name; nothing further is taken. */
+const worstPrice = (mark: number, buy: boolean): number => Math.max(1, Math.round(mark * (buy ? 1.1 : 0.9)))
+
+const closingOrder = (venue: Venue, account: Account, position: Position, lots: number): Order => ({
+  oid: 0,
+  user: account.address,
+  asset: position.asset,
+  buy: position.size < 0,
+  price: worstPrice(stateOf(venue, position.asset).mark, position.size < 0),
+  size: lots,
+  left: lots,
+  tif: 'LiquidationMarket',
+  reduceOnly: true,
+  trigger: null,
+  positionTpsl: false,
+  cloid: null,
+  placedMs: venue.state.nowMs,
+  status: 'open',
+  statusMs: venue.state.nowMs,
+  phase: 'waiting',
+  parent: null,
+  children: [],
+  sibling: null,
+  builder: null,
+  spent: 0n,
+})
+
+const sellOff = (venue: Venue, account: Account, position: Position, lots: number): void => {
+  const { mark } = stateOf(venue, position.asset)
+  const order = closingOrder(venue, account, position, lots)
+  enter(venue, account, order)
+  execute(venue, order, { liquidatedUser: account.address, markPrice: mark, method: 'market' })
+}
+
+const note = (venue: Venue, account: Account, standing: Standing, isolated: boolean): void => {
+  const value = standing.positions.reduce(
+    (sum, position) => sum + positionValue(position, stateOf(venue, position.asset).mark),
+    0n,
+  )
+  noteLedger(venue, account, {
+    type: 'liquidation',
+    liquidatedNtlPos: unitsText(value),
+    accountValue: unitsText(standing.value < 0n ? 0n : standing.value),
+    leverageType: isolated ? 'Isolated' : 'Cross',
+    liquidatedPositions: standing.positions.map(({ asset, size }) => ({
+      coin: perpOf(asset).coin,
+      szi: unitsText(BigInt(size), perpOf(asset).sizeDecimals),
+    })),
+  })
+  venue.happenings.push({
+    kind: 'liquidation',
+    user: account.address,
+    liquidator: backstopAddress,
+    notional: value,
+    value: standing.value,
+  })
+}
+
+/** A fill at the mark in which the venue itself is the other side. */
+const noteTakeover = (venue: Venue, account: Account, position: Position, price: number): void => {
+  const market = perpOf(position.asset)
+  const order = closingOrder(venue, account, position, Math.abs(position.size))
+  enter(venue, account, order)
+  const fill: Fill = {
+    user: account.address,
+    coin: market.coin,
+    asset: market.asset,
+    price,
+    size: Math.abs(position.size),
+    buy: order.buy,
+    timeMs: venue.state.nowMs,
+    startPosition: unitsText(BigInt(position.size), market.sizeDecimals),
+    dir: `Liquidated ${position.leverage.cross ? 'Cross' : 'Isolated'} ${position.size > 0 ? 'Long' : 'Short'}`,
+    closedPnl: unrealized(position, price, market.sizeDecimals),
+    hash: venue.hash,
+    oid: order.oid,
+    crossed: true,
+    fee: 0n,
+    builderFee: 0n,
+    feeToken: 'USDC',
+    tid: venue.state.nextTid,
+    cloid: null,
+    liquidation: { liquidatedUser: account.address, markPrice: price, method: 'backstop' },
+  }
+  venue.state.nextTid += 1
+  order.left = 0
+  order.phase = 'done'
+  order.status = 'filled'
+  account.fills.push(fill)
+  venue.happenings.push({ kind: 'fill', user: account.address, fill })
+}
+
+/** Position against the other account at one price, nobody paying a fee. */
+const handOver = (
+  venue: Venue,
+  from: Account,
+  to: Account,
+  position: Position,
+  price: number,
+  lots: number,
+): void => {
+  const market = perpOf(position.asset)
+  const signed = position.size > 0 ? -lots : lots
+  applyTrade(from, market, signed, price)
+  applyTrade(to, market, -signed, price)
+  reduceOthers(venue, market, [from, to])
+}
+
+/** The backstop takes the positions and the margin with them. */
+const takeOver = (venue: Venue, account: Account, standing: Standing, isolated: boolean): void => {
+  const backstop = accountOf(venue, backstopAddress)
+  const cashBefore = account.raw
+  for (const position of standing.positions) {
+    const { mark } = stateOf(venue, position.asset)
+    noteTakeover(venue, account, position, mark)
+    handOver(venue, account, backstop, position, mark, Math.abs(position.size))
+  }
+  const rest = isolated ? account.raw - cashBefore : account.raw
+  account.raw -= rest
+  backstop.raw += rest
+}
+
+/** Who gains most on the other side, by return on equity, gives up the position at the price before the move. */
+const deleverage = (venue: Venue, account: Account, position: Position): void => {
+  const market = perpOf(position.asset)
+  const { previousOracle, mark } = stateOf(venue, position.asset)
+  const winners = [...venue.state.accounts.values()]
+    .flatMap((winner) => {
+      const theirs = winner.positions.get(position.asset)
+      if (!theirs || winner === account || Math.sign(theirs.size) === Math.sign(position.size)) return []
+      return [
+        { winner, theirs, gain: Number(unrealized(theirs, mark, market.sizeDecimals)) / Number(theirs.cost) },
+      ]
+    })
+    .sort((a, b) => b.gain - a.gain)
+  for (const { winner, theirs } of winners) {
+    const open = account.positions.get(position.asset)
+    if (!open) return
+    handOver(
+      venue,
+      account,
+      winner,
+      open,
+      previousOracle,
+      Math.min(Math.abs(open.size), Math.abs(theirs.size)),
+    )
+  }
+}
+
+const partOf = (position: Position): number => Math.max(1, Math.floor(Math.abs(position.size) / 5))
+
+const resolve = (venue: Venue, account: Account, isolated: boolean, stand: () => Standing): void => {
+  const standing = stand()
+  if (standing.positions.length === 0 || standing.value >= standing.maintenance) return
+  const { nowMs } = venue.state
+  const doomed = standing.value * 3n < standing.maintenance * 2n
+  if (!doomed && account.partialUntilMs > nowMs) return
+  const assets = new Set(standing.positions.map(({ asset }) => asset))
+  cancelAll(venue, account, 'liquidatedCanceled', ({ asset, reduceOnly }) => !reduceOnly || assets.has(asset))
+  note(venue, account, standing, isolated)
+  for (const position of standing.positions) {
+    const value = positionValue(position, stateOf(venue, position.asset).mark)
+    const partial = !doomed && value > largeUsd && account.partialUntilMs === 0
+    if (partial) account.partialUntilMs = nowMs + cooldownMs
+    sellOff(venue, account, position, partial ? partOf(position) : Math.abs(position.size))
+    if (stand().value >= stand().maintenance) break
+  }
+  const after = stand()
+  if (after.positions.length === 0) {
+    account.partialUntilMs = 0
+    return
+  }
+  if (after.value * 3n >= after.maintenance * 2n) return
+  const backstop = accountOf(venue, backstopAddress)
+  if (after.value < 0n && crossSummary(backstop, marks(venue)).value + after.value < 0n)
+    for (const position of after.positions) deleverage(venue, account, position)
+  else takeOver(venue, account, after, isolated)
+}
+
+/** A shortfall that is left without positions is the backstop's: no account stays below zero. */
+const cover = (venue: Venue, account: Account): void => {
+  if (account.raw >= 0n || account.positions.size > 0) return
+  accountOf(venue, backstopAddress).raw += account.raw
+  account.raw = 0n
+}
+
+export const liquidate = (venue: Venue): void => {
+  for (const account of venue.state.accounts.values()) {
+    if (account.house) continue
+    if (account.positions.size > 0) {
+      resolve(venue, account, false, () => crossStanding(venue, account))
+      for (const { asset } of perps) {
+        const position = account.positions.get(asset)
+        if (!position || position.leverage.cross) continue
+        resolve(venue, account, true, () => {
+          const open = account.positions.get(asset)
+          return open ? isolatedStanding(venue, open) : { value: 0n, maintenance: 0n, positions: [] }
+        })
+      }
+    }
+    cover(venue, account)
+  }
+}

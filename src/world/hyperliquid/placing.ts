@@ -1,0 +1,186 @@
+import type { TimeInForce } from '#world/venue-core/book.ts'
+import { check } from './checks.ts'
+import { parseUnits, power, priceText, unitsText } from './decimal.ts'
+import { arm, finish, held, trimReduceOnly } from './lifecycle.ts'
+import type { Market } from './markets.ts'
+import { marketOf } from './markets.ts'
+import { closable } from './positions.ts'
+import { postOnly, type Refusal, refusal, refuseAll } from './refusals.ts'
+import type { Account, Fill, Order, Tif } from './state.ts'
+import { accountOf, bookOf, marketFor, noteStatus, spotOf, type Venue } from './venue.ts'
+
+export type OrderWire = {
+  a: number
+  b: boolean
+  p: string
+  s: string
+  r: boolean
+  t: { limit: { tif: Tif } } | { trigger: { isMarket: boolean; triggerPx: string; tpsl: 'tp' | 'sl' } }
+  c?: string
+}
+
+export type Status =
+  | { resting: { oid: number; cloid?: string } }
+  | { filled: { totalSz: string; avgPx: string; oid: number; cloid?: string } }
+  | { error: string }
+  | 'waitingForFill'
+  | 'waitingForTrigger'
+
+/** Links that an order is born with. */
+export type Ties = {
+  builder?: Order['builder']
+  positionTpsl?: boolean
+  parent?: Order
+  sibling?: number | null
+}
+
+const price = (text: string): number => {
+  const units = parseUnits(text, 8)
+  if (units === undefined || units <= 0n || units > 9_000_000_000_000_000n)
+    return refuseAll('Order has invalid price.')
+  return Number(units)
+}
+
+/** Reads what the wire says. Text that no market could take refuses the whole request, as upstream does. */
+export const readOrder = (venue: Venue, account: Account, wire: OrderWire, ties: Ties): Order | Refusal => {
+  const market = marketOf(wire.a) ?? refuseAll(`Invalid asset: ${wire.a}`)
+  const lots = parseUnits(wire.s, market.sizeDecimals)
+  if (lots === undefined || lots < 0n || lots > 9_000_000_000_000_000n) return refusal('size', wire.a)
+  const positionTpsl = ties.positionTpsl ?? false
+  if (lots === 0n && !positionTpsl) return refusal('zero', wire.a)
+  const trigger = 'trigger' in wire.t ? wire.t.trigger : undefined
+  const size = Number(lots)
+  return {
+    oid: 0,
+    user: account.address,
+    asset: wire.a,
+    buy: wire.b,
+    price: price(wire.p),
+    size,
+    left: size,
+    tif: 'limit' in wire.t ? wire.t.limit.tif : null,
+    reduceOnly: wire.r && market.kind === 'perp',
+    trigger: trigger
+      ? { price: price(trigger.triggerPx), market: trigger.isMarket, tpsl: trigger.tpsl }
+      : null,
+    positionTpsl,
+    cloid: wire.c ?? null,
+    placedMs: venue.state.nowMs,
+    status: 'open',
+    statusMs: venue.state.nowMs,
+    phase: 'waiting',
+    parent: ties.parent?.oid ?? null,
+    children: [],
+    sibling: ties.sibling ?? null,
+    builder: ties.builder ?? null,
+    spent: 0n,
+  }
+}
+
+/** Gives the order its number and its place in the account's history. */
+export const enter = (venue: Venue, account: Account, order: Order): void => {
+  order.oid = venue.state.nextOid
+  venue.state.nextOid += 1
+  venue.state.orders.set(order.oid, order)
+  account.orders.push(order.oid)
+  if (order.cloid) account.cloids.set(order.cloid, order.oid)
+}
+
+export const reject = (venue: Venue, order: Order, { message, status }: Refusal): Status => {
+  order.phase = 'done'
+  noteStatus(venue, order, status)
+  return { error: message }
+}
+
+const inForce: Record<Tif, TimeInForce> = {
+  Gtc: 'gtc',
+  Ioc: 'ioc',
+  Alo: 'alo',
+  FrontendMarket: 'ioc',
+  LiquidationMarket: 'ioc',
+}
+
+const oidAnd = ({ oid, cloid }: Order) => (cloid ? { oid, cloid } : { oid })
+
+const averageText = (order: Order, market: Market): string => {
+  const done = BigInt(order.size - order.left)
+  return done === 0n ? '0.0' : unitsText((order.spent * power(market.sizeDecimals)) / done)
+}
+
+const bbo = (venue: Venue, asset: number): string => {
+  const book = bookOf(venue, asset)
+  const text = (at: number | undefined) => (at === undefined ? '-' : priceText(at).replace(/\.0$/, ''))
+  return `${text(book.best(true))}@${text(book.best(false))}`
+}
+
+const keepAside = (account: Account, order: Order, market: Market): void => {
+  const share = held(order, market)
+  if (share) spotOf(account, share.token).hold += share.units
+}
+
+/** Meets the book. Whatever is left rests, or ends. */
+export const execute = (venue: Venue, order: Order, liquidation: Fill['liquidation'] = null): Status => {
+  const market = marketFor(order.asset)
+  const account = accountOf(venue, order.user)
+  const tif = order.tif ?? 'Gtc'
+  if (order.reduceOnly && market.kind === 'perp') {
+    order.left = Math.min(order.left, closable(account, order.asset, order.buy))
+    order.size = order.left
+  }
+  const before = venue.taking
+  venue.taking = { order, liquidation }
+  const { oid, user, asset, buy, left: size } = order
+  const placed = bookOf(venue, asset).place({
+    id: oid,
+    owner: user,
+    buy,
+    price: order.price,
+    size,
+    timeInForce: inForce[tif],
+  })
+  venue.taking = before
+  venue.happenings.push({ kind: 'book', asset })
+  if (placed.refused) return reject(venue, order, postOnly(bbo(venue, asset), asset))
+  if (placed.rests) return rested(venue, account, order, market)
+  if (placed.filled === 0) {
+    const why = refusal(tif === 'FrontendMarket' || tif === 'LiquidationMarket' ? 'liquidity' : 'ioc', asset)
+    finish(venue, order, why.status)
+    return { error: why.message }
+  }
+  finish(venue, order, order.left === 0 ? 'filled' : 'canceled')
+  const totalSz = unitsText(BigInt(placed.filled), market.sizeDecimals)
+  return { filled: { totalSz, avgPx: averageText(order, market), ...oidAnd(order) } }
+}
+
+const rested = (venue: Venue, account: Account, order: Order, market: Market): Status => {
+  order.phase = 'resting'
+  account.open.add(order.oid)
+  keepAside(account, order, market)
+  noteStatus(venue, order, 'open')
+  if (order.reduceOnly) trimReduceOnly(venue, account, order)
+  return { resting: oidAnd(order) }
+}
+
+/** A trigger waits for its parent, or for the mark. */
+export const awaitTrigger = (venue: Venue, account: Account, order: Order): Status => {
+  account.open.add(order.oid)
+  noteStatus(venue, order, 'open')
+  if (order.parent !== null && order.phase === 'waiting') return 'waitingForFill'
+  arm(venue, order)
+  return 'waitingForTrigger'
+}
+
+/** One order on its own. */
+export const place = (
+  venue: Venue,
+  account: Account,
+  wire: OrderWire,
+  ties: Ties,
+): { status: Status; order?: Order } => {
+  const order = readOrder(venue, account, wire, ties)
+  if ('message' in order) return { status: { error: order.message } }
+  const refused = check(venue, account, marketFor(order.asset), order)
+  enter(venue, account, order)
+  if (refused) return { status: reject(venue, order, refused), order }
+  return { status: order.trigger ? awaitTrigger(venue, account, order) : execute(venue, order), order }
+}

@@ -1,0 +1,75 @@
+import { mkdirSync } from 'node:fs'
+import { parseArgs } from 'node:util'
+import { httpRpc, openBridge } from './bridge.ts'
+import { serveControl } from './control.ts'
+import { openEngine } from './engine.ts'
+import { createFaults } from './faults.ts'
+import { createGateway } from './gateway.ts'
+import { openPayer } from './payer.ts'
+import { listen, serve } from './server.ts'
+import { openStream } from './stream.ts'
+import { createBudget } from './weights.ts'
+
+const { values } = parseArgs({
+  options: {
+    'data-dir': { type: 'string' },
+    port: { type: 'string', default: '0' },
+    'control-port': { type: 'string', default: '0' },
+    seed: { type: 'string', default: '1' },
+    'arbitrum-rpc': { type: 'string' },
+    'tick-ms': { type: 'string', default: '1000' },
+    'bridge-ms': { type: 'string', default: '500' },
+    'weight-per-minute': { type: 'string', default: '0' },
+    'watch-stdin': { type: 'boolean', default: false },
+  },
+})
+
+type Numeric = 'port' | 'control-port' | 'seed' | 'tick-ms' | 'bridge-ms' | 'weight-per-minute'
+
+const integer = (name: Numeric, min: number, max: number): number => {
+  const value = Number(values[name])
+  if (Number.isInteger(value) && value >= min && value <= max) return value
+  throw new Error(`--${name} must be ${min} to ${max}`)
+}
+
+const dataDir = values['data-dir']
+if (dataDir === undefined) throw new Error('--data-dir is required')
+mkdirSync(dataDir, { recursive: true })
+
+const engine = openEngine(dataDir, integer('seed', 0, 2_147_483_647))
+const faults = createFaults()
+const budget = createBudget(integer('weight-per-minute', 0, 1_000_000_000))
+const gateway = createGateway(engine)
+const server = serve({ engine, gateway, faults, budget })
+server.keepAliveTimeout = 60_000
+const stream = openStream(server, engine, gateway, faults)
+
+const rpcUrl = values['arbitrum-rpc']
+const rpc = rpcUrl === undefined ? undefined : httpRpc(rpcUrl)
+const bridge = rpc && openBridge(engine, rpc, await openPayer(rpc), integer('bridge-ms', 20, 600_000))
+
+const control = serveControl({ engine, faults, budget, stream, bridge })
+const port = await listen(server, integer('port', 0, 65_535))
+const controlPort = await listen(control, integer('control-port', 0, 65_535))
+
+const ticking = setInterval(() => engine.submit({ kind: 'tick' }), integer('tick-ms', 20, 600_000))
+
+let stopping = false
+const stop = (): void => {
+  if (stopping) return
+  stopping = true
+  clearInterval(ticking)
+  bridge?.stop()
+  stream.close()
+  for (const door of [server, control]) {
+    door.close()
+    door.closeAllConnections()
+  }
+  engine.close()
+  process.exit(0)
+}
+process.once('SIGTERM', stop)
+process.once('SIGINT', stop)
+if (values['watch-stdin']) process.stdin.once('end', stop).once('close', stop).resume()
+
+process.stdout.write(`${JSON.stringify({ ready: true, port, controlPort })}\n`)

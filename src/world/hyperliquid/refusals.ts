@@ -1,0 +1,42 @@
+/** The venue's own sentences, and the status an order that meets one is remembered with. */
+const table = {
+  tick: ['Price must be divisible by tick size.', 'tickRejected'],
+  minimum: ['Order must have minimum value of $10.', 'minTradeNtlRejected'],
+  margin: ['Insufficient margin to place order.', 'perpMarginRejected'],
+  reduceOnly: ['Reduce only order would increase position.', 'reduceOnlyRejected'],
+  ioc: ['Order could not immediately match against any resting orders.', 'iocCancelRejected'],
+  trigger: ['Invalid TP/SL price.', 'badTriggerPxRejected'],
+  liquidity: ['No liquidity available for market order.', 'marketOrderNoLiquidityRejected'],
+  oracle: ['Order price cannot be more than 80% away from the reference price', 'oracleRejected'],
+  zero: ['Order has zero size.', 'rejected'],
+  size: ['Order has invalid size.', 'rejected'],
+  spot: ['Insufficient spot balance', 'insufficientSpotBalanceRejected'],
+  delisted: ['Trading is halted.', 'rejected'],
+} as const
+
+export type Refusal = { message: string; status: string }
+
+export const refusal = (why: keyof typeof table, asset: number): Refusal => {
+  const [message, status] = table[why]
+  return { message: `${message} asset=${asset}`, status }
+}
+
+export const spotMinimum = (quote: string, asset: number): Refusal => ({
+  message: `Order must have minimum value of 10 ${quote}. asset=${asset}`,
+  status: 'minTradeNtlRejected',
+})
+
+export const postOnly = (bbo: string, asset: number): Refusal => ({
+  message: `Post only order would have immediately matched, bbo was ${bbo}. asset=${asset}`,
+  status: 'badAloPxRejected',
+})
+
+export const neverPlaced = (asset: number): string =>
+  `Order was never placed, already canceled, or filled. asset=${asset}`
+
+/** A whole request is refused. */
+export class Refused extends Error {}
+
+export const refuseAll: (sentence: string) => never = (sentence) => {
+  throw new Refused(sentence)
+}

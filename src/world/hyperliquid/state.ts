@@ -1,0 +1,179 @@
+import type { RandomState } from '#world/venue-core/random.ts'
+import type { Candle } from './candles.ts'
+
+/** Everything the venue knows, as plain data: a snapshot is this and the books. Money is in units of 1e-8. */
+export type State = {
+  random: RandomState
+  seed: number
+  genesisMs: number
+  nowMs: number
+  sequence: number
+  nextOid: number
+  nextTid: number
+  nextHouseId: number
+  accounts: Map<string, Account>
+  agents: Map<string, Agent>
+  /** A deregistered key may never come back: its nonces are gone, so old signatures would work again. */
+  retiredAgents: Set<string>
+  nonces: Map<string, number[]>
+  orders: Map<number, Order>
+  markets: Map<number, MarketState>
+  fees: { perp: bigint; spot: Map<number, bigint>; bridge: bigint; rounding: bigint }
+  builderFees: Map<string, bigint>
+  /** What came in and went out, so that the sum over all accounts can be checked at any time. */
+  flows: { perp: bigint; spot: Map<number, bigint> }
+  bridge: { scanned: number; credited: Set<string>; payouts: Payout[] }
+  next: { markMs: number; sampleMs: number; fundingMs: number }
+  settings: Settings
+}
+
+export type Settings = {
+  walking: boolean
+  spotTriggers: boolean
+  scheduleCancelVolumeUsd: number
+  requestsPerAddress: number
+}
+
+export type Account = {
+  address: string
+  house: boolean
+  createdMs: number
+  /** Cross collateral: deposits, minus what was paid for positions. */
+  raw: bigint
+  positions: Map<number, Position>
+  leverage: Map<number, Leverage>
+  spot: Map<number, SpotBalance>
+  /** Orders that can still do something, oldest first. */
+  open: Set<number>
+  orders: number[]
+  cloids: Map<string, number>
+  fills: Fill[]
+  fundings: Funding[]
+  ledger: LedgerUpdate[]
+  builders: Map<string, number>
+  cancelAtMs: number | null
+  volume: bigint
+  requests: number
+  reserved: number
+  /** A big position is liquidated in two goes; until then the rest is left alone. */
+  partialUntilMs: number
+  abstraction: 'default' | 'disabled' | 'unifiedAccount' | 'portfolioMargin'
+  displayName: string | null
+}
+
+export type Agent = { user: string; name: string; validUntilMs: number | null }
+
+export type Leverage = { cross: boolean; value: number }
+
+export type Position = {
+  asset: number
+  size: number
+  /** What the open size was bought or sold for, always positive. */
+  cost: bigint
+  leverage: Leverage
+  /** Isolated only: its own collateral minus what was paid. */
+  raw: bigint
+  funding: { allTime: bigint; sinceOpen: bigint; sinceChange: bigint }
+}
+
+export type SpotBalance = { total: bigint; hold: bigint; entry: bigint }
+
+export type Tif = 'Gtc' | 'Ioc' | 'Alo' | 'FrontendMarket' | 'LiquidationMarket'
+
+export type Trigger = { price: number; market: boolean; tpsl: 'tp' | 'sl' }
+
+export type Order = {
+  oid: number
+  user: string
+  asset: number
+  buy: boolean
+  price: number
+  size: number
+  left: number
+  tif: Tif | null
+  reduceOnly: boolean
+  trigger: Trigger | null
+  /** Follows the whole position. */
+  positionTpsl: boolean
+  cloid: string | null
+  placedMs: number
+  status: string
+  statusMs: number
+  /** `waiting` for its parent, `armed` for the mark, `resting` in the book, or `done`. */
+  phase: 'waiting' | 'armed' | 'resting' | 'done'
+  parent: number | null
+  children: number[]
+  sibling: number | null
+  builder: { address: string; tenths: number } | null
+  spent: bigint
+}
+
+export type Liquidation = { liquidatedUser: string; markPrice: number; method: 'market' | 'backstop' }
+
+export type Fill = {
+  user: string
+  coin: string
+  asset: number
+  price: number
+  size: number
+  buy: boolean
+  timeMs: number
+  startPosition: string
+  dir: string
+  closedPnl: bigint
+  hash: string
+  oid: number
+  crossed: boolean
+  fee: bigint
+  builderFee: bigint
+  feeToken: string
+  tid: number
+  cloid: string | null
+  liquidation: Liquidation | null
+}
+
+export type Funding = { timeMs: number; asset: number; usd: bigint; size: number; rate: bigint }
+
+export type LedgerUpdate = { timeMs: number; hash: string; delta: Record<string, unknown> & { type: string } }
+
+export type Trade = {
+  coin: string
+  buy: boolean
+  price: number
+  size: number
+  timeMs: number
+  hash: string
+  tid: number
+  users: [buyer: string, seller: string]
+}
+
+/** Weighted sum and weight of an average that forgets. */
+export type Average = { sum: number; weight: number }
+
+export type MarketState = {
+  asset: number
+  oracle: number
+  previousOracle: number
+  mark: number
+  last: number
+  /** A test holds this price still. */
+  pinned: boolean
+  basis: Average
+  smooth: Average
+  averagedMs: number
+  premium: { sum: bigint; count: number; last: bigint }
+  rate: bigint
+  rates: { timeMs: number; rate: bigint; premium: bigint }[]
+  trades: Trade[]
+  armed: Set<number>
+  live: Candle[]
+}
+
+export type Payout = {
+  id: number
+  user: string
+  destination: string
+  amount: bigint
+  nonce: number
+  hash: string | null
+}

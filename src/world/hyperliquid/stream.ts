@@ -1,0 +1,188 @@
+import type { Server } from 'node:http'
+import type { Socket } from 'node:net'
+import { type WebSocket, WebSocketServer } from 'ws'
+import { channels, type Message, readTopic, type Topic } from './channels.ts'
+import type { Engine } from './engine.ts'
+import type { Faults } from './faults.ts'
+import type { Gateway } from './gateway.ts'
+import { type News, readNews, userMessages } from './news.ts'
+import { Malformed } from './schema.ts'
+
+type Client = { socket: WebSocket; topics: Map<string, Topic> }
+
+export type Stream = { drop: () => number; close: () => void }
+
+const bookEveryMs = 40
+const subscriptionsMaximum = 1_000
+
+const sorted = (value: unknown): unknown => {
+  if (Array.isArray(value)) return value.map(sorted)
+  if (typeof value !== 'object' || value === null) return value
+  const entries = Object.entries(value).filter(([, item]) => item !== null && item !== undefined)
+  return Object.fromEntries(
+    entries.sort(([a], [b]) => (a < b ? -1 : 1)).map(([key, item]) => [key, sorted(item)]),
+  )
+}
+
+/** Equal subscriptions are one, whatever the order of their keys. */
+const keyOf = (subscription: unknown): string => JSON.stringify(sorted(subscription)).toLowerCase()
+
+const send = ({ socket }: Client, message: unknown): void => {
+  if (socket.readyState === socket.OPEN) socket.send(JSON.stringify(message))
+}
+
+const fail = (client: Client, sentence: string): void => send(client, { channel: 'error', data: sentence })
+
+const isAbout = (news: News, type: string, topic: Topic): boolean => {
+  const refresh = channels[type]?.refresh
+  if (refresh === 'prices') return news.prices
+  if (refresh === 'book') return topic.market !== undefined && news.books.has(topic.market.asset)
+  return refresh === 'account' && (news.prices || (topic.user !== undefined && news.users.has(topic.user)))
+}
+
+/** What one topic hears of the news. */
+const messagesFor = (engine: Engine, news: News, topic: Topic): Message[] => {
+  const { type } = topic.subscription
+  if (type === 'trades') {
+    const trades = news.trades.get(topic.market?.coin ?? '')
+    return trades ? [{ channel: 'trades', data: trades }] : []
+  }
+  const digest = topic.user === undefined ? undefined : news.users.get(topic.user)
+  const told = digest && topic.user ? userMessages(type, topic.user, digest) : []
+  const traded = type === 'candle' && news.trades.has(topic.market?.coin ?? '')
+  const whole =
+    traded || isAbout(news, type, topic) ? (channels[type]?.snapshot(engine.venue, topic) ?? []) : []
+  return [...told, ...whole]
+}
+
+type Frame = { method?: unknown; subscription?: unknown; id?: unknown; request?: unknown }
+
+const obstacle = (client: Client, topic: Topic | undefined, key: string): string | undefined => {
+  if (!topic) return 'Invalid subscription '
+  if (client.topics.has(key)) return 'Already subscribed: '
+  return client.topics.size >= subscriptionsMaximum ? 'Too many subscriptions: ' : undefined
+}
+
+const subscribe = (engine: Engine, client: Client, subscription: unknown): void => {
+  const topic = readTopic(subscription)
+  const key = keyOf(subscription)
+  const refused = obstacle(client, topic, key)
+  if (refused || !topic) fail(client, `${refused}${JSON.stringify(subscription)}`)
+  else {
+    client.topics.set(key, topic)
+    send(client, { channel: 'subscriptionResponse', data: { method: 'subscribe', subscription } })
+    const { type } = topic.subscription
+    for (const message of channels[type]?.snapshot(engine.venue, topic) ?? []) send(client, message)
+  }
+}
+
+const unsubscribe = (client: Client, subscription: unknown): void => {
+  if (client.topics.delete(keyOf(subscription)))
+    send(client, { channel: 'subscriptionResponse', data: { method: 'unsubscribe', subscription } })
+  else fail(client, `Already unsubscribed: ${JSON.stringify(subscription)}`)
+}
+
+/** The two HTTP questions, asked over the socket. */
+const post = (engine: Engine, gateway: Gateway, client: Client, { id, request }: Frame): void => {
+  const reply = (response: unknown) =>
+    engine.told(() => send(client, { channel: 'post', data: { id, response } }))
+  const { type, payload } = (request ?? {}) as { type?: unknown; payload?: unknown }
+  try {
+    if (type === 'info') {
+      const data = gateway.info(payload)
+      reply({ type: 'info', payload: { type: (payload as { type: string }).type, data } })
+    } else if (type === 'action') reply({ type: 'action', payload: gateway.exchange(payload) })
+    else fail(client, `Error parsing JSON into valid websocket request: ${JSON.stringify({ id, request })}`)
+  } catch (error) {
+    if (!(error instanceof Malformed)) throw error
+    reply({ type: 'error', payload: `422: ${error.message}` })
+  }
+}
+
+const readFrame = (text: string): Frame => {
+  try {
+    return JSON.parse(text) ?? {}
+  } catch {
+    return {}
+  }
+}
+
+const onFrame = (engine: Engine, gateway: Gateway, client: Client, text: string): void => {
+  const frame = readFrame(text)
+  if (frame.method === 'ping') send(client, { channel: 'pong' })
+  else if (frame.method === 'subscribe') subscribe(engine, client, frame.subscription)
+  else if (frame.method === 'unsubscribe') unsubscribe(client, frame.subscription)
+  else if (frame.method === 'post') post(engine, gateway, client, frame)
+  else fail(client, `Error parsing JSON into valid websocket request: ${text}`)
+}
+
+const actionType = (text: string): string => /"type":"([a-zA-Z0-9]+)"/.exec(text)?.[1] ?? ''
+
+/** Books change many times between two looks of anybody, so they are told at most every few milliseconds. */
+const bookPacer = (tell: (books: Set<number>) => void) => {
+  const dirty = new Set<number>()
+  let timer: NodeJS.Timeout | undefined
+  return {
+    mark: (books: Iterable<number>): void => {
+      for (const asset of books) dirty.add(asset)
+      if (dirty.size === 0) return
+      timer ??= setTimeout(() => {
+        timer = undefined
+        tell(new Set(dirty))
+        dirty.clear()
+      }, bookEveryMs)
+    },
+    stop: () => clearTimeout(timer),
+  }
+}
+
+export const openStream = (server: Server, engine: Engine, gateway: Gateway, faults: Faults): Stream => {
+  const sockets = new WebSocketServer({ noServer: true })
+  const clients = new Set<Client>()
+
+  const tell = (news: News): void => {
+    for (const client of clients)
+      for (const topic of client.topics.values())
+        for (const message of messagesFor(engine, news, topic)) send(client, message)
+  }
+  const quiet = { users: new Map(), trades: new Map(), prices: false }
+  const pacer = bookPacer((books) => tell({ ...quiet, books }))
+
+  engine.watch((happenings) => {
+    if (clients.size === 0) return
+    const news = readNews(happenings)
+    pacer.mark(news.books)
+    tell({ ...news, books: new Set() })
+  })
+
+  const accept = (socket: WebSocket): void => {
+    const client: Client = { socket, topics: new Map() }
+    clients.add(client)
+    socket.on('close', () => clients.delete(client))
+    socket.on('error', () => socket.terminate())
+    socket.on('message', (data) => {
+      const text = data.toString()
+      if (faults.strike('ws', actionType(text)).some(({ effect }) => effect === 'wsDrop')) socket.terminate()
+      else onFrame(engine, gateway, client, text)
+    })
+  }
+
+  server.on('upgrade', (request, socket: Socket, head) => {
+    if (request.url?.split('?')[0] === '/ws') sockets.handleUpgrade(request, socket, head, accept)
+    else socket.destroy()
+  })
+
+  const drop = (): number => {
+    const dropped = clients.size
+    for (const { socket } of clients) socket.terminate()
+    return dropped
+  }
+  return {
+    drop,
+    close: () => {
+      pacer.stop()
+      drop()
+      sockets.close()
+    },
+  }
+}

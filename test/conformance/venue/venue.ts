@@ -1,0 +1,106 @@
+import { type ChildProcess, spawn } from 'node:child_process'
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { createInterface } from 'node:readline'
+import { type PrivateKeyAccount, privateKeyToAccount } from 'viem/accounts'
+
+const root = join(import.meta.dirname, '..', '..', '..')
+const program = join(root, 'src', 'world', 'hyperliquid', 'process.ts')
+
+export type RunningVenue = {
+  url: string
+  wsUrl: string
+  dataDir: string
+  control: <T = Record<string, unknown>>(method: string, path: string, body?: unknown) => Promise<T>
+  /** Ends the process as it stands; `restart` brings it back on the same data and ports. */
+  kill: (signal: NodeJS.Signals) => Promise<void>
+  restart: () => Promise<void>
+  close: () => Promise<void>
+}
+
+type Ready = { port: number; controlPort: number }
+
+const started = async (child: ChildProcess): Promise<Ready> => {
+  let errors = ''
+  child.stderr?.on('data', (data) => {
+    errors += data
+  })
+  if (!child.stdout) throw new Error('The venue has no output')
+  for await (const line of createInterface({ input: child.stdout })) {
+    const said = JSON.parse(line)
+    if (said.ready) return said
+  }
+  throw new Error(`The venue did not start: ${errors}`)
+}
+
+const ended = (child: ChildProcess): Promise<void> =>
+  child.exitCode !== null || child.signalCode !== null
+    ? Promise.resolve()
+    : new Promise((resolve) => child.once('exit', () => resolve()))
+
+/** The venue as the world runs it: a process of its own, reached by URL only. */
+export const startVenue = async (options: string[] = [], seed = 7): Promise<RunningVenue> => {
+  const dataDir = await mkdtemp(join(tmpdir(), 'venue-'))
+  let child: ChildProcess
+  const run = async (ports: Ready): Promise<Ready> => {
+    const given = [
+      '--port',
+      String(ports.port),
+      '--control-port',
+      String(ports.controlPort),
+      '--seed',
+      String(seed),
+    ]
+    child = spawn(process.execPath, [program, '--data-dir', dataDir, '--watch-stdin', ...given, ...options], {
+      stdio: ['pipe', 'pipe', 'pipe'],
+    })
+    return started(child)
+  }
+  const ports = await run({ port: 0, controlPort: 0 })
+  const control = async <T>(method: string, path: string, body?: unknown): Promise<T> => {
+    const response = await fetch(`http://127.0.0.1:${ports.controlPort}${path}`, {
+      method,
+      ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+    })
+    const said = (await response.json()) as T
+    if (!response.ok) throw new Error(`${method} ${path}: ${JSON.stringify(said)}`)
+    return said
+  }
+  const kill = async (signal: NodeJS.Signals) => {
+    child.kill(signal)
+    await ended(child)
+  }
+  return {
+    url: `http://127.0.0.1:${ports.port}`,
+    wsUrl: `ws://127.0.0.1:${ports.port}/ws`,
+    dataDir,
+    control,
+    kill,
+    restart: async () => {
+      await kill('SIGKILL')
+      await run(ports)
+    },
+    close: async () => {
+      await kill('SIGTERM')
+      await rm(dataDir, { recursive: true, force: true })
+    },
+  }
+}
+
+/** A key for every number; they own nothing outside of these tests. */
+export const keyOf = (number: number): `0x${string}` => `0x${number.toString(16).padStart(64, '0')}`
+export const accountOf = (number: number): PrivateKeyAccount => privateKeyToAccount(keyOf(number))
+
+export const eventually = async <T>(
+  what: string,
+  look: () => Promise<T | undefined> | T | undefined,
+): Promise<T> => {
+  const deadline = Date.now() + 10_000
+  for (;;) {
+    const seen = await look()
+    if (seen !== undefined && seen !== false) return seen
+    if (Date.now() > deadline) throw new Error(`${what} did not happen`)
+    await new Promise((resolve) => setTimeout(resolve, 20))
+  }
+}
