@@ -1,0 +1,91 @@
+/** The world that a gateway under test stands in, as its own control port and its chains tell of it. */
+import { http } from '../harness/gateway.ts'
+
+export const base = '8453'
+export const polygon = '137'
+export const solana = '7565164'
+
+type Token = { symbol: string; address?: string; mint?: string; decimals: number }
+export type Manifest = {
+  urls: {
+    evm: Record<'1' | '8453' | '42161' | '137', string>
+    solana: string
+    prices: string
+    faucet: string
+    control: string
+  }
+  contracts: Record<string, { usdc: string; vault?: string }>
+  tokens: Record<string, Token[]>
+}
+export type Effect = {
+  event: string
+  owner: string
+  assets_units: string
+  shares_units: string
+  tx_hash: string
+}
+type Fault = Record<string, unknown>
+
+export async function worldOf(control: string) {
+  const ask = async <B>(method: string, path: string, body?: unknown): Promise<B> => {
+    const reply = await http<B>(control + path, { method, ...(body !== undefined && { body }) })
+    if (reply.status !== 200)
+      throw new Error(`${method} ${path}: ${reply.status} ${JSON.stringify(reply.body)}`)
+    return reply.body
+  }
+  const manifest = await ask<Manifest>('GET', '/')
+  const { usdc, vault = '' } = manifest.contracts[base]!
+
+  const rpc = async (method: string, params: unknown[] = [], url = manifest.urls.evm[base]) => {
+    const reply = await http<{ result?: unknown; error?: unknown }>(url, {
+      method: 'POST',
+      body: { jsonrpc: '2.0', id: 1, method, params },
+    })
+    if (reply.body.error !== undefined) throw new Error(`${method}: ${JSON.stringify(reply.body.error)}`)
+    return reply.body.result
+  }
+  const balanceOf = async (token: string, owner: string): Promise<bigint> =>
+    BigInt((await rpc('eth_call', [{ to: token, data: `0x70a08231${word(owner)}` }, 'latest'])) as string)
+
+  return {
+    ...{ manifest, usdc, vault, rpc },
+    /** The settings of an instance that stands in this world without having started it. */
+    env: {
+      ETHEREUM_RPC_URL: manifest.urls.evm['1'],
+      BASE_RPC_URL: manifest.urls.evm['8453'],
+      ARBITRUM_RPC_URL: manifest.urls.evm['42161'],
+      POLYGON_RPC_URL: manifest.urls.evm['137'],
+      SOLANA_RPC_URL: manifest.urls.solana,
+      PRICES_URL: manifest.urls.prices,
+      FAUCET_URL: manifest.urls.faucet,
+    },
+    nativeOf: async (owner: string) => BigInt((await rpc('eth_getBalance', [owner, 'latest'])) as string),
+    usdcOf: (owner: string) => balanceOf(usdc, owner),
+    sharesOf: (owner: string) => balanceOf(vault, owner),
+    /** Signed by nobody: the chain is told to take the owner's word, as if the key were used elsewhere. */
+    async moveShares(owner: string, to: string, units: bigint): Promise<void> {
+      await rpc('anvil_setBalance', [owner, '0xde0b6b3a7640000'])
+      await rpc('anvil_impersonateAccount', [owner])
+      const data = `0xa9059cbb${word(to)}${units.toString(16).padStart(64, '0')}`
+      await rpc('eth_sendTransaction', [{ from: owner, to: vault, data }])
+    },
+    /** Deposits and withdrawals of the vault, read from the chain. */
+    effects: async (owner: string): Promise<Effect[]> =>
+      (await ask<{ effects: Effect[] }>('GET', `/effects?contract=vault&owner=${owner}`)).effects,
+    fund: (chainId: string, address: string, token: string, amount: string) =>
+      ask('POST', '/faucet/fund', { chain_id: chainId, address, token, amount }),
+    setVault: (change: object) => ask('POST', '/vault', change),
+    price: (change: object) => ask('POST', '/prices', change),
+    advance: (seconds: number) => ask('POST', '/time', { advance_seconds: seconds }),
+    fault: (target: string, fault: Fault) => ask('PUT', '/faults', { target, ...fault }),
+    faultHits: async (target: string): Promise<number> => {
+      const { faults } = await ask<{ faults: { target: string; hits: number }[] }>('GET', '/faults')
+      return faults.find((each) => each.target === target)?.hits ?? 0
+    },
+    heal: () => ask('DELETE', '/faults'),
+    chain: (id: string, verb: 'start' | 'stop' | 'kill') => ask('POST', `/chains/${id}/${verb}`),
+  }
+}
+export type World = Awaited<ReturnType<typeof worldOf>>
+
+const word = (address: string) => address.slice(2).toLowerCase().padStart(64, '0')
