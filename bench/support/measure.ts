@@ -15,21 +15,24 @@ type Result = {
   id: string
   name: string
   goal: string
-  /** Ours to the baseline's, run by run. */
+  /** Ours to the baseline's, run by run; with a unit, what was measured. */
   ratios: number[]
+  /** Only where there is no baseline, or where the goal is a size: MiB, us, ms, s. */
+  unit?: string
   met: (ratio: number) => boolean
   annex?: Record<string, unknown>
 }
 
 const round = (value: number) => Number(value.toPrecision(3))
 
-export function report({ id, name, goal, ratios, met, annex = {} }: Result): void {
+export function report({ id, name, goal, ratios, unit, met, annex = {} }: Result): void {
   const ratio = round(median(ratios))
   const line = {
     ...{
       id,
       name,
       goal,
+      ...(unit && { unit }),
       ratio,
       median: ratio,
       min: round(Math.min(...ratios)),

@@ -1,0 +1,18 @@
+/** The statements behind `GET /v1/credits` at as many clients and connections, without a door in front of them. */
+
+import { ledger } from '#durable/ledger.ts'
+import { credits } from '#features/credits/credits.ts'
+import { systemClock } from '#kernel/clock.ts'
+import { openDatabase } from '#store/database.ts'
+import { loadFor, median } from './measure.ts'
+
+export type Order = { width: number; forMs: number }
+
+const [url = '', poolMax = '', ...users] = process.argv.slice(2)
+const database = openDatabase({ url, poolMax: Number(poolMax), applicationName: 'bench' })
+const { available } = credits({ on: database.pool, ledger, clock: systemClock })
+process.on('message', ({ width, forMs }: Order) => {
+  void loadFor(forMs, width, (n) => available(users[n % users.length]!)).then(({ perSecond, ms }) =>
+    process.send?.({ count: ms.length, perSecond, p50Us: median(ms) * 1_000, p99Us: 0, wrong: 0 }),
+  )
+})
