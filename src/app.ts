@@ -33,6 +33,22 @@ type Needs = {
 const claimPollMs = 250
 const upkeepEveryMs = 60_000
 
+/** Speaking names of the upstreams, for sentences, metrics and failpoints. */
+function labelsOf({ evm, solana, prices, faucet }: UpstreamUrls): Record<string, string> {
+  const named = {
+    ethereum: evm['1'],
+    base: evm['8453'],
+    arbitrum: evm['42161'],
+    polygon: evm['137'],
+    solana,
+    prices,
+    faucet,
+  }
+  return Object.fromEntries(
+    Object.entries(named).flatMap(([name, url]) => (url ? [[new URL(url).origin, name]] : [])),
+  )
+}
+
 /** The only place that knows every part: it builds each one and hands it to those that need it. */
 export async function app(needs: Needs): Promise<{ url: string } & AsyncDisposable> {
   const { config, log, urls, failpoints } = needs
@@ -42,7 +58,7 @@ export async function app(needs: Needs): Promise<{ url: string } & AsyncDisposab
   const stores = await openStore(needs, parts)
   const { database } = stores
   const transactions = { pool: database.pool, run: database.transaction }
-  const net = parts.use(makeNet({ failpoints }))
+  const net = parts.use(makeNet({ failpoints, labels: labelsOf(urls) }))
   const ground = parts.use(
     makeGround({
       ...{ transactions, bus: postgresBus(database), clock, random, log, baseUrl },

@@ -98,3 +98,5 @@ export const TaskResponse = T.Object(
   { ...brief, ...T.Partial(T.Object(details)).properties },
   { $id: 'TaskResponse' },
 )
+
+export type TaskFullView = T.Static<typeof TaskStatusResponse>

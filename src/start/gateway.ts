@@ -1,7 +1,7 @@
 import { appendFileSync } from 'node:fs'
 import { app } from '#app.ts'
 import type { Config } from '#config.ts'
-import { noFailpoints, failpoints as recording } from '#kernel/failpoint.ts'
+import { type Failpoints, failpoints, noFailpoints } from '#kernel/failpoint.ts'
 import type { Log } from '#kernel/log.ts'
 import { lockDataDir } from './lock.ts'
 import { databasePlace, upstreamPlace } from './place.ts'
@@ -10,23 +10,28 @@ import { demandFreePort } from './port.ts'
 type Says = (line: string) => void
 export type Gateway = { url: string; close(): Promise<void> }
 
-const failpointsOf = ({ FAILPOINT, FAILPOINT_LOG }: Config) =>
-  FAILPOINT || FAILPOINT_LOG
-    ? recording({
-        killAt: FAILPOINT,
-        record: FAILPOINT_LOG ? (name) => appendFileSync(FAILPOINT_LOG, `${name}\n`) : undefined,
-        kill: () => process.kill(process.pid, 'SIGKILL'),
-      })
-    : noFailpoints
+/** Armed by a signal, so that a test kills the process in the midst of a request and not of the start. */
+function failpointsOf({ FAILPOINT, FAILPOINT_LOG }: Config): Failpoints {
+  if (!FAILPOINT && !FAILPOINT_LOG) return noFailpoints
+  let armed = false
+  process.on('SIGUSR2', () => {
+    armed = true
+  })
+  return failpoints({
+    armed: () => armed,
+    killAt: FAILPOINT,
+    record: FAILPOINT_LOG ? (name) => appendFileSync(FAILPOINT_LOG, `${name}\n`) : undefined,
+    kill: () => process.kill(process.pid, 'SIGKILL'),
+  })
+}
 
 /** Everything, in the order in which it can be had; what has started is closed in reverse, also when the rest fails. */
 export async function startGateway(config: Config, log: Log, say: Says): Promise<Gateway> {
   const parts = new AsyncDisposableStack()
   try {
     await demandFreePort(config.HOST, config.PORT, 'PORT')
-    parts.use({
-      [Symbol.asyncDispose]: async (lock = lockDataDir(config.DATA_DIR)) => lock[Symbol.dispose](),
-    })
+    const lock = lockDataDir(config.DATA_DIR)
+    parts.defer(() => lock[Symbol.dispose]())
     const [database, upstreams] = await Promise.allSettled([
       databasePlace(config, say),
       upstreamPlace(config, say),

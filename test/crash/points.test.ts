@@ -1,0 +1,102 @@
+/** kill -9 at the boundaries of every statement and every call that an earn task makes. */
+import assert from 'node:assert/strict'
+import { readFileSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { after, before, test } from 'node:test'
+import { type Gateway, NotReady } from '../harness/gateway.ts'
+import { type Customer, deposit, ledgerDrift, newCustomer, openScene, type Scene } from './scene.ts'
+
+/** Statements and calls that belong to the task; the rest is the noise of a living process. */
+const ofTheTask =
+  /^(db:(task_accept|task_commit|update lane|select task|begin|commit|insert policy|update policy|select effect|select carrier)|net:base)/
+const nightly = process.env.PROOF === 'nightly'
+const passesPerName = nightly ? 50 : 3
+
+let scene: Scene
+let survivor: Gateway
+let customer: Customer
+let made = 0
+
+before(async () => {
+  scene = await openScene()
+  survivor = await scene.gateway()
+  customer = await newCustomer(survivor.url)
+  assert.equal((await deposit(survivor.url, customer, 'first', true)).body.status, 'completed')
+  made = 1
+})
+after(async () => {
+  await survivor?.stop()
+  await scene?.[Symbol.asyncDispose]()
+})
+
+async function failpointsOfOneDeposit(): Promise<string[]> {
+  const file = join(tmpdir(), `portico-failpoints-${process.pid}`)
+  writeFileSync(file, '')
+  const recorded = await scene.gateway({ FAILPOINT_LOG: file })
+  recorded.child.kill('SIGUSR2')
+  const { body } = await deposit(recorded.url, customer, 'recorded', true)
+  assert.equal(body.status, 'completed')
+  made++
+  await recorded.kill()
+  const counts = new Map<string, number>()
+  for (const name of readFileSync(file, 'utf8').split('\n'))
+    if (ofTheTask.test(name)) counts.set(name, (counts.get(name) ?? 0) + 1)
+  return [...counts].flatMap(([name, count]) =>
+    Array.from({ length: Math.min(count, passesPerName) }, (_, n) => `${name}@${n + 1}`),
+  )
+}
+
+/** The doomed one takes the request and dies at its point; the survivor then has to bring it to its one end. */
+async function dieAt(point: string, doomed: Gateway): Promise<boolean> {
+  const key = `at-${point.replaceAll(' ', '-')}`
+  doomed.child.kill('SIGUSR2')
+  const first = await deposit(doomed.url, customer, key, true).catch(() => undefined)
+  const died = doomed.child.signalCode === 'SIGKILL' || first === undefined
+  await doomed.kill()
+  const { status, body } = await deposit(survivor.url, customer, key, true).catch((cause: unknown) => {
+    throw new Error(
+      `${point}: the survivor (${survivor.child.exitCode ?? survivor.child.signalCode}) said\n${survivor.lines.slice(-12).join('\n')}`,
+      { cause },
+    )
+  })
+  assert.equal(status, 200, `${point}: ${JSON.stringify(body)}`)
+  assert.deepEqual(
+    [body.status, body.outcome],
+    ['completed', 'executed'],
+    `${point}: ${JSON.stringify(body)}`,
+  )
+  made++
+  const { deposits } = await scene.vaultEffects(customer.address)
+  assert.equal(deposits, made, `${point}: deposits on the chain`)
+  return died
+}
+
+test('killed at any point of an earn task, it happens exactly once (failing 7)', async (t) => {
+  const points = await failpointsOfOneDeposit()
+  assert.ok(
+    points.some((point) => point.startsWith('db:task_accept:after')),
+    points.join(' '),
+  )
+  assert.ok(
+    points.some((point) => point.startsWith('db:task_commit:before')),
+    points.join(' '),
+  )
+  assert.ok(
+    points.some((point) => point.startsWith('net:')),
+    points.join(' '),
+  )
+  let deaths = 0
+  // The next one starts while the last one is being survived.
+  let next: Promise<Gateway> | undefined
+  for (const [index, point] of points.entries()) {
+    const doomed = await (next ?? scene.gateway({ FAILPOINT: point }))
+    const following = points[index + 1]
+    next = following === undefined ? undefined : scene.gateway({ FAILPOINT: following })
+    next?.catch((error: unknown) => assert.ok(error instanceof NotReady))
+    if (await dieAt(point, doomed)) deaths++
+  }
+  t.diagnostic(`${points.length} points, ${deaths} deaths, ${made} deposits asked for and made`)
+  assert.ok(deaths >= points.length / 2, `only ${deaths} of ${points.length} points were reached`)
+  assert.equal(await ledgerDrift(scene.admin), 0)
+})

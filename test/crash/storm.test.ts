@@ -1,0 +1,148 @@
+/** Money tasks of many users on two instances, of which one is killed every 300 ms. */
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { setTimeout as delay } from 'node:timers/promises'
+import { bearer, eventually, type Gateway, http } from '../harness/gateway.ts'
+import {
+  type Customer,
+  deposit,
+  ledgerDrift,
+  newCustomer,
+  openScene,
+  type Scene,
+  type TaskBody,
+} from './scene.ts'
+
+const users = 10
+const depositsPerUser = 20
+const stormMs = 60_000
+const killEveryMs = 300
+const settleMs = 10_000
+
+/** Two places, each of which is filled again as soon as its gateway was killed. */
+function stage(scene: Scene) {
+  const places: (Gateway | undefined)[] = [undefined, undefined]
+  const filling: (Promise<void> | undefined)[] = [undefined, undefined]
+  let kills = 0
+  let turn = 0
+  const fill = (place: number): Promise<void> => {
+    filling[place] ??= scene
+      .gateway()
+      .then((gateway) => {
+        places[place] = gateway
+      })
+      .finally(() => {
+        filling[place] = undefined
+      })
+    return filling[place]
+  }
+  return {
+    kills: () => kills,
+    ready: () => places.filter((gateway) => gateway !== undefined),
+    fillAll: () => Promise.all(places.map((gateway, place) => (gateway ? undefined : fill(place)))),
+    /** The two take turns; one that is still starting cannot be killed, so the other one is. */
+    killOne() {
+      for (const place of [turn, 1 - turn]) {
+        const gateway = places[place]
+        if (!gateway) continue
+        places[place] = undefined
+        turn = 1 - place
+        kills++
+        void gateway.kill().then(() => fill(place))
+        return
+      }
+    },
+    async close() {
+      await Promise.allSettled(filling)
+      await Promise.all(places.map((gateway) => gateway?.stop()))
+    },
+  }
+}
+
+/** As a client does that wants its money moved once: the same key until somebody says what became of it. */
+async function insist(
+  gateways: () => Gateway[],
+  customer: Customer,
+  key: string,
+  until: number,
+): Promise<TaskBody> {
+  for (let turn = 0; performance.now() < until; turn++) {
+    const ready = gateways()
+    const gateway = ready[turn % Math.max(1, ready.length)]
+    const answer = gateway && (await deposit(gateway.url, customer, key, false).catch(() => undefined))
+    if (answer?.status === 200) return answer.body
+    const passing = answer === undefined || answer.status >= 500 || answer.status === 429
+    assert.ok(passing, `${key}: ${answer?.status} ${JSON.stringify(answer?.body)}`)
+    await delay(20)
+  }
+  throw new Error(`${key} was never accepted`)
+}
+
+test('200 earn tasks survive a minute in which an instance is killed every 300 ms', async (t) => {
+  const scene = await openScene()
+  const crew = stage(scene)
+  t.after(async () => {
+    await crew.close()
+    await scene[Symbol.asyncDispose]()
+  })
+  await crew.fillAll()
+  const customers: Customer[] = []
+  for (let n = 0; n < users; n++) customers.push(await newCustomer(crew.ready()[0]!.url))
+
+  const storm = setInterval(crew.killOne, killEveryMs)
+  const ends = performance.now() + stormMs
+  const accepting = customers.map(async (customer, user) => {
+    const tasks: TaskBody[] = []
+    // Spread over the whole storm, so that every kill finds work under way.
+    for (let n = 0; n < depositsPerUser; n++) {
+      tasks.push(await insist(crew.ready, customer, `storm-${user}-${n}`, ends + 60_000))
+      await delay(Math.max(0, (stormMs / depositsPerUser) * (n + 1) - (performance.now() - (ends - stormMs))))
+    }
+    return tasks
+  })
+  await delay(ends - performance.now())
+  clearInterval(storm)
+  const kills = crew.kills()
+  const lastKill = performance.now()
+  await crew.fillAll()
+  const accepted = (await Promise.all(accepting)).flat()
+  const open = async () => {
+    const { rows } = await scene.admin.query(
+      `select id, step, state from task where kind = 'earn_deposit' and status in ('pending', 'running')`,
+    )
+    return rows
+  }
+  await eventually(
+    async () => ((await open()).length === 0 ? true : undefined),
+    'all tasks have ended',
+    Math.max(1_000, lastKill + settleMs - performance.now()),
+  )
+  const settledMs = Math.round(performance.now() - lastKill)
+
+  assert.equal(new Set(accepted.map(({ task_id }) => task_id)).size, users * depositsPerUser)
+  const tally = { completed: 0, effects: 0 }
+  for (const customer of customers) {
+    const { deposits, shares } = await scene.vaultEffects(customer.address)
+    const { url } = crew.ready()[0]!
+    const { body } = await http<{ items: TaskBody[] }>(`${url}/v1/tasks?kind=earn_deposit&limit=100`, {
+      headers: bearer(customer),
+    })
+    const completed = body.items.filter(
+      ({ status, outcome }) => status === 'completed' && outcome === 'executed',
+    ).length
+    assert.equal(deposits, completed, `${customer.address}: deposits on the chain and completed tasks`)
+    const { rows } = await scene.admin.query(
+      `select coalesce(sum(avail + held), 0)::text as shares from account a join app_user u on u.id = a.owner where u.agent_id = $1 and a.book like 'position:%'`,
+      [customer.agentId],
+    )
+    assert.equal(String(shares), rows[0].shares, `${customer.address}: shares on the chain and in the ledger`)
+    tally.completed += completed
+    tally.effects += deposits
+  }
+  t.diagnostic(
+    `${kills} kills; ${tally.completed} tasks completed, ${tally.effects} deposits on the chain; all ended ${settledMs} ms after the last kill`,
+  )
+  assert.equal(tally.completed, users * depositsPerUser)
+  assert.ok(kills >= 20, `only ${kills} kills`)
+  assert.equal(await ledgerDrift(scene.admin), 0)
+})
