@@ -4,7 +4,7 @@ import { parseTransaction } from 'viem'
 import { Fault } from '#kernel/fault.ts'
 import { send } from '#store/query.ts'
 import { eventually } from '../harness/gateway.ts'
-import { instanceOn, type Stage, stage, type User } from './stage.ts'
+import { type Stage, stage, type User } from './stage.ts'
 
 const gwei = 1_000_000_000n
 const sending = ['eth_sendRawTransaction']
@@ -200,7 +200,7 @@ describe('batches on a chain that misbehaves', () => {
   })
 
   test('nothing is completed before finality, and a reorganisation only makes it wait', async () => {
-    await using second = instanceOn(on.database, on.urls, { row: (row) => ({ ...row, confirmations: 3 }) })
+    await using second = on.instance({ row: (row) => ({ ...row, confirmations: 3 }) })
     await on.main.ground[Symbol.asyncDispose]()
     const user = await on.richUser()
     const going = second.call('earn_deposit', { amount_usdc: '100' }, user, { timeoutMs: 30_000 })
@@ -246,8 +246,7 @@ describe('lanes', () => {
   const zero = (list: bigint[]) => list.every((each) => each === 0n)
 
   test('many users over two instances take every number once', async () => {
-    const otherPool = on.open()
-    const other = instanceOn(otherPool, on.urls)
+    const other = on.instance()
     try {
       const users = await Promise.all(Array.from({ length: 8 }, () => on.richUser()))
       const calls = users.flatMap((user) =>
@@ -263,7 +262,6 @@ describe('lanes', () => {
       assert.ok(rows.length > 1, 'the work was spread over lanes')
     } finally {
       await other[Symbol.asyncDispose]()
-      await otherPool.close()
     }
   })
 

@@ -107,7 +107,13 @@ export type User = { id: string; caller: Caller; evm: string; svm: string }
 type Tune = { row?: (row: EvmChainRow) => EvmChainRow; freshMs?: number }
 
 /** One instance of the gateway's inside; several of them share a database and a world. */
-export function instanceOn(database: Database, urls: WorldUrls, tune: Tune = {}) {
+export function instanceOn(
+  database: Database,
+  /** Signatures are made inside transactions, so they look for keys through a pool of their own. */
+  custody: Database,
+  urls: WorldUrls,
+  tune: Tune = {},
+) {
   const on = database.pool
   const net = makeNet({ failpoints: noFailpoints })
   const g = ground({
@@ -142,7 +148,7 @@ export function instanceOn(database: Database, urls: WorldUrls, tune: Tune = {})
   })
   const store = keystore({ keks: keks(kek), schemes: { evm: evmScheme, svm: svmScheme }, clock, random })
   const signer = custodySigner({
-    ...{ on, keystore: store, scheme: evmScheme, clock, genuine: policy.genuine },
+    ...{ on: custody.pool, keystore: store, scheme: evmScheme, clock, genuine: policy.genuine },
     chains: [
       {
         chainId: baseId,
@@ -235,10 +241,14 @@ export async function stage(tune: Tune = {}) {
   const [world, home] = await Promise.all([startWorld({ dataDir: folder, port: 0 }), testDatabase()])
   parts.use(world)
   parts.defer(() => home.drop())
-  const open = () => openDatabase({ url: home.url, poolMax: 24, applicationName: 'chains test' })
-  const database = open()
-  parts.defer(() => database.close())
-  const main = parts.use(instanceOn(database, world.urls, tune))
+  const open = (poolMax: number) => {
+    const database = openDatabase({ url: home.url, poolMax, applicationName: 'chains test' })
+    parts.defer(() => database.close())
+    return database
+  }
+  const instance = (how: Tune = {}) => instanceOn(open(24), open(4), world.urls, how)
+  const database = open(4)
+  const main = parts.use(instance(tune))
 
   const control = async (method: string, path: string, body?: object): Promise<Record<string, unknown>> => {
     const reply = await fetch(`${world.urls.control}${path}`, {
@@ -290,7 +300,7 @@ export async function stage(tune: Tune = {}) {
   }
 
   return {
-    ...{ world, urls: world.urls, database, open, main, call: main.call },
+    ...{ world, urls: world.urls, database, instance, main, call: main.call },
     ...{ control, addUser, richUser, give, rpc },
     welcome: (user: User, admission: Admission): Promise<string> =>
       database.transaction((tx) =>

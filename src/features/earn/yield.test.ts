@@ -39,7 +39,7 @@ test('nothing is told before an hour of prices is known', () => {
     apyOf(
       [
         { at: at(0), price: one },
-        { at: at(0.99), price: one + 1n },
+        { at: at(0.98), price: one + 1n },
       ],
       dayMs,
     ),

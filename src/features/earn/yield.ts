@@ -4,6 +4,8 @@ export type SharePrice = { at: Date; price: bigint }
 
 const hourMs = 3_600_000
 export const dayMs = 24 * hourMs
+/** Hourly snapshots carry the times of their blocks, which are not exactly an hour apart. */
+const spanMinMs = hourMs - 60_000
 const yearMs = 365 * dayMs
 const scale = 10n ** 15n
 
@@ -18,7 +20,7 @@ export function apyOf(prices: readonly SharePrice[], windowMs: number): number |
   const first = prices.find((each) => each.at.getTime() >= from)
   if (!first || first.price <= 0n) return null
   const spanMs = last.at.getTime() - first.at.getTime()
-  if (spanMs < hourMs) return null
+  if (spanMs < spanMinMs) return null
   const growth = Number(((last.price - first.price) * scale) / first.price) / Number(scale)
   const apy = Math.expm1(Math.log1p(growth) * (yearMs / spanMs))
   return Number.isFinite(apy) ? Math.round(apy * 1e8) / 1e8 : null

@@ -1,0 +1,101 @@
+import assert from 'node:assert/strict'
+import { createServer, type RequestListener } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { test } from 'node:test'
+import { noFailpoints } from '#kernel/failpoint.ts'
+import { Fault } from '#kernel/fault.ts'
+import { net } from '#upstreams/net.ts'
+
+async function server(answer: RequestListener) {
+  const http = createServer(answer)
+  await new Promise<void>((resolve) => http.listen(0, '127.0.0.1', resolve))
+  return {
+    url: `http://127.0.0.1:${(http.address() as AddressInfo).port}/`,
+    async [Symbol.asyncDispose]() {
+      http.closeAllConnections()
+      await new Promise((resolve) => http.close(resolve))
+    },
+  }
+}
+
+const get = (url: string, more: object = {}) => ({
+  ...{ url, method: 'GET', headers: {}, timeoutMs: 2_000, maxBytes: 1_000 },
+  ...more,
+})
+const codeOf = async (promise: Promise<unknown>) => {
+  const thrown = await promise.then(
+    () => assert.fail('no fault'),
+    (error: unknown) => error,
+  )
+  assert.ok(thrown instanceof Fault, String(thrown))
+  return thrown.code
+}
+
+test('an answer comes with its status, whatever that is', async () => {
+  await using there = await server((_, reply) => reply.writeHead(503).end('no'))
+  await using client = net({ failpoints: noFailpoints })
+  assert.deepEqual(await client.fetch(get(there.url)), { status: 503, body: 'no' })
+})
+
+test('a server that is not there was certainly not reached', async () => {
+  const { url } = await server(() => {}).then(async (there) => {
+    await there[Symbol.asyncDispose]()
+    return there
+  })
+  await using client = net({ failpoints: noFailpoints })
+  assert.equal(await codeOf(client.fetch(get(url))), 'unavailable')
+})
+
+test('silence and a torn connection leave open whether anything arrived', async () => {
+  await using silent = await server(() => {})
+  await using torn = await server((request) => request.socket.destroy())
+  await using client = net({ failpoints: noFailpoints })
+  const startedMs = performance.now()
+  assert.equal(await codeOf(client.fetch(get(silent.url, { timeoutMs: 200 }))), 'upstream_timeout')
+  assert.ok(performance.now() - startedMs < 1_500)
+  assert.equal(await codeOf(client.fetch(get(torn.url))), 'upstream_timeout')
+})
+
+test('a body that trickles ends at the deadline, and one without end at the limit of bytes', async () => {
+  await using slow = await server((_, reply) => {
+    reply.write('x')
+    const timer = setInterval(() => reply.write('x'), 20)
+    reply.on('close', () => clearInterval(timer))
+  })
+  await using large = await server((_, reply) => reply.end('x'.repeat(5_000)))
+  await using client = net({ failpoints: noFailpoints })
+  assert.equal(await codeOf(client.fetch(get(slow.url, { timeoutMs: 300 }))), 'upstream_timeout')
+  assert.equal(await codeOf(client.fetch(get(large.url))), 'upstream_rejected')
+})
+
+test('a server that fails again and again is spared for a moment, and then tried again', async () => {
+  let hits = 0
+  let broken = true
+  await using there = await server((request, reply) => {
+    hits += 1
+    if (broken) request.socket.destroy()
+    else reply.end('fine')
+  })
+  await using client = net({ failpoints: noFailpoints })
+  for (let turn = 0; turn < 12; turn++) await codeOf(client.fetch(get(there.url)))
+  assert.ok(hits < 12, `${hits} requests reached it`)
+  broken = false
+  const end = performance.now() + 5_000
+  while (true) {
+    const reply = await client.fetch(get(there.url)).catch((): undefined => undefined)
+    if (reply) break
+    assert.ok(performance.now() < end, 'it was never tried again')
+  }
+})
+
+test('both sides of a request can be failed by name', async () => {
+  await using there = await server((_, reply) => reply.end('fine'))
+  const passed: string[] = []
+  const label = new URL(there.url).origin
+  await using client = net({
+    failpoints: { pass: (name) => void passed.push(name) },
+    labels: { [label]: 'base' },
+  })
+  await client.fetch(get(there.url))
+  assert.deepEqual(passed, ['net:base:before', 'net:base:after'])
+})
