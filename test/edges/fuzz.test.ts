@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
-import { Ajv2020 } from 'ajv/dist/2020.js'
+import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js'
 import formats from 'ajv-formats'
 import fc from 'fast-check'
 import { faults } from '#kernel/fault.ts'
@@ -26,9 +26,12 @@ before(async () => {
 })
 after(() => it.close())
 
+const checks = new Map<string, ValidateFunction>()
+
 const matches = (schema: object, body: unknown): void => {
   const text = JSON.stringify(schema).replaceAll('"$ref":"#/', '"$ref":"doc#/')
-  const check = ajv.compile(JSON.parse(text) as object)
+  const check = checks.get(text) ?? ajv.compile(JSON.parse(text) as object)
+  checks.set(text, check)
   assert.ok(check(body), JSON.stringify({ errors: check.errors, body }))
 }
 
@@ -57,7 +60,8 @@ test('every operation takes what its schema allows', async () => {
   for (const found of cases) {
     await fc.assert(
       fc.asyncProperty(found.valid, async (parts) => {
-        const answer = await send(found, parts)
+        // Nothing here ends a task, so a wait would last as long as it may.
+        const answer = await send(found, { ...parts, query: { ...parts.query, wait: false } })
         assert.equal(answer.status, 200, `${found.name} ${JSON.stringify(parts)} ${answer.text}`)
         documented(found, answer)
       }),
@@ -70,7 +74,6 @@ test('one broken keyword is 422 with its place', async () => {
   let broken = 0
   for (const found of cases) {
     for (const { keyword, loc, parts } of found.broken) {
-      // What is not named is dropped by an operation that moves no money; the document says so by leaving it open.
       broken++
       await fc.assert(
         fc.asyncProperty(parts, async (value) => {
@@ -146,7 +149,7 @@ test('no body of any kind is answered by a 5xx or in an undocumented form', asyn
       documented(found, answer)
       assert.ok(answer.status < 500)
     }),
-    { numRuns: 1_500 },
+    { numRuns: 800 },
   )
 })
 
@@ -180,6 +183,6 @@ test('no path, query or header is answered by a 5xx or in an undocumented form',
         else assert.ok(Object.hasOwn(faults, String(answer.body.code)), `${path} ${answer.text}`)
       },
     ),
-    { numRuns: 1_500 },
+    { numRuns: 800 },
   )
 })

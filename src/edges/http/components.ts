@@ -23,7 +23,7 @@ export function components(): Components {
       if (keyword === '$id' || keyword.startsWith('~')) continue
       copy[keyword] = within(keyword, value)
     }
-    return copy
+    return withoutDefaulted(copy)
   }
   const within = (keyword: string, value: unknown): unknown => {
     if (dataKeywords.has(keyword)) return value
@@ -52,6 +52,18 @@ export function components(): Components {
     refer,
     schemas: () => Object.fromEntries([...named].sort(([a], [b]) => (a < b ? -1 : 1))),
   }
+}
+
+/** A field with a default may be left out, whatever the schema's own list says. */
+function withoutDefaulted(copy: Json): Json {
+  const { required, properties } = copy
+  if (!Array.isArray(required) || !isRecord(properties)) return copy
+  const needed = required.filter((name) => {
+    const field = properties[String(name)]
+    return !isRecord(field) || field.default === undefined
+  })
+  const { required: _, ...rest } = copy
+  return needed.length > 0 ? { ...rest, required: needed } : rest
 }
 
 const location = { type: 'array', items: { anyOf: [{ type: 'string' }, { type: 'integer' }] } }

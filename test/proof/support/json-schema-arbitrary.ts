@@ -112,7 +112,7 @@ const formats: Record<string, fc.Arbitrary<string>> = {
 
 function strings(schema: Schema): fc.Arbitrary<string> {
   const least = numberIn(schema.minLength) ?? 0
-  const most = numberIn(schema.maxLength) ?? Math.max(least, 24)
+  const most = numberIn(schema.maxLength) ?? Number.POSITIVE_INFINITY
   const fits = (text: string) => lengthOf(text) >= least && lengthOf(text) <= most && isStorable(text)
   if (typeof schema.format === 'string' && formats[schema.format]) return formats[schema.format]!.filter(fits)
   if (typeof schema.pattern === 'string') {

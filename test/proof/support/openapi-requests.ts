@@ -22,6 +22,9 @@ export type Case = {
   isStream: boolean
   /** Statuses that the document knows. */
   statuses: number[]
+  /** Names of the query parameters, and the schema of the body with its references followed. */
+  query: string[]
+  body: Schema | undefined
   /** The schema of a JSON answer under a status. */
   answer(status: number): Schema | undefined
   valid: fc.Arbitrary<Parts>
@@ -106,6 +109,8 @@ function caseOf(path: string, method: string, operation: Operation, resolve: Res
     isPublic: operation.security.length === 0,
     isStream: Object.keys((answers['200']?.content ?? {}) as Json).includes('text/event-stream'),
     statuses: Object.keys(answers).map(Number),
+    query: at('query').map((parameter) => parameter.name),
+    body: typeof bodySchema?.$ref === 'string' ? resolve(bodySchema.$ref) : bodySchema,
     answer(status) {
       const told = answers[status]
       const response = typeof told?.$ref === 'string' ? resolve(told.$ref) : told

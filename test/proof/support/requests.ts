@@ -1,0 +1,106 @@
+/** Five hundred requests for one operation: some right, some wrong in one place, most of them wild. */
+import fc from 'fast-check'
+import { type Case, type Parts, urlOf } from './openapi-requests.ts'
+import { bodies, contentTypes, headers, namesIn, queries, segments } from './wild.ts'
+import type { Sent } from './wire.ts'
+
+export type Invented = {
+  found: Case
+  request: Sent
+  /** Where a 422 has to point; undefined where any documented answer is right. */
+  wrongAt?: (string | number)[]
+  /** The URL cannot be decoded, so no operation is responsible. */
+  isBrokenUrl?: boolean
+}
+
+/** Values of the running gateway, so that not everything stops at the first look-up. */
+export type Seasoning = Readonly<Record<string, readonly unknown[]>>
+
+const json = { 'content-type': 'application/json' }
+
+const withBody = (body: unknown) =>
+  body === undefined ? {} : { headers: { ...json }, body: JSON.stringify(body) }
+
+/** Nothing invented waits for a task: how long that takes is no property of the request. */
+function unwaiting(parts: Parts): Parts {
+  const { wait: _, ...query } = parts.query
+  return { ...parts, query }
+}
+
+function seasoned(parts: Parts, seasoning: Seasoning, pick: number): Parts {
+  const season = (object: Record<string, unknown>) =>
+    Object.fromEntries(
+      Object.entries(object).map(([name, value], index) => {
+        const known = Object.hasOwn(seasoning, name) ? seasoning[name]! : []
+        return [
+          name,
+          known.length > 0 && (pick + index) % 3 > 0 ? known[(pick + index) % known.length] : value,
+        ]
+      }),
+    )
+  const { path, query, body } = parts
+  const isObject = typeof body === 'object' && body !== null && !Array.isArray(body)
+  return { path: season(path), query: season(query), body: isObject ? season({ ...body }) : body }
+}
+
+export function invent(found: Case, count: number, seed: number, seasoning: Seasoning): Invented[] {
+  const share = (part: number) => Math.ceil(count * part)
+  const sample = <T>(arbitrary: fc.Arbitrary<T>, numRuns: number): T[] =>
+    fc.sample(arbitrary, { seed, numRuns })
+  const { method, path } = found
+
+  const right = sample(found.valid, share(0.3)).map((parts, index): Invented => {
+    const whole = unwaiting(seasoned(parts, seasoning, seed + index))
+    return { found, request: { method, path: urlOf(path, whole), ...withBody(whole.body) } }
+  })
+  const each = found.broken.length === 0 ? 0 : Math.ceil(share(0.3) / found.broken.length)
+  const wrong = found.broken.flatMap(({ loc, parts }) =>
+    sample(parts, each).map(
+      (value): Invented => ({
+        found,
+        wrongAt: loc,
+        request: { method, path: urlOf(path, value), ...withBody(value.body) },
+      }),
+    ),
+  )
+  const rest = Math.max(0, count - right.length - wrong.length)
+  return [...right, ...wrong, ...sample(wild(found), rest)]
+}
+
+/** Part of what is sent is wild, and the rest of the request is right, so that the wild part is looked at. */
+function wild(found: Case): fc.Arbitrary<Invented> {
+  const { method, path } = found
+  const hasBody = method !== 'GET'
+  const names = hasBody ? namesIn(found.body) : []
+  const wildBody = fc
+    .tuple(bodies(names), fc.oneof({ weight: 5, arbitrary: fc.constant('application/json') }, contentTypes))
+    .map(([body, type]) => ({ body, headers: type === undefined ? {} : { 'content-type': type } }))
+  const rightBody = found.valid.map(({ body }) => withBody(body) as { headers?: object; body?: string })
+  return fc
+    .record({
+      parts: found.valid,
+      sent: hasBody ? fc.oneof({ weight: 2, arbitrary: wildBody }, rightBody) : fc.constant({}),
+      query: fc.oneof(fc.constant(''), queries(found.query)),
+      more: fc.oneof(fc.constant({}), headers),
+      segment: fc.option(segments),
+    })
+    .map(({ parts, sent, query, more, segment }) => {
+      const filled = path.replace(/\{([^}]+)\}/g, (_, name) =>
+        segment ? segment.text : encodeURIComponent(String(parts.path[name])),
+      )
+      const isBrokenUrl = filled !== path && segment?.broken === true
+      // `wait` is bounded and read like every other parameter, and there is a test of its own for that.
+      const asked = query.replace(/\bwait\b/g, 'wate')
+      const { headers: own = {}, body } = sent as { headers?: Record<string, string>; body?: string }
+      return {
+        found,
+        isBrokenUrl,
+        request: {
+          method,
+          path: asked === '' ? filled : `${filled}?${asked}`,
+          headers: { ...own, ...more },
+          ...(body !== undefined && { body }),
+        },
+      }
+    })
+}
