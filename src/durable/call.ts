@@ -85,7 +85,7 @@ export function caller({ transactions, acceptor, runner, kinds, wake, clock, ran
     const kind = kinds.get(kindKey(entry.kind === 'task' ? (entry.taskKind ?? name) : name, run.version ?? 1))
     if (!kind) throw new Error(`no kind for ${name}`)
     for (let attempt = 1; ; attempt++) {
-      const admission: Admission = await run.admit(input, who)
+      const admission: Admission = await run.admit(input, who).catch(nothingSent)
       try {
         const leased = runner.hasRoom(kind.priority)
         const task = await acceptor.accept({ userId: who.userId, kind, input, admission, key: keyed, leased })
@@ -216,6 +216,13 @@ const perhapsAccepted = (key: string, cause: unknown) =>
     cause,
     extras: { outcome: 'unknown', idempotency_key: key, retry_after: 1 },
   })
+
+/** A read that failed while a task was judged. No task exists, so nothing of it can be unknown. */
+function nothingSent(error: unknown): never {
+  const isRead = error instanceof Fault && /^upstream_(timeout|rejected)$/.test(error.code)
+  if (!isRead) throw error
+  throw new Fault('unavailable', error.message, { cause: error, extras: error.extras })
+}
 
 const busy = () =>
   new Fault('unavailable', 'The account is settling many tasks at once; try again', {

@@ -62,9 +62,10 @@ export function market({ on, vault, clock }: Needs): Market {
 
   return {
     state: () =>
-      fresh().catch((fault: unknown) => {
-        if (last && fault instanceof Fault) return last
-        throw fault
+      fresh().catch((cause: unknown) => {
+        if (!(cause instanceof Fault)) throw cause
+        if (last) return last
+        throw new Fault('unavailable', cause.message, { cause })
       }),
     yield() {
       const atMs = performance.now()
