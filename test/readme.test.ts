@@ -1,0 +1,168 @@
+/** What the README promises is done: its tour is run as it stands, block by block, on a gateway that it starts. */
+import assert from 'node:assert/strict'
+import { spawn } from 'node:child_process'
+import { existsSync, readdirSync, readFileSync } from 'node:fs'
+import { createServer } from 'node:net'
+import { after, before, describe, test } from 'node:test'
+import { fileURLToPath } from 'node:url'
+import { variables } from '#config.ts'
+import { dataFolder, eventually } from './harness/gateway.ts'
+
+const root = fileURLToPath(new URL('..', import.meta.url))
+const read = (path: string) => readFileSync(`${root}/${path}`, 'utf8')
+const readme = read('README.md')
+const tour = readme.slice(readme.indexOf('## Five-minute tour')).split(/^## (?!Five)/m)[0] ?? ''
+
+type Block = { command: string; promised?: string }
+
+const blocksOf = (text: string): Block[] =>
+  [...text.matchAll(/^```bash\n([\s\S]*?)^```\n(?:```text\n([\s\S]*?)^```\n)?/gm)].map(
+    ([, command = '', promised]) => ({ command, ...(promised !== undefined && { promised }) }),
+  )
+
+/** What differs from run to run, by its form. */
+const volatile: readonly (readonly [RegExp, string])[] = [
+  [/\r/g, ''],
+  [/agt_[0-9A-HJKMNP-TV-Z]{26}/g, '<agent>'],
+  [/[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}/g, '<id>'],
+  [/0x[0-9a-f]{64}/g, '<hash>'],
+  [/0x[0-9a-fA-F]{40}/g, '<address>'],
+  [/(?<=solana )[1-9A-HJ-NP-Za-km-z]{32,44}/g, '<address>'],
+  [/\b(249|250)\d{18}\b/g, '<shares>'],
+  // The yield of a few seconds, and the vault's rounding.
+  [/\b(249\.99\d*|250(\.00\d*)?)(?= USDC)/g, '<about 250>'],
+  [/\b(10499\.99\d*|10500(\.00\d*)?)(?= USDC)/g, '<about 10500>'],
+]
+const shape = (text: string): string =>
+  volatile.reduce((shaped, [pattern, name]) => shaped.replace(pattern, name), text.trim())
+
+/** A line of three dots stands for any lines. */
+const promise = (text: string): RegExp => {
+  const parts = shape(text)
+    .split(/^\.\.\.$/m)
+    .map((part) => part.replace(/[.*+?^${}()|[\]\\]/g, '\\$&'))
+  return new RegExp(`^${parts.join('[\\s\\S]*?')}$`)
+}
+
+const freePort = async (): Promise<number> => {
+  const server = createServer()
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  const { port } = server.address() as { port: number }
+  await new Promise((resolve) => server.close(resolve))
+  return port
+}
+
+/** Ends whatever the script started, also what it left in the background. */
+const endGroup = (pid: number | undefined) => {
+  try {
+    if (pid) process.kill(-pid, 'SIGKILL')
+  } catch {
+    // It has ended by itself.
+  }
+}
+
+const run = (command: string, args: string[], env: Record<string, string>) => {
+  const child = spawn(command, args, {
+    cwd: root,
+    env: { PATH: process.env.PATH ?? '', HOME: process.env.HOME ?? '', ...env },
+    detached: true,
+    stdio: ['ignore', 'pipe', 'pipe'],
+  })
+  let output = ''
+  let complaints = ''
+  child.stdout.on('data', (chunk: Buffer) => {
+    output += chunk
+  })
+  child.stderr.on('data', (chunk: Buffer) => {
+    complaints += chunk
+  })
+  return {
+    pid: child.pid,
+    code: () => child.exitCode ?? undefined,
+    output: () => output,
+    all: () => output + complaints,
+  }
+}
+
+describe('the tour of the README', () => {
+  const folder = dataFolder()
+  const blocks = blocksOf(tour)
+  let shown: string[] = []
+  let env: Record<string, string> = {}
+  let gateway: ReturnType<typeof run> | undefined
+  let script: ReturnType<typeof run> | undefined
+
+  before(async () => {
+    const [port, worldPort] = [await freePort(), await freePort()]
+    env = { PORT: String(port), WORLD_PORT: String(worldPort), DATA_DIR: folder.path }
+    gateway = run('npm', ['start'], env)
+    const { all } = gateway
+    await eventually(
+      async () => (/^portico ready /m.test(all()) ? true : undefined),
+      'the gateway starts',
+      60_000,
+    ).catch((error: Error) => assert.fail(`${error.message}\n${all()}`))
+    const text = blocks
+      .map(({ command }, at) => `echo '<block ${at}>'\n${command}`)
+      .join('')
+      .replace(/^PORTICO=.*$/m, `PORTICO=http://127.0.0.1:${port}`)
+      .replace(/^WORLD=.*$/m, `WORLD=http://127.0.0.1:${worldPort}`)
+      // Files that the tour writes belong to the test's own folder.
+      .replace(/\b(events|deposit|replay|health|portico)\.log\b/g, `${folder.path}/$1.log`)
+    script = run('bash', ['-c', `set -euo pipefail\n${text}\necho '<end>'`], env)
+    const { code, all: said } = script
+    await eventually(async () => code(), 'the tour ends', 150_000).catch((error: Error) =>
+      assert.fail(`${error.message}\n${said()}`),
+    )
+    shown = script.output().split(/^<(?:block \d+|end)>\n/m)
+    assert.equal(code(), 0, said())
+  })
+  after(async () => {
+    endGroup(script?.pid)
+    endGroup(gateway?.pid)
+    folder[Symbol.dispose]()
+  })
+
+  for (const [at, { command, promised }] of blocks.entries()) {
+    if (promised === undefined) continue
+    const title = command.trim().split('\n').at(-1)?.slice(0, 70)
+    test(`block ${at + 1} shows what is promised: ${title}`, () => {
+      assert.match(shape(shown[at + 1] ?? ''), promise(promised))
+    })
+  }
+
+  test('the gateway of the tour ends when it is told to', async () => {
+    const gone = () => (existsSync(`${folder.path}/gateway.pid`) ? undefined : true)
+    assert.ok(await eventually(async () => gone(), 'the mark of the gateway is gone', 15_000))
+  })
+})
+
+describe('what the documents name', () => {
+  const documents = ['README.md', 'ARCHITECTURE.md', 'CONTRIBUTING.md', 'AGENTS.md', 'SECURITY.md']
+  const texts = [...documents, 'docs/operations.md', 'docs/durability.md'].map(
+    (path) => [path, read(path)] as const,
+  )
+
+  test('every folder of src has its line in the map of the house', () => {
+    for (const entry of readdirSync(`${root}/src`, { withFileTypes: true }))
+      if (entry.isDirectory()) assert.match(readme, new RegExp(`^\\| \`src/${entry.name}\``, 'm'))
+  })
+
+  test('every setting, route, file and script exists', () => {
+    type Document = { paths: Record<string, Record<string, unknown>> }
+    const { paths } = JSON.parse(read('docs/openapi.json')) as Document
+    const { scripts } = JSON.parse(read('package.json')) as { scripts: Record<string, string> }
+    for (const [path, text] of texts) {
+      for (const [, name = ''] of text.matchAll(/`([A-Z]{2,}(?:_[A-Z]+)+)(?:=[^`]*)?`/g))
+        assert.ok(name in variables, `${path} names the setting ${name}`)
+      for (const [, method = '', route = ''] of text.matchAll(/`(GET|POST|PUT|DELETE) (\/[^`? ]*)/g))
+        assert.ok(paths[route]?.[method.toLowerCase()], `${path} names the route ${method} ${route}`)
+      for (const [, file = ''] of text.matchAll(
+        /[`(]((?:src|test|scripts|docs|bench)\/[\w./-]+\.(?:ts|md|cjs|json))[`)]/g,
+      ))
+        assert.ok(existsSync(`${root}/${file}`), `${path} names the file ${file}`)
+      for (const [, script = ''] of text.matchAll(/`npm run (\w+)/g))
+        assert.ok(script in scripts, `${path} names the script ${script}`)
+    }
+  })
+})
