@@ -1,4 +1,4 @@
-import { openChains } from '#compose/chains.ts'
+import { openChains, wrongNodes } from '#compose/chains.ts'
 import { openCustody } from '#compose/custody.ts'
 import { openFeatures } from '#compose/features.ts'
 import { rateLimits } from '#compose/settings.ts'
@@ -9,7 +9,6 @@ import { translate } from '#durable/call.ts'
 import { ground as makeGround } from '#durable/ground.ts'
 import { upkeep } from '#durable/upkeep.ts'
 import { httpEdge } from '#edges/http/http.ts'
-import { wrongNodes } from '#features/chains/identify.ts'
 import { laneKeeper } from '#features/chains/lane-keeper.ts'
 import { probe as makeProbe } from '#features/chains/probe.ts'
 import { snapshotSchedule } from '#features/earn/snapshot.ts'
@@ -66,8 +65,7 @@ export async function app(needs: Needs): Promise<{ url: string } & AsyncDisposab
     }),
   )
   const chains = openChains(config, urls, net)
-  const evmChains = [...chains.ports.values()].map(({ chain }) => chain)
-  const wrong = await wrongNodes(evmChains, config.ENVIRONMENT)
+  const wrong = await wrongNodes(chains, config.ENVIRONMENT)
   if (wrong.length > 0) throw new ConfigRefused(wrong)
   const custody = openCustody({ config, net, chains, stores, ground })
   const probe = parts.use(makeProbe({ chains: chains.heads, clock }))

@@ -5,6 +5,7 @@ import { systemClock as clock } from '#kernel/clock.ts'
 import type { Net } from '#kernel/net.ts'
 import type { UpstreamUrls } from '#start/place.ts'
 import { evm } from '#upstreams/evm/evm.ts'
+import { nodeProblem } from '#upstreams/evm/identity.ts'
 import { sponsor } from '#upstreams/evm/sponsor.ts'
 import { solana } from '#upstreams/solana/solana.ts'
 
@@ -30,3 +31,13 @@ export function openChains(config: Config, urls: UpstreamUrls, net: Net) {
   return { table, ports, readers, heads }
 }
 export type Chains = ReturnType<typeof openChains>
+
+/** A chain that does not answer is no problem here: it is down, and says so itself. */
+export async function wrongNodes({ ports }: Chains, environment: string): Promise<string[]> {
+  const asked = [...ports.values()].map(async ({ chain: { row, identify } }) => {
+    const problem = nodeProblem(await identify(), { chainId: row.id, local: environment === 'local' })
+    return problem === undefined ? [] : [`${row.displayName}: ${problem}`]
+  })
+  const found = await Promise.allSettled(asked)
+  return found.flatMap((each) => (each.status === 'fulfilled' ? each.value : []))
+}

@@ -13,6 +13,8 @@ export type EvmBatch = {
   calls: EvmCall[]
   nonce: bigint
   deadlineSeconds: number
+  /** The only account that may carry the batch; so its spent nonce proves that the batch is dead. */
+  executor?: string
 }
 /** Absent where the account runs the delegate already. `nonce` is the account's transaction count. */
 export type Delegation = { chainId: string; delegate: string; nonce: number }

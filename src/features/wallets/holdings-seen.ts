@@ -3,15 +3,15 @@ import { type Queryable, send } from '#store/query.ts'
 
 const seenMost = 50
 
-/** Tokens that the user's own tasks have moved, by chain: what no list would know. */
+/** Tokens that the user's latest tasks have moved, by chain: what no list would know. */
 export async function seenTokens(on: Queryable, userId: string): Promise<Map<string, Token[]>> {
   const rows = await send<{ chain_id: string; address: string; symbol: string; decimals: number }>(
     on,
     `select distinct on (c ->> 'chain_id', lower(c ->> 'token_address'))
         c ->> 'chain_id' as chain_id, c ->> 'token_address' as address, c ->> 'symbol' as symbol,
         (c ->> 'decimals')::integer as decimals
-      from task t, jsonb_array_elements(t.data -> 'balance_changes') c
-      where t.user_id = $1 and jsonb_typeof(t.data -> 'balance_changes') = 'array' and c ->> 'symbol' <> ''
+      from (select data from task where user_id = $1 order by id desc limit 500) t, jsonb_array_elements(t.data -> 'balance_changes') c
+      where jsonb_typeof(t.data -> 'balance_changes') = 'array' and c ->> 'symbol' <> ''
       limit $2`,
     [userId, seenMost],
   )
