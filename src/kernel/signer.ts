@@ -13,7 +13,7 @@ export type EvmBatch = {
   calls: EvmCall[]
   nonce: bigint
   deadlineSeconds: number
-  /** The only account that may carry the batch; so its spent nonce proves that the batch is dead. */
+  /** The only sender that may carry the batch: once its lane's nonce is spent otherwise, the batch is dead. Absent: anyone. */
   executor?: string
 }
 /** Absent where the account runs the delegate already. `nonce` is the account's transaction count. */

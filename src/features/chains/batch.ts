@@ -150,14 +150,14 @@ function intentOf(task: TaskView, plan: BatchPlan, { chain, payer, account, nowS
   const delegate = chain.row.delegate!
   // The chain's clock can be ahead of ours, and the chain judges the deadline.
   const deadlineSeconds = Math.max(nowSeconds, account.head.timestampSeconds) + chain.row.batchTtlSeconds
-  const batch: EvmBatch & { executor: string } = {
+  const batch: EvmBatch = {
     ...{ chainId, account: address, delegate, calls, deadlineSeconds },
     nonce: chain.batchNonce(task.id),
     executor: payer,
   }
   const delegated = account.delegate?.toLowerCase() === delegate.toLowerCase()
   const delegation = delegated ? null : { chainId, delegate, nonce: account.nonce }
-  const intent: EvmIntent & { batch: typeof batch } = {
+  const intent: EvmIntent = {
     ...{ type: 'evm_batch', userId: task.userId, taskId: task.id, chainId, spends, batch, delegation },
     ...action,
   }

@@ -12,12 +12,6 @@ import type { Hex } from './wire.ts'
 
 /** Calibur's signed batches and Multicall3's views, as bytes. */
 
-/**
- * `executor`: the only sender that may carry the batch. Bound to one lane, a batch whose carriers are all spent is dead
- * at once, because nobody else can replay its public signature. Absent means anyone.
- */
-export type BoundBatch = EvmBatch & { executor?: string }
-
 const zeroAddress = '0x0000000000000000000000000000000000000000'
 const zeroWord: Hex = `0x${'0'.repeat(64)}`
 
@@ -48,7 +42,7 @@ const batchTypes = {
   ],
 } as const
 
-const signedCallOf = (batch: BoundBatch) => ({
+const signedCallOf = (batch: EvmBatch) => ({
   batchedCall: {
     calls: batch.calls.map((call) => ({ to: call.to as Hex, value: call.value, data: call.data as Hex })),
     revertOnFailure: true,
@@ -61,7 +55,7 @@ const signedCallOf = (batch: BoundBatch) => ({
 })
 
 /** The typed data that the account's key signs; the salt names the implementation, not the account. */
-export const batchTypedData = (batch: BoundBatch) => ({
+export const batchTypedData = (batch: EvmBatch) => ({
   domain: {
     name: 'Calibur',
     version: '1.0.0',
@@ -74,9 +68,9 @@ export const batchTypedData = (batch: BoundBatch) => ({
   message: signedCallOf(batch),
 })
 
-export const batchHash = (batch: BoundBatch): Hex => hashTypedData(batchTypedData(batch))
+export const batchHash = (batch: EvmBatch): Hex => hashTypedData(batchTypedData(batch))
 
-export const executeData = (batch: BoundBatch, signature: string): Hex =>
+export const executeData = (batch: EvmBatch, signature: string): Hex =>
   encodeFunctionData({
     abi: accountAbi,
     functionName: 'execute',

@@ -13,7 +13,8 @@ import {
   stringToHex,
   toRlp,
 } from 'viem/utils'
-import { type BoundBatch, batchHash, nonceKeyOf, nonceOf } from './batch.ts'
+import type { EvmBatch } from '#kernel/signer.ts'
+import { batchHash, nonceKeyOf, nonceOf } from './batch.ts'
 import { approveData, readCall, transferData } from './erc20.ts'
 import { evmScheme } from './sign.ts'
 import type { Hex } from './wire.ts'
@@ -24,7 +25,7 @@ const delegate = '0x000000009B1D0aF20D8C6d0A44e162d11F9b8f00'
 const vault = '0xea12000000000000000000000000000000008453'
 const executor = '0x3C44CdDdB6a900fa2b585dd299e03d12FA4293BC'
 
-const batch: BoundBatch = {
+const batch: EvmBatch = {
   chainId: '8453',
   account,
   delegate,
@@ -42,7 +43,7 @@ const word = (types: string, values: unknown[]) =>
 const named = (text: string) => keccak256(stringToHex(text))
 
 /** The digest as the published contract computes it, step by step. */
-function digestByHand({ calls, nonce, deadlineSeconds, executor: sender }: BoundBatch): Hex {
+function digestByHand({ calls, nonce, deadlineSeconds, executor: sender }: EvmBatch): Hex {
   const callType = 'Call(address to,uint256 value,bytes data)'
   const batchType = `BatchedCall(Call[] calls,bool revertOnFailure)${callType}`
   const signedType = `SignedBatchedCall(BatchedCall batchedCall,uint256 nonce,bytes32 keyHash,address executor,uint256 deadline)${batchType}`

@@ -4,14 +4,14 @@ import { bytesToHex, keccak256, parseTransaction, serializeTransaction } from 'v
 import type { Clock } from '#kernel/clock.ts'
 import { Fault } from '#kernel/fault.ts'
 import { type EvmIntent, intentHash, type PolicyReceipt, type SignedBatch } from '#kernel/signer.ts'
-import { type BoundBatch, batchHash, executeData } from './batch.ts'
+import { batchHash, executeData } from './batch.ts'
 import type { Evm } from './evm.ts'
 import { type Fees, offer, type Replacement, replacement, replaces } from './fees.ts'
 import type { Hex } from './wire.ts'
 
 export type Carried = { extId: string; raw: string; nonce: bigint }
 export type CarryOrder = {
-  intent: EvmIntent & { batch: BoundBatch }
+  intent: EvmIntent
   signed: SignedBatch
   receipt: PolicyReceipt
   signer: string
