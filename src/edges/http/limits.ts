@@ -8,13 +8,33 @@ export type Limit = { points: number; windowSeconds: number }
 /** Zero points: the class is not limited. */
 export type Limits = Readonly<Record<LimitName, Limit>>
 
-export const defaultLimits: Limits = {
-  auth: { points: 30, windowSeconds: 60 },
-  read: { points: 600, windowSeconds: 60 },
-  money: { points: 120, windowSeconds: 60 },
-  exit: { points: 600, windowSeconds: 60 },
-  stream: { points: 60, windowSeconds: 60 },
-  refused: { points: 120, windowSeconds: 60 },
+type PerMinute = Record<RateClass, number> & { refused?: number }
+
+export function limitsPerMinute(points: PerMinute): Limits {
+  const limit = (count: number): Limit => ({ points: count, windowSeconds: 60 })
+  const { auth, read, money, exit, stream, refused = auth } = points
+  return {
+    ...{ auth: limit(auth), read: limit(read), money: limit(money), exit: limit(exit) },
+    ...{ stream: limit(stream), refused: limit(refused) },
+  }
+}
+
+export const defaultLimits = limitsPerMinute({
+  auth: 300,
+  read: 6_000,
+  money: 1_200,
+  exit: 6_000,
+  stream: 120,
+})
+
+/** Whoever has one IPv6 address has the 2^64 beside it, so those count as one. */
+export function addressKey(ip: string): string {
+  if (!ip.includes(':') || ip.includes('.')) return `address:${ip}`
+  const [head = '', tail] = ip.split('::')
+  const groups = head === '' ? [] : head.split(':')
+  const missing = tail === undefined ? 0 : 8 - groups.length - tail.split(':').filter(Boolean).length
+  const all = [...groups, ...Array.from({ length: missing }, () => '0'), ...(tail?.split(':') ?? [])]
+  return `address:${all.slice(0, 4).join(':')}::/64`
 }
 
 export type Count = { spent: number; resetMs: number }

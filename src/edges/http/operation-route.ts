@@ -5,7 +5,7 @@ import { Fault } from '#kernel/fault.ts'
 import type { Log } from '#kernel/log.ts'
 import type { Entry, Operation, RateClass, StreamItem } from '#kernel/operation.ts'
 import { type Authenticate, admit } from './authenticate.ts'
-import type { RateLimits } from './limits.ts'
+import { addressKey, type RateLimits } from './limits.ts'
 import type { Metrics } from './metrics.ts'
 import type { Overload } from './overload.ts'
 import { faultOf, internalFault } from './problem.ts'
@@ -58,14 +58,19 @@ function guard(entry: Entry, { authenticate, visits, limits, overload }: Door) {
   return async (request: FastifyRequest, reply: FastifyReply): Promise<void> => {
     const shed = overload.refusal(rate)
     if (shed) throw shed
-    const address = `address:${request.ip}`
-    const guesses = await limits.exhausted('refused', address)
-    if (guesses.fault) throw guesses.fault
+    const address = addressKey(request.ip)
+    const { authorization } = request.headers
+    // Only a credential that is presented can be a guess; asking without one is how clients find the way in.
+    const isGuess = entry.access !== 'public' && authorization !== undefined
+    if (isGuess) {
+      const { fault } = await limits.exhausted('refused', address)
+      if (fault) throw fault
+    }
     const visit = visits.of(request)
     try {
-      visit.caller = await admit(entry.access, request.headers.authorization, authenticate)
+      visit.caller = await admit(entry.access, authorization, authenticate)
     } catch (error) {
-      if (error instanceof Fault && error.status === 401) await limits.spend('refused', address)
+      if (isGuess && error instanceof Fault && error.status === 401) await limits.spend('refused', address)
       throw error
     }
     const principal = visit.caller && rate !== 'auth' ? `user:${visit.caller.userId}` : address

@@ -9,6 +9,9 @@ import type { Metrics } from './metrics.ts'
 const cacheControl = 'public, max-age=3600'
 const jsonType = 'application/json; charset=utf-8'
 
+const etagOf = (body: string): string =>
+  `"${createHash('sha256').update(body).digest('base64url').slice(0, 27)}"`
+
 /** A public document with a validator, so that a second reader gets 304. */
 export function serveDocument(
   fastify: FastifyInstance,
@@ -17,9 +20,11 @@ export function serveDocument(
   type: string = jsonType,
   headers: () => Record<string, string> = () => ({}),
 ): void {
+  let known = { body: '', etag: '' }
   fastify.get(path, async (request, reply) => {
     const body = text()
-    const etag = `"${createHash('sha256').update(body).digest('base64url').slice(0, 27)}"`
+    if (known.body !== body) known = { body, etag: etagOf(body) }
+    const { etag } = known
     reply.headers({ 'cache-control': cacheControl, etag, ...headers() })
     if (request.headers['if-none-match']?.includes(etag)) return reply.code(304).send()
     return reply.type(type).send(body)

@@ -54,6 +54,7 @@ export function openEventStream(reply: FastifyReply, settings: SseSettings): Eve
   const { promise: ended, resolve } = Promise.withResolvers<void>()
   raw.once('close', () => resolve())
   raw.once('error', () => resolve())
+  if (raw.destroyed) resolve()
   const heartbeat = setInterval(() => {
     if (!raw.writableNeedDrain) raw.write(': ping\n\n')
   }, settings.heartbeatMs)
