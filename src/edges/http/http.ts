@@ -156,34 +156,34 @@ function receive(
   meters: ReturnType<typeof metrics>,
 ): void {
   const allow = cors(corsOrigins)
-  fastify.addHook('onRequest', async (request, reply) => {
-    const visit = live.begin(request, reply)
-    meters.started()
-    const path = request.url.split('?', 1)[0] ?? ''
-    reply.headers({ ...securityHeaders, 'x-request-id': request.id, 'cache-control': 'no-store' })
-    allow(request, reply, path)
-    reply.raw.once('close', () => {
+  // Hooks with a callback: a promise for each of them would be most of what the dressing costs.
+  fastify.addHook('onRequest', (request, reply, next) => {
+    live.begin(request, reply, (visit) => {
       const ms = performance.now() - visit.startedMs
       const { method } = request
       const route = request.routeOptions.url ?? 'unknown'
       const status = reply.raw.statusCode
       meters.ended(method, route, status, ms)
-      logRequest(log, {
+      logRequest(log, status, () => ({
         ...{ requestId: request.id, method, route, url: request.url, status, ms, address: request.ip },
         agentId: visit.caller?.agentId,
         traceId: traceIdOf(request.headers.traceparent),
         left: !reply.raw.writableFinished,
-      })
+      }))
     })
+    meters.started()
+    reply.headers(securityHeaders).header('x-request-id', request.id).header('cache-control', 'no-store')
+    allow(request, reply)
     if (live.isClosing()) {
-      throw new Fault('unavailable', 'The server is about to stop', { extras: { retry_after: 1 } })
+      return next(new Fault('unavailable', 'The server is about to stop', { extras: { retry_after: 1 } }))
     }
-    if (!isPreflight(request)) return
-    const methods = known.methodsAt(request.url)
-    if (methods.length > 0) return answerPreflight(reply, methods)
+    const methods = isPreflight(request) ? known.methodsAt(request.url) : []
+    if (methods.length > 0) answerPreflight(reply, methods)
+    else next()
   })
-  fastify.addHook('onSend', async (_request, reply) => {
+  fastify.addHook('onSend', (_request, reply, _payload, next) => {
     if (live.isClosing()) reply.header('connection', 'close')
+    next()
   })
 }
 

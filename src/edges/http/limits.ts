@@ -1,4 +1,4 @@
-import { RateLimiterMemory, RateLimiterRes } from 'rate-limiter-flexible'
+import { LRUCache } from 'lru-cache'
 import { Fault } from '#kernel/fault.ts'
 import type { RateClass } from '#kernel/operation.ts'
 
@@ -40,34 +40,41 @@ export function addressKey(ip: string): string {
 export type Count = { spent: number; resetMs: number }
 /** Where points are counted. One process counts in memory; several share a store of the same two verbs. */
 export type PointStore = {
-  add(name: LimitName, key: string, limit: Limit): Promise<Count>
-  peek(name: LimitName, key: string, limit: Limit): Promise<Count>
+  add(name: LimitName, key: string, limit: Limit): Count | Promise<Count>
+  peek(name: LimitName, key: string, limit: Limit): Count | Promise<Count>
 }
 
+/** Beyond these the keys that have been silent longest are forgotten, so that no flood of addresses fills the memory. */
+const keysMax = 100_000
+type Window = { spent: number; endsMs: number }
+
 export function pointsInMemory(): PointStore {
-  const limiters = new Map<LimitName, RateLimiterMemory>()
-  const limiterOf = (name: LimitName, limit: Limit): RateLimiterMemory => {
-    const known = limiters.get(name)
+  const windows = new Map<LimitName, LRUCache<string, Window>>()
+  const windowsOf = (name: LimitName): LRUCache<string, Window> => {
+    const known = windows.get(name)
     if (known) return known
-    const made = new RateLimiterMemory({ points: limit.points, duration: limit.windowSeconds })
-    limiters.set(name, made)
+    const made = new LRUCache<string, Window>({ max: keysMax })
+    windows.set(name, made)
     return made
   }
-  const countOf = (found: RateLimiterRes | null, limit: Limit): Count => ({
-    spent: found?.consumedPoints ?? 0,
-    resetMs: Math.max(0, found?.msBeforeNext ?? limit.windowSeconds * 1_000),
-  })
   return {
-    async add(name, key, limit) {
-      try {
-        return countOf(await limiterOf(name, limit).consume(key), limit)
-      } catch (refusal) {
-        if (refusal instanceof RateLimiterRes) return countOf(refusal, limit)
-        throw refusal
+    add(name, key, { windowSeconds }) {
+      const nowMs = performance.now()
+      const mine = windowsOf(name)
+      const open = mine.get(key)
+      if (open && open.endsMs > nowMs) {
+        open.spent += 1
+        return { spent: open.spent, resetMs: open.endsMs - nowMs }
       }
+      mine.set(key, { spent: 1, endsMs: nowMs + windowSeconds * 1_000 })
+      return { spent: 1, resetMs: windowSeconds * 1_000 }
     },
-    async peek(name, key, limit) {
-      return countOf(await limiterOf(name, limit).get(key), limit)
+    peek(name, key, { windowSeconds }) {
+      const nowMs = performance.now()
+      const open = windowsOf(name).peek(key)
+      return open && open.endsMs > nowMs
+        ? { spent: open.spent, resetMs: open.endsMs - nowMs }
+        : { spent: 0, resetMs: windowSeconds * 1_000 }
     },
   }
 }

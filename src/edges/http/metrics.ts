@@ -1,4 +1,5 @@
-import { collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client'
+import { collectDefaultMetrics, Registry } from 'prom-client'
+import { durations, escaped } from './durations.ts'
 
 export type GaugeReading = { name: string; help: string; value: number; labels?: Record<string, string> }
 /** Readings of other parts, asked for at each scrape. */
@@ -10,29 +11,33 @@ export function metrics(readGauges: ReadGauges | undefined) {
   const registry = new Registry()
   // Event-loop delay, memory, processor and garbage collection come with these.
   collectDefaultMetrics({ register: registry })
-  const registers = [registry]
-  const requests = new Histogram({
-    name: 'http_request_duration_seconds',
-    help: 'Time from the request line to the end of the answer, by route pattern',
-    labelNames: ['method', 'route', 'status'],
-    buckets: [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 90],
-    registers,
-  })
-  const inFlight = new Gauge({ name: 'http_requests_in_flight', help: 'Requests being answered', registers })
-  const streams = new Gauge({ name: 'sse_streams_open', help: 'Open event streams', registers })
+  const requests = durations()
+  let inFlight = 0
+  let streams = 0
+  const own = (): GaugeReading[] => [
+    { name: 'http_requests_in_flight', help: 'Requests being answered', value: inFlight },
+    { name: 'sse_streams_open', help: 'Open event streams', value: streams },
+  ]
 
   return {
-    started: () => inFlight.inc(),
-    ended(method: string, route: string, status: number, ms: number): void {
-      inFlight.dec()
-      requests.observe({ method, route, status: String(status) }, ms / 1_000)
+    started(): void {
+      inFlight += 1
     },
-    streamOpened: () => streams.inc(),
-    streamClosed: () => streams.dec(),
+    ended(method: string, route: string, status: number, ms: number): void {
+      inFlight -= 1
+      requests.observe(method, route, status, ms / 1_000)
+    },
+    streamOpened(): void {
+      streams += 1
+    },
+    streamClosed(): void {
+      streams -= 1
+    },
     contentType: registry.contentType,
     async text(): Promise<string> {
-      const own = await registry.metrics()
-      return readGauges ? own + printGauges(await within(readGauges)) : own
+      const process = await registry.metrics()
+      const others = readGauges ? await within(readGauges) : []
+      return process + requests.text() + printGauges([...own(), ...others])
     },
   }
 }
@@ -47,9 +52,6 @@ async function within(readGauges: ReadGauges): Promise<readonly GaugeReading[]> 
   clearTimeout(timer)
   return readings
 }
-
-const escaped = (text: string): string =>
-  text.replaceAll('\\', '\\\\').replaceAll('\n', '\\n').replaceAll('"', '\\"')
 
 function printGauges(readings: readonly GaugeReading[]): string {
   const lines: string[] = []

@@ -89,7 +89,9 @@ function answerer(operation: Operation, read: ReadInput, door: Door) {
     const facts = {
       id: request.id,
       address: request.ip,
-      signal: visit.controller.signal,
+      get signal() {
+        return visit.signal
+      },
       ...(typeof lastEventId === 'string' && { lastEventId }),
     }
     const options = { wait, timeoutMs, ...(key !== undefined && { key }) }
@@ -133,7 +135,7 @@ async function stream(
   reply: FastifyReply,
   door: Door,
 ): Promise<FastifyReply> {
-  const { controller } = door.visits.of(request)
+  const visit = door.visits.of(request)
   const iterator = items[Symbol.asyncIterator]()
   const first = iterator.next()
   await soonest(first, firstEventMs)
@@ -150,7 +152,7 @@ async function stream(
   await Promise.race([pumping, events.ended])
   events.finish()
   // A producer in the middle of a wait ends by its signal; the answer does not wait for that.
-  controller.abort()
+  visit.abort()
   void iterator.return?.().catch(() => undefined)
   door.streams.delete(events)
   door.metrics.streamClosed()

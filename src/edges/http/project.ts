@@ -9,32 +9,65 @@ export function project(schema: Schema, value: unknown): unknown {
   if (value instanceof Date) return value.toISOString()
   if (typeof value !== 'object' || value === null) return value
   const arm = armOf(schema, value)
-  if (!arm || !isNarrow(arm)) return Array.isArray(value) ? projectList(arm, value) : plain(value)
-  return Array.isArray(value) ? projectList(arm, value) : projectRecord(arm, value as Record<string, unknown>)
+  if (Array.isArray(value)) return projectList(arm, value)
+  const outline = arm && outlineOf(arm)
+  return outline?.isNarrow ? projectRecord(outline, value as Record<string, unknown>) : plain(value)
 }
+
+type Outline = {
+  parts: readonly Schema[]
+  isNarrow: boolean
+  isOpen: boolean
+  /** Declared by name; `true` where the schema says nothing more of it. */
+  declared: ReadonlyMap<string, Schema | true>
+}
+
+const outlines = new WeakMap<Schema, Outline>()
+
+/** Looked up once per schema: taking one apart for each answer costs more than writing the answer. */
+function outlineOf(schema: Schema): Outline {
+  const known = outlines.get(schema)
+  if (known) return known
+  const parts = partsOf(schema)
+  const declared = new Map<string, Schema | true>()
+  for (const part of parts) {
+    for (const [name, field] of Object.entries(isRecord(part.properties) ? part.properties : {})) {
+      if (isRecord(field)) declared.set(name, firstRecord(declared.get(name), field))
+      else if (!declared.has(name)) declared.set(name, true)
+    }
+  }
+  const made = {
+    parts,
+    isNarrow: parts.some((part) => part.properties !== undefined || part.patternProperties !== undefined),
+    isOpen: parts.some((part) => part.additionalProperties === true),
+    declared,
+  }
+  outlines.set(schema, made)
+  return made
+}
+
+const firstRecord = (before: Schema | true | undefined, field: Schema): Schema =>
+  isRecord(before) ? before : field
 
 /** The schema and the parts of its intersection, all of which may declare properties. */
 const partsOf = (schema: Schema): Schema[] =>
   Array.isArray(schema.allOf) ? [schema, ...schema.allOf.filter(isRecord).flatMap(partsOf)] : [schema]
 
-const isNarrow = (schema: Schema): boolean =>
-  partsOf(schema).some((part) => part.properties !== undefined || part.patternProperties !== undefined)
-
-function projectRecord(schema: Schema, value: Record<string, unknown>): Record<string, unknown> {
+function projectRecord(outline: Outline, value: Record<string, unknown>): Record<string, unknown> {
   const kept: Record<string, unknown> = {}
-  const parts = partsOf(schema)
-  const open = parts.some((part) => part.additionalProperties === true)
-  for (const [name, field] of Object.entries(value)) {
-    const within = parts.map((part) => propertySchema(part, name)).find((found) => found !== undefined)
-    if (within) kept[name] = project(within, field)
-    else if (open || parts.some((part) => isDeclared(part, name))) kept[name] = plain(field)
+  for (const name of Object.keys(value)) {
+    const field = value[name]
+    const within = outline.declared.get(name) ?? undeclared(outline, name)
+    if (within === true) kept[name] = plain(field)
+    else if (within) kept[name] = project(within, field)
   }
   return kept
 }
 
-/** A property whose schema is `true` is declared, though nothing is known of it. */
-const isDeclared = (schema: Schema, name: string): boolean =>
-  isRecord(schema.properties) && Object.hasOwn(schema.properties, name)
+/** By a pattern or by what the schema says of all other names; never remembered, for clients choose the names. */
+function undeclared({ parts, isOpen }: Outline, name: string): Schema | boolean {
+  return parts.map((part) => propertySchema(part, name)).find((found) => found !== undefined) ?? isOpen
+}
 
 function projectList(schema: Schema | undefined, values: unknown[]): unknown[] {
   const items = schema && isRecord(schema.items) ? schema.items : undefined

@@ -41,7 +41,14 @@ export type Line = {
   left: boolean
 }
 
-export function logRequest(log: Log, { url, ms, agentId, traceId, left, ...line }: Line): void {
+/** Loggers can mostly tell what they would drop. */
+type Levelled = Log & { isLevelEnabled?: (level: string) => boolean }
+
+/** Puts the line together only where somebody will read it. */
+export function logRequest(log: Levelled, status: number, lineOf: () => Line): void {
+  const level = status >= 500 ? 'warn' : 'info'
+  if (log.isLevelEnabled?.(level) === false) return
+  const { url, ms, agentId, traceId, left, ...line } = lineOf()
   const facts = {
     ...line,
     url: redacted(url),
@@ -50,6 +57,5 @@ export function logRequest(log: Log, { url, ms, agentId, traceId, left, ...line 
     ...(traceId !== undefined && { traceId }),
     ...(left && { left }),
   }
-  if (line.status >= 500) log.warn(facts, 'request')
-  else log.info(facts, 'request')
+  log[level](facts, 'request')
 }

@@ -4,22 +4,44 @@ import type { Caller } from '#kernel/caller.ts'
 /** What the door knows of one request beside the request itself. */
 export type Visit = {
   caller: Caller | null
-  /** Aborted when the client leaves, or when the server closes and the visit may end early. */
-  controller: AbortController
   startedMs: number
+  /** Aborted when the client leaves, or when the server closes and the visit may end early. */
+  readonly signal: AbortSignal
+  abort(): void
+}
+
+/** The signal is made for those who ask for it: most requests are answered before anyone could leave. */
+function visitFrom(startedMs: number): Visit {
+  let controller: AbortController | undefined
+  let aborted = false
+  return {
+    caller: null,
+    startedMs,
+    get signal() {
+      controller ??= new AbortController()
+      if (aborted) controller.abort()
+      return controller.signal
+    },
+    abort() {
+      aborted = true
+      controller?.abort()
+    },
+  }
 }
 
 /** Live visits, and which of them the closing server may cut short. */
 export function visits() {
   const known = new WeakMap<FastifyRequest, Visit>()
-  const cuttable = new Set<AbortController>()
+  const cuttable = new Set<Visit>()
   let closing = false
   return {
-    begin(request: FastifyRequest, reply: FastifyReply): Visit {
-      const visit: Visit = { caller: null, controller: new AbortController(), startedMs: performance.now() }
+    /** `ended` is called once, when the answer is out or the client is gone. */
+    begin(request: FastifyRequest, reply: FastifyReply, ended: (visit: Visit) => void): Visit {
+      const visit = visitFrom(performance.now())
       known.set(request, visit)
       reply.raw.once('close', () => {
-        if (!reply.raw.writableFinished) visit.controller.abort()
+        if (!reply.raw.writableFinished) visit.abort()
+        ended(visit)
       })
       return visit
     },
@@ -30,18 +52,18 @@ export function visits() {
     },
     /** Runs what a closing server need not wait for: a wait for a task, which goes on without its caller. */
     async cuttable<T>(visit: Visit, run: () => Promise<T>): Promise<T> {
-      cuttable.add(visit.controller)
-      if (closing) visit.controller.abort()
+      cuttable.add(visit)
+      if (closing) visit.abort()
       try {
         return await run()
       } finally {
-        cuttable.delete(visit.controller)
+        cuttable.delete(visit)
       }
     },
     isClosing: () => closing,
     close(): void {
       closing = true
-      for (const controller of cuttable) controller.abort()
+      for (const visit of cuttable) visit.abort()
     },
   }
 }
