@@ -137,6 +137,21 @@ export const aggregate = (
   return out
 }
 
+/** Buckets in which nothing happened stand at the last price. */
+export const withoutGaps = (candles: readonly Candle[], interval: Interval): Candle[] => {
+  const out: Candle[] = []
+  for (const candle of candles) {
+    for (let last = out.at(-1); last; last = out.at(-1)) {
+      const startMs = bucketEnd(last.startMs, interval) + 1
+      if (startMs >= candle.startMs) break
+      const { close } = last
+      out.push({ ...last, startMs, open: close, high: close, low: close, volume: 0, trades: 0 })
+    }
+    out.push(candle)
+  }
+  return out
+}
+
 export const liveKept = 10_080
 
 /** Adds a trade, or only the price when nothing traded, to the minute it happened in. */

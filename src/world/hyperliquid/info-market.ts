@@ -1,4 +1,4 @@
-import { aggregate, bucketEnd, type Candle, type Interval, pastCandles } from './candles.ts'
+import { aggregate, bucketEnd, type Candle, type Interval, pastCandles, withoutGaps } from './candles.ts'
 import { one, priceText, rateText, sizeText, unitsText } from './decimal.ts'
 import { impactPrice } from './funding.ts'
 import { type Market, marginTables, markets, type Perp, perps, type Spot, spots, tokens } from './markets.ts'
@@ -47,15 +47,17 @@ const pastOf = (venue: Venue, market: Market): Candle[] => {
   return made
 }
 
-/** Past and present; a live minute that began before the first tick replaces nothing. */
+/** Past and present in one row without gaps. */
 export const candlesOf = (
   venue: Venue,
   market: Market,
   interval: Interval,
   fromMs: number,
   toMs: number,
-): Candle[] =>
-  aggregate([...pastOf(venue, market), ...stateOf(venue, market.asset).live], interval, fromMs, toMs)
+): Candle[] => {
+  const all = [...pastOf(venue, market), ...stateOf(venue, market.asset).live]
+  return withoutGaps(aggregate(all, interval, fromMs, toMs), interval)
+}
 
 export const candleView = (market: Market, interval: Interval, candle: Candle): Json => ({
   t: candle.startMs,

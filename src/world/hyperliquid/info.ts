@@ -24,6 +24,8 @@ const window = ({ startTime, endTime }: Body) => ({
   toMs: endTime === undefined || endTime === null ? Number.MAX_SAFE_INTEGER : time(endTime),
 })
 
+const anyWindow = (body: Body) => window({ ...body, startTime: body.startTime ?? 0 })
+
 /** There is one perpetual exchange here; it has no name. */
 const onlyDex = ({ dex }: Body): void => {
   if (dex !== undefined && dex !== null && dex !== '') refuse()
@@ -216,8 +218,8 @@ const views: Record<string, View> = {
   historicalOrders: (venue, body) => history.historicalOrders(venue, user(body)),
   userFills: (venue, body) => history.userFills(venue, user(body)),
   userFillsByTime: (venue, body) => history.userFillsByTime(venue, user(body), window(body)),
-  userFunding: (venue, body) => history.userFunding(venue, user(body), window(body)),
-  userNonFundingLedgerUpdates: (venue, body) => history.ledgerUpdates(venue, user(body), window(body)),
+  userFunding: (venue, body) => history.userFunding(venue, user(body), anyWindow(body)),
+  userNonFundingLedgerUpdates: (venue, body) => history.ledgerUpdates(venue, user(body), anyWindow(body)),
   approvedBuilders: (venue, body) =>
     [...account.seenAccount(venue, user(body)).builders]
       .filter(([, tenths]) => tenths > 0)

@@ -1,0 +1,57 @@
+import { randomBytes } from 'node:crypto'
+import { ExchangeClient, HttpTransport, InfoClient } from '@nktkas/hyperliquid'
+import type { PrivateKeyAccount } from 'viem/accounts'
+import { accountOf, type RunningVenue } from './venue.ts'
+
+export type Trader = {
+  wallet: PrivateKeyAccount
+  user: `0x${string}`
+  info: InfoClient
+  exchange: ExchangeClient
+}
+
+/** A funded account, spoken for by the published client. */
+export const traderAt = async (venue: RunningVenue, number: number, usd = '10000'): Promise<Trader> => {
+  const wallet = accountOf(number)
+  const user = wallet.address.toLowerCase() as `0x${string}`
+  if (usd !== '0') await venue.control('POST', '/credit', { user, amount: usd })
+  const transport = new HttpTransport({ apiUrl: venue.url, rpcUrl: venue.url })
+  return {
+    wallet,
+    user,
+    info: new InfoClient({ transport }),
+    exchange: new ExchangeClient({ transport, wallet }),
+  }
+}
+
+export const newCloid = (): `0x${string}` => `0x${randomBytes(16).toString('hex')}`
+
+/** Posts as it is, without a client in between. */
+export const ask = async (
+  venue: RunningVenue,
+  body: unknown,
+  door = 'info',
+): Promise<{ status: number; text: string }> => {
+  const response = await fetch(`${venue.url}/${door}`, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json' },
+    body: typeof body === 'string' ? body : JSON.stringify(body),
+  })
+  return { status: response.status, text: await response.text() }
+}
+
+/** The sentence of the error that the client throws, taken from the answer and not from its message. */
+export const refusalOf = async (run: Promise<unknown>): Promise<string> => {
+  try {
+    await run
+  } catch (error) {
+    const { response } = error as { response?: { response: string | { data: { statuses: unknown[] } } } }
+    if (!response) throw error
+    if (typeof response.response === 'string') return response.response
+    const statuses = response.response.data.statuses as (string | { error?: string })[]
+    return statuses
+      .map((status) => (typeof status === 'string' ? status : (status.error ?? 'ok')))
+      .join(' | ')
+  }
+  throw new Error('It was accepted')
+}
