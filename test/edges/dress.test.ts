@@ -121,6 +121,8 @@ test('the error catalogue lists every code of the kernel', async () => {
 })
 
 test('the reference is served from the package and calls no other server', async () => {
+  const short = await knock(it.url, 'GET /docs?a=b', { headers: { authorization: undefined } })
+  assert.deepEqual([short.status, short.headers.get('location')], [301, '/docs/'])
   const page = await knock(it.url, 'GET /docs/', { headers: { authorization: undefined } })
   assert.equal(page.status, 200)
   assert.match(page.text, /"withDefaultFonts": ?false/)

@@ -92,7 +92,7 @@ export async function httpEdge(needs: HttpNeeds): Promise<HttpEdge> {
   serveDocument(fastify, '/error-catalog.json', errorCatalog)
   serveWellKnown(fastify, baseUrl, needs.issuer ?? baseUrl)
   serveMetrics(fastify, meters)
-  await serveDocs(fastify)
+  serveDocs(fastify)
 
   return {
     fastify,

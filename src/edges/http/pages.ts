@@ -1,6 +1,5 @@
 import { createHash } from 'node:crypto'
-import scalar from '@scalar/fastify-api-reference'
-import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import Fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify'
 import { Fault, faults } from '#kernel/fault.ts'
 import type { Metrics } from './metrics.ts'
 
@@ -54,26 +53,46 @@ const docsPolicy = [
   "frame-ancestors 'none'",
 ].join('; ')
 
-export async function serveDocs(fastify: FastifyInstance): Promise<void> {
-  await fastify.register(async (scope) => {
-    scope.addHook('onRequest', async (_request, reply) => {
-      reply.header('content-security-policy', docsPolicy)
-      reply.header('cache-control', cacheControl)
+const referencePaths = ['/docs', '/docs/js/scalar.js']
+
+/**
+ * The reference weighs megabytes and most processes never show it, so it is loaded by its first reader: into a server
+ * of its own that never listens, whose answers are kept.
+ */
+export function serveDocs(fastify: FastifyInstance): void {
+  let reference: Promise<FastifyInstance> | undefined
+  const known = new Map<string, Awaited<ReturnType<FastifyInstance['inject']>>>()
+  for (const path of referencePaths) {
+    fastify.get(path, async (request, reply) => {
+      reference ??= loadReference()
+      const url = request.url.split('?', 1)[0] ?? path
+      const page = known.get(url) ?? (await (await reference).inject(url))
+      known.set(url, page)
+      const { location, 'content-type': type } = page.headers
+      reply.headers({ 'content-security-policy': docsPolicy, 'cache-control': cacheControl })
+      if (location !== undefined) return reply.redirect(location, page.statusCode)
+      return reply.code(page.statusCode).type(String(type)).send(page.rawPayload)
     })
-    await scope.register(scalar, {
-      routePrefix: '/docs',
-      configuration: {
-        url: '/openapi.json',
-        pageTitle: 'Portico',
-        withDefaultFonts: false,
-        telemetry: false,
-        hideClientButton: true,
-        showDeveloperTools: 'never',
-        agent: { disabled: true },
-        mcp: { disabled: true },
-      },
-    })
+  }
+}
+
+async function loadReference(): Promise<FastifyInstance> {
+  const { default: scalar } = await import('@scalar/fastify-api-reference')
+  const server = Fastify({ routerOptions: { ignoreTrailingSlash: true } })
+  await server.register(scalar, {
+    routePrefix: '/docs',
+    configuration: {
+      url: '/openapi.json',
+      pageTitle: 'Portico',
+      withDefaultFonts: false,
+      telemetry: false,
+      hideClientButton: true,
+      showDeveloperTools: 'never',
+      agent: { disabled: true },
+      mcp: { disabled: true },
+    },
   })
+  return server
 }
 
 const loopback = /^(?:127\.|::1$|::ffff:127\.)/
