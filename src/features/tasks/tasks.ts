@@ -1,7 +1,7 @@
 import type { Tasks } from '#durable/cancel.ts'
 import type { Task } from '#durable/row.ts'
-import type { TaskFullView } from '#durable/view.ts'
 import { fulfil } from '#kernel/operation.ts'
+import type { TaskFullView } from '#kernel/task-response.ts'
 import { contract } from './contract.ts'
 
 type Needs = { tasks: Tasks; view: (task: Task) => TaskFullView }
