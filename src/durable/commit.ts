@@ -1,5 +1,6 @@
 import type pg from 'pg'
 import { type Clock, later } from '#kernel/clock.ts'
+import { Fault } from '#kernel/fault.ts'
 import { type Random, uuidv7 } from '#kernel/id.ts'
 import type { JsonObject } from '#kernel/json.ts'
 import type { EffectUpdate, Lane, Move, NewCarrier, NewEvent, StepResult, Tx } from '#kernel/task.ts'
@@ -155,11 +156,12 @@ export function committer({ transactions, clock, random, instanceId, baseUrl }: 
       return held.length === 1 ? run(tx) : undefined
     })
 
-  const takeNonce = async (tx: Tx, { kind, chain, signer }: Lane): Promise<bigint> => {
+  const takeNonce = async (tx: Tx, { kind, chain, signer }: Lane, floor: bigint): Promise<bigint> => {
     const [row] = await send<{ nonce: string | bigint }>(
       tx,
-      'update lane set next = next + 1 where kind = $1 and chain = $2 and signer = $3 returning next - 1 as nonce',
-      [kind, chain, signer],
+      `update lane set next = greatest(next, $4::bigint) + 1
+       where kind = $1 and chain = $2 and signer = $3 returning next - 1 as nonce`,
+      [kind, chain, signer, floor],
     )
     if (!row) throw new Error(`lane ${kind} ${chain} ${signer} was not opened`)
     return BigInt(row.nonce)
@@ -188,8 +190,11 @@ export function committer({ transactions, clock, random, instanceId, baseUrl }: 
       const { effectId, lane, build } = result.replace
       return write(tx, task, done, change, { carrier: carrierJson(await build(tx), effectId, lane) })
     }
-    const { lane, build } = result.intend
-    const built = await build(await takeNonce(tx, lane), tx)
+    const { lane, build, floor = 0n, refused } = result.intend
+    const nonce = await takeNonce(tx, lane, floor)
+    const built = await build(nonce, tx).catch((error: unknown) => {
+      throw refused && error instanceof Fault && !error.retryable ? new SigningRefused(refused(error)) : error
+    })
     const effect = { ...built.effect, id: uuidv7(clock.now(), random) }
     return write(tx, task, done, change, { effect, carrier: carrierJson(built.carrier, effect.id, lane) })
   }
@@ -210,6 +215,7 @@ export function committer({ transactions, clock, random, instanceId, baseUrl }: 
         return after
       }).catch((error: unknown) => {
         if (error instanceof CommitLost) return undefined
+        if (error instanceof SigningRefused) return this.step(task, done, error.instead)
         throw error
       })
     },
@@ -235,4 +241,12 @@ export function committer({ transactions, clock, random, instanceId, baseUrl }: 
 }
 
 class CommitLost extends Error {}
+/** Takes back the number and everything else of the transaction; what it carries is committed instead. */
+class SigningRefused extends Error {
+  readonly instead: StepResult
+  constructor(instead: StepResult) {
+    super('the signature was refused')
+    this.instead = instead
+  }
+}
 export type Committer = ReturnType<typeof committer>

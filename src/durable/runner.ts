@@ -42,8 +42,14 @@ const unknownKindMs = 30_000
 export const kindKey = (kind: string, version: number): string => `${kind}@${version}`
 
 /** A task that ends with nothing executed gives back what its kind reserved when it was accepted. */
-function releasing(result: StepResult, { released }: TaskKind, taskId: string): StepResult {
-  if (!released || !('end' in result) || result.outcome !== 'not_executed') return result
+function releasing(result: StepResult, kind: TaskKind, taskId: string): StepResult {
+  const { released } = kind
+  if (!released) return result
+  if ('intend' in result && result.intend.refused) {
+    const { refused, ...intent } = result.intend
+    return { ...result, intend: { ...intent, refused: (fault) => releasing(refused(fault), kind, taskId) } }
+  }
+  if (!('end' in result) || result.outcome !== 'not_executed') return result
   return {
     ...result,
     also: async (tx) => {

@@ -1,4 +1,5 @@
 import type { Caller } from './caller.ts'
+import type { Fault } from './fault.ts'
 import type { Json, JsonObject } from './json.ts'
 
 /** The language in which a feature tells the runner what a task does. Pure types: the runner alone writes. */
@@ -120,7 +121,11 @@ type Common = {
  */
 export type Intent = {
   lane: Lane
+  /** The number is at least this: venues whose numbers are times take none that lies behind. */
+  floor?: bigint
   build: (nonce: bigint, tx: Tx) => Promise<{ effect: NewEffect; carrier: NewCarrier }>
+  /** What becomes of the step where the signature is refused; without it a refusal is a failed attempt. */
+  refused?: (fault: Fault) => StepResult
 }
 /** A further carrier for a live effect, under the nonce of its first one. */
 export type Replacement = { effectId: string; lane: Lane; build: (tx: Tx) => Promise<NewCarrier> }
