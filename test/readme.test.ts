@@ -53,6 +53,15 @@ const freePort = async (): Promise<number> => {
   return port
 }
 
+/** False where the process is gone already. */
+const signalled = (pid: number): boolean => {
+  try {
+    return process.kill(pid, 'SIGTERM')
+  } catch {
+    return false
+  }
+}
+
 /** Run by root, the database of a private folder lies elsewhere, and a note tells where. */
 const clearCluster = (dataDir: string) => {
   const note = `${dataDir}/postgres.json`
@@ -130,8 +139,8 @@ describe('the tour of the README', () => {
     endGroup(script?.pid)
     // Asked to stop, whichever gateway it is by now, since a killed one leaves its database server running.
     const mark = `${folder.path}/gateway.pid`
-    if (existsSync(mark)) process.kill(Number(readFileSync(mark, 'utf8').split(' ', 1)[0]), 'SIGTERM')
-    await eventually(async () => (existsSync(mark) ? undefined : true), 'the gateway stops', 15_000)
+    if (existsSync(mark) && signalled(Number(readFileSync(mark, 'utf8').split(' ', 1)[0])))
+      await eventually(async () => (existsSync(mark) ? undefined : true), 'the gateway stops', 15_000)
     endGroup(gateway?.pid)
     clearCluster(folder.path)
     folder[Symbol.dispose]()
