@@ -227,7 +227,11 @@ const shapes: Planted[] = [
     path: 'src/features/wallets/signer.ts',
     good: [`import { open } from './keystore.ts'`],
   },
-  { rule: 'custody', path: 'src/compose/custody.ts', good: [`import { open } from '#features/wallets/keystore.ts'`] },
+  {
+    rule: 'custody',
+    path: 'src/compose/custody.ts',
+    good: [`import { open } from '#features/wallets/keystore.ts'`],
+  },
   {
     rule: 'receipt',
     path: 'src/features/swap/batch.ts',

@@ -152,7 +152,10 @@ const custody: Rule = (file) => {
         : posix.join(posix.dirname(file.path), specifier).replace(/^src\//, '')
       return custodyFile.test(target)
     })
-    .map((found) => ({ line: found.line, says: `${found.specifier} holds keys; compose/custody.ts hands it in` }))
+    .map((found) => ({
+      line: found.line,
+      says: `${found.specifier} holds keys; compose/custody.ts hands it in`,
+    }))
 }
 
 /** A policy receipt carries a brand that no other file can name, and only receipt.ts may claim to have one. */
