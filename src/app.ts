@@ -1,12 +1,14 @@
 import { openChains, wrongNodes } from '#compose/chains.ts'
-import { openCustody } from '#compose/custody.ts'
+import { openCustody, rotation } from '#compose/custody.ts'
 import { openFeatures } from '#compose/features.ts'
 import { rateLimits } from '#compose/settings.ts'
-import { openStore } from '#compose/store.ts'
+import { foreignWorld, openStore } from '#compose/store.ts'
 import { type Config, ConfigRefused } from '#config.ts'
 import { postgresBus } from '#durable/bus.ts'
 import { translate } from '#durable/call.ts'
 import { ground as makeGround } from '#durable/ground.ts'
+import { type QueueFacts, queueFacts } from '#durable/load.ts'
+import type { RunnerCounts } from '#durable/runner.ts'
 import { upkeep } from '#durable/upkeep.ts'
 import { httpEdge } from '#edges/http/http.ts'
 import { laneKeeper } from '#features/chains/lane-keeper.ts'
@@ -48,6 +50,13 @@ function labelsOf({ evm, solana, prices, faucet }: UpstreamUrls): Record<string,
   )
 }
 
+const workGauges = ({ queueDepth, oldestPendingSeconds }: QueueFacts, { running, slots }: RunnerCounts) => [
+  { name: 'tasks_due', help: 'Tasks that are due and that no instance has taken', value: queueDepth },
+  { name: 'tasks_due_oldest_seconds', help: 'Age of the oldest of them', value: oldestPendingSeconds ?? 0 },
+  { name: 'tasks_running', help: 'Tasks that this instance runs now', value: running },
+  { name: 'task_slots', help: 'Tasks that this instance runs at most', value: slots },
+]
+
 /** The only place that knows every part: it builds each one and hands it to those that need it. */
 export async function app(needs: Needs): Promise<{ url: string } & AsyncDisposable> {
   const { config, log, urls, failpoints } = needs
@@ -56,6 +65,8 @@ export async function app(needs: Needs): Promise<{ url: string } & AsyncDisposab
   const baseUrl = () => listening ?? `http://${config.HOST}:${config.PORT}`
   const stores = await openStore(needs, parts)
   const { database } = stores
+  const foreign = urls.worldId && (await foreignWorld(database, urls.worldId))
+  if (foreign) throw new ConfigRefused([foreign])
   const transactions = { pool: database.pool, run: database.transaction }
   const net = parts.use(makeNet({ failpoints, labels: labelsOf(urls) }))
   const ground = parts.use(
@@ -77,6 +88,7 @@ export async function app(needs: Needs): Promise<{ url: string } & AsyncDisposab
   const http = await httpEdge({
     ...{ operations, call: engine.call, authenticate, health, baseUrl, log, clock },
     ...{ trustProxy: config.TRUST_PROXY, corsOrigins: config.CORS_ORIGINS, limits: rateLimits(config) },
+    gauges: async () => workGauges(await queueFacts(transactions, clock), engine.runner.counts()),
   })
   const address = await http.listen({ host: config.HOST, port: config.PORT })
   listening ??= address
@@ -88,8 +100,9 @@ export async function app(needs: Needs): Promise<{ url: string } & AsyncDisposab
   engine.start()
   if (earns) await ground.schedules.ensure(database.pool, snapshotSchedule(clock.now()))
   const keepUp = upkeep({ transactions, clock, log })
+  const rewrap = rotation(custody.keystore, database.pool, log)
   const timer = setInterval(() => {
-    Promise.all([auth.sweep(), keepUp()]).catch((error: unknown) =>
+    Promise.all([auth.sweep(), keepUp(), rewrap()]).catch((error: unknown) =>
       log.warn({ error }, 'the upkeep failed; it is tried again'),
     )
   }, upkeepEveryMs)

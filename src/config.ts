@@ -33,9 +33,11 @@ const decimal: Parse<string> = (value) =>
   /^(0|[1-9]\d{0,15})(\.\d{1,6})?$/.test(value) ? value : bad('a decimal such as 25000')
 const url: Parse<string> = (value) => (URL.canParse(value) ? value.replace(/\/$/, '') : bad('a URL'))
 const optionalUrl: Parse<string | undefined> = (value) => (value === '' ? undefined : url(value))
-/** `local`: the world that starts with the gateway. Empty outside the local environment: the part is not served. */
-const upstream: Parse<string | undefined> = (value) =>
-  value === 'local' || value === '' ? value || undefined : url(value)
+/** `local`: the world that starts with the gateway. `off`: the part is not served. */
+const upstream: Parse<string | undefined> = (value) => {
+  if (value === 'off') return undefined
+  return value === 'local' ? value : url(value)
+}
 const databaseUrl: Parse<string | undefined> = (value) =>
   value === ''
     ? undefined
@@ -122,7 +124,6 @@ export const variables = {
   VAULT_TRANSIT_TOKEN: v(optional, '', 'Token for the transit engine'),
   VAULT_TRANSIT_KEY: v(text, 'portico', 'Name of the key in the transit engine'),
   TOKEN_TTL_SECONDS: v(integer(60, 3_600), '900', 'Life of an access token'),
-  SIGNUP_CREDITS: v(integer(0, 1_000_000), '200', 'Credits of a new user, for 14 days'),
   POLICY_TX_USD_MAX: v(decimal, '25000', 'Most that one action may move, unless the user sets less'),
   POLICY_DAY_USD_MAX: v(decimal, '100000', 'Most within 24 hours, unless the user sets less'),
   CORS_ORIGINS: v(list, '', 'Origins that browsers may call from, separated by commas'),
@@ -174,7 +175,7 @@ function problemsOutsideLocal(config: Config): string[] {
   const refuse = (name: Name, why: string) => problems.push(`${name}: ${why}`)
   for (const name of upstreamNames)
     if (config[name] === 'local')
-      refuse(name, 'the local world serves no real money; set the URL of the public service')
+      refuse(name, 'the local world serves no real money; set the URL of the public service, or off')
   if (config.KEY_ENCRYPTION_KEYS.length === 0 && !config.VAULT_TRANSIT_URL)
     refuse('KEY_ENCRYPTION_KEYS', 'a key-encryption key is missing')
   if (config.KEY_ENCRYPTION_KEYS.some(({ key }) => key === worldKey))
@@ -200,17 +201,14 @@ function problemsInProduction(config: Config): string[] {
   return problems
 }
 
+const secrets: readonly Name[] = ['SPONSOR_KEYS', 'KEY_ENCRYPTION_KEYS']
+
 /** Outside the local environment the local world and its keys are no defaults: what is not set is missing. */
 function initialOf(name: Name, environment: string | undefined): string {
-  const isLocal = (environment ?? 'local') === 'local'
-  const worldly =
-    upstreamNames.includes(name as (typeof upstreamNames)[number]) ||
-    name === 'SPONSOR_KEYS' ||
-    name === 'KEY_ENCRYPTION_KEYS'
-  if (!isLocal && worldly)
-    return name === 'FAUCET_URL' || name === 'SPONSOR_KEYS' || name === 'KEY_ENCRYPTION_KEYS' ? '' : 'local'
-  if (!isLocal && name === 'FINALITY') return 'public'
-  return variables[name].initial
+  if ((environment ?? 'local') === 'local') return variables[name].initial
+  if (name === 'FAUCET_URL') return 'off'
+  if (name === 'FINALITY') return 'public'
+  return secrets.includes(name) ? '' : variables[name].initial
 }
 
 export function readConfig(env: Record<string, string | undefined> = process.env): Config {

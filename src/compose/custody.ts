@@ -2,12 +2,14 @@ import type { Config } from '#config.ts'
 import type { Ground } from '#durable/ground.ts'
 import { evmBatches } from '#features/chains/batch.ts'
 import { policy as makePolicy } from '#features/policy/policy.ts'
-import { keystore as makeKeystore } from '#features/wallets/keystore.ts'
+import { type Keystore, keystore as makeKeystore } from '#features/wallets/keystore.ts'
 import { custodySigner } from '#features/wallets/signer.ts'
 import { walletsOf } from '#features/wallets/store.ts'
 import { systemClock as clock } from '#kernel/clock.ts'
 import { systemRandom as random } from '#kernel/id.ts'
+import type { Log } from '#kernel/log.ts'
 import type { Net } from '#kernel/net.ts'
+import type { Queryable } from '#store/query.ts'
 import { startNonce } from '#upstreams/evm/nonce.ts'
 import { evmScheme } from '#upstreams/evm/sign.ts'
 import { svmScheme } from '#upstreams/solana/sign.ts'
@@ -33,3 +35,14 @@ export function openCustody({ config, net, chains: { table, ports }, stores, gro
   return { keystore, policy, batches }
 }
 export type Custody = ReturnType<typeof openCustody>
+
+/** Each call wraps some more keys under the current key-encryption key, until none is left under a former one. */
+export function rotation({ rewrap }: Pick<Keystore, 'rewrap'>, on: Queryable, log: Log): () => Promise<void> {
+  let after: string | null = null
+  return async () => {
+    const { rewrapped, broken, next } = await rewrap(on, { after })
+    after = next
+    if (rewrapped > 0) log.info({ rewrapped }, 'wallet keys were wrapped under the current key')
+    if (broken.length > 0) log.error({ wallets: broken }, 'these wallet keys open under no key at hand')
+  }
+}

@@ -3,6 +3,7 @@ import type { Failpoints } from '#kernel/failpoint.ts'
 import type { Log } from '#kernel/log.ts'
 import { openDatabase } from '#store/database.ts'
 import { migrate } from '#store/migrate.ts'
+import { send } from '#store/query.ts'
 
 type Needs = {
   config: Config
@@ -27,4 +28,20 @@ export async function openStore(
   parts.defer(() => custody.close())
   return { database, custody }
 }
+/**
+ * The tasks and nonces of a database are about one local world. Beside another one they would all be lies, so the start
+ * ends here; answers the sentence that says what to do.
+ */
+export async function foreignWorld(
+  { pool }: Stores['database'],
+  worldId: string,
+): Promise<string | undefined> {
+  await send(pool, `insert into belonging (key, value) values ('world', $1) on conflict do nothing`, [
+    worldId,
+  ])
+  const [row] = await send<{ value: string }>(pool, `select value from belonging where key = 'world'`)
+  if (row?.value === worldId) return undefined
+  return `The database belongs to the local world ${row?.value}, but the data folder holds the world ${worldId}. Start with both of one origin, or remove both: the data folder, and the database if it is not inside it.`
+}
+
 export type Stores = Awaited<ReturnType<typeof openStore>>

@@ -22,11 +22,12 @@ type Needs = {
   options: RunnerOptions
 }
 
+export type RunnerCounts = { running: number; slots: number }
 export type Runner = {
   /** Room for one more task that is inserted already leased to this instance. */
   hasRoom(priority: number): boolean
   take(task: Task): void
-  counts(): { running: number; slots: number }
+  counts(): RunnerCounts
   start(): void
 } & AsyncDisposable
 

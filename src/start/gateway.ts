@@ -1,11 +1,11 @@
 import { appendFileSync } from 'node:fs'
-import { app } from '#app.ts'
 import type { Config } from '#config.ts'
 import { type Failpoints, failpoints, noFailpoints } from '#kernel/failpoint.ts'
 import type { Log } from '#kernel/log.ts'
 import { lockDataDir } from './lock.ts'
 import { databasePlace, upstreamPlace } from './place.ts'
 import { demandFreePort } from './port.ts'
+import { toldOfStore } from './told.ts'
 
 type Says = (line: string) => void
 export type Gateway = { url: string; close(): Promise<void> }
@@ -32,6 +32,9 @@ export async function startGateway(config: Config, log: Log, say: Says): Promise
     await demandFreePort(config.HOST, config.PORT, 'PORT')
     const lock = lockDataDir(config.DATA_DIR)
     parts.defer(() => lock[Symbol.dispose]())
+    // The rest of the code is read while database and world start; a refusal above has not waited for it.
+    const loading = import('#app.ts')
+    loading.catch(() => undefined)
     const [database, upstreams] = await Promise.allSettled([
       databasePlace(config, say),
       upstreamPlace(config, say),
@@ -42,6 +45,7 @@ export async function startGateway(config: Config, log: Log, say: Says): Promise
     if (database.status === 'rejected') throw database.reason
     if (upstreams.status === 'rejected') throw upstreams.reason
     const { urls } = upstreams.value
+    const { app } = await loading
     const gateway = await app({
       config,
       log,
@@ -49,6 +53,8 @@ export async function startGateway(config: Config, log: Log, say: Says): Promise
       databaseUrl: database.value.url,
       urls,
       failpoints: failpointsOf(config),
+    }).catch((error: unknown) => {
+      throw toldOfStore(error, config)
     })
     parts.use(gateway)
     say(`docs   ${gateway.url}/docs`)

@@ -1,6 +1,7 @@
 import { join } from 'node:path'
 import { type Config, usesWorld } from '#config.ts'
 import { embeddedPostgres } from '#store/embedded.ts'
+import type { WorldUrls } from '#world/world.ts'
 
 /** Expected: the local world cannot start, and its sentence says why. */
 export class WorldRefusal extends Error {}
@@ -24,6 +25,7 @@ export type UpstreamUrls = {
   faucet: string | undefined
   /** Of the local world's control server. */
   control?: string
+  worldId?: string
 }
 
 /** Upstreams that are `local` are served by a world that starts with the gateway; the others by their URL. */
@@ -32,7 +34,7 @@ export async function upstreamPlace(
   progress: Progress,
 ): Promise<{ urls: UpstreamUrls } & AsyncDisposable> {
   const given = (value: string | undefined, local: string | undefined) => (value === 'local' ? local : value)
-  const pick = (local: UpstreamUrls | undefined): UpstreamUrls => ({
+  const pick = (local: WorldUrls | undefined, worldId?: string): UpstreamUrls => ({
     evm: {
       '1': given(config.ETHEREUM_RPC_URL, local?.evm['1']),
       '8453': given(config.BASE_RPC_URL, local?.evm['8453']),
@@ -43,6 +45,7 @@ export async function upstreamPlace(
     prices: given(config.PRICES_URL, local?.prices),
     faucet: given(config.FAUCET_URL, local?.faucet),
     ...(local?.control && { control: local.control }),
+    ...(worldId && { worldId }),
   })
   if (!usesWorld(config)) return { urls: pick(undefined), [Symbol.asyncDispose]: async () => {} }
   const { startWorld } = await import('#world/world.ts')
@@ -50,5 +53,5 @@ export async function upstreamPlace(
   const world = await startWorld(options).catch((cause: Error) => {
     throw new WorldRefusal(cause.message, { cause })
   })
-  return { urls: pick(world.urls), [Symbol.asyncDispose]: () => world[Symbol.asyncDispose]() }
+  return { urls: pick(world.urls, world.worldId), [Symbol.asyncDispose]: () => world[Symbol.asyncDispose]() }
 }

@@ -229,6 +229,12 @@ create table audit (
   primary key (user_id, seq)
 );
 
+-- What this database belongs to, and must not be separated from.
+create table belonging (
+  key text primary key,
+  value text not null
+);
+
 -- The hot paths are functions, so that a commit that moves money is one round trip, whatever it consists of.
 
 -- The far side of payments is spread over sub-accounts by the user's shard: one hot row would serialise every user.

@@ -67,6 +67,7 @@ export type EntryRow = {
 }
 
 export type DurableTables = {
+  belonging: { key: string; value: string }
   task: TaskRow
   account: AccountRow
   transfer: TransferRow
