@@ -1,6 +1,7 @@
 import { sha256 } from './id.ts'
 import { canonicalJson } from './json.ts'
 import type { Tx } from './task.ts'
+import type { VenueIntent } from './venue.ts'
 
 /** What custody, policy and the chains say to each other. A key never leaves custody; nothing signs without a receipt. */
 
@@ -49,7 +50,10 @@ export type EvmIntent = Action & {
   delegation: Delegation | null
 }
 
-export const intentHash = (intent: EvmIntent): string => sha256(canonicalJson(intent))
+/** Everything that custody signs. */
+export type SigningIntent = EvmIntent | VenueIntent
+
+export const intentHash = (intent: SigningIntent): string => sha256(canonicalJson(intent))
 
 declare const receiptBrand: unique symbol
 /** Proof that the policy allowed exactly this intent. Only the policy can make one. */
@@ -68,7 +72,7 @@ export type Policy = {
   /** In the accepting transaction: counts the amount against the caps under the user's row lock. */
   reserve(tx: Tx, action: Action): Promise<void>
   /** In the intent's transaction: asks everything again and hands out the receipt. */
-  authorize(tx: Tx, intent: EvmIntent): Promise<PolicyReceipt>
+  authorize(tx: Tx, intent: SigningIntent): Promise<PolicyReceipt>
   /** Nothing moved after all: the reserved amount counts no more. */
   release(tx: Tx, taskId: string): Promise<void>
 }

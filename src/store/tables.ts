@@ -1,6 +1,7 @@
 import type { DurableTables } from './tables/durable.ts'
 import type { EarnTables } from './tables/earn.ts'
 import type { IdentityTables } from './tables/identity.ts'
+import type { VenueTables } from './tables/venue.ts'
 
 /** Every table of the one schema; the row types of an area stand in a file of their own. */
-export type Tables = DurableTables & IdentityTables & EarnTables
+export type Tables = DurableTables & IdentityTables & EarnTables & VenueTables

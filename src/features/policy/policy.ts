@@ -5,7 +5,7 @@ import { type Clock, later } from '#kernel/clock.ts'
 import { Fault } from '#kernel/fault.ts'
 import { type Random, uuidv7 } from '#kernel/id.ts'
 import type { Operation } from '#kernel/operation.ts'
-import { type EvmIntent, intentHash, type Policy, type PolicyReceipt } from '#kernel/signer.ts'
+import { intentHash, type Policy, type PolicyReceipt, type SigningIntent } from '#kernel/signer.ts'
 import type { Queryable } from '#store/query.ts'
 import { operations } from './operations.ts'
 import { type Receipts, receipts } from './receipt.ts'
@@ -70,12 +70,20 @@ const limitsOf = (house: HouseLimits): rules.Limits => {
   return { perTransactionMicros, perDayMicros, chains, tokens, recipients: house.contracts.map(place) }
 }
 
-/** What the intent says of itself, and what its spends say: both have to be allowed. */
-const asksOf = (intent: EvmIntent): rules.Ask => ({
-  ...intent,
-  tokens: [...intent.tokens, ...intent.spends.map(({ token }) => token)],
-  recipients: [...intent.recipients, ...intent.spends.map(({ spender }) => spender)],
-})
+/** What the intent says of itself, and what is going to be signed: both have to be allowed. */
+function asksOf(intent: SigningIntent): rules.Ask {
+  if (intent.type === 'venue_action') {
+    const { action } = intent
+    return action.type === 'withdraw'
+      ? { ...intent, recipients: [...intent.recipients, action.destination] }
+      : intent
+  }
+  return {
+    ...intent,
+    tokens: [...intent.tokens, ...intent.spends.map(({ token }) => token)],
+    recipients: [...intent.recipients, ...intent.spends.map(({ spender }) => spender)],
+  }
+}
 
 const kindsPerUser = 2
 

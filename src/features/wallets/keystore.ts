@@ -4,17 +4,22 @@ import { type Random, uuidv7 } from '#kernel/id.ts'
 import type { EvmScheme, SvmScheme } from '#kernel/signer.ts'
 import type { Tx } from '#kernel/task.ts'
 import type { Queryable } from '#store/query.ts'
+import type { SealedAgent } from './agents.ts'
 import { BrokenEnvelope, decrypt, encrypt, keyBytes } from './envelope.ts'
 import type { Keks } from './keks.ts'
 import * as store from './store.ts'
 
-type Place = Pick<store.WalletRow, 'user_id' | 'kind' | 'address' | 'version'>
+type Place = { user_id: string; kind: string; address: string; version: number }
+type Sealed = Place & Pick<store.WalletRow, 'ciphertext' | 'wrapped_dek' | 'kek_id'>
 /** A wallet whose key is sealed already; nothing of it is stored yet. */
 export type PreparedWallet = store.WalletRow
 
 /** Binds a sealed key to its row: moved to another row it does not open. */
 const placeOf = ({ user_id, kind, address, version }: Place) =>
   ['wallet', user_id, kind, address, version].join('|')
+
+/** An agent's key is bound to its venue beside its user and address. */
+const agentPlace = (row: SealedAgent): Sealed => ({ ...row, kind: store.agentKind(row.venue) })
 
 const version = 1
 
@@ -32,6 +37,9 @@ export type Keystore = {
   provision(tx: Tx, prepared: PreparedWallet[]): Promise<store.Wallet[]>
   /** Lends the secret for the time of one call and wipes it. */
   lend<T>(row: store.WalletRow, use: (secret: Uint8Array) => Promise<T>): Promise<T>
+  /** Makes and wraps the key of an agent; as with wallets this comes before any transaction. */
+  prepareAgent(userId: string, venue: string): Promise<SealedAgent>
+  lendAgent<T>(row: SealedAgent, use: (secret: Uint8Array) => Promise<T>): Promise<T>
   /**
    * Wraps the data keys of some wallets under the current key-encryption key; `next` is where to go on, null at the
    * end. A crash in between loses nothing, since each row says which key wrapped it: begin again without `after`.
@@ -46,18 +54,18 @@ const isBroken = (error: unknown): boolean =>
   error instanceof BrokenEnvelope || (error instanceof Fault && error.code === 'upstream_rejected')
 
 export function keystore({ keks, schemes, clock, random }: Needs): Keystore {
-  const unwrap = async (row: store.WalletRow) => {
+  const unwrap = async (row: Sealed) => {
     const kek = keks.of(row.kek_id)
     if (!kek) throw new Fault('unavailable', 'The key that protects this wallet is not at hand')
     return kek.unwrap(row.wrapped_dek, `${row.kek_id}|${placeOf(row)}`)
   }
 
-  const seal = async (userId: string, kind: store.WalletKind): Promise<PreparedWallet> => {
+  const seal = async <K extends string>(userId: string, kind: K, family: store.WalletKind) => {
     const secret = random.bytes(keyBytes)
     const dek = random.bytes(keyBytes)
     try {
       const at = clock.now()
-      const address = await schemes[kind].addressOf(secret)
+      const address = await schemes[family].addressOf(secret)
       const row = { id: uuidv7(at, random), user_id: userId, kind, address, version, created_at: at }
       const kek = keks.current
       return {
@@ -72,7 +80,22 @@ export function keystore({ keks, schemes, clock, random }: Needs): Keystore {
     }
   }
 
-  const rewrapOne = async (on: Queryable, row: store.WalletRow) => {
+  const lendSealed: <T>(row: Sealed, use: (secret: Uint8Array) => Promise<T>) => Promise<T> = async (
+    row,
+    use,
+  ) => {
+    const dek = await unwrap(row)
+    let secret: Uint8Array | undefined
+    try {
+      secret = decrypt(dek, row.ciphertext, placeOf(row))
+      return await use(secret)
+    } finally {
+      dek.fill(0)
+      secret?.fill(0)
+    }
+  }
+
+  const rewrapOne = async (on: Queryable, row: store.SealedKey) => {
     const dek = await unwrap(row)
     try {
       const kek = keks.current
@@ -84,25 +107,20 @@ export function keystore({ keks, schemes, clock, random }: Needs): Keystore {
   }
 
   return {
-    prepare: (userId) => Promise.all([seal(userId, 'evm'), seal(userId, 'svm')]),
+    prepare: (userId) => Promise.all([seal(userId, 'evm', 'evm'), seal(userId, 'svm', 'svm')]),
+    async prepareAgent(userId, venue) {
+      const { kind: _kind, ...row } = await seal(userId, store.agentKind(venue), 'evm')
+      return { ...row, venue }
+    },
+    lendAgent: (row, use) => lendSealed(agentPlace(row), use),
+    lend: lendSealed,
     async provision(tx, prepared) {
       for (const wallet of prepared) await store.addWallet(tx, wallet)
       const userId = prepared[0]?.user_id
       return userId === undefined ? [] : store.walletsOf(tx, userId)
     },
-    async lend(row, use) {
-      const dek = await unwrap(row)
-      let secret: Uint8Array | undefined
-      try {
-        secret = decrypt(dek, row.ciphertext, placeOf(row))
-        return await use(secret)
-      } finally {
-        dek.fill(0)
-        secret?.fill(0)
-      }
-    },
     async rewrap(on, { after = null, most = 100 } = {}) {
-      const rows = await store.walletsOutsideKek(on, keks.current.id, { after, most })
+      const rows = await store.keysOutsideKek(on, keks.current.id, { after, most })
       const broken: string[] = []
       let rewrapped = 0
       for (const row of rows) {

@@ -1,10 +1,13 @@
 import type { Clock } from '#kernel/clock.ts'
 import { notFound } from '#kernel/fault.ts'
 import type { EvmScheme, PolicyReceipt, Signer } from '#kernel/signer.ts'
+import { isAgentAction, type VenueScheme, type VenueSigner } from '#kernel/venue.ts'
 import type { Queryable } from '#store/query.ts'
+import { livingAgents } from './agents.ts'
 import type { Keystore } from './keystore.ts'
 import { judgeIntent, judgeReceipt, type SigningChain } from './signing-rules.ts'
 import { sealedWallet } from './store.ts'
+import { judgeVenueIntent, type SigningVenue } from './venue-rules.ts'
 
 type Needs = {
   /**
@@ -12,17 +15,38 @@ type Needs = {
    * transactions would have none left for this one.
    */
   on: Queryable
-  keystore: Pick<Keystore, 'lend'>
+  keystore: Pick<Keystore, 'lend' | 'lendAgent'>
   scheme: EvmScheme
   chains: readonly SigningChain[]
+  venues?: readonly (SigningVenue & { scheme: VenueScheme })[]
   clock: Clock
   /** Whether the policy of this process made the receipt. */
   genuine: (receipt: PolicyReceipt) => boolean
 }
 
-export function custodySigner({ on, keystore, scheme, chains, clock, genuine }: Needs): Signer {
+export function custodySigner(needs: Needs): Signer & VenueSigner {
+  const { on, keystore, scheme, chains, venues = [], clock, genuine } = needs
   const chainOf = new Map(chains.map((each) => [each.chainId, each]))
+  const venueOf = new Map(venues.map((each) => [each.venue, each]))
+
   return {
+    async signVenue(given, receipt) {
+      const intent = structuredClone(given)
+      judgeReceipt({ intent, receipt, now: clock.now(), genuine: genuine(receipt) })
+      const venue = venueOf.get(intent.venue)
+      const [own, living] = await Promise.all([
+        sealedWallet(on, intent.userId, 'evm'),
+        livingAgents(on, intent),
+      ])
+      if (!own || !venue) throw notFound('wallet')
+      const agents = living.map(({ address }) => address)
+      judgeVenueIntent({ intent, own: own.address, agents, venue, now: clock.now() })
+      const sign = (secret: Uint8Array) => venue.scheme.sign(secret, intent)
+      if (!isAgentAction(intent.action)) return keystore.lend(own, sign)
+      const agent = living.find(({ address }) => address.toLowerCase() === intent.signer.toLowerCase())
+      if (!agent) throw notFound('agent')
+      return keystore.lendAgent(agent, sign)
+    },
     async signBatch(given, receipt) {
       // What is judged is what is signed: nobody changes the intent while the key is fetched.
       const intent = structuredClone(given)

@@ -1,5 +1,5 @@
 import { Fault } from '#kernel/fault.ts'
-import type { EvmCall, EvmIntent, EvmScheme, PolicyReceipt, ReadCall } from '#kernel/signer.ts'
+import type { EvmCall, EvmIntent, EvmScheme, PolicyReceipt, ReadCall, SigningIntent } from '#kernel/signer.ts'
 import { intentHash } from '#kernel/signer.ts'
 
 /** What custody itself knows of a chain, from configuration and never from a quote. */
@@ -30,7 +30,7 @@ function demand(holdsTrue: boolean, rule: string, reason: string): asserts holds
     })
 }
 
-type Judged = { intent: EvmIntent; receipt: PolicyReceipt; now: Date; genuine: boolean }
+type Judged = { intent: SigningIntent; receipt: PolicyReceipt; now: Date; genuine: boolean }
 
 export function judgeReceipt({ intent, receipt, now, genuine }: Judged): void {
   demand(genuine, 'receipt', 'the receipt was not made by the policy')

@@ -30,26 +30,33 @@ export const addWallet = async (on: Queryable, row: WalletRow): Promise<void> =>
   )
 }
 
+/** What stands in for the kind of a wallet where a key belongs to an agent at a venue. */
+export const agentKind = (venue: string) => `agent:${venue}`
+/** Any sealed key: of a wallet, or of an agent. */
+export type SealedKey = Omit<WalletRow, 'kind'> & { kind: string }
+
+const sealedColumns = 'id, user_id, address, ciphertext, wrapped_dek, kek_id, version, created_at'
+
 /** In the order of ids, so that a row which cannot be rewrapped is passed and not met again. */
-export const walletsOutsideKek = (
+export const keysOutsideKek = (
   on: Queryable,
   kekId: string,
   { after, most }: { after: string | null; most: number },
-): Promise<WalletRow[]> =>
-  all(
+): Promise<SealedKey[]> =>
+  send<SealedKey>(
     on,
-    q
-      .selectFrom('wallet')
-      .selectAll()
-      .where('kek_id', '<>', kekId)
-      .$if(after !== null, (some) => some.where('id', '>', after as string))
-      .orderBy('id')
-      .limit(most),
+    `select kind, ${sealedColumns} from wallet where kek_id <> $1 and ($2::uuid is null or id > $2)
+     union all
+     select 'agent:' || venue as kind, ${sealedColumns} from agent_wallet
+       where kek_id <> $1 and ($2::uuid is null or id > $2)
+     order by id limit $3`,
+    [kekId, after, most],
   )
 
 /** Changes nothing when the row was rewrapped by somebody else in the meantime. */
-export const replaceDek = async (on: Queryable, row: WalletRow, wrapped: Uint8Array, kekId: string) => {
-  const text = `update wallet set wrapped_dek = $2, kek_id = $3 where id = $1 and kek_id = $4 and wrapped_dek = $5 returning id`
+export const replaceDek = async (on: Queryable, row: SealedKey, wrapped: Uint8Array, kekId: string) => {
+  const table = row.kind.startsWith(agentKind('')) ? 'agent_wallet' : 'wallet'
+  const text = `update ${table} set wrapped_dek = $2, kek_id = $3 where id = $1 and kek_id = $4 and wrapped_dek = $5 returning id`
   const rows = await send<{ id: string }>(on, text, [row.id, wrapped, kekId, row.kek_id, row.wrapped_dek])
   return rows.length === 1
 }

@@ -1,0 +1,89 @@
+import type { Tx } from '#kernel/task.ts'
+import { all, type Queryable, q, send } from '#store/query.ts'
+import type { AgentWalletRow } from '#store/tables/venue.ts'
+
+/** The keys that trade for users at venues. One that the venue has forgotten is never used again. */
+
+export type Agent = {
+  id: string
+  address: string
+  createdAt: Date
+  approvedAt: Date | null
+  expiresAt: Date | null
+}
+export type SealedAgent = Omit<AgentWalletRow, 'approved_at' | 'expires_at' | 'retired_at'>
+type Whose = { userId: string; venue: string }
+
+const agentOf = (row: AgentWalletRow): Agent => ({
+  ...{ id: row.id, address: row.address, createdAt: row.created_at },
+  ...{ approvedAt: row.approved_at, expiresAt: row.expires_at },
+})
+
+/** At most two: the key that the venue knows, and the one that it is going to know. */
+export const livingAgents = (on: Queryable, { userId, venue }: Whose): Promise<AgentWalletRow[]> =>
+  all(
+    on,
+    q
+      .selectFrom('agent_wallet')
+      .selectAll()
+      .where('user_id', '=', userId)
+      .where('venue', '=', venue)
+      .where('retired_at', 'is', null),
+  )
+
+export async function agentsOf(
+  on: Queryable,
+  whose: Whose,
+): Promise<{ current: Agent | undefined; waiting: Agent | undefined }> {
+  const rows = await livingAgents(on, whose)
+  const find = (approved: boolean) => rows.find((row) => (row.approved_at !== null) === approved)
+  const [current, waiting] = [find(true), find(false)]
+  return { current: current && agentOf(current), waiting: waiting && agentOf(waiting) }
+}
+
+/** Of two that are made at once the first waits, and the other is dropped unused. */
+export const addAgent = async (on: Queryable, row: SealedAgent): Promise<void> => {
+  await send(
+    on,
+    `insert into agent_wallet (id, user_id, venue, address, ciphertext, wrapped_dek, kek_id, version, created_at)
+     values ($1, $2, $3, $4, $5, $6, $7, $8, $9)
+     on conflict (user_id, venue) where approved_at is null and retired_at is null do nothing`,
+    [
+      ...[row.id, row.user_id, row.venue, row.address, row.ciphertext, row.wrapped_dek, row.kek_id],
+      ...[row.version, row.created_at],
+    ],
+  )
+}
+
+/** The venue knows the agent from now on, and with that it has forgotten the one before. */
+export async function approveAgent(
+  tx: Tx,
+  whose: Whose,
+  { address, expiresAt, now }: { address: string; expiresAt: Date | null; now: Date },
+): Promise<void> {
+  await send(
+    tx,
+    `update agent_wallet set retired_at = $4
+     where user_id = $1 and venue = $2 and address <> $3 and approved_at is not null and retired_at is null`,
+    [whose.userId, whose.venue, address, now],
+  )
+  await send(
+    tx,
+    `update agent_wallet set approved_at = coalesce(approved_at, $4), expires_at = $5
+     where user_id = $1 and venue = $2 and address = $3 and retired_at is null`,
+    [whose.userId, whose.venue, address, now, expiresAt],
+  )
+}
+
+export async function retireAgent(
+  on: Queryable,
+  whose: Whose,
+  { address, now }: { address: string; now: Date },
+) {
+  await send(
+    on,
+    `update agent_wallet set retired_at = $4
+     where user_id = $1 and venue = $2 and address = $3 and retired_at is null`,
+    [whose.userId, whose.venue, address, now],
+  )
+}

@@ -1,0 +1,53 @@
+import type { Action, PolicyReceipt } from './signer.ts'
+
+/** What is said to a trading venue, in the words of the house. Only its adapter knows the wire. */
+
+export type VenueOrder = {
+  asset: number
+  isBuy: boolean
+  price: string
+  size: string
+  reduceOnly: boolean
+  when:
+    | { tif: 'gtc' | 'ioc' | 'alo' }
+    /** Sleeps until the mark reaches the price. */
+    | { triggerPrice: string; leg: 'tp' | 'sl'; isMarket: boolean }
+  /** 16 bytes, derived from the task: the venue is asked for the order by it. */
+  cloid: string
+}
+/** `bracket`: the first order with its exits; `position`: exits that follow the whole position. */
+export type VenueGrouping = 'none' | 'bracket' | 'position'
+
+export type VenueAction =
+  | { type: 'order'; orders: VenueOrder[]; grouping: VenueGrouping }
+  | { type: 'cancel'; cancels: { asset: number; orderId: number }[] }
+  | { type: 'set_leverage'; asset: number; isCross: boolean; leverage: number }
+  | { type: 'approve_agent'; agent: string; name: string }
+  | { type: 'withdraw'; destination: string; amount: string }
+  | { type: 'move_cash'; amount: string; to: 'perp' | 'spot' }
+
+/** What the agent key may sign; everything else takes the key of the account itself. */
+export const isAgentAction = (action: VenueAction): boolean =>
+  action.type === 'order' || action.type === 'cancel' || action.type === 'set_leverage'
+
+export type VenueIntent = Action & {
+  type: 'venue_action'
+  venue: string
+  /** The user's own wallet, which is the account at the venue. */
+  account: string
+  /** Whose key signs: an agent of the account, or the account itself. */
+  signer: string
+  action: VenueAction
+  nonce: bigint
+  /** After this the venue refuses the action, which proves that it can never happen; null where it knows no such end. */
+  expiresAtMs: number | null
+}
+
+/** Lent to custody: builds what goes over the wire from the intent alone, and signs exactly that. */
+export type VenueScheme = {
+  addressOf(secret: Uint8Array): string
+  /** The whole body as it is stored and sent. */
+  sign(secret: Uint8Array, intent: VenueIntent): Promise<string>
+}
+
+export type VenueSigner = { signVenue(intent: VenueIntent, receipt: PolicyReceipt): Promise<string> }
