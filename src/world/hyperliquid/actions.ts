@@ -158,9 +158,13 @@ export const userSigned: Record<string, UserSigned> = {
 
 export type Action = { type: string } & Record<string, unknown>
 
+const rules = new Map<string, Rule>([
+  ...Object.entries(l1),
+  ...Object.entries(userSigned).map(([name, { rule }]) => [name, rule] as const),
+])
+
 /** The action in canonical form: key order of the schema, decimals without zeros, addresses in lower case. */
 export const canonicalAction = (value: unknown): Action => {
-  const name = readType(value)
-  const rule = l1[name] ?? userSigned[name]?.rule
+  const rule = rules.get(readType(value))
   return rule ? (rule(value) as Action) : refuse()
 }

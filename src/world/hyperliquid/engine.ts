@@ -1,6 +1,7 @@
 import type { Answer } from './exchange.ts'
 import { openJournal, writeLine } from './journal.ts'
 import { apply, type Command } from './machine.ts'
+import { Refused } from './refusals.ts'
 import type { Happening, Venue } from './venue.ts'
 
 export type Engine = {
@@ -17,7 +18,8 @@ export type Engine = {
 
 const snapshotEvery = { bytes: 8_000_000, commands: 20_000, ms: 300_000 }
 
-export const openEngine = (dataDir: string, seed: number): Engine => {
+/** `broken` ends the process: a command that was half done must not be served from, and the log knows what was whole. */
+export const openEngine = (dataDir: string, seed: number, broken: (error: unknown) => never): Engine => {
   const { journal, venue, fresh } = openJournal(dataDir, seed, Date.now())
   // Time that a test moved ahead stays ahead over a restart.
   let offsetMs = Math.max(0, venue.state.nowMs - Date.now())
@@ -62,6 +64,9 @@ export const openEngine = (dataDir: string, seed: number): Engine => {
     const atMs = Math.max(nowMs(), venue.state.nowMs)
     try {
       return apply(venue, command, atMs)
+    } catch (error) {
+      if (error instanceof Refused) throw error
+      return broken(error)
     } finally {
       lines.push(writeLine(command, atMs))
       for (const happening of venue.happenings) happenings.push(happening)

@@ -84,6 +84,6 @@ export const liquidationPrice = (account: Account, position: Position, marks: Ma
   const side = position.size > 0 ? 1 : -1
   const rate = 1 / (2 * tierOf(value, market.tiers).maxLeverage)
   const lots = Math.abs(position.size) / 10 ** market.sizeDecimals
-  const price = mark - (side * Number(available)) / lots / (1 - rate * side)
-  return price > 0 ? Math.round(price) : undefined
+  const price = Math.round(mark - (side * Number(available)) / lots / (1 - rate * side))
+  return price > 0 ? price : undefined
 }

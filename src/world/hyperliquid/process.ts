@@ -36,7 +36,11 @@ const dataDir = values['data-dir']
 if (dataDir === undefined) throw new Error('--data-dir is required')
 mkdirSync(dataDir, { recursive: true })
 
-const engine = openEngine(dataDir, integer('seed', 0, 2_147_483_647))
+const broken = (error: unknown): never => {
+  process.stderr.write(`${error instanceof Error ? error.stack : String(error)}\n`)
+  process.exit(70)
+}
+const engine = openEngine(dataDir, integer('seed', 0, 2_147_483_647), broken)
 const faults = createFaults()
 const budget = createBudget(integer('weight-per-minute', 0, 1_000_000_000))
 const gateway = createGateway(engine)

@@ -113,8 +113,6 @@ export const serve = (needs: Needs): Server =>
       if (error instanceof Malformed) answer(response, 422, plain, error.message)
       else {
         process.stderr.write(`${error instanceof Error ? error.stack : String(error)}\n`)
-        // A half-applied command must not be served from: the log knows what was whole.
-        if (door === 'exchange') process.exit(70)
         answer(response, 500, json, 'null')
       }
     })
