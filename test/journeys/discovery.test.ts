@@ -1,0 +1,216 @@
+import assert from 'node:assert/strict'
+import { after, before, describe, test } from 'node:test'
+import { eventually, freshGateway, http } from '../harness/gateway.ts'
+import { welcomed } from './people.ts'
+import { polygon, type World, worldOf } from './world.ts'
+
+type Operation = { operationId: string; tags: string[]; security?: object[]; responses: Record<string, object> }
+type OpenApi = {
+  openapi: string
+  info: { version: string }
+  paths: Record<string, Record<string, Operation>>
+  components: { schemas: Record<string, object>; securitySchemes: Record<string, object> }
+}
+type Health = {
+  status: string
+  checks: Record<'store' | 'runner', { status: string }> & { upstreams: Record<string, { status: string }> }
+}
+type Catalogue = { codes: { code: string; status: number; retryable: boolean; when: string }[] }
+
+const origin = 'https://app.example'
+
+describe('the gateway describes itself', () => {
+  let gateway: Awaited<ReturnType<typeof freshGateway>>
+  let world: World
+  before(async () => {
+    gateway = await freshGateway({ CORS_ORIGINS: origin })
+    world = await worldOf(gateway.world)
+  })
+  after(() => gateway?.[Symbol.asyncDispose]())
+
+  const get = <B>(path: string, headers: Record<string, string> = {}) =>
+    http<B>(gateway.url + path, { headers })
+  const operationsOf = ({ paths }: OpenApi) =>
+    Object.entries(paths).flatMap(([path, methods]) =>
+      Object.entries(methods).map(([method, operation]) => ({ path, method: method.toUpperCase(), ...operation })),
+    )
+
+  test('capabilities list exactly the operations of OpenAPI, and both list what is routed (38)', async () => {
+    const capabilities = (await get<Record<string, { endpoints?: string[]; transfer_out?: boolean }>>('/capabilities'))
+      .body
+    const openapi = (await get<OpenApi>('/openapi.json')).body
+    assert.match(openapi.openapi, /^3\.1/)
+    assert.equal(openapi.info.version, '1.0.0')
+    const operations = operationsOf(openapi)
+    const { protocols, ...sections } = capabilities
+    assert.deepEqual(protocols, ['http', 'sse'])
+    const listed = Object.values(sections).flatMap(({ endpoints }) => endpoints ?? [])
+    const known = new Set(operations.map(({ operationId }) => operationId))
+    assert.deepEqual(
+      listed.filter((name) => !known.has(name)),
+      [],
+    )
+    for (const [section, { endpoints = [] }] of Object.entries(sections)) {
+      const tagOf = (id: string) => operations.find(({ operationId }) => operationId === id)?.tags[0]
+      const tags = new Set(endpoints.map(tagOf))
+      const ofThoseTags = operations.filter(({ tags: [tag] }) => tags.has(tag)).map(({ operationId }) => operationId)
+      assert.deepEqual([...endpoints].sort(), ofThoseTags.sort(), section)
+    }
+    assert.equal(sections.wallets?.transfer_out, false)
+    assert.ok(!JSON.stringify(openapi.paths).includes('/transfer'))
+
+    for (const { path, method, security } of operations) {
+      const reply = await http(gateway.url + path.replace(/\{\w+\}/g, 'x'), { method, headers: {} })
+      if (security && security.length > 0) assert.equal(reply.status, 401, `${method} ${path}`)
+      else assert.notEqual(reply.status, 404, `${method} ${path}`)
+      assert.notEqual(reply.status, 405, `${method} ${path}`)
+    }
+  })
+
+  test('the chain table, the wallets and the capabilities name the same chains (38)', async () => {
+    const person = await welcomed(gateway.url)
+    const { chains } = (await person.call<{ chains: { id?: string; chain_id?: string; status: string }[] }>(
+      'GET /v1/chains',
+    )).body
+    const ids = chains.map((each) => String(each.chain_id ?? each.id)).sort()
+    const { ids: published } = (await get<{ chains: { ids: string[] } }>('/capabilities')).body.chains
+    const { wallets } = (await person.call<{ wallets: { supported_chain_ids: string[] }[] }>('GET /v1/wallets'))
+      .body
+    assert.deepEqual(ids, [...published].sort())
+    assert.deepEqual(wallets.flatMap(({ supported_chain_ids }) => supported_chain_ids).sort(), ids)
+    for (const { status } of chains) assert.ok(['ok', 'degraded', 'down'].includes(status))
+  })
+
+  test('health is ok soon after the start, and a dead chain degrades it under 200 and heals (14)', async () => {
+    const health = async () => {
+      const { status, body } = await get<Health>('/health')
+      assert.equal(status, 200)
+      return body
+    }
+    const until = (wanted: string) =>
+      eventually(async () => ((await health()).status === wanted ? true : undefined), `health is ${wanted}`, 25_000)
+    await until('ok')
+    const well = await health()
+    assert.deepEqual([well.checks.store.status, well.checks.runner.status], ['ok', 'ok'])
+    assert.doesNotMatch(JSON.stringify(well), /127\.0\.0\.1|localhost|postgres/)
+    await world.chain(polygon, 'stop')
+    try {
+      await until('degraded')
+      const { upstreams } = (await health()).checks
+      assert.notEqual(upstreams.polygon?.status, 'ok')
+      assert.equal(upstreams.base?.status, 'ok')
+    } finally {
+      await world.chain(polygon, 'start')
+    }
+    await until('ok')
+  })
+
+  test('metrics are Prometheus text, for the own machine only', async () => {
+    const { status, headers, body } = await get<{ text: string }>('/metrics')
+    assert.equal(status, 200)
+    assert.match(headers.get('content-type') ?? '', /^text\/plain; version=0\.0\.4/)
+    const sample = /^[a-zA-Z_:][\w:]*(\{[a-zA-Z_]\w*="(?:[^"\\\n]|\\["\\n])*"(?:,[a-zA-Z_]\w*="(?:[^"\\\n]|\\["\\n])*")*,?\})? (?:[+-]?(?:\d+(?:\.\d+)?(?:e[+-]?\d+)?|Inf)|NaN)$/
+    const described = /^# (?:HELP [a-zA-Z_:][\w:]* .*|TYPE [a-zA-Z_:][\w:]* (?:counter|gauge|histogram|summary|untyped))$/
+    const lines = body.text.split('\n').filter((line) => line !== '')
+    assert.ok(lines.length > 50)
+    for (const line of lines) assert.match(line, line.startsWith('#') ? described : sample)
+    assert.ok(lines.some((line) => line.startsWith('http_request_duration_seconds_count{')))
+    const proxied = await get('/metrics', { 'x-forwarded-for': '203.0.113.9' })
+    assert.equal(proxied.status, 404)
+  })
+
+  test('the docs page loads everything from this server and may talk to nobody else', async () => {
+    const page = await fetch(`${gateway.url}/docs`)
+    assert.equal(page.status, 200)
+    const html = await page.text()
+    const policy = new Map(
+      (page.headers.get('content-security-policy') ?? '')
+        .split(';')
+        .map((rule) => rule.trim().split(' '))
+        .map(([name = '', ...sources]) => [name, sources]),
+    )
+    assert.deepEqual(policy.get('default-src'), ["'none'"])
+    for (const [name, sources] of policy)
+      for (const source of sources)
+        assert.ok(["'none'", "'self'", "'unsafe-inline'", 'data:'].includes(source), `${name} ${source}`)
+    const tags = html.match(/<(?:script|link|img|iframe|style)\b[^>]*>/g) ?? []
+    const loaded = tags.flatMap((tag) => /\b(?:src|href)=["']([^"']+)["']/.exec(tag)?.[1] ?? [])
+    assert.ok(loaded.length > 0, html.slice(0, 500))
+    for (const address of loaded) {
+      const url = new URL(address, page.url)
+      assert.equal(url.origin, gateway.url, address)
+      const part = await fetch(url)
+      assert.equal(part.status, 200, address)
+      assert.ok((await part.arrayBuffer()).byteLength > 0)
+    }
+    assert.doesNotMatch(html, /cdn\.|jsdelivr|unpkg|fonts\.(?:googleapis|scalar)/)
+  })
+
+  test('a browser of an allowed origin may preflight, and one of another origin learns nothing (39)', async () => {
+    const preflight = (from: string) =>
+      fetch(`${gateway.url}/v1/earn/deposit`, {
+        method: 'OPTIONS',
+        headers: {
+          origin: from,
+          'access-control-request-method': 'POST',
+          'access-control-request-headers': 'authorization,content-type,idempotency-key',
+        },
+      })
+    const allowed = await preflight(origin)
+    assert.equal(allowed.status, 204)
+    assert.equal(allowed.headers.get('access-control-allow-origin'), origin)
+    assert.match(allowed.headers.get('access-control-allow-methods') ?? '', /\bPOST\b/)
+    const named = (allowed.headers.get('access-control-allow-headers') ?? '').toLowerCase().split(', ')
+    for (const header of ['authorization', 'content-type', 'idempotency-key', 'last-event-id'])
+      assert.ok(named.includes(header), header)
+    const other = await preflight('https://elsewhere.example')
+    assert.equal(other.headers.get('access-control-allow-origin'), null)
+    const real = await get('/v1/earn', { origin })
+    assert.equal(real.headers.get('access-control-allow-origin'), origin)
+    assert.match(real.headers.get('access-control-expose-headers') ?? '', /Idempotent-Replayed/)
+  })
+
+  test('every answer carries the security headers and a request id, also an error', async () => {
+    for (const path of ['/health', '/capabilities', '/v1/user', '/nowhere', '/openapi.json', '/docs']) {
+      const { headers } = await get(path)
+      assert.equal(headers.get('x-content-type-options'), 'nosniff', path)
+      assert.equal(headers.get('x-frame-options'), 'DENY', path)
+      assert.equal(headers.get('referrer-policy'), 'no-referrer', path)
+      assert.ok(headers.get('content-security-policy'), path)
+      assert.match(headers.get('x-request-id') ?? '', /^[\w-]{8,64}$/, path)
+      assert.equal(headers.get('x-powered-by'), null, path)
+    }
+  })
+
+  test('the error catalogue is one table, and the errors of the gateway are rows of it (38)', async () => {
+    const { codes } = (await get<Catalogue>('/error-catalog.json')).body
+    const rows = new Map(codes.map((row) => [row.code, row]))
+    assert.equal(rows.size, codes.length)
+    for (const { status, when } of codes) assert.ok(status >= 400 && status < 600 && when.length > 0)
+    const provoked = [
+      await get<Record<string, unknown>>('/nowhere'),
+      await get<Record<string, unknown>>('/v1/user'),
+      await get<Record<string, unknown>>('/v1/user', { authorization: `Bearer agt_${'0'.repeat(43)}` }),
+      await http<Record<string, unknown>>(`${gateway.url}/v1/earn`, { method: 'POST', body: {} }),
+      await http<Record<string, unknown>>(`${gateway.url}/v1/auth/register`, {
+        method: 'POST',
+        body: 'x',
+        headers: { 'content-type': 'text/plain' },
+      }),
+      await http<Record<string, unknown>>(`${gateway.url}/v1/auth/register`, {
+        method: 'POST',
+        body: 'x'.repeat(300_000),
+      }),
+    ]
+    const told = provoked.map(({ status, body }) => [status, body.code, body.retryable])
+    assert.deepEqual(
+      told.map(([status]) => status),
+      [404, 401, 401, 405, 415, 413],
+    )
+    for (const [status, code, retryable] of told) {
+      const row = rows.get(String(code))
+      assert.deepEqual([row?.status, row?.retryable], [status, retryable], String(code))
+    }
+    assert.match(provoked[3]?.headers.get('allow') ?? '', /GET/)
+  })
+})

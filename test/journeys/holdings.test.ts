@@ -1,0 +1,237 @@
+import assert from 'node:assert/strict'
+import { after, afterEach, before, describe, test } from 'node:test'
+import { eventually, freshGateway, newAgent } from '../harness/gateway.ts'
+import { type Person, personOf } from './people.ts'
+import { base, polygon, solana, type World, worldOf } from './world.ts'
+
+type Holding = Record<
+  'chain_id' | 'symbol' | 'name' | 'token_address' | 'amount' | 'balance' | 'kind',
+  string
+> & {
+  decimals: number
+  price_usd: string | null
+  value_usd: string | null
+  unrealized_pnl_usd: string | null
+  as_of_block: number
+  verified: boolean
+}
+type Holdings = {
+  holdings: Holding[]
+  total_value_usd: string
+  complete: boolean
+  stale: boolean
+  chains: { chain_id: string; status: string; as_of_block: number | null; error: string | null }[]
+  errors: { chain_id: string | null; message: string }[]
+}
+type Issue = { loc: string[]; type: string }
+
+const allChains = ['1', '137', '42161', '7565164', '8453']
+
+describe('holdings tell what the chains hold', () => {
+  let gateway: Awaited<ReturnType<typeof freshGateway>>
+  let world: World
+  before(async () => {
+    // Nobody welcomes new wallets here, so that they begin empty.
+    gateway = await freshGateway({ FAUCET_URL: 'http://127.0.0.1:9' })
+    world = await worldOf(gateway.world)
+  })
+  afterEach(() => world.heal())
+  after(() => gateway?.[Symbol.asyncDispose]())
+
+  const newPerson = async () => personOf(gateway.url, await newAgent(gateway.url))
+  const look = async (person: Person, query = '') => {
+    const { status, body } = await person.call<Holdings>(`GET /v1/holdings${query}`)
+    assert.equal(status, 200)
+    return body
+  }
+  const amountOf = ({ holdings }: Holdings, chainId: string, symbol: string) =>
+    holdings.find((each) => each.chain_id === chainId && each.symbol === symbol)?.amount
+
+  test('a deposit from outside shows within two seconds, also in a wallet that was empty (13)', async () => {
+    const person = await newPerson()
+    const empty = await look(person)
+    assert.deepEqual([empty.holdings, empty.total_value_usd, empty.stale], [[], '0', false])
+    assert.deepEqual(empty.chains.map(({ chain_id }) => chain_id).sort(), allChains)
+
+    const gifts = [
+      [base, person.evm, 'USDC', '12.5', '12500000'],
+      [base, person.evm, 'USDC', '0.000001', '12500001'],
+      [polygon, person.evm, 'native', '3', '3000000000000000000'],
+      [solana, person.solana, 'USDC', '7', '7000000'],
+      [solana, person.solana, 'native', '1.5', '1500000000'],
+    ] as const
+    for (const [chainId, address, token, amount, units] of gifts) {
+      await world.fund(chainId, address, token, amount)
+      const fundedMs = performance.now()
+      const symbol = token === 'native' ? (chainId === solana ? 'SOL' : 'POL') : token
+      const seen = async () => (amountOf(await look(person), chainId, symbol) === units ? true : undefined)
+      await eventually(seen, `${amount} ${token} on ${chainId}`, 2_000)
+      assert.ok(performance.now() - fundedMs < 2_000)
+    }
+  })
+
+  test('event=wallet-refresh reads the chains at once, whatever was read a moment ago', async () => {
+    const person = await newPerson()
+    for (let times = 1; times <= 5; times++) {
+      await look(person)
+      await world.fund(base, person.evm, 'USDC', '1')
+      assert.equal(
+        amountOf(await look(person, '?event=wallet-refresh'), base, 'USDC'),
+        String(times * 1_000_000),
+      )
+    }
+  })
+
+  test('what earn moved shows at once, as cash and as shares with their worth', async () => {
+    const person = await newPerson()
+    await world.fund(base, person.evm, 'USDC', '1000')
+    await look(person)
+    const done = (await person.deposit('400')).body
+    assert.equal(done.outcome, 'executed', JSON.stringify(done))
+    const after = await look(person)
+    assert.equal(amountOf(after, base, 'USDC'), '600000000')
+    const shares = after.holdings.find(({ kind }) => kind === 'earn_share')
+    assert.equal(shares?.amount, done.result.shares_delta)
+    assert.ok(Math.abs(Number(shares?.value_usd) - 400) < 0.001, JSON.stringify(shares))
+    assert.ok(Math.abs(Number(after.total_value_usd) - 1_000) < 0.001)
+  })
+
+  test('one dead chain is named and shown as it was, within three seconds, and blanks nothing else (14)', async () => {
+    const [person, stranger] = await Promise.all([newPerson(), newPerson()])
+    await world.fund(polygon, person.evm, 'USDC', '5')
+    await world.fund(base, person.evm, 'USDC', '6')
+    await world.fund(base, stranger.evm, 'USDC', '7')
+    const before = await look(person)
+    assert.equal(amountOf(before, polygon, 'USDC'), '5000000')
+    await world.chain(polygon, 'stop')
+    try {
+      for (const query of ['?event=wallet-refresh', '']) {
+        const startedMs = performance.now()
+        const during = await eventually(async () => {
+          const now = await look(person, query)
+          return now.stale ? now : undefined
+        }, 'the dead chain is told')
+        assert.ok(performance.now() - startedMs < 3_000)
+        const told = new Map(during.chains.map((each) => [each.chain_id, each]))
+        assert.deepEqual(
+          allChains.map((id) => told.get(id)?.status),
+          ['ok', 'stale', 'ok', 'ok', 'ok'],
+        )
+        assert.deepEqual(
+          during.errors.map(({ chain_id }) => chain_id),
+          [polygon],
+        )
+        assert.ok((told.get(polygon)?.error ?? '').length > 0)
+        assert.equal(during.complete, false)
+        assert.equal(amountOf(during, polygon, 'USDC'), '5000000')
+        assert.equal(amountOf(during, base, 'USDC'), '6000000')
+      }
+      const unseen = await look(stranger)
+      assert.equal(unseen.chains.find(({ chain_id }) => chain_id === polygon)?.status, 'failed')
+      assert.equal(amountOf(unseen, base, 'USDC'), '7000000')
+      const { chains } = (
+        await person.call<{ chains: { chain_id: string; status: string }[] }>('GET /v1/chains')
+      ).body
+      assert.equal(chains.length, 5)
+    } finally {
+      await world.chain(polygon, 'start')
+    }
+    const healed = async () => {
+      const now = await look(person, '?event=wallet-refresh')
+      return now.stale ? undefined : now
+    }
+    assert.equal(amountOf(await eventually(healed, 'the chain is back'), polygon, 'USDC'), '5000000')
+  })
+
+  test('a chain that is silent and never refuses holds nobody up for longer than three seconds (14, 44)', async () => {
+    const person = await newPerson()
+    await world.fund(base, person.evm, 'USDC', '6')
+    await world.fault(`evm:${polygon}`, { silent: true })
+    const startedMs = performance.now()
+    const during = await look(person, '?event=wallet-refresh')
+    assert.ok(performance.now() - startedMs < 3_000)
+    assert.deepEqual(
+      during.errors.map(({ chain_id }) => chain_id),
+      [polygon],
+    )
+    assert.equal(amountOf(during, base, 'USDC'), '6000000')
+  })
+
+  test('every holding has symbol and decimals, an unknown price is null, and no number is an exponent (15)', async () => {
+    const person = await newPerson()
+    await world.fund(base, person.evm, 'AERO', '0.000000000000000001')
+    await world.fund(base, person.evm, 'DAI', '1000000')
+    await world.fund(base, person.evm, 'native', '0.000000000000000001')
+    await world.fund(solana, person.solana, 'PYUSD', '2.5')
+    await world.fund(solana, person.solana, 'TAXED', '3')
+    await world.price({ symbol: 'AERO', listed: false })
+    try {
+      const reply = await person.call<Holdings>('GET /v1/holdings?event=wallet-refresh')
+      const { holdings, complete, total_value_usd } = reply.body
+      assert.deepEqual(
+        holdings.map(({ symbol }) => symbol).sort(),
+        ['AERO', 'DAI', 'ETH', 'PYUSD', holdings.find(({ verified }) => !verified)?.symbol].sort(),
+      )
+      for (const each of holdings) {
+        assert.ok(each.symbol.length > 0 && Number.isInteger(each.decimals), JSON.stringify(each))
+        assert.match(each.amount, /^[1-9]\d*$/)
+        assert.match(each.balance, /^(0|[1-9]\d*)(\.\d+)?$/)
+        assert.equal(each.unrealized_pnl_usd, null)
+      }
+      const dust = holdings.find(({ symbol }) => symbol === 'AERO')
+      assert.deepEqual(
+        [dust?.balance, dust?.price_usd, dust?.value_usd],
+        ['0.000000000000000001', null, null],
+      )
+      assert.equal(complete, false)
+      const sum = holdings.reduce((total, { value_usd }) => total + Number(value_usd), 0)
+      assert.ok(Math.abs(Number(total_value_usd) - sum) < 1e-6, `${total_value_usd} of ${sum}`)
+      assert.ok(Number(total_value_usd) > 1_000_002)
+      assert.doesNotMatch(JSON.stringify(reply.body), /[":]-?\d+(?:\.\d+)?[eE][+-]?\d+[",}]/)
+    } finally {
+      await world.price({ symbol: 'AERO', listed: true })
+    }
+  })
+
+  test('a Token-2022 balance is listed like any other token of Solana', async () => {
+    const person = await newPerson()
+    await world.fund(solana, person.solana, 'PYUSD', '2.5')
+    const { holdings } = await look(person, '?chain_type=solana&event=wallet-refresh')
+    const pyusd = holdings.find(({ symbol }) => symbol === 'PYUSD')
+    const mint = world.manifest.tokens[solana]?.find(({ symbol }) => symbol === 'PYUSD')?.mint
+    assert.deepEqual(
+      [pyusd?.token_address, pyusd?.balance, pyusd?.decimals, pyusd?.value_usd],
+      [mint, '2.5', 6, '2.5'],
+    )
+  })
+
+  test('a dead price service takes the values away and leaves the balances', async () => {
+    const person = await newPerson()
+    await world.fund(base, person.evm, 'cbBTC', '0.5')
+    await world.fault('prices', { status: 503 })
+    const { holdings } = await look(person, '?event=wallet-refresh')
+    assert.equal(holdings.find(({ symbol }) => symbol === 'cbBTC')?.amount, '50000000')
+  })
+
+  test('chain_type narrows the answer to one family, in both spellings, and refuses others', async () => {
+    const person = await newPerson()
+    await Promise.all([
+      world.fund(base, person.evm, 'USDC', '1'),
+      world.fund(solana, person.solana, 'USDC', '2'),
+    ])
+    const families = { evm: 'evm', '0': 'evm', solana: 'solana', '1': 'solana' }
+    for (const [spelling, family] of Object.entries(families)) {
+      const { holdings, chains } = await look(person, `?chain_type=${spelling}&event=wallet-refresh`)
+      const wanted = family === 'solana' ? [solana] : allChains.filter((id) => id !== solana)
+      assert.deepEqual(chains.map(({ chain_id }) => chain_id).sort(), wanted)
+      assert.deepEqual(
+        holdings.map(({ amount }) => amount),
+        [family === 'solana' ? '2000000' : '1000000'],
+      )
+    }
+    const refused = await person.call<{ detail: Issue[] }>('GET /v1/holdings?chain_type=bitcoin')
+    assert.equal(refused.status, 422)
+    const [issue] = refused.body.detail
+    assert.deepEqual([issue?.loc, issue?.type], [['query', 'chain_type'], 'literal_error'])
+  })
+})

@@ -1,0 +1,236 @@
+import assert from 'node:assert/strict'
+import { createServer } from 'node:net'
+import { after, before, describe, test } from 'node:test'
+import { testDatabase } from '../harness/cluster.ts'
+import { dataFolder, eventually, type Gateway, http, launch, NotReady } from '../harness/gateway.ts'
+import { type Sent, sentEvents } from '../harness/stream.ts'
+import { type Person, personOf, type Positions, type TaskBody, welcomed } from './people.ts'
+import { base, worldOf } from './world.ts'
+
+const stopMsMax = 10_000
+const worldLine = /^world\s+(\S+)/
+
+const worldAt = (gateway: Gateway) =>
+  worldOf(gateway.lines.flatMap((line) => worldLine.exec(line)?.[1] ?? [])[0] ?? '')
+
+/** Starts with settings that must be refused, and answers what was said. */
+async function refusedStart(env: Record<string, string>): Promise<string> {
+  const started = launch({ env }).then(async (gateway) => {
+    await gateway.stop()
+    return assert.fail('the gateway started')
+  })
+  const refusal = await started.catch((error: unknown) => error)
+  assert.ok(refusal instanceof NotReady, String(refusal))
+  assert.equal(refusal.code, 1, refusal.message)
+  assert.doesNotMatch(refusal.message, /\n\s+at /, 'an expected refusal shows no stack')
+  return refusal.message
+}
+
+async function stopped(gateway: Gateway): Promise<void> {
+  const startedMs = performance.now()
+  assert.equal(await gateway.stop(), 0)
+  assert.ok(performance.now() - startedMs < stopMsMax)
+}
+
+describe('a gateway with everything of its own starts, stops and starts again', () => {
+  const folder = dataFolder()
+  const env = { DATA_DIR: folder.path }
+  let gateway: Gateway
+  let person: Person
+  /** The same user, at the address of the last start, with the token that an earlier one gave. */
+  const meet = async () => {
+    person = await personOf(gateway.url, person)
+  }
+  before(async () => {
+    gateway = await launch({ env })
+    person = await welcomed(gateway.url)
+  })
+  after(async () => {
+    await gateway?.stop()
+    folder[Symbol.dispose]()
+  })
+
+  test('a first start says where docs, data and world are, and the port of the ready line answers', async () => {
+    const said = gateway.lines.join('\n')
+    assert.match(said, new RegExp(`^docs\\s+${gateway.url}/docs$`, 'm'))
+    assert.match(said, new RegExp(`^data\\s+${folder.path}$`, 'm'))
+    assert.match(said, /^world\s+http:\/\/127\.0\.0\.1:\d+$/m)
+    assert.equal(gateway.lines.at(-1), `portico ready ${gateway.url}`)
+    assert.equal((await http(`${gateway.url}/health`)).status, 200)
+  })
+
+  test('a second start in the same data folder is refused by name, and disturbs nobody', async () => {
+    const said = await refusedStart(env)
+    assert.match(said, /data folder .* is in use by process \d+/)
+    assert.ok(said.includes(String(gateway.pid)))
+    assert.equal((await person.call('GET /v1/user')).status, 200)
+  })
+
+  test('a port in use is refused by name before anything else is begun', async () => {
+    using elsewhere = dataFolder()
+    const { port } = new URL(gateway.url)
+    const startedMs = performance.now()
+    const said = await refusedStart({ DATA_DIR: elsewhere.path, PORT: port })
+    assert.match(said, new RegExp(`Port ${port} on 127\\.0\\.0\\.1 is in use\\. Set PORT`))
+    assert.ok(performance.now() - startedMs < 5_000)
+  })
+
+  test('SIGTERM ends an open stream and a waiting call in order, and the next start goes on with all of it', async () => {
+    const world = await worldAt(gateway)
+    const done = (await person.deposit('100')).body
+    assert.equal(done.outcome, 'executed', JSON.stringify(done))
+    await world.fault(`evm:${base}`, { status: 503, methods: ['eth_sendRawTransaction'] })
+    const waiting = person.deposit('50', { key: 'waits', query: '?wait=true&timeout=60' })
+    const heard: Sent[] = []
+    const headers = { authorization: `Bearer ${person.token}` }
+    const listening = (async () => {
+      const url = `${gateway.url}/v1/notifications/stream?after=0`
+      for await (const sent of sentEvents(url, headers, AbortSignal.timeout(30_000))) heard.push(sent)
+      return 'ended'
+    })()
+    const signed = ({ event, data }: Sent) =>
+      event === 'task.updated' && (data as { data: TaskBody }).data.state === 'signed'
+    await eventually(async () => (heard.filter(signed).length === 2 ? true : undefined), 'the second one is signed')
+
+    const stopping = stopped(gateway)
+    const [answer] = await Promise.all([waiting, stopping])
+    assert.equal(await listening, 'ended')
+    if (answer.status === 200) assert.equal(answer.body.status, 'running', JSON.stringify(answer.body))
+    else {
+      const { code, outcome } = answer.body as unknown as Record<string, string>
+      assert.deepEqual([answer.status, code, outcome], [503, 'unavailable', 'unknown'])
+    }
+
+    const startedMs = performance.now()
+    gateway = await launch({ env })
+    assert.ok(performance.now() - startedMs < 10_000)
+    const before = person
+    await meet()
+    assert.deepEqual([person.evm, person.solana], [before.evm, before.solana])
+    const replay = await person.deposit('50', { key: 'waits' })
+    assert.equal(replay.headers.get('idempotent-replayed'), 'true')
+    assert.equal(replay.body.outcome, 'executed', JSON.stringify(replay.body))
+    const { positions, history } = (await person.call<Positions>('GET /v1/earn/positions')).body
+    assert.deepEqual(
+      positions.map(({ amount_deposited_usdc, external_delta_shares }) => [
+        amount_deposited_usdc,
+        external_delta_shares,
+      ]),
+      [
+        ['100', '0'],
+        ['50', '0'],
+      ],
+    )
+    assert.equal(history.length, 2)
+    const again = await worldAt(gateway)
+    assert.equal((await again.effects(person.evm)).length, 2)
+    assert.equal(await again.usdcOf(person.evm), 9_850_000_000n)
+  })
+
+  test('killed right after a deposit was accepted, the next start completes it, and the chain has it once (7)', async () => {
+    const accepted = await person.deposit('25', { key: 'killed', query: '' })
+    assert.equal(accepted.status, 200)
+    await gateway.kill()
+    gateway = await launch({ env })
+    await meet()
+    const done = await person.ended(accepted.body.task_id, 20_000)
+    assert.equal(done.outcome, 'executed', JSON.stringify(done))
+    const replay = await person.deposit('25', { key: 'killed' })
+    assert.deepEqual(replay.body, await person.task(done.task_id))
+    const world = await worldAt(gateway)
+    const effects = await world.effects(person.evm)
+    assert.deepEqual(
+      effects.map(({ assets_units }) => assets_units),
+      ['100000000', '50000000', '25000000'],
+    )
+    assert.equal(await world.usdcOf(person.evm), 9_825_000_000n)
+    await stopped(gateway)
+  })
+})
+
+describe('a start that cannot succeed says why', () => {
+  test('every bad setting is named at once, with what it wants (44)', async () => {
+    using folder = dataFolder()
+    const said = await refusedStart({
+      DATA_DIR: folder.path,
+      PORT: 'eighty',
+      LEASE_MS: '1',
+      ENVIRONMENT: 'play',
+      DATABASE_URL: 'mysql://nobody',
+      EARN_VAULT_ADDRESS: '0x12',
+    })
+    for (const name of ['PORT', 'LEASE_MS', 'ENVIRONMENT', 'DATABASE_URL', 'EARN_VAULT_ADDRESS'])
+      assert.match(said, new RegExp(`portico cannot start: ${name}: wants `))
+  })
+
+  test('production refuses everything that is made for play, each by its name', async () => {
+    using folder = dataFolder()
+    const said = await refusedStart({ DATA_DIR: folder.path, ENVIRONMENT: 'production' })
+    for (const name of [
+      'ETHEREUM_RPC_URL',
+      'BASE_RPC_URL',
+      'ARBITRUM_RPC_URL',
+      'POLYGON_RPC_URL',
+      'SOLANA_RPC_URL',
+      'PRICES_URL',
+      'KEY_ENCRYPTION_KEYS',
+      'SPONSOR_KEYS',
+      'EARN_VAULT_ADDRESS',
+      'DATABASE_URL',
+      'BASE_URL',
+    ])
+      assert.match(said, new RegExp(`portico cannot start: ${name}: `), name)
+    const world = await refusedStart({
+      DATA_DIR: folder.path,
+      ENVIRONMENT: 'production',
+      KEY_ENCRYPTION_KEYS: 'world:WGPnDiVXA5FqDgKFTtzCCHUbLsZwLKZ9NN6TLvZ6hNA=',
+      SPONSOR_KEYS: '0x59c6995e998f97a5a0044966f0945389dc9e86dae88c7a8412f4603b6b78690d',
+      FINALITY: 'local',
+      FAILPOINT: 'any@1',
+    })
+    for (const name of ['SPONSOR_KEYS', 'FINALITY', 'FAILPOINT'])
+      assert.match(world, new RegExp(`portico cannot start: ${name}: `), name)
+  })
+
+  test('a database that is not there is told in a sentence', async () => {
+    using folder = dataFolder()
+    const said = await refusedStart({
+      DATA_DIR: folder.path,
+      DATABASE_URL: 'postgresql://nobody:hunter2@127.0.0.1:9/none',
+    })
+    assert.match(said, /portico cannot start: .*database/i)
+    assert.doesNotMatch(said, /hunter2/)
+  })
+
+  test('dead and silent upstreams delay a start by seconds and are told by health (44)', async () => {
+    using folder = dataFolder()
+    await using database = await testDatabase()
+    const silent = createServer((socket) => socket.unref()).unref()
+    await new Promise<void>((resolve) => silent.listen(0, '127.0.0.1', resolve))
+    const { port } = silent.address() as { port: number }
+    const [quiet, dead] = [`http://127.0.0.1:${port}`, 'http://127.0.0.1:9']
+    const startedMs = performance.now()
+    await using gateway = await launch({
+      env: {
+        ...{ DATA_DIR: folder.path, DATABASE_URL: database.url },
+        ...{ ETHEREUM_RPC_URL: quiet, BASE_RPC_URL: quiet, ARBITRUM_RPC_URL: dead, POLYGON_RPC_URL: dead },
+        ...{ SOLANA_RPC_URL: quiet, PRICES_URL: quiet, FAUCET_URL: dead },
+      },
+    })
+    assert.ok(performance.now() - startedMs < 15_000)
+    const health = await eventually(async () => {
+      const { status, body } = await http<{ status: string; checks: { upstreams: object } }>(
+        `${gateway.url}/health`,
+      )
+      assert.equal(status, 200)
+      return body.status === 'degraded' ? body : undefined
+    }, 'health is degraded')
+    for (const { status } of Object.values(health.checks.upstreams) as { status: string }[])
+      assert.notEqual(status, 'ok')
+    const earn = await http<Record<string, unknown>>(`${gateway.url}/v1/earn`)
+    assert.deepEqual([earn.status, earn.body.code], [503, 'unavailable'])
+    const stopMs = performance.now()
+    assert.equal(await gateway.stop(), 0)
+    assert.ok(performance.now() - stopMs < stopMsMax)
+  })
+})

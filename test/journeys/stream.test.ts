@@ -1,0 +1,215 @@
+import assert from 'node:assert/strict'
+import { after, afterEach, before, describe, test } from 'node:test'
+import {
+  bearer,
+  dataFolder,
+  eventually,
+  freshGateway,
+  freshToken,
+  type Gateway,
+  launch,
+} from '../harness/gateway.ts'
+import { eventsUntil, type Sent, sentEvents } from '../harness/stream.ts'
+import { type Person, type TaskBody, welcomed } from './people.ts'
+import { base, type World, worldOf } from './world.ts'
+
+type Envelope = { id: string; type: string; task_id: string | null; data: TaskBody; created_at: string }
+type Page = { events: Envelope[]; total_count: number; next_after: string }
+
+const heartbeatMsMax = 17_000
+const path = '/v1/notifications/stream'
+const endOf = (count: number) => (_: Sent, all: Sent[]) => all.filter(hasEnded).length === count
+const hasEnded = ({ event }: Sent) => event === 'task.completed'
+const seqs = (from: number, count: number) => Array.from({ length: count }, (_, index) => String(from + index))
+
+describe('everything that happens is streamed, on every instance', () => {
+  let one: Awaited<ReturnType<typeof freshGateway>>
+  let two: Gateway
+  let world: World
+  const folder = dataFolder()
+  before(async () => {
+    one = await freshGateway()
+    world = await worldOf(one.world)
+    const env = { ...world.env, DATA_DIR: folder.path, DATABASE_URL: one.databaseUrl }
+    two = await launch({ env })
+  })
+  afterEach(() => world.heal())
+  after(async () => {
+    await two?.stop()
+    await one?.[Symbol.asyncDispose]()
+    folder[Symbol.dispose]()
+  })
+
+  const logOf = async (person: Person, query = '') =>
+    (await person.call<Page>(`GET /v1/notifications?limit=100${query}`)).body
+  const stream = (person: Person, at: { url: string }, more: { lastId?: string; query?: string } = {}) =>
+    [
+      `${at.url}${path}${more.query ?? ''}`,
+      { ...bearer(person), ...(more.lastId !== undefined && { 'last-event-id': more.lastId }) },
+    ] as const
+
+  test('the events of a task come live, in order and without a gap, and say what the task says', async () => {
+    const person = await welcomed(one.url)
+    const { next_after } = await logOf(person)
+    const live = eventsUntil(...stream(person, one, { lastId: next_after }), endOf(1))
+    const { body: task } = await person.deposit('10')
+    const events = await live
+    assert.deepEqual(
+      events.map(({ id }) => id),
+      seqs(Number(next_after) + 1, events.length),
+    )
+    const envelopes = events.map(({ data }) => data as Envelope)
+    for (const [index, { id, type, task_id }] of envelopes.entries())
+      assert.deepEqual([id, type, task_id], [events[index]?.id, events[index]?.event, task.task_id])
+    assert.equal(envelopes[0]?.type, 'task.created')
+    assert.equal(envelopes.at(-1)?.type, 'task.completed')
+    assert.deepEqual(envelopes.at(-1)?.data, task)
+    assert.deepEqual((await logOf(person, `&after=${next_after}`)).events, envelopes)
+  })
+
+  test('a new listener first hears the last 50 events, and Last-Event-ID exactly those that came since', async () => {
+    const person = await welcomed(one.url)
+    await person.deposit('10')
+    const { events } = await logOf(person)
+    const last = events.length
+    const enough = (from: number) => (_: Sent, all: Sent[]) => all.length === last - from
+    const idsOf = (sent: Sent[]) => sent.map(({ id }) => id)
+    assert.deepEqual(idsOf(await eventsUntil(...stream(person, one), enough(0))), seqs(1, last))
+    for (const from of [0, 1, last - 1]) {
+      const resumed = await eventsUntil(...stream(person, one, { lastId: String(from) }), enough(from))
+      assert.deepEqual(idsOf(resumed), seqs(from + 1, last - from))
+      const after = await eventsUntil(...stream(person, one, { query: `?after=${from}` }), enough(from))
+      assert.deepEqual(after, resumed)
+    }
+  })
+
+  test('types narrows the stream and the log alike', async () => {
+    const person = await welcomed(one.url)
+    const query = '?after=0&types=task.created,task.completed'
+    const live = eventsUntil(...stream(person, one, { query }), endOf(2))
+    await person.deposit('10')
+    const events = await live
+    assert.deepEqual(
+      events.map(({ event }) => event),
+      ['task.created', 'task.completed', 'task.created', 'task.completed'],
+    )
+    const listed = await logOf(person, `&${query.slice(1)}`)
+    assert.deepEqual(
+      listed.events.map(({ id }) => id),
+      events.map(({ id }) => id),
+    )
+    assert.equal(listed.total_count, 4)
+  })
+
+  test('what one instance does is streamed by the other, and nobody hears of another user', async () => {
+    const [person, stranger] = await Promise.all([welcomed(one.url), welcomed(one.url)])
+    const { next_after } = await logOf(person)
+    const live = eventsUntil(...stream(person, two, { lastId: next_after }), endOf(1))
+    const heard = eventsUntil(
+      ...stream(stranger, two, { query: `?after=${(await logOf(stranger)).next_after}` }),
+      endOf(1),
+    )
+    const mine = (await person.deposit('10')).body
+    const yours = (await stranger.deposit('20')).body
+    for (const { data } of await live) assert.equal((data as Envelope).task_id, mine.task_id)
+    for (const { data } of await heard) assert.equal((data as Envelope).task_id, yours.task_id)
+  })
+
+  test('wait=true on the instance that did not accept joins the task, and a token of one is good at the other', async () => {
+    const person = await welcomed(one.url)
+    await world.fault(`evm:${base}`, { latency_ms: 700, methods: ['eth_sendRawTransaction'] })
+    const accepted = await person.deposit('10', { key: 'joined', query: '' })
+    assert.equal(accepted.body.status, 'pending')
+    const joined = await person.deposit('10', { key: 'joined', at: two.url })
+    assert.equal(joined.headers.get('idempotent-replayed'), 'true')
+    assert.equal(joined.body.task_id, accepted.body.task_id)
+    assert.deepEqual([joined.body.status, joined.body.outcome], ['completed', 'executed'])
+    assert.equal((await world.effects(person.evm)).length, 1)
+    await freshToken(two.url, person.agentId, person.privateKey)
+  })
+
+  test('over disconnects at any moment and on either instance the union of what is heard is the log (9)', async () => {
+    const person = await welcomed(one.url)
+    const deposits = 12
+    const heard: Envelope[] = []
+    let turn = 0
+    const listening = (async () => {
+      for (let ended = 0; ended < deposits + 1; ) {
+        const at = turn++ % 2 === 0 ? one : two
+        // How many events each connection lives for: the digits of a fixed number, so that a failure comes again.
+        const most = 1 + (Math.trunc(1e9 * Math.abs(Math.sin(turn))) % 5)
+        const got = await eventsUntil(
+          ...stream(person, at, { lastId: heard.at(-1)?.id ?? '0' }),
+          (sent, all) => all.length === most || (hasEnded(sent) && ended + all.filter(hasEnded).length > deposits),
+        )
+        ended += got.filter(hasEnded).length
+        heard.push(...got.map(({ data }) => data as Envelope))
+      }
+    })()
+    const keys = Array.from({ length: deposits }, (_, index) => `union-${index}`)
+    const all = await Promise.all(
+      keys.map((key, index) => person.deposit('5', { key, at: index % 2 === 0 ? one.url : two.url })),
+    )
+    for (const { body } of all) assert.equal(body.outcome, 'executed', JSON.stringify(body))
+    await listening
+    const { events } = await logOf(person)
+    assert.deepEqual(heard, events)
+    assert.deepEqual(
+      heard.map(({ id }) => id),
+      seqs(1, events.length),
+    )
+    assert.equal((await world.effects(person.evm)).length, deposits)
+  })
+
+  test('an instance that is killed in the middle of a task leaves it to the other, and the stream goes on there', async () => {
+    const person = await welcomed(one.url)
+    const third = dataFolder()
+    const env = { ...world.env, DATA_DIR: third.path, DATABASE_URL: one.databaseUrl }
+    const doomed = await launch({ env })
+    try {
+      await world.fault(`evm:${base}`, { latency_ms: 1_000, methods: ['eth_sendRawTransaction'] })
+      const accepted = await person.deposit('10', { query: '', key: 'left', at: doomed.url })
+      const { task_id } = accepted.body
+      await eventually(async () => ((await person.task(task_id)).cancellable ? undefined : true), 'signed')
+      await doomed.kill()
+      const killedMs = performance.now()
+      await world.heal()
+      const done = await person.ended(task_id)
+      assert.equal(done.outcome, 'executed', JSON.stringify(done))
+      assert.ok(performance.now() - killedMs < 6_000, 'recovered within the lease and a second, with some air')
+      assert.equal((await world.effects(person.evm)).length, 1)
+      const { events } = await logOf(person)
+      assert.deepEqual(
+        events.map(({ id }) => id),
+        seqs(1, events.length),
+      )
+      assert.equal(events.at(-1)?.type, 'task.completed')
+    } finally {
+      await doomed.kill()
+      third[Symbol.dispose]()
+    }
+  })
+
+  test('a silent stream is kept alive by comments, and without a token there is none', async () => {
+    const person = await welcomed(one.url)
+    const leave = new AbortController()
+    const timer = setTimeout(() => leave.abort(new Error('no heartbeat came')), heartbeatMsMax)
+    try {
+      const [url, headers] = stream(person, one, { query: '?after=999' })
+      const reply = await fetch(url, { headers, signal: leave.signal })
+      assert.match(reply.headers.get('content-type') ?? '', /^text\/event-stream/)
+      let text = ''
+      for await (const chunk of reply.body!.pipeThrough(new TextDecoderStream())) {
+        text += chunk
+        if (/^: \w+$/m.test(text)) break
+      }
+      assert.match(text, /^retry: 3000\n\n/)
+      assert.match(text, /^: \w+$/m)
+    } finally {
+      clearTimeout(timer)
+      leave.abort()
+    }
+    const nobody = sentEvents(`${one.url}${path}`, {}, AbortSignal.timeout(5_000))
+    await assert.rejects(nobody.next(), /401/)
+  })
+})
