@@ -1,0 +1,126 @@
+import assert from 'node:assert/strict'
+import { type ChildProcess, spawn } from 'node:child_process'
+import { readFileSync } from 'node:fs'
+import { createServer } from 'node:net'
+import { join } from 'node:path'
+import { after, before, test } from 'node:test'
+import { createPublicClient, createTestClient, createWalletClient, http, parseAbi } from 'viem'
+import { arbitrum } from 'viem/chains'
+import { traderAt } from './venue/trader.ts'
+import { accountOf, eventually, type RunningVenue, startVenue } from './venue/venue.ts'
+
+const usdc = '0xaf88d065e77c8cC2239327C5EDb3A432268e5831'
+const bridge = '0x2Df1c51E09aECF9cacB7bc98cB1742757f163dF7'
+const abi = parseAbi([
+  'function mint(address to, uint256 amount)',
+  'function transfer(address to, uint256 amount) returns (bool)',
+  'function balanceOf(address) view returns (uint256)',
+])
+
+const root = join(import.meta.dirname, '..', '..')
+let node: ChildProcess
+let venue: RunningVenue
+let rpc: string
+
+const freePort = (): Promise<number> =>
+  new Promise((resolve) => {
+    const server = createServer().listen(0, '127.0.0.1', () => {
+      const address = server.address()
+      server.close(() => resolve(typeof address === 'object' && address ? address.port : 0))
+    })
+  })
+
+const clients = () => {
+  const transport = http(rpc)
+  return {
+    chain: createPublicClient({ chain: arbitrum, transport, pollingInterval: 20 }),
+    cheat: createTestClient({ chain: arbitrum, transport, mode: 'anvil' }),
+    wallet: (number: number) =>
+      createWalletClient({ chain: arbitrum, transport, account: accountOf(number) }),
+  }
+}
+
+before(async () => {
+  const port = await freePort()
+  rpc = `http://127.0.0.1:${port}`
+  node = spawn(
+    join(root, 'node_modules', '.bin', 'anvil'),
+    ['--port', String(port), '--chain-id', '42161', '--silent'],
+    {
+      stdio: 'ignore',
+    },
+  )
+  const { chain, cheat } = clients()
+  await eventually('the node', () => chain.getChainId().catch(() => undefined))
+  const { runtime } = JSON.parse(
+    readFileSync(join(root, 'src', 'world', 'evm', 'artifacts', 'LocalUsdc.json'), 'utf8'),
+  )
+  await cheat.setCode({ address: usdc, bytecode: runtime })
+  for (const number of [401, 402])
+    await cheat.setBalance({ address: accountOf(number).address, value: 10n ** 18n })
+  venue = await startVenue(['--arbitrum-rpc', rpc, '--bridge-ms', '50'])
+})
+
+after(async () => {
+  await venue?.close()
+  node?.kill('SIGKILL')
+})
+
+const pay = async (number: number, amount: bigint): Promise<void> => {
+  const { chain, wallet } = clients()
+  const sender = wallet(number)
+  for (const call of [
+    { functionName: 'mint', args: [accountOf(number).address, amount] } as const,
+    { functionName: 'transfer', args: [bridge, amount] } as const,
+  ]) {
+    const hash = await sender.writeContract({ address: usdc, abi, ...call })
+    await chain.waitForTransactionReceipt({ hash })
+  }
+}
+
+const usdcOf = (address: `0x${string}`): Promise<bigint> =>
+  clients().chain.readContract({ address: usdc, abi, functionName: 'balanceOf', args: [address] })
+
+test('USDC sent to the bridge is credited once, also over a kill', async () => {
+  const trader = await traderAt(venue, 401, '0')
+  const withdrawable = async () => (await trader.info.clearinghouseState({ user: trader.user })).withdrawable
+  await pay(401, 125_500_000n)
+  await eventually('the deposit', async () => (await withdrawable()) === '125.5' || undefined)
+  await venue.restart()
+  await venue.control('POST', '/bridge/scan')
+  await venue.control('POST', '/bridge/scan')
+  assert.equal(await withdrawable(), '125.5')
+  const ledger = await trader.info.userNonFundingLedgerUpdates({ user: trader.user })
+  assert.deepEqual(
+    ledger.map(({ delta }) => delta),
+    [{ type: 'deposit', usdc: '125.5' }],
+  )
+  assert.deepEqual(await trader.info.userRole({ user: trader.user }), { role: 'user' })
+})
+
+test('less than five dollars is lost, as upstream warns', async () => {
+  const trader = await traderAt(venue, 402, '0')
+  await pay(402, 4_999_999n)
+  await venue.control('POST', '/bridge/scan')
+  assert.deepEqual(await trader.info.userRole({ user: trader.user }), { role: 'missing' })
+  const { conservation } = await venue.control<{ conservation: { perp: string } }>('GET', '/effects')
+  assert.equal(conservation.perp, '0.0')
+})
+
+test('a withdrawal arrives on the chain, once, less a dollar', async () => {
+  const trader = await traderAt(venue, 401, '0')
+  const destination = accountOf(403).address.toLowerCase() as `0x${string}`
+  await trader.exchange.withdraw3({ destination, amount: '26' })
+  await eventually('the payout', async () => (await usdcOf(destination)) > 0n || undefined)
+  await venue.restart()
+  await venue.control('POST', '/bridge/scan')
+  assert.equal(await usdcOf(destination), 25_000_000n)
+  const { payouts } = await venue.control<{ payouts: { amount: string; hash: string | null }[] }>(
+    'GET',
+    '/effects',
+  )
+  assert.deepEqual(
+    payouts.map(({ amount, hash }) => [amount, hash?.length]),
+    [['25.0', 66]],
+  )
+})
