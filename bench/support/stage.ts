@@ -2,7 +2,7 @@
 import { type ChildProcess, fork, spawn } from 'node:child_process'
 import { chmodSync, mkdirSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { join, resolve } from 'node:path'
 import { createInterface } from 'node:readline'
 import pg from 'pg'
 import { embeddedPostgres } from '#store/embedded.ts'
@@ -76,14 +76,20 @@ export const unlimited = {
 export type Served = { url: string; pid: number; startMs: number } & AsyncDisposable
 
 /** A server in a process of its own, which tells its address in a line `ready <url>`. */
-export async function serve(file: string, args: string[] = []): Promise<Served> {
+export async function serve(
+  file: string,
+  args: string[] = [],
+  env: Record<string, string> = {},
+): Promise<Served> {
   const startedMs = performance.now()
-  const child = spawn(process.execPath, [join(import.meta.dirname, file), ...args], {
+  const child = spawn(process.execPath, [resolve(import.meta.dirname, file), ...args], {
+    env: { ...process.env, ...env },
     stdio: ['ignore', 'pipe', 'inherit'],
   })
-  const url = await new Promise<string>((resolve, reject) => {
+  const url = await new Promise<string>((known, reject) => {
     createInterface({ input: child.stdout }).on('line', (line) => {
-      if (line.startsWith('ready ')) resolve(line.slice(6))
+      const found = /^(?:portico )?ready (\S+)$/.exec(line)?.[1]
+      if (found) known(found)
     })
     child.once('exit', (code) => reject(new Error(`${file} ended with ${code} before it was ready`)))
   })

@@ -1,0 +1,116 @@
+/** P5: what it costs to promise a money task, beside the bare insert of a row into the same database. */
+import { setTimeout as delay } from 'node:timers/promises'
+import pg from 'pg'
+import { systemRandom, uuidv7 } from '#kernel/id.ts'
+import { type Agent, bearer, eventually, http, launch, newAgent } from '../test/harness/gateway.ts'
+import { instance, newCaller } from './support/engine.ts'
+import { load, median, report } from './support/measure.ts'
+import { stage, unlimited } from './support/stage.ts'
+
+const runs = 5
+const width = 32
+const users = 64
+const engineUsers = 500
+const depositsPerRun = 128
+
+await using ground = await stage()
+const url = await ground.database('accept')
+const pool = new pg.Pool({ connectionString: url, max: width })
+await using _closing = { [Symbol.asyncDispose]: () => pool.end() }
+await pool.query(
+  'create table bare (id uuid primary key, user_id uuid, kind text, input jsonb, at timestamptz)',
+)
+const bare = () =>
+  pool.query({
+    ...{ name: 'bare', text: 'insert into bare values ($1, $2, $3, $4, now())' },
+    values: [uuidv7(new Date(), systemRandom), uuidv7(new Date(), systemRandom), 'earn_deposit', '{"a":"1"}'],
+  })
+const warm = () => load(600, width, bare)
+const ratio = (a: number[], b: number[]) => a.map((value, run) => value / b[run]!)
+
+/** The promise alone, of a kind whose decision asks nobody outside; its money is set aside in the same commit. */
+async function engineAlone(): Promise<void> {
+  await using own = instance(await ground.database('engine'), width, () => delay(0))
+  const callers = Array.from({ length: engineUsers }, newCaller)
+  const accept = (n: number) => own.accept(callers[n % engineUsers]!, n)
+  await load(engineUsers, 4, accept)
+  await warm()
+  const rate = { ours: [] as number[], bare: [] as number[] }
+  const p50 = { ours: [] as number[], bare: [] as number[] }
+  for (let run = 0; run < runs; run++) {
+    rate.ours.push((await load(1_000, width, accept)).perSecond)
+    await delay(500)
+    rate.bare.push((await load(3_000, width, bare)).perSecond)
+    p50.ours.push(median((await load(150, 1, accept)).ms))
+    await delay(200)
+    p50.bare.push(median((await load(300, 1, bare)).ms))
+  }
+  report({
+    ...{
+      id: 'P5',
+      name: 'money tasks promised by the engine, to bare inserts (32 at once)',
+      goal: '>= 0.25',
+    },
+    ...{ ratios: ratio(rate.ours, rate.bare), met: (value) => value >= 0.25 },
+    annex: { ours_per_second: median(rate.ours), bare_per_second: median(rate.bare) },
+  })
+  report({
+    ...{ id: 'P5a', name: 'p50 of one promise by the engine, in bare commits (1 at once)', goal: '<= 4' },
+    ...{ ratios: ratio(p50.ours, p50.bare), met: (value) => value <= 4 },
+    annex: { ours_ms: median(p50.ours), commit_ms: median(p50.bare) },
+  })
+}
+
+/** The same through the door for a real deposit, whose decision reads the chain and tries the transaction on it. */
+async function throughTheDoor(): Promise<void> {
+  await using gateway = await launch({
+    env: { ...(await ground.world()), ...unlimited, DATA_DIR: ground.fresh('gateway'), DATABASE_URL: url },
+    readyMsMax: 60_000,
+  })
+  const open = async () =>
+    Number(
+      (await pool.query(`select count(*) from task where status in ('pending', 'running')`)).rows[0].count,
+    )
+  const settled = () =>
+    eventually(async () => ((await open()) === 0 ? true : undefined), 'every task has ended', 120_000)
+  const agents: Agent[] = []
+  for (let at = 0; at < users; at += 8)
+    agents.push(...(await Promise.all(Array.from({ length: 8 }, () => newAgent(gateway.url)))))
+  await settled()
+  const deposit = async (n: number) => {
+    const reply = await http(`${gateway.url}/v1/earn/deposit`, {
+      ...{ method: 'POST', headers: bearer(agents[n % users]!), body: { amount_usdc: '1' } },
+    })
+    if (reply.status !== 200) throw new Error(`deposit: ${reply.status} ${JSON.stringify(reply.body)}`)
+  }
+  await load(users, width, deposit)
+  await settled()
+  await warm()
+  const rate = { ours: [] as number[], bare: [] as number[] }
+  const p50 = { ours: [] as number[], bare: [] as number[] }
+  for (let run = 0; run < runs; run++) {
+    rate.ours.push((await load(depositsPerRun, width, deposit)).perSecond)
+    await settled()
+    rate.bare.push((await load(2_000, width, bare)).perSecond)
+    p50.ours.push(median((await load(16, 1, deposit)).ms))
+    await settled()
+    p50.bare.push(median((await load(300, 1, bare)).ms))
+  }
+  report({
+    ...{ id: 'P5b', name: 'deposits accepted over HTTP, to bare inserts (32 at once)', goal: '>= 0.25' },
+    ...{ ratios: ratio(rate.ours, rate.bare), met: (value) => value >= 0.25 },
+    annex: {
+      ours_per_second: median(rate.ours),
+      bare_per_second: median(rate.bare),
+      note: 'the decision asks the chain, and the accepted ones are signed and sent meanwhile',
+    },
+  })
+  report({
+    ...{ id: 'P5c', name: 'p50 of one deposit accepted over HTTP, in bare commits', goal: '<= 4' },
+    ...{ ratios: ratio(p50.ours, p50.bare), met: (value) => value <= 4 },
+    annex: { ours_ms: median(p50.ours), commit_ms: median(p50.bare) },
+  })
+}
+
+await engineAlone()
+await throughTheDoor()

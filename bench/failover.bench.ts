@@ -1,0 +1,184 @@
+/**
+ * P15: from SIGKILL to the moment when all that the dead instance had in hand moves again: on another instance, and on
+ * itself started anew. In hand is what it had leased; moving is what somebody else has claimed since.
+ */
+import { setTimeout as delay } from 'node:timers/promises'
+import pg from 'pg'
+import {
+  type Agent,
+  bearer,
+  eventually,
+  type Gateway,
+  http,
+  launch,
+  newAgent,
+} from '../test/harness/gateway.ts'
+import { median, report } from './support/measure.ts'
+import { stage, unlimited } from './support/stage.ts'
+
+const runs = 5
+const users = 24
+const leaseMs = 2_000
+const floodMs = 500
+
+await using ground = await stage()
+const url = await ground.database('failover')
+const env = {
+  ...(await ground.world()),
+  ...unlimited,
+  ...{ DATABASE_URL: url, LEASE_MS: String(leaseMs) },
+}
+const pool = new pg.Pool({ connectionString: url, max: 4 })
+await using _closing = { [Symbol.asyncDispose]: () => pool.end() }
+pool.on('error', () => {})
+const start = (name: string) => launch({ env: { ...env, DATA_DIR: ground.fresh(name) }, readyMsMax: 60_000 })
+
+let first = await start('first')
+const second = await start('second')
+await using _instances = {
+  async [Symbol.asyncDispose]() {
+    await Promise.all([first.kill(), second.kill()])
+  },
+}
+
+type Held = { id: string; owner: string; epoch: number }
+const settled = () =>
+  eventually(
+    async () => {
+      const { rows } = await pool.query(
+        `select count(*)::int as open from task where status in ('pending', 'running')`,
+      )
+      return rows[0].open === 0 ? true : undefined
+    },
+    'every task has ended',
+    60_000,
+  )
+const ownersOf = async (instances: number): Promise<string[]> => {
+  const { rows } = await pool.query<{ id: string }>(
+    'select id from instance order by seen_at desc limit $1',
+    [instances],
+  )
+  return rows.map(({ id }) => id)
+}
+
+/** Deposits sent at one instance without waiting for them, until it is killed. */
+function flood(at: Gateway, agents: Agent[]): { stop(): Promise<void> } {
+  let going = true
+  const workers = agents.map(async (agent) => {
+    while (going) {
+      await http(`${at.url}/v1/earn/deposit`, {
+        ...{ method: 'POST', headers: bearer(agent), body: { amount_usdc: '1' }, timeoutMs: 5_000 },
+      }).catch(() => delay(20))
+    }
+  })
+  return {
+    async stop() {
+      going = false
+      await Promise.all(workers)
+    },
+  }
+}
+
+const heldBy = async (owners: readonly string[]): Promise<Held[]> =>
+  (
+    await pool.query<Held>(
+      `select id, owner, epoch from task where owner = any($1) and status in ('pending', 'running')`,
+      [owners],
+    )
+  ).rows
+const unmoved = async (held: Held[]): Promise<number> => {
+  const { rows } = await pool.query<{ id: string; epoch: number; status: string }>(
+    'select id, epoch, status from task where id = any($1)',
+    [held.map(({ id }) => id)],
+  )
+  const now = new Map(rows.map((row) => [row.id, row]))
+  return held.filter(({ id, epoch }) => {
+    const row = now.get(id)
+    return (
+      row && Number(row.epoch) === Number(epoch) && (row.status === 'pending' || row.status === 'running')
+    )
+  }).length
+}
+
+/** Kills under load, lets `then` happen, and answers how long the orphans stood still. */
+async function killed(
+  victim: Gateway,
+  owner: string,
+  agents: Agent[],
+  then: () => Promise<void>,
+): Promise<{ ms: number; orphans: number }> {
+  for (let attempt = 0; attempt < 5; attempt++) {
+    const load = flood(victim, agents)
+    await delay(floodMs)
+    const diedMs = performance.now()
+    await victim.kill()
+    const held = await heldBy([owner])
+    const after = Promise.all([then(), load.stop()])
+    await eventually(async () => ((await unmoved(held)) === 0 ? true : undefined), 'the orphans move', 60_000)
+    const ms = performance.now() - diedMs
+    await after
+    if (held.length > 0) return { ms, orphans: held.length }
+  }
+  throw new Error('no kill found a task in hand')
+}
+
+const agents: Agent[] = []
+for (let at = 0; at < users; at += 8)
+  agents.push(...(await Promise.all(Array.from({ length: 8 }, () => newAgent(first.url)))))
+await settled()
+
+/** The id under which an instance leases is told by the heartbeat of a fresh start: the one that was not there. */
+const restarted = async (name: string): Promise<{ gateway: Gateway; owner: string }> => {
+  const before = new Set(await ownersOf(1_000))
+  const gateway = await start(name)
+  const owner = await eventually(
+    async () => (await ownersOf(1_000)).find((id) => !before.has(id)),
+    'the instance shows a heartbeat',
+  )
+  return { gateway, owner }
+}
+
+const survivor: { ms: number; orphans: number }[] = []
+for (let run = 0; run < runs; run++) {
+  await first.kill()
+  const fresh = await restarted('first')
+  first = fresh.gateway
+  survivor.push(await killed(first, fresh.owner, agents, async () => {}))
+  await settled()
+}
+await second.stop()
+const alone: { ms: number; orphans: number }[] = []
+for (let run = 0; run < runs; run++) {
+  await first.kill()
+  const fresh = await restarted('first')
+  first = fresh.gateway
+  alone.push(
+    await killed(first, fresh.owner, agents, async () => {
+      first = await start('first')
+    }),
+  )
+  await settled()
+}
+
+const told = (found: { ms: number; orphans: number }[]) => ({
+  milliseconds: median(found.map(({ ms }) => ms)),
+  tasks_in_hand: median(found.map(({ orphans }) => orphans)),
+})
+report({
+  ...{ id: 'P15', name: 'SIGKILL of one of two: all its tasks move on the other, in leases of 2 s' },
+  ...{
+    goal: '<= 1.5 (lease + 1 s)',
+    ratios: survivor.map(({ ms }) => ms / leaseMs),
+    met: (value) => value <= 1.5,
+  },
+  annex: told(survivor),
+})
+report({
+  ...{ id: 'P15a', name: 'SIGKILL of the only one: all its tasks move on the next start, in leases of 2 s' },
+  ...{
+    goal: '<= 1.75 (lease + 1.5 s)',
+    ratios: alone.map(({ ms }) => ms / leaseMs),
+    met: (value) => value <= 1.75,
+  },
+  annex: told(alone),
+})

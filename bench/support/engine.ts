@@ -1,0 +1,93 @@
+/** Instances of the durable engine in this process, with a kind of task that waits for a word from the bench. */
+import * as T from 'typebox'
+import { postgresBus } from '#durable/bus.ts'
+import type { Call } from '#durable/call.ts'
+import { ground } from '#durable/ground.ts'
+import type { Caller } from '#kernel/caller.ts'
+import { systemClock } from '#kernel/clock.ts'
+import { systemRandom, uuidv7 } from '#kernel/id.ts'
+import { silentLog } from '#kernel/log.ts'
+import { fulfil, type Operation, section, task } from '#kernel/operation.ts'
+import { type Move, outside } from '#kernel/task.ts'
+import { TaskResponse } from '#kernel/task-response.ts'
+import { openDatabase } from '#store/database.ts'
+
+export const newCaller = (): Caller => {
+  const userId = uuidv7(new Date(), systemRandom)
+  return { userId, agentId: userId, scheme: 'keypair', scopes: new Set() }
+}
+
+const asset = 'bench'
+const contract = section('bench', {
+  pay: task('POST /bench/pay', {
+    ...{ summary: 'Sets money aside and ends when it is told to', access: 'trade', waitSeconds: 60 },
+    body: T.Object({ n: T.Integer() }),
+    output: TaskResponse,
+  }),
+})
+
+export type Instance = {
+  call: Call
+  pool: ReturnType<typeof openDatabase>['pool']
+  operation: Operation
+  accept(caller: Caller, n: number, key?: string): Promise<string>
+  wait(caller: Caller, n: number, key: string): Promise<unknown>
+} & AsyncDisposable
+
+/** `release` settles when the task of that number may end. */
+export function instance(url: string, poolMax: number, release: (n: number) => Promise<void>): Instance {
+  const database = openDatabase({ url, poolMax, applicationName: 'bench' })
+  const durable = ground({
+    transactions: { pool: database.pool, run: database.transaction },
+    bus: postgresBus(database),
+    ...{ clock: systemClock, random: systemRandom, log: silentLog, baseUrl: () => 'http://bench' },
+    options: { slots: 1_000, leaseMs: 5_000, pollMs: 500 },
+  })
+  /** What the chain would say that each user has. */
+  const totals = new Map<string, bigint>()
+  const totalOf = (userId: string) => totals.get(userId) ?? 1_000_000n
+  const operations = fulfil(contract, {
+    pay: {
+      admit: async (_input, { userId }) => {
+        const debit = { owner: userId, asset, book: 'wallet' }
+        const { settlements } = await durable.ledger.balance(database.pool, debit)
+        return {
+          data: {},
+          first: 'end',
+          // Every kind that moves money writes something of its own beside the task, here nothing.
+          also: async () => {},
+          observe: [{ account: debit, totalUnits: totalOf(userId), settlements }],
+          moves: (id): Move[] => [
+            { move: 'hold', key: id, debit, credit: outside(asset), amountUnits: 1n, reason: 'bench' },
+          ],
+        }
+      },
+      steps: {
+        end: async ({ id, userId, input }) => {
+          await release(Number(input.n))
+          totals.set(userId, totalOf(userId) - 1n)
+          return { end: 'completed', outcome: 'executed', result: {}, moves: [{ move: 'post', key: id }] }
+        },
+      },
+    },
+  })
+  const { call, start } = durable.engine(operations, [])
+  start()
+  const operation = operations[0] as Operation
+  const request = () => ({ id: 'bench', address: '127.0.0.1', signal: new AbortController().signal })
+  return {
+    ...{ call, pool: database.pool, operation },
+    async accept(caller, n, key) {
+      const options = { wait: false, timeoutMs: 0, ...(key !== undefined && { key }) }
+      const reply = await call(operation, { n }, caller, options, request())
+      if (reply.kind !== 'answer') throw new Error('a task does not answer with a stream')
+      return (reply.body as { task_id: string }).task_id
+    },
+    wait: (caller, n, key) =>
+      call(operation, { n }, caller, { wait: true, timeoutMs: 30_000, key }, request()),
+    async [Symbol.asyncDispose]() {
+      await durable[Symbol.asyncDispose]()
+      await database.close()
+    },
+  }
+}

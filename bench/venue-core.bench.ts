@@ -1,0 +1,157 @@
+/**
+ * P6a: the venue's matching core beside nodejs-order-book, the same flow of integers through both.
+ * P6b: signed orders over HTTP, per second of the venue's own processor time: what one core takes.
+ */
+import { Agent, request } from 'undici'
+import { OrderBook, Side } from 'nodejs-order-book'
+import { signRecoverable } from 'tiny-secp256k1'
+import { privateKeyToAddress } from 'viem/accounts'
+import { canonicalAction } from '#world/hyperliquid/actions.ts'
+import { l1Digest, toHex } from '#world/hyperliquid/recover.ts'
+import { createBook } from '#world/venue-core/book.ts'
+import { integer, next } from '#world/venue-core/random.ts'
+import { keyOf, startVenue } from '../test/conformance/venue/venue.ts'
+import { load, median, report } from './support/measure.ts'
+
+const runs = 5
+const coreSteps = 120_000
+const httpOrders = 4_000
+const connections = 32
+
+type Step = { kind: 'limit' | 'cancel' | 'market'; buy: boolean; price: number; size: number; target: number }
+
+/** 60 % limit, 30 % cancel, 10 % market; `spread` prices wide. */
+const flow = (seed: number, spread: number): Step[] => {
+  const random = { at: seed }
+  return Array.from({ length: coreSteps }, (_, i) => {
+    const kind = next(random)
+    const buy = next(random) < 0.5
+    const away = integer(random, spread)
+    return {
+      kind: kind < 0.6 ? 'limit' : kind < 0.9 ? 'cancel' : 'market',
+      buy,
+      price: buy ? 100_000 - away + Math.floor(spread / 8) : 100_000 + away - Math.floor(spread / 8),
+      size: 1 + integer(random, 50),
+      target: Math.max(1, i - integer(random, 400)),
+    }
+  })
+}
+
+const perSecond = (steps: readonly Step[], run: (step: Step, id: number) => void): number => {
+  const from = performance.now()
+  for (let i = 0; i < steps.length; i += 1) run(steps[i] as Step, i + 1)
+  return (steps.length / (performance.now() - from)) * 1_000
+}
+
+const ours = (steps: readonly Step[]): number => {
+  const book = createBook()
+  return perSecond(steps, ({ kind, buy, price, size, target }, id) => {
+    if (kind === 'cancel') book.cancel(target)
+    else if (kind === 'limit') book.place({ id, owner: id, buy, price, size, timeInForce: 'gtc' })
+    else book.place({ id, owner: id, buy, price: buy ? 1e12 : 1, size, timeInForce: 'ioc' })
+  })
+}
+
+const theirs = (steps: readonly Step[]): number => {
+  const book = new OrderBook()
+  return perSecond(steps, ({ kind, buy, price, size, target }, id) => {
+    const side = buy ? Side.BUY : Side.SELL
+    if (kind === 'cancel') book.cancel(String(target))
+    else if (kind === 'limit') book.limit({ id: String(id), side, size, price })
+    else book.market({ side, size })
+  })
+}
+
+const benchCore = (id: string, name: string, spread: number, goal: number): void => {
+  const rates = { ours: [] as number[], theirs: [] as number[] }
+  ours(flow(0, spread))
+  theirs(flow(0, spread))
+  for (let run = 1; run <= runs; run += 1) {
+    const steps = flow(run, spread)
+    rates.ours.push(ours(steps))
+    rates.theirs.push(theirs(steps))
+  }
+  report({
+    ...{ id, name, goal: `>= ${goal}` },
+    ...{ ratios: rates.ours.map((rate, run) => rate / rates.theirs[run]!), met: (value) => value >= goal },
+    annex: { ours_per_second: median(rates.ours), theirs_per_second: median(rates.theirs) },
+  })
+}
+
+benchCore('P6a', 'matching core to nodejs-order-book, 40 prices', 40, 10)
+benchCore('P6a2', 'matching core to nodejs-order-book, 20,000 prices', 20_000, 5)
+
+const trader = keyOf(900)
+const secret = Buffer.from(trader.slice(2), 'hex')
+const user = privateKeyToAddress(trader).toLowerCase()
+
+/** Signed ahead, so that the client's signatures are not what is measured. */
+const signedOrder = (n: number, nonce: number): string => {
+  const immediate = n % 3 === 0
+  const action = canonicalAction({
+    type: 'order',
+    orders: [
+      {
+        a: 0,
+        b: n % 2 === 0,
+        p: immediate ? (n % 2 === 0 ? '101000' : '99000') : n % 2 === 0 ? String(90_000 + (n % 900)) : String(110_000 - (n % 900)),
+        s: '0.001',
+        r: false,
+        t: { limit: { tif: immediate ? 'Ioc' : 'Gtc' } },
+        c: `0x${nonce.toString(16).padStart(32, '0')}`,
+      },
+    ],
+    grouping: 'na',
+  })
+  const { signature, recoveryId } = signRecoverable(l1Digest({ action, nonce }), secret)
+  const hex = toHex(signature)
+  return JSON.stringify({
+    action,
+    nonce,
+    signature: { r: `0x${hex.slice(0, 64)}`, s: `0x${hex.slice(64)}`, v: 27 + recoveryId },
+  })
+}
+
+const venue = await startVenue()
+await using _venue = { [Symbol.asyncDispose]: () => venue.close() }
+await venue.control('POST', '/settings', { walking: false })
+await venue.control('POST', '/credit', { user, amount: '1000000' })
+await venue.control('POST', '/price', { coin: 'BTC', price: 100_000 })
+
+const agent = new Agent({ connections, pipelining: 1 })
+const send = async (body: string): Promise<void> => {
+  const said = await request(`${venue.url}/exchange`, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json' },
+    body,
+    dispatcher: agent,
+  })
+  const text = await said.body.text()
+  if (said.statusCode !== 200 || text.includes('error') || text.includes('"err"'))
+    throw new Error(`${said.statusCode} ${text}`)
+}
+
+const cpuSeconds = async (): Promise<number> => {
+  const { user: own, system } = await venue.control<{ user: number; system: number }>('GET', '/usage')
+  return (own + system) / 1e6
+}
+
+let nonce = Date.now() - 3_600_000
+const batch = (count: number): string[] => Array.from({ length: count }, (_, n) => signedOrder(n, ++nonce))
+
+const warm = batch(1_000)
+await load(warm.length, connections, (n) => send(warm[n]!))
+const perCpu: number[] = []
+const wall: number[] = []
+for (let run = 0; run < runs; run += 1) {
+  const orders = batch(httpOrders)
+  const before = await cpuSeconds()
+  wall.push((await load(orders.length, connections, (n) => send(orders[n]!))).perSecond)
+  perCpu.push(orders.length / ((await cpuSeconds()) - before))
+}
+await agent.close()
+report({
+  ...{ id: 'P6b', name: 'signed orders over HTTP per second of one core of the venue, in thousands', goal: '>= 1' },
+  ...{ ratios: perCpu.map((rate) => rate / 1_000), met: (value) => value >= 1 },
+  annex: { per_core_second: median(perCpu), per_wall_second: median(wall) },
+})

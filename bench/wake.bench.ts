@@ -1,0 +1,96 @@
+/** P7: from the commit that ends a task to the answer of those who wait for it, on its instance and on another. */
+
+import { instance, newCaller } from './support/engine.ts'
+import { median, percentile, report } from './support/measure.ts'
+import { stage } from './support/stage.ts'
+
+const runs = 5
+const waiters = 20
+const perWaiter = 8
+const goalMs = 10
+
+await using ground = await stage()
+const url = await ground.database('wake')
+const gates = new Map<number, PromiseWithResolvers<void>>()
+const gateOf = (n: number) => {
+  const known = gates.get(n) ?? Promise.withResolvers<void>()
+  gates.set(n, known)
+  return known
+}
+await using here = instance(url, 20, (n) => gateOf(n).promise)
+await using there = instance(url, 20, (n) => gateOf(n).promise)
+
+/** When the statement that ended each task was answered; a waiter may even have read the row before that. */
+const committedMs = new Map<string, number>()
+const looks = new Map<unknown, number>([
+  [here, 0],
+  [there, 0],
+])
+for (const each of [here, there]) {
+  const query = each.pool.query.bind(each.pool) as (...args: unknown[]) => Promise<unknown>
+  const watched = async (...args: unknown[]) => {
+    const [statement, listed] = args as [string | { text?: string; values?: unknown[] }, unknown[]?]
+    const text = typeof statement === 'string' ? statement : (statement.text ?? '')
+    const values = (typeof statement === 'string' ? listed : statement.values) ?? []
+    const answer = await query(...args)
+    if (text.includes('task_commit(')) {
+      const body = JSON.parse(String(values[0])) as { id: string; status: string }
+      if (body.status === 'completed') committedMs.set(body.id, performance.now())
+    }
+    if (/^select .*from "?task"? where "?id"? = /s.test(text)) looks.set(each, (looks.get(each) ?? 0) + 1)
+    return answer
+  }
+  each.pool.query = watched as unknown as typeof each.pool.query
+}
+
+let next = 0
+async function round(at: typeof here): Promise<{ ms: number[]; looksEach: number }> {
+  const ms: number[] = []
+  const before = looks.get(at) ?? 0
+  await Promise.all(
+    Array.from({ length: waiters }, async () => {
+      const caller = newCaller()
+      for (let turn = 0; turn < perWaiter; turn++) {
+        const n = next++
+        const key = `key-${n}`
+        const id = await here.accept(caller, n, key)
+        const answered = at.wait(caller, n, key).then(() => performance.now())
+        // Some tasks end right after the waiter came, some later; all of them before the first poll.
+        setTimeout(() => gateOf(n).resolve(), 50 + Math.random() * 400)
+        const atMs = await answered
+        ms.push(Math.max(0, atMs - (committedMs.get(id) ?? atMs)))
+        gates.delete(n)
+      }
+    }),
+  )
+  return { ms, looksEach: ((looks.get(at) ?? 0) - before) / ms.length }
+}
+
+const places = [
+  { id: 'P7', at: here, name: 'the instance that ran it' },
+  { id: 'P7a', at: there, name: 'another instance' },
+] as const
+const found = places.map(() => [] as Awaited<ReturnType<typeof round>>[])
+for (const { at } of places) await round(at)
+for (let run = 0; run < runs; run++)
+  for (const [index, { at }] of places.entries()) found[index]!.push(await round(at))
+
+for (const [index, { id, name }] of places.entries()) {
+  const mine = found[index]!
+  report({
+    ...{
+      id,
+      name: `p99 from the end of a task to its waiter on ${name}`,
+      goal: '<= 10 ms, 0 polls',
+      unit: 'ms',
+    },
+    ratios: mine.map(({ ms }) => percentile(ms, 0.99)),
+    // A waiter reads three times when it joins by its key and once when it is woken; a poll would be a fifth.
+    met: (ms) => ms <= goalMs && median(mine.map(({ looksEach }) => looksEach)) <= 4,
+    annex: {
+      p50_ms: median(mine.map(({ ms }) => median(ms))),
+      reads_of_the_task_per_wait: median(mine.map(({ looksEach }) => looksEach)),
+      slowest_ms: Math.max(...mine.flatMap(({ ms }) => ms)),
+    },
+  })
+}
