@@ -36,6 +36,7 @@ before(async () => {
 after(async () => {
   console.log(`authorization: ${cells} cells over ${all.length} operations`)
   on[Symbol.dispose]()
+  assert.equal(gateway.child.exitCode, null, gateway.lines.slice(-20).join('\n'))
   await rows[Symbol.asyncDispose]()
   await gateway[Symbol.asyncDispose]()
 })
@@ -304,21 +305,25 @@ test("another user's object answers exactly like an absent one", async () => {
 
 test("another user's object takes as long as an absent one", async () => {
   const token = await rows.token(stranger.userId)
-  const rounds = 60
-  const median = (list: number[]) => list.sort((a, b) => a - b)[rounds >> 1]!
-  for (const place of objectPlaces().filter(({ part }) => part !== 'query')) {
+  const rounds = 40
+  // Other work on the machine only ever adds time, so the fast quarter is what the code itself takes.
+  const quartile = (list: number[]) => list.sort((a, b) => a - b)[rounds >> 2]!
+  const compared = async (place: Place): Promise<{ differ: boolean; said: string }> => {
     const foreign: number[] = []
     const absent: number[] = []
     for (let round = 0; round < rounds; round++) {
       foreign.push((await on.send(naming(place, owned[place.field]!, token))).ms)
       absent.push((await on.send(naming(place, absentId, token))).ms)
     }
-    const [a, b] = [median(foreign), median(absent)]
-    // A second look-up or a chain read would at least double it; noise of the machine moves both medians alike.
-    assert.ok(
-      Math.abs(a - b) < Math.max(2, 0.5 * Math.min(a, b)),
-      `${place.known.name}: ${a} ms against ${b} ms`,
-    )
+    const [a, b] = [quartile(foreign), quartile(absent)]
+    const said = `${place.known.name}: ${a} ms against ${b} ms`
+    return { differ: Math.abs(a - b) > Math.max(1.5, 0.5 * Math.min(a, b)), said }
+  }
+  for (const place of objectPlaces().filter(({ part }) => part !== 'query')) {
+    let last = await compared(place)
+    // What the code takes longer for, it takes longer for each time; what the machine did, it did once.
+    for (let again = 0; again < 3 && last.differ; again++) last = await compared(place)
+    assert.ok(!last.differ, last.said)
   }
 })
 

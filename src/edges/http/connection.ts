@@ -6,9 +6,9 @@ import { faultNamed, faultOf, print } from './problem.ts'
 
 /** Answers what Node's parser refuses before there is a request: headers too large, no HTTP, too slow. */
 export const clientErrors =
-  (clock: Clock, baseUrl: () => string) =>
+  (clock: Clock, baseUrl: () => string, isAnswering: (socket: Socket) => boolean) =>
   (error: NodeJS.ErrnoException, socket: Socket): void => {
-    if (error.code === 'ECONNRESET' || !socket.writable || socket.bytesWritten > 0) {
+    if (error.code === 'ECONNRESET' || !socket.writable || isAnswering(socket)) {
       socket.destroy()
       return
     }

@@ -66,9 +66,10 @@ export async function httpEdge(needs: HttpNeeds): Promise<HttpEdge> {
   const meters = metrics(needs.gauges)
   const load = overload(needs.load)
   const sendFault = faultSender(needs, live)
-  const fastify = server(needs, sendFault)
+  const connections = sockets()
+  const fastify = server(needs, sendFault, connections.isAnswering)
+  connections.watch(fastify.server)
   const known = paths(fastify)
-  const connections = sockets(fastify.server)
   readJson(fastify, sources)
   receive(fastify, needs, known, live, meters)
   fastify.setErrorHandler(sendFault)
@@ -113,7 +114,11 @@ export async function httpEdge(needs: HttpNeeds): Promise<HttpEdge> {
 
 type SendFault = (error: unknown, request: FastifyRequest, reply: FastifyReply) => void
 
-function server({ clock, baseUrl, trustProxy }: HttpNeeds, sendFault: SendFault): FastifyInstance {
+function server(
+  { clock, baseUrl, trustProxy }: HttpNeeds,
+  sendFault: SendFault,
+  isAnswering: Parameters<typeof clientErrors>[2],
+): FastifyInstance {
   return Fastify({
     genReqId: requestIds(clock),
     bodyLimit: bodyLimitBytes,
@@ -129,7 +134,7 @@ function server({ clock, baseUrl, trustProxy }: HttpNeeds, sendFault: SendFault)
       reply.headers({ ...securityHeaders, 'x-request-id': request.id })
       sendFault(error, request, reply)
     },
-    clientErrorHandler: clientErrors(clock, baseUrl),
+    clientErrorHandler: clientErrors(clock, baseUrl, isAnswering),
   })
 }
 

@@ -29,7 +29,7 @@ export type Door = {
 }
 
 /** How long the first event may take while the status line can still tell of a refusal. */
-const firstEventMs = 1_000
+const firstEventMs = 250
 
 export const routePath = (path: string): string => path.replace(/\{([^}]+)\}/g, ':$1')
 

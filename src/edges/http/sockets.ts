@@ -7,25 +7,28 @@ const sweepMs = 100
  * Browsers and client pools open connections in advance. Node waits for them when it closes, though nobody speaks on
  * them; so a closing server ends every connection that has no request in flight.
  */
-export function sockets(server: Server) {
-  const requests = new Map<Socket, number>()
-  server.on('connection', (socket: Socket) => {
-    requests.set(socket, 0)
-    socket.once('close', () => requests.delete(socket))
-  })
-  const count = (socket: Socket, change: number) => {
-    const before = requests.get(socket)
-    if (before !== undefined) requests.set(socket, before + change)
-  }
-  server.on('request', ({ socket }: IncomingMessage, response: ServerResponse) => {
-    count(socket, 1)
-    response.once('close', () => count(socket, -1))
-  })
+export function sockets() {
+  const answers = new Map<Socket, Set<ServerResponse>>()
   return {
+    watch(server: Server): void {
+      server.on('connection', (socket: Socket) => {
+        answers.set(socket, new Set())
+        socket.once('close', () => answers.delete(socket))
+      })
+      server.on('request', ({ socket }: IncomingMessage, response: ServerResponse) => {
+        answers.get(socket)?.add(response)
+        response.once('close', () => answers.get(socket)?.delete(response))
+      })
+      // Only 100-continue is an expectation that anybody has; Node would answer the others in a form of its own.
+      server.on('checkExpectation', (request, response) => server.emit('request', request, response))
+    },
+    /** Whether the head of an answer is out, and its end is not. */
+    isAnswering: (socket: Socket): boolean =>
+      [...(answers.get(socket) ?? [])].some(({ headersSent }) => headersSent),
     /** Sweeps until it is told to stop; the first round leaves time for a request that is under way. */
     endUnused(): () => void {
       const timer = setInterval(() => {
-        for (const [socket, inFlight] of requests) if (inFlight === 0) socket.destroy()
+        for (const [socket, inFlight] of answers) if (inFlight.size === 0) socket.destroy()
       }, sweepMs)
       return () => clearInterval(timer)
     },

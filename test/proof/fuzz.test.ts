@@ -1,0 +1,289 @@
+/** S12 with parts of S8: five hundred invented requests on each route, and none of them hurts. */
+import assert from 'node:assert/strict'
+import { generateKeyPairSync } from 'node:crypto'
+import { after, before, test } from 'node:test'
+import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js'
+import formats from 'ajv-formats'
+import { type Agent, bearer, eventually, freshGateway, http, newAgent } from '../harness/gateway.ts'
+import { inForm, jsonOf } from './support/forms.ts'
+import { type Purse, purse } from './support/money.ts'
+import { type Case, casesOf, type Document } from './support/openapi-requests.ts'
+import { type Invented, invent, type Seasoning } from './support/requests.ts'
+import { proofSeed, times } from './support/seed.ts'
+import { unlimited } from './support/unlimited.ts'
+import { abreast, type Got, type Sent, type Wire, wire } from './support/wire.ts'
+
+const perRoute = 500 * times
+const abreastMost = 8
+const slowMs = 1_000
+const seed = proofSeed('fuzz')
+
+let gateway: Awaited<ReturnType<typeof freshGateway>>
+let on: Wire
+let document: Document
+let cases: Case[]
+/** Have money. Several, since one account serves those who spend from it one after the other. */
+let spenders: Agent[]
+let spender: Agent
+/** Tightens its limits and stops itself. */
+let careful: Agent
+let purses: Purse[]
+
+before(async () => {
+  gateway = await freshGateway({ ...unlimited, TRUST_PROXY: '127.0.0.1' })
+  on = wire(gateway.url, { sockets: abreastMost })
+  spenders = await Promise.all(Array.from({ length: 4 }, () => newAgent(gateway.url)))
+  spender = spenders[0]!
+  careful = await newAgent(gateway.url)
+  document = (await http<Document>(`${gateway.url}/openapi.json`)).body
+  cases = casesOf(document)
+  purses = await Promise.all(spenders.map((each) => purse(gateway, each)))
+})
+after(async () => {
+  on[Symbol.dispose]()
+  await gateway[Symbol.asyncDispose]()
+})
+
+const ajv = new Ajv2020({ strict: false, allErrors: true })
+formats.default(ajv)
+const compiled = new Map<string, ValidateFunction>()
+
+/** Holds an answer against the schema that the document has for it. */
+function matches(found: Case, got: Got, told: string): void {
+  const name = `${found.name} ${got.status}`
+  let check = compiled.get(name)
+  if (!check) {
+    const schema = found.answer(got.status)
+    assert.ok(schema, `${told}: the document has no schema for ${got.status}`)
+    if (compiled.size === 0) ajv.addSchema({ $id: 'doc', ...document })
+    check = ajv.compile(
+      JSON.parse(JSON.stringify(schema).replaceAll('"$ref":"#/', '"$ref":"doc#/')) as object,
+    )
+    compiled.set(name, check)
+  }
+  assert.ok(check(jsonOf(got)), `${told}: ${JSON.stringify(check.errors)}`)
+}
+
+const brief = ({ request: { method, path, headers, body } }: Invented): string =>
+  `${method} ${path.slice(0, 300)} ${JSON.stringify(headers)} ${body === undefined ? '' : Buffer.from(body).toString('latin1').slice(0, 400)}`
+
+function judge(invented: Invented, got: Got): void {
+  const { found, wrongAt, isBrokenUrl } = invented
+  const told = `PROOF_SEED=${seed} ${found.name}: ${brief(invented)} -> ${got.status} ${got.text.slice(0, 500)}`
+  assert.ok(got.status < 500, told)
+  if (isBrokenUrl) {
+    assert.equal(got.status, 400, told)
+    inForm(got, told)
+    return
+  }
+  assert.ok(found.statuses.includes(got.status), `not documented: ${told}`)
+  if (!found.isPublic) assert.notEqual(got.status, 401, told)
+  if (got.status >= 400) inForm(got, told)
+  else if (found.isStream) assert.match(got.headers['content-type'] ?? '', /^text\/event-stream/, told)
+  else matches(found, got, told)
+  if (got.status >= 400 && got.headers['content-type']?.startsWith('application/json'))
+    matches(found, got, told)
+  if (!wrongAt) return
+  assert.equal(got.status, 422, told)
+  const { detail } = jsonOf(got) as { detail: { loc: unknown }[] }
+  assert.ok(
+    detail.some(({ loc }) => JSON.stringify(loc) === JSON.stringify(wrongAt)),
+    `no item for ${wrongAt.join('.')}: ${told}`,
+  )
+}
+
+type Asked = Invented & { who: Agent | undefined }
+
+let serial = 0
+/** Each from an address of its own: ten wrong signatures from one would end in 429 for the rest. */
+function from({ who, found }: Pick<Asked, 'who' | 'found'>, { headers, ...request }: Sent): Sent {
+  serial++
+  const address = `10.${(serial >> 16) & 255}.${(serial >> 8) & 255}.${serial & 255}`
+  const credential = who && !found.isPublic ? bearer(who) : {}
+  return { ...request, headers: { ...credential, 'x-forwarded-for': address, ...headers } }
+}
+
+/** Every user's turn comes often, so that no account has all of the parallel requests. */
+function mixed(all: readonly Asked[]): Asked[] {
+  const size = Math.ceil(all.length / spenders.length)
+  return Array.from({ length: size }, (_, row) =>
+    spenders.flatMap((_, column) => all[column * size + row] ?? []),
+  ).flat()
+}
+
+const asks = new Set(['policy_tighten', 'policy_kill'])
+
+test('invented requests meet no 5xx, no hang and no undocumented answer on any route', async (t) => {
+  const publicKeys = Array.from({ length: 5 }, () =>
+    generateKeyPairSync('ed25519')
+      .publicKey.export({ format: 'der', type: 'spki' })
+      .subarray(-32)
+      .toString('base64'),
+  )
+  const begun = await Promise.all(purses.map((each) => each.start()))
+  const seasonings = begun.map(
+    ({ task_id, position_id }): Seasoning => ({
+      amount_usdc: ['1', 1, '1.000001', '9999999', '12000', 1e-7, '0.999999', 9901],
+      position_id: [position_id, position_id.toUpperCase()],
+      task_id: [task_id],
+      public_key: publicKeys,
+      agent_id: [spender.agentId],
+      nonce: ['01890000-0000-4000-8000-000000000000'],
+      timestamp: [Math.floor(Date.now() / 1000)],
+      signature: [Buffer.alloc(64, 1).toString('base64')],
+      per_transaction_usd: ['20000', '25000', '25000.01'],
+      on: [true, false],
+    }),
+  )
+  const startedMs = performance.now()
+  let sent = 0
+  let slowestMs = 0
+  const slow: Asked[] = []
+  const wrong: string[] = []
+  for (const found of cases) {
+    const routeMs = performance.now()
+    const all = seasonings.flatMap((seasoning, index) =>
+      invent(found, perRoute / seasonings.length, seed + index, seasoning).map((each) => ({
+        ...each,
+        who: asks.has(found.name) ? careful : spenders[index],
+      })),
+    )
+    assert.ok(all.length >= perRoute, `${found.name}: ${all.length}`)
+    sent += all.length
+    await abreast(mixed(all), abreastMost, async (invented) => {
+      const got = await on.send(from(invented, invented.request))
+      slowestMs = Math.max(slowestMs, got.ms)
+      if (got.ms > slowMs) slow.push(invented)
+      try {
+        judge(invented, got)
+      } catch (error) {
+        wrong.push((error as Error).message)
+      }
+    })
+    if (process.env.PROOF_TIMES) t.diagnostic(`${found.name} ${Math.round(performance.now() - routeMs)} ms`)
+    if (wrong.length >= 20) break
+  }
+  assert.equal(wrong.length, 0, wrong.slice(0, 20).join('\n\n'))
+  const seconds = Math.round((performance.now() - startedMs) / 100) / 10
+  t.diagnostic(
+    `${sent} requests on ${cases.length} routes in ${seconds} s, slowest ${Math.round(slowestMs)} ms`,
+  )
+  // A request that is slow by its nature is slow again when it is alone; a busy machine is not its fault.
+  for (const invented of slow) {
+    const again = await on.send(from(invented, invented.request))
+    assert.ok(again.ms < slowMs, `PROOF_SEED=${seed} ${again.ms} ms alone: ${brief(invented)}`)
+  }
+})
+
+test('the money that moved is the money that the accepted tasks say', async (t) => {
+  for (const money of purses) {
+    const ended = async () => ((await money.open()) === 0 ? true : undefined)
+    await eventually(ended, 'the end of all tasks', 60_000)
+    const { said, held } = await money.account()
+    assert.deepEqual(held, said)
+    t.diagnostic(`${(await money.tasks()).length} tasks, ${held.cash} units left`)
+  }
+})
+
+test('a wait is bounded, and told apart from everything else that is wrong', async () => {
+  const outside = [
+    '4',
+    '91',
+    '-5',
+    '0',
+    '5.5',
+    '1e1',
+    '0x10',
+    '',
+    ' 5',
+    '٥',
+    '60s',
+    '99999999999999999999',
+    'null',
+  ]
+  const inside = ['5', '90', '060', '%2B5']
+  const waits = ['true', 'false', '1', '0', 'yes', 'no', 'on', 'off', 'TRUE']
+  const noWaits = ['2', '', 'wahr', 'null', '-1', 'true%20']
+  for (const found of cases.filter(({ query }) => query.includes('wait'))) {
+    const locsOf = async (query: string): Promise<string[]> => {
+      // Without a body nothing is ever accepted, so nothing is waited for.
+      const got = await on.send(
+        from({ who: spender, found }, { method: found.method, path: `${found.path}?${query}` }),
+      )
+      assert.equal(got.status, 422, got.text)
+      const { detail } = inForm(got) as { detail: { loc: unknown[] }[] }
+      return detail.map(({ loc }) => loc.join('.'))
+    }
+    for (const text of outside)
+      assert.ok((await locsOf(`timeout=${encodeURIComponent(text)}`)).includes('query.timeout'), text)
+    for (const text of inside) assert.deepEqual(await locsOf(`timeout=${text}`), ['body'], text)
+    for (const text of waits) assert.deepEqual(await locsOf(`wait=${text}`), ['body'], text)
+    for (const text of noWaits) assert.ok((await locsOf(`wait=${text}`)).includes('query.wait'), text)
+    assert.ok((await locsOf('timeout=5&timeout=6')).includes('query.timeout'))
+  }
+})
+
+test('what is too large costs nothing, and is told so', async () => {
+  const many = Array.from({ length: 10_000 }, (_, index) => `k${index}=1`).join('&')
+  const body = { 'content-type': 'application/json' }
+  const field = (value: string) => `{"amount_usdc":${value}}`
+  const path = '/v1/earn/deposit'
+  const tries: [string, number, Sent][] = [
+    [
+      'a body over the limit',
+      413,
+      { method: 'POST', path, headers: body, body: field(`"${'9'.repeat(300_000)}"`) },
+    ],
+    ['depth 33', 422, { method: 'POST', path, headers: body, body: field('['.repeat(32) + ']'.repeat(32)) }],
+    ['depth 100,000', 422, { method: 'POST', path, headers: body, body: '['.repeat(100_000) }],
+    [
+      '10,000 keys',
+      422,
+      {
+        method: 'POST',
+        path,
+        headers: body,
+        body: `{${Array.from({ length: 10_000 }, (_, i) => `"k${i}":1`)}}`,
+      },
+    ],
+    ['a long number', 422, { method: 'POST', path, headers: body, body: field('9'.repeat(250_000)) }],
+    [
+      'a long fraction',
+      422,
+      { method: 'POST', path, headers: body, body: field(`1.${'0'.repeat(250_000)}1`) },
+    ],
+    [
+      'a long exponent',
+      422,
+      { method: 'POST', path, headers: body, body: field(`1e${'9'.repeat(200_000)}`) },
+    ],
+    [
+      'a compressed body',
+      422,
+      { method: 'POST', path, headers: { ...body, 'content-encoding': 'gzip' }, body: 'x' },
+    ],
+    [
+      '64 KB of headers',
+      431,
+      { method: 'GET', path: '/v1/tasks', headers: { 'x-large': 'x'.repeat(64_000) } },
+    ],
+    ['a URL of 60 KB', 431, { method: 'GET', path: `/v1/tasks?${many.slice(0, 60_000)}` }],
+    ['1,000 parameters', 200, { method: 'GET', path: `/v1/tasks?${many.slice(0, 8_000)}` }],
+    ['skip=1e9', 422, { method: 'GET', path: '/v1/tasks?skip=1000000000' }],
+    ['a page of a million', 422, { method: 'GET', path: '/v1/tasks?limit=1000000' }],
+    ['a long id', 404, { method: 'GET', path: `/v1/tasks/${'x'.repeat(4_000)}` }],
+  ]
+  const memoryOf = async () => {
+    const { text } = await on.send({ method: 'GET', path: '/metrics' })
+    return Number(/^process_resident_memory_bytes (\d+)/m.exec(text)?.[1])
+  }
+  const bytesBefore = await memoryOf()
+  for (const [what, status, request] of tries) {
+    const got = await on.send({ ...request, headers: { ...bearer(spender), ...request.headers } })
+    assert.equal(got.status, status, `${what}: ${got.status} ${got.text.slice(0, 300)}`)
+    if (status >= 400) inForm(got, what)
+    assert.ok(got.ms < slowMs, `${what}: ${got.ms} ms`)
+  }
+  const grownMiB = ((await memoryOf()) - bytesBefore) / 2 ** 20
+  assert.ok(grownMiB < 40, `${grownMiB} MiB`)
+})
