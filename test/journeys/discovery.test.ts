@@ -4,7 +4,12 @@ import { eventually, freshGateway, http } from '../harness/gateway.ts'
 import { welcomed } from './people.ts'
 import { polygon, type World, worldOf } from './world.ts'
 
-type Operation = { operationId: string; tags: string[]; security?: object[]; responses: Record<string, object> }
+type Operation = {
+  operationId: string
+  tags: string[]
+  security?: object[]
+  responses: Record<string, object>
+}
 type OpenApi = {
   openapi: string
   info: { version: string }
@@ -32,12 +37,17 @@ describe('the gateway describes itself', () => {
     http<B>(gateway.url + path, { headers })
   const operationsOf = ({ paths }: OpenApi) =>
     Object.entries(paths).flatMap(([path, methods]) =>
-      Object.entries(methods).map(([method, operation]) => ({ path, method: method.toUpperCase(), ...operation })),
+      Object.entries(methods).map(([method, operation]) => ({
+        path,
+        method: method.toUpperCase(),
+        ...operation,
+      })),
     )
 
   test('capabilities list exactly the operations of OpenAPI, and both list what is routed (38)', async () => {
-    const capabilities = (await get<Record<string, { endpoints?: string[]; transfer_out?: boolean }>>('/capabilities'))
-      .body
+    const capabilities = (
+      await get<Record<string, { endpoints?: string[]; transfer_out?: boolean }>>('/capabilities')
+    ).body
     const openapi = (await get<OpenApi>('/openapi.json')).body
     assert.match(openapi.openapi, /^3\.1/)
     assert.equal(openapi.info.version, '1.0.0')
@@ -53,7 +63,9 @@ describe('the gateway describes itself', () => {
     for (const [section, { endpoints = [] }] of Object.entries(sections)) {
       const tagOf = (id: string) => operations.find(({ operationId }) => operationId === id)?.tags[0]
       const tags = new Set(endpoints.map(tagOf))
-      const ofThoseTags = operations.filter(({ tags: [tag] }) => tags.has(tag)).map(({ operationId }) => operationId)
+      const ofThoseTags = operations
+        .filter(({ tags: [tag] }) => tags.has(tag))
+        .map(({ operationId }) => operationId)
       assert.deepEqual([...endpoints].sort(), ofThoseTags.sort(), section)
     }
     assert.equal(sections.wallets?.transfer_out, false)
@@ -69,13 +81,14 @@ describe('the gateway describes itself', () => {
 
   test('the chain table, the wallets and the capabilities name the same chains (38)', async () => {
     const person = await welcomed(gateway.url)
-    const { chains } = (await person.call<{ chains: { id?: string; chain_id?: string; status: string }[] }>(
-      'GET /v1/chains',
-    )).body
+    const { chains } = (
+      await person.call<{ chains: { id?: string; chain_id?: string; status: string }[] }>('GET /v1/chains')
+    ).body
     const ids = chains.map((each) => String(each.chain_id ?? each.id)).sort()
     const { ids: published } = (await get<{ chains: { ids: string[] } }>('/capabilities')).body.chains
-    const { wallets } = (await person.call<{ wallets: { supported_chain_ids: string[] }[] }>('GET /v1/wallets'))
-      .body
+    const { wallets } = (
+      await person.call<{ wallets: { supported_chain_ids: string[] }[] }>('GET /v1/wallets')
+    ).body
     assert.deepEqual(ids, [...published].sort())
     assert.deepEqual(wallets.flatMap(({ supported_chain_ids }) => supported_chain_ids).sort(), ids)
     for (const { status } of chains) assert.ok(['ok', 'degraded', 'down'].includes(status))
@@ -88,7 +101,11 @@ describe('the gateway describes itself', () => {
       return body
     }
     const until = (wanted: string) =>
-      eventually(async () => ((await health()).status === wanted ? true : undefined), `health is ${wanted}`, 25_000)
+      eventually(
+        async () => ((await health()).status === wanted ? true : undefined),
+        `health is ${wanted}`,
+        25_000,
+      )
     await until('ok')
     const well = await health()
     assert.deepEqual([well.checks.store.status, well.checks.runner.status], ['ok', 'ok'])
@@ -109,8 +126,10 @@ describe('the gateway describes itself', () => {
     const { status, headers, body } = await get<{ text: string }>('/metrics')
     assert.equal(status, 200)
     assert.match(headers.get('content-type') ?? '', /^text\/plain; version=0\.0\.4/)
-    const sample = /^[a-zA-Z_:][\w:]*(\{[a-zA-Z_]\w*="(?:[^"\\\n]|\\["\\n])*"(?:,[a-zA-Z_]\w*="(?:[^"\\\n]|\\["\\n])*")*,?\})? (?:[+-]?(?:\d+(?:\.\d+)?(?:e[+-]?\d+)?|Inf)|NaN)$/
-    const described = /^# (?:HELP [a-zA-Z_:][\w:]* .*|TYPE [a-zA-Z_:][\w:]* (?:counter|gauge|histogram|summary|untyped))$/
+    const sample =
+      /^[a-zA-Z_:][\w:]*(\{[a-zA-Z_]\w*="(?:[^"\\\n]|\\["\\n])*"(?:,[a-zA-Z_]\w*="(?:[^"\\\n]|\\["\\n])*")*,?\})? (?:[+-]?(?:\d+(?:\.\d+)?(?:e[+-]?\d+)?|Inf)|NaN)$/
+    const described =
+      /^# (?:HELP [a-zA-Z_:][\w:]* .*|TYPE [a-zA-Z_:][\w:]* (?:counter|gauge|histogram|summary|untyped))$/
     const lines = body.text.split('\n').filter((line) => line !== '')
     assert.ok(lines.length > 50)
     for (const line of lines) assert.match(line, line.startsWith('#') ? described : sample)

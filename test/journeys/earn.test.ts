@@ -214,6 +214,38 @@ describe('a user earns on USDC', () => {
     await agreesWithChain(person)
   })
 
+  test('while the chain is away positions are still told, what is not known is null, and nothing is promised (14)', async () => {
+    const person = await welcomed(gateway.url)
+    const { position_id, shares_delta } = (await person.deposit('100')).body.result
+    await world.chain('8453', 'stop')
+    try {
+      const [position] = (await positionsOf(person)).positions
+      assert.deepEqual(
+        [position?.id, position?.status, position?.shares, position?.external_delta_shares],
+        [position_id, 'active', shares_delta, null],
+      )
+      const tasksBefore = await person.taskCount()
+      for (const [route, body] of [
+        ['withdraw', { position_id }],
+        ['deposit', { amount_usdc: '5' }],
+      ] as const) {
+        const refused = await person.call<Refusal>(`POST /v1/earn/${route}?wait=true`, { body })
+        const { code, outcome } = refused.body
+        assert.deepEqual([refused.status, code, outcome], [503, 'unavailable', 'not_executed'], route)
+      }
+      assert.equal(await person.taskCount(), tasksBefore)
+    } finally {
+      await world.chain('8453', 'start')
+    }
+    const paid = async () => {
+      const { status, body } = await person.withdraw({ position_id })
+      return status === 200 ? body : undefined
+    }
+    const out = await eventually(paid, 'the chain is back')
+    assert.equal(out.outcome, 'executed', JSON.stringify(out))
+    await agreesWithChain(person)
+  })
+
   test('the vault tells its own facts to everybody, as the chain has them', async () => {
     const person = await welcomed(gateway.url)
     const raw = (await person.call<Record<string, unknown>>('GET /v1/earn/vault')).body

@@ -4,7 +4,7 @@ import { after, before, describe, test } from 'node:test'
 import { testDatabase } from '../harness/cluster.ts'
 import { dataFolder, eventually, type Gateway, http, launch, NotReady } from '../harness/gateway.ts'
 import { type Sent, sentEvents } from '../harness/stream.ts'
-import { type Person, personOf, type Positions, type TaskBody, welcomed } from './people.ts'
+import { type Person, type Positions, personOf, type TaskBody, welcomed } from './people.ts'
 import { base, worldOf } from './world.ts'
 
 const stopMsMax = 10_000
@@ -37,12 +37,15 @@ describe('a gateway with everything of its own starts, stops and starts again', 
   const env = { DATA_DIR: folder.path }
   let gateway: Gateway
   let person: Person
+  let firstStartMs: number
   /** The same user, at the address of the last start, with the token that an earlier one gave. */
   const meet = async () => {
     person = await personOf(gateway.url, person)
   }
   before(async () => {
+    const startedMs = performance.now()
     gateway = await launch({ env })
+    firstStartMs = performance.now() - startedMs
     person = await welcomed(gateway.url)
   })
   after(async () => {
@@ -90,20 +93,20 @@ describe('a gateway with everything of its own starts, stops and starts again', 
     })()
     const signed = ({ event, data }: Sent) =>
       event === 'task.updated' && (data as { data: TaskBody }).data.state === 'signed'
-    await eventually(async () => (heard.filter(signed).length === 2 ? true : undefined), 'the second one is signed')
+    await eventually(
+      async () => (heard.filter(signed).length === 2 ? true : undefined),
+      'the second one is signed',
+    )
 
     const stopping = stopped(gateway)
     const [answer] = await Promise.all([waiting, stopping])
     assert.equal(await listening, 'ended')
-    if (answer.status === 200) assert.equal(answer.body.status, 'running', JSON.stringify(answer.body))
-    else {
-      const { code, outcome } = answer.body as unknown as Record<string, string>
-      assert.deepEqual([answer.status, code, outcome], [503, 'unavailable', 'unknown'])
-    }
+    assert.deepEqual([answer.status, answer.body.status], [200, 'running'], JSON.stringify(answer.body))
 
     const startedMs = performance.now()
     gateway = await launch({ env })
-    assert.ok(performance.now() - startedMs < 10_000)
+    // Nothing is unpacked or seeded any more; on a busy machine the first start is the measure.
+    assert.ok(performance.now() - startedMs < Math.max(6_000, firstStartMs))
     const before = person
     await meet()
     assert.deepEqual([person.evm, person.solana], [before.evm, before.solana])
@@ -217,7 +220,7 @@ describe('a start that cannot succeed says why', () => {
         ...{ SOLANA_RPC_URL: quiet, PRICES_URL: quiet, FAUCET_URL: dead },
       },
     })
-    assert.ok(performance.now() - startedMs < 15_000)
+    assert.ok(performance.now() - startedMs < 20_000)
     const health = await eventually(async () => {
       const { status, body } = await http<{ status: string; checks: { upstreams: object } }>(
         `${gateway.url}/health`,

@@ -20,7 +20,8 @@ const heartbeatMsMax = 17_000
 const path = '/v1/notifications/stream'
 const endOf = (count: number) => (_: Sent, all: Sent[]) => all.filter(hasEnded).length === count
 const hasEnded = ({ event }: Sent) => event === 'task.completed'
-const seqs = (from: number, count: number) => Array.from({ length: count }, (_, index) => String(from + index))
+const seqs = (from: number, count: number) =>
+  Array.from({ length: count }, (_, index) => String(from + index))
 
 describe('everything that happens is streamed, on every instance', () => {
   let one: Awaited<ReturnType<typeof freshGateway>>
@@ -140,7 +141,8 @@ describe('everything that happens is streamed, on every instance', () => {
         const most = 1 + (Math.trunc(1e9 * Math.abs(Math.sin(turn))) % 5)
         const got = await eventsUntil(
           ...stream(person, at, { lastId: heard.at(-1)?.id ?? '0' }),
-          (sent, all) => all.length === most || (hasEnded(sent) && ended + all.filter(hasEnded).length > deposits),
+          (sent, all) =>
+            all.length === most || (hasEnded(sent) && ended + all.filter(hasEnded).length > deposits),
         )
         ended += got.filter(hasEnded).length
         heard.push(...got.map(({ data }) => data as Envelope))
@@ -176,7 +178,10 @@ describe('everything that happens is streamed, on every instance', () => {
       await world.heal()
       const done = await person.ended(task_id)
       assert.equal(done.outcome, 'executed', JSON.stringify(done))
-      assert.ok(performance.now() - killedMs < 6_000, 'recovered within the lease and a second, with some air')
+      assert.ok(
+        performance.now() - killedMs < 6_000,
+        'recovered within the lease and a second, with some air',
+      )
       assert.equal((await world.effects(person.evm)).length, 1)
       const { events } = await logOf(person)
       assert.deepEqual(
