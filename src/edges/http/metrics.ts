@@ -1,4 +1,4 @@
-import { collectDefaultMetrics, Registry } from 'prom-client'
+import type { Registry } from 'prom-client'
 import { durations, escaped } from './durations.ts'
 
 export type GaugeReading = { name: string; help: string; value: number; labels?: Record<string, string> }
@@ -8,9 +8,7 @@ export type ReadGauges = () => Promise<readonly GaugeReading[]>
 const gaugesTimeoutMs = 1_000
 
 export function metrics(readGauges: ReadGauges | undefined) {
-  const registry = new Registry()
-  // Event-loop delay, memory, processor and garbage collection come with these.
-  collectDefaultMetrics({ register: registry })
+  let registry: Promise<Registry> | undefined
   const requests = durations()
   let inFlight = 0
   let streams = 0
@@ -33,15 +31,27 @@ export function metrics(readGauges: ReadGauges | undefined) {
     streamClosed(): void {
       streams -= 1
     },
-    contentType: registry.contentType,
+    contentType: 'text/plain; version=0.0.4; charset=utf-8',
     async text(): Promise<string> {
-      const process = await registry.metrics()
+      registry ??= processRegistry()
+      const process = await (await registry).metrics()
       const others = readGauges ? await within(readGauges) : []
       return process + requests.text() + printGauges([...own(), ...others])
     },
   }
 }
 export type Metrics = ReturnType<typeof metrics>
+
+/**
+ * Event-loop delay, memory, processor and garbage collection. Loaded and counted from the first scrape on: a start that
+ * nobody scrapes need not wait for a hundred modules.
+ */
+async function processRegistry(): Promise<Registry> {
+  const { collectDefaultMetrics, Registry } = await import('prom-client')
+  const registry = new Registry()
+  collectDefaultMetrics({ register: registry })
+  return registry
+}
 
 /** A part that hangs must not keep the numbers of the others from being read. */
 async function within(readGauges: ReadGauges): Promise<readonly GaugeReading[]> {

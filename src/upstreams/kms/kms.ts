@@ -1,5 +1,4 @@
 import type * as T from 'typebox'
-import { Value } from 'typebox/value'
 import { Fault } from '#kernel/fault.ts'
 import type { Net } from '#kernel/net.ts'
 import { Decrypted, Encrypted, Refused } from './wire.ts'
@@ -48,7 +47,10 @@ export function vaultTransit(options: Options): VaultTransit {
       throw new Fault('unavailable', 'The key service did not answer', { cause })
     })
     const json = parsed(reply.body)
-    if (reply.status !== 200) throw refusal(reply.status, json)
+    // Three hundred modules, which a gateway without a key service never loads.
+    const { Value } = await import('typebox/value')
+    if (reply.status !== 200)
+      throw refusal(reply.status, Value.Check(Refused, json) ? json.errors : ['no reason given'])
     if (!Value.Check(shape, json)) throw changed()
     return json as T.Static<S>
   }
@@ -88,9 +90,8 @@ function parsed(body: string): unknown {
 }
 
 /** A 400 stays one however often it is repeated: the blob, the key or the place it is bound to is another. */
-function refusal(status: number, json: unknown): Fault {
-  const reasons = Value.Check(Refused, json) ? json.errors.join('; ') : 'no reason given'
-  const cause = new Error(`vault ${status}: ${reasons}`)
+function refusal(status: number, reasons: readonly string[]): Fault {
+  const cause = new Error(`vault ${status}: ${reasons.join('; ')}`)
   const code = status === 400 ? 'upstream_rejected' : 'unavailable'
   return new Fault(code, 'The key service refused the call', { cause })
 }
