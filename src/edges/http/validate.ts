@@ -8,6 +8,7 @@ import { firstOfEachPath, issuesOf } from './issues.ts'
 import { project } from './project.ts'
 import { readParameters } from './query-text.ts'
 import { unfitValues } from './unfit.ts'
+import { roundedWholes } from './whole.ts'
 
 export type Parts = {
   params: Record<string, unknown>
@@ -107,6 +108,7 @@ function checked(
   issues.push(...unfit)
   if (unfit.length > 0) return undefined
   if (!check(value)) issues.push(...issuesOf(name, check.errors ?? [], value))
+  if (sources) issues.push(...roundedWholes(name, schema, value, sources))
   const decimals = readDecimals(schema, value, sources)
   issues.push(...decimals.issues.map((issue) => ({ ...issue, loc: [name, ...issue.loc] })))
   return decimals.value

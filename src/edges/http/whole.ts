@@ -1,0 +1,39 @@
+import { armOf, isRecord, propertySchema, type Schema } from '#kernel/decimal-fields.ts'
+import type { Issue } from '#kernel/fault.ts'
+import type { NumberSources } from '#kernel/json.ts'
+import { decimalOfSource } from '#kernel/money.ts'
+
+/**
+ * A double rounds before anyone looks: 1e-400 reads as 0 and 1.00000000000000000001 as 1, which are whole. Where an
+ * integer is wanted the text decides, so that a number arrives as it was written or not at all.
+ */
+export function roundedWholes(part: string, schema: Schema, value: unknown, sources: NumberSources): Issue[] {
+  const issues: Issue[] = []
+  const look = (given: Schema, holder: object, key: string, item: unknown, loc: Issue['loc']): void => {
+    const arm = armOf(given, item)
+    if (!arm) return
+    if (typeof item === 'number') {
+      const source = sources.get(holder)?.get(key)
+      const isRounded = source !== undefined && /[.eE]/.test(source) && decimalOfSource(source) !== `${item}`
+      if (isRounded && Number.isInteger(item) && [arm.type].flat().includes('integer'))
+        issues.push(notWhole(loc))
+    } else if (Array.isArray(item)) {
+      const { items } = arm
+      if (isRecord(items))
+        for (const [at, each] of item.entries()) look(items, item, `${at}`, each, [...loc, at])
+    } else if (isRecord(item)) {
+      for (const [name, field] of Object.entries(item)) {
+        const within = propertySchema(arm, name)
+        if (within) look(within, item, name, field, [...loc, name])
+      }
+    }
+  }
+  look(schema, {}, '', value, [part])
+  return issues
+}
+
+const notWhole = (loc: Issue['loc']): Issue => ({
+  loc,
+  msg: 'Input should be a valid integer',
+  type: 'int_parsing',
+})

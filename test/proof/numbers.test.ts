@@ -1,0 +1,352 @@
+/** S11 and S7: a number arrives exactly or not at all, and nobody becomes somebody else by saying so. */
+import assert from 'node:assert/strict'
+import { after, before, test } from 'node:test'
+import { type Agent, bearer, eventually, freshGateway, http, newAgent } from '../harness/gateway.ts'
+import { type Known, operations } from './support/contracts.ts'
+import { inForm, jsonOf } from './support/forms.ts'
+import { leastRequest, pathOf } from './support/least.ts'
+import { type Purse, purse } from './support/money.ts'
+import { type Exact, exactOf, order, same, spliced } from './support/spliced.ts'
+import { unlimited } from './support/unlimited.ts'
+import { type Got, type Sent, type Wire, wire } from './support/wire.ts'
+
+type Schema = { readonly [keyword: string]: unknown }
+type Field = { known: Known; part: 'query' | 'body'; name: string; schema: Schema; isNullable: boolean }
+
+let gateway: Awaited<ReturnType<typeof freshGateway>>
+let on: Wire
+let all: Known[]
+let agent: Agent
+let victim: Agent
+let money: Purse
+let position: string
+
+before(async () => {
+  gateway = await freshGateway({ ...unlimited, TRUST_PROXY: '127.0.0.1' })
+  on = wire(gateway.url)
+  all = await operations()
+  agent = await newAgent(gateway.url)
+  victim = await newAgent(gateway.url)
+  money = await purse(gateway, agent)
+  position = (await money.start()).position_id
+})
+after(async () => {
+  on[Symbol.dispose]()
+  await gateway[Symbol.asyncDispose]()
+})
+
+const isRecord = (value: unknown): value is Record<string, unknown> =>
+  typeof value === 'object' && value !== null && !Array.isArray(value)
+
+/** The schema that holds the number, where there is one: itself or the arm beside null. */
+function numeric(schema: Schema): { schema: Schema; isNullable: boolean } | undefined {
+  if (schema['x-decimal'] !== undefined || schema.type === 'integer' || schema.type === 'number')
+    return { schema, isNullable: false }
+  const arms = Array.isArray(schema.anyOf) ? schema.anyOf.filter(isRecord) : []
+  const arm = arms.map(numeric).find((found) => found !== undefined)
+  return arm && { schema: arm.schema, isNullable: arms.some(({ type }) => type === 'null') }
+}
+
+function fields(): Field[] {
+  return all.flatMap((known) =>
+    (['query', 'body'] as const).flatMap((part) => {
+      const properties = (known.entry[part] as unknown as Schema | undefined)?.properties
+      const waits = known.entry.kind === 'task' && part === 'query'
+      const own = isRecord(properties) ? Object.entries(properties) : []
+      const named = waits ? [...own, ['timeout', { type: 'integer', minimum: 5, maximum: 90 }] as const] : own
+      return named.flatMap(([name, schema]) => {
+        const found = numeric(schema as Schema)
+        return found ? [{ known, part, name, ...found }] : []
+      })
+    }),
+  )
+}
+
+/** As they are written in JSON; those that are no JSON are wrong everywhere. */
+const literals = [
+  ...[
+    '1e-18',
+    '1e-19',
+    '1E-18',
+    '1e30',
+    '1e38',
+    '1e39',
+    '1e400',
+    '-1e400',
+    '1e-400',
+    '1e3',
+    '1.5e1',
+    '1e+2',
+    '-0',
+  ],
+  ...['0', '-1', '0.1', '0.30000000000000004', '0.123456', '0.1234567', '1.000000', '1.00000000000000000001'],
+  ...[
+    '9007199254740991',
+    '9007199254740993',
+    '-9007199254740993',
+    '9007199254740992.5',
+    '12345678901234567890',
+  ],
+  ...[
+    '9'.repeat(39),
+    '9'.repeat(40),
+    '9'.repeat(78),
+    `0.${'0'.repeat(77)}1`,
+    '2.50',
+    '100',
+    '5',
+    '5.0',
+    '20',
+    '1e1',
+  ],
+  ...[
+    'NaN',
+    'Infinity',
+    '-Infinity',
+    '01',
+    '+1',
+    '.5',
+    '5.',
+    '0x10',
+    '1_000',
+    '1e',
+    '1e999999',
+    '0e5',
+    '--1',
+  ],
+  ...[
+    '"1e3"',
+    '"0x10"',
+    '" 1"',
+    '"1 "',
+    '"1_000"',
+    '"1,5"',
+    '"1,000.5"',
+    '"１２"',
+    '"١٢"',
+    '"+1"',
+    '"-0"',
+    '"01"',
+  ],
+  ...[
+    '"1."',
+    '".5"',
+    '"NaN"',
+    '"Infinity"',
+    '"1\\u0000"',
+    '"1\\n"',
+    '"1"',
+    '"1.5"',
+    '"0.1"',
+    '"1.000001"',
+    '"∞"',
+    '"½"',
+  ],
+  ...[
+    '"0.0000001"',
+    '"20.000000"',
+    `"${'9'.repeat(39)}"`,
+    `"${'9'.repeat(40)}"`,
+    '"0.1234567890123456789"',
+    '"2.5e0"',
+  ],
+  ...['true', 'false', '[]', '[1]', '{}', '{"a":1}', '""', 'null', '"null"', '"true"'],
+]
+
+const plainText = /^-?(0|[1-9][0-9]*)(\.[0-9]+)?$/
+const jsonNumber = /^-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][+-]?[0-9]+)?$/
+
+/** What a field should make of a literal: its exact value, null, or nothing at all. */
+function expected({ schema, isNullable }: Field, literal: string): Exact | null | undefined {
+  if (literal === 'null') return isNullable ? null : undefined
+  const isDecimal = schema['x-decimal'] !== undefined
+  const quoted = /^"(.*)"$/.exec(literal)
+  if (quoted && (!isDecimal || !plainText.test(quoted[1]!))) return undefined
+  if (!quoted && !jsonNumber.test(literal)) return undefined
+  const value = exactOf(quoted ? quoted[1]! : literal)
+  if (!value) return undefined
+  return within(value, schema, isDecimal) ? value : undefined
+}
+
+function within(value: Exact, schema: Schema, isDecimal: boolean): boolean {
+  const size = value.digits < 0n ? -value.digits : value.digits
+  if (isDecimal) {
+    const { places = 18 } = schema['x-decimal'] as { places?: number }
+    if (value.places > places || size >= 10n ** BigInt(39 + value.places)) return false
+  } else if (value.places > 0 || size > BigInt(Number.MAX_SAFE_INTEGER)) return false
+  const bound = (keyword: string, holds: (sign: number) => boolean) => {
+    const limit = schema[keyword]
+    return limit === undefined || holds(order(value, exactOf(String(limit))!))
+  }
+  return (
+    bound('minimum', (sign) => sign >= 0) &&
+    bound('exclusiveMinimum', (sign) => sign > 0) &&
+    bound('maximum', (sign) => sign <= 0) &&
+    bound('exclusiveMaximum', (sign) => sign < 0)
+  )
+}
+
+let serial = 0
+const ask = ({ headers, ...request }: Sent): Promise<Got> => {
+  serial++
+  const address = `10.9.${(serial >> 8) & 255}.${serial & 255}`
+  return on.send({ ...request, headers: { ...bearer(agent), 'x-forwarded-for': address, ...headers } })
+}
+
+const json = { 'content-type': 'application/json' }
+
+/** Refused at this very field by the grammar, not by a rule about what it means. */
+const businessTypes = new Set(['below_minimum'])
+function refusedAt(got: Got, part: string, name: string): boolean {
+  if (got.status !== 422) return false
+  const { detail } = inForm(got) as { detail: { loc: unknown[]; type: string }[] }
+  return detail.some(
+    ({ loc, type }) => loc[0] === part && (loc.length === 1 || loc[1] === name) && !businessTypes.has(type),
+  )
+}
+
+function requestWith({ known, name, part }: Field, literal: string): Sent {
+  const { entry } = known
+  const least = leastRequest(entry)
+  if (entry.body && entry.kind === 'task' && 'position_id' in (least.body ?? {}))
+    least.body!.position_id = position
+  if (part === 'body') {
+    const body = spliced(least.body ?? {}, name, literal)
+    return { method: entry.method, path: pathOf(entry, least), headers: json, body }
+  }
+  // In a query everything is text; a task is never accepted, since its body is missing.
+  const text = encodeURIComponent(literal.replace(/^"(.*)"$/, '$1'))
+  const path = `${pathOf(entry, { ...least, query: {} })}?${name}=${text}`
+  return { method: entry.method, path }
+}
+
+/** Where an answer repeats what it was asked, it repeats it exactly. */
+function echoOf(got: Got, { known, name }: Field): string | undefined {
+  const body = jsonOf(got)
+  const shown = body[name]
+  if (typeof shown === 'string' || typeof shown === 'number') return String(shown)
+  if (known.name.startsWith('earn_') && body.code === 'insufficient_balance')
+    return `${body.required as string}e-6`
+  return undefined
+}
+
+test('every number is taken exactly as it is written, or refused where it stands', async (t) => {
+  const found = fields()
+  assert.ok(found.length >= 12, String(found.map(({ known, name }) => `${known.name}.${name}`)))
+  let taken = 0
+  let echoed = 0
+  for (const field of found) {
+    for (const literal of literals) {
+      const request = requestWith(field, literal)
+      const got = await ask(request)
+      const said = `${field.known.name}.${field.name} ${literal.slice(0, 90)} -> ${got.status} ${got.text.slice(0, 300)}`
+      assert.ok(got.status < 500, said)
+      if (got.status >= 400) inForm(got, said)
+      // A query is read by its text: there is no quoting, and no null.
+      const isQuery = field.part === 'query'
+      const written = isQuery ? literal.replace(/^"(.*)"$/, '$1') : literal
+      const value = isQuery ? inQuery(field, written) : expected(field, written)
+      if (value === undefined) {
+        assert.ok(refusedAt(got, field.part, field.name), `not refused: ${said}`)
+        continue
+      }
+      taken++
+      const isPlain =
+        !refusedAt(got, field.part, field.name) || got.text.includes('"loc":["body"],"msg":"Field')
+      assert.ok(isPlain, `refused: ${said}`)
+      const echo = echoOf(got, field)
+      if (echo === undefined || value === null) continue
+      echoed++
+      assert.ok(same(exactOf(echo)!, value), `answered ${echo}: ${said}`)
+    }
+  }
+  t.diagnostic(
+    `${found.length} fields, ${found.length * literals.length} literals, ${taken} taken, ${echoed} repeated`,
+  )
+  assert.ok(taken > 100 && echoed > 30, `${taken} taken, ${echoed} repeated`)
+})
+
+function inQuery({ schema }: Field, text: string): Exact | undefined {
+  const whole = /^[+-]?[0-9]{1,16}$/.test(text) ? exactOf(text.replace(/^\+/, '')) : undefined
+  return whole && within(whole, schema, false) ? whole : undefined
+}
+
+/** What no body may say; each is dropped, replaced by who calls, or refused. */
+const claims = (them: { userId: string; agentId: string }): [string, string][] => [
+  ['user_id', JSON.stringify(them.userId)],
+  ['agent_id', JSON.stringify(them.agentId)],
+  ['application_id', '"another"'],
+  ['credits', '1000000'],
+  ['credits_available', '1000000'],
+  ['status', '"completed"'],
+  ['role', '"admin"'],
+  ['is_admin', 'true'],
+  ['scopes', '["withdraw"]'],
+  ['owner', JSON.stringify(them.userId)],
+  ['__proto__', '{"is_admin":true,"scopes":["withdraw"]}'],
+  ['constructor', '{"prototype":{"is_admin":true}}'],
+  ['toString', '"x"'],
+]
+const identity = new Set(['user_id', 'agent_id', 'application_id'])
+
+type Self = {
+  user_id: string
+  agent_id: string
+  credits_available: number
+  scopes: string[]
+  policy_summary: Record<string, unknown>
+}
+/** Without what the sender's own deposits have used of the day's cap. */
+const selfOf = async (who: Agent): Promise<Self> => {
+  const { body } = await http<Self>(`${gateway.url}/v1/user`, { headers: bearer(who) })
+  const { remaining_24h_usd: _, ...policy_summary } = body.policy_summary
+  return { ...body, policy_summary }
+}
+const countOf = async (who: Agent): Promise<number> =>
+  (await http<{ total: number }>(`${gateway.url}/v1/tasks`, { headers: bearer(who) })).body.total
+
+test('no body makes its sender anybody else, or any richer', async () => {
+  const welcomed = async () => ((await countOf(victim)) > 0 ? true : undefined)
+  await eventually(welcomed, 'the welcome task of the other user')
+  const before = [await selfOf(agent), await selfOf(victim), await countOf(victim)] as const
+  const them = { userId: before[1].user_id, agentId: before[1].agent_id }
+  const bodied = all.filter(({ entry }) => entry.method !== 'GET')
+  for (const { name, entry } of bodied) {
+    const least = leastRequest(entry)
+    // An amount that the vault takes, and a position of the sender's own.
+    if (least.body && 'position_id' in least.body)
+      Object.assign(least.body, { position_id: position, amount_usdc: '1' })
+    const declared = Object.keys(((entry.body as unknown as Schema | undefined)?.properties ?? {}) as object)
+    const sealed = entry.kind === 'task' || (entry.body as Schema | undefined)?.additionalProperties === false
+    const plain = await ask({
+      method: entry.method,
+      path: pathOf(entry, least),
+      headers: json,
+      body: JSON.stringify(least.body ?? {}),
+    })
+    for (const [claim, literal] of claims(them)) {
+      if (declared.includes(claim)) continue
+      const said = `${name} with ${claim}`
+      const body = spliced(least.body ?? {}, claim, literal)
+      const got = await ask({ method: entry.method, path: pathOf(entry, least), headers: json, body })
+      if (got.status >= 400) inForm(got, said)
+      assert.ok(got.status < 500, `${said}: ${got.text}`)
+      const refused = got.status === 422 && got.text.includes(claim === '__proto__' ? 'json_invalid' : claim)
+      if (claim === '__proto__' || claim === 'constructor')
+        assert.equal(got.status, 422, `${said}: ${got.text}`)
+      else if (sealed && !identity.has(claim)) assert.ok(refused, `${said}: ${got.status} ${got.text}`)
+      else assert.equal(got.status, plain.status, `${said}: ${got.text}`)
+    }
+  }
+  const strays = await on.send({
+    method: 'GET',
+    path: `/v1/user?user_id=${them.userId}&agent_id=${them.agentId}`,
+    headers: { ...bearer(agent), 'x-user-id': them.userId, 'x-agent-id': them.agentId, 'x-role': 'admin' },
+  })
+  assert.equal(jsonOf(strays).user_id, before[0].user_id)
+  const ended = async () => ((await money.open()) === 0 ? true : undefined)
+  await eventually(ended, 'the end of all tasks', 60_000)
+  assert.deepEqual([await selfOf(agent), await selfOf(victim), await countOf(victim)], before)
+  const { said, held } = await money.account()
+  assert.deepEqual(held, said)
+})
