@@ -1,17 +1,19 @@
 /**
  * `npm run bench [-- part-of-a-name ...]`: every bench/*.bench.ts, one after another so that none disturbs the
- * next, and what they found as bench/results.json and as the table of docs/benchmarks.md.
+ * next, and what they found as bench/results.json and, when all ran, as docs/benchmarks.md.
  * A bench prints one JSON line per goal and may print anything else beside it.
  */
 import { spawn } from 'node:child_process'
 import { existsSync, readdirSync, writeFileSync } from 'node:fs'
-import { arch, cpus, totalmem } from 'node:os'
+import { arch, cpus, loadavg, totalmem } from 'node:os'
 import { cleanEnvironment, nodeFlags, root } from './environment.ts'
 
 export type BenchResult = {
   id: string
   name: string
   goal: string
+  /** Where there is none, the figures are ratios to the baseline. */
+  unit?: string
   ratio: number
   median: number
   min: number
@@ -36,7 +38,14 @@ export const readResult = (line: string): BenchResult | undefined => {
   return result
 }
 
-type Run = { file: string; results: BenchResult[]; failure?: string }
+type Run = { file: string; results: BenchResult[]; skipped: string[]; failure?: string }
+
+/** What a bench could not measure here, and why. */
+const readSkipped = (line: string): string | undefined => {
+  if (!line.startsWith('{"skipped":')) return undefined
+  const { skipped, reason }: { skipped: string; reason: string } = JSON.parse(line)
+  return `${skipped}: ${reason}`
+}
 
 const runBench = (file: string): Promise<Run> =>
   new Promise((resolve) => {
@@ -56,11 +65,18 @@ const runBench = (file: string): Promise<Run> =>
       const lines = Buffer.concat(chunks).toString().split('\n')
       try {
         const results = lines.flatMap((line) => readResult(line) ?? [])
+        const skipped = lines.flatMap((line) => readSkipped(line) ?? [])
         const ended = code === 0 ? undefined : `ended with ${signal ?? `exit code ${code}`}`
-        const failure = ended ?? (results.length === 0 ? 'printed no result' : undefined)
-        resolve({ file, results, ...(failure && { failure }) })
+        const silent = results.length + skipped.length === 0
+        const failure = ended ?? (silent ? 'printed no result' : undefined)
+        resolve({ file, results, skipped, ...(failure && { failure }) })
       } catch (cause) {
-        resolve({ file, results: [], failure: cause instanceof Error ? cause.message : String(cause) })
+        resolve({
+          file,
+          results: [],
+          skipped: [],
+          failure: cause instanceof Error ? cause.message : String(cause),
+        })
       }
     })
   })
@@ -78,35 +94,70 @@ const annexText = (annex: Record<string, unknown> = {}): string =>
     })
     .join('; ')
 
-const table = (runs: Run[]): string[] => [
-  '| id | what | goal | ratio | median | spread | runs | verdict |',
-  '|---|---|---|---|---|---|---|---|',
-  ...runs
+const measured = (value: number, unit?: string) => `${figure(value)}${unit ? ` ${unit}` : 'x'}`
+
+const row = ({ id, name, goal, unit, median, min, max, runs, verdict }: BenchResult): string => {
+  const spread = runs === 1 ? 'one run' : `${figure(min)} to ${figure(max)} in ${runs}`
+  const cells = [id, name, goal, measured(median, unit), spread, verdict]
+  return `| ${cells.map(cell).join(' | ')} |`
+}
+
+/** P2 before P11, whichever file they come from. */
+const inOrder = (runs: Run[]): BenchResult[] =>
+  runs
     .flatMap((run) => run.results)
-    .map((result) => {
-      const { id, name, goal, ratio, median, min, max, runs: count, verdict } = result
-      const spread = `${figure(min)} to ${figure(max)}`
-      const cells = [id, name, goal, figure(ratio), figure(median), spread, String(count), verdict]
-      return `| ${cells.map(cell).join(' | ')} |`
-    }),
+    .sort((a, b) => a.id.localeCompare(b.id, 'en', { numeric: true, sensitivity: 'base' }))
+
+const table = (results: BenchResult[]): string[] => [
+  '| id | what | goal | measured | spread | verdict |',
+  '|---|---|---|---|---|---|',
+  ...results.map(row),
 ]
 
-const markdown = (runs: Run[]): string => {
-  const annexes = runs
-    .flatMap((run) => run.results)
-    .filter((result) => Object.keys(result.annex ?? {}).length > 0)
-    .map((result) => `- **${result.id}** ${annexText(result.annex)}`)
+/** Said again in words, so that nobody has to search a table for what is missing. */
+const unmetLines = (results: BenchResult[]): string[] => {
+  const unmet = results.filter(({ verdict }) => verdict !== 'met')
+  if (unmet.length === 0) return ['Every goal is met.']
+  return [
+    `${unmet.length} of ${results.length} goals are not met:`,
+    '',
+    ...unmet.map(
+      ({ id, name, goal, unit, median }) =>
+        `- **${id}** ${name}: ${measured(median, unit)}, the goal is ${goal}.`,
+    ),
+  ]
+}
+
+const markdown = (runs: Run[], at: Date): string => {
+  const results = inOrder(runs)
+  const annexes = results
+    .filter(({ annex = {} }) => Object.keys(annex).length > 0)
+    .map(({ id, annex }) => `- **${id}** ${annexText(annex)}`)
   const failures = runs.filter((run) => run.failure).map((run) => `- ${run.file} ${run.failure}`)
-  const machine = `${cpus().length} processors (${cpus()[0]?.model.trim() ?? arch()}), ${Math.round(totalmem() / 2 ** 30)} GiB, Node ${process.version}, ${process.platform}`
+  const skipped = runs.flatMap((run) => run.skipped.map((line) => `- ${line}`))
+  const [idle = 0] = loadavg()
+  const machine = [
+    `${cpus().length} processors (${cpus()[0]?.model.trim() ?? arch()})`,
+    `${Math.round(totalmem() / 2 ** 30)} GiB`,
+    `${process.platform} ${arch()}`,
+    `Node ${process.version}`,
+    `load at the end ${idle.toFixed(1)}`,
+  ].join(', ')
   return [
     '# Benchmarks',
-    'Written by `npm run bench`. A goal is a ratio to a baseline that ran in the same process set; the absolute figures belong to one machine and are worth as much as it is.',
     '',
-    `Machine: ${machine}.`,
+    'Written by `npm run bench`; not edited by hand. A goal is a ratio to a baseline that ran in turn with it in the same process set, so a machine that is slow or busy disturbs both alike; only sizes, and times that have no baseline, are absolute. The figure is the median of the runs.',
     '',
-    ...table(runs),
-    ...(annexes.length > 0 ? ['', '## Absolute figures', ...annexes] : []),
-    ...(failures.length > 0 ? ['', '## Did not finish', ...failures] : []),
+    `${at.toISOString().slice(0, 10)}. ${machine}.`,
+    '',
+    ...unmetLines(results),
+    '',
+    ...table(results),
+    ...(annexes.length > 0
+      ? ['', '## Absolute figures', '', 'They belong to the machine above.', '', ...annexes]
+      : []),
+    ...(skipped.length > 0 ? ['', '## Left out', '', ...skipped] : []),
+    ...(failures.length > 0 ? ['', '## Did not finish', '', ...failures] : []),
     '',
   ].join('\n')
 }
@@ -124,8 +175,9 @@ if (import.meta.main) {
   }
   if (files.length > 0) writeFileSync(`${root}/bench/results.json`, `${JSON.stringify(runs, null, 2)}\n`)
   // A part of the benches must not overwrite the table of all.
-  if (wanted.length === 0 && files.length > 0) writeFileSync(`${root}/docs/benchmarks.md`, markdown(runs))
-  console.log(['', ...table(runs)].join('\n'))
+  if (wanted.length === 0 && files.length > 0)
+    writeFileSync(`${root}/docs/benchmarks.md`, markdown(runs, new Date()))
+  console.log(['', ...table(inOrder(runs))].join('\n'))
   for (const { file, failure } of runs) if (failure) console.error(`${file} ${failure}`)
   const unmet = runs.flatMap((run) => run.results).filter((result) => result.verdict !== 'met')
   if (files.length === 0) console.error('no bench was found')

@@ -6,7 +6,7 @@ export const root = dirname(import.meta.dirname)
 const kept = [
   'PATH HOME USER LOGNAME SHELL TERM LANG TZ TMPDIR TEMP TMP CI GITHUB_ACTIONS NO_COLOR FORCE_COLOR',
   'SystemRoot ComSpec PATHEXT APPDATA LOCALAPPDATA USERPROFILE',
-  'DATABASE_URL GATEWAY_URL PROOF',
+  'DATABASE_URL GATEWAY_URL PROOF BENCH',
 ]
   .join(' ')
   .split(' ')
