@@ -98,6 +98,14 @@ export function caller({ transactions, acceptor, runner, kinds, wake, clock, ran
     }
   }
 
+  /** Requests under one key that arrive together wait for the first of them instead of each preparing in vain. */
+  const preparing = new Map<string, Promise<Task>>()
+  const together = (name: string, start: () => Promise<Task>): Promise<Task> => {
+    const work = start().finally(() => preparing.delete(name))
+    preparing.set(name, work)
+    return work
+  }
+
   const runTask = async (
     operation: TaskOperation,
     input: JsonObject,
@@ -116,10 +124,17 @@ export function caller({ transactions, acceptor, runner, kinds, wake, clock, ran
       const stored = await lookUpKey(pool, keyed)
       return stored?.taskId ? readTask(stored.taskId) : undefined
     }
-    const earlier = options.key === undefined ? undefined : await known()
-    if (earlier) return answer(earlier, options, request, true)
+    const place = `${who.userId} ${key}`
+    while (options.key !== undefined) {
+      await preparing.get(place)?.catch(() => undefined)
+      const earlier = await known()
+      if (earlier) return answer(earlier, options, request, true)
+      // Several may have waited for one that was refused: again only the first of them goes on.
+      if (!preparing.has(place)) break
+    }
     try {
-      return await answer(await admitAndAccept(operation, input, who, keyed), options, request, false)
+      const task = await together(place, () => admitAndAccept(operation, input, who, keyed))
+      return await answer(task, options, request, false)
     } catch (error) {
       const lost = isDatabaseUnavailable(error)
       const stale = error instanceof StaleObservation

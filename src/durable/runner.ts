@@ -1,6 +1,7 @@
 import type { Clock } from '#kernel/clock.ts'
 import { Fault } from '#kernel/fault.ts'
 import type { Random } from '#kernel/id.ts'
+import type { JsonObject } from '#kernel/json.ts'
 import type { Log } from '#kernel/log.ts'
 import type { RetryRule, StepResult, TaskKind } from '#kernel/task.ts'
 import type { Committer } from './commit.ts'
@@ -88,10 +89,15 @@ export function runner({
     error: { code: 'cancelled_by_user', message },
   })
 
-  const failed = (code: string, message: string): StepResult => ({
+  const failed = (code: string, message: string, details: Record<string, unknown> = {}): StepResult => ({
     end: 'failed',
     outcome: 'not_executed',
-    error: { code, message, retryable: false },
+    error: {
+      code,
+      message,
+      retryable: false,
+      ...(Object.keys(details).length > 0 && { details: details as JsonObject }),
+    },
   })
 
   /** What a step that threw makes of its task. Nothing is called failed while bytes of it may be under way. */
@@ -113,7 +119,11 @@ export function runner({
     const hopeless = fault && !fault.retryable
     if (!hopeless && attempts < rule.attemptsMax && clock.now() < task.deadline)
       return committer.retry(task, backoffMs(rule, task.attempts), { state: task.state, outcome: null })
-    const end = failed(fault?.code ?? 'internal', fault?.message ?? 'An internal error stopped the task')
+    const end = failed(
+      fault?.code ?? 'internal',
+      fault?.message ?? 'An internal error stopped the task',
+      fault?.extras,
+    )
     return committer.step(task, task.step, releasing(end, kind, task.id))
   }
 

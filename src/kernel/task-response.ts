@@ -56,6 +56,7 @@ const TaskError = T.Object(
     retryable: T.Boolean(),
     upstream: T.Optional(Text),
     upstream_code: T.Optional(Text),
+    details: T.Optional(OpenObject),
   },
   { $id: 'TaskError' },
 )

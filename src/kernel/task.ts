@@ -139,7 +139,14 @@ export type StepResult =
   | (Common & {
       end: 'failed' | 'cancelled'
       outcome: 'not_executed' | 'partial'
-      error: { code: string; message: string; retryable?: boolean; upstream?: string; upstream_code?: string }
+      error: {
+        code: string
+        message: string
+        retryable?: boolean
+        upstream?: string
+        upstream_code?: string
+        details?: JsonObject
+      }
       result?: JsonObject
     })
 

@@ -48,13 +48,29 @@ async function watch({ effect, port: { chain } }: Follow, signal: AbortSignal): 
   let doubt = sendings > 0 && (await hand(chain, newest.raw))
   const startedMs = performance.now()
   for (let waitMs = pollFirstMs; ; waitMs = Math.min(waitMs * 2, pollMostMs)) {
-    const sight = { ...(await look(effect, chain)), doubt }
-    if (sight.final || signal.aborted || performance.now() - startedMs > inlineMs) return sight
+    const late = signal.aborted || performance.now() - startedMs > inlineMs
+    const seen = await lookOnce(effect, chain, late)
+    const sight = seen && { ...seen, doubt }
+    if (sight && (sight.final || late)) return sight
+    if (!sight) {
+      await pause(waitMs, undefined, { signal }).catch(() => undefined)
+      continue
+    }
     if (!sight.mined && (sendings === 0 || (doubt && sendings < sendingsMost))) {
       sendings += 1
       doubt = await hand(chain, newest.raw)
     }
     await pause(waitMs, undefined, { signal }).catch(() => undefined)
+  }
+}
+
+/** A look-up that gets no answer is repeated while there is time; the last one tells the failure. */
+async function lookOnce(effect: Effect, chain: EvmPort['chain'], last: boolean) {
+  try {
+    return await look(effect, chain)
+  } catch (fault) {
+    if (last || !(fault instanceof Fault)) throw fault
+    return undefined
   }
 }
 
