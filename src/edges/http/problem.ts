@@ -61,13 +61,15 @@ export function print(fault: Fault, facts: Facts): Printed {
   const { status, code, retryable } = fault
   const wantsProblem = facts.accept?.includes(problemType) ?? false
   if (wantsProblem) {
+    // A member of RFC 9457 is never an extra of ours, whatever its name.
+    const { type: _type, title: _title, status: _status, ...more } = extras
     const problem = {
       type: `${facts.baseUrl}/error-catalog.json#${code}`,
       title: faults[code].when,
       status,
       detail: fault.message,
       ...(code === 'validation' ? { errors: issuesOf(fault) } : {}),
-      ...{ code, retryable, ...extras, request_id: facts.requestId },
+      ...{ code, retryable, ...more, request_id: facts.requestId },
     }
     return { status, headers: { ...headers, 'content-type': problemType }, body: JSON.stringify(problem) }
   }

@@ -1,0 +1,320 @@
+/** One provoking request for every code that today's operations can answer; all of them in one form. */
+import assert from 'node:assert/strict'
+import { sign } from 'node:crypto'
+import { after, before, test } from 'node:test'
+import { type FaultCode, faults } from '#kernel/fault.ts'
+import { testDatabase } from '../harness/cluster.ts'
+import {
+  type Agent,
+  bearer,
+  dataFolder,
+  eventually,
+  type Gateway,
+  http,
+  keyPair,
+  launch,
+  newAgent,
+} from '../harness/gateway.ts'
+import { operations } from './support/contracts.ts'
+import { type DatabaseProxy, databaseProxy } from './support/database-proxy.ts'
+import { codeOf, inForm, jsonOf } from './support/forms.ts'
+import { type Records, records } from './support/identities.ts'
+import { purse } from './support/money.ts'
+import { unlimited } from './support/unlimited.ts'
+import { type Got, type Sent, type Wire, wire } from './support/wire.ts'
+
+const streamsMost = 3
+
+const parts = new AsyncDisposableStack()
+let gateway: Gateway
+let world: string
+let proxy: DatabaseProxy
+let on: Wire
+let rows: Records
+let agent: Agent
+let paused: Agent
+let userId: string
+let open: { task_id: string; position_id: string }
+let emptied: string
+
+before(async () => {
+  const folder = parts.use(dataFolder())
+  const database = parts.use(await testDatabase())
+  proxy = parts.use(await databaseProxy(database.url))
+  const env = {
+    ...unlimited,
+    RATE_STREAM: String(streamsMost),
+    DATA_DIR: folder.path,
+    DATABASE_URL: proxy.url,
+  }
+  gateway = parts.use(await launch({ env }))
+  world = gateway.lines.find((line) => line.startsWith('world '))!.split(/\s+/)[1]!
+  on = parts.use(wire(gateway.url))
+  rows = parts.use(await records(database.url))
+  agent = await newAgent(gateway.url)
+  paused = await newAgent(gateway.url)
+  userId = (await http<{ user_id: string }>(`${gateway.url}/v1/user`, { headers: bearer(agent) })).body
+    .user_id
+  const money = await purse({ url: gateway.url, world }, agent)
+  open = await money.start()
+  emptied = (await money.start({ again: true })).position_id
+  const left = await post('/v1/earn/withdraw?wait=true', { position_id: emptied })
+  assert.equal(jsonOf(left).status, 'completed', left.text)
+  await post('/v1/kill', { on: true }, bearer(paused))
+})
+after(() => parts.disposeAsync())
+
+type Headers = Record<string, string>
+const json = { 'content-type': 'application/json' }
+
+const get = (path: string, headers: Headers = bearer(agent)): Promise<Got> =>
+  on.send({ method: 'GET', path, headers })
+const post = (path: string, body: unknown, headers: Headers = bearer(agent)): Promise<Got> =>
+  on.send({ method: 'POST', path, headers: { ...json, ...headers }, body: JSON.stringify(body) })
+
+const base64 = (bytes: Uint8Array) => Buffer.from(bytes).toString('base64')
+const now = () => Math.floor(Date.now() / 1000)
+const anySignature = base64(Buffer.alloc(64, 7))
+
+function signedIn(timestamp: number): object {
+  const signature = base64(sign(null, Buffer.from(`${agent.agentId}${timestamp}`), agent.privateKey))
+  return { agent_id: agent.agentId, timestamp, signature }
+}
+
+async function conflicting(headers: Headers): Promise<Got> {
+  const key = { 'idempotency-key': 'one-key-for-two-requests' }
+  await on.send({
+    method: 'PUT',
+    path: '/v1/policy',
+    headers: { ...json, ...bearer(agent), ...key },
+    body: '{}',
+  })
+  return post('/v1/kill', { on: false }, { ...headers, ...key })
+}
+
+/** The world does something, the request is sent, and the world is as it was. */
+async function meanwhile(
+  change: [string, object],
+  undo: [string, object],
+  ask: () => Promise<Got>,
+): Promise<Got> {
+  const tell = async ([path, body]: [string, object]) => {
+    const { status, body: answer } = await http(`${world}${path}`, { method: 'POST', body })
+    assert.equal(status, 200, JSON.stringify(answer))
+  }
+  await tell(change)
+  try {
+    return await ask()
+  } finally {
+    await tell(undo)
+  }
+}
+
+type Provoke = (headers: Headers) => Promise<Got>
+const own = (headers: Headers): Headers => ({ ...bearer(agent), ...headers })
+
+const provoking: Partial<Record<FaultCode, Provoke>> = {
+  validation: (headers) => post('/v1/earn/deposit', {}, own(headers)),
+  unauthorized: (headers) => get('/v1/user', headers),
+  invalid_token: (headers) => get('/v1/user', { ...headers, authorization: `Bearer ${rows.unknownToken()}` }),
+  invalid_signature: (headers) =>
+    post('/v1/auth/token', { agent_id: agent.agentId, timestamp: now(), signature: anySignature }, headers),
+  stale_timestamp: (headers) => post('/v1/auth/token', signedIn(now() - 1_000), headers),
+  signature_replayed: async (headers) => {
+    const signed = signedIn(now() - 7)
+    await post('/v1/auth/token', signed, {})
+    return post('/v1/auth/token', signed, headers)
+  },
+  invalid_challenge: (headers) =>
+    post('/v1/auth/verify', { nonce: crypto.randomUUID(), signature: anySignature }, headers),
+  bad_request: (headers) => get('/v1/tasks/%zz', own(headers)),
+  policy_denied: (headers) => post('/v1/earn/deposit', { amount_usdc: '25000.01' }, own(headers)),
+  insufficient_scope: async (headers) => {
+    const token = await rows.token(userId, { scopes: ['read'] })
+    return post('/v1/kill', { on: false }, { ...headers, authorization: `Bearer ${token}` })
+  },
+  suspended: async (headers) => {
+    const other = await newAgent(gateway.url)
+    const { user_id } = jsonOf(await get('/v1/user', bearer(other)))
+    const token = await rows.token(String(user_id))
+    await rows.suspend(String(user_id))
+    return get('/v1/user', { ...headers, authorization: `Bearer ${token}` })
+  },
+  step_up_required: (headers) =>
+    on.send({
+      method: 'PUT',
+      path: '/v1/policy',
+      headers: { ...json, ...own(headers) },
+      body: '{"per_day_usd":"100001"}',
+    }),
+  trading_paused: (headers) =>
+    post('/v1/earn/deposit', { amount_usdc: '1' }, { ...headers, ...bearer(paused) }),
+  not_found: (headers) => get('/v1/tasks/absent', own(headers)),
+  method_not_allowed: (headers) => on.send({ method: 'DELETE', path: '/v1/credits', headers: own(headers) }),
+  duplicate_key: (headers) => post('/v1/auth/register', { public_key: agent.publicKey }, headers),
+  idempotency_conflict: (headers) => conflicting(own(headers)),
+  insufficient_balance: (headers) => post('/v1/earn/deposit', { amount_usdc: '20000' }, own(headers)),
+  no_position: (headers) => post('/v1/earn/withdraw', { position_id: emptied }, own(headers)),
+  insufficient_liquidity: (headers) =>
+    meanwhile(['/vault', { illiquid: true }], ['/vault', { illiquid: false }], () =>
+      post('/v1/earn/withdraw', { position_id: open.position_id, amount_usdc: '1' }, own(headers)),
+    ),
+  not_cancellable: (headers) => post(`/v1/tasks/${open.task_id}/cancel`, undefined, own(headers)),
+  body_too_large: (headers) => post('/v1/kill', { on: 'x'.repeat(270_000) }, own(headers)),
+  unsupported_media_type: (headers) =>
+    on.send({
+      method: 'POST',
+      path: '/v1/kill',
+      headers: { ...own(headers), 'content-type': 'text/plain' },
+      body: 'x',
+    }),
+  headers_too_large: (headers) => get('/v1/user', { ...own(headers), 'x-large': 'x'.repeat(17_000) }),
+  rate_limited: async (headers) => {
+    const before = Array.from({ length: streamsMost }, () => get('/v1/notifications/stream'))
+    await Promise.all(before)
+    return get('/v1/notifications/stream', own(headers))
+  },
+  unavailable: (headers) =>
+    meanwhile(['/chains/8453/kill', {}], ['/chains/8453/start', {}], () =>
+      post('/v1/earn/deposit', { amount_usdc: '1' }, own(headers)),
+    ),
+}
+
+/** Codes of the door itself, which every operation can answer. */
+const ofTheDoor: FaultCode[] = [
+  ...([
+    'validation',
+    'unauthorized',
+    'invalid_token',
+    'insufficient_scope',
+    'suspended',
+    'not_found',
+  ] as const),
+  ...(['method_not_allowed', 'bad_request', 'body_too_large', 'unsupported_media_type'] as const),
+  ...(['headers_too_large', 'rate_limited', 'idempotency_conflict', 'unavailable'] as const),
+]
+/** A vault that refuses a deposit which the balance covers: the local one never does. */
+const unprovoked = new Set(['conflict'])
+
+test('every code that an operation declares has a request that provokes it', async () => {
+  const declared = (await operations()).flatMap(({ entry }) => entry.faults ?? [])
+  for (const code of declared) assert.ok(Object.hasOwn(faults, code), code)
+  const wanted = new Set<string>([...declared, ...ofTheDoor].filter((code) => !unprovoked.has(code)))
+  assert.deepEqual(Object.keys(provoking).sort(), [...wanted].sort())
+})
+
+for (const [code, provoke] of Object.entries(provoking) as [FaultCode, Provoke][]) {
+  test(`${code} is ${faults[code].status}, flat as documented and as RFC 9457 for those who ask`, async () => {
+    const plain = await provoke({})
+    assert.equal(codeOf(plain), code, plain.text)
+    assert.equal(plain.status, faults[code].status)
+    assert.match(plain.headers['content-type'] ?? '', /^application\/json/)
+    inForm(plain)
+    const problem = await provoke({ accept: 'application/problem+json' })
+    const body = inForm(problem)
+    assert.equal(problem.status, plain.status)
+    // Node answers those before it has read the headers.
+    if (code === 'headers_too_large') return
+    assert.match(problem.headers['content-type'] ?? '', /^application\/problem\+json/)
+    assert.equal(body.code, code)
+    assert.equal(typeof body.detail, 'string')
+  })
+}
+
+test('405 names the methods that the path has, 429 when to come back', async () => {
+  const wrong = await provoking.method_not_allowed!({})
+  assert.equal(wrong.headers.allow, 'GET, HEAD, OPTIONS')
+  const often = await provoking.rate_limited!({})
+  assert.match(often.headers['ratelimit-policy'] as string, new RegExp(`^"stream";q=${streamsMost};w=60$`))
+  assert.match(often.headers.ratelimit as string, /^"stream";r=0;t=\d+$/)
+  const seconds = Number(often.headers['retry-after'])
+  assert.ok(seconds >= 1 && seconds <= 60, String(seconds))
+  assert.equal(inForm(often).retry_after, seconds)
+})
+
+test('no path of any spelling leads to another form', async () => {
+  const paths = [
+    '/',
+    '/v1',
+    '/v1/',
+    '/nothing',
+    '/v1/tasks/a/b',
+    '//v1/user',
+    '/v1/../etc/passwd',
+    '/.env',
+    '/%2e%2e/',
+  ]
+  for (const path of [
+    ...paths,
+    '/v1/user%00',
+    '/v1/user;x=1',
+    '/v1/USER',
+    `/${'a/'.repeat(2_000)}`,
+    '/*',
+    '/%',
+  ]) {
+    for (const method of ['GET', 'POST', 'PUT', 'DELETE', 'PATCH', 'PROPFIND', 'TRACE']) {
+      const got = await on.send({ method, path, headers: bearer(agent) })
+      assert.ok(got.status >= 400 && got.status < 500, `${method} ${path} ${got.status}`)
+      inForm(got, `${method} ${path}`)
+    }
+  }
+})
+
+test('on a connection that was used before, headers too large are still told', async () => {
+  using single = wire(gateway.url, { sockets: 1 })
+  const fine: Sent = { method: 'GET', path: '/v1/chains' }
+  assert.equal((await single.send(fine)).status, 200)
+  const got = await single.send({ ...fine, headers: { 'x-large': 'x'.repeat(20_000) } })
+  assert.equal(got.status, 431)
+  inForm(got)
+  assert.equal((await single.send({ ...fine, headers: { expect: '200-ok' } })).status, 200)
+})
+
+test('while the database is away everything that needs it is 503, and two seconds later all is well', async () => {
+  const fresh = await rows.token(userId)
+  const reads = ['/v1/user', '/v1/credits', '/v1/wallets', '/v1/tasks', '/v1/policy', '/v1/notifications']
+  const { publicKey } = keyPair()
+  const needy: [string, () => Promise<Got>][] = [
+    ...reads.map((path): [string, () => Promise<Got>] => [path, () => get(path)]),
+    ['a token that is not remembered', () => get('/v1/credits/', { authorization: `Bearer ${fresh}` })],
+    ['a task', () => get(`/v1/tasks/${open.task_id}`)],
+    ['a registration', () => post('/v1/auth/register', { public_key: publicKey }, {})],
+    ['a sign-in', () => post('/v1/auth/token', signedIn(now() - 20), {})],
+    ['a deposit', () => post('/v1/earn/deposit', { amount_usdc: '1' })],
+    ['a withdrawal', () => post('/v1/earn/withdraw', { position_id: open.position_id, amount_usdc: '1' })],
+    [
+      'a limit',
+      () =>
+        on.send({ method: 'PUT', path: '/v1/policy', headers: { ...json, ...bearer(agent) }, body: '{}' }),
+    ],
+    ['a kill switch', () => post('/v1/kill', { on: false }, { ...bearer(agent), 'idempotency-key': 'k1' })],
+  ]
+  await get('/v1/user')
+  await proxy.away()
+  try {
+    for (const [what, ask] of needy) {
+      const got = await ask()
+      assert.equal(got.status, 503, `${what}: ${got.text}`)
+      assert.equal(codeOf(got), 'unavailable', what)
+      inForm(got, what)
+      assert.ok(got.ms < 5_000, `${what}: ${got.ms} ms`)
+    }
+    const unwell = async () => ((await get('/health', {})).status === 503 ? true : undefined)
+    await eventually(unwell, 'an unwell health', 3_000)
+    const health = await get('/health', {})
+    assert.equal(jsonOf(health).status, 'down')
+    assert.ok(health.headers['retry-after'])
+    assert.equal((await get('/v1/chains', {})).status, 200)
+    assert.equal((await get('/capabilities', {})).status, 200)
+  } finally {
+    await proxy.back()
+  }
+  const wellAgain = async () => {
+    const all = await Promise.all([...reads.map((path) => get(path)), get('/health', {})])
+    return all.every(({ status }) => status === 200) ? true : undefined
+  }
+  await eventually(wellAgain, 'the recovery', 2_000)
+  const after = await post('/v1/earn/deposit?wait=true', { amount_usdc: '1' })
+  assert.equal(jsonOf(after).status, 'completed', after.text)
+})

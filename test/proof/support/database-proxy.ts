@@ -1,0 +1,56 @@
+/** Stands between a gateway and its database, and can take the database away as a dead network would. */
+import { connect, createServer, type Socket } from 'node:net'
+
+export type DatabaseProxy = {
+  /** The database through the proxy. */
+  url: string
+  /** Every connection is cut, and none is taken any more. */
+  away(): Promise<void>
+  back(): Promise<void>
+} & AsyncDisposable
+
+export async function databaseProxy(databaseUrl: string): Promise<DatabaseProxy> {
+  const { searchParams, hostname, port: given, username, password, pathname } = new URL(databaseUrl)
+  const host = searchParams.get('host') ?? (hostname || '127.0.0.1')
+  const port = Number(searchParams.get('port') ?? (given || 5432))
+  const user = searchParams.get('user') ?? decodeURIComponent(username)
+  const reach = () =>
+    host.startsWith('/') ? connect({ path: `${host}/.s.PGSQL.${port}` }) : connect({ host, port })
+  const open = new Set<Socket>()
+  const server = createServer((client) => {
+    const database = reach()
+    for (const [one, other] of [
+      [client, database],
+      [database, client],
+    ] as const) {
+      open.add(one)
+      one.on('error', () => {})
+      one.once('close', () => {
+        open.delete(one)
+        other.destroy()
+      })
+    }
+    client.pipe(database).pipe(client)
+  })
+  const listen = (at: number) =>
+    new Promise<number>((resolve) => {
+      server.listen(at, '127.0.0.1', () => resolve((server.address() as { port: number }).port))
+    })
+  const close = () =>
+    new Promise<void>((resolve) => {
+      server.close(() => resolve())
+      for (const socket of open) socket.destroy()
+    })
+  const here = await listen(0)
+  const login = password ? `${user}:${password}` : user
+  return {
+    url: `postgresql://${login}@127.0.0.1:${here}${pathname}?sslmode=disable`,
+    away: close,
+    back: async () => {
+      await listen(here)
+    },
+    async [Symbol.asyncDispose]() {
+      if (server.listening) await close()
+    },
+  }
+}
