@@ -216,9 +216,12 @@ function notFound(request: FastifyRequest, reply: FastifyReply, known: Paths): F
 
 /** Answers under any load and without a credential, since balancers and people in trouble ask it. */
 function serveHealth(fastify: FastifyInstance, health: HttpNeeds['health']): void {
+  let last: { body: object; text: string } | undefined
   fastify.get(healthPath, async (_request, reply) => {
     const { body, down } = await health()
+    // The same report is given to everyone who asks within half a second.
+    if (last?.body !== body) last = { body, text: JSON.stringify(body) }
     if (down) reply.code(503).header('retry-after', '2')
-    return reply.type('application/json; charset=utf-8').send(JSON.stringify(body))
+    return reply.type('application/json; charset=utf-8').send(last.text)
   })
 }

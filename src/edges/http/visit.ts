@@ -29,24 +29,26 @@ function visitFrom(startedMs: number): Visit {
   }
 }
 
+const visitKey = Symbol('visit')
+type Visited = FastifyRequest & { [visitKey]?: Visit }
+
 /** Live visits, and which of them the closing server may cut short. */
 export function visits() {
-  const known = new WeakMap<FastifyRequest, Visit>()
   const cuttable = new Set<Visit>()
   let closing = false
   return {
     /** `ended` is called once, when the answer is out or the client is gone. */
-    begin(request: FastifyRequest, reply: FastifyReply, ended: (visit: Visit) => void): Visit {
+    begin(request: Visited, reply: FastifyReply, ended: (visit: Visit) => void): Visit {
       const visit = visitFrom(performance.now())
-      known.set(request, visit)
+      request[visitKey] = visit
       reply.raw.once('close', () => {
         if (!reply.raw.writableFinished) visit.abort()
         ended(visit)
       })
       return visit
     },
-    of(request: FastifyRequest): Visit {
-      const visit = known.get(request)
+    of(request: Visited): Visit {
+      const visit = request[visitKey]
       if (!visit) throw new Error('a request without a visit')
       return visit
     },
