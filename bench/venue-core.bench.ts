@@ -1,10 +1,11 @@
 /**
  * P6a: the venue's matching core beside nodejs-order-book, the same flow of integers through both.
- * P6b: signed orders over HTTP, per second of the venue's own processor time: what one core takes.
+ * P6b, P6c: signed orders over HTTP, per second of the venue's own processor time: what one core takes, and how
+ * much of that is the recovery of signers, which nobody can spare.
  */
 
 import { OrderBook, Side } from 'nodejs-order-book'
-import { signRecoverable } from 'tiny-secp256k1'
+import { recover, signRecoverable } from 'tiny-secp256k1'
 import { Agent, request } from 'undici'
 import { privateKeyToAddress } from 'viem/accounts'
 import { canonicalAction } from '#world/hyperliquid/actions.ts'
@@ -150,23 +151,43 @@ const cpuSeconds = async (): Promise<number> => {
 let nonce = Date.now() - 3_600_000
 const batch = (count: number): string[] => Array.from({ length: count }, (_, n) => signedOrder(n, ++nonce))
 
+/** What the library alone recovers in this very minute, for the machine's speed drifts. */
+const bareRecoveries = (): number => {
+  const digest = new Uint8Array(32).fill(7)
+  const { signature, recoveryId } = signRecoverable(digest, Buffer.from(signers[0]!.slice(2), 'hex'))
+  const from = process.cpuUsage()
+  for (let i = 0; i < 2_000; i += 1) recover(digest, signature, recoveryId, false)
+  const { user: own, system } = process.cpuUsage(from)
+  return 2_000 / ((own + system) / 1e6)
+}
+
 const warm = batch(1_000)
 await load(warm.length, connections, (n) => send(warm[n]!))
 const perCpu: number[] = []
 const wall: number[] = []
+const bare: number[] = []
 for (let run = 0; run < runs; run += 1) {
   const orders = batch(httpOrders)
+  bare.push(bareRecoveries())
   const before = await cpuSeconds()
   wall.push((await load(orders.length, connections, (n) => send(orders[n]!))).perSecond)
   perCpu.push(orders.length / ((await cpuSeconds()) - before))
 }
 await agent.close()
+const annex = {
+  per_core_second: median(perCpu),
+  per_wall_second: median(wall),
+  recoveries_per_core_second: median(bare),
+}
+report({
+  ...{ id: 'P6b', name: 'signed orders over HTTP, per second of one core of the venue', goal: '>= 1,000' },
+  ...{ ratios: perCpu, unit: '/s', met: (value) => value >= 1_000, annex },
+})
 report({
   ...{
-    id: 'P6b',
-    name: 'signed orders over HTTP per second of one core of the venue, in thousands',
-    goal: '>= 1',
+    id: 'P6c',
+    name: 'signed orders over HTTP, to bare recoveries of a signer on one core',
+    goal: '>= 0.35',
   },
-  ...{ ratios: perCpu.map((rate) => rate / 1_000), met: (value) => value >= 1 },
-  annex: { per_core_second: median(perCpu), per_wall_second: median(wall) },
+  ...{ ratios: perCpu.map((rate, run) => rate / bare[run]!), met: (value) => value >= 0.35, annex },
 })

@@ -113,9 +113,13 @@ const effects: Route = (needs, _body, query) => {
   const user = query.get('user')
   const cloid = query.get('cloid')
   const { state } = needs.engine.venue
-  const users = user
-    ? [address(user)]
-    : [...state.accounts.values()].filter(({ house }) => !house).map((account) => account.address)
+  // The sums alone, for a test that looks often.
+  const none = query.get('accounts') === 'none'
+  const users = none
+    ? []
+    : user
+      ? [address(user)]
+      : [...state.accounts.values()].filter(({ house }) => !house).map((account) => account.address)
   return {
     nowMs: state.nowMs,
     sequence: state.sequence,
@@ -183,6 +187,7 @@ const routes: Record<string, Route> = {
     budget.limit(number(weightPerMinute, 'weightPerMinute'))
     return {}
   },
+  'GET /usage': () => ({ ...process.cpuUsage(), residentBytes: process.memoryUsage.rss() }),
   'GET /faults': ({ faults }) => faults.list(),
   'POST /faults': ({ faults }, { seed, ...fault }) => ({
     id: faults.add(fault as Fault, typeof seed === 'number' ? seed : 1),

@@ -4,12 +4,13 @@ import { cancelByCloid, cancelOrders, type ModifyWire, modifyOne, modifyOrder } 
 import { unitsText } from './decimal.ts'
 import { type Grouping, placeGroup } from './groups.ts'
 import { topUpIsolated, updateIsolatedMargin, updateLeverage } from './leverage.ts'
+import { withdrawable } from './margin.ts'
 import { takeNonce } from './nonces.ts'
 import type { OrderWire } from './placing.ts'
 import { Refused, refuseAll } from './refusals.ts'
 import type { Account } from './state.ts'
 import { classTransfer, spotSend, usdSend, withdraw } from './transfers.ts'
-import type { Venue } from './venue.ts'
+import { stateOf, type Venue } from './venue.ts'
 
 /** An action whose signature has been read; who may act is decided inside. */
 export type Request = {
@@ -163,6 +164,8 @@ const runs: Record<string, Run> = {
   reserveRequestWeight: (venue, account, action) => {
     const weight = Number(action.weight)
     const cost = BigInt(weight) * 50_000n
+    if (withdrawable(account, (asset) => stateOf(venue, asset).mark) < cost)
+      refuseAll('Insufficient balance for withdrawal')
     account.raw -= cost
     venue.state.fees.perp += cost
     account.reserved += weight

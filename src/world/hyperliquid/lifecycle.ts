@@ -2,7 +2,7 @@ import { notional, power } from './decimal.ts'
 import type { Market } from './markets.ts'
 import { closable } from './positions.ts'
 import type { Account, Order } from './state.ts'
-import { accountOf, bookOf, marketFor, noteStatus, spotOf, stateOf, type Venue } from './venue.ts'
+import { accountOf, bookOf, marketFor, noteStatus, spotOf, stateOf, unlistOpen, type Venue } from './venue.ts'
 
 /** What a spot order keeps aside while it rests. */
 export const held = (order: Order, market: Market): { token: number; units: bigint } | undefined => {
@@ -47,7 +47,7 @@ export const finish = (venue: Venue, order: Order, status: string): void => {
   bookOf(venue, order.asset).cancel(order.oid)
   release(venue, order)
   order.phase = 'done'
-  accountOf(venue, order.user).open.delete(order.oid)
+  unlistOpen(accountOf(venue, order.user), order)
   stateOf(venue, order.asset).armed.delete(order.oid)
   noteStatus(venue, order, status)
   venue.happenings.push({ kind: 'book', asset: order.asset })
@@ -65,9 +65,9 @@ export const cancelSibling = (venue: Venue, order: Order | undefined): void => {
 export const reduceOthers = (venue: Venue, market: Market, accounts: readonly Account[]): void => {
   for (const account of accounts) {
     if (account.house) continue
-    for (const oid of account.open) {
+    for (const oid of account.reducing) {
       const order = venue.state.orders.get(oid) as Order
-      if (order.asset !== market.asset || !order.reduceOnly || order.phase === 'waiting') continue
+      if (order.asset !== market.asset || order.phase === 'waiting') continue
       if (closable(account, market.asset, order.buy) === 0) finish(venue, order, 'reduceOnlyCanceled')
     }
   }
@@ -76,15 +76,9 @@ export const reduceOthers = (venue: Venue, market: Market, accounts: readonly Ac
 /** Resting reduce-only orders together never exceed the position: the oldest give way. */
 export const trimReduceOnly = (venue: Venue, account: Account, newest: Order): void => {
   const room = closable(account, newest.asset, newest.buy)
-  const rivals = [...account.open]
+  const rivals = [...account.reducing]
     .map((oid) => venue.state.orders.get(oid) as Order)
-    .filter(
-      (order) =>
-        order.asset === newest.asset &&
-        order.buy === newest.buy &&
-        order.reduceOnly &&
-        order.phase === 'resting',
-    )
+    .filter((order) => order.asset === newest.asset && order.buy === newest.buy && order.phase === 'resting')
   let sum = rivals.reduce((total, order) => total + order.left, 0)
   for (const rival of rivals) {
     if (sum <= room || rival.oid === newest.oid) break

@@ -88,22 +88,30 @@ const note = (venue: Venue, account: Account, standing: Standing, isolated: bool
   })
 }
 
-/** A fill at the mark in which the venue itself is the other side. */
-const noteTakeover = (venue: Venue, account: Account, position: Position, price: number): void => {
+/** A fill without a book: the venue itself settled the position, in whole or in part. */
+const noteTakeover = (
+  venue: Venue,
+  account: Account,
+  position: Position,
+  { price, lots, dir }: { price: number; lots: number; dir: string },
+): void => {
+  if (account.house) return
   const market = perpOf(position.asset)
-  const order = closingOrder(venue, account, position, Math.abs(position.size))
+  const order = closingOrder(venue, account, position, lots)
   enter(venue, account, order)
+  const whole = { ...position, size: Math.sign(position.size) * lots }
+  whole.cost = (position.cost * BigInt(lots)) / BigInt(Math.abs(position.size))
   const fill: Fill = {
     user: account.address,
     coin: market.coin,
     asset: market.asset,
     price,
-    size: Math.abs(position.size),
+    size: lots,
     buy: order.buy,
     timeMs: venue.state.nowMs,
     startPosition: unitsText(BigInt(position.size), market.sizeDecimals),
-    dir: `Liquidated ${position.leverage.cross ? 'Cross' : 'Isolated'} ${position.size > 0 ? 'Long' : 'Short'}`,
-    closedPnl: unrealized(position, price, market.sizeDecimals),
+    dir,
+    closedPnl: unrealized(whole, price, market.sizeDecimals),
     hash: venue.hash,
     oid: order.oid,
     crossed: true,
@@ -122,6 +130,9 @@ const noteTakeover = (venue: Venue, account: Account, position: Position, price:
   venue.happenings.push({ kind: 'fill', user: account.address, fill })
 }
 
+const takenDir = ({ leverage, size }: Position): string =>
+  `Liquidated ${leverage.cross ? 'Cross' : 'Isolated'} ${size > 0 ? 'Long' : 'Short'}`
+
 /** Position against the other account at one price, nobody paying a fee. */
 const handOver = (
   venue: Venue,
@@ -139,13 +150,19 @@ const handOver = (
 }
 
 /** The backstop takes the positions and the margin with them. */
-const takeOver = (venue: Venue, account: Account, standing: Standing, isolated: boolean): void => {
+const takeOver = (
+  venue: Venue,
+  account: Account,
+  positions: readonly Position[],
+  isolated: boolean,
+): void => {
   const backstop = accountOf(venue, backstopAddress)
   const cashBefore = account.raw
-  for (const position of standing.positions) {
+  for (const position of positions) {
     const { mark } = stateOf(venue, position.asset)
-    noteTakeover(venue, account, position, mark)
-    handOver(venue, account, backstop, position, mark, Math.abs(position.size))
+    const lots = Math.abs(position.size)
+    noteTakeover(venue, account, position, { price: mark, lots, dir: takenDir(position) })
+    handOver(venue, account, backstop, position, mark, lots)
   }
   const rest = isolated ? account.raw - cashBefore : account.raw
   account.raw -= rest
@@ -168,45 +185,63 @@ const deleverage = (venue: Venue, account: Account, position: Position): void =>
   for (const { winner, theirs } of winners) {
     const open = account.positions.get(position.asset)
     if (!open) return
-    handOver(
-      venue,
-      account,
-      winner,
-      open,
-      previousOracle,
-      Math.min(Math.abs(open.size), Math.abs(theirs.size)),
-    )
+    const lots = Math.min(Math.abs(open.size), Math.abs(theirs.size))
+    const settled = { price: previousOracle, lots, dir: 'Auto-Deleveraging' }
+    noteTakeover(venue, account, open, settled)
+    noteTakeover(venue, winner, theirs, settled)
+    handOver(venue, account, winner, open, previousOracle, lots)
   }
 }
 
 const partOf = (position: Position): number => Math.max(1, Math.floor(Math.abs(position.size) / 5))
 
+/** Into the book first. Of a large position a fifth, unless that was done within the last half minute. */
+const sellPositions = (
+  venue: Venue,
+  account: Account,
+  positions: readonly Position[],
+  stand: () => Standing,
+): void => {
+  const { nowMs } = venue.state
+  const mayPart = nowMs >= account.partialUntilMs
+  for (const position of positions) {
+    const large = positionValue(position, stateOf(venue, position.asset).mark) > largeUsd
+    const part = large && mayPart
+    if (part) account.partialUntilMs = nowMs + cooldownMs
+    sellOff(venue, account, position, part ? partOf(position) : Math.abs(position.size))
+    const { value, maintenance } = stand()
+    if (value >= maintenance) return
+  }
+}
+
+/** Then, below two thirds of the maintenance margin, the backstop; and when that has nothing, the winners. */
+const settleRest = (
+  venue: Venue,
+  account: Account,
+  isolated: boolean,
+  { value, maintenance, positions }: Standing,
+): void => {
+  if (positions.length === 0 || value * 3n >= maintenance * 2n) return
+  const backstop = accountOf(venue, backstopAddress)
+  if (value < 0n && crossSummary(backstop, marks(venue)).value + value < 0n)
+    for (const position of positions) deleverage(venue, account, position)
+  else takeOver(venue, account, positions, isolated)
+}
+
 const resolve = (venue: Venue, account: Account, isolated: boolean, stand: () => Standing): void => {
   const standing = stand()
   if (standing.positions.length === 0 || standing.value >= standing.maintenance) return
-  const { nowMs } = venue.state
-  const doomed = standing.value * 3n < standing.maintenance * 2n
-  if (!doomed && account.partialUntilMs > nowMs) return
+  const cash = account.raw
   const assets = new Set(standing.positions.map(({ asset }) => asset))
   cancelAll(venue, account, 'liquidatedCanceled', ({ asset, reduceOnly }) => !reduceOnly || assets.has(asset))
   note(venue, account, standing, isolated)
-  for (const position of standing.positions) {
-    const value = positionValue(position, stateOf(venue, position.asset).mark)
-    const partial = !doomed && value > largeUsd && account.partialUntilMs === 0
-    if (partial) account.partialUntilMs = nowMs + cooldownMs
-    sellOff(venue, account, position, partial ? partOf(position) : Math.abs(position.size))
-    if (stand().value >= stand().maintenance) break
-  }
-  const after = stand()
-  if (after.positions.length === 0) {
-    account.partialUntilMs = 0
-    return
-  }
-  if (after.value * 3n >= after.maintenance * 2n) return
-  const backstop = accountOf(venue, backstopAddress)
-  if (after.value < 0n && crossSummary(backstop, marks(venue)).value + after.value < 0n)
-    for (const position of after.positions) deleverage(venue, account, position)
-  else takeOver(venue, account, after, isolated)
+  // Below zero already, the book could only add to what others would have to pay.
+  if (standing.value >= 0n) sellPositions(venue, account, standing.positions, stand)
+  settleRest(venue, account, isolated, stand())
+  // An isolated position can lose no more than its own margin.
+  if (!isolated || account.raw >= cash) return
+  accountOf(venue, backstopAddress).raw -= cash - account.raw
+  account.raw = cash
 }
 
 /** A shortfall that is left without positions is the backstop's: no account stays below zero. */

@@ -7,7 +7,7 @@ import { marketOf } from './markets.ts'
 import { closable } from './positions.ts'
 import { postOnly, type Refusal, refusal, refuseAll } from './refusals.ts'
 import type { Account, Fill, Order, Tif } from './state.ts'
-import { accountOf, bookOf, marketFor, noteStatus, spotOf, type Venue } from './venue.ts'
+import { accountOf, bookOf, listOpen, marketFor, noteStatus, spotOf, type Venue } from './venue.ts'
 
 export type OrderWire = {
   a: number
@@ -77,12 +77,27 @@ export const readOrder = (venue: Venue, account: Account, wire: OrderWire, ties:
   }
 }
 
+const ordersKept = 20_000
+
+/** The oldest ended orders of a long life are forgotten; what is still open never is. */
+const forgetOldest = (venue: Venue, account: Account): void => {
+  if (account.orders.length <= ordersKept) return
+  const at = account.orders.findIndex((oid) => venue.state.orders.get(oid)?.phase === 'done')
+  if (at < 0) return
+  for (const oid of account.orders.splice(at, 1)) {
+    const cloid = venue.state.orders.get(oid)?.cloid
+    if (cloid && account.cloids.get(cloid) === oid) account.cloids.delete(cloid)
+    venue.state.orders.delete(oid)
+  }
+}
+
 /** Gives the order its number and its place in the account's history. */
 export const enter = (venue: Venue, account: Account, order: Order): void => {
   order.oid = venue.state.nextOid
   venue.state.nextOid += 1
   venue.state.orders.set(order.oid, order)
   account.orders.push(order.oid)
+  forgetOldest(venue, account)
   if (order.cloid) account.cloids.set(order.cloid, order.oid)
 }
 
@@ -154,7 +169,7 @@ export const execute = (venue: Venue, order: Order, liquidation: Fill['liquidati
 
 const rested = (venue: Venue, account: Account, order: Order, market: Market): Status => {
   order.phase = 'resting'
-  account.open.add(order.oid)
+  listOpen(account, order)
   keepAside(account, order, market)
   noteStatus(venue, order, 'open')
   if (order.reduceOnly) trimReduceOnly(venue, account, order)
@@ -163,7 +178,7 @@ const rested = (venue: Venue, account: Account, order: Order, market: Market): S
 
 /** A trigger waits for its parent, or for the mark. */
 export const awaitTrigger = (venue: Venue, account: Account, order: Order): Status => {
-  account.open.add(order.oid)
+  listOpen(account, order)
   noteStatus(venue, order, 'open')
   if (order.parent !== null && order.phase === 'waiting') return 'waitingForFill'
   arm(venue, order)

@@ -45,7 +45,6 @@ const faults = createFaults()
 const budget = createBudget(integer('weight-per-minute', 0, 1_000_000_000))
 const gateway = createGateway(engine)
 const server = serve({ engine, gateway, faults, budget })
-server.keepAliveTimeout = 60_000
 const stream = openStream(server, engine, gateway, faults)
 
 const rpcUrl = values['arbitrum-rpc']
@@ -53,6 +52,8 @@ const rpc = rpcUrl === undefined ? undefined : httpRpc(rpcUrl)
 const bridge = rpc && openBridge(engine, rpc, await openPayer(rpc), integer('bridge-ms', 20, 600_000))
 
 const control = serveControl({ engine, faults, budget, stream, bridge })
+// A client that was busy for a while must not meet a connection that is just being closed.
+for (const door of [server, control]) door.keepAliveTimeout = 120_000
 const port = await listen(server, integer('port', 0, 65_535))
 const controlPort = await listen(control, integer('control-port', 0, 65_535))
 

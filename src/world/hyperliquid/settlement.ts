@@ -89,6 +89,8 @@ const outcome = (venue: Venue, market: Market, side: Side, price: number, size: 
   }
 }
 
+const fillsKept = 20_000
+
 const settleSide = (
   venue: Venue,
   market: Market,
@@ -130,6 +132,7 @@ const settleSide = (
     liquidation,
   }
   account.fills.push(fill)
+  if (account.fills.length > fillsKept) account.fills.shift()
   venue.happenings.push({ kind: 'fill', user: account.address, fill })
 }
 

@@ -45,6 +45,8 @@ export type Account = {
   spot: Map<number, SpotBalance>
   /** Orders that can still do something, oldest first. */
   open: Set<number>
+  /** Those of them that may only reduce: they are looked at after every fill. */
+  reducing: Set<number>
   orders: number[]
   cloids: Map<string, number>
   fills: Fill[]
@@ -55,7 +57,7 @@ export type Account = {
   volume: bigint
   requests: number
   reserved: number
-  /** A big position is liquidated in two goes; until then the rest is left alone. */
+  /** Until then a large position that must be liquidated again goes whole. */
   partialUntilMs: number
   abstraction: 'default' | 'disabled' | 'unifiedAccount' | 'portfolioMargin'
   displayName: string | null

@@ -4,7 +4,7 @@ import { execute } from './placing.ts'
 import { closable } from './positions.ts'
 import { refusal } from './refusals.ts'
 import type { Order } from './state.ts'
-import { accountOf, marketFor, noteStatus, stateOf, type Venue } from './venue.ts'
+import { accountOf, marketFor, noteStatus, stateOf, unlistOpen, type Venue } from './venue.ts'
 
 const fires = (order: Order, mark: number): boolean => {
   const at = order.trigger?.price ?? 0
@@ -13,7 +13,7 @@ const fires = (order: Order, mark: number): boolean => {
 
 const disarm = (venue: Venue, order: Order): void => {
   stateOf(venue, order.asset).armed.delete(order.oid)
-  accountOf(venue, order.user).open.delete(order.oid)
+  unlistOpen(accountOf(venue, order.user), order)
   order.phase = 'waiting'
 }
 

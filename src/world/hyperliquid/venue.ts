@@ -59,6 +59,7 @@ export const newAccount = (address: string, nowMs: number, house = false): Accou
   leverage: new Map(),
   spot: new Map(),
   open: new Set(),
+  reducing: new Set(),
   orders: [],
   cloids: new Map(),
   fills: [],
@@ -169,6 +170,17 @@ export const stateOf = ({ state }: Venue, asset: number): MarketState =>
 export const accountOf = ({ state }: Venue, address: string): Account =>
   state.accounts.get(address) as Account
 export const marketFor = (asset: number): Market => marketOf(asset) as Market
+
+/** The order can do something from now on. */
+export const listOpen = (account: Account, order: Order): void => {
+  account.open.add(order.oid)
+  if (order.reduceOnly) account.reducing.add(order.oid)
+}
+
+export const unlistOpen = (account: Account, { oid }: Order): void => {
+  account.open.delete(oid)
+  account.reducing.delete(oid)
+}
 
 /** Middle of the book, or undefined with a side missing. */
 export const midOf = (venue: Venue, asset: number): number | undefined => {

@@ -1,79 +1,29 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { clearinghouseState } from '#world/hyperliquid/info-account.ts'
+import { type Perp, perps, type Tier } from '#world/hyperliquid/markets.ts'
+import type { Account } from '#world/hyperliquid/state.ts'
+import { accountOf, stateOf, type Venue } from '#world/hyperliquid/venue.ts'
 import { integer, next, type RandomState } from '#world/venue-core/random.ts'
-import { clearinghouseState } from './info-account.ts'
-import { apply, type Command } from './machine.ts'
-import { type Perp, perps, type Tier } from './markets.ts'
-import { conservation, matchRules } from './settlement.ts'
-import type { Account } from './state.ts'
-import { accountOf, createVenue, newState, stateOf, type Venue } from './venue.ts'
+import { type Machine, openMachine, take, traded, userAt } from './venue/machine.ts'
 
-const user = `0x${'77'.repeat(20)}`
-const startMs = Date.UTC(2026, 0, 1, 0, 0, 5)
-const traded = perps.filter(({ delisted }) => !delisted)
+const user = userAt(0x77)
 
-type Book = { venue: Venue; nonce: number }
-
-const open = (seed: number): Book => {
-  const venue = createVenue(newState(seed, startMs), matchRules)
-  const book = { venue, nonce: startMs }
-  run(book, { kind: 'settings', settings: { walking: false } })
-  for (const { coin, startUsd } of traded) run(book, { kind: 'price', coin, usd: startUsd, pin: true })
-  return book
-}
-
-const run = ({ venue }: Book, command: Command) => apply(venue, command, venue.state.nowMs)
-
-const act = (book: Book, action: { type: string } & Record<string, unknown>) => {
-  book.nonce += 1
-  return run(book, { kind: 'act', signer: user, userSigned: false, action, nonce: book.nonce })
-}
-
-const digits = (value: number, places: number): string => String(Number(value.toFixed(places)))
-
-/** Opens by immediate orders; the house quotes anew after each, so that big positions fit too. */
-const take = (book: Book, market: Perp, buy: boolean, usd: number): void => {
-  const price = market.startUsd
-  const s = digits(usd / price, market.sizeDecimals)
-  const bound = digits(price * (buy ? 1.2 : 0.8), price > 1_000 ? 0 : price > 10 ? 2 : 4)
-  if (Number(s) === 0) return
-  for (let i = 0; i < 4; i += 1) {
-    const before = accountOf(book.venue, user).positions.get(market.asset)?.size ?? 0
-    const left = Number(s) - Math.abs(before) / 10 ** market.sizeDecimals
-    if (left <= 0) return
-    act(book, {
-      type: 'order',
-      orders: [
-        {
-          a: market.asset,
-          b: buy,
-          p: bound,
-          s: digits(left, market.sizeDecimals),
-          r: false,
-          t: { limit: { tif: 'Ioc' } },
-        },
-      ],
-      grouping: 'na',
-    })
-    run(book, { kind: 'price', coin: market.coin, usd: market.startUsd, pin: true })
-  }
-}
-
-const randomPortfolio = (seed: number): { book: Book; random: RandomState } => {
+const randomPortfolio = (seed: number): { book: Machine; random: RandomState } => {
   const random = { at: seed * 7_919 }
-  const book = open(seed)
+  const book = openMachine(seed)
   const wealth = 10 ** (2.5 + next(random) * 4)
-  run(book, { kind: 'credit', user, coin: 'perp', units: BigInt(Math.round(wealth)) * 100_000_000n })
+  book.run({ kind: 'credit', user, coin: 'perp', units: BigInt(Math.round(wealth)) * 100_000_000n })
   for (let i = 0; i <= integer(random, 4); i += 1) {
     const market = traded[integer(random, traded.length)] as Perp
     const leverage = 1 + integer(random, market.maxLeverage)
-    act(book, {
+    book.act(user, {
       type: 'updateLeverage',
       asset: market.asset,
       isCross: !market.onlyIsolated && next(random) < 0.6,
       leverage,
     })
-    take(book, market, next(random) < 0.5, wealth * leverage * (0.05 + next(random) * 0.4))
+    take(book, user, market, next(random) < 0.5, wealth * leverage * (0.05 + next(random) * 0.4))
   }
   return { book, random }
 }
@@ -218,17 +168,16 @@ const liquidationsOf = (venue: Venue, from: number) =>
     .filter(({ delta }) => delta.type === 'liquidation')
     .map(({ delta }) => delta as unknown as { leverageType: string; liquidatedPositions: { coin: string }[] })
 
-const moveAndJudge = (book: Book, market: Perp, usd: number): number => {
+const moveAndJudge = (book: Machine, market: Perp, usd: number): number => {
   const { venue } = book
   const known = accountOf(venue, user).ledger.length
-  const partial = accountOf(venue, user).partialUntilMs
   // The price lands on a tick, so it is tried on the venue's own grid first.
-  const probe = open(venue.state.seed)
-  run(probe, { kind: 'price', coin: market.coin, usd, pin: true })
+  const probe = openMachine(venue.state.seed)
+  probe.run({ kind: 'price', coin: market.coin, usd, pin: true })
   const mark = stateOf(probe.venue, market.asset).mark / 1e8
   const judged = verdict(venue, new Map([[market.asset, mark]]))
-  run(book, { kind: 'price', coin: market.coin, usd, pin: true })
-  if (!judged || partial > venue.state.nowMs) return 0
+  book.run({ kind: 'price', coin: market.coin, usd, pin: true })
+  if (!judged) return 0
   const happened = liquidationsOf(venue, known)
   assert.equal(
     happened.some(({ leverageType }) => leverageType === 'Cross'),
@@ -245,12 +194,12 @@ const moveAndJudge = (book: Book, market: Perp, usd: number): number => {
   return happened.length
 }
 
-const checkFunding = (book: Book): number => {
+const checkFunding = (book: Machine): number => {
   const { venue } = book
   const before = accountOf(venue, user)
   const paidBefore = before.fundings.length
   const lines = linesOf(venue, before, new Map())
-  run(book, { kind: 'funding' })
+  book.run({ kind: 'funding' })
   const paid = accountOf(venue, user).fundings.slice(paidBefore)
   assert.equal(paid.length, lines.length)
   for (const { asset, usd, rate } of paid) {
@@ -262,13 +211,6 @@ const checkFunding = (book: Book): number => {
     near((Number(usd) / 1e8).toFixed(8), (-line.size * oracle * Number(rate)) / 1e10, 'funding')
   }
   return paid.length
-}
-
-const checkSums = ({ venue }: Book): void => {
-  const { perp, spot, open: openLots } = conservation(venue)
-  assert.equal(perp, 0n)
-  assert.ok(Object.values(spot).every((value) => value === 0n))
-  assert.ok(Object.values(openLots).every((lots) => lots === 0))
 }
 
 test('1,000 random portfolios: margin, liquidation price, liquidation and funding follow the formulae', () => {
@@ -285,46 +227,11 @@ test('1,000 random portfolios: margin, liquidation price, liquidation and fundin
       const factor = Math.exp((next(random) - 0.5) * 0.7)
       liquidations += moveAndJudge(book, market, (stateOf(book.venue, market.asset).oracle / 1e8) * factor)
       checkView(book.venue)
-      checkSums(book)
+      book.balanced()
     }
     assert.ok(accountOf(book.venue, user).raw >= 0n || accountOf(book.venue, user).positions.size > 0)
   }
   assert.ok(positions > 1_500, `only ${positions} positions`)
   assert.ok(fundings > 1_500, `only ${fundings} funding payments`)
   assert.ok(liquidations > 300, `only ${liquidations} liquidations`)
-})
-
-test('a big position is liquidated by a fifth first and the rest after half a minute', () => {
-  const book = open(1)
-  const btc = perps[0] as Perp
-  run(book, { kind: 'credit', user, coin: 'perp', units: 20_000n * 100_000_000n })
-  act(book, { type: 'updateLeverage', asset: 0, isCross: true, leverage: 40 })
-  take(book, btc, true, 700_000)
-  const size = () => accountOf(book.venue, user).positions.get(0)?.size ?? 0
-  const before = size()
-  run(book, { kind: 'price', coin: 'BTC', usd: btc.startUsd * 0.9832, pin: true })
-  const left = size()
-  assert.ok(left > 0 && left <= before * 0.8 + 1, `${left} of ${before}`)
-  run(book, { kind: 'price', coin: 'BTC', usd: btc.startUsd * 0.983, pin: true })
-  assert.equal(size(), left)
-  apply(
-    book.venue,
-    { kind: 'price', coin: 'BTC', usd: btc.startUsd * 0.981, pin: true },
-    book.venue.state.nowMs + 31_000,
-  )
-  assert.equal(size(), 0)
-  checkSums(book)
-})
-
-test('what cannot be sold in time is taken over with its margin, and nobody ends below zero', () => {
-  const book = open(2)
-  const btc = perps[0] as Perp
-  run(book, { kind: 'credit', user, coin: 'perp', units: 10_000n * 100_000_000n })
-  act(book, { type: 'updateLeverage', asset: 0, isCross: true, leverage: 40 })
-  take(book, btc, false, 380_000)
-  run(book, { kind: 'price', coin: 'BTC', usd: btc.startUsd * 1.4, pin: true })
-  const account = accountOf(book.venue, user)
-  assert.equal(account.positions.size, 0)
-  assert.equal(account.raw, 0n)
-  checkSums(book)
 })
