@@ -1,0 +1,159 @@
+/** S18: what is made for play never serves real money, and the refusal says what to change. */
+import assert from 'node:assert/strict'
+import { randomBytes } from 'node:crypto'
+import { test } from 'node:test'
+import { ConfigRefused, envExample, readConfig, variables } from '#config.ts'
+import { dataFolder, launch, NotReady } from '../harness/gateway.ts'
+
+const worldSponsor = '0x59c6995e998f97a5a0044966f0945389dc9e86dae88c7a8412f4603b6b78690d'
+const worldVault = '0xea12000000000000000000000000000000008453'
+/** As `.env.example` prints it, for everyone to read. */
+const worldKek = /^# KEY_ENCRYPTION_KEYS=(.+)$/m.exec(envExample())![1]!
+
+type Env = Record<string, string>
+
+const serious: Env = {
+  ENVIRONMENT: 'production',
+  DATABASE_URL: 'postgresql://portico@db.example/portico',
+  BASE_URL: 'https://gateway.example',
+  ETHEREUM_RPC_URL: 'https://eth.example',
+  BASE_RPC_URL: 'https://base.example',
+  ARBITRUM_RPC_URL: 'https://arb.example',
+  POLYGON_RPC_URL: 'https://pol.example',
+  SOLANA_RPC_URL: 'https://sol.example',
+  PRICES_URL: 'https://coins.example',
+  SPONSOR_KEYS: `0x${randomBytes(32).toString('hex')}`,
+  KEY_ENCRYPTION_KEYS: `k1:${randomBytes(32).toString('base64')}`,
+  EARN_VAULT_ADDRESS: '0x1111111111111111111111111111111111111111',
+}
+
+function problemsOf(env: Env): string[] {
+  try {
+    readConfig(env)
+    return []
+  } catch (error) {
+    assert.ok(error instanceof ConfigRefused, String(error))
+    return error.problems
+  }
+}
+const namesOf = (env: Env) =>
+  problemsOf(env)
+    .map((problem) => problem.split(':', 1)[0]!)
+    .sort()
+
+/** The start as an operator sees it: its exit code, and everything that it printed. */
+async function refusedStart(env: Env): Promise<string> {
+  using folder = dataFolder()
+  const startedMs = performance.now()
+  try {
+    await using _ = await launch({ env: { DATA_DIR: folder.path, ...env } })
+  } catch (error) {
+    assert.ok(error instanceof NotReady, String(error))
+    assert.equal(error.code, 1, error.message)
+    assert.ok(performance.now() - startedMs < 10_000)
+    return error.message
+  }
+  return assert.fail('it started')
+}
+
+test('a production that is set up in full is taken', () => {
+  assert.deepEqual(problemsOf(serious), [])
+  assert.deepEqual(problemsOf({ ...serious, ENVIRONMENT: 'staging' }), [])
+})
+
+const playful: [string, Env, string][] = [
+  ...['ETHEREUM', 'BASE', 'ARBITRUM', 'POLYGON', 'SOLANA'].map((chain): [string, Env, string] => [
+    `the local ${chain}`,
+    { [`${chain}_RPC_URL`]: 'local' },
+    `${chain}_RPC_URL`,
+  ]),
+  ['local prices', { PRICES_URL: 'local' }, 'PRICES_URL'],
+  ['the faucet', { FAUCET_URL: 'local' }, 'FAUCET_URL'],
+  ['a sponsor that everyone knows', { SPONSOR_KEYS: worldSponsor }, 'SPONSOR_KEYS'],
+  ['the same in capitals', { SPONSOR_KEYS: `0x${worldSponsor.slice(2).toUpperCase()}` }, 'SPONSOR_KEYS'],
+  ['no sponsor', { SPONSOR_KEYS: '' }, 'SPONSOR_KEYS'],
+  ['no key-encryption key', { KEY_ENCRYPTION_KEYS: '' }, 'KEY_ENCRYPTION_KEYS'],
+  ['the key that everyone knows', { KEY_ENCRYPTION_KEYS: worldKek }, 'KEY_ENCRYPTION_KEYS'],
+  [
+    'the same as a former key',
+    { KEY_ENCRYPTION_KEYS: `${serious.KEY_ENCRYPTION_KEYS},${worldKek}` },
+    'KEY_ENCRYPTION_KEYS',
+  ],
+  ['the vault of the local world', { EARN_VAULT_ADDRESS: worldVault }, 'EARN_VAULT_ADDRESS'],
+  ['one block as finality', { FINALITY: 'local' }, 'FINALITY'],
+  ['a failpoint', { FAILPOINT: 'commit@1' }, 'FAILPOINT'],
+  ['a log of failpoints', { FAILPOINT_LOG: '/tmp/passed' }, 'FAILPOINT_LOG'],
+]
+
+for (const environment of ['production', 'staging'])
+  for (const [what, env, name] of playful)
+    test(`${environment} does not start with ${what}`, () => {
+      const problems = problemsOf({ ...serious, ENVIRONMENT: environment, ...env })
+      assert.ok(
+        problems.length >= 1 && problems.every((each) => each.startsWith(`${name}: `)),
+        problems.join('\n'),
+      )
+    })
+
+const productionOnly: [string, Env, string][] = [
+  ['the embedded database', { DATABASE_URL: '' }, 'DATABASE_URL'],
+  ['no public address', { BASE_URL: '' }, 'BASE_URL'],
+  ['an address without TLS', { BASE_URL: 'http://gateway.example' }, 'BASE_URL'],
+  ['any faucet', { FAUCET_URL: 'https://faucet.example' }, 'FAUCET_URL'],
+  ['every origin', { CORS_ORIGINS: '*' }, 'CORS_ORIGINS'],
+  ['every origin among others', { CORS_ORIGINS: 'https://app.example,*' }, 'CORS_ORIGINS'],
+]
+for (const [what, env, name] of productionOnly)
+  test(`production does not start with ${what}`, () => {
+    assert.deepEqual(namesOf({ ...serious, ...env }), [name])
+  })
+
+test('a production without any setting is told everything at once, and no secret with it', async () => {
+  const said = await refusedStart({ ENVIRONMENT: 'production', FAILPOINT: 'commit@1' })
+  const missing = [
+    'DATABASE_URL',
+    'BASE_URL',
+    'SPONSOR_KEYS',
+    'KEY_ENCRYPTION_KEYS',
+    'EARN_VAULT_ADDRESS',
+    'FAILPOINT',
+  ]
+  const upstreams = ['ETHEREUM', 'BASE', 'ARBITRUM', 'POLYGON', 'SOLANA'].map((chain) => `${chain}_RPC_URL`)
+  for (const name of [...missing, ...upstreams, 'PRICES_URL'])
+    assert.match(said, new RegExp(`^portico cannot start: ${name}: \\S`, 'm'), name)
+  assert.doesNotMatch(said, /\n\s+at /)
+  const known = await refusedStart({ ...serious, SPONSOR_KEYS: worldSponsor, KEY_ENCRYPTION_KEYS: worldKek })
+  assert.match(known, /SPONSOR_KEYS[\s\S]*KEY_ENCRYPTION_KEYS|KEY_ENCRYPTION_KEYS[\s\S]*SPONSOR_KEYS/)
+  assert.ok(!known.includes(worldSponsor.slice(2)) && !known.includes(worldKek.split(':')[1]!), known)
+})
+
+test('bad settings are all named, with what they want and without what they hold', async () => {
+  const bad: Env = {
+    ...{ PORT: 'eighty', LEASE_MS: '1', ENVIRONMENT: 'prod', DATABASE_URL: 'mysql://root:hunter2@db/x' },
+    ...{ SPONSOR_KEYS: '0xdeadbeefdeadbeef', KEY_ENCRYPTION_KEYS: 'k1:c2hvcnQ=', BASE_URL: 'not a url' },
+    ...{ POLICY_TX_USD_MAX: '1e9', LOG_LEVEL: 'loud', RATE_READ: '-1', EARN_VAULT_ADDRESS: '0x12' },
+    ...{ TOKEN_TTL_SECONDS: '99999', DATABASE_POOL: '1.5' },
+  }
+  assert.deepEqual(namesOf(bad), Object.keys(bad).sort())
+  const said = await refusedStart(bad)
+  for (const name of Object.keys(bad))
+    assert.match(said, new RegExp(`^portico cannot start: ${name}: wants `, 'm'))
+  for (const secret of ['hunter2', 'deadbeef', 'c2hvcnQ']) assert.ok(!said.includes(secret), said)
+})
+
+test('every variable names itself when it is wrong', () => {
+  const lenient = Object.entries(variables).filter(
+    ([name]) => problemsOf({ [name]: '\u0001 no such value' }).length === 0,
+  )
+  // Text and lists take anything; whoever uses them judges them.
+  const free = [
+    'HOST',
+    'DATA_DIR',
+    'EARN_CHAIN_ID',
+    'VAULT_TRANSIT_TOKEN',
+    'VAULT_TRANSIT_KEY',
+    'CORS_ORIGINS',
+  ]
+  const more = ['TRUST_PROXY', 'FAILPOINT', 'FAILPOINT_LOG']
+  assert.deepEqual(lenient.map(([name]) => name).sort(), [...free, ...more].sort())
+})
