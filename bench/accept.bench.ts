@@ -9,9 +9,9 @@ import { stage, unlimited } from './support/stage.ts'
 
 const runs = 5
 const width = 32
-const users = 64
+const users = 48
 const engineUsers = 500
-const depositsPerRun = 128
+const depositsPerRun = 96
 
 await using ground = await stage()
 const url = await ground.database('accept')
