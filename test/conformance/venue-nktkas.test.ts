@@ -344,7 +344,7 @@ test('two accounts trade with each other at the price of the resting order', asy
   const [theirs] = await taker.info.userFills({ user: taker.user })
   assert.equal(mine?.tid, theirs?.tid)
   assert.deepEqual([mine?.crossed, theirs?.crossed], [false, true])
-  assert.equal(mine?.fee, '0.75001')
+  assert.equal(mine?.fee, '0.750008')
 })
 
 test('leverage, margin mode and isolated margin follow the rules', async () => {
