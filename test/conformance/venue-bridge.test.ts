@@ -1,11 +1,12 @@
 import assert from 'node:assert/strict'
-import { type ChildProcess, spawn } from 'node:child_process'
-import { readFileSync } from 'node:fs'
-import { createServer } from 'node:net'
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, before, test } from 'node:test'
 import { createPublicClient, createTestClient, createWalletClient, http, parseAbi } from 'viem'
 import { arbitrum } from 'viem/chains'
+import { type Anvil, startAnvil } from '#world/evm/anvil.ts'
+import { artifact } from '#world/evm/artifact.ts'
 import { traderAt } from './venue/trader.ts'
 import { accountOf, eventually, type RunningVenue, startVenue } from './venue/venue.ts'
 
@@ -17,18 +18,10 @@ const abi = parseAbi([
   'function balanceOf(address) view returns (uint256)',
 ])
 
-const root = join(import.meta.dirname, '..', '..')
-let node: ChildProcess
+let node: Anvil
+let folder: string
 let venue: RunningVenue
 let rpc: string
-
-const freePort = (): Promise<number> =>
-  new Promise((resolve) => {
-    const server = createServer().listen(0, '127.0.0.1', () => {
-      const address = server.address()
-      server.close(() => resolve(typeof address === 'object' && address ? address.port : 0))
-    })
-  })
 
 const clients = () => {
   const transport = http(rpc)
@@ -41,21 +34,15 @@ const clients = () => {
 }
 
 before(async () => {
-  const port = await freePort()
-  rpc = `http://127.0.0.1:${port}`
-  node = spawn(
-    join(root, 'node_modules', '.bin', 'anvil'),
-    ['--port', String(port), '--chain-id', '42161', '--silent'],
-    {
-      stdio: 'ignore',
-    },
-  )
-  const { chain, cheat } = clients()
-  await eventually('the node', () => chain.getChainId().catch(() => undefined))
-  const { runtime } = JSON.parse(
-    readFileSync(join(root, 'src', 'world', 'evm', 'artifacts', 'LocalUsdc.json'), 'utf8'),
-  )
-  await cheat.setCode({ address: usdc, bytecode: runtime })
+  folder = await mkdtemp(join(tmpdir(), 'venue-chain-'))
+  node = await startAnvil({
+    chainId: '42161',
+    pidFile: join(folder, 'pid'),
+    exitFile: join(folder, 'exit.json'),
+  })
+  rpc = `http://127.0.0.1:${node.port}`
+  const { cheat } = clients()
+  await cheat.setCode({ address: usdc, bytecode: artifact('LocalUsdc').runtime })
   for (const number of [401, 402])
     await cheat.setBalance({ address: accountOf(number).address, value: 10n ** 18n })
   venue = await startVenue(['--arbitrum-rpc', rpc, '--bridge-ms', '50'])
@@ -63,7 +50,8 @@ before(async () => {
 
 after(async () => {
   await venue?.close()
-  node?.kill('SIGKILL')
+  await node?.child.stop('SIGKILL')
+  await rm(folder, { recursive: true, force: true })
 })
 
 const pay = async (number: number, amount: bigint): Promise<void> => {
