@@ -1,10 +1,15 @@
 import type { Log } from '#kernel/log.ts'
 
 /** Query parameters that never belong into a log; headers and bodies are not logged at all. */
-const secretNames = /^(?:authorization|x-backend-key|.*(?:signature|secret|token|password|api_?key|code).*)$/i
+const secretNames = /^(?:authorization|x-backend-key|.*(?:sig|secret|token|password|api_?key|code).*)$/i
+/** Tokens, JWTs and signatures are known by their looks too, under whatever name and also as part of a path. */
+const secretShapes =
+  /agt_[\w-]{43}|(?<![\w-])eyJ[\w-]+\.[\w-]+(?:\.[\w-]*)?|(?:[\w+/-]|%2[bf]){80,}(?:=|%3d)*/gi
 const traceForm = /^00-([0-9a-f]{32})-[0-9a-f]{16}-[0-9a-f]{2}$/
 
-export function redacted(url: string): string {
+export const redacted = (url: string): string => unnamed(url).replace(secretShapes, '[redacted]')
+
+function unnamed(url: string): string {
   const mark = url.indexOf('?')
   if (mark < 0) return url
   const pairs = url.slice(mark + 1).split('&')

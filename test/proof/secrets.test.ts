@@ -1,0 +1,321 @@
+/** S15 and S16: secrets stay where they belong, and the database with the code signs nothing without the master key. */
+import assert from 'node:assert/strict'
+import { randomBytes, sign } from 'node:crypto'
+import { after, before, test } from 'node:test'
+import { decrypt } from '#features/wallets/envelope.ts'
+import { envKek } from '#features/wallets/keks.ts'
+import { systemRandom } from '#kernel/id.ts'
+import { evmScheme } from '#upstreams/evm/sign.ts'
+import { base58 } from '#upstreams/solana/base58.ts'
+import { svmScheme } from '#upstreams/solana/sign.ts'
+import { startWorld, type World } from '#world/world.ts'
+import { type TestDatabase, testDatabase } from '../harness/cluster.ts'
+import {
+  type Agent,
+  bearer,
+  dataFolder,
+  eventually,
+  type Gateway,
+  http,
+  keyPair,
+  launch,
+} from '../harness/gateway.ts'
+import { operations } from './support/contracts.ts'
+import { hashOf, type Records, records } from './support/identities.ts'
+import { leastRequest, pathOf } from './support/least.ts'
+import { type Purse, purse } from './support/money.ts'
+import { unlimited } from './support/unlimited.ts'
+import { type Got, wire } from './support/wire.ts'
+
+const kek = randomBytes(32)
+const kekText = `canary:${kek.toString('base64')}`
+/** Accounts 5 and 6 of the well-known development mnemonic, which nobody else here pays from. */
+const sponsorKeys = [
+  '0x8b3a350cf5c34c9194ca85829a2df0ec3153be0318b5e2d3348e872092edffba',
+  '0x92db14e403b83dfe3df233f83dfa3a0d7096f21ca9b0d6d6b8d88b2b4ec1564e',
+]
+
+const parts = new AsyncDisposableStack()
+let world: World
+let database: TestDatabase
+let rows: Records
+const lines: string[] = []
+const answers: string[] = []
+/** What must be found nowhere, by name. */
+const canaries = new Map<string, Uint8Array>()
+let agent: Agent
+let metrics = ''
+let position: string
+
+function start(env: Record<string, string>): Promise<Gateway> {
+  const folder = parts.use(dataFolder())
+  const { evm, solana, prices, faucet } = world.urls
+  const upstreams = {
+    ...{ ETHEREUM_RPC_URL: evm['1'], BASE_RPC_URL: evm['8453'], ARBITRUM_RPC_URL: evm['42161'] },
+    ...{ POLYGON_RPC_URL: evm['137'], SOLANA_RPC_URL: solana, PRICES_URL: prices, FAUCET_URL: faucet },
+  }
+  const keys = { KEY_ENCRYPTION_KEYS: kekText, SPONSOR_KEYS: sponsorKeys.join(',') }
+  return launch({
+    env: { ...unlimited, ...upstreams, ...keys, DATA_DIR: folder.path, DATABASE_URL: database.url, ...env },
+  })
+}
+
+before(async () => {
+  const folder = parts.use(dataFolder())
+  world = parts.use(await startWorld({ dataDir: folder.path, port: 0 }))
+  database = parts.use(await testDatabase())
+  rows = parts.use(await records(database.url))
+  await using gateway = await start({ LOG_LEVEL: 'debug' })
+  await live(gateway)
+  lines.push(...gateway.lines)
+  await gateway.stop()
+  lines.push(...gateway.lines.slice(lines.length))
+})
+after(() => parts.disposeAsync())
+
+const base64 = (bytes: Uint8Array) => Buffer.from(bytes).toString('base64')
+const purseOf = (url: string): Promise<Purse> => purse({ url, world: world.urls.control }, agent)
+
+/** A day in the life of an agent, with everything going wrong that can. */
+async function live({ url }: Gateway): Promise<void> {
+  using on = wire(url)
+  const keep = (got: Got) => {
+    answers.push(JSON.stringify(got.headers), got.text)
+    return got
+  }
+  const post = async (path: string, body: object, headers: Record<string, string> = {}) => {
+    const sent = { 'content-type': 'application/json', ...headers }
+    return on.send({ method: 'POST', path, headers: sent, body: JSON.stringify(body) })
+  }
+  const { publicKey, privateKey } = keyPair()
+  const register = JSON.parse(keep(await post('/v1/auth/register', { public_key: publicKey })).text)
+  const proof = sign(null, Buffer.from(register.challenge), privateKey)
+  const verified = JSON.parse(
+    keep(await post('/v1/auth/verify', { nonce: register.nonce, signature: base64(proof) })).text,
+  )
+  const timestamp = Math.floor(Date.now() / 1000)
+  const signature = sign(null, Buffer.from(`${verified.agent_id}${timestamp}`), privateKey)
+  const asked = { agent_id: verified.agent_id, timestamp, signature: base64(signature) }
+  // The one answer in which a token stands.
+  const { token } = JSON.parse((await post('/v1/auth/token', asked)).text)
+  agent = { agentId: verified.agent_id, privateKey, publicKey, token }
+  canaries.set('the signature of the challenge', proof)
+  canaries.set('the signature of the sign-in', signature)
+  canaries.set(
+    'the private key of the agent',
+    Buffer.from(privateKey.export({ format: 'jwk' }).d!, 'base64url'),
+  )
+  canaries.set('the token', Buffer.from(token))
+
+  const money = await purseOf(url)
+  position = (await money.start()).position_id
+  keep(await post('/v1/earn/withdraw?wait=true', { position_id: position, amount_usdc: '1' }, bearer(agent)))
+  for (const { entry } of await operations()) {
+    const least = leastRequest(entry)
+    const path = pathOf(entry, least)
+    const body = least.body && JSON.stringify(least.body)
+    const headers = { ...bearer(agent), 'content-type': 'application/json' }
+    keep(await on.send({ method: entry.method, path, headers, ...(body && { body }) }))
+  }
+  await spill(url, async (request) => keep(await on.send(request)), { token, signature: base64(signature) })
+  metrics = (await on.send({ method: 'GET', path: '/metrics' })).text
+}
+
+type Request = Parameters<ReturnType<typeof wire>['send']>[0]
+
+/** Clients put credentials where none belong; that must not become a line of a log. */
+async function spill(
+  url: string,
+  send: (request: Request) => Promise<Got>,
+  { token, signature }: { token: string; signature: string },
+): Promise<void> {
+  const json = { 'content-type': 'application/json' }
+  const own = { authorization: `Bearer ${token}` }
+  const text = encodeURIComponent(signature)
+  const requests: Request[] = [
+    { method: 'GET', path: `/v1/user?access_token=${token}&token=${token}&sig=${text}&signature=${text}` },
+    { method: 'GET', path: `/v1/user?%74oken=${token}`, headers: own },
+    { method: 'GET', path: `/v1/tasks/${token}`, headers: own },
+    { method: 'GET', path: `/${token}` },
+    { method: 'GET', path: `/v1/tasks?next=${token}`, headers: own },
+    { method: 'GET', path: '/v1/user', headers: { authorization: token } },
+    { method: 'GET', path: '/v1/user', headers: { authorization: `Bearer ${token}x` } },
+    {
+      method: 'GET',
+      path: '/v1/user',
+      headers: { ...own, cookie: token, referer: `${url}/?token=${token}` },
+    },
+    { method: 'GET', path: '/v1/notifications/stream', headers: { ...own, 'last-event-id': token } },
+    { method: 'GET', path: '/v1/user', headers: { ...own, 'user-agent': token, traceparent: token } },
+    { method: 'POST', path: '/v1/kill', headers: { ...own, ...json }, body: JSON.stringify({ on: token }) },
+    { method: 'POST', path: '/v1/kill', headers: { ...own, ...json }, body: `{"on":${token}` },
+    {
+      method: 'POST',
+      path: '/v1/auth/token',
+      headers: json,
+      body: JSON.stringify({ agent_id: token, timestamp: 1, signature }),
+    },
+    {
+      method: 'POST',
+      path: '/v1/auth/verify',
+      headers: json,
+      body: JSON.stringify({ nonce: token, signature }),
+    },
+    {
+      method: 'POST',
+      path: '/v1/earn/withdraw',
+      headers: { ...own, ...json },
+      body: JSON.stringify({ position_id: token }),
+    },
+    { method: 'POST', path: '/v1/auth/register', headers: json, body: JSON.stringify({ public_key: token }) },
+  ]
+  for (const request of requests) await send(request)
+}
+
+type Sealed = {
+  user_id: string
+  kind: 'evm' | 'svm'
+  address: string
+  ciphertext: Buffer
+  wrapped_dek: Buffer
+  kek_id: string
+  version: number
+}
+
+/** Opens a wallet as its operator could, from the row and the master key alone. */
+async function unsealed({ user_id, kind, address, version, ciphertext, wrapped_dek, kek_id }: Sealed) {
+  const place = ['wallet', user_id, kind, address, version].join('|')
+  const dek = await envKek('canary', kek.toString('base64'), systemRandom).unwrap(
+    wrapped_dek,
+    `${kek_id}|${place}`,
+  )
+  return { dek, secret: decrypt(dek, ciphertext, place) }
+}
+
+/** How a secret can look in a text. */
+function spellings(secret: Uint8Array): string[] {
+  const bytes = Buffer.from(secret)
+  const printed = /^[\x20-\x7e]+$/.test(bytes.toString('latin1')) ? [bytes.toString('latin1')] : []
+  const list = [bytes.toString('hex'), bytes.toString('hex').toUpperCase(), bytes.toString('base64')]
+  const numbers = [JSON.stringify([...bytes]).slice(1, -1), BigInt(`0x${bytes.toString('hex')}`).toString()]
+  return [
+    ...printed,
+    ...list,
+    bytes.toString('base64url'),
+    encodeURIComponent(list[2]!),
+    base58(bytes),
+    ...numbers,
+  ]
+}
+
+async function dump(): Promise<Map<string, string>> {
+  const { rows: tables } = await rows.on.query<{ name: string }>(
+    `select quote_ident(table_name) as name from information_schema.tables
+     where table_schema = 'public' and table_type = 'BASE TABLE'`,
+  )
+  const all = new Map<string, string>()
+  for (const { name } of tables) {
+    const { rows: found } = await rows.on.query<{ text: string }>(
+      `select row_to_json(t)::text as text from ${name} t`,
+    )
+    all.set(name, found.map(({ text }) => text).join('\n'))
+  }
+  return all
+}
+
+test('what the master key opens are the keys of the wallets', async () => {
+  const { rows: sealed } = await rows.on.query<Sealed>('select * from wallet')
+  assert.equal(sealed.length, 2)
+  for (const row of sealed) {
+    const { dek, secret } = await unsealed(row)
+    const scheme = row.kind === 'evm' ? evmScheme : svmScheme
+    assert.equal(await scheme.addressOf(secret), row.address)
+    canaries.set(`the ${row.kind} key`, Uint8Array.from(secret))
+    canaries.set(`the data key of the ${row.kind} wallet`, Uint8Array.from(dek))
+  }
+})
+
+test('no secret stands in a log, an answer, a row or a metric', async () => {
+  canaries.set('the master key', kek)
+  for (const [index, key] of sponsorKeys.entries())
+    canaries.set(`sponsor ${index + 1}`, Buffer.from(key.slice(2), 'hex'))
+  assert.ok(canaries.size >= 11)
+  const haystacks = new Map([
+    ['the log', lines.join('\n')],
+    ['the answers', answers.join('\n')],
+    ['the metrics', metrics],
+    ...(await dump()),
+  ])
+  // A search that looks at nothing finds nothing.
+  assert.match(haystacks.get('the log')!, /"route":"\/v1\/earn\/withdraw"/)
+  assert.match(haystacks.get('the answers')!, /"status":"completed"/)
+  assert.match(haystacks.get('the metrics')!, /http_request_duration_seconds/)
+  for (const table of ['task', 'outbox', 'effect', 'wallet', 'idempotency', 'access_token'])
+    assert.ok((haystacks.get(table) ?? '').length > 10, `${table} is empty`)
+  assert.ok(haystacks.get('access_token')!.includes(hashOf(agent.token).toString('hex')))
+  for (const [name, secret] of canaries)
+    for (const spelling of spellings(secret))
+      for (const [where, text] of haystacks) {
+        const at = text.indexOf(spelling)
+        assert.equal(at, -1, `${name} stands in ${where}: ${text.slice(Math.max(0, at - 200), at + 20)}`)
+      }
+})
+
+type Task = { status: string; outcome: string | null; error: { code: string; message: string } | null }
+
+/** The vault and the wallet before and after somebody without the right master key was told to spend. */
+async function deposits(key: string): Promise<{ status: number; task: Task; moved: boolean; said: string }> {
+  await using gateway = await start({ KEY_ENCRYPTION_KEYS: key, LOG_LEVEL: 'debug' })
+  const token = await rows.token(await userId())
+  const who = { ...agent, token }
+  const money = await purse({ url: gateway.url, world: world.urls.control }, who)
+  const before = await money.onChain()
+  const { status, body } = await http<Task & { task_id: string }>(`${gateway.url}/v1/earn/deposit`, {
+    method: 'POST',
+    body: { amount_usdc: '3' },
+    headers: bearer(who),
+  })
+  const ended = async () => {
+    const { body: task } = await http<Task>(`${gateway.url}/v1/tasks/${body.task_id}`, {
+      headers: bearer(who),
+    })
+    return ['completed', 'failed', 'cancelled'].includes(task.status) ? task : undefined
+  }
+  const task = status === 200 ? await eventually(ended, 'the end of the deposit', 60_000) : body
+  const after = await money.onChain()
+  assert.ok(!(await held(who)), 'something is still held')
+  const moved = JSON.stringify(before) !== JSON.stringify(after)
+  return { status, task, moved, said: `${JSON.stringify(task)}\n${gateway.lines.slice(-5).join('\n')}` }
+}
+
+const userId = async (): Promise<string> =>
+  (await rows.on.query<{ id: string }>('select id from app_user where agent_id = $1', [agent.agentId]))
+    .rows[0]!.id
+
+/** Whether the ledger still keeps something of the user for a task. */
+async function held({ agentId }: Agent): Promise<boolean> {
+  const { rows: found } = await rows.on.query(
+    `select 1 from account a join app_user u on a.owner = u.id where u.agent_id = $1 and a.held > 0`,
+    [agentId],
+  )
+  return found.length > 0
+}
+
+const others: [string, string][] = [
+  ['another key of another name', `other:${randomBytes(32).toString('base64')}`],
+  ['another key of the same name', `canary:${randomBytes(32).toString('base64')}`],
+]
+for (const [what, key] of others)
+  test(`with ${what} nothing is signed and nothing moves`, async () => {
+    const { status, task, moved, said } = await deposits(key)
+    assert.ok(!moved, said)
+    if (status === 503) return
+    assert.equal(status, 200, said)
+    assert.deepEqual([task.status, task.outcome], ['failed', 'not_executed'], said)
+  })
+
+test('with the right key the same deposit is made', async () => {
+  const { status, task, moved, said } = await deposits(kekText)
+  assert.ok(moved, said)
+  assert.deepEqual([status, task.status, task.outcome], [200, 'completed', 'executed'], said)
+})
