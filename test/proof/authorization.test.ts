@@ -5,7 +5,7 @@ import { type Scope, scopes } from '#kernel/caller.ts'
 import { read, section, task } from '#kernel/operation.ts'
 import { OpenObject } from '#kernel/scalars.ts'
 import { type Agent, bearer, eventually, freshGateway, http, newAgent } from '../harness/gateway.ts'
-import { type Known, operations } from './support/contracts.ts'
+import { declared, type Known, operations, operationsOf, served } from './support/contracts.ts'
 import { codeOf, inForm, jsonOf } from './support/forms.ts'
 import { hashOf, type Records, records } from './support/identities.ts'
 import { type Least, leastRequest, pathOf } from './support/least.ts'
@@ -28,7 +28,7 @@ before(async () => {
   gateway = await freshGateway(unlimited)
   on = wire(gateway.url)
   rows = await records(gateway.databaseUrl)
-  all = await operations()
+  all = await operationsOf(gateway.url)
   owner = await person()
   stranger = await person()
   owned = await possessionsOf(owner)
@@ -146,19 +146,8 @@ test('an entry without a declared access does not pass the type check', () => {
 })
 
 test('the running gateway serves exactly the operations of the contracts', async () => {
-  const { body } = await http<{ paths: Record<string, Record<string, { security: unknown[] }>> }>(
-    `${gateway.url}/openapi.json`,
-  )
-  const served = Object.entries(body.paths).flatMap(([path, methods]) =>
-    Object.entries(methods).map(
-      ([method, { security }]) =>
-        `${method.toUpperCase()} ${path} ${security.length === 0 ? 'public' : 'bearer'}`,
-    ),
-  )
-  const declared = all.map(
-    ({ entry }) => `${entry.method} ${entry.path} ${entry.access === 'public' ? 'public' : 'bearer'}`,
-  )
-  assert.deepEqual(served.sort(), declared.sort())
+  const { body } = await http<{ paths: Parameters<typeof served>[0] }>(`${gateway.url}/openapi.json`)
+  assert.deepEqual(served(body.paths).sort(), (await operations()).map(declared).sort())
 })
 
 test('no operation takes a credential that is none, and each says so in the same words', async () => {

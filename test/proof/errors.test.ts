@@ -15,7 +15,7 @@ import {
   launch,
   newAgent,
 } from '../harness/gateway.ts'
-import { operations } from './support/contracts.ts'
+import { operationsOf } from './support/contracts.ts'
 import { type DatabaseProxy, databaseProxy } from './support/database-proxy.ts'
 import { codeOf, inForm, jsonOf } from './support/forms.ts'
 import { type Records, records } from './support/identities.ts'
@@ -197,7 +197,7 @@ const ofTheDoor: FaultCode[] = [
 const unprovoked = new Set(['conflict'])
 
 test('every code that an operation declares has a request that provokes it', async () => {
-  const declared = (await operations()).flatMap(({ entry }) => entry.faults ?? [])
+  const declared = (await operationsOf(gateway.url)).flatMap(({ entry }) => entry.faults ?? [])
   for (const code of declared) assert.ok(Object.hasOwn(faults, code), code)
   const wanted = new Set<string>([...declared, ...ofTheDoor].filter((code) => !unprovoked.has(code)))
   assert.deepEqual(Object.keys(provoking).sort(), [...wanted].sort())

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { type Agent, bearer, eventually, freshGateway, http, newAgent } from '../harness/gateway.ts'
-import { type Known, operations } from './support/contracts.ts'
+import { type Known, operationsOf } from './support/contracts.ts'
 import { inForm, jsonOf } from './support/forms.ts'
 import { leastRequest, pathOf } from './support/least.ts'
 import { type Purse, purse } from './support/money.ts'
@@ -24,7 +24,7 @@ let position: string
 before(async () => {
   gateway = await freshGateway({ ...unlimited, TRUST_PROXY: '127.0.0.1' })
   on = wire(gateway.url)
-  all = await operations()
+  all = await operationsOf(gateway.url)
   agent = await newAgent(gateway.url)
   victim = await newAgent(gateway.url)
   money = await purse(gateway, agent)

@@ -20,7 +20,7 @@ import {
   keyPair,
   launch,
 } from '../harness/gateway.ts'
-import { operations } from './support/contracts.ts'
+import { operationsOf } from './support/contracts.ts'
 import { hashOf, type Records, records } from './support/identities.ts'
 import { leastRequest, pathOf } from './support/least.ts'
 import { type Purse, purse } from './support/money.ts'
@@ -110,7 +110,7 @@ async function live({ url }: Gateway): Promise<void> {
   const money = await purseOf(url)
   position = (await money.start()).position_id
   keep(await post('/v1/earn/withdraw?wait=true', { position_id: position, amount_usdc: '1' }, bearer(agent)))
-  for (const { entry } of await operations()) {
+  for (const { entry } of await operationsOf(url)) {
     const least = leastRequest(entry)
     const path = pathOf(entry, least)
     const body = least.body && JSON.stringify(least.body)

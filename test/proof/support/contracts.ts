@@ -21,3 +21,24 @@ export async function operations(): Promise<Known[]> {
       Object.entries(entries).map(([key, entry]) => ({ name: operationName(section, key), entry })),
     )
 }
+
+type Paths = Record<string, Record<string, { security: unknown[] }>>
+
+/** One line per operation, by which those of the contracts and those of a running gateway can be compared. */
+export const declared = ({ entry: { method, path, access } }: Known): string =>
+  `${method} ${path} ${access === 'public' ? 'public' : 'bearer'}`
+
+export const served = (paths: Paths): string[] =>
+  Object.entries(paths).flatMap(([path, methods]) =>
+    Object.entries(methods).map(
+      ([method, { security }]) =>
+        `${method.toUpperCase()} ${path} ${security.length === 0 ? 'public' : 'bearer'}`,
+    ),
+  )
+
+/** The operations of a running gateway, with the contracts that they were made from. */
+export async function operationsOf(url: string): Promise<Known[]> {
+  const document = (await (await fetch(`${url}/openapi.json`)).json()) as { paths: Paths }
+  const lines = new Set(served(document.paths))
+  return (await operations()).filter((known) => lines.has(declared(known)))
+}
