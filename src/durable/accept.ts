@@ -7,7 +7,7 @@ import { houseOwner } from '#kernel/task.ts'
 import { send } from '#store/query.ts'
 import { ledgerFailure, movesToJson, observationsToJson } from './ledger.ts'
 import type { Task } from './row.ts'
-import type { Transactions } from './transactions.ts'
+import { repeated, type Transactions } from './transactions.ts'
 import { viewOf } from './view.ts'
 
 type Needs = {
@@ -104,7 +104,7 @@ export function acceptor({ transactions, clock, random, instanceId, leaseMs, bas
     async accept(wanted: NewTask): Promise<Task> {
       const task = rowOf(wanted)
       const { also } = wanted.admission
-      if (!also) await write(transactions.pool, task, wanted)
+      if (!also) await repeated(() => write(transactions.pool, task, wanted))
       else
         await transactions.run(async (tx) => {
           await write(tx, task, wanted)

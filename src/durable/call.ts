@@ -47,6 +47,7 @@ type Keyed = { userId: string; key: string; operation: string; hash: string }
 
 /** Two admissions may observe one account at the same moment; one of them looks again. */
 const admissionsMax = 6
+const shortagesMax = 3
 
 export function caller({ transactions, acceptor, runner, kinds, wake, clock, random, baseUrl }: Needs): Call {
   const { pool } = transactions
@@ -93,7 +94,9 @@ export function caller({ transactions, acceptor, runner, kinds, wake, clock, ran
         wake.hint([userTopic(who.userId), ...(leased ? [] : [readyTopic])])
         return task
       } catch (error) {
-        if (!(error instanceof StaleObservation) || attempt >= admissionsMax) throw error
+        // Others were accepted in between: what is left is for a new admission to say.
+        const most = error instanceof StaleObservation ? admissionsMax : isShort(error) ? shortagesMax : 0
+        if (attempt >= most) throw error
       }
     }
   }
@@ -225,6 +228,8 @@ export function translate(error: unknown): never {
   if (error instanceof Fault || !isDatabaseUnavailable(error)) throw error
   throw new Fault('unavailable', 'The database is away', { cause: error, extras: { retry_after: 1 } })
 }
+
+const isShort = (error: unknown) => error instanceof Fault && error.code === 'insufficient_balance'
 
 const perhapsAccepted = (key: string, cause: unknown) =>
   new Fault('unavailable', 'The database went away; the task may exist. Repeat under the same key', {

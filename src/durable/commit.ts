@@ -8,7 +8,7 @@ import { houseOwner } from '#kernel/task.ts'
 import { send } from '#store/query.ts'
 import { ledgerFailure, movesToJson } from './ledger.ts'
 import { asTask, isEnded, type Task } from './row.ts'
-import type { Transactions } from './transactions.ts'
+import { repeated, type Transactions } from './transactions.ts'
 import { viewOf } from './view.ts'
 
 /** What a step's result makes of the task, before it is written. */
@@ -204,7 +204,7 @@ export function committer({ transactions, clock, random, instanceId, baseUrl }: 
     async step(task: Task, done: string, result: StepResult): Promise<Task | undefined> {
       const change = changeOf(task, result)
       const laned = 'intend' in result || 'replace' in result
-      if (!laned && !result.also) return write(transactions.pool, task, done, change)
+      if (!laned && !result.also) return repeated(() => write(transactions.pool, task, done, change))
       return fenced(task, async (tx) => {
         await result.also?.(tx)
         const after = laned

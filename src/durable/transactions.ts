@@ -4,3 +4,16 @@ import type { Tx } from '#kernel/task.ts'
 export type Transact = <T>(run: (tx: Tx) => Promise<T>) => Promise<T>
 /** The two ways to the database: a statement of its own, or several in one transaction. */
 export type Transactions = { pool: pg.Pool; run: Transact }
+
+/** Repeats a statement that stands alone: the server gave it up for another's sake, and nothing of it was done. */
+export async function repeated<T>(run: () => Promise<T>): Promise<T> {
+  for (let repeats = 0; ; repeats++) {
+    try {
+      return await run()
+    } catch (error) {
+      const { code } = error as { code?: string }
+      if ((code !== '40001' && code !== '40P01') || repeats === repeatsMax) throw error
+    }
+  }
+}
+const repeatsMax = 3

@@ -25,6 +25,7 @@ export const userTopic = (userId: string): string => `u:${userId}`
 /** Work became ready that no instance has leased. */
 export const readyTopic = 'ready'
 
+/** The first hint goes out at once; those that follow closely go together. */
 const flushAfterMs = 5
 /** A topic has at most 70 characters, and NOTIFY refuses payloads of 8000 bytes and more. */
 const topicsPerHint = 100
@@ -33,6 +34,7 @@ export function wake({ bus, instanceId, log }: { bus: WakeBus; instanceId: strin
   const hearers = new Map<string, Set<Hear>>()
   let waiting = new Set<string>()
   let timer: NodeJS.Timeout | undefined
+  let flushedMs = 0
 
   const listeners: ((topic: string) => void)[] = []
 
@@ -48,6 +50,7 @@ export function wake({ bus, instanceId, log }: { bus: WakeBus; instanceId: strin
 
   const flush = async () => {
     timer = undefined
+    flushedMs = performance.now()
     const topics = [...waiting]
     waiting = new Set()
     for (let at = 0; at < topics.length; at += topicsPerHint) {
@@ -64,7 +67,10 @@ export function wake({ bus, instanceId, log }: { bus: WakeBus; instanceId: strin
         tell(topic)
         waiting.add(topic)
       }
-      timer ??= setTimeout(() => void flush(), flushAfterMs)
+      timer ??= setTimeout(
+        () => void flush(),
+        performance.now() - flushedMs > flushAfterMs ? 0 : flushAfterMs,
+      )
     },
     on(topic, hear) {
       const set = hearers.get(topic) ?? new Set()

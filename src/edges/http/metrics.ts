@@ -34,7 +34,8 @@ export function metrics(readGauges: ReadGauges | undefined) {
     contentType: 'text/plain; version=0.0.4; charset=utf-8',
     async text(): Promise<string> {
       registry ??= processRegistry()
-      const process = await (await registry).metrics()
+      // What has not been measured yet is spelt so by the format; the library writes it otherwise.
+      const process = (await (await registry).metrics()).replaceAll(/ Nan$/gm, ' NaN')
       const others = readGauges ? await within(readGauges) : []
       return process + requests.text() + printGauges([...own(), ...others])
     },

@@ -1,3 +1,4 @@
+import { setTimeout as pause } from 'node:timers/promises'
 import type { Ledger } from '#durable/ledger.ts'
 import type { EvmBatches } from '#features/chains/batch.ts'
 import type { Caller } from '#kernel/caller.ts'
@@ -6,7 +7,7 @@ import { Fault, invalid, notFound } from '#kernel/fault.ts'
 import { isUuid, type Random, uuidv7 } from '#kernel/id.ts'
 import { toUnits } from '#kernel/money.ts'
 import type { Action, Policy } from '#kernel/signer.ts'
-import type { Admission } from '#kernel/task.ts'
+import type { AccountRef, Admission } from '#kernel/task.ts'
 import type { Queryable } from '#store/query.ts'
 import type { Vault } from '#upstreams/vault/vault.ts'
 import type { EarnLimits } from './limits.ts'
@@ -35,6 +36,8 @@ type WithdrawInput = { position_id: string; amount_usdc?: string | null | undefi
 
 const usdcDecimals = 6
 const admissionMs = 10 * 60_000
+const settleMsMax = 3_000
+const settlePollMs = 100
 
 export function admissions(needs: AdmitNeeds) {
   const { vault, on } = needs
@@ -81,15 +84,11 @@ async function admitDeposit(
   const account = await evmAddressOf(userId)
   const wallet = walletAccount(userId, cashAsset(vault, usdc))
   await batches.ready(vault.chainId)
-  // The counter is read before the chain is asked: a hold that settles in between makes the answer worthless.
-  const before = await ledger.balance(on, wallet)
-  const [{ cashUnits }, trial, { apy }] = await Promise.all([
-    vault.account(account),
+  const [{ cashUnits, settlements }, trial, { apy }] = await Promise.all([
+    freeCash({ on, ledger, vault }, { wallet, account, usdc, amountUnits }),
     batches.simulate(vault.chainId, account, vault.depositCalls(account, amountUnits)),
     market.yield(),
   ])
-  const free = cashUnits > before.heldUnits ? cashUnits - before.heldUnits : 0n
-  if (free < amountUnits) throw short(usdc, amountUnits, free)
   if (!trial.ok)
     throw new Fault('conflict', `The vault does not take the deposit: ${trial.reason}`, {
       extras: { reason: trial.reason },
@@ -103,7 +102,7 @@ async function admitDeposit(
       ...{ position_id: positionId, account, chain_id: vault.chainId, vault: vault.address },
       ...{ assets_units: String(amountUnits), amount_usdc, apy_at_action: apy },
     },
-    observe: [{ account: wallet, totalUnits: cashUnits, settlements: before.settlements }],
+    observe: [{ account: wallet, totalUnits: cashUnits, settlements }],
     moves: (taskId) => [
       {
         ...{ move: 'hold', key: moveKeys(taskId).cash, debit: wallet, credit: outsideOf(wallet.asset) },
@@ -114,6 +113,29 @@ async function admitDeposit(
       await policy.reserve(tx, { ...action, taskId })
       if (!known) await addPosition(tx, { ...place, id: positionId, userId, now: clock.now() })
     },
+  }
+}
+
+type CashWish = { wallet: AccountRef; account: string; usdc: string; amountUnits: bigint }
+
+/**
+ * A deposit that the chain has taken and that is not settled yet counts twice for a moment: as held, and as gone. So
+ * where the chain has enough and only the holds stand in the way, they get a little time to settle.
+ */
+async function freeCash(
+  { on, ledger, vault }: Pick<AdmitNeeds, 'on' | 'ledger' | 'vault'>,
+  { wallet, account, usdc, amountUnits }: CashWish,
+): Promise<{ cashUnits: bigint; settlements: bigint }> {
+  const until = performance.now() + settleMsMax
+  while (true) {
+    // The counter is read before the chain is asked: a hold that settles in between makes the answer worthless.
+    const { heldUnits, settlements } = await ledger.balance(on, wallet)
+    const { cashUnits } = await vault.account(account)
+    const free = cashUnits > heldUnits ? cashUnits - heldUnits : 0n
+    if (free >= amountUnits) return { cashUnits, settlements }
+    const hopeless = cashUnits < amountUnits || heldUnits === 0n
+    if (hopeless || performance.now() > until) throw short(usdc, amountUnits, free)
+    await pause(settlePollMs)
   }
 }
 

@@ -285,7 +285,7 @@ declare
   v_far bigint;
   v_transfer bigint;
 begin
-  select * into v_account from account where id = v_id for update;
+  select * into v_account from account where id = v_id for no key update;
   if v_account.settlements <> (p_seen ->> 'settlements')::bigint then
     raise exception 'stale observation' using errcode = 'PT002';
   end if;
@@ -309,13 +309,14 @@ declare
   v_avail numeric;
   v_transfer transfer;
 begin
-  -- Row locks in the order of ids, so that two transactions never wait for each other.
+  -- Row locks in one order everywhere, the far side last, so that two transactions never wait for each other; and weak
+  -- enough to let a foreign key pass that only wants the row to stay.
   perform 1 from account where id in (
     select ledger_account(m -> side, p_shard) from jsonb_array_elements(p_moves) m, unnest(array['debit', 'credit']) side
     where m ? side and (side = 'debit' or m ->> 'move' = 'transfer')
     union select t.debit from jsonb_array_elements(p_moves) m join transfer t on t.key = m ->> 'key' where m ->> 'move' in ('post', 'void')
     union select t.credit from jsonb_array_elements(p_moves) m join transfer t on t.key = m ->> 'key' where m ->> 'move' = 'post'
-  ) order by id for update;
+  ) order by (book like 'outside:%'), id for no key update;
 
   for v_move in select * from jsonb_array_elements(p_moves) loop
     if v_move ->> 'move' in ('transfer', 'hold') then
@@ -341,7 +342,7 @@ begin
         perform ledger_write(v_transfer.id, v_credit, 'transfer', v_amount, 0, true, p_at);
       end if;
     else
-      select * into v_transfer from transfer where key = v_move ->> 'key' for update;
+      select * into v_transfer from transfer where key = v_move ->> 'key' for no key update;
       if not found then
         raise exception 'no such hold: %', v_move ->> 'key' using errcode = 'PT003';
       end if;
@@ -427,7 +428,7 @@ begin
     perform ledger_apply(p -> 'moves', v_id, v_task.shard, v_at);
   end if;
   if v_ended then
-    for v_hold in select * from transfer where task_id = v_id and state = 'pending' order by debit, id for update loop
+    for v_hold in select * from transfer where task_id = v_id and state = 'pending' order by debit, id for no key update loop
       perform ledger_settle(v_hold.id, v_hold.debit, v_hold.credit, v_hold.amount, 0, v_at);
     end loop;
   end if;
