@@ -69,6 +69,7 @@ const playful: [string, Env, string][] = [
   ]),
   ['local prices', { PRICES_URL: 'local' }, 'PRICES_URL'],
   ['the faucet', { FAUCET_URL: 'local' }, 'FAUCET_URL'],
+  ['the local venue', { HYPERLIQUID_URL: 'local' }, 'HYPERLIQUID_URL'],
   ['a sponsor that everyone knows', { SPONSOR_KEYS: worldSponsor }, 'SPONSOR_KEYS'],
   ['the same in capitals', { SPONSOR_KEYS: `0x${worldSponsor.slice(2).toUpperCase()}` }, 'SPONSOR_KEYS'],
   ['no sponsor', { SPONSOR_KEYS: '' }, 'SPONSOR_KEYS'],
