@@ -110,7 +110,8 @@ async function startsFrom(place: string): Promise<boolean> {
   ])
   const env = {
     ...Object.fromEntries(names),
-    ...{ PRICES_URL: nowhere, FAUCET_URL: nowhere, PORT: '0', HOST: '127.0.0.1' },
+    ...{ HYPERLIQUID_URL: nowhere, PRICES_URL: nowhere, FAUCET_URL: nowhere },
+    ...{ PORT: '0', HOST: '127.0.0.1' },
     ...{ DATA_DIR: ground.fresh('data'), DATABASE_URL: await ground.database('install') },
   }
   try {

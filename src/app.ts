@@ -35,13 +35,14 @@ const claimPollMs = 250
 const upkeepEveryMs = 60_000
 
 /** Speaking names of the upstreams, for sentences, metrics and failpoints. */
-function labelsOf({ evm, solana, prices, faucet }: UpstreamUrls): Record<string, string> {
+function labelsOf({ evm, solana, hyperliquid, prices, faucet }: UpstreamUrls): Record<string, string> {
   const named = {
     ethereum: evm['1'],
     base: evm['8453'],
     arbitrum: evm['42161'],
     polygon: evm['137'],
     solana,
+    hyperliquid,
     prices,
     faucet,
   }
@@ -78,7 +79,7 @@ export async function app(needs: Needs): Promise<{ url: string } & AsyncDisposab
   const chains = openChains(config, urls, net)
   const wrong = await wrongNodes(chains, config.ENVIRONMENT)
   if (wrong.length > 0) throw new ConfigRefused(wrong)
-  const custody = openCustody({ config, net, chains, stores, ground })
+  const custody = openCustody({ config, urls, net, chains, stores, ground })
   const probe = parts.use(makeProbe({ chains: chains.heads, clock }))
   const { operations, kinds, auth, health, earns } = openFeatures({
     ...{ config, urls, transactions, stores, ground, net, chains, custody, probe, baseUrl },

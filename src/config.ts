@@ -97,6 +97,21 @@ export const variables = {
   SOLANA_RPC_URL: v(upstream, 'local', 'JSON-RPC of Solana'),
   PRICES_URL: v(upstream, 'local', 'Prices in the shape of DefiLlama, for instance https://coins.llama.fi'),
   FAUCET_URL: v(upstream, 'local', 'Funds each new user with play money; only local and staging have one'),
+  HYPERLIQUID_URL: v(
+    upstream,
+    'local',
+    'The perpetuals venue, for instance https://api.hyperliquid.xyz; off outside the local environment',
+  ),
+  HYPERLIQUID_WS_URL: v(optionalUrl, '', 'Its streams; empty: HYPERLIQUID_URL with ws and /ws'),
+  HYPERLIQUID_BRIDGE_ADDRESS: v(
+    evmAddress,
+    '0x2Df1c51E09aECF9cacB7bc98cB1742757f163dF7',
+    'Contract on Arbitrum that takes deposits for the venue',
+  ),
+  HYPERLIQUID_MIN_ORDER_USD: v(decimal, '10', 'Smallest order that the venue takes'),
+  HYPERLIQUID_MIN_FUND_USD: v(decimal, '5', 'Smallest deposit that the bridge credits; not verified live'),
+  HYPERLIQUID_MIN_WITHDRAW_USD: v(decimal, '2', 'Smallest withdrawal'),
+  HYPERLIQUID_WITHDRAW_FEE_USD: v(decimal, '1', 'What the venue keeps of a withdrawal; not verified live'),
   FINALITY: v(
     oneOf('local', 'public'),
     'local',
@@ -163,6 +178,7 @@ const upstreamNames = [
   'ARBITRUM_RPC_URL',
   'POLYGON_RPC_URL',
   'SOLANA_RPC_URL',
+  'HYPERLIQUID_URL',
   'PRICES_URL',
   'FAUCET_URL',
 ] as const
@@ -206,7 +222,7 @@ const secrets: readonly Name[] = ['SPONSOR_KEYS', 'KEY_ENCRYPTION_KEYS']
 /** Outside the local environment the local world and its keys are no defaults: what is not set is missing. */
 function initialOf(name: Name, environment: string | undefined): string {
   if ((environment ?? 'local') === 'local') return variables[name].initial
-  if (name === 'FAUCET_URL') return 'off'
+  if (name === 'FAUCET_URL' || name === 'HYPERLIQUID_URL') return 'off'
   if (name === 'FINALITY') return 'public'
   return secrets.includes(name) ? '' : variables[name].initial
 }

@@ -56,11 +56,12 @@ export async function stage(): Promise<Stage> {
     async world() {
       const world = await startWorld({ dataDir: fresh('world'), port: 0 })
       parts.use(world)
-      const { evm, solana, prices, faucet } = world.urls
+      const { evm, solana, hyperliquid, prices, faucet } = world.urls
       return {
         ...{ ETHEREUM_RPC_URL: evm['1'], BASE_RPC_URL: evm['8453'] },
         ...{ ARBITRUM_RPC_URL: evm['42161'], POLYGON_RPC_URL: evm['137'] },
-        ...{ SOLANA_RPC_URL: solana, PRICES_URL: prices, FAUCET_URL: faucet },
+        ...{ SOLANA_RPC_URL: solana, HYPERLIQUID_URL: hyperliquid },
+        ...{ PRICES_URL: prices, FAUCET_URL: faucet },
       }
     },
     [Symbol.asyncDispose]: () => parts.disposeAsync(),

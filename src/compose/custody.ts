@@ -9,30 +9,34 @@ import { systemClock as clock } from '#kernel/clock.ts'
 import { systemRandom as random } from '#kernel/id.ts'
 import type { Log } from '#kernel/log.ts'
 import type { Net } from '#kernel/net.ts'
+import type { UpstreamUrls } from '#start/place.ts'
 import type { Queryable } from '#store/query.ts'
 import { startNonce } from '#upstreams/evm/nonce.ts'
 import { evmScheme } from '#upstreams/evm/sign.ts'
+import { hyperliquidScheme } from '#upstreams/hyperliquid/sign.ts'
 import { svmScheme } from '#upstreams/solana/sign.ts'
 import type { Chains } from './chains.ts'
-import { custodyChains, houseLimits, keysOf } from './settings.ts'
+import { bridgeChainId, custodyChains, custodyVenue, houseLimits, keysOf } from './settings.ts'
 import type { Stores } from './store.ts'
 
-type Needs = { config: Config; net: Net; chains: Chains; stores: Stores; ground: Ground }
+type Needs = { config: Config; urls: UpstreamUrls; net: Net; chains: Chains; stores: Stores; ground: Ground }
 
 /** Keys, the policy that guards them, and the signed batches that come of both. */
-export function openCustody({ config, net, chains: { table, ports }, stores, ground }: Needs) {
+export function openCustody({ config, urls, net, chains: { table, ports }, stores, ground }: Needs) {
+  const served = { venue: urls.hyperliquid !== undefined && ports.has(bridgeChainId) }
   const schemes = { evm: evmScheme, svm: svmScheme }
   const keystore = makeKeystore({ keks: keysOf(config, net, random), schemes, clock, random })
   const policy = makePolicy({
     ...{ on: stores.database.pool, transact: ground.transact, clock, random, walletsOf },
-    house: houseLimits(config, table),
+    house: houseLimits(config, table, served),
   })
   const signer = custodySigner({
     ...{ on: stores.custody.pool, keystore, scheme: evmScheme, clock, genuine: policy.genuine },
-    chains: custodyChains(config, table),
+    chains: custodyChains(config, table, served),
+    venues: served.venue ? [{ ...custodyVenue(config), scheme: hyperliquidScheme }] : [],
   })
   const batches = evmBatches({ ports, policy: policy.policy, signer, lanes: ground.lanes, startNonce })
-  return { keystore, policy, batches }
+  return { keystore, policy, signer, batches }
 }
 export type Custody = ReturnType<typeof openCustody>
 

@@ -30,6 +30,8 @@ import { prices } from '#upstreams/prices/prices.ts'
 import type { Chains } from './chains.ts'
 import type { Custody } from './custody.ts'
 import { openEarn } from './earn.ts'
+import { openPerp } from './perp.ts'
+import { perpLimitsOf } from './settings.ts'
 import type { Stores } from './store.ts'
 
 type Needs = {
@@ -87,6 +89,7 @@ export function openFeatures(needs: Needs) {
     clock,
   })
   const changed = (userId: string, chainId: string) => holdings.invalidate(userId, chainId)
+  const perp = openPerp({ config, urls, net, chains, stores, ground, custody, changed })
   const welcome = urls.faucet
     ? welcomeFunding({ faucet: faucet({ url: urls.faucet, net }), changed })
     : undefined
@@ -107,6 +110,7 @@ export function openFeatures(needs: Needs) {
     ...auth.operations,
     ...wallets({ table, holdings, walletsOf: (userId) => walletsOf(on, userId) }),
     ...(earn?.operations ?? []),
+    ...(perp?.operations ?? []),
     ...tasks({ tasks: ground.tasks, view: (task) => viewOf(task, baseUrl()) }),
     ...credits.operations,
     ...user({ on, walletsOf, credits, policySummary: custody.policy.summary }),
@@ -124,6 +128,13 @@ const factsOf = (config: Config, table: readonly Chain[]) => ({
     chain_id: config.EARN_CHAIN_ID,
     min_deposit_usdc: config.EARN_MIN_DEPOSIT_USDC,
     min_withdraw_usdc: config.EARN_MIN_WITHDRAW_USDC,
+  },
+  perp: {
+    venue: 'hyperliquid',
+    min_order_usd: perpLimitsOf(config).minOrderUsd,
+    min_fund_usd: perpLimitsOf(config).minFundUsd,
+    min_withdraw_usd: perpLimitsOf(config).minWithdrawUsd,
+    bracket: true,
   },
   wallets: { kinds: ['evm', 'solana'], transfer_out: false },
   notifications: { stream: true, rest: true, webhooks: false, retention_days: 7 },

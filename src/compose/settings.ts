@@ -1,7 +1,9 @@
 import type { Config } from '#config.ts'
+import type { PerpLimits } from '#features/perp/limits.ts'
 import type { HouseLimits } from '#features/policy/policy.ts'
 import { envKek, type Keks, keks } from '#features/wallets/keks.ts'
 import type { SigningChain } from '#features/wallets/signing-rules.ts'
+import type { SigningVenue } from '#features/wallets/venue-rules.ts'
 import type { Chain } from '#kernel/chains.ts'
 import type { Random } from '#kernel/id.ts'
 import { toUnits, usdDecimals } from '#kernel/money.ts'
@@ -34,26 +36,52 @@ export const rateLimits = (config: Config) => {
   }
 }
 
-export const houseLimits = (config: Config, table: readonly Chain[]): HouseLimits => ({
+/** The chain id under which the house speaks of the venue, and the chain that its bridge stands on. */
+export const venueChainId = '999'
+export const bridgeChainId = '42161'
+
+type Served = { venue: boolean }
+
+export const houseLimits = (config: Config, table: readonly Chain[], { venue }: Served): HouseLimits => ({
   perTransactionMicros: micros(config.POLICY_TX_USD_MAX),
   perDayMicros: micros(config.POLICY_DAY_USD_MAX),
-  chains: table.map(({ id }) => id),
+  chains: [...table.map(({ id }) => id), ...(venue ? [venueChainId] : [])],
   tokens: null,
-  contracts: [{ chainId: config.EARN_CHAIN_ID, address: config.EARN_VAULT_ADDRESS }],
+  contracts: [
+    { chainId: config.EARN_CHAIN_ID, address: config.EARN_VAULT_ADDRESS },
+    ...(venue ? [{ chainId: bridgeChainId, address: config.HYPERLIQUID_BRIDGE_ADDRESS }] : []),
+  ],
 })
 
 /** The second opinion of custody: what one signature may release at most, whatever the policy said. */
-export const custodyChains = (config: Config, table: readonly Chain[]): SigningChain[] =>
+export const custodyChains = (config: Config, table: readonly Chain[], { venue }: Served): SigningChain[] =>
   table.flatMap((row) =>
     row.family === 'evm' && row.delegate !== null
       ? [
           {
             chainId: row.id,
             delegate: row.delegate,
-            contracts: row.id === config.EARN_CHAIN_ID ? [config.EARN_VAULT_ADDRESS] : [],
+            contracts: [
+              ...(row.id === config.EARN_CHAIN_ID ? [config.EARN_VAULT_ADDRESS] : []),
+              ...(venue && row.id === bridgeChainId ? [config.HYPERLIQUID_BRIDGE_ADDRESS] : []),
+            ],
             mostUnits: { [row.usdc.toLowerCase()]: micros(config.POLICY_TX_USD_MAX) },
             turnsTime: config.ENVIRONMENT === 'local',
           },
         ]
       : [],
   )
+
+export const custodyVenue = (config: Config): SigningVenue => ({
+  venue: 'hyperliquid',
+  chainId: venueChainId,
+  mostMicros: micros(config.POLICY_TX_USD_MAX),
+  turnsTime: config.ENVIRONMENT === 'local',
+})
+
+export const perpLimitsOf = (config: Config): PerpLimits => ({
+  minOrderUsd: config.HYPERLIQUID_MIN_ORDER_USD,
+  minFundUsd: config.HYPERLIQUID_MIN_FUND_USD,
+  minWithdrawUsd: config.HYPERLIQUID_MIN_WITHDRAW_USD,
+  withdrawFeeUsd: config.HYPERLIQUID_WITHDRAW_FEE_USD,
+})

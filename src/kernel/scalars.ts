@@ -39,6 +39,7 @@ export const OpenObject = T.Object({}, { additionalProperties: true })
 type DecInOptions = {
   exclusiveMinimum?: number
   minimum?: number
+  maximum?: number
   places?: number
   description?: string
   example?: unknown

@@ -21,6 +21,7 @@ export async function databasePlace(
 export type UpstreamUrls = {
   evm: Record<'1' | '8453' | '42161' | '137', string | undefined>
   solana: string | undefined
+  hyperliquid: string | undefined
   prices: string | undefined
   faucet: string | undefined
   /** Of the local world's control server. */
@@ -42,6 +43,7 @@ export async function upstreamPlace(
       '137': given(config.POLYGON_RPC_URL, local?.evm['137']),
     },
     solana: given(config.SOLANA_RPC_URL, local?.solana),
+    hyperliquid: given(config.HYPERLIQUID_URL, local?.hyperliquid),
     prices: given(config.PRICES_URL, local?.prices),
     faucet: given(config.FAUCET_URL, local?.faucet),
     ...(local?.control && { control: local.control }),

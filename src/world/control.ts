@@ -7,6 +7,7 @@ import type { FaultDial } from './faults.ts'
 import type { MemoryFile } from './memory.ts'
 import type { Override, PriceBook } from './prices/book.ts'
 import type { SolanaNode } from './solana-node.ts'
+import type { VenueNode } from './venue-node.ts'
 
 export type Parts = {
   memory: MemoryFile
@@ -14,6 +15,7 @@ export type Parts = {
   dials: ReadonlyMap<string, FaultDial>
   nodes: readonly EvmNode[]
   solana: SolanaNode
+  venue: VenueNode
   book: PriceBook
   manifest: () => Promise<unknown>
 }
@@ -21,7 +23,7 @@ export type Parts = {
 const reorgDepthMax = 60
 const yieldBpsMax = 100_000
 
-const timeRoutes = ({ clock, memory, nodes, solana }: Parts): Route[] => {
+const timeRoutes = ({ clock, memory, nodes, solana, venue }: Parts): Route[] => {
   const now = () => ({ now_ms: clock.nowMs(), offset_seconds: clock.offsetSeconds() })
   return [
     { method: 'GET', path: /^\/time$/, run: now },
@@ -34,7 +36,11 @@ const timeRoutes = ({ clock, memory, nodes, solana }: Parts): Route[] => {
         memory.value.clock_offset_seconds = clock.offsetSeconds()
         await memory.save()
         // A chain that dies just now learns the time when it comes back.
-        await Promise.allSettled([...nodes.map((node) => node.syncTime()), solana.syncTime()])
+        await Promise.allSettled([
+          ...nodes.map((node) => node.syncTime()),
+          solana.syncTime(),
+          venue.syncTime(),
+        ])
         return now()
       },
     },
@@ -77,11 +83,12 @@ const faultRoutes = ({ dials }: Parts): Route[] => {
   ]
 }
 
-const chainRoutes = ({ nodes, solana }: Parts): Route[] => {
+const chainRoutes = ({ nodes, solana, venue }: Parts): Route[] => {
   const find = (id: string | undefined) => {
     const node = nodes.find(({ chain }) => chain.id === id)
     if (node) return node
     if (id === solanaId || id === 'solana') return solana
+    if (id === 'hyperliquid') return venue
     throw new Refusal(
       400,
       `The chain in the path must be one of ${nodes.map((each) => each.chain.id)}, ${solanaId}.`,
@@ -103,8 +110,7 @@ const chainRoutes = ({ nodes, solana }: Parts): Route[] => {
       path: /^\/chains\/([^/]+)\/reorg$/,
       run: async ({ fields }, [id]) => {
         const node = find(id)
-        if (!('rpc' in node))
-          throw new Refusal(400, 'Solana cannot be reorganised here; only EVM chains can.')
+        if (!('rpc' in node)) throw new Refusal(400, 'Only EVM chains can be reorganised here.')
         onlyFields(fields, ['depth'])
         const depth = numberField(fields, 'depth', 1, reorgDepthMax)
         await node.rpc().call('anvil_reorg', [depth, []])
@@ -200,6 +206,21 @@ const vaultRoutes = ({ nodes }: Parts): Route[] => {
   ]
 }
 
+/** Prices, faults and the record of the venue, under its own names. */
+const venueRoutes = ({ venue }: Parts): Route[] =>
+  ['GET', 'POST', 'DELETE'].map((method) => ({
+    method,
+    path: /^\/venues\/hyperliquid(\/.*)$/,
+    run: async ({ query, fields }, [path = '/']) => {
+      const search = query.size > 0 ? `?${query}` : ''
+      const body = method === 'GET' ? undefined : fields
+      const { status, said } = await venue.control(method, `${path}${search}`, body)
+      if (status === 200) return said
+      const { error, detail } = said as { error?: string; detail?: string }
+      throw new Refusal(status, error ?? detail ?? 'The venue refuses.')
+    },
+  }))
+
 export const controlRoutes = (parts: Parts): Route[] => {
   const fund = faucet(parts)
   return [
@@ -210,5 +231,6 @@ export const controlRoutes = (parts: Parts): Route[] => {
     ...chainRoutes(parts),
     ...priceRoutes(parts),
     ...vaultRoutes(parts),
+    ...venueRoutes(parts),
   ]
 }

@@ -61,14 +61,19 @@ export const faultDial = (): FaultDial => {
   }
 }
 
-/** The JSON-RPC methods of a request; a batch has several, and anything else none. */
+type Call = { method?: unknown; type?: unknown; action?: { type?: unknown } | null } | null
+
+const nameOf = (call: Call): unknown => call?.method ?? call?.type ?? call?.action?.type
+
+/** The JSON-RPC methods of a request, or the types of a venue's; a batch has several, and anything else none. */
 export const methodsOf = (body: string): string[] => {
   try {
     const parsed: unknown = JSON.parse(body)
     const calls = Array.isArray(parsed) ? parsed : [parsed]
-    return calls.flatMap((call: { method?: unknown } | null) =>
-      typeof call?.method === 'string' ? [call.method] : [],
-    )
+    return calls.flatMap((call: Call) => {
+      const name = nameOf(call)
+      return typeof name === 'string' ? [name] : []
+    })
   } catch {
     return []
   }

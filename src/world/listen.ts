@@ -1,5 +1,6 @@
-import { createServer, type RequestListener, type Server } from 'node:http'
+import { createServer, type IncomingMessage, type RequestListener, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
+import type { Duplex } from 'node:stream'
 
 export type Listening = { port: number; close: () => Promise<void> }
 
@@ -16,8 +17,16 @@ const bind = (server: Server, port: number) =>
 export const listen = async (
   onRequest: RequestListener,
   port: { wish: number } | { demand: number },
+  onUpgrade?: (request: IncomingMessage, socket: Duplex, head: Buffer) => void,
 ): Promise<Listening> => {
   const server = createServer({ keepAliveTimeout: 60_000 }, onRequest)
+  const upgraded = new Set<Duplex>()
+  if (onUpgrade)
+    server.on('upgrade', (request, socket, head) => {
+      upgraded.add(socket)
+      socket.once('close', () => upgraded.delete(socket))
+      onUpgrade(request, socket, head)
+    })
   const number =
     'demand' in port
       ? await bind(server, port.demand).catch((cause: NodeJS.ErrnoException) => {
@@ -34,6 +43,7 @@ export const listen = async (
     new Promise<void>((resolve) => {
       server.close(() => resolve())
       server.closeAllConnections()
+      for (const socket of upgraded) socket.destroy()
     })
   return { port: number, close }
 }

@@ -1,4 +1,6 @@
 import { Agent, type IncomingMessage, request, type ServerResponse } from 'node:http'
+import { connect } from 'node:net'
+import type { Duplex } from 'node:stream'
 import type { FaultDial } from './faults.ts'
 import { bodyOf, meetFault, type Verdict } from './faulty.ts'
 import { type Listening, listen } from './listen.ts'
@@ -39,6 +41,22 @@ const passAndDrop = (delivery: Delivery) =>
     reply.once('close', () => delivery.incoming.socket.destroy())
   })
 
+/** A line that both sides may speak on at any time: joined as it is, and not looked into. */
+const join = (port: number | undefined, incoming: IncomingMessage, socket: Duplex, head: Buffer) => {
+  socket.on('error', () => {})
+  if (port === undefined) return socket.destroy()
+  const onward = connect(port, '127.0.0.1')
+  onward.on('error', () => socket.destroy())
+  socket.once('close', () => onward.destroy())
+  onward.once('close', () => socket.destroy())
+  const lines = [`${incoming.method} ${incoming.url} HTTP/1.1`]
+  for (let at = 0; at < incoming.rawHeaders.length; at += 2)
+    lines.push(`${incoming.rawHeaders[at]}: ${incoming.rawHeaders[at + 1]}`)
+  onward.write(`${lines.join('\r\n')}\r\n\r\n`)
+  onward.write(head)
+  onward.pipe(socket).pipe(onward)
+}
+
 /** What clients see of a chain: the node itself, plus whatever the fault dial does to it. */
 export const startProxy = async ({ wish, dial, target, before }: Options): Promise<Listening> => {
   const agent = new Agent({ keepAlive: true })
@@ -57,6 +75,7 @@ export const startProxy = async ({ wish, dial, target, before }: Options): Promi
   const listening = await listen(
     (incoming, answer) => void handle(incoming, answer).catch(() => incoming.socket.destroy()),
     { wish },
+    (incoming, socket, head) => join(target(), incoming, socket, head),
   )
   return {
     port: listening.port,

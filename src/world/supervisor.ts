@@ -4,7 +4,7 @@ import { endOrphan } from './child.ts'
 import { worldClock } from './clock.ts'
 import { controlRoutes } from './control.ts'
 import { door } from './door.ts'
-import { type ChainId, contractsOf, worldChains } from './evm/chains.ts'
+import { type ChainId, contractsOf, venueChain, worldChains } from './evm/chains.ts'
 import { type EvmNode, evmNode } from './evm/node.ts'
 import { solanaId } from './faucet.ts'
 import { type FaultDial, faultDial } from './faults.ts'
@@ -16,6 +16,7 @@ import { priceAnswers } from './prices/prices.ts'
 import { startPrices } from './prices/server.ts'
 import { startProxy } from './proxy.ts'
 import { type SolanaNode, solanaNode } from './solana-node.ts'
+import { type VenueNode, venueNode } from './venue-node.ts'
 import type { WorldUrls } from './world.ts'
 
 type Options = { dataDir: string; port: number; automine: boolean; log: (line: string) => void }
@@ -40,12 +41,17 @@ const solanaPriced = async (solana: SolanaNode) => {
   return new Map(tokens.map(({ mint, symbol, decimals }) => [`solana:${mint}`, { symbol, decimals }]))
 }
 
-type Fronts = { dials: ReadonlyMap<string, FaultDial>; nodes: readonly EvmNode[]; solana: SolanaNode }
+type Fronts = {
+  dials: ReadonlyMap<string, FaultDial>
+  nodes: readonly EvmNode[]
+  solana: SolanaNode
+  venue: VenueNode
+}
 
 /** Everything that the outside may talk to, except the control port. */
 const openFronts = async (
   memory: MemoryFile,
-  { dials, nodes, solana }: Fronts,
+  { dials, nodes, solana, venue }: Fronts,
   prices: Parameters<typeof startPrices>[0]['answers'],
 ) => {
   const dial = (target: string) => dials.get(target) ?? faultDial()
@@ -62,6 +68,9 @@ const openFronts = async (
     startProxy({ wish: wish('solana'), dial: dial('solana'), target: solana.port }).then(
       (proxy) => ['solana', proxy] as const,
     ),
+    startProxy({ wish: wish('hyperliquid'), dial: dial('hyperliquid'), target: venue.port }).then(
+      (proxy) => ['hyperliquid', proxy] as const,
+    ),
     startPrices({ wish: wish('prices'), dial: dial('prices'), answers: prices }).then(
       (server) => ['prices', server] as const,
     ),
@@ -76,6 +85,7 @@ const urlsOf = (ports: Record<string, number>, controlPort: number): WorldUrls =
   return {
     evm: evm as Record<ChainId, string>,
     solana: url(ports.solana),
+    hyperliquid: url(ports.hyperliquid),
     prices: url(ports.prices),
     faucet: `${control}/faucet`,
     control,
@@ -93,7 +103,11 @@ export const supervise = async ({ dataDir, port, automine, log }: Options): Prom
   const nodes = worldChains.map((chain) =>
     evmNode({ chain, dir: dataDir, clock, automine, seed: seedLazily, log }),
   )
-  const targets = [...worldChains.map(({ id }) => `evm:${id}`), 'solana', 'prices']
+  const arbitrum = nodes.find(({ chain }) => chain.id === venueChain)
+  let bridgePort: number | undefined
+  const arbitrumUrl = () => `http://127.0.0.1:${bridgePort}`
+  const venue = venueNode({ dir: dataDir, clock, arbitrumUrl, log })
+  const targets = [...worldChains.map(({ id }) => `evm:${id}`), 'solana', 'hyperliquid', 'prices']
   const dials = new Map(targets.map((target) => [target, faultDial()]))
   const answers = priceAnswers({ book, nowMs: clock.nowMs, solanaTokens: () => solanaPriced(solana) })
 
@@ -109,13 +123,15 @@ export const supervise = async ({ dataDir, port, automine, log }: Options): Prom
     running: Object.fromEntries([
       ...nodes.map((node) => [node.chain.id, node.port() !== undefined]),
       [solanaId, solana.port() !== undefined],
+      ['hyperliquid', venue.port() !== undefined],
     ]),
   })
-  const routes = controlRoutes({ memory, clock, dials, nodes, solana, book, manifest })
+  const routes = controlRoutes({ memory, clock, dials, nodes, solana, venue, book, manifest })
 
   const opened: Listening[] = []
   const close = async () => {
     await Promise.all(opened.map((each) => each.close()))
+    await venue.stop('SIGTERM')
     await Promise.all([...nodes.map((node) => node.stop('SIGTERM')), solana.stop('SIGTERM')])
     await memory.save()
     await release()
@@ -128,8 +144,14 @@ export const supervise = async ({ dataDir, port, automine, log }: Options): Prom
     for (const start of starts) start.catch(() => {})
     const control = await listen(door(routes), wish)
     opened.push(control)
-    const fronts = await openFronts(memory, { dials, nodes, solana }, answers)
+    const fronts = await openFronts(memory, { dials, nodes, solana, venue }, answers)
     opened.push(...fronts.values())
+    // The venue's own line to the chain: its polling neither meets faults nor keeps an idle chain saving.
+    const line = await startProxy({ wish: 0, dial: faultDial(), target: () => arbitrum?.port() })
+    opened.push(line)
+    bridgePort = line.port
+    starts.push((arbitrum?.start() ?? Promise.resolve()).then(() => venue.start()))
+    starts.at(-1)?.catch(() => {})
     const ports = Object.fromEntries([...fronts].map(([target, front]) => [target, front.port]))
     urls = urlsOf(ports, control.port)
     memory.value.ports = { ...ports, control: control.port }

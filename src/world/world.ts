@@ -6,6 +6,7 @@ import { createInterface } from 'node:readline'
 export type WorldUrls = {
   evm: Record<'1' | '8453' | '42161' | '137', string>
   solana: string
+  hyperliquid: string
   prices: string
   faucet: string
   control: string

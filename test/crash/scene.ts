@@ -19,7 +19,7 @@ export async function openScene() {
   const folder = dataFolder()
   const database = await testDatabase()
   const world = await startWorld({ dataDir: `${folder.path}/world`, port: 0 })
-  const { evm, solana, prices, faucet, control } = world.urls
+  const { evm, solana, hyperliquid, prices, faucet, control } = world.urls
   const upstreams = {
     ...{
       ETHEREUM_RPC_URL: evm['1'],
@@ -27,7 +27,8 @@ export async function openScene() {
       ARBITRUM_RPC_URL: evm['42161'],
       POLYGON_RPC_URL: evm['137'],
     },
-    ...{ SOLANA_RPC_URL: solana, PRICES_URL: prices, FAUCET_URL: faucet, DATABASE_URL: database.url },
+    ...{ SOLANA_RPC_URL: solana, HYPERLIQUID_URL: hyperliquid, PRICES_URL: prices, FAUCET_URL: faucet },
+    DATABASE_URL: database.url,
   }
   const off = {
     RATE_AUTH: '0',

@@ -10,6 +10,7 @@ export type Manifest = {
   urls: {
     evm: Record<'1' | '8453' | '42161' | '137', string>
     solana: string
+    hyperliquid: string
     prices: string
     faucet: string
     control: string
@@ -56,6 +57,7 @@ export async function worldOf(control: string) {
       ARBITRUM_RPC_URL: manifest.urls.evm['42161'],
       POLYGON_RPC_URL: manifest.urls.evm['137'],
       SOLANA_RPC_URL: manifest.urls.solana,
+      HYPERLIQUID_URL: manifest.urls.hyperliquid,
       PRICES_URL: manifest.urls.prices,
       FAUCET_URL: manifest.urls.faucet,
     },

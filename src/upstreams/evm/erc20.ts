@@ -1,4 +1,10 @@
-import { decodeEventLog, decodeFunctionData, encodeFunctionData, parseAbi } from 'viem/utils'
+import {
+  decodeEventLog,
+  decodeFunctionData,
+  encodeEventTopics,
+  encodeFunctionData,
+  parseAbi,
+} from 'viem/utils'
 import type { EvmCall, ReadCall } from '#kernel/signer.ts'
 import type { Hex, Log } from './wire.ts'
 
@@ -57,6 +63,10 @@ function decode(data: Hex) {
     return undefined
   }
 }
+
+/** What the logs of transfers to an account are found by. */
+export const arrivalTopics = (owner: string) =>
+  encodeEventTopics({ abi, eventName: 'Transfer', args: { to: owner as Hex } })
 
 export type TransferLog = { token: string; from: string; to: string; amountUnits: bigint }
 

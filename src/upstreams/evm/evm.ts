@@ -13,10 +13,11 @@ import {
   type ViewResult,
   viewsData,
 } from './batch.ts'
-import { balanceData, type TransferLog, transfersOf } from './erc20.ts'
+import { arrivalTopics, balanceData, type TransferLog, transfersOf } from './erc20.ts'
 import { reasonOf } from './reason.ts'
 import {
   answersOf,
+  foundLogsOf,
   type Head,
   type Hex,
   headOf,
@@ -40,6 +41,7 @@ export type Simulation =
   | { ok: false; failedCall: number; reason: string }
 
 export type Balances = { head: Head; nativeUnits: bigint; tokens: (bigint | undefined)[] }
+export type Arrival = TransferLog & { txHash: Hex; index: number; block: bigint }
 export type AccountState = { nonce: number; delegate: string | null; hasOtherCode: boolean; head: Head }
 
 /** One chain, read and written over JSON-RPC. */
@@ -64,6 +66,8 @@ export type Evm = {
   batchNonce(taskId: string): bigint
   /** Tokens that came to an account and left it, as the logs of a receipt say. */
   transfers(receipt: Receipt): TransferLog[]
+  /** What came to an account of a token, in blocks of which both ends count. */
+  arrivals(token: string, owner: string, blocks: { from: bigint; to: bigint }): Promise<Arrival[]>
   suggestedPriority(): Promise<{ head: Head; priorityWei: bigint }>
   sendRaw(raw: string): Promise<SendVerdict>
   receipts(hashes: readonly string[]): Promise<{ head: Head; receipts: (Receipt | undefined)[] }>
@@ -198,6 +202,17 @@ export function evm({ row, net, timeoutMs = 5_000 }: Options): Evm {
 
     batchNonce: nonceOf,
     transfers: ({ logs }) => transfersOf(logs),
+    async arrivals(token, owner, { from, to }) {
+      const topics = arrivalTopics(owner)
+      const range = { fromBlock: hexQuantity(from), toBlock: hexQuantity(to) }
+      const logs = foundLogsOf(await askOne('eth_getLogs', [{ address: token, topics, ...range }]))
+      return logs.flatMap((log) =>
+        transfersOf([log]).map((transfer) => ({
+          ...transfer,
+          ...{ txHash: log.txHash, index: log.index, block: log.block },
+        })),
+      )
+    },
 
     async suggestedPriority() {
       const [block, tip] = await rpc([

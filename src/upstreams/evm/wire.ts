@@ -111,6 +111,18 @@ function logOf(value: unknown): Log {
   }
 }
 
+/** Logs that were asked for by what they are about, each with its transaction. */
+export function foundLogsOf(value: unknown): (Log & { txHash: Hex; block: bigint })[] {
+  if (!Array.isArray(value)) throw broken('no list of logs')
+  return value
+    .filter((each) => !(isObject(each) && each.removed === true))
+    .map((each) => ({
+      ...logOf(each),
+      txHash: hexOf(each.transactionHash),
+      block: quantityOf(each.blockNumber),
+    }))
+}
+
 /** What a node says to a raw transaction. Only `refused` is a definite no to these bytes, and only for now. */
 export type SendVerdict =
   | { verdict: 'accepted' }

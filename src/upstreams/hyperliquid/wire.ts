@@ -1,6 +1,7 @@
 import * as T from 'typebox'
 import { Compile } from 'typebox/compile'
 import { Fault } from '#kernel/fault.ts'
+import { canonical } from '#kernel/money.ts'
 
 /** The shapes of the venue's answers. Foreign names end here. */
 
@@ -192,7 +193,7 @@ function legOf(leg: T.Static<typeof Leg>): LegStatus {
   if ('error' in leg) return { is: 'error', message: leg.error }
   if ('resting' in leg) return { is: 'resting', orderId: leg.resting.oid }
   const { oid, totalSz, avgPx } = leg.filled
-  return { is: 'filled', orderId: oid, size: totalSz, price: avgPx }
+  return { is: 'filled', orderId: oid, size: canonical(totalSz) ?? totalSz, price: canonical(avgPx) ?? avgPx }
 }
 
 /** Read per order: a 200 may hold an error, and an error beside orders that live. */

@@ -108,6 +108,8 @@ export const multicall3: Address = '0xcA11bde05977b3631167028862bE2a173976CA11'
 export const faucetContract: Address = '0xFA0ce70000000000000000000000000000000001'
 export const vault: Address = '0xea12000000000000000000000000000000008453'
 export const vaultChain: ChainId = '8453'
+/** The venue's bridge stands on it. */
+export const venueChain: ChainId = '42161'
 
 /** The first account of anvil's well-known mnemonic makes the world; 1 to 8 are left alone for their users. */
 export const deployer: Address = '0xf39Fd6e51aad88F6F4ce6aB8827279cffFb92266'

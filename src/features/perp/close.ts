@@ -1,0 +1,62 @@
+import type { Caller } from '#kernel/caller.ts'
+import { compareDecimals } from '#kernel/decimal-fields.ts'
+import { Fault, invalid } from '#kernel/fault.ts'
+import type { Action } from '#kernel/signer.ts'
+import type { Admission } from '#kernel/task.ts'
+import { asData, type Memory } from './memory.ts'
+import { aheadOf, demandAgent, type TradeNeeds, tradeMs } from './open.ts'
+import { findMarket } from './symbol.ts'
+import { demandWorth, limitPriceOf } from './wish.ts'
+
+export type CloseInput = {
+  asset: string
+  size?: string
+  order_type?: 'market' | 'limit'
+  limit_price?: string
+  slippage_pct?: string
+}
+
+const slippageDefault = '0.5'
+
+export async function admitClose(
+  needs: TradeNeeds,
+  input: CloseInput,
+  { userId }: Caller,
+): Promise<Admission> {
+  const { venue, pricing, policy, chainId, clock, limits } = needs
+  const market = findMarket((await venue.perps()).markets, input.asset)
+  if (!market)
+    throw invalid('body.asset', 'unsupported_asset', `There is no perpetual market ${input.asset}`, {
+      asset: input.asset,
+    })
+  const limit = limitPriceOf(input, market, pricing)
+  const [account, agent] = await Promise.all([needs.evmAddressOf(userId), demandAgent(needs, userId)])
+  const [state, mids] = await Promise.all([venue.account(account), venue.mids()])
+  const position = state.positions.find(({ symbol }) => symbol === market.symbol)
+  if (!position) throw new Fault('no_position', `There is no position in ${market.symbol} to close`)
+  const isBuy = position.signedSize.startsWith('-')
+  const held = position.signedSize.replace('-', '')
+  const asked = input.size === undefined ? held : pricing.roundSize(input.size, market)
+  const size = compareDecimals(asked, held) > 0 ? held : asked
+  const mid = mids.get(market.symbol) ?? market.markPrice
+  // A whole position may be of any size; otherwise dust could never be closed.
+  if (size !== held)
+    demandWorth({ size, price: mid, minimum: limits.minOrderUsd, field: 'body.size' }, pricing)
+  const action: Omit<Action, 'taskId'> = {
+    ...{ userId, operation: 'perp_close', chainId, tokens: [`hl:perp:${market.symbol}`], recipients: [] },
+    ...{ usdMicros: 0n, exit: true },
+  }
+  await policy.check(action)
+  const memory: Memory = {
+    ...{ operation: 'perp_close', symbol: market.symbol, asset: market.asset, account, agent: agent.address },
+    ...{ size_decimals: market.sizeDecimals, price_decimals: market.priceDecimals },
+    ...{ ahead_ms: aheadOf(clock, state.timeMs), since_ms: state.timeMs, is_buy: isBuy, size },
+    price: limit ?? pricing.boundPrice(mid, input.slippage_pct ?? slippageDefault, isBuy, market),
+    ...{ tif: limit === undefined ? 'ioc' : 'gtc', reduce_only: true, usd_micros: '0' },
+    ...{ leverage: null, tp: null, sl: null },
+  }
+  return {
+    ...{ first: 'begin', deadlineMs: tradeMs, data: asData(memory) },
+    also: (tx, taskId) => policy.reserve(tx, { ...action, taskId }),
+  }
+}

@@ -1,0 +1,49 @@
+import type { JsonObject, TaskView } from '#kernel/task.ts'
+import type { VenueOrder } from '#kernel/venue.ts'
+import type { Grid } from '#upstreams/hyperliquid/grid.ts'
+import { cloidOf } from './act.ts'
+import type { ExitLeg } from './bracket.ts'
+
+/** What a task that places an order remembers from its admission on. */
+
+export type WantedExit = { price: string; isMarket: boolean }
+export type Memory = {
+  operation: 'perp_open' | 'perp_close'
+  symbol: string
+  asset: number
+  size_decimals: number
+  price_decimals: number
+  account: string
+  agent: string
+  /** How far the venue's clock is ahead of ours, and what it showed when the task began. */
+  ahead_ms: number
+  since_ms: number
+  is_buy: boolean
+  size: string
+  price: string
+  tif: 'gtc' | 'ioc' | 'alo'
+  reduce_only: boolean
+  usd_micros: string
+  /** Null where the account has the wanted leverage already. */
+  leverage: { is_cross: boolean; value: number } | null
+  tp: WantedExit | null
+  sl: WantedExit | null
+}
+
+export const memoryOf = (task: TaskView): Memory => task.data as unknown as Memory
+export const asData = (memory: Memory): JsonObject => memory as unknown as JsonObject
+
+export const gridOf = ({ size_decimals, price_decimals }: Memory): Grid => ({
+  sizeDecimals: size_decimals,
+  priceDecimals: price_decimals,
+})
+
+export const wantedExits = ({ tp, sl }: Memory): { leg: ExitLeg; wanted: WantedExit }[] => [
+  ...(tp ? [{ leg: 'tp' as const, wanted: tp }] : []),
+  ...(sl ? [{ leg: 'sl' as const, wanted: sl }] : []),
+]
+
+export const entryOrder = (taskId: string, memory: Memory): VenueOrder => ({
+  ...{ asset: memory.asset, isBuy: memory.is_buy, price: memory.price, size: memory.size },
+  ...{ reduceOnly: memory.reduce_only, when: { tif: memory.tif }, cloid: cloidOf(taskId, 'entry') },
+})

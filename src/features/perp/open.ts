@@ -1,0 +1,168 @@
+import type { Agent } from '#features/wallets/agents.ts'
+import type { Caller } from '#kernel/caller.ts'
+import type { Clock } from '#kernel/clock.ts'
+import { compareDecimals } from '#kernel/decimal-fields.ts'
+import { Fault, invalid } from '#kernel/fault.ts'
+import { mulDiv, toUnits, usdDecimals } from '#kernel/money.ts'
+import type { Action, Policy } from '#kernel/signer.ts'
+import type { Admission } from '#kernel/task.ts'
+import type { Hyperliquid, PerpMarket } from '#upstreams/hyperliquid/hyperliquid.ts'
+import type { Pricing } from './exits.ts'
+import type { PerpLimits } from './limits.ts'
+import { asData, type Memory } from './memory.ts'
+import { marketNamed } from './symbol.ts'
+import { demandExit, demandTick, limitPriceOf, type Sizing, sizeOf } from './wish.ts'
+
+/** What is decided before a position exists: a request that cannot succeed is refused here. */
+
+export type TradeNeeds = {
+  venue: Pick<Hyperliquid, 'perps' | 'mids' | 'account' | 'standing' | 'openOrders' | 'order'>
+  pricing: Pricing & Sizing
+  policy: Pick<Policy, 'check' | 'reserve'>
+  evmAddressOf: (userId: string) => Promise<string>
+  /** The key that trades for the user now. */
+  agentOf: (userId: string) => Promise<Agent | undefined>
+  chainId: string
+  clock: Clock
+  limits: PerpLimits
+}
+export type OpenInput = {
+  asset: string
+  is_buy?: boolean
+  side?: 'long' | 'short'
+  size?: string
+  notional_usd?: string
+  leverage?: number
+  is_cross?: boolean
+  order_type?: 'market' | 'limit'
+  limit_price?: string
+  tif?: 'gtc' | 'ioc' | 'alo'
+  slippage_pct?: string
+  tp_price?: string
+  sl_price?: string
+  tp_is_market?: boolean
+  sl_is_market?: boolean
+  reduce_only?: boolean
+}
+
+export const tradeMs = 60_000
+const slippageDefault = '0.5'
+
+/** Throws 409 and names what is missing. */
+export async function demandAgent(
+  { agentOf, clock }: Pick<TradeNeeds, 'agentOf' | 'clock'>,
+  userId: string,
+): Promise<Agent> {
+  const agent = await agentOf(userId)
+  if (agent && (agent.expiresAt === null || agent.expiresAt > clock.now())) return agent
+  throw new Fault('setup_incomplete', 'Perpetual trading is not set up: the trading key is not approved', {
+    extras: { missing: ['agent_approved'], setup_path: '/v1/perp/setup' },
+  })
+}
+
+export const aheadOf = (clock: Clock, venueMs: number): number => Math.max(0, venueMs - clock.now().getTime())
+
+function sideOf({ is_buy, side }: OpenInput): boolean {
+  if ((is_buy === undefined) === (side === undefined))
+    throw invalid('body.side', 'exactly_one_of', 'Exactly one of is_buy and side is required', {
+      fields: ['is_buy', 'side'],
+    })
+  return is_buy ?? side === 'long'
+}
+
+function leverageOf(
+  { leverage = 1, is_cross }: OpenInput,
+  { maxLeverage, onlyIsolated, symbol }: PerpMarket,
+) {
+  if (leverage > maxLeverage)
+    throw invalid(
+      'body.leverage',
+      'less_than_equal',
+      `Input should be less than or equal to ${maxLeverage}`,
+      { le: maxLeverage },
+    )
+  if (is_cross === true && onlyIsolated)
+    throw invalid('body.is_cross', 'literal_error', `${symbol} takes isolated margin only`, {
+      expected: 'false',
+    })
+  return { is_cross: is_cross ?? !onlyIsolated, value: leverage }
+}
+
+const microsOf = (usd: string): bigint => toUnits(usd, 18) / 10n ** BigInt(18 - usdDecimals)
+
+function demandMargin(notional: bigint, leverage: number, freeUsd: string): void {
+  const required = mulDiv(notional, 1n, BigInt(leverage), 'up')
+  const available = microsOf(freeUsd)
+  if (available >= required) return
+  throw new Fault('insufficient_balance', 'The free collateral does not cover the margin', {
+    extras: { token: 'USDC', required: String(required), available: String(available) },
+  })
+}
+
+type Exits = { input: OpenInput; market: PerpMarket; isBuy: boolean; reference: string }
+
+function exitsOf({ input, market, isBuy, reference }: Exits, pricing: Sizing): Pick<Memory, 'tp' | 'sl'> {
+  const { tp_price, sl_price, tp_is_market = true, sl_is_market = true } = input
+  if (input.reduce_only && (tp_price ?? sl_price) !== undefined)
+    throw invalid(
+      tp_price === undefined ? 'body.sl_price' : 'body.tp_price',
+      'exactly_one_of',
+      'An order that only reduces takes no bracket',
+      { fields: ['reduce_only', 'tp_price', 'sl_price'] },
+    )
+  const exit = (leg: 'tp' | 'sl', price: string | undefined, isMarket: boolean) => {
+    if (price === undefined) return null
+    const field = `body.${leg}_price`
+    demandTick(price, market, field, pricing)
+    demandExit({ leg, price, isBuy, reference, field })
+    return { price, isMarket }
+  }
+  return { tp: exit('tp', tp_price, tp_is_market), sl: exit('sl', sl_price, sl_is_market) }
+}
+
+/** Where the entry will trade at best: its own price, unless the mark is better. */
+const referenceOf = (isBuy: boolean, limit: string | undefined, mark: string): string =>
+  limit === undefined || compareDecimals(limit, mark) > 0 === isBuy ? mark : limit
+
+export async function admitOpen(needs: TradeNeeds, input: OpenInput, { userId }: Caller): Promise<Admission> {
+  const { venue, pricing, policy, chainId, clock, limits } = needs
+  const isBuy = sideOf(input)
+  const { markets } = await venue.perps()
+  const market = marketNamed(markets, input.asset)
+  const leverage = leverageOf(input, market)
+  const limit = limitPriceOf(input, market, pricing)
+  const [account, agent] = await Promise.all([needs.evmAddressOf(userId), demandAgent(needs, userId)])
+  const [standing, state, mids] = await Promise.all([
+    venue.standing(account, market.symbol),
+    venue.account(account),
+    limit === undefined ? venue.mids() : undefined,
+  ])
+  const mid = mids?.get(market.symbol) ?? standing.markPrice
+  const price = limit ?? pricing.boundPrice(mid, input.slippage_pct ?? slippageDefault, isBuy, market)
+  const reference = referenceOf(isBuy, limit, standing.markPrice)
+  const size = sizeOf(input, { market, price: limit ?? mid, minimum: limits.minOrderUsd }, pricing)
+  const exits = exitsOf({ input, market, isBuy, reference }, pricing)
+  const reduces = input.reduce_only === true
+  const notional = pricing.notionalMicros(price, size, 'up')
+  const action: Omit<Action, 'taskId'> = {
+    ...{ userId, operation: 'perp_open', chainId, tokens: [`hl:perp:${market.symbol}`], recipients: [] },
+    ...{ usdMicros: reduces ? 0n : notional, exit: reduces },
+  }
+  await policy.check(action)
+  if (!reduces) demandMargin(notional, leverage.value, isBuy ? standing.freeUsd.buy : standing.freeUsd.sell)
+  const memory: Memory = {
+    ...{ operation: 'perp_open', symbol: market.symbol, asset: market.asset, account, agent: agent.address },
+    ...{ size_decimals: market.sizeDecimals, price_decimals: market.priceDecimals },
+    ...{ ahead_ms: aheadOf(clock, state.timeMs), since_ms: state.timeMs, is_buy: isBuy, size, price },
+    ...{ tif: limit === undefined ? 'ioc' : (input.tif ?? 'gtc'), reduce_only: reduces, ...exits },
+    usd_micros: String(action.usdMicros),
+    leverage:
+      reduces || (standing.isCross === leverage.is_cross && standing.leverage === leverage.value)
+        ? null
+        : leverage,
+  }
+  return {
+    ...{ first: 'begin', deadlineMs: tradeMs, data: asData(memory) },
+    also: (tx, taskId) => policy.reserve(tx, { ...action, taskId }),
+  }
+}

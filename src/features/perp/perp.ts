@@ -1,0 +1,113 @@
+import type { Ledger } from '#durable/ledger.ts'
+import type { EvmBatches } from '#features/chains/batch.ts'
+import type { Clock } from '#kernel/clock.ts'
+import { fulfil, type Operation } from '#kernel/operation.ts'
+import type { EvmCall, Policy } from '#kernel/signer.ts'
+import type { Queryable } from '#store/query.ts'
+import type { Evm } from '#upstreams/evm/evm.ts'
+import type { Hyperliquid } from '#upstreams/hyperliquid/hyperliquid.ts'
+import type { VenueActs } from './act.ts'
+import { admitCancel, cancelling } from './cancel.ts'
+import { admitClose } from './close.ts'
+import { contract } from './contract.ts'
+import type { Pricing } from './exits.ts'
+import { admitFund, funding } from './fund.ts'
+import type { PerpLimits, Way } from './limits.ts'
+import { mending } from './mend.ts'
+import { admitOpen } from './open.ts'
+import { type PlaceNeeds, placing, type Refusals } from './place.ts'
+import { type Agents, admitSetup, settingUp } from './setup.ts'
+import { setupStatus } from './setup-status.ts'
+import { tasksOfOrders } from './store.ts'
+import { freshMs, marketView, orderView, positionView } from './views.ts'
+import type { Sizing } from './wish.ts'
+import { admitWithdraw, withdrawing } from './withdraw.ts'
+
+export type PerpNeeds = {
+  on: Queryable
+  venue: Hyperliquid
+  chainId: string
+  acts: VenueActs
+  agents: Agents
+  pricing: Pricing & Sizing
+  refusals: Refusals
+  policy: Policy
+  ledger: Pick<Ledger, 'balance'>
+  batches: EvmBatches
+  /** The chain that the venue's bridge stands on. */
+  chain: Evm
+  transferCall: (token: string, to: string, amountUnits: bigint) => EvmCall
+  way: Way
+  evmAddressOf: (userId: string) => Promise<string>
+  changed: (userId: string, chainId: string) => void
+  clock: Clock
+  limits: PerpLimits
+}
+
+export function perp(needs: PerpNeeds): Operation[] {
+  const { on, venue, chainId, agents, policy, evmAddressOf, limits, clock } = needs
+  const agentOf = async (userId: string) => (await agents.of(userId)).current
+  const trade = { ...needs, agentOf }
+  const status = setupStatus({ on, venue, agents, evmAddressOf, clock, limits })
+  const setUp = { ...needs, status }
+  const { mend, steps: mendSteps } = mending(needs)
+  const agentLost: PlaceNeeds['agentLost'] = (task, agent) => agents.retired(task.userId, agent)
+  const place = { ...needs, agentLost, mend }
+  const steps = { ...placing(place), ...mendSteps }
+  const released = policy.release
+
+  return fulfil(contract, {
+    async markets({ search_text }) {
+      const { markets, at } = await venue.perps(freshMs)
+      const part = search_text?.toLowerCase() ?? ''
+      const rows = markets
+        .map((market) => marketView(market, chainId, limits))
+        .filter(({ symbol, name }) => `${symbol} ${name}`.toLowerCase().includes(part))
+      return { markets: rows, total: rows.length, as_of: new Date(at).toISOString() }
+    },
+
+    setupStatus: async (_input, { userId }) => status(userId),
+    setup: {
+      admit: (input, caller) => admitSetup(setUp, input, caller),
+      ...{ steps: settingUp(setUp), released },
+    },
+
+    async orders(_input, { userId }) {
+      const account = await evmAddressOf(userId)
+      const [all, state, { markets }] = await Promise.all([
+        venue.openOrders(account),
+        venue.account(account),
+        venue.perps(freshMs),
+      ])
+      const marks = new Map(markets.map(({ symbol, markPrice }) => [symbol, markPrice]))
+      const orders = all.filter(({ symbol }) => marks.has(symbol))
+      const cloids = orders.flatMap(({ cloid }) => (cloid ? [cloid] : []))
+      const tasks = await tasksOfOrders(on, userId, cloids)
+      const seen = new Set([...orders, ...state.positions].map(({ symbol }) => symbol))
+      return {
+        orders: orders.map((order) => orderView(order, tasks)),
+        positions: state.positions.map((each) => positionView(each, orders, marks.get(each.symbol) ?? null)),
+        mark_prices: Object.fromEntries([...marks].filter(([symbol]) => seen.has(symbol))),
+        account: {
+          account_value_usd: state.accountValueUsd,
+          withdrawable_usd: state.withdrawableUsd,
+          margin_used_usd: state.marginUsedUsd,
+        },
+        as_of: new Date(state.timeMs).toISOString(),
+      }
+    },
+
+    open: { admit: (input, caller) => admitOpen(trade, input, caller), steps, released },
+    close: { admit: (input, caller) => admitClose(trade, input, caller), steps, released },
+    cancel: {
+      admit: (input, caller) => admitCancel(trade, input, caller),
+      ...{ steps: cancelling({ ...needs, agentLost: (task, agent) => agents.retired(task.userId, agent) }) },
+      released,
+    },
+    fund: { admit: (input, caller) => admitFund(needs, input, caller), steps: funding(needs), released },
+    withdraw: {
+      admit: (input, caller) => admitWithdraw(needs, input, caller),
+      ...{ steps: withdrawing(needs), released },
+    },
+  })
+}

@@ -1,0 +1,232 @@
+import { setTimeout as pause } from 'node:timers/promises'
+import { compareDecimals } from '#kernel/decimal-fields.ts'
+import { Fault } from '#kernel/fault.ts'
+import type { EffectUpdate, Step, StepContext, StepResult, TaskView } from '#kernel/task.ts'
+import type { Hyperliquid, LegStatus } from '#upstreams/hyperliquid/hyperliquid.ts'
+import { type ActPlan, cloidOf, type VenueActs } from './act.ts'
+import { type Entry, type Exit, exitStateOf, isEnding, judgeBracket, sumOf } from './bracket.ts'
+import { exitOrder, type Pricing } from './exits.ts'
+import { entryOrder, type Memory, memoryOf, wantedExits } from './memory.ts'
+import { fillsOf, resultOf, type Standing } from './report.ts'
+
+/** Leverage where it differs, then the order with its exits, then the truth about all of it. */
+
+export type Refusals = {
+  codeOfRefusal(message: string): string
+  codeOfStatus(status: string): string
+  isUnknownSigner(message: string): boolean
+}
+export type PlaceNeeds = {
+  venue: Pick<Hyperliquid, 'order' | 'fillsSince' | 'standing'>
+  acts: VenueActs
+  pricing: Pricing
+  refusals: Refusals
+  /** The venue knows the agent no more. */
+  agentLost(task: TaskView, agent: string): Promise<void>
+  /** Steps for what `confirm` finds to be missing. */
+  mend(task: TaskView, context: StepContext, standing: Standing, effects: EffectUpdate[]): Promise<StepResult>
+}
+
+const fillsAttemptsMost = 5
+const fillsEveryMs = 100
+export const orderTtlMs = 20_000
+export const upstreamName = 'Hyperliquid'
+
+export const failed = (code: string, message: string, effects: EffectUpdate[] = []): StepResult => ({
+  ...{ end: 'failed', outcome: 'not_executed', effects },
+  error: { code, message, retryable: false, upstream: upstreamName },
+})
+export const failedBy = (fault: Fault, effects: EffectUpdate[] = []): StepResult =>
+  failed(fault.code, fault.message, effects)
+
+export const factsOf = (memory: Memory, change: Partial<ActPlan['facts']> = {}): ActPlan['facts'] => ({
+  ...{ operation: memory.operation, tokens: [`hl:perp:${memory.symbol}`], recipients: [] },
+  ...{ usdMicros: BigInt(memory.usd_micros), exit: memory.reduce_only },
+  ...change,
+})
+export const planOf = (memory: Memory): Pick<ActPlan, 'account' | 'agent' | 'aheadMs' | 'ttlMs'> => ({
+  ...{ account: memory.account, agent: memory.agent, aheadMs: memory.ahead_ms, ttlMs: orderTtlMs },
+})
+
+export function placing(needs: PlaceNeeds): Record<'begin' | 'leverage' | 'order' | 'confirm', Step> {
+  const { acts, venue, pricing, refusals } = needs
+
+  const order = async (task: TaskView, { now }: StepContext, effects: EffectUpdate[]) => {
+    if (now > task.deadline) return failed('expired', 'The deadline passed before anything was sent', effects)
+    const memory = memoryOf(task)
+    const exits = wantedExits(memory)
+    const orders = [
+      entryOrder(task.id, memory),
+      ...exits.map((exit) =>
+        exitOrder(task.id, memory, { ...exit, size: memory.size, name: exit.leg }, pricing),
+      ),
+    ]
+    const legs = ['entry', ...exits.map(({ leg }) => leg)]
+    const notes = orders.map(({ cloid }, at) => ({ cloid, leg: legs[at]!, symbol: memory.symbol }))
+    const grouping = exits.length > 0 ? ('bracket' as const) : ('none' as const)
+    const plan: ActPlan = {
+      ...{ leg: 'entry', ...planOf(memory), facts: factsOf(memory), notes },
+      action: { type: 'order', orders, grouping },
+    }
+    const refused = (fault: Fault) => failedBy(fault, effects)
+    return acts.intend(task, plan, { now, next: 'confirm', effects, refused })
+  }
+
+  const begin: Step = async (task, context) => {
+    const memory = memoryOf(task)
+    if (!memory.leverage) return order(task, context, [])
+    const { is_cross: isCross, value: leverage } = memory.leverage
+    const plan: ActPlan = {
+      ...{ leg: 'leverage', ...planOf(memory), facts: factsOf(memory, { usdMicros: 0n }) },
+      action: { type: 'set_leverage', asset: memory.asset, isCross, leverage },
+    }
+    return acts.intend(task, plan, { now: context.now, next: 'leverage', refused: failedBy })
+  }
+
+  const leverage: Step = async (task, context) => {
+    const memory = memoryOf(task)
+    const wanted = memory.leverage!
+    const verdict = await acts.settle({
+      ...{ task, leg: 'leverage', signal: context.signal, read: () => true as const },
+      async look() {
+        const { isCross, leverage: value } = await venue.standing(memory.account, memory.symbol)
+        return isCross === wanted.is_cross && value === wanted.value ? (true as const) : undefined
+      },
+    })
+    if (verdict.is === 'doubt') return acts.wait(task, 'leverage', verdict.effects)
+    if (verdict.is === 'done') return order(task, context, verdict.effects)
+    return refusedBy(needs, task, verdict)
+  }
+
+  const confirm: Step = async (task, context) => {
+    const memory = memoryOf(task)
+    const verdict = await acts.settle<Seen>({
+      ...{ task, leg: 'entry', signal: context.signal, read: (legs) => entryRead(legs, memory, refusals) },
+      look: () => entryLook(needs, task),
+    })
+    if (verdict.is === 'doubt') return acts.wait(task, 'confirm', verdict.effects)
+    if (verdict.is !== 'done') return refusedBy(needs, task, verdict)
+    const { entry, legErrors } = verdict.value
+    if (entry.status === 'rejected' && entry.error) return rejected(task, memory, entry, verdict.effects)
+    const [fills, exits] = await Promise.all([
+      fillsOfEntry(needs, memory, entry),
+      exitsOf(needs, task, legErrors),
+    ])
+    const standing = { entry, exits, fills }
+    const judgement = judgeBracket(entry, sumOf(fills).size, exits)
+    if (judgement === 'stands') return completed(task, memory, standing, verdict.effects)
+    if (judgement === 'nothing')
+      return failed('slippage', 'Nothing was filled within the accepted price', verdict.effects)
+    return needs.mend(task, context, standing, verdict.effects)
+  }
+
+  return { begin, leverage, order: (task, context) => order(task, context, []), confirm }
+}
+
+type Lost = { is: 'refused' | 'dead'; message: string; effects: EffectUpdate[] }
+
+export async function refusedBy(
+  { refusals, agentLost }: Pick<PlaceNeeds, 'refusals' | 'agentLost'>,
+  task: TaskView,
+  { is, message, effects }: Lost,
+): Promise<StepResult> {
+  if (refusals.isUnknownSigner(message)) await agentLost(task, memoryOf(task).agent)
+  const code = refusals.codeOfRefusal(message)
+  return failed(is === 'dead' && code === 'venue_rejected' ? 'expired' : code, message, effects)
+}
+
+function rejected(task: TaskView, memory: Memory, entry: Entry, effects: EffectUpdate[]): StepResult {
+  const { code, message } = entry.error ?? { code: 'venue_rejected', message: 'The venue refused the order' }
+  return {
+    ...failed(
+      code,
+      message,
+      effects.map((each) => ({ ...each, status: 'rejected' as const })),
+    ),
+    result: resultOf(task.id, memory, { entry, exits: [], fills: [] }),
+  } as StepResult
+}
+
+function completed(task: TaskView, memory: Memory, standing: Standing, effects: EffectUpdate[]): StepResult {
+  return {
+    end: 'completed',
+    outcome: standing.entry.status === 'part' ? 'partial' : 'executed',
+    result: resultOf(task.id, memory, standing),
+    data: { fills: fillsOf(standing.fills) },
+    effects,
+  }
+}
+
+type Seen = { entry: Entry; legErrors: Partial<Record<'tp' | 'sl', string>> }
+
+/** The reply holds one status for each order, in the order in which they were sent. */
+function entryRead(legs: LegStatus[], memory: Memory, refusals: Refusals): Seen | undefined {
+  const [first, ...rest] = legs
+  if (!first || first.is === 'accepted') return undefined
+  const legErrors: Seen['legErrors'] = {}
+  wantedExits(memory).forEach(({ leg }, at) => {
+    const said = rest[at]
+    if (said?.is === 'error') legErrors[leg] = said.message
+  })
+  if (first.is === 'error') {
+    const error = { code: refusals.codeOfRefusal(first.message), message: first.message }
+    return { entry: { orderId: null, status: 'rejected', filledSize: null, error }, legErrors }
+  }
+  const filledSize = first.is === 'filled' ? first.size : null
+  const status = first.is === 'resting' ? 'resting' : filledSize === memory.size ? 'filled' : 'part'
+  return { entry: { orderId: first.orderId, status, filledSize, error: null }, legErrors }
+}
+
+/** By its own id: the only way to learn of an order whose reply was lost. */
+async function entryLook({ venue, refusals }: PlaceNeeds, task: TaskView): Promise<Seen | undefined> {
+  const memory = memoryOf(task)
+  const found = await venue.order(memory.account, cloidOf(task.id, 'entry'))
+  if (!found) return undefined
+  const { order, status } = found
+  const entry = (as: Entry['status'], error: Entry['error'] = null): Seen => ({
+    entry: { orderId: order.orderId, status: as, filledSize: null, error },
+    legErrors: {},
+  })
+  if (status === 'open') return entry('resting')
+  if (status === 'filled' || status === 'triggered') return entry('filled')
+  // It is there, whatever the word means: nothing may be concluded from not understanding it.
+  if (!isEnding(status))
+    throw new Fault('upstream_changed', `Hyperliquid tells an order status that is not known: ${status}`)
+  const fills = await venue.fillsSince(memory.account, memory.since_ms)
+  if (fills.some(({ orderId }) => orderId === order.orderId)) return entry('part')
+  return entry('rejected', {
+    code: refusals.codeOfStatus(status),
+    message: `The venue ended the order: ${status}`,
+  })
+}
+
+/** What the venue filled by its reply shows among its fills a moment later. */
+async function fillsOfEntry({ venue }: PlaceNeeds, memory: Memory, { orderId, filledSize }: Entry) {
+  for (let attempt = 1; ; attempt++) {
+    const fills = await venue.fillsSince(memory.account, memory.since_ms)
+    const own = fills.filter((fill) => fill.orderId === orderId)
+    if (filledSize === null || compareDecimals(sumOf(own).size, filledSize) >= 0) return own
+    if (attempt === fillsAttemptsMost) throw new Fault('unavailable', 'The fills are not told yet')
+    await pause(fillsEveryMs)
+  }
+}
+
+/** Asked one by one, since the reply names no order that sleeps. */
+export async function exitsOf(
+  { venue }: { venue: Pick<Hyperliquid, 'order'> },
+  task: TaskView,
+  errors: Partial<Record<'tp' | 'sl', string>>,
+  suffix = '',
+): Promise<Exit[]> {
+  const memory = memoryOf(task)
+  return Promise.all(
+    wantedExits(memory).map(async ({ leg }): Promise<Exit> => {
+      const found = await venue.order(memory.account, cloidOf(task.id, `${leg}${suffix}`))
+      if (!found)
+        return { leg, orderId: null, state: 'gone', error: errors[leg] ?? 'The venue has no such order' }
+      const state = exitStateOf(found.status)
+      const error = state === 'gone' ? (errors[leg] ?? `The venue ended the order: ${found.status}`) : null
+      return { leg, orderId: found.order.orderId, state, error }
+    }),
+  )
+}

@@ -1,0 +1,44 @@
+import type { JsonObject } from '#kernel/task.ts'
+import type { Fill } from '#upstreams/hyperliquid/hyperliquid.ts'
+import { cloidOf } from './act.ts'
+import { type Entry, type Exit, type FillSum, sumOf } from './bracket.ts'
+import type { Memory } from './memory.ts'
+import { venueName } from './store.ts'
+
+/** What the owner of a task is shown of its order, as the venue tells it. */
+
+const shownStatus = { filled: 'filled', part: 'filled', resting: 'resting', rejected: 'rejected' } as const
+
+export type Standing = { entry: Entry; exits: Exit[]; fills: Fill[] }
+
+export const fillsOf = (fills: readonly Fill[]): JsonObject[] =>
+  fills.map((fill) => ({
+    ...{ venue: venueName, order_id: String(fill.orderId), fill_id: String(fill.tradeId) },
+    ...{ side: fill.isBuy ? 'buy' : 'sell', price: fill.price, size: fill.size },
+    ...{ fee: fill.feeUsd, fee_token: fill.feeToken, confirmed: true },
+    at: new Date(fill.atMs).toISOString(),
+  }))
+
+const oids = (exits: readonly Exit[], leg: Exit['leg']): string[] =>
+  exits
+    .filter((exit) => exit.leg === leg && exit.state !== 'gone' && exit.orderId !== null)
+    .map(({ orderId }) => String(orderId))
+
+export function resultOf(taskId: string, memory: Memory, { entry, exits, fills }: Standing): JsonObject {
+  const own = fills.filter(({ orderId }) => orderId === entry.orderId)
+  const sum: FillSum = sumOf(own)
+  return {
+    ...{ asset: memory.symbol, order_id: entry.orderId === null ? null : String(entry.orderId) },
+    ...{ cloid: cloidOf(taskId, 'entry'), order_status: shownStatus[entry.status] },
+    ...{ filled_size: sum.size, avg_price: sum.averagePrice, fee: sum.fee, fee_token: sum.feeToken },
+    ...{ tp_oids: oids(exits, 'tp'), sl_oids: oids(exits, 'sl') },
+    legs: [
+      legOf('entry', entry.orderId, entry.status, entry.error?.message ?? null),
+      ...exits.map(({ leg, orderId, state, error }) => legOf(leg, orderId, state, error)),
+    ],
+  }
+}
+
+const legOf = (role: string, orderId: number | null, status: string, error: string | null): JsonObject => ({
+  ...{ role, order_id: orderId === null ? null : String(orderId), status, error },
+})

@@ -1,0 +1,185 @@
+import type { Caller } from '#kernel/caller.ts'
+import type { Clock } from '#kernel/clock.ts'
+import { compareDecimals } from '#kernel/decimal-fields.ts'
+import { Fault, invalid } from '#kernel/fault.ts'
+import { toUnits, usdDecimals } from '#kernel/money.ts'
+import type { Action, Policy } from '#kernel/signer.ts'
+import type { Admission, JsonObject, Step, TaskView } from '#kernel/task.ts'
+import type { Queryable } from '#store/query.ts'
+import type { Arrival, Evm } from '#upstreams/evm/evm.ts'
+import type { Hyperliquid } from '#upstreams/hyperliquid/hyperliquid.ts'
+import { type ActPlan, effectOf, type VenueActs } from './act.ts'
+import { waiting } from './fund.ts'
+import type { PerpLimits, Way } from './limits.ts'
+import { aheadOf } from './open.ts'
+import { failed, failedBy, type PlaceNeeds } from './place.ts'
+import { claim, claimedKeys } from './store.ts'
+import { chainIdOf, demandWay } from './way.ts'
+
+/** Collateral to the user's own wallet: taken by the venue at once, and then paid out by its bridge. */
+
+export type WithdrawNeeds = {
+  on: Queryable
+  venue: Pick<Hyperliquid, 'account' | 'ledgerSince'>
+  acts: VenueActs
+  chain: Pick<Evm, 'head' | 'arrivals' | 'row'>
+  policy: Pick<Policy, 'check' | 'reserve'>
+  evmAddressOf: (userId: string) => Promise<string>
+  changed: (userId: string, chainId: string) => void
+  way: Way
+  chainId: string
+  clock: Clock
+  limits: PerpLimits
+} & Pick<PlaceNeeds, 'refusals'>
+export type WithdrawInput = {
+  amount_usd: string
+  destination_chain_id?: string | number
+  destination_token?: string
+}
+type Memory = {
+  account: string
+  amount_usd: string
+  /** What arrives: the amount less the fee of the venue. */
+  paid_units: string
+  ahead_ms: number
+  since_ms: number
+  /** The next block to look for the arrival in. */
+  from_block: string
+}
+
+const usdcDecimals = 6
+const admissionMs = 10 * 60_000
+/** Nodes refuse to search more blocks at once. */
+const blocksMost = 1_000n
+const memoryOf = (task: TaskView) => task.data as unknown as Memory
+
+const factsOf = (account: string): ActPlan['facts'] => ({
+  ...{ operation: 'perp_withdraw', tokens: ['USDC'], recipients: [account], usdMicros: 0n, exit: true },
+})
+
+export async function admitWithdraw(
+  needs: WithdrawNeeds,
+  input: WithdrawInput,
+  { userId }: Caller,
+): Promise<Admission> {
+  const { venue, chain, policy, way, chainId, clock, limits } = needs
+  const { amount_usd: amountUsd } = input
+  const given = {
+    chain: chainIdOf(input.destination_chain_id, way),
+    token: input.destination_token ?? way.symbol,
+  }
+  demandWay(way, given, { chain: 'destination_chain_id', token: 'destination_token' })
+  const minimum = limits.minWithdrawUsd
+  if (compareDecimals(amountUsd, minimum) < 0)
+    throw invalid('body.amount_usd', 'below_minimum', `Input should be at least ${minimum} USD`, {
+      ...{ minimum, unit: 'USD', fee: limits.withdrawFeeUsd },
+    })
+  const account = await needs.evmAddressOf(userId)
+  const action: Omit<Action, 'taskId'> = { userId, chainId, ...factsOf(account) }
+  await policy.check(action)
+  const [state, head] = await Promise.all([venue.account(account), chain.head()])
+  if (compareDecimals(state.withdrawableUsd, amountUsd) < 0)
+    throw new Fault('insufficient_balance', 'The free collateral does not cover the amount', {
+      extras: {
+        token: 'USDC',
+        required: String(toUnits(amountUsd, usdDecimals)),
+        available: String(toUnits(floored(state.withdrawableUsd), usdDecimals)),
+      },
+    })
+  const memory: Memory = {
+    ...{ account, amount_usd: amountUsd, ahead_ms: aheadOf(clock, state.timeMs), since_ms: state.timeMs },
+    paid_units: String(toUnits(amountUsd, usdcDecimals) - toUnits(limits.withdrawFeeUsd, usdcDecimals)),
+    from_block: String(head.number + 1n),
+  }
+  return {
+    ...{ first: 'begin', deadlineMs: admissionMs, data: memory as unknown as JsonObject },
+    also: (tx, taskId) => policy.reserve(tx, { ...action, taskId }),
+  }
+}
+
+const floored = (usd: string): string => {
+  const [whole = '0', fraction = ''] = usd.split('.')
+  return fraction === '' ? whole : `${whole}.${fraction.slice(0, usdDecimals)}`
+}
+
+export function withdrawing(needs: WithdrawNeeds): Record<'begin' | 'confirm' | 'arrive', Step> {
+  const { on, venue, acts, chain, way, changed, refusals, limits } = needs
+
+  const arrivalOf = async (
+    task: TaskView,
+    to: bigint,
+  ): Promise<{ key: string; arrival: Arrival } | undefined> => {
+    const { account, paid_units, from_block } = memoryOf(task)
+    const found = (await chain.arrivals(way.token, account, { from: BigInt(from_block), to }))
+      .filter(({ amountUnits }) => amountUnits === BigInt(paid_units))
+      .map((arrival) => ({ key: `arrival:${arrival.txHash}:${arrival.index}`, arrival }))
+    const taken = await claimedKeys(
+      on,
+      found.map(({ key }) => key),
+      task.id,
+    )
+    return found.find(({ key }) => !taken.has(key))
+  }
+
+  return {
+    async begin(task, { now }) {
+      const { account, amount_usd: amount, ahead_ms: aheadMs } = memoryOf(task)
+      const plan: ActPlan = {
+        ...{ leg: 'withdraw', account, agent: account, aheadMs, ttlMs: 0, facts: factsOf(account) },
+        action: { type: 'withdraw', destination: account, amount },
+      }
+      return acts.intend(task, plan, { now, next: 'confirm', refused: (fault) => failedBy(fault) })
+    },
+
+    async confirm(task, { signal }) {
+      const { account, since_ms } = memoryOf(task)
+      const nonce = Number(effectOf(task, 'withdraw').carriers.at(-1)?.nonce)
+      const verdict = await acts.settle({
+        ...{ task, leg: 'withdraw', signal, read: () => true as const },
+        async look() {
+          const updates = await venue.ledgerSince(account, since_ms)
+          const own = updates.some((update) => update.type === 'withdraw' && update.nonce === nonce)
+          return own ? (true as const) : undefined
+        },
+      })
+      const { effects } = verdict
+      if (verdict.is === 'doubt') return acts.wait(task, 'confirm', effects)
+      if (verdict.is !== 'done')
+        return failed(refusals.codeOfRefusal(verdict.message), verdict.message, effects)
+      return { next: 'arrive', state: 'waiting', effects, data: { polls: 0 } }
+    },
+
+    async arrive(task, { now }) {
+      const { amount_usd, paid_units, from_block } = memoryOf(task)
+      const from = BigInt(from_block)
+      const { number: head } = await chain.head()
+      const to = head < from + blocksMost ? head : from + blocksMost - 1n
+      const found = to < from ? undefined : await arrivalOf(task, to)
+      // The last blocks are searched again: a reorganised one may bring what the first look did not show.
+      if (!found) {
+        const searched = to - BigInt(chain.row.confirmations)
+        const next = searched >= from ? searched + 1n : from
+        return waiting(task, now, 'arrive', { from_block: String(next) })
+      }
+      const { key, arrival } = found
+      changed(task.userId, way.chainId)
+      return {
+        ...{ end: 'completed', outcome: 'executed' },
+        result: {
+          ...{ amount: paid_units, amount_usd, fee_usd: limits.withdrawFeeUsd, chain_id: way.chainId },
+          ...{ token_address: way.token, tx_hash: arrival.txHash, credited_at: now.toISOString() },
+        },
+        data: { balance_changes: [arrived(way, paid_units)] },
+        async also(tx) {
+          const mine = await claim(tx, { key, userId: task.userId, taskId: task.id, at: now })
+          if (!mine) throw new Fault('unavailable', 'The arrival belongs to another task')
+        },
+      }
+    },
+  }
+}
+
+const arrived = (way: Way, units: string): JsonObject => ({
+  ...{ chain_id: way.chainId, token_address: way.token, symbol: way.symbol },
+  ...{ amount: units, decimals: usdcDecimals },
+})

@@ -1,0 +1,85 @@
+import { mkdir } from 'node:fs/promises'
+import { join } from 'node:path'
+import { startChild } from './child.ts'
+import type { WorldClock } from './clock.ts'
+import { lifecycle, type Signal } from './lifecycle.ts'
+
+/** A trading venue in a process of its own, with a control port that only this world speaks to. */
+export type VenueNode = {
+  start: () => Promise<void>
+  stop: (signal: Signal) => Promise<void>
+  syncTime: () => Promise<void>
+  /** Passes one request on to the control port of the venue. */
+  control: (method: string, path: string, body?: unknown) => Promise<{ status: number; said: unknown }>
+  port: () => number | undefined
+}
+
+type Ready = { port: number; controlPort: number }
+type Options = { dir: string; clock: WorldClock; arbitrumUrl: () => string; log: (line: string) => void }
+
+const entry = join(import.meta.dirname, 'hyperliquid/process.ts')
+const timeoutMs = 10_000
+
+const readyIn = (output: string): Ready | undefined => {
+  const line = output.split('\n').find((each) => each.includes('"ready"') && each.trimEnd().endsWith('}'))
+  return line === undefined ? undefined : (JSON.parse(line) as Ready)
+}
+
+const ask = async (port: number, method: string, path: string, body?: unknown) => {
+  const answer = await fetch(`http://127.0.0.1:${port}${path}`, {
+    method,
+    ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+    signal: AbortSignal.timeout(timeoutMs),
+  })
+  return { status: answer.status, said: (await answer.json()) as unknown }
+}
+
+export const venueNode = ({ dir, clock, arbitrumUrl, log }: Options): VenueNode => {
+  /** A tick answers with the venue's time, which is behind where the world's was turned. */
+  const sync = async (controlPort: number) => {
+    const { said } = await ask(controlPort, 'POST', '/tick')
+    const behindMs = Math.round((clock.nowMs() - (said as { nowMs: number }).nowMs) / 1000) * 1000
+    if (behindMs > 0) await ask(controlPort, 'POST', '/advance', { ms: behindMs })
+  }
+
+  const launch = async () => {
+    const dataDir = join(dir, 'hyperliquid')
+    await mkdir(dataDir, { recursive: true })
+    let ready: Ready | undefined
+    const args = [
+      ...[entry, '--data-dir', dataDir, '--port', '0', '--control-port', '0', '--watch-stdin'],
+      ...['--arbitrum-rpc', arbitrumUrl()],
+    ]
+    const { child, port } = await startChild({
+      ...{ command: process.execPath, args, pidFile: join(dir, 'hyperliquid.pid'), holdStdin: true },
+      portIn: (output) => {
+        ready ??= readyIn(output)
+        return ready?.port
+      },
+    })
+    const controlPort = ready?.controlPort ?? 0
+    try {
+      await sync(controlPort)
+    } catch (error) {
+      await child.stop('SIGKILL')
+      throw error
+    }
+    return { child, port, controlPort }
+  }
+
+  const life = lifecycle({ name: 'Hyperliquid', launch, log })
+  return {
+    start: life.start,
+    stop: life.stop,
+    syncTime: async () => {
+      const current = life.now()
+      if (current) await sync(current.controlPort)
+    },
+    control: async (method, path, body) => {
+      const current = life.now()
+      if (!current) return { status: 503, said: { detail: 'Hyperliquid is stopped.' } }
+      return ask(current.controlPort, method, path, body)
+    },
+    port: () => life.now()?.port,
+  }
+}

@@ -1,0 +1,138 @@
+import assert from 'node:assert/strict'
+import { after, before, describe, test } from 'node:test'
+import { type Stage, stage } from './stage.ts'
+
+describe('perpetuals at the local venue', () => {
+  let on: Stage
+  before(async () => {
+    on = await stage()
+    await on.price('BTC', 100_000)
+    await on.price('ETH', 3_000)
+  })
+  after(() => on?.[Symbol.asyncDispose]())
+
+  test('a market tells all that a trader sorts by', async () => {
+    const user = await on.addUser()
+    const all = await on.call('perp_markets', {}, user)
+    assert.equal(all.total, all.markets.length)
+    const { markets } = await on.call('perp_markets', { search_text: 'btc' }, user)
+    assert.deepEqual(
+      markets.map(({ symbol, max_leverage, size_decimals, min_order_usd, mark_price, routable }) => [
+        ...[symbol, max_leverage, size_decimals, min_order_usd, mark_price, routable],
+      ]),
+      [['BTC', 40, 5, '10', '100000', true]],
+    )
+    assert.deepEqual(
+      all.markets.filter(({ routable }) => !routable).map(({ symbol, reason }) => [symbol, reason]),
+      [['MATIC', 'delisted']],
+    )
+  })
+
+  test('a trading key is made, approved, and replaced by another one', async () => {
+    const user = await on.addUser()
+    await on.credit(user, '100')
+    const done = await on.call('perp_setup', {}, user)
+    assert.deepEqual([done.status, done.outcome], ['completed', 'executed'], JSON.stringify(done))
+    const status = await on.call('perp_setup_status', {}, user)
+    assert.equal(status.setup_complete, true)
+    assert.equal(status.api_wallet_address, done.result.api_wallet_address)
+    assert.deepEqual(
+      status.steps.map(({ key, done: said }) => [key, said]),
+      [
+        ['agent_key', true],
+        ['account_activated', true],
+        ['agent_approved', true],
+      ],
+    )
+    const again = await on.call('perp_setup', {}, user)
+    assert.equal(again.result.api_wallet_address, status.api_wallet_address)
+    const rotated = await on.call('perp_setup', { rotate: true }, user)
+    assert.equal(rotated.outcome, 'executed')
+    assert.notEqual(rotated.result.api_wallet_address, status.api_wallet_address)
+    const opened = await on.call('perp_open', { asset: 'ETH', side: 'long', notional_usd: '50' }, user)
+    assert.equal(opened.outcome, 'executed', JSON.stringify(opened))
+  })
+
+  test('a long with a bracket is opened, told, and closed', async () => {
+    const user = await on.trader()
+    const opened = await on.call(
+      'perp_open',
+      { asset: 'BTC', side: 'long', size: '0.01', leverage: 2, tp_price: '120000', sl_price: '90000' },
+      user,
+    )
+    assert.deepEqual([opened.status, opened.outcome], ['completed', 'executed'], JSON.stringify(opened))
+    const { result, fills } = opened
+    assert.equal(result.order_status, 'filled')
+    assert.equal(result.filled_size, '0.01')
+    assert.ok(Number(result.avg_price) > 99_000 && Number(result.avg_price) <= 100_500)
+    assert.ok(Number(result.fee) > 0)
+    assert.equal(result.tp_oids.length, 1)
+    assert.equal(result.sl_oids.length, 1)
+    assert.deepEqual([...new Set(fills.map(({ order_id }) => order_id))], [result.order_id])
+
+    const shown = await on.call('perp_orders', {}, user)
+    const [position] = shown.positions
+    assert.deepEqual(
+      [position?.asset, position?.side, position?.size, position?.leverage],
+      ['BTC', 'long', '0.01', 2],
+    )
+    assert.deepEqual([position?.tp_oids, position?.sl_oids], [result.tp_oids, result.sl_oids])
+    assert.deepEqual(
+      shown.orders.map(({ task_id, tpsl, trigger_price }) => [task_id, tpsl, trigger_price]).sort(),
+      [
+        [opened.task_id, 'sl', '90000'],
+        [opened.task_id, 'tp', '120000'],
+      ],
+    )
+    assert.equal(shown.mark_prices.BTC, '100000')
+
+    const part = await on.call('perp_close', { asset: 'hl:perp:BTC', size: '0.004' }, user)
+    assert.deepEqual([part.outcome, part.result.filled_size], ['executed', '0.004'], JSON.stringify(part))
+    const rest = await on.call('perp_close', { asset: 'BTC-PERP' }, user)
+    assert.deepEqual([rest.outcome, rest.result.filled_size], ['executed', '0.006'], JSON.stringify(rest))
+    assert.deepEqual((await on.call('perp_orders', {}, user)).positions, [])
+  })
+
+  test('a limit order rests, and is cancelled by its id', async () => {
+    const user = await on.trader()
+    const opened = await on.call(
+      'perp_open',
+      { asset: 'ETH', is_buy: true, size: '0.1', order_type: 'limit', limit_price: '2500', tif: 'alo' },
+      user,
+    )
+    assert.deepEqual(
+      [opened.outcome, opened.result.order_status],
+      ['executed', 'resting'],
+      JSON.stringify(opened),
+    )
+    const { order_id } = opened.result
+    const [order] = (await on.call('perp_orders', {}, user)).orders
+    assert.deepEqual([order?.order_id, order?.task_id], [order_id, opened.task_id])
+    const cancelled = await on.call('perp_cancel', { oid: Number(order_id), asset: 'ETH' }, user)
+    assert.deepEqual(
+      [cancelled.outcome, cancelled.result.venue_status],
+      ['executed', 'canceled'],
+      JSON.stringify(cancelled),
+    )
+    assert.deepEqual((await on.call('perp_orders', {}, user)).orders, [])
+  })
+
+  test('money goes from the wallet to the venue and back, and a key that waited is approved on the way', async () => {
+    const user = await on.addUser()
+    await on.giveUsdc(user, '1000')
+    const early = await on.call('perp_setup', {}, user)
+    assert.deepEqual([early.status, early.outcome], ['completed', 'partial'], JSON.stringify(early))
+    assert.equal(early.result.setup_complete, false)
+    const funded = await on.call('perp_fund', { amount_usd: '600' }, user)
+    assert.deepEqual([funded.status, funded.outcome], ['completed', 'executed'], JSON.stringify(funded))
+    assert.deepEqual([funded.result.amount, funded.result.amount_usd], ['600000000', '600'])
+    const status = await on.call('perp_setup_status', {}, user)
+    assert.equal(status.setup_complete, true, JSON.stringify(status))
+    const taken = await on.call('perp_withdraw', { amount_usd: '100' }, user)
+    assert.deepEqual([taken.status, taken.outcome], ['completed', 'executed'], JSON.stringify(taken))
+    assert.deepEqual([taken.result.amount, taken.result.fee_usd], ['99000000', '1'])
+    assert.equal((await on.call('perp_orders', {}, user)).account.withdrawable_usd, '500')
+    const { tokens } = await on.main.chain.balances(user.evm, [on.main.usdc])
+    assert.equal(tokens[0], 499_000_000n)
+  })
+})

@@ -1,0 +1,296 @@
+/** Custody, policy and the perpetuals section put together against a venue and chains of their own. */
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { postgresBus } from '#durable/bus.ts'
+import { ground } from '#durable/ground.ts'
+import { type EvmPort, evmBatches } from '#features/chains/batch.ts'
+import { chainTable, solanaId } from '#features/chains/table.ts'
+import { venueActs } from '#features/perp/act.ts'
+import { type PerpLimits, perpLimits } from '#features/perp/limits.ts'
+import { perp } from '#features/perp/perp.ts'
+import { policy as makePolicy } from '#features/policy/policy.ts'
+import { addAgent, agentsOf, approveAgent, retireAgent } from '#features/wallets/agents.ts'
+import { envKek, keks } from '#features/wallets/keks.ts'
+import { keystore } from '#features/wallets/keystore.ts'
+import { custodySigner } from '#features/wallets/signer.ts'
+import { walletsOf } from '#features/wallets/store.ts'
+import { type Caller, scopes } from '#kernel/caller.ts'
+import { systemClock as clock } from '#kernel/clock.ts'
+import { noFailpoints } from '#kernel/failpoint.ts'
+import { agentId, systemRandom as random, uuidv7 } from '#kernel/id.ts'
+import { silentLog } from '#kernel/log.ts'
+import { type Database, openDatabase } from '#store/database.ts'
+import { send } from '#store/query.ts'
+import { transferData } from '#upstreams/evm/erc20.ts'
+import { evm } from '#upstreams/evm/evm.ts'
+import { startNonce } from '#upstreams/evm/nonce.ts'
+import { evmScheme } from '#upstreams/evm/sign.ts'
+import { sponsor } from '#upstreams/evm/sponsor.ts'
+import * as grid from '#upstreams/hyperliquid/grid.ts'
+import { hyperliquid } from '#upstreams/hyperliquid/hyperliquid.ts'
+import * as refusals from '#upstreams/hyperliquid/refusals.ts'
+import { hyperliquidScheme } from '#upstreams/hyperliquid/sign.ts'
+import { net as makeNet } from '#upstreams/net.ts'
+import { svmScheme } from '#upstreams/solana/sign.ts'
+import { startWorld, type WorldUrls } from '#world/world.ts'
+import { laneSecrets } from '../chains/stage.ts'
+import { startVenue } from '../conformance/venue/venue.ts'
+import { testDatabase } from '../harness/cluster.ts'
+import { eventually } from '../harness/gateway.ts'
+
+export const arbitrumId = '42161'
+export const venueId = '999'
+export const bridge = '0x2Df1c51E09aECF9cacB7bc98cB1742757f163dF7'
+const venue = 'hyperliquid'
+const kek = envKek('test', Buffer.from(random.bytes(32)).toString('base64'), random)
+
+export type Leg = { role: string; order_id: string | null; status: string; error: string | null }
+/** Every field of an answer that some test looks at. */
+export type Answer = {
+  task_id: string
+  status: string
+  state: string
+  outcome: string | null
+  message: string
+  error: { code: string; message: string } | null
+  fills: { order_id: string; fill_id: string; side: string; price: string; size: string; fee: string }[]
+  result: {
+    order_id: string
+    cloid: string
+    order_status: string
+    filled_size: string
+    avg_price: string
+    fee: string
+    tp_oids: string[]
+    sl_oids: string[]
+    legs: Leg[]
+    venue_status: string
+    amount: string
+    amount_usd: string
+    fee_usd: string
+    tx_hash: string
+    credited_at: string
+    setup_complete: boolean
+    api_wallet_address: string
+  }
+  markets: Record<string, unknown>[]
+  total: number
+  setup_complete: boolean
+  account_activated: boolean
+  api_wallet_address: string | null
+  steps: { key: string; done: boolean; error: string | null }[]
+  orders: {
+    order_id: string
+    asset: string
+    side: string
+    task_id: string | null
+    tpsl: string | null
+    trigger_price: string | null
+    parent_order_id: string | null
+    is_trigger: boolean
+  }[]
+  positions: {
+    asset: string
+    side: string
+    size: string
+    leverage: number
+    tp_oids: string[]
+    sl_oids: string[]
+    liquidation_price: string | null
+  }[]
+  mark_prices: Record<string, string>
+  account: { account_value_usd: string; withdrawable_usd: string; margin_used_usd: string }
+}
+export type User = { id: string; caller: Caller; evm: string }
+type Tune = { limits?: Partial<PerpLimits>; dayMicros?: bigint; graceMs?: number }
+
+export function instanceOn(
+  database: Database,
+  custody: Database,
+  urls: WorldUrls,
+  venueUrl: string,
+  tune: Tune = {},
+) {
+  const on = database.pool
+  const net = makeNet({ failpoints: noFailpoints })
+  const g = ground({
+    transactions: { pool: on, run: database.transaction },
+    bus: postgresBus(database),
+    ...{ clock, random, log: silentLog, baseUrl: () => 'http://gateway.test' },
+    options: { slots: 64, leaseMs: 2_000, pollMs: 100 },
+  })
+  const table = chainTable({ urls: { ...urls.evm, [solanaId]: urls.solana }, finality: 'local' })
+  const ports = new Map<string, EvmPort>()
+  for (const row of table) {
+    if (row.family === 'solana') continue
+    const chain = evm({ row, net })
+    const payer = sponsor({ chain, secrets: laneSecrets, clock, balanceMinWei: 10n ** 16n })
+    ports.set(row.id, { chain, sponsor: payer })
+  }
+  const { chain } = ports.get(arbitrumId)!
+  const usdc = chain.row.usdc
+  const policy = makePolicy({
+    ...{ on, transact: g.transact, clock, random, walletsOf },
+    house: {
+      perTransactionMicros: 50_000_000_000n,
+      perDayMicros: tune.dayMicros ?? 10_000_000_000_000n,
+      chains: [...table.map(({ id }) => id), venueId],
+      tokens: null,
+      contracts: [{ chainId: arbitrumId, address: bridge }],
+    },
+  })
+  const store = keystore({ keks: keks(kek), schemes: { evm: evmScheme, svm: svmScheme }, clock, random })
+  const signer = custodySigner({
+    ...{ on: custody.pool, keystore: store, scheme: evmScheme, clock, genuine: policy.genuine },
+    chains: [
+      {
+        chainId: arbitrumId,
+        delegate: chain.row.delegate!,
+        contracts: [bridge],
+        mostUnits: { [usdc]: 1_000_000_000_000n },
+        turnsTime: true,
+      },
+    ],
+    venues: [
+      { venue, chainId: venueId, mostMicros: 50_000_000_000n, scheme: hyperliquidScheme, turnsTime: true },
+    ],
+  })
+  const batches = evmBatches({ ports, policy: policy.policy, signer, lanes: g.lanes, startNonce })
+  const upstream = hyperliquid({ url: venueUrl, net, clock })
+  const { lanes } = g
+  const acts = venueActs({
+    ...{ venue: upstream, chainId: venueId, policy: policy.policy, signer, lanes },
+    ...(tune.graceMs !== undefined && { graceMs: tune.graceMs }),
+  })
+  const evmAddressOf = async (userId: string) =>
+    (await walletsOf(on, userId)).find(({ kind }) => kind === 'evm')!.address
+  const operations = perp({
+    ...{ on, venue: upstream, chainId: venueId, acts, pricing: grid, refusals, policy: policy.policy },
+    ...{ ledger: g.ledger, batches, chain, evmAddressOf, changed: () => {}, clock },
+    agents: {
+      of: (userId) => agentsOf(on, { userId, venue }),
+      prepare: (userId) => store.prepareAgent(userId, venue),
+      add: addAgent,
+      approved: (tx, userId, fact) => approveAgent(tx, { userId, venue }, fact),
+      retired: (userId, address) => retireAgent(on, { userId, venue }, { address, now: clock.now() }),
+    },
+    transferCall: (token, to, amountUnits) => ({ to: token, value: 0n, data: transferData(to, amountUnits) }),
+    way: { chainId: arbitrumId, symbol: 'USDC', token: usdc, bridge },
+    limits: { ...perpLimits, ...tune.limits },
+  })
+  const engine = g.engine(operations, [])
+  engine.start()
+
+  const call = async (
+    name: string,
+    input: object,
+    user: User,
+    options: { wait?: boolean; key?: string; timeoutMs?: number } = {},
+  ): Promise<Answer> => {
+    const operation = operations.find((each) => each.name === name)
+    if (!operation) throw new Error(`no ${name}`)
+    const { wait = true, timeoutMs = 30_000, key } = options
+    const reply = await engine.call(
+      operation,
+      input as Record<string, unknown>,
+      user.caller,
+      { wait, timeoutMs, ...(key && { key }) },
+      { id: 'request', address: '127.0.0.1', signal: new AbortController().signal },
+    )
+    if (reply.kind !== 'answer') throw new Error('an answer was expected')
+    return reply.body as Answer
+  }
+
+  return {
+    ...{ ground: g, call, acts, store, policy, upstream, usdc, chain, signer },
+    async [Symbol.asyncDispose]() {
+      await g[Symbol.asyncDispose]()
+      await net[Symbol.asyncDispose]()
+    },
+  }
+}
+export type Instance = ReturnType<typeof instanceOn>
+
+export async function stage(tune: Tune = {}) {
+  const parts = new AsyncDisposableStack()
+  const folder = mkdtempSync(join(tmpdir(), 'portico-venue-'))
+  parts.defer(() => rmSync(folder, { recursive: true, force: true }))
+  const [world, home] = await Promise.all([startWorld({ dataDir: folder, port: 0 }), testDatabase()])
+  parts.use(world)
+  parts.defer(() => home.drop())
+  const market = await startVenue([
+    ...['--arbitrum-rpc', world.urls.evm[arbitrumId], '--tick-ms', '200', '--bridge-ms', '100'],
+  ])
+  parts.defer(() => market.close())
+  // Prices stand still unless a test moves them.
+  await market.control('POST', '/settings', { walking: false })
+  const open = (poolMax: number) => {
+    const database = openDatabase({ url: home.url, poolMax, applicationName: 'venue test' })
+    parts.defer(() => database.close())
+    return database
+  }
+  const instance = (how: Tune = {}) =>
+    parts.use(instanceOn(open(24), open(4), world.urls, market.url, { ...tune, ...how }))
+  const database = open(4)
+  const main = instance()
+
+  const addUser = async (): Promise<User> => {
+    const now = clock.now()
+    const id = uuidv7(now, random)
+    await send(
+      database.pool,
+      'insert into app_user (id, agent_id, auth_scheme, created_at) values ($1, $2, $3, $4)',
+      [...[id, agentId(now, random), 'keypair', now]],
+    )
+    const prepared = await main.store.prepare(id)
+    const own = await database.transaction((tx) => main.store.provision(tx, prepared))
+    const caller: Caller = { userId: id, agentId: 'agt', scheme: 'keypair', scopes: new Set(scopes) }
+    return { id, caller, evm: own.find(({ kind }) => kind === 'evm')!.address }
+  }
+  const credit = (user: User, amount: string, coin = 'perp') =>
+    market.control('POST', '/credit', { user: user.evm, coin, amount })
+
+  return {
+    ...{ world, market, database, main, instance, call: main.call, addUser, credit },
+    /** With money at the venue and a key that trades. */
+    async trader(amount = '10000'): Promise<User> {
+      const user = await addUser()
+      await credit(user, amount)
+      const done = await main.call('perp_setup', {}, user)
+      if (done.outcome !== 'executed') throw new Error(`set-up: ${JSON.stringify(done)}`)
+      return user
+    },
+    async giveUsdc(user: User, amount: string) {
+      const body = { chain_id: arbitrumId, address: user.evm, token: 'USDC', amount }
+      const reply = await fetch(`${world.urls.control}/faucet/fund`, {
+        ...{ method: 'POST', body: JSON.stringify(body), headers: { 'content-type': 'application/json' } },
+      })
+      if (!reply.ok) throw new Error(await reply.text())
+    },
+    price: (coin: string, price: number) => market.control('POST', '/price', { coin, price }),
+    /** What the venue itself has on record of an account. */
+    async truth(user: User): Promise<Truth> {
+      const { accounts } = await market.control<{ accounts: Truth[] }>(
+        'GET',
+        `/effects?user=${user.evm.toLowerCase()}`,
+      )
+      return accounts[0]!
+    },
+    ended: (user: User, taskId: string) =>
+      eventually(async () => {
+        const task = await main.ground.tasks.find(user.id, taskId)
+        return task.completed_at ? task : undefined
+      }, 'the end of the task'),
+    [Symbol.asyncDispose]: () => parts.disposeAsync(),
+  }
+}
+export type Stage = Awaited<ReturnType<typeof stage>>
+export type Truth = {
+  rawUsd: string
+  positions: { coin: string; lots: number; leverage: { cross: boolean; value: number } }[]
+  fills: { oid: number; sz: string; px: string; fee: string; cloid?: string }[]
+  orders: { oid: number; status: string; phase: string; cloid?: string }[]
+  ledger: { delta: { type: string; usdc?: string } }[]
+  requests: number
+}
