@@ -228,6 +228,12 @@ test('what is too large costs nothing, and is told so', async () => {
   const body = { 'content-type': 'application/json' }
   const field = (value: string) => `{"amount_usdc":${value}}`
   const path = '/v1/earn/deposit'
+  const tokenStep = (timestamp: string): Sent => ({
+    method: 'POST',
+    path: '/v1/auth/token',
+    headers: body,
+    body: `{"agent_id":"x","signature":"x","timestamp":${timestamp}}`,
+  })
   const tries: [string, number, Sent][] = [
     [
       'a body over the limit',
@@ -257,6 +263,8 @@ test('what is too large costs nothing, and is told so', async () => {
       422,
       { method: 'POST', path, headers: body, body: field(`1e${'9'.repeat(200_000)}`) },
     ],
+    ['a long whole number', 422, tokenStep(`1.${'0'.repeat(250_000)}`)],
+    ['a long way to zero', 422, tokenStep(`1e-${'9'.repeat(200_000)}`)],
     [
       'a compressed body',
       422,
