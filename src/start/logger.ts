@@ -13,6 +13,18 @@ const secrets = [
   'signed',
 ]
 
+/** Only what an error says of itself: libraries hang whole connections on theirs. */
+function told(error: unknown): object {
+  if (!(error instanceof Error)) return { message: String(error) }
+  const { name, message, stack, cause } = error
+  const { code } = error as { code?: unknown }
+  return {
+    ...{ type: name, message, stack },
+    ...(typeof code === 'string' && { code }),
+    ...(cause !== undefined && { cause: told(cause) }),
+  }
+}
+
 /** Structured lines on standard error; standard output belongs to the banner. */
 export function logger(level: string): Log {
   return pino(
@@ -24,7 +36,7 @@ export function logger(level: string): Log {
         paths: secrets.flatMap((name) => [`["${name}"]`, `*["${name}"]`, `*.*["${name}"]`]),
         censor: '[redacted]',
       },
-      serializers: { error: pino.stdSerializers.err },
+      serializers: { error: told },
     },
     pino.destination({ fd: 2, sync: false }),
   )

@@ -98,7 +98,10 @@ function openPool({
     query_timeout: statementTimeoutMs + 5_000,
     types: columnTypes,
   })
-  pool.on('error', (error) => onIdleError?.(error))
+  // A server that is being stopped together with the pool cuts what is just saying goodbye.
+  pool.on('error', (error) => {
+    if (!pool.ending) onIdleError?.(error)
+  })
   // A checked-out connection that breaks tells its query; the event alone would end the process.
   pool.on('connect', (client) => {
     client.on('error', () => {})
