@@ -1,14 +1,18 @@
 import { mkdirSync } from 'node:fs'
+import { enableCompileCache } from 'node:module'
 import { parseArgs } from 'node:util'
-import { httpRpc, openBridge } from './bridge.ts'
-import { serveControl } from './control.ts'
-import { openEngine } from './engine.ts'
-import { createFaults } from './faults.ts'
-import { createGateway } from './gateway.ts'
-import { openPayer } from './payer.ts'
-import { listen, serve } from './server.ts'
-import { openStream } from './stream.ts'
-import { createBudget } from './weights.ts'
+
+// Half of a start is reading TypeScript; what was read once is kept in the system's temporary directory.
+enableCompileCache()
+const { httpRpc, openBridge } = await import('./bridge.ts')
+const { serveControl } = await import('./control.ts')
+const { openEngine } = await import('./engine.ts')
+const { createFaults } = await import('./faults.ts')
+const { createGateway } = await import('./gateway.ts')
+const { openPayer } = await import('./payer.ts')
+const { listen, serve } = await import('./server.ts')
+const { openStream } = await import('./stream.ts')
+const { createBudget } = await import('./weights.ts')
 
 const { values } = parseArgs({
   options: {

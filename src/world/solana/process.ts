@@ -1,9 +1,13 @@
 import { mkdirSync } from 'node:fs'
+import { enableCompileCache } from 'node:module'
 import { parseArgs } from 'node:util'
-import { openChain } from './chain.ts'
-import { openLedger } from './ledger.ts'
-import { serve } from './server.ts'
-import { seedTokens } from './tokens.ts'
+
+// Half of a start is reading TypeScript; what was read once is kept in the system's temporary directory.
+enableCompileCache()
+const { openChain } = await import('./chain.ts')
+const { openLedger } = await import('./ledger.ts')
+const { serve } = await import('./server.ts')
+const { seedTokens } = await import('./tokens.ts')
 
 const { values } = parseArgs({
   options: {
