@@ -110,6 +110,41 @@ async function meanwhile(
   }
 }
 
+/** What clients of the venue see is another thing for the time of one request. */
+async function disturbed(fault: object, ask: () => Promise<Got>): Promise<Got> {
+  const tell = async (method: string, body: object) => {
+    const { status, body: answer } = await http(`${world}/faults`, { method, body })
+    assert.equal(status, 200, JSON.stringify(answer))
+  }
+  await tell('PUT', { target: 'hyperliquid', ...fault })
+  try {
+    return await ask()
+  } finally {
+    await tell('DELETE', { target: 'hyperliquid' })
+  }
+}
+
+let ended: Promise<string> | undefined
+/** An order at the venue that was cancelled already. */
+const endedOrder = (): Promise<string> => {
+  const made = async (): Promise<string> => {
+    const perp = async (path: string, body: object) => {
+      const answer = jsonOf(await post(`/v1/perp/${path}?wait=true`, body))
+      assert.equal(answer.status, 'completed', JSON.stringify(answer))
+      return answer.result as { order_id: string }
+    }
+    await perp('setup', {})
+    await perp('fund', { amount_usd: '50' })
+    const limit = { order_type: 'limit', limit_price: '1000', size: '0.02' }
+    const { order_id } = await perp('open', { asset: 'ETH', side: 'long', ...limit })
+    await perp('orders/cancel', { order_id })
+    return order_id
+  }
+  ended ??= made()
+  return ended
+}
+const long = { asset: 'BTC', side: 'long', size: '0.01' }
+
 type Provoke = (headers: Headers) => Promise<Got>
 const own = (headers: Headers): Headers => ({ ...bearer(agent), ...headers })
 
@@ -159,6 +194,13 @@ const provoking: Partial<Record<FaultCode, Provoke>> = {
     meanwhile(['/vault', { illiquid: true }], ['/vault', { illiquid: false }], () =>
       post('/v1/earn/withdraw', { position_id: open.position_id, amount_usdc: '1' }, own(headers)),
     ),
+  setup_incomplete: (headers) => post('/v1/perp/open', long, { ...headers, ...bearer(paused) }),
+  market_closed: (headers) => post('/v1/perp/open', { ...long, asset: 'MATIC' }, own(headers)),
+  order_not_cancellable: async (headers) =>
+    post('/v1/perp/orders/cancel', { order_id: await endedOrder() }, own(headers)),
+  upstream_changed: (headers) =>
+    disturbed({ status: 200, html: true }, () => get('/v1/perp/orders', own(headers))),
+  upstream_timeout: (headers) => disturbed({ drop_reply: true }, () => get('/v1/perp/orders', own(headers))),
   not_cancellable: (headers) => post(`/v1/tasks/${open.task_id}/cancel`, undefined, own(headers)),
   body_too_large: (headers) => post('/v1/kill', { on: 'x'.repeat(270_000) }, own(headers)),
   unsupported_media_type: (headers) =>

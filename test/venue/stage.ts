@@ -269,6 +269,13 @@ export async function stage(tune: Tune = {}) {
       if (!reply.ok) throw new Error(await reply.text())
     },
     price: (coin: string, price: number) => market.control('POST', '/price', { coin, price }),
+    async book(coin: string): Promise<{ levels: { px: string; sz: string }[][] }> {
+      const reply = await fetch(`${market.url}/info`, {
+        ...{ method: 'POST', headers: { 'content-type': 'application/json' } },
+        body: JSON.stringify({ type: 'l2Book', coin }),
+      })
+      return (await reply.json()) as { levels: { px: string; sz: string }[][] }
+    },
     /** What the venue itself has on record of an account. */
     async truth(user: User): Promise<Truth> {
       const { accounts } = await market.control<{ accounts: Truth[] }>(

@@ -25,8 +25,8 @@ function orderIdOf({ order_id, oid }: CancelInput): number {
     throw invalid('body.order_id', 'exactly_one_of', 'Exactly one of order_id and oid is required', {
       fields: ['order_id', 'oid'],
     })
-  const id = Number(order_id ?? oid)
-  if (Number.isSafeInteger(id)) return id
+  const text = String(order_id ?? oid)
+  if (/^\d{1,15}$/.test(text)) return Number(text)
   throw notFound('order')
 }
 
@@ -38,7 +38,7 @@ export async function admitCancel(
 ): Promise<Admission> {
   const { venue, policy, chainId, clock } = needs
   const orderId = orderIdOf(input)
-  const [account, agent] = await Promise.all([needs.evmAddressOf(userId), demandAgent(needs, userId)])
+  const account = await needs.evmAddressOf(userId)
   const [open, { markets }, state] = await Promise.all([
     venue.openOrders(account),
     venue.perps(),
@@ -51,6 +51,7 @@ export async function admitCancel(
     throw invalid('body.asset', 'unsupported_asset', `The order is in ${order.symbol}`, {
       asset: order.symbol,
     })
+  const agent = await demandAgent(needs, userId)
   const action: Omit<Action, 'taskId'> = {
     ...{ userId, operation: 'perp_cancel', chainId, tokens: [`hl:perp:${order.symbol}`], recipients: [] },
     ...{ usdMicros: 0n, exit: true },

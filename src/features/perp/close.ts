@@ -1,11 +1,11 @@
 import type { Caller } from '#kernel/caller.ts'
 import { compareDecimals } from '#kernel/decimal-fields.ts'
-import { Fault, invalid } from '#kernel/fault.ts'
+import { Fault } from '#kernel/fault.ts'
 import type { Action } from '#kernel/signer.ts'
 import type { Admission } from '#kernel/task.ts'
 import { asData, type Memory } from './memory.ts'
 import { aheadOf, demandAgent, type TradeNeeds, tradeMs } from './open.ts'
-import { findMarket } from './symbol.ts'
+import { marketNamed } from './symbol.ts'
 import { demandWorth, limitPriceOf } from './wish.ts'
 
 export type CloseInput = {
@@ -24,11 +24,7 @@ export async function admitClose(
   { userId }: Caller,
 ): Promise<Admission> {
   const { venue, pricing, policy, chainId, clock, limits } = needs
-  const market = findMarket((await venue.perps()).markets, input.asset)
-  if (!market)
-    throw invalid('body.asset', 'unsupported_asset', `There is no perpetual market ${input.asset}`, {
-      asset: input.asset,
-    })
+  const market = marketNamed((await venue.perps()).markets, input.asset)
   const limit = limitPriceOf(input, market, pricing)
   const [account, agent] = await Promise.all([needs.evmAddressOf(userId), demandAgent(needs, userId)])
   const [state, mids] = await Promise.all([venue.account(account), venue.mids()])

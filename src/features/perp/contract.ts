@@ -37,9 +37,8 @@ const Slippage = T.Optional(
 const Price = (description: string) => T.Optional(DecIn({ ...positive, description, example: '98000' }))
 const VenueId = T.Unsafe<string | number>({
   type: ['string', 'integer'],
-  pattern: '^[0-9]{1,16}$',
-  minimum: 0,
-  maximum: Number.MAX_SAFE_INTEGER,
+  minLength: 1,
+  maxLength: 64,
   description: 'Order id of the venue',
 })
 const ChainIn = T.Unsafe<string | number>({
@@ -128,7 +127,7 @@ const admissionFaults = [
   'unavailable',
   'upstream_changed',
 ]
-const readFaults = ['unavailable', 'upstream_timeout', 'upstream_rejected', 'upstream_changed']
+const readFaults = ['unavailable', 'upstream_timeout', 'upstream_changed']
 
 export const contract = section('perp', {
   markets: read('GET /v1/perp/markets', {
@@ -181,7 +180,6 @@ export const contract = section('perp', {
       },
       { $id: 'PerpSetupRequest' },
     ),
-    bodyOptional: true,
     output: TaskResponse,
     faults: ['policy_denied', 'trading_paused', 'unavailable', 'upstream_changed'],
   }),

@@ -1,0 +1,135 @@
+import assert from 'node:assert/strict'
+import { after, before, beforeEach, describe, test } from 'node:test'
+import { eventually } from '../harness/gateway.ts'
+import { type Answer, type Stage, stage, type User } from './stage.ts'
+
+/** A position never stays without the stop that was asked for (24). */
+
+describe('brackets', () => {
+  let on: Stage
+  before(async () => {
+    on = await stage()
+  })
+  beforeEach(async () => {
+    await on.market.control('DELETE', '/faults', {})
+    await on.price('BTC', 100_000)
+  })
+  after(() => on?.[Symbol.asyncDispose]())
+
+  const positionOf = async (user: User) => (await on.call('perp_orders', {}, user)).positions[0]
+
+  /** The order is on its way while the price moves: what was right when it was judged is wrong when it arrives. */
+  const openWhileMoving = async (user: User, body: object, price: number): Promise<Answer> => {
+    await on.market.control('POST', '/faults', {
+      ...{ door: 'exchange', type: 'order', effect: 'latency', latencyMs: 700, count: 1 },
+    })
+    const opening = on.call('perp_open', { asset: 'BTC', size: '0.01', ...body }, user)
+    await eventually(async () => {
+      const faults = await on.market.control<{ struck: number }[]>('GET', '/faults')
+      return faults.some(({ struck }) => struck > 0) ? true : undefined
+    }, 'the order is on its way')
+    await on.price('BTC', price)
+    return opening
+  }
+
+  test('a stop that the venue refuses takes the position with it, and the task says partial', async () => {
+    const user = await on.trader()
+    const done = await openWhileMoving(user, { side: 'long', sl_price: '99000', slippage_pct: '5' }, 98_000)
+    assert.deepEqual([done.status, done.outcome], ['failed', 'partial'], JSON.stringify(done))
+    assert.equal(done.error?.code, 'venue_rejected')
+    assert.match(done.message, /A part was executed/)
+    assert.equal(await positionOf(user), undefined)
+    assert.deepEqual(done.fills.map(({ side, size }) => [side, size]).sort(), [
+      ['buy', '0.01'],
+      ['sell', '0.01'],
+    ])
+    assert.equal(done.result.legs.find(({ role }) => role === 'sl')?.status, 'gone')
+  })
+
+  test('a take-profit that is passed already is told as missing, and the stop stands', async () => {
+    const user = await on.trader()
+    const done = await openWhileMoving(
+      user,
+      { side: 'long', tp_price: '101000', sl_price: '95000', slippage_pct: '5' },
+      102_000,
+    )
+    assert.deepEqual([done.status, done.outcome], ['failed', 'partial'], JSON.stringify(done))
+    assert.deepEqual([done.result.tp_oids, done.result.sl_oids.length], [[], 1])
+    const position = await positionOf(user)
+    assert.deepEqual([position?.size, position?.sl_oids], ['0.01', done.result.sl_oids])
+  })
+
+  test('an entry that is filled in part gets its exits for that part, and the task says partial', async () => {
+    const user = await on.trader('400000')
+    const { levels } = await on.book('HYPE')
+    const { px, sz } = levels[1]![0]!
+    const done = await on.call(
+      'perp_open',
+      {
+        ...{ asset: 'HYPE', side: 'long', size: String(Math.ceil(Number(sz)) + 20), leverage: 5 },
+        ...{ order_type: 'limit', limit_price: px, tif: 'ioc', tp_price: '80', sl_price: '20' },
+      },
+      user,
+    )
+    assert.deepEqual([done.status, done.outcome], ['completed', 'partial'], JSON.stringify(done))
+    const { result } = done
+    assert.deepEqual([result.tp_oids.length, result.sl_oids.length], [1, 1])
+    const position = await positionOf(user)
+    assert.equal(position?.size, result.filled_size)
+    assert.deepEqual([position?.tp_oids, position?.sl_oids], [result.tp_oids, result.sl_oids])
+    await on.price('HYPE', 19)
+    await eventually(async () => ((await positionOf(user)) ? undefined : true), 'the stop has closed it')
+    assert.deepEqual((await on.call('perp_orders', {}, user)).orders, [])
+  })
+
+  test('a resting entry whose stop is refused is taken back', async () => {
+    const user = await on.trader()
+    const limit = { order_type: 'limit', limit_price: '99000', sl_price: '98500' }
+    const done = await openWhileMoving(user, { side: 'long', ...limit }, 98_400)
+    if (done.result?.order_status === 'resting') assert.fail(JSON.stringify(done))
+    assert.equal(done.status, 'failed')
+    assert.deepEqual((await on.call('perp_orders', {}, user)).orders, [])
+    assert.equal(await positionOf(user), undefined)
+  })
+
+  test('exits of a resting order wait with it, are told, and go with it', async () => {
+    const user = await on.trader()
+    const done = await on.call(
+      'perp_open',
+      {
+        ...{ asset: 'BTC', side: 'short', size: '0.01', order_type: 'limit', limit_price: '120000' },
+        ...{ tp_price: '90000', sl_price: '130000', sl_is_market: false },
+      },
+      user,
+    )
+    assert.deepEqual([done.outcome, done.result.order_status], ['executed', 'resting'], JSON.stringify(done))
+    assert.deepEqual([done.result.tp_oids.length, done.result.sl_oids.length], [1, 1])
+    const { orders } = await on.call('perp_orders', {}, user)
+    assert.deepEqual(
+      orders.map(({ tpsl, parent_order_id }) => [tpsl, parent_order_id]).sort(),
+      [
+        [null, null],
+        ['sl', done.result.order_id],
+        ['tp', done.result.order_id],
+      ].sort(),
+    )
+    await on.call('perp_cancel', { order_id: done.result.order_id }, user)
+    assert.deepEqual((await on.call('perp_orders', {}, user)).orders, [])
+  })
+
+  test('a lost reply to a bracket brings all three orders to light', async () => {
+    const user = await on.trader()
+    await on.market.control('POST', '/faults', {
+      ...{ door: 'exchange', type: 'order', effect: 'dropReply', count: 1 },
+    })
+    const done = await on.call(
+      'perp_open',
+      { asset: 'BTC', side: 'short', size: '0.01', tp_price: '90000', sl_price: '110000' },
+      user,
+    )
+    assert.deepEqual([done.status, done.outcome], ['completed', 'executed'], JSON.stringify(done))
+    const position = await positionOf(user)
+    assert.deepEqual([position?.tp_oids, position?.sl_oids], [done.result.tp_oids, done.result.sl_oids])
+    assert.equal((await on.truth(user)).orders.length, 3)
+  })
+})
