@@ -1,0 +1,170 @@
+import assert from 'node:assert/strict'
+import { after, before, describe, test } from 'node:test'
+import { receipts } from '#features/policy/receipt.ts'
+import { addAgent, agentsOf, approveAgent, retireAgent } from '#features/wallets/agents.ts'
+import { keks } from '#features/wallets/keks.ts'
+import { custodySigner } from '#features/wallets/signer.ts'
+import { sealedWallet } from '#features/wallets/store.ts'
+import { later } from '#kernel/clock.ts'
+import { intentHash } from '#kernel/signer.ts'
+import type { VenueAction, VenueIntent, VenueOrder } from '#kernel/venue.ts'
+import { all, q } from '#store/query.ts'
+import { evmScheme } from '#upstreams/evm/sign.ts'
+import { hyperliquidScheme } from '#upstreams/hyperliquid/sign.ts'
+import { assemble, faultOf, type House, house, newKek } from '../identity/house.ts'
+import { newTask, stranger } from '../identity/intents.ts'
+
+/** A policy that is taken over hands out receipts for anything; custody still holds the line. */
+
+const venue = 'hyperliquid'
+const first = newKek('first')
+
+describe('custody at the venue', () => {
+  let it: House
+  before(async () => {
+    it = await house({ keks: keks(first) })
+  })
+  after(() => it[Symbol.asyncDispose]())
+
+  const taken = receipts()
+  const signer = () =>
+    custodySigner({
+      ...{ on: it.on, keystore: it.keystore, scheme: evmScheme, chains: [], clock: it.clock },
+      genuine: taken.genuine,
+      venues: [{ venue, chainId: '999', mostMicros: 1_000_000_000n, scheme: hyperliquidScheme }],
+    })
+
+  const newcomer = async () => {
+    const { userId } = await it.auth.authenticate(`Bearer ${await it.token(await it.enrol())}`)
+    const own = (await sealedWallet(it.on, userId, 'evm'))!.address
+    const sealed = await it.keystore.prepareAgent(userId, venue)
+    await addAgent(it.on, sealed)
+    return { userId, own, agent: sealed.address }
+  }
+  type User = Awaited<ReturnType<typeof newcomer>>
+
+  const entry: VenueOrder = {
+    ...{ asset: 0, isBuy: true, price: '100000', size: '0.001', reduceOnly: false, when: { tif: 'ioc' } },
+    cloid: `0x${'1'.repeat(32)}`,
+  }
+  const stop: VenueOrder = {
+    ...{ ...entry, isBuy: false, price: '85500', reduceOnly: true, cloid: `0x${'2'.repeat(32)}` },
+    when: { triggerPrice: '95000', leg: 'sl', isMarket: true },
+  }
+  const order = (...orders: VenueOrder[]): VenueAction => ({ type: 'order', orders, grouping: 'none' })
+
+  const intentOf = (user: User, action: VenueAction, change: Partial<VenueIntent> = {}): VenueIntent => {
+    const nowMs = it.clock.now().getTime()
+    const byAgent = ['order', 'cancel', 'set_leverage'].includes(action.type)
+    return {
+      ...{ type: 'venue_action', venue, chainId: '999', userId: user.userId, taskId: newTask(it) },
+      ...{ operation: 'perp_open', tokens: [], recipients: [], usdMicros: 100_000_000n, exit: false },
+      ...{ account: user.own, signer: byAgent ? user.agent : user.own, action },
+      ...{ nonce: BigInt(nowMs), expiresAtMs: byAgent ? nowMs + 20_000 : null },
+      ...change,
+    }
+  }
+  const sign = (intent: VenueIntent) => {
+    const { userId, taskId } = intent
+    const expiresAt = later(it.clock.now(), 60_000)
+    const facts = { id: newTask(it), userId, taskId, intentHash: intentHash(intent), expiresAt }
+    return signer().signVenue(intent, taken.make(facts))
+  }
+  const ruleOf = async (intent: VenueIntent) => {
+    const { code, extras } = await faultOf(sign(intent))
+    assert.equal(code, 'policy_denied')
+    return extras.rule
+  }
+
+  test('an order, its exits and what else belongs to trading are signed', async () => {
+    const user = await newcomer()
+    const exit = { exit: true, usdMicros: 0n }
+    const good: VenueIntent[] = [
+      intentOf(user, order(entry, stop)),
+      intentOf(user, order(stop), exit),
+      intentOf(user, { type: 'cancel', cancels: [{ asset: 0, orderId: 7 }] }, exit),
+      intentOf(user, { type: 'set_leverage', asset: 0, isCross: true, leverage: 5 }),
+      intentOf(user, { type: 'approve_agent', agent: user.agent, name: 'portico' }),
+      intentOf(user, { type: 'withdraw', destination: user.own.toLowerCase(), amount: '10' }, exit),
+      intentOf(user, { type: 'move_cash', amount: '10', to: 'perp' }),
+    ]
+    for (const intent of good) assert.equal(JSON.parse(await sign(intent)).nonce, Number(intent.nonce))
+  })
+
+  test('whatever is not what custody wants is refused by its rule', async () => {
+    const [user, other] = await Promise.all([newcomer(), newcomer()])
+    const nowMs = it.clock.now().getTime()
+    const day = 86_400_000
+    const bad: [string, VenueIntent][] = [
+      ['venue', intentOf(user, order(entry), { chainId: '1' })],
+      ['account', intentOf(user, order(entry), { account: other.own })],
+      ['signer', intentOf(user, order(entry), { signer: user.own })],
+      ['signer', intentOf(user, order(entry), { signer: other.agent })],
+      [
+        'signer',
+        intentOf(user, { type: 'withdraw', destination: user.own, amount: '1' }, { signer: user.agent }),
+      ],
+      ['nonce', intentOf(user, order(entry), { nonce: BigInt(nowMs + 2 * day) })],
+      ['nonce', intentOf(user, order(entry), { nonce: BigInt(nowMs - 2 * day) })],
+      ['expiry', intentOf(user, order(entry), { expiresAtMs: null })],
+      ['expiry', intentOf(user, order(entry), { expiresAtMs: nowMs - 1 })],
+      ['expiry', intentOf(user, order(entry), { expiresAtMs: nowMs + day })],
+      ['orders', intentOf(user, order())],
+      ['size', intentOf(user, order({ ...entry, size: '0' }))],
+      ['size', intentOf(user, order({ ...entry, size: '0.0010' }))],
+      ['size', intentOf(user, order({ ...entry, price: '-1' }))],
+      ['trigger', intentOf(user, order(entry, { ...stop, reduceOnly: false }))],
+      ['notional', intentOf(user, order({ ...entry, size: '0.0011' }))],
+      ['notional', intentOf(user, order(entry, { ...entry, size: '0.00001' }))],
+      ['cap', intentOf(user, order({ ...entry, size: '0.011' }), { usdMicros: 10_000_000_000n })],
+      ['exit', intentOf(user, order(entry), { exit: true })],
+      ['destination', intentOf(user, { type: 'withdraw', destination: stranger, amount: '10' })],
+      ['size', intentOf(user, { type: 'withdraw', destination: user.own, amount: '0' })],
+      ['agent', intentOf(user, { type: 'approve_agent', agent: stranger, name: 'portico' })],
+      ['agent', intentOf(user, { type: 'approve_agent', agent: other.agent, name: 'portico' })],
+    ]
+    for (const [rule, intent] of bad)
+      assert.equal(await ruleOf(intent), `signer_${rule}`, JSON.stringify(intent.action))
+  })
+
+  test('a key that the venue has forgotten never signs again', async () => {
+    const user = await newcomer()
+    const whose = { userId: user.userId, venue }
+    const now = it.clock.now()
+    const approve = (address: string) =>
+      it.transact((tx) => approveAgent(tx, whose, { address, expiresAt: later(now, 1_000), now }))
+    await approve(user.agent)
+    await sign(intentOf(user, order(entry)))
+    const next = await it.keystore.prepareAgent(user.userId, venue)
+    await addAgent(it.on, next)
+    // Another one that is made in the meantime is dropped unused.
+    await addAgent(it.on, await it.keystore.prepareAgent(user.userId, venue))
+    const before = await agentsOf(it.on, whose)
+    assert.deepEqual([before.current?.address, before.waiting?.address], [user.agent, next.address])
+    await approve(next.address)
+    assert.equal(await ruleOf(intentOf(user, order(entry))), 'signer_signer')
+    await sign(intentOf(user, order(entry), { signer: next.address }))
+    await retireAgent(it.on, whose, { address: next.address, now })
+    assert.deepEqual(await agentsOf(it.on, whose), { current: undefined, waiting: undefined })
+    assert.equal(await ruleOf(intentOf(user, order(entry), { signer: next.address })), 'signer_signer')
+  })
+
+  test('a rotation of the key-encryption key takes the keys of agents along', async () => {
+    const user = await newcomer()
+    const second = newKek('second')
+    const rotated = assemble(it.database, { keks: keks(second, first) })
+    for (let next: string | null = null, begun = false; next !== null || !begun; begun = true)
+      ({ next } = await rotated.keystore.rewrap(it.on, { after: next, most: 2 }))
+    const rows = await all(it.on, q.selectFrom('agent_wallet').select('kek_id'))
+    assert.deepEqual([...new Set(rows.map(({ kek_id }) => kek_id))], ['second'])
+    const alone = assemble(it.database, { keks: keks(second) })
+    const [sealed] = await all(
+      it.on,
+      q.selectFrom('agent_wallet').selectAll().where('address', '=', user.agent),
+    )
+    const address = await alone.keystore.lendAgent(sealed!, async (secret) => evmScheme.addressOf(secret))
+    assert.equal(address, user.agent)
+    const moved = { ...sealed!, venue: 'elsewhere' }
+    await assert.rejects(alone.keystore.lendAgent(moved, async () => undefined))
+  })
+})
