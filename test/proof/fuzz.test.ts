@@ -206,10 +206,10 @@ test('a wait is bounded, and told apart from everything else that is wrong', asy
   const noWaits = ['2', '', 'wahr', 'null', '-1', 'true%20']
   for (const found of cases.filter(({ query }) => query.includes('wait'))) {
     const locsOf = async (query: string): Promise<string[]> => {
-      // Without a body nothing is ever accepted, so nothing is waited for.
-      const got = await on.send(
-        from({ who: spender, found }, { method: found.method, path: `${found.path}?${query}` }),
-      )
+      // With such a body nothing is ever accepted, so nothing is waited for.
+      const none = { headers: { 'content-type': 'application/json' }, body: '[]' }
+      const request = { method: found.method, path: `${found.path}?${query}`, ...none }
+      const got = await on.send(from({ who: spender, found }, request))
       assert.equal(got.status, 422, got.text)
       const { detail } = inForm(got) as { detail: { loc: unknown[] }[] }
       return detail.map(({ loc }) => loc.join('.'))

@@ -40,7 +40,8 @@ const isRecord = (value: unknown): value is Record<string, unknown> =>
 
 /** The schema that holds the number, where there is one: itself or the arm beside null. */
 function numeric(schema: Schema): { schema: Schema; isNullable: boolean } | undefined {
-  if (schema['x-decimal'] !== undefined || schema.type === 'integer' || schema.type === 'number')
+  const types = [schema.type].flat()
+  if (schema['x-decimal'] !== undefined || types.includes('integer') || types.includes('number'))
     return { schema, isNullable: false }
   const arms = Array.isArray(schema.anyOf) ? schema.anyOf.filter(isRecord) : []
   const arm = arms.map(numeric).find((found) => found !== undefined)
@@ -161,6 +162,13 @@ function expected({ schema, isNullable }: Field, literal: string): Exact | null 
   if (literal === 'null') return isNullable ? null : undefined
   const isDecimal = schema['x-decimal'] !== undefined
   const quoted = /^"(.*)"$/.exec(literal)
+  // An id or an amount in units may come as text, which is held to its pattern and is no number any more.
+  if (quoted && !isDecimal && [schema.type].flat().includes('string')) {
+    const text = JSON.parse(literal) as string
+    const { pattern = '', minLength = 0 } = schema as { pattern?: string; minLength?: number }
+    const isStorable = !text.includes('\u0000') && text.length >= minLength
+    return isStorable && new RegExp(pattern).test(text) ? null : undefined
+  }
   if (quoted && (!isDecimal || !plainText.test(quoted[1]!))) return undefined
   if (!quoted && !jsonNumber.test(literal)) return undefined
   const value = exactOf(quoted ? quoted[1]! : literal)
@@ -196,12 +204,13 @@ const ask = ({ headers, ...request }: Sent): Promise<Got> => {
 const json = { 'content-type': 'application/json' }
 
 /** Refused at this very field by the grammar, not by a rule about what it means. */
-const businessTypes = new Set(['below_minimum'])
+const grammar =
+  /^(json_invalid|missing|\w+_type|\w+_parsing|finite_number|string_\w+|decimal_\w+|(greater|less)_than\w*)$/
 function refusedAt(got: Got, part: string, name: string): boolean {
   if (got.status !== 422) return false
   const { detail } = inForm(got) as { detail: { loc: unknown[]; type: string }[] }
   return detail.some(
-    ({ loc, type }) => loc[0] === part && (loc.length === 1 || loc[1] === name) && !businessTypes.has(type),
+    ({ loc, type }) => loc[0] === part && (loc.length === 1 || loc[1] === name) && grammar.test(type),
   )
 }
 
@@ -214,10 +223,10 @@ function requestWith({ known, name, part }: Field, literal: string): Sent {
     const body = spliced(least.body ?? {}, name, literal)
     return { method: entry.method, path: pathOf(entry, least), headers: json, body }
   }
-  // In a query everything is text; a task is never accepted, since its body is missing.
+  // In a query everything is text; a task is never accepted, since its body is none.
   const text = encodeURIComponent(literal.replace(/^"(.*)"$/, '$1'))
   const path = `${pathOf(entry, { ...least, query: {} })}?${name}=${text}`
-  return { method: entry.method, path }
+  return { method: entry.method, path, ...(entry.kind === 'task' && { headers: json, body: '[]' }) }
 }
 
 /** Where an answer repeats what it was asked, it repeats it exactly. */
@@ -251,9 +260,7 @@ test('every number is taken exactly as it is written, or refused where it stands
         continue
       }
       taken++
-      const isPlain =
-        !refusedAt(got, field.part, field.name) || got.text.includes('"loc":["body"],"msg":"Field')
-      assert.ok(isPlain, `refused: ${said}`)
+      assert.ok(!refusedAt(got, field.part, field.name), `refused: ${said}`)
       const echo = echoOf(got, field)
       if (echo === undefined || value === null) continue
       echoed++

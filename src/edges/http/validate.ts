@@ -183,7 +183,7 @@ function checkable(schema: Schema, sealed: boolean): Schema {
     if (keyword === '$id' || keyword.startsWith('~')) continue
     form[keyword] = nested(keyword, value, sealed && keyword !== 'allOf')
   }
-  if (schema.type === 'integer') Object.assign(form, safeBounds(schema))
+  if ([schema.type].flat().includes('integer')) Object.assign(form, safeBounds(schema))
   const open = schema.additionalProperties !== undefined || schema.patternProperties !== undefined
   if (sealed && isRecord(schema.properties) && !open) form.additionalProperties = false
   return form

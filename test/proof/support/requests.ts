@@ -55,13 +55,11 @@ export function invent(found: Case, count: number, seed: number, seasoning: Seas
   })
   const each = found.broken.length === 0 ? 0 : Math.ceil(share(0.3) / found.broken.length)
   const wrong = found.broken.flatMap(({ loc, parts }) =>
-    sample(parts, each).map(
-      (value): Invented => ({
-        found,
-        wrongAt: loc,
-        request: { method, path: urlOf(path, value), ...withBody(value.body) },
-      }),
-    ),
+    sample(parts, each).map((value): Invented => {
+      const request = { method, path: urlOf(path, value), ...withBody(value.body) }
+      // A body that may be left out may be null too.
+      return value.body === null ? { found, request } : { found, request, wrongAt: loc }
+    }),
   )
   const rest = Math.max(0, count - right.length - wrong.length)
   return [...right, ...wrong, ...sample(wild(found), rest)]
