@@ -519,7 +519,7 @@ test('a dropped reply leaves the transaction on the chain', async () => {
     count: 1,
   })
   await assert.rejects(reader().sendRawTransaction({ serializedTransaction }))
-  assert.equal(await reader().getBalance({ address: to }), 5n)
+  await until('the transfer', async () => (await reader().getBalance({ address: to })) === 5n)
   await assert.rejects(reader().sendRawTransaction({ serializedTransaction }), /nonce|known|imported/i)
   await ok('DELETE', '/faults')
 })

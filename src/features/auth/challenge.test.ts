@@ -20,7 +20,9 @@ test('no two pairs of agent and timestamp share a message', () => {
   const second = fc.maxSafeNat()
   fc.assert(
     fc.property(agent, second, agent, second, (a, at, b, bt) => {
-      const [left, right] = [tokenMessages(a, at), tokenMessages(b, bt)].map((each) => each.map(String))
+      const [left, right] = [tokenMessages(a, at), tokenMessages(b, bt)].map((each) =>
+        each.map((message) => Buffer.from(message).toString('hex')),
+      )
       assert.equal(left?.[0] === right?.[0] || left?.[1] === right?.[1], a === b && at === bt)
     }),
   )
