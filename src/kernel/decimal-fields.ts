@@ -102,7 +102,10 @@ export function decimalOf(text: string, isText: boolean, schema: Schema): string
   }
   // Trimming zeros is quadratic in the worst case, so a text of absurd length never gets there.
   const plain = text.length > textLengthMax ? undefined : isText ? canonical(text) : decimalOfSource(text)
-  if (plain === undefined) return overflow(match[1] ?? text, Number(match[2] ?? 0), places)
+  if (plain === undefined) {
+    const read = overflow(match[1] ?? text, Number(match[2] ?? 0), places)
+    return read === '0' ? (outOfBounds('0', schema) ?? '0') : read
+  }
   if (decimalPlaces(plain) > places) return tooManyPlaces(places)
   return outOfBounds(plain, schema) ?? plain
 }
