@@ -135,4 +135,52 @@ describe('perpetuals at the local venue', () => {
     const { tokens } = await on.main.chain.balances(user.evm, [on.main.usdc])
     assert.equal(tokens[0], 499_000_000n)
   })
+
+  test('dollars on the spot side come over where they are needed, and the task says so (42)', async () => {
+    const user = await on.trader('100')
+    await on.credit(user, '400', 'USDC')
+    const order = { asset: 'ETH', side: 'long', leverage: 1 }
+    await on.market.control('POST', '/faults', {
+      ...{ door: 'exchange', type: 'usdClassTransfer', effect: 'dropReply', count: 1 },
+    })
+    const opened = await on.call('perp_open', { ...order, size: '0.1' }, user)
+    assert.equal(opened.outcome, 'executed', JSON.stringify(opened))
+    const moved = Number(opened.result.moved_from_spot_usd)
+    assert.ok(moved > 200 && moved < 203, String(moved))
+    assert.equal(
+      (await on.truth(user)).ledger.filter(({ delta }) => delta.type === 'accountClassTransfer').length,
+      1,
+    )
+    await assert.rejects(on.call('perp_open', { ...order, size: '0.2' }, user), {
+      code: 'insufficient_balance',
+    })
+    await on.call('perp_close', { asset: 'ETH' }, user)
+    const { account } = await on.call('perp_orders', {}, user)
+    const more = Math.floor(Number(account.withdrawable_usd)) + 50
+    const home = await on.call('perp_withdraw', { amount_usd: String(more) }, user)
+    assert.equal(home.outcome, 'executed', JSON.stringify(home))
+    assert.ok(Number(home.result.moved_from_spot_usd) > 49)
+  })
+
+  test('an order that can only be refused at the venue is refused before a task exists (4)', async () => {
+    const user = await on.trader()
+    const open = (body: object) => on.call('perp_open', { asset: 'ETH', notional_usd: '60', ...body }, user)
+    await assert.rejects(open({ side: 'long', reduce_only: true }), { code: 'no_position' })
+    assert.equal((await open({ side: 'long', leverage: 3 })).outcome, 'executed')
+    await assert.rejects(open({ side: 'long', is_cross: false }), { code: 'conflict' })
+    await assert.rejects(open({ side: 'long', reduce_only: true }), { code: 'no_position' })
+    await assert.rejects(open({ side: 'short', reduce_only: true, sl_price: '3500' }), { code: 'validation' })
+    const less = await open({ side: 'short', reduce_only: true, notional_usd: '30' })
+    assert.equal(less.outcome, 'executed', JSON.stringify(less))
+    const isolated = await on.call('perp_open', { asset: 'HPOS', side: 'long', notional_usd: '20' }, user)
+    assert.equal(isolated.outcome, 'executed', JSON.stringify(isolated))
+    const { positions } = await on.call('perp_orders', {}, user)
+    assert.deepEqual(
+      positions.map(({ asset, size, leverage }) => [asset, Number(size) > 0, leverage]),
+      [
+        ['ETH', true, 3],
+        ['HPOS', true, 1],
+      ],
+    )
+  })
 })

@@ -66,6 +66,7 @@ export type Answer = {
     sl_oids: string[]
     legs: Leg[]
     venue_status: string
+    moved_from_spot_usd: string | null
     amount: string
     amount_usd: string
     fee_usd: string

@@ -76,6 +76,7 @@ type Needs = {
 export const effectKind = 'hyperliquid_action'
 const laneKind = 'hyperliquid'
 const lanesRememberedMost = 50_000
+const unsentMost = 10_000
 const inlineMs = 2_000
 const pollFirstMs = 25
 const pollMostMs = 400
@@ -85,6 +86,8 @@ const expiryMarginMs = 1_000
 const graceMsDefault = 120_000
 const parkFirstMs = 500
 const parkMostMs = 30_000
+/** About an hour of looking in vain. */
+const reviewAfterPolls = 120
 
 /** 16 bytes that belong to this leg of this task and to nothing else. */
 export const cloidOf = (taskId: string, leg: string): string => `0x${sha256(`${taskId}:${leg}`).slice(0, 32)}`
@@ -129,6 +132,7 @@ export function venueActs(needs: Needs): VenueActs {
           notes.map((note) => ({ ...note, userId: task.userId, taskId: task.id, at: now })),
         )
         const carrierId = `${by}:${nonce}`
+        if (unsent.size >= unsentMost) unsent.clear()
         unsent.add(carrierId)
         return {
           effect: {
@@ -141,7 +145,7 @@ export function venueActs(needs: Needs): VenueActs {
         }
       }
       const intend: Intent = { lane, floor: BigInt(venueNowMs), build, refused }
-      return { intend, next, state: 'signed', ...(data && { data }), ...(effects && { effects }) }
+      return { intend, next, state: 'signed', data: { polls: 0, ...data }, ...(effects && { effects }) }
     },
 
     settle: (question) => settle(question, { venue, unsent, graceMs: needs.graceMs ?? graceMsDefault }),
@@ -151,7 +155,8 @@ export function venueActs(needs: Needs): VenueActs {
       const afterMs = Math.min(parkFirstMs * 2 ** Math.min(polls, 10), parkMostMs)
       return {
         park: { afterMs, next },
-        ...{ state: 'reconciling', outcome: 'unknown', effects, data: { polls: polls + 1 } },
+        state: polls < reviewAfterPolls ? 'reconciling' : 'review',
+        ...{ outcome: 'unknown', effects, data: { polls: polls + 1 } },
       }
     },
   }

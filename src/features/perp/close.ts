@@ -49,7 +49,7 @@ export async function admitClose(
     ...{ ahead_ms: aheadOf(clock, state.timeMs), since_ms: state.timeMs, is_buy: isBuy, size },
     price: limit ?? pricing.boundPrice(mid, input.slippage_pct ?? slippageDefault, isBuy, market),
     ...{ tif: limit === undefined ? 'ioc' : 'gtc', reduce_only: true, usd_micros: '0' },
-    ...{ leverage: null, tp: null, sl: null },
+    ...{ gather: null, leverage: null, tp: null, sl: null },
   }
   return {
     ...{ first: 'begin', deadlineMs: tradeMs, data: asData(memory) },

@@ -17,7 +17,8 @@ import { TaskResponse } from '#kernel/task-response.ts'
 
 const setupWaitSeconds = 60
 const waitSeconds = 90
-const positive = { exclusiveMinimum: 0 }
+/** Far beyond any market, and far within what the arithmetic of the house can hold. */
+const positive = { exclusiveMinimum: 0, maximum: 1_000_000_000_000 }
 const Asset = T.String({
   minLength: 1,
   maxLength: 64,
@@ -234,7 +235,7 @@ export const contract = section('perp', {
       { $id: 'PerpOpenRequest' },
     ),
     output: TaskResponse,
-    faults: [...admissionFaults, 'insufficient_balance', 'market_closed', 'insufficient_liquidity'],
+    faults: [...admissionFaults, 'insufficient_balance', 'no_position', 'conflict', 'market_closed'],
   }),
   close: task('POST /v1/perp/close', {
     summary: 'Close a position, in part or whole',

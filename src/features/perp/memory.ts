@@ -24,6 +24,8 @@ export type Memory = {
   tif: 'gtc' | 'ioc' | 'alo'
   reduce_only: boolean
   usd_micros: string
+  /** Dollars that have to come over from the spot side first. */
+  gather: string | null
   /** Null where the account has the wanted leverage already. */
   leverage: { is_cross: boolean; value: number } | null
   tp: WantedExit | null

@@ -6,8 +6,9 @@ import { Fault, invalid } from '#kernel/fault.ts'
 import { mulDiv, toUnits, usdDecimals } from '#kernel/money.ts'
 import type { Action, Policy } from '#kernel/signer.ts'
 import type { Admission } from '#kernel/task.ts'
-import type { Hyperliquid, PerpMarket } from '#upstreams/hyperliquid/hyperliquid.ts'
+import type { Hyperliquid, PerpMarket, Position } from '#upstreams/hyperliquid/hyperliquid.ts'
 import type { Pricing } from './exits.ts'
+import { movable } from './gather.ts'
 import type { PerpLimits } from './limits.ts'
 import { asData, type Memory } from './memory.ts'
 import { marketNamed } from './symbol.ts'
@@ -16,7 +17,10 @@ import { demandExit, demandTick, limitPriceOf, type Sizing, sizeOf } from './wis
 /** What is decided before a position exists: a request that cannot succeed is refused here. */
 
 export type TradeNeeds = {
-  venue: Pick<Hyperliquid, 'perps' | 'mids' | 'account' | 'standing' | 'openOrders' | 'order'>
+  venue: Pick<
+    Hyperliquid,
+    'perps' | 'mids' | 'account' | 'standing' | 'openOrders' | 'order' | 'spotBalances' | 'accountMode'
+  >
   pricing: Pricing & Sizing
   policy: Pick<Policy, 'check' | 'reserve'>
   evmAddressOf: (userId: string) => Promise<string>
@@ -47,6 +51,7 @@ export type OpenInput = {
 
 export const tradeMs = 60_000
 const slippageDefault = '0.5'
+const spareShare = 500n
 
 /** Throws 409 and names what is missing. */
 export async function demandAgent(
@@ -90,13 +95,39 @@ function leverageOf(
 
 const microsOf = (usd: string): bigint => toUnits(usd, 18) / 10n ** BigInt(18 - usdDecimals)
 
-function demandMargin(notional: bigint, leverage: number, freeUsd: string): void {
+type Margin = { account: string; notional: bigint; leverage: number; freeUsd: string }
+
+/** Moves a little more than is missing, since the fee comes out of the same balance. */
+async function gatherFor(
+  venue: TradeNeeds['venue'],
+  { account, notional, leverage, freeUsd }: Margin,
+): Promise<string | null> {
   const required = mulDiv(notional, 1n, BigInt(leverage), 'up')
   const available = microsOf(freeUsd)
-  if (available >= required) return
+  if (available >= required) return null
+  const missing = required - available
+  const gather = await movable(venue, account, missing, notional / spareShare)
+  if (gather !== null) return gather
   throw new Fault('insufficient_balance', 'The free collateral does not cover the margin', {
     extras: { token: 'USDC', required: String(required), available: String(available) },
   })
+}
+
+type Wanted = { reduces: boolean; isBuy: boolean; isCross: boolean }
+
+/** What the position at hand forbids; the venue would refuse it later. */
+function demandPosition(
+  positions: readonly Position[],
+  { symbol }: PerpMarket,
+  { reduces, isBuy, isCross }: Wanted,
+): void {
+  const position = positions.find((each) => each.symbol === symbol)
+  if (reduces && position?.signedSize.startsWith('-') !== isBuy)
+    throw new Fault('no_position', `There is no position in ${symbol} that the order could reduce`)
+  if (!reduces && position && position.isCross !== isCross)
+    throw new Fault('conflict', 'The margin mode of an open position cannot be changed', {
+      extras: { reason: `the position in ${symbol} has ${position.isCross ? 'cross' : 'isolated'} margin` },
+    })
 }
 
 type Exits = { input: OpenInput; market: PerpMarket; isBuy: boolean; reference: string }
@@ -149,13 +180,17 @@ export async function admitOpen(needs: TradeNeeds, input: OpenInput, { userId }:
     ...{ usdMicros: reduces ? 0n : notional, exit: reduces },
   }
   await policy.check(action)
-  if (!reduces) demandMargin(notional, leverage.value, isBuy ? standing.freeUsd.buy : standing.freeUsd.sell)
+  demandPosition(state.positions, market, { reduces, isBuy, isCross: leverage.is_cross })
+  const freeUsd = isBuy ? standing.freeUsd.buy : standing.freeUsd.sell
+  const gather = reduces
+    ? null
+    : await gatherFor(venue, { account, notional, leverage: leverage.value, freeUsd })
   const memory: Memory = {
     ...{ operation: 'perp_open', symbol: market.symbol, asset: market.asset, account, agent: agent.address },
     ...{ size_decimals: market.sizeDecimals, price_decimals: market.priceDecimals },
     ...{ ahead_ms: aheadOf(clock, state.timeMs), since_ms: state.timeMs, is_buy: isBuy, size, price },
     ...{ tif: limit === undefined ? 'ioc' : (input.tif ?? 'gtc'), reduce_only: reduces, ...exits },
-    usd_micros: String(action.usdMicros),
+    ...{ usd_micros: String(action.usdMicros), gather },
     leverage:
       reduces || (standing.isCross === leverage.is_cross && standing.leverage === leverage.value)
         ? null

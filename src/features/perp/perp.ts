@@ -12,6 +12,7 @@ import { admitClose } from './close.ts'
 import { contract } from './contract.ts'
 import type { Pricing } from './exits.ts'
 import { admitFund, funding } from './fund.ts'
+import { gathering } from './gather.ts'
 import type { PerpLimits, Way } from './limits.ts'
 import { mending } from './mend.ts'
 import { admitOpen } from './open.ts'
@@ -52,7 +53,8 @@ export function perp(needs: PerpNeeds): Operation[] {
   const setUp = { ...needs, status }
   const { mend, steps: mendSteps } = mending(needs)
   const agentLost: PlaceNeeds['agentLost'] = (task, agent) => agents.retired(task.userId, agent)
-  const place = { ...needs, agentLost, mend }
+  const gather = gathering(needs)
+  const place = { ...needs, gathering: gather, agentLost, mend }
   const steps = { ...placing(place), ...mendSteps }
   const released = policy.release
 
@@ -107,7 +109,7 @@ export function perp(needs: PerpNeeds): Operation[] {
     fund: { admit: (input, caller) => admitFund(needs, input, caller), steps: funding(needs), released },
     withdraw: {
       admit: (input, caller) => admitWithdraw(needs, input, caller),
-      ...{ steps: withdrawing(needs), released },
+      ...{ steps: withdrawing({ ...needs, gathering: gather }), released },
     },
   })
 }

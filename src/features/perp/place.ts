@@ -6,6 +6,7 @@ import type { Hyperliquid, LegStatus } from '#upstreams/hyperliquid/hyperliquid.
 import { type ActPlan, cloidOf, type VenueActs } from './act.ts'
 import { type Entry, type Exit, exitStateOf, isEnding, judgeBracket, sumOf } from './bracket.ts'
 import { exitOrder, type Pricing } from './exits.ts'
+import type { Gathering } from './gather.ts'
 import { entryOrder, type Memory, memoryOf, wantedExits } from './memory.ts'
 import { fillsOf, resultOf, type Standing } from './report.ts'
 
@@ -21,6 +22,7 @@ export type PlaceNeeds = {
   acts: VenueActs
   pricing: Pricing
   refusals: Refusals
+  gathering: Gathering
   /** The venue knows the agent no more. */
   agentLost(task: TaskView, agent: string): Promise<void>
   /** Steps for what `confirm` finds to be missing. */
@@ -48,7 +50,9 @@ export const planOf = (memory: Memory): Pick<ActPlan, 'account' | 'agent' | 'ahe
   ...{ account: memory.account, agent: memory.agent, aheadMs: memory.ahead_ms, ttlMs: orderTtlMs },
 })
 
-export function placing(needs: PlaceNeeds): Record<'begin' | 'leverage' | 'order' | 'confirm', Step> {
+export function placing(
+  needs: PlaceNeeds,
+): Record<'begin' | 'gathered' | 'leverage' | 'order' | 'confirm', Step> {
   const { acts, venue, pricing, refusals } = needs
 
   const order = async (task: TaskView, { now }: StepContext, effects: EffectUpdate[]) => {
@@ -73,14 +77,29 @@ export function placing(needs: PlaceNeeds): Record<'begin' | 'leverage' | 'order
   }
 
   const begin: Step = async (task, context) => {
+    const { gather, operation, reduce_only: exit } = memoryOf(task)
+    if (gather === null) return setLeverage(task, context, [])
+    return needs.gathering.intend(task, context, { operation, exit }, (fault) => failedBy(fault))
+  }
+
+  const gathered: Step = async (task, context) => {
+    const verdict = await needs.gathering.settle(task, context)
+    if (verdict.is === 'doubt') return acts.wait(task, 'gathered', verdict.effects)
+    if (verdict.is !== 'done') return refusedBy(needs, task, verdict)
+    const onward = await setLeverage(task, context, verdict.effects)
+    return { ...onward, also: needs.gathering.store(task, context, verdict.value) }
+  }
+
+  const setLeverage = async (task: TaskView, context: StepContext, effects: EffectUpdate[]) => {
     const memory = memoryOf(task)
-    if (!memory.leverage) return order(task, context, [])
+    if (!memory.leverage) return order(task, context, effects)
     const { is_cross: isCross, value: leverage } = memory.leverage
     const plan: ActPlan = {
       ...{ leg: 'leverage', ...planOf(memory), facts: factsOf(memory, { usdMicros: 0n }) },
       action: { type: 'set_leverage', asset: memory.asset, isCross, leverage },
     }
-    return acts.intend(task, plan, { now: context.now, next: 'leverage', refused: failedBy })
+    const refused = (fault: Fault) => failedBy(fault, effects)
+    return acts.intend(task, plan, { now: context.now, next: 'leverage', effects, refused })
   }
 
   const leverage: Step = async (task, context) => {
@@ -120,7 +139,7 @@ export function placing(needs: PlaceNeeds): Record<'begin' | 'leverage' | 'order
     return needs.mend(task, context, standing, verdict.effects)
   }
 
-  return { begin, leverage, order: (task, context) => order(task, context, []), confirm }
+  return { begin, gathered, leverage, order: (task, context) => order(task, context, []), confirm }
 }
 
 type Lost = { is: 'refused' | 'dead'; message: string; effects: EffectUpdate[] }

@@ -4,12 +4,13 @@ import { compareDecimals } from '#kernel/decimal-fields.ts'
 import { Fault, invalid } from '#kernel/fault.ts'
 import { toUnits, usdDecimals } from '#kernel/money.ts'
 import type { Action, Policy } from '#kernel/signer.ts'
-import type { Admission, JsonObject, Step, TaskView } from '#kernel/task.ts'
+import type { Admission, EffectUpdate, JsonObject, Step, StepContext, TaskView } from '#kernel/task.ts'
 import type { Queryable } from '#store/query.ts'
 import type { Arrival, Evm } from '#upstreams/evm/evm.ts'
 import type { Hyperliquid } from '#upstreams/hyperliquid/hyperliquid.ts'
 import { type ActPlan, effectOf, type VenueActs } from './act.ts'
 import { waiting } from './fund.ts'
+import { type Gathering, movable } from './gather.ts'
 import type { PerpLimits, Way } from './limits.ts'
 import { aheadOf } from './open.ts'
 import { failed, failedBy, type PlaceNeeds } from './place.ts'
@@ -20,7 +21,7 @@ import { chainIdOf, demandWay } from './way.ts'
 
 export type WithdrawNeeds = {
   on: Queryable
-  venue: Pick<Hyperliquid, 'account' | 'ledgerSince'>
+  venue: Pick<Hyperliquid, 'account' | 'ledgerSince' | 'spotBalances' | 'accountMode'>
   acts: VenueActs
   chain: Pick<Evm, 'head' | 'arrivals' | 'row'>
   policy: Pick<Policy, 'check' | 'reserve'>
@@ -45,6 +46,8 @@ type Memory = {
   since_ms: number
   /** The next block to look for the arrival in. */
   from_block: string
+  /** Dollars that have to come over from the spot side first. */
+  gather: string | null
 }
 
 const usdcDecimals = 6
@@ -78,18 +81,21 @@ export async function admitWithdraw(
   const action: Omit<Action, 'taskId'> = { userId, chainId, ...factsOf(account) }
   await policy.check(action)
   const [state, head] = await Promise.all([venue.account(account), chain.head()])
-  if (compareDecimals(state.withdrawableUsd, amountUsd) < 0)
+  const required = toUnits(amountUsd, usdDecimals)
+  const available = toUnits(floored(state.withdrawableUsd), usdDecimals)
+  const gather = available < required ? await movable(venue, account, required - available) : null
+  if (available < required && gather === null)
     throw new Fault('insufficient_balance', 'The free collateral does not cover the amount', {
       extras: {
         token: 'USDC',
-        required: String(toUnits(amountUsd, usdDecimals)),
-        available: String(toUnits(floored(state.withdrawableUsd), usdDecimals)),
+        required: String(required),
+        available: String(available),
       },
     })
   const memory: Memory = {
     ...{ account, amount_usd: amountUsd, ahead_ms: aheadOf(clock, state.timeMs), since_ms: state.timeMs },
     paid_units: String(toUnits(amountUsd, usdcDecimals) - toUnits(limits.withdrawFeeUsd, usdcDecimals)),
-    from_block: String(head.number + 1n),
+    ...{ from_block: String(head.number + 1n), gather },
   }
   return {
     ...{ first: 'begin', deadlineMs: admissionMs, data: memory as unknown as JsonObject },
@@ -102,8 +108,10 @@ const floored = (usd: string): string => {
   return fraction === '' ? whole : `${whole}.${fraction.slice(0, usdDecimals)}`
 }
 
-export function withdrawing(needs: WithdrawNeeds): Record<'begin' | 'confirm' | 'arrive', Step> {
-  const { on, venue, acts, chain, way, changed, refusals, limits } = needs
+export function withdrawing(
+  needs: WithdrawNeeds & { gathering: Gathering },
+): Record<'begin' | 'gathered' | 'confirm' | 'arrive', Step> {
+  const { on, venue, acts, chain, way, changed, refusals, limits, gathering } = needs
 
   const arrivalOf = async (
     task: TaskView,
@@ -121,14 +129,31 @@ export function withdrawing(needs: WithdrawNeeds): Record<'begin' | 'confirm' | 
     return found.find(({ key }) => !taken.has(key))
   }
 
+  const send = async (task: TaskView, { now }: StepContext, effects: EffectUpdate[]) => {
+    const { account, amount_usd: amount, ahead_ms: aheadMs } = memoryOf(task)
+    const plan: ActPlan = {
+      ...{ leg: 'withdraw', account, agent: account, aheadMs, ttlMs: 0, facts: factsOf(account) },
+      action: { type: 'withdraw', destination: account, amount },
+    }
+    const refused = (fault: Fault) => failedBy(fault, effects)
+    return acts.intend(task, plan, { now, next: 'confirm', effects, refused })
+  }
+
   return {
-    async begin(task, { now }) {
-      const { account, amount_usd: amount, ahead_ms: aheadMs } = memoryOf(task)
-      const plan: ActPlan = {
-        ...{ leg: 'withdraw', account, agent: account, aheadMs, ttlMs: 0, facts: factsOf(account) },
-        action: { type: 'withdraw', destination: account, amount },
-      }
-      return acts.intend(task, plan, { now, next: 'confirm', refused: (fault) => failedBy(fault) })
+    async begin(task, context) {
+      if (memoryOf(task).gather === null) return send(task, context, [])
+      const facts = { operation: 'perp_withdraw', exit: true }
+      return gathering.intend(task, context, facts, (fault) => failedBy(fault))
+    },
+
+    async gathered(task, context) {
+      const verdict = await gathering.settle(task, context)
+      const { effects } = verdict
+      if (verdict.is === 'doubt') return acts.wait(task, 'gathered', effects)
+      if (verdict.is !== 'done')
+        return failed(refusals.codeOfRefusal(verdict.message), verdict.message, effects)
+      const also = gathering.store(task, context, verdict.value)
+      return { ...(await send(task, context, effects)), also }
     },
 
     async confirm(task, { signal }) {
@@ -168,6 +193,7 @@ export function withdrawing(needs: WithdrawNeeds): Record<'begin' | 'confirm' | 
         result: {
           ...{ amount: paid_units, amount_usd, fee_usd: limits.withdrawFeeUsd, chain_id: way.chainId },
           ...{ token_address: way.token, tx_hash: arrival.txHash, credited_at: now.toISOString() },
+          moved_from_spot_usd: memoryOf(task).gather,
         },
         data: { balance_changes: [arrived(way, paid_units)] },
         async also(tx) {

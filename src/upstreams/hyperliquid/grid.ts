@@ -37,13 +37,16 @@ export const tickAt = (text: string, grid: Grid): string =>
   fromUnits(10n ** BigInt(scale - placesOf(toUnits(text, scale), grid)), scale)
 
 /** Rounds down, so that an order is never larger than was asked for. What is left of dust is '0'. */
-export function roundSize(text: string, { sizeDecimals }: Pick<Grid, 'sizeDecimals'>): string {
+export const roundSize = (text: string, grid: Pick<Grid, 'sizeDecimals'>): string =>
+  cut(toUnits(text, scale), grid)
+
+function cut(units: bigint, { sizeDecimals }: Pick<Grid, 'sizeDecimals'>): string {
   const step = 10n ** BigInt(scale - sizeDecimals)
-  return fromUnits((toUnits(text, scale) / step) * step, scale)
+  return fromUnits((units / step) * step, scale)
 }
 
 export const sizeOfNotional = (usd: string, price: string, grid: Pick<Grid, 'sizeDecimals'>): string =>
-  roundSize(fromUnits(mulDiv(toUnits(usd, scale), 10n ** BigInt(scale), toUnits(price, scale)), scale), grid)
+  cut(mulDiv(toUnits(usd, scale), 10n ** BigInt(scale), toUnits(price, scale)), grid)
 
 /** price * size in micro-dollars. */
 export const notionalMicros = (price: string, size: string, direction: Direction = 'down'): bigint =>

@@ -1,0 +1,85 @@
+import { Fault } from '#kernel/fault.ts'
+import { fromUnits, toUnits, usdDecimals } from '#kernel/money.ts'
+import type { StepContext, StepResult, TaskView, Tx } from '#kernel/task.ts'
+import type { Queryable } from '#store/query.ts'
+import type { Hyperliquid } from '#upstreams/hyperliquid/hyperliquid.ts'
+import type { ActPlan, VenueActs, Verdict } from './act.ts'
+import { claim, claimedKeys } from './store.ts'
+
+/** Dollars that lie on the spot side come over by themselves, as a step of the task that needs them. */
+
+type Source = Pick<Hyperliquid, 'spotBalances' | 'accountMode'>
+
+/** With one balance for both sides there is nothing to move. */
+const separateModes = ['default', 'disabled']
+const scale = 18
+const leg = 'gather'
+
+/** The amount to move; null where the spot side cannot make up for what is missing. */
+export async function movable(
+  venue: Source,
+  account: string,
+  missingMicros: bigint,
+  spareMicros = 0n,
+): Promise<string | null> {
+  const [balances, mode] = await Promise.all([venue.spotBalances(account), venue.accountMode(account)])
+  const usdc = balances.find(({ coin }) => coin === 'USDC')
+  if (!usdc || !separateModes.includes(mode)) return null
+  const free = (toUnits(usdc.total, scale) - toUnits(usdc.hold, scale)) / 10n ** BigInt(scale - usdDecimals)
+  if (free < missingMicros) return null
+  const wanted = missingMicros + spareMicros
+  return fromUnits(wanted < free ? wanted : free, usdDecimals)
+}
+
+type Gathered = { key: string }
+type Memory = { account: string; ahead_ms: number; since_ms: number; gather: string | null }
+const memoryOf = (task: TaskView) => task.data as unknown as Memory
+
+type Needs = { on: Queryable; venue: Pick<Hyperliquid, 'ledgerSince'>; acts: VenueActs }
+
+export type Gathering = {
+  intend(
+    task: TaskView,
+    context: StepContext,
+    facts: Pick<ActPlan['facts'], 'operation' | 'exit'>,
+    refused: (fault: Fault) => StepResult,
+  ): Promise<StepResult>
+  settle(task: TaskView, context: StepContext): Promise<Verdict<Gathered>>
+  /** In the commit that goes on: the transfer belongs to this task. */
+  store(task: TaskView, context: StepContext, found: Gathered): (tx: Tx) => Promise<void>
+}
+
+export const gathering = ({ on, venue, acts }: Needs): Gathering => ({
+  async intend(task, { now }, { operation, exit }, refused) {
+    const { account, ahead_ms: aheadMs, gather } = memoryOf(task)
+    const plan: ActPlan = {
+      ...{ leg, account, agent: account, aheadMs, ttlMs: 0 },
+      facts: { operation, exit, tokens: ['USDC'], recipients: [], usdMicros: 0n },
+      action: { type: 'move_cash', amount: gather ?? '0', to: 'perp' },
+    }
+    const progress = { step: 1, of: 2, text: `Moving ${gather} USDC from the spot side` }
+    return acts.intend(task, plan, { now, next: 'gathered', data: { progress }, refused })
+  },
+
+  settle: (task, { signal }) => {
+    const { account, since_ms, gather } = memoryOf(task)
+    return acts.settle<Gathered>({
+      ...{ task, leg, signal, read: () => undefined },
+      async look() {
+        const moves = (await venue.ledgerSince(account, since_ms))
+          .filter(({ type, amountUsd }) => type === 'accountClassTransfer' && amountUsd === gather)
+          .map((update) => `transfer:${account}:${update.atMs}:${update.hash}`)
+        const taken = await claimedKeys(on, moves, task.id)
+        const key = moves.find((each) => !taken.has(each))
+        return key === undefined ? undefined : { key }
+      },
+    })
+  },
+
+  store:
+    (task, { now }, { key }) =>
+    async (tx) => {
+      const mine = await claim(tx, { key, userId: task.userId, taskId: task.id, at: now })
+      if (!mine) throw new Fault('unavailable', 'The transfer belongs to another task')
+    },
+})

@@ -1,0 +1,64 @@
+import assert from 'node:assert/strict'
+import { describe, test } from 'node:test'
+import { codeOfRefusal, codeOfStatus, isSpentNonce, isUnknownSigner } from './refusals.ts'
+import { exchangeReplyOf, infoOf } from './wire.ts'
+
+describe('the answers of the venue', () => {
+  test('each order of an action is read for itself: an error stands beside orders that live (25)', () => {
+    const body = JSON.stringify({
+      status: 'ok',
+      response: {
+        type: 'order',
+        data: {
+          statuses: [
+            { filled: { totalSz: '0.0200', avgPx: '100.0', oid: 7 } },
+            { error: 'Invalid TP/SL price. asset=0' },
+            'waitingForTrigger',
+            { resting: { oid: 8, cloid: '0x00' } },
+          ],
+        },
+      },
+    })
+    assert.deepEqual(exchangeReplyOf(body), {
+      is: 'ok',
+      legs: [
+        { is: 'filled', orderId: 7, size: '0.02', price: '100' },
+        { is: 'error', message: 'Invalid TP/SL price. asset=0' },
+        { is: 'accepted', as: 'waitingForTrigger' },
+        { is: 'resting', orderId: 8 },
+      ],
+    })
+  })
+
+  test('a refusal as a whole is one, and what cannot be read is neither done nor refused', () => {
+    assert.deepEqual(exchangeReplyOf('{"status":"err","response":"Action already expired"}'), {
+      ...{ is: 'refused', message: 'Action already expired' },
+    })
+    assert.deepEqual(exchangeReplyOf('{"status":"ok","response":{"type":"default"}}'), { is: 'ok', legs: [] })
+    for (const body of ['null', '', '<html>', '{"status":"ok"}', '{"status":"maybe","response":""}'])
+      assert.deepEqual(exchangeReplyOf(body), { is: 'unreadable' })
+  })
+
+  test('an answer of another shape is a change of the protocol', () => {
+    assert.deepEqual(infoOf('allMids', '{"BTC":"100.5"}'), { BTC: '100.5' })
+    for (const body of ['null', '{"BTC":1}', '{"BTC":"1e5"}', '[]', 'x'])
+      assert.throws(() => infoOf('allMids', body), { code: 'upstream_changed' })
+    assert.throws(() => infoOf('orderStatus', '{"status":"gone"}'), { code: 'upstream_changed' })
+  })
+
+  test('sentences are told apart by what they begin with', () => {
+    const codes = {
+      'Insufficient margin to place order. asset=3': 'insufficient_balance',
+      'Order could not immediately match against any resting orders. asset=0': 'slippage',
+      'User or API Wallet 0xabc does not exist.': 'setup_incomplete',
+      'Must deposit before performing actions. User: 0xabc': 'setup_incomplete',
+      'Too many cumulative requests sent (10001 > 10000)': 'rate_limited',
+      'Something else altogether': 'venue_rejected',
+    }
+    for (const [sentence, code] of Object.entries(codes)) assert.equal(codeOfRefusal(sentence), code)
+    assert.equal(codeOfStatus('perpMarginRejected'), 'insufficient_balance')
+    assert.equal(codeOfStatus('tickRejected'), 'venue_rejected')
+    assert.ok(isSpentNonce('Invalid nonce: duplicate nonce 5') && !isSpentNonce('Insufficient margin'))
+    assert.ok(isUnknownSigner('User or API Wallet 0x does not exist.') && !isUnknownSigner('Must deposit'))
+  })
+})
