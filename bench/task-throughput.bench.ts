@@ -112,6 +112,7 @@ report({
 })
 
 await DBOS.shutdown()
+await dbosPool.end()
 await durable[Symbol.asyncDispose]()
 await barePool.end()
 await database.close()
