@@ -145,7 +145,9 @@ const send = async (
   abi: Abi,
   functionName: string,
   args: unknown[],
-) => settled(await wallet(account).writeContract({ address, abi, functionName, args } as never))
+) =>
+  // An estimate of this second is too low in the next one, when the vault has growth to write down.
+  settled(await wallet(account).writeContract({ address, abi, functionName, args, gas: 1_000_000n } as never))
 const headSeconds = async () => (await reader().getBlock()).timestamp
 
 before(async () => {

@@ -61,6 +61,7 @@ export function sponsor({ chain, secrets, clock, balanceMinWei }: Needs): Sponso
     }),
   )
   const signers = [...keys.keys()]
+  let turn = 0
   let balances: { atMs: number; of: Promise<Map<string, bigint>> } | undefined
 
   const keyOf = (signer: string): Hex => {
@@ -129,8 +130,11 @@ export function sponsor({ chain, secrets, clock, balanceMinWei }: Needs): Sponso
     ready: async () => void (await able()),
 
     async pick(inFlight) {
-      const order = (await able()).map((signer) => ({ signer, busy: inFlight.get(signer) ?? 0 }))
-      return order.reduce((best, each) => (each.busy < best.busy ? each : best)).signer
+      const lanes = (await able()).map((signer) => ({ signer, busy: inFlight.get(signer) ?? 0 }))
+      const least = Math.min(...lanes.map(({ busy }) => busy))
+      // In turn among equals: many that choose at one moment see the same counts.
+      const equals = lanes.filter(({ busy }) => busy === least)
+      return equals[turn++ % equals.length]!.signer
     },
 
     fees,
