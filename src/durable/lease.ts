@@ -12,6 +12,8 @@ type Needs = {
   options: { slots: number; leaseMs: number; pollMs: number }
   room: (priority: 0 | 1) => number
   take: (task: Task) => void
+  /** What this instance works on; a lease that nobody works under runs out. */
+  held: () => string[]
 }
 
 const batchMax = 16
@@ -24,7 +26,7 @@ const claimSql = `update task set owner = $1, status = 'running', epoch = epoch 
   returning *`
 
 /** Which instance works on which task: claims, keeps leases alive, and frees those of the dead. */
-export function leases({ pool, clock, log, instanceId, options, room, take }: Needs) {
+export function leases({ pool, clock, log, instanceId, options, room, take, held }: Needs) {
   const leaseSeconds = options.leaseMs / 1000
   const timers: NodeJS.Timeout[] = []
   let wakeTimer: { at: number; timer: NodeJS.Timeout } | undefined
@@ -67,8 +69,8 @@ export function leases({ pool, clock, log, instanceId, options, room, take }: Ne
       pool,
       `with beat as (insert into instance (id, started_at, seen_at) values ($1, clock_timestamp(), clock_timestamp())
          on conflict (id) do update set seen_at = excluded.seen_at)
-       update task set lease_until = clock_timestamp() + make_interval(secs => $2) where owner = $1`,
-      [instanceId, leaseSeconds],
+       update task set lease_until = clock_timestamp() + make_interval(secs => $2) where owner = $1 and id = any($3::uuid[])`,
+      [instanceId, leaseSeconds, held()],
     )
   }
 

@@ -143,17 +143,22 @@ export function runner({
     return step(view, { now: clock.now(), signal })
   }
 
-  const advance = async (task: Task, kind: TaskKind, fresh: boolean): Promise<Task | undefined> => {
+  const attempt = async (task: Task, kind: TaskKind, fresh: boolean): Promise<Task | undefined> => {
     try {
       const result = await runStep(task, kind, fresh)
-      const after = await committer.step(task, task.step, releasing(result, kind, task.id))
-      if (after) return after
-      const now = await committer.reread(task.id)
-      const mine = now && now.epoch === task.epoch && now.owner === instanceId && !isEnded(now)
-      return mine && now.cancel_requested ? now : undefined
+      return await committer.step(task, task.step, releasing(result, kind, task.id))
     } catch (error) {
       return afterThrow(task, kind, error)
     }
+  }
+
+  /** Nothing was written: a cancel came first, or the reply to an earlier commit was lost. The row tells which. */
+  const advance = async (task: Task, kind: TaskKind, fresh: boolean): Promise<Task | undefined> => {
+    const after = await attempt(task, kind, fresh)
+    if (after) return after
+    const now = await committer.reread(task.id)
+    const mine = now && now.epoch === task.epoch && now.owner === instanceId && !isEnded(now)
+    return mine && (now.cancel_requested || now.commits !== task.commits) ? now : undefined
   }
 
   const run = async (first: Task, fresh: boolean): Promise<void> => {
@@ -190,6 +195,7 @@ export function runner({
     ...{ pool: transactions.pool, clock, log, instanceId, options },
     room: (priority) => Math.max(0, options.slots + (priority === 0 ? slotsForExits : 0) - inHand.size),
     take: (task) => hold(task, false),
+    held: () => [...inHand.keys()],
   })
   const offReady = wake.on(readyTopic, () => queue.nudge())
 

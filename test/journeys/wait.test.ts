@@ -94,7 +94,7 @@ describe('a caller waits, leaves and cancels', () => {
     assert.equal(held.status, 409, 'everything is held by the first deposit')
     const cancel = () => person.call<{ status: string }>(`POST /v1/tasks/${id}/cancel`)
     assert.equal((await cancel()).status, 200)
-    const ended = await person.ended(id)
+    const ended = await person.ended(id, 20_000)
     assert.deepEqual(
       [ended.status, ended.outcome, ended.error?.code],
       ['cancelled', 'not_executed', 'cancelled_by_user'],
