@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
 import * as T from 'typebox'
-import { armOf, compareDecimals, readDecimals, type Schema } from './decimal-fields.ts'
+import { armOf, compareDecimals, decimalOf, readDecimals, type Schema } from './decimal-fields.ts'
 import type { NumberSources } from './json.ts'
 import { canonical, fromUnits } from './money.ts'
 import { DecIn, Nullable } from './scalars.ts'
@@ -172,4 +172,10 @@ test('the order of decimals is that of their units', () => {
       assert.equal(compareDecimals(fromUnits(a, aPlaces), fromUnits(b, bPlaces)), expected)
     }),
   )
+})
+
+test('a zero keeps to the bounds however large its exponent is', () => {
+  const positive = DecIn({ exclusiveMinimum: 0 }) as Schema
+  assert.equal(typeof decimalOf('0e999999', false, positive), 'object')
+  assert.equal(decimalOf('0e999999', false, DecIn() as Schema), '0')
 })
