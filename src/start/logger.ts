@@ -1,17 +1,6 @@
 import { pino } from 'pino'
 import type { Log } from '#kernel/log.ts'
-
-const secrets = [
-  'authorization',
-  'x-backend-key',
-  'signature',
-  'secret',
-  'token',
-  'password',
-  'privateKey',
-  'raw',
-  'signed',
-]
+import { redacted } from './redact.ts'
 
 /** Only what an error says of itself: libraries hang whole connections on theirs. */
 function told(error: unknown): object {
@@ -32,10 +21,7 @@ export function logger(level: string): Log {
       level,
       base: null,
       timestamp: pino.stdTimeFunctions.isoTime,
-      redact: {
-        paths: secrets.flatMap((name) => [`["${name}"]`, `*["${name}"]`, `*.*["${name}"]`]),
-        censor: '[redacted]',
-      },
+      formatters: { log: redacted },
       serializers: { error: told },
     },
     pino.destination({ fd: 2, sync: false }),

@@ -1,0 +1,27 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { redacted } from './redact.ts'
+
+test('a secret is hidden at any depth, in lists too, and what lies beside it stays', () => {
+  const facts = {
+    token: 'agt_1',
+    route: '/v1/chains',
+    request: { headers: { authorization: 'Bearer agt_1', accept: 'text/html' } },
+    carriers: [{ id: 1, raw: '0xf8' }, 'plain'],
+  }
+  assert.deepEqual(redacted(facts), {
+    token: '[redacted]',
+    route: '/v1/chains',
+    request: { headers: { authorization: '[redacted]', accept: 'text/html' } },
+    carriers: [{ id: 1, raw: '[redacted]' }, 'plain'],
+  })
+  assert.equal(facts.token, 'agt_1', 'the facts of the caller are left as they are')
+})
+
+test('facts without a secret pass as they are, and endless ones come to an end', () => {
+  const facts = { ms: 1, at: new Date(0), nested: { list: [1, { a: 2 }] }, nothing: null }
+  assert.equal(redacted(facts), facts)
+  const round: Record<string, unknown> = { signed: 'x' }
+  round.self = round
+  assert.doesNotMatch(JSON.stringify(redacted(round)), /"x"/)
+})
