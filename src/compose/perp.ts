@@ -1,7 +1,7 @@
 import type { Config } from '#config.ts'
 import type { Ground } from '#durable/ground.ts'
-import { venueActs } from '#features/perp/act.ts'
 import { perp as makePerp } from '#features/perp/perp.ts'
+import { venueActs } from '#features/venue/act.ts'
 import { addAgent, agentsOf, approveAgent, retireAgent } from '#features/wallets/agents.ts'
 import { walletsOf } from '#features/wallets/store.ts'
 import { systemClock as clock } from '#kernel/clock.ts'

@@ -15,6 +15,17 @@ export const reach: Record<string, readonly string[]> = {
   upstreams: ['kernel'],
   durable: ['kernel', 'store'],
   features: ['kernel', 'store', 'type durable', 'type upstreams', 'type features'],
+  // Two doors onto one venue: what an order goes through is the same behind both.
+  'features/venue': ['kernel', 'store', 'type durable', 'type upstreams', 'type features'],
+  'features/perp': ['kernel', 'store', 'features/venue', 'type durable', 'type upstreams', 'type features'],
+  'features/spot-venue': [
+    'kernel',
+    'store',
+    'features/venue',
+    'type durable',
+    'type upstreams',
+    'type features',
+  ],
   'edges/http': ['kernel', 'durable'],
   'edges/mcp': ['kernel', 'durable'],
   'edges/cli': ['kernel', 'sdk', 'contracts.ts', 'features contract'],

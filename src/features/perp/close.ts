@@ -1,12 +1,13 @@
+import { asData, type Memory } from '#features/venue/memory.ts'
+import { assetKey, marketNamed } from '#features/venue/symbol.ts'
+import { aheadOf, demandAgent, slippageDefault, tradeMs } from '#features/venue/trade.ts'
+import { demandWorth, limitPriceOf } from '#features/venue/wish.ts'
 import type { Caller } from '#kernel/caller.ts'
 import { compareDecimals } from '#kernel/decimal-fields.ts'
 import { Fault } from '#kernel/fault.ts'
 import type { Action } from '#kernel/signer.ts'
 import type { Admission } from '#kernel/task.ts'
-import { asData, type Memory } from './memory.ts'
-import { aheadOf, demandAgent, type TradeNeeds, tradeMs } from './open.ts'
-import { marketNamed } from './symbol.ts'
-import { demandWorth, limitPriceOf } from './wish.ts'
+import type { TradeNeeds } from './open.ts'
 
 export type CloseInput = {
   asset: string
@@ -16,15 +17,13 @@ export type CloseInput = {
   slippage_pct?: string
 }
 
-const slippageDefault = '0.5'
-
 export async function admitClose(
   needs: TradeNeeds,
   input: CloseInput,
   { userId }: Caller,
 ): Promise<Admission> {
   const { venue, pricing, policy, chainId, clock, limits } = needs
-  const market = marketNamed((await venue.perps()).markets, input.asset)
+  const market = marketNamed('perp', (await venue.perps()).markets, input.asset)
   const limit = limitPriceOf(input, market, pricing)
   const [account, agent] = await Promise.all([needs.evmAddressOf(userId), demandAgent(needs, userId)])
   const [state, mids] = await Promise.all([venue.account(account), venue.mids()])
@@ -39,12 +38,19 @@ export async function admitClose(
   if (size !== held)
     demandWorth({ size, price: mid, minimum: limits.minOrderUsd, field: 'body.size' }, pricing)
   const action: Omit<Action, 'taskId'> = {
-    ...{ userId, operation: 'perp_close', chainId, tokens: [`hl:perp:${market.symbol}`], recipients: [] },
+    ...{
+      userId,
+      operation: 'perp_close',
+      chainId,
+      tokens: [assetKey('perp', market.symbol)],
+      recipients: [],
+    },
     ...{ usdMicros: 0n, exit: true },
   }
   await policy.check(action)
   const memory: Memory = {
-    ...{ operation: 'perp_close', symbol: market.symbol, asset: market.asset, account, agent: agent.address },
+    ...{ operation: 'perp_close', market: 'perp', symbol: market.symbol, asset: market.asset },
+    ...{ account, agent: agent.address, exit: true },
     ...{ size_decimals: market.sizeDecimals, price_decimals: market.priceDecimals },
     ...{ ahead_ms: aheadOf(clock, state.timeMs), since_ms: state.timeMs, is_buy: isBuy, size },
     price: limit ?? pricing.boundPrice(mid, input.slippage_pct ?? slippageDefault, isBuy, market),

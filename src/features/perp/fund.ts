@@ -1,5 +1,8 @@
 import type { Ledger } from '#durable/ledger.ts'
 import type { BatchRules, EvmBatches } from '#features/chains/batch.ts'
+import type { VenueActs } from '#features/venue/act.ts'
+import { claim, claimedKeys } from '#features/venue/store.ts'
+import { aheadOf } from '#features/venue/trade.ts'
 import type { Caller } from '#kernel/caller.ts'
 import { assetOf } from '#kernel/chains.ts'
 import type { Clock } from '#kernel/clock.ts'
@@ -18,11 +21,8 @@ import {
 import type { Queryable } from '#store/query.ts'
 import type { Evm } from '#upstreams/evm/evm.ts'
 import type { Hyperliquid, LedgerUpdate } from '#upstreams/hyperliquid/hyperliquid.ts'
-import type { VenueActs } from './act.ts'
 import type { PerpLimits, Way } from './limits.ts'
-import { aheadOf } from './open.ts'
 import { type Agents, type Approval, approval, type SetupNeeds } from './setup.ts'
-import { claim, claimedKeys } from './store.ts'
 import { chainIdOf, demandWay } from './way.ts'
 
 /** USDC from the wallet to the venue's bridge, and then the credit of exactly this transfer. */

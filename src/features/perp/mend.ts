@@ -1,13 +1,13 @@
+import { type ActPlan, cloidOf, type VenueActs } from '#features/venue/act.ts'
+import { type Entry, type Exit, isEnding, sumOf } from '#features/venue/bracket.ts'
+import { exitOrder, type Pricing } from '#features/venue/exits.ts'
+import { gridOf, type Memory, memoryOf, wantedExits } from '#features/venue/memory.ts'
+import { exitsOf, factsOf, planOf, upstreamName } from '#features/venue/place.ts'
+import { fillsOf, resultOf, type Standing } from '#features/venue/report.ts'
 import { compareDecimals } from '#kernel/decimal-fields.ts'
 import type { EffectUpdate, JsonObject, Step, StepContext, StepResult, TaskView } from '#kernel/task.ts'
 import type { VenueOrder } from '#kernel/venue.ts'
 import type { Fill, Hyperliquid, LegStatus } from '#upstreams/hyperliquid/hyperliquid.ts'
-import { type ActPlan, cloidOf, type VenueActs } from './act.ts'
-import { type Entry, type Exit, isEnding, sumOf } from './bracket.ts'
-import { exitOrder, type Pricing } from './exits.ts'
-import { gridOf, type Memory, memoryOf, wantedExits } from './memory.ts'
-import { exitsOf, factsOf, planOf, upstreamName } from './place.ts'
-import { fillsOf, resultOf, type Standing } from './report.ts'
 
 /** A position never stays without the stop that was asked for: the exits are placed again, or the position goes. */
 

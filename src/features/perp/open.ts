@@ -1,18 +1,17 @@
-import type { Agent } from '#features/wallets/agents.ts'
+import type { Pricing } from '#features/venue/exits.ts'
+import { movable } from '#features/venue/gather.ts'
+import { asData, type Memory } from '#features/venue/memory.ts'
+import { assetKey, marketNamed } from '#features/venue/symbol.ts'
+import { type AgentNeeds, aheadOf, demandAgent, slippageDefault, tradeMs } from '#features/venue/trade.ts'
+import { demandExit, demandTick, limitPriceOf, type Sizing, sizeOf } from '#features/venue/wish.ts'
 import type { Caller } from '#kernel/caller.ts'
-import type { Clock } from '#kernel/clock.ts'
 import { compareDecimals } from '#kernel/decimal-fields.ts'
 import { Fault, invalid } from '#kernel/fault.ts'
 import { mulDiv, toUnits, usdDecimals } from '#kernel/money.ts'
 import type { Action, Policy } from '#kernel/signer.ts'
 import type { Admission } from '#kernel/task.ts'
 import type { Hyperliquid, PerpMarket, Position } from '#upstreams/hyperliquid/hyperliquid.ts'
-import type { Pricing } from './exits.ts'
-import { movable } from './gather.ts'
 import type { PerpLimits } from './limits.ts'
-import { asData, type Memory } from './memory.ts'
-import { marketNamed } from './symbol.ts'
-import { demandExit, demandTick, limitPriceOf, type Sizing, sizeOf } from './wish.ts'
 
 /** What is decided before a position exists: a request that cannot succeed is refused here. */
 
@@ -24,12 +23,9 @@ export type TradeNeeds = {
   pricing: Pricing & Sizing
   policy: Pick<Policy, 'check' | 'reserve'>
   evmAddressOf: (userId: string) => Promise<string>
-  /** The key that trades for the user now. */
-  agentOf: (userId: string) => Promise<Agent | undefined>
   chainId: string
-  clock: Clock
   limits: PerpLimits
-}
+} & AgentNeeds
 export type OpenInput = {
   asset: string
   is_buy?: boolean
@@ -49,23 +45,7 @@ export type OpenInput = {
   reduce_only?: boolean
 }
 
-export const tradeMs = 60_000
-const slippageDefault = '0.5'
 const spareShare = 500n
-
-/** Throws 409 and names what is missing. */
-export async function demandAgent(
-  { agentOf, clock }: Pick<TradeNeeds, 'agentOf' | 'clock'>,
-  userId: string,
-): Promise<Agent> {
-  const agent = await agentOf(userId)
-  if (agent && (agent.expiresAt === null || agent.expiresAt > clock.now())) return agent
-  throw new Fault('setup_incomplete', 'Perpetual trading is not set up: the trading key is not approved', {
-    extras: { missing: ['agent_approved'], setup_path: '/v1/perp/setup' },
-  })
-}
-
-export const aheadOf = (clock: Clock, venueMs: number): number => Math.max(0, venueMs - clock.now().getTime())
 
 function sideOf({ is_buy, side }: OpenInput): boolean {
   if ((is_buy === undefined) === (side === undefined))
@@ -106,7 +86,10 @@ async function gatherFor(
   const available = microsOf(freeUsd)
   if (available >= required) return null
   const missing = required - available
-  const gather = await movable(venue, account, missing, notional / spareShare)
+  const gather = await movable(venue, account, {
+    missingMicros: missing,
+    spareMicros: notional / spareShare,
+  })
   if (gather !== null) return gather
   throw new Fault('insufficient_balance', 'The free collateral does not cover the margin', {
     extras: { token: 'USDC', required: String(required), available: String(available) },
@@ -159,7 +142,7 @@ export async function admitOpen(needs: TradeNeeds, input: OpenInput, { userId }:
   const { venue, pricing, policy, chainId, clock, limits } = needs
   const isBuy = sideOf(input)
   const { markets } = await venue.perps()
-  const market = marketNamed(markets, input.asset)
+  const market = marketNamed('perp', markets, input.asset)
   const leverage = leverageOf(input, market)
   const limit = limitPriceOf(input, market, pricing)
   const [account, agent] = await Promise.all([needs.evmAddressOf(userId), demandAgent(needs, userId)])
@@ -171,12 +154,16 @@ export async function admitOpen(needs: TradeNeeds, input: OpenInput, { userId }:
   const mid = mids?.get(market.symbol) ?? standing.markPrice
   const price = limit ?? pricing.boundPrice(mid, input.slippage_pct ?? slippageDefault, isBuy, market)
   const reference = referenceOf(isBuy, limit, standing.markPrice)
-  const size = sizeOf(input, { market, price: limit ?? mid, minimum: limits.minOrderUsd }, pricing)
+  const size = sizeOf(
+    { size: input.size, notional: input.notional_usd },
+    { market, price: limit ?? mid, minimum: limits.minOrderUsd, notionalField: 'notional_usd' },
+    pricing,
+  )
   const exits = exitsOf({ input, market, isBuy, reference }, pricing)
   const reduces = input.reduce_only === true
   const notional = pricing.notionalMicros(price, size, 'up')
   const action: Omit<Action, 'taskId'> = {
-    ...{ userId, operation: 'perp_open', chainId, tokens: [`hl:perp:${market.symbol}`], recipients: [] },
+    ...{ userId, operation: 'perp_open', chainId, tokens: [assetKey('perp', market.symbol)], recipients: [] },
     ...{ usdMicros: reduces ? 0n : notional, exit: reduces },
   }
   await policy.check(action)
@@ -186,7 +173,8 @@ export async function admitOpen(needs: TradeNeeds, input: OpenInput, { userId }:
     ? null
     : await gatherFor(venue, { account, notional, leverage: leverage.value, freeUsd })
   const memory: Memory = {
-    ...{ operation: 'perp_open', symbol: market.symbol, asset: market.asset, account, agent: agent.address },
+    ...{ operation: 'perp_open', market: 'perp', symbol: market.symbol, asset: market.asset },
+    ...{ account, agent: agent.address, exit: reduces },
     ...{ size_decimals: market.sizeDecimals, price_decimals: market.priceDecimals },
     ...{ ahead_ms: aheadOf(clock, state.timeMs), since_ms: state.timeMs, is_buy: isBuy, size, price },
     ...{ tif: limit === undefined ? 'ioc' : (input.tif ?? 'gtc'), reduce_only: reduces, ...exits },

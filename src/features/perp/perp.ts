@@ -1,27 +1,28 @@
 import type { Ledger } from '#durable/ledger.ts'
 import type { EvmBatches } from '#features/chains/batch.ts'
+import type { VenueActs } from '#features/venue/act.ts'
+import { admitCancel, cancelling, type Section } from '#features/venue/cancel.ts'
+import type { Pricing } from '#features/venue/exits.ts'
+import { gathering } from '#features/venue/gather.ts'
+import { type PlaceNeeds, placing, type Refusals } from '#features/venue/place.ts'
+import { tasksOfOrders } from '#features/venue/store.ts'
+import { freshMs, orderView } from '#features/venue/views.ts'
+import type { Sizing } from '#features/venue/wish.ts'
 import type { Clock } from '#kernel/clock.ts'
 import { fulfil, type Operation } from '#kernel/operation.ts'
 import type { EvmCall, Policy } from '#kernel/signer.ts'
 import type { Queryable } from '#store/query.ts'
 import type { Evm } from '#upstreams/evm/evm.ts'
 import type { Hyperliquid } from '#upstreams/hyperliquid/hyperliquid.ts'
-import type { VenueActs } from './act.ts'
-import { admitCancel, cancelling } from './cancel.ts'
 import { admitClose } from './close.ts'
 import { contract } from './contract.ts'
-import type { Pricing } from './exits.ts'
 import { admitFund, funding } from './fund.ts'
-import { gathering } from './gather.ts'
 import type { PerpLimits, Way } from './limits.ts'
 import { mending } from './mend.ts'
 import { admitOpen } from './open.ts'
-import { type PlaceNeeds, placing, type Refusals } from './place.ts'
 import { type Agents, admitSetup, settingUp } from './setup.ts'
 import { setupStatus } from './setup-status.ts'
-import { tasksOfOrders } from './store.ts'
-import { freshMs, marketView, orderView, positionView } from './views.ts'
-import type { Sizing } from './wish.ts'
+import { marketView, positionView } from './views.ts'
 import { admitWithdraw, withdrawing } from './withdraw.ts'
 
 export type PerpNeeds = {
@@ -53,8 +54,12 @@ export function perp(needs: PerpNeeds): Operation[] {
   const setUp = { ...needs, status }
   const { mend, steps: mendSteps } = mending(needs)
   const agentLost: PlaceNeeds['agentLost'] = (task, agent) => agents.retired(task.userId, agent)
-  const gather = gathering(needs)
+  const gather = gathering({ ...needs, to: 'perp' })
   const place = { ...needs, gathering: gather, agentLost, mend }
+  const cancelled: Section = {
+    ...{ kind: 'perp', operation: 'perp_cancel' },
+    marketOf: async ({ symbol }) => (await venue.perps()).markets.find((each) => each.symbol === symbol),
+  }
   const steps = { ...placing(place), ...mendSteps }
   const released = policy.release
 
@@ -102,7 +107,7 @@ export function perp(needs: PerpNeeds): Operation[] {
     open: { admit: (input, caller) => admitOpen(trade, input, caller), steps, released },
     close: { admit: (input, caller) => admitClose(trade, input, caller), steps, released },
     cancel: {
-      admit: (input, caller) => admitCancel(trade, input, caller),
+      admit: (input, caller) => admitCancel(trade, cancelled, input, caller),
       ...{ steps: cancelling({ ...needs, agentLost: (task, agent) => agents.retired(task.userId, agent) }) },
       released,
     },

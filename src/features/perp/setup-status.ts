@@ -1,11 +1,11 @@
 import type { Static } from 'typebox'
+import { lastTaskOf } from '#features/venue/store.ts'
 import type { Clock } from '#kernel/clock.ts'
 import type { Queryable } from '#store/query.ts'
 import type { Hyperliquid } from '#upstreams/hyperliquid/hyperliquid.ts'
 import type { contract } from './contract.ts'
 import type { PerpLimits } from './limits.ts'
 import type { Agents } from './setup.ts'
-import { lastTaskOf } from './store.ts'
 import { modeOf } from './views.ts'
 
 /** How far the set-up is, as the venue knows it now. */

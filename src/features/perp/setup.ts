@@ -1,3 +1,6 @@
+import type { ActPlan, VenueActs, Verdict } from '#features/venue/act.ts'
+import { failed, failedBy, type PlaceNeeds } from '#features/venue/place.ts'
+import { aheadOf } from '#features/venue/trade.ts'
 import type { Agent, SealedAgent } from '#features/wallets/agents.ts'
 import type { Caller } from '#kernel/caller.ts'
 import type { Clock } from '#kernel/clock.ts'
@@ -14,9 +17,6 @@ import type {
   Tx,
 } from '#kernel/task.ts'
 import type { Hyperliquid } from '#upstreams/hyperliquid/hyperliquid.ts'
-import type { ActPlan, VenueActs, Verdict } from './act.ts'
-import { aheadOf } from './open.ts'
-import { failed, failedBy, type PlaceNeeds } from './place.ts'
 import type { SetupStatus } from './setup-status.ts'
 
 /** A checklist that can be taken up again at any point: key, account, approval. */

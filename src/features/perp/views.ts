@@ -1,29 +1,21 @@
+import { assetKey, reasonOf } from '#features/venue/symbol.ts'
 import type { OpenOrder, PerpMarket, Position } from '#upstreams/hyperliquid/hyperliquid.ts'
 import type { PerpLimits } from './limits.ts'
-import { assetKey, reasonOf } from './symbol.ts'
 
 /** Markets, orders and positions as they are told. */
 
 export const marketView = (market: PerpMarket, chainId: string, { minOrderUsd }: PerpLimits) => ({
-  ...{ symbol: market.symbol, asset_key: assetKey(market.symbol), name: `${market.symbol} perpetual` },
+  ...{
+    symbol: market.symbol,
+    asset_key: assetKey('perp', market.symbol),
+    name: `${market.symbol} perpetual`,
+  },
   ...{ chain_id: chainId, size_decimals: market.sizeDecimals, price_decimals_max: market.priceDecimals },
   ...{ max_leverage: market.maxLeverage, only_isolated: market.onlyIsolated },
   ...{ mark_price: market.markPrice, oracle_price: market.oraclePrice, mid_price: market.midPrice },
   ...{ funding_rate: market.fundingRate, open_interest: market.openInterest },
   ...{ volume_24h_usd: market.dayVolumeUsd, prev_day_price: market.prevDayPrice },
   ...{ min_order_usd: minOrderUsd, routable: !market.isDelisted, reason: reasonOf(market) },
-})
-
-export const orderView = (order: OpenOrder, tasks: ReadonlyMap<string, string>) => ({
-  ...{ order_id: String(order.orderId), oid: String(order.orderId), cloid: order.cloid },
-  ...{ asset: order.symbol, side: order.isBuy ? ('buy' as const) : ('sell' as const) },
-  ...{ size: order.size, orig_size: order.origSize, limit_price: order.price, order_type: order.kind },
-  ...{ tif: order.tif, reduce_only: order.reduceOnly, is_trigger: order.trigger !== null },
-  ...{ trigger_price: order.trigger?.price ?? null, trigger_condition: order.trigger?.condition ?? null },
-  ...{ tpsl: order.trigger?.leg ?? null, is_position_tpsl: order.isPositionTpsl },
-  parent_order_id: order.parentId === null ? null : String(order.parentId),
-  task_id: (order.cloid && tasks.get(order.cloid)) ?? null,
-  timestamp: new Date(order.atMs).toISOString(),
 })
 
 export function positionView(position: Position, orders: readonly OpenOrder[], mark: string | null) {
@@ -50,6 +42,3 @@ const modes: Readonly<Record<string, 'default' | 'unified' | 'portfolio'>> = {
   portfolioMargin: 'portfolio',
 }
 export const modeOf = (mode: string) => modes[mode] ?? ('other' as const)
-
-/** Prices of markets that somebody looks at right now may be this old. */
-export const freshMs = 2_000

@@ -1,3 +1,8 @@
+import { type ActPlan, effectOf, type VenueActs } from '#features/venue/act.ts'
+import { type Gathering, movable } from '#features/venue/gather.ts'
+import { failed, failedBy, type PlaceNeeds } from '#features/venue/place.ts'
+import { claim, claimedKeys } from '#features/venue/store.ts'
+import { aheadOf } from '#features/venue/trade.ts'
 import type { Caller } from '#kernel/caller.ts'
 import type { Clock } from '#kernel/clock.ts'
 import { compareDecimals } from '#kernel/decimal-fields.ts'
@@ -8,13 +13,8 @@ import type { Admission, EffectUpdate, JsonObject, Step, StepContext, TaskView }
 import type { Queryable } from '#store/query.ts'
 import type { Arrival, Evm } from '#upstreams/evm/evm.ts'
 import type { Hyperliquid } from '#upstreams/hyperliquid/hyperliquid.ts'
-import { type ActPlan, effectOf, type VenueActs } from './act.ts'
 import { waiting } from './fund.ts'
-import { type Gathering, movable } from './gather.ts'
 import type { PerpLimits, Way } from './limits.ts'
-import { aheadOf } from './open.ts'
-import { failed, failedBy, type PlaceNeeds } from './place.ts'
-import { claim, claimedKeys } from './store.ts'
 import { chainIdOf, demandWay } from './way.ts'
 
 /** Collateral to the user's own wallet: taken by the venue at once, and then paid out by its bridge. */
@@ -83,7 +83,8 @@ export async function admitWithdraw(
   const [state, head] = await Promise.all([venue.account(account), chain.head()])
   const required = toUnits(amountUsd, usdDecimals)
   const available = toUnits(floored(state.withdrawableUsd), usdDecimals)
-  const gather = available < required ? await movable(venue, account, required - available) : null
+  const gather =
+    available < required ? await movable(venue, account, { missingMicros: required - available }) : null
   if (available < required && gather === null)
     throw new Fault('insufficient_balance', 'The free collateral does not cover the amount', {
       extras: {

@@ -155,7 +155,7 @@ export function hyperliquid({ url, net, clock, timeoutMs = 5_000 }: Options): Hy
       const updates = await info('userNonFundingLedgerUpdates', { user, startTime })
       return updates.map(({ time, hash, delta }) => ({
         ...{ type: delta.type, amountUsd: plainOrNull(delta.usdc), feeUsd: plainOrNull(delta.fee) },
-        ...{ nonce: delta.nonce ?? null, hash, atMs: time },
+        ...{ nonce: delta.nonce ?? null, toPerp: delta.toPerp ?? null, hash, atMs: time },
       }))
     },
     accountMode: (user) => info('userAbstraction', { user }),

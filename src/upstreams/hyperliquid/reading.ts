@@ -83,6 +83,8 @@ export type LedgerUpdate = {
   amountUsd: string | null
   feeUsd: string | null
   nonce: number | null
+  /** Of a move between the two sides of an account. */
+  toPerp: boolean | null
   hash: string
   atMs: number
 }

@@ -129,7 +129,10 @@ const schemas = {
       time: whole,
       hash: text,
       delta: T.Object(
-        { type: text, usdc: T.Optional(decimal), nonce: T.Optional(whole), fee: T.Optional(decimal) },
+        {
+          ...{ type: text, usdc: T.Optional(decimal), nonce: T.Optional(whole), fee: T.Optional(decimal) },
+          toPerp: T.Optional(T.Boolean()),
+        },
         { additionalProperties: true },
       ),
     }),

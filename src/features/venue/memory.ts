@@ -3,12 +3,14 @@ import type { VenueOrder } from '#kernel/venue.ts'
 import type { Grid } from '#upstreams/hyperliquid/grid.ts'
 import { cloidOf } from './act.ts'
 import type { ExitLeg } from './bracket.ts'
+import type { MarketKind } from './symbol.ts'
 
 /** What a task that places an order remembers from its admission on. */
 
 export type WantedExit = { price: string; isMarket: boolean }
 export type Memory = {
-  operation: 'perp_open' | 'perp_close'
+  operation: string
+  market: MarketKind
   symbol: string
   asset: number
   size_decimals: number
@@ -23,8 +25,10 @@ export type Memory = {
   price: string
   tif: 'gtc' | 'ioc' | 'alo'
   reduce_only: boolean
+  /** Brings money home: open under a kill switch and against spent caps. */
+  exit: boolean
   usd_micros: string
-  /** Dollars that have to come over from the spot side first. */
+  /** Dollars that have to come over from the other side first. */
   gather: string | null
   /** Null where the account has the wanted leverage already. */
   leverage: { is_cross: boolean; value: number } | null

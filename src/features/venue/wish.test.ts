@@ -23,11 +23,13 @@ const typeOf = (run: () => unknown): string | undefined => {
 }
 
 describe('what a request may wish for', () => {
-  const size = (input: object) => sizeOf(input, { market, price: '100', minimum: '10' }, sizing)
+  const setting = { market, price: '100', minimum: '10', notionalField: 'notional_usd' }
+  const size = ({ size, notional }: { size?: string; notional?: string }) =>
+    sizeOf({ size, notional }, setting, sizing)
 
   test('a size is cut to the lot, and one that is then nothing or too little is refused (26)', () => {
     assert.equal(size({ size: '0.129' }), '0.12')
-    assert.equal(size({ notional_usd: '25.9' }), '0.25')
+    assert.equal(size({ notional: '25.9' }), '0.25')
     assert.equal(
       typeOf(() => size({ size: '0.009' })),
       'below_minimum',
@@ -37,7 +39,7 @@ describe('what a request may wish for', () => {
       'below_minimum',
     )
     assert.equal(
-      typeOf(() => size({ notional_usd: '9.99' })),
+      typeOf(() => size({ notional: '9.99' })),
       'below_minimum',
     )
     assert.equal(
@@ -45,7 +47,7 @@ describe('what a request may wish for', () => {
       'exactly_one_of',
     )
     assert.equal(
-      typeOf(() => size({ size: '1', notional_usd: '100' })),
+      typeOf(() => size({ size: '1', notional: '100' })),
       'exactly_one_of',
     )
   })

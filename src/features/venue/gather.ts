@@ -6,7 +6,7 @@ import type { Hyperliquid } from '#upstreams/hyperliquid/hyperliquid.ts'
 import type { ActPlan, VenueActs, Verdict } from './act.ts'
 import { claim, claimedKeys } from './store.ts'
 
-/** Dollars that lie on the spot side come over by themselves, as a step of the task that needs them. */
+/** Dollars that lie on the other side of the account come over by themselves, as a step of the task that needs them. */
 
 type Source = Pick<Hyperliquid, 'spotBalances' | 'accountMode'>
 
@@ -15,27 +15,48 @@ const separateModes = ['default', 'disabled']
 const scale = 18
 const leg = 'gather'
 
-/** The amount to move; null where the spot side cannot make up for what is missing. */
-export async function movable(
-  venue: Source,
-  account: string,
-  missingMicros: bigint,
-  spareMicros = 0n,
-): Promise<string | null> {
+type Missing = { missingMicros: bigint; spareMicros?: bigint }
+
+/** What is missing and, as far as it goes, the spare; null where the other side does not have that much. */
+function portion(freeMicros: bigint, { missingMicros, spareMicros = 0n }: Missing): string | null {
+  if (freeMicros < missingMicros) return null
+  const wanted = missingMicros + spareMicros
+  return fromUnits(wanted < freeMicros ? wanted : freeMicros, usdDecimals)
+}
+
+const microsOf = (text: string): bigint => toUnits(text, scale) / 10n ** BigInt(scale - usdDecimals)
+
+/** The amount to move from the spot side; null where it cannot make up for what is missing. */
+export async function movable(venue: Source, account: string, missing: Missing): Promise<string | null> {
   const [balances, mode] = await Promise.all([venue.spotBalances(account), venue.accountMode(account)])
   const usdc = balances.find(({ coin }) => coin === 'USDC')
   if (!usdc || !separateModes.includes(mode)) return null
-  const free = (toUnits(usdc.total, scale) - toUnits(usdc.hold, scale)) / 10n ** BigInt(scale - usdDecimals)
-  if (free < missingMicros) return null
-  const wanted = missingMicros + spareMicros
-  return fromUnits(wanted < free ? wanted : free, usdDecimals)
+  return portion(microsOf(usdc.total) - microsOf(usdc.hold), missing)
+}
+
+/** The same from the perpetual side, of what no position needs. */
+export async function movableFromPerp(
+  venue: Pick<Hyperliquid, 'account' | 'accountMode'>,
+  account: string,
+  missing: Missing,
+): Promise<string | null> {
+  const [{ withdrawableUsd }, mode] = await Promise.all([venue.account(account), venue.accountMode(account)])
+  return separateModes.includes(mode) ? portion(microsOf(withdrawableUsd), missing) : null
 }
 
 type Gathered = { key: string }
 type Memory = { account: string; ahead_ms: number; since_ms: number; gather: string | null }
 const memoryOf = (task: TaskView) => task.data as unknown as Memory
 
-type Needs = { on: Queryable; venue: Pick<Hyperliquid, 'ledgerSince'>; acts: VenueActs }
+type Needs = {
+  on: Queryable
+  venue: Pick<Hyperliquid, 'ledgerSince'>
+  acts: VenueActs
+  /** The side that needs the money. */
+  to: 'perp' | 'spot'
+}
+
+const otherSide = { perp: 'spot', spot: 'perpetual' } as const
 
 export type Gathering = {
   intend(
@@ -49,15 +70,15 @@ export type Gathering = {
   store(task: TaskView, context: StepContext, found: Gathered): (tx: Tx) => Promise<void>
 }
 
-export const gathering = ({ on, venue, acts }: Needs): Gathering => ({
+export const gathering = ({ on, venue, acts, to }: Needs): Gathering => ({
   async intend(task, { now }, { operation, exit }, refused) {
     const { account, ahead_ms: aheadMs, gather } = memoryOf(task)
     const plan: ActPlan = {
       ...{ leg, account, agent: account, aheadMs, ttlMs: 0 },
       facts: { operation, exit, tokens: ['USDC'], recipients: [], usdMicros: 0n },
-      action: { type: 'move_cash', amount: gather ?? '0', to: 'perp' },
+      action: { type: 'move_cash', amount: gather ?? '0', to },
     }
-    const progress = { step: 1, of: 2, text: `Moving ${gather} USDC from the spot side` }
+    const progress = { step: 1, of: 2, text: `Moving ${gather} USDC from the ${otherSide[to]} side` }
     return acts.intend(task, plan, { now, next: 'gathered', data: { progress }, refused })
   },
 
@@ -67,7 +88,8 @@ export const gathering = ({ on, venue, acts }: Needs): Gathering => ({
       ...{ task, leg, signal, read: () => undefined },
       async look() {
         const moves = (await venue.ledgerSince(account, since_ms))
-          .filter(({ type, amountUsd }) => type === 'accountClassTransfer' && amountUsd === gather)
+          .filter(({ type, toPerp }) => type === 'accountClassTransfer' && toPerp === (to === 'perp'))
+          .filter(({ amountUsd }) => amountUsd === gather)
           .map((update) => `transfer:${account}:${update.atMs}:${update.hash}`)
         const taken = await claimedKeys(on, moves, task.id)
         const key = moves.find((each) => !taken.has(each))

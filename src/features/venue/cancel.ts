@@ -1,18 +1,32 @@
 import type { Caller } from '#kernel/caller.ts'
 import { Fault, invalid, notFound } from '#kernel/fault.ts'
-import type { Action } from '#kernel/signer.ts'
+import type { Action, Policy } from '#kernel/signer.ts'
 import type { Admission, JsonObject, Step, TaskView } from '#kernel/task.ts'
-import type { Hyperliquid, LegStatus } from '#upstreams/hyperliquid/hyperliquid.ts'
+import type { Hyperliquid, LegStatus, OpenOrder } from '#upstreams/hyperliquid/hyperliquid.ts'
 import type { ActPlan, VenueActs } from './act.ts'
 import { isEnding } from './bracket.ts'
-import { aheadOf, demandAgent, type TradeNeeds, tradeMs } from './open.ts'
 import { failed, failedBy, orderTtlMs, type PlaceNeeds, refusedBy } from './place.ts'
-import { bareSymbol } from './symbol.ts'
+import { assetKey, bareSymbol, type MarketKind } from './symbol.ts'
+import { type AgentNeeds, aheadOf, demandAgent, tradeMs } from './trade.ts'
 
 export type CancelInput = { order_id?: string | number; oid?: string | number; asset?: string }
+/** Which section the order belongs to, and the markets of it. */
+export type Section = {
+  kind: MarketKind
+  operation: string
+  /** By the name under which the venue's orders carry them. */
+  marketOf(order: OpenOrder): Promise<{ symbol: string; asset: number } | undefined>
+}
+export type CancelAdmissionNeeds = {
+  venue: Pick<Hyperliquid, 'openOrders' | 'account' | 'order'>
+  policy: Pick<Policy, 'check' | 'reserve'>
+  evmAddressOf: (userId: string) => Promise<string>
+  chainId: string
+} & AgentNeeds
 type Memory = {
+  operation: string
+  token: string
   order_id: number
-  symbol: string
   asset: number
   account: string
   agent: string
@@ -32,33 +46,30 @@ function orderIdOf({ order_id, oid }: CancelInput): number {
 
 /** The market of an order is looked up: with a wrong one the venue denies that the order exists. */
 export async function admitCancel(
-  needs: TradeNeeds,
+  needs: CancelAdmissionNeeds,
+  { kind, operation, marketOf }: Section,
   input: CancelInput,
   { userId }: Caller,
 ): Promise<Admission> {
   const { venue, policy, chainId, clock } = needs
   const orderId = orderIdOf(input)
   const account = await needs.evmAddressOf(userId)
-  const [open, { markets }, state] = await Promise.all([
-    venue.openOrders(account),
-    venue.perps(),
-    venue.account(account),
-  ])
+  const [open, state] = await Promise.all([venue.openOrders(account), venue.account(account)])
   const order = open.find((each) => each.orderId === orderId)
-  const market = order && markets.find(({ symbol }) => symbol === order.symbol)
+  const market = order && (await marketOf(order))
   if (!order || !market) throw await absent(venue, account, orderId)
-  if (input.asset !== undefined && bareSymbol(input.asset).toLowerCase() !== order.symbol.toLowerCase())
-    throw invalid('body.asset', 'unsupported_asset', `The order is in ${order.symbol}`, {
-      asset: order.symbol,
-    })
+  const { symbol, asset } = market
+  if (input.asset !== undefined && bareSymbol(kind, input.asset).toLowerCase() !== symbol.toLowerCase())
+    throw invalid('body.asset', 'unsupported_asset', `The order is in ${symbol}`, { asset: symbol })
   const agent = await demandAgent(needs, userId)
   const action: Omit<Action, 'taskId'> = {
-    ...{ userId, operation: 'perp_cancel', chainId, tokens: [`hl:perp:${order.symbol}`], recipients: [] },
+    ...{ userId, operation, chainId, tokens: [assetKey(kind, symbol)], recipients: [] },
     ...{ usdMicros: 0n, exit: true },
   }
   await policy.check(action)
   const memory: Memory = {
-    ...{ order_id: orderId, symbol: order.symbol, asset: market.asset, account, agent: agent.address },
+    ...{ operation, token: assetKey(kind, symbol), order_id: orderId, asset },
+    ...{ account, agent: agent.address },
     ahead_ms: aheadOf(clock, state.timeMs),
   }
   return {
@@ -85,11 +96,12 @@ export function cancelling(needs: CancelNeeds): Record<'begin' | 'confirm', Step
   const { acts, venue } = needs
   return {
     async begin(task, { now }) {
-      const { order_id: orderId, symbol, asset, account, agent, ahead_ms: aheadMs } = memoryOf(task)
+      const { operation, token, order_id: orderId, asset, account, agent } = memoryOf(task)
+      const { ahead_ms: aheadMs } = memoryOf(task)
       const plan: ActPlan = {
         ...{ leg: 'cancel', account, agent, aheadMs, ttlMs: orderTtlMs },
         facts: {
-          ...{ operation: 'perp_cancel', tokens: [`hl:perp:${symbol}`], recipients: [] },
+          ...{ operation, tokens: [token], recipients: [] },
           ...{ usdMicros: 0n, exit: true },
         },
         action: { type: 'cancel', cancels: [{ asset, orderId }] },

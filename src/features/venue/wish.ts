@@ -34,19 +34,23 @@ export function limitPriceOf(input: Priced, grid: Grid, sizing: Sizing): string 
   return limit_price
 }
 
-type Sized = { size?: string; notional_usd?: string; reduce_only?: boolean }
-type Setting = { market: Grid; price: string; minimum: string }
+type Sized = { size: string | undefined; notional: string | undefined }
+/** `notionalField` is the name under which the section takes the notional. */
+type Setting = { market: Grid; price: string; minimum: string; notionalField: string }
 
 /** Rounds down, and refuses what then is nothing or too little. */
-export function sizeOf(input: Sized, { market, price, minimum }: Setting, sizing: Sizing): string {
-  const { size, notional_usd } = input
-  if ((size === undefined) === (notional_usd === undefined))
-    throw invalid('body.size', 'exactly_one_of', 'Exactly one of size and notional_usd is required', {
-      fields: ['size', 'notional_usd'],
+export function sizeOf(
+  { size, notional }: Sized,
+  { market, price, minimum, notionalField }: Setting,
+  sizing: Sizing,
+): string {
+  if ((size === undefined) === (notional === undefined))
+    throw invalid('body.size', 'exactly_one_of', `Exactly one of size and ${notionalField} is required`, {
+      fields: ['size', notionalField],
     })
-  const field = size === undefined ? 'body.notional_usd' : 'body.size'
+  const field = size === undefined ? `body.${notionalField}` : 'body.size'
   const rounded =
-    size === undefined ? sizing.sizeOfNotional(notional_usd!, price, market) : sizing.roundSize(size, market)
+    size === undefined ? sizing.sizeOfNotional(notional!, price, market) : sizing.roundSize(size, market)
   demandWorth({ size: rounded, price, minimum, field }, sizing)
   return rounded
 }

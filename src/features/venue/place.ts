@@ -9,6 +9,7 @@ import { exitOrder, type Pricing } from './exits.ts'
 import type { Gathering } from './gather.ts'
 import { entryOrder, type Memory, memoryOf, wantedExits } from './memory.ts'
 import { fillsOf, resultOf, type Standing } from './report.ts'
+import { assetKey } from './symbol.ts'
 
 /** Leverage where it differs, then the order with its exits, then the truth about all of it. */
 
@@ -42,8 +43,8 @@ export const failedBy = (fault: Fault, effects: EffectUpdate[] = []): StepResult
   failed(fault.code, fault.message, effects)
 
 export const factsOf = (memory: Memory, change: Partial<ActPlan['facts']> = {}): ActPlan['facts'] => ({
-  ...{ operation: memory.operation, tokens: [`hl:perp:${memory.symbol}`], recipients: [] },
-  ...{ usdMicros: BigInt(memory.usd_micros), exit: memory.reduce_only },
+  ...{ operation: memory.operation, tokens: [assetKey(memory.market, memory.symbol)], recipients: [] },
+  ...{ usdMicros: BigInt(memory.usd_micros), exit: memory.exit },
   ...change,
 })
 export const planOf = (memory: Memory): Pick<ActPlan, 'account' | 'agent' | 'aheadMs' | 'ttlMs'> => ({
@@ -77,7 +78,7 @@ export function placing(
   }
 
   const begin: Step = async (task, context) => {
-    const { gather, operation, reduce_only: exit } = memoryOf(task)
+    const { gather, operation, exit } = memoryOf(task)
     if (gather === null) return setLeverage(task, context, [])
     return needs.gathering.intend(task, context, { operation, exit }, (fault) => failedBy(fault))
   }

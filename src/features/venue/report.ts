@@ -31,7 +31,8 @@ export function resultOf(taskId: string, memory: Memory, { entry, exits, fills }
     ...{ asset: memory.symbol, order_id: entry.orderId === null ? null : String(entry.orderId) },
     ...{ cloid: cloidOf(taskId, 'entry'), order_status: shownStatus[entry.status] },
     ...{ filled_size: sum.size, avg_price: sum.averagePrice, fee: sum.fee, fee_token: sum.feeToken },
-    ...{ tp_oids: oids(exits, 'tp'), sl_oids: oids(exits, 'sl'), moved_from_spot_usd: memory.gather },
+    ...{ tp_oids: oids(exits, 'tp'), sl_oids: oids(exits, 'sl') },
+    [memory.market === 'perp' ? 'moved_from_spot_usd' : 'moved_from_perp_usd']: memory.gather,
     legs: [
       legOf('entry', entry.orderId, entry.status, entry.error?.message ?? null),
       ...exits.map(({ leg, orderId, state, error }) => legOf(leg, orderId, state, error)),
