@@ -3,6 +3,7 @@ import { openCustody, rotation } from '#compose/custody.ts'
 import { openFeatures } from '#compose/features.ts'
 import { rateLimits } from '#compose/settings.ts'
 import { foreignWorld, openStore } from '#compose/store.ts'
+import { openVenue } from '#compose/venue.ts'
 import { type Config, ConfigRefused } from '#config.ts'
 import { postgresBus } from '#durable/bus.ts'
 import { translate } from '#durable/call.ts'
@@ -80,16 +81,21 @@ export async function app(needs: Needs): Promise<{ url: string } & AsyncDisposab
   const wrong = await wrongNodes(chains, config.ENVIRONMENT)
   if (wrong.length > 0) throw new ConfigRefused(wrong)
   const custody = openCustody({ config, urls, net, chains, stores, ground })
+  const venue = openVenue({ config, urls, net, log })
+  if (venue) parts.use(venue)
   const probe = parts.use(makeProbe({ chains: chains.heads, clock }))
   const { operations, kinds, auth, health, earns } = openFeatures({
-    ...{ config, urls, transactions, stores, ground, net, chains, custody, probe, baseUrl },
+    ...{ config, urls, transactions, stores, ground, net, chains, custody, venue, probe, baseUrl },
   })
   const engine = ground.engine(operations, kinds)
   const authenticate = (header: string | undefined) => auth.authenticate(header).catch(translate)
   const http = await httpEdge({
     ...{ operations, call: engine.call, authenticate, health, baseUrl, log, clock },
     ...{ trustProxy: config.TRUST_PROXY, corsOrigins: config.CORS_ORIGINS, limits: rateLimits(config) },
-    gauges: async () => workGauges(await queueFacts(transactions, clock), engine.runner.counts()),
+    gauges: async () => [
+      ...workGauges(await queueFacts(transactions, clock), engine.runner.counts()),
+      ...(venue?.gauges() ?? []),
+    ],
   })
   const address = await http.listen({ host: config.HOST, port: config.PORT })
   listening ??= address

@@ -29,6 +29,10 @@ const integer =
     const number = /^\d{1,12}$/.test(value) ? Number(value) : -1
     return number >= least && number <= most ? number : bad(`a whole number from ${least} to ${most}`)
   }
+const optionalInteger =
+  (least: number, most: number): Parse<number | undefined> =>
+  (value) =>
+    value === '' ? undefined : integer(least, most)(value)
 const decimal: Parse<string> = (value) =>
   /^(0|[1-9]\d{0,15})(\.\d{1,6})?$/.test(value) ? value : bad('a decimal such as 25000')
 const url: Parse<string> = (value) => (URL.canParse(value) ? value.replace(/\/$/, '') : bad('a URL'))
@@ -103,6 +107,16 @@ export const variables = {
     'The perpetuals venue, for instance https://api.hyperliquid.xyz; off outside the local environment',
   ),
   HYPERLIQUID_WS_URL: v(optionalUrl, '', 'Its streams; empty: HYPERLIQUID_URL with ws and /ws'),
+  HYPERLIQUID_WEIGHT_PER_MINUTE: v(
+    optionalInteger(0, 1_000_000),
+    '',
+    'Request weight that this instance may use of its address; 0: no limit; empty: 1200, and no limit at the local world',
+  ),
+  HYPERLIQUID_STREAMED_USERS: v(
+    integer(0, 10),
+    '10',
+    'Users whom this instance follows by stream; the others are asked for now and then',
+  ),
   HYPERLIQUID_BRIDGE_ADDRESS: v(
     evmAddress,
     '0x2Df1c51E09aECF9cacB7bc98cB1742757f163dF7',

@@ -33,6 +33,7 @@ import { openEarn } from './earn.ts'
 import { openPerp } from './perp.ts'
 import { perpLimitsOf } from './settings.ts'
 import type { Stores } from './store.ts'
+import type { Venue } from './venue.ts'
 
 type Needs = {
   config: Config
@@ -43,6 +44,7 @@ type Needs = {
   net: Net
   chains: Chains
   custody: Custody
+  venue: Venue | undefined
   probe: Probe
   baseUrl: () => string
 }
@@ -76,7 +78,7 @@ function openAuth(
 }
 
 export function openFeatures(needs: Needs) {
-  const { config, urls, transactions, stores, ground, net, chains, custody, probe, baseUrl } = needs
+  const { config, urls, transactions, stores, ground, net, chains, custody, venue, probe, baseUrl } = needs
   const { table, readers } = chains
   const on = stores.database.pool
   const earn = openEarn({ config, chains, stores, ground, custody, holdings: () => holdings })
@@ -89,7 +91,7 @@ export function openFeatures(needs: Needs) {
     clock,
   })
   const changed = (userId: string, chainId: string) => holdings.invalidate(userId, chainId)
-  const perp = openPerp({ config, urls, net, chains, stores, ground, custody, changed })
+  const perp = openPerp({ config, venue, chains, stores, ground, custody, changed })
   const welcome = urls.faucet
     ? welcomeFunding({ faucet: faucet({ url: urls.faucet, net }), changed })
     : undefined

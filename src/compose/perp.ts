@@ -5,21 +5,18 @@ import { venueActs } from '#features/venue/act.ts'
 import { addAgent, agentsOf, approveAgent, retireAgent } from '#features/wallets/agents.ts'
 import { walletsOf } from '#features/wallets/store.ts'
 import { systemClock as clock } from '#kernel/clock.ts'
-import type { Net } from '#kernel/net.ts'
-import type { UpstreamUrls } from '#start/place.ts'
 import { transferData } from '#upstreams/evm/erc20.ts'
 import * as grid from '#upstreams/hyperliquid/grid.ts'
-import { hyperliquid } from '#upstreams/hyperliquid/hyperliquid.ts'
 import * as refusals from '#upstreams/hyperliquid/refusals.ts'
 import type { Chains } from './chains.ts'
 import type { Custody } from './custody.ts'
 import { bridgeChainId, perpLimitsOf, venueChainId } from './settings.ts'
 import type { Stores } from './store.ts'
+import type { Venue } from './venue.ts'
 
 type Needs = {
   config: Config
-  urls: UpstreamUrls
-  net: Net
+  venue: Venue | undefined
   chains: Chains
   stores: Stores
   ground: Ground
@@ -30,14 +27,16 @@ type Needs = {
 const venueName = 'hyperliquid'
 
 /** Served where the venue is, and the chain of its bridge; without them the section does not exist. */
-export function openPerp({ config, urls, net, chains, stores, ground, custody, changed }: Needs) {
+export function openPerp({ config, venue: opened, chains, stores, ground, custody, changed }: Needs) {
   const chain = chains.ports.get(bridgeChainId)?.chain
-  if (!chain || !urls.hyperliquid) return undefined
+  if (!chain || !opened) return undefined
   const on = stores.database.pool
-  const venue = hyperliquid({ url: urls.hyperliquid, net, clock })
+  const venue = opened.client
   const { policy } = custody.policy
   const { signer, keystore, batches } = custody
-  const acts = venueActs({ venue, chainId: venueChainId, policy, signer, lanes: ground.lanes })
+  const acts = venueActs({
+    ...{ venue: venue.at('exit'), chainId: venueChainId, policy, signer, lanes: ground.lanes },
+  })
   const operations = makePerp({
     ...{ on, venue, chainId: venueChainId, acts, pricing: grid, refusals, policy, batches, chain, clock },
     ...{ ledger: ground.ledger, changed, limits: perpLimitsOf(config) },

@@ -79,6 +79,14 @@ export const custodyVenue = (config: Config): SigningVenue => ({
   turnsTime: config.ENVIRONMENT === 'local',
 })
 
+const documentedWeight = 1_200
+/** The local world counts nothing unless a test tells it to. */
+export const venueWeightOf = ({ HYPERLIQUID_WEIGHT_PER_MINUTE: set, HYPERLIQUID_URL: url }: Config): number =>
+  set ?? (url === 'local' ? 0 : documentedWeight)
+
+export const venueStreamUrl = ({ HYPERLIQUID_WS_URL: set }: Config, url: string): string =>
+  set ?? `${url.replace(/^http/, 'ws')}/ws`
+
 export const perpLimitsOf = (config: Config): PerpLimits => ({
   minOrderUsd: config.HYPERLIQUID_MIN_ORDER_USD,
   minFundUsd: config.HYPERLIQUID_MIN_FUND_USD,

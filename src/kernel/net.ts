@@ -9,7 +9,12 @@ export type NetRequest = {
   signal?: AbortSignal
   maxBytes: number
 }
-export type NetReply = { status: number; body: string }
+export type NetReply = {
+  status: number
+  body: string
+  /** As the far side asked for, with a refusal. */
+  retryAfterMs?: number
+}
 
 /**
  * Answers with whatever the far side said. When it said nothing: Fault `unavailable` where the request certainly never

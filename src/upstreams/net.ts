@@ -72,7 +72,7 @@ export function net({ failpoints, labels = {}, connectionsPerOrigin = 32 }: Opti
 async function exchange(agent: Agent, url: URL, request: NetRequest): Promise<NetReply> {
   const clock = AbortSignal.timeout(request.timeoutMs)
   const signal = request.signal ? AbortSignal.any([request.signal, clock]) : clock
-  const { statusCode, body } = await agent.request({
+  const { statusCode, headers, body } = await agent.request({
     origin: url.origin,
     path: url.pathname + url.search,
     method: request.method as 'GET',
@@ -92,8 +92,16 @@ async function exchange(agent: Agent, url: URL, request: NetRequest): Promise<Ne
     }
     chunks.push(chunk)
   }
-  return { status: statusCode, body: Buffer.concat(chunks).toString('utf8') }
+  const retryAfterMs = delayOf(headers['retry-after'])
+  return {
+    ...{ status: statusCode, body: Buffer.concat(chunks).toString('utf8') },
+    ...(retryAfterMs !== undefined && { retryAfterMs }),
+  }
 }
+
+/** Seconds; the form with a date is not used by anything that we talk to. */
+const delayOf = (header: string | string[] | undefined): number | undefined =>
+  typeof header === 'string' && /^\d{1,6}$/.test(header) ? Number(header) * 1_000 : undefined
 
 function faultOf(label: string, cause: unknown): Fault {
   const code = codeOf(cause)

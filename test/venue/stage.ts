@@ -20,6 +20,7 @@ import { systemClock as clock } from '#kernel/clock.ts'
 import { noFailpoints } from '#kernel/failpoint.ts'
 import { agentId, systemRandom as random, uuidv7 } from '#kernel/id.ts'
 import { silentLog } from '#kernel/log.ts'
+import type { Net } from '#kernel/net.ts'
 import { type Database, openDatabase } from '#store/database.ts'
 import { send } from '#store/query.ts'
 import { transferData } from '#upstreams/evm/erc20.ts'
@@ -31,6 +32,7 @@ import * as grid from '#upstreams/hyperliquid/grid.ts'
 import { hyperliquid } from '#upstreams/hyperliquid/hyperliquid.ts'
 import * as refusals from '#upstreams/hyperliquid/refusals.ts'
 import { hyperliquidScheme } from '#upstreams/hyperliquid/sign.ts'
+import { noBudget, rateBudget } from '#upstreams/hyperliquid/weights.ts'
 import { net as makeNet } from '#upstreams/net.ts'
 import { svmScheme } from '#upstreams/solana/sign.ts'
 import { startWorld, type WorldUrls } from '#world/world.ts'
@@ -104,7 +106,13 @@ export type Answer = {
   account: { account_value_usd: string; withdrawable_usd: string; margin_used_usd: string }
 }
 export type User = { id: string; caller: Caller; evm: string }
-type Tune = { limits?: Partial<PerpLimits>; dayMicros?: bigint; graceMs?: number }
+type Tune = {
+  limits?: Partial<PerpLimits>
+  dayMicros?: bigint
+  graceMs?: number
+  /** Request weight per minute; absent: nobody counts. */
+  weight?: number
+}
 
 export function instanceOn(
   database: Database,
@@ -158,10 +166,24 @@ export function instanceOn(
     ],
   })
   const batches = evmBatches({ ports, policy: policy.policy, signer, lanes: g.lanes, startNonce })
-  const upstream = hyperliquid({ url: venueUrl, net, clock })
+  const later = (ms: number, run: () => void) => {
+    const timer = setTimeout(run, ms)
+    return () => clearTimeout(timer)
+  }
+  const nowMs = () => performance.now()
+  const budget = tune.weight ? rateBudget({ perMinute: tune.weight, nowMs, after: later }) : noBudget
+  let tooMuch = 0
+  const counting: Net = {
+    async fetch(request) {
+      const reply = await net.fetch(request)
+      if (reply.status === 429) tooMuch += 1
+      return reply
+    },
+  }
+  const upstream = hyperliquid({ url: venueUrl, net: counting, clock, budget })
   const { lanes } = g
   const acts = venueActs({
-    ...{ venue: upstream, chainId: venueId, policy: policy.policy, signer, lanes },
+    ...{ venue: upstream.at('exit'), chainId: venueId, policy: policy.policy, signer, lanes },
     ...(tune.graceMs !== undefined && { graceMs: tune.graceMs }),
   })
   const evmAddressOf = async (userId: string) =>
@@ -204,7 +226,9 @@ export function instanceOn(
   }
 
   return {
-    ...{ ground: g, call, acts, store, policy, upstream, usdc, chain, signer },
+    ...{ ground: g, call, acts, store, policy, upstream, budget, usdc, chain, signer },
+    /** How often the venue said that it was too much. */
+    tooMuch: () => tooMuch,
     async [Symbol.asyncDispose]() {
       await g[Symbol.asyncDispose]()
       await net[Symbol.asyncDispose]()

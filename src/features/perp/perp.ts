@@ -50,12 +50,15 @@ export function perp(needs: PerpNeeds): Operation[] {
   const { on, venue, chainId, agents, policy, evmAddressOf, limits, clock } = needs
   const agentOf = async (userId: string) => (await agents.of(userId)).current
   const trade = { ...needs, agentOf }
+  // What brings money home asks before what would spend it, and what was begun before what is only wished for.
+  const exit = { ...trade, venue: venue.at('exit') }
+  const work = { ...needs, venue: venue.at('work') }
   const status = setupStatus({ on, venue, agents, evmAddressOf, clock, limits })
-  const setUp = { ...needs, status }
-  const { mend, steps: mendSteps } = mending(needs)
+  const setUp = { ...work, status }
+  const { mend, steps: mendSteps } = mending(work)
   const agentLost: PlaceNeeds['agentLost'] = (task, agent) => agents.retired(task.userId, agent)
-  const gather = gathering({ ...needs, to: 'perp' })
-  const place = { ...needs, gathering: gather, agentLost, mend }
+  const gather = gathering({ ...work, to: 'perp' })
+  const place = { ...work, gathering: gather, agentLost, mend }
   const cancelled: Section = {
     ...{ kind: 'perp', operation: 'perp_cancel' },
     marketOf: async ({ symbol }) => (await venue.perps()).markets.find((each) => each.symbol === symbol),
@@ -105,16 +108,16 @@ export function perp(needs: PerpNeeds): Operation[] {
     },
 
     open: { admit: (input, caller) => admitOpen(trade, input, caller), steps, released },
-    close: { admit: (input, caller) => admitClose(trade, input, caller), steps, released },
+    close: { admit: (input, caller) => admitClose(exit, input, caller), steps, released },
     cancel: {
-      admit: (input, caller) => admitCancel(trade, cancelled, input, caller),
-      ...{ steps: cancelling({ ...needs, agentLost: (task, agent) => agents.retired(task.userId, agent) }) },
+      admit: (input, caller) => admitCancel(exit, cancelled, input, caller),
+      ...{ steps: cancelling({ ...exit, agentLost: (task, agent) => agents.retired(task.userId, agent) }) },
       released,
     },
-    fund: { admit: (input, caller) => admitFund(needs, input, caller), steps: funding(needs), released },
+    fund: { admit: (input, caller) => admitFund(needs, input, caller), steps: funding(work), released },
     withdraw: {
-      admit: (input, caller) => admitWithdraw(needs, input, caller),
-      ...{ steps: withdrawing({ ...needs, gathering: gather }), released },
+      admit: (input, caller) => admitWithdraw(exit, input, caller),
+      ...{ steps: withdrawing({ ...exit, gathering: gather }), released },
     },
   })
 }

@@ -7,7 +7,7 @@ const entry = (status: Entry['status']): Entry => ({ orderId: 1, status, filledS
 const exit = (leg: Exit['leg'], state: Exit['state']): Exit => ({ leg, orderId: 2, state, error: null })
 const fill = (size: string, price: string, feeUsd: string): Fill => ({
   ...{ symbol: 'BTC', orderId: 1, tradeId: 1, isBuy: true, price, size, feeUsd, feeToken: 'USDC' },
-  ...{ closedPnlUsd: '0', atMs: 0 },
+  ...{ closedPnlUsd: '0', cloid: null, startSize: '0', cause: 'order', atMs: 0 },
 })
 
 describe('a bracket', () => {

@@ -5,7 +5,11 @@ import {
   type Account,
   accountOf,
   type Fill,
+  type Funding,
+  fillOf,
+  fundingOf,
   type LedgerUpdate,
+  ledgerUpdateOf,
   type OpenOrder,
   type OrderState,
   orderOf,
@@ -13,15 +17,24 @@ import {
   type PerpMarket,
   perpsOf,
   plain,
-  plainOrNull,
   type SpotMarket,
   spotsOf,
 } from './reading.ts'
+import {
+  actionUrgency,
+  actionWeight,
+  type Budget,
+  infoWeight,
+  itemsWeight,
+  noBudget,
+  type Urgency,
+} from './weights.ts'
 import { type ExchangeReply, exchangeReplyOf, type InfoAnswer, type InfoType, infoOf } from './wire.ts'
 
 export type {
   Account,
   Fill,
+  Funding,
   LedgerUpdate,
   OpenOrder,
   OrderState,
@@ -29,6 +42,7 @@ export type {
   Position,
   SpotMarket,
 } from './reading.ts'
+export type { Urgency } from './weights.ts'
 export type { ExchangeReply, LegStatus } from './wire.ts'
 
 /** `busy` and `unsent`: certainly not done. `doubt`: nobody can say. */
@@ -40,7 +54,7 @@ export type Hyperliquid = {
   spots(maxAgeMs?: number): Promise<{ markets: SpotMarket[]; at: number }>
   mids(): Promise<ReadonlyMap<string, string>>
   account(user: string): Promise<Account>
-  spotBalances(user: string): Promise<{ coin: string; total: string; hold: string; entryUsd: string }[]>
+  spotBalances(user: string): Promise<SpotBalance[]>
   /** What the account has set for a market, and the margin that is free on each side of it. */
   standing(
     user: string,
@@ -54,16 +68,21 @@ export type Hyperliquid = {
   openOrders(user: string): Promise<OpenOrder[]>
   /** Undefined where the venue never heard of it. */
   order(user: string, id: number | string): Promise<OrderState | undefined>
+  /** The oldest first, and at most as many as the venue puts into one answer. */
   fillsSince(user: string, sinceMs: number): Promise<Fill[]>
+  fundingSince(user: string, sinceMs: number): Promise<Funding[]>
   agents(user: string): Promise<{ address: string; name: string; validUntilMs: number }[]>
   role(address: string): Promise<string>
   ledgerSince(user: string, sinceMs: number): Promise<LedgerUpdate[]>
   /** One balance for perpetuals and spot, or two. */
   accountMode(user: string): Promise<string>
   send(body: string): Promise<Sent>
+  /** The same venue for a caller of another urgency, out of the same budget. */
+  at(urgency: Urgency): Hyperliquid
 }
+export type SpotBalance = { coin: string; total: string; hold: string; entryUsd: string }
 
-type Options = { url: string; net: Net; clock: Clock; timeoutMs?: number }
+type Options = { url: string; net: Net; clock: Clock; budget?: Budget; timeoutMs?: number }
 
 const maxBytes = 8 * 1024 * 1024
 const freshMsDefault = 60_000
@@ -86,34 +105,87 @@ function remembered<T>(ask: () => Promise<T>, nowMs: () => number) {
   }
 }
 
-export function hyperliquid({ url, net, clock, timeoutMs = 5_000 }: Options): Hyperliquid {
-  const nowMs = () => clock.now().getTime()
+type Door = 'info' | 'exchange'
+type Call = { weight: number; urgency: Urgency }
 
-  const post = (door: 'info' | 'exchange', body: string): Promise<NetReply> =>
-    net.fetch({ url: `${url}/${door}`, method: 'POST', headers: json, body, timeoutMs, maxBytes })
-
-  async function info<K extends InfoType>(
-    type: K,
-    fields: Record<string, unknown> = {},
-  ): Promise<InfoAnswer<K>> {
-    const { status, body } = await post('info', JSON.stringify({ type, ...fields }))
-    if (status === 200) return infoOf(type, body)
-    if (status === 422) throw new Fault('upstream_changed', `Hyperliquid knows no ${type} of this form`)
-    throw new Fault('unavailable', `Hyperliquid answered with status ${status}`)
+/** The requests themselves: each one pays before it leaves. */
+function doors({ url, net, budget = noBudget, timeoutMs = 5_000 }: Options) {
+  async function post(door: Door, body: string, { weight, urgency }: Call): Promise<NetReply> {
+    await budget.admit(weight, urgency)
+    const reply = await net.fetch({
+      ...{ url: `${url}/${door}`, method: 'POST', headers: json, body, timeoutMs, maxBytes },
+    })
+    if (reply.status === 429) budget.refused(reply.retryAfterMs)
+    else budget.answered()
+    return reply
   }
 
-  const perps = remembered(async () => perpsOf(await info('metaAndAssetCtxs')), nowMs)
-  const spots = remembered(async () => spotsOf(await info('spotMetaAndAssetCtxs')), nowMs)
-
   return {
-    async perps(maxAgeMs = freshMsDefault) {
-      const { value, at } = await perps(maxAgeMs)
-      return { markets: value, at }
+    async info<K extends InfoType>(
+      type: K,
+      fields: Record<string, unknown>,
+      asked: Urgency,
+    ): Promise<InfoAnswer<K>> {
+      // Whoever asks for an order wants to know what became of something that was sent.
+      const urgency = type === 'orderStatus' && asked !== 'background' ? 'exit' : asked
+      const call = { weight: infoWeight(type), urgency }
+      const { status, body, retryAfterMs } = await post('info', JSON.stringify({ type, ...fields }), call)
+      if (status === 422) throw new Fault('upstream_changed', `Hyperliquid knows no ${type} of this form`)
+      if (status !== 200)
+        throw new Fault('unavailable', `Hyperliquid answered with status ${status}`, {
+          ...(retryAfterMs !== undefined && { extras: { retry_after: Math.ceil(retryAfterMs / 1_000) } }),
+        })
+      const answer = infoOf(type, body)
+      budget.add(itemsWeight(type, answer))
+      return answer
     },
-    async spots(maxAgeMs = freshMsDefault) {
-      const { value, at } = await spots(maxAgeMs)
-      return { markets: value, at }
+
+    async send(body: string): Promise<Sent> {
+      const { action } = JSON.parse(body) as { action: Record<string, unknown> }
+      const call = { weight: actionWeight(action), urgency: actionUrgency(action) }
+      try {
+        const { status, body: said } = await post('exchange', body, call)
+        if (status === 429) return { is: 'busy' }
+        if (status === 422) return { is: 'refused', message: said.slice(0, 200) }
+        if (status !== 200) return { is: 'doubt' }
+        const reply = exchangeReplyOf(said)
+        return reply.is === 'unreadable' ? { is: 'doubt' } : reply
+      } catch (fault) {
+        if (!(fault instanceof Fault)) throw fault
+        return fault.code === 'unavailable' ? { is: 'unsent' } : { is: 'doubt' }
+      }
     },
+  }
+}
+
+export function hyperliquid(options: Options): Hyperliquid {
+  const nowMs = () => options.clock.now().getTime()
+  const { info, send } = doors(options)
+  const perps = remembered(async () => perpsOf(await info('metaAndAssetCtxs', {}, 'work')), nowMs)
+  const spots = remembered(async () => spotsOf(await info('spotMetaAndAssetCtxs', {}, 'work')), nowMs)
+  const known = new Map<Urgency, Hyperliquid>()
+  const at = (urgency: Urgency): Hyperliquid => {
+    const made = known.get(urgency) ?? {
+      ...reads((type, fields = {}) => info(type, fields, urgency)),
+      ...{ perps: stamped(perps), spots: stamped(spots), send, at },
+    }
+    known.set(urgency, made)
+    return made
+  }
+  return at('admission')
+}
+
+const stamped =
+  <T>(ask: (maxAgeMs: number) => Promise<{ value: T; at: number }>) =>
+  async (maxAgeMs = freshMsDefault) => {
+    const { value, at } = await ask(maxAgeMs)
+    return { markets: value, at }
+  }
+
+type Ask = <K extends InfoType>(type: K, fields?: Record<string, unknown>) => Promise<InfoAnswer<K>>
+
+function reads(info: Ask): Omit<Hyperliquid, 'perps' | 'spots' | 'send' | 'at'> {
+  return {
     async mids() {
       return new Map(Object.entries(await info('allMids')).map(([coin, price]) => [coin, plain(price)]))
     },
@@ -139,11 +211,10 @@ export function hyperliquid({ url, net, clock, timeoutMs = 5_000 }: Options): Hy
     },
     async fillsSince(user, sinceMs) {
       const fills = await info('userFillsByTime', { user, startTime: Math.max(0, sinceMs) })
-      return fills.map((fill) => ({
-        ...{ symbol: fill.coin, orderId: fill.oid, tradeId: fill.tid, isBuy: fill.side === 'B' },
-        ...{ price: plain(fill.px), size: plain(fill.sz), feeUsd: plain(fill.fee), feeToken: fill.feeToken },
-        ...{ closedPnlUsd: plain(fill.closedPnl), atMs: fill.time },
-      }))
+      return fills.map((fill) => fillOf(fill, user))
+    },
+    async fundingSince(user, sinceMs) {
+      return (await info('userFunding', { user, startTime: Math.max(0, sinceMs) })).map(fundingOf)
     },
     async agents(user) {
       const agents = await info('extraAgents', { user })
@@ -153,25 +224,8 @@ export function hyperliquid({ url, net, clock, timeoutMs = 5_000 }: Options): Hy
     async ledgerSince(user, sinceMs) {
       const startTime = Math.max(0, sinceMs)
       const updates = await info('userNonFundingLedgerUpdates', { user, startTime })
-      return updates.map(({ time, hash, delta }) => ({
-        ...{ type: delta.type, amountUsd: plainOrNull(delta.usdc), feeUsd: plainOrNull(delta.fee) },
-        ...{ nonce: delta.nonce ?? null, toPerp: delta.toPerp ?? null, hash, atMs: time },
-      }))
+      return updates.map((update) => ledgerUpdateOf(update, user))
     },
     accountMode: (user) => info('userAbstraction', { user }),
-
-    async send(body) {
-      try {
-        const { status, body: said } = await post('exchange', body)
-        if (status === 429) return { is: 'busy' }
-        if (status === 422) return { is: 'refused', message: said.slice(0, 200) }
-        if (status !== 200) return { is: 'doubt' }
-        const reply = exchangeReplyOf(said)
-        return reply.is === 'unreadable' ? { is: 'doubt' } : reply
-      } catch (fault) {
-        if (!(fault instanceof Fault)) throw fault
-        return fault.code === 'unavailable' ? { is: 'unsent' } : { is: 'doubt' }
-      }
-    },
   }
 }

@@ -1,4 +1,4 @@
-import { canonical } from '#kernel/money.ts'
+import { canonical, fromUnits, toUnits } from '#kernel/money.ts'
 import { type Grid, priceDecimalsOf } from './grid.ts'
 import type { InfoAnswer } from './wire.ts'
 
@@ -45,6 +45,8 @@ export type Account = {
   accountValueUsd: string
   marginUsedUsd: string
   withdrawableUsd: string
+  /** What the account holds besides the worth of its positions. */
+  cashUsd: string
   positions: Position[]
   /** The venue's own clock at the answer. */
   timeMs: number
@@ -70,14 +72,22 @@ export type Fill = {
   symbol: string
   orderId: number
   tradeId: number
+  cloid: string | null
   isBuy: boolean
   price: string
   size: string
+  /** What was held before it, by the venue's own count. */
+  startSize: string
   feeUsd: string
   feeToken: string
   closedPnlUsd: string
+  /** `liquidation`: of this account. `venue`: made by the venue itself, such as a settlement. */
+  cause: 'order' | 'liquidation' | 'venue'
   atMs: number
 }
+export type Funding = { symbol: string; paidUsd: string; signedSize: string; rate: string; atMs: number }
+/** What a change that is no trade did to one balance: `perp`, or a token of the spot side. */
+export type BalanceMove = { place: string; amount: string }
 export type LedgerUpdate = {
   type: string
   amountUsd: string | null
@@ -86,6 +96,8 @@ export type LedgerUpdate = {
   /** Of a move between the two sides of an account. */
   toPerp: boolean | null
   hash: string
+  /** Null where the form of the update is not known. */
+  moves: BalanceMove[] | null
   atMs: number
 }
 /** The venue prints floats, with `.0` behind whole numbers. */
@@ -159,6 +171,7 @@ export function accountOf(state: InfoAnswer<'clearinghouseState'>): Account {
     accountValueUsd: plain(state.marginSummary.accountValue),
     marginUsedUsd: plain(state.marginSummary.totalMarginUsed),
     withdrawableUsd: plain(state.withdrawable),
+    cashUsd: plain(state.marginSummary.totalRawUsd),
     timeMs: state.time,
     positions: state.assetPositions.map(({ position }) => ({
       ...{ symbol: position.coin, signedSize: plain(position.szi), leverage: position.leverage.value },
@@ -168,4 +181,68 @@ export function accountOf(state: InfoAnswer<'clearinghouseState'>): Account {
       fundingPaidUsd: plain(position.cumFunding.sinceOpen),
     })),
   }
+}
+
+const byVenue = /^(Liquidated|Auto-Deleveraging|Settlement|Spot Dust Conversion)/
+
+function causeOf({ dir, liquidation }: WireFill, user: string): Fill['cause'] {
+  if (liquidation?.liquidatedUser?.toLowerCase() === user.toLowerCase()) return 'liquidation'
+  return byVenue.test(dir) ? 'venue' : 'order'
+}
+
+type WireFill = InfoAnswer<'userFillsByTime'>[number]
+
+export const fillOf = (fill: WireFill, user: string): Fill => ({
+  ...{ symbol: fill.coin, orderId: fill.oid, tradeId: fill.tid, cloid: fill.cloid ?? null },
+  ...{ isBuy: fill.side === 'B', price: plain(fill.px), size: plain(fill.sz) },
+  ...{ startSize: plain(fill.startPosition), feeUsd: plain(fill.fee), feeToken: fill.feeToken },
+  ...{ closedPnlUsd: plain(fill.closedPnl), cause: causeOf(fill, user), atMs: fill.time },
+})
+
+export const fundingOf = ({ time, delta }: InfoAnswer<'userFunding'>[number]): Funding => ({
+  ...{ symbol: delta.coin, paidUsd: plain(delta.usdc), signedSize: plain(delta.szi) },
+  ...{ rate: plain(delta.fundingRate), atMs: time },
+})
+
+type WireUpdate = InfoAnswer<'userNonFundingLedgerUpdates'>[number]
+
+export function ledgerUpdateOf({ time, hash, delta }: WireUpdate, user: string): LedgerUpdate {
+  return {
+    ...{ type: delta.type, amountUsd: plainOrNull(delta.usdc), feeUsd: plainOrNull(delta.fee) },
+    ...{
+      nonce: delta.nonce ?? null,
+      toPerp: delta.toPerp ?? null,
+      hash,
+      moves: movesOf(delta, user.toLowerCase()),
+      atMs: time,
+    },
+  }
+}
+
+const sum = (a: string, b: string): string =>
+  fromUnits(toUnits(plain(a), scale) + toUnits(plain(b), scale), scale)
+const minus = (text: string): string => fromUnits(-toUnits(plain(text), scale), scale)
+const scale = 18
+
+/** Only forms whose effect is known to the unit; any other one explains nothing. */
+function movesOf(delta: WireUpdate['delta'], user: string): BalanceMove[] | null {
+  const { type, usdc, fee = '0', toPerp, destination, token, amount } = delta
+  const to = destination?.toLowerCase()
+  if (type === 'deposit' && usdc) return [{ place: 'perp', amount: plain(usdc) }]
+  if (type === 'withdraw' && usdc) return [{ place: 'perp', amount: minus(sum(usdc, fee)) }]
+  if (type === 'accountClassTransfer' && usdc && toPerp !== undefined) {
+    const [gain, loss] = toPerp ? ['perp', 'USDC'] : ['USDC', 'perp']
+    return [
+      { place: gain!, amount: plain(usdc) },
+      { place: loss!, amount: minus(usdc) },
+    ]
+  }
+  if (type === 'internalTransfer' && usdc && to && to !== delta.user?.toLowerCase())
+    return [{ place: 'perp', amount: to === user ? plain(usdc) : minus(sum(usdc, fee)) }]
+  if (type === 'spotGenesis' && token && amount) return [{ place: token, amount: plain(amount) }]
+  if (type === 'spotTransfer' && token && amount && to && plain(fee) === '0')
+    return to === delta.user?.toLowerCase()
+      ? []
+      : [{ place: token, amount: to === user ? plain(amount) : minus(amount) }]
+  return null
 }

@@ -37,7 +37,12 @@ const SpotMeta = T.Object({
   universe: T.Array(T.Object({ tokens: T.Array(whole, { minItems: 2 }), name: text, index: whole })),
   tokens: T.Array(T.Object({ name: text, szDecimals: whole, index: whole, tokenId: text })),
 })
-const Summary = T.Object({ accountValue: decimal, totalMarginUsed: decimal, totalNtlPos: decimal })
+const Summary = T.Object({
+  accountValue: decimal,
+  totalMarginUsed: decimal,
+  totalNtlPos: decimal,
+  totalRawUsd: decimal,
+})
 const Position = T.Object({
   coin: text,
   szi: decimal,
@@ -69,6 +74,35 @@ const orderFields = {
 }
 const Child = T.Object(orderFields)
 const FrontendOrder = T.Object({ ...orderFields, children: T.Array(Child) })
+
+const Fill = T.Object({
+  coin: text,
+  px: decimal,
+  sz: decimal,
+  side: text,
+  time: whole,
+  startPosition: decimal,
+  dir: text,
+  closedPnl: decimal,
+  oid: whole,
+  fee: decimal,
+  feeToken: text,
+  tid: whole,
+  cloid: T.Optional(orNull(text)),
+  liquidation: T.Optional(orNull(T.Object({ liquidatedUser: T.Optional(text) }))),
+})
+const LedgerUpdate = T.Object({
+  time: whole,
+  hash: text,
+  delta: T.Object(
+    {
+      ...{ type: text, usdc: T.Optional(decimal), nonce: T.Optional(whole), fee: T.Optional(decimal) },
+      ...{ toPerp: T.Optional(T.Boolean()), user: T.Optional(text), destination: T.Optional(text) },
+      ...{ token: T.Optional(text), amount: T.Optional(decimal) },
+    },
+    { additionalProperties: true },
+  ),
+})
 
 const Leg = T.Union([
   T.String(),
@@ -106,37 +140,16 @@ const schemas = {
       order: T.Object({ order: FrontendOrder, status: text, statusTimestamp: whole }),
     }),
   ]),
-  userFillsByTime: T.Array(
+  userFillsByTime: T.Array(Fill),
+  userFunding: T.Array(
     T.Object({
-      coin: text,
-      px: decimal,
-      sz: decimal,
-      side: text,
       time: whole,
-      dir: text,
-      closedPnl: decimal,
-      oid: whole,
-      fee: decimal,
-      feeToken: text,
-      tid: whole,
-      cloid: T.Optional(orNull(text)),
+      delta: T.Object({ coin: text, usdc: decimal, szi: decimal, fundingRate: decimal }),
     }),
   ),
   extraAgents: T.Array(T.Object({ address: text, name: text, validUntil: whole })),
   userRole: T.Object({ role: text, data: T.Optional(T.Object({ user: T.Optional(text) })) }),
-  userNonFundingLedgerUpdates: T.Array(
-    T.Object({
-      time: whole,
-      hash: text,
-      delta: T.Object(
-        {
-          ...{ type: text, usdc: T.Optional(decimal), nonce: T.Optional(whole), fee: T.Optional(decimal) },
-          toPerp: T.Optional(T.Boolean()),
-        },
-        { additionalProperties: true },
-      ),
-    }),
-  ),
+  userNonFundingLedgerUpdates: T.Array(LedgerUpdate),
   userAbstraction: text,
 } as const
 export type InfoType = keyof typeof schemas
@@ -176,6 +189,36 @@ export function infoOf<K extends InfoType>(type: K, body: string): InfoAnswer<K>
   if (fits(schemas[type], value)) return value as InfoAnswer<K>
   throw new Fault('upstream_changed', `Hyperliquid answered ${type} in a form that is not known`)
 }
+
+const channels = {
+  allMids: T.Object({ mids: T.Record(text, decimal) }),
+  userFills: T.Object({ user: text, fills: T.Array(Fill), isSnapshot: T.Optional(T.Boolean()) }),
+  userFundings: T.Object({
+    user: text,
+    fundings: T.Array(
+      T.Object({ time: whole, coin: text, usdc: decimal, szi: decimal, fundingRate: decimal }),
+    ),
+    isSnapshot: T.Optional(T.Boolean()),
+  }),
+  userNonFundingLedgerUpdates: T.Object({
+    user: text,
+    nonFundingLedgerUpdates: T.Array(LedgerUpdate),
+    isSnapshot: T.Optional(T.Boolean()),
+  }),
+  orderUpdates: T.Array(
+    T.Object({
+      order: T.Object({ coin: text, oid: whole, cloid: T.Optional(orNull(text)) }),
+      status: text,
+      statusTimestamp: whole,
+    }),
+  ),
+} as const
+export type Channel = keyof typeof channels
+export type ChannelMessage<K extends Channel> = T.Static<(typeof channels)[K]>
+
+/** Undefined where the message has another shape: whoever listens reads again instead. */
+export const messageOf = <K extends Channel>(channel: K, message: unknown): ChannelMessage<K> | undefined =>
+  fits(channels[channel], message) ? (message as ChannelMessage<K>) : undefined
 
 /** What the venue says of one order of an action. */
 export type LegStatus =

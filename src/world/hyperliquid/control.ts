@@ -136,6 +136,9 @@ const settingNames: readonly (keyof Settings)[] = [
   'spotTriggers',
   'scheduleCancelVolumeUsd',
   'requestsPerAddress',
+  'wsConnectionsPerAddress',
+  'wsNewPerMinute',
+  'wsUsersPerAddress',
 ]
 
 const routes: Record<string, Route> = {

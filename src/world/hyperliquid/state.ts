@@ -32,6 +32,10 @@ export type Settings = {
   spotTriggers: boolean
   scheduleCancelVolumeUsd: number
   requestsPerAddress: number
+  /** Of streams; 0 means no limit, since the whole world talks from one loopback address. */
+  wsConnectionsPerAddress: number
+  wsNewPerMinute: number
+  wsUsersPerAddress: number
 }
 
 export type Account = {

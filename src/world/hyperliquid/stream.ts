@@ -7,8 +7,14 @@ import type { Faults } from './faults.ts'
 import type { Gateway } from './gateway.ts'
 import { type News, readNews, userMessages } from './news.ts'
 import { Malformed } from './schema.ts'
+import { createStreamLimits } from './stream-limits.ts'
 
-type Client = { socket: WebSocket; topics: Map<string, Topic> }
+type Client = {
+  socket: WebSocket
+  topics: Map<string, Topic>
+  /** Whether its address may listen to one more user. */
+  mayFollow: (user: string) => boolean
+}
 
 export type Stream = { drop: () => number; close: () => void }
 
@@ -60,14 +66,19 @@ type Frame = { method?: unknown; subscription?: unknown; id?: unknown; request?:
 const obstacle = (client: Client, topic: Topic | undefined, key: string): string | undefined => {
   if (!topic) return 'Invalid subscription '
   if (client.topics.has(key)) return 'Already subscribed: '
+  if (topic.user !== undefined && !client.mayFollow(topic.user)) return tooManyUsers
   return client.topics.size >= subscriptionsMaximum ? 'Too many subscriptions: ' : undefined
 }
+
+/** As upstream says it, without an echo of the subscription. */
+const tooManyUsers = 'Cannot track more than 10 total users.'
 
 const subscribe = (engine: Engine, client: Client, subscription: unknown): void => {
   const topic = readTopic(subscription)
   const key = keyOf(subscription)
   const refused = obstacle(client, topic, key)
-  if (refused || !topic) fail(client, `${refused}${JSON.stringify(subscription)}`)
+  if (refused === tooManyUsers) fail(client, refused)
+  else if (refused || !topic) fail(client, `${refused}${JSON.stringify(subscription)}`)
   else {
     client.topics.set(key, topic)
     send(client, { channel: 'subscriptionResponse', data: { method: 'subscribe', subscription } })
@@ -155,10 +166,21 @@ export const openStream = (server: Server, engine: Engine, gateway: Gateway, fau
     tell({ ...news, books: new Set() })
   })
 
-  const accept = (socket: WebSocket): void => {
-    const client: Client = { socket, topics: new Map() }
+  const limits = createStreamLimits(() => engine.venue.state.settings)
+  const addresses = new Map<Client, string>()
+  const clientsOf = (address: string) => [...clients].filter((client) => addresses.get(client) === address)
+  const followed = (address: string): string[] =>
+    clientsOf(address).flatMap(({ topics }) => [...topics.values()].flatMap(({ user }) => user ?? []))
+
+  const accept = (socket: WebSocket, address: string): void => {
+    const mayFollow = (user: string) => limits.follows(followed(address), user)
+    const client: Client = { socket, topics: new Map(), mayFollow }
     clients.add(client)
-    socket.on('close', () => clients.delete(client))
+    addresses.set(client, address)
+    socket.on('close', () => {
+      clients.delete(client)
+      addresses.delete(client)
+    })
     socket.on('error', () => socket.terminate())
     socket.on('message', (data) => {
       const text = data.toString()
@@ -168,8 +190,11 @@ export const openStream = (server: Server, engine: Engine, gateway: Gateway, fau
   }
 
   server.on('upgrade', (request, socket: Socket, head) => {
-    if (request.url?.split('?')[0] === '/ws') sockets.handleUpgrade(request, socket, head, accept)
-    else socket.destroy()
+    const address = socket.remoteAddress ?? ''
+    if (request.url?.split('?')[0] !== '/ws') socket.destroy()
+    else if (limits.opens(address, clientsOf(address).length, Date.now()))
+      sockets.handleUpgrade(request, socket, head, (accepted) => accept(accepted, address))
+    else socket.end('HTTP/1.1 429 Too Many Requests\r\ncontent-length: 0\r\nconnection: close\r\n\r\n')
   })
 
   const drop = (): number => {

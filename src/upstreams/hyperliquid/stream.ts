@@ -1,0 +1,231 @@
+import type { WebSocketTransport } from '@nktkas/hyperliquid'
+import type { Clock } from '#kernel/clock.ts'
+import type { Random } from '#kernel/id.ts'
+import type { Log } from '#kernel/log.ts'
+import { backOffMs, connectionPacer } from './pace.ts'
+import {
+  type Fill,
+  type Funding,
+  fillOf,
+  fundingOf,
+  type LedgerUpdate,
+  ledgerUpdateOf,
+  plain,
+} from './reading.ts'
+import { type Channel, type ChannelMessage, messageOf } from './wire.ts'
+
+/** One connection to the venue's streams. It is a quicker ear and never the truth: after each gap somebody reads again. */
+
+export type UserNews =
+  | { is: 'fills'; fills: Fill[] }
+  | { is: 'fundings'; fundings: Funding[] }
+  | { is: 'ledger'; updates: LedgerUpdate[] }
+  /** The stream has just begun, or begun again: what happened before was not told. */
+  | { is: 'gap' }
+export type OrderNews = {
+  symbol: string
+  orderId: number
+  cloid: string | null
+  status: string
+  atMs: number
+}
+export type Mids = ReadonlyMap<string, string>
+
+export type VenueStreams = AsyncDisposable & {
+  /** By the venue's names of the coins; undefined while there is no fresh word. */
+  mids(): Mids | undefined
+  onMids(listener: (mids: Mids) => void): Disposable
+  /** Undefined where as many users are followed as the venue allows. */
+  follow(user: string, listener: (news: UserNews) => void): Disposable | undefined
+  /** Of all users that are followed; the venue does not say of whom, the client id does. */
+  onOrders(listener: (orders: OrderNews[]) => void): Disposable
+  state(): { connected: boolean; users: number; connections: number; unreadable: number }
+}
+
+type Options = { url: string; clock: Clock; random: Random; log: Log; usersMost?: number }
+type Subscription = { channel: Channel; user?: string }
+
+const requestMs = 10_000
+const pingEveryMs = 30_000
+const freshMs = 10_000
+const silentMs = 60_000
+const lookEveryMs = 10_000
+/** Documented: per address, over all subscriptions that are about a user. */
+const usersOfVenue = 10
+
+export function venueStreams({ url, clock, random, log, usersMost = usersOfVenue }: Options): VenueStreams {
+  const ended = new AbortController()
+  const pace = connectionPacer(() => clock.now().getTime(), random)
+  const users = new Map<string, Disposable>()
+  const midsListeners = new Set<(mids: Mids) => void>()
+  const orderListeners = new Set<(orders: OrderNews[]) => void>()
+  let known: { mids: Mids; atMs: number } | undefined
+  let midsTopic: Disposable | undefined
+  let heardMs = 0
+  let [connected, connections, unreadable] = [false, 0, 0]
+  let opening: Promise<WebSocketTransport> | undefined
+  const nowMs = () => clock.now().getTime()
+
+  const open = () => {
+    opening ??= import('@nktkas/hyperliquid').then(({ WebSocketTransport }) => {
+      const made = new WebSocketTransport({
+        ...{ url, timeout: requestMs, keepAlive: { interval: pingEveryMs, timeout: requestMs } },
+        reconnect: { reconnectionDelay: pace.delayMs, connectionTimeout: requestMs },
+      })
+      made.socket.addEventListener('open', () => {
+        connections += 1
+        connected = true
+        heardMs = nowMs()
+      })
+      made.socket.addEventListener('close', () => {
+        connected = false
+        known = undefined
+      })
+      return made
+    })
+    return opening
+  }
+
+  /** A listener must never end the stream, and the stream never the process. */
+  const tell = <T>(listeners: Iterable<(news: T) => void>, news: T) => {
+    for (const listener of listeners)
+      try {
+        listener(news)
+      } catch (error) {
+        log.error({ error }, 'a listener of the venue stream failed')
+      }
+  }
+
+  /** Subscribed for as long as it is held, however often the venue refuses or the connection breaks. */
+  const hold = <K extends Channel>(
+    { channel, user }: Subscription & { channel: K },
+    read: (message: ChannelMessage<K> | undefined) => void,
+  ): Disposable => {
+    const stop = new AbortController()
+    const signal = AbortSignal.any([stop.signal, ended.signal])
+    let timer: NodeJS.Timeout | undefined
+    let current: { unsubscribe(): Promise<void> } | undefined
+    const listen = (event: CustomEvent<unknown>) => {
+      heardMs = nowMs()
+      const message = messageOf(channel, event.detail)
+      if (message === undefined) unreadable += 1
+      tell([read], message)
+    }
+    const attempt = async (failures: number): Promise<void> => {
+      const again = (error: unknown) => {
+        if (signal.aborted) return
+        log.debug({ error, channel }, 'a subscription at the venue failed; it is tried again')
+        clearTimeout(timer)
+        timer = setTimeout(() => void attempt(failures + 1), backOffMs(failures, random))
+      }
+      try {
+        const transport = await open()
+        const payload = { type: channel, ...(user && { user }) }
+        const onError = () => again(undefined)
+        current = await transport.subscribe(channel, payload, listen, { signal, onError })
+      } catch (error) {
+        again(error)
+      }
+    }
+    void attempt(0)
+    return {
+      [Symbol.dispose]() {
+        stop.abort()
+        clearTimeout(timer)
+        current?.unsubscribe().catch((error: unknown) => log.debug({ error }, 'an unsubscription failed'))
+      },
+    }
+  }
+
+  const listenToMids = () =>
+    hold({ channel: 'allMids' }, (message) => {
+      if (!message) return
+      const mids = new Map(Object.entries(message.mids).map(([coin, price]) => [coin, plain(price)]))
+      known = { mids, atMs: nowMs() }
+      tell(midsListeners, mids)
+    })
+
+  /** Pings are answered by a connection that has forgotten its subscriptions, too. */
+  const watch = setInterval(() => {
+    if (!connected || !midsTopic || nowMs() - heardMs < silentMs) return
+    heardMs = nowMs()
+    void open().then(({ socket }) => socket.reconnect())
+  }, lookEveryMs)
+  watch.unref()
+
+  return {
+    mids: () => (known && nowMs() - known.atMs <= freshMs ? known.mids : undefined),
+    onMids(listener) {
+      midsTopic ??= listenToMids()
+      midsListeners.add(listener)
+      return { [Symbol.dispose]: () => void midsListeners.delete(listener) }
+    },
+    follow(user, listener) {
+      const name = user.toLowerCase()
+      if (users.has(name) || users.size >= Math.min(usersMost, usersOfVenue)) return undefined
+      midsTopic ??= listenToMids()
+      const parts = new DisposableStack()
+      for (const topic of userTopics(hold, name, (news) => tell([listener], news))) parts.use(topic)
+      parts.use(
+        hold({ channel: 'orderUpdates', user: name }, (list) =>
+          tell(orderListeners, (list ?? []).map(orderNewsOf)),
+        ),
+      )
+      parts.defer(() => users.delete(name))
+      users.set(name, parts)
+      return parts
+    },
+    onOrders(listener) {
+      orderListeners.add(listener)
+      return { [Symbol.dispose]: () => void orderListeners.delete(listener) }
+    },
+    state: () => ({ connected, users: users.size, connections, unreadable }),
+    async [Symbol.asyncDispose]() {
+      clearInterval(watch)
+      ended.abort()
+      for (const topic of [...users.values()]) topic[Symbol.dispose]()
+      midsTopic?.[Symbol.dispose]()
+      const transport = await opening?.catch(() => undefined)
+      transport?.close()
+    },
+  }
+}
+
+const orderNewsOf = ({
+  order,
+  status,
+  statusTimestamp,
+}: ChannelMessage<'orderUpdates'>[number]): OrderNews => ({
+  ...{ symbol: order.coin, orderId: order.oid, cloid: order.cloid ?? null, status, atMs: statusTimestamp },
+})
+
+type Hold = <K extends Channel>(
+  topic: Subscription & { channel: K },
+  read: (message: ChannelMessage<K> | undefined) => void,
+) => Disposable
+
+/** One connection carries the messages of all users, so that each topic takes its own. A snapshot begins a stream. */
+function userTopics(hold: Hold, user: string, tell: (news: UserNews) => void): Disposable[] {
+  const mine = (message: { user: string }) => message.user.toLowerCase() === user
+  return [
+    hold({ channel: 'userFills', user }, (message) => {
+      if (!message) tell({ is: 'gap' })
+      else if (mine(message))
+        tell(
+          message.isSnapshot
+            ? { is: 'gap' }
+            : { is: 'fills', fills: message.fills.map((fill) => fillOf(fill, user)) },
+        )
+    }),
+    hold({ channel: 'userFundings', user }, (message) => {
+      if (!message || !mine(message) || message.isSnapshot) return
+      const fundings = message.fundings.map(({ time, ...delta }) => fundingOf({ time, delta }))
+      tell({ is: 'fundings', fundings })
+    }),
+    hold({ channel: 'userNonFundingLedgerUpdates', user }, (message) => {
+      if (!message || !mine(message) || message.isSnapshot) return
+      const updates = message.nonFundingLedgerUpdates.map((update) => ledgerUpdateOf(update, user))
+      tell({ is: 'ledger', updates })
+    }),
+  ]
+}

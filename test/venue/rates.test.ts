@@ -1,0 +1,69 @@
+import assert from 'node:assert/strict'
+import { after, before, describe, test } from 'node:test'
+import { Fault } from '#kernel/fault.ts'
+import { type Answer, type Stage, stage, type User } from './stage.ts'
+
+describe("the venue's request budget", () => {
+  let on: Stage
+  before(async () => {
+    on = await stage()
+    await on.price('BTC', 100_000)
+  })
+  after(async () => {
+    await on?.[Symbol.asyncDispose]()
+  })
+
+  const limit = (weightPerMinute: number) => on.market.control('POST', '/limits', { weightPerMinute })
+  const open = { asset: 'BTC', side: 'long', size: '0.001' }
+  const rest = { ...open, order_type: 'limit', limit_price: '90000' }
+  const fillsOf = async (user: User) => (await on.truth(user)).fills.length
+
+  test('what the venue will not take now is not sent; cancels and closes go on, and nothing is lost', async () => {
+    const users = await Promise.all([1, 2, 3, 4].map(() => on.trader()))
+    const [first] = users as [User]
+    await on.call('perp_open', open, first)
+    const resting = await on.call('perp_open', rest, first)
+    const weight = 500
+    const careful = on.instance({ weight })
+    await limit(weight)
+    const answers: Answer[] = []
+    const faults: Fault[] = []
+    const one = async (user: User) => {
+      try {
+        answers.push(await careful.call('perp_open', open, user))
+      } catch (fault) {
+        if (!(fault instanceof Fault)) throw fault
+        faults.push(fault)
+      }
+    }
+    for (let round = 0; round < 8; round += 1) await Promise.all(users.map(one))
+    assert.ok(faults.length > 0 && answers.length > 0, `${faults.length} refused, ${answers.length} taken`)
+    for (const { code, extras } of faults)
+      assert.deepEqual([code, Number(extras.retry_after) > 0], ['unavailable', true])
+    const cancelled = await careful.call('perp_cancel', { order_id: resting.result.order_id }, first)
+    assert.equal(cancelled.outcome, 'executed', JSON.stringify(cancelled))
+    const closed = await careful.call('perp_close', { asset: 'BTC' }, first)
+    assert.equal(closed.outcome, 'executed', JSON.stringify(closed))
+    assert.equal(careful.tooMuch(), 0)
+    assert.ok(careful.budget.used() <= weight)
+    await limit(0)
+    const fills = (await Promise.all(users.map(fillsOf))).reduce((sum, n) => sum + n, 0)
+    assert.ok(answers.every(({ outcome }) => outcome === 'executed'))
+    assert.ok(fills >= answers.length + 2, `${fills} fills of ${answers.length} orders`)
+  })
+
+  test('an action that the venue refuses for its weight is sent again as it was, once', async () => {
+    const user = await on.trader()
+    const count = 5
+    await on.market.control('POST', '/faults', { effect: 'status', status: 429, door: 'exchange', count })
+    const tasks = await Promise.all([1, 2, 3].map(() => on.call('perp_open', open, user)))
+    const ended = await Promise.all(tasks.map(({ task_id }) => on.ended(user, task_id)))
+    assert.deepEqual(
+      ended.map(({ outcome }) => outcome),
+      ['executed', 'executed', 'executed'],
+    )
+    const { orders } = await on.truth(user)
+    assert.equal(orders.length, 3)
+    assert.equal(new Set(orders.map(({ cloid }) => cloid)).size, 3)
+  })
+})

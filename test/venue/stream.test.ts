@@ -1,0 +1,123 @@
+import assert from 'node:assert/strict'
+import { after, before, describe, test } from 'node:test'
+import { systemClock as clock } from '#kernel/clock.ts'
+import { systemRandom as random } from '#kernel/id.ts'
+import { silentLog as log } from '#kernel/log.ts'
+import { type UserNews, type VenueStreams, venueStreams } from '#upstreams/hyperliquid/stream.ts'
+import { newCloid, type Trader, traderAt } from '../conformance/venue/trader.ts'
+import { eventually, type RunningVenue, startVenue } from '../conformance/venue/venue.ts'
+
+describe("the venue's streams", () => {
+  let venue: RunningVenue
+  let streams: VenueStreams
+  before(async () => {
+    venue = await startVenue(['--tick-ms', '100'])
+    await venue.control('POST', '/settings', { walking: false })
+    await venue.control('POST', '/price', { coin: 'BTC', price: 100_000 })
+    streams = venueStreams({ url: venue.wsUrl, clock, random, log })
+  })
+  after(async () => {
+    await streams?.[Symbol.asyncDispose]()
+    await venue?.close()
+  })
+
+  const buy = async ({ exchange }: Trader, s = '0.001') => {
+    const c = newCloid()
+    const order = { a: 0, b: true, p: '101000', s, r: false, t: { limit: { tif: 'Ioc' } }, c } as const
+    await exchange.order({ orders: [order], grouping: 'na' })
+    return c
+  }
+  const follow = (trader: Trader) => {
+    const news: UserNews[] = []
+    const held = streams.follow(trader.user, (each) => news.push(each))
+    assert.ok(held)
+    const cloids = () =>
+      news.flatMap((each) => (each.is === 'fills' ? each.fills.map(({ cloid }) => cloid) : []))
+    const gaps = () => news.filter(({ is }) => is === 'gap').length
+    return {
+      news,
+      held,
+      cloids,
+      gaps,
+      begun: (n = 1) => eventually('a stream', () => gaps() >= n || undefined),
+    }
+  }
+
+  test('middle prices are told as they change, and are silent when nothing was heard', async () => {
+    const heard: (string | undefined)[] = []
+    using _listening = streams.onMids((mids) => heard.push(mids.get('BTC')))
+    await eventually('prices', () => streams.mids())
+    await venue.control('POST', '/price', { coin: 'BTC', price: 90_000 })
+    await eventually(
+      'the new price',
+      () => heard.some((mid) => mid?.startsWith('90') || mid?.startsWith('89999')) || undefined,
+    )
+    await venue.control('POST', '/price', { coin: 'BTC', price: 100_000 })
+  })
+
+  test('each user hears of the own fills, funding and money, and nothing of others', async () => {
+    const [one, two] = [await traderAt(venue, 501), await traderAt(venue, 502)]
+    const [first, second] = [follow(one), follow(two)]
+    await Promise.all([first.begun(), second.begun()])
+    const orders: (string | null)[] = []
+    using _orders = streams.onOrders((list) => orders.push(...list.map(({ cloid }) => cloid)))
+    const [mine, theirs] = [await buy(one), await buy(two)]
+    await eventually('both fills', () => (first.cloids().length && second.cloids().length) || undefined)
+    assert.deepEqual([first.cloids(), second.cloids()], [[mine], [theirs]])
+    await eventually('both orders', () => (orders.includes(mine) && orders.includes(theirs)) || undefined)
+    await venue.control('POST', '/credit', { user: one.user, amount: '7' })
+    await venue.control('POST', '/funding')
+    const about = (is: UserNews['is']) => eventually(is, () => first.news.find((each) => each.is === is))
+    const [ledger, fundings] = [await about('ledger'), await about('fundings')]
+    assert.deepEqual(ledger.is === 'ledger' && ledger.updates.map(({ moves }) => moves), [
+      [{ place: 'perp', amount: '7' }],
+    ])
+    assert.equal(fundings.is === 'fundings' && fundings.fundings[0]?.symbol, 'BTC')
+    for (const { held } of [first, second]) held[Symbol.dispose]()
+  })
+
+  test('after a break the stream comes back by itself, says that there was a gap, and tells on', async () => {
+    const trader = await traderAt(venue, 503)
+    const { held, cloids, gaps, begun } = follow(trader)
+    await begun()
+    const before = await buy(trader)
+    await eventually('the first fill', () => cloids().length || undefined)
+    const { connections } = streams.state()
+    await venue.control('POST', '/ws/drop')
+    const during = await buy(trader)
+    await begun(2)
+    const later = await buy(trader)
+    await eventually('the last fill', () => cloids().includes(later) || undefined)
+    assert.deepEqual(cloids(), [before, later])
+    assert.ok(!cloids().includes(during))
+    assert.deepEqual([gaps(), streams.state().connections], [2, connections + 1])
+    held[Symbol.dispose]()
+    await buy(trader)
+    await eventually('prices', () => streams.mids())
+    assert.equal(cloids().length, 2)
+  })
+
+  test('a venue that is gone is tried again until it is back', async () => {
+    const trader = await traderAt(venue, 504)
+    const { held, begun } = follow(trader)
+    await begun()
+    await venue.restart()
+    await begun(2)
+    held[Symbol.dispose]()
+  })
+
+  test('no more users are followed than the venue allows, and one who leaves makes room', async () => {
+    const names = Array.from({ length: 10 }, (_, i) => `0x${String(i + 1).padStart(40, '0')}`)
+    const held = names.map((name) => streams.follow(name, () => {}))
+    assert.ok(held.every((each) => each !== undefined))
+    assert.equal(
+      streams.follow(`0x${'f'.repeat(40)}`, () => {}),
+      undefined,
+    )
+    held[0]?.[Symbol.dispose]()
+    const next = streams.follow(`0x${'f'.repeat(40)}`, () => {})
+    assert.ok(next)
+    for (const each of [...held.slice(1), next]) each?.[Symbol.dispose]()
+    assert.equal(streams.state().users, 0)
+  })
+})
