@@ -77,7 +77,7 @@ export function watcher({ transactions, acceptor, kinds, wake, clock, instanceId
           if (order.oco_group)
             await send(
               tx,
-              `update trigger_order set status = 'cancelled' where oco_group = $1 and status = 'armed'`,
+              `update trigger_order set status = 'cancelled' where oco_group = $1 and status in ('waiting', 'armed')`,
               [order.oco_group],
             )
           const taskId = await acceptor.enqueue(tx, {
@@ -104,7 +104,7 @@ export function watcher({ transactions, acceptor, kinds, wake, clock, instanceId
     async disarm(userId, orderId) {
       const rows = await send(
         transactions.pool,
-        `update trigger_order set status = 'cancelled' where id = $1 and user_id = $2 and status = 'armed' returning id`,
+        `update trigger_order set status = 'cancelled' where id = $1 and user_id = $2 and status in ('waiting', 'armed') returning id`,
         [orderId, userId],
       )
       return rows.length === 1

@@ -15,6 +15,9 @@ export type VenueOrder = {
   /** 16 bytes, derived from the task: the venue is asked for the order by it. */
   cloid: string
 }
+/** Spot markets have numbers of their own; from the end on there are perpetuals of other deployers. */
+export const isSpotAsset = (asset: number): boolean => asset >= 10_000 && asset < 100_000
+
 /** `bracket`: the first order with its exits; `position`: exits that follow the whole position. */
 export type VenueGrouping = 'none' | 'bracket' | 'position'
 

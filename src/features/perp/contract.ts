@@ -1,4 +1,5 @@
 import * as T from 'typebox'
+import { Price, positive, Slippage, VenueId, VenueOrder } from '#features/venue/schemas.ts'
 import { read, section, task } from '#kernel/operation.ts'
 import {
   Address,
@@ -17,8 +18,6 @@ import { TaskResponse } from '#kernel/task-response.ts'
 
 const setupWaitSeconds = 60
 const waitSeconds = 90
-/** Far beyond any market, and far within what the arithmetic of the house can hold. */
-const positive = { exclusiveMinimum: 0, maximum: 1_000_000_000_000 }
 const Asset = T.String({
   minLength: 1,
   maxLength: 64,
@@ -26,22 +25,6 @@ const Asset = T.String({
   examples: ['BTC'],
 })
 const Side = OneOf(['long', 'short'] as const)
-const Slippage = T.Optional(
-  DecIn({
-    ...positive,
-    places: 4,
-    maximum: 10,
-    description: 'Most distance from the middle price, in percent; default 0.5',
-    example: 0.5,
-  }),
-)
-const Price = (description: string) => T.Optional(DecIn({ ...positive, description, example: '98000' }))
-const VenueId = T.Unsafe<string | number>({
-  type: ['string', 'integer'],
-  minLength: 1,
-  maxLength: 64,
-  description: 'Order id of the venue',
-})
 const ChainIn = T.Unsafe<string | number>({
   type: ['string', 'integer'],
   maxLength: 64,
@@ -75,31 +58,6 @@ const Market = T.Object(
     reason: TextOrNull,
   },
   { $id: 'PerpMarket' },
-)
-
-const VenueOrder = T.Object(
-  {
-    order_id: Text,
-    oid: Text,
-    cloid: TextOrNull,
-    asset: Text,
-    side: OneOf(['buy', 'sell'] as const),
-    size: Dec,
-    orig_size: Dec,
-    limit_price: Dec,
-    order_type: Text,
-    tif: TextOrNull,
-    reduce_only: T.Boolean(),
-    is_trigger: T.Boolean(),
-    trigger_price: DecOrNull,
-    trigger_condition: TextOrNull,
-    tpsl: Nullable(OneOf(['tp', 'sl'] as const)),
-    is_position_tpsl: T.Boolean(),
-    parent_order_id: TextOrNull,
-    task_id: TextOrNull,
-    timestamp: Time,
-  },
-  { $id: 'VenueOrder' },
 )
 
 const Position = T.Object(

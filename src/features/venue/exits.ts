@@ -3,6 +3,9 @@ import { cloidOf } from './act.ts'
 import type { ExitLeg } from './bracket.ts'
 import { gridOf, type Memory, type WantedExit } from './memory.ts'
 
+/** A market exit takes whatever it gets within this distance of its trigger. */
+export const exitSlippagePercent = '10'
+
 /** The rounding of prices, lent by the venue's adapter. */
 export type Pricing = {
   boundPrice(
@@ -13,12 +16,9 @@ export type Pricing = {
   ): string
 }
 
-/** A market exit takes whatever it gets within this distance of its trigger. */
-const exitSlippagePercent = '10'
-
 type Wish = { leg: ExitLeg; wanted: WantedExit; size: string; name: string }
 
-/** An order that only reduces, on the other side of the entry. */
+/** An order that only brings money home, on the other side of the entry. */
 export function exitOrder(
   taskId: string,
   memory: Memory,
@@ -27,7 +27,9 @@ export function exitOrder(
 ): VenueOrder {
   const isBuy = !memory.is_buy
   return {
-    ...{ asset: memory.asset, isBuy, size, reduceOnly: true, cloid: cloidOf(taskId, name) },
+    ...{ asset: memory.asset, isBuy, size, cloid: cloidOf(taskId, name) },
+    // Spot knows no positions that could be reduced; there a sale is what brings money home.
+    reduceOnly: memory.market === 'perp',
     price: wanted.isMarket
       ? boundPrice(wanted.price, exitSlippagePercent, isBuy, gridOf(memory))
       : wanted.price,

@@ -32,6 +32,8 @@ export type Memory = {
   gather: string | null
   /** Null where the account has the wanted leverage already. */
   leverage: { is_cross: boolean; value: number } | null
+  /** Where an exit is smaller than its entry: spot pays its fee in what was bought. */
+  exit_size?: string
   tp: WantedExit | null
   sl: WantedExit | null
 }

@@ -28,6 +28,8 @@ export type PlaceNeeds = {
   agentLost(task: TaskView, agent: string): Promise<void>
   /** Steps for what `confirm` finds to be missing. */
   mend(task: TaskView, context: StepContext, standing: Standing, effects: EffectUpdate[]): Promise<StepResult>
+  /** The last word of a section on a task that stands; by default what was found. */
+  conclude?(task: TaskView, context: StepContext, standing: Standing, result: StepResult): StepResult
 }
 
 const fillsAttemptsMost = 5
@@ -63,7 +65,12 @@ export function placing(
     const orders = [
       entryOrder(task.id, memory),
       ...exits.map((exit) =>
-        exitOrder(task.id, memory, { ...exit, size: memory.size, name: exit.leg }, pricing),
+        exitOrder(
+          task.id,
+          memory,
+          { ...exit, size: memory.exit_size ?? memory.size, name: exit.leg },
+          pricing,
+        ),
       ),
     ]
     const legs = ['entry', ...exits.map(({ leg }) => leg)]
@@ -134,7 +141,10 @@ export function placing(
     ])
     const standing = { entry, exits, fills }
     const judgement = judgeBracket(entry, sumOf(fills).size, exits)
-    if (judgement === 'stands') return completed(task, memory, standing, verdict.effects)
+    if (judgement === 'stands') {
+      const result = completed(task, memory, standing, verdict.effects)
+      return needs.conclude?.(task, context, standing, result) ?? result
+    }
     if (judgement === 'nothing')
       return failed('slippage', 'Nothing was filled within the accepted price', verdict.effects)
     return needs.mend(task, context, standing, verdict.effects)
@@ -167,7 +177,12 @@ function rejected(task: TaskView, memory: Memory, entry: Entry, effects: EffectU
   } as StepResult
 }
 
-function completed(task: TaskView, memory: Memory, standing: Standing, effects: EffectUpdate[]): StepResult {
+export function completed(
+  task: TaskView,
+  memory: Memory,
+  standing: Standing,
+  effects: EffectUpdate[],
+): StepResult {
   return {
     end: 'completed',
     outcome: standing.entry.status === 'part' ? 'partial' : 'executed',

@@ -1,7 +1,7 @@
 import { compareDecimals } from '#kernel/decimal-fields.ts'
 import { Fault } from '#kernel/fault.ts'
 import { canonical, decimalPlaces, mulDiv, toUnits, usdDecimals } from '#kernel/money.ts'
-import { isAgentAction, type VenueIntent, type VenueOrder } from '#kernel/venue.ts'
+import { isAgentAction, isSpotAsset, type VenueIntent, type VenueOrder } from '#kernel/venue.ts'
 
 /** What custody itself knows of a venue, from configuration and never from an answer of it. */
 export type SigningVenue = {
@@ -27,15 +27,17 @@ function demand(holdsTrue: boolean, rule: string, reason: string): asserts holds
 const same = (a: string, b: string) => a.toLowerCase() === b.toLowerCase()
 const isPositive = (text: string): boolean => canonical(text) === text && compareDecimals(text, '0') > 0
 
+/** On spot a sale parts with what is held already; nothing can be sold that is not. */
+const isSpotSale = ({ asset, isBuy }: VenueOrder): boolean => isSpotAsset(asset) && !isBuy
+const opens = (order: VenueOrder): boolean => !order.reduceOnly && !isSpotSale(order)
+
 /** What the orders can open at worst, rounded up. Exits open nothing. */
 export function openedMicros(orders: readonly VenueOrder[]): bigint {
-  return orders
-    .filter(({ reduceOnly }) => !reduceOnly)
-    .reduce((sum, { price, size }) => {
-      const places = decimalPlaces(price) + decimalPlaces(size)
-      const product = toUnits(price, decimalPlaces(price)) * toUnits(size, decimalPlaces(size))
-      return sum + mulDiv(product, 10n ** BigInt(usdDecimals), 10n ** BigInt(places), 'up')
-    }, 0n)
+  return orders.filter(opens).reduce((sum, { price, size }) => {
+    const places = decimalPlaces(price) + decimalPlaces(size)
+    const product = toUnits(price, decimalPlaces(price)) * toUnits(size, decimalPlaces(size))
+    return sum + mulDiv(product, 10n ** BigInt(usdDecimals), 10n ** BigInt(places), 'up')
+  }, 0n)
 }
 
 function judgeTimes({ nonce, expiresAtMs, action }: VenueIntent, now: Date, turnsTime: boolean): void {
@@ -53,11 +55,12 @@ function judgeTimes({ nonce, expiresAtMs, action }: VenueIntent, now: Date, turn
 
 function judgeOrders({ exit, usdMicros }: VenueIntent, orders: readonly VenueOrder[], most: bigint): void {
   demand(orders.length > 0 && orders.length <= ordersMost, 'orders', 'the number of orders is not served')
-  for (const { price, size, when, reduceOnly } of orders) {
+  for (const order of orders) {
+    const { price, size, when } = order
     demand(isPositive(price) && isPositive(size), 'size', 'a price or a size is not above zero')
     if ('triggerPrice' in when) {
       demand(isPositive(when.triggerPrice), 'size', 'a trigger is not above zero')
-      demand(reduceOnly, 'trigger', 'a trigger could open a position')
+      demand(!opens(order), 'trigger', 'a trigger could open a position')
     }
   }
   const opened = openedMicros(orders)

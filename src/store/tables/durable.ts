@@ -146,6 +146,8 @@ export type DurableTables = {
     task_id: string | null
     expires_at: Date | null
     created_at: Date
+    parent: string | null
+    origin: string | null
   }
   market_watch: {
     market: string

@@ -1,0 +1,60 @@
+import { admitCancel, type CancelInput, type Section } from '#features/venue/cancel.ts'
+import { bareSymbol } from '#features/venue/symbol.ts'
+import { tradeMs } from '#features/venue/trade.ts'
+import type { Caller } from '#kernel/caller.ts'
+import { Fault, invalid, notFound } from '#kernel/fault.ts'
+import type { Admission, Step } from '#kernel/task.ts'
+import { usdcMarkets } from './market.ts'
+import type { SpotNeeds } from './needs.ts'
+import { spotAction } from './trade.ts'
+import { triggerOf } from './triggers.ts'
+
+const operation = 'spot_cancel'
+const idForm = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i
+
+const ended = (status: string): Fault =>
+  new Fault('order_not_cancellable', `The trigger has ended: it is ${status}`, {
+    extras: { status, reason: `the trigger is ${status}` },
+  })
+
+/** A trigger that the house keeps is known by the form of its id; everything else is the venue's. */
+export async function admitSpotCancel(
+  needs: SpotNeeds,
+  input: CancelInput,
+  caller: Caller,
+): Promise<Admission> {
+  const { on, venue, policy } = needs
+  const id = String(input.order_id ?? input.oid ?? '')
+  if (!idForm.test(id) || (input.order_id !== undefined && input.oid !== undefined)) {
+    const section: Section = {
+      ...{ kind: 'spot', operation },
+      marketOf: async ({ symbol }) => (await usdcMarkets(venue)).markets.find(({ coin }) => coin === symbol),
+    }
+    return admitCancel(needs, section, input, caller)
+  }
+  const { userId } = caller
+  const trigger = await triggerOf(on, userId, id.toLowerCase())
+  if (!trigger) throw notFound('order')
+  const { symbol } = trigger.input
+  if (trigger.status !== 'armed' && trigger.status !== 'waiting') throw ended(trigger.status)
+  if (input.asset !== undefined && bareSymbol('spot', input.asset).toLowerCase() !== symbol.toLowerCase())
+    throw invalid('body.asset', 'unsupported_asset', `The order is in ${symbol}`, { asset: symbol })
+  const action = spotAction(needs, { userId, operation, symbol, usdMicros: 0n, exit: true })
+  await policy.check(action)
+  return { first: 'disarm', deadlineMs: tradeMs, data: { trigger_id: trigger.id } }
+}
+
+export function disarming({ on, watcher }: Pick<SpotNeeds, 'on' | 'watcher'>): Record<'disarm', Step> {
+  return {
+    async disarm(task) {
+      const id = String(task.data.trigger_id)
+      await watcher.disarm(task.userId, id)
+      const trigger = await triggerOf(on, task.userId, id)
+      const status = trigger?.status ?? 'gone'
+      if (status === 'cancelled')
+        return { end: 'completed', outcome: 'executed', result: { order_id: id, venue_status: 'canceled' } }
+      const { code, message } = ended(status)
+      return { end: 'failed', outcome: 'not_executed', error: { code, message, retryable: false } }
+    },
+  }
+}

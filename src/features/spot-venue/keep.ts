@@ -1,0 +1,65 @@
+import { cloidOf } from '#features/venue/act.ts'
+import { type Exit, type ExitLeg, sumOf } from '#features/venue/bracket.ts'
+import { memoryOf, wantedExits } from '#features/venue/memory.ts'
+import { completed, type PlaceNeeds } from '#features/venue/place.ts'
+import type { Standing } from '#features/venue/report.ts'
+import type { JsonObject, StepContext, StepResult, TaskView } from '#kernel/task.ts'
+import type { SpotMemory } from './trade.ts'
+import { keepTriggers, triggerId } from './triggers.ts'
+
+/** The exits of a purchase, where the house keeps them: all of them, or those that the venue did not take. */
+
+const spotMemoryOf = (task: TaskView) => memoryOf(task) as SpotMemory
+
+type KeptExit = { leg: ExitLeg; price: string }
+
+function withKept(
+  task: TaskView,
+  { now }: StepContext,
+  { entry, exits: placed, fills }: Standing,
+  result: StepResult,
+  kept: readonly KeptExit[],
+): StepResult {
+  if (kept.length === 0 || !('end' in result)) return result
+  const { symbol } = spotMemoryOf(task)
+  const rests = entry.status === 'resting'
+  const orderId = entry.orderId === null ? null : String(entry.orderId)
+  const told = (result.result ?? {}) as JsonObject & { legs?: JsonObject[] }
+  const idsOf = (leg: ExitLeg) => kept.filter((each) => each.leg === leg).map(() => triggerId(task.id, leg))
+  const standing = placed.filter(({ state }) => state !== 'gone').map(({ leg, orderId: id }) => ({ leg, id }))
+  const all = (leg: ExitLeg) => [
+    ...standing.filter((each) => each.leg === leg && each.id !== null).map(({ id }) => String(id)),
+    ...idsOf(leg),
+  ]
+  const keptLegs = kept.map(({ leg }) => ({
+    ...{ role: leg, order_id: triggerId(task.id, leg), status: rests ? 'waiting' : 'standing', error: null },
+  }))
+  const legs = [...(told.legs ?? []).filter(({ status }) => status !== 'gone'), ...keptLegs]
+  return {
+    ...result,
+    result: { ...told, tp_oids: all('tp'), sl_oids: all('sl'), legs },
+    also: (tx) =>
+      keepTriggers(tx, {
+        ...{ userId: task.userId, taskId: task.id, symbol, exits: kept, at: now },
+        size: rests ? null : sumOf(fills).size,
+        parent: rests ? { cloid: cloidOf(task.id, 'entry'), orderId } : null,
+      }),
+  }
+}
+
+export const conclude: NonNullable<PlaceNeeds['conclude']> = (task, context, standing, result) =>
+  withKept(task, context, standing, result, spotMemoryOf(task).kept)
+
+/**
+ * A holding is not sold because its exit found no place at the venue: that is what the owner wanted to have. The house
+ * keeps what is missing.
+ */
+export const mend: PlaceNeeds['mend'] = async (task, context, standing, effects) => {
+  const gone = (leg: ExitLeg) =>
+    standing.exits.some((exit: Exit) => exit.leg === leg && exit.state === 'gone')
+  const kept = wantedExits(memoryOf(task))
+    .filter(({ leg }) => gone(leg))
+    .map(({ leg, wanted }) => ({ leg, price: wanted.price }))
+  const found = { ...completed(task, memoryOf(task), standing, effects), outcome: 'partial' as const }
+  return withKept(task, context, standing, found as StepResult, kept)
+}

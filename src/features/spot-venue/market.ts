@@ -1,0 +1,40 @@
+import { marketNamed } from '#features/venue/symbol.ts'
+import { compareDecimals } from '#kernel/decimal-fields.ts'
+import { Fault } from '#kernel/fault.ts'
+import { fromUnits, toUnits } from '#kernel/money.ts'
+import type { Hyperliquid, SpotMarket } from '#upstreams/hyperliquid/hyperliquid.ts'
+
+/** Markets against USDC, and what an account holds of their tokens. */
+
+export const quoteToken = 'USDC'
+const scale = 18
+
+export async function usdcMarkets(venue: Pick<Hyperliquid, 'spots'>, maxAgeMs?: number) {
+  const { markets, at } = await venue.spots(maxAgeMs)
+  return { markets: markets.filter(({ quote }) => quote === quoteToken), at }
+}
+
+export async function spotNamed(venue: Pick<Hyperliquid, 'spots'>, asset: string): Promise<SpotMarket> {
+  return marketNamed('spot', (await usdcMarkets(venue)).markets, asset)
+}
+
+type Balance = { coin: string; total: string; hold: string }
+
+/** What no order holds. */
+export function freeOf(balances: readonly Balance[], coin: string): string {
+  const balance = balances.find((each) => each.coin === coin)
+  if (!balance) return '0'
+  const free = toUnits(balance.total, scale) - toUnits(balance.hold, scale)
+  return free > 0n ? fromUnits(free, scale) : '0'
+}
+
+export const lesser = (a: string, b: string): string => (compareDecimals(a, b) < 0 ? a : b)
+
+/** Nobody buys or sells where nobody quotes. */
+export function midOf(mids: ReadonlyMap<string, string>, market: SpotMarket): string {
+  const mid = mids.get(market.coin) ?? market.midPrice
+  if (mid) return mid
+  throw new Fault('market_closed', `Nobody quotes ${market.symbol} now`, {
+    extras: { status: 'no_quotes', reason: 'the book of the market is empty' },
+  })
+}

@@ -1,0 +1,28 @@
+import type { Watcher } from '#durable/watch.ts'
+import type { VenueActs } from '#features/venue/act.ts'
+import type { Pricing } from '#features/venue/exits.ts'
+import type { Refusals } from '#features/venue/place.ts'
+import type { AgentNeeds } from '#features/venue/trade.ts'
+import type { Sizing } from '#features/venue/wish.ts'
+import type { Policy } from '#kernel/signer.ts'
+import type { TaskView } from '#kernel/task.ts'
+import type { Queryable } from '#store/query.ts'
+import type { Hyperliquid } from '#upstreams/hyperliquid/hyperliquid.ts'
+
+/** Who keeps the exits of a holding: the venue, where it takes triggers for spot, or the house. */
+export type TriggerKeeper = 'gateway' | 'venue'
+
+export type SpotNeeds = {
+  on: Queryable
+  venue: Hyperliquid
+  chainId: string
+  acts: VenueActs
+  pricing: Pricing & Sizing
+  refusals: Refusals
+  policy: Policy
+  watcher: Pick<Watcher, 'disarm'>
+  evmAddressOf: (userId: string) => Promise<string>
+  agentLost(task: TaskView, agent: string): Promise<void>
+  keeper: TriggerKeeper
+  limits: { minOrderUsd: string }
+} & AgentNeeds

@@ -1,0 +1,91 @@
+import { cancelling } from '#features/venue/cancel.ts'
+import { gathering } from '#features/venue/gather.ts'
+import { placing } from '#features/venue/place.ts'
+import { tasksOfOrders } from '#features/venue/store.ts'
+import { freshMs, orderView } from '#features/venue/views.ts'
+import { fulfil, type Operation } from '#kernel/operation.ts'
+import type { Step, TaskKind } from '#kernel/task.ts'
+import { admitSpotCancel, disarming } from './cancel.ts'
+import { contract } from './contract.ts'
+import { firing } from './fire.ts'
+import { conclude, mend } from './keep.ts'
+import { freeOf, usdcMarkets } from './market.ts'
+import type { SpotNeeds } from './needs.ts'
+import { admitTpSl, settingTriggers } from './tp-sl.ts'
+import { admitBuy, admitSell } from './trade.ts'
+import { openTriggers, triggerKind } from './triggers.ts'
+import { marketView, triggerView } from './views.ts'
+
+export type SpotVenue = { operations: Operation[]; kinds: TaskKind[] }
+
+export function spotVenue(needs: SpotNeeds): SpotVenue {
+  const { on, venue, policy, evmAddressOf, limits, clock } = needs
+  const place = { ...needs, gathering: gathering({ ...needs, to: 'spot' }), mend, conclude }
+  const steps: Record<string, Step> = placing(place)
+  const released = policy.release
+
+  const operations = fulfil(contract, {
+    async markets({ search_text }) {
+      const { markets, at } = await usdcMarkets(venue, freshMs)
+      const part = search_text?.toLowerCase() ?? ''
+      const rows = markets
+        .map((market) => marketView(market, limits.minOrderUsd))
+        .filter(({ symbol, base }) => `${symbol} ${base}`.toLowerCase().includes(part))
+      return { markets: rows, total: rows.length, as_of: new Date(at).toISOString() }
+    },
+
+    async orders(_input, { userId }) {
+      const account = await evmAddressOf(userId)
+      const [all, balances, { markets }, triggers] = await Promise.all([
+        venue.openOrders(account),
+        venue.spotBalances(account),
+        usdcMarkets(venue, freshMs),
+        openTriggers(on, userId),
+      ])
+      const byCoin = new Map(markets.map((market) => [market.coin, market]))
+      const byBase = new Map(markets.map((market) => [market.base, market]))
+      const orders = all.flatMap((order) => {
+        const market = byCoin.get(order.symbol)
+        return market ? [{ ...order, symbol: market.symbol }] : []
+      })
+      const tasks = await tasksOfOrders(
+        on,
+        userId,
+        orders.flatMap(({ cloid }) => (cloid ? [cloid] : [])),
+      )
+      const free = (symbol: string) =>
+        freeOf(balances, markets.find((market) => market.symbol === symbol)?.base ?? symbol)
+      const rows = [
+        ...orders.map((order) => orderView(order, tasks)),
+        ...triggers.map((trigger) => triggerView(trigger, free(trigger.input.symbol))),
+      ]
+      const held = balances.map(({ coin, total, hold, entryUsd }) => ({
+        ...{ asset: byBase.get(coin)?.symbol ?? coin, total, hold, entry_notional_usd: entryUsd },
+      }))
+      const seen = new Set([...rows, ...held].map(({ asset }) => asset))
+      return {
+        ...{ orders: rows, balances: held, as_of: clock.now().toISOString() },
+        mark_prices: Object.fromEntries(
+          markets
+            .filter(({ symbol }) => seen.has(symbol))
+            .map(({ symbol, markPrice }) => [symbol, markPrice]),
+        ),
+      }
+    },
+
+    buy: { admit: (input, caller) => admitBuy(needs, input, caller), steps, released },
+    sell: { admit: (input, caller) => admitSell(needs, input, caller), steps, released },
+    tpSl: {
+      admit: (input, caller) => admitTpSl(needs, input, caller),
+      ...{ steps: settingTriggers(needs), released },
+    },
+    cancel: {
+      admit: (input, caller) => admitSpotCancel(needs, input, caller),
+      ...{ steps: { ...cancelling(needs), ...disarming(needs) }, released },
+    },
+  })
+  const trigger: TaskKind = {
+    ...{ kind: triggerKind, version: 1, priority: 0, steps: { ...firing(needs), ...steps }, released },
+  }
+  return { operations, kinds: [trigger] }
+}

@@ -1,0 +1,189 @@
+import { movableFromPerp } from '#features/venue/gather.ts'
+import { asData, type Memory } from '#features/venue/memory.ts'
+import { assetKey } from '#features/venue/symbol.ts'
+import { aheadOf, demandAgent, slippageDefault, tradeMs } from '#features/venue/trade.ts'
+import { demandExit, demandTick, demandWorth, limitPriceOf, sizeOf } from '#features/venue/wish.ts'
+import type { Caller } from '#kernel/caller.ts'
+import { compareDecimals } from '#kernel/decimal-fields.ts'
+import { Fault, invalid } from '#kernel/fault.ts'
+import { fromUnits, mulDiv, toUnits, usdDecimals } from '#kernel/money.ts'
+import type { Action } from '#kernel/signer.ts'
+import type { Admission } from '#kernel/task.ts'
+import type { SpotMarket } from '#upstreams/hyperliquid/hyperliquid.ts'
+import { freeOf, midOf, quoteToken, spotNamed } from './market.ts'
+import type { SpotNeeds } from './needs.ts'
+
+/** What is decided before anything is bought or sold: a request that cannot succeed is refused here. */
+
+type Order = {
+  asset: string
+  size?: string
+  notional_usdc?: string
+  order_type?: 'market' | 'limit'
+  limit_price?: string
+  tif?: 'gtc' | 'ioc' | 'alo'
+  slippage_pct?: string
+}
+export type BuyInput = Order & { tp_price?: string; sl_price?: string }
+export type SellInput = Order
+
+/** Exits of a purchase that the house keeps, since the venue takes none. */
+export type SpotMemory = Memory & { kept: { leg: 'tp' | 'sl'; price: string }[] }
+export const spotData = (memory: SpotMemory) => asData(memory)
+
+/** The fee of a purchase comes out of what was bought; no tier of the venue takes more. */
+const feeReserve = { taken: 999n, of: 1000n }
+const scale = 18
+/** The venue charges a move between its sides nothing, and rounds to the cent at worst. */
+const spareMicros = 10_000n
+
+export const spotAction = (
+  { chainId }: Pick<SpotNeeds, 'chainId'>,
+  facts: { userId: string; operation: string; symbol: string; usdMicros: bigint; exit: boolean },
+): Omit<Action, 'taskId'> => {
+  const { userId, operation, symbol, usdMicros, exit } = facts
+  const tokens = [assetKey('spot', symbol)]
+  return { userId, operation, chainId, tokens, recipients: [], usdMicros, exit }
+}
+
+type Placing = { operation: string; market: SpotMarket; account: string; agent: string; sinceMs: number }
+
+export const memoryFor = (
+  { operation, market, account, agent, sinceMs }: Placing,
+  clock: SpotNeeds['clock'],
+): Omit<SpotMemory, 'is_buy' | 'size' | 'price' | 'tif' | 'exit' | 'usd_micros'> => ({
+  ...{ operation, market: 'spot', symbol: market.symbol, asset: market.asset, account, agent },
+  ...{ size_decimals: market.sizeDecimals, price_decimals: market.priceDecimals },
+  ...{ ahead_ms: aheadOf(clock, sinceMs), since_ms: sinceMs, reduce_only: false },
+  ...{ gather: null, leverage: null, tp: null, sl: null, kept: [] },
+})
+
+function exitsOf(input: BuyInput, market: SpotMarket, reference: string, pricing: SpotNeeds['pricing']) {
+  return (['tp', 'sl'] as const).flatMap((leg) => {
+    const price = input[`${leg}_price`]
+    if (price === undefined) return []
+    const field = `body.${leg}_price`
+    demandTick(price, market, field, pricing)
+    demandExit({ leg, price, isBuy: true, reference, field })
+    return [{ leg, price }]
+  })
+}
+
+/** Undefined where the spot side has it; else what comes over from the perpetual side. */
+async function gatherFor(
+  { venue }: Pick<SpotNeeds, 'venue'>,
+  account: string,
+  { required, free }: { required: bigint; free: string },
+): Promise<string | null> {
+  const available = toUnits(free, scale) / 10n ** BigInt(scale - usdDecimals)
+  if (available >= required) return null
+  const missingMicros = required - available
+  const gather = await movableFromPerp(venue, account, { missingMicros, spareMicros })
+  if (gather !== null) return gather
+  const missing = fromUnits(missingMicros, usdDecimals)
+  throw new Fault(
+    'insufficient_balance',
+    `The purchase needs ${missing} USDC more than both sides have free`,
+    {
+      extras: { token: quoteToken, required: String(required), available: String(available) },
+    },
+  )
+}
+
+async function standingOf(needs: SpotNeeds, userId: string) {
+  const { venue } = needs
+  const [account, agent] = await Promise.all([needs.evmAddressOf(userId), demandAgent(needs, userId)])
+  const [balances, state, mids] = await Promise.all([
+    venue.spotBalances(account),
+    venue.account(account),
+    venue.mids(),
+  ])
+  return { account, agent: agent.address, balances, sinceMs: state.timeMs, mids }
+}
+
+export async function admitBuy(needs: SpotNeeds, input: BuyInput, { userId }: Caller): Promise<Admission> {
+  const { pricing, policy, clock, limits } = needs
+  const market = await spotNamed(needs.venue, input.asset)
+  const limit = limitPriceOf(input, market, pricing)
+  const { account, agent, balances, sinceMs, mids } = await standingOf(needs, userId)
+  const mid = midOf(mids, market)
+  const price = limit ?? pricing.boundPrice(mid, input.slippage_pct ?? slippageDefault, true, market)
+  const size = sizeOf(
+    { size: input.size, notional: input.notional_usdc },
+    // What is spent never passes what was asked for, whatever the slippage turns out to be.
+    { market, price, minimum: limits.minOrderUsd, notionalField: 'notional_usdc' },
+    pricing,
+  )
+  const reference = limit !== undefined && compareDecimals(limit, mid) < 0 ? limit : mid
+  const exits = exitsOf(input, market, reference, pricing)
+  const required = pricing.notionalMicros(price, size, 'up')
+  const action = spotAction(needs, {
+    ...{ userId, operation: 'spot_buy', symbol: market.symbol, usdMicros: required, exit: false },
+  })
+  await policy.check(action)
+  const gather = await gatherFor(needs, account, { required, free: freeOf(balances, quoteToken) })
+  const atVenue = needs.keeper === 'venue'
+  const wanted = (leg: 'tp' | 'sl') => {
+    const exit = atVenue ? exits.find((each) => each.leg === leg) : undefined
+    return exit ? { price: exit.price, isMarket: true } : null
+  }
+  const reserved = mulDiv(toUnits(size, scale), feeReserve.taken, feeReserve.of)
+  const memory: SpotMemory = {
+    ...memoryFor({ operation: 'spot_buy', market, account, agent, sinceMs }, clock),
+    ...{ is_buy: true, size, price, tif: limit === undefined ? 'ioc' : (input.tif ?? 'gtc') },
+    ...{ exit: false, usd_micros: String(required), gather, tp: wanted('tp'), sl: wanted('sl') },
+    ...{ kept: atVenue ? [] : exits, exit_size: pricing.roundSize(fromUnits(reserved, scale), market) },
+  }
+  return {
+    ...{ first: 'begin', deadlineMs: tradeMs, data: spotData(memory) },
+    also: (tx, taskId) => policy.reserve(tx, { ...action, taskId }),
+  }
+}
+
+type Held = { market: SpotMarket; price: string; free: string; minimum: string }
+
+/** No size and no notional: everything that is free, cut to the lot. */
+function saleSize(input: SellInput, held: Held, pricing: SpotNeeds['pricing']): string {
+  const { market, price, free, minimum } = held
+  const { size: asked, notional_usdc: notional } = input
+  const short = (required: string) =>
+    new Fault('insufficient_balance', `Only ${free} ${market.symbol} is free to sell`, {
+      extras: { token: market.symbol, required, available: free },
+    })
+  if (asked === undefined && notional === undefined) {
+    const size = pricing.roundSize(free, market)
+    if (compareDecimals(size, '0') === 0) throw short('0')
+    demandWorth({ size, price, minimum, field: 'body.size' }, pricing)
+    return size
+  }
+  const setting = { market, price, minimum, notionalField: 'notional_usdc' }
+  const size = sizeOf({ size: asked, notional }, setting, pricing)
+  if (compareDecimals(size, free) > 0) throw short(size)
+  return size
+}
+
+export async function admitSell(needs: SpotNeeds, input: SellInput, { userId }: Caller): Promise<Admission> {
+  const { pricing, policy, clock, limits } = needs
+  const market = await spotNamed(needs.venue, input.asset)
+  const limit = limitPriceOf(input, market, pricing)
+  if (input.order_type !== 'limit' && input.tif !== undefined && input.tif !== 'ioc')
+    throw invalid('body.tif', 'extra_forbidden', 'A market order takes what it gets at once')
+  const { account, agent, balances, sinceMs, mids } = await standingOf(needs, userId)
+  const price =
+    limit ?? pricing.boundPrice(midOf(mids, market), input.slippage_pct ?? slippageDefault, false, market)
+  const free = freeOf(balances, market.base)
+  const size = saleSize(input, { market, price, free, minimum: limits.minOrderUsd }, pricing)
+  const action = spotAction(needs, {
+    ...{ userId, operation: 'spot_sell', symbol: market.symbol, usdMicros: 0n, exit: true },
+  })
+  await policy.check(action)
+  const memory: SpotMemory = {
+    ...memoryFor({ operation: 'spot_sell', market, account, agent, sinceMs }, clock),
+    ...{ is_buy: false, size, price, tif: limit === undefined ? 'ioc' : (input.tif ?? 'gtc') },
+    ...{ exit: true, usd_micros: '0' },
+  }
+  return {
+    ...{ first: 'begin', deadlineMs: tradeMs, data: spotData(memory) },
+    also: (tx, taskId) => policy.reserve(tx, { ...action, taskId }),
+  }
+}

@@ -1,0 +1,130 @@
+import type { ExitLeg } from '#features/venue/bracket.ts'
+import { assetKey } from '#features/venue/symbol.ts'
+import { sha256 } from '#kernel/id.ts'
+import type { JsonObject, Tx } from '#kernel/task.ts'
+import { all, one, type Queryable, q, send } from '#store/query.ts'
+
+/** Exits that the house keeps where the venue has none: rows that the watch of the market fires once. */
+
+export const triggerKind = 'spot_trigger'
+
+/** `size` null: whatever is free when the price is reached. */
+export type TriggerInput = {
+  symbol: string
+  leg: ExitLeg
+  size: string | null
+  trigger_price: string
+  parent_order_id: string | null
+}
+export type KeptTrigger = {
+  id: string
+  user_id: string
+  market: string
+  trigger_price: string
+  oco_group: string | null
+  input: TriggerInput
+  status: string
+  parent: string | null
+  origin: string | null
+  created_at: Date
+}
+
+/** The same id for the same exit of a task, however often its step runs. */
+export function triggerId(taskId: string, leg: ExitLeg | 'group'): string {
+  const hex = sha256(`${taskId}:trigger:${leg}`)
+  const parts = [hex.slice(0, 8), hex.slice(8, 12), `8${hex.slice(13, 16)}`, `8${hex.slice(17, 20)}`]
+  return [...parts, hex.slice(20, 32)].join('-')
+}
+
+export type WantedTriggers = {
+  userId: string
+  taskId: string
+  symbol: string
+  size: string | null
+  exits: readonly { leg: ExitLeg; price: string }[]
+  /** The order that has to fill first. */
+  parent: { cloid: string; orderId: string | null } | null
+  at: Date
+}
+
+/** In the commit that ends the task: they are there from the moment on in which the task tells of them. */
+export async function keepTriggers(tx: Tx, wanted: WantedTriggers): Promise<void> {
+  const { userId, taskId, symbol, size, exits, parent, at } = wanted
+  const group = exits.length > 1 ? triggerId(taskId, 'group') : null
+  for (const { leg, price } of exits) {
+    const input: TriggerInput = {
+      ...{ symbol, leg, size, trigger_price: price, parent_order_id: parent?.orderId ?? null },
+    }
+    await send(
+      tx,
+      `insert into trigger_order
+         (id, user_id, kind, market, direction, trigger_price, oco_group, input, status, parent, origin, created_at)
+       values ($1, $2, $3, $4, $5, $6::numeric, $7, $8, $9, $10, $11, $12) on conflict do nothing`,
+      [
+        ...[triggerId(taskId, leg), userId, triggerKind, assetKey('spot', symbol)],
+        ...[leg === 'tp' ? 'gte' : 'lte', price, group, JSON.stringify(input)],
+        ...[parent ? 'waiting' : 'armed', parent?.cloid ?? null, taskId, at],
+      ],
+    )
+  }
+}
+
+const columns = [
+  ...(['id', 'user_id', 'market', 'trigger_price', 'oco_group', 'input', 'status'] as const),
+  ...(['parent', 'origin', 'created_at'] as const),
+] as const
+
+export const openTriggers = (on: Queryable, userId: string): Promise<KeptTrigger[]> =>
+  all(
+    on,
+    q
+      .selectFrom('trigger_order')
+      .select([...columns])
+      .where('user_id', '=', userId)
+      .where('kind', '=', triggerKind)
+      .where('status', 'in', ['waiting', 'armed'])
+      .orderBy('created_at'),
+  ) as unknown as Promise<KeptTrigger[]>
+
+export const triggerOf = (on: Queryable, userId: string, id: string): Promise<KeptTrigger | undefined> =>
+  one(
+    on,
+    q
+      .selectFrom('trigger_order')
+      .select([...columns])
+      .where('id', '=', id)
+      .where('user_id', '=', userId)
+      .where('kind', '=', triggerKind),
+  ) as unknown as Promise<KeptTrigger | undefined>
+
+/** Markets in which something waits or is armed, for the watch. */
+export const watchedMarkets = (on: Queryable) =>
+  send<{ market: string; waiting: boolean }>(
+    on,
+    `select market, bool_or(status = 'waiting') as waiting from trigger_order
+       where status in ('waiting', 'armed') and kind = $1 group by market order by market limit 500`,
+    [triggerKind],
+  )
+
+export const waitingIn = (on: Queryable, market: string): Promise<KeptTrigger[]> =>
+  all(
+    on,
+    q
+      .selectFrom('trigger_order')
+      .select([...columns])
+      .where('market', '=', market)
+      .where('status', '=', 'waiting')
+      .where('kind', '=', triggerKind)
+      .orderBy('created_at')
+      .limit(200),
+  ) as unknown as Promise<KeptTrigger[]>
+
+/** Its entry has ended: with something filled it protects that much from now on, else there is nothing to protect. */
+export async function settleWaiting(on: Queryable, parent: string, filled: string | null): Promise<void> {
+  const change: JsonObject = filled === null ? {} : { size: filled }
+  await send(
+    on,
+    `update trigger_order set status = $2, input = input || $3::jsonb where parent = $1 and status = 'waiting'`,
+    [parent, filled === null ? 'cancelled' : 'armed', JSON.stringify(change)],
+  )
+}

@@ -1,0 +1,26 @@
+import { assetKey } from '#features/venue/symbol.ts'
+import type { SpotMarket } from '#upstreams/hyperliquid/hyperliquid.ts'
+import type { KeptTrigger } from './triggers.ts'
+
+export const marketView = (market: SpotMarket, minOrderUsd: string) => ({
+  ...{ symbol: market.symbol, base: market.base, quote: market.quote },
+  ...{ asset_key: assetKey('spot', market.symbol), price: market.midPrice ?? market.markPrice },
+  ...{ size_decimals: market.sizeDecimals, volume_24h_usd: market.dayVolumeUsd },
+  ...{ min_order_usd: minOrderUsd, routable: market.midPrice !== null },
+  reason: market.midPrice === null ? 'no_quotes' : null,
+})
+
+const kinds = { tp: 'Take Profit Market', sl: 'Stop Market' } as const
+const sides = { tp: 'above', sl: 'below' } as const
+
+/** An exit that the house keeps, in the words in which the venue tells of its own. */
+export function triggerView({ id, input, origin, created_at }: KeptTrigger, free: string) {
+  const { symbol, leg, size, trigger_price, parent_order_id } = input
+  return {
+    ...{ order_id: id, oid: id, cloid: null, asset: symbol, side: 'sell' as const },
+    ...{ size: size ?? free, orig_size: size ?? free, limit_price: trigger_price },
+    ...{ order_type: kinds[leg], tif: null, reduce_only: true, is_trigger: true, trigger_price },
+    ...{ trigger_condition: `Price ${sides[leg]} ${trigger_price}`, tpsl: leg, is_position_tpsl: false },
+    ...{ parent_order_id, task_id: origin, timestamp: created_at.toISOString() },
+  }
+}
