@@ -84,8 +84,8 @@ export async function app(needs: Needs): Promise<{ url: string } & AsyncDisposab
   const venue = openVenue({ config, urls, net, log })
   if (venue) parts.use(venue)
   const probe = parts.use(makeProbe({ chains: chains.heads, clock }))
-  const { operations, kinds, auth, health, earns } = openFeatures({
-    ...{ config, urls, transactions, stores, ground, net, chains, custody, venue, probe, baseUrl },
+  const { operations, kinds, auth, health, earns, spotWatch } = openFeatures({
+    ...{ config, urls, transactions, stores, ground, net, chains, custody, venue, probe, log, baseUrl },
   })
   const engine = ground.engine(operations, kinds)
   const authenticate = (header: string | undefined) => auth.authenticate(header).catch(translate)
@@ -105,6 +105,7 @@ export async function app(needs: Needs): Promise<{ url: string } & AsyncDisposab
   const keeper = laneKeeper({ on: database.pool, transact: ground.transact, ports, plan: lanePlan, log })
   parts.use(keeper.start())
   engine.start()
+  if (spotWatch) parts.use(spotWatch).start()
   if (earns) await ground.schedules.ensure(database.pool, snapshotSchedule(clock.now()))
   const keepUp = upkeep({ transactions, clock, log })
   const rewrap = rotation(custody.keystore, database.pool, log)

@@ -122,6 +122,11 @@ export const variables = {
     '0x2Df1c51E09aECF9cacB7bc98cB1742757f163dF7',
     'Contract on Arbitrum that takes deposits for the venue',
   ),
+  HYPERLIQUID_SPOT_TRIGGERS: v(
+    oneOf('gateway', 'venue'),
+    'gateway',
+    'Who keeps the exits of a spot holding: the gateway watches the price itself, or the venue, if it takes triggers for spot; not verified live',
+  ),
   HYPERLIQUID_MIN_ORDER_USD: v(decimal, '10', 'Smallest order that the venue takes'),
   HYPERLIQUID_MIN_FUND_USD: v(decimal, '5', 'Smallest deposit that the bridge credits; not verified live'),
   HYPERLIQUID_MIN_WITHDRAW_USD: v(decimal, '2', 'Smallest withdrawal'),

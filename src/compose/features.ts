@@ -21,6 +21,7 @@ import { wallets } from '#features/wallets/wallets.ts'
 import type { Chain } from '#kernel/chains.ts'
 import { systemClock as clock } from '#kernel/clock.ts'
 import { systemRandom as random } from '#kernel/id.ts'
+import type { Log } from '#kernel/log.ts'
 import type { Net } from '#kernel/net.ts'
 import type { Operation } from '#kernel/operation.ts'
 import type { TaskKind } from '#kernel/task.ts'
@@ -30,10 +31,10 @@ import { prices } from '#upstreams/prices/prices.ts'
 import type { Chains } from './chains.ts'
 import type { Custody } from './custody.ts'
 import { openEarn } from './earn.ts'
-import { openPerp } from './perp.ts'
 import { perpLimitsOf } from './settings.ts'
 import type { Stores } from './store.ts'
 import type { Venue } from './venue.ts'
+import { openVenueSections } from './venue-sections.ts'
 
 type Needs = {
   config: Config
@@ -46,6 +47,7 @@ type Needs = {
   custody: Custody
   venue: Venue | undefined
   probe: Probe
+  log: Log
   baseUrl: () => string
 }
 
@@ -78,7 +80,8 @@ function openAuth(
 }
 
 export function openFeatures(needs: Needs) {
-  const { config, urls, transactions, stores, ground, net, chains, custody, venue, probe, baseUrl } = needs
+  const { config, urls, transactions, stores, ground, net, chains, custody, venue, probe, log, baseUrl } =
+    needs
   const { table, readers } = chains
   const on = stores.database.pool
   const earn = openEarn({ config, chains, stores, ground, custody, holdings: () => holdings })
@@ -91,7 +94,7 @@ export function openFeatures(needs: Needs) {
     clock,
   })
   const changed = (userId: string, chainId: string) => holdings.invalidate(userId, chainId)
-  const perp = openPerp({ config, venue, chains, stores, ground, custody, changed })
+  const sections = openVenueSections({ config, venue, chains, stores, ground, custody, log, changed })
   const welcome = urls.faucet
     ? welcomeFunding({ faucet: faucet({ url: urls.faucet, net }), changed })
     : undefined
@@ -112,15 +115,19 @@ export function openFeatures(needs: Needs) {
     ...auth.operations,
     ...wallets({ table, holdings, walletsOf: (userId) => walletsOf(on, userId) }),
     ...(earn?.operations ?? []),
-    ...(perp?.operations ?? []),
+    ...(sections?.operations ?? []),
     ...tasks({ tasks: ground.tasks, view: (task) => viewOf(task, baseUrl()) }),
     ...credits.operations,
     ...user({ on, walletsOf, credits, policySummary: custody.policy.summary }),
     ...notifications({ events: ground.events }),
     ...custody.policy.operations,
   ]
-  const kinds = [...(welcome ? [welcome] : []), ...(earn ? [snapshotKind(earn.snapshot)] : [])]
-  return { operations, kinds, auth, health, earns: earn !== undefined }
+  const kinds = [
+    ...(welcome ? [welcome] : []),
+    ...(earn ? [snapshotKind(earn.snapshot)] : []),
+    ...(sections?.kinds ?? []),
+  ]
+  return { operations, kinds, auth, health, earns: earn !== undefined, spotWatch: sections?.watch }
 }
 
 const factsOf = (config: Config, table: readonly Chain[]) => ({
@@ -137,6 +144,13 @@ const factsOf = (config: Config, table: readonly Chain[]) => ({
     min_fund_usd: perpLimitsOf(config).minFundUsd,
     min_withdraw_usd: perpLimitsOf(config).minWithdrawUsd,
     bracket: true,
+  },
+  spot_venue: {
+    venue: 'hyperliquid',
+    quote: 'USDC',
+    min_order_usd: perpLimitsOf(config).minOrderUsd,
+    bracket: true,
+    triggers_kept_by: config.HYPERLIQUID_SPOT_TRIGGERS,
   },
   wallets: { kinds: ['evm', 'solana'], transfer_out: false },
   notifications: { stream: true, rest: true, webhooks: false, retention_days: 7 },

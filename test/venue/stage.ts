@@ -9,6 +9,9 @@ import { chainTable, solanaId } from '#features/chains/table.ts'
 import { type PerpLimits, perpLimits } from '#features/perp/limits.ts'
 import { perp } from '#features/perp/perp.ts'
 import { policy as makePolicy } from '#features/policy/policy.ts'
+import type { TriggerKeeper } from '#features/spot-venue/needs.ts'
+import { spotVenue } from '#features/spot-venue/spot-venue.ts'
+import { spotWatch } from '#features/spot-venue/watch.ts'
 import { venueActs } from '#features/venue/act.ts'
 import { addAgent, agentsOf, approveAgent, retireAgent } from '#features/wallets/agents.ts'
 import { envKek, keks } from '#features/wallets/keks.ts'
@@ -69,6 +72,8 @@ export type Answer = {
     legs: Leg[]
     venue_status: string
     moved_from_spot_usd: string | null
+    moved_from_perp_usd: string | null
+    fee_token: string
     amount: string
     amount_usd: string
     fee_usd: string
@@ -91,6 +96,7 @@ export type Answer = {
     tpsl: string | null
     trigger_price: string | null
     parent_order_id: string | null
+    size: string
     is_trigger: boolean
   }[]
   positions: {
@@ -103,6 +109,7 @@ export type Answer = {
     liquidation_price: string | null
   }[]
   mark_prices: Record<string, string>
+  balances: { asset: string; total: string; hold: string; entry_notional_usd: string }[]
   account: { account_value_usd: string; withdrawable_usd: string; margin_used_usd: string }
 }
 export type User = { id: string; caller: Caller; evm: string }
@@ -110,6 +117,7 @@ type Tune = {
   limits?: Partial<PerpLimits>
   dayMicros?: bigint
   graceMs?: number
+  keeper?: TriggerKeeper
   /** Request weight per minute; absent: nobody counts. */
   weight?: number
 }
@@ -188,22 +196,35 @@ export function instanceOn(
   })
   const evmAddressOf = async (userId: string) =>
     (await walletsOf(on, userId)).find(({ kind }) => kind === 'evm')!.address
-  const operations = perp({
+  const limits = { ...perpLimits, ...tune.limits }
+  const shared = {
     ...{ on, venue: upstream, chainId: venueId, acts, pricing: grid, refusals, policy: policy.policy },
-    ...{ ledger: g.ledger, batches, chain, evmAddressOf, changed: () => {}, clock },
-    agents: {
-      of: (userId) => agentsOf(on, { userId, venue }),
-      prepare: (userId) => store.prepareAgent(userId, venue),
-      add: addAgent,
-      approved: (tx, userId, fact) => approveAgent(tx, { userId, venue }, fact),
-      retired: (userId, address) => retireAgent(on, { userId, venue }, { address, now: clock.now() }),
-    },
+    ...{ evmAddressOf, clock, limits },
+  }
+  const agents = {
+    of: (userId: string) => agentsOf(on, { userId, venue }),
+    prepare: (userId: string) => store.prepareAgent(userId, venue),
+    add: addAgent,
+    approved: (tx, userId, fact) => approveAgent(tx, { userId, venue }, fact),
+    retired: (userId, address) => retireAgent(on, { userId, venue }, { address, now: clock.now() }),
+  } satisfies Parameters<typeof perp>[0]['agents']
+  const perpOperations = perp({
+    ...{ ...shared, agents, ledger: g.ledger, batches, chain, changed: () => {} },
     transferCall: (token, to, amountUnits) => ({ to: token, value: 0n, data: transferData(to, amountUnits) }),
     way: { chainId: arbitrumId, symbol: 'USDC', token: usdc, bridge },
-    limits: { ...perpLimits, ...tune.limits },
   })
-  const engine = g.engine(operations, [])
+  const spot = spotVenue({
+    ...{ ...shared, watcher: g.watcher, keeper: tune.keeper ?? 'gateway' },
+    agentOf: async (userId) => (await agents.of(userId)).current,
+    agentLost: (task, agent) => agents.retired(task.userId, agent),
+  })
+  const operations = [...perpOperations, ...spot.operations]
+  const engine = g.engine(operations, spot.kinds)
   engine.start()
+  const watch = spotWatch({
+    ...{ on, venue: upstream, watcher: g.watcher, evmAddressOf, log: silentLog, everyMs: 100 },
+  })
+  watch.start()
 
   const call = async (
     name: string,
@@ -230,6 +251,7 @@ export function instanceOn(
     /** How often the venue said that it was too much. */
     tooMuch: () => tooMuch,
     async [Symbol.asyncDispose]() {
+      await watch[Symbol.asyncDispose]()
       await g[Symbol.asyncDispose]()
       await net[Symbol.asyncDispose]()
     },
@@ -320,6 +342,7 @@ export async function stage(tune: Tune = {}) {
 export type Stage = Awaited<ReturnType<typeof stage>>
 export type Truth = {
   rawUsd: string
+  spot: Record<string, { total: string; hold: string }>
   positions: { coin: string; lots: number; leverage: { cross: boolean; value: number } }[]
   fills: { oid: number; sz: string; px: string; fee: string; cloid?: string }[]
   orders: { oid: number; status: string; phase: string; cloid?: string }[]

@@ -17,6 +17,8 @@ type Needs = {
   watcher: Pick<Watcher, 'lease' | 'crossed'>
   evmAddressOf: (userId: string) => Promise<string>
   log: Log
+  /** Prices that the venue tells by itself; undefined while there is no fresh word. */
+  told?: () => ReadonlyMap<string, string> | undefined
   everyMs?: number
 }
 
@@ -25,7 +27,7 @@ const idleMs = 3_000
 const troubleMsMost = 30_000
 const scale = 18
 
-export function spotWatch({ on, venue, watcher, evmAddressOf, log, everyMs = everyMsDefault }: Needs) {
+export function spotWatch({ on, venue, watcher, evmAddressOf, log, told, everyMs = everyMsDefault }: Needs) {
   /** What the order has filled, once it has ended; undefined while it rests or nobody can say. */
   const filledOf = async ({ user_id, parent }: KeptTrigger): Promise<string | null | undefined> => {
     const found = await venue.order(await evmAddressOf(user_id), parent ?? '')
@@ -57,7 +59,7 @@ export function spotWatch({ on, venue, watcher, evmAddressOf, log, everyMs = eve
     const mine = watches.filter(({ watch }) => watch !== undefined)
     if (mine.length === 0) return markets.length > 0
     for (const { market } of mine.filter(({ waiting }) => waiting)) await settle(market)
-    const [mids, { markets: known }] = await Promise.all([venue.mids(), usdcMarkets(venue)])
+    const [mids, { markets: known }] = await Promise.all([told?.() ?? venue.mids(), usdcMarkets(venue)])
     for (const { market, watch } of mine) {
       const coin = known.find(({ symbol }) => market === `hl:spot:${symbol}`)?.coin
       const price = coin && mids.get(coin)

@@ -1,0 +1,85 @@
+import type { Config } from '#config.ts'
+import type { Ground } from '#durable/ground.ts'
+import { perp as makePerp } from '#features/perp/perp.ts'
+import { spotVenue } from '#features/spot-venue/spot-venue.ts'
+import { spotWatch } from '#features/spot-venue/watch.ts'
+import { venueActs } from '#features/venue/act.ts'
+import { addAgent, agentsOf, approveAgent, retireAgent } from '#features/wallets/agents.ts'
+import { walletsOf } from '#features/wallets/store.ts'
+import { systemClock as clock } from '#kernel/clock.ts'
+import type { Log } from '#kernel/log.ts'
+import { transferData } from '#upstreams/evm/erc20.ts'
+import * as grid from '#upstreams/hyperliquid/grid.ts'
+import * as refusals from '#upstreams/hyperliquid/refusals.ts'
+import type { Chains } from './chains.ts'
+import type { Custody } from './custody.ts'
+import { bridgeChainId, perpLimitsOf, venueChainId } from './settings.ts'
+import type { Stores } from './store.ts'
+import type { Venue } from './venue.ts'
+
+type Needs = {
+  config: Config
+  venue: Venue | undefined
+  chains: Chains
+  stores: Stores
+  ground: Ground
+  custody: Custody
+  log: Log
+  changed: (userId: string, chainId: string) => void
+}
+
+const venueName = 'hyperliquid'
+
+/** Served where the venue is, and the chain of its bridge; without them the sections do not exist. */
+export function openVenueSections(needs: Needs) {
+  const { config, venue: opened, chains, stores, ground, custody, log, changed } = needs
+  const chain = chains.ports.get(bridgeChainId)?.chain
+  if (!chain || !opened) return undefined
+  const on = stores.database.pool
+  const venue = opened.client
+  const { policy } = custody.policy
+  const { signer, keystore, batches } = custody
+  const acts = venueActs({
+    ...{ venue: venue.at('exit'), chainId: venueChainId, policy, signer, lanes: ground.lanes },
+  })
+  const limits = perpLimitsOf(config)
+  const evmAddressOf = async (userId: string) =>
+    (await walletsOf(on, userId)).find(({ kind }) => kind === 'evm')!.address
+  const agents = {
+    of: (userId: string) => agentsOf(on, { userId, venue: venueName }),
+    prepare: (userId: string) => keystore.prepareAgent(userId, venueName),
+    add: addAgent,
+    approved: (tx, userId, fact) => approveAgent(tx, { userId, venue: venueName }, fact),
+    retired: (userId, address) =>
+      retireAgent(on, { userId, venue: venueName }, { address, now: clock.now() }),
+  } satisfies Parameters<typeof makePerp>[0]['agents']
+  const shared = {
+    on,
+    venue,
+    chainId: venueChainId,
+    acts,
+    pricing: grid,
+    refusals,
+    policy,
+    evmAddressOf,
+    clock,
+  }
+  const operations = makePerp({
+    ...{ ...shared, agents, batches, chain, ledger: ground.ledger, changed, limits },
+    transferCall: (token, to, amountUnits) => ({ to: token, value: 0n, data: transferData(to, amountUnits) }),
+    way: {
+      ...{ chainId: bridgeChainId, symbol: 'USDC', token: chain.row.usdc },
+      bridge: config.HYPERLIQUID_BRIDGE_ADDRESS,
+    },
+  })
+  const spot = spotVenue({
+    ...{ ...shared, watcher: ground.watcher, keeper: config.HYPERLIQUID_SPOT_TRIGGERS, limits },
+    agentOf: async (userId) => (await agents.of(userId)).current,
+    agentLost: (task, agent) => agents.retired(task.userId, agent),
+  })
+  const watch = spotWatch({
+    ...{ on, venue: venue.at('exit'), watcher: ground.watcher, evmAddressOf, log },
+    told: opened.streams.mids,
+  })
+  return { operations: [...operations, ...spot.operations], kinds: spot.kinds, watch }
+}

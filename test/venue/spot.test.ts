@@ -1,0 +1,215 @@
+import assert from 'node:assert/strict'
+import { after, before, beforeEach, describe, test } from 'node:test'
+import { Fault } from '#kernel/fault.ts'
+import { eventually } from '../harness/gateway.ts'
+import { type Answer, type Stage, stage, type User } from './stage.ts'
+
+const units = (text: string): bigint => {
+  const [, sign = '', whole = '0', fraction = ''] = /^(-?)(\d+)(?:\.(\d*))?$/.exec(text) ?? []
+  return BigInt(`${sign}${whole}${fraction.padEnd(8, '0').slice(0, 8)}`)
+}
+const typeOf = async (asking: Promise<unknown>): Promise<string | undefined> =>
+  asking.then(
+    () => undefined,
+    (fault: unknown) => {
+      if (fault instanceof Fault) return fault.issues[0]?.type ?? fault.code
+      throw fault
+    },
+  )
+
+describe('spot against USDC', () => {
+  let on: Stage
+  let user: User
+  before(async () => {
+    on = await stage()
+  })
+  beforeEach(async () => {
+    await on.market.control('DELETE', '/faults', {})
+    await on.price('@1', 40)
+    user = await on.trader('1000')
+  })
+  after(() => on?.[Symbol.asyncDispose]())
+
+  const call = (name: string, input: object, who = user): Promise<Answer> =>
+    on.call(`spot_venue_${name}`, input, who)
+  const held = async (asset: string) =>
+    (await call('orders', {})).balances.find((each) => each.asset === asset)?.total ?? '0'
+  /** The owner of a trigger sees its sale as a task of its own. */
+  const saleOf = (who = user) =>
+    eventually(async () => {
+      const { tasks } = await on.main.ground.tasks.list(who.id, { skip: 0, limit: 20, kind: 'spot_trigger' })
+      return tasks.find(({ completed_at }) => completed_at)
+    }, 'the trigger has sold')
+
+  test('markets against USDC are told by their symbol, with what an order needs', async () => {
+    const { markets, total } = await call('markets', { search_text: 'hyp' })
+    assert.equal(total, 1)
+    assert.deepEqual(
+      ['symbol', 'base', 'quote', 'asset_key', 'size_decimals', 'min_order_usd', 'routable', 'reason'].map(
+        (name) => markets[0]![name],
+      ),
+      ['HYPE', 'HYPE', 'USDC', 'hl:spot:HYPE', 2, '10', true, null],
+    )
+    const all = await call('markets', {})
+    assert.ok(all.markets.every(({ quote }) => quote === 'USDC'))
+    assert.ok(all.markets.some(({ symbol, base }) => symbol === 'BTC' && base === 'UBTC'))
+  })
+
+  test('a purchase moves the dollars that it needs over, says so, and adds up (42)', async () => {
+    const done = await call('buy', { asset: 'HYPE', size: '2.005' })
+    assert.equal(done.outcome, 'executed', JSON.stringify(done))
+    const { filled_size, fee, fee_token, moved_from_perp_usd, avg_price } = done.result
+    assert.deepEqual([filled_size, fee_token], ['2', 'HYPE'])
+    assert.ok(
+      Number(moved_from_perp_usd) > 80 && Number(moved_from_perp_usd) < 82,
+      String(moved_from_perp_usd),
+    )
+    const truth = await on.truth(user)
+    assert.equal(units(truth.spot[2]!.total), units('2') - units(fee))
+    assert.equal(
+      units(truth.spot[0]!.total),
+      units(moved_from_perp_usd!) - (units(avg_price) * units('2')) / 10n ** 8n,
+    )
+    const again = await call('buy', { asset: 'hl:spot:hype', notional_usdc: '20' })
+    assert.equal(again.outcome, 'executed', JSON.stringify(again))
+    assert.ok(Number(again.result.filled_size) * Number(again.result.avg_price) <= 20)
+  })
+
+  test('without a size everything that is free is sold, and what an order holds is not', async () => {
+    await call('buy', { asset: 'HYPE', size: '3' })
+    const resting = await call('sell', { asset: 'HYPE', size: '1', order_type: 'limit', limit_price: '45' })
+    assert.equal(resting.result.order_status, 'resting', JSON.stringify(resting))
+    const sold = await call('sell', { asset: 'HYPE/USDC' })
+    assert.deepEqual(
+      [sold.outcome, sold.result.filled_size, sold.result.fee_token],
+      ['executed', '1.99', 'USDC'],
+    )
+    const { orders } = await call('orders', {})
+    assert.deepEqual(
+      orders.map(({ asset, side, task_id }) => [asset, side, task_id]),
+      [['HYPE', 'sell', resting.task_id]],
+    )
+    const gone = await call('cancel', { order_id: resting.result.order_id, asset: 'HYPE' })
+    assert.deepEqual([gone.outcome, gone.result.venue_status], ['executed', 'canceled'])
+    assert.deepEqual((await call('orders', {})).orders, [])
+  })
+
+  test('a purchase with a bracket is sold once by its stop, and the target is gone', async () => {
+    const bought = await call('buy', { asset: 'HYPE', size: '2', tp_price: '50', sl_price: '35' })
+    assert.equal(bought.outcome, 'executed', JSON.stringify(bought))
+    const { tp_oids, sl_oids, legs } = bought.result
+    assert.deepEqual(
+      legs.map(({ role, status }) => [role, status]),
+      [
+        ['entry', 'filled'],
+        ['tp', 'standing'],
+        ['sl', 'standing'],
+      ],
+    )
+    const { orders } = await call('orders', {})
+    assert.deepEqual(orders.map(({ order_id }) => order_id).sort(), [...tp_oids, ...sl_oids].sort())
+    assert.ok(orders.every(({ is_trigger, task_id }) => is_trigger && task_id === bought.task_id))
+    await on.price('@1', 34)
+    const sale = await saleOf()
+    assert.deepEqual([sale.status, sale.outcome], ['completed', 'executed'], JSON.stringify(sale))
+    assert.deepEqual((await call('orders', {})).orders, [])
+    const fills = (await on.truth(user)).fills
+    assert.equal(new Set(fills.map(({ oid }) => oid)).size, 2)
+    assert.ok(units(await held('HYPE')) < units('0.01'))
+    await on.price('@1', 60)
+    assert.equal(await typeOf(call('cancel', { order_id: tp_oids[0] })), 'order_not_cancellable')
+  })
+
+  test('exits of an order that rests sleep with it, and go with it', async () => {
+    const resting = await call('buy', {
+      ...{ asset: 'HYPE', size: '2', order_type: 'limit', limit_price: '38', tp_price: '44', sl_price: '30' },
+    })
+    assert.equal(resting.result.order_status, 'resting', JSON.stringify(resting))
+    // Beyond the target: an exit that were awake would fire now.
+    await on.price('@1', 46)
+    const waiting = (await call('orders', {})).orders.filter(({ is_trigger }) => is_trigger)
+    assert.deepEqual(
+      waiting.map(({ parent_order_id }) => parent_order_id),
+      [resting.result.order_id, resting.result.order_id],
+    )
+    await on.price('@1', 37)
+    await eventually(async () => (Number(await held('HYPE')) > 1 ? true : undefined), 'the entry has filled')
+    await on.price('@1', 45)
+    assert.equal((await saleOf()).outcome, 'executed')
+
+    const other = await on.trader('1000')
+    const second = await on.call(
+      'spot_venue_buy',
+      { asset: 'HYPE', size: '2', order_type: 'limit', limit_price: '38', sl_price: '30' },
+      other,
+    )
+    await on.call('spot_venue_cancel', { oid: second.result.order_id }, other)
+    await eventually(async () => {
+      const { orders } = await on.call('spot_venue_orders', {}, other)
+      return orders.length === 0 ? true : undefined
+    }, 'the exit went with its entry')
+  })
+
+  test('exits are set on a holding, told, cancelled by their id, and nobody else finds them', async () => {
+    await call('buy', { asset: 'HYPE', size: '2' })
+    const set = await call('tp_sl', { asset: 'HYPE', sl_price: '30', tp_price: '60' })
+    assert.equal(set.outcome, 'executed', JSON.stringify(set))
+    const [target] = set.result.tp_oids
+    const other = await on.trader('100')
+    assert.equal(await typeOf(call('cancel', { order_id: target }, other)), 'not_found')
+    const cancelled = await call('cancel', { order_id: target })
+    assert.deepEqual(
+      [cancelled.outcome, cancelled.result.venue_status, cancelled.result.order_id],
+      ['executed', 'canceled', target],
+    )
+    assert.deepEqual(
+      (await call('orders', {})).orders.map(({ order_id }) => order_id),
+      set.result.sl_oids,
+    )
+    await call('sell', { asset: 'HYPE' })
+    await on.price('@1', 29)
+    const sale = await saleOf()
+    assert.deepEqual(
+      [sale.status, sale.error?.code],
+      ['failed', 'insufficient_balance'],
+      JSON.stringify(sale),
+    )
+  })
+
+  test('a lost reply is looked up: one order, one sale', async () => {
+    await on.market.control('POST', '/faults', { door: 'exchange', effect: 'dropReply', count: 2 })
+    const bought = await call('buy', { asset: 'HYPE', size: '2', sl_price: '30' })
+    assert.equal(bought.outcome, 'executed', JSON.stringify(bought))
+    await on.market.control('POST', '/faults', { door: 'exchange', effect: 'dropReply', count: 1 })
+    await on.price('@1', 29)
+    assert.equal((await saleOf()).outcome, 'executed')
+    assert.equal((await on.truth(user)).orders.length, 2)
+  })
+
+  test('what cannot succeed is refused by name, and no task exists of it (4, 26)', async () => {
+    const refused = (name: string, input: object) => typeOf(call(name, { asset: 'HYPE', ...input }))
+    const before = (await on.main.ground.tasks.list(user.id, { skip: 0, limit: 1 })).total
+    assert.equal(await refused('buy', { asset: 'NOPE', size: '1' }), 'unsupported_asset')
+    assert.equal(await refused('buy', {}), 'exactly_one_of')
+    assert.equal(await refused('buy', { size: '0.001' }), 'below_minimum')
+    assert.equal(await refused('buy', { notional_usdc: '9.9' }), 'below_minimum')
+    assert.equal(await refused('buy', { notional_usdc: '1001' }), 'insufficient_balance')
+    assert.equal(await refused('buy', { size: '1', limit_price: '39' }), 'extra_forbidden')
+    assert.equal(await refused('buy', { size: '1', order_type: 'limit' }), 'missing')
+    assert.equal(
+      await refused('buy', { size: '1', order_type: 'limit', limit_price: '39.0001' }),
+      'tick_invalid',
+    )
+    assert.equal(await refused('buy', { size: '1', sl_price: '41' }), 'less_than')
+    assert.equal(await refused('buy', { size: '1', tp_price: '39' }), 'greater_than')
+    assert.equal(await refused('sell', {}), 'insufficient_balance')
+    assert.equal(await refused('sell', { size: '1' }), 'insufficient_balance')
+    assert.equal(await refused('tp_sl', { sl_price: '30' }), 'insufficient_balance')
+    assert.equal(await refused('tp_sl', {}), 'missing')
+    assert.equal(await refused('cancel', { order_id: '01a1fb65-890a-7838-8775-55e64e5ea0ad' }), 'not_found')
+    assert.equal(await refused('cancel', { order_id: '1' }), 'not_found')
+    const stranger = await on.addUser()
+    assert.equal(await typeOf(call('buy', { asset: 'HYPE', size: '1' }, stranger)), 'setup_incomplete')
+    assert.equal((await on.main.ground.tasks.list(user.id, { skip: 0, limit: 1 })).total, before)
+  })
+})
