@@ -20,7 +20,9 @@ const sentences: Record<string, string> = {
 
 function messageOf(task: Task): string {
   if (task.status === 'completed') return task.outcome === 'partial' ? 'Completed in part' : 'Completed'
-  const reason = (task.error?.message as string | undefined) ?? 'No reason was recorded'
+  const said = (task.error?.message as string | undefined) ?? 'No reason was recorded'
+  // Upstreams end their sentences themselves.
+  const reason = said.replace(/[.\s]+$/, '')
   const moved = task.outcome === 'partial' ? 'A part was executed' : 'Nothing was moved'
   if (task.status === 'failed') return `Failed: ${reason}. ${moved}.`
   if (task.status === 'cancelled') return `Cancelled: ${reason}. ${moved}.`

@@ -51,6 +51,8 @@ describe('custody at the venue', () => {
     ...{ ...entry, isBuy: false, price: '85500', reduceOnly: true, cloid: `0x${'2'.repeat(32)}` },
     when: { triggerPrice: '95000', leg: 'sl', isMarket: true },
   }
+  /** The first spot market. */
+  const spot = 10_000
   const order = (...orders: VenueOrder[]): VenueAction => ({ type: 'order', orders, grouping: 'none' })
 
   const intentOf = (user: User, action: VenueAction, change: Partial<VenueIntent> = {}): VenueIntent => {
@@ -82,6 +84,9 @@ describe('custody at the venue', () => {
     const good: VenueIntent[] = [
       intentOf(user, order(entry, stop)),
       intentOf(user, order(stop), exit),
+      // On spot a sale brings money home, by whatever flag it goes.
+      intentOf(user, order({ ...entry, asset: spot, isBuy: false }), exit),
+      intentOf(user, order({ ...entry, asset: spot }, { ...stop, asset: spot })),
       intentOf(user, { type: 'cancel', cancels: [{ asset: 0, orderId: 7 }] }, exit),
       intentOf(user, { type: 'set_leverage', asset: 0, isCross: true, leverage: 5 }),
       intentOf(user, { type: 'approve_agent', agent: user.agent, name: 'portico' }),
@@ -118,6 +123,10 @@ describe('custody at the venue', () => {
       ['notional', intentOf(user, order(entry, { ...entry, size: '0.00001' }))],
       ['cap', intentOf(user, order({ ...entry, size: '0.011' }), { usdMicros: 10_000_000_000n })],
       ['exit', intentOf(user, order(entry), { exit: true })],
+      // The venue overlooks the flag there, so custody does too; from 100,000 on there are perpetuals again.
+      ['exit', intentOf(user, order({ ...entry, asset: spot, reduceOnly: true }), { exit: true })],
+      ['trigger', intentOf(user, order(entry, { ...stop, asset: spot, isBuy: true }))],
+      ['exit', intentOf(user, order({ ...entry, asset: 100_000, isBuy: false }), { exit: true })],
       ['destination', intentOf(user, { type: 'withdraw', destination: stranger, amount: '10' })],
       ['size', intentOf(user, { type: 'withdraw', destination: user.own, amount: '0' })],
       ['agent', intentOf(user, { type: 'approve_agent', agent: stranger, name: 'portico' })],

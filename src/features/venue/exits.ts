@@ -27,9 +27,7 @@ export function exitOrder(
 ): VenueOrder {
   const isBuy = !memory.is_buy
   return {
-    ...{ asset: memory.asset, isBuy, size, cloid: cloidOf(taskId, name) },
-    // Spot knows no positions that could be reduced; there a sale is what brings money home.
-    reduceOnly: memory.market === 'perp',
+    ...{ asset: memory.asset, isBuy, size, reduceOnly: true, cloid: cloidOf(taskId, name) },
     price: wanted.isMarket
       ? boundPrice(wanted.price, exitSlippagePercent, isBuy, gridOf(memory))
       : wanted.price,

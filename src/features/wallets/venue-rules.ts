@@ -27,9 +27,9 @@ function demand(holdsTrue: boolean, rule: string, reason: string): asserts holds
 const same = (a: string, b: string) => a.toLowerCase() === b.toLowerCase()
 const isPositive = (text: string): boolean => canonical(text) === text && compareDecimals(text, '0') > 0
 
-/** On spot a sale parts with what is held already; nothing can be sold that is not. */
-const isSpotSale = ({ asset, isBuy }: VenueOrder): boolean => isSpotAsset(asset) && !isBuy
-const opens = (order: VenueOrder): boolean => !order.reduceOnly && !isSpotSale(order)
+/** Spot knows no position that could be reduced: there a purchase opens, and a sale parts with what is held. */
+const opens = ({ asset, isBuy, reduceOnly }: VenueOrder): boolean =>
+  isSpotAsset(asset) ? isBuy : !reduceOnly
 
 /** What the orders can open at worst, rounded up. Exits open nothing. */
 export function openedMicros(orders: readonly VenueOrder[]): bigint {

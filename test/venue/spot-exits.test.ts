@@ -1,0 +1,90 @@
+import assert from 'node:assert/strict'
+import { after, before, beforeEach, describe, test } from 'node:test'
+import { eventually } from '../harness/gateway.ts'
+import { type Answer, type Stage, stage, type User } from './stage.ts'
+
+/** Where exits of a holding rest, and that they sell once whoever falls over. */
+
+describe('exits on spot', () => {
+  let on: Stage
+  let user: User
+  before(async () => {
+    on = await stage({ keeper: 'venue' })
+  })
+  beforeEach(async () => {
+    await on.market.control('DELETE', '/faults', {})
+    await on.market.control('POST', '/settings', { spotTriggers: true })
+    await on.price('@1', 40)
+    user = await on.trader('1000')
+  })
+  after(() => on?.[Symbol.asyncDispose]())
+
+  const call = (name: string, input: object): Promise<Answer> => on.call(`spot_venue_${name}`, input, user)
+  const sales = async () => {
+    const { tasks } = await on.main.ground.tasks.list(user.id, { skip: 0, limit: 20, kind: 'spot_trigger' })
+    return tasks
+  }
+  const isNumber = (id: string) => /^\d+$/.test(id)
+
+  test('a venue that takes triggers keeps the bracket, sells once, and ends the other exit', async () => {
+    const bought = await call('buy', { asset: 'HYPE', size: '2', tp_price: '50', sl_price: '35' })
+    assert.equal(bought.outcome, 'executed', JSON.stringify(bought))
+    assert.ok(
+      [...bought.result.tp_oids, ...bought.result.sl_oids].every(isNumber),
+      JSON.stringify(bought.result),
+    )
+    await on.price('@1', 34)
+    await eventually(async () => {
+      const { orders } = await call('orders', {})
+      return orders.length === 0 ? true : undefined
+    }, 'the stop has sold')
+    const { fills } = await on.truth(user)
+    assert.equal(new Set(fills.map(({ oid }) => oid)).size, 2)
+    assert.deepEqual(await sales(), [])
+  })
+
+  test('one exit on a holding rests at the venue; of a pair one must end the other, so the house keeps it', async () => {
+    await call('buy', { asset: 'HYPE', size: '2' })
+    const single = await call('tp_sl', { asset: 'HYPE', sl_price: '30' })
+    assert.deepEqual(single.result.sl_oids.map(isNumber), [true], JSON.stringify(single))
+    const gone = await call('cancel', { order_id: single.result.sl_oids[0] })
+    assert.equal(gone.outcome, 'executed', JSON.stringify(gone))
+    const pair = await call('tp_sl', { asset: 'HYPE', sl_price: '30', tp_price: '50' })
+    assert.deepEqual([...pair.result.sl_oids, ...pair.result.tp_oids].map(isNumber), [false, false])
+  })
+
+  test('a venue that turns out to take none leaves the exits with the house, and nothing is sold for it', async () => {
+    await on.market.control('POST', '/settings', { spotTriggers: false })
+    await call('buy', { asset: 'HYPE', size: '2' })
+    const single = await call('tp_sl', { asset: 'HYPE', sl_price: '30' })
+    assert.equal(single.outcome, 'executed', JSON.stringify(single))
+    assert.deepEqual(single.result.sl_oids.map(isNumber), [false])
+    await on.price('@1', 29)
+    const [sale] = await eventually(async () => {
+      const all = await sales()
+      return all.some(({ completed_at }) => completed_at) ? all : undefined
+    }, 'the house has sold')
+    assert.equal(sale?.outcome, 'executed', JSON.stringify(sale))
+  })
+
+  test('an instance that watches may go: another takes the watch over, and each exit sells once', async () => {
+    const second = on.instance({ keeper: 'gateway' })
+    const pairs = await Promise.all(
+      ['35', '34', '33'].map(async (price) => {
+        const who = await on.trader('500')
+        const done = await second.call('spot_venue_buy', { asset: 'HYPE', size: '1', sl_price: price }, who)
+        assert.equal(done.outcome, 'executed', JSON.stringify(done))
+        return who
+      }),
+    )
+    await second[Symbol.asyncDispose]()
+    await on.price('@1', 30)
+    for (const who of pairs) {
+      const truth = await eventually(async () => {
+        const now = await on.truth(who)
+        return now.fills.some(({ sz, oid }) => sz && oid !== now.fills[0]?.oid) ? now : undefined
+      }, 'the exit has sold')
+      assert.equal(new Set(truth.fills.map(({ oid }) => oid)).size, 2)
+    }
+  })
+})
