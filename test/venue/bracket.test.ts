@@ -117,6 +117,30 @@ describe('brackets', () => {
     assert.deepEqual((await on.call('perp_orders', {}, user)).orders, [])
   })
 
+  test('exits go with the position that a close ends, and those of an order that still rests stay', async () => {
+    const user = await on.trader()
+    const bracket = { asset: 'BTC', side: 'long', size: '0.01', tp_price: '120000', sl_price: '80000' }
+    const opened = await on.call('perp_open', bracket, user)
+    const limit = { order_type: 'limit', limit_price: '90000' }
+    const resting = await on.call('perp_open', { ...bracket, ...limit }, user)
+    const shown = async () =>
+      (await on.call('perp_orders', {}, user)).orders.map(({ task_id, tpsl }) => [task_id, tpsl]).sort()
+    const ofResting = [null, 'sl', 'tp'].map((leg) => [resting.task_id, leg])
+    const standing = [...['sl', 'tp'].map((leg) => [opened.task_id, leg]), ...ofResting]
+    const part = await on.call('perp_close', { asset: 'BTC', size: '0.004' }, user)
+    assert.equal(part.outcome, 'executed', JSON.stringify(part))
+    assert.deepEqual(await shown(), standing.sort())
+    const rest = await on.call('perp_close', { asset: 'BTC' }, user)
+    assert.deepEqual([rest.outcome, rest.result.filled_size], ['executed', '0.006'], JSON.stringify(rest))
+    assert.deepEqual(await shown(), ofResting.sort())
+    const { orders } = await on.truth(user)
+    const own = [...opened.result.tp_oids, ...opened.result.sl_oids]
+    assert.deepEqual(
+      orders.filter(({ oid }) => own.includes(String(oid))).map(({ status }) => status),
+      ['reduceOnlyCanceled', 'reduceOnlyCanceled'],
+    )
+  })
+
   test('a lost reply to a bracket brings all three orders to light', async () => {
     const user = await on.trader()
     await on.market.control('POST', '/faults', {
