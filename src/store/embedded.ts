@@ -1,3 +1,4 @@
+import { once } from 'node:events'
 import { setTimeout as delay } from 'node:timers/promises'
 import pg from 'pg'
 import { type Binaries, findBinaries, packagedNative } from './embedded/binaries.ts'
@@ -50,6 +51,7 @@ const instanceLock = 5_065_702
 const silenceMsMax = 60_000
 const recoveryMsMax = 15 * 60_000
 const launchesMax = 8
+const stopMsMax = 10_000
 
 /**
  * A PostgreSQL server of our own on a unix socket, made on first use, adopted when it outlived the process that
@@ -133,9 +135,19 @@ async function takeHold(start: Start): Promise<Hold> {
       await delay(waitMs)
     }
   } catch (error) {
-    launched?.process.kill('SIGINT')
+    if (launched) await callOff(launched)
     throw error
   }
+}
+
+/** Whoever closes while the server is being started again leaves none behind. */
+async function callOff({ process: server }: Launched): Promise<void> {
+  if (server.exitCode !== null || server.signalCode !== null) return
+  const ended = once(server, 'exit')
+  server.kill('SIGINT')
+  const limit = new AbortController()
+  await Promise.race([ended, delay(stopMsMax, undefined, { signal: limit.signal }).catch(() => {})])
+  limit.abort()
 }
 
 const choose = ({ place, options, progress }: Start, major: number | undefined) =>
