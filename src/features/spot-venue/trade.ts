@@ -5,7 +5,7 @@ import { aheadOf, demandAgent, slippageDefault, tradeMs } from '#features/venue/
 import { demandExit, demandTick, demandWorth, limitPriceOf, sizeOf } from '#features/venue/wish.ts'
 import type { Caller } from '#kernel/caller.ts'
 import { compareDecimals } from '#kernel/decimal-fields.ts'
-import { Fault, invalid } from '#kernel/fault.ts'
+import { Fault } from '#kernel/fault.ts'
 import { fromUnits, mulDiv, toUnits, usdDecimals } from '#kernel/money.ts'
 import type { Action } from '#kernel/signer.ts'
 import type { Admission } from '#kernel/task.ts'
@@ -166,8 +166,6 @@ export async function admitSell(needs: SpotNeeds, input: SellInput, { userId }: 
   const { pricing, policy, clock, limits } = needs
   const market = await spotNamed(needs.venue, input.asset)
   const limit = limitPriceOf(input, market, pricing)
-  if (input.order_type !== 'limit' && input.tif !== undefined && input.tif !== 'ioc')
-    throw invalid('body.tif', 'extra_forbidden', 'A market order takes what it gets at once')
   const { account, agent, balances, sinceMs, mids } = await standingOf(needs, userId)
   const price =
     limit ?? pricing.boundPrice(midOf(mids, market), input.slippage_pct ?? slippageDefault, false, market)
