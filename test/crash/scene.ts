@@ -37,6 +37,7 @@ export async function openScene() {
     RATE_STREAM: '0',
     RATE_EXIT: '0',
     RATE_REFUSED: '0',
+    HYPERLIQUID_WEIGHT_PER_MINUTE: '0',
   }
   let gateways = 0
   const admin = new pg.Pool({ connectionString: database.url, max: 2 })
@@ -44,6 +45,7 @@ export async function openScene() {
 
   return {
     admin,
+    control,
     /** Its data folder is shared by name only: the database and the world are elsewhere. */
     gateway: (env: Record<string, string> = {}): Promise<Gateway> =>
       launch({

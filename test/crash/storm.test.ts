@@ -3,61 +3,14 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { setTimeout as delay } from 'node:timers/promises'
 import { bearer, eventually, type Gateway, http } from '../harness/gateway.ts'
-import {
-  type Customer,
-  deposit,
-  ledgerDrift,
-  newCustomer,
-  openScene,
-  type Scene,
-  type TaskBody,
-} from './scene.ts'
+import { crewOf } from './crew.ts'
+import { type Customer, deposit, ledgerDrift, newCustomer, openScene, type TaskBody } from './scene.ts'
 
 const users = 10
 const depositsPerUser = 20
 const stormMs = 60_000
 const killEveryMs = 300
 const settleMs = 10_000
-
-/** Two places, each of which is filled again as soon as its gateway was killed. */
-function stage(scene: Scene) {
-  const places: (Gateway | undefined)[] = [undefined, undefined]
-  const filling: (Promise<void> | undefined)[] = [undefined, undefined]
-  let kills = 0
-  let turn = 0
-  const fill = (place: number): Promise<void> => {
-    filling[place] ??= scene
-      .gateway()
-      .then((gateway) => {
-        places[place] = gateway
-      })
-      .finally(() => {
-        filling[place] = undefined
-      })
-    return filling[place]
-  }
-  return {
-    kills: () => kills,
-    ready: () => places.filter((gateway) => gateway !== undefined),
-    fillAll: () => Promise.all(places.map((gateway, place) => (gateway ? undefined : fill(place)))),
-    /** The two take turns; one that is still starting cannot be killed, so the other one is. */
-    killOne() {
-      for (const place of [turn, 1 - turn]) {
-        const gateway = places[place]
-        if (!gateway) continue
-        places[place] = undefined
-        turn = 1 - place
-        kills++
-        void gateway.kill().then(() => fill(place))
-        return
-      }
-    },
-    async close() {
-      await Promise.allSettled(filling)
-      await Promise.all(places.map((gateway) => gateway?.stop()))
-    },
-  }
-}
 
 /** As a client does that wants its money moved once: the same key until somebody says what became of it. */
 async function insist(
@@ -80,7 +33,7 @@ async function insist(
 
 test('200 earn tasks survive a minute in which an instance is killed every 300 ms', async (t) => {
   const scene = await openScene()
-  const crew = stage(scene)
+  const crew = crewOf(() => scene.gateway())
   t.after(async () => {
     await crew.close()
     await scene[Symbol.asyncDispose]()

@@ -1,0 +1,186 @@
+/** Seeded orders of many accounts while replies are lost, connections cut, and gateways killed. */
+import assert from 'node:assert/strict'
+import { createHash } from 'node:crypto'
+import { test } from 'node:test'
+import { setTimeout as delay } from 'node:timers/promises'
+import { bearer, eventually, type Gateway, http, newAgent } from '../harness/gateway.ts'
+import { isNightly, proofSeed } from '../proof/support/seed.ts'
+import { crewOf } from './crew.ts'
+import { ledgerDrift, openScene, type Scene } from './scene.ts'
+import { insist, markets, randomOf, type Told, type Trader, wishOf } from './venue-traders.ts'
+
+const accounts = 50
+const orders = isNightly ? 10_000 : 1_000
+const killEveryMs = 5_000
+const settleMs = 90_000
+
+type VenueOrder = { oid: number; cloid?: string; status: string; phase: string; user: string }
+type Truth = {
+  conservation: { perp: string; spot: Record<string, string>; open: Record<string, number> }
+  accounts: { address: string; orders: VenueOrder[]; fills: { oid: number; sz: string }[] }[]
+}
+type Row = { id: string; kind: string; status: string; outcome: string | null; result: Told['result'] }
+
+const cloidOf = (taskId: string) =>
+  `0x${createHash('sha256').update(`${taskId}:entry`).digest('hex').slice(0, 32)}`
+const units = (text: string): bigint => {
+  const [whole = '0', fraction = ''] = text.split('.')
+  return BigInt(`${whole}${fraction.padEnd(8, '0')}`)
+}
+
+const venueOf =
+  (scene: Scene) =>
+  async <B>(method: string, path: string, body?: object): Promise<B> => {
+    const reply = await http<B>(`${scene.control}/venues/hyperliquid${path}`, {
+      method,
+      ...(body && { body }),
+    })
+    assert.equal(reply.status, 200, JSON.stringify(reply.body))
+    return reply.body
+  }
+type Venue = ReturnType<typeof venueOf>
+
+async function newTrader({ url }: Gateway, venue: Venue): Promise<Trader> {
+  const agent = await newAgent(url)
+  const headers = bearer(agent)
+  const { wallets } = (
+    await http<{ wallets: { address: string; chain_type: string }[] }>(`${url}/v1/wallets`, { headers })
+  ).body
+  const address = wallets.find(({ chain_type }) => chain_type === 'evm')!.address
+  await venue('POST', '/credit', { user: address, coin: 'perp', amount: '100000' })
+  const setup = await http<Told>(`${url}/v1/perp/setup?wait=true`, {
+    ...{ method: 'POST', headers: { ...headers, 'idempotency-key': `setup-${address}` }, body: {} },
+  })
+  assert.equal(setup.body.outcome, 'executed', JSON.stringify(setup.body))
+  return { ...agent, address, resting: [] }
+}
+
+const faults = [
+  { door: 'exchange', effect: 'dropReply', rate: 0.03 },
+  { door: 'exchange', effect: 'reset', rate: 0.02 },
+  { door: 'exchange', effect: 'status', status: 429, rate: 0.03 },
+  { door: 'info', effect: 'reset', rate: 0.005 },
+  { door: 'info', effect: 'status', status: 429, rate: 0.005 },
+]
+
+/** Each account places one order after the other, so that what it closes and cancels is its own. */
+async function trade(ready: () => Gateway[], trader: Trader, seed: number, count: number): Promise<string[]> {
+  const random = randomOf(seed)
+  const taken: string[] = []
+  for (let n = 0; taken.length < count; n++) {
+    const told = await insist(ready, trader, {
+      ...{ key: `chaos-${seed}-${n}`, wish: wishOf(random, trader), pick: random },
+    })
+    if (!told) continue
+    taken.push(told.task_id)
+    if (told.result?.order_status === 'resting' && told.result.order_id)
+      trader.resting.push(told.result.order_id)
+  }
+  return taken
+}
+
+/** Every task by the venue's own record, and every order of the venue by a task. */
+function compare(rows: Row[], { accounts: all }: Truth): { filled: number; orders: number } {
+  const byCloid = new Map<string, { order: VenueOrder; filled: bigint }[]>()
+  for (const { orders: own, fills } of all)
+    for (const order of own) {
+      const filled = fills.filter(({ oid }) => oid === order.oid).reduce((sum, { sz }) => sum + units(sz), 0n)
+      const cloid = order.cloid ?? `none-${order.oid}`
+      byCloid.set(cloid, [...(byCloid.get(cloid) ?? []), { order, filled }])
+    }
+  let filled = 0
+  const known = new Set<string>()
+  for (const row of rows) {
+    if (row.kind !== 'perp_open' && row.kind !== 'perp_close') continue
+    const cloid = cloidOf(row.id)
+    known.add(cloid)
+    const found = byCloid.get(cloid) ?? []
+    const told = `${row.kind} ${JSON.stringify(row)} beside ${found.length} of ${JSON.stringify(found[0]?.order)}`
+    assert.ok(found.length <= 1, `placed twice: ${told}`)
+    const done = found[0]?.filled ?? 0n
+    if (done > 0n) filled++
+    if (row.status === 'completed') {
+      assert.equal(found.length, 1, `completed without an order: ${told}`)
+      const said = units(row.result?.filled_size ?? '0')
+      // What rested when the task ended may have filled since.
+      assert.ok(row.result?.order_status === 'resting' ? done >= said : done === said, `${done}: ${told}`)
+    } else {
+      assert.deepEqual([row.status, row.outcome], ['failed', 'not_executed'], told)
+      assert.equal(done, 0n, `failed and yet filled: ${told}`)
+    }
+  }
+  for (const cloid of byCloid.keys()) assert.ok(known.has(cloid), `an order of no task: ${cloid}`)
+  return { filled, orders: byCloid.size }
+}
+
+test(`${orders} orders of ${accounts} accounts: each at most once, and told as it is`, async (t) => {
+  const seed = proofSeed('venue chaos')
+  const scene = await openScene()
+  const venue = venueOf(scene)
+  const crew = crewOf(() =>
+    scene.gateway({ FAUCET_URL: 'off', POLICY_DAY_USD_MAX: '100000000', DATABASE_POOL: '30' }),
+  )
+  t.after(async () => {
+    await crew.close()
+    await scene[Symbol.asyncDispose]()
+  })
+  await venue('POST', '/settings', { walking: false })
+  for (const [coin, price] of Object.entries(markets)) await venue('POST', '/price', { coin, price })
+  await crew.fillAll()
+  const [first] = crew.ready()
+  const traders: Trader[] = []
+  for (let at = 0; at < accounts; at += 10)
+    traders.push(...(await Promise.all(Array.from({ length: 10 }, () => newTrader(first!, venue)))))
+  for (const [at, fault] of faults.entries()) await venue('POST', '/faults', { ...fault, seed: seed + at })
+
+  const startedMs = performance.now()
+  let trading = true
+  const storm = (async () => {
+    while (trading) {
+      await delay(killEveryMs)
+      if (trading) crew.killOne()
+    }
+  })()
+  const taken = await Promise.all(
+    traders.map((trader, at) => trade(crew.ready, trader, seed + at, orders / accounts)),
+  ).finally(() => {
+    trading = false
+  })
+  const seconds = (performance.now() - startedMs) / 1_000
+  await storm
+  await crew.fillAll()
+  const struck = (await venue<{ struck: number }[]>('GET', '/faults')).map((each) => each.struck)
+  await venue('DELETE', '/faults', {})
+  const open = async () =>
+    (await scene.admin.query(`select id, kind, step, state from task where status in ('pending', 'running')`))
+      .rows
+  await eventually(
+    async () => ((await open()).length === 0 ? true : undefined),
+    'every task has ended',
+    settleMs,
+  ).catch(async (error: unknown) => {
+    throw new Error(`still open: ${JSON.stringify(await open())}`, { cause: error })
+  })
+
+  const ids = taken.flat()
+  assert.equal(new Set(ids).size, orders, 'every key has a task of its own')
+  const { rows } = await scene.admin.query<Row>(
+    `select id, kind, status, outcome, result from task where kind like 'perp_%' and kind <> 'perp_setup'`,
+  )
+  assert.deepEqual(new Set(rows.map(({ id }) => id)), new Set(ids), 'no task beside those that were told')
+  const truth = await venue<Truth>('GET', '/effects')
+  const mine = new Set(traders.map(({ address }) => address.toLowerCase()))
+  truth.accounts = truth.accounts.filter(({ address }) => mine.has(address.toLowerCase()))
+  const { filled, orders: placed } = compare(rows, truth)
+  assert.equal(truth.conservation.perp, '0.0')
+  assert.deepEqual([...new Set(Object.values(truth.conservation.open))], [0])
+  assert.equal(await ledgerDrift(scene.admin), 0)
+  const ends = Object.entries(Object.groupBy(rows, ({ status }) => status)).map(
+    ([status, list]) => `${list?.length} ${status}`,
+  )
+  t.diagnostic(
+    `${orders} orders in ${seconds.toFixed(1)} s (${(orders / seconds).toFixed(0)} a second): ${ends.join(', ')}; ` +
+      `${placed} orders at the venue, ${filled} filled; ${crew.kills()} kills, faults struck ${struck.join(', ')}`,
+  )
+  assert.ok(crew.kills() > 0 && struck.every((count) => count > 0), 'the storm was felt')
+})
