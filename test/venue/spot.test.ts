@@ -166,13 +166,21 @@ describe('spot against USDC', () => {
       (await call('orders', {})).orders.map(({ order_id }) => order_id),
       set.result.sl_oids,
     )
+    // What is bought later must not be sold by the exit of what is gone.
     await call('sell', { asset: 'HYPE' })
+    assert.deepEqual((await call('orders', {})).orders, [])
+    assert.equal(await typeOf(call('cancel', { order_id: set.result.sl_oids[0] })), 'order_not_cancellable')
+  })
+
+  test('an exit sells what is free and nothing else', async () => {
+    await call('buy', { asset: 'HYPE', size: '2' })
+    await call('tp_sl', { asset: 'HYPE', sl_price: '30' })
+    await call('sell', { asset: 'HYPE', order_type: 'limit', limit_price: '50' })
     await on.price('@1', 29)
     const sale = await saleOf()
     assert.deepEqual(
-      [sale.status, sale.error?.code],
-      ['failed', 'insufficient_balance'],
-      JSON.stringify(sale),
+      [sale.status, sale.outcome, sale.error?.code],
+      ['failed', 'not_executed', 'insufficient_balance'],
     )
   })
 

@@ -4,8 +4,10 @@ import { memoryOf, wantedExits } from '#features/venue/memory.ts'
 import { completed, type PlaceNeeds } from '#features/venue/place.ts'
 import type { Standing } from '#features/venue/report.ts'
 import type { JsonObject, StepContext, StepResult, TaskView } from '#kernel/task.ts'
+import { spotNamed } from './market.ts'
+import type { SpotNeeds } from './needs.ts'
 import type { SpotMemory } from './trade.ts'
-import { keepTriggers, triggerId } from './triggers.ts'
+import { dropArmed, keepTriggers, triggerId } from './triggers.ts'
 
 /** The exits of a purchase, where the house keeps them: all of them, or those that the venue did not take. */
 
@@ -47,8 +49,22 @@ function withKept(
   }
 }
 
-export const conclude: NonNullable<PlaceNeeds['conclude']> = (task, context, standing, result) =>
-  withKept(task, context, standing, result, spotMemoryOf(task).kept)
+type Concluding = Pick<SpotNeeds, 'venue' | 'pricing'>
+
+/** A purchase gets its exits; a sale that leaves nothing of the holding takes the exits of it along. */
+export function concluding({ venue, pricing }: Concluding): NonNullable<PlaceNeeds['conclude']> {
+  const isGone = async ({ account, symbol }: SpotMemory): Promise<boolean> => {
+    const [balances, market] = await Promise.all([venue.spotBalances(account), spotNamed(venue, symbol)])
+    const total = balances.find(({ coin }) => coin === market.base)?.total ?? '0'
+    return pricing.roundSize(total, market) === '0'
+  }
+  return async (task, context, standing, result) => {
+    const memory = spotMemoryOf(task)
+    if (memory.is_buy) return withKept(task, context, standing, result, memory.kept)
+    if (standing.entry.status === 'resting' || !(await isGone(memory))) return result
+    return { ...result, also: (tx) => dropArmed(tx, task.userId, memory.symbol) }
+  }
+}
 
 /**
  * A holding is not sold because its exit found no place at the venue: that is what the owner wanted to have. The house

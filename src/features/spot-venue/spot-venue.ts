@@ -8,7 +8,7 @@ import type { Step, TaskKind } from '#kernel/task.ts'
 import { admitSpotCancel, disarming } from './cancel.ts'
 import { contract } from './contract.ts'
 import { firing } from './fire.ts'
-import { conclude, mend } from './keep.ts'
+import { concluding, mend } from './keep.ts'
 import { freeOf, usdcMarkets } from './market.ts'
 import type { SpotNeeds } from './needs.ts'
 import { admitTpSl, settingTriggers } from './tp-sl.ts'
@@ -20,7 +20,12 @@ export type SpotVenue = { operations: Operation[]; kinds: TaskKind[] }
 
 export function spotVenue(needs: SpotNeeds): SpotVenue {
   const { on, venue, policy, evmAddressOf, limits, clock } = needs
-  const place = { ...needs, gathering: gathering({ ...needs, to: 'spot' }), mend, conclude }
+  const place = {
+    ...needs,
+    gathering: gathering({ ...needs, to: 'spot' }),
+    mend,
+    conclude: concluding(needs),
+  }
   const steps: Record<string, Step> = placing(place)
   const released = policy.release
 

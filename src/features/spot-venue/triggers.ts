@@ -97,6 +97,16 @@ export const triggerOf = (on: Queryable, userId: string, id: string): Promise<Ke
       .where('kind', '=', triggerKind),
   ) as unknown as Promise<KeptTrigger | undefined>
 
+/** Nothing is left that they could sell; what is bought later has exits of its own. */
+export async function dropArmed(tx: Tx, userId: string, symbol: string): Promise<void> {
+  await send(
+    tx,
+    `update trigger_order set status = 'cancelled'
+       where user_id = $1 and market = $2 and kind = $3 and status = 'armed'`,
+    [userId, assetKey('spot', symbol), triggerKind],
+  )
+}
+
 /** Markets in which something waits or is armed, for the watch. */
 export const watchedMarkets = (on: Queryable) =>
   send<{ market: string; waiting: boolean }>(

@@ -29,7 +29,12 @@ export type PlaceNeeds = {
   /** Steps for what `confirm` finds to be missing. */
   mend(task: TaskView, context: StepContext, standing: Standing, effects: EffectUpdate[]): Promise<StepResult>
   /** The last word of a section on a task that stands; by default what was found. */
-  conclude?(task: TaskView, context: StepContext, standing: Standing, result: StepResult): StepResult
+  conclude?(
+    task: TaskView,
+    context: StepContext,
+    standing: Standing,
+    result: StepResult,
+  ): StepResult | Promise<StepResult>
 }
 
 const fillsAttemptsMost = 5
