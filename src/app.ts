@@ -1,6 +1,7 @@
 import { openChains, wrongNodes } from '#compose/chains.ts'
 import { openCustody, rotation } from '#compose/custody.ts'
 import { openFeatures } from '#compose/features.ts'
+import { openReconciler } from '#compose/reconciler.ts'
 import { rateLimits } from '#compose/settings.ts'
 import { foreignWorld, openStore } from '#compose/store.ts'
 import { openVenue } from '#compose/venue.ts'
@@ -88,6 +89,7 @@ export async function app(needs: Needs): Promise<{ url: string } & AsyncDisposab
     ...{ config, urls, transactions, stores, ground, net, chains, custody, venue, probe, log, baseUrl },
   })
   const engine = ground.engine(operations, kinds)
+  const reconciling = venue && openReconciler({ config, venue, stores, ground, custody, log })
   const authenticate = (header: string | undefined) => auth.authenticate(header).catch(translate)
   const http = await httpEdge({
     ...{ operations, call: engine.call, authenticate, health, baseUrl, log, clock },
@@ -95,6 +97,7 @@ export async function app(needs: Needs): Promise<{ url: string } & AsyncDisposab
     gauges: async () => [
       ...workGauges(await queueFacts(transactions, clock), engine.runner.counts()),
       ...(venue?.gauges() ?? []),
+      ...((await reconciling?.gauges()) ?? []),
     ],
   })
   const address = await http.listen({ host: config.HOST, port: config.PORT })
@@ -106,6 +109,7 @@ export async function app(needs: Needs): Promise<{ url: string } & AsyncDisposab
   parts.use(keeper.start())
   engine.start()
   if (spotWatch) parts.use(spotWatch).start()
+  if (reconciling) parts.use(reconciling.start())
   if (earns) await ground.schedules.ensure(database.pool, snapshotSchedule(clock.now()))
   const keepUp = upkeep({ transactions, clock, log })
   const rewrap = rotation(custody.keystore, database.pool, log)

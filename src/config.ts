@@ -117,6 +117,11 @@ export const variables = {
     '10',
     'Users whom this instance follows by stream; the others are asked for now and then',
   ),
+  HYPERLIQUID_BALANCE_DRIFT: v(
+    oneOf('freeze', 'tell'),
+    'freeze',
+    'A difference in cash or tokens alone freezes an account, or is only logged; outside local it is only logged',
+  ),
   HYPERLIQUID_BRIDGE_ADDRESS: v(
     evmAddress,
     '0x2Df1c51E09aECF9cacB7bc98cB1742757f163dF7',
@@ -243,6 +248,8 @@ function initialOf(name: Name, environment: string | undefined): string {
   if ((environment ?? 'local') === 'local') return variables[name].initial
   if (name === 'FAUCET_URL' || name === 'HYPERLIQUID_URL') return 'off'
   if (name === 'FINALITY') return 'public'
+  // How the venue prints withdrawals and fees is not verified live, and a false alarm stops a user.
+  if (name === 'HYPERLIQUID_BALANCE_DRIFT') return 'tell'
   return secrets.includes(name) ? '' : variables[name].initial
 }
 

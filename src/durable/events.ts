@@ -1,4 +1,6 @@
-import { all, one, q } from '#store/query.ts'
+import type { Clock } from '#kernel/clock.ts'
+import type { NewEvent, Tx } from '#kernel/task.ts'
+import { all, one, q, send } from '#store/query.ts'
 import type { Transactions } from './transactions.ts'
 import { waitFor } from './wait.ts'
 import { userTopic, type Wake } from './wake.ts'
@@ -19,6 +21,10 @@ export type Events = {
   bounds(userId: string): Promise<{ first: bigint; last: bigint }>
   after(userId: string, seq: bigint, limit: number, filter?: Filter): Promise<StoredEvent[]>
   count(userId: string, seq: bigint, filter?: Filter): Promise<number>
+  /** For facts that no task has brought about. In the caller's transaction, and as the last thing there. */
+  add(tx: Tx, userId: string, events: readonly NewEvent[]): Promise<void>
+  /** After that transaction: streams look at once instead of at their next poll. */
+  told(userId: string): void
   /** Resolves when there may be something after `seq`, when the time is over, or when the signal fires. */
   changed(userId: string, seq: bigint, options: { timeoutMs: number; signal: AbortSignal }): Promise<void>
 }
@@ -26,9 +32,11 @@ export type Events = {
 export const eventsOf = ({
   transactions: { pool },
   wake,
+  clock,
 }: {
   transactions: Transactions
   wake: Wake
+  clock: Clock
 }): Events => {
   const matching = (userId: string, seq: bigint, { types, taskId }: Filter = {}) => {
     let query = q.selectFrom('outbox').where('user_id', '=', userId).where('seq', '>', seq)
@@ -72,6 +80,15 @@ export const eventsOf = ({
       )
       return Number(row?.n ?? 0)
     },
+    async add(tx, userId, events) {
+      if (events.length === 0) return
+      await send(tx, 'select outbox_add($1, null, $2::jsonb, $3)', [
+        userId,
+        JSON.stringify(events),
+        clock.now(),
+      ])
+    },
+    told: (userId) => wake.hint([userTopic(userId)]),
     async changed(userId, seq, { timeoutMs, signal }) {
       const look = async () => ((await lastSeq(userId)) > seq ? true : undefined)
       await waitFor(wake, userTopic(userId), look, { timeoutMs, signal })

@@ -63,7 +63,7 @@ export function ground(needs: Needs) {
     ...{ instanceId, ledger, wake, transact: transactions.run },
     lanes: lanes(transactions),
     tasks: tasksOf({ transactions, wake, clock }),
-    events: eventsOf({ transactions, wake }),
+    events: eventsOf({ transactions, wake, clock }),
     enqueue: accepting.enqueue,
     schedules: timetable,
     watcher: watcher({ transactions, acceptor: accepting, kinds, wake, clock, instanceId, leaseMs }),

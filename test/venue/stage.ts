@@ -344,7 +344,7 @@ export type Truth = {
   rawUsd: string
   spot: Record<string, { total: string; hold: string }>
   positions: { coin: string; lots: number; leverage: { cross: boolean; value: number } }[]
-  fills: { oid: number; sz: string; px: string; fee: string; cloid?: string }[]
+  fills: { oid: number; tid: number; sz: string; px: string; fee: string; cloid?: string }[]
   orders: { oid: number; status: string; phase: string; cloid?: string }[]
   ledger: { delta: { type: string; usdc?: string } }[]
   requests: number

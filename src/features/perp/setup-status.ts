@@ -1,4 +1,5 @@
 import type { Static } from 'typebox'
+import { frozenReason } from '#features/venue/account-store.ts'
 import { lastTaskOf } from '#features/venue/store.ts'
 import type { Clock } from '#kernel/clock.ts'
 import type { Queryable } from '#store/query.ts'
@@ -25,12 +26,13 @@ export const setupStatus =
   ({ on, venue, agents, evmAddressOf, clock, limits }: Needs) =>
   async (userId: string): Promise<SetupStatus> => {
     const account = await evmAddressOf(userId)
-    const [{ current, waiting }, state, known, mode, last] = await Promise.all([
+    const [{ current, waiting }, state, known, mode, last, frozen] = await Promise.all([
       agents.of(userId),
       venue.account(account),
       venue.agents(account),
       venue.accountMode(account),
       lastTaskOf(on, userId, 'perp_setup'),
+      frozenReason(on, userId),
     ])
     const shown = current ?? waiting
     const listed = known.find(({ address }) => address.toLowerCase() === current?.address.toLowerCase())
@@ -50,6 +52,6 @@ export const setupStatus =
         { key: 'account_activated', done: activated, error: null },
         { key: 'agent_approved', done: approved, error: approved ? null : lastError },
       ],
-      last_error: approved ? null : lastError,
+      last_error: frozen === undefined ? (approved ? null : lastError) : `Nothing is opened: ${frozen}`,
     }
   }

@@ -34,7 +34,8 @@ const shown = ({ version, limits, spentMicros, paused, updatedAt }: View) => ({
   chains: [...limits.chains],
   tokens: limits.tokens?.map(place) ?? null,
   recipients: limits.recipients.map(place),
-  paused: paused && { scope: paused.scope, since: paused.since.toISOString() },
+  paused:
+    paused && paused.scope !== 'venue' ? { scope: paused.scope, since: paused.since.toISOString() } : null,
   updated_at: updatedAt?.toISOString() ?? null,
 })
 
@@ -99,7 +100,7 @@ export function operations({ on, transact, clock, view }: Needs) {
     kill: ({ on: wantsOn }, { userId, agentId }, request) =>
       within(request, async (tx) => {
         const id = { scope: 'user', userId } as const
-        if (wantsOn) await store.setSwitch(tx, id, clock.now(), agentId)
+        if (wantsOn) await store.setSwitch(tx, id, { since: clock.now(), setBy: agentId })
         const since = (await store.switchOf(tx, id))?.since
         if (!wantsOn && since) {
           const sentence = 'Resuming needs a person, and this release has no way to ask one'

@@ -6,6 +6,7 @@ import { Fault } from '#kernel/fault.ts'
 import { type Random, uuidv7 } from '#kernel/id.ts'
 import type { Operation } from '#kernel/operation.ts'
 import { intentHash, type Policy, type PolicyReceipt, type SigningIntent } from '#kernel/signer.ts'
+import type { Tx } from '#kernel/task.ts'
 import type { Queryable } from '#store/query.ts'
 import { operations } from './operations.ts'
 import { type Receipts, receipts } from './receipt.ts'
@@ -40,6 +41,8 @@ export type PolicySummary = {
   paused: boolean
 }
 
+export type Frozen = { userId: string; chainId: string }
+
 export type PolicyFeature = {
   operations: Operation[]
   policy: Policy
@@ -48,6 +51,9 @@ export type PolicyFeature = {
   summary(userId: string): Promise<PolicySummary>
   /** For the operator: the only way to switch off again, until a person can confirm it through a door. */
   setSwitch(id: store.SwitchId, on: boolean, setBy: string): Promise<void>
+  /** Where the house and a venue disagree about an account: nothing is opened there until that is explained. */
+  freeze(tx: Tx, where: Frozen, reason: string): Promise<void>
+  thaw(tx: Tx, where: Frozen): Promise<void>
 }
 
 function faultOf(refusal: rules.Refusal): Fault {
@@ -55,8 +61,12 @@ function faultOf(refusal: rules.Refusal): Fault {
     const { code, ...extras } = refusal
     return new Fault(code, `The policy refuses this: ${extras.reason}`, { extras })
   }
-  const extras = { scope: refusal.scope, since: refusal.since.toISOString() }
-  return new Fault('trading_paused', 'Trading is paused by a kill switch', { extras })
+  const { scope, since } = refusal
+  const extras = { scope, since: since.toISOString() }
+  if (scope !== 'venue') return new Fault('trading_paused', 'Trading is paused by a kill switch', { extras })
+  return new Fault('trading_paused', `The account at the venue is frozen: ${refusal.reason}`, {
+    extras: { ...extras, reason: refusal.reason },
+  })
 }
 
 function raise(refusal: rules.Refusal | null): void {
@@ -104,9 +114,9 @@ export function policy(needs: PolicyNeeds): PolicyFeature {
   const house = limitsOf(needs.house)
   const made = receipts()
 
-  const view = async (queryable: Queryable, userId: string, except?: string) => {
+  const view: Look = async (queryable, userId, { chainId = null, except = null } = {}) => {
     const since = later(clock.now(), -rules.dayMs)
-    const stored = await store.standingOf(queryable, userId, { since, except: except ?? null })
+    const stored = await store.standingOf(queryable, userId, { since, except, chainId })
     return { ...stored, limits: rules.narrow(house, stored.own) }
   }
 
@@ -124,15 +134,23 @@ export function policy(needs: PolicyNeeds): PolicyFeature {
       }
     },
     async setSwitch(id, turnOn, setBy) {
-      await (turnOn ? store.setSwitch(on, id, clock.now(), setBy) : store.clearSwitch(on, id))
+      await (turnOn ? store.setSwitch(on, id, { since: clock.now(), setBy }) : store.clearSwitch(on, id))
+    },
+    async freeze(tx, where, reason) {
+      const how = { since: clock.now(), setBy: 'reconciliation', reason }
+      await store.setSwitch(tx, { scope: 'venue', ...where }, how)
+    },
+    async thaw(tx, where) {
+      await store.clearSwitch(tx, { scope: 'venue', ...where })
     },
   }
 }
 
 type View = store.Stored & { limits: rules.Limits }
+type Look = (on: Queryable, userId: string, where?: { chainId?: string; except?: string }) => Promise<View>
 type EngineNeeds = PolicyNeeds & {
   limits: rules.Limits
-  view: (on: Queryable, userId: string, except?: string) => Promise<View>
+  view: Look
   made: Receipts
 }
 
@@ -143,19 +161,20 @@ function engine({ on, clock, random, walletsOf, limits: house, view, made }: Eng
 
   return {
     async check(action) {
-      await judge(on, action.userId, action, await view(on, action.userId))
+      const { userId, chainId } = action
+      await judge(on, userId, action, await view(on, userId, { chainId }))
     },
 
     async reserve(tx, action) {
-      const { userId, taskId } = action
+      const { userId, taskId, chainId } = action
       const now = clock.now()
       await store.lockPolicy(tx, userId, now)
-      await judge(tx, userId, action, await view(tx, userId))
+      await judge(tx, userId, action, await view(tx, userId, { chainId }))
       await store.addSpend(tx, { taskId, userId, usdMicros: rules.countedMicros(action), now })
     },
 
     async authorize(tx, intent) {
-      const { userId, taskId } = intent
+      const { userId, taskId, chainId } = intent
       const now = clock.now()
       const reserved = await store.lockSpend(tx, taskId, userId)
       if (!reserved) throw faultOf(rules.refuse('reservation', 'nothing is reserved for this task'))
@@ -164,7 +183,7 @@ function engine({ on, clock, random, walletsOf, limits: house, view, made }: Eng
       const beyond = authorizedMicros > reserved.usd_micros
       const takenMicros = beyond ? authorizedMicros : reserved.usd_micros
       if (beyond) await store.lockPolicy(tx, userId, now)
-      const stands = await view(tx, userId, taskId)
+      const stands = await view(tx, userId, { chainId, except: taskId })
       const spentMicros = stands.spentMicros + takenMicros - micros
       await judge(tx, userId, asksOf(intent), { ...stands, spentMicros })
       await store.saveSpend(tx, taskId, takenMicros, authorizedMicros)

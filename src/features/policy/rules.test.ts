@@ -64,6 +64,13 @@ test('each rule refuses what it alone is against', () => {
   assert.equal(ruleOf(ask(), standing({ paused })), 'trading_paused')
 })
 
+test('a pause of one venue stops what opens there, and neither exits nor what spends nothing', () => {
+  const frozen = standing({ paused: { scope: 'venue', since: new Date(0), reason: 'drift' } })
+  assert.equal(ruleOf(ask({ usdMicros: 1n }), frozen), 'trading_paused')
+  assert.equal(judge(ask({ usdMicros: 0n }), frozen), null)
+  assert.equal(judge(ask({ usdMicros: 1n, exit: true }), frozen), null)
+})
+
 test('a refusal says what is left', () => {
   const refusal = judge(ask({ usdMicros: 100n }), standing({ spentMicros: 249n }))
   assert.deepEqual(refusal && 'limit' in refusal && [refusal.limit, refusal.remaining], [

@@ -24,7 +24,9 @@ export type Ask = {
   usdMicros: bigint
   exit: boolean
 }
-export type Pause = { scope: 'global' | 'user'; since: Date }
+export type Pause =
+  | { scope: 'global' | 'user'; since: Date }
+  | { scope: 'venue'; since: Date; reason: string }
 export type Standing = {
   limits: Limits
   house: Limits
@@ -60,12 +62,15 @@ export const countedMicros = ({ exit, usdMicros }: Pick<Ask, 'exit' | 'usdMicros
 export const remainingMicros = ({ limits, spentMicros }: Pick<Standing, 'limits' | 'spentMicros'>): bigint =>
   limits.perDayMicros > spentMicros ? limits.perDayMicros - spentMicros : 0n
 
+/** Where the venue and the house disagree, a new trading key may be the remedy. It spends nothing. */
+const harmless = ({ scope }: Pause, { usdMicros }: Ask): boolean => scope === 'venue' && usdMicros === 0n
+
 /** Denies by default: null only where every rule agrees. */
 export function judge(ask: Ask, standing: Standing): Refusal | null {
   const { house, paused } = standing
   // Tightened lists and spent caps must not lock money in; where it goes is asked of exits too.
   const limits = ask.exit ? house : standing.limits
-  if (paused && !ask.exit) return { code: 'trading_paused', ...paused }
+  if (paused && !ask.exit && !harmless(paused, ask)) return { code: 'trading_paused', ...paused }
   if (ask.usdMicros < 0n) return refuse('amount', 'the value is negative')
   if (!limits.chains.includes(ask.chainId)) return refuse('chain', `chain ${ask.chainId} is not allowed`)
   return judgeTokens(ask, limits) ?? judgeRecipients(ask, standing, limits) ?? judgeCaps(ask, standing)

@@ -21,29 +21,31 @@ type Row = {
   spent: string
   scope: Pause['scope'] | null
   since: Date | null
+  reason: string | null
 }
 
 /** In one statement, since every money operation waits for it. Of two switches the wider one is told. */
 const standing = `
   select p.version, p.per_transaction_micros, p.per_day_micros, p.chains, p.tokens, p.recipients, p.updated_at,
-    k.scope, k.since,
+    k.scope, k.since, k.reason,
     (select coalesce(sum(usd_micros), 0) from policy_spend
       where user_id = $1 and at > $2 and state = 'reserved' and task_id is distinct from $3::uuid) as spent
   from (select 1) always
   left join policy p on p.user_id = $1
   left join lateral (
-    select scope, since from kill_switch
+    select scope, since, reason from kill_switch
     where (scope = 'global' and subject = '') or (scope = 'user' and subject = $1::text)
+      or (scope = 'venue' and subject = $1::text || ':' || $4::text)
     order by scope limit 1
   ) k on true`
 
-/** `except`: a task whose own amount is left out of the sum. */
+/** `except`: a task whose own amount is left out of the sum. `chainId`: where a switch of a venue would count. */
 export async function standingOf(
   on: Queryable,
   userId: string,
-  { since, except = null }: { since: Date; except?: string | null },
+  { since, except = null, chainId = null }: { since: Date; except?: string | null; chainId?: string | null },
 ): Promise<Stored> {
-  const [row] = await send<Row>(on, standing, [userId, since, except])
+  const [row] = await send<Row>(on, standing, [userId, since, except, chainId])
   if (!row) throw new Error('a statement that always answers did not')
   return {
     version: row.version ?? 0,
@@ -56,8 +58,13 @@ export async function standingOf(
     },
     updatedAt: row.updated_at,
     spentMicros: BigInt(row.spent),
-    paused: row.scope && row.since && { scope: row.scope, since: row.since },
+    paused: pauseOf(row),
   }
+}
+
+function pauseOf({ scope, since, reason }: Row): Pause | null {
+  if (!scope || !since) return null
+  return scope === 'venue' ? { scope, since, reason: reason ?? '' } : { scope, since }
 }
 
 /** Whatever counts against the caps of a user waits here for whatever else does; look at the standing afterwards. */
@@ -127,16 +134,26 @@ export const saveSpend = (tx: Queryable, taskId: string, usdMicros: bigint, auth
 export const releaseSpend = (tx: Queryable, taskId: string) =>
   all(tx, q.updateTable('policy_spend').set({ state: 'released' }).where('task_id', '=', taskId))
 
-export type SwitchId = { scope: 'global' } | { scope: 'user'; userId: string }
-const subjectOf = (id: SwitchId) => (id.scope === 'user' ? id.userId : '')
+export type SwitchId =
+  | { scope: 'global' }
+  | { scope: 'user'; userId: string }
+  | { scope: 'venue'; userId: string; chainId: string }
+const subjectOf = (id: SwitchId): string => {
+  if (id.scope === 'venue') return `${id.userId}:${id.chainId}`
+  return id.scope === 'user' ? id.userId : ''
+}
 
 /** Setting it again leaves the time since which it is on. */
-export const setSwitch = (on: Queryable, id: SwitchId, since: Date, setBy: string) =>
+export const setSwitch = (
+  on: Queryable,
+  id: SwitchId,
+  { since, setBy, reason = null }: { since: Date; setBy: string; reason?: string | null },
+) =>
   all(
     on,
     q
       .insertInto('kill_switch')
-      .values({ scope: id.scope, subject: subjectOf(id), since, set_by: setBy })
+      .values({ scope: id.scope, subject: subjectOf(id), since, set_by: setBy, reason })
       .onConflict((conflict) => conflict.doNothing()),
   )
 

@@ -68,7 +68,13 @@ export type IdentityTables = {
     state: 'reserved' | 'released'
     at: Date
   }
-  kill_switch: { scope: 'global' | 'user'; subject: string; since: Date; set_by: string }
+  kill_switch: {
+    scope: 'global' | 'user' | 'venue'
+    subject: string
+    since: Date
+    set_by: string
+    reason: Generated<string | null>
+  }
   policy_decision: {
     id: string
     task_id: string

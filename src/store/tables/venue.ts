@@ -15,6 +15,43 @@ type AgentWallet = {
   retired_at: Generated<Date | null>
 }
 
+type VenueAccount = {
+  user_id: string
+  venue: string
+  account: string
+  state: Generated<'new' | 'active' | 'frozen' | 'lifting'>
+  balances: Generated<boolean>
+  baseline_ms: Generated<bigint>
+  agreed_ms: Generated<bigint>
+  suspicion: string | null
+  suspected_at: Date | null
+  reason: string | null
+  since: Date | null
+  lifted_by: string | null
+  active_at: Date
+  checked_at: Date | null
+  next_at: Date
+  owner: string | null
+  lease_until: Date | null
+}
+type VenueFill = {
+  user_id: string
+  venue: string
+  trade_id: bigint
+  order_id: bigint
+  cloid: string | null
+  symbol: string
+  base: string | null
+  quote: string | null
+  signed_size: string
+  price: string
+  fee: string
+  fee_token: string
+  cause: 'order' | 'liquidation' | 'venue'
+  at_ms: bigint
+}
+
+export type VenueAccountRow = Selectable<VenueAccount>
 export type AgentWalletRow = Selectable<AgentWallet>
 
 export type VenueTables = {
@@ -27,6 +64,19 @@ export type VenueTables = {
     leg: string
     symbol: string
     at: Date
+  }
+  venue_account: VenueAccount
+  venue_baseline: { user_id: string; venue: string; place: string; amount: string }
+  venue_fill: VenueFill
+  venue_change: {
+    user_id: string
+    venue: string
+    key: string
+    kind: string
+    place: string | null
+    amount: string | null
+    reason: string | null
+    at_ms: bigint
   }
   venue_credit: { venue: string; key: string; user_id: string; task_id: string; at: Date }
 }

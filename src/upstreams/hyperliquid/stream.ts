@@ -32,7 +32,7 @@ export type OrderNews = {
 export type Mids = ReadonlyMap<string, string>
 
 export type VenueStreams = AsyncDisposable & {
-  /** By the venue's names of the coins; undefined while there is no fresh word. */
+  /** By the venue's names of the coins; undefined while there is no fresh word. The first question begins to listen. */
   mids(): Mids | undefined
   onMids(listener: (mids: Mids) => void): Disposable
   /** Undefined where as many users are followed as the venue allows. */
@@ -154,7 +154,10 @@ export function venueStreams({ url, clock, random, log, usersMost = usersOfVenue
   watch.unref()
 
   return {
-    mids: () => (known && nowMs() - known.atMs <= freshMs ? known.mids : undefined),
+    mids() {
+      midsTopic ??= listenToMids()
+      return known && nowMs() - known.atMs <= freshMs ? known.mids : undefined
+    },
     onMids(listener) {
       midsTopic ??= listenToMids()
       midsListeners.add(listener)

@@ -1,0 +1,45 @@
+import type { Config } from '#config.ts'
+import type { Ground } from '#durable/ground.ts'
+import { accountCounts } from '#features/venue/account-store.ts'
+import { reconciler } from '#features/venue/reconciler.ts'
+import { systemClock as clock } from '#kernel/clock.ts'
+import { systemRandom as random } from '#kernel/id.ts'
+import type { Log } from '#kernel/log.ts'
+import type { Custody } from './custody.ts'
+import { venueChainId } from './settings.ts'
+import type { Stores } from './store.ts'
+import type { Venue } from './venue.ts'
+
+type Needs = { config: Config; venue: Venue; stores: Stores; ground: Ground; custody: Custody; log: Log }
+
+/** Holds the accounts at the venue against what the house knows of them. */
+export function openReconciler({ config, venue, stores, ground, custody: { policy }, log }: Needs) {
+  const on = stores.database.pool
+  const made = reconciler({
+    ...{ on, transact: ground.transact, events: ground.events, instanceId: ground.instanceId },
+    ...{ venue: venue.client.at('background'), streams: venue.streams, clock, random, log },
+    freeze: (tx, userId, reason) => policy.freeze(tx, { userId, chainId: venueChainId }, reason),
+    thaw: (tx, userId) => policy.thaw(tx, { userId, chainId: venueChainId }),
+    balancesFreeze: config.HYPERLIQUID_BALANCE_DRIFT === 'freeze',
+  })
+  const gauges = async () => {
+    const { frozen } = await accountCounts(on)
+    const { looks, faults, drifts, followed } = made.counts()
+    return [
+      {
+        name: 'venue_accounts_frozen',
+        help: 'Accounts that open nothing, since the venue disagrees',
+        value: frozen,
+      },
+      { name: 'venue_accounts_followed', help: 'Accounts that are followed by stream', value: followed },
+      { name: 'venue_looks', help: 'Looks at accounts since the start', value: looks },
+      {
+        name: 'venue_looks_failed',
+        help: 'Looks that the venue or the database did not answer',
+        value: faults,
+      },
+      { name: 'venue_drifts', help: 'Accounts that this instance has frozen', value: drifts },
+    ]
+  }
+  return { ...made, gauges }
+}

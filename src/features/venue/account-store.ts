@@ -1,0 +1,133 @@
+import type { Tx } from '#kernel/task.ts'
+import { type Queryable, send } from '#store/query.ts'
+import type { VenueAccountRow } from '#store/tables/venue.ts'
+import { venueName } from './store.ts'
+
+/** The accounts at the venue, how they stand, and who looks after them. */
+
+export type VenueAccount = VenueAccountRow
+type Whose = Pick<VenueAccountRow, 'user_id'>
+
+/** Accounts with a trading key are looked after from then on. */
+export const enrol = (on: Queryable, now: Date) =>
+  send(
+    on,
+    `insert into venue_account (user_id, venue, account, active_at, next_at)
+     select a.user_id, a.venue, lower(w.address), $2, $2 from agent_wallet a
+       join wallet w on w.user_id = a.user_id and w.kind = 'evm'
+     where a.venue = $1 and a.approved_at is not null and a.retired_at is null
+       and not exists (select from venue_account v where v.user_id = a.user_id and v.venue = a.venue)
+     on conflict do nothing`,
+    [venueName, now],
+  )
+
+/** Whoever traded since is looked at soon, but not more often than every `pauseSeconds`. */
+export const stir = (
+  on: Queryable,
+  { since, now, pauseSeconds }: { since: Date; now: Date; pauseSeconds: number },
+) =>
+  send(
+    on,
+    `update venue_account a set active_at = o.at,
+       next_at = least(a.next_at, greatest($3, coalesce(a.checked_at, $3) + make_interval(secs => $4)))
+     from (select user_id, max(at) as at from venue_order where venue = $1 and at > $2 group by user_id) o
+     where a.user_id = o.user_id and a.venue = $1 and a.active_at < o.at`,
+    [venueName, since, now, pauseSeconds],
+  )
+
+type Claim = { owner: string; leaseSeconds: number; now: Date; limit: number }
+
+/** Of each account one instance takes care; a lease that is not renewed runs out. */
+export const claimDue = (on: Queryable, { owner, leaseSeconds, now, limit }: Claim) =>
+  send<VenueAccount>(
+    on,
+    `update venue_account set owner = $2, lease_until = clock_timestamp() + make_interval(secs => $3)
+     where (user_id, venue) in (select user_id, venue from venue_account
+       where venue = $1 and next_at <= $4 and (owner is null or owner = $2 or lease_until < clock_timestamp())
+       order by next_at limit $5 for update skip locked)
+     returning *`,
+    [venueName, owner, leaseSeconds, now, limit],
+  )
+
+/** Those that are still ours. */
+export const renew = (
+  on: Queryable,
+  userIds: string[],
+  { owner, leaseSeconds }: Pick<Claim, 'owner' | 'leaseSeconds'>,
+) =>
+  send<VenueAccount>(
+    on,
+    `update venue_account set lease_until = clock_timestamp() + make_interval(secs => $3)
+     where venue = $1 and owner = $2 and user_id = any($4::uuid[]) returning *`,
+    [venueName, owner, leaseSeconds, userIds],
+  )
+
+export const letGo = (on: Queryable, userIds: string[], owner: string) =>
+  send(
+    on,
+    `update venue_account set owner = null, lease_until = null
+     where venue = $1 and owner = $2 and user_id = any($3::uuid[])`,
+    [venueName, owner, userIds],
+  )
+
+export const lookAgainAt = (on: Queryable, { user_id }: Whose, at: Date) =>
+  send(on, 'update venue_account set next_at = $3 where user_id = $1 and venue = $2', [
+    user_id,
+    venueName,
+    at,
+  ])
+
+export async function accountFor(
+  on: Queryable,
+  userId: string,
+  lock = false,
+): Promise<VenueAccount | undefined> {
+  const [row] = await send<VenueAccount>(
+    on,
+    `select * from venue_account where user_id = $1 and venue = $2${lock ? ' for update' : ''}`,
+    [userId, venueName],
+  )
+  return row
+}
+
+type Sight = {
+  suspicion: string | null
+  suspectedAt: Date | null
+  agreedMs: number | bigint
+  now: Date
+  nextAt: Date
+}
+
+export const noteLook = (
+  on: Queryable,
+  { user_id }: Whose,
+  { suspicion, suspectedAt, agreedMs, now, nextAt }: Sight,
+) =>
+  send(
+    on,
+    `update venue_account set suspicion = $3, suspected_at = $4, agreed_ms = $5, checked_at = $6, next_at = $7
+     where user_id = $1 and venue = $2`,
+    [user_id, venueName, suspicion, suspectedAt, agreedMs, now, nextAt],
+  )
+
+export const markFrozen = (tx: Tx, { user_id }: Whose, reason: string, now: Date) =>
+  send(
+    tx,
+    `update venue_account set state = 'frozen', reason = $3, since = $4 where user_id = $1 and venue = $2 and state <> 'frozen' returning user_id`,
+    [user_id, venueName, reason, now],
+  )
+
+/** Why the account opens nothing now; undefined where it does. */
+export async function frozenReason(on: Queryable, userId: string): Promise<string | undefined> {
+  const row = await accountFor(on, userId)
+  return row && (row.state === 'frozen' || row.state === 'lifting') ? (row.reason ?? '') : undefined
+}
+
+export async function accountCounts(on: Queryable): Promise<{ frozen: number }> {
+  const [row] = await send<{ n: number }>(
+    on,
+    `select count(*)::integer as n from venue_account where venue = $1 and state = 'frozen'`,
+    [venueName],
+  )
+  return { frozen: row?.n ?? 0 }
+}

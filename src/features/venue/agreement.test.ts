@@ -1,0 +1,70 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { apartOf, balancesSeen, differences, leaves, sentenceOf, updateRows } from './agreement.ts'
+
+const map = (entries: Record<string, string>) => new Map(Object.entries(entries))
+const update = { amountUsd: '5', feeUsd: null, nonce: 1, toPerp: null, hash: '0x1', atMs: 7 }
+
+test('equal balances differ in nothing, whatever is written of zero', () => {
+  const expected = map({ 'position:BTC': '0', cash: '10', 'spot:USDC': '1.5' })
+  assert.deepEqual(differences(expected, map({ cash: '10', 'spot:USDC': '1.5', 'spot:PURR': '0' }), 3), [])
+})
+
+test('one unit of a position or of a token is a difference, and cash may be off by its rounding only', () => {
+  const expected = map({ 'position:BTC': '0.1', 'spot:PURR': '1', cash: '100' })
+  const seen = map({ 'position:BTC': '0.10001', 'spot:PURR': '0.99999999', cash: '100.000002' })
+  const found = differences(expected, seen, 1)
+  assert.deepEqual(
+    found.map(({ place }) => place),
+    ['cash', 'position:BTC', 'spot:PURR'],
+  )
+  assert.deepEqual(found.map(apartOf), ['0.000002', '0.00001', '-0.00000001'])
+  assert.deepEqual(
+    differences(expected, seen, 2).map(({ place }) => place),
+    ['position:BTC', 'spot:PURR'],
+  )
+  assert.equal(
+    sentenceOf(found.slice(1, 2)),
+    'the position in BTC is 0.10001 at the venue and 0.1 by its record',
+  )
+})
+
+test('with one balance for both sides only positions are compared', () => {
+  const position = { symbol: 'ETH', signedSize: '-2' } as Parameters<
+    typeof balancesSeen
+  >[0]['positions'][number]
+  const account = { positions: [position], cashUsd: '9' }
+  const tokens = [{ coin: 'USDC', total: '3' }]
+  assert.deepEqual([...balancesSeen(account, tokens, { balances: false })], [['position:ETH', '-2']])
+  assert.deepEqual(
+    [...balancesSeen(account, tokens, { balances: true })],
+    [
+      ['position:ETH', '-2'],
+      ['spot:USDC', '3'],
+      ['cash', '9'],
+    ],
+  )
+})
+
+test('a transfer moves two balances, an unknown update none that is known', () => {
+  const moves = [
+    { place: 'perp', amount: '5' },
+    { place: 'USDC', amount: '-5' },
+  ]
+  const rows = updateRows({ ...update, type: 'accountClassTransfer', moves })
+  assert.deepEqual(
+    rows.map(({ place, amount }) => [place, amount]),
+    [
+      ['cash', '5'],
+      ['spot:USDC', '-5'],
+    ],
+  )
+  assert.equal(new Set(rows.map(({ key }) => key)).size, 2)
+  assert.deepEqual(
+    updateRows({ ...update, type: 'vaultDeposit', moves: null }).map(({ place, kind }) => [place, kind]),
+    [[null, 'vaultDeposit']],
+  )
+  assert.equal(leaves({ ...update, type: 'accountClassTransfer', moves }), false)
+  assert.equal(leaves({ ...update, type: 'withdraw', moves: [{ place: 'perp', amount: '-6' }] }), true)
+  assert.equal(leaves({ ...update, type: 'deposit', moves: [{ place: 'perp', amount: '5' }] }), false)
+})

@@ -1,0 +1,123 @@
+import { fromUnits, toUnits } from '#kernel/money.ts'
+import type {
+  Account,
+  Fill,
+  Funding,
+  LedgerUpdate,
+  SpotBalance,
+  SpotMarket,
+} from '#upstreams/hyperliquid/hyperliquid.ts'
+
+/** What an account should hold by everything that is known of it, beside what the venue says that it holds. */
+
+/** By place: `cash`, `position:<market>` or `spot:<token>`. What is absent is zero. */
+export type Balances = ReadonlyMap<string, string>
+export type Difference = { place: string; expected: string; seen: string }
+
+export const cashPlace = 'cash'
+export const positionPlace = (symbol: string): string => `position:${symbol}`
+export const spotPlace = (token: string): string => `spot:${token}`
+
+const scale = 18
+const units = (text: string) => toUnits(text, scale)
+/** Cash is printed in millionths of a dollar, so that each entry may be off by one. */
+const roundingUnits = 10n ** BigInt(scale - 6)
+
+/** `entries`: how many of them the expectation was added up from. */
+export function differences(expected: Balances, seen: Balances, entries: number): Difference[] {
+  const places = [...new Set([...expected.keys(), ...seen.keys()])].sort()
+  return places.flatMap((place) => {
+    const [wanted, found] = [expected.get(place) ?? '0', seen.get(place) ?? '0']
+    const apart = units(found) - units(wanted)
+    const size = apart < 0n ? -apart : apart
+    const allowed = place === cashPlace ? roundingUnits * BigInt(entries) : 0n
+    return size > allowed ? [{ place, expected: wanted, seen: found }] : []
+  })
+}
+
+export const isPosition = ({ place }: Difference): boolean => place.startsWith(positionPlace(''))
+
+export const apartOf = ({ expected, seen }: Difference): string =>
+  fromUnits(units(seen) - units(expected), scale)
+
+function nameOf(place: string): string {
+  if (place === cashPlace) return 'the cash of the perpetuals side'
+  const [kind, name] = place.split(':')
+  return kind === 'position' ? `the position in ${name}` : `the balance of ${name}`
+}
+
+/** The reason that the owner is told. */
+export const sentenceOf = (found: readonly Difference[]): string =>
+  found
+    .map(
+      ({ place, expected, seen }) => `${nameOf(place)} is ${seen} at the venue and ${expected} by its record`,
+    )
+    .join('; ')
+
+/** Where there is one balance for both sides, only positions can be told apart. */
+export function balancesSeen(
+  { positions, cashUsd }: Pick<Account, 'positions' | 'cashUsd'>,
+  tokens: readonly Pick<SpotBalance, 'coin' | 'total'>[],
+  { balances }: { balances: boolean },
+): Balances {
+  const held = positions.map(({ symbol, signedSize }) => [positionPlace(symbol), signedSize] as const)
+  if (!balances) return new Map(held)
+  const spot = tokens.map(({ coin, total }) => [spotPlace(coin), total] as const)
+  return new Map([...held, ...spot, [cashPlace, cashUsd]])
+}
+
+export type FillRow = {
+  trade_id: number
+  order_id: number
+  cloid: string | null
+  symbol: string
+  base: string | null
+  quote: string | null
+  signed_size: string
+  price: string
+  fee: string
+  fee_token: string
+  cause: Fill['cause']
+  at_ms: number
+}
+export type ChangeRow = {
+  key: string
+  kind: string
+  place: string | null
+  amount: string | null
+  reason: string | null
+  at_ms: number
+}
+
+export const fillRow = (
+  fill: Fill,
+  spots: ReadonlyMap<string, Pick<SpotMarket, 'base' | 'quote'>>,
+): FillRow => {
+  const market = spots.get(fill.symbol)
+  return {
+    ...{ trade_id: fill.tradeId, order_id: fill.orderId, cloid: fill.cloid, symbol: fill.symbol },
+    ...{ base: market?.base ?? null, quote: market?.quote ?? null, price: fill.price },
+    ...{ signed_size: fill.isBuy ? fill.size : `-${fill.size}`, fee: fill.feeUsd, fee_token: fill.feeToken },
+    ...{ cause: fill.cause, at_ms: fill.atMs },
+  }
+}
+
+export const fundingRow = ({ symbol, paidUsd, atMs }: Funding): ChangeRow => ({
+  ...{ key: `funding:${symbol}:${atMs}`, kind: 'funding', place: cashPlace, amount: paidUsd, reason: null },
+  at_ms: atMs,
+})
+
+/** One row per balance that it moved; a single row without a place where nobody knows what it moved. */
+export function updateRows({ type, hash, amountUsd, nonce, moves, atMs }: LedgerUpdate): ChangeRow[] {
+  const key = `${type}:${atMs}:${hash}:${nonce ?? ''}:${amountUsd ?? ''}`
+  const row = { kind: type, reason: null, at_ms: atMs }
+  if (moves === null) return [{ key, ...row, place: null, amount: null }]
+  return moves.map(({ place, amount }, n) => ({
+    ...{ key: `${key}:${n}`, ...row, amount },
+    place: place === 'perp' ? cashPlace : spotPlace(place),
+  }))
+}
+
+/** Money that left by a signature of the account: ours, or that of somebody who has its key. */
+export const leaves = ({ type, moves }: LedgerUpdate): boolean =>
+  type !== 'accountClassTransfer' && (moves ?? []).some(({ amount }) => amount.startsWith('-'))

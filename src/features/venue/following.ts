@@ -1,0 +1,102 @@
+import { type Clock, later } from '#kernel/clock.ts'
+import { Fault } from '#kernel/fault.ts'
+import type { Log } from '#kernel/log.ts'
+import type { Queryable } from '#store/query.ts'
+import type { UserNews, VenueStreams } from '#upstreams/hyperliquid/stream.ts'
+import * as store from './account-store.ts'
+import type { Facts } from './ingest.ts'
+
+/** Accounts that trade are followed by stream, as far as there is room, for as long as the lease on them lasts. */
+
+type Lease = { owner: string; leaseSeconds: number }
+type Needs = {
+  on: Queryable
+  streams: Pick<VenueStreams, 'follow'>
+  clock: Clock
+  lease: Lease
+  /** So long after its last order an account counts as trading. */
+  activeMs: number
+  hear: (userId: string, news: UserNews) => void
+}
+
+export function following({ on, streams, clock, lease, activeMs, hear }: Needs) {
+  const held = new Map<string, Disposable>()
+  const isActive = ({ active_at }: Pick<store.VenueAccount, 'active_at'>) =>
+    clock.now().getTime() - active_at.getTime() < activeMs
+
+  const drop = async (userIds: string[]) => {
+    for (const userId of userIds) {
+      held.get(userId)?.[Symbol.dispose]()
+      held.delete(userId)
+    }
+    if (userIds.length > 0) await store.letGo(on, userIds, lease.owner)
+  }
+
+  return {
+    isActive,
+    has: (userId: string) => held.has(userId),
+    size: () => held.size,
+    /** False where the account is not followed. */
+    take(account: store.VenueAccount): boolean {
+      const { user_id: userId } = account
+      if (held.has(userId)) return true
+      const made = isActive(account)
+        ? streams.follow(account.account, (news) => hear(userId, news))
+        : undefined
+      if (made) held.set(userId, made)
+      return made !== undefined
+    },
+    /** Who rests, or was taken over by another instance, is followed no longer. */
+    async renew() {
+      if (held.size === 0) return
+      const mine = await store.renew(on, [...held.keys()], lease)
+      const active = new Set(mine.filter(isActive).map(({ user_id }) => user_id))
+      await drop([...held.keys()].filter((userId) => !active.has(userId)))
+    },
+    end: () => drop([...held.keys()]),
+  }
+}
+
+/** One thing after the other for each account, and never so many that memory would tell. */
+export function lines(log: Log, failed: () => void) {
+  const last = new Map<string, { done: Promise<void>; waiting: number }>()
+  return {
+    waiting: (userId: string): number => last.get(userId)?.waiting ?? 0,
+    run(userId: string, work: () => Promise<void>): Promise<void> {
+      const before = last.get(userId)
+      const mine = { done: Promise.resolve(), waiting: (before?.waiting ?? 0) + 1 }
+      mine.done = (before?.done ?? Promise.resolve())
+        .then(work)
+        .catch((error: unknown) => {
+          failed()
+          // An upstream that says nothing is no evidence of anything.
+          if (error instanceof Fault)
+            log.debug({ error, userId }, 'an account at the venue could not be looked at')
+          else log.warn({ error, userId }, 'a look at an account at the venue failed')
+        })
+        .finally(() => {
+          const now = last.get(userId)
+          if (now === mine) last.delete(userId)
+          else if (now) now.waiting -= 1
+        })
+      last.set(userId, mine)
+      return mine.done
+    },
+    ended: async () => {
+      await Promise.all([...last.values()].map(({ done }) => done))
+    },
+  }
+}
+
+export const factsOf = (news: Exclude<UserNews, { is: 'gap' }>): Facts => {
+  if (news.is === 'fills') return { fills: news.fills }
+  return news.is === 'fundings' ? { fundings: news.fundings } : { updates: news.updates }
+}
+
+const afterFaultMs = 30_000
+
+/** An account that could not be looked at waits, as long as the venue asks for. */
+export const putOff = (on: Queryable, account: store.VenueAccount, now: Date, error: unknown) => {
+  const askedMs = error instanceof Fault ? Number(error.extras.retry_after ?? 0) * 1_000 : 0
+  return store.lookAgainAt(on, account, later(now, Math.max(askedMs, afterFaultMs)))
+}

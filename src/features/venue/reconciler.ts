@@ -1,0 +1,158 @@
+import { later } from '#kernel/clock.ts'
+import type { Random } from '#kernel/id.ts'
+import type { Hyperliquid } from '#upstreams/hyperliquid/hyperliquid.ts'
+import type { UserNews, VenueStreams } from '#upstreams/hyperliquid/stream.ts'
+import { looking } from './account-look.ts'
+import * as store from './account-store.ts'
+import { freezeAccount, settleLook, type VerdictNeeds } from './account-verdict.ts'
+import { factsOf, following, lines, putOff } from './following.ts'
+import { ingesting } from './ingest.ts'
+
+/** Looks after every account that trades: one instance each, often where something happens and rarely where not. */
+
+export type Pace = {
+  tickMs: number
+  /** A difference has to be the same for so long before it counts. */
+  settleMs: number
+  /** Between two looks at an account where nothing is known to happen, and at one that trades. */
+  restMs: number
+  tradingMs: number
+  /** So long after its last order an account counts as trading. */
+  activeMs: number
+  leaseMs: number
+}
+export const calmPace: Pace = {
+  ...{
+    tickMs: 1_000,
+    settleMs: 3_000,
+    restMs: 300_000,
+    tradingMs: 15_000,
+    activeMs: 600_000,
+    leaseMs: 30_000,
+  },
+}
+
+export type ReconcilerNeeds = Omit<VerdictNeeds, 'settleMs' | 'nextAfter' | 'drifted'> & {
+  venue: Hyperliquid
+  streams: Pick<VenueStreams, 'follow'>
+  instanceId: string
+  random: Random
+  pace?: Pace
+}
+
+const atOnce = 4
+const batchMost = 20
+const enrolEveryTicks = 10
+/** By which the clocks of two instances may differ. */
+const skewMs = 10_000
+const waitingMost = 1_000
+/** Whoever trades without being followed is looked at so many times as often as whoever rests. */
+const unfollowedTimes = 5
+
+/** What happens to one account, in its line. */
+function visits(needs: ReconcilerNeeds, pace: Pace) {
+  const { on, transact, venue, streams, events, clock, random, log } = needs
+  const counts = { looks: 0, faults: 0, drifts: 0 }
+  const line = lines(log, () => {
+    counts.faults += 1
+  })
+  const ingest = ingesting({ on, transact, venue, events })
+  const { look, follow } = looking({ on, transact, venue, ingest })
+  const lease = { owner: needs.instanceId, leaseSeconds: pace.leaseMs / 1_000 }
+  const streamed = following({ on, streams, clock, lease, activeMs: pace.activeMs, hear })
+  const verdict: VerdictNeeds = {
+    ...{ ...needs, settleMs: pace.settleMs },
+    drifted: () => {
+      counts.drifts += 1
+    },
+    nextAfter(account, now) {
+      const alone = streamed.isActive(account) && !streamed.has(account.user_id)
+      const ms = alone ? pace.restMs / unfollowedTimes : pace.restMs
+      return later(now, ms * (0.8 + 0.4 * random.fraction()))
+    },
+  }
+
+  const visit = (userId: string, thorough = false) =>
+    line.run(userId, async () => {
+      const account = await store.accountFor(on, userId)
+      if (!account) return
+      counts.looks += 1
+      try {
+        if (account.state === 'frozen') {
+          await follow(account)
+          await store.lookAgainAt(on, account, verdict.nextAfter(account, clock.now()))
+        } else await settleLook(verdict, account, await look(account, { thorough }))
+      } catch (error) {
+        await putOff(on, account, clock.now(), error)
+        throw error
+      }
+    })
+
+  /** The stream brings facts; whether they are all of them, only a look can tell. */
+  function hear(userId: string, news: UserNews) {
+    if (news.is === 'gap') return void visit(userId, true)
+    // What is left out here is found missing by the next look.
+    if (line.waiting(userId) >= waitingMost) return
+    void line.run(userId, async () => {
+      const account = await store.accountFor(on, userId)
+      if (!account || account.state === 'new') return
+      const foreign = await ingest(account, factsOf(news))
+      if (foreign) await freezeAccount(verdict, account, foreign)
+    })
+  }
+
+  return { visit, streamed, lease, counts, ended: line.ended }
+}
+
+export function reconciler(needs: ReconcilerNeeds) {
+  const { on, clock, log } = needs
+  const pace = needs.pace ?? calmPace
+  const { visit, streamed, lease, counts, ended } = visits(needs, pace)
+  let ticks = 0
+  let stirredAt = clock.now()
+  let stopped = false
+
+  const tick = async (): Promise<void> => {
+    const now = clock.now()
+    if (ticks++ % enrolEveryTicks === 0) await store.enrol(on, now)
+    const pauseSeconds = pace.tradingMs / 1_000
+    await store.stir(on, { since: later(stirredAt, -skewMs), now, pauseSeconds })
+    stirredAt = now
+    await streamed.renew()
+    const waiting = await store.claimDue(on, { ...lease, now, limit: batchMost })
+    const work = async () => {
+      for (let account = waiting.shift(); account && !stopped; account = waiting.shift()) {
+        const kept = streamed.take(account)
+        await visit(account.user_id)
+        if (!kept) await store.letGo(on, [account.user_id], lease.owner)
+      }
+    }
+    await Promise.all(Array.from({ length: Math.min(atOnce, waiting.length) }, work))
+  }
+
+  return {
+    counts: () => ({ ...counts, followed: streamed.size() }),
+    start(): AsyncDisposable {
+      let running: Promise<void> | undefined
+      const timer = setInterval(() => {
+        running ??= tick()
+          .catch((error: unknown) =>
+            log.warn({ error }, 'accounts at the venue could not be looked at; the next round tries again'),
+          )
+          .finally(() => {
+            running = undefined
+          })
+      }, pace.tickMs)
+      return {
+        async [Symbol.asyncDispose]() {
+          stopped = true
+          clearInterval(timer)
+          await running
+          await streamed.end()
+          await ended()
+        },
+      }
+    },
+  }
+}
+export type Reconciler = ReturnType<typeof reconciler>

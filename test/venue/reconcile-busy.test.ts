@@ -1,0 +1,120 @@
+import assert from 'node:assert/strict'
+import { after, before, describe, test } from 'node:test'
+import { Fault } from '#kernel/fault.ts'
+import { next } from '#world/venue-core/random.ts'
+import { eventually } from '../harness/gateway.ts'
+import { book, keeper } from './keeper.ts'
+import { type Stage, stage, type User } from './stage.ts'
+
+describe('a busy venue raises no false alarm', () => {
+  let on: Stage
+  let its: ReturnType<typeof book>
+  before(async () => {
+    on = await stage({ weight: 1_000_000 })
+    its = book(on)
+    await on.price('BTC', 100_000)
+    await on.price('ETH', 3_000)
+  })
+  after(async () => {
+    await on?.[Symbol.asyncDispose]()
+  })
+
+  /** Refusals are part of the day: no margin, no position, nothing to match. */
+  const tried = (name: string, input: object, user: User) =>
+    on.call(name, input, user).catch((fault: unknown) => {
+      if (!(fault instanceof Fault)) throw fault
+      return undefined
+    })
+
+  const act = async (user: User, roll: () => number) => {
+    const asset = roll() < 0.5 ? 'BTC' : 'ETH'
+    const size = asset === 'BTC' ? `0.00${1 + Math.floor(roll() * 9)}` : `0.${10 + Math.floor(roll() * 89)}`
+    const side = roll() < 0.5 ? 'long' : 'short'
+    const open = { asset, side, size, leverage: 1 + Math.floor(roll() * 20), is_cross: roll() < 0.7 }
+    const what = roll()
+    if (what < 0.45) return tried('perp_open', open, user)
+    if (what < 0.6)
+      return tried(
+        'perp_open',
+        {
+          ...open,
+          tp_price: undefined,
+          order_type: 'limit',
+          limit_price: asset === 'BTC' ? '99000' : '2950',
+        },
+        user,
+      )
+    if (what < 0.75) return tried('perp_close', { asset }, user)
+    if (what < 0.8) return tried('perp_withdraw', { amount_usd: '3' }, user)
+    if (what < 0.85) return on.credit(user, '25')
+    if (what < 0.9) {
+      const { orders } = await on.call('perp_orders', {}, user)
+      return orders[0] && tried('perp_cancel', { order_id: orders[0].order_id }, user)
+    }
+    if (what < 0.95) return on.credit(user, '40', 'USDC')
+    return on.credit(user, '3.5', 'PURR')
+  }
+
+  test('hundreds of orders with liquidations, funding, transfers and moving prices are all explained', async () => {
+    await using kept = keeper(on, on.main, { usersMost: 3 })
+    const users = await Promise.all([1, 2, 3, 4, 5, 6].map(() => on.trader('2000')))
+    await Promise.all(users.map((user) => its.standing(user)))
+    const state = { at: 20_261 }
+    const roll = () => next(state)
+    for (let round = 0; round < 55; round += 1) {
+      await Promise.all(users.map((user) => act(user, roll)))
+      if (round % 5 === 0) await on.price('BTC', Math.round(100_000 * (0.97 + 0.06 * roll())))
+      if (round % 7 === 0) await on.price('ETH', Math.round(3_000 * (0.96 + 0.08 * roll())))
+      if (round % 11 === 0) await on.market.control('POST', '/funding')
+      if (round % 13 === 0) await on.market.control('POST', '/ws/drop')
+    }
+    // Dollars on the spot side come over by themselves, and one who borrowed too much is liquidated.
+    const poor = await on.trader('1000')
+    users.push(poor)
+    await its.standing(poor)
+    await on.price('BTC', 100_000)
+    const open = { asset: 'BTC', side: 'long', notional_usd: '30000', leverage: 40 }
+    const far = await on.call('perp_open', open, poor)
+    assert.equal(far.outcome, 'executed', JSON.stringify(far))
+    await on.price('BTC', 96_000)
+    await eventually(
+      async () => ((await its.events(poor, 'position.liquidated')).length > 0 ? true : undefined),
+      'a liquidation',
+    )
+    for (const user of users) {
+      const row = await its.agreed(user)
+      assert.equal(row.state, 'active', row.reason ?? '')
+      const { fills } = await on.truth(user)
+      const told = fills.map(({ tid }) => String(tid)).sort()
+      assert.deepEqual((await its.fills(user)).map(({ trade_id }) => String(trade_id)).sort(), told)
+      assert.deepEqual((await its.events(user, 'order.filled')).map(({ fill_id }) => fill_id).sort(), told)
+      assert.equal((await its.events(user, 'security.flagged')).length, 0)
+    }
+    const orders = (await Promise.all(users.map((user) => on.truth(user)))).flatMap((truth) => truth.orders)
+    const [fundings] = await its.sql<{ n: number }>(
+      `select count(*)::integer as n from venue_change where kind = 'funding'`,
+    )
+    const [adjusted] = await its.sql<{ n: number }>(
+      `select count(*)::integer as n from venue_change where kind = 'adjustment' and reason <> 'liquidation'`,
+    )
+    assert.ok(orders.length >= 150, `${orders.length} orders`)
+    assert.ok(fundings!.n > 0)
+    assert.equal(adjusted!.n, 0)
+    assert.equal(kept.counts().drifts, 0)
+  })
+
+  test('an account where nothing happens costs 4 of weight for each look', async () => {
+    const user = await on.trader()
+    const idle = on.instance({ weight: 1_000_000 })
+    await using _kept = keeper(on, idle, { usersMost: 0 })
+    await its.standing(user)
+    await its.sql(
+      `update venue_account set owner = $2, lease_until = now() + interval '1 hour' where user_id = $1`,
+      [...[user.id, idle.ground.instanceId]],
+    )
+    await its.agreed(user)
+    const before = idle.budget.used()
+    for (let n = 0; n < 5; n += 1) await its.agreed(user)
+    assert.equal(idle.budget.used() - before, 20)
+  })
+})

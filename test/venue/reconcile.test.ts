@@ -1,0 +1,250 @@
+import assert from 'node:assert/strict'
+import { after, before, describe, test } from 'node:test'
+import { Fault } from '#kernel/fault.ts'
+import { eventually } from '../harness/gateway.ts'
+import { book, keeper } from './keeper.ts'
+import { type Stage, stage, type User } from './stage.ts'
+
+describe('accounts are held against the venue', () => {
+  let on: Stage
+  let its: ReturnType<typeof book>
+  const parts = new AsyncDisposableStack()
+  before(async () => {
+    on = await stage()
+    its = book(on)
+    parts.use(keeper(on, on.main))
+    await on.price('BTC', 100_000)
+    await on.price('ETH', 3_000)
+  })
+  after(async () => {
+    await parts.disposeAsync()
+    await on?.[Symbol.asyncDispose]()
+  })
+
+  const buy = (user: User, more: object = {}) =>
+    on.call('perp_open', { asset: 'BTC', side: 'long', size: '0.001', ...more }, user)
+  const close = (user: User) => on.call('perp_close', { asset: 'BTC' }, user)
+  const trader = async () => {
+    const user = await on.trader()
+    await its.standing(user)
+    await buy(user)
+    await its.agreed(user)
+    return user
+  }
+  const baseline = (user: User, place: string, by: string) =>
+    its.sql(
+      `insert into venue_baseline (user_id, venue, place, amount) values ($1, 'hyperliquid', $2, $3)
+       on conflict (user_id, venue, place) do update set amount = venue_baseline.amount + excluded.amount`,
+      [user.id, place, by],
+    )
+
+  test('fills are on record once, with their events, though the stream breaks in between', async () => {
+    const users = await Promise.all([1, 2, 3].map(() => on.trader()))
+    await Promise.all(users.map((user) => its.standing(user)))
+    let breaking = true
+    const breaks = (async () => {
+      for (let n = 0; breaking; n += 1) {
+        await on.market.control('POST', '/ws/drop')
+        if (n % 3 === 0)
+          await on.market.control('POST', '/faults', { effect: 'wsDrop', door: 'ws', count: 1 })
+        await Promise.all(users.map((user) => buy(user)))
+      }
+    })()
+    for (let n = 0; n < 8; n += 1)
+      await Promise.all(users.map((user) => buy(user, { asset: 'ETH', size: '0.01' })))
+    breaking = false
+    await breaks
+    for (const user of users) {
+      await its.agreed(user)
+      const { fills } = await on.truth(user)
+      const rows = await its.fills(user)
+      const told = fills.map(({ tid }) => String(tid)).sort()
+      assert.deepEqual(rows.map(({ trade_id }) => String(trade_id)).sort(), told)
+      const filled = await its.events(user, 'order.filled')
+      assert.deepEqual(filled.map(({ fill_id }) => fill_id).sort(), told)
+      assert.ok(filled.every(({ task_id }) => task_id))
+      assert.equal((await its.events(user, 'position.changed')).length, told.length)
+    }
+  })
+
+  const planted: [string, RegExp, (user: User) => Promise<unknown>][] = [
+    [
+      'a fill is missing in the record',
+      /the position in BTC is 0.001 at the venue and 0 by its record/,
+      async (user) => {
+        // What the venue told within the last seconds is read again anyway.
+        await on.market.control('POST', '/advance', { ms: 10_000 })
+        await its.agreed(user)
+        await its.sql('delete from venue_fill where user_id = $1', [user.id])
+      },
+    ],
+    [
+      'the record has a fill too many',
+      /the position in ETH is 0 at the venue and 0.5 by its record/,
+      (user) =>
+        its.sql(
+          `insert into venue_fill (user_id, venue, trade_id, order_id, symbol, signed_size, price, fee, fee_token, cause, at_ms)
+           select $1, 'hyperliquid', 1, 1, 'ETH', 0.5, 1, 0, 'USDC', 'order', baseline_ms + 1 from venue_account where user_id = $1`,
+          [user.id],
+        ),
+    ],
+    [
+      'a position is off by one unit',
+      /the position in BTC is 0.001 at the venue and 0.00101 by its record/,
+      (user) => baseline(user, 'position:BTC', '0.00001'),
+    ],
+    [
+      'a token is off by one unit',
+      /the balance of PURR/,
+      (user) => baseline(user, 'spot:PURR', '0.00000001'),
+    ],
+    ['cash is missing', /the cash of the perpetuals side/, (user) => baseline(user, 'cash', '0.01')],
+    [
+      'a task says that nothing was executed although its order was filled',
+      /task .* says not_executed, and 0.001 was filled/,
+      (user) =>
+        its.sql(
+          `update task set outcome = 'not_executed', result = null where user_id = $1 and kind = 'perp_open'`,
+          [user.id],
+        ),
+    ],
+    [
+      'a task tells another size than was filled',
+      /task .* says 0.002, and 0.001 was filled/,
+      (user) =>
+        its.sql(
+          `update task set result = jsonb_set(result, '{filled_size}', '"0.002"') where user_id = $1 and kind = 'perp_open'`,
+          [user.id],
+        ),
+    ],
+    [
+      'somebody else trades with the key of the account',
+      /order \d+ in BTC was filled and is none of ours/,
+      async (user) => {
+        const order = {
+          a: 0,
+          b: false,
+          p: '99000',
+          s: '0.001',
+          r: false,
+          t: { limit: { tif: 'Ioc' } },
+        } as const
+        await (await its.thief(user)).order({ orders: [order], grouping: 'na' })
+      },
+    ],
+    [
+      'somebody else takes money out of the account',
+      /money left the account by a withdraw that is none of ours/,
+      async (user) => {
+        await (await its.thief(user)).withdraw3({ destination: `0x${'1'.repeat(40)}`, amount: '5' })
+      },
+    ],
+  ]
+  for (const [what, reason, plant] of planted)
+    test(`an account is frozen where ${what}`, async () => {
+      const user = await trader()
+      await plant(user)
+      const row = await its.frozen(user)
+      assert.match(row.reason ?? '', reason)
+      const flags = await its.events(user, 'security.flagged')
+      assert.deepEqual(
+        flags.map(({ state, reason: told }) => [state, told]),
+        [['frozen', row.reason]],
+      )
+    })
+
+  test('a frozen account opens nothing, tells why, and lets everything out', async () => {
+    const user = await trader()
+    const resting = await buy(user, { order_type: 'limit', limit_price: '90000' })
+    await baseline(user, 'position:BTC', '0.5')
+    const { reason, since } = await its.frozen(user)
+    await assert.rejects(buy(user), (fault) => {
+      assert.ok(fault instanceof Fault)
+      assert.deepEqual([fault.code, fault.status], ['trading_paused', 403])
+      assert.deepEqual([fault.extras.scope, fault.extras.reason], ['venue', reason])
+      return true
+    })
+    const status = await on.call('perp_setup_status', {}, user)
+    assert.match(String((status as unknown as { last_error: string }).last_error), /the position in BTC/)
+    const cancelled = await on.call('perp_cancel', { order_id: resting.result.order_id }, user)
+    assert.equal(cancelled.outcome, 'executed')
+    assert.equal((await close(user)).outcome, 'executed')
+    assert.equal((await on.call('perp_withdraw', { amount_usd: '10' }, user)).outcome, 'executed')
+    const rotated = await on.call('perp_setup', { rotate: true }, user)
+    assert.equal(rotated.outcome, 'executed')
+    assert.ok(since)
+    // Every fill is still told, and the account is frozen but once.
+    await eventually(
+      async () => ((await its.events(user, 'order.filled')).length >= 2 ? true : undefined),
+      'the fills',
+    )
+    assert.equal((await its.events(user, 'security.flagged')).length, 1)
+
+    await its.sql(
+      `update venue_account set state = 'lifting', lifted_by = 'an operator: looked at', next_at = now() where user_id = $1`,
+      [user.id],
+    )
+    await eventually(
+      async () => ((await its.account(user))?.state === 'active' ? true : undefined),
+      'a lifted account',
+    )
+    const written = await its.sql<{ place: string; amount: string; reason: string }>(
+      `select place, amount, reason from venue_change where user_id = $1 and kind = 'lifted'`,
+      [user.id],
+    )
+    assert.deepEqual(
+      written.map(({ place, amount }) => [place, Number(amount)]),
+      [['position:BTC', -0.5]],
+    )
+    assert.match(written[0]?.reason ?? '', /^lifted by an operator: looked at: the position in BTC/)
+    assert.equal((await buy(user)).outcome, 'executed')
+    await its.agreed(user)
+    assert.deepEqual(
+      (await its.events(user, 'security.flagged')).map(({ state }) => state),
+      ['frozen', 'lifted'],
+    )
+  })
+
+  test('a venue that does not answer is evidence of nothing', async () => {
+    const user = await trader()
+    const before = await its.account(user)
+    await on.market.control('POST', '/faults', {
+      effect: 'status',
+      status: 500,
+      door: 'info',
+      type: 'clearinghouseState',
+    })
+    await its.sql('update venue_account set next_at = now() where user_id = $1', [user.id])
+    const later = await eventually(async () => {
+      const row = await its.account(user)
+      return row && row.next_at.getTime() > Date.now() + 20_000 ? row : undefined
+    }, 'a look that failed')
+    await on.market.control('DELETE', '/faults', {})
+    assert.deepEqual([later.state, later.suspicion, later.agreed_ms], ['active', null, before?.agreed_ms])
+    await its.agreed(user)
+  })
+
+  test('of two instances one looks after an account, and another takes over from one that is gone', async () => {
+    const user = await trader()
+    const second = on.instance()
+    await using other = keeper(on, second)
+    const lease = (owner: string, seconds: number) =>
+      its.sql(
+        'update venue_account set owner = $2, lease_until = now() + make_interval(secs => $3) where user_id = $1',
+        [...[user.id, owner, seconds]],
+      )
+    await lease(second.ground.instanceId, 3_600)
+    const { looks } = other.counts()
+    await buy(user)
+    await its.agreed(user)
+    assert.ok(other.counts().looks > looks)
+    const gone = '00000000-0000-7000-8000-000000000000'
+    await lease(gone, 1)
+    await buy(user)
+    await its.agreed(user)
+    assert.notEqual((await its.account(user))?.owner, gone)
+    const { fills } = await on.truth(user)
+    assert.equal((await its.fills(user)).length, fills.length)
+    assert.equal((await its.events(user, 'order.filled')).length, fills.length)
+  })
+})
