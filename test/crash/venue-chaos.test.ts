@@ -175,6 +175,10 @@ test(`${orders} orders of ${accounts} accounts: each at most once, and told as i
   assert.equal(truth.conservation.perp, '0.0')
   assert.deepEqual([...new Set(Object.values(truth.conservation.open))], [0])
   assert.equal(await ledgerDrift(scene.admin), 0)
+  const frozen = await scene.admin.query(
+    `select reason from venue_account where state <> 'active' and state <> 'new'`,
+  )
+  assert.deepEqual(frozen.rows, [], 'nobody is suspected of what the storm did')
   const ends = Object.entries(Object.groupBy(rows, ({ status }) => status)).map(
     ([status, list]) => `${list?.length} ${status}`,
   )
