@@ -20,6 +20,8 @@ export type Stage = {
   database(name: string): Promise<string>
   /** Settings that make a gateway use the world of this stage and start none of its own. */
   world(): Promise<Record<string, string>>
+  /** The world's own port, once it stands. */
+  control(): string
 } & AsyncDisposable
 
 export async function stage(): Promise<Stage> {
@@ -34,6 +36,7 @@ export async function stage(): Promise<Stage> {
     return path
   }
   let server: ReturnType<typeof embeddedPostgres> | undefined
+  let control = ''
   const serve = async () => {
     const made = await embeddedPostgres({ dataDir: fresh('postgres'), settings: { max_connections: '200' } })
     parts.defer(() => made.close())
@@ -57,13 +60,15 @@ export async function stage(): Promise<Stage> {
       const world = await startWorld({ dataDir: fresh('world'), port: 0 })
       parts.use(world)
       const { evm, solana, hyperliquid, prices, faucet } = world.urls
+      control = world.urls.control
       return {
         ...{ ETHEREUM_RPC_URL: evm['1'], BASE_RPC_URL: evm['8453'] },
         ...{ ARBITRUM_RPC_URL: evm['42161'], POLYGON_RPC_URL: evm['137'] },
-        ...{ SOLANA_RPC_URL: solana, HYPERLIQUID_URL: hyperliquid },
+        ...{ SOLANA_RPC_URL: solana, HYPERLIQUID_URL: hyperliquid, HYPERLIQUID_WEIGHT_PER_MINUTE: '0' },
         ...{ PRICES_URL: prices, FAUCET_URL: faucet },
       }
     },
+    control: () => control,
     [Symbol.asyncDispose]: () => parts.disposeAsync(),
   }
 }
