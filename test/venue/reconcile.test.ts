@@ -217,7 +217,7 @@ describe('accounts are held against the venue', () => {
     await its.sql('update venue_account set next_at = now() where user_id = $1', [user.id])
     const later = await eventually(async () => {
       const row = await its.account(user)
-      return row && row.next_at.getTime() > Date.now() + 20_000 ? row : undefined
+      return row && row.next_at.getTime() > Date.now() + 10_000 ? row : undefined
     }, 'a look that failed')
     await on.market.control('DELETE', '/faults', {})
     assert.deepEqual([later.state, later.suspicion, later.agreed_ms], ['active', null, before?.agreed_ms])

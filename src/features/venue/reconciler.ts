@@ -28,7 +28,7 @@ export const calmPace: Pace = {
     restMs: 300_000,
     tradingMs: 15_000,
     activeMs: 600_000,
-    leaseMs: 30_000,
+    leaseMs: 10_000,
   },
 }
 
@@ -42,7 +42,7 @@ export type ReconcilerNeeds = Omit<VerdictNeeds, 'settleMs' | 'nextAfter' | 'dri
 
 const atOnce = 4
 const batchMost = 20
-const enrolEveryTicks = 10
+const enrolEveryTicks = 3
 /** By which the clocks of two instances may differ. */
 const skewMs = 10_000
 const waitingMost = 1_000
