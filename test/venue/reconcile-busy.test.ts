@@ -14,6 +14,7 @@ describe('a busy venue raises no false alarm', () => {
     its = book(on)
     await on.price('BTC', 100_000)
     await on.price('ETH', 3_000)
+    await on.price('@1', 40)
   })
   after(async () => {
     await on?.[Symbol.asyncDispose]()
@@ -32,7 +33,20 @@ describe('a busy venue raises no false alarm', () => {
     const side = roll() < 0.5 ? 'long' : 'short'
     const open = { asset, side, size, leverage: 1 + Math.floor(roll() * 20), is_cross: roll() < 0.7 }
     const what = roll()
-    if (what < 0.45) return tried('perp_open', open, user)
+    if (what < 0.35) return tried('perp_open', open, user)
+    if (what < 0.43)
+      return tried(
+        'spot_venue_buy',
+        { asset: 'HYPE', size: `${1 + Math.floor(roll() * 4)}.${10 + Math.floor(roll() * 89)}` },
+        user,
+      )
+    if (what < 0.47) return tried('spot_venue_sell', { asset: 'HYPE' }, user)
+    if (what < 0.5)
+      return tried(
+        'spot_venue_buy',
+        { asset: 'HYPE', size: '1', order_type: 'limit', limit_price: '39' },
+        user,
+      )
     if (what < 0.6)
       return tried(
         'perp_open',
@@ -65,6 +79,7 @@ describe('a busy venue raises no false alarm', () => {
       await Promise.all(users.map((user) => act(user, roll)))
       if (round % 5 === 0) await on.price('BTC', Math.round(100_000 * (0.97 + 0.06 * roll())))
       if (round % 7 === 0) await on.price('ETH', Math.round(3_000 * (0.96 + 0.08 * roll())))
+      if (round % 6 === 0) await on.price('@1', Math.round(40 * (0.96 + 0.08 * roll()) * 100) / 100)
       if (round % 11 === 0) await on.market.control('POST', '/funding')
       if (round % 13 === 0) await on.market.control('POST', '/ws/drop')
     }
@@ -98,7 +113,10 @@ describe('a busy venue raises no false alarm', () => {
       `select count(*)::integer as n from venue_change where kind = 'adjustment' and reason <> 'liquidation'`,
     )
     assert.ok(orders.length >= 150, `${orders.length} orders`)
-    assert.ok(fundings!.n > 0)
+    const [spots] = await its.sql<{ n: number }>(
+      'select count(*)::integer as n from venue_fill where base is not null',
+    )
+    assert.ok(fundings!.n > 0 && spots!.n > 10, `${fundings!.n} fundings, ${spots!.n} fills of spot`)
     assert.equal(adjusted!.n, 0)
     assert.equal(kept.counts().drifts, 0)
   })

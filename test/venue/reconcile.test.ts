@@ -205,6 +205,24 @@ describe('accounts are held against the venue', () => {
     )
   })
 
+  test('an order that ends without a fill is told once, whether somebody listened or not', async () => {
+    const user = await trader()
+    const rest = async () => (await buy(user, { order_type: 'limit', limit_price: '90000' })).result.order_id
+    const told = async () =>
+      (await its.events(user, 'order.cancelled')).map(({ order_id }) => order_id).sort()
+    const cancel = (order_id: string) => on.call('perp_cancel', { order_id }, user)
+    const [first, second] = [await rest(), await rest()]
+    await cancel(first)
+    await its.agreed(user)
+    await its.sql(`update venue_order set at = at - interval '1 minute' where user_id = $1`, [user.id])
+    await cancel(second)
+    await its.agreed(user)
+    await eventually(async () => ((await told()).length >= 2 ? true : undefined), 'both ends')
+    await its.agreed(user)
+    assert.deepEqual(await told(), [first, second].sort())
+    assert.deepEqual(await its.events(user, 'order.rejected'), [])
+  })
+
   test('a venue that does not answer is evidence of nothing', async () => {
     const user = await trader()
     const before = await its.account(user)
@@ -217,7 +235,7 @@ describe('accounts are held against the venue', () => {
     await its.sql('update venue_account set next_at = now() where user_id = $1', [user.id])
     const later = await eventually(async () => {
       const row = await its.account(user)
-      return row && row.next_at.getTime() > Date.now() + 20_000 ? row : undefined
+      return row && row.next_at.getTime() > Date.now() + 10_000 ? row : undefined
     }, 'a look that failed')
     await on.market.control('DELETE', '/faults', {})
     assert.deepEqual([later.state, later.suspicion, later.agreed_ms], ['active', null, before?.agreed_ms])

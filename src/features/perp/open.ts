@@ -1,5 +1,5 @@
 import type { Pricing } from '#features/venue/exits.ts'
-import { movable } from '#features/venue/gather.ts'
+import { movable, type Portion } from '#features/venue/gather.ts'
 import { asData, type Memory } from '#features/venue/memory.ts'
 import { assetKey, marketNamed } from '#features/venue/symbol.ts'
 import { type AgentNeeds, aheadOf, demandAgent, slippageDefault, tradeMs } from '#features/venue/trade.ts'
@@ -81,7 +81,7 @@ type Margin = { account: string; notional: bigint; leverage: number; freeUsd: st
 async function gatherFor(
   venue: TradeNeeds['venue'],
   { account, notional, leverage, freeUsd }: Margin,
-): Promise<string | null> {
+): Promise<Portion | null> {
   const required = mulDiv(notional, 1n, BigInt(leverage), 'up')
   const available = microsOf(freeUsd)
   if (available >= required) return null
@@ -178,7 +178,7 @@ export async function admitOpen(needs: TradeNeeds, input: OpenInput, { userId }:
     ...{ size_decimals: market.sizeDecimals, price_decimals: market.priceDecimals },
     ...{ ahead_ms: aheadOf(clock, state.timeMs), since_ms: state.timeMs, is_buy: isBuy, size, price },
     ...{ tif: limit === undefined ? 'ioc' : (input.tif ?? 'gtc'), reduce_only: reduces, ...exits },
-    ...{ usd_micros: String(action.usdMicros), gather },
+    ...{ usd_micros: String(action.usdMicros), ...(gather ?? { gather }) },
     leverage:
       reduces || (standing.isCross === leverage.is_cross && standing.leverage === leverage.value)
         ? null

@@ -96,7 +96,7 @@ export async function admitWithdraw(
   const memory: Memory = {
     ...{ account, amount_usd: amountUsd, ahead_ms: aheadOf(clock, state.timeMs), since_ms: state.timeMs },
     paid_units: String(toUnits(amountUsd, usdcDecimals) - toUnits(limits.withdrawFeeUsd, usdcDecimals)),
-    ...{ from_block: String(head.number + 1n), gather },
+    ...{ from_block: String(head.number + 1n), ...(gather ?? { gather }) },
   }
   return {
     ...{ first: 'begin', deadlineMs: admissionMs, data: memory as unknown as JsonObject },

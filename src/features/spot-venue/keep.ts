@@ -7,7 +7,7 @@ import type { JsonObject, StepContext, StepResult, TaskView } from '#kernel/task
 import { spotNamed } from './market.ts'
 import type { SpotNeeds } from './needs.ts'
 import type { SpotMemory } from './trade.ts'
-import { dropArmed, keepTriggers, triggerId } from './triggers.ts'
+import { armedIn, dropArmed, keepTriggers, triggerId } from './triggers.ts'
 
 /** The exits of a purchase, where the house keeps them: all of them, or those that the venue did not take. */
 
@@ -23,7 +23,7 @@ function withKept(
   kept: readonly KeptExit[],
 ): StepResult {
   if (kept.length === 0 || !('end' in result)) return result
-  const { symbol } = spotMemoryOf(task)
+  const { symbol, size: wanted, price } = spotMemoryOf(task)
   const rests = entry.status === 'resting'
   const orderId = entry.orderId === null ? null : String(entry.orderId)
   const told = (result.result ?? {}) as JsonObject & { legs?: JsonObject[] }
@@ -43,16 +43,16 @@ function withKept(
     also: (tx) =>
       keepTriggers(tx, {
         ...{ userId: task.userId, taskId: task.id, symbol, exits: kept, at: now },
-        size: rests ? null : sumOf(fills).size,
-        parent: rests ? { cloid: cloidOf(task.id, 'entry'), orderId } : null,
+        size: rests ? wanted : sumOf(fills).size,
+        parent: rests ? { cloid: cloidOf(task.id, 'entry'), orderId, price } : null,
       }),
   }
 }
 
-type Concluding = Pick<SpotNeeds, 'venue' | 'pricing'>
+type Concluding = Pick<SpotNeeds, 'on' | 'venue' | 'pricing'>
 
 /** A purchase gets its exits; a sale that leaves nothing of the holding takes the exits of it along. */
-export function concluding({ venue, pricing }: Concluding): NonNullable<PlaceNeeds['conclude']> {
+export function concluding({ on, venue, pricing }: Concluding): NonNullable<PlaceNeeds['conclude']> {
   const isGone = async ({ account, symbol }: SpotMemory): Promise<boolean> => {
     const [balances, market] = await Promise.all([venue.spotBalances(account), spotNamed(venue, symbol)])
     const total = balances.find(({ coin }) => coin === market.base)?.total ?? '0'
@@ -61,8 +61,11 @@ export function concluding({ venue, pricing }: Concluding): NonNullable<PlaceNee
   return async (task, context, standing, result) => {
     const memory = spotMemoryOf(task)
     if (memory.is_buy) return withKept(task, context, standing, result, memory.kept)
-    if (standing.entry.status === 'resting' || !(await isGone(memory))) return result
-    return { ...result, also: (tx) => dropArmed(tx, task.userId, memory.symbol) }
+    if (standing.entry.status === 'resting') return result
+    // Known before the balance is: what is bought in between keeps the exits that it brings.
+    const armed = await armedIn(on, task.userId, memory.symbol)
+    if (armed.length === 0 || !(await isGone(memory))) return result
+    return { ...result, also: (tx) => dropArmed(tx, armed) }
   }
 }
 

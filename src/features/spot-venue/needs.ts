@@ -7,6 +7,7 @@ import type { Sizing } from '#features/venue/wish.ts'
 import type { Policy } from '#kernel/signer.ts'
 import type { TaskView } from '#kernel/task.ts'
 import type { Queryable } from '#store/query.ts'
+import type { Grid } from '#upstreams/hyperliquid/grid.ts'
 import type { Hyperliquid } from '#upstreams/hyperliquid/hyperliquid.ts'
 
 /** Who keeps the exits of a holding: the venue, where it takes triggers for spot, or the house. */
@@ -17,7 +18,7 @@ export type SpotNeeds = {
   venue: Hyperliquid
   chainId: string
   acts: VenueActs
-  pricing: Pricing & Sizing
+  pricing: Pricing & Sizing & { leastPrice(usd: string, size: string, grid: Grid): string }
   refusals: Refusals
   policy: Policy
   watcher: Pick<Watcher, 'disarm'>

@@ -7,7 +7,7 @@ import { fulfil, type Operation } from '#kernel/operation.ts'
 import type { Step, TaskKind } from '#kernel/task.ts'
 import { admitSpotCancel, disarming } from './cancel.ts'
 import { contract } from './contract.ts'
-import { firing } from './fire.ts'
+import { firing, firingRetry } from './fire.ts'
 import { concluding, mend } from './keep.ts'
 import { freeOf, usdcMarkets } from './market.ts'
 import type { SpotNeeds } from './needs.ts'
@@ -90,7 +90,8 @@ export function spotVenue(needs: SpotNeeds): SpotVenue {
     },
   })
   const trigger: TaskKind = {
-    ...{ kind: triggerKind, version: 1, priority: 0, steps: { ...firing(needs), ...steps }, released },
+    ...{ kind: triggerKind, version: 1, priority: 0, steps: firing(needs, steps), released },
+    retry: firingRetry,
   }
   return { operations, kinds: [trigger] }
 }

@@ -1,4 +1,4 @@
-import { movableFromPerp } from '#features/venue/gather.ts'
+import { movableFromPerp, type Portion } from '#features/venue/gather.ts'
 import { asData, type Memory } from '#features/venue/memory.ts'
 import { assetKey } from '#features/venue/symbol.ts'
 import { aheadOf, demandAgent, slippageDefault, tradeMs } from '#features/venue/trade.ts'
@@ -34,8 +34,6 @@ export const spotData = (memory: SpotMemory) => asData(memory)
 /** The fee of a purchase comes out of what was bought; no tier of the venue takes more. */
 const feeReserve = { taken: 999n, of: 1000n }
 const scale = 18
-/** The venue charges a move between its sides nothing, and rounds to the cent at worst. */
-const spareMicros = 10_000n
 
 export const spotAction = (
   { chainId }: Pick<SpotNeeds, 'chainId'>,
@@ -58,13 +56,20 @@ export const memoryFor = (
   ...{ gather: null, leverage: null, tp: null, sl: null, kept: [] },
 })
 
-function exitsOf(input: BuyInput, market: SpotMarket, reference: string, pricing: SpotNeeds['pricing']) {
+type Bracket = { market: SpotMarket; reference: string; size: string; minimum: string }
+
+function exitsOf(
+  input: BuyInput,
+  { market, reference, size, minimum }: Bracket,
+  pricing: SpotNeeds['pricing'],
+) {
   return (['tp', 'sl'] as const).flatMap((leg) => {
     const price = input[`${leg}_price`]
     if (price === undefined) return []
     const field = `body.${leg}_price`
     demandTick(price, market, field, pricing)
     demandExit({ leg, price, isBuy: true, reference, field })
+    demandWorth({ size, price, minimum, field }, pricing)
     return [{ leg, price }]
   })
 }
@@ -74,11 +79,11 @@ async function gatherFor(
   { venue }: Pick<SpotNeeds, 'venue'>,
   account: string,
   { required, free }: { required: bigint; free: string },
-): Promise<string | null> {
+): Promise<Portion | null> {
   const available = toUnits(free, scale) / 10n ** BigInt(scale - usdDecimals)
   if (available >= required) return null
   const missingMicros = required - available
-  const gather = await movableFromPerp(venue, account, { missingMicros, spareMicros })
+  const gather = await movableFromPerp(venue, account, { missingMicros })
   if (gather !== null) return gather
   const missing = fromUnits(missingMicros, usdDecimals)
   throw new Fault(
@@ -115,7 +120,9 @@ export async function admitBuy(needs: SpotNeeds, input: BuyInput, { userId }: Ca
     pricing,
   )
   const reference = limit !== undefined && compareDecimals(limit, mid) < 0 ? limit : mid
-  const exits = exitsOf(input, market, reference, pricing)
+  const reserved = mulDiv(toUnits(size, scale), feeReserve.taken, feeReserve.of)
+  const exitSize = pricing.roundSize(fromUnits(reserved, scale), market)
+  const exits = exitsOf(input, { market, reference, size: exitSize, minimum: limits.minOrderUsd }, pricing)
   const required = pricing.notionalMicros(price, size, 'up')
   const action = spotAction(needs, {
     ...{ userId, operation: 'spot_buy', symbol: market.symbol, usdMicros: required, exit: false },
@@ -127,12 +134,17 @@ export async function admitBuy(needs: SpotNeeds, input: BuyInput, { userId }: Ca
     const exit = atVenue ? exits.find((each) => each.leg === leg) : undefined
     return exit ? { price: exit.price, isMarket: true } : null
   }
-  const reserved = mulDiv(toUnits(size, scale), feeReserve.taken, feeReserve.of)
   const memory: SpotMemory = {
     ...memoryFor({ operation: 'spot_buy', market, account, agent, sinceMs }, clock),
     ...{ is_buy: true, size, price, tif: limit === undefined ? 'ioc' : (input.tif ?? 'gtc') },
-    ...{ exit: false, usd_micros: String(required), gather, tp: wanted('tp'), sl: wanted('sl') },
-    ...{ kept: atVenue ? [] : exits, exit_size: pricing.roundSize(fromUnits(reserved, scale), market) },
+    ...{
+      exit: false,
+      usd_micros: String(required),
+      ...(gather ?? { gather }),
+      tp: wanted('tp'),
+      sl: wanted('sl'),
+    },
+    ...{ kept: atVenue ? [] : exits, exit_size: exitSize },
   }
   return {
     ...{ first: 'begin', deadlineMs: tradeMs, data: spotData(memory) },

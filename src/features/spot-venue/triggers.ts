@@ -15,6 +15,8 @@ export type TriggerInput = {
   size: string | null
   trigger_price: string
   parent_order_id: string | null
+  /** Where the entry rests: as long as the market is above, it has hardly filled. */
+  parent_price?: string
 }
 export type KeptTrigger = {
   id: string
@@ -43,7 +45,7 @@ export type WantedTriggers = {
   size: string | null
   exits: readonly { leg: ExitLeg; price: string }[]
   /** The order that has to fill first. */
-  parent: { cloid: string; orderId: string | null } | null
+  parent: { cloid: string; orderId: string | null; price: string } | null
   at: Date
 }
 
@@ -54,6 +56,7 @@ export async function keepTriggers(tx: Tx, wanted: WantedTriggers): Promise<void
   for (const { leg, price } of exits) {
     const input: TriggerInput = {
       ...{ symbol, leg, size, trigger_price: price, parent_order_id: parent?.orderId ?? null },
+      ...(parent && { parent_price: parent.price }),
     }
     await send(
       tx,
@@ -97,14 +100,20 @@ export const triggerOf = (on: Queryable, userId: string, id: string): Promise<Ke
       .where('kind', '=', triggerKind),
   ) as unknown as Promise<KeptTrigger | undefined>
 
-/** Nothing is left that they could sell; what is bought later has exits of its own. */
-export async function dropArmed(tx: Tx, userId: string, symbol: string): Promise<void> {
-  await send(
-    tx,
-    `update trigger_order set status = 'cancelled'
-       where user_id = $1 and market = $2 and kind = $3 and status = 'armed'`,
+export const armedIn = async (on: Queryable, userId: string, symbol: string): Promise<string[]> => {
+  const rows = await send<{ id: string }>(
+    on,
+    `select id from trigger_order where user_id = $1 and market = $2 and kind = $3 and status = 'armed'`,
     [userId, assetKey('spot', symbol), triggerKind],
   )
+  return rows.map(({ id }) => id)
+}
+
+/** Nothing is left that they could sell; what is bought later has exits of its own. */
+export async function dropArmed(tx: Tx, ids: readonly string[]): Promise<void> {
+  await send(tx, `update trigger_order set status = 'cancelled' where id = any($1) and status = 'armed'`, [
+    ids,
+  ])
 }
 
 /** Markets in which something waits or is armed, for the watch. */
@@ -116,18 +125,16 @@ export const watchedMarkets = (on: Queryable) =>
     [triggerKind],
   )
 
-export const waitingIn = (on: Queryable, market: string): Promise<KeptTrigger[]> =>
-  all(
+export type Entry = { market: string; user_id: string; parent: string; price: string | null }
+
+/** The orders whose exits wait. */
+export const waitingEntries = (on: Queryable, markets: readonly string[]): Promise<Entry[]> =>
+  send<Entry>(
     on,
-    q
-      .selectFrom('trigger_order')
-      .select([...columns])
-      .where('market', '=', market)
-      .where('status', '=', 'waiting')
-      .where('kind', '=', triggerKind)
-      .orderBy('created_at')
-      .limit(200),
-  ) as unknown as Promise<KeptTrigger[]>
+    `select distinct market, user_id, parent, input->>'parent_price' as price from trigger_order
+       where market = any($1) and status = 'waiting' and kind = $2 and parent is not null limit 5000`,
+    [markets, triggerKind],
+  )
 
 /** Its entry has ended: with something filled it protects that much from now on, else there is nothing to protect. */
 export async function settleWaiting(on: Queryable, parent: string, filled: string | null): Promise<void> {

@@ -1,13 +1,11 @@
 import type { Watcher } from '#durable/watch.ts'
-import { isEnding } from '#features/venue/bracket.ts'
-import { compareDecimals } from '#kernel/decimal-fields.ts'
 import { Fault } from '#kernel/fault.ts'
 import type { Log } from '#kernel/log.ts'
-import { fromUnits, toUnits } from '#kernel/money.ts'
 import type { Queryable } from '#store/query.ts'
 import type { Hyperliquid } from '#upstreams/hyperliquid/hyperliquid.ts'
+import { entries } from './entries.ts'
 import { usdcMarkets } from './market.ts'
-import { type KeptTrigger, settleWaiting, waitingIn, watchedMarkets } from './triggers.ts'
+import { watchedMarkets } from './triggers.ts'
 
 /** Looks at the prices of those markets in which exits are kept, as long as there are any. */
 
@@ -24,30 +22,22 @@ type Needs = {
 
 const everyMsDefault = 1_000
 const idleMs = 3_000
-const troubleMsMost = 30_000
-const scale = 18
+/** A stop waits no longer than this for a venue that has come back. */
+const troubleMsMost = 5_000
 
 export function spotWatch({ on, venue, watcher, evmAddressOf, log, told, everyMs = everyMsDefault }: Needs) {
-  /** What the order has filled, once it has ended; undefined while it rests or nobody can say. */
-  const filledOf = async ({ user_id, parent }: KeptTrigger): Promise<string | null | undefined> => {
-    const found = await venue.order(await evmAddressOf(user_id), parent ?? '')
-    if (!found) return undefined
-    const { order, status } = found
-    const filled = fromUnits(toUnits(order.origSize, scale) - toUnits(order.size, scale), scale)
-    if (status === 'filled') return order.origSize
-    if (!isEnding(status)) return undefined
-    return compareDecimals(filled, '0') > 0 ? filled : null
-  }
+  const entered = entries({ on, venue, evmAddressOf })
+  let settling: Promise<void> | undefined
 
-  const settle = async (market: string): Promise<void> => {
-    const seen = new Set<string>()
-    for (const row of await waitingIn(on, market)) {
-      const { parent } = row
-      if (parent === null || seen.has(parent)) continue
-      seen.add(parent)
-      const filled = await filledOf(row)
-      if (filled !== undefined) await settleWaiting(on, parent, filled)
-    }
+  /** Beside the prices and never before them: no exit waits for what an entry of somebody else has become. */
+  const settle = (markets: string[], priceOf: (market: string) => string | undefined): void => {
+    if (markets.length === 0) return
+    settling ??= entered
+      .settle(markets, priceOf)
+      .catch((error: unknown) => log.error({ err: error }, 'the entries of waiting exits were not settled'))
+      .finally(() => {
+        settling = undefined
+      })
   }
 
   /** Answers whether there is anything to watch. */
@@ -58,13 +48,17 @@ export function spotWatch({ on, venue, watcher, evmAddressOf, log, told, everyMs
     )
     const mine = watches.filter(({ watch }) => watch !== undefined)
     if (mine.length === 0) return markets.length > 0
-    for (const { market } of mine.filter(({ waiting }) => waiting)) await settle(market)
     const [mids, { markets: known }] = await Promise.all([told?.() ?? venue.mids(), usdcMarkets(venue)])
-    for (const { market, watch } of mine) {
+    const priceOf = (market: string): string | undefined => {
       const coin = known.find(({ symbol }) => market === `hl:spot:${symbol}`)?.coin
-      const price = coin && mids.get(coin)
+      return coin && mids.get(coin)
+    }
+    for (const { market, watch } of mine) {
+      const price = priceOf(market)
       if (watch && price) await watcher.crossed(watch, price)
     }
+    const waiting = mine.filter((each) => each.waiting).map(({ market }) => market)
+    settle(waiting, priceOf)
     return true
   }
 
@@ -78,7 +72,7 @@ export function spotWatch({ on, venue, watcher, evmAddressOf, log, told, everyMs
       if (await look()) waitMs = everyMs
       troubles = 0
     } catch (fault) {
-      troubles += 1
+      troubles = Math.min(troubles + 1, 10)
       waitMs = Math.min(everyMs * 2 ** troubles, troubleMsMost)
       if (!(fault instanceof Fault) || !fault.retryable) log.error({ err: fault }, 'the spot watch stumbled')
     }
@@ -96,6 +90,7 @@ export function spotWatch({ on, venue, watcher, evmAddressOf, log, told, everyMs
       ending = true
       clearTimeout(timer)
       await looking
+      await settling
     },
   }
 }

@@ -57,6 +57,8 @@ export async function admitCancel(
   const [open, state] = await Promise.all([venue.openOrders(account), venue.account(account)])
   const order = open.find((each) => each.orderId === orderId)
   const market = order && (await marketOf(order))
+  // It may stand in the other section, which has its own door.
+  if (order && !market) throw notFound('order')
   if (!order || !market) throw await absent(venue, account, orderId)
   const { symbol, asset } = market
   if (input.asset !== undefined && bareSymbol(kind, input.asset).toLowerCase() !== symbol.toLowerCase())

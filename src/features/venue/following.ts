@@ -93,10 +93,13 @@ export const factsOf = (news: Exclude<UserNews, { is: 'gap' }>): Facts => {
   return news.is === 'fundings' ? { fundings: news.fundings } : { updates: news.updates }
 }
 
-const afterFaultMs = 30_000
+const afterFaultMs = 20_000
+/** Without a baseline nothing is known at all. */
+const newAfterFaultMs = 3_000
 
 /** An account that could not be looked at waits, as long as the venue asks for. */
 export const putOff = (on: Queryable, account: store.VenueAccount, now: Date, error: unknown) => {
   const askedMs = error instanceof Fault ? Number(error.extras.retry_after ?? 0) * 1_000 : 0
-  return store.lookAgainAt(on, account, later(now, Math.max(askedMs, afterFaultMs)))
+  const pauseMs = account.state === 'new' ? newAfterFaultMs : afterFaultMs
+  return store.lookAgainAt(on, account, later(now, Math.max(askedMs, pauseMs)))
 }

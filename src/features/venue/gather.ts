@@ -1,4 +1,5 @@
 import { Fault } from '#kernel/fault.ts'
+import { sha256 } from '#kernel/id.ts'
 import { fromUnits, toUnits, usdDecimals } from '#kernel/money.ts'
 import type { StepContext, StepResult, TaskView, Tx } from '#kernel/task.ts'
 import type { Queryable } from '#store/query.ts'
@@ -16,18 +17,31 @@ const scale = 18
 const leg = 'gather'
 
 type Missing = { missingMicros: bigint; spareMicros?: bigint }
+/** What comes over, and how much less of it would do: within that each task moves an amount of its own. */
+export type Portion = { gather: string; gather_play: string }
+
+/** The venue tells no more of a transfer than its amount, so that two of one amount could be taken for each other. */
+const playMost = 10_000n
 
 /** What is missing and, as far as it goes, the spare; null where the other side does not have that much. */
-function portion(freeMicros: bigint, { missingMicros, spareMicros = 0n }: Missing): string | null {
+function portion(freeMicros: bigint, { missingMicros, spareMicros = playMost }: Missing): Portion | null {
   if (freeMicros < missingMicros) return null
   const wanted = missingMicros + spareMicros
-  return fromUnits(wanted < freeMicros ? wanted : freeMicros, usdDecimals)
+  const most = wanted < freeMicros ? wanted : freeMicros
+  const play = most - missingMicros < playMost ? most - missingMicros : playMost
+  return { gather: fromUnits(most, usdDecimals), gather_play: String(play) }
+}
+
+function amountOf(taskId: string, { gather, gather_play = '0' }: Memory): string {
+  const most = toUnits(gather ?? '0', usdDecimals)
+  const share = BigInt(`0x${sha256(`${taskId}:${leg}`).slice(0, 12)}`)
+  return fromUnits(most - (share % (BigInt(gather_play) + 1n)), usdDecimals)
 }
 
 const microsOf = (text: string): bigint => toUnits(text, scale) / 10n ** BigInt(scale - usdDecimals)
 
 /** The amount to move from the spot side; null where it cannot make up for what is missing. */
-export async function movable(venue: Source, account: string, missing: Missing): Promise<string | null> {
+export async function movable(venue: Source, account: string, missing: Missing): Promise<Portion | null> {
   const [balances, mode] = await Promise.all([venue.spotBalances(account), venue.accountMode(account)])
   const usdc = balances.find(({ coin }) => coin === 'USDC')
   if (!usdc || !separateModes.includes(mode)) return null
@@ -39,13 +53,19 @@ export async function movableFromPerp(
   venue: Pick<Hyperliquid, 'account' | 'accountMode'>,
   account: string,
   missing: Missing,
-): Promise<string | null> {
+): Promise<Portion | null> {
   const [{ withdrawableUsd }, mode] = await Promise.all([venue.account(account), venue.accountMode(account)])
   return separateModes.includes(mode) ? portion(microsOf(withdrawableUsd), missing) : null
 }
 
 type Gathered = { key: string }
-type Memory = { account: string; ahead_ms: number; since_ms: number; gather: string | null }
+type Memory = {
+  account: string
+  ahead_ms: number
+  since_ms: number
+  gather: string | null
+  gather_play?: string
+}
 const memoryOf = (task: TaskView) => task.data as unknown as Memory
 
 type Needs = {
@@ -72,14 +92,18 @@ export type Gathering = {
 
 export const gathering = ({ on, venue, acts, to }: Needs): Gathering => ({
   async intend(task, { now }, { operation, exit }, refused) {
-    const { account, ahead_ms: aheadMs, gather } = memoryOf(task)
+    const memory = memoryOf(task)
+    const { account, ahead_ms: aheadMs } = memory
+    const amount = amountOf(task.id, memory)
     const plan: ActPlan = {
       ...{ leg, account, agent: account, aheadMs, ttlMs: 0 },
       facts: { operation, exit, tokens: ['USDC'], recipients: [], usdMicros: 0n },
-      action: { type: 'move_cash', amount: gather ?? '0', to },
+      action: { type: 'move_cash', amount, to },
     }
-    const progress = { step: 1, of: 2, text: `Moving ${gather} USDC from the ${otherSide[to]} side` }
-    return acts.intend(task, plan, { now, next: 'gathered', data: { progress }, refused })
+    const progress = { step: 1, of: 2, text: `Moving ${amount} USDC from the ${otherSide[to]} side` }
+    // From here on the task remembers what really comes over.
+    const data = { progress, gather: amount, gather_play: '0' }
+    return acts.intend(task, plan, { now, next: 'gathered', data, refused })
   },
 
   settle: (task, { signal }) => {

@@ -30,6 +30,7 @@ export type Memory = {
   usd_micros: string
   /** Dollars that have to come over from the other side first. */
   gather: string | null
+  gather_play?: string
   /** Null where the account has the wanted leverage already. */
   leverage: { is_cross: boolean; value: number } | null
   /** Where an exit is smaller than its entry: spot pays its fee in what was bought. */

@@ -7,6 +7,7 @@ import * as store from './account-store.ts'
 import { freezeAccount, settleLook, type VerdictNeeds } from './account-verdict.ts'
 import { factsOf, following, lines, putOff } from './following.ts'
 import { ingesting } from './ingest.ts'
+import { orderEnds } from './order-ends.ts'
 
 /** Looks after every account that trades: one instance each, often where something happens and rarely where not. */
 
@@ -28,13 +29,13 @@ export const calmPace: Pace = {
     restMs: 300_000,
     tradingMs: 15_000,
     activeMs: 600_000,
-    leaseMs: 30_000,
+    leaseMs: 10_000,
   },
 }
 
 export type ReconcilerNeeds = Omit<VerdictNeeds, 'settleMs' | 'nextAfter' | 'drifted'> & {
   venue: Hyperliquid
-  streams: Pick<VenueStreams, 'follow'>
+  streams: Pick<VenueStreams, 'follow' | 'onOrders'>
   instanceId: string
   random: Random
   pace?: Pace
@@ -42,10 +43,11 @@ export type ReconcilerNeeds = Omit<VerdictNeeds, 'settleMs' | 'nextAfter' | 'dri
 
 const atOnce = 4
 const batchMost = 20
-const enrolEveryTicks = 10
+const enrolEveryTicks = 3
 /** By which the clocks of two instances may differ. */
 const skewMs = 10_000
 const waitingMost = 1_000
+const ordersLine = 'orders'
 /** Whoever trades without being followed is looked at so many times as often as whoever rests. */
 const unfollowedTimes = 5
 
@@ -58,6 +60,7 @@ function visits(needs: ReconcilerNeeds, pace: Pace) {
   })
   const ingest = ingesting({ on, transact, venue, events })
   const { look, follow } = looking({ on, transact, venue, ingest })
+  const orders = orderEnds({ on, transact, venue, events, clock })
   const lease = { owner: needs.instanceId, leaseSeconds: pace.leaseMs / 1_000 }
   const streamed = following({ on, streams, clock, lease, activeMs: pace.activeMs, hear })
   const verdict: VerdictNeeds = {
@@ -82,6 +85,7 @@ function visits(needs: ReconcilerNeeds, pace: Pace) {
           await follow(account)
           await store.lookAgainAt(on, account, verdict.nextAfter(account, clock.now()))
         } else await settleLook(verdict, account, await look(account, { thorough }))
+        await orders.ask(account)
       } catch (error) {
         await putOff(on, account, clock.now(), error)
         throw error
@@ -101,13 +105,18 @@ function visits(needs: ReconcilerNeeds, pace: Pace) {
     })
   }
 
-  return { visit, streamed, lease, counts, ended: line.ended }
+  const listen = () =>
+    streams.onOrders((news) => {
+      if (line.waiting(ordersLine) < waitingMost) void line.run(ordersLine, () => orders.heard(news))
+    })
+
+  return { visit, listen, streamed, lease, counts, ended: line.ended }
 }
 
 export function reconciler(needs: ReconcilerNeeds) {
   const { on, clock, log } = needs
   const pace = needs.pace ?? calmPace
-  const { visit, streamed, lease, counts, ended } = visits(needs, pace)
+  const { visit, listen, streamed, lease, counts, ended } = visits(needs, pace)
   let ticks = 0
   let stirredAt = clock.now()
   let stopped = false
@@ -133,6 +142,7 @@ export function reconciler(needs: ReconcilerNeeds) {
   return {
     counts: () => ({ ...counts, followed: streamed.size() }),
     start(): AsyncDisposable {
+      const listening = listen()
       let running: Promise<void> | undefined
       const timer = setInterval(() => {
         running ??= tick()
@@ -147,6 +157,7 @@ export function reconciler(needs: ReconcilerNeeds) {
         async [Symbol.asyncDispose]() {
           stopped = true
           clearInterval(timer)
+          listening[Symbol.dispose]()
           await running
           await streamed.end()
           await ended()

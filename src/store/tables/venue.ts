@@ -64,6 +64,8 @@ export type VenueTables = {
     leg: string
     symbol: string
     at: Date
+    status: Generated<string | null>
+    ended_at: Generated<Date | null>
   }
   venue_account: VenueAccount
   venue_baseline: { user_id: string; venue: string; place: string; amount: string }

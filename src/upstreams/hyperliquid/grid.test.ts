@@ -2,11 +2,12 @@ import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import fc from 'fast-check'
 import { compareDecimals } from '#kernel/decimal-fields.ts'
-import { canonical, decimalPlaces, fromUnits } from '#kernel/money.ts'
+import { canonical, decimalPlaces, fromUnits, toUnits } from '#kernel/money.ts'
 import {
   boundPrice,
   type Grid,
   isOnTick,
+  leastPrice,
   notionalMicros,
   roundPrice,
   roundSize,
@@ -81,6 +82,21 @@ describe('the grid of the venue', () => {
       fc.property(amounts, amounts, grids, (usd, price, grid) => {
         const size = sizeOfNotional(usd, price, grid)
         assert.ok(notionalMicros(price, size) <= notionalMicros(usd, '1', 'up'))
+      }),
+    )
+  })
+
+  test('the least price for a worth is on the tick, reaches it, and one tick less does not', () => {
+    const sizes = fc.integer({ min: 1, max: 10_000_000 })
+    fc.assert(
+      fc.property(fc.integer({ min: 1, max: 1_000 }), sizes, grids, (dollars, lots, grid) => {
+        const usd = String(dollars)
+        const size = fromUnits(BigInt(lots), grid.sizeDecimals)
+        const least = leastPrice(usd, size, grid)
+        assert.ok(isOnTick(least, grid))
+        assert.ok(notionalMicros(least, size, 'up') >= notionalMicros(usd, '1'))
+        const lower = fromUnits(toUnits(least, 18) - toUnits(tickAt(least, grid), 18), 18)
+        assert.ok(notionalMicros(lower, size) < notionalMicros(usd, '1'), `${least} ${lower} ${size}`)
       }),
     )
   })

@@ -48,6 +48,14 @@ function cut(units: bigint, { sizeDecimals }: Pick<Grid, 'sizeDecimals'>): strin
 export const sizeOfNotional = (usd: string, price: string, grid: Pick<Grid, 'sizeDecimals'>): string =>
   cut(mulDiv(toUnits(usd, scale), 10n ** BigInt(scale), toUnits(price, scale)), grid)
 
+/** The lowest price of the grid at which the size is worth so much. */
+export const leastPrice = (usd: string, size: string, grid: Grid): string =>
+  roundPrice(
+    fromUnits(mulDiv(toUnits(usd, scale), 10n ** BigInt(scale), toUnits(size, scale), 'up'), scale),
+    grid,
+    'up',
+  )
+
 /** price * size in micro-dollars. */
 export const notionalMicros = (price: string, size: string, direction: Direction = 'down'): bigint =>
   mulDiv(toUnits(price, scale) * toUnits(size, scale), 1n, 10n ** BigInt(2 * scale - 6), direction)

@@ -1,0 +1,90 @@
+import type { Events } from '#durable/events.ts'
+import type { Transact } from '#durable/transactions.ts'
+import { type Clock, later } from '#kernel/clock.ts'
+import type { NewEvent } from '#kernel/task.ts'
+import { type Queryable, send } from '#store/query.ts'
+import type { Hyperliquid } from '#upstreams/hyperliquid/hyperliquid.ts'
+import type { OrderNews } from '#upstreams/hyperliquid/stream.ts'
+import type { VenueAccount } from './account-store.ts'
+import { isEnding } from './bracket.ts'
+import { venueName } from './store.ts'
+
+/** Orders that end without a fill are told to their owner, once: by the stream, or by a question some time later. */
+
+type Needs = {
+  on: Queryable
+  transact: Transact
+  venue: Pick<Hyperliquid, 'order'>
+  events: Pick<Events, 'add' | 'told'>
+  clock: Clock
+}
+type End = Pick<OrderNews, 'orderId' | 'status' | 'atMs'> & { cloid: string }
+type Ours = { user_id: string; task_id: string; leg: string; symbol: string }
+
+/** By then the stream, or the task itself, has heard of it. */
+const youngMs = 10_000
+/** By then every action has expired: what the venue does not know will never come. */
+const lostMs = 3_600_000
+const atOnce = 10
+const isOver = (status: string): boolean => status === 'filled' || isEnding(status)
+
+export function orderEnds({ on, transact, venue, events, clock }: Needs) {
+  const end = async (userId: string, { cloid, orderId, status, atMs }: End): Promise<void> => {
+    const told = await transact(async (tx) => {
+      const [ours] = await send<Ours>(
+        tx,
+        `update venue_order set status = $3, ended_at = $4 where cloid = $1 and user_id = $2 and ended_at is null
+         returning user_id, task_id, leg, symbol`,
+        [cloid, userId, status, new Date(atMs)],
+      )
+      const list = ours ? eventsOf(ours, { cloid, orderId, status, atMs }) : []
+      await events.add(tx, userId, list)
+      return list.length > 0
+    })
+    if (told) events.told(userId)
+  }
+
+  return {
+    async heard(news: readonly OrderNews[]): Promise<void> {
+      const ends = news.flatMap((each) =>
+        each.cloid && isOver(each.status) ? [{ ...each, cloid: each.cloid }] : [],
+      )
+      if (ends.length === 0) return
+      const rows = await send<{ cloid: string; user_id: string }>(
+        on,
+        'select cloid, user_id from venue_order where cloid = any($1::text[]) and ended_at is null',
+        [ends.map(({ cloid }) => cloid)],
+      )
+      for (const { cloid, user_id } of rows)
+        for (const each of ends) if (each.cloid === cloid) await end(user_id, each)
+    },
+
+    /** Some of the orders of which no end is known; the next look asks for others. */
+    async ask({ user_id, account }: VenueAccount): Promise<void> {
+      const now = clock.now()
+      const rows = await send<{ cloid: string; at: Date }>(
+        on,
+        `select cloid, at from venue_order where user_id = $1 and venue = $2 and ended_at is null and at < $3
+         order by random() limit ${atOnce}`,
+        [user_id, venueName, later(now, -youngMs)],
+      )
+      for (const { cloid, at } of rows) {
+        const found = await venue.order(account, cloid)
+        if (found && isOver(found.status))
+          await end(user_id, { cloid, orderId: found.order.orderId, status: found.status, atMs: found.atMs })
+        else if (!found && now.getTime() - at.getTime() > lostMs)
+          await end(user_id, { cloid, orderId: 0, status: 'absent', atMs: now.getTime() })
+      }
+    },
+  }
+}
+
+function eventsOf({ task_id, leg, symbol }: Ours, { cloid, orderId, status, atMs }: End): NewEvent[] {
+  if (!isEnding(status)) return []
+  const type = /rejected$/i.test(status) ? 'order.rejected' : 'order.cancelled'
+  const data = {
+    ...{ venue: venueName, asset: symbol, order_id: String(orderId), cloid, task_id, leg },
+    ...{ reason: status, at: new Date(atMs).toISOString() },
+  }
+  return [{ type, subject: { kind: 'order', id: String(orderId) }, data }]
+}

@@ -1,0 +1,210 @@
+import assert from 'node:assert/strict'
+import { after, before, beforeEach, describe, test } from 'node:test'
+import { Fault } from '#kernel/fault.ts'
+import { eventually } from '../harness/gateway.ts'
+import { type Answer, type Stage, stage, type User } from './stage.ts'
+
+/** What goes wrong around an exit that the house keeps, and what must not. */
+
+const codeOf = async (asking: Promise<unknown>): Promise<string | undefined> =>
+  asking.then(
+    () => undefined,
+    (fault: unknown) => {
+      if (fault instanceof Fault) return fault.issues[0]?.type ?? fault.code
+      throw fault
+    },
+  )
+
+describe('spot in adversity', () => {
+  let on: Stage
+  let user: User
+  before(async () => {
+    on = await stage()
+  })
+  beforeEach(async () => {
+    await on.market.control('DELETE', '/faults', {})
+    await on.price('@1', 40)
+    await on.price('ETH', 3_000)
+    user = await on.trader('1000')
+  })
+  after(() => on?.[Symbol.asyncDispose]())
+
+  const call = (name: string, input: object, who = user): Promise<Answer> =>
+    on.call(`spot_venue_${name}`, input, who)
+  const fault = (what: object) => on.market.control('POST', '/faults', what)
+  const salesOf = async (who = user) =>
+    (await on.main.ground.tasks.list(who.id, { skip: 0, limit: 50, kind: 'spot_trigger' })).tasks
+  const saleOf = (who = user) =>
+    eventually(
+      async () => (await salesOf(who)).find(({ completed_at }) => completed_at),
+      'the trigger has sold',
+    )
+  const bought = async (who: User, body: object): Promise<Answer> => {
+    const done = await call('buy', { asset: 'HYPE', ...body }, who)
+    assert.equal(done.outcome, 'executed', JSON.stringify(done))
+    return done
+  }
+
+  test('an order of one section is not there for the cancel of the other, and stands', async () => {
+    const limit = { order_type: 'limit', limit_price: '30' }
+    const spot = await bought(user, { size: '1', ...limit })
+    const perp = await on.call(
+      'perp_open',
+      { asset: 'ETH', side: 'long', size: '0.01', order_type: 'limit', limit_price: '2500' },
+      user,
+    )
+    assert.equal(await codeOf(on.call('perp_cancel', { order_id: spot.result.order_id }, user)), 'not_found')
+    assert.equal(await codeOf(call('cancel', { order_id: perp.result.order_id })), 'not_found')
+    assert.equal((await call('orders', {})).orders.length, 1)
+  })
+
+  test('a stop sells what is worth the minimum, however far its price may slip', async () => {
+    await bought(user, { size: '0.32', sl_price: '35' })
+    await on.price('@1', 34)
+    const sale = await saleOf()
+    // 0.31 * 34 is above 10 USDC, and 10 % less is not.
+    assert.deepEqual([sale.outcome, sale.error], ['executed', null], JSON.stringify(sale))
+  })
+
+  test('a bracket whose exit the venue would never take is refused before anything is bought', async () => {
+    const body = { asset: 'HYPE', size: '0.3', sl_price: '30' }
+    assert.equal(await codeOf(call('buy', body)), 'below_minimum')
+    assert.equal((await on.main.ground.tasks.list(user.id, { skip: 0, limit: 9, kind: 'spot_buy' })).total, 0)
+  })
+
+  test('a stop sells while nobody can tell what became of the entries of others', async () => {
+    const other = await on.trader('500')
+    const limit = { order_type: 'limit', limit_price: '20', sl_price: '15' }
+    await bought(other, { size: '1', ...limit })
+    await bought(user, { size: '1', sl_price: '35' })
+    await fault({ door: 'info', type: 'orderStatus', effect: 'status', status: 503, count: 40 })
+    await on.price('@1', 34)
+    await eventually(async () => {
+      const { fills } = await on.truth(user)
+      return new Set(fills.map(({ oid }) => oid)).size === 2 ? true : undefined
+    }, 'the stop has sold')
+    await on.market.control('DELETE', '/faults', {})
+    assert.equal((await saleOf()).outcome, 'executed')
+  })
+
+  test('a sale that never came to the venue leaves its exit armed, which then sells', async () => {
+    const { result } = await bought(user, { size: '1', sl_price: '35' })
+    await fault({ door: 'exchange', type: 'order', effect: 'status', status: 503 })
+    await on.price('@1', 34)
+    await eventually(async () => {
+      const [sale] = await salesOf()
+      return sale?.state === 'reconciling' ? true : undefined
+    }, 'the sale is in doubt')
+    await on.market.control('POST', '/advance', { ms: 60_000 })
+    const lost = await saleOf()
+    assert.deepEqual([lost.outcome, lost.error?.code], ['not_executed', 'expired'], JSON.stringify(lost))
+    assert.equal(lost.result?.trigger_order_id, result.sl_oids[0])
+    await on.market.control('DELETE', '/faults', {})
+    const again = await eventually(
+      async () => (await salesOf()).find(({ outcome }) => outcome === 'executed'),
+      'the exit has sold after all',
+    )
+    assert.deepEqual([again.result?.trigger_order_id], (lost.result as Answer['result']).sl_oids)
+    assert.equal((await on.truth(user)).orders.length, 2)
+  })
+
+  test('what a limit order filled before it was cancelled is what its exits sell', async () => {
+    // Between the two sides of the market maker, so that nobody else takes it.
+    const limit = { order_type: 'limit', limit_price: '40' }
+    const seller = await on.trader('500')
+    await bought(seller, { size: '2' })
+    await call('sell', { asset: 'HYPE', size: '1', ...limit }, seller)
+    const resting = await bought(user, { size: '3', ...limit, sl_price: '30' })
+    const { order_status, filled_size, order_id } = resting.result
+    assert.deepEqual([order_status, filled_size], ['resting', '1'], JSON.stringify(resting))
+    const exits = async () => (await call('orders', {})).orders.filter(({ is_trigger }) => is_trigger)
+    assert.deepEqual(
+      (await exits()).map(({ size }) => size),
+      ['3'],
+    )
+    await call('cancel', { order_id })
+    await eventually(async () => ((await exits())[0]?.size === '1' ? true : undefined), 'the exit has woken')
+    await on.price('@1', 29)
+    const sale = await saleOf()
+    // The fee of the purchase was paid in what it bought.
+    assert.deepEqual([sale.outcome, (sale.result as Answer['result']).filled_size], ['executed', '0.99'])
+  })
+
+  test('cancel and trigger at once: one of them wins, and the answer says which', async () => {
+    const users = await Promise.all(Array.from({ length: 8 }, () => on.trader('100')))
+    const set = await Promise.all(users.map((who) => bought(who, { size: '1', sl_price: '35' })))
+    await on.price('@1', 34)
+    const cancels = await Promise.all(
+      users.map((who, at) =>
+        call('cancel', { order_id: set[at]!.result.sl_oids[0] }, who).then(
+          ({ outcome, error }) => (outcome === 'executed' ? 'cancelled' : error!.code),
+          (refusal: Fault) => refusal.code,
+        ),
+      ),
+    )
+    for (const [at, said] of cancels.entries()) {
+      const who = users[at]!
+      assert.ok(['cancelled', 'order_not_cancellable'].includes(said), said)
+      const sales = said === 'cancelled' ? await salesOf(who) : [await saleOf(who)]
+      assert.equal(sales.length, said === 'cancelled' ? 0 : 1)
+      const orders = new Set((await on.truth(who)).fills.map(({ oid }) => oid))
+      assert.equal(orders.size, said === 'cancelled' ? 1 : 2)
+    }
+  })
+
+  test('dollars come over once though the reply was lost, and two purchases do not spend them twice', async () => {
+    await fault({ door: 'exchange', type: 'usdClassTransfer', effect: 'dropReply', count: 2 })
+    const done = await Promise.all(
+      ['8', '8'].map((size) => call('buy', { asset: 'HYPE', size }).catch((refusal: Fault) => refusal)),
+    )
+    const truth = await on.truth(user)
+    const moves = truth.ledger.filter(({ delta }) => delta.type === 'accountClassTransfer')
+    const filled = done.filter((each) => !(each instanceof Fault) && each.outcome === 'executed')
+    assert.equal(moves.length, 2)
+    assert.equal(filled.length, 2, JSON.stringify(done))
+    assert.equal(truth.orders.length, 2)
+  })
+
+  test('every fate of thirty orders in a storm is the one that the venue has on record (5, 6)', async () => {
+    const users = await Promise.all(Array.from({ length: 3 }, () => on.trader('3000')))
+    for (const who of users) await bought(who, { size: '20' })
+    await fault({ door: 'exchange', effect: 'dropReply', rate: 0.25, seed: 21 })
+    await fault({ door: 'exchange', effect: 'reset', rate: 0.15, seed: 22 })
+    await fault({ effect: 'status', status: 429, rate: 0.1, seed: 23 })
+    const ways = [
+      ['buy', { size: '0.5' }],
+      ['sell', { size: '0.5' }],
+      ['buy', { size: '0.5', order_type: 'limit', limit_price: '30' }],
+    ] as const
+    const tasks = await Promise.all(
+      Array.from({ length: 30 }, async (_, at) => {
+        const who = users[at % users.length]!
+        const [name, body] = ways[Math.floor(at / users.length) % ways.length]!
+        for (let attempt = 0; ; attempt++)
+          try {
+            const options = { wait: false, key: `spot-storm-${at}` }
+            const begun = await on.call(`spot_venue_${name}`, { asset: 'HYPE', ...body }, who, options)
+            return { who, taskId: begun.task_id }
+          } catch (error) {
+            if (attempt > 20) throw error
+          }
+      }),
+    )
+    const ends = await Promise.all(
+      tasks.map(async ({ who, taskId }) => ({ who, end: await on.ended(who, taskId) })),
+    )
+    await on.market.control('DELETE', '/faults', {})
+    for (const who of users) {
+      const { orders } = await on.truth(who)
+      const own = ends.filter((each) => each.who === who).map(({ end }) => end)
+      for (const end of own)
+        assert.ok(['executed', 'not_executed'].includes(String(end.outcome)), JSON.stringify(end))
+      const executed = own.filter(({ outcome }) => outcome === 'executed')
+      const cloids = executed.map(({ result }) => (result as Answer['result']).cloid)
+      // One more: what was bought in calm.
+      assert.equal(orders.length, executed.length + 1)
+      assert.ok(cloids.every((cloid) => orders.some((order) => order.cloid === cloid)))
+    }
+    assert.ok(ends.filter(({ end }) => end.outcome === 'executed').length >= 20)
+  })
+})
