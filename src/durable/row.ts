@@ -22,18 +22,19 @@ const liveEffects: EffectStatus[] = ['prepared', 'sent', 'unknown']
 export const isLive = (effect: Pick<Effect, 'status'>): boolean => liveEffects.includes(effect.status)
 
 export async function effectsOf(on: Queryable, taskId: string): Promise<Effect[]> {
-  const rows = await all(on, q.selectFrom('effect').selectAll().where('task_id', '=', taskId).orderBy('id'))
-  if (rows.length === 0) return []
-  const ids = rows.map((row) => row.id)
-  const carriers = await all(
-    on,
-    q
-      .selectFrom('carrier')
-      .selectAll()
-      .where('effect_id', '=', (eb) => eb.fn.any(eb.val(ids)))
-      .orderBy('effect_id')
-      .orderBy('n'),
-  )
+  const ofTask = q.selectFrom('effect').where('task_id', '=', taskId)
+  const [rows, carriers] = await Promise.all([
+    all(on, ofTask.selectAll().orderBy('id')),
+    all(
+      on,
+      q
+        .selectFrom('carrier')
+        .selectAll()
+        .where('effect_id', 'in', ofTask.select('id'))
+        .orderBy('effect_id')
+        .orderBy('n'),
+    ),
+  ])
   return rows.map((row) => ({
     id: row.id,
     step: row.step,

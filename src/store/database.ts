@@ -82,7 +82,7 @@ function openPool({
   onIdleError,
   failpoints = noFailpoints,
 }: DatabaseOptions): pg.Pool {
-  const pool = new pg.Pool({
+  const settings: pg.PoolConfig & { pipeline: boolean } = {
     connectionString: url,
     max: poolMax,
     application_name: applicationName,
@@ -97,7 +97,10 @@ function openPool({
     // Only for a network that swallows the answer: otherwise the server's own limit is first.
     query_timeout: statementTimeoutMs + 5_000,
     types: columnTypes,
-  })
+    // Statements that need not know each other's answers share a round trip.
+    pipeline: true,
+  }
+  const pool = new pg.Pool(settings)
   // A server that is being stopped together with the pool cuts what is just saying goodbye.
   pool.on('error', (error) => {
     if (!pool.ending) onIdleError?.(error)
@@ -118,8 +121,11 @@ async function attempt<T>(
   const client = await pool.connect()
   let reusable = false
   try {
-    await client.query(isolation ? `begin isolation level ${isolation}` : 'begin')
+    // The first statement goes along with it: they are answered in turn, and nothing counts before the commit.
+    const begun = client.query(isolation ? `begin isolation level ${isolation}` : 'begin')
+    begun.catch(() => {})
     const answer = await run(client as Transaction)
+    await begun
     const { command } = await client.query('commit')
     reusable = true
     // PostgreSQL answers a commit with ROLLBACK when a statement failed and `run` caught its error.

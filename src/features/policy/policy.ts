@@ -168,30 +168,39 @@ function engine({ on, clock, random, walletsOf, limits: house, view, made }: Eng
     async reserve(tx, action) {
       const { userId, taskId, chainId } = action
       const now = clock.now()
-      await store.lockPolicy(tx, userId, now)
-      await judge(tx, userId, action, await view(tx, userId, { chainId }))
-      await store.addSpend(tx, { taskId, userId, usdMicros: rules.countedMicros(action), now })
+      const usdMicros = rules.countedMicros(action)
+      if (usdMicros < 0n) throw faultOf(rules.refuse('amount', 'the value is negative'))
+      // In one round trip, and in this order; what is refused is rolled back with the rest.
+      const [locked, stands] = await Promise.all([
+        store.lockPolicy(tx, userId, now),
+        view(tx, userId, { chainId }),
+        store.addSpend(tx, { taskId, userId, usdMicros, now }),
+      ])
+      const counted = locked ? stands : await view(tx, userId, { chainId, except: taskId })
+      await judge(tx, userId, action, counted)
     },
 
     async authorize(tx, intent) {
       const { userId, taskId, chainId } = intent
       const now = clock.now()
-      const reserved = await store.lockSpend(tx, taskId, userId)
+      const look = () => view(tx, userId, { chainId, except: taskId })
+      const [reserved, seen] = await Promise.all([store.lockSpend(tx, taskId, userId), look()])
       if (!reserved) throw faultOf(rules.refuse('reservation', 'nothing is reserved for this task'))
       const micros = rules.countedMicros(intent)
       const authorizedMicros = reserved.authorized_micros + micros
       const beyond = authorizedMicros > reserved.usd_micros
       const takenMicros = beyond ? authorizedMicros : reserved.usd_micros
       if (beyond) await store.lockPolicy(tx, userId, now)
-      const stands = await view(tx, userId, { chainId, except: taskId })
+      const stands = beyond ? await look() : seen
       const spentMicros = stands.spentMicros + takenMicros - micros
       await judge(tx, userId, asksOf(intent), { ...stands, spentMicros })
-      await store.saveSpend(tx, taskId, takenMicros, authorizedMicros)
-
       const id = uuidv7(now, random)
       const hash = intentHash(intent)
       const rule = intent.exit ? 'exit' : 'within_limits'
-      await store.addDecision(tx, { id, taskId, intentHash: hash, rule, now })
+      await Promise.all([
+        store.saveSpend(tx, taskId, takenMicros, authorizedMicros),
+        store.addDecision(tx, { id, taskId, intentHash: hash, rule, now }),
+      ])
       return made.make({ id, userId, taskId, intentHash: hash, expiresAt: later(now, receiptMs) })
     },
 

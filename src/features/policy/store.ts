@@ -67,16 +67,20 @@ function pauseOf({ scope, since, reason }: Row): Pause | null {
   return scope === 'venue' ? { scope, since, reason: reason ?? '' } : { scope, since }
 }
 
-/** Whatever counts against the caps of a user waits here for whatever else does; look at the standing afterwards. */
-export async function lockPolicy(tx: Queryable, userId: string, now: Date): Promise<void> {
+/**
+ * Whatever counts against the caps of a user waits here for whatever else does; what is sent after it sees what the
+ * others did. False where there was nothing to lock before: then it has to be read again.
+ */
+export async function lockPolicy(tx: Queryable, userId: string, now: Date): Promise<boolean> {
   const lock = q.selectFrom('policy').select('version').where('user_id', '=', userId).forUpdate()
-  if (await one(tx, lock)) return
+  if (await one(tx, lock)) return true
   const fresh = q.insertInto('policy').values({ user_id: userId, updated_at: now })
   await all(
     tx,
     fresh.onConflict((conflict) => conflict.doNothing()),
   )
   await one(tx, lock)
+  return false
 }
 
 export const savePolicy = (tx: Queryable, userId: string, own: Tightening, version: number, now: Date) =>

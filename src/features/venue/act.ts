@@ -126,11 +126,13 @@ export function venueActs(needs: Needs): VenueActs {
           ...{ ...facts, account, signer: by, action, nonce, expiresAtMs },
         }
         const receipt = await policy.authorize(tx, intent)
-        const raw = await signer.signVenue(intent, receipt)
-        await noteOrders(
-          tx,
-          notes.map((note) => ({ ...note, userId: task.userId, taskId: task.id, at: now })),
-        )
+        const [raw] = await Promise.all([
+          signer.signVenue(intent, receipt),
+          noteOrders(
+            tx,
+            notes.map((note) => ({ ...note, userId: task.userId, taskId: task.id, at: now })),
+          ),
+        ])
         const carrierId = `${by}:${nonce}`
         if (unsent.size >= unsentMost) unsent.clear()
         unsent.add(carrierId)

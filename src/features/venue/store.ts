@@ -14,13 +14,16 @@ export type OrderNote = {
 
 /** In the commit that signs the order; a repeated step notes nothing twice. */
 export async function noteOrders(tx: Tx, notes: readonly OrderNote[]): Promise<void> {
-  for (const { cloid, userId, taskId, leg, symbol, at } of notes)
-    await send(
-      tx,
-      `insert into venue_order (cloid, venue, user_id, task_id, leg, symbol, at)
-       values ($1, $2, $3, $4, $5, $6, $7) on conflict do nothing`,
-      [cloid, venueName, userId, taskId, leg, symbol, at],
-    )
+  await Promise.all(
+    notes.map(({ cloid, userId, taskId, leg, symbol, at }) =>
+      send(
+        tx,
+        `insert into venue_order (cloid, venue, user_id, task_id, leg, symbol, at)
+         values ($1, $2, $3, $4, $5, $6, $7) on conflict do nothing`,
+        [cloid, venueName, userId, taskId, leg, symbol, at],
+      ),
+    ),
+  )
 }
 
 /** The tasks that orders belong to; those of other clients of the account belong to none. */
