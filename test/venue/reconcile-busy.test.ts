@@ -33,7 +33,11 @@ describe('a busy venue raises no false alarm', () => {
     const side = roll() < 0.5 ? 'long' : 'short'
     const open = { asset, side, size, leverage: 1 + Math.floor(roll() * 20), is_cross: roll() < 0.7 }
     const what = roll()
-    if (what < 0.35) return tried('perp_open', open, user)
+    if (what < 0.25) return tried('perp_open', open, user)
+    if (what < 0.35) {
+      const exits = { tp_price: '101000', sl_price: '98500' }
+      return tried('perp_open', { ...open, asset: 'BTC', size: '0.002', side: 'long', ...exits }, user)
+    }
     if (what < 0.43)
       return tried(
         'spot_venue_buy',
@@ -117,6 +121,10 @@ describe('a busy venue raises no false alarm', () => {
       'select count(*)::integer as n from venue_fill where base is not null',
     )
     assert.ok(fundings!.n > 0 && spots!.n > 10, `${fundings!.n} fundings, ${spots!.n} fills of spot`)
+    const [exits] = await its.sql<{ n: number }>(
+      `select count(*)::integer as n from venue_fill f join venue_order o on o.cloid = f.cloid where o.leg in ('tp', 'sl')`,
+    )
+    assert.ok(exits!.n > 0, 'no exit has fired')
     assert.equal(adjusted!.n, 0)
     assert.equal(kept.counts().drifts, 0)
   })

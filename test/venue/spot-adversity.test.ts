@@ -153,7 +153,10 @@ describe('spot in adversity', () => {
   })
 
   test('dollars come over once though the reply was lost, and two purchases do not spend them twice', async () => {
-    await fault({ door: 'exchange', type: 'usdClassTransfer', effect: 'dropReply', count: 2 })
+    const transfer = { door: 'exchange', type: 'usdClassTransfer', count: 2 }
+    await fault({ ...transfer, effect: 'dropReply' })
+    // Both are admitted before the dollars of one of them are there.
+    await fault({ ...transfer, effect: 'latency', latencyMs: 500 })
     const done = await Promise.all(
       ['8', '8'].map((size) => call('buy', { asset: 'HYPE', size }).catch((refusal: Fault) => refusal)),
     )

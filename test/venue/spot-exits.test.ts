@@ -43,6 +43,32 @@ describe('exits on spot', () => {
     assert.deepEqual(await sales(), [])
   })
 
+  test('exits of which the venue refuses one are both kept by the house, so that one still ends the other', async () => {
+    await on.market.control('POST', '/faults', {
+      ...{ door: 'exchange', type: 'order', effect: 'latency', latencyMs: 700, count: 1 },
+    })
+    const buying = call('buy', {
+      ...{ asset: 'HYPE', size: '2', slippage_pct: '10', tp_price: '41', sl_price: '35' },
+    })
+    await eventually(async () => {
+      const faults = await on.market.control<{ struck: number }[]>('GET', '/faults')
+      return faults.some(({ struck }) => struck > 0) ? true : undefined
+    }, 'the order is on its way')
+    // Beyond the target already, which the venue then does not take.
+    await on.price('@1', 42)
+    const bought = await buying
+    assert.equal(bought.outcome, 'executed', JSON.stringify(bought))
+    const ids = [...bought.result.tp_oids, ...bought.result.sl_oids]
+    assert.deepEqual(ids.map(isNumber), [false, false], JSON.stringify(bought.result))
+    const sold = await eventually(
+      async () => (await sales()).find(({ completed_at }) => completed_at),
+      'the target has sold',
+    )
+    assert.equal(sold.outcome, 'executed', JSON.stringify(sold))
+    const { orders } = await call('orders', {})
+    assert.deepEqual(orders, [])
+  })
+
   test('one exit on a holding rests at the venue; of a pair one must end the other, so the house keeps it', async () => {
     await call('buy', { asset: 'HYPE', size: '2' })
     const single = await call('tp_sl', { asset: 'HYPE', sl_price: '30' })

@@ -97,7 +97,7 @@ export const contract = section('spot_venue', {
       { $id: 'SpotBuyRequest' },
     ),
     output: TaskResponse,
-    faults: [...tradeFaults, 'trading_paused'],
+    faults: [...tradeFaults, 'conflict', 'trading_paused'],
   }),
   sell: task('POST /v1/spot_venue/sell', {
     summary: 'Sell for USDC; without a size everything that is free',
@@ -138,7 +138,7 @@ export const contract = section('spot_venue', {
       { $id: 'SpotTpSlRequest' },
     ),
     output: TaskResponse,
-    faults: tradeFaults,
+    faults: [...tradeFaults, 'conflict'],
   }),
   cancel: task('POST /v1/spot_venue/orders/cancel', {
     summary: 'Cancel an open spot order or trigger by its order id',

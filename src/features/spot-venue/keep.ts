@@ -1,7 +1,7 @@
 import { cloidOf } from '#features/venue/act.ts'
-import { type Exit, type ExitLeg, sumOf } from '#features/venue/bracket.ts'
-import { memoryOf, wantedExits } from '#features/venue/memory.ts'
-import { completed, type PlaceNeeds } from '#features/venue/place.ts'
+import { type ExitLeg, sumOf } from '#features/venue/bracket.ts'
+import { memoryOf } from '#features/venue/memory.ts'
+import type { PlaceNeeds } from '#features/venue/place.ts'
 import type { Standing } from '#features/venue/report.ts'
 import type { JsonObject, StepContext, StepResult, TaskView } from '#kernel/task.ts'
 import { spotNamed } from './market.ts'
@@ -11,11 +11,11 @@ import { armedIn, dropArmed, keepTriggers, triggerId } from './triggers.ts'
 
 /** The exits of a purchase, where the house keeps them: all of them, or those that the venue did not take. */
 
-const spotMemoryOf = (task: TaskView) => memoryOf(task) as SpotMemory
+export const spotMemoryOf = (task: TaskView) => memoryOf(task) as SpotMemory
 
-type KeptExit = { leg: ExitLeg; price: string }
+export type KeptExit = { leg: ExitLeg; price: string }
 
-function withKept(
+export function withKept(
   task: TaskView,
   { now }: StepContext,
   { entry, exits: placed, fills }: Standing,
@@ -67,18 +67,4 @@ export function concluding({ on, venue, pricing }: Concluding): NonNullable<Plac
     if (armed.length === 0 || !(await isGone(memory))) return result
     return { ...result, also: (tx) => dropArmed(tx, armed) }
   }
-}
-
-/**
- * A holding is not sold because its exit found no place at the venue: that is what the owner wanted to have. The house
- * keeps what is missing.
- */
-export const mend: PlaceNeeds['mend'] = async (task, context, standing, effects) => {
-  const gone = (leg: ExitLeg) =>
-    standing.exits.some((exit: Exit) => exit.leg === leg && exit.state === 'gone')
-  const kept = wantedExits(memoryOf(task))
-    .filter(({ leg }) => gone(leg))
-    .map(({ leg, wanted }) => ({ leg, price: wanted.price }))
-  const found = { ...completed(task, memoryOf(task), standing, effects), outcome: 'partial' as const }
-  return withKept(task, context, standing, found as StepResult, kept)
 }

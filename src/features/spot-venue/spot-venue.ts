@@ -8,9 +8,10 @@ import type { Step, TaskKind } from '#kernel/task.ts'
 import { admitSpotCancel, disarming } from './cancel.ts'
 import { contract } from './contract.ts'
 import { firing, firingRetry } from './fire.ts'
-import { concluding, mend } from './keep.ts'
+import { concluding } from './keep.ts'
 import { freeOf, usdcMarkets } from './market.ts'
 import type { SpotNeeds } from './needs.ts'
+import { regrouping } from './regroup.ts'
 import { admitTpSl, settingTriggers } from './tp-sl.ts'
 import { admitBuy, admitSell } from './trade.ts'
 import { openTriggers, triggerKind } from './triggers.ts'
@@ -20,13 +21,14 @@ export type SpotVenue = { operations: Operation[]; kinds: TaskKind[] }
 
 export function spotVenue(needs: SpotNeeds): SpotVenue {
   const { on, venue, policy, evmAddressOf, limits, clock } = needs
+  const regroup = regrouping(needs)
   const place = {
     ...needs,
     gathering: gathering({ ...needs, to: 'spot' }),
-    mend,
+    mend: regroup.mend,
     conclude: concluding(needs),
   }
-  const steps: Record<string, Step> = placing(place)
+  const steps: Record<string, Step> = { ...placing(place), ...regroup.steps }
   const released = policy.release
 
   const operations = fulfil(contract, {

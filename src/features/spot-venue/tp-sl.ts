@@ -14,7 +14,7 @@ import type { LegStatus } from '#upstreams/hyperliquid/hyperliquid.ts'
 import { freeOf, midOf, spotNamed } from './market.ts'
 import type { SpotNeeds } from './needs.ts'
 import { memoryFor, type SpotMemory, spotAction, spotData } from './trade.ts'
-import { keepTriggers, triggerId } from './triggers.ts'
+import { demandRoom, keepTriggers, triggerId } from './triggers.ts'
 
 /** Exits on a holding. One of them may rest at the venue; of a pair one has to end the other, so the house keeps it. */
 
@@ -63,6 +63,7 @@ export async function admitTpSl(needs: SpotNeeds, input: TpSlInput, { userId }: 
     ...{ userId, operation: 'spot_tp_sl', symbol: market.symbol, usdMicros: 0n, exit: true },
   })
   await policy.check(action)
+  await demandRoom(needs.on, userId)
   const [only] = exits
   const atVenue = keeper === 'venue' && exits.length === 1
   const wanted = (leg: ExitLeg) =>

@@ -12,6 +12,7 @@ import type { Admission } from '#kernel/task.ts'
 import type { SpotMarket } from '#upstreams/hyperliquid/hyperliquid.ts'
 import { freeOf, midOf, quoteToken, spotNamed } from './market.ts'
 import type { SpotNeeds } from './needs.ts'
+import { demandRoom } from './triggers.ts'
 
 /** What is decided before anything is bought or sold: a request that cannot succeed is refused here. */
 
@@ -123,6 +124,7 @@ export async function admitBuy(needs: SpotNeeds, input: BuyInput, { userId }: Ca
   const reserved = mulDiv(toUnits(size, scale), feeReserve.taken, feeReserve.of)
   const exitSize = pricing.roundSize(fromUnits(reserved, scale), market)
   const exits = exitsOf(input, { market, reference, size: exitSize, minimum: limits.minOrderUsd }, pricing)
+  if (exits.length > 0) await demandRoom(needs.on, userId)
   const required = pricing.notionalMicros(price, size, 'up')
   const action = spotAction(needs, {
     ...{ userId, operation: 'spot_buy', symbol: market.symbol, usdMicros: required, exit: false },
@@ -137,13 +139,8 @@ export async function admitBuy(needs: SpotNeeds, input: BuyInput, { userId }: Ca
   const memory: SpotMemory = {
     ...memoryFor({ operation: 'spot_buy', market, account, agent, sinceMs }, clock),
     ...{ is_buy: true, size, price, tif: limit === undefined ? 'ioc' : (input.tif ?? 'gtc') },
-    ...{
-      exit: false,
-      usd_micros: String(required),
-      ...(gather ?? { gather }),
-      tp: wanted('tp'),
-      sl: wanted('sl'),
-    },
+    ...{ exit: false, usd_micros: String(required), tp: wanted('tp'), sl: wanted('sl') },
+    ...(gather ?? { gather: null }),
     ...{ kept: atVenue ? [] : exits, exit_size: exitSize },
   }
   return {

@@ -1,5 +1,6 @@
 import type { ExitLeg } from '#features/venue/bracket.ts'
 import { assetKey } from '#features/venue/symbol.ts'
+import { Fault } from '#kernel/fault.ts'
 import { sha256 } from '#kernel/id.ts'
 import type { JsonObject, Tx } from '#kernel/task.ts'
 import { all, one, type Queryable, q, send } from '#store/query.ts'
@@ -7,6 +8,8 @@ import { all, one, type Queryable, q, send } from '#store/query.ts'
 /** Exits that the house keeps where the venue has none: rows that the watch of the market fires once. */
 
 export const triggerKind = 'spot_trigger'
+const exitsMost = 200
+const exitsOfOne = 2
 
 /** `size` null: whatever is free when the price is reached. */
 export type TriggerInput = {
@@ -88,6 +91,20 @@ export const openTriggers = (on: Queryable, userId: string): Promise<KeptTrigger
       .where('status', 'in', ['waiting', 'armed'])
       .orderBy('created_at'),
   ) as unknown as Promise<KeptTrigger[]>
+
+/** Throws 409 where a user keeps as many exits as the watch can look after for one. */
+export async function demandRoom(on: Queryable, userId: string): Promise<void> {
+  const [row] = await send<{ count: number }>(
+    on,
+    `select count(*)::integer as count from trigger_order
+       where user_id = $1 and kind = $2 and status in ('waiting', 'armed')`,
+    [userId, triggerKind],
+  )
+  if ((row?.count ?? 0) + exitsOfOne <= exitsMost) return
+  throw new Fault('conflict', `No more than ${exitsMost} exits are kept for one user: cancel some of them`, {
+    extras: { reason: `${row?.count} exits are kept already` },
+  })
+}
 
 export const triggerOf = (on: Queryable, userId: string, id: string): Promise<KeptTrigger | undefined> =>
   one(
