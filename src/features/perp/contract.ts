@@ -7,7 +7,6 @@ import {
   Dec,
   DecIn,
   DecOrNull,
-  Nullable,
   OneOf,
   Text,
   TextOrNull,
