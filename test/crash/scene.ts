@@ -54,6 +54,8 @@ export async function openScene() {
           ...off,
           DATA_DIR: `${folder.path}/gateway-${gateways++ % 8}-${process.pid}-${gateways}`,
           LEASE_MS: '1000',
+          // The killed ones leave nothing compiled behind; what one of them needs, another one has had before.
+          NODE_COMPILE_CACHE: `${folder.path}/compiled`,
           ...env,
         },
       }),

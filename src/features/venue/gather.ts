@@ -28,7 +28,9 @@ function portion(freeMicros: bigint, { missingMicros, spareMicros = playMost }: 
   if (freeMicros < missingMicros) return null
   const wanted = missingMicros + spareMicros
   const most = wanted < freeMicros ? wanted : freeMicros
-  const play = most - missingMicros < playMost ? most - missingMicros : playMost
+  // The other half is what the spare is for.
+  const half = (most - missingMicros) / 2n
+  const play = half < playMost ? half : playMost
   return { gather: fromUnits(most, usdDecimals), gather_play: String(play) }
 }
 

@@ -1,0 +1,138 @@
+/** Stops that the gateways keep, while prices fall, replies are lost and the gateways are killed. */
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { setTimeout as delay } from 'node:timers/promises'
+import { bearer, eventually, type Gateway, http, newAgent } from '../harness/gateway.ts'
+import { isNightly, proofSeed } from '../proof/support/seed.ts'
+import { crewOf } from './crew.ts'
+import { type Customer, ledgerDrift, openScene } from './scene.ts'
+
+const holders = isNightly ? 200 : 24
+const killEveryMs = 2_000
+const settleMs = 90_000
+
+type Told = { outcome: string | null; result: { sl_oids: string[]; tp_oids: string[] } }
+type Truth = {
+  conservation: { spot: Record<string, string> }
+  accounts: {
+    address: string
+    spot: Record<string, { total: string; hold: string }>
+    orders: { oid: number; cloid?: string; side: string }[]
+    fills: { oid: number; side: string }[]
+  }[]
+}
+
+test(`the stops of ${holders} holders sell once each, whoever dies`, async (t) => {
+  const seed = proofSeed('spot stops')
+  const scene = await openScene()
+  const crew = crewOf(() => scene.gateway({ FAUCET_URL: 'off', DATABASE_POOL: '30' }))
+  t.after(async () => {
+    await crew.close()
+    await scene[Symbol.asyncDispose]()
+  })
+  const venue = async <B>(method: string, path: string, body?: object): Promise<B> => {
+    const reply = await http<B>(`${scene.control}/venues/hyperliquid${path}`, {
+      method,
+      ...(body && { body }),
+    })
+    assert.equal(reply.status, 200, JSON.stringify(reply.body))
+    return reply.body
+  }
+  const price = (usd: number) => venue('POST', '/price', { coin: '@1', price: usd })
+  const post = async (at: Gateway, who: Customer, path: string, body: object): Promise<Told> => {
+    const headers = { ...bearer(who), 'idempotency-key': `${path}-${who.address}` }
+    const answer = await http<Told>(`${at.url}/v1/${path}?wait=true`, { method: 'POST', headers, body })
+    assert.equal(answer.body.outcome, 'executed', JSON.stringify(answer.body))
+    return answer.body
+  }
+  const newHolder = async (at: Gateway, n: number): Promise<Customer> => {
+    const agent = await newAgent(at.url)
+    const { body } = await http<{ wallets: { address: string; chain_type: string }[] }>(
+      `${at.url}/v1/wallets`,
+      { headers: bearer(agent) },
+    )
+    const address = body.wallets.find(({ chain_type }) => chain_type === 'evm')!.address
+    const who = { ...agent, address }
+    await venue('POST', '/credit', { user: address, coin: 'perp', amount: '500' })
+    await post(at, who, 'perp/setup', {})
+    const sl_price = String(39 - (n % 8))
+    await post(at, who, 'spot_venue/buy', { asset: 'HYPE', size: 2, tp_price: 60, sl_price })
+    return who
+  }
+
+  await venue('POST', '/settings', { walking: false })
+  await price(40)
+  await crew.fillAll()
+  const [first] = crew.ready()
+  const people: Customer[] = []
+  for (let at = 0; at < holders; at += 8)
+    people.push(...(await Promise.all(Array.from({ length: 8 }, (_, n) => newHolder(first!, at + n)))))
+
+  const faults = [
+    { door: 'exchange', effect: 'dropReply', rate: 0.2 },
+    { door: 'exchange', effect: 'reset', rate: 0.1 },
+    { door: 'info', effect: 'status', status: 429, rate: 0.02 },
+  ]
+  for (const [at, fault] of faults.entries()) await venue('POST', '/faults', { ...fault, seed: seed + at })
+  let falling = true
+  const storm = (async () => {
+    while (falling) {
+      crew.killOne()
+      await delay(killEveryMs)
+    }
+  })()
+  const began = performance.now()
+  for (let usd = 39; usd >= 31; usd -= 1) {
+    await price(usd)
+    await delay(700)
+  }
+  const statuses = async () =>
+    (
+      await scene.admin.query<{ status: string; leg: string; n: number }>(
+        `select status, input->>'leg' as leg, count(*)::integer as n from trigger_order group by 1, 2 order by 1, 2`,
+      )
+    ).rows
+  const open = async () =>
+    (await scene.admin.query(`select kind, step, state from task where status in ('pending', 'running')`))
+      .rows
+  await eventually(
+    async () => {
+      const armed = (await statuses()).some(({ status }) => status === 'armed')
+      return armed || (await open()).length > 0 ? undefined : true
+    },
+    'every stop has fired and every sale has ended',
+    settleMs,
+  ).catch(async (error: unknown) => {
+    throw new Error(JSON.stringify([await statuses(), await open()]), { cause: error })
+  })
+  falling = false
+  const seconds = (performance.now() - began) / 1_000
+  await storm
+  await venue('DELETE', '/faults', {})
+
+  const { rows: sales } = await scene.admin.query<{ user_id: string; outcome: string }>(
+    `select user_id, outcome from task where kind = 'spot_trigger'`,
+  )
+  const executed = sales.filter(({ outcome }) => outcome === 'executed')
+  assert.equal(executed.length, holders, JSON.stringify(Object.groupBy(sales, ({ outcome }) => outcome)))
+  assert.equal(new Set(executed.map(({ user_id }) => user_id)).size, holders)
+  const truth = await venue<Truth>('GET', '/effects')
+  for (const { address } of people) {
+    const account = truth.accounts.find((each) => each.address === address.toLowerCase())!
+    const told = JSON.stringify(account)
+    assert.deepEqual(account.orders.map(({ side }) => side).sort(), ['A', 'B'], told)
+    assert.equal(new Set(account.fills.map(({ oid }) => oid)).size, 2, told)
+    assert.ok(Number(account.spot[2]?.total) < 0.01 && Number(account.spot[2]?.hold) === 0, told)
+  }
+  const ends = await statuses()
+  assert.deepEqual(
+    ends.filter(({ leg }) => leg === 'tp').map(({ status, n }) => [status, n]),
+    [['cancelled', holders]],
+  )
+  for (const left of Object.values(truth.conservation.spot)) assert.equal(Number(left), 0)
+  assert.equal(await ledgerDrift(scene.admin), 0)
+  t.diagnostic(
+    `${holders} stops in ${seconds.toFixed(1)} s, ${sales.length} sales begun, ${crew.kills()} kills`,
+  )
+  assert.ok(crew.kills() > 1, 'the storm was felt')
+})
