@@ -52,6 +52,21 @@ describe("the venue's request budget", () => {
     assert.ok(fills >= answers.length + 2, `${fills} fills of ${answers.length} orders`)
   })
 
+  test('with little of the budget left nothing is bought on spot, and what is held can be sold', async () => {
+    const user = await on.trader()
+    const weight = 1_000
+    const careful = on.instance({ weight })
+    const order = { asset: 'HYPE', size: '1' }
+    const bought = await careful.call('spot_venue_buy', { ...order, size: '3' }, user)
+    assert.equal(bought.outcome, 'executed', JSON.stringify(bought))
+    await careful.budget.admit((weight * 8) / 10 - careful.budget.used(), 'work')
+    await assert.rejects(careful.call('spot_venue_buy', order, user), { code: 'unavailable' })
+    const sold = await careful.call('spot_venue_sell', order, user)
+    assert.equal(sold.outcome, 'executed', JSON.stringify(sold))
+    const set = await careful.call('spot_venue_tp_sl', { ...order, sl_price: '20' }, user)
+    assert.equal(set.outcome, 'executed', JSON.stringify(set))
+  })
+
   test('an action that the venue refuses for its weight is sent again as it was, once', async () => {
     const user = await on.trader()
     const count = 5

@@ -19,16 +19,22 @@ import { marketView, triggerView } from './views.ts'
 
 export type SpotVenue = { operations: Operation[]; kinds: TaskKind[] }
 
-export function spotVenue(needs: SpotNeeds): SpotVenue {
-  const { on, venue, policy, evmAddressOf, limits, clock } = needs
+/** An order from its admission to its last word. */
+function stepsOf(needs: SpotNeeds): Record<string, Step> {
   const regroup = regrouping(needs)
   const place = {
-    ...needs,
-    gathering: gathering({ ...needs, to: 'spot' }),
-    mend: regroup.mend,
-    conclude: concluding(needs),
+    ...{ ...needs, gathering: gathering({ ...needs, to: 'spot' }) },
+    ...{ mend: regroup.mend, conclude: concluding(needs) },
   }
-  const steps: Record<string, Step> = { ...placing(place), ...regroup.steps }
+  return { ...placing(place), ...regroup.steps }
+}
+
+export function spotVenue(needs: SpotNeeds): SpotVenue {
+  const { on, venue, policy, evmAddressOf, limits, clock } = needs
+  // What brings money home asks before what would spend it, and what was begun before what is only wished for.
+  const exit = { ...needs, venue: venue.at('exit') }
+  const buying = stepsOf({ ...needs, venue: venue.at('work') })
+  const selling = stepsOf(exit)
   const released = policy.release
 
   const operations = fulfil(contract, {
@@ -80,19 +86,19 @@ export function spotVenue(needs: SpotNeeds): SpotVenue {
       }
     },
 
-    buy: { admit: (input, caller) => admitBuy(needs, input, caller), steps, released },
-    sell: { admit: (input, caller) => admitSell(needs, input, caller), steps, released },
+    buy: { admit: (input, caller) => admitBuy(needs, input, caller), steps: buying, released },
+    sell: { admit: (input, caller) => admitSell(exit, input, caller), steps: selling, released },
     tpSl: {
-      admit: (input, caller) => admitTpSl(needs, input, caller),
-      ...{ steps: settingTriggers(needs), released },
+      admit: (input, caller) => admitTpSl(exit, input, caller),
+      ...{ steps: settingTriggers(exit), released },
     },
     cancel: {
-      admit: (input, caller) => admitSpotCancel(needs, input, caller),
-      ...{ steps: { ...cancelling(needs), ...disarming(needs) }, released },
+      admit: (input, caller) => admitSpotCancel(exit, input, caller),
+      ...{ steps: { ...cancelling(exit), ...disarming(needs) }, released },
     },
   })
   const trigger: TaskKind = {
-    ...{ kind: triggerKind, version: 1, priority: 0, steps: firing(needs, steps), released },
+    ...{ kind: triggerKind, version: 1, priority: 0, steps: firing(exit, selling), released },
     retry: firingRetry,
   }
   return { operations, kinds: [trigger] }

@@ -22,6 +22,7 @@ type Needs = {
 
 const everyMsDefault = 1_000
 const idleMs = 3_000
+const roundsMost = 20
 /** A stop waits no longer than this for a venue that has come back. */
 const troubleMsMost = 5_000
 
@@ -55,7 +56,9 @@ export function spotWatch({ on, venue, watcher, evmAddressOf, log, told, everyMs
     }
     for (const { market, watch } of mine) {
       const price = priceOf(market)
-      if (watch && price) await watcher.crossed(watch, price)
+      if (!watch || !price) continue
+      // Each time it fires as many as one transaction should; a fall sets off more of them.
+      for (let round = 0; round < roundsMost && (await watcher.crossed(watch, price)) > 0; ) round += 1
     }
     const waiting = mine.filter((each) => each.waiting).map(({ market }) => market)
     settle(waiting, priceOf)

@@ -73,6 +73,9 @@ test('cancels and orders that only reduce are exits', () => {
   assert.equal(actionUrgency({ type: 'cancel', cancels: [{}] }), 'exit')
   assert.equal(actionUrgency({ type: 'order', orders: [{ r: true }, { r: true }] }), 'exit')
   assert.equal(actionUrgency({ type: 'order', orders: [{ r: false }, { r: true }] }), 'work')
+  assert.equal(actionUrgency({ type: 'order', orders: [{ a: 10_001, b: false, r: false }] }), 'exit')
+  assert.equal(actionUrgency({ type: 'order', orders: [{ a: 10_001, b: true, r: true }] }), 'work')
+  assert.equal(actionUrgency({ type: 'order', orders: [{ a: 1, b: false, r: false }] }), 'work')
   assert.equal(actionUrgency({ type: 'updateLeverage' }), 'work')
 })
 

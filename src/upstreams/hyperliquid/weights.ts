@@ -1,4 +1,5 @@
 import { Fault } from '#kernel/fault.ts'
+import { isSpotAsset } from '#kernel/venue.ts'
 
 /** What each call costs of the venue's budget per minute and address, and who may spend how much of it. */
 
@@ -27,15 +28,18 @@ export const infoWeight = (type: string): number => (light.has(type) ? 2 : type 
 export const itemsWeight = (type: string, answer: unknown): number =>
   byItems.has(type) && Array.isArray(answer) ? Math.floor(answer.length / itemsPerWeight) : 0
 
-type Action = { type?: unknown; orders?: { r?: unknown }[]; cancels?: unknown[] }
+type Order = { a?: unknown; b?: unknown; r?: unknown }
+type Action = { type?: unknown; orders?: Order[]; cancels?: unknown[] }
 
 export const actionWeight = ({ orders, cancels }: Action): number =>
   1 + Math.floor((orders ?? cancels ?? []).length / ordersPerWeight)
 
-/** Orders that only reduce close a position. */
+const bringsHome = ({ a, b, r }: Order): boolean => (isSpotAsset(Number(a)) ? b === false : r === true)
+
+/** Orders that only reduce close a position; on spot a sale parts with what is held. */
 export function actionUrgency({ type, orders }: Action): Urgency {
   if (type === 'cancel') return 'exit'
-  return type === 'order' && orders?.every(({ r }) => r === true) ? 'exit' : 'work'
+  return type === 'order' && orders?.every(bringsHome) ? 'exit' : 'work'
 }
 
 /** A little more than the venue's minute, since it counts when a request arrives and not when it leaves. */
