@@ -130,6 +130,30 @@ describe('spot in adversity', () => {
     assert.deepEqual([sale.outcome, (sale.result as Answer['result']).filled_size], ['executed', '0.99'])
   })
 
+  test('a fall sets off every exit at once, one of them finds the holding, and nobody keeps too many', async () => {
+    await bought(user, { size: '1' })
+    const set = () => call('tp_sl', { asset: 'HYPE', sl_price: '35' })
+    for (let made = 0; made < 198; made += 33) await Promise.all(Array.from({ length: 33 }, set))
+    await set()
+    assert.equal(await codeOf(set()), 'conflict')
+    await on.price('@1', 34)
+    const tasks = await eventually(async () => {
+      const { tasks: some, total } = await on.main.ground.tasks.list(user.id, {
+        ...{ skip: 0, limit: 100, kind: 'spot_trigger', status: 'completed' },
+      })
+      const { total: lost } = await on.main.ground.tasks.list(user.id, {
+        ...{ skip: 0, limit: 1, kind: 'spot_trigger', status: 'failed' },
+      })
+      return total + lost === 199 ? some : undefined
+    }, 'every exit has come to its end')
+    assert.deepEqual(
+      tasks.map(({ outcome }) => outcome),
+      ['executed'],
+    )
+    assert.equal(new Set((await on.truth(user)).fills.map(({ oid }) => oid)).size, 2)
+    assert.deepEqual((await call('orders', {})).orders, [])
+  })
+
   test('cancel and trigger at once: one of them wins, and the answer says which', async () => {
     const users = await Promise.all(Array.from({ length: 8 }, () => on.trader('100')))
     const set = await Promise.all(users.map((who) => bought(who, { size: '1', sl_price: '35' })))
