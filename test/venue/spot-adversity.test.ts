@@ -108,6 +108,23 @@ describe('spot in adversity', () => {
     assert.equal((await on.truth(user)).orders.length, 2)
   })
 
+  test('an exit whose trading key the venue has forgotten waits for the next key, and sells', async () => {
+    await bought(user, { size: '1', sl_price: '35' })
+    const { api_wallet_address: address } = await on.call('perp_setup_status', {}, user)
+    await on.market.control('POST', '/agents/expire', { address })
+    await on.price('@1', 34)
+    const refused = await saleOf()
+    assert.deepEqual([refused.outcome, refused.error?.code], ['not_executed', 'setup_incomplete'])
+    const [waiting] = (refused.result as Answer['result']).sl_oids
+    const again = await on.call('perp_setup', {}, user)
+    assert.equal(again.outcome, 'executed', JSON.stringify(again))
+    const sold = await eventually(
+      async () => (await salesOf()).find(({ outcome }) => outcome === 'executed'),
+      'the exit has sold under the new key',
+    )
+    assert.equal(sold.result?.trigger_order_id, waiting)
+  })
+
   test('what a limit order filled before it was cancelled is what its exits sell', async () => {
     // Between the two sides of the market maker, so that nobody else takes it.
     const limit = { order_type: 'limit', limit_price: '40' }

@@ -18,10 +18,13 @@ const farewellMs = 60_000
 
 const inputOf = (task: TaskView) => task.input as unknown as TriggerInput
 
+/** It never came to the venue, or came under a key that the venue knows no more. */
+const passing = ['expired', 'setup_incomplete']
+
 /** What certainly never came to the venue is still wanted: the exit is there again, and fires while the price stays. */
 function armedAgain(task: TaskView, now: Date, result: StepResult): StepResult {
   if (!('end' in result) || result.end !== 'failed' || result.outcome !== 'not_executed') return result
-  if (result.error.code !== 'expired') return result
+  if (!passing.includes(result.error.code)) return result
   const { symbol, leg, size, trigger_price: price } = inputOf(task)
   const ids = [triggerId(task.id, leg)]
   return {
