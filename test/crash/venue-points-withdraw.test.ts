@@ -1,6 +1,7 @@
 /** kill -9 at the boundaries of the way home of money from the venue. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { eventually } from '../harness/gateway.ts'
 import { type Deed, openVenuePoints } from './venue-points.ts'
 import { type Truth, units } from './venue-record.ts'
 
@@ -12,8 +13,12 @@ const withdraw: Deed = {
   ...{ kind: 'perp_withdraw', path: 'perp/withdraw' },
   body: () => ({ amount_usd: amount }),
   async judge({ told, customer, venue }) {
-    const { payouts, accounts } = await venue<Truth>('GET', `/effects?user=${customer.address}`)
-    const own = payouts.filter(({ user }) => user === customer.address.toLowerCase())
+    // The transfer can be seen on the chain a moment before the venue notes what it sent.
+    const { own, accounts } = await eventually(async () => {
+      const truth = await venue<Truth>('GET', `/effects?user=${customer.address}`)
+      const mine = truth.payouts.filter(({ user }) => user === customer.address.toLowerCase())
+      return mine.every(({ hash }) => hash) ? { own: mine, accounts: truth.accounts } : undefined
+    }, 'the venue has noted its payouts')
     assert.deepEqual(
       own.map((each) => units(each.amount)),
       told.map(() => units(paid)),
