@@ -73,14 +73,17 @@ async function completions(agent: Agent): Promise<{ ended(id: string): Promise<v
     for await (const chunk of reply.body!.pipeThrough(new TextDecoderStream())) {
       const blocks = (text + chunk).split('\n\n')
       text = blocks.pop() ?? ''
-      for (const block of blocks.filter((each) => /^event: task\.(completed|failed)$/m.test(each)))
+      if (blocks.some((each) => /^event: task\.failed$/m.test(each))) throw new Error(text)
+      for (const block of blocks.filter((each) => /^event: task\.completed$/m.test(each)))
         for (const [, id = ''] of block.matchAll(/"task_id":"([0-9a-f-]{36})"/g)) {
           seen.add(id)
           waiting.get(id)?.()
         }
     }
   }
-  void read().catch(() => {})
+  void read().catch((error: unknown) => {
+    if (!cut.signal.aborted) throw error
+  })
   return {
     ended: (id) =>
       seen.has(id) ? Promise.resolve() : new Promise((resolve) => void waiting.set(id, resolve)),

@@ -121,11 +121,9 @@ async function attempt<T>(
   const client = await pool.connect()
   let reusable = false
   try {
-    // The first statement goes along with it: they are answered in turn, and nothing counts before the commit.
-    const begun = client.query(isolation ? `begin isolation level ${isolation}` : 'begin')
-    begun.catch(() => {})
+    // Awaited although statements may share a round trip: after a refused `begin` the next one would commit alone.
+    await client.query(isolation ? `begin isolation level ${isolation}` : 'begin')
     const answer = await run(client as Transaction)
-    await begun
     const { command } = await client.query('commit')
     reusable = true
     // PostgreSQL answers a commit with ROLLBACK when a statement failed and `run` caught its error.

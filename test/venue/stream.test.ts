@@ -60,11 +60,17 @@ describe("the venue's streams", () => {
     const [first, second] = [follow(one), follow(two)]
     await Promise.all([first.begun(), second.begun()])
     const orders: (string | null)[] = []
-    using _orders = streams.onOrders((list) => orders.push(...list.map(({ cloid }) => cloid)))
+    const told: unknown[] = []
+    using _orders = streams.onOrders((list) => {
+      told.push(...list)
+      orders.push(...list.map(({ cloid }) => cloid))
+    })
     const [mine, theirs] = [await buy(one), await buy(two)]
     await eventually('both fills', () => (first.cloids().length && second.cloids().length) || undefined)
     assert.deepEqual([first.cloids(), second.cloids()], [[mine], [theirs]])
     await eventually('both orders', () => (orders.includes(mine) && orders.includes(theirs)) || undefined)
+    const seen = new Set(told.map((each) => JSON.stringify(each)))
+    assert.equal(seen.size, told.length, 'each message is heard once, however many users are followed')
     await venue.control('POST', '/credit', { user: one.user, amount: '7' })
     await venue.control('POST', '/funding')
     const about = (is: UserNews['is']) => eventually(is, () => first.news.find((each) => each.is === is))

@@ -62,6 +62,7 @@ export function venueStreams({ url, clock, random, log, usersMost = usersOfVenue
   let known: { mids: Mids; atMs: number } | undefined
   let midsTopic: Disposable | undefined
   let heardMs = 0
+  let heardOrders: unknown
   let [connected, connections, unreadable] = [false, 0, 0]
   let opening: Promise<WebSocketTransport> | undefined
   const nowMs = () => clock.now().getTime()
@@ -170,9 +171,12 @@ export function venueStreams({ url, clock, random, log, usersMost = usersOfVenue
       const parts = new DisposableStack()
       for (const topic of userTopics(hold, name, (news) => tell([listener], news))) parts.use(topic)
       parts.use(
-        hold({ channel: 'orderUpdates', user: name }, (list) =>
-          tell(orderListeners, (list ?? []).map(orderNewsOf)),
-        ),
+        hold({ channel: 'orderUpdates', user: name }, (list) => {
+          // The message names no user, so each subscription on the connection hears it.
+          if (!list || list === heardOrders) return
+          heardOrders = list
+          tell(orderListeners, list.map(orderNewsOf))
+        }),
       )
       parts.defer(() => users.delete(name))
       users.set(name, parts)
