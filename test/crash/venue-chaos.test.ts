@@ -19,7 +19,14 @@ type Truth = {
   conservation: { perp: string; spot: Record<string, string>; open: Record<string, number> }
   accounts: { address: string; orders: VenueOrder[]; fills: { oid: number; sz: string }[] }[]
 }
-type Row = { id: string; kind: string; status: string; outcome: string | null; result: Told['result'] }
+type Row = {
+  id: string
+  kind: string
+  status: string
+  outcome: string | null
+  result: Told['result']
+  data: { order_id?: number }
+}
 
 const cloidOf = (taskId: string) =>
   `0x${createHash('sha256').update(`${taskId}:entry`).digest('hex').slice(0, 32)}`
@@ -107,10 +114,26 @@ function compare(rows: Row[], { accounts: all }: Truth): { filled: number; order
     } else {
       assert.deepEqual([row.status, row.outcome], ['failed', 'not_executed'], told)
       assert.equal(done, 0n, `failed and yet filled: ${told}`)
+      assert.notEqual(found[0]?.order.status, 'open', `failed and yet in the book: ${told}`)
     }
   }
+  compareCancels(
+    rows,
+    all.flatMap(({ orders }) => orders),
+  )
   for (const cloid of byCloid.keys()) assert.ok(known.has(cloid), `an order of no task: ${cloid}`)
   return { filled, orders: byCloid.size }
+}
+
+function compareCancels(rows: Row[], orders: VenueOrder[]): void {
+  const byId = new Map(orders.map((order) => [order.oid, order]))
+  for (const row of rows.filter(({ kind }) => kind === 'perp_cancel')) {
+    const order = byId.get(Number(row.result?.order_id ?? row.data.order_id))
+    const told = `${JSON.stringify(row)} beside ${JSON.stringify(order)}`
+    assert.ok(order, `cancelled nothing: ${told}`)
+    if (row.status === 'completed') assert.match(order.status, /canceled$/i, told)
+    else assert.notEqual(order.status, 'open', `not cancelled and yet in the book: ${told}`)
+  }
 }
 
 /** How many accounts the gateways have held against the venue, and found as they should be. */
@@ -190,7 +213,7 @@ test(`${orders} orders of ${accounts} accounts: each at most once, and told as i
   const ids = taken.flat()
   assert.equal(new Set(ids).size, orders, 'every key has a task of its own')
   const { rows } = await scene.admin.query<Row>(
-    `select id, kind, status, outcome, result from task where kind like 'perp_%' and kind <> 'perp_setup'`,
+    `select id, kind, status, outcome, result, data from task where kind like 'perp_%' and kind <> 'perp_setup'`,
   )
   assert.deepEqual(new Set(rows.map(({ id }) => id)), new Set(ids), 'no task beside those that were told')
   const truth = await venue<Truth>('GET', '/effects')

@@ -119,8 +119,12 @@ export function keyPair(): { publicKey: string; privateKey: KeyObject } {
   return { publicKey: base64(raw), privateKey }
 }
 
+/** A second is signed once: the same signature again would be a replay. */
+const lastSigned = new Map<string, number>()
+
 export async function freshToken(url: string, agentId: string, privateKey: KeyObject): Promise<string> {
-  const timestamp = Math.floor(Date.now() / 1000)
+  const timestamp = Math.max(Math.floor(Date.now() / 1000), (lastSigned.get(agentId) ?? 0) + 1)
+  lastSigned.set(agentId, timestamp)
   const signature = base64(sign(null, Buffer.from(`${agentId}${timestamp}`), privateKey))
   const reply = await http<{ token: string }>(`${url}/v1/auth/token`, {
     method: 'POST',

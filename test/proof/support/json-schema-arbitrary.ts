@@ -68,8 +68,7 @@ function validIn(given: Schema, context: Context): fc.Arbitrary<unknown> {
   if (arms.length > 0) return fc.oneof(...arms.map((arm) => validIn(arm, context)))
   if (schema['x-decimal'] !== undefined) return decimals(schema)
   const types = typesOf(schema)
-  if (types.length === 0)
-    return isRecord(schema.properties) ? objects(schema, context) : fc.jsonValue({ maxDepth: 1 })
+  if (types.length === 0) return isRecord(schema.properties) ? objects(schema, context) : anyValue
   return fc.oneof(...types.map((type) => ofType(type, schema, context)))
 }
 
@@ -162,6 +161,11 @@ function arrays(schema: Schema, context: Context): fc.Arbitrary<unknown[]> {
   return fc.uniqueArray(item, { ...bounds, selector: (value) => JSON.stringify(value) })
 }
 
+/** The door takes a name that reaches for a prototype as no JSON at all, before any schema is asked. */
+const anyValue = fc
+  .jsonValue({ maxDepth: 1 })
+  .filter((value) => !/"(__proto__|constructor)":/.test(JSON.stringify(value)))
+
 const freeName = fc.stringMatching(/^[a-z]{1,8}$/).map((name) => `x_${name}`)
 
 function objects(schema: Schema, context: Context): fc.Arbitrary<Record<string, unknown>> {
@@ -176,7 +180,7 @@ function objects(schema: Schema, context: Context): fc.Arbitrary<Record<string, 
   )
   const more = isRecord(schema.additionalProperties) ? schema.additionalProperties : undefined
   if (more === undefined && schema.additionalProperties !== true) return known
-  const value = more ? validIn(more, deeper(context)) : fc.jsonValue({ maxDepth: 1 })
+  const value = more ? validIn(more, deeper(context)) : anyValue
   const extra = fc.dictionary(freeName, value, { maxKeys: context.depth > 0 ? 3 : 0, noNullPrototype: true })
   return fc.tuple(extra, known).map(([free, own]) => ({ ...free, ...own }))
 }
