@@ -27,7 +27,7 @@ await migrate({ url: server.url })
 const database = openDatabase({ url: server.url, poolMax: width, applicationName: 'bench' })
 
 const durable = ground({
-  transactions: { pool: database.pool, run: database.transaction },
+  transactions: { pool: database.pool, run: database.transaction, runAfter: database.transactionAfter },
   bus: postgresBus(database),
   ...{ clock: systemClock, random: systemRandom, log: silentLog, baseUrl: () => 'http://bench' },
   options: { slots: 64, leaseMs: 5_000, pollMs: 500 },

@@ -70,7 +70,7 @@ export async function app(needs: Needs): Promise<{ url: string } & AsyncDisposab
   const { database } = stores
   const foreign = urls.worldId && (await foreignWorld(database, urls.worldId))
   if (foreign) throw new ConfigRefused([foreign])
-  const transactions = { pool: database.pool, run: database.transaction }
+  const transactions = { pool: database.pool, run: database.transaction, runAfter: database.transactionAfter }
   const net = parts.use(makeNet({ failpoints, labels: labelsOf(urls) }))
   const ground = parts.use(
     makeGround({

@@ -38,7 +38,7 @@ export type Instance = {
 export function instance(url: string, poolMax: number, release: (n: number) => Promise<void>): Instance {
   const database = openDatabase({ url, poolMax, applicationName: 'bench' })
   const durable = ground({
-    transactions: { pool: database.pool, run: database.transaction },
+    transactions: { pool: database.pool, run: database.transaction, runAfter: database.transactionAfter },
     bus: postgresBus(database),
     ...{ clock: systemClock, random: systemRandom, log: silentLog, baseUrl: () => 'http://bench' },
     options: { slots: 1_000, leaseMs: 5_000, pollMs: 500 },

@@ -2,9 +2,10 @@ import type { Config } from '#config.ts'
 import type { Ground } from '#durable/ground.ts'
 import { evmBatches } from '#features/chains/batch.ts'
 import { policy as makePolicy } from '#features/policy/policy.ts'
+import { agentBook } from '#features/wallets/agent-book.ts'
 import { type Keystore, keystore as makeKeystore } from '#features/wallets/keystore.ts'
 import { custodySigner } from '#features/wallets/signer.ts'
-import { walletsOf } from '#features/wallets/store.ts'
+import { rememberedWallets } from '#features/wallets/store.ts'
 import { systemClock as clock } from '#kernel/clock.ts'
 import { systemRandom as random } from '#kernel/id.ts'
 import type { Log } from '#kernel/log.ts'
@@ -26,17 +27,22 @@ export function openCustody({ config, urls, net, chains: { table, ports }, store
   const served = { venue: urls.hyperliquid !== undefined && ports.has(bridgeChainId) }
   const schemes = { evm: evmScheme, svm: svmScheme }
   const keystore = makeKeystore({ keks: keysOf(config, net, random), schemes, clock, random })
+  const on = stores.database.pool
+  const walletsOf = rememberedWallets()
+  const agents = agentBook()
+  const evmAddressOf = async (userId: string) =>
+    (await walletsOf(on, userId)).find(({ kind }) => kind === 'evm')!.address
   const policy = makePolicy({
-    ...{ on: stores.database.pool, transact: ground.transact, clock, random, walletsOf },
+    ...{ on, transact: ground.transact, clock, random, walletsOf },
     house: houseLimits(config, table, served),
   })
   const signer = custodySigner({
-    ...{ on: stores.custody.pool, keystore, scheme: evmScheme, clock, genuine: policy.genuine },
+    ...{ on: stores.custody.pool, keystore, scheme: evmScheme, clock, agents, genuine: policy.genuine },
     chains: custodyChains(config, table, served),
     venues: served.venue ? [{ ...custodyVenue(config), scheme: hyperliquidScheme }] : [],
   })
   const batches = evmBatches({ ports, policy: policy.policy, signer, lanes: ground.lanes, startNonce })
-  return { keystore, policy, signer, batches }
+  return { keystore, policy, signer, batches, agents, evmAddressOf }
 }
 export type Custody = ReturnType<typeof openCustody>
 

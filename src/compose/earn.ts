@@ -2,7 +2,6 @@ import type { Config } from '#config.ts'
 import type { Ground } from '#durable/ground.ts'
 import { earn as makeEarn } from '#features/earn/earn.ts'
 import type { Holdings } from '#features/wallets/holdings.ts'
-import { walletsOf } from '#features/wallets/store.ts'
 import { systemClock as clock } from '#kernel/clock.ts'
 import { systemRandom as random } from '#kernel/id.ts'
 import { vault as makeVault } from '#upstreams/vault/vault.ts'
@@ -32,10 +31,7 @@ export function openEarn({ config, chains, stores, ground, custody, holdings }: 
   const earn = makeEarn({
     ...{ on, vault, chain: row, shareToken, ledger: ground.ledger, clock, random },
     ...{ batches: custody.batches, policy: custody.policy.policy },
-    evmAddressOf: async (userId) => {
-      const own = await walletsOf(on, userId)
-      return own.find(({ kind }) => kind === 'evm')!.address
-    },
+    evmAddressOf: custody.evmAddressOf,
     changed: (userId, chainId) => holdings().invalidate(userId, chainId),
     limits: { minDepositUsdc: config.EARN_MIN_DEPOSIT_USDC, minWithdrawUsdc: config.EARN_MIN_WITHDRAW_USDC },
   })

@@ -4,8 +4,7 @@ import { perp as makePerp } from '#features/perp/perp.ts'
 import { spotVenue } from '#features/spot-venue/spot-venue.ts'
 import { spotWatch } from '#features/spot-venue/watch.ts'
 import { venueActs } from '#features/venue/act.ts'
-import { addAgent, agentsOf, approveAgent, retireAgent } from '#features/wallets/agents.ts'
-import { walletsOf } from '#features/wallets/store.ts'
+import { addAgent, approveAgent, retireAgent, rolesOf } from '#features/wallets/agents.ts'
 import { systemClock as clock } from '#kernel/clock.ts'
 import type { Log } from '#kernel/log.ts'
 import { transferData } from '#upstreams/evm/erc20.ts'
@@ -38,24 +37,27 @@ export function openVenueSections(needs: Needs) {
   const on = stores.database.pool
   const venue = opened.client
   const { policy } = custody.policy
-  const { signer, keystore, batches } = custody
+  const { signer, keystore, batches, evmAddressOf } = custody
   const acts = venueActs({
     ...{ venue: venue.at('exit'), chainId: venueChainId, policy, signer, lanes: ground.lanes },
   })
   const limits = perpLimitsOf(config)
-  const evmAddressOf = async (userId: string) =>
-    (await walletsOf(on, userId)).find(({ kind }) => kind === 'evm')!.address
+  const changing = (userId: string) => {
+    const whose = { userId, venue: venueName }
+    custody.agents.changing(whose)
+    return whose
+  }
   const agents = {
-    of: (userId: string) => agentsOf(on, { userId, venue: venueName }),
+    of: async (userId: string) => rolesOf(await custody.agents.read(on, { userId, venue: venueName })),
     prepare: (userId: string) => keystore.prepareAgent(userId, venueName),
     add: addAgent,
-    approved: (tx, userId, fact) => approveAgent(tx, { userId, venue: venueName }, fact),
-    retired: (userId, address) =>
-      retireAgent(on, { userId, venue: venueName }, { address, now: clock.now() }),
+    approved: (tx, userId, fact) => approveAgent(tx, changing(userId), fact),
+    retired: (userId, address) => retireAgent(on, changing(userId), { address, now: clock.now() }),
   } satisfies Parameters<typeof makePerp>[0]['agents']
   const shared = {
     on,
     venue,
+    orderHeard: opened.streams.orderOf,
     chainId: venueChainId,
     acts,
     pricing: grid,

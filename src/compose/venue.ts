@@ -5,6 +5,7 @@ import type { Log } from '#kernel/log.ts'
 import type { Net } from '#kernel/net.ts'
 import type { UpstreamUrls } from '#start/place.ts'
 import { hyperliquid } from '#upstreams/hyperliquid/hyperliquid.ts'
+import { prices } from '#upstreams/hyperliquid/prices.ts'
 import { venueStreams } from '#upstreams/hyperliquid/stream.ts'
 import { noBudget, rateBudget } from '#upstreams/hyperliquid/weights.ts'
 import { venueStreamUrl, venueWeightOf } from './settings.ts'
@@ -22,9 +23,11 @@ export function openVenue({ config, urls: { hyperliquid: url }, net, log }: Need
   const perMinute = venueWeightOf(config)
   const nowMs = () => performance.now()
   const budget = perMinute === 0 ? noBudget : rateBudget({ perMinute, nowMs, after: later })
-  const client = hyperliquid({ url, net, clock, budget })
   const usersMost = config.HYPERLIQUID_STREAMED_USERS
   const streams = venueStreams({ url: venueStreamUrl(config, url), clock, random, log, usersMost })
+  const shared = prices({ nowMs: () => clock.now().getTime(), hears: () => streams.state().tellsMids })
+  streams.onMids(shared.told)
+  const client = hyperliquid({ url, net, clock, budget, prices: shared })
   const gauges = () => {
     const { connected, users, connections } = streams.state()
     return [

@@ -2,16 +2,19 @@ import type pg from 'pg'
 import { type Clock, later } from '#kernel/clock.ts'
 import { type Random, shardOf, uuidv7 } from '#kernel/id.ts'
 import type { JsonObject } from '#kernel/json.ts'
-import type { Admission, TaskKind, Tx } from '#kernel/task.ts'
+import type { Admission, NewEvent, TaskKind, Tx } from '#kernel/task.ts'
 import { houseOwner } from '#kernel/task.ts'
-import { send } from '#store/query.ts'
+import { allEnded, send } from '#store/query.ts'
+import { type Committed, type Committer, isOpening, type Opens } from './commit.ts'
 import { ledgerFailure, movesToJson, observationsToJson } from './ledger.ts'
-import type { Task } from './row.ts'
+import { stepView, type Task } from './row.ts'
 import { repeated, type Transactions } from './transactions.ts'
-import { viewOf } from './view.ts'
+import { keyedTurns } from './turns.ts'
+import { createdEvent } from './view.ts'
 
 type Needs = {
   transactions: Transactions
+  committer: Pick<Committer, 'open'>
   clock: Clock
   random: Random
   instanceId: string
@@ -31,9 +34,12 @@ export type NewTask = {
 }
 
 const deadlineMsDefault = 15 * 60_000
+const openingMsMost = 3_000
+
+const nothing = async () => {}
 
 /** Makes the promise: key, task, holds, the feature's own rows and the event commit together or not at all. */
-export function acceptor({ transactions, clock, random, instanceId, leaseMs, baseUrl }: Needs) {
+export function acceptor({ transactions, committer, clock, random, instanceId, leaseMs, baseUrl }: Needs) {
   const rowOf = ({ userId, kind, input, admission, key, parentId, leased, runAt }: NewTask): Task => {
     const at = clock.now()
     return {
@@ -64,34 +70,41 @@ export function acceptor({ transactions, clock, random, instanceId, leaseMs, bas
     }
   }
 
-  const write = async (on: pg.Pool | Tx, task: Task, { key, admission }: NewTask): Promise<void> => {
-    const event = { type: 'task.created', data: viewOf(task, baseUrl()) }
+  const eventsOf = (task: Task): NewEvent[] =>
+    task.user_id === houseOwner ? [] : [createdEvent(task, baseUrl())]
+
+  const promiseJson = (task: Task, { key }: NewTask) => ({
+    ...{
+      id: task.id,
+      shard: task.shard,
+      user: task.user_id,
+      kind: task.kind,
+      version: task.kind_version,
+      step: task.step,
+    },
+    ...{
+      data: task.data,
+      input: task.input,
+      priority: task.priority,
+      runAt: task.run_at,
+      owner: task.owner,
+    },
+    ...{
+      leaseSeconds: leaseMs / 1000,
+      deadline: task.deadline,
+      parent: task.parent_id,
+      at: task.created_at,
+    },
+    ...{ key: key?.key, operation: key?.operation, hash: key?.hash },
+  })
+
+  const write = async (on: pg.Pool | Tx, task: Task, wanted: NewTask, events: NewEvent[]): Promise<void> => {
+    const { admission } = wanted
     const body = {
-      ...{
-        id: task.id,
-        shard: task.shard,
-        user: task.user_id,
-        kind: task.kind,
-        version: task.kind_version,
-        step: task.step,
-      },
-      ...{
-        data: task.data,
-        input: task.input,
-        priority: task.priority,
-        runAt: task.run_at,
-        owner: task.owner,
-      },
-      ...{
-        leaseSeconds: leaseMs / 1000,
-        deadline: task.deadline,
-        parent: task.parent_id,
-        at: task.created_at,
-      },
-      ...{ key: key?.key, operation: key?.operation, hash: key?.hash },
+      ...promiseJson(task, wanted),
       observe: observationsToJson(admission.observe ?? []),
       moves: movesToJson(admission.moves?.(task.id) ?? []),
-      events: task.user_id === houseOwner ? [] : [event],
+      events,
     }
     await send(on as pg.Pool, 'select task_accept($1::jsonb)', [JSON.stringify(body)]).catch(
       (error: unknown) => {
@@ -100,23 +113,51 @@ export function acceptor({ transactions, clock, random, instanceId, leaseMs, bas
     )
   }
 
+  /** The events come last in every transaction: their lock orders all that happens to a user. */
+  const writeAll = async (tx: Tx, task: Task, wanted: NewTask, commit = nothing): Promise<void> => {
+    const { also } = wanted.admission
+    // What the caps wait for comes before what the ledger waits for, as it does where a task ends.
+    await allEnded([also?.(tx, task.id), write(tx, task, wanted, [])])
+    const events = send(tx, 'select outbox_add($1, $2, $3::jsonb, $4)', [
+      ...[task.user_id, task.id, JSON.stringify(eventsOf(task)), task.created_at],
+    ])
+    await allEnded([events, commit()])
+  }
+
+  /** The first step of a task that does not exist yet; undefined where it does anything but sign. */
+  const openingOf = async (task: Task, { admission, kind, leased }: NewTask): Promise<Opens | undefined> => {
+    if (!admission.opens || !leased) return undefined
+    if (admission.observe || admission.moves) throw new Error(`${kind.kind} opens, and moves money by it`)
+    const signal = AbortSignal.timeout(openingMsMost)
+    const result = await kind.steps[task.step]?.(stepView(task, []), { now: task.created_at, signal })
+    return result && isOpening(result) ? result : undefined
+  }
+
+  /** Those who sign for one signer wait here for each other, and not in as many connections. */
+  const turns = keyedTurns()
+  /** What the step has found is old by then: the promise is made alone, and the step is done again after it. */
+  const isLate = (task: Task) => clock.now().getTime() - task.created_at.getTime() > openingMsMost
+
   return {
-    async accept(wanted: NewTask): Promise<Task> {
+    async accept(wanted: NewTask): Promise<Committed> {
       const task = rowOf(wanted)
-      const { also } = wanted.admission
-      if (!also) await repeated(() => write(transactions.pool, task, wanted))
-      else
-        await transactions.run(async (tx) => {
-          await write(tx, task, wanted)
-          await also(tx, task.id)
-        })
-      return task
+      const opening = await openingOf(task, wanted)
+      if (opening) {
+        const { kind, chain, signer } = opening.intend.lane
+        const open = async () =>
+          isLate(task) ? undefined : committer.open(task, opening, promiseJson(task, wanted))
+        const opened = await turns(`${kind} ${chain} ${signer}`, open)
+        if (opened) return opened
+      }
+      if (wanted.admission.also)
+        await transactions.runAfter(nothing, (tx, _, commit) => writeAll(tx, task, wanted, commit))
+      else await repeated(() => write(transactions.pool, task, wanted, eventsOf(task)))
+      return { task }
     },
     /** Inside a transaction of the caller: a task that exists only if the rest of it commits. Nobody has leased it. */
     async enqueue(tx: Tx, wanted: Omit<NewTask, 'leased'>): Promise<string> {
       const task = rowOf({ ...wanted, leased: false })
-      await write(tx, task, { ...wanted, leased: false })
-      await wanted.admission.also?.(tx, task.id)
+      await writeAll(tx, task, { ...wanted, leased: false })
       return task.id
     },
   }

@@ -1,3 +1,4 @@
+import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { Caller, RequestFacts } from '#kernel/caller.ts'
 import type { Clock } from '#kernel/clock.ts'
 import { Fault } from '#kernel/fault.ts'
@@ -10,12 +11,13 @@ import { isDatabaseUnavailable } from '#store/unavailable.ts'
 import type { Acceptor } from './accept.ts'
 import { bodyHash, isKeyTaken, lookUpKey } from './idempotency.ts'
 import { StaleObservation } from './ledger.ts'
+import type { News } from './news.ts'
 import { asTask, isEnded, type Task } from './row.ts'
 import { kindKey, type Runner } from './runner.ts'
 import type { Transactions } from './transactions.ts'
 import { briefOf, viewOf } from './view.ts'
 import { waitFor } from './wait.ts'
-import { readyTopic, taskTopic, userTopic, type Wake } from './wake.ts'
+import { readyTopic, taskTopic, type Wake } from './wake.ts'
 
 export type CallOptions = { wait: boolean; timeoutMs: number; key?: string }
 export type CallRequest = RequestFacts & { lastEventId?: string }
@@ -37,6 +39,7 @@ type Needs = {
   runner: Runner
   kinds: ReadonlyMap<string, TaskKind>
   wake: Wake
+  news: News
   clock: Clock
   random: Random
   baseUrl: () => string
@@ -45,11 +48,21 @@ type TaskOperation = Extract<Operation, { entry: { kind: 'task' } }>
 type ActOperation = Extract<Operation, { entry: { kind: 'act' } }>
 type Keyed = { userId: string; key: string; operation: string; hash: string }
 
-/** Two admissions may observe one account at the same moment; one of them looks again. */
-const admissionsMax = 6
+/** Two admissions may observe one account at the same moment; one of them looks again, as often as that goes quickly. */
+const staleMsMost = 5_000
 const shortagesMax = 3
 
-export function caller({ transactions, acceptor, runner, kinds, wake, clock, random, baseUrl }: Needs): Call {
+export function caller({
+  transactions,
+  acceptor,
+  runner,
+  kinds,
+  wake,
+  news,
+  clock,
+  random,
+  baseUrl,
+}: Needs): Call {
   const { pool } = transactions
 
   const readTask = async (taskId: string): Promise<Task> => {
@@ -85,18 +98,26 @@ export function caller({ transactions, acceptor, runner, kinds, wake, clock, ran
     const { entry, name, run } = operation
     const kind = kinds.get(kindKey(entry.kind === 'task' ? (entry.taskKind ?? name) : name, run.version ?? 1))
     if (!kind) throw new Error(`no kind for ${name}`)
+    const startedMs = performance.now()
     for (let attempt = 1; ; attempt++) {
       const admission: Admission = await run.admit(input, who).catch(nothingSent)
       try {
         const leased = runner.hasRoom(kind.priority)
-        const task = await acceptor.accept({ userId: who.userId, kind, input, admission, key: keyed, leased })
-        if (leased) runner.take(task)
-        wake.hint([userTopic(who.userId), ...(leased ? [] : [readyTopic])])
+        const wanted = { userId: who.userId, kind, input, admission, key: keyed, leased }
+        const { task, told, signed } = await acceptor.accept(wanted)
+        if (leased) {
+          runner.take(task, signed)
+          await firstSteps()
+        } else wake.hint([readyTopic])
+        news.tell(task, told)
         return task
       } catch (error) {
         // Others were accepted in between: what is left is for a new admission to say.
-        const most = error instanceof StaleObservation ? admissionsMax : isShort(error) ? shortagesMax : 0
-        if (attempt >= most) throw error
+        const again =
+          error instanceof StaleObservation
+            ? performance.now() - startedMs < staleMsMost
+            : isShort(error) && attempt < shortagesMax
+        if (!again) throw error
       }
     }
   }
@@ -148,7 +169,7 @@ export function caller({ transactions, acceptor, runner, kinds, wake, clock, ran
         throw lost ? perhapsAccepted(key, cause) : cause
       })
       if (twin) return answer(twin, options, request, !lost)
-      throw stale ? busy() : error
+      throw stale ? busy() : lost ? perhapsAccepted(key, error) : error
     }
   }
 
@@ -227,6 +248,12 @@ export function caller({ transactions, acceptor, runner, kinds, wake, clock, ran
 export function translate(error: unknown): never {
   if (error instanceof Fault || !isDatabaseUnavailable(error)) throw error
   throw new Fault('unavailable', 'The database is away', { cause: error, extras: { retry_after: 1 } })
+}
+
+/** What a task does first, it does before anybody is told of it: a request leaves in the turn after the one it is made in. */
+async function firstSteps(): Promise<void> {
+  await nextTurn()
+  await nextTurn()
 }
 
 const isShort = (error: unknown) => error instanceof Fault && error.code === 'insufficient_balance'

@@ -2,30 +2,15 @@ import type pg from 'pg'
 import { type Clock, later } from '#kernel/clock.ts'
 import { Fault } from '#kernel/fault.ts'
 import { type Random, uuidv7 } from '#kernel/id.ts'
-import type { JsonObject } from '#kernel/json.ts'
-import type { EffectUpdate, Lane, Move, NewCarrier, NewEvent, StepResult, Tx } from '#kernel/task.ts'
+import type { Built, Effect, Intent, Lane, NewCarrier, Replacement, StepResult, Tx } from '#kernel/task.ts'
 import { houseOwner } from '#kernel/task.ts'
-import { send } from '#store/query.ts'
+import { allEnded, send } from '#store/query.ts'
+import { type Change, changeOf, eventsOf } from './change.ts'
 import { ledgerFailure, movesToJson } from './ledger.ts'
-import { asTask, isEnded, type Task } from './row.ts'
+import type { Told } from './news.ts'
+import { asTask, type Task } from './row.ts'
 import { repeated, type Transactions } from './transactions.ts'
-import { viewOf } from './view.ts'
-
-/** What a step's result makes of the task, before it is written. */
-type Change = {
-  status: Task['status']
-  state: string
-  outcome: Task['outcome']
-  step: string
-  attempts: number
-  data: JsonObject
-  result?: JsonObject
-  error?: JsonObject
-  parkMs?: number
-  moves: Move[]
-  effects: EffectUpdate[]
-  events: NewEvent[]
-}
+import { createdEvent } from './view.ts'
 
 type Needs = {
   transactions: Transactions
@@ -34,65 +19,23 @@ type Needs = {
   instanceId: string
   baseUrl: () => string
 }
-type Laned = Extract<StepResult, { intend: unknown }> | Extract<StepResult, { replace: unknown }>
-
-function changeOf(task: Task, result: StepResult): Change {
-  const rest = {
-    data: result.data ?? {},
-    moves: result.moves ?? [],
-    effects: result.effects ?? [],
-    events: result.events ?? [],
-  }
-  if ('end' in result) {
-    return {
-      ...rest,
-      status: result.end,
-      state: result.end === 'completed' ? 'done' : result.error.code,
-      outcome: result.outcome,
-      step: task.step,
-      attempts: 0,
-      ...(result.result && { result: result.result }),
-      ...('error' in result && { error: { retryable: false, ...result.error } }),
-    }
-  }
-  if ('park' in result) {
-    const { afterMs, next } = result.park
-    const state = result.state ?? 'waiting'
-    return {
-      ...rest,
-      status: 'running',
-      state,
-      outcome: result.outcome ?? null,
-      step: next,
-      attempts: 0,
-      parkMs: afterMs,
-    }
-  }
-  const state =
-    result.state ??
-    ('intend' in result || 'replace' in result ? 'signed' : task.state === 'accepted' ? 'held' : task.state)
-  return { ...rest, status: 'running', state, outcome: null, step: result.next, attempts: 0 }
-}
-
-function eventsOf(before: Task, after: Task, baseUrl: string, extra: NewEvent[]): NewEvent[] {
-  const seen =
-    isEnded(after) ||
-    before.state !== after.state ||
-    before.status !== after.status ||
-    before.outcome !== after.outcome
-  const type = isEnded(after) ? `task.${after.status}` : 'task.updated'
-  return [...(seen ? [{ type, data: viewOf(after, baseUrl) as unknown as JsonObject }] : []), ...extra]
-}
+type Intending = Extract<StepResult, { intend: unknown }>
+/** A step that may be committed together with the promise. */
+export type Opens = Intending & { intend: { opening: NonNullable<Intent['opening']> } }
+export const isOpening = (result: StepResult): result is Opens =>
+  'intend' in result && result.intend.opening !== undefined
+/** The task as committed, what its owner is told of it, and the effect that its step has signed. */
+export type Committed = { task: Task; told?: Told; signed?: Effect }
 
 /** Writes the result of a step, fenced by owner and epoch. */
 export function committer({ transactions, clock, random, instanceId, baseUrl }: Needs) {
   const write = async (
     on: pg.Pool | Tx,
     task: Task,
-    done: string,
     change: Change,
     extra: object = {},
-  ): Promise<Task | undefined> => {
+    promise?: object,
+  ): Promise<Committed | undefined> => {
     const at = clock.now()
     const ended = change.status !== 'running'
     const after: Task = {
@@ -113,6 +56,9 @@ export function committer({ transactions, clock, random, instanceId, baseUrl }: 
       updated_at: at,
       completed_at: ended ? at : null,
     }
+    const told = eventsOf(task, after, baseUrl(), change.events)
+    const all = promise ? [createdEvent(task, baseUrl()), ...told] : told
+    const events = task.user_id === houseOwner ? [] : all
     const body = {
       ...{
         id: task.id,
@@ -120,7 +66,7 @@ export function committer({ transactions, clock, random, instanceId, baseUrl }: 
         epoch: task.epoch,
         commits: task.commits,
         at,
-        done,
+        done: task.step,
         attempt: task.attempts + 1,
       },
       ...{
@@ -134,15 +80,18 @@ export function committer({ transactions, clock, random, instanceId, baseUrl }: 
       runAt: change.parkMs === undefined ? undefined : after.run_at,
       moves: movesToJson(change.moves),
       effects: change.effects,
-      events: task.user_id === houseOwner ? [] : eventsOf(task, after, baseUrl(), change.events),
+      events,
       ...extra,
     }
-    const [row] = await send<{ task_commit: boolean }>(on as pg.Pool, 'select task_commit($1::jsonb)', [
-      JSON.stringify(body),
-    ]).catch((error: unknown) => {
+    const [text, values] = promise
+      ? ['select task_open($1::jsonb, $2::jsonb) as last', [promise, body]]
+      : ['select task_write($1::jsonb) as last', [body]]
+    const sent = values.map((each) => JSON.stringify(each))
+    const [row] = await send<{ last: bigint | null }>(on as pg.Pool, text, sent).catch((error: unknown) => {
       throw ledgerFailure(error)
     })
-    return row?.task_commit ? after : undefined
+    const last = row?.last ?? null
+    return last === null ? undefined : { task: after, told: { last: BigInt(last), events } }
   }
 
   /** The row lock of the task comes first, so that locks are always taken in one order. */
@@ -156,7 +105,7 @@ export function committer({ transactions, clock, random, instanceId, baseUrl }: 
       return held.length === 1 ? run(tx) : undefined
     })
 
-  const takeNonce = async (tx: Tx, { kind, chain, signer }: Lane, floor: bigint): Promise<bigint> => {
+  const takeNonce = async (tx: Tx, { lane: { kind, chain, signer }, floor = 0n }: Intending['intend']) => {
     const [row] = await send<{ nonce: string | bigint }>(
       tx,
       `update lane set next = greatest(next, $4::bigint) + 1
@@ -179,46 +128,81 @@ export function committer({ transactions, clock, random, instanceId, baseUrl }: 
     },
   })
 
-  const commitSigned = async (
-    task: Task,
-    done: string,
-    change: Change,
-    result: Laned,
-    tx: Tx,
-  ): Promise<Task | undefined> => {
-    if ('replace' in result) {
-      const { effectId, lane, build } = result.replace
-      return write(tx, task, done, change, { carrier: carrierJson(await build(tx), effectId, lane) })
+  const effectOf = ({ effect: built, carrier }: Built, lane: Lane, step: string): Effect => {
+    const at = clock.now()
+    const { policyReceipt: _receipt, validUntil = null, ...facts } = built
+    const common = { status: 'prepared' as const, at }
+    return {
+      ...{ ...facts, ...common, id: uuidv7(at, random), step, validUntil },
+      carriers: [{ ...carrier, ...common, n: 0, lane }],
     }
-    const { lane, build, floor = 0n, refused } = result.intend
-    const nonce = await takeNonce(tx, lane, floor)
-    const built = await build(nonce, tx).catch((error: unknown) => {
-      throw refused && error instanceof Fault && !error.retryable ? new SigningRefused(refused(error)) : error
-    })
-    const effect = { ...built.effect, id: uuidv7(clock.now(), random) }
-    return write(tx, task, done, change, { effect, carrier: carrierJson(built.carrier, effect.id, lane) })
   }
 
+  const signedJson = ({ effect, carrier }: Built, { id }: Effect, lane: Lane) => ({
+    effect: { ...effect, id },
+    carrier: carrierJson(carrier, id, lane),
+  })
+
+  const stepIn = async (tx: Tx, task: Task, result: StepResult): Promise<Committed | undefined> => {
+    const change = changeOf(task, result)
+    if (!('intend' in result)) {
+      const extra = 'replace' in result ? { carrier: await replacement(tx, result.replace) } : {}
+      return write(tx, task, change, extra)
+    }
+    const { lane, build, refused } = result.intend
+    const built = await build(await takeNonce(tx, result.intend), tx).catch((error: unknown) => {
+      throw refused && error instanceof Fault && !error.retryable ? new SigningRefused(refused(error)) : error
+    })
+    const signed = effectOf(built, lane, task.step)
+    const after = await write(tx, task, change, signedJson(built, signed, lane))
+    return after && { ...after, signed }
+  }
+
+  const replacement = async (tx: Tx, { effectId, lane, build }: Replacement) =>
+    carrierJson(await build(tx), effectId, lane)
+
   return {
-    /** The task as committed; undefined where this instance no longer owns it, or where a cancel came first. */
-    async step(task: Task, done: string, result: StepResult): Promise<Task | undefined> {
-      const change = changeOf(task, result)
+    /** Undefined where this instance no longer owns the task, or where a cancel came first. */
+    async step(task: Task, result: StepResult): Promise<Committed | undefined> {
       const laned = 'intend' in result || 'replace' in result
-      if (!laned && !result.also) return repeated(() => write(transactions.pool, task, done, change))
+      if (!laned && !result.also) {
+        return repeated(() => write(transactions.pool, task, changeOf(task, result)))
+      }
       return fenced(task, async (tx) => {
         await result.also?.(tx)
-        const after = laned
-          ? await commitSigned(task, done, change, result, tx)
-          : await write(tx, task, done, change)
+        const committed = await stepIn(tx, task, result)
         // A cancel that arrived meanwhile takes everything back: the nonce, the signature, the feature's own writes.
-        if (!after) throw new CommitLost()
-        return after
+        if (!committed) throw new CommitLost()
+        return committed
       }).catch((error: unknown) => {
         if (error instanceof CommitLost) return undefined
-        if (error instanceof SigningRefused) return this.step(task, done, error.instead)
+        if (error instanceof SigningRefused) return this.step(task, error.instead)
         throw error
       })
     },
+    /**
+     * The promise and its first step at once. The number comes first, so that who waits for it holds nothing that
+     * others wait for; all that is written goes out together.
+     */
+    open: (task: Task, result: Opens, promise: object): Promise<Committed> =>
+      transactions.runAfter(
+        (tx) => allEnded([takeNonce(tx, result.intend), result.intend.opening(tx)]),
+        async (tx, [nonce, opened], commit) => {
+          const { lane } = result.intend
+          const built = await opened(nonce)
+          const signed = effectOf(built, lane, task.step)
+          const extra = signedJson(built, signed, lane)
+          const besides = built.also()
+          if (result.also) {
+            await besides
+            await result.also(tx)
+          }
+          const written = write(tx, task, changeOf(task, result), extra, promise)
+          const [, after] = await allEnded([besides, written, commit()])
+          if (!after) throw new Error(`task ${task.id} was not there a moment after it was written`)
+          return { ...after, signed }
+        },
+      ),
     /** A failed attempt: the same step again, later. */
     async retry(
       task: Task,
@@ -226,7 +210,7 @@ export function committer({ transactions, clock, random, instanceId, baseUrl }: 
       { state, outcome }: { state: string; outcome: 'unknown' | null },
     ) {
       const change = changeOf(task, { park: { afterMs, next: task.step } })
-      return write(transactions.pool, task, task.step, {
+      return write(transactions.pool, task, {
         ...change,
         state,
         outcome,

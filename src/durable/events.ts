@@ -1,18 +1,13 @@
 import type { Clock } from '#kernel/clock.ts'
 import type { NewEvent, Tx } from '#kernel/task.ts'
 import { all, one, q, send } from '#store/query.ts'
+import { type Following, follow, storedEvent } from './follow.ts'
+import type { News, StoredEvent } from './news.ts'
 import type { Transactions } from './transactions.ts'
-import { waitFor } from './wait.ts'
 import { userTopic, type Wake } from './wake.ts'
 
-export type StoredEvent = {
-  id: string
-  type: string
-  task_id: string | null
-  subject: { kind: string; id: string } | null
-  data: object
-  created_at: string
-}
+export type { StoredEvent }
+
 type Filter = { types?: string[] | undefined; taskId?: string | undefined }
 
 /** The log of what happened to a user: gapless, in commit order, readable from any instance. */
@@ -25,17 +20,18 @@ export type Events = {
   add(tx: Tx, userId: string, events: readonly NewEvent[]): Promise<void>
   /** After that transaction: streams look at once instead of at their next poll. */
   told(userId: string): void
-  /** Resolves when there may be something after `seq`, when the time is over, or when the signal fires. */
-  changed(userId: string, seq: bigint, options: { timeoutMs: number; signal: AbortSignal }): Promise<void>
+  /** What comes after `seq`, in pages, each as soon as it is there, until the signal fires. */
+  follow(userId: string, seq: bigint, options: Following): AsyncIterable<StoredEvent[]>
 }
-
 export const eventsOf = ({
   transactions: { pool },
   wake,
+  news,
   clock,
 }: {
   transactions: Transactions
   wake: Wake
+  news: News
   clock: Clock
 }): Events => {
   const matching = (userId: string, seq: bigint, { types, taskId }: Filter = {}) => {
@@ -63,15 +59,7 @@ export const eventsOf = ({
     },
     async after(userId, seq, limit, filter) {
       const rows = await all(pool, matching(userId, seq, filter).selectAll().orderBy('seq').limit(limit))
-      return rows.map((row) => ({
-        ...{
-          id: String(row.seq),
-          type: row.type,
-          task_id: row.task_id,
-          subject: row.subject as StoredEvent['subject'],
-        },
-        ...{ data: row.body, created_at: row.at.toISOString() },
-      }))
+      return rows.map(storedEvent)
     },
     async count(userId, seq, filter) {
       const row = await one(
@@ -89,9 +77,6 @@ export const eventsOf = ({
       ])
     },
     told: (userId) => wake.hint([userTopic(userId)]),
-    async changed(userId, seq, { timeoutMs, signal }) {
-      const look = async () => ((await lastSeq(userId)) > seq ? true : undefined)
-      await waitFor(wake, userTopic(userId), look, { timeoutMs, signal })
-    },
+    follow: (userId, seq, options) => follow({ pool, wake, news }, userId, seq, options),
   }
 }

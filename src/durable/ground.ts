@@ -10,6 +10,7 @@ import { committer } from './commit.ts'
 import { eventsOf } from './events.ts'
 import { lanes } from './lanes.ts'
 import { ledger } from './ledger.ts'
+import { news } from './news.ts'
 import { kindKey, type RunnerOptions, runner } from './runner.ts'
 import { schedules } from './schedule.ts'
 import type { Transactions } from './transactions.ts'
@@ -42,15 +43,19 @@ export function ground(needs: Needs) {
   const { transactions, bus, clock, random, log, baseUrl, options } = needs
   const instanceId = uuidv7(clock.now(), random)
   const wake = wakes({ bus, instanceId, log })
+  const told = news(wake)
   const { leaseMs } = options
-  const accepting = acceptor({ transactions, clock, random, instanceId, leaseMs, baseUrl })
   const kinds = new Map<string, TaskKind>()
   const committing = committer({ transactions, clock, random, instanceId, baseUrl })
+  const accepting = acceptor({
+    ...{ transactions, committer: committing, clock, random, instanceId, leaseMs, baseUrl },
+  })
   const running = runner({
     transactions,
     committer: committing,
     kinds,
     wake,
+    news: told,
     clock,
     random,
     log,
@@ -63,7 +68,7 @@ export function ground(needs: Needs) {
     ...{ instanceId, ledger, wake, transact: transactions.run },
     lanes: lanes(transactions),
     tasks: tasksOf({ transactions, wake, clock }),
-    events: eventsOf({ transactions, wake, clock }),
+    events: eventsOf({ transactions, wake, news: told, clock }),
     enqueue: accepting.enqueue,
     schedules: timetable,
     watcher: watcher({ transactions, acceptor: accepting, kinds, wake, clock, instanceId, leaseMs }),
@@ -82,6 +87,7 @@ export function ground(needs: Needs) {
         runner: running,
         kinds,
         wake,
+        news: told,
         clock,
         random,
         baseUrl,

@@ -14,6 +14,8 @@ type Needs = {
   take: (task: Task) => void
   /** What this instance works on; a lease that nobody works under runs out. */
   held: () => string[]
+  /** How many other instances are alive. */
+  company: (others: number) => void
 }
 
 const batchMax = 16
@@ -26,22 +28,26 @@ const claimSql = `update task set owner = $1, status = 'running', epoch = epoch 
   returning *`
 
 /** Which instance works on which task: claims, keeps leases alive, and frees those of the dead. */
-export function leases({ pool, clock, log, instanceId, options, room, take, held }: Needs) {
+export function leases({ pool, clock, log, instanceId, options, room, take, held, company }: Needs) {
   const leaseSeconds = options.leaseMs / 1000
   const timers: NodeJS.Timeout[] = []
   let wakeTimer: { at: number; timer: NodeJS.Timeout } | undefined
   let claiming: Promise<void> | undefined
   let again = false
   let stopped = true
+  /** Whether the last claim may have left something behind for want of room. */
+  let crowded = true
 
   /** Priorities up to `most`: when the ordinary slots are full, only exits are asked for. */
   const claimOnce = async (): Promise<boolean> => {
     const ordinary = room(1)
     const most = ordinary > 0 ? 2 : 0
     const limit = Math.min(batchMax, ordinary > 0 ? ordinary : room(0))
+    crowded = true
     if (limit === 0) return false
     const rows = await send(pool, claimSql, [instanceId, leaseSeconds, clock.now(), most, limit])
     for (const row of rows) take(asTask(row as Task))
+    crowded = ordinary === 0 || rows.length === limit
     return rows.length === limit
   }
 
@@ -65,13 +71,17 @@ export function leases({ pool, clock, log, instanceId, options, room, take, held
   }
 
   const heartbeat = async () => {
-    await send(
+    const [row] = await send<{ others: number }>(
       pool,
       `with beat as (insert into instance (id, started_at, seen_at) values ($1, clock_timestamp(), clock_timestamp())
-         on conflict (id) do update set seen_at = excluded.seen_at)
-       update task set lease_until = clock_timestamp() + make_interval(secs => $2) where owner = $1 and id = any($3::uuid[])`,
+         on conflict (id) do update set seen_at = excluded.seen_at),
+       kept as (update task set lease_until = clock_timestamp() + make_interval(secs => $2)
+         where owner = $1 and id = any($3::uuid[]))
+       select count(*)::integer as others from instance
+         where id <> $1 and seen_at > clock_timestamp() - make_interval(secs => $2)`,
       [instanceId, leaseSeconds, held()],
     )
+    company(row?.others ?? 0)
   }
 
   const sweep = async () => {
@@ -83,9 +93,9 @@ export function leases({ pool, clock, log, instanceId, options, room, take, held
     if (freed.length > 0) nudge()
   }
 
-  const every = (ms: number, what: string, run: () => Promise<void>) => {
+  const every = (ms: number, what: string, run: () => Promise<void>, atOnce = false) => {
     let busy = false
-    const timer = setInterval(() => {
+    const turn = () => {
       if (busy) return
       busy = true
       run()
@@ -93,19 +103,24 @@ export function leases({ pool, clock, log, instanceId, options, room, take, held
         .finally(() => {
           busy = false
         })
-    }, ms)
-    timers.push(timer)
+    }
+    if (atOnce) turn()
+    timers.push(setInterval(turn, ms))
   }
 
   return {
     start() {
       stopped = false
-      every(options.leaseMs / 3, 'heartbeat', heartbeat)
+      every(options.leaseMs / 3, 'heartbeat', heartbeat, true)
       every(sweepMs, 'sweep of expired leases', sweep)
       every(options.pollMs, 'poll', async () => nudge())
       nudge()
     },
     nudge,
+    /** There is room for one more. */
+    freed() {
+      if (crowded) nudge()
+    },
     /** Claims again when a parked task becomes due, without waiting for the poll. */
     wakeAt(due: Date) {
       const at = due.getTime()

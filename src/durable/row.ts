@@ -1,5 +1,5 @@
 import type { JsonObject } from '#kernel/json.ts'
-import type { Effect, EffectStatus, Outcome, TaskStatus } from '#kernel/task.ts'
+import type { Effect, EffectStatus, Outcome, TaskStatus, TaskView } from '#kernel/task.ts'
 import { all, type Queryable, q } from '#store/query.ts'
 import type { TaskRow } from '#store/tables/durable.ts'
 
@@ -17,6 +17,12 @@ export const asTask = (row: TaskRow): Task => row as Task
 
 export const isEnded = (task: Pick<Task, 'status'>): boolean =>
   task.status === 'completed' || task.status === 'failed' || task.status === 'cancelled'
+
+/** What a step sees of its task. */
+export const stepView = (task: Task, effects: Effect[]): TaskView => ({
+  ...{ id: task.id, userId: task.user_id, kind: task.kind, data: task.data, input: task.input },
+  ...{ attempt: task.attempts, effects, createdAt: task.created_at, deadline: task.deadline },
+})
 
 const liveEffects: EffectStatus[] = ['prepared', 'sent', 'unknown']
 export const isLive = (effect: Pick<Effect, 'status'>): boolean => liveEffects.includes(effect.status)

@@ -3,12 +3,13 @@ import { Fault } from '#kernel/fault.ts'
 import type { Random } from '#kernel/id.ts'
 import type { JsonObject } from '#kernel/json.ts'
 import type { Log } from '#kernel/log.ts'
-import type { RetryRule, StepResult, TaskKind } from '#kernel/task.ts'
-import type { Committer } from './commit.ts'
+import type { Effect, RetryRule, StepResult, TaskKind } from '#kernel/task.ts'
+import type { Committed, Committer } from './commit.ts'
 import { leases } from './lease.ts'
-import { effectsOf, isEnded, isLive, type Task } from './row.ts'
+import type { News, Told } from './news.ts'
+import { effectsOf, isEnded, isLive, stepView, type Task } from './row.ts'
 import type { Transactions } from './transactions.ts'
-import { readyTopic, taskTopic, userTopic, type Wake } from './wake.ts'
+import { readyTopic, type Wake } from './wake.ts'
 
 export type RunnerOptions = { slots: number; leaseMs: number; pollMs: number }
 type Needs = {
@@ -16,6 +17,7 @@ type Needs = {
   committer: Committer
   kinds: ReadonlyMap<string, TaskKind>
   wake: Wake
+  news: News
   clock: Clock
   random: Random
   log: Log
@@ -27,7 +29,8 @@ export type RunnerCounts = { running: number; slots: number }
 export type Runner = {
   /** Room for one more task that is inserted already leased to this instance. */
   hasRoom(priority: number): boolean
-  take(task: Task): void
+  /** Takes a task that this instance has just written, with the one effect that it may have. */
+  take(task: Task, signed?: Effect): void
   counts(): RunnerCounts
   start(): void
 } & AsyncDisposable
@@ -42,6 +45,24 @@ const slotsForExits = 8
 const unknownKindMs = 30_000
 
 export const kindKey = (kind: string, version: number): string => `${kind}@${version}`
+
+/** A task that is being worked on; `effects` where all of them are known without asking, `signed` in the last commit. */
+type Hand = {
+  task: Task
+  effects?: Effect[] | undefined
+  signed?: Effect | undefined
+  told?: Told | undefined
+}
+
+/** What was changed is read again; what was only added need not be. */
+function effectsAfter(effects: Effect[], result: StepResult, { signed }: Committed): Effect[] | undefined {
+  if ('replace' in result || (result.effects ?? []).length > 0) return undefined
+  return signed ? [...effects, signed] : effects
+}
+
+function markedFresh({ fresh: _before, ...effect }: Effect, signed: Effect | undefined): Effect {
+  return effect.id === signed?.id ? { ...effect, fresh: true } : effect
+}
 
 /** A task that ends with nothing executed gives back what its kind reserved when it was accepted. */
 function releasing(result: StepResult, kind: TaskKind, taskId: string): StepResult {
@@ -66,6 +87,7 @@ export function runner({
   committer,
   kinds,
   wake,
+  news,
   clock,
   random,
   log,
@@ -80,8 +102,6 @@ export function runner({
 
   const backoffMs = ({ firstMs, mostMs }: RetryRule, attempt: number) =>
     Math.ceil(Math.min(mostMs, firstMs * 2 ** Math.min(attempt, 30)) * (0.5 + random.fraction() / 2))
-
-  const announce = (task: Task) => wake.hint([taskTopic(task.id), userTopic(task.user_id)])
 
   const cancelled = (message: string): StepResult => ({
     end: 'cancelled',
@@ -101,7 +121,7 @@ export function runner({
   })
 
   /** What a step that threw makes of its task. Nothing is called failed while bytes of it may be under way. */
-  const afterThrow = async (task: Task, kind: TaskKind, error: unknown): Promise<Task | undefined> => {
+  const afterThrow = async (task: Task, kind: TaskKind, error: unknown): Promise<Hand | undefined> => {
     const fault = error instanceof Fault ? error : undefined
     if (!fault) log.error({ error, task: task.id, step: task.step }, 'a step threw what it should not')
     const live = (await effectsOf(transactions.pool, task.id)).some(
@@ -124,69 +144,72 @@ export function runner({
       fault?.message ?? 'An internal error stopped the task',
       fault?.extras,
     )
-    return committer.step(task, task.step, releasing(end, kind, task.id))
+    return committer.step(task, releasing(end, kind, task.id))
   }
 
-  const runStep = async (task: Task, kind: TaskKind, fresh: boolean): Promise<StepResult> => {
+  const runStep = async (task: Task, effects: Effect[], kind: TaskKind): Promise<StepResult> => {
     const step = kind.steps[task.step]
     if (!step) return failed('internal', `This version has no step ${task.step}`)
-    const effects = fresh ? [] : await effectsOf(transactions.pool, task.id)
     const exposed = effects.some((effect) => effect.status !== 'dropped' && effect.status !== 'rejected')
     if (task.cancel_requested && !exposed) return cancelled('Cancelled on request')
     if (clock.now() > task.deadline && !exposed)
       return failed('expired', 'The deadline passed before anything was sent')
     const signal = AbortSignal.timeout(kind.stepTimeoutMs ?? stepTimeoutMsDefault)
-    const view = {
-      ...{ id: task.id, userId: task.user_id, kind: task.kind, data: task.data, input: task.input },
-      ...{ attempt: task.attempts, effects, createdAt: task.created_at, deadline: task.deadline },
-    }
-    return step(view, { now: clock.now(), signal })
+    return step(stepView(task, effects), { now: clock.now(), signal })
   }
 
-  const attempt = async (task: Task, kind: TaskKind, fresh: boolean): Promise<Task | undefined> => {
+  const attempt = async (hand: Hand, kind: TaskKind): Promise<Hand | undefined> => {
+    const { task } = hand
     try {
-      const result = await runStep(task, kind, fresh)
-      return await committer.step(task, task.step, releasing(result, kind, task.id))
+      const known = hand.effects ?? (await effectsOf(transactions.pool, task.id))
+      const effects = known.map((each) => markedFresh(each, hand.signed))
+      const result = await runStep(task, effects, kind)
+      const committed = await committer.step(task, releasing(result, kind, task.id))
+      return committed && { ...committed, effects: effectsAfter(effects, result, committed) }
     } catch (error) {
       return afterThrow(task, kind, error)
     }
   }
 
   /** Nothing was written: a cancel came first, or the reply to an earlier commit was lost. The row tells which. */
-  const advance = async (task: Task, kind: TaskKind, fresh: boolean): Promise<Task | undefined> => {
-    const after = await attempt(task, kind, fresh)
+  const advance = async (hand: Hand, kind: TaskKind): Promise<Hand | undefined> => {
+    const after = await attempt(hand, kind)
     if (after) return after
+    const { task } = hand
     const now = await committer.reread(task.id)
     const mine = now && now.epoch === task.epoch && now.owner === instanceId && !isEnded(now)
-    return mine && (now.cancel_requested || now.commits !== task.commits) ? now : undefined
+    return mine && (now.cancel_requested || now.commits !== task.commits) ? { task: now } : undefined
   }
 
-  const run = async (first: Task, fresh: boolean): Promise<void> => {
-    const kind = kinds.get(kindKey(first.kind, first.kind_version))
+  const run = async (first: Hand): Promise<void> => {
+    const kind = kinds.get(kindKey(first.task.kind, first.task.kind_version))
     if (!kind)
-      return void (await committer.retry(first, unknownKindMs, { state: first.state, outcome: null }))
-    let task: Task | undefined = first
-    let unseen = fresh
-    while (task && !stopping) {
-      const before: Task = task
-      task = await advance(before, kind, unseen)
-      unseen = false
-      if (!task) return
-      announce(task)
+      return void (await committer.retry(first.task, unknownKindMs, {
+        state: first.task.state,
+        outcome: null,
+      }))
+    let hand = first
+    while (!stopping) {
+      const next = await advance(hand, kind)
+      if (!next) return
+      hand = next
+      const { task } = hand
+      news.tell(task, hand.told)
       if (isEnded(task)) return
       if (task.owner === null) return queue.wakeAt(task.run_at)
     }
   }
 
-  const hold = (task: Task, fresh: boolean) => {
-    const work = run(task, fresh)
+  const hold = (hand: Hand) => {
+    const { task } = hand
+    const work = run(hand)
       // The database is away or refused: the lease runs out and another claim takes the task from its last commit.
       .catch((error: unknown) =>
         log.warn({ error, task: task.id }, 'a task was let go; its lease will run out'),
       )
       .finally(() => {
         inHand.delete(task.id)
-        queue.nudge()
+        queue.freed()
       })
     inHand.set(task.id, work)
   }
@@ -194,19 +217,20 @@ export function runner({
   const queue = leases({
     ...{ pool: transactions.pool, clock, log, instanceId, options },
     room: (priority) => Math.max(0, options.slots + (priority === 0 ? slotsForExits : 0) - inHand.size),
-    take: (task) => hold(task, false),
+    take: (task) => hold({ task }),
     held: () => [...inHand.keys()],
+    company: wake.company,
   })
   const offReady = wake.on(readyTopic, () => queue.nudge())
 
   return {
     hasRoom,
-    take: (task) => hold(task, true),
+    take: (task, signed) => hold({ task, effects: signed ? [signed] : [], signed }),
     counts: () => ({ running: inHand.size, slots: options.slots }),
     start: () => queue.start(),
     async [Symbol.asyncDispose]() {
       stopping = true
-      offReady()
+      offReady[Symbol.dispose]()
       await queue[Symbol.asyncDispose]()
       await Promise.all(inHand.values())
       await queue.releaseAll()

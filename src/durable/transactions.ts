@@ -2,8 +2,12 @@ import type pg from 'pg'
 import type { Tx } from '#kernel/task.ts'
 
 export type Transact = <T>(run: (tx: Tx) => Promise<T>) => Promise<T>
-/** The two ways to the database: a statement of its own, or several in one transaction. */
-export type Transactions = { pool: pg.Pool; run: Transact }
+export type TransactAfter = <F, T>(
+  first: (tx: Tx) => Promise<F>,
+  run: (tx: Tx, found: F, commit: () => Promise<void>) => Promise<T>,
+) => Promise<T>
+/** The ways to the database: a statement of its own, or several in one transaction. */
+export type Transactions = { pool: pg.Pool; run: Transact; runAfter: TransactAfter }
 
 /** Repeats a statement that stands alone: the server gave it up for another's sake, and nothing of it was done. */
 export async function repeated<T>(run: () => Promise<T>): Promise<T> {

@@ -1,4 +1,4 @@
-import type { TaskProgress, TaskStatus } from '#kernel/task.ts'
+import type { JsonObject, NewEvent, TaskProgress, TaskStatus } from '#kernel/task.ts'
 import type { TaskFullView } from '#kernel/task-response.ts'
 import { isEnded, type Task } from './row.ts'
 
@@ -49,6 +49,12 @@ export const briefOf = (task: Task, baseUrl: string): TaskBrief => ({
 
 /** Once an effect is under way a cancel could lie: the bytes may have been sent already. */
 const effectStates = ['signed', 'submitted', 'confirming', 'settling', 'reconciling', 'review']
+
+/** The first event of every task. */
+export const createdEvent = (task: Task, baseUrl: string): NewEvent => ({
+  type: 'task.created',
+  data: viewOf(task, baseUrl) as unknown as JsonObject,
+})
 
 export function viewOf(task: Task, baseUrl: string): TaskFullView {
   return {

@@ -15,9 +15,11 @@ type Hear = () => void
 export type Wake = {
   /** Tells waiters here at once and other instances within a few milliseconds. */
   hint(topics: string[]): void
-  on(topic: string, hear: Hear): () => void
+  on(topic: string, hear: Hear): Disposable
   /** Every topic that is hinted, here or elsewhere. */
   each(hear: (topic: string) => void): void
+  /** How many other instances were alive a moment ago. */
+  company(others: number): void
 } & AsyncDisposable
 
 export const taskTopic = (taskId: string): string => `t:${taskId}`
@@ -29,12 +31,18 @@ export const readyTopic = 'ready'
 const flushAfterMs = 5
 /** A topic has at most 70 characters, and NOTIFY refuses payloads of 8000 bytes and more. */
 const topicsPerHint = 100
+/** Whoever comes is heard before it is counted: for so long nobody counts as alone again. */
+const greetedForMs = 30_000
 
-export function wake({ bus, instanceId, log }: { bus: WakeBus; instanceId: string; log: Log }): Wake {
+type Needs = { bus: WakeBus; instanceId: string; log: Log; nowMs?: () => number }
+
+export function wake({ bus, instanceId, log, nowMs = () => performance.now() }: Needs): Wake {
   const hearers = new Map<string, Set<Hear>>()
   let waiting = new Set<string>()
   let timer: NodeJS.Timeout | undefined
   let flushedMs = 0
+  let others = 1
+  let heardMs = Number.NEGATIVE_INFINITY
 
   const listeners: ((topic: string) => void)[] = []
 
@@ -43,45 +51,54 @@ export function wake({ bus, instanceId, log }: { bus: WakeBus; instanceId: strin
     for (const hear of hearers.get(topic) ?? []) hear()
   }
   const subscription = bus.subscribe((payload) => {
-    if (payload === undefined) return [...hearers.keys()].forEach(tell)
+    if (payload === undefined) {
+      void publish([])
+      return [...hearers.keys()].forEach(tell)
+    }
     const [from, ...topics] = payload.split(',')
-    if (from !== instanceId) topics.forEach(tell)
+    if (from === instanceId) return
+    heardMs = nowMs()
+    others = Math.max(others, 1)
+    topics.forEach(tell)
   })
+  /** Without topics it is a greeting. */
+  async function publish(topics: string[]): Promise<void> {
+    await bus
+      .publish([instanceId, ...topics].join(','))
+      .catch((error: unknown) => log.debug({ error }, 'a wake hint was lost; the poll finds the change'))
+  }
 
   const flush = async () => {
     timer = undefined
-    flushedMs = performance.now()
+    flushedMs = nowMs()
     const topics = [...waiting]
     waiting = new Set()
-    for (let at = 0; at < topics.length; at += topicsPerHint) {
-      const payload = [instanceId, ...topics.slice(at, at + topicsPerHint)].join(',')
-      await bus
-        .publish(payload)
-        .catch((error: unknown) => log.debug({ error }, 'a wake hint was lost; the poll finds the change'))
-    }
+    for (let at = 0; at < topics.length; at += topicsPerHint)
+      await publish(topics.slice(at, at + topicsPerHint))
   }
 
   return {
     hint(topics) {
-      for (const topic of topics) {
-        tell(topic)
-        waiting.add(topic)
-      }
-      timer ??= setTimeout(
-        () => void flush(),
-        performance.now() - flushedMs > flushAfterMs ? 0 : flushAfterMs,
-      )
+      for (const topic of topics) tell(topic)
+      if (others === 0) return
+      for (const topic of topics) waiting.add(topic)
+      timer ??= setTimeout(() => void flush(), nowMs() - flushedMs > flushAfterMs ? 0 : flushAfterMs)
     },
     on(topic, hear) {
       const set = hearers.get(topic) ?? new Set()
       hearers.set(topic, set.add(hear))
-      return () => {
-        set.delete(hear)
-        if (set.size === 0 && hearers.get(topic) === set) hearers.delete(topic)
+      return {
+        [Symbol.dispose]() {
+          set.delete(hear)
+          if (set.size === 0 && hearers.get(topic) === set) hearers.delete(topic)
+        },
       }
     },
     each(hear) {
       listeners.push(hear)
+    },
+    company(count) {
+      if (count > 0 || nowMs() - heardMs > greetedForMs) others = count
     },
     async [Symbol.asyncDispose]() {
       clearTimeout(timer)

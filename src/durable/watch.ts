@@ -54,7 +54,7 @@ export function watcher({ transactions, acceptor, kinds, wake, clock, instanceId
           [market, instanceId, epoch, price, now],
         )
         if (current.length === 0) return 0
-        const orders = await send<Armed>(
+        const crossed = await send<Armed>(
           tx,
           `select id, user_id, kind, input, oco_group from trigger_order where market = $1 and status = 'armed'
              and (expires_at is null or expires_at > $3)
@@ -62,6 +62,8 @@ export function watcher({ transactions, acceptor, kinds, wake, clock, instanceId
            order by created_at limit 100 for update skip locked`,
           [market, price, now],
         )
+        // Whoever takes the events of several users takes them in one order.
+        const orders = crossed.toSorted((one, other) => one.user_id.localeCompare(other.user_id))
         let count = 0
         for (const order of orders) {
           const kind = [...kinds.values()].find((each) => each.kind === order.kind)

@@ -67,15 +67,20 @@ export type PolicyReceipt = {
 }
 
 export type Policy = {
-  /** Reads only: throws a Fault before a task exists. */
+  /** Reads only; throws a Fault before a task exists. */
   check(action: Omit<Action, 'taskId'>): Promise<void>
   /** In the accepting transaction: counts the amount against the caps under the user's row lock. */
   reserve(tx: Tx, action: Action): Promise<void>
+  /** Both at once, where the promise and its first signature are one transaction: takes the lock and reads. */
+  opening(tx: Tx, userId: string, chainId: string): Promise<PolicyOpening>
   /** In the intent's transaction: asks everything again and hands out the receipt. */
   authorize(tx: Tx, intent: SigningIntent): Promise<PolicyReceipt>
   /** Nothing moved after all: the reserved amount counts no more. */
   release(tx: Tx, taskId: string): Promise<void>
 }
+
+/** Judges an intent. What it answers is written in the same transaction, once the task exists. */
+export type PolicyOpening = (intent: SigningIntent) => { receipt: PolicyReceipt; write(): Promise<void> }
 
 export type SignedBatch = { signature: string; delegation: SignedDelegation | null }
 export type Signer = { signBatch(intent: EvmIntent, receipt: PolicyReceipt): Promise<SignedBatch> }

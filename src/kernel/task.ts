@@ -94,6 +94,8 @@ export type Effect = {
   validUntil: Date | null
   at: Date
   carriers: Carrier[]
+  /** Committed by this instance in the step before, so that nobody can have sent it. What is read again never has it. */
+  fresh?: true
 }
 export type EffectUpdate = {
   effectId: string
@@ -123,10 +125,18 @@ export type Intent = {
   lane: Lane
   /** The number is at least this: venues whose numbers are times take none that lies behind. */
   floor?: bigint
-  build: (nonce: bigint, tx: Tx) => Promise<{ effect: NewEffect; carrier: NewCarrier }>
+  build: (nonce: bigint, tx: Tx) => Promise<Built>
+  /**
+   * For the first step of a task that does not exist yet. It is sent together with the `begin` and the number, and
+   * stands alone where that was refused: so it only reads and locks, and numbers may be left out in such a lane.
+   */
+  opening?: (tx: Tx) => Promise<Opening>
   /** What becomes of the step where the signature is refused; without it a refusal is a failed attempt. */
   refused?: (fault: Fault) => StepResult
 }
+export type Built = { effect: NewEffect; carrier: NewCarrier }
+/** `also` is written beside the task, in statements that leave at once: the commit leaves with them. */
+export type Opening = (nonce: bigint) => Promise<Built & { also: () => Promise<void> }>
 /** A further carrier for a live effect, under the nonce of its first one. */
 export type Replacement = { effectId: string; lane: Lane; build: (tx: Tx) => Promise<NewCarrier> }
 
@@ -175,6 +185,11 @@ export type Admission = {
   observe?: Observation[]
   moves?: (taskId: string) => Move[]
   also?: (tx: Tx, taskId: string) => Promise<void>
+  /**
+   * The first step asks nobody and signs: by its `opening` it is committed together with the promise, where this
+   * instance has room for the task. That reserves for itself, and `also` is left out.
+   */
+  opens?: boolean
 }
 
 /** A kind of task: its steps by name. Old versions stay while a row carries them. */

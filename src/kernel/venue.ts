@@ -53,4 +53,8 @@ export type VenueScheme = {
   sign(secret: Uint8Array, intent: VenueIntent): Promise<string>
 }
 
-export type VenueSigner = { signVenue(intent: VenueIntent, receipt: PolicyReceipt): Promise<string> }
+export type VenueSigner = {
+  /** Fetches the sealed keys from here on, beside whatever else is asked; nothing is opened before `sign`. */
+  venueKeys(whose: { userId: string; venue: string; byAgent: boolean }): VenueKeys
+}
+export type VenueKeys = { sign(intent: VenueIntent, receipt: PolicyReceipt): Promise<string> }

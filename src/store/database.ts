@@ -5,6 +5,7 @@ import type { Tx } from '#kernel/task.ts'
 import { columnTypes } from './column-types.ts'
 import { instrument } from './instrument.ts'
 import { type Listening, listen } from './listen.ts'
+import { allEnded } from './query.ts'
 import { isDatabaseUnavailable } from './unavailable.ts'
 
 export type DatabaseOptions = {
@@ -23,6 +24,8 @@ export type DatabaseOptions = {
 /** The connection between `begin` and `commit`: for prepared statements here, and opaque to the features. */
 export type Transaction = pg.PoolClient & Tx
 
+/** For a last part that shares the round trip of the `commit`: refused with whatever was sent before it. */
+export type Commit = () => Promise<void>
 export type Isolation = 'read committed' | 'repeatable read' | 'serializable'
 
 export type Database = {
@@ -30,6 +33,14 @@ export type Database = {
   readonly pool: pg.Pool
   /** Commits what `run` did, or nothing. A serialization failure or a deadlock is run again, at most 3 times. */
   transaction<T>(run: (tx: Transaction) => Promise<T>, isolation?: Isolation): Promise<T>
+  /**
+   * The same, with a first part that shares the round trip of the `begin`. Where that was refused, the first part has
+   * stood alone: it only reads, locks, or writes what does no harm.
+   */
+  transactionAfter<F, T>(
+    first: (tx: Transaction) => Promise<F>,
+    run: (tx: Transaction, found: F, commit: Commit) => Promise<T>,
+  ): Promise<T>
   listen(options: {
     channels: readonly string[]
     onMessage: (channel: string, payload: string) => void
@@ -49,17 +60,9 @@ export function openDatabase(options: DatabaseOptions): Database {
   let closing: Promise<void> | undefined
   return {
     pool,
-    async transaction(run, isolation) {
-      for (let repeats = 0; ; repeats++) {
-        try {
-          return await attempt(pool, run, isolation)
-        } catch (error) {
-          if (!isConflict(error) || repeats === repeatsMax) throw error
-          // Two that collided would collide again in step.
-          await delay(Math.random() * 10 * 2 ** repeats)
-        }
-      }
-    },
+    transaction: (run, isolation) => again(() => attempt(pool, (client) => begin(client, isolation), run)),
+    transactionAfter: (first, run) =>
+      again(() => attempt(pool, async (client) => (await allEnded([begin(client), first(client)]))[1], run)),
     listen(wanted) {
       const { url, directUrl = url, applicationName, connectTimeoutMs = connectTimeoutMsDefault } = options
       const listening = listen({ url: directUrl, applicationName, connectTimeoutMs, ...wanted })
@@ -108,26 +111,70 @@ function openPool({
   // A checked-out connection that breaks tells its query; the event alone would end the process.
   pool.on('connect', (client) => {
     client.on('error', () => {})
+    writeTogether(client)
     if (failpoints !== noFailpoints) instrument(client, failpoints)
   })
   return pool
 }
 
-async function attempt<T>(
+type Corked = { connection: { stream: { cork(): void; uncork(): void } } }
+
+/** Statements of one moment leave in one write: each write of its own costs as much as everything else about them. */
+function writeTogether(client: pg.ClientBase): void {
+  const { stream } = (client as unknown as Corked).connection
+  const query = client.query.bind(client) as (...args: unknown[]) => unknown
+  let corked = false
+  const corking = (...args: unknown[]) => {
+    if (!corked) {
+      corked = true
+      stream.cork()
+      process.nextTick(() => {
+        corked = false
+        stream.uncork()
+      })
+    }
+    return query(...args)
+  }
+  client.query = corking as typeof client.query
+}
+
+async function again<T>(run: () => Promise<T>): Promise<T> {
+  for (let repeats = 0; ; repeats++) {
+    try {
+      return await run()
+    } catch (error) {
+      if (!isConflict(error) || repeats === repeatsMax) throw error
+      // Two that collided would collide again in step.
+      await delay(Math.random() * 10 * 2 ** repeats)
+    }
+  }
+}
+
+const begin = (client: pg.PoolClient, isolation?: Isolation) =>
+  client.query(isolation ? `begin isolation level ${isolation}` : 'begin')
+
+async function attempt<F, T>(
   pool: pg.Pool,
-  run: (tx: Transaction) => Promise<T>,
-  isolation: Isolation | undefined,
+  start: (client: Transaction) => Promise<F>,
+  run: (tx: Transaction, found: F, commit: Commit) => Promise<T>,
 ): Promise<T> {
   const client = await pool.connect()
   let reusable = false
+  let committed: Promise<void> | undefined
+  const commit = () => {
+    committed ??= client.query('commit').then(({ command }) => {
+      reusable = true
+      // PostgreSQL answers a commit with ROLLBACK when a statement failed before it, whether or not that was noticed.
+      if (command !== 'COMMIT')
+        throw new Error('The transaction was rolled back: one of its statements failed')
+    })
+    return committed
+  }
   try {
     // Awaited although statements may share a round trip: after a refused `begin` the next one would commit alone.
-    await client.query(isolation ? `begin isolation level ${isolation}` : 'begin')
-    const answer = await run(client as Transaction)
-    const { command } = await client.query('commit')
-    reusable = true
-    // PostgreSQL answers a commit with ROLLBACK when a statement failed and `run` caught its error.
-    if (command !== 'COMMIT') throw new Error('The transaction was rolled back: one of its statements failed')
+    const found = await start(client as Transaction)
+    const answer = await run(client as Transaction, found, commit)
+    await commit()
     return answer
   } catch (error) {
     reusable ||= !isDatabaseUnavailable(error) && (await rolledBack(client))

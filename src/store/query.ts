@@ -57,5 +57,22 @@ export async function one<Row extends object>(
   return (await all(on, query))[0]
 }
 
+/**
+ * For work on one transaction that runs side by side: a failure is told only once all of it has ended, since what is
+ * sent after the rollback would stand alone and stay.
+ */
+export async function allEnded<const T extends readonly unknown[]>(
+  works: T,
+): Promise<{ -readonly [K in keyof T]: Awaited<T[K]> }> {
+  const failures = (await Promise.allSettled(works)).flatMap((end) =>
+    end.status === 'rejected' ? [end.reason as unknown] : [],
+  )
+  if (failures.length > 0) throw failures.find((failure) => !isConsequence(failure)) ?? failures[0]
+  return Promise.all(works)
+}
+
+/** What PostgreSQL says to a statement whose transaction has failed before it. */
+const isConsequence = (failure: unknown): boolean => (failure as { code?: string } | null)?.code === '25P02'
+
 /** The handle that features receive for a transaction in flight, and back. */
 export const asTx = (client: pg.PoolClient): Tx => client as unknown as Tx

@@ -57,7 +57,7 @@ export const packages: Record<string, readonly string[]> = {
   'lru-cache': ['features', 'edges'],
   '@nktkas/hyperliquid': ['upstreams/hyperliquid'],
   ws: ['world'],
-  'tiny-secp256k1': ['world'],
+  'tiny-secp256k1': ['upstreams/hyperliquid', 'world'],
   litesvm: ['world'],
   solc: ['world'],
   '@openzeppelin/': ['world'],

@@ -117,7 +117,7 @@ export function instanceOn(
   const on = database.pool
   const net = makeNet({ failpoints: noFailpoints })
   const g = ground({
-    transactions: { pool: on, run: database.transaction },
+    transactions: { pool: on, run: database.transaction, runAfter: database.transactionAfter },
     bus: postgresBus(database),
     ...{ clock, random, log: silentLog, baseUrl: () => 'http://gateway.test' },
     options: { slots: 64, leaseMs: 2_000, pollMs: 100 },

@@ -9,10 +9,10 @@ import { type Customer, deposit, ledgerDrift, newCustomer, openScene, type Scene
 
 /** Statements and calls that belong to the task; the rest is the noise of a living process. */
 const ofTheTask =
-  /^(db:(task_accept|task_commit|update lane|select task|begin|commit|insert policy|update policy|select effect|select carrier)|net:base)/
+  /^(db:(task_accept|task_write|outbox_add|policy_lock|update lane|select task|begin|commit|insert policy|update policy|select effect|select carrier)|net:base)/
 const nightly = process.env.PROOF === 'nightly'
 /** Of what a task does more than once, its second time too. */
-const passesOf = (name: string) => (nightly ? 50 : /task_commit|net:/.test(name) ? 2 : 1)
+const passesOf = (name: string) => (nightly ? 50 : /task_write|net:/.test(name) ? 2 : 1)
 
 let scene: Scene
 let survivor: Gateway
@@ -80,7 +80,7 @@ test('killed at any point of an earn task, it happens exactly once (failing 7)',
     points.join(' '),
   )
   assert.ok(
-    points.some((point) => point.startsWith('db:task_commit:before')),
+    points.some((point) => point.startsWith('db:task_write:before')),
     points.join(' '),
   )
   assert.ok(

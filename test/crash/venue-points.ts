@@ -31,11 +31,12 @@ export type Ask = (path: string, key: string, body: object) => Promise<Told>
 
 /** Statements and calls that belong to the task; the rest is the noise of a living process. */
 const ofTheTask =
-  /^(db:(task_accept|task_commit|update lane|select task|commit|insert policy|update policy|select effect|select carrier|insert venue_order|insert venue_credit|insert trigger_order)|net:(hyperliquid|arbitrum))/
+  /^(db:(task_accept|task_open|task_write|outbox_add|policy_lock|update lane|select task|commit|insert policy|update policy|select effect|select carrier|insert venue_order|insert venue_credit|insert trigger_order)|net:(hyperliquid|arbitrum))/
 /** Of what a task does often, this many passes; each kind of point at least once. */
 const passesOf = (name: string) =>
-  isNightly ? 50 : name.startsWith('net:') ? 3 : /task_commit/.test(name) ? 2 : 1
+  isNightly ? 50 : name.startsWith('net:') ? 3 : /task_write/.test(name) ? 2 : 1
 const lanes = 3
+const roundsMost = 4
 const endMs = 40_000
 
 const post = (url: string, customer: Customer, path: string, key: string, body: object) =>
@@ -175,9 +176,13 @@ export async function openVenuePoints() {
       const random = randomOf(proofSeed(`points of ${deed.kind}`))
       const stands = await Promise.all(Array.from({ length: lanes }, () => newStand(deed)))
       const points = await pointsOf(deed, stands[0]!, random)
-      for (const needed of ['db:task_accept:after', 'db:task_commit:before', 'net:hyperliquid:after'])
+      for (const needed of [
+        /^db:task_(accept|open):after/,
+        /^db:task_write:before/,
+        /^net:hyperliquid:after/,
+      ])
         assert.ok(
-          points.some((point) => point.startsWith(needed)),
+          points.some((point) => needed.test(point)),
           `${needed} is not among ${points.join(' ')}`,
         )
       const steps = new Map<string, number>()
@@ -203,8 +208,9 @@ export async function openVenuePoints() {
       const kinds = [...new Set(points.map(kindOf))]
       const missed = () => kinds.filter((kind) => ![...reached].some((point) => kindOf(point) === kind))
       await survive([...points])
-      // No two runs pass a place equally often, but each passes it once.
-      await survive(missed().map((kind) => `${kind}@1`))
+      // No two runs pass a place equally often, and what two instances share either may do.
+      for (let round = 0; round < roundsMost && missed().length > 0; round++)
+        await survive(missed().map((kind) => `${kind}@1`))
       assert.deepEqual(missed(), [], 'kinds of points that nobody died at')
       assert.equal(await ledgerDrift(scene.admin), 0)
       assert.deepEqual(await frozenAccounts(scene.admin), [])

@@ -31,7 +31,7 @@ type Seen = { taskId: string; instance: string }
 
 function instance(database: Database, seen: Seen[], name: string) {
   const g = ground({
-    transactions: { pool: database.pool, run: database.transaction },
+    transactions: { pool: database.pool, run: database.transaction, runAfter: database.transactionAfter },
     bus: postgresBus(database),
     ...{ clock: systemClock, random: systemRandom, log: silentLog, baseUrl: () => 'http://here' },
     options: { slots: 32, leaseMs: 1_000, pollMs: 100 },

@@ -1,5 +1,7 @@
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
+import fc from 'fast-check'
+import { addSpend, releaseSpend, saveSpend, standingOf } from '#features/policy/store.ts'
 import type { Action } from '#kernel/signer.ts'
 import { send } from '#store/query.ts'
 import { assemble, faultOf, type House, house, usdc, vault } from './house.ts'
@@ -60,6 +62,45 @@ describe('caps', () => {
     it.time.offsetMs += 86_401_000
     assert.equal(await codeOf(reserve(actionOf(it, userId))), 'ok')
     it.time.offsetMs = 0
+  })
+
+  test('the sums by the minute equal what the rows add up to, at any moment and without any task', async () => {
+    const second = fc.integer({ min: 0, max: 300 })
+    const row = fc.record({
+      second,
+      usdMicros: fc.bigInt({ min: 0n, max: dollars(1000) }),
+      released: fc.boolean(),
+    })
+    const asked = fc.record({ second, except: fc.nat(9) })
+    await fc.assert(
+      fc.asyncProperty(
+        fc.array(row, { maxLength: 10 }),
+        fc.array(asked, { minLength: 1, maxLength: 5 }),
+        async (rows, asks) => {
+          const userId = newTask(it)
+          const begin = Date.UTC(2026, 0, 1)
+          const at = (of: { second: number }) => new Date(begin + of.second * 1_000)
+          const stored = rows.map((each) => ({ ...each, taskId: newTask(it) }))
+          for (const each of stored) {
+            await addSpend(it.on, { taskId: each.taskId, userId, usdMicros: each.usdMicros, now: at(each) })
+            await saveSpend(it.on, each.taskId, each.usdMicros * 2n, 0n)
+            if (each.released) await releaseSpend(it.on, each.taskId)
+          }
+          for (const ask of asks) {
+            const except = stored[ask.except]?.taskId ?? null
+            const { spentMicros } = await standingOf(it.on, userId, { since: at(ask), except })
+            const counted = stored.filter(
+              (each) => !each.released && each.second > ask.second && each.taskId !== except,
+            )
+            assert.equal(
+              spentMicros,
+              counted.reduce((sum, each) => sum + each.usdMicros * 2n, 0n),
+            )
+          }
+        },
+      ),
+      { numRuns: 30 },
+    )
   })
 
   test('the check before a task says the same as the reservation in it', async () => {

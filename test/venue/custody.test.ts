@@ -1,13 +1,14 @@
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import { receipts } from '#features/policy/receipt.ts'
+import { agentBook } from '#features/wallets/agent-book.ts'
 import { addAgent, agentsOf, approveAgent, retireAgent } from '#features/wallets/agents.ts'
 import { keks } from '#features/wallets/keks.ts'
 import { custodySigner } from '#features/wallets/signer.ts'
 import { sealedWallet } from '#features/wallets/store.ts'
 import { later } from '#kernel/clock.ts'
 import { intentHash } from '#kernel/signer.ts'
-import type { VenueAction, VenueIntent, VenueOrder } from '#kernel/venue.ts'
+import { isAgentAction, type VenueAction, type VenueIntent, type VenueOrder } from '#kernel/venue.ts'
 import { all, q } from '#store/query.ts'
 import { evmScheme } from '#upstreams/evm/sign.ts'
 import { hyperliquidScheme } from '#upstreams/hyperliquid/sign.ts'
@@ -70,7 +71,9 @@ describe('custody at the venue', () => {
     const { userId, taskId } = intent
     const expiresAt = later(it.clock.now(), 60_000)
     const facts = { id: newTask(it), userId, taskId, intentHash: intentHash(intent), expiresAt }
-    return signer().signVenue(intent, taken.make(facts))
+    return signer()
+      .venueKeys({ userId, venue: intent.venue, byAgent: isAgentAction(intent.action) })
+      .sign(intent, taken.make(facts))
   }
   const ruleOf = async (intent: VenueIntent) => {
     const { code, extras } = await faultOf(sign(intent))
@@ -156,6 +159,21 @@ describe('custody at the venue', () => {
     await retireAgent(it.on, whose, { address: next.address, now })
     assert.deepEqual(await agentsOf(it.on, whose), { current: undefined, waiting: undefined })
     assert.equal(await ruleOf(intentOf(user, order(entry), { signer: next.address })), 'signer_signer')
+  })
+
+  test('a book remembers the agents of a user for a moment, and nothing while they change', async () => {
+    const user = await newcomer()
+    const whose = { userId: user.userId, venue }
+    const book = agentBook()
+    const addresses = async () => (await book.recent(it.on, whose)).map(({ address }) => address)
+    assert.deepEqual(await addresses(), [user.agent])
+    await retireAgent(it.on, whose, { address: user.agent, now: it.clock.now() })
+    assert.deepEqual(await addresses(), [user.agent], 'written elsewhere')
+    book.changing(whose)
+    assert.deepEqual(await addresses(), [])
+    await addAgent(it.on, await it.keystore.prepareAgent(user.userId, venue))
+    assert.equal((await addresses()).length, 1, 'for a moment every question is asked')
+    assert.deepEqual(await book.recent(it.on, { ...whose, userId: newTask(it) }), [])
   })
 
   test('a rotation of the key-encryption key takes the keys of agents along', async () => {

@@ -132,7 +132,7 @@ export function instanceOn(
   const on = database.pool
   const net = makeNet({ failpoints: noFailpoints })
   const g = ground({
-    transactions: { pool: on, run: database.transaction },
+    transactions: { pool: on, run: database.transaction, runAfter: database.transactionAfter },
     bus: postgresBus(database),
     ...{ clock, random, log: silentLog, baseUrl: () => 'http://gateway.test' },
     options: { slots: 64, leaseMs: 2_000, pollMs: 100 },
@@ -199,7 +199,7 @@ export function instanceOn(
   const limits = { ...perpLimits, ...tune.limits }
   const shared = {
     ...{ on, venue: upstream, chainId: venueId, acts, pricing: grid, refusals, policy: policy.policy },
-    ...{ evmAddressOf, clock, limits },
+    ...{ evmAddressOf, clock, limits, orderHeard: async () => undefined },
   }
   const agents = {
     of: (userId: string) => agentsOf(on, { userId, venue }),

@@ -45,6 +45,7 @@ describe("the venue's streams", () => {
 
   test('middle prices are told as they change, and are silent when nothing was heard', async () => {
     const heard: (string | undefined)[] = []
+    assert.equal(streams.mids(), undefined)
     using _listening = streams.onMids((mids) => heard.push(mids.get('BTC')))
     await eventually('prices', () => streams.mids())
     await venue.control('POST', '/price', { coin: 'BTC', price: 90_000 })

@@ -65,6 +65,7 @@ export function openEventStream(reply: FastifyReply, settings: SseSettings): Eve
     ended,
     async write(item) {
       if (!isOpen()) return false
+      writeTogether(raw)
       raw.write(frameOf(item))
       if (!('comment' in item) && item.id !== undefined) lastId = oneLine(item.id)
       if (raw.writableLength > settings.bufferBytesMax && !(await drained(raw, settings.stallMs))) {
@@ -79,6 +80,13 @@ export function openEventStream(reply: FastifyReply, settings: SseSettings): Eve
       resolve()
     },
   }
+}
+
+/** Events of one moment leave in one write. */
+function writeTogether({ socket }: ServerResponse): void {
+  if (!socket || socket.writableCorked > 0) return
+  socket.cork()
+  process.nextTick(() => socket.uncork())
 }
 
 /** Whether the reader took what was waiting, before it left and before the time was over. */

@@ -7,8 +7,6 @@ type Needs = { events: Events }
 type Item = StreamItem<NotificationEvent>
 
 const replayed = 50n
-const pageMax = 200
-const checkMs = 30_000
 
 const typesOf = (text: string | undefined) =>
   text === undefined
@@ -46,17 +44,8 @@ export const notifications = ({ events }: Needs) =>
         yield reset(seq + 1n, first - 1n)
         seq = first - 1n
       }
-      while (!signal.aborted) {
-        const { last: newest } = await events.bounds(caller.userId)
-        const page = await events.after(caller.userId, seq, pageMax, typesOf(types))
+      for await (const page of events.follow(caller.userId, seq, { ...typesOf(types), signal }))
         for (const event of page) yield item(event)
-        if (page.length === pageMax) seq = BigInt(page.at(-1)!.id)
-        else {
-          const seen = page.length > 0 ? BigInt(page.at(-1)!.id) : seq
-          seq = seen > newest ? seen : newest
-          await events.changed(caller.userId, seq, { timeoutMs: checkMs, signal })
-        }
-      }
     },
 
     list: async ({ after = '0', offset = 0, limit = 50, types, task_id }, caller) => {

@@ -1,6 +1,6 @@
-import { asData, type Memory } from '#features/venue/memory.ts'
+import { asData, type Memory, opensAtOnce } from '#features/venue/memory.ts'
 import { assetKey, marketNamed } from '#features/venue/symbol.ts'
-import { aheadOf, demandAgent, slippageDefault, tradeMs } from '#features/venue/trade.ts'
+import { aheadOf, besideAgent, slippageDefault, tradeMs } from '#features/venue/trade.ts'
 import { demandWorth, limitPriceOf } from '#features/venue/wish.ts'
 import type { Caller } from '#kernel/caller.ts'
 import { compareDecimals } from '#kernel/decimal-fields.ts'
@@ -25,8 +25,10 @@ export async function admitClose(
   const { venue, pricing, policy, chainId, clock, limits } = needs
   const market = marketNamed('perp', (await venue.perps()).markets, input.asset)
   const limit = limitPriceOf(input, market, pricing)
-  const [account, agent] = await Promise.all([needs.evmAddressOf(userId), demandAgent(needs, userId)])
-  const [state, mids] = await Promise.all([venue.account(account), venue.mids()])
+  const account = await needs.evmAddressOf(userId)
+  const reading = Promise.all([venue.account(account), venue.mids()])
+  const { agent, read } = await besideAgent(needs, userId, reading)
+  const [state, mids] = read
   const position = state.positions.find(({ symbol }) => symbol === market.symbol)
   if (!position) throw new Fault('no_position', `There is no position in ${market.symbol} to close`)
   const isBuy = position.signedSize.startsWith('-')
@@ -47,7 +49,6 @@ export async function admitClose(
     },
     ...{ usdMicros: 0n, exit: true },
   }
-  await policy.check(action)
   const memory: Memory = {
     ...{ operation: 'perp_close', market: 'perp', symbol: market.symbol, asset: market.asset },
     ...{ account, agent: agent.address, exit: true },
@@ -58,7 +59,7 @@ export async function admitClose(
     ...{ gather: null, leverage: null, tp: null, sl: null },
   }
   return {
-    ...{ first: 'begin', deadlineMs: tradeMs, data: asData(memory) },
+    ...{ first: 'begin', deadlineMs: tradeMs, data: asData(memory), opens: opensAtOnce(memory) },
     also: (tx, taskId) => policy.reserve(tx, { ...action, taskId }),
   }
 }

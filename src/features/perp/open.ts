@@ -1,8 +1,15 @@
 import type { Pricing } from '#features/venue/exits.ts'
 import { movable, type Portion } from '#features/venue/gather.ts'
-import { asData, type Memory } from '#features/venue/memory.ts'
+import { asData, type Memory, opensAtOnce } from '#features/venue/memory.ts'
 import { assetKey, marketNamed } from '#features/venue/symbol.ts'
-import { type AgentNeeds, aheadOf, demandAgent, slippageDefault, tradeMs } from '#features/venue/trade.ts'
+import {
+  type AgentNeeds,
+  aheadOf,
+  besideAgent,
+  orForbidden,
+  slippageDefault,
+  tradeMs,
+} from '#features/venue/trade.ts'
 import { demandExit, demandTick, limitPriceOf, type Sizing, sizeOf } from '#features/venue/wish.ts'
 import type { Caller } from '#kernel/caller.ts'
 import { compareDecimals } from '#kernel/decimal-fields.ts'
@@ -18,7 +25,15 @@ import type { PerpLimits } from './limits.ts'
 export type TradeNeeds = {
   venue: Pick<
     Hyperliquid,
-    'perps' | 'mids' | 'account' | 'standing' | 'openOrders' | 'order' | 'spotBalances' | 'accountMode'
+    | 'perps'
+    | 'mids'
+    | 'account'
+    | 'timeMs'
+    | 'standing'
+    | 'openOrders'
+    | 'order'
+    | 'spotBalances'
+    | 'accountMode'
   >
   pricing: Pricing & Sizing
   policy: Pick<Policy, 'check' | 'reserve'>
@@ -46,6 +61,8 @@ export type OpenInput = {
 }
 
 const spareShare = 500n
+/** More than a clock that was read a moment ago can be wrong by. */
+const clockErrorMs = 1_000
 
 function sideOf({ is_buy, side }: OpenInput): boolean {
   if ((is_buy === undefined) === (side === undefined))
@@ -145,12 +162,17 @@ export async function admitOpen(needs: TradeNeeds, input: OpenInput, { userId }:
   const market = marketNamed('perp', markets, input.asset)
   const leverage = leverageOf(input, market)
   const limit = limitPriceOf(input, market, pricing)
-  const [account, agent] = await Promise.all([needs.evmAddressOf(userId), demandAgent(needs, userId)])
-  const [standing, state, mids] = await Promise.all([
+  const account = await needs.evmAddressOf(userId)
+  const reduces = input.reduce_only === true
+  const stateRead = reduces ? venue.account(account) : undefined
+  const reading = Promise.all([
     venue.standing(account, market.symbol),
-    venue.account(account),
+    stateRead,
+    stateRead?.then(({ timeMs }) => timeMs) ?? venue.timeMs(account),
     limit === undefined ? venue.mids() : undefined,
   ])
+  const { agent, read } = await besideAgent(needs, userId, reading)
+  const [standing, state, timeMs, mids] = read
   const mid = mids?.get(market.symbol) ?? standing.markPrice
   const price = limit ?? pricing.boundPrice(mid, input.slippage_pct ?? slippageDefault, isBuy, market)
   const reference = referenceOf(isBuy, limit, standing.markPrice)
@@ -160,23 +182,24 @@ export async function admitOpen(needs: TradeNeeds, input: OpenInput, { userId }:
     pricing,
   )
   const exits = exitsOf({ input, market, isBuy, reference }, pricing)
-  const reduces = input.reduce_only === true
   const notional = pricing.notionalMicros(price, size, 'up')
   const action: Omit<Action, 'taskId'> = {
     ...{ userId, operation: 'perp_open', chainId, tokens: [assetKey('perp', market.symbol)], recipients: [] },
     ...{ usdMicros: reduces ? 0n : notional, exit: reduces },
   }
-  await policy.check(action)
-  demandPosition(state.positions, market, { reduces, isBuy, isCross: leverage.is_cross })
-  const freeUsd = isBuy ? standing.freeUsd.buy : standing.freeUsd.sell
-  const gather = reduces
-    ? null
-    : await gatherFor(venue, { account, notional, leverage: leverage.value, freeUsd })
+  const gather = await orForbidden(policy, action, async () => {
+    // Only a market without a position may have another margin mode than the account has set for it.
+    const isMoot = !reduces && standing.isCross === leverage.is_cross
+    const { positions } = isMoot ? { positions: [] } : (state ?? (await venue.account(account)))
+    demandPosition(positions, market, { reduces, isBuy, isCross: leverage.is_cross })
+    const freeUsd = isBuy ? standing.freeUsd.buy : standing.freeUsd.sell
+    return reduces ? null : gatherFor(venue, { account, notional, leverage: leverage.value, freeUsd })
+  })
   const memory: Memory = {
     ...{ operation: 'perp_open', market: 'perp', symbol: market.symbol, asset: market.asset },
     ...{ account, agent: agent.address, exit: reduces },
     ...{ size_decimals: market.sizeDecimals, price_decimals: market.priceDecimals },
-    ...{ ahead_ms: aheadOf(clock, state.timeMs), since_ms: state.timeMs, is_buy: isBuy, size, price },
+    ...{ ahead_ms: aheadOf(clock, timeMs), since_ms: timeMs - clockErrorMs, is_buy: isBuy, size, price },
     ...{ tif: limit === undefined ? 'ioc' : (input.tif ?? 'gtc'), reduce_only: reduces, ...exits },
     ...{ usd_micros: String(action.usdMicros), ...(gather ?? { gather }) },
     leverage:
@@ -185,7 +208,7 @@ export async function admitOpen(needs: TradeNeeds, input: OpenInput, { userId }:
         : leverage,
   }
   return {
-    ...{ first: 'begin', deadlineMs: tradeMs, data: asData(memory) },
+    ...{ first: 'begin', deadlineMs: tradeMs, data: asData(memory), opens: opensAtOnce(memory) },
     also: (tx, taskId) => policy.reserve(tx, { ...action, taskId }),
   }
 }

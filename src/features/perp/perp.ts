@@ -29,6 +29,7 @@ export type PerpNeeds = {
   on: Queryable
   venue: Hyperliquid
   chainId: string
+  orderHeard: PlaceNeeds['orderHeard']
   acts: VenueActs
   agents: Agents
   pricing: Pricing & Sizing

@@ -70,8 +70,8 @@ export async function admitSetup(
     ...{ first: 'begin', deadlineMs: setupMs },
     data: { account, ahead_ms: aheadOf(clock, state.timeMs) },
     async also(tx, taskId) {
-      if (fresh) await agents.add(tx, fresh)
       await policy.reserve(tx, { ...action, taskId })
+      if (fresh) await agents.add(tx, fresh)
     },
   }
 }

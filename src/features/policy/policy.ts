@@ -1,4 +1,3 @@
-import { LRUCache } from 'lru-cache'
 import type { Transact } from '#durable/transactions.ts'
 import type { Wallet } from '#features/wallets/store.ts'
 import { type Clock, later } from '#kernel/clock.ts'
@@ -7,7 +6,7 @@ import { type Random, uuidv7 } from '#kernel/id.ts'
 import type { Operation } from '#kernel/operation.ts'
 import { intentHash, type Policy, type PolicyReceipt, type SigningIntent } from '#kernel/signer.ts'
 import type { Tx } from '#kernel/task.ts'
-import type { Queryable } from '#store/query.ts'
+import { allEnded, type Queryable } from '#store/query.ts'
 import { operations } from './operations.ts'
 import { type Receipts, receipts } from './receipt.ts'
 import * as rules from './rules.ts'
@@ -95,20 +94,6 @@ function asksOf(intent: SigningIntent): rules.Ask {
   }
 }
 
-const kindsPerUser = 2
-
-/** Wallets are made once and never change, so a full set is remembered. */
-function ownAddresses(walletsOf: PolicyNeeds['walletsOf']) {
-  const known = new LRUCache<string, string[]>({ max: 10_000 })
-  return async (on: Queryable, userId: string): Promise<string[]> => {
-    const remembered = known.get(userId)
-    if (remembered) return remembered
-    const addresses = (await walletsOf(on, userId)).map(({ address }) => address)
-    if (addresses.length === kindsPerUser) known.set(userId, addresses)
-    return addresses
-  }
-}
-
 export function policy(needs: PolicyNeeds): PolicyFeature {
   const { on, clock } = needs
   const house = limitsOf(needs.house)
@@ -146,6 +131,8 @@ export function policy(needs: PolicyNeeds): PolicyFeature {
   }
 }
 
+const ruleOf = ({ exit }: SigningIntent) => (exit ? 'exit' : 'within_limits')
+
 type View = store.Stored & { limits: rules.Limits }
 type Look = (on: Queryable, userId: string, where?: { chainId?: string; except?: string }) => Promise<View>
 type EngineNeeds = PolicyNeeds & {
@@ -155,7 +142,8 @@ type EngineNeeds = PolicyNeeds & {
 }
 
 function engine({ on, clock, random, walletsOf, limits: house, view, made }: EngineNeeds): Policy {
-  const addressesOf = ownAddresses(walletsOf)
+  const addressesOf = async (queryable: Queryable, userId: string) =>
+    (await walletsOf(queryable, userId)).map(({ address }) => address)
   const judge = async (queryable: Queryable, userId: string, ask: rules.Ask, stands: View) =>
     raise(rules.judge(ask, { ...stands, house, ownAddresses: await addressesOf(queryable, userId) }))
 
@@ -171,20 +159,46 @@ function engine({ on, clock, random, walletsOf, limits: house, view, made }: Eng
       const usdMicros = rules.countedMicros(action)
       if (usdMicros < 0n) throw faultOf(rules.refuse('amount', 'the value is negative'))
       // In one round trip, and in this order; what is refused is rolled back with the rest.
-      const [locked, stands] = await Promise.all([
+      const [, stands] = await allEnded([
         store.lockPolicy(tx, userId, now),
         view(tx, userId, { chainId }),
         store.addSpend(tx, { taskId, userId, usdMicros, now }),
       ])
-      const counted = locked ? stands : await view(tx, userId, { chainId, except: taskId })
-      await judge(tx, userId, action, counted)
+      await judge(tx, userId, action, stands)
+    },
+
+    async opening(tx, userId, chainId) {
+      const [, stands, ownAddresses] = await allEnded([
+        store.lockPolicy(tx, userId, clock.now()),
+        view(tx, userId, { chainId }),
+        addressesOf(tx, userId),
+      ])
+      return (intent) => {
+        if (intent.userId !== userId || intent.chainId !== chainId)
+          throw new Error('an intent of another user or place was opened')
+        const now = clock.now()
+        const { taskId } = intent
+        const usdMicros = rules.countedMicros(intent)
+        if (usdMicros < 0n) throw faultOf(rules.refuse('amount', 'the value is negative'))
+        raise(rules.judge(asksOf(intent), { ...stands, house, ownAddresses }))
+        const facts = { id: uuidv7(now, random), taskId, intentHash: intentHash(intent) }
+        return {
+          receipt: made.make({ ...facts, userId, expiresAt: later(now, receiptMs) }),
+          async write() {
+            await allEnded([
+              store.addSpend(tx, { taskId, userId, usdMicros, authorizedMicros: usdMicros, now }),
+              store.addDecision(tx, { ...facts, rule: ruleOf(intent), now }),
+            ])
+          },
+        }
+      }
     },
 
     async authorize(tx, intent) {
       const { userId, taskId, chainId } = intent
       const now = clock.now()
       const look = () => view(tx, userId, { chainId, except: taskId })
-      const [reserved, seen] = await Promise.all([store.lockSpend(tx, taskId, userId), look()])
+      const [reserved, seen] = await allEnded([store.lockSpend(tx, taskId, userId), look()])
       if (!reserved) throw faultOf(rules.refuse('reservation', 'nothing is reserved for this task'))
       const micros = rules.countedMicros(intent)
       const authorizedMicros = reserved.authorized_micros + micros
@@ -196,10 +210,9 @@ function engine({ on, clock, random, walletsOf, limits: house, view, made }: Eng
       await judge(tx, userId, asksOf(intent), { ...stands, spentMicros })
       const id = uuidv7(now, random)
       const hash = intentHash(intent)
-      const rule = intent.exit ? 'exit' : 'within_limits'
-      await Promise.all([
+      await allEnded([
         store.saveSpend(tx, taskId, takenMicros, authorizedMicros),
-        store.addDecision(tx, { id, taskId, intentHash: hash, rule, now }),
+        store.addDecision(tx, { id, taskId, intentHash: hash, rule: ruleOf(intent), now }),
       ])
       return made.make({ id, userId, taskId, intentHash: hash, expiresAt: later(now, receiptMs) })
     },

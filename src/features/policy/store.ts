@@ -24,12 +24,18 @@ type Row = {
   reason: string | null
 }
 
-/** In one statement, since every money operation waits for it. Of two switches the wider one is told. */
+/**
+ * In one statement, since every money operation waits for it. What was spent: whole minutes by their sums, the minute
+ * in which the day began by its rows, and without the task that asks. Of two switches the wider one is told.
+ */
 const standing = `
   select p.version, p.per_transaction_micros, p.per_day_micros, p.chains, p.tokens, p.recipients, p.updated_at,
     k.scope, k.since, k.reason,
-    (select coalesce(sum(usd_micros), 0) from policy_spend
-      where user_id = $1 and at > $2 and state = 'reserved' and task_id is distinct from $3::uuid) as spent
+    (select coalesce(sum(usd_micros), 0) from policy_spend_minute where user_id = $1 and minute > $2)
+      + (select coalesce(sum(usd_micros), 0) from policy_spend
+        where user_id = $1 and state = 'reserved' and at > $2 and at < date_trunc('minute', $2::timestamptz) + interval '1 minute')
+      - (select coalesce(sum(usd_micros), 0) from policy_spend
+        where task_id = $3 and user_id = $1 and state = 'reserved' and at > $2) as spent
   from (select 1) always
   left join policy p on p.user_id = $1
   left join lateral (
@@ -67,21 +73,9 @@ function pauseOf({ scope, since, reason }: Row): Pause | null {
   return scope === 'venue' ? { scope, since, reason: reason ?? '' } : { scope, since }
 }
 
-/**
- * Whatever counts against the caps of a user waits here for whatever else does; what is sent after it sees what the
- * others did. False where there was nothing to lock before: then it has to be read again.
- */
-export async function lockPolicy(tx: Queryable, userId: string, now: Date): Promise<boolean> {
-  const lock = q.selectFrom('policy').select('version').where('user_id', '=', userId).forUpdate()
-  if (await one(tx, lock)) return true
-  const fresh = q.insertInto('policy').values({ user_id: userId, updated_at: now })
-  await all(
-    tx,
-    fresh.onConflict((conflict) => conflict.doNothing()),
-  )
-  await one(tx, lock)
-  return false
-}
+/** Whatever counts against the caps of a user waits here for whatever else does; what is sent after it sees the others. */
+export const lockPolicy = (tx: Queryable, userId: string, now: Date) =>
+  send(tx, 'select policy_lock($1, $2)', [userId, now])
 
 export const savePolicy = (tx: Queryable, userId: string, own: Tightening, version: number, now: Date) =>
   all(
@@ -100,15 +94,22 @@ export const savePolicy = (tx: Queryable, userId: string, own: Tightening, versi
       .where('user_id', '=', userId),
   )
 
-export type Spend = { taskId: string; userId: string; usdMicros: bigint; now: Date }
+export type Spend = {
+  taskId: string
+  userId: string
+  usdMicros: bigint
+  authorizedMicros?: bigint
+  now: Date
+}
 
-export const addSpend = (tx: Queryable, { taskId, userId, usdMicros, now }: Spend) =>
+export const addSpend = (tx: Queryable, { taskId, userId, usdMicros, authorizedMicros = 0n, now }: Spend) =>
   all(
     tx,
     q.insertInto('policy_spend').values({
       task_id: taskId,
       user_id: userId,
       usd_micros: usdMicros,
+      authorized_micros: authorizedMicros,
       state: 'reserved',
       at: now,
     }),

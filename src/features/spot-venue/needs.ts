@@ -1,7 +1,7 @@
 import type { Watcher } from '#durable/watch.ts'
 import type { VenueActs } from '#features/venue/act.ts'
 import type { Pricing } from '#features/venue/exits.ts'
-import type { Refusals } from '#features/venue/place.ts'
+import type { PlaceNeeds, Refusals } from '#features/venue/place.ts'
 import type { AgentNeeds } from '#features/venue/trade.ts'
 import type { Sizing } from '#features/venue/wish.ts'
 import type { Policy } from '#kernel/signer.ts'
@@ -17,6 +17,7 @@ export type SpotNeeds = {
   on: Queryable
   venue: Hyperliquid
   chainId: string
+  orderHeard: PlaceNeeds['orderHeard']
   acts: VenueActs
   pricing: Pricing & Sizing & { leastPrice(usd: string, size: string, grid: Grid): string }
   refusals: Refusals

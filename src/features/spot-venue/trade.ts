@@ -1,7 +1,7 @@
 import { movableFromPerp, type Portion } from '#features/venue/gather.ts'
-import { asData, type Memory } from '#features/venue/memory.ts'
+import { asData, type Memory, opensAtOnce } from '#features/venue/memory.ts'
 import { assetKey } from '#features/venue/symbol.ts'
-import { aheadOf, demandAgent, slippageDefault, tradeMs } from '#features/venue/trade.ts'
+import { aheadOf, besideAgent, orForbidden, slippageDefault, tradeMs } from '#features/venue/trade.ts'
 import { demandExit, demandTick, demandWorth, limitPriceOf, sizeOf } from '#features/venue/wish.ts'
 import type { Caller } from '#kernel/caller.ts'
 import { compareDecimals } from '#kernel/decimal-fields.ts'
@@ -98,12 +98,10 @@ async function gatherFor(
 
 async function standingOf(needs: SpotNeeds, userId: string) {
   const { venue } = needs
-  const [account, agent] = await Promise.all([needs.evmAddressOf(userId), demandAgent(needs, userId)])
-  const [balances, state, mids] = await Promise.all([
-    venue.spotBalances(account),
-    venue.account(account),
-    venue.mids(),
-  ])
+  const account = await needs.evmAddressOf(userId)
+  const reading = Promise.all([venue.spotBalances(account), venue.account(account), venue.mids()])
+  const { agent, read } = await besideAgent(needs, userId, reading)
+  const [balances, state, mids] = read
   return { account, agent: agent.address, balances, sinceMs: state.timeMs, mids }
 }
 
@@ -129,8 +127,8 @@ export async function admitBuy(needs: SpotNeeds, input: BuyInput, { userId }: Ca
   const action = spotAction(needs, {
     ...{ userId, operation: 'spot_buy', symbol: market.symbol, usdMicros: required, exit: false },
   })
-  await policy.check(action)
-  const gather = await gatherFor(needs, account, { required, free: freeOf(balances, quoteToken) })
+  const free = freeOf(balances, quoteToken)
+  const gather = await orForbidden(policy, action, () => gatherFor(needs, account, { required, free }))
   const atVenue = needs.keeper === 'venue'
   const wanted = (leg: 'tp' | 'sl') => {
     const exit = atVenue ? exits.find((each) => each.leg === leg) : undefined
@@ -144,7 +142,7 @@ export async function admitBuy(needs: SpotNeeds, input: BuyInput, { userId }: Ca
     ...{ kept: atVenue ? [] : exits, exit_size: exitSize },
   }
   return {
-    ...{ first: 'begin', deadlineMs: tradeMs, data: spotData(memory) },
+    ...{ first: 'begin', deadlineMs: tradeMs, data: spotData(memory), opens: opensAtOnce(memory) },
     also: (tx, taskId) => policy.reserve(tx, { ...action, taskId }),
   }
 }
@@ -183,14 +181,13 @@ export async function admitSell(needs: SpotNeeds, input: SellInput, { userId }: 
   const action = spotAction(needs, {
     ...{ userId, operation: 'spot_sell', symbol: market.symbol, usdMicros: 0n, exit: true },
   })
-  await policy.check(action)
   const memory: SpotMemory = {
     ...memoryFor({ operation: 'spot_sell', market, account, agent, sinceMs }, clock),
     ...{ is_buy: false, size, price, tif: limit === undefined ? 'ioc' : (input.tif ?? 'gtc') },
     ...{ exit: true, usd_micros: '0' },
   }
   return {
-    ...{ first: 'begin', deadlineMs: tradeMs, data: spotData(memory) },
+    ...{ first: 'begin', deadlineMs: tradeMs, data: spotData(memory), opens: opensAtOnce(memory) },
     also: (tx, taskId) => policy.reserve(tx, { ...action, taskId }),
   }
 }

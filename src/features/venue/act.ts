@@ -4,9 +4,16 @@ import { later } from '#kernel/clock.ts'
 import { Fault } from '#kernel/fault.ts'
 import { sha256 } from '#kernel/id.ts'
 import { canonicalJson } from '#kernel/json.ts'
-import type { Action, Policy } from '#kernel/signer.ts'
-import type { Effect, EffectUpdate, Intent, JsonObject, StepResult, TaskView } from '#kernel/task.ts'
-import { isAgentAction, type VenueAction, type VenueIntent, type VenueSigner } from '#kernel/venue.ts'
+import type { Action, Policy, PolicyReceipt } from '#kernel/signer.ts'
+import type { Effect, EffectUpdate, Intent, JsonObject, StepResult, TaskView, Tx } from '#kernel/task.ts'
+import {
+  isAgentAction,
+  type VenueAction,
+  type VenueIntent,
+  type VenueKeys,
+  type VenueSigner,
+} from '#kernel/venue.ts'
+import { allEnded } from '#store/query.ts'
 import type { Hyperliquid, LegStatus, Sent } from '#upstreams/hyperliquid/hyperliquid.ts'
 import { noteOrders, venueName } from './store.ts'
 
@@ -66,7 +73,7 @@ export type VenueActs = {
 type Needs = {
   venue: Pick<Hyperliquid, 'send' | 'account'>
   chainId: string
-  policy: Pick<Policy, 'authorize'>
+  policy: Pick<Policy, 'opening' | 'authorize'>
   signer: VenueSigner
   lanes: Pick<Lanes, 'open'>
   /** How long a user-signed action without a trace is looked for before it counts as refused. */
@@ -76,7 +83,6 @@ type Needs = {
 export const effectKind = 'hyperliquid_action'
 const laneKind = 'hyperliquid'
 const lanesRememberedMost = 50_000
-const unsentMost = 10_000
 const inlineMs = 2_000
 const pollFirstMs = 25
 const pollMostMs = 400
@@ -102,8 +108,6 @@ export function effectOf(task: TaskView, leg: string): Effect {
 export function venueActs(needs: Needs): VenueActs {
   const { venue, chainId, policy, signer, lanes } = needs
   const opened = new Set<string>()
-  /** Signed here and not sent yet: the first reply to such bytes is the venue's own word on them. */
-  const unsent = new Set<string>()
 
   const openLane = async (lane: Intent['lane'], start: bigint) => {
     if (opened.has(lane.signer)) return
@@ -115,27 +119,25 @@ export function venueActs(needs: Needs): VenueActs {
   return {
     async intend(task, plan, { now, next, data, effects, refused }) {
       const { leg, action, account, agent, facts, aheadMs, ttlMs, notes = [] } = plan
-      const by = (isAgentAction(action) ? agent : account).toLowerCase()
+      const byAgent = isAgentAction(action)
+      const by = (byAgent ? agent : account).toLowerCase()
       const lane = { kind: laneKind, chain: chainId, signer: by }
       const venueNowMs = now.getTime() + aheadMs
       await openLane(lane, BigInt(venueNowMs))
-      const build: Intent['build'] = async (nonce, tx) => {
-        const expiresAtMs = isAgentAction(action) ? Math.max(venueNowMs, Number(nonce)) + ttlMs : null
-        const intent: VenueIntent = {
-          ...{ type: 'venue_action', venue: venueName, chainId, userId: task.userId, taskId: task.id },
-          ...{ ...facts, account, signer: by, action, nonce, expiresAtMs },
-        }
-        const receipt = await policy.authorize(tx, intent)
-        const [raw] = await Promise.all([
-          signer.signVenue(intent, receipt),
-          noteOrders(
-            tx,
-            notes.map((note) => ({ ...note, userId: task.userId, taskId: task.id, at: now })),
-          ),
-        ])
-        const carrierId = `${by}:${nonce}`
-        if (unsent.size >= unsentMost) unsent.clear()
-        unsent.add(carrierId)
+      const sealed = () => signer.venueKeys({ userId: task.userId, venue: venueName, byAgent })
+      const intentOf = (nonce: bigint): VenueIntent => ({
+        ...{ type: 'venue_action', venue: venueName, chainId, userId: task.userId, taskId: task.id },
+        ...{ ...facts, account, signer: by, action, nonce },
+        expiresAtMs: byAgent ? Math.max(venueNowMs, Number(nonce)) + ttlMs : null,
+      })
+      const noted = (tx: Tx) =>
+        noteOrders(
+          tx,
+          notes.map((note) => ({ ...note, userId: task.userId, taskId: task.id, at: now })),
+        )
+      const signed = async (intent: VenueIntent, receipt: PolicyReceipt, keys: VenueKeys) => {
+        const { nonce, expiresAtMs } = intent
+        const raw = await keys.sign(intent, receipt)
         return {
           effect: {
             ...{ kind: effectKind, extId: cloidOf(task.id, leg), policyReceipt: receipt.id },
@@ -143,14 +145,31 @@ export function venueActs(needs: Needs): VenueActs {
             signed: { body: sha256(raw) },
             ...(expiresAtMs !== null && { validUntil: later(new Date(0), expiresAtMs) }),
           },
-          carrier: { extId: carrierId, raw, nonce },
+          carrier: { extId: `${by}:${nonce}`, raw, nonce },
         }
       }
-      const intend: Intent = { lane, floor: BigInt(venueNowMs), build, refused }
+      const build: Intent['build'] = async (nonce, tx) => {
+        const intent = intentOf(nonce)
+        const keys = sealed()
+        const receipt = await policy.authorize(tx, intent)
+        const [built] = await allEnded([signed(intent, receipt, keys), noted(tx)])
+        return built
+      }
+      const opening: Intent['opening'] = async (tx) => {
+        const keys = sealed()
+        const judge = await policy.opening(tx, task.userId, chainId)
+        return async (nonce) => {
+          const intent = intentOf(nonce)
+          const { receipt, write } = judge(intent)
+          const also = async () => void (await allEnded([write(), noted(tx)]))
+          return { ...(await signed(intent, receipt, keys)), also }
+        }
+      }
+      const intend: Intent = { lane, floor: BigInt(venueNowMs), build, opening, refused }
       return { intend, next, state: 'signed', data: { polls: 0, ...data }, ...(effects && { effects }) }
     },
 
-    settle: (question) => settle(question, { venue, unsent, graceMs: needs.graceMs ?? graceMsDefault }),
+    settle: (question) => settle(question, { venue, graceMs: needs.graceMs ?? graceMsDefault }),
 
     wait(task, next, effects) {
       const polls = Number(task.data.polls ?? 0)
@@ -164,10 +183,10 @@ export function venueActs(needs: Needs): VenueActs {
   }
 }
 
-type Setting = { venue: Needs['venue']; unsent: Set<string>; graceMs: number }
+type Setting = { venue: Needs['venue']; graceMs: number }
 
-/** The first reply counts where this process signed the bytes a moment ago; after any doubt only the look-up does. */
-async function settle<T>(question: Question<T>, { venue, unsent, graceMs }: Setting): Promise<Verdict<T>> {
+/** The first reply to fresh bytes is the venue's own word on them; after any doubt only the look-up counts. */
+async function settle<T>(question: Question<T>, { venue, graceMs }: Setting): Promise<Verdict<T>> {
   const { task, leg, signal, look, read } = question
   const effect = effectOf(task, leg)
   const carrier = effect.carriers.at(-1)
@@ -176,7 +195,7 @@ async function settle<T>(question: Question<T>, { venue, unsent, graceMs }: Sett
     ...{ is: 'done', value },
     effects: [{ effectId: effect.id, status: 'confirmed', carrierExtId: carrier.extId }],
   })
-  if (unsent.delete(carrier.extId)) {
+  if (effect.fresh) {
     const sent = await venue.send(carrier.raw)
     const value = sent.is === 'ok' ? read(sent.legs) : undefined
     if (value !== undefined) return done(value)

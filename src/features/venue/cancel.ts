@@ -75,7 +75,7 @@ export async function admitCancel(
     ahead_ms: aheadOf(clock, state.timeMs),
   }
   return {
-    ...{ first: 'begin', deadlineMs: tradeMs, data: memory as unknown as JsonObject },
+    ...{ first: 'begin', deadlineMs: tradeMs, data: memory as unknown as JsonObject, opens: true },
     also: (tx, taskId) => policy.reserve(tx, { ...action, taskId }),
   }
 }

@@ -88,10 +88,13 @@ export function lines(log: Log, failed: () => void) {
   }
 }
 
-export const factsOf = (news: Exclude<UserNews, { is: 'gap' }>): Facts => {
-  if (news.is === 'fills') return { fills: news.fills }
-  return news.is === 'fundings' ? { fundings: news.fundings } : { updates: news.updates }
-}
+export type Told = Exclude<UserNews, { is: 'gap' }>
+
+export const factsOf = (told: readonly Told[]): Facts => ({
+  fills: told.flatMap((news) => (news.is === 'fills' ? news.fills : [])),
+  fundings: told.flatMap((news) => (news.is === 'fundings' ? news.fundings : [])),
+  updates: told.flatMap((news) => (news.is === 'ledger' ? news.updates : [])),
+})
 
 const afterFaultMs = 20_000
 /** Without a baseline nothing is known at all. */

@@ -52,6 +52,9 @@ export const wantedExits = ({ tp, sl }: Memory): { leg: ExitLeg; wanted: WantedE
   ...(sl ? [{ leg: 'sl' as const, wanted: sl }] : []),
 ]
 
+/** The first thing that is said to the venue is the order itself. */
+export const opensAtOnce = ({ gather, leverage }: Memory): boolean => gather === null && leverage === null
+
 export const entryOrder = (taskId: string, memory: Memory): VenueOrder => ({
   ...{ asset: memory.asset, isBuy: memory.is_buy, price: memory.price, size: memory.size },
   ...{ reduceOnly: memory.reduce_only, when: { tif: memory.tif }, cloid: cloidOf(taskId, 'entry') },

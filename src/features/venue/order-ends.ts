@@ -19,7 +19,7 @@ type Needs = {
   clock: Clock
 }
 type End = Pick<OrderNews, 'orderId' | 'status' | 'atMs'> & { cloid: string }
-type Ours = { user_id: string; task_id: string; leg: string; symbol: string }
+type Ours = { cloid: string; task_id: string; leg: string; symbol: string }
 
 /** By then the stream, or the task itself, has heard of it. */
 const youngMs = 10_000
@@ -29,15 +29,25 @@ const atOnce = 10
 const isOver = (status: string): boolean => status === 'filled' || isEnding(status)
 
 export function orderEnds({ on, transact, venue, events, clock }: Needs) {
-  const end = async (userId: string, { cloid, orderId, status, atMs }: End): Promise<void> => {
+  const end = async (userId: string, ends: readonly End[]): Promise<void> => {
     const told = await transact(async (tx) => {
-      const [ours] = await send<Ours>(
+      const rows = await send<Ours>(
         tx,
-        `update venue_order set status = $3, ended_at = $4 where cloid = $1 and user_id = $2 and ended_at is null
-         returning user_id, task_id, leg, symbol`,
-        [cloid, userId, status, new Date(atMs)],
+        `update venue_order o set status = e.status, ended_at = e.at
+         from unnest($2::text[], $3::text[], $4::timestamptz[]) as e (cloid, status, at)
+         where o.cloid = e.cloid and o.user_id = $1 and o.ended_at is null
+         returning o.cloid, o.task_id, o.leg, o.symbol`,
+        [
+          userId,
+          ends.map(({ cloid }) => cloid),
+          ends.map(({ status }) => status),
+          ends.map(({ atMs }) => new Date(atMs)),
+        ],
       )
-      const list = ours ? eventsOf(ours, { cloid, orderId, status, atMs }) : []
+      const list = ends.flatMap((each) => {
+        const ours = rows.find(({ cloid }) => cloid === each.cloid)
+        return ours ? eventsOf(ours, each) : []
+      })
       await events.add(tx, userId, list)
       return list.length > 0
     })
@@ -55,8 +65,12 @@ export function orderEnds({ on, transact, venue, events, clock }: Needs) {
         'select cloid, user_id from venue_order where cloid = any($1::text[]) and ended_at is null',
         [ends.map(({ cloid }) => cloid)],
       )
-      for (const { cloid, user_id } of rows)
-        for (const each of ends) if (each.cloid === cloid) await end(user_id, each)
+      const users = Map.groupBy(rows, ({ user_id }) => user_id)
+      for (const [userId, own] of users)
+        await end(
+          userId,
+          own.flatMap(({ cloid }) => ends.find((each) => each.cloid === cloid) ?? []),
+        )
     },
 
     /** Some of the orders of which no end is known; the next look asks for others. */
@@ -71,9 +85,11 @@ export function orderEnds({ on, transact, venue, events, clock }: Needs) {
       for (const { cloid, at } of rows) {
         const found = await venue.order(account, cloid)
         if (found && isOver(found.status))
-          await end(user_id, { cloid, orderId: found.order.orderId, status: found.status, atMs: found.atMs })
+          await end(user_id, [
+            { cloid, orderId: found.order.orderId, status: found.status, atMs: found.atMs },
+          ])
         else if (!found && now.getTime() - at.getTime() > lostMs)
-          await end(user_id, { cloid, orderId: 0, status: 'absent', atMs: now.getTime() })
+          await end(user_id, [{ cloid, orderId: 0, status: 'absent', atMs: now.getTime() }])
       }
     },
   }

@@ -1,10 +1,10 @@
-import { setTimeout as pause } from 'node:timers/promises'
-import { compareDecimals } from '#kernel/decimal-fields.ts'
 import { Fault } from '#kernel/fault.ts'
 import type { EffectUpdate, Step, StepContext, StepResult, TaskView } from '#kernel/task.ts'
 import type { Hyperliquid, LegStatus } from '#upstreams/hyperliquid/hyperliquid.ts'
+import type { VenueStreams } from '#upstreams/hyperliquid/stream.ts'
 import { type ActPlan, cloidOf, type VenueActs } from './act.ts'
 import { type Entry, type Exit, exitStateOf, isEnding, judgeBracket, sumOf } from './bracket.ts'
+import { fillsOfEntry } from './entry-fills.ts'
 import { exitOrder, type Pricing } from './exits.ts'
 import type { Gathering } from './gather.ts'
 import { entryOrder, type Memory, memoryOf, wantedExits } from './memory.ts'
@@ -20,6 +20,8 @@ export type Refusals = {
 }
 export type PlaceNeeds = {
   venue: Pick<Hyperliquid, 'order' | 'fillsSince' | 'standing'>
+  /** What the stream told of an order, where the account is followed. */
+  orderHeard: VenueStreams['orderOf']
   acts: VenueActs
   pricing: Pricing
   refusals: Refusals
@@ -37,8 +39,6 @@ export type PlaceNeeds = {
   ): StepResult | Promise<StepResult>
 }
 
-const fillsAttemptsMost = 5
-const fillsEveryMs = 100
 export const orderTtlMs = 20_000
 export const upstreamName = 'Hyperliquid'
 
@@ -138,10 +138,10 @@ export function placing(
     })
     if (verdict.is === 'doubt') return acts.wait(task, 'confirm', verdict.effects)
     if (verdict.is !== 'done') return refusedBy(needs, task, verdict)
-    const { entry, legErrors } = verdict.value
+    const { entry, legErrors, replied } = verdict.value
     if (entry.status === 'rejected' && entry.error) return rejected(task, memory, entry, verdict.effects)
     const [fills, exits] = await Promise.all([
-      fillsOfEntry(needs, memory, entry),
+      fillsOfEntry(needs, memory, entry, replied),
       exitsOf(needs, task, legErrors),
     ])
     const standing = { entry, exits, fills }
@@ -197,24 +197,26 @@ export function completed(
   }
 }
 
-type Seen = { entry: Entry; legErrors: Partial<Record<'tp' | 'sl', string>> }
+/** `replied`: by the venue's reply to the order itself, so that the stream is as new. */
+type Seen = { entry: Entry; legErrors: Partial<Record<'tp' | 'sl', string>>; replied: boolean }
 
 /** The reply holds one status for each order, in the order in which they were sent. */
 function entryRead(legs: LegStatus[], memory: Memory, refusals: Refusals): Seen | undefined {
   const [first, ...rest] = legs
   if (!first || first.is === 'accepted') return undefined
   const legErrors: Seen['legErrors'] = {}
+  const replied = true
   wantedExits(memory).forEach(({ leg }, at) => {
     const said = rest[at]
     if (said?.is === 'error') legErrors[leg] = said.message
   })
   if (first.is === 'error') {
     const error = { code: refusals.codeOfRefusal(first.message), message: first.message }
-    return { entry: { orderId: null, status: 'rejected', filledSize: null, error }, legErrors }
+    return { entry: { orderId: null, status: 'rejected', filledSize: null, error }, legErrors, replied }
   }
   const filledSize = first.is === 'filled' ? first.size : null
   const status = first.is === 'resting' ? 'resting' : filledSize === memory.size ? 'filled' : 'part'
-  return { entry: { orderId: first.orderId, status, filledSize, error: null }, legErrors }
+  return { entry: { orderId: first.orderId, status, filledSize, error: null }, legErrors, replied }
 }
 
 /** By its own id: the only way to learn of an order whose reply was lost. */
@@ -225,7 +227,7 @@ async function entryLook({ venue, refusals }: PlaceNeeds, task: TaskView): Promi
   const { order, status } = found
   const entry = (as: Entry['status'], error: Entry['error'] = null): Seen => ({
     entry: { orderId: order.orderId, status: as, filledSize: null, error },
-    legErrors: {},
+    ...{ legErrors: {}, replied: false },
   })
   if (status === 'open') return entry('resting')
   if (status === 'filled' || status === 'triggered') return entry('filled')
@@ -238,17 +240,6 @@ async function entryLook({ venue, refusals }: PlaceNeeds, task: TaskView): Promi
     code: refusals.codeOfStatus(status),
     message: `The venue ended the order: ${status}`,
   })
-}
-
-/** What the venue filled by its reply shows among its fills a moment later. */
-async function fillsOfEntry({ venue }: PlaceNeeds, memory: Memory, { orderId, filledSize }: Entry) {
-  for (let attempt = 1; ; attempt++) {
-    const fills = await venue.fillsSince(memory.account, memory.since_ms)
-    const own = fills.filter((fill) => fill.orderId === orderId)
-    if (filledSize === null || compareDecimals(sumOf(own).size, filledSize) >= 0) return own
-    if (attempt === fillsAttemptsMost) throw new Fault('unavailable', 'The fills are not told yet')
-    await pause(fillsEveryMs)
-  }
 }
 
 /** Asked one by one, since the reply names no order that sleeps. */

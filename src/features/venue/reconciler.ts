@@ -1,11 +1,12 @@
 import { later } from '#kernel/clock.ts'
 import type { Random } from '#kernel/id.ts'
 import type { Hyperliquid } from '#upstreams/hyperliquid/hyperliquid.ts'
-import type { UserNews, VenueStreams } from '#upstreams/hyperliquid/stream.ts'
+import type { OrderNews, UserNews, VenueStreams } from '#upstreams/hyperliquid/stream.ts'
 import { looking } from './account-look.ts'
 import * as store from './account-store.ts'
 import { freezeAccount, settleLook, type VerdictNeeds } from './account-verdict.ts'
-import { factsOf, following, lines, putOff } from './following.ts'
+import { bundles } from './bundles.ts'
+import { factsOf, following, lines, putOff, type Told } from './following.ts'
 import { ingesting } from './ingest.ts'
 import { orderEnds } from './order-ends.ts'
 
@@ -47,6 +48,7 @@ const enrolEveryTicks = 3
 /** By which the clocks of two instances may differ. */
 const skewMs = 10_000
 const waitingMost = 1_000
+const moment = { ms: 100, most: 2_000 }
 const ordersLine = 'orders'
 /** Whoever trades without being followed is looked at so many times as often as whoever rests. */
 const unfollowedTimes = 5
@@ -92,25 +94,34 @@ function visits(needs: ReconcilerNeeds, pace: Pace) {
       }
     })
 
-  /** The stream brings facts; whether they are all of them, only a look can tell. */
-  function hear(userId: string, news: UserNews) {
-    if (news.is === 'gap') return void visit(userId, true)
+  const heard = bundles<Told>(moment, (userId, told) => {
     // What is left out here is found missing by the next look.
     if (line.waiting(userId) >= waitingMost) return
     void line.run(userId, async () => {
       const account = await store.accountFor(on, userId)
       if (!account || account.state === 'new') return
-      const foreign = await ingest(account, factsOf(news))
+      const foreign = await ingest(account, factsOf(told))
       if (foreign) await freezeAccount(verdict, account, foreign)
     })
+  })
+  const heardOrders = bundles<OrderNews>(moment, (name, news) => {
+    if (line.waiting(name) < waitingMost) void line.run(name, () => orders.heard(news))
+  })
+
+  /** The stream brings facts; whether they are all of them, only a look can tell. */
+  function hear(userId: string, news: UserNews) {
+    if (news.is === 'gap') void visit(userId, true)
+    else heard.add(userId, [news])
   }
 
-  const listen = () =>
-    streams.onOrders((news) => {
-      if (line.waiting(ordersLine) < waitingMost) void line.run(ordersLine, () => orders.heard(news))
-    })
+  const listen = () => streams.onOrders((news) => heardOrders.add(ordersLine, news))
+  const ended = () => {
+    heard.flush()
+    heardOrders.flush()
+    return line.ended()
+  }
 
-  return { visit, listen, streamed, lease, counts, ended: line.ended }
+  return { visit, listen, streamed, lease, counts, ended }
 }
 
 export function reconciler(needs: ReconcilerNeeds) {

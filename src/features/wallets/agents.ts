@@ -31,15 +31,16 @@ export const livingAgents = (on: Queryable, { userId, venue }: Whose): Promise<A
       .where('retired_at', 'is', null),
   )
 
-export async function agentsOf(
-  on: Queryable,
-  whose: Whose,
-): Promise<{ current: Agent | undefined; waiting: Agent | undefined }> {
-  const rows = await livingAgents(on, whose)
+export function rolesOf(rows: readonly AgentWalletRow[]): {
+  current: Agent | undefined
+  waiting: Agent | undefined
+} {
   const find = (approved: boolean) => rows.find((row) => (row.approved_at !== null) === approved)
   const [current, waiting] = [find(true), find(false)]
   return { current: current && agentOf(current), waiting: waiting && agentOf(waiting) }
 }
+
+export const agentsOf = async (on: Queryable, whose: Whose) => rolesOf(await livingAgents(on, whose))
 
 /** Of two that are made at once the first waits, and the other is dropped unused. */
 export const addAgent = async (on: Queryable, row: SealedAgent): Promise<void> => {

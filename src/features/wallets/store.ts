@@ -1,3 +1,4 @@
+import { LRUCache } from 'lru-cache'
 import { all, one, type Queryable, q, send } from '#store/query.ts'
 import type { WalletRow } from '#store/tables/identity.ts'
 
@@ -11,6 +12,20 @@ export const walletsOf = (on: Queryable, userId: string): Promise<Wallet[]> =>
     on,
     q.selectFrom('wallet').select(['id', 'kind', 'address']).where('user_id', '=', userId).orderBy('kind'),
   )
+
+const kindsPerUser = 2
+
+/** Wallets are made once and never change, so a full set is remembered. */
+export function rememberedWallets(): (on: Queryable, userId: string) => Promise<Wallet[]> {
+  const known = new LRUCache<string, Wallet[]>({ max: 10_000 })
+  return async (on, userId) => {
+    const remembered = known.get(userId)
+    if (remembered) return remembered
+    const found = await walletsOf(on, userId)
+    if (found.length === kindsPerUser) known.set(userId, found)
+    return found
+  }
+}
 
 export const sealedWallet = (
   on: Queryable,

@@ -1,6 +1,7 @@
 import type { Clock } from '#kernel/clock.ts'
 import { Fault } from '#kernel/fault.ts'
 import type { Net, NetReply } from '#kernel/net.ts'
+import type { Prices } from './prices.ts'
 import {
   type Account,
   accountOf,
@@ -20,6 +21,7 @@ import {
   type SpotMarket,
   spotsOf,
 } from './reading.ts'
+import { type VenueClock, venueClock } from './venue-clock.ts'
 import {
   actionUrgency,
   actionWeight,
@@ -54,6 +56,8 @@ export type Hyperliquid = {
   spots(maxAgeMs?: number): Promise<{ markets: SpotMarket[]; at: number }>
   mids(): Promise<ReadonlyMap<string, string>>
   account(user: string): Promise<Account>
+  /** What the venue's clock shows; the account is asked for it where no answer told it a moment ago. */
+  timeMs(user: string): Promise<number>
   spotBalances(user: string): Promise<SpotBalance[]>
   /** What the account has set for a market, and the margin that is free on each side of it. */
   standing(
@@ -82,7 +86,7 @@ export type Hyperliquid = {
 }
 export type SpotBalance = { coin: string; total: string; hold: string; entryUsd: string }
 
-type Options = { url: string; net: Net; clock: Clock; budget?: Budget; timeoutMs?: number }
+type Options = { url: string; net: Net; clock: Clock; budget?: Budget; prices?: Prices; timeoutMs?: number }
 
 const maxBytes = 8 * 1024 * 1024
 const freshMsDefault = 60_000
@@ -163,10 +167,12 @@ export function hyperliquid(options: Options): Hyperliquid {
   const { info, send } = doors(options)
   const perps = remembered(async () => perpsOf(await info('metaAndAssetCtxs', {}, 'work')), nowMs)
   const spots = remembered(async () => spotsOf(await info('spotMetaAndAssetCtxs', {}, 'work')), nowMs)
+  const clock = venueClock(nowMs)
+  const { prices: shared } = options
   const known = new Map<Urgency, Hyperliquid>()
   const at = (urgency: Urgency): Hyperliquid => {
     const made = known.get(urgency) ?? {
-      ...reads((type, fields = {}) => info(type, fields, urgency)),
+      ...reads((type, fields = {}) => info(type, fields, urgency), { clock, nowMs, shared }),
       ...{ perps: stamped(perps), spots: stamped(spots), send, at },
     }
     known.set(urgency, made)
@@ -184,12 +190,29 @@ const stamped =
 
 type Ask = <K extends InfoType>(type: K, fields?: Record<string, unknown>) => Promise<InfoAnswer<K>>
 
-function reads(info: Ask): Omit<Hyperliquid, 'perps' | 'spots' | 'send' | 'at'> {
+type Memory = { clock: VenueClock; nowMs: () => number; shared: Prices | undefined }
+
+function reads(
+  info: Ask,
+  { clock, nowMs, shared }: Memory,
+): Omit<Hyperliquid, 'perps' | 'spots' | 'send' | 'at'> {
+  const account = async (user: string) => {
+    const state = accountOf(await info('clearinghouseState', { user }))
+    clock.shown(state.timeMs)
+    return state
+  }
   return {
+    account,
+    timeMs: async (user) => clock.now() ?? (await account(user)).timeMs,
     async mids() {
-      return new Map(Object.entries(await info('allMids')).map(([coin, price]) => [coin, plain(price)]))
+      const fresh = shared?.fresh()
+      if (fresh) return fresh
+      const askedMs = nowMs()
+      const said = Object.entries(await info('allMids'))
+      const mids = new Map(said.map(([coin, price]) => [coin, plain(price)]))
+      shared?.answered(mids, askedMs)
+      return mids
     },
-    account: async (user) => accountOf(await info('clearinghouseState', { user })),
     async spotBalances(user) {
       const { balances } = await info('spotClearinghouseState', { user })
       return balances.map(({ coin, total, hold, entryNtl }) => ({

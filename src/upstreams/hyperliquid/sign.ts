@@ -9,9 +9,18 @@ import {
   Withdraw3Request,
   Withdraw3Types,
 } from '@nktkas/hyperliquid/api/exchange'
-import { canonicalize, signL1Action, signUserSignedAction } from '@nktkas/hyperliquid/signing'
-import { privateKeyToAccount, privateKeyToAddress } from 'viem/accounts'
-import { bytesToHex } from 'viem/utils'
+import { canonicalize, createL1ActionHash, signUserSignedAction } from '@nktkas/hyperliquid/signing'
+import { signRecoverable } from 'tiny-secp256k1'
+import { privateKeyToAddress } from 'viem/accounts'
+import {
+  bytesToHex,
+  concat,
+  hashTypedData,
+  hexToBytes,
+  keccak256,
+  numberToHex,
+  stringToHex,
+} from 'viem/utils'
 import type { VenueAction, VenueIntent, VenueOrder, VenueScheme } from '#kernel/venue.ts'
 
 /** What the venue hashes is made here, from the intent alone: key order and decimals are those of its schema. */
@@ -85,21 +94,50 @@ const typesOf = {
 
 const isUserSigned = (type: VenueAction['type']): type is keyof typeof typesOf => type in typesOf
 
+/** The key stays in bytes that can be wiped; text cannot. */
+function signDigest(secret: Uint8Array, digest: Hex): { r: Hex; s: Hex; v: 27 | 28 } {
+  const { signature, recoveryId } = signRecoverable(hexToBytes(digest), secret)
+  const r = bytesToHex(signature.subarray(0, 32))
+  const s = bytesToHex(signature.subarray(32))
+  return { r, s, v: recoveryId === 0 ? 27 : 28 }
+}
+
+const textHash = (text: string): Hex => keccak256(stringToHex(text))
+const word = (value: number): Hex => numberToHex(value, { size: 32 })
+const hashOf = (...words: Hex[]): Hex => keccak256(concat(words))
+const domainType = 'EIP712Domain(string name,string version,uint256 chainId,address verifyingContract)'
+const exchangeDomain = hashOf(textHash(domainType), textHash('Exchange'), textHash('1'), word(1337), word(0))
+const agentType = textHash('Agent(string source,bytes32 connectionId)')
+const mainnet = textHash('a')
+
+/** The hash of an action as its typed data, whose other parts are always the same. */
+const agentDigest = (actionHash: Hex): Hex =>
+  hashOf('0x1901', exchangeDomain, hashOf(agentType, mainnet, actionHash))
+
+/** A wallet to the library, which wants to know its address as well. */
+const walletOf = (secret: Uint8Array, address: Hex) => ({
+  address,
+  async signTypedData(data: object): Promise<Hex> {
+    const { r, s, v } = signDigest(secret, hashTypedData(data as Parameters<typeof hashTypedData>[0]))
+    return concat([r, s, v === 27 ? '0x1b' : '0x1c'])
+  },
+})
+
 /** Lent to custody. */
 export const hyperliquidScheme: VenueScheme = {
   addressOf: (secret) => privateKeyToAddress(bytesToHex(secret)),
 
-  async sign(secret, { action, nonce: given, expiresAtMs }: VenueIntent) {
+  async sign(secret, { action, nonce: given, expiresAtMs, signer }: VenueIntent) {
     const nonce = Number(given)
-    const wallet = privateKeyToAccount(bytesToHex(secret))
     const wire = wireAction(action, nonce)
     if (isUserSigned(action.type)) {
       const signed = wire as Wire & { signatureChainId: Hex }
+      const wallet = walletOf(secret, signer as Hex)
       const signature = await signUserSignedAction({ wallet, action: signed, types: typesOf[action.type] })
       return JSON.stringify({ action: wire, nonce, signature })
     }
     const expiry = expiresAtMs === null ? {} : { expiresAfter: expiresAtMs }
-    const signature = await signL1Action({ wallet, action: wire, nonce, ...expiry })
+    const signature = signDigest(secret, agentDigest(createL1ActionHash({ action: wire, nonce, ...expiry })))
     return JSON.stringify({ action: wire, nonce, signature, ...expiry })
   },
 }

@@ -2,7 +2,9 @@ import type { WebSocketTransport } from '@nktkas/hyperliquid'
 import type { Clock } from '#kernel/clock.ts'
 import type { Random } from '#kernel/id.ts'
 import type { Log } from '#kernel/log.ts'
+import { type OrderHeard, ordersHeard } from './heard.ts'
 import { backOffMs, connectionPacer } from './pace.ts'
+import type { Mids } from './prices.ts'
 import {
   type Fill,
   type Funding,
@@ -29,22 +31,29 @@ export type OrderNews = {
   status: string
   atMs: number
 }
-export type Mids = ReadonlyMap<string, string>
-
 export type VenueStreams = AsyncDisposable & {
   /** By the venue's names of the coins; undefined while there is no fresh word. The first question begins to listen. */
   mids(): Mids | undefined
+  /** Hears what is told, once somebody has asked or is followed. */
   onMids(listener: (mids: Mids) => void): Disposable
   /** Undefined where as many users are followed as the venue allows. */
   follow(user: string, listener: (news: UserNews) => void): Disposable | undefined
+  /** What was told of an order of theirs, waiting for it a little; undefined at once where nobody follows the user. */
+  orderOf<T>(
+    user: string,
+    orderId: number,
+    read: (heard: OrderHeard) => T | undefined,
+  ): Promise<T | undefined>
   /** Of all users that are followed; the venue does not say of whom, the client id does. */
   onOrders(listener: (orders: OrderNews[]) => void): Disposable
-  state(): { connected: boolean; users: number; connections: number; unreadable: number }
+  state(): { connected: boolean; tellsMids: boolean; users: number; connections: number; unreadable: number }
 }
 
 type Options = { url: string; clock: Clock; random: Random; log: Log; usersMost?: number }
 type Subscription = { channel: Channel; user?: string }
 
+/** So long the stream may be behind the answer to an order; asking is slower, and dear. */
+const hearMs = 150
 const requestMs = 10_000
 const pingEveryMs = 30_000
 const freshMs = 10_000
@@ -58,6 +67,7 @@ export function venueStreams({ url, clock, random, log, usersMost = usersOfVenue
   const pace = connectionPacer(() => clock.now().getTime(), random)
   const users = new Map<string, Disposable>()
   const midsListeners = new Set<(mids: Mids) => void>()
+  const heard = ordersHeard()
   const orderListeners = new Set<(orders: OrderNews[]) => void>()
   let known: { mids: Mids; atMs: number } | undefined
   let midsTopic: Disposable | undefined
@@ -160,7 +170,6 @@ export function venueStreams({ url, clock, random, log, usersMost = usersOfVenue
       return known && nowMs() - known.atMs <= freshMs ? known.mids : undefined
     },
     onMids(listener) {
-      midsTopic ??= listenToMids()
       midsListeners.add(listener)
       return { [Symbol.dispose]: () => void midsListeners.delete(listener) }
     },
@@ -169,12 +178,18 @@ export function venueStreams({ url, clock, random, log, usersMost = usersOfVenue
       if (users.has(name) || users.size >= Math.min(usersMost, usersOfVenue)) return undefined
       midsTopic ??= listenToMids()
       const parts = new DisposableStack()
-      for (const topic of userTopics(hold, name, (news) => tell([listener], news))) parts.use(topic)
+      const hear = (news: UserNews) => {
+        if (news.is === 'fills') heard.fills(news.fills)
+        tell([listener], news)
+      }
+      for (const topic of userTopics(hold, name, hear)) parts.use(topic)
       parts.use(
         hold({ channel: 'orderUpdates', user: name }, (list) => {
           // The message names no user, so each subscription on the connection hears it.
           if (!list || list === heardOrders) return
           heardOrders = list
+          for (const { order, status } of list)
+            heard.order(order.oid, status === 'open' ? leftOf(order) : undefined)
           tell(orderListeners, list.map(orderNewsOf))
         }),
       )
@@ -182,11 +197,15 @@ export function venueStreams({ url, clock, random, log, usersMost = usersOfVenue
       users.set(name, parts)
       return parts
     },
+    async orderOf(user, orderId, read) {
+      if (!connected || !users.has(user.toLowerCase())) return undefined
+      return heard.when(orderId, read, hearMs)
+    },
     onOrders(listener) {
       orderListeners.add(listener)
       return { [Symbol.dispose]: () => void orderListeners.delete(listener) }
     },
-    state: () => ({ connected, users: users.size, connections, unreadable }),
+    state: () => ({ connected, tellsMids: known !== undefined, users: users.size, connections, unreadable }),
     async [Symbol.asyncDispose]() {
       clearInterval(watch)
       ended.abort()
@@ -197,6 +216,11 @@ export function venueStreams({ url, clock, random, log, usersMost = usersOfVenue
     },
   }
 }
+
+const leftOf = ({ sz, origSz }: { sz: string; origSz: string }) => ({
+  size: plain(sz),
+  origSize: plain(origSz),
+})
 
 const orderNewsOf = ({
   order,

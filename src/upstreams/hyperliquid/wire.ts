@@ -207,7 +207,7 @@ const channels = {
   }),
   orderUpdates: T.Array(
     T.Object({
-      order: T.Object({ coin: text, oid: whole, cloid: T.Optional(orNull(text)) }),
+      order: T.Object({ coin: text, oid: whole, cloid: T.Optional(orNull(text)), sz: text, origSz: text }),
       status: text,
       statusTimestamp: whole,
     }),

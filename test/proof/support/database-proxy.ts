@@ -7,6 +7,8 @@ export type DatabaseProxy = {
   /** Every connection is cut, and none is taken any more. */
   away(): Promise<void>
   back(): Promise<void>
+  /** The next message that holds this text reaches the database, and its reply never comes back. */
+  loseReplyTo(text: string): void
 } & AsyncDisposable
 
 export async function databaseProxy(databaseUrl: string): Promise<DatabaseProxy> {
@@ -17,8 +19,10 @@ export async function databaseProxy(databaseUrl: string): Promise<DatabaseProxy>
   const reach = () =>
     host.startsWith('/') ? connect({ path: `${host}/.s.PGSQL.${port}` }) : connect({ host, port })
   const open = new Set<Socket>()
+  let lost: string | undefined
   const server = createServer((client) => {
     const database = reach()
+    let cut = false
     for (const [one, other] of [
       [client, database],
       [database, client],
@@ -27,10 +31,17 @@ export async function databaseProxy(databaseUrl: string): Promise<DatabaseProxy>
       one.on('error', () => {})
       one.once('close', () => {
         open.delete(one)
-        other.destroy()
+        if (!cut) other.destroy()
       })
     }
     client.pipe(database).pipe(client)
+    client.on('data', (chunk: Buffer) => {
+      if (lost === undefined || !chunk.includes(lost)) return
+      lost = undefined
+      cut = true
+      client.unpipe(database).destroy()
+      database.unpipe(client).resume().end()
+    })
   })
   const listen = (at: number) =>
     new Promise<number>((resolve) => {
@@ -48,6 +59,9 @@ export async function databaseProxy(databaseUrl: string): Promise<DatabaseProxy>
     away: close,
     back: async () => {
       await listen(here)
+    },
+    loseReplyTo(text) {
+      lost = text
     },
     async [Symbol.asyncDispose]() {
       if (server.listening) await close()

@@ -1,0 +1,72 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { silentLog } from '#kernel/log.ts'
+import { type WakeBus, wake } from './wake.ts'
+
+/** A bus on which everybody hears everything, at once. */
+function bus() {
+  const said: string[] = []
+  const hearers = new Set<(payload: string | undefined) => void>()
+  const make = (): WakeBus => ({
+    async publish(payload) {
+      said.push(payload)
+      for (const hear of hearers) hear(payload)
+    },
+    subscribe(hear) {
+      hearers.add(hear)
+      hear(undefined)
+      return { [Symbol.asyncDispose]: async () => void hearers.delete(hear) }
+    },
+  })
+  return { said, make }
+}
+
+const join = (on: ReturnType<typeof bus>, instanceId: string, nowMs = () => 100_000) =>
+  wake({ bus: on.make(), instanceId, log: silentLog, nowMs })
+
+test('an instance that is alone tells its own waiters and nobody else', async (t) => {
+  t.mock.timers.enable({ apis: ['setTimeout'] })
+  const on = bus()
+  await using alone = join(on, 'a')
+  const heard: string[] = []
+  using _waiting = alone.on('t:1', () => heard.push('t:1'))
+  alone.company(0)
+  alone.hint(['t:1'])
+  t.mock.timers.tick(10)
+  assert.deepEqual(heard, ['t:1'])
+  assert.deepEqual(on.said, ['a'], 'only the greeting')
+})
+
+test('whoever comes is greeted at once, whatever was counted before', async (t) => {
+  t.mock.timers.enable({ apis: ['setTimeout'] })
+  let nowMs = 100_000
+  const on = bus()
+  await using first = join(on, 'a', () => nowMs)
+  first.company(0)
+  await using second = join(on, 'b')
+  const heard: string[] = []
+  using _waiting = second.on('t:1', () => heard.push('t:1'))
+  // Counted before the other one could be seen.
+  first.company(0)
+  first.hint(['t:1'])
+  t.mock.timers.tick(10)
+  assert.deepEqual(heard, ['t:1'])
+  nowMs += 30_001
+  first.company(0)
+  first.hint(['t:1'])
+  t.mock.timers.tick(10)
+  assert.deepEqual(heard, ['t:1'], 'it was not counted for long, so it is gone')
+  first.company(1)
+  first.hint(['t:1'])
+  t.mock.timers.tick(10)
+  assert.deepEqual(heard, ['t:1', 't:1'])
+})
+
+test('before anything is counted, everybody is told', async (t) => {
+  t.mock.timers.enable({ apis: ['setTimeout'] })
+  const on = bus()
+  await using first = join(on, 'a')
+  first.hint(['t:1'])
+  t.mock.timers.tick(10)
+  assert.deepEqual(on.said, ['a', 'a,t:1'])
+})

@@ -1,0 +1,39 @@
+import assert from 'node:assert/strict'
+import { describe, test } from 'node:test'
+import { ordersHeard } from './heard.ts'
+import type { Fill } from './reading.ts'
+
+const fill = (orderId: number, tradeId: number, size: string) => ({ orderId, tradeId, size }) as Fill
+const sizes = (fills: readonly Fill[]) => fills.map(({ size }) => size)
+
+describe('what the streams told of an order', () => {
+  test('is known at once where it came before the question', async () => {
+    const heard = ordersHeard()
+    heard.fills([fill(7, 1, '2'), fill(8, 2, '9')])
+    assert.deepEqual(await heard.when(7, ({ fills }) => sizes(fills), 1_000), ['2'])
+  })
+
+  test('is waited for until there is enough of it, and a fill told twice counts once', async () => {
+    const heard = ordersHeard()
+    const asked = heard.when(7, ({ fills }) => (fills.length === 2 ? sizes(fills) : undefined), 10_000)
+    heard.fills([fill(7, 1, '2')])
+    heard.fills([fill(7, 1, '2')])
+    heard.order(7, { size: '1', origSize: '5' })
+    heard.fills([fill(7, 3, '2')])
+    assert.deepEqual(await asked, ['2', '2'])
+    assert.equal(await heard.when(7, ({ left }) => left?.origSize, 0), '5')
+  })
+
+  test('is undefined when the time is over, and nothing is kept of whoever waited', async () => {
+    const heard = ordersHeard()
+    assert.equal(await heard.when(7, ({ fills }) => fills[0], 1), undefined)
+    heard.fills([fill(7, 1, '2')])
+  })
+
+  test('is forgotten when there are too many orders, the oldest first', async () => {
+    const heard = ordersHeard()
+    for (let orderId = 0; orderId <= 2_000; orderId++) heard.fills([fill(orderId, orderId, '1')])
+    assert.equal(await heard.when(0, ({ fills }) => fills[0], 0), undefined)
+    assert.equal((await heard.when(2_000, ({ fills }) => fills[0], 0))?.tradeId, 2_000)
+  })
+})

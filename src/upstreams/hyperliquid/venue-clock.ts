@@ -1,0 +1,23 @@
+/** The clock of the venue, as far as it was read a moment ago. */
+export type VenueClock = {
+  /** Notes a reading. */
+  shown(timeMs: number): void
+  /** Undefined where the last reading is too long ago. */
+  now(): number | undefined
+}
+
+/** Long enough that a busy gateway rarely asks for the time alone, and far shorter than any deadline at the venue. */
+const freshMs = 2_000
+
+export function venueClock(nowMs: () => number): VenueClock {
+  let last: { timeMs: number; atMs: number } | undefined
+  return {
+    shown(timeMs) {
+      last = { timeMs, atMs: nowMs() }
+    },
+    now() {
+      const ageMs = last ? nowMs() - last.atMs : Number.POSITIVE_INFINITY
+      return last && ageMs >= 0 && ageMs <= freshMs ? last.timeMs + ageMs : undefined
+    },
+  }
+}
