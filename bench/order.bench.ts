@@ -2,6 +2,9 @@
  * P6: an order from the request to its completion on the user's event stream, beside what nobody can spare: three
  * commits, one signature, two round trips to the venue. And how many of them go through at once.
  */
+
+import { once } from 'node:events'
+import { get, type IncomingMessage } from 'node:http'
 import { signL1Action } from '@nktkas/hyperliquid/signing'
 import pg from 'pg'
 import { privateKeyToAccount } from 'viem/accounts'
@@ -12,7 +15,8 @@ import { stage, unlimited } from './support/stage.ts'
 
 const runs = 5
 const ordersPerRun = 60
-const users = 48
+const warmUp = 400
+const users = 49
 const width = 32
 const burst = 600
 
@@ -55,39 +59,32 @@ async function newTrader(): Promise<Agent> {
   await call(agent, '/v1/perp/setup?wait=true', {})
   return agent
 }
-const agents: Agent[] = []
-for (let at = 0; at < users; at += 8)
-  agents.push(...(await Promise.all(Array.from({ length: 8 }, newTrader))))
+const agents: Agent[] = [await newTrader()]
 
 /** Which tasks have ended, as the user's own stream tells it. */
 async function completions(agent: Agent): Promise<{ ended(id: string): Promise<void> } & Disposable> {
-  const cut = new AbortController()
-  const reply = await fetch(`${gateway.url}/v1/notifications/stream?after=0`, {
+  const request = get(`${gateway.url}/v1/notifications/stream?after=0`, {
     headers: { ...bearer(agent), accept: 'text/event-stream' },
-    signal: cut.signal,
   })
+  const [reply] = (await once(request, 'response')) as [IncomingMessage]
   const seen = new Set<string>()
   const waiting = new Map<string, () => void>()
-  const read = async () => {
-    let text = ''
-    for await (const chunk of reply.body!.pipeThrough(new TextDecoderStream())) {
-      const blocks = (text + chunk).split('\n\n')
-      text = blocks.pop() ?? ''
-      if (blocks.some((each) => /^event: task\.failed$/m.test(each))) throw new Error(text)
-      for (const block of blocks.filter((each) => /^event: task\.completed$/m.test(each)))
-        for (const [, id = ''] of block.matchAll(/"task_id":"([0-9a-f-]{36})"/g)) {
-          seen.add(id)
-          waiting.get(id)?.()
-        }
+  let text = ''
+  reply.setEncoding('utf8').on('data', (chunk: string) => {
+    const blocks = (text + chunk).split('\n\n')
+    text = blocks.pop() ?? ''
+    for (const block of blocks) {
+      if (/^event: task\.failed$/m.test(block)) throw new Error(block)
+      const id = /^event: task\.completed$/m.test(block) && /"task_id":"([0-9a-f-]{36})"/.exec(block)?.[1]
+      if (!id) continue
+      seen.add(id)
+      waiting.get(id)?.()
     }
-  }
-  void read().catch((error: unknown) => {
-    if (!cut.signal.aborted) throw error
   })
   return {
     ended: (id) =>
       seen.has(id) ? Promise.resolve() : new Promise((resolve) => void waiting.set(id, resolve)),
-    [Symbol.dispose]: () => cut.abort(),
+    [Symbol.dispose]: () => void request.destroy(),
   }
 }
 
@@ -112,68 +109,74 @@ const action = {
   grouping: 'na',
 }
 const parts = {
+  sign: (n: number) => signL1Action({ wallet, action, nonce: 1_700_000_000_000 + n }),
+  trip: () => http(`${world.HYPERLIQUID_URL}/info`, { method: 'POST', body: { type: 'allMids' } }),
   commit: () =>
     pool.query({
       ...{ name: 'bare', text: 'insert into bare values ($1, $2, now())' },
       values: [uuidv7(new Date(), systemRandom), '{"a":"1"}'],
     }),
-  sign: (n: number) => signL1Action({ wallet, action, nonce: 1_700_000_000_000 + n }),
-  trip: () => http(`${world.HYPERLIQUID_URL}/info`, { method: 'POST', body: { type: 'allMids' } }),
 }
-const p50 = async (count: number, run: (n: number) => Promise<unknown>) =>
-  median((await load(count, 1, run)).ms)
-const floor = async () => {
-  const [commit, sign, trip] = [
-    await p50(200, parts.commit),
-    await p50(100, parts.sign),
-    await p50(100, parts.trip),
-  ]
-  return { commit, sign, trip, sum: 3 * commit + sign + 2 * trip }
-}
-
-await load(
-  40,
-  1,
-  streamed(() => resting),
-)
-await load(users * 3, width, waited(market))
-await floor()
-
 const kinds = { resting: streamed(() => resting), filled: streamed(market) }
-const found = {
-  resting: [] as number[],
-  filled: [] as number[],
-  p99: [] as number[],
-  floor: [] as Awaited<ReturnType<typeof floor>>[],
-  perSecond: [] as number[],
-}
-for (let run = 0; run < runs; run++) {
-  const all: number[] = []
-  for (const kind of ['resting', 'filled'] as const) {
-    const { ms } = await load(ordersPerRun, 1, kinds[kind])
-    found[kind].push(median(ms))
-    all.push(...ms)
-  }
-  found.p99.push(percentile(all, 0.99))
-  found.floor.push(await floor())
-  found.perSecond.push((await load(burst, width, waited(market))).perSecond)
-}
+type Part = keyof typeof parts | keyof typeof kinds
+const steps = Object.entries({ ...kinds, ...parts }) as [Part, (n: number) => Promise<unknown>][]
 
-const beside = (mine: number[]) => mine.map((ms, run) => ms / found.floor[run]!.sum)
-const of = (name: 'commit' | 'sign' | 'trip') => median(found.floor.map((each) => each[name]))
-const annex = { commit_ms: of('commit'), sign_ms: of('sign'), round_trip_ms: of('trip') }
-for (const [id, kind] of [
-  ['P6', 'filled'],
-  ['P6d', 'resting'],
-] as const)
+type Times = Record<Part, number[]>
+const none = (): Times => ({ resting: [], filled: [], sign: [], trip: [], commit: [] })
+
+/**
+ * Orders and their floor take turns: each part is then done as an order does it, once and after something else, and
+ * whatever else the machine does meets both alike.
+ */
+async function turns(count: number): Promise<Times> {
+  const ms = none()
+  for (let turn = 0; turn < count; turn++)
+    for (const [name, run] of steps) ms[name].push(...(await load(1, 1, () => run(turn))).ms)
+  return ms
+}
+/** The same, each in a loop of its own: the parts of the floor are then at their fastest, and orders nearly so. */
+async function loops(count: number): Promise<Times> {
+  const ms = none()
+  for (const [name, run] of steps) ms[name].push(...(await load(count, 1, run)).ms)
+  return ms
+}
+const floorOf = ({ commit, sign, trip }: Times) => 3 * median(commit) + median(sign) + 2 * median(trip)
+
+// A service is measured as it runs, with its code compiled: the floor is as warm after as many repeats.
+await turns(warmUp)
+
+const found = { turns: [] as Times[], loops: [] as Times[] }
+const perSecond: number[] = []
+for (let run = 0; run < runs; run++) {
+  found.turns.push(await turns(ordersPerRun))
+  found.loops.push(await loops(ordersPerRun))
+}
+while (agents.length < users) agents.push(...(await Promise.all(Array.from({ length: 8 }, newTrader))))
+await load(users * 3, width, waited(market))
+for (let run = 0; run < runs; run++) perSecond.push((await load(burst, width, waited(market))).perSecond)
+
+const words = {
+  ...{ filled: 'an order that fills', resting: 'an order that rests' },
+  ...{ turns: 'taken in turns', loops: 'each in a loop of its own' },
+}
+for (const [id, kind, way] of [
+  ['P6', 'filled', 'turns'],
+  ['P6d', 'resting', 'turns'],
+  ['P6g', 'filled', 'loops'],
+  ['P6h', 'resting', 'loops'],
+] as const) {
+  const of = (part: Part) => median(found[way].flatMap((run) => run[part]))
   report({
-    ...{ id, goal: '<= 3', ratios: beside(found[kind]), met: (ratio) => ratio <= 3 },
-    name: `p50 of an order that ${kind === 'filled' ? 'fills' : 'rests'}, request to event, to 3 commits + 1 signature + 2 round trips`,
-    annex: { order_ms: median(found[kind]), ...annex },
+    ...{ id, goal: '<= 3', met: (ratio) => ratio <= 3 },
+    name: `p50 of ${words[kind]}, request to event, to 3 commits + 1 signature + 2 round trips, ${words[way]}`,
+    ratios: found[way].map((run) => median(run[kind]) / floorOf(run)),
+    annex: { order_ms: of(kind), commit_ms: of('commit'), sign_ms: of('sign'), round_trip_ms: of('trip') },
   })
+}
+const slowest = ({ resting, filled }: Times) => percentile([...resting, ...filled], 0.99)
 report({
-  ...{ id: 'P6e', name: 'p99 of the same orders', goal: '<= 50 ms', unit: 'ms', ratios: found.p99 },
-  met: (ms) => ms <= 50,
+  ...{ id: 'P6e', name: 'p99 of the same orders', goal: '<= 50 ms', unit: 'ms' },
+  ...{ ratios: found.turns.map(slowest), met: (ms) => ms <= 50 },
 })
 report({
   ...{
@@ -182,5 +185,5 @@ report({
     goal: '>= 800',
     unit: '/s',
   },
-  ...{ ratios: found.perSecond, met: (rate) => rate >= 800 },
+  ...{ ratios: perSecond, met: (rate) => rate >= 800 },
 })

@@ -33,7 +33,7 @@ for (const each of [here, there]) {
     const text = typeof statement === 'string' ? statement : (statement.text ?? '')
     const values = (typeof statement === 'string' ? listed : statement.values) ?? []
     const answer = await query(...args)
-    if (text.includes('task_commit(')) {
+    if (text.includes('task_write(')) {
       const body = JSON.parse(String(values[0])) as { id: string; status: string }
       if (body.status === 'completed') committedMs.set(body.id, performance.now())
     }
@@ -58,7 +58,9 @@ async function round(at: typeof here): Promise<{ ms: number[]; looksEach: number
         // Some tasks end right after the waiter came, some later; all of them before the first poll.
         setTimeout(() => gateOf(n).resolve(), 50 + Math.random() * 400)
         const atMs = await answered
-        ms.push(Math.max(0, atMs - (committedMs.get(id) ?? atMs)))
+        const endedMs = committedMs.get(id)
+        if (endedMs === undefined) throw new Error('the end of a task was not seen')
+        ms.push(Math.max(0, atMs - endedMs))
         gates.delete(n)
       }
     }),
