@@ -66,7 +66,7 @@ function openAuth(
     ...{ on, transact: ground.transact, clock, random, baseUrl, keystore: custody.keystore },
     tokenTtlMs: config.TOKEN_TTL_SECONDS * 1000,
     grantSignup: credits.grantSignup,
-    publishRevoked: async (hash) => ground.wake.hint([`${revokedTopic}${hash}`]),
+    publishRevoked: async (hash) => ground.wake.proclaim([`${revokedTopic}${hash}`]),
     welcome: async (tx, { userId, wallets: own }) => {
       if (!welcome) return
       const admission = welcomeAdmission(own, chains.table)

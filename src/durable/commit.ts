@@ -20,10 +20,12 @@ type Needs = {
   baseUrl: () => string
 }
 type Intending = Extract<StepResult, { intend: unknown }>
-/** A step that may be committed together with the promise. */
+/** A step that may be committed together with the promise: it signs, and that is all that it does. */
 export type Opens = Intending & { intend: { opening: NonNullable<Intent['opening']> } }
-export const isOpening = (result: StepResult): result is Opens =>
-  'intend' in result && result.intend.opening !== undefined
+export const isOpening = (result: StepResult): result is Opens => {
+  if (!('intend' in result) || !result.intend.opening || result.also) return false
+  return (result.moves ?? []).length === 0 && (result.effects ?? []).length === 0
+}
 /** The task as committed, what its owner is told of it, and the effect that its step has signed. */
 export type Committed = { task: Task; told?: Told; signed?: Effect }
 
@@ -192,13 +194,8 @@ export function committer({ transactions, clock, random, instanceId, baseUrl }: 
           const built = await opened(nonce)
           const signed = effectOf(built, lane, task.step)
           const extra = signedJson(built, signed, lane)
-          const besides = built.also()
-          if (result.also) {
-            await besides
-            await result.also(tx)
-          }
-          const written = write(tx, task, changeOf(task, result), extra, promise)
-          const [, after] = await allEnded([besides, written, commit()])
+          const change = changeOf(task, result)
+          const [, after] = await allEnded([built.also(), write(tx, task, change, extra, promise), commit()])
           if (!after) throw new Error(`task ${task.id} was not there a moment after it was written`)
           return { ...after, signed }
         },

@@ -23,6 +23,7 @@ export type Events = {
   /** What comes after `seq`, in pages, each as soon as it is there, until the signal fires. */
   follow(userId: string, seq: bigint, options: Following): AsyncIterable<StoredEvent[]>
 }
+
 export const eventsOf = ({
   transactions: { pool },
   wake,

@@ -1,4 +1,5 @@
 import type { NewEvent } from '#kernel/task.ts'
+import { hearers } from './hearers.ts'
 import { isEnded, type Task } from './row.ts'
 import { taskTopic, userTopic, type Wake } from './wake.ts'
 
@@ -24,31 +25,19 @@ export type News = {
 }
 
 export function news(wake: Wake): News {
-  const hearers = new Map<string, Set<Hear>>()
+  const streams = hearers<Hear>()
   let telling = false
   return {
     isTelling: () => telling,
     tell(task, told) {
-      const listening = hearers.get(task.user_id)
-      if (told && told.events.length > 0 && listening) {
-        const page = storedEvents(task, told)
-        for (const hear of listening) hear(page)
-      }
+      if (told && told.events.length > 0)
+        for (const hear of streams.of(task.user_id)) hear(storedEvents(task, told))
       telling = told !== undefined
       // Whoever waits for a task waits for its end.
       wake.hint([...(isEnded(task) ? [taskTopic(task.id)] : []), userTopic(task.user_id)])
       telling = false
     },
-    on(userId, hear) {
-      const set = hearers.get(userId) ?? new Set()
-      hearers.set(userId, set.add(hear))
-      return {
-        [Symbol.dispose]() {
-          set.delete(hear)
-          if (set.size === 0 && hearers.get(userId) === set) hearers.delete(userId)
-        },
-      }
-    },
+    on: streams.on,
   }
 }
 

@@ -35,6 +35,9 @@ test('an instance that is alone tells its own waiters and nobody else', async (t
   t.mock.timers.tick(10)
   assert.deepEqual(heard, ['t:1'])
   assert.deepEqual(on.said, ['a'], 'only the greeting')
+  alone.proclaim(['r:token'])
+  t.mock.timers.tick(10)
+  assert.deepEqual(on.said, ['a', 'a,r:token'], 'what nobody would find out is told all the same')
 })
 
 test('whoever comes is greeted at once, whatever was counted before', async (t) => {

@@ -1,4 +1,5 @@
 import type { Log } from '#kernel/log.ts'
+import { hearers } from './hearers.ts'
 
 /**
  * Hints that something changed. A lost hint costs one poll interval, never correctness, so the bus may be anything:
@@ -13,8 +14,10 @@ export type WakeBus = {
 type Hear = () => void
 
 export type Wake = {
-  /** Tells waiters here at once and other instances within a few milliseconds. */
+  /** Tells waiters here at once and other instances, where there are any, within a few milliseconds. */
   hint(topics: string[]): void
+  /** The same, also where no other instance was counted: for what nobody finds out by looking again. */
+  proclaim(topics: string[]): void
   on(topic: string, hear: Hear): Disposable
   /** Every topic that is hinted, here or elsewhere. */
   each(hear: (topic: string) => void): void
@@ -37,7 +40,7 @@ const greetedForMs = 30_000
 type Needs = { bus: WakeBus; instanceId: string; log: Log; nowMs?: () => number }
 
 export function wake({ bus, instanceId, log, nowMs = () => performance.now() }: Needs): Wake {
-  const hearers = new Map<string, Set<Hear>>()
+  const waiters = hearers<Hear>()
   let waiting = new Set<string>()
   let timer: NodeJS.Timeout | undefined
   let flushedMs = 0
@@ -48,12 +51,12 @@ export function wake({ bus, instanceId, log, nowMs = () => performance.now() }: 
 
   const tell = (topic: string) => {
     for (const hear of listeners) hear(topic)
-    for (const hear of hearers.get(topic) ?? []) hear()
+    for (const hear of waiters.of(topic)) hear()
   }
   const subscription = bus.subscribe((payload) => {
     if (payload === undefined) {
       void publish([])
-      return [...hearers.keys()].forEach(tell)
+      return waiters.keys().forEach(tell)
     }
     const [from, ...topics] = payload.split(',')
     if (from === instanceId) return
@@ -77,23 +80,21 @@ export function wake({ bus, instanceId, log, nowMs = () => performance.now() }: 
       await publish(topics.slice(at, at + topicsPerHint))
   }
 
+  const proclaim = (topics: string[]) => {
+    for (const topic of topics) {
+      tell(topic)
+      waiting.add(topic)
+    }
+    timer ??= setTimeout(() => void flush(), nowMs() - flushedMs > flushAfterMs ? 0 : flushAfterMs)
+  }
+
   return {
+    proclaim,
     hint(topics) {
-      for (const topic of topics) tell(topic)
-      if (others === 0) return
-      for (const topic of topics) waiting.add(topic)
-      timer ??= setTimeout(() => void flush(), nowMs() - flushedMs > flushAfterMs ? 0 : flushAfterMs)
+      if (others === 0) topics.forEach(tell)
+      else proclaim(topics)
     },
-    on(topic, hear) {
-      const set = hearers.get(topic) ?? new Set()
-      hearers.set(topic, set.add(hear))
-      return {
-        [Symbol.dispose]() {
-          set.delete(hear)
-          if (set.size === 0 && hearers.get(topic) === set) hearers.delete(topic)
-        },
-      }
-    },
+    on: waiters.on,
     each(hear) {
       listeners.push(hear)
     },

@@ -79,7 +79,7 @@ export type Policy = {
   release(tx: Tx, taskId: string): Promise<void>
 }
 
-/** Judges an intent. What it answers is written in the same transaction, once the task exists. */
+/** Judges an intent; `write` books it in the same transaction. */
 export type PolicyOpening = (intent: SigningIntent) => { receipt: PolicyReceipt; write(): Promise<void> }
 
 export type SignedBatch = { signature: string; delegation: SignedDelegation | null }

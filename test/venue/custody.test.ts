@@ -164,7 +164,7 @@ describe('custody at the venue', () => {
   test('a book remembers the agents of a user for a moment, and nothing while they change', async () => {
     const user = await newcomer()
     const whose = { userId: user.userId, venue }
-    const book = agentBook()
+    const book = agentBook(60_000)
     const addresses = async () => (await book.recent(it.on, whose)).map(({ address }) => address)
     assert.deepEqual(await addresses(), [user.agent])
     await retireAgent(it.on, whose, { address: user.agent, now: it.clock.now() })

@@ -19,7 +19,7 @@ export type Section = {
 }
 export type CancelAdmissionNeeds = {
   venue: Pick<Hyperliquid, 'openOrders' | 'account' | 'order'>
-  policy: Pick<Policy, 'check' | 'reserve'>
+  policy: Pick<Policy, 'reserve'>
   evmAddressOf: (userId: string) => Promise<string>
   chainId: string
 } & AgentNeeds
@@ -68,7 +68,6 @@ export async function admitCancel(
     ...{ userId, operation, chainId, tokens: [assetKey(kind, symbol)], recipients: [] },
     ...{ usdMicros: 0n, exit: true },
   }
-  await policy.check(action)
   const memory: Memory = {
     ...{ operation, token: assetKey(kind, symbol), order_id: orderId, asset },
     ...{ account, agent: agent.address },

@@ -22,8 +22,8 @@ export type AgentBook = {
 /** A key that was replaced signs no longer than this after. */
 export const momentMs = 1_000
 
-export function agentBook(): AgentBook {
-  const seen = new LRUCache<string, AgentWalletRow[] | 'changing'>({ max: 10_000, ttl: momentMs })
+export function agentBook(ttl = momentMs): AgentBook {
+  const seen = new LRUCache<string, AgentWalletRow[] | 'changing'>({ max: 10_000, ttl })
   const nameOf = ({ userId, venue }: Whose) => `${userId} ${venue}`
   const read: Read = async (on, whose) => {
     const rows = await livingAgents(on, whose)

@@ -24,10 +24,13 @@ describe('what the streams told of an order', () => {
     assert.equal(await heard.when(7, ({ left }) => left?.origSize, 0), '5')
   })
 
-  test('is undefined when the time is over, and nothing is kept of whoever waited', async () => {
+  test('is undefined when the time is over, and whoever waited is asked no more', async () => {
     const heard = ordersHeard()
-    assert.equal(await heard.when(7, ({ fills }) => fills[0], 1), undefined)
+    let asked = 0
+    const read = () => void asked++
+    assert.equal(await heard.when(7, read, 1), undefined)
     heard.fills([fill(7, 1, '2')])
+    assert.equal(asked, 1)
   })
 
   test('is forgotten when there are too many orders, the oldest first', async () => {

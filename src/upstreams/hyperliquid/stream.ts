@@ -31,6 +31,7 @@ export type OrderNews = {
   status: string
   atMs: number
 }
+
 export type VenueStreams = AsyncDisposable & {
   /** By the venue's names of the coins; undefined while there is no fresh word. The first question begins to listen. */
   mids(): Mids | undefined
