@@ -28,6 +28,7 @@ const database = openDatabase({ url: server.url, poolMax: width, applicationName
 
 const durable = ground({
   transactions: { pool: database.pool, run: database.transaction, runAfter: database.transactionAfter },
+  heartbeats: database.pool,
   bus: postgresBus(database),
   ...{ clock: systemClock, random: systemRandom, log: silentLog, baseUrl: () => 'http://bench' },
   options: { slots: 64, leaseMs: 5_000, pollMs: 500 },

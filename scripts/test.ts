@@ -11,7 +11,7 @@ import type { Counts } from './test-files.ts'
 
 type Result = Omit<Counts, 'empty'>
 
-const fileTimeoutMs = 240_000
+const fileTimeoutMs = 480_000
 const abreast = 2
 
 /** Tests beside a file that starts processes or opens a database are journeys in all but place. */
@@ -97,7 +97,7 @@ const runFiles = (label: string, files: string[], env: NodeJS.ProcessEnv): Promi
   })
 
 /** Files that may be judged a second time; more of them are no chance. */
-const secondsMax = 4
+const secondsMax = 8
 
 type Cluster = { url: string; stop: () => Promise<void> }
 

@@ -3,8 +3,8 @@
 // The Node comes as an optional dependency, and npm up to 11.6 loses its link in node_modules/.bin when it skips
 // the packages of the other platforms, since all of them would put their `node` in that one place. No TypeScript
 // here, because the Node that the machine brings has to read it.
-const { spawn } = require('node:child_process')
-const { existsSync } = require('node:fs')
+const { execFileSync, spawn } = require('node:child_process')
+const { existsSync, readFileSync } = require('node:fs')
 const { join } = require('node:path')
 
 const windows = process.platform === 'win32'
@@ -19,7 +19,10 @@ if (!known && Number(process.versions.node.split('.')[0]) < 24) {
   process.exit(1)
 }
 
-const child = spawn(known ? own : process.execPath, process.argv.slice(2), { stdio: 'inherit' })
+// The channel carries no messages: it closes when this process ends in whatever way, and the gateway then stops.
+const child = spawn(known ? own : process.execPath, process.argv.slice(2), {
+  stdio: ['inherit', 'inherit', 'inherit', 'ipc'],
+})
 // A terminal sends its interrupt to both; forwarded, it would arrive twice and cut the orderly end short.
 process.on('SIGINT', () => {})
 for (const signal of ['SIGTERM', 'SIGHUP']) process.on(signal, () => child.kill(signal))
@@ -32,3 +35,45 @@ child.on('exit', (code, signal) => {
   process.removeAllListeners(signal)
   process.kill(process.pid, signal)
 })
+
+const parentOf = (pid) => {
+  try {
+    if (process.platform === 'linux') return Number(readFileSync(`/proc/${pid}/stat`, 'utf8').replace(/^.*\) . /s, '').split(' ')[0])
+    return Number(execFileSync('ps', ['-o', 'ppid=', '-p', String(pid)], { encoding: 'utf8' }))
+  } catch {
+    return 0
+  }
+}
+
+const isGone = (pid) => {
+  try {
+    process.kill(pid, 0)
+    // A killed process keeps its pid until its parent takes note of its end.
+    return process.platform === 'linux' && /^.*\) [ZX] /s.test(readFileSync(`/proc/${pid}/stat`, 'utf8'))
+  } catch (error) {
+    return error.code === 'ESRCH' || error.code === 'ENOENT'
+  }
+}
+
+// npm runs a script through a shell, and a signal to npm does not always reach what the shell runs.
+if (process.env.npm_lifecycle_event && !windows) {
+  const above = [process.ppid]
+  const next = parentOf(process.ppid)
+  // Without a shell between them, the process above npm is its caller, which may well end before it.
+  if (next > 1 && /^(sh|dash|bash|zsh|ash|busybox)$/.test(nameOf(process.ppid))) above.push(next)
+  const timer = setInterval(() => {
+    if (!above.some(isGone)) return
+    clearInterval(timer)
+    child.kill('SIGTERM')
+  }, 500)
+  timer.unref()
+}
+
+function nameOf(pid) {
+  try {
+    if (process.platform === 'linux') return readFileSync(`/proc/${pid}/comm`, 'utf8').trim()
+    return execFileSync('ps', ['-o', 'comm=', '-p', String(pid)], { encoding: 'utf8' }).trim().replace(/^.*\/|^-/g, '')
+  } catch {
+    return ''
+  }
+}

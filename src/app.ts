@@ -1,8 +1,8 @@
 import { openChains, wrongNodes } from '#compose/chains.ts'
-import { openCustody, rotation } from '#compose/custody.ts'
+import { keyWatch, openCustody, rotation } from '#compose/custody.ts'
 import { openFeatures } from '#compose/features.ts'
 import { openReconciler } from '#compose/reconciler.ts'
-import { rateLimits } from '#compose/settings.ts'
+import { connectionLimits, rateLimits } from '#compose/settings.ts'
 import { foreignWorld, openStore } from '#compose/store.ts'
 import { openVenue } from '#compose/venue.ts'
 import { type Config, ConfigRefused } from '#config.ts'
@@ -12,10 +12,14 @@ import { ground as makeGround } from '#durable/ground.ts'
 import { type QueueFacts, queueFacts } from '#durable/load.ts'
 import type { RunnerCounts } from '#durable/runner.ts'
 import { upkeep } from '#durable/upkeep.ts'
+import { sponsorsTopic } from '#durable/wake.ts'
 import { httpEdge } from '#edges/http/http.ts'
 import { laneKeeper } from '#features/chains/lane-keeper.ts'
+import { pausedSponsors } from '#features/chains/paused-sponsors.ts'
 import { probe as makeProbe } from '#features/chains/probe.ts'
+import { auditSchedule } from '#features/earn/audit.ts'
 import { snapshotSchedule } from '#features/earn/snapshot.ts'
+import { renewalSchedule } from '#features/perp/key-renewal.ts'
 import { systemClock as clock } from '#kernel/clock.ts'
 import type { Failpoints } from '#kernel/failpoint.ts'
 import { systemRandom as random } from '#kernel/id.ts'
@@ -75,18 +79,26 @@ export async function app(needs: Needs): Promise<{ url: string } & AsyncDisposab
   const ground = parts.use(
     makeGround({
       ...{ transactions, bus: postgresBus(database), clock, random, log, baseUrl },
+      heartbeats: stores.heartbeats.pool,
       options: { slots: config.RUNNER_SLOTS, leaseMs: config.LEASE_MS, pollMs: claimPollMs },
     }),
   )
-  const chains = openChains(config, urls, net)
+  const paused = pausedSponsors({ on: database.pool, clock })
+  ground.wake.each((topic) => {
+    if (topic === sponsorsTopic) paused.forget()
+  })
+  const chains = openChains(config, urls, net, paused)
   const wrong = await wrongNodes(chains, config.ENVIRONMENT)
   if (wrong.length > 0) throw new ConfigRefused(wrong)
   const custody = openCustody({ config, urls, net, chains, stores, ground })
+  const watch = keyWatch({ keystore: custody.keystore, on: database.pool, log })
+  await watch.demand()
   const venue = openVenue({ config, urls, net, log })
   if (venue) parts.use(venue)
   const probe = parts.use(makeProbe({ chains: chains.heads, clock }))
-  const { operations, kinds, auth, health, earns, spotWatch } = openFeatures({
+  const { operations, kinds, auth, health, earn, spotWatch } = openFeatures({
     ...{ config, urls, transactions, stores, ground, net, chains, custody, venue, probe, log, baseUrl },
+    keyWatch: watch,
   })
   const engine = ground.engine(operations, kinds)
   const reconciling = venue && openReconciler({ config, venue, stores, ground, custody, log })
@@ -94,10 +106,14 @@ export async function app(needs: Needs): Promise<{ url: string } & AsyncDisposab
   const http = await httpEdge({
     ...{ operations, call: engine.call, authenticate, health, baseUrl, log, clock },
     ...{ trustProxy: config.TRUST_PROXY, corsOrigins: config.CORS_ORIGINS, limits: rateLimits(config) },
+    connections: connectionLimits(config),
+    shares: { streamsPerUser: config.STREAMS_PER_USER },
     gauges: async () => [
       ...workGauges(await queueFacts(transactions, clock), engine.runner.counts()),
+      ...watch.gauges(),
       ...(venue?.gauges() ?? []),
       ...((await reconciling?.gauges()) ?? []),
+      ...((await earn?.gauges()) ?? []),
     ],
   })
   const address = await http.listen({ host: config.HOST, port: config.PORT })
@@ -110,11 +126,15 @@ export async function app(needs: Needs): Promise<{ url: string } & AsyncDisposab
   engine.start()
   if (spotWatch) parts.use(spotWatch).start()
   if (reconciling) parts.use(reconciling.start())
-  if (earns) await ground.schedules.ensure(database.pool, snapshotSchedule(clock.now()))
-  const keepUp = upkeep({ transactions, clock, log })
+  const schedules = [
+    ...(earn ? [snapshotSchedule(clock.now()), auditSchedule(clock.now())] : []),
+    ...(spotWatch ? [renewalSchedule(clock.now())] : []),
+  ]
+  for (const schedule of schedules) await ground.schedules.ensure(database.pool, schedule)
+  const keepUp = upkeep({ transactions, clock, log, intervalMs: upkeepEveryMs * 0.8 })
   const rewrap = rotation(custody.keystore, database.pool, log)
   const timer = setInterval(() => {
-    Promise.all([auth.sweep(), keepUp(), rewrap()]).catch((error: unknown) =>
+    Promise.all([auth.sweep(), keepUp(), rewrap().then(watch.look)]).catch((error: unknown) =>
       log.warn({ error }, 'the upkeep failed; it is tried again'),
     )
   }, upkeepEveryMs)

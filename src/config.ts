@@ -1,5 +1,15 @@
-import { createHash } from 'node:crypto'
 import { resolve } from 'node:path'
+import {
+  problemsInLocal,
+  problemsInProduction,
+  problemsOfVenueNetwork,
+  problemsOutsideLocal,
+  upstreamNames,
+  worldKey,
+  worldKeyId,
+  worldSponsors,
+  worldVault,
+} from './config-safety.ts'
 
 /** The only reader of the environment. Each variable is declared once; a bad one stops the start by its name. */
 
@@ -62,18 +72,6 @@ const hexKeys: Parse<string[]> = (value) =>
 const evmAddress: Parse<string> = (value) =>
   /^0x[0-9a-fA-F]{40}$/.test(value) ? value : bad('an address: 0x and 40 hex digits')
 
-const worldKeyId = 'world'
-/** Known to everyone, so it protects nothing but the play money of the local world. */
-const worldKey = createHash('sha256').update('portico local world').digest('base64')
-/** Accounts 1 to 4 of the well-known development mnemonic. */
-const worldSponsors = [
-  '0x59c6995e998f97a5a0044966f0945389dc9e86dae88c7a8412f4603b6b78690d',
-  '0x5de4111afa1a4b94908f83103eb1f1706367c2e68ca870fc3fb9a804cdab365a',
-  '0x7c852118294e51e653712a81e05800f419141751be58f605c371e15141b007a6',
-  '0x47e179ec197488593b187f80a00eb0da91f1b9d0b13f8733639f19c30a34926a',
-]
-const worldVault = '0xea12000000000000000000000000000000008453'
-
 const v = <T>(parse: Parse<T>, initial: string, doc: string): Variable<T> => ({ parse, initial, doc })
 
 export const variables = {
@@ -87,6 +85,11 @@ export const variables = {
   BASE_URL: v(optionalUrl, '', 'Public address of the gateway; empty: http://HOST:PORT'),
   DATA_DIR: v(text, '.portico', 'Folder for the embedded database and the local world'),
   WORLD_PORT: v(integer(0, 65_535), '8090', 'Control port of the local world; 0 picks a free one'),
+  WORLD_REALISM: v(
+    oneOf('quiet', 'realistic'),
+    'quiet',
+    'realistic: nodes and venue of the local world lag, reorganise and refuse now and then, as public ones do',
+  ),
   DATABASE_URL: v(databaseUrl, '', 'PostgreSQL 15 to 18; empty: the embedded server'),
   DATABASE_DIRECT_URL: v(
     databaseUrl,
@@ -106,11 +109,26 @@ export const variables = {
     'local',
     'The perpetuals venue, for instance https://api.hyperliquid.xyz; off outside the local environment',
   ),
+  HYPERLIQUID_NETWORK: v(
+    oneOf('local', 'mainnet', 'testnet'),
+    'local',
+    'For which network orders and transfers are signed; a URL of another network is refused; outside local: mainnet',
+  ),
   HYPERLIQUID_WS_URL: v(optionalUrl, '', 'Its streams; empty: HYPERLIQUID_URL with ws and /ws'),
+  HYPERLIQUID_INFO_URL: v(
+    optionalUrl,
+    '',
+    'An own node that answers what it can without a request budget; the rest goes to HYPERLIQUID_URL',
+  ),
+  HYPERLIQUID_EGRESS_ADDRESSES: v(
+    list,
+    '',
+    'Own addresses to send requests from, separated by commas; the venue counts the weight of each by itself',
+  ),
   HYPERLIQUID_WEIGHT_PER_MINUTE: v(
     optionalInteger(0, 1_000_000),
     '',
-    'Request weight that this instance may use of its address; 0: no limit; empty: 1200, and no limit at the local world',
+    'Request weight that this instance may use of its address; 0: no limit; empty: 1200, and no limit at the quiet local world',
   ),
   HYPERLIQUID_STREAMED_USERS: v(
     integer(0, 10),
@@ -144,7 +162,12 @@ export const variables = {
   EARN_CHAIN_ID: v(text, '8453', 'Chain of the vault'),
   EARN_VAULT_ADDRESS: v(evmAddress, worldVault, 'ERC-4626 vault for USDC on Base'),
   EARN_MIN_DEPOSIT_USDC: v(decimal, '1', 'Smallest deposit'),
-  EARN_MIN_WITHDRAW_USDC: v(decimal, '0.01', 'Smallest partial withdrawal'),
+  EARN_MIN_WITHDRAW_USDC: v(decimal, '1', 'Smallest partial withdrawal; a whole one may be smaller'),
+  SPONSOR_USER_DAY: v(
+    decimal,
+    '0.02',
+    'Gas that is paid for one user within a day (UTC) on each chain, in its native coin; whole withdrawals are never refused',
+  ),
   SPONSOR_KEYS: v(
     hexKeys,
     worldSponsors.join(','),
@@ -173,6 +196,17 @@ export const variables = {
   RATE_EXIT: v(integer(0, 1_000_000), '6000', 'Cancels and closes per minute and principal; 0: no limit'),
   RATE_STREAM: v(integer(0, 1_000_000), '120', 'New streams per minute and principal; 0: no limit'),
   RATE_REFUSED: v(integer(0, 1_000_000), '300', 'Refused credentials per minute and address; 0: no limit'),
+  CONNECTIONS_MAX: v(
+    optionalInteger(16, 1_000_000),
+    '',
+    'Client connections at once; empty: what the limit of open files leaves, up to 10000',
+  ),
+  CONNECTIONS_PER_ADDRESS: v(
+    optionalInteger(4, 1_000_000),
+    '',
+    'Of one address, unless TRUST_PROXY is set; then the longest unused one is closed. Empty: a quarter of CONNECTIONS_MAX',
+  ),
+  STREAMS_PER_USER: v(integer(1, 1_000), '10', 'Open event streams of one user at this instance'),
   RUNNER_SLOTS: v(integer(1, 1_000), '64', 'Tasks that this instance runs at once'),
   LEASE_MS: v(
     integer(500, 60_000),
@@ -181,6 +215,11 @@ export const variables = {
   ),
   LOG_LEVEL: v(oneOf('debug', 'info', 'warn', 'error', 'silent'), 'warn', 'What is logged'),
   FAILPOINT: v(optional, '', 'name@n: the process kills itself there; refused in production'),
+  FAILPOINT_STOP: v(
+    optional,
+    '',
+    'File that names the point at which the process stops itself, read at SIGUSR2; refused in production',
+  ),
   FAILPOINT_LOG: v(optional, '', 'File that records each failpoint that is passed; refused in production'),
 } as const satisfies Record<string, Variable<unknown>>
 
@@ -196,50 +235,7 @@ export class ConfigRefused extends Error {
   }
 }
 
-const upstreamNames = [
-  'ETHEREUM_RPC_URL',
-  'BASE_RPC_URL',
-  'ARBITRUM_RPC_URL',
-  'POLYGON_RPC_URL',
-  'SOLANA_RPC_URL',
-  'HYPERLIQUID_URL',
-  'PRICES_URL',
-  'FAUCET_URL',
-] as const
-
 export const usesWorld = (config: Config): boolean => upstreamNames.some((name) => config[name] === 'local')
-
-/** What must never serve real money. */
-function problemsOutsideLocal(config: Config): string[] {
-  const problems: string[] = []
-  const refuse = (name: Name, why: string) => problems.push(`${name}: ${why}`)
-  for (const name of upstreamNames)
-    if (config[name] === 'local')
-      refuse(name, 'the local world serves no real money; set the URL of the public service, or off')
-  if (config.KEY_ENCRYPTION_KEYS.length === 0 && !config.VAULT_TRANSIT_URL)
-    refuse('KEY_ENCRYPTION_KEYS', 'a key-encryption key is missing')
-  if (config.KEY_ENCRYPTION_KEYS.some(({ key }) => key === worldKey))
-    refuse('KEY_ENCRYPTION_KEYS', 'the default key is known to everyone')
-  if (config.SPONSOR_KEYS.length === 0) refuse('SPONSOR_KEYS', 'at least one account has to pay for gas')
-  if (config.SPONSOR_KEYS.some((key) => worldSponsors.includes(key.toLowerCase())))
-    refuse('SPONSOR_KEYS', 'the default keys are known to everyone')
-  if (config.EARN_VAULT_ADDRESS.toLowerCase() === worldVault)
-    refuse('EARN_VAULT_ADDRESS', 'this vault exists in the local world only')
-  if (config.FINALITY === 'local') refuse('FINALITY', 'one block is not final on a public chain; set public')
-  if (config.FAILPOINT) refuse('FAILPOINT', 'failpoints are for tests')
-  if (config.FAILPOINT_LOG) refuse('FAILPOINT_LOG', 'failpoints are for tests')
-  return problems
-}
-
-function problemsInProduction(config: Config): string[] {
-  const problems: string[] = []
-  if (!config.DATABASE_URL) problems.push('DATABASE_URL: production needs a database server of its own')
-  if (!config.BASE_URL?.startsWith('https://'))
-    problems.push('BASE_URL: production needs the public https address')
-  if (config.FAUCET_URL) problems.push('FAUCET_URL: production gives no play money')
-  if (config.CORS_ORIGINS.includes('*')) problems.push('CORS_ORIGINS: every origin is too many; list them')
-  return problems
-}
 
 const secrets: readonly Name[] = ['SPONSOR_KEYS', 'KEY_ENCRYPTION_KEYS']
 
@@ -248,6 +244,7 @@ function initialOf(name: Name, environment: string | undefined): string {
   if ((environment ?? 'local') === 'local') return variables[name].initial
   if (name === 'FAUCET_URL' || name === 'HYPERLIQUID_URL') return 'off'
   if (name === 'FINALITY') return 'public'
+  if (name === 'HYPERLIQUID_NETWORK') return 'mainnet'
   // How the venue prints withdrawals and fees is not verified live, and a false alarm stops a user.
   if (name === 'HYPERLIQUID_BALANCE_DRIFT') return 'tell'
   return secrets.includes(name) ? '' : variables[name].initial
@@ -268,6 +265,8 @@ export function readConfig(env: Record<string, string | undefined> = process.env
   }
   if (problems.length === 0) {
     const config = values as Config
+    if (config.ENVIRONMENT === 'local') problems.push(...problemsInLocal(config))
+    problems.push(...problemsOfVenueNetwork(config))
     if (config.ENVIRONMENT !== 'local') problems.push(...problemsOutsideLocal(config))
     if (config.ENVIRONMENT === 'production') problems.push(...problemsInProduction(config))
   }

@@ -1,9 +1,9 @@
 import { enableCompileCache } from 'node:module'
-import { join } from 'node:path'
 import { ConfigRefused, readConfig } from '#config.ts'
+import { compileCacheOf, openDataDir } from '#start/data-dir.ts'
 
 /** Expected failures of a start are told in one sentence each; anything else is a bug and keeps its stack. */
-const expected = new Set(['ConfigRefused', 'InUse', 'StoreRefusal', 'WorldRefusal'])
+const expected = new Set(['ConfigRefused', 'DataDirRefusal', 'InUse', 'StoreRefusal', 'WorldRefusal'])
 const stopMsMax = 10_000
 
 const say = (line: string) => process.stdout.write(`${line}\n`)
@@ -18,9 +18,14 @@ function refuse(error: unknown): never {
   process.exit(1)
 }
 
+// Node would open an inspector, through which any process of this account reads keys.
+process.on('SIGUSR1', () => {})
+
 async function main(): Promise<void> {
   const config = readConfig()
-  enableCompileCache(join(config.DATA_DIR, 'compile-cache'))
+  openDataDir(config.DATA_DIR)
+  const compileCache = compileCacheOf(config.DATA_DIR)
+  if (compileCache) enableCompileCache(compileCache)
   const { logger } = await import('#start/logger.ts')
   const { startGateway } = await import('#start/gateway.ts')
   const log = logger(config.LOG_LEVEL)
@@ -37,8 +42,12 @@ async function main(): Promise<void> {
       .catch((error: unknown) => log.error({ error }, 'the stop did not end cleanly'))
       .finally(() => process.exit(0))
   }
+  // Node would open a debugger, which any process of this machine could use.
+  process.on('SIGUSR1', () => {})
   process.on('SIGTERM', stop)
   process.on('SIGINT', stop)
+  // The launcher of `npm start` holds this channel; it closes when the launcher ends in whatever way.
+  if (process.channel) process.on('disconnect', () => stopping || stop())
 
   const { url } = await gateway
   if (!stopping) say(`portico ready ${url}`)

@@ -39,6 +39,7 @@ export function instance(url: string, poolMax: number, release: (n: number) => P
   const database = openDatabase({ url, poolMax, applicationName: 'bench' })
   const durable = ground({
     transactions: { pool: database.pool, run: database.transaction, runAfter: database.transactionAfter },
+    heartbeats: database.pool,
     bus: postgresBus(database),
     ...{ clock: systemClock, random: systemRandom, log: silentLog, baseUrl: () => 'http://bench' },
     options: { slots: 1_000, leaseMs: 5_000, pollMs: 500 },

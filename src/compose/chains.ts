@@ -1,5 +1,6 @@
 import type { Config } from '#config.ts'
 import type { EvmPort } from '#features/chains/batch.ts'
+import type { PausedSponsors } from '#features/chains/paused-sponsors.ts'
 import { chainTable, solanaId } from '#features/chains/table.ts'
 import { systemClock as clock } from '#kernel/clock.ts'
 import type { Net } from '#kernel/net.ts'
@@ -10,15 +11,25 @@ import { sponsor } from '#upstreams/evm/sponsor.ts'
 import { solana } from '#upstreams/solana/solana.ts'
 
 const sponsorBalanceMinWei = 10_000_000_000_000_000n
+/** What lies between is kept for whole withdrawals. */
+const sponsorExitMinWei = 1_000_000_000_000_000n
 
-export function openChains(config: Config, urls: UpstreamUrls, net: Net) {
+export function openChains(config: Config, urls: UpstreamUrls, net: Net, paused: PausedSponsors) {
   const table = chainTable({ urls: { ...urls.evm, [solanaId]: urls.solana }, finality: config.FINALITY })
   const secrets = config.SPONSOR_KEYS.map((key) => Buffer.from(key.slice(2), 'hex'))
   const ports = new Map<string, EvmPort>()
   const readers = table.map((row) => {
     if (row.family === 'solana') return { family: 'solana' as const, chain: solana({ row, net }) }
     const chain = evm({ row, net })
-    const payer = sponsor({ chain, secrets, clock, balanceMinWei: sponsorBalanceMinWei })
+    const isPaused = (signer: string) => paused.has(row.id, signer)
+    const payer = sponsor({
+      chain,
+      secrets,
+      clock,
+      balanceMinWei: sponsorBalanceMinWei,
+      exitMinWei: sponsorExitMinWei,
+      isPaused,
+    })
     ports.set(row.id, { chain, sponsor: payer })
     return { family: 'evm' as const, chain }
   })

@@ -4,6 +4,7 @@ import { earn as makeEarn } from '#features/earn/earn.ts'
 import type { Holdings } from '#features/wallets/holdings.ts'
 import { systemClock as clock } from '#kernel/clock.ts'
 import { systemRandom as random } from '#kernel/id.ts'
+import type { Log } from '#kernel/log.ts'
 import { vault as makeVault } from '#upstreams/vault/vault.ts'
 import type { Chains } from './chains.ts'
 import type { Custody } from './custody.ts'
@@ -11,6 +12,7 @@ import type { Stores } from './store.ts'
 
 type Needs = {
   config: Config
+  log: Log
   chains: Chains
   stores: Stores
   ground: Ground
@@ -20,7 +22,7 @@ type Needs = {
 }
 
 /** Served where the chain of the vault is; without it the section does not exist. */
-export function openEarn({ config, chains, stores, ground, custody, holdings }: Needs) {
+export function openEarn({ config, log, chains, stores, ground, custody, holdings }: Needs) {
   const chain = chains.ports.get(config.EARN_CHAIN_ID)?.chain
   if (!chain) return undefined
   const { row } = chain
@@ -32,6 +34,10 @@ export function openEarn({ config, chains, stores, ground, custody, holdings }: 
     ...{ on, vault, chain: row, shareToken, ledger: ground.ledger, clock, random },
     ...{ batches: custody.batches, policy: custody.policy.policy },
     evmAddressOf: custody.evmAddressOf,
+    transact: ground.transact,
+    events: ground.events,
+    log,
+    finalBlock: chain.finalBlock,
     changed: (userId, chainId) => holdings().invalidate(userId, chainId),
     limits: { minDepositUsdc: config.EARN_MIN_DEPOSIT_USDC, minWithdrawUsdc: config.EARN_MIN_WITHDRAW_USDC },
   })

@@ -3,6 +3,7 @@ import type { Ground } from '#durable/ground.ts'
 import { queueFacts } from '#durable/load.ts'
 import type { Transactions } from '#durable/transactions.ts'
 import { viewOf } from '#durable/view.ts'
+import { accessTopic, revokedHash, revokedTopic } from '#durable/wake.ts'
 import { auth as makeAuth } from '#features/auth/auth.ts'
 import { chains as chainList } from '#features/chains/chains.ts'
 import type { Probe } from '#features/chains/probe.ts'
@@ -29,7 +30,7 @@ import type { UpstreamUrls } from '#start/place.ts'
 import { faucet } from '#upstreams/faucet/faucet.ts'
 import { prices } from '#upstreams/prices/prices.ts'
 import type { Chains } from './chains.ts'
-import type { Custody } from './custody.ts'
+import type { Custody, KeyWatch } from './custody.ts'
 import { openEarn } from './earn.ts'
 import { perpLimitsOf } from './settings.ts'
 import type { Stores } from './store.ts'
@@ -47,6 +48,7 @@ type Needs = {
   custody: Custody
   venue: Venue | undefined
   probe: Probe
+  keyWatch: KeyWatch
   log: Log
   baseUrl: () => string
 }
@@ -54,7 +56,6 @@ type Needs = {
 /** The version of the interface, which the document and the health report carry. */
 const version = '1.0.0'
 const protocols = ['http', 'sse']
-const revokedTopic = 'r:'
 
 function openAuth(
   { config, stores, ground, custody, chains, baseUrl }: Needs,
@@ -66,7 +67,8 @@ function openAuth(
     ...{ on, transact: ground.transact, clock, random, baseUrl, keystore: custody.keystore },
     tokenTtlMs: config.TOKEN_TTL_SECONDS * 1000,
     grantSignup: credits.grantSignup,
-    publishRevoked: async (hash) => ground.wake.proclaim([`${revokedTopic}${hash}`]),
+    publishRevoked: async (userId, hashes) =>
+      ground.wake.proclaim([...hashes.map(revokedTopic), accessTopic(userId)]),
     welcome: async (tx, { userId, wallets: own }) => {
       if (!welcome) return
       const admission = welcomeAdmission(own, chains.table)
@@ -74,7 +76,8 @@ function openAuth(
     },
   })
   ground.wake.each((topic) => {
-    if (topic.startsWith(revokedTopic)) auth.onRevoked(topic.slice(revokedTopic.length))
+    const hash = revokedHash(topic)
+    if (hash !== undefined) auth.onRevoked(hash)
   })
   return { auth, credits }
 }
@@ -84,7 +87,7 @@ export function openFeatures(needs: Needs) {
     needs
   const { table, readers } = chains
   const on = stores.database.pool
-  const earn = openEarn({ config, chains, stores, ground, custody, holdings: () => holdings })
+  const earn = openEarn({ config, log, chains, stores, ground, custody, holdings: () => holdings })
   const holdings: Holdings = makeHoldings({
     chains: readers,
     prices: prices({ url: urls.prices ?? '', net, clock }),
@@ -103,10 +106,14 @@ export function openFeatures(needs: Needs) {
     ...{ version, environment: config.ENVIRONMENT, clock },
     store: () => on.query('select 1'),
     runner: () => queueFacts(transactions, clock),
+    custody: needs.keyWatch.status,
     upstreams: async () =>
-      Object.fromEntries(
-        table.map(({ id, name }) => [name, { status: probe.status(id), lastOkAt: probe.lastOkAt(id) }]),
-      ),
+      Object.fromEntries([
+        ...table.map(
+          ({ id, name }) => [name, { status: probe.status(id), lastOkAt: probe.lastOkAt(id) }] as const,
+        ),
+        ...(venue ? [['hyperliquid', venue.health()] as const] : []),
+      ]),
   })
   const facts = factsOf(config, table)
   const operations: Operation[] = [
@@ -124,10 +131,10 @@ export function openFeatures(needs: Needs) {
   ]
   const kinds = [
     ...(welcome ? [welcome] : []),
-    ...(earn ? [snapshotKind(earn.snapshot)] : []),
+    ...(earn ? [snapshotKind(earn.snapshot), earn.audit] : []),
     ...(sections?.kinds ?? []),
   ]
-  return { operations, kinds, auth, health, earns: earn !== undefined, spotWatch: sections?.watch }
+  return { operations, kinds, auth, health, earn, spotWatch: sections?.watch }
 }
 
 const factsOf = (config: Config, table: readonly Chain[]) => ({

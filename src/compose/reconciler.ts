@@ -24,7 +24,7 @@ export function openReconciler({ config, venue, stores, ground, custody: { polic
   })
   const gauges = async () => {
     const { frozen } = await accountCounts(on)
-    const { looks, faults, drifts, followed } = made.counts()
+    const { looks, faults, drifts, skipped, followed } = made.counts()
     return [
       {
         name: 'venue_accounts_frozen',
@@ -37,6 +37,11 @@ export function openReconciler({ config, venue, stores, ground, custody: { polic
         name: 'venue_looks_failed',
         help: 'Looks that the venue or the database did not answer',
         value: faults,
+      },
+      {
+        name: 'venue_fills_skipped',
+        help: 'Fills of markets that are not listed, left out since the start',
+        value: skipped,
       },
       { name: 'venue_drifts', help: 'Accounts that this instance has frozen', value: drifts },
     ]

@@ -36,6 +36,28 @@ export const rateLimits = (config: Config) => {
   }
 }
 
+/** The database, upstreams and files of this process need descriptors too. */
+const descriptorsReserved = 256
+const connectionsMostByDefault = 10_000
+
+/** What is open at once is bounded by the process, so a crowd must not use up what the rest of it needs. */
+export function connectionLimits({ CONNECTIONS_MAX, CONNECTIONS_PER_ADDRESS, TRUST_PROXY }: Config) {
+  const max = CONNECTIONS_MAX ?? connectionsOf(openFilesMax())
+  const perAddress = CONNECTIONS_PER_ADDRESS ?? Math.max(4, Math.floor(max / 4))
+  return { max, perAddress: TRUST_PROXY.length > 0 ? Number.POSITIVE_INFINITY : perAddress }
+}
+
+const connectionsOf = (files: number): number =>
+  Math.min(connectionsMostByDefault, Math.max(64, files - descriptorsReserved))
+
+function openFilesMax(): number {
+  // The report would otherwise resolve the names of all peers; the types do not know the setting yet.
+  Object.assign(process.report, { excludeNetwork: true })
+  const { userLimits } = process.report.getReport() as { userLimits?: { open_files?: { soft?: unknown } } }
+  const files = Number(userLimits?.open_files?.soft)
+  return Number.isFinite(files) ? files : connectionsMostByDefault + descriptorsReserved
+}
+
 /** The chain id under which the house speaks of the venue, and the chain that its bridge stands on. */
 export const venueChainId = '999'
 export const bridgeChainId = '42161'
@@ -80,9 +102,12 @@ export const custodyVenue = (config: Config): SigningVenue => ({
 })
 
 const documentedWeight = 1_200
-/** The local world counts nothing unless a test tells it to. */
-export const venueWeightOf = ({ HYPERLIQUID_WEIGHT_PER_MINUTE: set, HYPERLIQUID_URL: url }: Config): number =>
-  set ?? (url === 'local' ? 0 : documentedWeight)
+/** The quiet local world has no limit. */
+export const venueWeightOf = ({
+  HYPERLIQUID_WEIGHT_PER_MINUTE: set,
+  HYPERLIQUID_URL: url,
+  WORLD_REALISM: realism,
+}: Config): number => set ?? (url === 'local' && realism === 'quiet' ? 0 : documentedWeight)
 
 export const venueStreamUrl = ({ HYPERLIQUID_WS_URL: set }: Config, url: string): string =>
   set ?? `${url.replace(/^http/, 'ws')}/ws`

@@ -26,7 +26,10 @@ export async function openStore(
   // Signatures are made inside transactions: their own small pool is never used up by those that wait for it.
   const custody = openDatabase({ ...settings, poolMax: 4, applicationName: 'portico custody' })
   parts.defer(() => custody.close())
-  return { database, custody }
+  // Leases are renewed also while every other connection is busy.
+  const heartbeats = openDatabase({ ...settings, poolMax: 1, applicationName: 'portico heartbeat' })
+  parts.defer(() => heartbeats.close())
+  return { database, custody, heartbeats }
 }
 /**
  * The tasks and nonces of a database are about one local world. Beside another one they would all be lies, so the start

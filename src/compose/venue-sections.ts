@@ -1,6 +1,9 @@
 import type { Config } from '#config.ts'
 import type { Ground } from '#durable/ground.ts'
+import { userTopic } from '#durable/wake.ts'
+import { keyRenewal } from '#features/perp/key-renewal.ts'
 import { perp as makePerp } from '#features/perp/perp.ts'
+import { setupStatus } from '#features/perp/setup-status.ts'
 import { spotVenue } from '#features/spot-venue/spot-venue.ts'
 import { spotWatch } from '#features/spot-venue/watch.ts'
 import { venueActs } from '#features/venue/act.ts'
@@ -29,6 +32,23 @@ type Needs = {
 
 const venueName = 'hyperliquid'
 
+const accountsMax = 20_000
+
+/** What is committed for a user, here or on another instance, makes older views of the account out of date. */
+function touchingViews({ ground, custody }: Needs, { views }: Venue) {
+  const accounts = new Map<string, string>()
+  ground.wake.each((topic) => {
+    const account = accounts.get(topic)
+    if (account !== undefined) views.touched(account)
+  })
+  return async (userId: string): Promise<string> => {
+    const account = await custody.evmAddressOf(userId)
+    if (accounts.size >= accountsMax) accounts.clear()
+    accounts.set(userTopic(userId), account)
+    return account
+  }
+}
+
 /** Served where the venue is, and the chain of its bridge; without them the sections do not exist. */
 export function openVenueSections(needs: Needs) {
   const { config, venue: opened, chains, stores, ground, custody, log, changed } = needs
@@ -37,7 +57,8 @@ export function openVenueSections(needs: Needs) {
   const on = stores.database.pool
   const venue = opened.client
   const { policy } = custody.policy
-  const { signer, keystore, batches, evmAddressOf } = custody
+  const { signer, keystore, batches } = custody
+  const evmAddressOf = touchingViews(needs, opened)
   const acts = venueActs({
     ...{ venue: venue.at('exit'), chainId: venueChainId, policy, signer, lanes: ground.lanes },
   })
@@ -57,6 +78,7 @@ export function openVenueSections(needs: Needs) {
   const shared = {
     on,
     venue,
+    views: opened.views,
     orderHeard: opened.streams.orderOf,
     chainId: venueChainId,
     acts,
@@ -74,14 +96,21 @@ export function openVenueSections(needs: Needs) {
       bridge: config.HYPERLIQUID_BRIDGE_ADDRESS,
     },
   })
+  const work = venue.at('work')
+  const renewal = keyRenewal({
+    ...{ ...shared, venue: work, agents, log, transact: ground.transact, enqueue: ground.enqueue },
+    status: setupStatus({ on, views: opened.views, agents, evmAddressOf, clock, limits }),
+    released: policy.release,
+  })
   const spot = spotVenue({
     ...{ ...shared, watcher: ground.watcher, keeper: config.HYPERLIQUID_SPOT_TRIGGERS, limits },
     agentOf: async (userId) => (await agents.of(userId)).current,
     agentLost: (task, agent) => agents.retired(task.userId, agent),
+    renewKey: renewal.renew,
   })
   const watch = spotWatch({
     ...{ on, venue: venue.at('exit'), watcher: ground.watcher, evmAddressOf, log },
     told: opened.streams.mids,
   })
-  return { operations: [...operations, ...spot.operations], kinds: spot.kinds, watch }
+  return { operations: [...operations, ...spot.operations], kinds: [...spot.kinds, ...renewal.kinds], watch }
 }

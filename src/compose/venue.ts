@@ -1,14 +1,17 @@
 import type { Config } from '#config.ts'
 import { systemClock as clock } from '#kernel/clock.ts'
+import { Fault } from '#kernel/fault.ts'
 import { systemRandom as random } from '#kernel/id.ts'
 import type { Log } from '#kernel/log.ts'
 import type { Net } from '#kernel/net.ts'
 import type { UpstreamUrls } from '#start/place.ts'
-import { hyperliquid } from '#upstreams/hyperliquid/hyperliquid.ts'
+import { accountViews } from '#upstreams/hyperliquid/account-views.ts'
+import { type Egress, type Hyperliquid, hyperliquid } from '#upstreams/hyperliquid/hyperliquid.ts'
 import { prices } from '#upstreams/hyperliquid/prices.ts'
 import { venueStreams } from '#upstreams/hyperliquid/stream.ts'
 import { noBudget, rateBudget } from '#upstreams/hyperliquid/weights.ts'
 import { venueStreamUrl, venueWeightOf } from './settings.ts'
+import { skippedRecords } from './skipped-records.ts'
 
 type Needs = { config: Config; urls: UpstreamUrls; net: Net; log: Log }
 
@@ -17,26 +20,100 @@ const later = (ms: number, run: () => void) => {
   return () => clearTimeout(timer)
 }
 
+const usedOf = (egress: readonly Egress[]): number =>
+  egress.reduce((sum, { budget }) => sum + budget.used(), 0)
+
+const askEveryMs = 10_000
+const downMs = 35_000
+
+/** The stream proves that the venue is there; where it is silent a cheap question does. */
+function venueHealth({ client, heardMs }: { client: Hyperliquid; heardMs: () => number }) {
+  const source = client.at('background')
+  let lastOkMs = 0
+  let failures = 0
+  const ask = async () => {
+    lastOkMs = Math.max(lastOkMs, heardMs())
+    if (clock.now().getTime() - lastOkMs < askEveryMs) return
+    await source.mids().then(
+      () => {
+        lastOkMs = clock.now().getTime()
+        failures = 0
+      },
+      (fault: unknown) => {
+        // What the gateway's own budget refused says nothing of the venue.
+        if (!(fault instanceof Fault) || fault.extras.budget === undefined) failures += 1
+      },
+    )
+  }
+  const timer = setInterval(() => void ask(), askEveryMs)
+  timer.unref()
+  void ask()
+  return {
+    state() {
+      const okMs = Math.max(lastOkMs, heardMs())
+      const isDown = okMs === 0 ? failures > 0 : clock.now().getTime() - okMs > downMs
+      const status = isDown ? ('down' as const) : failures > 0 ? ('degraded' as const) : ('ok' as const)
+      return { status, lastOkAt: okMs === 0 ? null : new Date(okMs) }
+    },
+    [Symbol.dispose]: () => clearInterval(timer),
+  }
+}
+
 /** The venue as this instance reaches it: its questions and actions out of one budget, and one ear for its streams. */
 export function openVenue({ config, urls: { hyperliquid: url }, net, log }: Needs) {
   if (!url) return undefined
   const perMinute = venueWeightOf(config)
   const nowMs = () => performance.now()
-  const budget = perMinute === 0 ? noBudget : rateBudget({ perMinute, nowMs, after: later })
+  const budgetOf = () => (perMinute === 0 ? noBudget : rateBudget({ perMinute, nowMs, after: later }))
+  const addresses = config.HYPERLIQUID_EGRESS_ADDRESSES
+  const egress: Egress[] =
+    addresses.length === 0
+      ? [{ budget: budgetOf() }]
+      : addresses.map((localAddress) => ({ localAddress, budget: budgetOf() }))
   const usersMost = config.HYPERLIQUID_STREAMED_USERS
-  const streams = venueStreams({ url: venueStreamUrl(config, url), clock, random, log, usersMost })
+  const skipped = skippedRecords({ clock, log })
+  const { onSkipped } = skipped
+  const streams = venueStreams({ url: venueStreamUrl(config, url), clock, random, log, usersMost, onSkipped })
   const shared = prices({ nowMs: () => clock.now().getTime(), hears: () => streams.state().tellsMids })
   streams.onMids(shared.told)
-  const client = hyperliquid({ url, net, clock, budget, prices: shared })
+  const client = hyperliquid({
+    ...{ url, net, clock, egress, prices: shared, onSkipped },
+    nodeUrl: config.HYPERLIQUID_INFO_URL,
+  })
+  const views = accountViews({
+    ...{ venue: client, clock, followedSinceMs: streams.followedSinceMs },
+    perMinute: perMinute * egress.length,
+  })
+  streams.onState((state) => {
+    if (state.part === 'account') views.pushed(state.user, state.part, state.value)
+    else if (state.part === 'openOrders') views.pushed(state.user, state.part, state.value)
+    else views.pushed(state.user, state.part, state.value)
+  })
+  const health = venueHealth({ client, heardMs: streams.heardMs })
   const gauges = () => {
     const { connected, users, connections } = streams.state()
     return [
-      { name: 'venue_weight_used', help: 'Request weight of the last minute', value: budget.used() },
+      { name: 'venue_weight_used', help: 'Request weight of the last minute', value: usedOf(egress) },
       { name: 'venue_stream_connected', help: '1 while the stream stands', value: connected ? 1 : 0 },
       { name: 'venue_stream_users', help: 'Users that are followed by stream', value: users },
+      {
+        name: 'venue_records_skipped',
+        help: 'Records of the venue that were not understood and left out, since the start',
+        value: skipped.count(),
+      },
       { name: 'venue_stream_connections', help: 'Connections since the start', value: connections },
     ]
   }
-  return { client, streams, budget, gauges, [Symbol.asyncDispose]: () => streams[Symbol.asyncDispose]() }
+  return {
+    health: health.state,
+    client,
+    views,
+    streams,
+    gauges,
+    async [Symbol.asyncDispose]() {
+      health[Symbol.dispose]()
+      await streams[Symbol.asyncDispose]()
+    },
+  }
 }
 export type Venue = NonNullable<ReturnType<typeof openVenue>>

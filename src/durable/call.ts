@@ -5,19 +5,21 @@ import { Fault } from '#kernel/fault.ts'
 import { type Random, uuidv7 } from '#kernel/id.ts'
 import type { JsonObject } from '#kernel/json.ts'
 import type { Operation, StreamItem } from '#kernel/operation.ts'
-import type { Admission, TaskKind } from '#kernel/task.ts'
+import type { Admission, TaskKind, Tx } from '#kernel/task.ts'
 import { all, q, send } from '#store/query.ts'
 import { isDatabaseUnavailable } from '#store/unavailable.ts'
 import type { Acceptor } from './accept.ts'
+import type { ChangePoller } from './change-poller.ts'
 import { bodyHash, isKeyTaken, lookUpKey } from './idempotency.ts'
+import { kindKey } from './kinds.ts'
 import { StaleObservation } from './ledger.ts'
 import type { News } from './news.ts'
 import { asTask, isEnded, type Task } from './row.ts'
-import { kindKey, type Runner } from './runner.ts'
+import type { Runner } from './runner.ts'
 import type { Transactions } from './transactions.ts'
 import { briefOf, viewOf } from './view.ts'
-import { waitFor } from './wait.ts'
-import { readyTopic, taskTopic, type Wake } from './wake.ts'
+import { waitForEnd } from './wait.ts'
+import { readyTopic, type Wake } from './wake.ts'
 
 export type CallOptions = { wait: boolean; timeoutMs: number; key?: string }
 export type CallRequest = RequestFacts & { lastEventId?: string }
@@ -40,6 +42,7 @@ type Needs = {
   kinds: ReadonlyMap<string, TaskKind>
   wake: Wake
   news: News
+  changes: ChangePoller
   clock: Clock
   random: Random
   baseUrl: () => string
@@ -59,6 +62,7 @@ export function caller({
   kinds,
   wake,
   news,
+  changes,
   clock,
   random,
   baseUrl,
@@ -83,7 +87,7 @@ export function caller({
         shown = await readTask(task.id)
         return isEnded(shown) ? shown : undefined
       }
-      await waitFor(wake, taskTopic(task.id), look, { timeoutMs, signal: request.signal })
+      await waitForEnd({ wake, changes }, task.id, look, { timeoutMs, signal: request.signal })
     }
     const body = wait ? viewOf(shown, baseUrl()) : briefOf(shown, baseUrl())
     return { kind: 'answer', body, replayed, ...(shown.idempotency_key && { key: shown.idempotency_key }) }
@@ -102,11 +106,11 @@ export function caller({
     for (let attempt = 1; ; attempt++) {
       const admission: Admission = await run.admit(input, who).catch(nothingSent)
       try {
-        const leased = runner.hasRoom(kind.priority)
-        const wanted = { userId: who.userId, kind, input, admission, key: keyed, leased }
+        using slot = runner.reserve(kind.priority)
+        const wanted = { userId: who.userId, kind, input, admission, key: keyed, leased: slot !== undefined }
         const { task, told, signed } = await acceptor.accept(wanted)
-        if (leased) {
-          runner.take(task, signed)
+        if (slot) {
+          slot.take(task, signed)
           await firstSteps()
         } else wake.hint([readyTopic])
         news.tell(task, told)
@@ -173,6 +177,17 @@ export function caller({
     }
   }
 
+  /** A transaction that is repeated after a conflict starts with no callbacks of the one before. */
+  const actIn = async <T>(run: (tx: Tx, afterCommit: (notify: () => void) => void) => Promise<T>) => {
+    let callbacks: (() => void)[] = []
+    const output = await transactions.run((tx) => {
+      callbacks = []
+      return run(tx, (callback) => callbacks.push(callback))
+    })
+    for (const callback of callbacks) callback()
+    return output
+  }
+
   const runAct = async (
     operation: ActOperation,
     input: JsonObject,
@@ -182,7 +197,9 @@ export function caller({
   ): Promise<Reply> => {
     const { key } = options
     if (key === undefined) {
-      const body = await transactions.run((tx) => operation.run(input, who, { ...request, tx }))
+      const body = await actIn((tx, afterCommit) =>
+        operation.run(input, who, { ...request, tx, afterCommit }),
+      )
       return { kind: 'answer', body, replayed: false }
     }
     const keyed = {
@@ -191,20 +208,26 @@ export function caller({
       operation: operation.name,
       hash: bodyHash(operation.name, input),
     }
+    const isDerived = operation.entry.replies === 'derived'
     const replay = async (): Promise<Reply | undefined> => {
       const stored = await lookUpKey(pool, keyed)
-      return stored && { kind: 'answer', body: stored.response, replayed: true, key }
+      if (!stored) return undefined
+      const body = isDerived
+        ? await operation.run(input, who, { ...request, isReplay: true })
+        : stored.response
+      return { kind: 'answer', body, replayed: true, key }
     }
     try {
       const earlier = await replay()
       if (earlier) return earlier
-      const body = await transactions.run(async (tx) => {
+      const body = await actIn(async (tx, afterCommit) => {
         await send(
           tx,
           'insert into idempotency (user_id, key, operation, body_hash, at) values ($1, $2, $3, $4, $5)',
           [who.userId, key, keyed.operation, keyed.hash, clock.now()],
         )
-        const output = await operation.run(input, who, { ...request, tx })
+        const output = await operation.run(input, who, { ...request, tx, afterCommit })
+        if (isDerived) return output
         await send(tx, 'update idempotency set response = $3 where user_id = $1 and key = $2', [
           who.userId,
           key,

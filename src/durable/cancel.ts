@@ -1,7 +1,8 @@
+import type { RequestFacts } from '#kernel/caller.ts'
 import type { Clock } from '#kernel/clock.ts'
 import { Fault, notFound } from '#kernel/fault.ts'
 import { isUuid } from '#kernel/id.ts'
-import { all, one, q, send } from '#store/query.ts'
+import { all, one, type Queryable, q, send } from '#store/query.ts'
 import { asTask, isEnded, type Task } from './row.ts'
 import type { Transactions } from './transactions.ts'
 import { readyTopic, taskTopic, type Wake } from './wake.ts'
@@ -15,14 +16,15 @@ export type Tasks = {
     userId: string,
     page: { skip: number; limit: number; status?: string; kind?: string },
   ): Promise<{ tasks: Task[]; total: number }>
-  cancel(userId: string, taskId: string): Promise<Task>
+  /** Within the transaction of an act, where there is one: an act never waits for a second connection. */
+  cancel(userId: string, taskId: string, act?: Pick<RequestFacts, 'tx' | 'afterCommit'>): Promise<Task>
 }
 
 export function tasksOf({ transactions: { pool }, wake, clock }: Needs): Tasks {
-  const find = async (userId: string, taskId: string): Promise<Task> => {
+  const findOn = async (on: Queryable, userId: string, taskId: string): Promise<Task> => {
     if (!isUuid(taskId)) throw notFound('task')
     const row = await one(
-      pool,
+      on,
       q.selectFrom('task').selectAll().where('id', '=', taskId).where('user_id', '=', userId),
     )
     if (!row) throw notFound('task')
@@ -30,7 +32,7 @@ export function tasksOf({ transactions: { pool }, wake, clock }: Needs): Tasks {
   }
 
   return {
-    find,
+    find: (userId, taskId) => findOn(pool, userId, taskId),
 
     async list(userId, { skip, limit, status, kind }) {
       let query = q.selectFrom('task').where('user_id', '=', userId)
@@ -45,26 +47,26 @@ export function tasksOf({ transactions: { pool }, wake, clock }: Needs): Tasks {
     },
 
     /** Only while nothing can have been sent: an effect that is stored may be on its way already. */
-    async cancel(userId, taskId) {
-      const task = await find(userId, taskId)
+    async cancel(userId, taskId, { tx, afterCommit } = {}) {
+      const on = tx ?? pool
+      const task = await findOn(on, userId, taskId)
       if (task.status === 'cancelled') return task
-      const [row] = await send<Task>(
-        pool,
-        `update task set cancel_requested = true, run_at = least(run_at, $3::timestamptz)
-         where id = $1 and user_id = $2 and status in ('pending', 'running') and not exists
-           (select 1 from effect where task_id = $1 and status not in ('dropped', 'rejected'))
-         returning *`,
-        [taskId, userId, clock.now()],
-      )
+      const [row] = await send<Task>(on, 'select * from task_cancel($1, $2, $3)', [
+        taskId,
+        userId,
+        clock.now(),
+      ])
       if (!row) {
-        const now = await find(userId, taskId)
+        const now = await findOn(on, userId, taskId)
         if (now.status === 'cancelled') return now
         const reason = isEnded(now) ? 'it has ended' : 'it has been sent'
         throw new Fault('not_cancellable', `The task cannot be cancelled: ${reason}`, {
           extras: { task_id: taskId, status: now.status, reason },
         })
       }
-      wake.hint([readyTopic, taskTopic(taskId)])
+      const notify = () => wake.hint([readyTopic, taskTopic(taskId)])
+      if (afterCommit) afterCommit(notify)
+      else notify()
       return asTask(row)
     },
   }

@@ -17,6 +17,7 @@ type Needs = {
   clock: Clock
   random: Random
   instanceId: string
+  leaseMs: number
   baseUrl: () => string
 }
 type Intending = Extract<StepResult, { intend: unknown }>
@@ -30,7 +31,7 @@ export const isOpening = (result: StepResult): result is Opens => {
 export type Committed = { task: Task; told?: Told; signed?: Effect }
 
 /** Writes the result of a step, fenced by owner and epoch. */
-export function committer({ transactions, clock, random, instanceId, baseUrl }: Needs) {
+export function committer({ transactions, clock, random, instanceId, leaseMs, baseUrl }: Needs) {
   const write = async (
     on: pg.Pool | Tx,
     task: Task,
@@ -80,6 +81,7 @@ export function committer({ transactions, clock, random, instanceId, baseUrl }: 
       },
       ...{ data: change.data, result: change.result, error: change.error, parkMs: change.parkMs },
       runAt: change.parkMs === undefined ? undefined : after.run_at,
+      leaseSeconds: after.owner === null ? undefined : leaseMs / 1000,
       moves: movesToJson(change.moves),
       effects: change.effects,
       events,

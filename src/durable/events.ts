@@ -1,7 +1,8 @@
 import type { Clock } from '#kernel/clock.ts'
 import type { NewEvent, Tx } from '#kernel/task.ts'
 import { all, one, q, send } from '#store/query.ts'
-import { type Following, follow, storedEvent } from './follow.ts'
+import type { ChangePoller } from './change-poller.ts'
+import { type Following, filteredMax, follow, storedEvent } from './follow.ts'
 import type { News, StoredEvent } from './news.ts'
 import type { Transactions } from './transactions.ts'
 import { userTopic, type Wake } from './wake.ts'
@@ -14,8 +15,13 @@ type Filter = { types?: string[] | undefined; taskId?: string | undefined }
 export type Events = {
   /** The newest sequence number, and the oldest one that is still kept. */
   bounds(userId: string): Promise<{ first: bigint; last: bigint }>
-  after(userId: string, seq: bigint, limit: number, filter?: Filter): Promise<StoredEvent[]>
-  count(userId: string, seq: bigint, filter?: Filter): Promise<number>
+  /** `total` and `nextAfter` are of what was looked through, which a filter bounds. */
+  page(
+    userId: string,
+    after: bigint,
+    page: { limit: number; skip?: number },
+    filter?: Filter,
+  ): Promise<{ events: StoredEvent[]; total: number; nextAfter: bigint }>
   /** For facts that no task has brought about. In the caller's transaction, and as the last thing there. */
   add(tx: Tx, userId: string, events: readonly NewEvent[]): Promise<void>
   /** After that transaction: streams look at once instead of at their next poll. */
@@ -28,15 +34,21 @@ export const eventsOf = ({
   transactions: { pool },
   wake,
   news,
+  changes,
   clock,
 }: {
   transactions: Transactions
   wake: Wake
   news: News
+  changes: ChangePoller
   clock: Clock
 }): Events => {
-  const matching = (userId: string, seq: bigint, { types, taskId }: Filter = {}) => {
-    let query = q.selectFrom('outbox').where('user_id', '=', userId).where('seq', '>', seq)
+  const matching = (userId: string, after: bigint, until: bigint, { types, taskId }: Filter) => {
+    let query = q
+      .selectFrom('outbox')
+      .where('user_id', '=', userId)
+      .where('seq', '>', after)
+      .where('seq', '<=', until)
     if (types) query = query.where('type', '=', (eb) => eb.fn.any(eb.val(types)))
     if (taskId) query = query.where('task_id', '=', taskId)
     return query
@@ -46,28 +58,40 @@ export const eventsOf = ({
     return BigInt(row?.seq ?? 0)
   }
 
+  const bounds = async (userId: string) => {
+    const last = await lastSeq(userId)
+    const oldest = await one(
+      pool,
+      q
+        .selectFrom('outbox')
+        .select((eb) => eb.fn.min('seq').as('seq'))
+        .where('user_id', '=', userId),
+    )
+    return { first: BigInt(oldest?.seq ?? last + 1n), last }
+  }
+
   return {
-    async bounds(userId) {
-      const last = await lastSeq(userId)
-      const oldest = await one(
+    bounds,
+    async page(userId, after, { limit, skip = 0 }, filter = {}) {
+      const { first, last } = await bounds(userId)
+      const from = after + 1n < first ? first - 1n : after
+      const isFiltered = filter.types !== undefined || filter.taskId !== undefined
+      const until = isFiltered && from + filteredMax < last ? from + filteredMax : last
+      const query = matching(userId, from, until, filter)
+      const rows = await all(pool, query.selectAll().orderBy('seq').offset(skip).limit(limit))
+      const lastRead = rows.at(-1)?.seq
+      if (!isFiltered) {
+        // The numbers of a user have no gaps.
+        const total = until > from ? Number(until - from) : 0
+        return { events: rows.map(storedEvent), total, nextAfter: lastRead ?? after }
+      }
+      const count = await one(
         pool,
-        q
-          .selectFrom('outbox')
-          .select((eb) => eb.fn.min('seq').as('seq'))
-          .where('user_id', '=', userId),
+        query.select((eb) => eb.fn.countAll<bigint>().as('n')),
       )
-      return { first: BigInt(oldest?.seq ?? last + 1n), last }
-    },
-    async after(userId, seq, limit, filter) {
-      const rows = await all(pool, matching(userId, seq, filter).selectAll().orderBy('seq').limit(limit))
-      return rows.map(storedEvent)
-    },
-    async count(userId, seq, filter) {
-      const row = await one(
-        pool,
-        matching(userId, seq, filter).select((eb) => eb.fn.countAll<bigint>().as('n')),
-      )
-      return Number(row?.n ?? 0)
+      const isFull = rows.length === limit && lastRead !== undefined
+      const nextAfter = isFull ? lastRead : until > after ? until : after
+      return { events: rows.map(storedEvent), total: Number(count?.n ?? 0), nextAfter }
     },
     async add(tx, userId, events) {
       if (events.length === 0) return
@@ -78,6 +102,6 @@ export const eventsOf = ({
       ])
     },
     told: (userId) => wake.hint([userTopic(userId)]),
-    follow: (userId, seq, options) => follow({ pool, wake, news }, userId, seq, options),
+    follow: (userId, seq, options) => follow({ pool, wake, news, changes }, userId, seq, options),
   }
 }

@@ -1,7 +1,8 @@
 import type pg from 'pg'
 import { send } from '#store/query.ts'
+import type { ChangePoller } from './change-poller.ts'
 import type { News, StoredEvent } from './news.ts'
-import { bell, pollMs } from './wait.ts'
+import { bell } from './wait.ts'
 import { userTopic, type Wake } from './wake.ts'
 
 export type Following = { types?: string[] | undefined; signal: AbortSignal }
@@ -22,24 +23,28 @@ export const storedEvent = (row: EventRow): StoredEvent => ({
 
 const pageMost = 200
 const freshMost = 64
+/** Events that one look with a filter goes through: one that lets nothing pass would read the whole log. */
+export const filteredMax = 20_000n
 
 /** In one statement, and so of one moment: what no filter lets pass is passed over and not read again. */
 const pageSql = `
   select s.seq as newest, e.*
   from user_stream s left join lateral (
     select seq, type, task_id, subject, body, at from outbox
-    where user_id = $1 and seq > $2 and ($3::text[] is null or type = any($3)) order by seq limit ${pageMost}
+    where user_id = $1 and seq > $2 and seq <= $2 + ${filteredMax} and ($3::text[] is null or type = any($3)) order by seq limit ${pageMost}
   ) e on true
   where s.user_id = $1 order by e.seq`
 
-type Needs = { pool: pg.Pool; wake: Wake; news: News }
+type Needs = { pool: pg.Pool; wake: Wake; news: News; changes: ChangePoller }
 type Page = { events: StoredEvent[]; upTo: bigint; isFull: boolean }
 
 async function pageAfter(pool: pg.Pool, userId: string, seq: bigint, types?: string[]): Promise<Page> {
   const rows = await send<EventRow & { newest: bigint }>(pool, pageSql, [userId, seq, types ?? null])
   const found = rows.filter(({ type }) => type !== null)
-  const isFull = found.length === pageMost
-  const upTo = BigInt((isFull ? found.at(-1)?.seq : rows[0]?.newest) ?? 0)
+  const newest = BigInt(rows[0]?.newest ?? 0)
+  const passed = newest > seq + filteredMax ? seq + filteredMax : newest
+  const upTo = found.length === pageMost ? BigInt(found.at(-1)?.seq ?? passed) : passed
+  const isFull = found.length === pageMost || passed < newest
   return { events: found.map(storedEvent), upTo: upTo > seq ? upTo : seq, isFull }
 }
 
@@ -58,7 +63,7 @@ function nextOf(fresh: StoredEvent[][], seq: bigint): { next: StoredEvent[]; gap
 
 /** The log of a user from `seq` on: from this instance's own commits where they join on, else from the database. */
 export async function* follow(
-  { pool, wake, news }: Needs,
+  { pool, wake, news, changes: poller }: Needs,
   userId: string,
   from: bigint,
   { types, signal }: Following,
@@ -76,7 +81,16 @@ export async function* follow(
     ask = true
     changes.ring()
   })
-  for (let seq = from; !signal.aborted; ) {
+  let seq = from
+  // A hint of another instance may have been lost.
+  using _polled = poller.onEvents(userId, {
+    seq: () => seq,
+    notify() {
+      ask = true
+      changes.ring()
+    },
+  })
+  while (!signal.aborted) {
     changes.forget()
     const { next, gap } = nextOf(fresh, seq)
     fresh = []
@@ -91,8 +105,6 @@ export async function* follow(
       if (events.length > 0) yield events
       if (ask) continue
     }
-    await changes.rung(pollMs)
-    // A hint of another instance may have been lost.
-    if (!changes.hasRung()) ask = true
+    await changes.rung()
   }
 }

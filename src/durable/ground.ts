@@ -1,3 +1,4 @@
+import type pg from 'pg'
 import type { Clock } from '#kernel/clock.ts'
 import { type Random, uuidv7 } from '#kernel/id.ts'
 import type { Log } from '#kernel/log.ts'
@@ -6,12 +7,14 @@ import type { TaskKind } from '#kernel/task.ts'
 import { acceptor } from './accept.ts'
 import { caller } from './call.ts'
 import { tasksOf } from './cancel.ts'
+import { createChangePoller } from './change-poller.ts'
 import { committer } from './commit.ts'
 import { eventsOf } from './events.ts'
+import { kindKey } from './kinds.ts'
 import { lanes } from './lanes.ts'
 import { ledger } from './ledger.ts'
 import { news } from './news.ts'
-import { kindKey, type RunnerOptions, runner } from './runner.ts'
+import { type RunnerOptions, runner } from './runner.ts'
 import { schedules } from './schedule.ts'
 import type { Transactions } from './transactions.ts'
 import { type WakeBus, wake as wakes } from './wake.ts'
@@ -19,6 +22,8 @@ import { watcher } from './watch.ts'
 
 type Needs = {
   transactions: Transactions
+  /** Connections that only the heartbeat uses. */
+  heartbeats: pg.Pool
   bus: WakeBus
   clock: Clock
   random: Random
@@ -40,13 +45,14 @@ const kindOf = ({ name, entry, run }: Extract<Operation, { entry: { kind: 'task'
 
 /** What features stand on; they are built with it, and `engine` then runs what they declare. */
 export function ground(needs: Needs) {
-  const { transactions, bus, clock, random, log, baseUrl, options } = needs
+  const { transactions, heartbeats, bus, clock, random, log, baseUrl, options } = needs
   const instanceId = uuidv7(clock.now(), random)
   const wake = wakes({ bus, instanceId, log })
   const told = news(wake)
+  const changes = createChangePoller(transactions.pool)
   const { leaseMs } = options
   const kinds = new Map<string, TaskKind>()
-  const committing = committer({ transactions, clock, random, instanceId, baseUrl })
+  const committing = committer({ transactions, clock, random, instanceId, leaseMs, baseUrl })
   const accepting = acceptor({
     ...{ transactions, committer: committing, clock, random, instanceId, leaseMs, baseUrl },
   })
@@ -61,6 +67,7 @@ export function ground(needs: Needs) {
     log,
     instanceId,
     options,
+    heartbeats,
   })
   const timetable = schedules({ transactions, acceptor: accepting, kinds, wake, clock, random, log })
 
@@ -68,7 +75,7 @@ export function ground(needs: Needs) {
     ...{ instanceId, ledger, wake, transact: transactions.run },
     lanes: lanes(transactions),
     tasks: tasksOf({ transactions, wake, clock }),
-    events: eventsOf({ transactions, wake, news: told, clock }),
+    events: eventsOf({ transactions, wake, news: told, changes, clock }),
     enqueue: accepting.enqueue,
     schedules: timetable,
     watcher: watcher({ transactions, acceptor: accepting, kinds, wake, clock, instanceId, leaseMs }),
@@ -81,6 +88,8 @@ export function ground(needs: Needs) {
           : [],
       )
       for (const kind of [...routed, ...internal]) kinds.set(kindKey(kind.kind, kind.version), kind)
+      const steps = [...kinds].map(([key, kind]) => [key, Object.keys(kind.steps).sort()] as const)
+      log.debug({ steps: Object.fromEntries(steps.sort()) }, 'task kinds')
       const call = caller({
         transactions,
         acceptor: accepting,
@@ -88,6 +97,7 @@ export function ground(needs: Needs) {
         kinds,
         wake,
         news: told,
+        changes,
         clock,
         random,
         baseUrl,

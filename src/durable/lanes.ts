@@ -1,4 +1,4 @@
-import type { Lane } from '#kernel/task.ts'
+import type { Lane, Tx } from '#kernel/task.ts'
 import { all, q, send } from '#store/query.ts'
 import type { Transactions } from './transactions.ts'
 
@@ -9,6 +9,8 @@ export type Lanes = {
   /** How many carriers of each signer have not ended, so that the least busy one is chosen. */
   inFlight(kind: string, chain: string): Promise<Map<string, number>>
   next(lane: Lane): Promise<bigint | undefined>
+  /** The next number, at least `least`, in the transaction that stores what is signed with it. */
+  take(tx: Tx, lane: Lane, least: bigint): Promise<bigint>
 }
 
 export const lanes = ({ pool }: Transactions): Lanes => ({
@@ -39,5 +41,15 @@ export const lanes = ({ pool }: Transactions): Lanes => ({
         .where('signer', '=', signer),
     )
     return row && BigInt(row.next)
+  },
+  async take(tx, { kind, chain, signer }, least) {
+    const [row] = await send<{ nonce: string | bigint }>(
+      tx,
+      `update lane set next = greatest(next, $4::bigint) + 1
+       where kind = $1 and chain = $2 and signer = $3 returning next - 1 as nonce`,
+      [kind, chain, signer, least],
+    )
+    if (!row) throw new Error(`lane ${kind} ${chain} ${signer} was not opened`)
+    return BigInt(row.nonce)
   },
 })

@@ -4,31 +4,69 @@ import type { Log } from '#kernel/log.ts'
 import { send } from '#store/query.ts'
 import { asTask, type Task } from './row.ts'
 
+type Held = { id: string; epoch: number }
 type Needs = {
   pool: pg.Pool
+  heartbeats: pg.Pool
   clock: Clock
   log: Log
   instanceId: string
   options: { slots: number; leaseMs: number; pollMs: number }
   room: (priority: 0 | 1) => number
   take: (task: Task) => void
+  /** The kinds and versions that this instance can run; the others are left to those that can. */
+  kinds: () => string[]
   /** What this instance works on; a lease that nobody works under runs out. */
-  held: () => string[]
+  held: () => Held[]
+  /** Another claim has the task, or nobody has. */
+  lost: (task: Held) => void
   /** How many other instances are alive. */
   company: (others: number) => void
 }
 
 const batchMax = 16
 const sweepMs = 500
+const skewMsMax = 2_000
 
-const claimSql = `update task set owner = $1, status = 'running', epoch = epoch + 1,
+/** Materialized: a subquery that is planned as a join may be evaluated again, and then locks and claims more. */
+const claimSql = `with due as materialized (select id from task where status in ('pending', 'running') and owner is null
+    and run_at <= $3 and priority <= $4 and kind || '@' || kind_version = any($6::text[])
+    order by priority, run_at limit $5 for update skip locked)
+  update task set owner = $1, status = 'running', epoch = epoch + 1,
     lease_until = clock_timestamp() + make_interval(secs => $2)
-  where id in (select id from task where status in ('pending', 'running') and owner is null and run_at <= $3
-    and priority <= $4 order by priority, run_at limit $5 for update skip locked)
-  returning *`
+  from due where task.id = due.id returning task.*`
+
+/**
+ * A locked row is skipped, so that one slow transaction costs no other task its lease: a commit renews the lease by
+ * itself, and the sweep skips the same row.
+ */
+const heartbeatSql = `with beat as (insert into instance (id, started_at, seen_at) values ($1, clock_timestamp(), clock_timestamp())
+    on conflict (id) do update set seen_at = excluded.seen_at),
+  held as materialized (select * from unnest($3::uuid[], $4::integer[]) as h (id, epoch)),
+  mine as materialized (select task.id from task join held on held.id = task.id and held.epoch = task.epoch
+    where task.owner = $1 for no key update of task skip locked),
+  renewed as (update task set lease_until = clock_timestamp() + make_interval(secs => $2) from mine where task.id = mine.id)
+  select (select count(*)::integer from instance
+      where id <> $1 and seen_at > clock_timestamp() - make_interval(secs => $2)) as others,
+    clock_timestamp() as now,
+    coalesce((select json_agg(held) from held join task on task.id = held.id
+      where task.owner is distinct from $1 or task.epoch <> held.epoch), '[]') as lost`
 
 /** Which instance works on which task: claims, keeps leases alive, and frees those of the dead. */
-export function leases({ pool, clock, log, instanceId, options, room, take, held, company }: Needs) {
+export function leases({
+  pool,
+  heartbeats,
+  clock,
+  log,
+  instanceId,
+  options,
+  room,
+  kinds,
+  take,
+  held,
+  lost,
+  company,
+}: Needs) {
   const leaseSeconds = options.leaseMs / 1000
   const timers: NodeJS.Timeout[] = []
   let wakeTimer: { at: number; timer: NodeJS.Timeout } | undefined
@@ -45,7 +83,8 @@ export function leases({ pool, clock, log, instanceId, options, room, take, held
     const limit = Math.min(batchMax, ordinary > 0 ? ordinary : room(0))
     crowded = true
     if (limit === 0) return false
-    const rows = await send(pool, claimSql, [instanceId, leaseSeconds, clock.now(), most, limit])
+    const values = [instanceId, leaseSeconds, clock.now(), most, limit, kinds()]
+    const rows = await send(pool, claimSql, values)
     for (const row of rows) take(asTask(row as Task))
     crowded = ordinary === 0 || rows.length === limit
     return rows.length === limit
@@ -70,18 +109,27 @@ export function leases({ pool, clock, log, instanceId, options, room, take, held
       })
   }
 
+  let isSkewTold = false
+  /** Deadlines and due times are judged by each instance's own clock, leases by the database's. */
+  const noteSkew = (databaseMs: number) => {
+    const skewMs = Math.abs(databaseMs - clock.now().getTime())
+    if (skewMs > skewMsMax && !isSkewTold)
+      log.warn({ skewMs }, 'the clock of this machine differs from the clock of the database')
+    isSkewTold = skewMs > skewMsMax
+  }
+
   const heartbeat = async () => {
-    const [row] = await send<{ others: number }>(
-      pool,
-      `with beat as (insert into instance (id, started_at, seen_at) values ($1, clock_timestamp(), clock_timestamp())
-         on conflict (id) do update set seen_at = excluded.seen_at),
-       kept as (update task set lease_until = clock_timestamp() + make_interval(secs => $2)
-         where owner = $1 and id = any($3::uuid[]))
-       select count(*)::integer as others from instance
-         where id <> $1 and seen_at > clock_timestamp() - make_interval(secs => $2)`,
-      [instanceId, leaseSeconds, held()],
-    )
-    company(row?.others ?? 0)
+    const tasks = held()
+    const [row] = await send<{ others: number; now: Date; lost: Held[] }>(heartbeats, heartbeatSql, [
+      instanceId,
+      leaseSeconds,
+      tasks.map(({ id }) => id),
+      tasks.map(({ epoch }) => epoch),
+    ])
+    if (!row) return
+    company(row.others)
+    for (const task of row.lost) lost(task)
+    noteSkew(row.now.getTime())
   }
 
   const sweep = async () => {

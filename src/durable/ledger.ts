@@ -5,14 +5,11 @@ import { houseOwner } from '#kernel/task.ts'
 import { all, one, type Queryable, q, send } from '#store/query.ts'
 
 export type Balance = { availUnits: bigint; heldUnits: bigint; settlements: bigint }
+export type Book = Balance & { book: string }
 export type Ledger = {
   apply(tx: Tx, moves: Move[], facts: { taskId: string | null; now: Date }): Promise<void>
   balance(on: Queryable, account: AccountRef): Promise<Balance>
-  books(
-    on: Queryable,
-    owner: string,
-    asset: string,
-  ): Promise<{ book: string; availUnits: bigint; heldUnits: bigint }[]>
+  books(on: Queryable, owner: string, asset: string): Promise<Book[]>
 }
 
 /** An account was settled between its reading and its use: what was read is of unknown age. */
@@ -36,10 +33,12 @@ export function ledgerFailure(error: unknown): unknown {
   if (code === 'PT002') return new StaleObservation()
   if (code !== 'PT001') return error
   const { asset, required, available } = JSON.parse(detail ?? '{}') as Record<string, string>
-  const token = asset?.split(':')[1] ?? asset
-  return new Fault('insufficient_balance', 'The free balance does not cover the amount', {
+  const token = asset?.split(':').at(1) ?? asset
+  // The ledger counts units and knows no decimals, so the figures are named for what they are.
+  const sentence = `${required} units of ${token} are needed, and ${available} are free`
+  return new Fault('insufficient_balance', sentence, {
     cause: error,
-    extras: { token, required, available },
+    extras: { token, required_units: required, available_units: available },
   })
 }
 
@@ -79,11 +78,16 @@ export const ledger: Ledger = {
       on,
       q
         .selectFrom('account')
-        .select(['book', 'avail', 'held'])
+        .select(['book', 'avail', 'held', 'settlements'])
         .where('owner', '=', owner)
         .where('asset', '=', asset)
         .orderBy('id'),
     )
-    return rows.map(({ book, avail, held }) => ({ book, availUnits: BigInt(avail), heldUnits: BigInt(held) }))
+    return rows.map(({ book, avail, held, settlements }) => ({
+      book,
+      availUnits: BigInt(avail),
+      heldUnits: BigInt(held),
+      settlements: BigInt(settlements),
+    }))
   },
 }

@@ -1,13 +1,16 @@
+import type pg from 'pg'
 import type { Clock } from '#kernel/clock.ts'
 import { Fault } from '#kernel/fault.ts'
 import type { Random } from '#kernel/id.ts'
-import type { JsonObject } from '#kernel/json.ts'
 import type { Log } from '#kernel/log.ts'
 import type { Effect, RetryRule, StepResult, TaskKind } from '#kernel/task.ts'
+import { orAborted, StepAborted } from './abort.ts'
 import type { Committed, Committer } from './commit.ts'
+import { kindKey } from './kinds.ts'
 import { leases } from './lease.ts'
 import type { News, Told } from './news.ts'
 import { effectsOf, isEnded, isLive, stepView, type Task } from './row.ts'
+import { cancelled, failed, leftToNewer, releasing } from './step-result.ts'
 import type { Transactions } from './transactions.ts'
 import { readyTopic, type Wake } from './wake.ts'
 
@@ -23,14 +26,18 @@ type Needs = {
   log: Log
   instanceId: string
   options: RunnerOptions
+  /** Renews leases over connections of its own, so that no amount of work can delay it. */
+  heartbeats: pg.Pool
 }
 
 export type RunnerCounts = { running: number; slots: number }
-export type Runner = {
-  /** Room for one more task that is inserted already leased to this instance. */
-  hasRoom(priority: number): boolean
-  /** Takes a task that this instance has just written, with the one effect that it may have. */
+export type Slot = {
+  /** Runs a task that this instance has just written, with the one effect that it may have. */
   take(task: Task, signed?: Effect): void
+} & Disposable
+export type Runner = {
+  /** A slot for a task that is inserted already leased to this instance; undefined where none is free. */
+  reserve(priority: number): Slot | undefined
   counts(): RunnerCounts
   start(): void
 } & AsyncDisposable
@@ -41,11 +48,6 @@ const reconcileRetry: RetryRule = { attemptsMax: Number.POSITIVE_INFINITY, first
 const stepTimeoutMsDefault = 30_000
 /** Exits (cancel, close, stop) find room even when everything else is busy. */
 const slotsForExits = 8
-/** Tasks of a kind that this version does not know belong to a newer one. */
-const unknownKindMs = 30_000
-
-export const kindKey = (kind: string, version: number): string => `${kind}@${version}`
-
 /** A task that is being worked on; `effects` where all of them are known without asking, `signed` in the last commit. */
 type Hand = {
   task: Task
@@ -53,6 +55,9 @@ type Hand = {
   signed?: Effect | undefined
   told?: Told | undefined
 }
+
+/** The run of one claim; `abort` ends it where the lease is lost. */
+type RunningTask = { epoch: number; abort: AbortController; work: Promise<void> }
 
 /** What was changed is read again; what was only added need not be. */
 function effectsAfter(effects: Effect[], result: StepResult, { signed }: Committed): Effect[] | undefined {
@@ -62,24 +67,6 @@ function effectsAfter(effects: Effect[], result: StepResult, { signed }: Committ
 
 function markedFresh({ fresh: _before, ...effect }: Effect, signed: Effect | undefined): Effect {
   return effect.id === signed?.id ? { ...effect, fresh: true } : effect
-}
-
-/** A task that ends with nothing executed gives back what its kind reserved when it was accepted. */
-function releasing(result: StepResult, kind: TaskKind, taskId: string): StepResult {
-  const { released } = kind
-  if (!released) return result
-  if ('intend' in result && result.intend.refused) {
-    const { refused, ...intent } = result.intend
-    return { ...result, intend: { ...intent, refused: (fault) => releasing(refused(fault), kind, taskId) } }
-  }
-  if (!('end' in result) || result.outcome !== 'not_executed') return result
-  return {
-    ...result,
-    also: async (tx) => {
-      await result.also?.(tx)
-      await released(tx, taskId)
-    },
-  }
 }
 
 export function runner({
@@ -93,32 +80,17 @@ export function runner({
   log,
   instanceId,
   options,
+  heartbeats,
 }: Needs): Runner {
-  const inHand = new Map<string, Promise<void>>()
+  const running = new Map<string, RunningTask>()
+  let reserved = 0
   let stopping = false
 
-  const hasRoom = (priority: number) =>
-    !stopping && inHand.size < options.slots + (priority === 0 ? slotsForExits : 0)
+  const room = (priority: number) =>
+    Math.max(0, options.slots + (priority === 0 ? slotsForExits : 0) - running.size - reserved)
 
   const backoffMs = ({ firstMs, mostMs }: RetryRule, attempt: number) =>
     Math.ceil(Math.min(mostMs, firstMs * 2 ** Math.min(attempt, 30)) * (0.5 + random.fraction() / 2))
-
-  const cancelled = (message: string): StepResult => ({
-    end: 'cancelled',
-    outcome: 'not_executed',
-    error: { code: 'cancelled_by_user', message },
-  })
-
-  const failed = (code: string, message: string, details: Record<string, unknown> = {}): StepResult => ({
-    end: 'failed',
-    outcome: 'not_executed',
-    error: {
-      code,
-      message,
-      retryable: false,
-      ...(Object.keys(details).length > 0 && { details: details as JsonObject }),
-    },
-  })
 
   /** What a step that threw makes of its task. Nothing is called failed while bytes of it may be under way. */
   const afterThrow = async (task: Task, kind: TaskKind, error: unknown): Promise<Hand | undefined> => {
@@ -147,50 +119,67 @@ export function runner({
     return committer.step(task, releasing(end, kind, task.id))
   }
 
-  const runStep = async (task: Task, effects: Effect[], kind: TaskKind): Promise<StepResult> => {
-    const step = kind.steps[task.step]
-    if (!step) return failed('internal', `This version has no step ${task.step}`)
+  const runStep = async (
+    task: Task,
+    effects: Effect[],
+    kind: TaskKind,
+    lost: AbortSignal,
+  ): Promise<StepResult> => {
     const exposed = effects.some((effect) => effect.status !== 'dropped' && effect.status !== 'rejected')
     if (task.cancel_requested && !exposed) return cancelled('Cancelled on request')
     if (clock.now() > task.deadline && !exposed)
       return failed('expired', 'The deadline passed before anything was sent')
-    const signal = AbortSignal.timeout(kind.stepTimeoutMs ?? stepTimeoutMsDefault)
-    return step(stepView(task, effects), { now: clock.now(), signal })
+    const step = kind.steps[task.step]
+    if (!step) {
+      log.warn({ task: task.id, kind: task.kind, step: task.step }, 'this version has no such step')
+      return leftToNewer(task)
+    }
+    const timeoutMs = kind.stepTimeoutMs ?? stepTimeoutMsDefault
+    const signal = AbortSignal.any([AbortSignal.timeout(timeoutMs), lost])
+    return orAborted(step(stepView(task, effects), { now: clock.now(), signal }), signal).catch(
+      (error: unknown) => {
+        if (!(error instanceof StepAborted) || lost.aborted) throw error
+        throw new Fault('upstream_timeout', `The step ${task.step} took longer than ${timeoutMs} ms`, {
+          cause: error.cause,
+        })
+      },
+    )
   }
 
-  const attempt = async (hand: Hand, kind: TaskKind): Promise<Hand | undefined> => {
+  const attempt = async (hand: Hand, kind: TaskKind, lost: AbortSignal): Promise<Hand | undefined> => {
     const { task } = hand
     try {
       const known = hand.effects ?? (await effectsOf(transactions.pool, task.id))
       const effects = known.map((each) => markedFresh(each, hand.signed))
-      const result = await runStep(task, effects, kind)
+      const result = await runStep(task, effects, kind, lost)
       const committed = await committer.step(task, releasing(result, kind, task.id))
       return committed && { ...committed, effects: effectsAfter(effects, result, committed) }
     } catch (error) {
+      if (lost.aborted) return undefined
       return afterThrow(task, kind, error)
     }
   }
 
   /** Nothing was written: a cancel came first, or the reply to an earlier commit was lost. The row tells which. */
-  const advance = async (hand: Hand, kind: TaskKind): Promise<Hand | undefined> => {
-    const after = await attempt(hand, kind)
-    if (after) return after
+  const advance = async (hand: Hand, kind: TaskKind, lost: AbortSignal): Promise<Hand | undefined> => {
+    const after = await attempt(hand, kind, lost)
+    if (after || lost.aborted) return after
     const { task } = hand
     const now = await committer.reread(task.id)
     const mine = now && now.epoch === task.epoch && now.owner === instanceId && !isEnded(now)
-    return mine && (now.cancel_requested || now.commits !== task.commits) ? { task: now } : undefined
+    if (!mine) return undefined
+    const changed = now.commits !== task.commits || now.cancel_requested !== task.cancel_requested
+    // What was refused once without a reason is refused again: the task waits until its lease has run out.
+    if (!changed) log.error({ task: task.id, step: task.step }, 'the database refused a commit of its owner')
+    return changed ? { task: now } : undefined
   }
 
-  const run = async (first: Hand): Promise<void> => {
+  const run = async (first: Hand, lost: AbortSignal): Promise<void> => {
     const kind = kinds.get(kindKey(first.task.kind, first.task.kind_version))
-    if (!kind)
-      return void (await committer.retry(first.task, unknownKindMs, {
-        state: first.task.state,
-        outcome: null,
-      }))
+    if (!kind) return void (await committer.step(first.task, leftToNewer(first.task)))
     let hand = first
-    while (!stopping) {
-      const next = await advance(hand, kind)
+    while (!stopping && !lost.aborted) {
+      const next = await advance(hand, kind, lost)
       if (!next) return
       hand = next
       const { task } = hand
@@ -200,39 +189,71 @@ export function runner({
     }
   }
 
-  const hold = (hand: Hand) => {
-    const { task } = hand
-    const work = run(hand)
+  const track = (hand: Hand) => {
+    const { id, epoch } = hand.task
+    // A claim of one's own task has raised its epoch: nothing that the earlier run does can be committed.
+    running.get(id)?.abort.abort()
+    const abort = new AbortController()
+    const work = run(hand, abort.signal)
       // The database is away or refused: the lease runs out and another claim takes the task from its last commit.
-      .catch((error: unknown) =>
-        log.warn({ error, task: task.id }, 'a task was let go; its lease will run out'),
-      )
+      .catch((error: unknown) => log.warn({ error, task: id }, 'a task was let go; its lease will run out'))
       .finally(() => {
-        inHand.delete(task.id)
+        if (running.get(id) === entry) running.delete(id)
         queue.freed()
       })
-    inHand.set(task.id, work)
+    const entry: RunningTask = { epoch, abort, work }
+    running.set(id, entry)
   }
 
   const queue = leases({
-    ...{ pool: transactions.pool, clock, log, instanceId, options },
-    room: (priority) => Math.max(0, options.slots + (priority === 0 ? slotsForExits : 0) - inHand.size),
-    take: (task) => hold({ task }),
-    held: () => [...inHand.keys()],
+    pool: transactions.pool,
+    heartbeats,
+    clock,
+    log,
+    instanceId,
+    options,
+    room,
+    kinds: () => [...kinds.keys()],
+    take: (task) => track({ task }),
+    held: () => [...running].map(([id, { epoch }]) => ({ id, epoch })),
+    lost: ({ id, epoch }) => {
+      const entry = running.get(id)
+      if (entry?.epoch === epoch) entry.abort.abort()
+    },
     company: wake.company,
   })
   const offReady = wake.on(readyTopic, () => queue.nudge())
 
+  const reserve = (priority: number): Slot | undefined => {
+    if (stopping || room(priority) === 0) return undefined
+    reserved += 1
+    let isReserved = true
+    const release = () => {
+      if (isReserved) reserved -= 1
+      isReserved = false
+    }
+    return {
+      take(task, signed) {
+        release()
+        track({ task, effects: signed ? [signed] : [], signed })
+      },
+      [Symbol.dispose]() {
+        if (!isReserved) return
+        release()
+        queue.freed()
+      },
+    }
+  }
+
   return {
-    hasRoom,
-    take: (task, signed) => hold({ task, effects: signed ? [signed] : [], signed }),
-    counts: () => ({ running: inHand.size, slots: options.slots }),
+    reserve,
+    counts: () => ({ running: running.size, slots: options.slots }),
     start: () => queue.start(),
     async [Symbol.asyncDispose]() {
       stopping = true
       offReady[Symbol.dispose]()
       await queue[Symbol.asyncDispose]()
-      await Promise.all(inHand.values())
+      await Promise.all([...running.values()].map(({ work }) => work))
       await queue.releaseAll()
     },
   }

@@ -6,6 +6,7 @@ import { houseOwner, type TaskKind, type Tx } from '#kernel/task.ts'
 import { send } from '#store/query.ts'
 import type { Acceptor } from './accept.ts'
 import { bodyHash } from './idempotency.ts'
+import { newestKind } from './kinds.ts'
 import type { Transactions } from './transactions.ts'
 import { readyTopic, type Wake } from './wake.ts'
 
@@ -58,7 +59,7 @@ export function schedules({ transactions, acceptor, kinds, wake, clock, random, 
   let running: Promise<void> | undefined
 
   const fire = async (tx: Tx, due: Due, now: Date): Promise<void> => {
-    const kind = [...kinds.values()].find((each) => each.kind === due.kind)
+    const kind = newestKind(kinds, due.kind)
     const next = nextSlot(due.next_at, due.every_seconds, now)
     const late = next.getTime() - due.next_at.getTime() > due.every_seconds * 1000
     await send(tx, 'update schedule set next_at = $2, last_slot = $3 where id = $1', [

@@ -3,7 +3,13 @@ import type { Log } from '#kernel/log.ts'
 import { send } from '#store/query.ts'
 import type { Transactions } from './transactions.ts'
 
-type Needs = { transactions: Transactions; clock: Clock; log: Log }
+type Needs = {
+  transactions: Transactions
+  clock: Clock
+  log: Log
+  /** A run that began less than this ago stands for the present one. */
+  intervalMs: number
+}
 
 const dayMs = 86_400_000
 const eventsKeptMs = 7 * dayMs
@@ -29,24 +35,38 @@ export async function auditLedger({ pool }: Transactions): Promise<Drift[]> {
   )
 }
 
-/** What has to be done now and then on any one instance: forgetting, and looking for drift. */
-export function upkeep({ transactions, clock, log }: Needs) {
+/** Retention and audit: asked for by every instance, done by one of them in each interval. */
+export function upkeep({ transactions, clock, log, intervalMs }: Needs) {
   const { pool } = transactions
+  const isMine = async (): Promise<boolean> => {
+    const taken = await send(
+      pool,
+      `insert into maintenance_run as m (name, started_at) values ('retention and audit', clock_timestamp())
+       on conflict (name) do update set started_at = excluded.started_at
+         where m.started_at < clock_timestamp() - make_interval(secs => $1) returning name`,
+      [intervalMs / 1_000],
+    )
+    return taken.length > 0
+  }
+  /** In statements of bounded length, until nothing of that age is left. */
+  const deleteAll = async (text: string, before: Date): Promise<void> => {
+    while ((await send(pool, text, [before])).length === batchMax);
+  }
   const forget = async () => {
     const now = clock.now()
-    await send(
-      pool,
-      `delete from outbox where (user_id, seq) in (select user_id, seq from outbox where at < $1 order by at limit ${batchMax})`,
-      [later(now, -eventsKeptMs)],
+    await deleteAll(
+      `delete from outbox where (user_id, seq) in (select user_id, seq from outbox where at < $1 order by at limit ${batchMax})
+       returning seq`,
+      later(now, -eventsKeptMs),
     )
-    await send(
-      pool,
+    await deleteAll(
       `delete from idempotency where (user_id, key) in
-         (select user_id, key from idempotency where task_id is null and at < $1 limit ${batchMax})`,
-      [later(now, -repliesKeptMs)],
+         (select user_id, key from idempotency where task_id is null and at < $1 order by at limit ${batchMax}) returning key`,
+      later(now, -repliesKeptMs),
     )
   }
   return async (): Promise<void> => {
+    if (!(await isMine())) return
     await forget()
     const drift = await auditLedger(transactions)
     if (drift.length > 0) log.error({ drift: drift.slice(0, 10) }, 'the ledger disagrees with its entries')

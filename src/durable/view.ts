@@ -19,7 +19,10 @@ const sentences: Record<string, string> = {
 }
 
 function messageOf(task: Task): string {
-  if (task.status === 'completed') return task.outcome === 'partial' ? 'Completed in part' : 'Completed'
+  if (task.status === 'completed') {
+    const done = task.outcome === 'partial' ? 'Completed in part' : 'Completed'
+    return typeof task.data.note === 'string' ? `${done}: ${task.data.note}` : done
+  }
   const said = (task.error?.message as string | undefined) ?? 'No reason was recorded'
   // Upstreams end their sentences themselves.
   const reason = said.replace(/[.\s]+$/, '')

@@ -1,15 +1,12 @@
-import type { Wake } from './wake.ts'
-
-/** How long a change may go unnoticed when its hint was lost. */
-export const pollMs = 1_000
+import type { ChangePoller } from './change-poller.ts'
+import { taskTopic, type Wake } from './wake.ts'
 
 export type Bell = {
   ring(): void
   /** From here on a ring counts. What is looked at after this is at least as new as any ring before. */
   forget(): void
-  hasRung(): boolean
-  /** Until it rings or has rung, the time is over, or the signal fires. */
-  rung(timeoutMs: number): Promise<void>
+  /** Until it rings or has rung, the time is over where there is one, or the signal fires. */
+  rung(timeoutMs?: number): Promise<void>
 } & Disposable
 
 /** Is heard also while nobody waits, so that a change between a look and the wait after it is never missed. */
@@ -26,11 +23,10 @@ export function bell(signal?: AbortSignal): Bell {
     forget() {
       hasRung = false
     },
-    hasRung: () => hasRung,
     async rung(timeoutMs) {
       if (hasRung || signal?.aborted) return
       await new Promise<void>((resolve) => {
-        const timer = setTimeout(resolve, timeoutMs)
+        const timer = timeoutMs === undefined ? undefined : setTimeout(resolve, timeoutMs)
         wakeUp = () => {
           clearTimeout(timer)
           resolve()
@@ -41,21 +37,24 @@ export function bell(signal?: AbortSignal): Bell {
   }
 }
 
-/** Looks at once, and again at each hint and at each poll, until `look` answers, the time is over, or the caller left. */
-export async function waitFor<T>(
-  wake: Wake,
-  topic: string,
+type WaitDeps = { wake: Wake; changes: ChangePoller }
+
+/** Looks at once, and again at each hint and where a poll finds the task ended, until `look` answers or the time is over. */
+export async function waitForEnd<T>(
+  { wake, changes }: WaitDeps,
+  taskId: string,
   look: () => Promise<T | undefined>,
   { timeoutMs, signal }: { timeoutMs: number; signal?: AbortSignal },
 ): Promise<T | undefined> {
   const until = performance.now() + timeoutMs
   using hints = bell(signal)
-  using _hearing = wake.on(topic, hints.ring)
+  using _hearing = wake.on(taskTopic(taskId), hints.ring)
+  using _polling = changes.onEnd(taskId, hints.ring)
   while (true) {
     hints.forget()
     const found = await look()
     const leftMs = until - performance.now()
     if (found !== undefined || leftMs <= 0 || signal?.aborted) return found
-    await hints.rung(Math.min(pollMs, leftMs))
+    await hints.rung(leftMs)
   }
 }

@@ -21,8 +21,11 @@ function bus() {
   return { said, make }
 }
 
-const join = (on: ReturnType<typeof bus>, instanceId: string, nowMs = () => 100_000) =>
+const join = (on: Pick<ReturnType<typeof bus>, 'make'>, instanceId: string, nowMs = () => 100_000) =>
   wake({ bus: on.make(), instanceId, log: silentLog, nowMs })
+
+/** What was handed to the bus has been answered. */
+const published = () => new Promise((resolve) => setImmediate(resolve))
 
 test('an instance that is alone tells its own waiters and nobody else', async (t) => {
   t.mock.timers.enable({ apis: ['setTimeout'] })
@@ -54,6 +57,7 @@ test('whoever comes is greeted at once, whatever was counted before', async (t) 
   first.hint(['t:1'])
   t.mock.timers.tick(10)
   assert.deepEqual(heard, ['t:1'])
+  await published()
   nowMs += 30_001
   first.company(0)
   first.hint(['t:1'])
@@ -72,4 +76,40 @@ test('before anything is counted, everybody is told', async (t) => {
   first.hint(['t:1'])
   t.mock.timers.tick(10)
   assert.deepEqual(on.said, ['a', 'a,t:1'])
+})
+
+test('while one payload is on its way, the topics that follow form the next one', async (t) => {
+  t.mock.timers.enable({ apis: ['setTimeout'] })
+  const payloads: string[] = []
+  const replies: (() => void)[] = []
+  const slow = {
+    make: (): WakeBus => ({
+      async publish(payload) {
+        payloads.push(payload)
+        await new Promise<void>((resolve) => replies.push(resolve))
+      },
+      subscribe: () => ({ [Symbol.asyncDispose]: async () => {} }),
+    }),
+  }
+  const wakes = join(slow, 'a', () => performance.now())
+  for (let n = 0; n < 40; n++) {
+    wakes.hint([`t:${n % 20}`])
+    t.mock.timers.tick(10)
+  }
+  assert.deepEqual(payloads, ['a,t:0'], 'one at a time')
+  replies.shift()?.()
+  await published()
+  assert.equal(payloads.length, 2)
+  assert.deepEqual(
+    payloads[1]?.split(',').toSorted(),
+    ['a', ...Array.from({ length: 20 }, (_, n) => `t:${n}`)].toSorted(),
+    'each topic once',
+  )
+  replies.shift()?.()
+  await published()
+  wakes.hint(['t:last'])
+  t.mock.timers.tick(10)
+  assert.equal(payloads[2], 'a,t:last')
+  replies.shift()?.()
+  await wakes[Symbol.asyncDispose]()
 })

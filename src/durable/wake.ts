@@ -27,6 +27,15 @@ export type Wake = {
 
 export const taskTopic = (taskId: string): string => `t:${taskId}`
 export const userTopic = (userId: string): string => `u:${userId}`
+/** A token was revoked, or its user suspended: whoever remembers it reads it again. */
+export const revokedTopic = (tokenHash: string): string => `${revokedPrefix}${tokenHash}`
+const revokedPrefix = 'r:'
+export const revokedHash = (topic: string): string | undefined =>
+  topic.startsWith(revokedPrefix) ? topic.slice(revokedPrefix.length) : undefined
+/** Tokens or keys of a user were revoked, or the user was suspended: a stream ends unless its token still counts. */
+export const accessTopic = (userId: string): string => `a:${userId}`
+/** An account that pays for gas was paused, or may pay again. */
+export const sponsorsTopic = 'sponsors'
 /** Work became ready that no instance has leased. */
 export const readyTopic = 'ready'
 
@@ -37,11 +46,21 @@ const topicsPerHint = 100
 /** Whoever comes is heard before it is counted: for so long nobody counts as alone again. */
 const greetedForMs = 30_000
 
+/** Hints from a process that waits for none. `from` is an id that no instance has. */
+export async function publishTopics(
+  bus: Pick<WakeBus, 'publish'>,
+  from: string,
+  topics: readonly string[],
+): Promise<void> {
+  for (let at = 0; at < topics.length; at += topicsPerHint)
+    await bus.publish([from, ...topics.slice(at, at + topicsPerHint)].join(','))
+}
+
 type Needs = { bus: WakeBus; instanceId: string; log: Log; nowMs?: () => number }
 
 export function wake({ bus, instanceId, log, nowMs = () => performance.now() }: Needs): Wake {
   const waiters = hearers<Hear>()
-  let waiting = new Set<string>()
+  const waiting = new Set<string>()
   let timer: NodeJS.Timeout | undefined
   let flushedMs = 0
   let others = 1
@@ -71,13 +90,26 @@ export function wake({ bus, instanceId, log, nowMs = () => performance.now() }: 
       .catch((error: unknown) => log.debug({ error }, 'a wake hint was lost; the poll finds the change'))
   }
 
-  const flush = async () => {
+  /** One payload is in flight at a time, so that a slow bus takes one connection; later topics form the next payload. */
+  let flushing: Promise<void> | undefined
+  const flushAll = async () => {
+    while (waiting.size > 0) {
+      flushedMs = nowMs()
+      const topics = [...waiting].slice(0, topicsPerHint)
+      for (const topic of topics) waiting.delete(topic)
+      await publish(topics)
+    }
+  }
+  const flush = () => {
     timer = undefined
-    flushedMs = nowMs()
-    const topics = [...waiting]
-    waiting = new Set()
-    for (let at = 0; at < topics.length; at += topicsPerHint)
-      await publish(topics.slice(at, at + topicsPerHint))
+    flushing ??= flushAll().finally(() => {
+      flushing = undefined
+      if (waiting.size > 0) schedule()
+    })
+    return flushing
+  }
+  const schedule = () => {
+    timer ??= setTimeout(() => void flush(), nowMs() - flushedMs > flushAfterMs ? 0 : flushAfterMs)
   }
 
   const proclaim = (topics: string[]) => {
@@ -85,7 +117,7 @@ export function wake({ bus, instanceId, log, nowMs = () => performance.now() }: 
       tell(topic)
       waiting.add(topic)
     }
-    timer ??= setTimeout(() => void flush(), nowMs() - flushedMs > flushAfterMs ? 0 : flushAfterMs)
+    if (!flushing) schedule()
   }
 
   return {
@@ -103,7 +135,7 @@ export function wake({ bus, instanceId, log, nowMs = () => performance.now() }: 
     },
     async [Symbol.asyncDispose]() {
       clearTimeout(timer)
-      if (waiting.size > 0) await flush()
+      await flush()
       await subscription[Symbol.asyncDispose]()
     },
   }

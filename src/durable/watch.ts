@@ -4,6 +4,7 @@ import type { TaskKind } from '#kernel/task.ts'
 import { send } from '#store/query.ts'
 import type { Acceptor } from './accept.ts'
 import { bodyHash } from './idempotency.ts'
+import { newestKind } from './kinds.ts'
 import type { Transactions } from './transactions.ts'
 import { readyTopic, type Wake } from './wake.ts'
 
@@ -66,7 +67,7 @@ export function watcher({ transactions, acceptor, kinds, wake, clock, instanceId
         const orders = crossed.toSorted((one, other) => one.user_id.localeCompare(other.user_id))
         let count = 0
         for (const order of orders) {
-          const kind = [...kinds.values()].find((each) => each.kind === order.kind)
+          const kind = newestKind(kinds, order.kind)
           // A sibling that fired a moment ago in this very loop has ended this one.
           const won =
             kind &&

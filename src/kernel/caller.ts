@@ -9,6 +9,8 @@ export type Caller = {
   agentId: string
   scheme: 'keypair' | 'oauth'
   scopes: ReadonlySet<Scope>
+  /** The opaque token that was presented: its SHA-256, and when it ends. */
+  token?: { hash: string; expiresAt: Date }
 }
 
 /** What a function may know of the request beside its input. */
@@ -18,4 +20,8 @@ export type RequestFacts = {
   signal: AbortSignal
   /** For an `act` of a known caller: the transaction that also stores the idempotency key and the answer. */
   tx?: Tx
+  /** For an `act` whose replies are derived: the change was made before, so only its reply is wanted. */
+  isReplay?: true
+  /** Beside `tx`: runs once that transaction has committed, and never where it was rolled back. */
+  afterCommit?: (run: () => void) => void
 }

@@ -29,6 +29,8 @@ export type EvmChainRow = Row & {
   /** The contract whose code users' accounts borrow (EIP-7702); null where the chain cannot do so. */
   delegate: string | null
   multicall: string
+  /** A contract call sees the number of its own block; on some chains it sees that of the chain below. */
+  callsSeeBlockNumber: boolean
   fees: { priorityFloorWei: bigint; capWei: bigint }
   /** A transaction without a receipt for this long is replaced. */
   stuckAfterMs: number

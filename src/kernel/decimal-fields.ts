@@ -1,4 +1,4 @@
-import type { Issue } from './fault.ts'
+import { type Issue, issuesMax } from './fault.ts'
 import type { NumberSources } from './json.ts'
 import { canonical, decimalOfSource, decimalPattern, decimalPlaces, toUnits } from './money.ts'
 
@@ -24,7 +24,8 @@ const noNames: Resolve = () => undefined
 
 /**
  * Replaces each `x-decimal` field, number or text, by its canonical decimal text, in place. A number is read from its
- * source text, so that nothing passes through a float. What is out of bounds stays as it is and becomes an issue.
+ * source text, so that nothing passes through a float. What is out of bounds stays as it is and becomes an issue; after
+ * the last issue that is reported the rest is not read.
  */
 export function readDecimals(
   schema: Schema,
@@ -40,7 +41,7 @@ export function readDecimals(
 
 function walk(schema: Schema, holder: Holder, key: string, loc: Loc, context: Context): void {
   const value = holder[key]
-  if (value === undefined || value === null) return
+  if (value === undefined || value === null || context.issues.length >= issuesMax) return
   if (schema['x-decimal'] !== undefined) {
     readField(schema, holder, key, loc, context)
     return

@@ -8,6 +8,8 @@ export type NetRequest = {
   timeoutMs: number
   signal?: AbortSignal
   maxBytes: number
+  /** The own address to send from, where the machine has several. */
+  localAddress?: string
 }
 export type NetReply = {
   status: number

@@ -24,11 +24,17 @@ type Shape = {
   /** A body that may be left out altogether. */
   bodyOptional?: boolean
   rate?: RateClass
+  /** `failures`: who succeeds is never refused, however many failed from the same address. */
+  counts?: 'failures'
   /** Codes of the catalogue that this operation can answer, beside those that every operation has. */
   faults?: readonly string[]
 }
 export type ReadShape = Shape & { output: T.TSchema }
-export type ActShape = Shape & { output: T.TSchema }
+export type ActShape = Shape & {
+  output: T.TSchema
+  /** `derived`: the reply is not stored under the key; a repetition derives it anew, and changes nothing. */
+  replies?: 'derived'
+}
 export type StreamShape = Shape & { event: T.TSchema }
 export type TaskShape = Shape & {
   waitSeconds: number

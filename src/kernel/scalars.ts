@@ -28,6 +28,12 @@ export const SignedUnits = T.String({
   description: 'Signed smallest units of the token',
 })
 export const ChainId = T.String({ description: 'Chain id as a string', ...example('8453') })
+export const ChainIdIn = T.String({
+  maxLength: 16,
+  pattern: '^[1-9][0-9]*$',
+  description: 'Chain id as a string',
+  ...example('8453'),
+})
 export const Address = T.String({ minLength: 1, maxLength: 64 })
 /** Fractions and counts that no money depends on. */
 export const Ratio = T.Number({ description: 'A fraction: 0.05 is 5 %' })

@@ -2,6 +2,7 @@ import * as T from 'typebox'
 import {
   ChainId,
   Dec,
+  DecOrNull,
   Id,
   Nullable,
   OneOf,
@@ -44,6 +45,8 @@ const Fill = T.Object(
     fee: Dec,
     fee_token: Text,
     confirmed: T.Boolean(),
+    realized_pnl_gross_usd: T.Optional(Dec),
+    realized_pnl_net_usd: T.Optional(DecOrNull),
     at: Time,
   },
   { $id: 'TaskFill' },

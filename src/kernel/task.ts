@@ -104,8 +104,16 @@ export type EffectUpdate = {
   carrierExtId?: string
 }
 
-/** An event for the owner of the task, beside the task events that the runner writes itself. */
-export type NewEvent = { type: string; subject?: { kind: string; id: string }; data: JsonObject }
+/**
+ * An event for the owner of the task, beside the task events that the runner writes itself. `taskId`: whose fact it is,
+ * where no step of that task writes it.
+ */
+export type NewEvent = {
+  type: string
+  taskId?: string
+  subject?: { kind: string; id: string }
+  data: JsonObject
+}
 
 type Common = {
   /** Merged into the memory of the task. */

@@ -1,4 +1,4 @@
-import { appendFileSync } from 'node:fs'
+import { appendFileSync, readFileSync } from 'node:fs'
 import type { Config } from '#config.ts'
 import { type Failpoints, failpoints, noFailpoints } from '#kernel/failpoint.ts'
 import type { Log } from '#kernel/log.ts'
@@ -10,19 +10,24 @@ import { toldOfStore } from './told.ts'
 type Says = (line: string) => void
 export type Gateway = { url: string; close(): Promise<void> }
 
-/** Armed by a signal, so that a test kills the process in the midst of a request and not of the start. */
-function failpointsOf({ FAILPOINT, FAILPOINT_LOG }: Config): Failpoints {
-  if (!FAILPOINT && !FAILPOINT_LOG) return noFailpoints
-  let armed = false
+/**
+ * Armed by a signal, so that a test hits the process in the midst of a request and not of the start. `FAILPOINT` kills;
+ * a point that is read from `FAILPOINT_STOP` at the signal stops the process until it is continued.
+ */
+function failpointsOf({ FAILPOINT, FAILPOINT_LOG, FAILPOINT_STOP }: Config): Failpoints {
+  if (!FAILPOINT && !FAILPOINT_LOG && !FAILPOINT_STOP) return noFailpoints
+  let armed = noFailpoints
+  const record = FAILPOINT_LOG ? (name: string) => appendFileSync(FAILPOINT_LOG, `${name}\n`) : undefined
   process.on('SIGUSR2', () => {
-    armed = true
+    const stopAt = FAILPOINT_STOP && readFileSync(FAILPOINT_STOP, 'utf8').trim()
+    armed = failpoints({
+      armed: () => true,
+      killAt: stopAt || FAILPOINT,
+      record,
+      kill: () => process.kill(process.pid, stopAt ? 'SIGSTOP' : 'SIGKILL'),
+    })
   })
-  return failpoints({
-    armed: () => armed,
-    killAt: FAILPOINT,
-    record: FAILPOINT_LOG ? (name) => appendFileSync(FAILPOINT_LOG, `${name}\n`) : undefined,
-    kill: () => process.kill(process.pid, 'SIGKILL'),
-  })
+  return { pass: (name) => armed.pass(name) }
 }
 
 /** Everything, in the order in which it can be had; what has started is closed in reverse, also when the rest fails. */

@@ -4,20 +4,24 @@ import { join } from 'node:path'
 /** Expected: the folder belongs to another process. The start says so and ends. */
 export class InUse extends Error {}
 
-/** Where the system tells it, the start time of a process: a pid alone may have been given to another one since. */
-function startedAt(pid: number): string | undefined {
+/** Where the system tells it, the state of a process and what follows it in its `stat`. */
+function statOf(pid: number): string[] {
   try {
     const stat = readFileSync(`/proc/${pid}/stat`, 'utf8')
-    return stat.slice(stat.lastIndexOf(')') + 2).split(' ')[19]
+    return stat.slice(stat.lastIndexOf(')') + 2).split(' ')
   } catch {
-    return undefined
+    return []
   }
 }
+
+/** The start time of a process: a pid alone may have been given to another one since. */
+const startedAt = (pid: number) => statOf(pid)[19]
 
 function isAlive(pid: number): boolean {
   try {
     process.kill(pid, 0)
-    return true
+    // A killed process keeps its pid until its parent takes note of its end.
+    return !['Z', 'X'].includes(statOf(pid)[0] ?? '')
   } catch (error) {
     return (error as NodeJS.ErrnoException).code === 'EPERM'
   }

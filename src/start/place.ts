@@ -51,7 +51,12 @@ export async function upstreamPlace(
   })
   if (!usesWorld(config)) return { urls: pick(undefined), [Symbol.asyncDispose]: async () => {} }
   const { startWorld } = await import('#world/world.ts')
-  const options = { dataDir: join(config.DATA_DIR, 'world'), port: config.WORLD_PORT, progress }
+  const options = {
+    dataDir: join(config.DATA_DIR, 'world'),
+    port: config.WORLD_PORT,
+    realism: config.WORLD_REALISM,
+    progress,
+  }
   const world = await startWorld(options).catch((cause: Error) => {
     throw new WorldRefusal(cause.message, { cause })
   })

@@ -1,7 +1,8 @@
+import type { AdminTables } from './tables/admin.ts'
 import type { DurableTables } from './tables/durable.ts'
 import type { EarnTables } from './tables/earn.ts'
 import type { IdentityTables } from './tables/identity.ts'
 import type { VenueTables } from './tables/venue.ts'
 
 /** Every table of the one schema; the row types of an area stand in a file of their own. */
-export type Tables = DurableTables & IdentityTables & EarnTables & VenueTables
+export type Tables = AdminTables & DurableTables & IdentityTables & EarnTables & VenueTables

@@ -30,13 +30,20 @@ const nowMs = () => performance.now()
 
 /** The keep-alive client of all adapters: explicit timeouts, a size cap, one breaker per origin. */
 export function net({ failpoints, labels = {}, connectionsPerOrigin = 32 }: Options): Net & AsyncDisposable {
-  const agent = new Agent({
-    connections: connectionsPerOrigin,
-    pipelining: 1,
-    keepAliveTimeout: 30_000,
-    keepAliveMaxTimeout: 120_000,
-    connect: { timeout: connectTimeoutMs },
-  })
+  const agents = new Map<string, Agent>()
+  const agentOf = (localAddress: string | undefined): Agent => {
+    const known = agents.get(localAddress ?? '')
+    if (known) return known
+    const agent = new Agent({
+      connections: connectionsPerOrigin,
+      pipelining: 1,
+      keepAliveTimeout: 30_000,
+      keepAliveMaxTimeout: 120_000,
+      connect: { timeout: connectTimeoutMs, ...(localAddress !== undefined && { localAddress }) },
+    })
+    agents.set(localAddress ?? '', agent)
+    return agent
+  }
   const breakers = new Map<string, Breaker>()
 
   const breakerOf = (origin: string): Breaker => {
@@ -54,7 +61,7 @@ export function net({ failpoints, labels = {}, connectionsPerOrigin = 32 }: Opti
     if (breaker.openUntilMs > nowMs()) throw new Fault('unavailable', `${label} does not answer at present`)
     await failpoints.pass(`net:${label}:before`)
     try {
-      const reply = await exchange(agent, url, request)
+      const reply = await exchange(agentOf(request.localAddress), url, request)
       breaker.failures = 0
       await failpoints.pass(`net:${label}:after`)
       return reply
@@ -66,7 +73,11 @@ export function net({ failpoints, labels = {}, connectionsPerOrigin = 32 }: Opti
     }
   }
 
-  return { fetch, [Symbol.asyncDispose]: () => agent.destroy() }
+  const destroyAll = async () => {
+    await Promise.all([...agents.values()].map((agent) => agent.destroy()))
+  }
+
+  return { fetch, [Symbol.asyncDispose]: destroyAll }
 }
 
 async function exchange(agent: Agent, url: URL, request: NetRequest): Promise<NetReply> {

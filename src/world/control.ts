@@ -1,10 +1,12 @@
 import { advanceSecondsMax, type WorldClock } from './clock.ts'
-import { numberField, onlyFields, Refusal, type Route, textField } from './door.ts'
+import { type Fields, numberField, onlyFields, Refusal, type Route, textField } from './door.ts'
+import { worldChains } from './evm/chains.ts'
 import type { EvmNode } from './evm/node.ts'
 import { faucet, solanaId } from './faucet.ts'
 import { faultFrom } from './fault-fields.ts'
 import type { FaultDial } from './faults.ts'
 import type { MemoryFile } from './memory.ts'
+import { presetNames } from './presets.ts'
 import type { Override, PriceBook } from './prices/book.ts'
 import type { SolanaNode } from './solana-node.ts'
 import type { VenueNode } from './venue-node.ts'
@@ -20,7 +22,11 @@ export type Parts = {
   manifest: () => Promise<unknown>
 }
 
+/** The servers that know how to misbehave by a preset; the venue has its own. */
+export const presetTargets: readonly string[] = [...worldChains.map(({ id }) => `evm:${id}`), 'solana']
+
 const reorgDepthMax = 60
+const remineMsMax = 60_000
 const yieldBpsMax = 100_000
 
 const timeRoutes = ({ clock, memory, nodes, solana, venue }: Parts): Route[] => {
@@ -58,13 +64,33 @@ const faultRoutes = ({ dials }: Parts): Route[] => {
       const current = dial.current()
       return current ? [{ target, ...current }] : []
     }),
+    presets: [...dials].flatMap(([target, dial]) => {
+      const preset = dial.preset()
+      return preset
+        ? [{ target, preset: preset.setting.name, seed: preset.setting.seed, ...preset.counts }]
+        : []
+    }),
   })
+  /** A preset stays until another one is set: taking back a single fault does not touch it. */
+  const usePreset = (fields: Fields) => {
+    onlyFields(fields, ['target', 'preset', 'seed'])
+    const name = presetNames.find((each) => each === fields.preset)
+    if (!name) throw new Refusal(400, `preset must be one of ${presetNames.join(', ')}.`)
+    const seed = fields.seed === undefined ? 1 : Math.trunc(numberField(fields, 'seed', 0, 2 ** 32 - 1))
+    const targets = fields.target === undefined ? presetTargets : [textField(fields, 'target')]
+    const unknown = targets.find((target) => !presetTargets.includes(target))
+    if (unknown !== undefined)
+      throw new Refusal(400, `target of a preset must be one of ${presetTargets.join(', ')}.`)
+    for (const target of targets) dialOf(target).usePreset(name, seed)
+    return all()
+  }
   return [
     { method: 'GET', path: /^\/faults$/, run: all },
     {
       method: 'PUT',
       path: /^\/faults$/,
       run: ({ fields }) => {
+        if (fields.preset !== undefined) return usePreset(fields)
         const { target: _, ...fault } = fields
         dialOf(textField(fields, 'target')).set(faultFrom(fault))
         return all()
@@ -82,6 +108,9 @@ const faultRoutes = ({ dials }: Parts): Route[] => {
     },
   ]
 }
+
+const isRunning = (node: EvmNode | SolanaNode | VenueNode): boolean =>
+  ('place' in node ? node.place() : node.port()) !== undefined
 
 const chainRoutes = ({ nodes, solana, venue }: Parts): Route[] => {
   const find = (id: string | undefined) => {
@@ -102,7 +131,7 @@ const chainRoutes = ({ nodes, solana, venue }: Parts): Route[] => {
         const node = find(id)
         if (verb === 'start') await node.start()
         else await node.stop(verb === 'kill' ? 'SIGKILL' : 'SIGTERM')
-        return { chain_id: id, running: node.port() !== undefined }
+        return { chain_id: id, running: isRunning(node) }
       },
     },
     {
@@ -111,9 +140,11 @@ const chainRoutes = ({ nodes, solana, venue }: Parts): Route[] => {
       run: async ({ fields }, [id]) => {
         const node = find(id)
         if (!('rpc' in node)) throw new Refusal(400, 'Only EVM chains can be reorganised here.')
-        onlyFields(fields, ['depth'])
+        onlyFields(fields, ['depth', 'remine_after_ms'])
         const depth = numberField(fields, 'depth', 1, reorgDepthMax)
-        await node.rpc().call('anvil_reorg', [depth, []])
+        if (fields.remine_after_ms !== undefined)
+          await node.reorganise(depth, numberField(fields, 'remine_after_ms', 0, remineMsMax))
+        else await node.rpc().call('anvil_reorg', [depth, []])
         return { chain_id: id, depth, block_number: Number(await node.rpc().call('eth_blockNumber')) }
       },
     },
@@ -160,8 +191,8 @@ const vaultRoutes = ({ nodes }: Parts): Route[] => {
   const lazily = async () => {
     const { vaultChain } = await import('./evm/chains.ts')
     const node = nodes.find(({ chain }) => chain.id === vaultChain)
-    if (node?.port() === undefined) throw new Refusal(503, "The vault's chain is stopped.")
-    return { rpc: node.rpc(), ...(await import('./evm/vault.ts')) }
+    if (node?.place() === undefined) throw new Refusal(503, "The vault's chain is stopped.")
+    return { node, rpc: node.rpc(), ...(await import('./evm/vault.ts')) }
   }
   return [
     {
@@ -198,8 +229,8 @@ const vaultRoutes = ({ nodes }: Parts): Route[] => {
       path: /^\/effects$/,
       run: async ({ query }) => {
         if (query.get('contract') !== 'vault') throw new Refusal(400, 'contract must be vault.')
-        const { rpc, vaultEffects } = await lazily()
-        const effects = await vaultEffects(rpc, query.get('owner') ?? undefined)
+        const { node, vaultEffects } = await lazily()
+        const effects = await vaultEffects(node, query.get('owner') ?? undefined)
         return { contract: 'vault', count: effects.length, effects }
       },
     },

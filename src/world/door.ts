@@ -1,5 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { bodyOf } from './faulty.ts'
+import { foreignRefusal, isForeign } from './foreign.ts'
 
 /** Refuses a request with one sentence for the reader. */
 export class Refusal extends Error {
@@ -28,16 +29,8 @@ const fieldsOf = (text: string): Fields => {
   return parsed as Fields
 }
 
-/** Browsers reach loopback too: a page of another origin must not move this world's clock or money. */
-const isForeign = ({ headers }: IncomingMessage) => {
-  const host = (headers.host ?? '').replace(/:\d+$/, '')
-  if (!['127.0.0.1', 'localhost', '[::1]'].includes(host)) return true
-  const { origin } = headers
-  return origin !== undefined && !/^https?:\/\/(127\.0\.0\.1|localhost|\[::1\])(:\d+)?$/.test(origin)
-}
-
 const answerTo = async (routes: readonly Route[], incoming: IncomingMessage) => {
-  if (isForeign(incoming)) throw new Refusal(403, 'This world answers to its own machine only.')
+  if (isForeign(incoming)) throw new Refusal(403, foreignRefusal)
   const { pathname, searchParams } = new URL(incoming.url ?? '/', 'http://world')
   const method = incoming.method ?? 'GET'
   const matching = routes.filter(({ path }) => path.test(pathname))

@@ -72,7 +72,7 @@ export const faucet = ({ nodes, solana }: Needs) => {
     }
     const gifts = giftsOf(fields, evmKnown(node.chain), [...node.chain.welcome])
     const { giveOnEvm } = await import('./evm/faucet.ts')
-    return giveOnEvm(node.rpc(), node.chain, address as Address, gifts, id)
+    return giveOnEvm(node, address as Address, gifts, id)
   }
 
   const onSolana = async (address: string, fields: Fields, id: string | undefined) => {
@@ -106,7 +106,7 @@ export const faucet = ({ nodes, solana }: Needs) => {
         `chain_id must be one of ${nodes.map(({ chain }) => chain.id).join(', ')}, ${solanaId}.`,
       )
     }
-    if (node ? node.port() === undefined : solana.port() === undefined) {
+    if (node ? node.place() === undefined : solana.port() === undefined) {
       throw new Refusal(503, `${node?.chain.name ?? 'Solana'} is stopped.`)
     }
     const { credited, txHash } = node

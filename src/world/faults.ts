@@ -1,3 +1,5 @@
+import { type Preset, type PresetName, realistic } from './presets.ts'
+
 /** One setting of a server's fault dial. Without `count` and `rate` every matching request is hit. */
 export type Fault = {
   latency_ms?: number
@@ -20,10 +22,20 @@ export type FaultDial = {
   current: () => (Fault & { hits: number }) | undefined
   /** The fault that this request meets; deciding consumes a count. */
   next: (methods: readonly string[]) => Fault | undefined
+  /** Misbehaviour of a whole kind of server, independent of the single fault. */
+  usePreset: (name: PresetName, seed: number) => void
+  preset: () => ActivePreset | undefined
+}
+
+export type ActivePreset = {
+  setting: Preset
+  random: () => number
+  /** How often each misbehaviour happened. */
+  counts: Record<string, number>
 }
 
 /** Mulberry32: small, and the same seed gives the same run of faults on every machine. */
-const randomFrom = (seed: number) => {
+export const randomFrom = (seed: number) => {
   let state = seed >>> 0
   return () => {
     state = (state + 0x6d2b79f5) >>> 0
@@ -38,6 +50,7 @@ export const faultDial = (): FaultDial => {
   let hits = 0
   let left = Number.POSITIVE_INFINITY
   let random = randomFrom(1)
+  let preset: ActivePreset | undefined
   return {
     isSet: () => fault !== undefined,
     set: (next) => {
@@ -58,6 +71,11 @@ export const faultDial = (): FaultDial => {
       hits += 1
       return fault
     },
+    usePreset: (name, seed) => {
+      preset =
+        name === 'quiet' ? undefined : { setting: realistic(seed), random: randomFrom(seed), counts: {} }
+    },
+    preset: () => preset,
   }
 }
 

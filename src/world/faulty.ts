@@ -1,5 +1,5 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import { type Fault, type FaultDial, methodsOf } from './faults.ts'
+import { type ActivePreset, type Fault, type FaultDial, methodsOf } from './faults.ts'
 
 const bodyBytesMax = 10_000_000
 /** A silent server holds the line as long as a patient client would, but not for ever. */
@@ -39,14 +39,11 @@ const sayStatus = (answer: ServerResponse, { status = 503, html }: Fault) => {
   )
 }
 
-/** Applies the dial to one request. */
-export const meetFault = async (
-  dial: FaultDial,
+export const applyFault = async (
+  fault: Fault | undefined,
   incoming: IncomingMessage,
   answer: ServerResponse,
-  body: Buffer,
 ): Promise<Verdict> => {
-  const fault = dial.next(methodsOf(body.toString()))
   if (!fault) return forward
   if (fault.latency_ms) await new Promise((resolve) => setTimeout(resolve, fault.latency_ms))
   if (fault.refuse) {
@@ -62,4 +59,31 @@ export const meetFault = async (
     return answered
   }
   return { now: 'forward', dropReply: fault.drop_reply === true }
+}
+
+/** Applies the dial to one request. */
+export const meetFault = (
+  dial: FaultDial,
+  incoming: IncomingMessage,
+  answer: ServerResponse,
+  body: Buffer,
+): Promise<Verdict> => applyFault(dial.next(methodsOf(body.toString())), incoming, answer)
+
+/** The fault of the line itself that a preset gives one request: busy, an HTML page, a lost reply, a slow node. */
+export const lineFaultOf = ({ setting, random, counts }: ActivePreset): Fault | undefined => {
+  const drawn = random()
+  const latency = random() < setting.slowRate ? { latency_ms: Math.round(random() * setting.slowMsMax) } : {}
+  const kinds: [string, number, Fault][] = [
+    ['busy', setting.busyRate, { status: 429 }],
+    ['html', setting.htmlRate, { status: 502, html: true }],
+    ['lost_reply', setting.lostReplyRate, { drop_reply: true }],
+  ]
+  let bound = 0
+  for (const [kind, rate, fault] of kinds) {
+    bound += rate
+    if (drawn >= bound) continue
+    counts[kind] = (counts[kind] ?? 0) + 1
+    return { ...fault, ...latency }
+  }
+  return latency.latency_ms === undefined ? undefined : latency
 }

@@ -1,6 +1,7 @@
 import { createServer, type IncomingMessage, type RequestListener, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import type { Duplex } from 'node:stream'
+import { corsHeaders, foreignRefusal, isForeign } from './foreign.ts'
 
 export type Listening = { port: number; close: () => Promise<void> }
 
@@ -19,10 +20,19 @@ export const listen = async (
   port: { wish: number } | { demand: number },
   onUpgrade?: (request: IncomingMessage, socket: Duplex, head: Buffer) => void,
 ): Promise<Listening> => {
-  const server = createServer({ keepAliveTimeout: 60_000 }, onRequest)
+  const server = createServer({ keepAliveTimeout: 60_000 }, (incoming, answer) => {
+    if (!isForeign(incoming)) {
+      for (const [name, value] of Object.entries(corsHeaders(incoming))) answer.setHeader(name, value)
+      if (incoming.method === 'OPTIONS') return answer.writeHead(204).end()
+      return onRequest(incoming, answer)
+    }
+    answer.writeHead(403, { 'content-type': 'application/json', connection: 'close' })
+    answer.end(JSON.stringify({ detail: foreignRefusal }))
+  })
   const upgraded = new Set<Duplex>()
   if (onUpgrade)
     server.on('upgrade', (request, socket, head) => {
+      if (isForeign(request)) return socket.end('HTTP/1.1 403 Forbidden\r\nconnection: close\r\n\r\n')
       upgraded.add(socket)
       socket.once('close', () => upgraded.delete(socket))
       onUpgrade(request, socket, head)
@@ -31,9 +41,12 @@ export const listen = async (
     'demand' in port
       ? await bind(server, port.demand).catch((cause: NodeJS.ErrnoException) => {
           if (cause.code !== 'EADDRINUSE') throw cause
-          throw new Error(`Port ${port.demand} is already in use; choose another one for the world.`, {
-            cause,
-          })
+          throw new Error(
+            `Port ${port.demand} is in use. Set WORLD_PORT to another one; 0 picks a free one.`,
+            {
+              cause,
+            },
+          )
         })
       : await bind(server, port.wish).catch((error: NodeJS.ErrnoException) => {
           if (error.code !== 'EADDRINUSE') throw error

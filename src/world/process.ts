@@ -1,16 +1,20 @@
 /** The world's own process: supervises the chains and ends when its parent does. Speaks JSON lines on stdout. */
-import { enableCompileCache } from 'node:module'
 import { parseArgs } from 'node:util'
+import { useCompileCache } from './compile-cache.ts'
 
-// Half of a start is reading TypeScript; what was read once is kept in the system's temporary directory.
-enableCompileCache()
+// Inherited by every process of the world: its files are nobody else's to read.
+process.umask(0o077)
+useCompileCache()
 const { supervise } = await import('./supervisor.ts')
+const { presetNames } = await import('./presets.ts')
 
 const { values } = parseArgs({
   options: {
     'data-dir': { type: 'string' },
+    'compile-cache': { type: 'string' },
     port: { type: 'string', default: '0' },
     'block-time': { type: 'boolean', default: false },
+    realism: { type: 'string', default: 'quiet' },
   },
 })
 
@@ -36,8 +40,10 @@ try {
   if (dataDir === undefined) throw new Error('--data-dir is missing.')
   const port = Number(values.port)
   if (!Number.isInteger(port) || port < 0 || port > 65_535) throw new Error('--port must be from 0 to 65535.')
+  const realism = presetNames.find((name) => name === values.realism)
+  if (!realism) throw new Error(`--realism must be one of ${presetNames.join(', ')}.`)
   const log = (progress: string) => void say({ progress })
-  const world = await supervise({ dataDir, port, automine: !values['block-time'], log })
+  const world = await supervise({ dataDir, port, automine: !values['block-time'], realism, log })
   say({ ready: { urls: world.urls, worldId: world.worldId } })
   // The first faucet call should not wait for what only it needs, and neither should the start.
   setTimeout(() => void import('./evm/faucet.ts').catch(() => {}), 1_500).unref()

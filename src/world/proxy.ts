@@ -1,26 +1,60 @@
-import { Agent, type IncomingMessage, request, type ServerResponse } from 'node:http'
+import {
+  Agent,
+  type IncomingMessage,
+  type OutgoingHttpHeaders,
+  request,
+  type ServerResponse,
+} from 'node:http'
 import { connect } from 'node:net'
 import type { Duplex } from 'node:stream'
-import type { FaultDial } from './faults.ts'
-import { bodyOf, meetFault, type Verdict } from './faulty.ts'
+import type { ActivePreset, FaultDial } from './faults.ts'
+import { applyFault, bodyOf, lineFaultOf, meetFault, type Verdict } from './faulty.ts'
 import { type Listening, listen } from './listen.ts'
+
+/** Where a server of the world listens; not always on the address that clients know. */
+export type Place = { host: string; port: number }
 
 type Options = {
   wish: number
   dial: FaultDial
   /** Undefined while the server behind is down: then the line is cut, as a closed port would. */
-  target: () => number | undefined
+  target: () => Place | undefined
   before?: () => Promise<void> | undefined
+  /** Why a request is not let through to the server, if so. */
+  refuses?: (incoming: IncomingMessage, body: Buffer) => string | undefined
+  /** Serves the request instead while the dial holds a preset. */
+  realism?: Realism
+}
+
+type Request = { preset: ActivePreset; body: Buffer }
+
+/** What misbehaves in the contents and not on the line; `ask` reaches the server behind. */
+export type Realism = {
+  answer: (
+    request: Request,
+    ask: (body: string, headers?: Record<string, string>) => Promise<string>,
+  ) => Promise<string>
 }
 
 const undisturbed: Verdict = { now: 'forward', dropReply: false }
 
-type Delivery = { agent: Agent; port: number; incoming: IncomingMessage; body: Buffer }
+type Delivery = {
+  agent: Agent
+  place: Place
+  incoming: IncomingMessage
+  body: Buffer
+  extraHeaders?: Record<string, string>
+}
 
-const deliver = ({ agent, port, incoming, body }: Delivery, onReply: (reply: IncomingMessage) => void) => {
-  const headers = { ...incoming.headers, host: `127.0.0.1:${port}`, 'content-length': String(body.length) }
+const deliver = (delivery: Delivery, onReply: (reply: IncomingMessage) => void) => {
+  const { agent, incoming, body, extraHeaders } = delivery
+  const { host, port } = delivery.place
+  const headers: OutgoingHttpHeaders = { ...incoming.headers }
   delete headers['transfer-encoding']
-  const options = { agent, port, host: '127.0.0.1', path: incoming.url, method: incoming.method, headers }
+  Object.assign(headers, extraHeaders)
+  headers.host = `${host}:${port}`
+  headers['content-length'] = String(body.length)
+  const options = { agent, port, host, path: incoming.url, method: incoming.method, headers }
   const outgoing = request(options, onReply)
   // A node that dies in the middle of a call takes the line with it: nobody may read that as an answer.
   outgoing.once('error', () => incoming.socket.destroy())
@@ -41,11 +75,42 @@ const passAndDrop = (delivery: Delivery) =>
     reply.once('close', () => delivery.incoming.socket.destroy())
   })
 
+const ask = (
+  delivery: Omit<Delivery, 'body'>,
+  body: string,
+  extraHeaders: Record<string, string> = {},
+): Promise<string> =>
+  new Promise((resolve) =>
+    deliver({ ...delivery, body: Buffer.from(body), extraHeaders }, (reply) => {
+      const chunks: Buffer[] = []
+      reply.on('data', (chunk: Buffer) => chunks.push(chunk))
+      reply.once('error', () => delivery.incoming.socket.destroy())
+      reply.once('end', () => resolve(Buffer.concat(chunks).toString()))
+    }),
+  )
+
+type Misbehaving = { delivery: Delivery; preset: ActivePreset; realism: Realism }
+
+const misbehave = async ({ delivery, preset, realism }: Misbehaving, answer: ServerResponse) => {
+  const { incoming, body } = delivery
+  const verdict = await applyFault(lineFaultOf(preset), incoming, answer)
+  if (verdict.now === 'answered') return
+  const said = await realism.answer({ preset, body }, (text, headers) => ask(delivery, text, headers))
+  if (verdict.dropReply) return incoming.socket.destroy()
+  answer.writeHead(200, { 'content-type': 'application/json', 'content-length': Buffer.byteLength(said) })
+  answer.end(said)
+}
+
+const refuse = (answer: ServerResponse, detail: string): void => {
+  answer.writeHead(403, { 'content-type': 'application/json', connection: 'close' })
+  answer.end(JSON.stringify({ error: { code: -32601, message: detail }, detail }))
+}
+
 /** A line that both sides may speak on at any time: joined as it is, and not looked into. */
-const join = (port: number | undefined, incoming: IncomingMessage, socket: Duplex, head: Buffer) => {
+const join = (place: Place | undefined, incoming: IncomingMessage, socket: Duplex, head: Buffer) => {
   socket.on('error', () => {})
-  if (port === undefined) return socket.destroy()
-  const onward = connect(port, '127.0.0.1')
+  if (place === undefined) return socket.destroy()
+  const onward = connect(place.port, place.host)
   onward.on('error', () => socket.destroy())
   socket.once('close', () => onward.destroy())
   onward.once('close', () => socket.destroy())
@@ -58,19 +123,31 @@ const join = (port: number | undefined, incoming: IncomingMessage, socket: Duple
 }
 
 /** What clients see of a chain: the node itself, plus whatever the fault dial does to it. */
-export const startProxy = async ({ wish, dial, target, before }: Options): Promise<Listening> => {
+export const startProxy = async ({
+  wish,
+  dial,
+  target,
+  before,
+  refuses,
+  realism,
+}: Options): Promise<Listening> => {
   const agent = new Agent({ keepAlive: true })
   const handle = async (incoming: IncomingMessage, answer: ServerResponse) => {
     const body = await bodyOf(incoming)
+    const reason = refuses?.(incoming, body)
+    if (reason !== undefined) return refuse(answer, reason)
     // Undisturbed requests are not looked into.
     const verdict = dial.isSet() ? await meetFault(dial, incoming, answer, body) : undisturbed
     if (verdict.now === 'answered') return
     const waiting = before?.()
     if (waiting) await waiting
-    const port = target()
-    if (port === undefined) incoming.socket.destroy()
-    else if (verdict.dropReply) passAndDrop({ agent, port, incoming, body })
-    else pass({ agent, port, incoming, body }, answer)
+    const place = target()
+    const preset = dial.preset()
+    if (place === undefined) incoming.socket.destroy()
+    else if (verdict.dropReply) passAndDrop({ agent, place, incoming, body })
+    else if (preset && realism && incoming.method === 'POST')
+      await misbehave({ delivery: { agent, place, incoming, body }, preset, realism }, answer)
+    else pass({ agent, place, incoming, body }, answer)
   }
   const listening = await listen(
     (incoming, answer) => void handle(incoming, answer).catch(() => incoming.socket.destroy()),

@@ -2,7 +2,9 @@ import { mkdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { startChild } from './child.ts'
 import type { WorldClock } from './clock.ts'
+import { compileCacheArgs } from './compile-cache.ts'
 import { lifecycle, type Signal } from './lifecycle.ts'
+import { nodeFlags } from './node-flags.ts'
 import type { Priced } from './prices/prices.ts'
 
 export type SolanaToken = Priced & { mint: string; name: string; program: string }
@@ -18,6 +20,7 @@ export type SolanaNode = {
 
 const entry = join(import.meta.dirname, 'solana/process.ts')
 const timeoutMs = 10_000
+const pollMs = 40
 
 const portIn = (output: string): number | undefined => {
   const line = output.split('\n').find((each) => each.includes('"ready"') && each.trimEnd().endsWith('}'))
@@ -41,6 +44,26 @@ const ask = async (
   return answer.json()
 }
 
+/** A client reads at `confirmed` as a rule, and what the faucet gave must be there when it has answered. */
+const untilConfirmed = async (port: number | undefined, signature: string): Promise<void> => {
+  const call = {
+    jsonrpc: '2.0',
+    id: 1,
+    method: 'getSignatureStatuses',
+    params: [[signature], { searchTransactionHistory: true }],
+  }
+  const deadlineMs = Date.now() + timeoutMs
+  while (Date.now() < deadlineMs) {
+    const { result } = (await ask(port, 'POST', '/', call)) as {
+      result: { value: ({ confirmationStatus: string } | null)[] }
+    }
+    const status = result.value[0]?.confirmationStatus
+    if (status === 'confirmed' || status === 'finalized') return
+    await new Promise((resolve) => setTimeout(resolve, pollMs))
+  }
+  throw new Error('Solana did not confirm a transaction of the faucet in time.')
+}
+
 type Options = { dir: string; clock: WorldClock; log: (line: string) => void }
 
 export const solanaNode = ({ dir, clock, log }: Options): SolanaNode => {
@@ -58,7 +81,7 @@ export const solanaNode = ({ dir, clock, log }: Options): SolanaNode => {
   const launch = async () => {
     const dataDir = join(dir, 'solana')
     await mkdir(dataDir, { recursive: true })
-    const args = [entry, '--data-dir', dataDir, '--port', '0']
+    const args = [...nodeFlags, entry, ...compileCacheArgs(), '--data-dir', dataDir, '--port', '0']
     const pidFile = join(dir, 'solana.pid')
     const started = await startChild({ command: process.execPath, args, pidFile, portIn, holdStdin: true })
     try {
@@ -83,7 +106,11 @@ export const solanaNode = ({ dir, clock, log }: Options): SolanaNode => {
       known ??= (await ask(port(), 'GET', '/tokens')) as SolanaToken[]
       return known
     },
-    mint: async (body) => (await ask(port(), 'POST', '/mint', body)) as { signature: string },
+    mint: async (body) => {
+      const minted = (await ask(port(), 'POST', '/mint', body)) as { signature: string }
+      await untilConfirmed(port(), minted.signature)
+      return minted
+    },
     port,
   }
 }

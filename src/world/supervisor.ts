@@ -1,25 +1,37 @@
 import { mkdir, readdir, readFile } from 'node:fs/promises'
+import type { IncomingMessage } from 'node:http'
 import { join } from 'node:path'
 import { endOrphan } from './child.ts'
 import { worldClock } from './clock.ts'
-import { controlRoutes } from './control.ts'
+import { controlRoutes, presetTargets } from './control.ts'
 import { door } from './door.ts'
-import { type ChainId, contractsOf, venueChain, worldChains } from './evm/chains.ts'
+import { type ChainId, contractsOf, sponsors, venueChain, worldChains } from './evm/chains.ts'
 import { type EvmNode, evmNode } from './evm/node.ts'
+import { reachesOut } from './evm/outward.ts'
+import { evmRealism } from './evm/realism.ts'
 import { solanaId } from './faucet.ts'
 import { type FaultDial, faultDial } from './faults.ts'
 import { type Listening, listen } from './listen.ts'
 import { lockDirectory } from './lock.ts'
 import { type MemoryFile, openMemory } from './memory.ts'
+import type { PresetName } from './presets.ts'
 import { priceBook } from './prices/book.ts'
 import { priceAnswers } from './prices/prices.ts'
 import { startPrices } from './prices/server.ts'
-import { startProxy } from './proxy.ts'
+import { type Place, startProxy } from './proxy.ts'
+import { solanaRealism } from './solana/realism.ts'
+import { startSolanaProxies } from './solana-front.ts'
 import { type SolanaNode, solanaNode } from './solana-node.ts'
 import { type VenueNode, venueNode } from './venue-node.ts'
 import type { WorldUrls } from './world.ts'
 
-type Options = { dataDir: string; port: number; automine: boolean; log: (line: string) => void }
+type Options = {
+  dataDir: string
+  port: number
+  automine: boolean
+  realism: PresetName
+  log: (line: string) => void
+}
 type Running = { urls: WorldUrls; worldId: string; close: () => Promise<void> }
 
 const endOrphans = async (dataDir: string) => {
@@ -41,6 +53,15 @@ const solanaPriced = async (solana: SolanaNode) => {
   return new Map(tokens.map(({ mint, symbol, decimals }) => [`solana:${mint}`, { symbol, decimals }]))
 }
 
+/** The Solana process serves the world's own routes beside its JSON-RPC; they are not for clients. */
+const onlyRpc = ({ url = '/' }: IncomingMessage) =>
+  url === '/' || url.startsWith('/?') ? undefined : `There is nothing at ${url}.`
+
+const onLoopback = (port: () => number | undefined) => (): Place | undefined => {
+  const found = port()
+  return found === undefined ? undefined : { host: '127.0.0.1', port: found }
+}
+
 type Fronts = {
   dials: ReadonlyMap<string, FaultDial>
   nodes: readonly EvmNode[]
@@ -59,16 +80,28 @@ const openFronts = async (
   const evm = nodes.map(async (node) => {
     const target = `evm:${node.chain.id}`
     const before = node.touch
+    const realism = evmRealism(node)
     return [
       target,
-      await startProxy({ wish: wish(target), dial: dial(target), target: node.port, before }),
+      await startProxy({
+        wish: wish(target),
+        dial: dial(target),
+        target: node.place,
+        before,
+        refuses: reachesOut,
+        realism,
+      }),
     ] as const
   })
   const rest = [
-    startProxy({ wish: wish('solana'), dial: dial('solana'), target: solana.port }).then(
-      (proxy) => ['solana', proxy] as const,
-    ),
-    startProxy({ wish: wish('hyperliquid'), dial: dial('hyperliquid'), target: venue.port }).then(
+    startSolanaProxies({
+      wish: wish('solana'),
+      dial: dial('solana'),
+      target: onLoopback(solana.port),
+      refuses: onlyRpc,
+      realism: solanaRealism(),
+    }).then((proxy) => ['solana', proxy] as const),
+    startProxy({ wish: wish('hyperliquid'), dial: dial('hyperliquid'), target: onLoopback(venue.port) }).then(
       (proxy) => ['hyperliquid', proxy] as const,
     ),
     startPrices({ wish: wish('prices'), dial: dial('prices'), answers: prices }).then(
@@ -92,7 +125,7 @@ const urlsOf = (ports: Record<string, number>, controlPort: number): WorldUrls =
   }
 }
 
-export const supervise = async ({ dataDir, port, automine, log }: Options): Promise<Running> => {
+export const supervise = async ({ dataDir, port, automine, realism, log }: Options): Promise<Running> => {
   await mkdir(dataDir, { recursive: true })
   const release = await lockDirectory(dataDir)
   await endOrphans(dataDir)
@@ -106,9 +139,10 @@ export const supervise = async ({ dataDir, port, automine, log }: Options): Prom
   const arbitrum = nodes.find(({ chain }) => chain.id === venueChain)
   let bridgePort: number | undefined
   const arbitrumUrl = () => `http://127.0.0.1:${bridgePort}`
-  const venue = venueNode({ dir: dataDir, clock, arbitrumUrl, log })
+  const venue = venueNode({ dir: dataDir, clock, arbitrumUrl, realism, log })
   const targets = [...worldChains.map(({ id }) => `evm:${id}`), 'solana', 'hyperliquid', 'prices']
   const dials = new Map(targets.map((target) => [target, faultDial()]))
+  for (const [index, target] of presetTargets.entries()) dials.get(target)?.usePreset(realism, index + 1)
   const answers = priceAnswers({ book, nowMs: clock.nowMs, solanaTokens: () => solanaPriced(solana) })
 
   let urls: WorldUrls | undefined
@@ -116,12 +150,13 @@ export const supervise = async ({ dataDir, port, automine, log }: Options): Prom
     world_id: memory.value.world_id,
     urls,
     contracts: Object.fromEntries(worldChains.map((chain) => [chain.id, contractsOf(chain)])),
+    sponsors,
     tokens: {
       ...Object.fromEntries(worldChains.map(({ id, tokens }) => [id, tokens])),
       [solanaId]: solana.port() === undefined ? [] : await solana.tokens(),
     },
     running: Object.fromEntries([
-      ...nodes.map((node) => [node.chain.id, node.port() !== undefined]),
+      ...nodes.map((node) => [node.chain.id, node.place() !== undefined]),
       [solanaId, solana.port() !== undefined],
       ['hyperliquid', venue.port() !== undefined],
     ]),
@@ -147,7 +182,7 @@ export const supervise = async ({ dataDir, port, automine, log }: Options): Prom
     const fronts = await openFronts(memory, { dials, nodes, solana, venue }, answers)
     opened.push(...fronts.values())
     // The venue's own line to the chain: its polling neither meets faults nor keeps an idle chain saving.
-    const line = await startProxy({ wish: 0, dial: faultDial(), target: () => arbitrum?.port() })
+    const line = await startProxy({ wish: 0, dial: faultDial(), target: () => arbitrum?.place() })
     opened.push(line)
     bridgePort = line.port
     starts.push((arbitrum?.start() ?? Promise.resolve()).then(() => venue.start()))

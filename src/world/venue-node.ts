@@ -2,7 +2,10 @@ import { mkdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { startChild } from './child.ts'
 import type { WorldClock } from './clock.ts'
+import { compileCacheArgs } from './compile-cache.ts'
 import { lifecycle, type Signal } from './lifecycle.ts'
+import { nodeFlags } from './node-flags.ts'
+import type { PresetName } from './presets.ts'
 
 /** A trading venue in a process of its own, with a control port that only this world speaks to. */
 export type VenueNode = {
@@ -15,10 +18,18 @@ export type VenueNode = {
 }
 
 type Ready = { port: number; controlPort: number }
-type Options = { dir: string; clock: WorldClock; arbitrumUrl: () => string; log: (line: string) => void }
+type Options = {
+  dir: string
+  clock: WorldClock
+  arbitrumUrl: () => string
+  realism: PresetName
+  log: (line: string) => void
+}
 
 const entry = join(import.meta.dirname, 'hyperliquid/process.ts')
 const timeoutMs = 10_000
+/** Another one is set at the venue's control port. */
+const realismSeed = 1
 
 const readyIn = (output: string): Ready | undefined => {
   const line = output.split('\n').find((each) => each.includes('"ready"') && each.trimEnd().endsWith('}'))
@@ -34,7 +45,7 @@ const ask = async (port: number, method: string, path: string, body?: unknown) =
   return { status: answer.status, said: (await answer.json()) as unknown }
 }
 
-export const venueNode = ({ dir, clock, arbitrumUrl, log }: Options): VenueNode => {
+export const venueNode = ({ dir, clock, arbitrumUrl, realism, log }: Options): VenueNode => {
   /** A tick answers with the venue's time, which is behind where the world's was turned. */
   const sync = async (controlPort: number) => {
     const { said } = await ask(controlPort, 'POST', '/tick')
@@ -47,8 +58,20 @@ export const venueNode = ({ dir, clock, arbitrumUrl, log }: Options): VenueNode 
     await mkdir(dataDir, { recursive: true })
     let ready: Ready | undefined
     const args = [
-      ...[entry, '--data-dir', dataDir, '--port', '0', '--control-port', '0', '--watch-stdin'],
+      ...[
+        ...nodeFlags,
+        entry,
+        ...compileCacheArgs(),
+        '--data-dir',
+        dataDir,
+        '--port',
+        '0',
+        '--control-port',
+        '0',
+        '--watch-stdin',
+      ],
       ...['--arbitrum-rpc', arbitrumUrl()],
+      ...['--realism', realism, '--realism-seed', String(realismSeed)],
     ]
     const { child, port } = await startChild({
       ...{ command: process.execPath, args, pidFile: join(dir, 'hyperliquid.pid'), holdStdin: true },
@@ -58,6 +81,7 @@ export const venueNode = ({ dir, clock, arbitrumUrl, log }: Options): VenueNode 
       },
     })
     const controlPort = ready?.controlPort ?? 0
+    if (realism !== 'quiet') log(`Hyperliquid realism: ${realism}, seed ${realismSeed}`)
     try {
       await sync(controlPort)
     } catch (error) {

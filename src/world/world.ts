@@ -2,6 +2,8 @@ import { type ChildProcess, spawn } from 'node:child_process'
 import { mkdir } from 'node:fs/promises'
 import { join, resolve } from 'node:path'
 import { createInterface } from 'node:readline'
+import { compileCacheIn } from './compile-cache.ts'
+import { nodeFlags } from './node-flags.ts'
 
 export type WorldUrls = {
   evm: Record<'1' | '8453' | '42161' | '137', string>
@@ -20,6 +22,8 @@ type Options = {
   port: number
   /** A block per transaction (the default), or one every two seconds. */
   automine?: boolean
+  /** `realistic`: nodes lag, reorganise and refuse as public ones do. */
+  realism?: 'quiet' | 'realistic'
   progress?: (line: string) => void
 }
 
@@ -59,13 +63,20 @@ const untilReady = (child: ChildProcess, progress: (line: string) => void) =>
  * Starts the local world in a process of its own. That process holds the read end of a pipe to this one, so the
  * world ends, and saves, when this process ends in whatever way.
  */
-export const startWorld = async ({ dataDir, port, automine = true, progress }: Options): Promise<World> => {
+export const startWorld = async (options: Options): Promise<World> => {
+  const { dataDir, port, automine = true, realism = 'quiet', progress } = options
   const directory = resolve(dataDir)
-  await mkdir(directory, { recursive: true })
+  await mkdir(directory, { recursive: true, mode: 0o700 })
+  const compileCache = await compileCacheIn(directory)
   const entry = join(import.meta.dirname, 'process.ts')
-  const args = [entry, '--data-dir', directory, '--port', String(port), ...(automine ? [] : ['--block-time'])]
+  const cacheArgs = compileCache === undefined ? [] : ['--compile-cache', compileCache]
+  const args = [entry, ...cacheArgs, '--data-dir', directory, '--port', String(port), '--realism', realism]
+  if (!automine) args.push('--block-time')
   // Detached: Ctrl-C in a terminal reaches this process alone, which then ends the world in order.
-  const child = spawn(process.execPath, args, { detached: true, stdio: ['pipe', 'pipe', 'pipe'] })
+  const child = spawn(process.execPath, [...nodeFlags, ...args], {
+    detached: true,
+    stdio: ['pipe', 'pipe', 'pipe'],
+  })
   const exited = new Promise<void>((resolve) => {
     child.once('exit', () => resolve())
     child.once('error', () => resolve())

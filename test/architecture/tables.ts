@@ -3,11 +3,14 @@
  * of a slice. The longest prefix wins; what is absent is out of reach.
  */
 export const reach: Record<string, readonly string[]> = {
-  'config.ts': ['kernel'],
+  'config.ts': ['kernel', 'config-safety.ts'],
+  'config-safety.ts': ['kernel', 'type config.ts'],
   // Every section's contract in the order of the interface: what documents, the SDK and the CLI read.
   'contracts.ts': ['kernel', 'features contract'],
   // app.ts in several files: one part each, built from settings.
   compose: ['kernel', 'store', 'durable', 'features', 'upstreams', 'config.ts', 'type start'],
+  // The operator's command line: a process of its own on the same database.
+  admin: ['kernel', 'store', 'durable', 'features', 'upstreams', 'config.ts', 'compose', 'start'],
   // main.ts in several files: what has to stand before and around the app.
   start: ['kernel', 'store', 'config.ts', 'app.ts', 'world'],
   kernel: [],
@@ -46,7 +49,7 @@ export const packages: Record<string, readonly string[]> = {
   ajv: ['edges/http', 'edges/mcp', 'durable', 'config.ts'],
   'ajv-formats': ['edges/http', 'edges/mcp', 'durable', 'config.ts'],
   kysely: ['store', 'durable', 'features'],
-  pg: ['store', 'type durable'],
+  pg: ['store', 'admin', 'type durable'],
   fastify: ['edges/http', 'type edges/web'],
   '@scalar/': ['edges/http'],
   // Signing and address rules: wallets hold the keys, the venues' adapters build what is signed.
@@ -72,6 +75,9 @@ export const testPackages = [
   '@solana/kit',
   '@solana-program/system',
   '@solana-program/token',
+  '@solana/web3.js',
+  '@solana/spl-token',
+  'ethers',
 ]
 
 /** The kernel does no input or output. */

@@ -80,7 +80,7 @@ describe('earn on the local chain', () => {
     const { positions } = await positionsOf(user)
     assert.deepEqual(
       positions.map(({ amount_deposited_usdc }) => amount_deposited_usdc),
-      ['15.5', '7'],
+      ['7', '15.5'],
     )
     const sum = positions.reduce((total: bigint, each) => total + BigInt(each.shares), 0n)
     assert.equal(sum, await shares(user))
@@ -140,7 +140,9 @@ describe('earn on the local chain', () => {
     assert.deepEqual(small.issues[0]?.ctx, { minimum: '1', unit: 'USDC' })
     const poor = await faultOf(deposit(user, '51'))
     assert.equal(poor.code, 'insufficient_balance')
-    assert.deepEqual(poor.extras, { token: on.main.usdc, required: '51000000', available: '50000000' })
+    const figures = { required: '51', available: '50' }
+    assert.deepEqual(poor.extras, { symbol: 'USDC', token: on.main.usdc, decimals: 6, ...figures })
+    assert.equal(poor.message, '51 USDC are needed, and 50 are free')
     assert.equal((await faultOf(deposit(user, '10', { position_id: result.position_id }))).code, 'not_found')
     const foreign = on.call('earn_withdraw', { position_id: result.position_id }, user)
     assert.equal((await faultOf(foreign)).code, 'not_found')
@@ -209,6 +211,11 @@ describe('earn on the local chain', () => {
     const out = await on.call('earn_withdraw', { position_id: result.position_id }, user)
     assert.equal(out.outcome, 'executed', JSON.stringify(out))
     assert.equal(await shares(user), 0n)
+    const left = await positionsOf(user)
+    assert.equal(left.positions[0]!.shares, String(half))
+    assert.equal(left.positions[0]!.external_delta_shares, String(-half))
+    const synced = await on.call('earn_sync', {}, user)
+    assert.equal(synced.outcome, 'executed', JSON.stringify(synced))
     const later = await positionsOf(user)
     assert.equal(later.positions[0]!.shares, '0')
     assert.equal(later.positions[0]!.status, 'withdrawn')
@@ -224,7 +231,8 @@ describe('earn on the local chain', () => {
     const raw = await on.call('earn_vault', {}, user)
     assert.equal(raw.share_decimals, 18)
     assert.equal(raw.asset.decimals, 6)
-    assert.deepEqual(await positionsOf(user), { positions: [], history: [] })
+    assert.deepEqual((await positionsOf(user)).positions, [])
+    assert.deepEqual((await positionsOf(user)).history, [])
   })
 
   test('the yield is the rate of the drip within a basis point, after an hour', async () => {

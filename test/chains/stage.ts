@@ -5,6 +5,7 @@ import { join } from 'node:path'
 import { postgresBus } from '#durable/bus.ts'
 import { ground } from '#durable/ground.ts'
 import { type EvmPort, evmBatches } from '#features/chains/batch.ts'
+import { gasBudget } from '#features/chains/gas-budget.ts'
 import { laneKeeper } from '#features/chains/lane-keeper.ts'
 import { chainTable, solanaId } from '#features/chains/table.ts'
 import { earn } from '#features/earn/earn.ts'
@@ -118,6 +119,7 @@ export function instanceOn(
   const net = makeNet({ failpoints: noFailpoints })
   const g = ground({
     transactions: { pool: on, run: database.transaction, runAfter: database.transactionAfter },
+    heartbeats: on,
     bus: postgresBus(database),
     ...{ clock, random, log: silentLog, baseUrl: () => 'http://gateway.test' },
     options: { slots: 64, leaseMs: 2_000, pollMs: 100 },
@@ -158,7 +160,14 @@ export function instanceOn(
       },
     ],
   })
-  const batches = evmBatches({ ports, policy: policy.policy, signer, lanes: g.lanes, startNonce })
+  const batches = evmBatches({
+    ports,
+    policy: policy.policy,
+    signer,
+    lanes: g.lanes,
+    startNonce,
+    gasBudget: gasBudget({ on, budgetWei: 10n ** 18n, clock }),
+  })
   const vault = makeVault({ chain: base.chain, chainId: baseId, address: vaultAddress, asset: usdc })
   const shareToken = { symbol: 'lvUSDC', name: 'Local USDC Vault', decimals: 18, address: vaultAddress }
   const holdings = makeHoldings({
@@ -180,6 +189,10 @@ export function instanceOn(
   const earning = earn({
     ...{ on, vault, chain: base.chain.row, shareToken, ledger: g.ledger, batches, policy: policy.policy },
     ...{ evmAddressOf, changed: holdings.invalidate, clock, random },
+    transact: g.transact,
+    events: g.events,
+    finalBlock: base.chain.finalBlock,
+    log: silentLog,
   })
   const operations: Operation[] = [
     ...earning.operations,

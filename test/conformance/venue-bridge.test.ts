@@ -40,7 +40,7 @@ before(async () => {
     pidFile: join(folder, 'pid'),
     exitFile: join(folder, 'exit.json'),
   })
-  rpc = `http://127.0.0.1:${node.port}`
+  rpc = `http://${node.host}:${node.port}`
   const { cheat } = clients()
   await cheat.setCode({ address: usdc, bytecode: artifact('LocalUsdc').runtime })
   for (const number of [401, 402])

@@ -116,6 +116,17 @@ test('an order with stop loss and take profit is closed by its stop', async () =
   await venue.control('POST', '/price', { coin: 'ETH', price: 3_000 })
 })
 
+test('a stop on its own is answered with its id, fetched, and cancelled', async () => {
+  const client = await clientAt(111)
+  await client.createOrder(eth, 'market', 'buy', 1, 3_000)
+  const params = { stopLossPrice: 2_800, reduceOnly: true }
+  const id = idOf(await client.createOrder(eth, 'market', 'sell', 1, 2_800, params))
+  const found = await client.fetchOrder(id, eth)
+  assert.deepEqual([found.id, found.status, found.triggerPrice], [id, 'open', 2_800])
+  await client.cancelOrder(id, eth)
+  assert.deepEqual(await client.fetchOpenOrders(eth), [])
+})
+
 test('client order ids find, cancel and name an order', async () => {
   const client = await clientAt(105)
   const clientOrderId = `0x${'5a'.repeat(16)}`

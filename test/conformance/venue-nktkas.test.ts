@@ -522,7 +522,9 @@ test('funding is paid every hour and shown on both sides of the story', async ()
   await place(trader, { a: 0, b: true, p: '101000', s: '0.1', r: false, t: ioc })
   await venue.control('POST', '/advance', { ms: 3_600_000 })
   const [paid] = await trader.info.userFunding({ user: trader.user, startTime: 0 })
-  const rates = await trader.info.fundingHistory({ coin: 'BTC', startTime: 0 })
+  // The list begins at its start and ends after 500 hours.
+  const startTime = (paid?.time ?? 0) - 60_000
+  const rates = await trader.info.fundingHistory({ coin: 'BTC', startTime })
   assert.equal(paid?.delta.szi, '0.1')
   assert.equal(paid?.delta.fundingRate, rates.at(-1)?.fundingRate)
   const expected = -0.1 * 100_000 * Number(paid?.delta.fundingRate)

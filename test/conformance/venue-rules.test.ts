@@ -180,14 +180,36 @@ test('a bracket with one impossible leg opens the position and refuses only that
   assert.equal(said[2], 'waitingForTrigger')
 })
 
+test('a trigger on its own rests under its order id, with its client id, and is cancelled by it', () => {
+  const machine = funded(13)
+  place(machine, user, limit(0, true, '101000', '0.02', 'Ioc'))
+  const c = `0x${'7c'.repeat(16)}`
+  const stop = { ...trigger(0, false, '80000', '0.02', '95000', 'sl'), c }
+  const [said] = place(machine, user, stop) as [{ resting: { oid: number; cloid: string } }]
+  const oid = machine.orders(user).at(-1)?.oid
+  assert.deepEqual(said, { resting: { oid, cloid: c } })
+  assert.deepEqual(machine.act(user, { type: 'cancel', cancels: [{ a: 0, o: said.resting.oid }] }), [
+    'success',
+  ])
+  const pair = machine.act(user, {
+    type: 'order',
+    orders: [
+      trigger(0, false, '110000', '0', '110000', 'tp'),
+      trigger(0, false, '80000', '0', '95000', 'sl'),
+    ],
+    grouping: 'positionTpsl',
+  })
+  assert.deepEqual(pair, ['waitingForTrigger', 'waitingForTrigger'])
+})
+
 test('spot triggers are refused unless the venue is told to take them', () => {
   const machine = funded(10)
   machine.run({ kind: 'price', coin: '@1', usd: 40, pin: true })
   machine.run({ kind: 'credit', user, coin: 'HYPE', units: dollars(10) })
   const order = { ...trigger(10_001, false, '30', '10', '36', 'sl'), r: false }
-  assert.equal(place(machine, user, order), 'Trigger orders are not supported for spot.')
+  assert.equal(place(machine, user, order), 'Placing trigger orders is not enabled on spot trading yet.')
   machine.run({ kind: 'settings', settings: { spotTriggers: true } })
-  assert.deepEqual(place(machine, user, order), ['waitingForTrigger'])
+  assert.deepEqual(place(machine, user, order), [{ resting: { oid: machine.orders(user).at(-1)?.oid } }])
   machine.run({ kind: 'price', coin: '@1', usd: 35, pin: true })
   assert.deepEqual(statuses(machine), ['filled'])
   assert.equal(machine.account(user).spot.get(2)?.total, 0n)

@@ -246,7 +246,7 @@ test('the vault takes a deposit, grows by the set rate, and pays all of it back'
     const args = [10n ** 30n] as const
     return reader().readContract({ address: vault, abi: erc4626Abi, functionName: 'convertToAssets', args })
   }
-  assert.equal(await limit('maxDeposit'), 0n)
+  assert.equal(await limit('maxDeposit'), 2n ** 256n - 1n)
   await send(saver, usdc, erc20Abi, 'approve', [vault, 1_000n * dollar])
   await send(saver, vault, erc4626Abi, 'deposit', [1_000n * dollar, saver.address])
   const [from, priceFrom] = [await headSeconds(), await price()]
@@ -254,7 +254,7 @@ test('the vault takes a deposit, grows by the set rate, and pays all of it back'
   const [to, priceTo] = [await headSeconds(), await price()]
   const yearly = (Number(priceTo) / Number(priceFrom)) ** ((365 * 86_400) / Number(to - from)) - 1
   assert.ok(Math.abs(yearly - 0.06) < 0.0001, `the yearly yield was ${yearly}`)
-  assert.equal(await limit('maxWithdraw'), 0n)
+  assert.ok((await limit('maxWithdraw')) >= 1_000n * dollar)
   await send(saver, vault, erc4626Abi, 'withdraw', [100n * dollar, saver.address, saver.address])
   await send(saver, vault, erc4626Abi, 'redeem', [
     await balance(vault, saver.address),
@@ -355,6 +355,8 @@ test('the router swaps at about the market price, for tokens and for ether', asy
       functionName: 'swapExactETHForTokens',
       args,
       value,
+      // The pair writes one slot more in a later second than in the one of the estimate.
+      gas: 300_000n,
     }),
   )
   assert.ok((await balance(usdc, trader.address)) > 345n * dollar)
@@ -419,6 +421,8 @@ test('a user without ether approves and deposits in one sponsored batch, once', 
     to: user.address,
     data,
     authorizationList: [authorization],
+    // The vault writes its yield in a later second, but not in the one of the estimate.
+    gas: 600_000n,
   })
   assert.equal((await settled(hash)).type, 'eip7702')
   assert.equal(await balance(usdc, user.address), 0n)
@@ -496,7 +500,7 @@ test('the faucet, the clock and the faults reach Solana too', async () => {
   const wish = { chain_id: '7565164', address, id: 'one', token: 'native', amount: '1.5' }
   const given = await ok('POST', '/faucet/fund', wish)
   assert.deepEqual(await ok('POST', '/faucet/fund', wish), given)
-  assert.equal(await solana('getBalance', [address]), 1_500_000_000)
+  assert.equal(await solana('getBalance', [address, { commitment: 'confirmed' }]), 1_500_000_000)
   const welcome = await ok('POST', '/faucet/fund', { chain_id: '7565164', address, id: 'two' })
   const symbols = welcome.credited.map(({ symbol }: { symbol: string }) => symbol)
   assert.deepEqual(symbols, ['USDC', 'JUP', 'PYUSD'])
@@ -506,7 +510,7 @@ test('the faucet, the clock and the faults reach Solana too', async () => {
   await ok('POST', '/chains/7565164/stop')
   await assert.rejects(solana('getBalance', [address]))
   await ok('POST', '/chains/7565164/start')
-  assert.equal(await solana('getBalance', [address]), 1_500_000_000)
+  assert.equal(await solana('getBalance', [address, { commitment: 'confirmed' }]), 1_500_000_000)
 })
 
 test('a dropped reply leaves the transaction on the chain', async () => {

@@ -9,7 +9,9 @@ export function crewOf(start: () => Promise<Gateway>) {
   const filling: (Promise<void> | undefined)[] = [undefined, undefined]
   let kills = 0
   let turn = 0
-  const fill = (place: number): Promise<void> => {
+  let isClosed = false
+  const fill = async (place: number): Promise<void> => {
+    if (isClosed) return
     filling[place] ??= start()
       .then((gateway) => {
         places[place] = gateway
@@ -36,6 +38,7 @@ export function crewOf(start: () => Promise<Gateway>) {
       }
     },
     async close() {
+      isClosed = true
       await Promise.allSettled(filling)
       await Promise.all(places.map((gateway) => gateway?.stop()))
     },

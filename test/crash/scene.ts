@@ -49,6 +49,7 @@ export async function openScene() {
     /** Its data folder is shared by name only: the database and the world are elsewhere. */
     gateway: (env: Record<string, string> = {}): Promise<Gateway> =>
       launch({
+        readyMsMax: 60_000,
         env: {
           ...upstreams,
           ...off,

@@ -8,8 +8,9 @@ import { crewOf } from './crew.ts'
 import { type Customer, ledgerDrift, openScene } from './scene.ts'
 
 const holders = isNightly ? 200 : 24
-const killEveryMs = 2_000
-const settleMs = 90_000
+/** A gateway that starts takes over the lease of a market first, so that one has to live a little to sell at all. */
+const killEveryMs = 4_000
+const settleMs = 240_000
 
 type Told = { outcome: string | null; result: { sl_oids: string[]; tp_oids: string[] } }
 type Truth = {

@@ -24,13 +24,15 @@ export type Deed = {
   body(n: number): object
   /** What the deeds need before the first of them. */
   prepare?(stand: Stand, ask: Ask): Promise<void>
+  /** What each of them needs anew. */
+  before?(stand: Stand, ask: Ask): Promise<void>
   /** What belongs to this kind alone; orders are judged for each that has one. */
   judge?(stand: Stand, last: Told): Promise<void>
 }
 export type Ask = (path: string, key: string, body: object) => Promise<Told>
 
 /** Statements and calls that belong to the task; the rest is the noise of a living process. */
-const ofTheTask =
+export const ofTheTask =
   /^(db:(task_accept|task_open|task_write|outbox_add|policy_lock|update lane|select task|commit|insert policy|update policy|select effect|select carrier|insert venue_order|insert venue_credit|insert trigger_order)|net:(hyperliquid|arbitrum))/
 /** Of what a task does often, this many passes; each kind of point at least once. */
 const passesOf = (name: string) =>
@@ -65,7 +67,7 @@ async function ended(gateway: Gateway, customer: Customer, path: string, key: st
   )
 }
 
-async function newTrader({ url }: Gateway, venue: VenueCall): Promise<Customer> {
+export async function newTrader({ url }: Pick<Gateway, 'url'>, venue: VenueCall): Promise<Customer> {
   const agent = await newAgent(url)
   const { wallets } = (
     await http<{ wallets: { address: string; chain_type: string }[] }>(`${url}/v1/wallets`, {
@@ -107,9 +109,13 @@ export async function openVenuePoints() {
   for (const [coin, price] of Object.entries(markets)) await venue('POST', '/price', { coin, price })
   await venue('POST', '/price', { coin: '@1', price: markets.HYPE })
 
+  const askOf =
+    (customer: Customer): Ask =>
+    (path, key, body) =>
+      ended(survivor, customer, path, key, body)
   const newStand = async (deed: Deed): Promise<Stand> => {
     const customer = await newTrader(survivor, venue)
-    const ask: Ask = (path, key, body) => ended(survivor, customer, path, key, body)
+    const ask = askOf(customer)
     assert.equal((await ask('perp/setup', 'setup', {})).outcome, 'executed')
     const stand = { customer, venue, scene, told: [] }
     await deed.prepare?.(stand, ask)
@@ -126,6 +132,7 @@ export async function openVenuePoints() {
     const file = join(tmpdir(), `portico-failpoints-${process.pid}-${deed.kind}`)
     writeFileSync(file, '')
     const recorded = await launch({ FAILPOINT_LOG: file })
+    await deed.before?.(stand, askOf(stand.customer))
     recorded.child.kill('SIGUSR2')
     const told = await ended(recorded, stand.customer, deed.path, 'recorded', deed.body(0))
     const names = readFileSync(file, 'utf8').split('\n')
@@ -155,6 +162,7 @@ export async function openVenuePoints() {
   ): Promise<string | undefined> => {
     const key = `${stand.told.length}-${point.replaceAll(' ', '-')}`
     const body = deed.body(stand.told.length)
+    await deed.before?.(stand, askOf(stand.customer))
     doomed.child.kill('SIGUSR2')
     const first = await post(doomed.url, stand.customer, deed.path, key, body).catch(() => undefined)
     const died = first === undefined && (await fellBy(doomed))

@@ -93,7 +93,13 @@ export async function judge({ customer, venue, scene, told }: Case, last: Told, 
   const known = new Set(['entry', 'tp', 'sl'].flatMap((leg) => ids.map((id) => cloidOf(id, leg))))
   const own = record.orders.filter(({ cloid }) => known.has(cloid ?? ''))
   const mine = own.filter(({ cloid }) => cloid === cloidOf(last.task_id, 'entry'))
-  if (last.result.order_id === undefined) return assert.equal(own.length, 0, `${at}: orders nobody told of`)
+  if (last.result.order_id === undefined) {
+    const toldOf = new Set(
+      told.flatMap(({ result }) => [...(result.tp_oids ?? []), ...(result.sl_oids ?? [])]),
+    )
+    const silent = own.filter(({ oid }) => !toldOf.has(String(oid)))
+    return assert.equal(silent.length, 0, `${at}: orders nobody told of`)
+  }
   assert.equal(mine.length, 1, `${at}: entries of one key ${JSON.stringify(mine)}`)
   const entry = mine[0]!
   assert.deepEqual(

@@ -32,6 +32,7 @@ type Seen = { taskId: string; instance: string }
 function instance(database: Database, seen: Seen[], name: string) {
   const g = ground({
     transactions: { pool: database.pool, run: database.transaction, runAfter: database.transactionAfter },
+    heartbeats: database.pool,
     bus: postgresBus(database),
     ...{ clock: systemClock, random: systemRandom, log: silentLog, baseUrl: () => 'http://here' },
     options: { slots: 32, leaseMs: 1_000, pollMs: 100 },
@@ -171,13 +172,34 @@ describe('durable tasks', () => {
       60n,
       0n,
     ])
-    const events = await a.g.events.after(user, 0n, 50)
+    const { events } = await a.g.events.page(user, 0n, { limit: 50 })
     assert.deepEqual(
       events.map(({ id }) => id),
       events.map((_, n) => String(n + 1)),
     )
+    const rest = await a.g.events.page(user, 1n, { limit: 50 })
+    assert.deepEqual(rest.events, events.slice(1), 'what follows the first event does not repeat it')
     assert.equal(events[0]?.type, 'task.created')
     assert.equal(events.at(-1)?.type, 'task.completed')
+  })
+
+  test('a filter that lets little pass looks through a bounded part of a long log', async () => {
+    const user = newUser()
+    const many = Array.from({ length: 20_500 }, () => ({ type: 'test.many', subject: null, data: {} }))
+    const rare = { type: 'test.rare', subject: null, data: {} }
+    await first.transaction((tx) => a.g.events.add(tx, user, [...many, rare] as never))
+    const types = ['test.rare']
+    const early = await a.g.events.page(user, 0n, { limit: 10 }, { types })
+    assert.deepEqual(early, { events: [], total: 0, nextAfter: 20_000n })
+    const late = await a.g.events.page(user, early.nextAfter, { limit: 10 }, { types })
+    assert.deepEqual([late.events.map(({ id }) => id), late.total, late.nextAfter], [['20501'], 1, 20_501n])
+    const whole = await a.g.events.page(user, 0n, { limit: 10, skip: 5 })
+    assert.deepEqual([whole.events[0]?.id, whole.total, whole.nextAfter], ['6', 20_501, 15n])
+    const ending = new AbortController()
+    for await (const [event] of a.g.events.follow(user, 0n, { types, signal: ending.signal })) {
+      assert.equal(event?.id, '20501')
+      ending.abort()
+    }
   })
 
   test('one key sent 50 times at once over two instances is one task and one payment', async () => {

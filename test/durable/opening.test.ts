@@ -42,6 +42,7 @@ type Told = { task_id: string; status: string; outcome: string }
 function instance(database: Database, name: string, looks: Map<string, Look[]>) {
   const g = ground({
     transactions: { pool: database.pool, run: database.transaction, runAfter: database.transactionAfter },
+    heartbeats: database.pool,
     bus: postgresBus(database),
     ...{ clock, random: systemRandom, log: silentLog, baseUrl: () => 'http://here' },
     options: { slots: 64, leaseMs: 1_000, pollMs: 100 },

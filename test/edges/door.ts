@@ -98,6 +98,21 @@ export const contract = section('probe', {
     body: T.Object({ agent_id: T.String() }, { $id: 'SignRequest' }),
     output: OpenObject,
   }),
+  ease: act('POST /v1/ease', {
+    summary: 'Ask for nothing',
+    access: 'manage',
+    body: T.Object({ note: T.String({ default: 'none' }) }, { $id: 'EaseRequest' }),
+    output: OpenObject,
+  }),
+  prove: act('POST /v1/prove', {
+    summary: 'Prove who you are',
+    access: 'public',
+    rate: 'auth',
+    counts: 'failures',
+    body: T.Object({ agent_id: T.String() }, { $id: 'ProveRequest' }),
+    output: OpenObject,
+    faults: ['invalid_signature'],
+  }),
   watch: stream('GET /v1/watch', {
     summary: 'Watch',
     access: 'read',
@@ -131,8 +146,22 @@ const admission = async (): Promise<Admission> => ({ data: {}, first: 'never' })
 const echo = async (input: unknown): Promise<object> => ({ ...(input as object) })
 
 export const operations: Operation[] = fulfil(contract, {
-  ...{ list: echo, open: echo, byUuid: echo, check: echo, save: echo, cancel: echo, sign: echo, image: echo },
+  ...{
+    list: echo,
+    open: echo,
+    byUuid: echo,
+    check: echo,
+    save: echo,
+    ease: echo,
+    cancel: echo,
+    sign: echo,
+    image: echo,
+  },
   get: async ({ probe_id }) => ({ probe_id, at: 'now', secret: 'never shown' }),
+  prove: async ({ agent_id }) => {
+    if (agent_id !== 'right') throw new Fault('invalid_signature', 'The signature is wrong')
+    return {}
+  },
   pay: { admit: admission, steps: {} },
   async *watch() {},
   async *talk() {},

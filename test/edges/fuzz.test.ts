@@ -18,8 +18,8 @@ let ajv: Ajv2020
 before(async () => {
   it = await door({ streams: new Proxy({}, { get: () => brief }) })
   document = (await knock(it.url, 'GET /openapi.json')).body as unknown as Document
-  // `break` fails as it is told, which is the opposite of what is asked here.
-  cases = casesOf(document).filter(({ name }) => name !== 'probe_break')
+  // These fail as they are told, which is the opposite of what is asked here.
+  cases = casesOf(document).filter(({ name }) => name !== 'probe_break' && name !== 'probe_prove')
   ajv = new Ajv2020({ strict: false, allErrors: true })
   formats.default(ajv)
   ajv.addSchema({ $id: 'doc', ...document })
@@ -61,7 +61,8 @@ test('every operation takes what its schema allows', async () => {
     await fc.assert(
       fc.asyncProperty(found.valid, async (parts) => {
         // Nothing here ends a task, so a wait would last as long as it may.
-        const answer = await send(found, { ...parts, query: { ...parts.query, wait: false } })
+        const query = found.query.includes('wait') ? { ...parts.query, wait: false } : parts.query
+        const answer = await send(found, { ...parts, query })
         assert.equal(answer.status, 200, `${found.name} ${JSON.stringify(parts)} ${answer.text}`)
         documented(found, answer)
       }),

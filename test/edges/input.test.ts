@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
+import { gzipSync } from 'node:zlib'
 import { door, type Knocker, knock } from './door.ts'
 
 let it: Knocker
@@ -163,7 +164,7 @@ test('a query is read by its schema and by nothing else', async () => {
     return seen().input
   }
   const defaults = { skip: 0, limit: 10, flag: false }
-  assert.deepEqual(await input('unknown=1&agent_id=x'), defaults)
+  assert.deepEqual(await input(''), defaults)
   assert.deepEqual(await input('skip=7&limit=100&status=open'), {
     ...defaults,
     skip: 7,
@@ -275,6 +276,45 @@ test('a body that moves money refuses unknown fields at any depth and drops iden
   const identity = { agent_id: 'x', application_id: 'y', user_id: 'z' }
   await knock(it.url, 'POST /v1/pay', { body: { amount_usdc: 5, ...identity } })
   assert.deepEqual(seen().input, { amount_usdc: '5' })
+})
+
+test('a query parameter that nobody knows is refused on every route, each by its name', async () => {
+  for (const route of ['GET /v1/probe', 'GET /v1/probe/open', 'GET /v1/probe/p1', 'POST /v1/pay/t1/cancel']) {
+    const items = await issues(`${route}?statuss=open&agent_id=x`, {})
+    assert.deepEqual(
+      items.map(({ loc, type }) => [loc, type]),
+      [
+        [['query', 'statuss'], 'extra_forbidden'],
+        [['query', 'agent_id'], 'extra_forbidden'],
+      ],
+      route,
+    )
+  }
+  const many = Array.from({ length: 1_000 }, (_, at) => `k${at}=1`).join('&')
+  assert.equal((await issues(`GET /v1/probe?${many}`, {})).length, 20)
+})
+
+test('a body of which every field may be left out may be absent itself', async () => {
+  for (const sent of [{}, { raw: '', headers: json }, { body: {} }])
+    assert.equal((await knock(it.url, 'POST /v1/ease', sent)).status, 200)
+  assert.deepEqual(seen().input, { note: 'none' })
+  const document = (await knock(it.url, 'GET /openapi.json')).body as {
+    paths: Record<string, { post: { requestBody: { required: boolean } } }>
+  }
+  assert.equal(document.paths['/v1/ease']?.post.requestBody.required, false)
+  assert.equal(document.paths['/v1/probe/check']?.post.requestBody.required, true)
+})
+
+test('a compressed body is refused as such', async () => {
+  const raw = new Uint8Array(gzipSync('{"name":"ab"}'))
+  const labelled = await knock(it.url, 'POST /v1/probe/check', {
+    raw,
+    headers: { ...json, 'content-encoding': 'gzip' },
+  })
+  assert.deepEqual([labelled.status, labelled.body.code], [415, 'unsupported_media_type'])
+  assert.match(String(labelled.body.detail), /gzip/)
+  const [item] = await issues('POST /v1/probe/check', { raw, headers: json })
+  assert.deepEqual(item?.ctx, { error: 'The body is compressed; send it without gzip' })
 })
 
 test('other bodies ignore unknown fields, and a declared identity field is read', async () => {

@@ -77,7 +77,7 @@ test('streams are event streams, and optional bodies are optional', () => {
 
 test('each status that can be answered is documented, with the codes behind it', () => {
   const statuses = (route: string) => Object.keys(at(route).responses).map(Number)
-  assert.deepEqual(statuses('GET /v1/probe/open'), [200, 429, 500, 503])
+  assert.deepEqual(statuses('GET /v1/probe/open'), [200, 422, 429, 500, 503])
   assert.deepEqual(statuses('GET /v1/probe/{probe_id}'), [200, 401, 403, 404, 422, 429, 500, 503])
   assert.deepEqual(statuses('POST /v1/pay'), [200, 401, 403, 409, 413, 415, 422, 429, 500, 503])
   const { responses } = document.components as { responses: Record<string, { description: string }> }

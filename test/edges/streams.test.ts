@@ -98,7 +98,7 @@ test('a refusal before the first event is an HTTP error, one behind it an error 
     streams: {
       // biome-ignore lint/correctness/useYield: it refuses before it yields
       async *poor() {
-        throw new Fault('insufficient_credits', 'No credits', { extras: { required: 1 } })
+        throw new Fault('insufficient_balance', 'No balance', { extras: { required: 1 } })
       },
       async *late() {
         yield { event: 'meta', data: {} }
@@ -111,7 +111,7 @@ test('a refusal before the first event is an HTTP error, one behind it an error 
     },
   })
   const poor = await knock(it.url, 'GET /v1/watch?mode=poor')
-  assert.deepEqual([poor.status, poor.body.code, poor.body.required], [402, 'insufficient_credits', 1])
+  assert.deepEqual([poor.status, poor.body.code, poor.body.required], [409, 'insufficient_balance', 1])
   const absent = await knock(it.url, 'GET /v1/watch?mode=absent')
   assert.equal(absent.status, 404)
   const late = await (await open(it.url, '/v1/watch?mode=late')).rest()
@@ -248,4 +248,81 @@ test('a closing server refuses what still comes in and does not wait for connect
   assert.equal((await slow).status, 200)
   await closing
   assert.ok(performance.now() - startedMs < 5_000)
+})
+
+test('a stream ends when the credential that opened it does not count any more', async (t) => {
+  let fault: Fault | undefined
+  let released = false
+  let asked = 0
+  const it = await opened(t, {
+    shares: { checkEveryMs: 20 },
+    authenticate: async () => {
+      asked += 1
+      if (fault) throw fault
+      return { userId: 'u1', agentId: 'agt_1', scheme: 'keypair', scopes: new Set(['read'] as const) }
+    },
+    streams: {
+      long: lasting([{ id: '7', event: 'note', data: {} }], () => {
+        released = true
+      }),
+    },
+  })
+  for (const code of ['invalid_token', 'suspended'] as const) {
+    released = false
+    const stream = await open(it.url, '/v1/watch?mode=long')
+    await stream.until('event: note')
+    fault = new Fault('unavailable', 'The store is away')
+    const before = asked
+    while (asked < before + 2) await new Promise((resolve) => setImmediate(resolve))
+    fault = new Fault(code, 'It does not count')
+    const text = await stream.rest()
+    assert.match(text, new RegExp(`event: error\ndata: .*"code":"${code}"`))
+    assert.match(text, /id: 7\n\n$/, 'a client with a new token resumes behind the last event')
+    assert.equal(released, true)
+    fault = undefined
+  }
+})
+
+test('a user has a share of streams, and a full share of one user is no refusal of another', async (t) => {
+  const it = await opened(t, {
+    shares: { streamsPerUser: 3 },
+    streams: { long: lasting([{ event: 'note', data: {} }]) },
+  })
+  const path = '/v1/watch?mode=long'
+  const mine = [await open(it.url, path), await open(it.url, path), await open(it.url, path)]
+  const refused = await knock(it.url, `GET ${path}`)
+  assert.deepEqual(
+    [refused.status, refused.body.budget, refused.body.owner, refused.headers.get('retry-after')],
+    [429, 'open_streams', 'user', '1'],
+  )
+  const other = await open(it.url, path, { authorization: tokens.reader })
+  await other.until('event: note')
+  mine[0]!.leave()
+  const until = performance.now() + 10_000
+  for (;;) {
+    const { status, body } = await fetch(it.url + path, { headers: { authorization: tokens.all } })
+    await body?.cancel()
+    if (status === 200) break
+    assert.ok(performance.now() < until, 'the place of a stream that ended is free again')
+  }
+})
+
+test('waits over the share of a user are answered at once, and the operation goes on', async (t) => {
+  const it = await opened(t, { shares: { waitsPerUser: 2 } })
+  const pay = () => knock(it.url, 'POST /v1/pay?wait=true&timeout=90', { body: { amount_usdc: 5 } })
+  const controller = new AbortController()
+  const held = [1, 2].map(() =>
+    fetch(`${it.url}/v1/pay?wait=true&timeout=90`, {
+      method: 'POST',
+      headers: { authorization: tokens.all, 'content-type': 'application/json' },
+      body: '{"amount_usdc":5}',
+      signal: controller.signal,
+    }).catch(() => undefined),
+  )
+  while (it.seen.length < 2) await new Promise((resolve) => setImmediate(resolve))
+  const over = await pay()
+  assert.deepEqual([over.status, over.body.status], [200, 'running'])
+  assert.equal(it.seen.at(-1)?.options.timeoutMs, 0)
+  controller.abort()
+  await Promise.all(held)
 })

@@ -38,7 +38,7 @@ export class NotReady extends Error {
   }
 }
 
-export async function launch({ env = {}, readyMsMax = 30_000 }: Launch = {}): Promise<Gateway> {
+export async function launch({ env = {}, readyMsMax = 90_000 }: Launch = {}): Promise<Gateway> {
   const child = spawn(process.execPath, [main], {
     env: { ...cleanEnv(), HOST: '127.0.0.1', PORT: '0', WORLD_PORT: '0', LEASE_MS: '2000', ...env },
     stdio: ['ignore', 'pipe', 'pipe'],

@@ -145,7 +145,8 @@ const cases: [string, string, () => Promise<unknown>][] = [
   ['a timestamp before the window', 'stale_timestamp', () => atSecond(now() - 302)],
   ['a timestamp after the window', 'stale_timestamp', () => atSecond(now() + 302)],
   ['a timestamp of 0', 'stale_timestamp', () => atSecond(0)],
-  ['a timestamp in milliseconds', 'stale_timestamp', () => atSecond(now() * 1000)],
+  ['a timestamp in milliseconds', 'ok', () => atSecond(now() * 1000)],
+  ['a timestamp in microseconds', 'stale_timestamp', () => atSecond(now() * 1_000_000)],
   ['a timestamp beyond 2^53', 'stale_timestamp', () => token({ timestamp: 2 ** 60 })],
   [
     'an agent that nobody knows',
@@ -197,11 +198,39 @@ describe('S5: Ed25519 at the doors', () => {
   test('a spent signature stays spent until it would be refused as stale', async () => {
     const request = tokenRequest(await it.enrol(), it.clock, now() + 299)
     assert.equal(await codeOf(ask('auth_token', request)), 'ok')
-    it.time.offsetMs += 598_000
+    for (const passedMs of [598_000, 598_999, 599_999]) {
+      it.time.offsetMs += passedMs
+      await it.auth.sweep()
+      const code = await codeOf(ask('auth_token', request))
+      it.time.offsetMs -= passedMs
+      assert.ok(['signature_replayed', 'stale_timestamp'].includes(code), `${code} after ${passedMs} ms`)
+    }
+  })
+
+  test('a signature stamped as far ahead as is allowed buys no second token after a sweep', async () => {
+    const signedAt = now() + 300
+    const request = tokenRequest(await it.enrol(), it.clock, signedAt)
+    assert.equal(await codeOf(ask('auth_token', request)), 'ok')
+    const before = it.time.offsetMs
+    // The last moment of the window: 300 s and a fraction after the timestamp.
+    it.time.offsetMs += (signedAt + 300) * 1000 + 900 - it.clock.now().getTime()
     await it.auth.sweep()
     const code = await codeOf(ask('auth_token', request))
-    it.time.offsetMs -= 598_000
+    it.time.offsetMs = before
     assert.equal(code, 'signature_replayed')
+  })
+
+  test('workers of one agent that sign milliseconds of the same second get a token each', async () => {
+    const agent = await it.enrol()
+    const second = it.clock.now().getTime() - 5_000
+    const requests = [0, 1, 2, 3].map((ms) => tokenRequest(agent, it.clock, second + ms))
+    const codes = await Promise.all(requests.map((request) => codeOf(ask('auth_token', request))))
+    assert.deepEqual(codes, ['ok', 'ok', 'ok', 'ok'])
+    const replayed = await faultOf(ask('auth_token', requests[0]!))
+    assert.deepEqual([replayed.code, replayed.retryable], ['signature_replayed', false])
+    assert.match(replayed.message, /Sign a new timestamp.*milliseconds/)
+    const stale = await faultOf(ask('auth_token', tokenRequest(agent, it.clock, second - 400_000)))
+    assert.deepEqual([stale.code, stale.retryable], ['stale_timestamp', false])
   })
 
   test('a nonce is used once, and one that is too old never', async () => {
@@ -239,7 +268,7 @@ describe('S5: Ed25519 at the doors', () => {
     assert.ok(Math.abs((fault.extras.server_time as number) - now()) <= 1)
   })
 
-  test('ten failures lock the pair of agent and address, and nobody else', async () => {
+  test('after ten failures of an agent at an address a wrong signature is one too many, a right one is not', async () => {
     const from = (address: string) =>
       it.ask(
         'auth_token',
@@ -254,5 +283,10 @@ describe('S5: Ed25519 at the doors', () => {
     assert.equal(await codeOf(from('192.0.2.2')), 'invalid_signature')
     const parallel = await Promise.all(Array.from({ length: 40 }, () => codeOf(from('192.0.2.3'))))
     assert.equal(parallel.filter((code) => code === 'invalid_signature').length, 10)
+    const right = await it.ask('auth_token', tokenRequest(agent, it.clock, now() - 251), null, '192.0.2.1')
+    assert.equal(typeof (right as { token?: unknown }).token, 'string')
+    const network = ['2001:db8:1:2::1', '2001:db8:1:2:a::b', '2001:db8:1:2:c::d']
+    for (let turn = 0; turn < 10; turn++) await codeOf(from(network[turn % 3]!))
+    assert.equal(await codeOf(from('2001:db8:1:2::ffff')), 'rate_limited')
   })
 })

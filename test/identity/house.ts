@@ -88,9 +88,11 @@ export function assemble(database: Database, options: Options = {}) {
     baseUrl: () => 'http://gateway.test',
     grantSignup: creditsPart.grantSignup,
     ...(options.welcome && { welcome: options.welcome }),
-    async publishRevoked(hash) {
-      revoked.push(hash)
-      for (const hear of heard) hear(hash)
+    async publishRevoked(_userId, hashes) {
+      for (const hash of hashes) {
+        revoked.push(hash)
+        for (const hear of heard) hear(hash)
+      }
     },
   })
   heard.push(authPart.onRevoked)

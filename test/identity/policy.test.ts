@@ -268,6 +268,22 @@ describe('switches and limits', () => {
     )
   })
 
+  test('lists take addresses on chains that are served, a hundred at most and each once', async () => {
+    const { caller } = await newcomer()
+    const place = { chain_id: '8453', address: usdc }
+    const other = { chain_id: '8453', address: stranger }
+    const { tokens } = await it.ask('policy_tighten', { tokens: [place, place, other, place] }, caller)
+    assert.equal((tokens as unknown[]).length, 2)
+    const foreign = await faultOf(
+      it.ask('policy_tighten', { recipients: [place, { ...place, chain_id: '31337' }] }, caller),
+    )
+    assert.equal(foreign.code, 'validation')
+    assert.deepEqual(
+      foreign.issues.map(({ loc, type }) => [loc, type]),
+      [[['body', 'recipients', 1, 'chain_id'], 'chain_not_served']],
+    )
+  })
+
   test('of many who tighten at once the strictest is what remains', async () => {
     const { caller } = await newcomer()
     const asks = Array.from({ length: 20 }, (_, at) =>

@@ -158,7 +158,12 @@ describe('a user earns on USDC', () => {
     const tooMuch = await other.withdraw({ position_id, amount_usdc: '10.5' })
     assert.equal(tooMuch.status, 409)
     assert.equal(await person.taskCount(), tasksBefore)
-    assert.deepEqual(await positionsOf(person), { positions: [], history: [] })
+    assert.deepEqual(await positionsOf(person), {
+      positions: [],
+      history: [],
+      next_after: null,
+      next_history_after: null,
+    })
     assert.equal(await world.usdcOf(person.evm), 10_000_000_000n)
   })
 
@@ -195,6 +200,18 @@ describe('a user earns on USDC', () => {
     const out = (await person.withdraw({ position_id })).body
     assert.equal(out.outcome, 'executed', JSON.stringify(out))
     assert.equal(await world.sharesOf(person.evm), 0n)
+    const rest = BigInt(shares_delta) - half
+    assert.equal(out.result.shares_delta, String(-rest))
+    // What was burnt is booked; what left another way stays in view until its owner has it booked.
+    const [left] = (await positionsOf(person)).positions
+    assert.deepEqual(
+      [left!.status, left!.shares, left!.external_delta_shares],
+      ['active', String(half), String(-half)],
+    )
+    const again = await person.call<Refusal>('POST /v1/earn/withdraw', { body: { position_id } })
+    assert.deepEqual([again.status, again.body.reason], [409, 'external_loss'])
+    const synced = (await person.call<TaskBody>('POST /v1/earn/sync?wait=true')).body
+    assert.equal(synced.outcome, 'executed', JSON.stringify(synced))
     const later = await positionsOf(person)
     assert.deepEqual([later.positions[0]!.status, later.positions[0]!.shares], ['withdrawn', '0'])
     for (const row of later.history)

@@ -3,6 +3,8 @@ import { type Agent, type Answer, bearer, eventually, http, newAgent } from '../
 
 type Json = Record<string, unknown>
 export type TaskBody = {
+  /** Where the answer is a refusal. */
+  code?: string
   task_id: string
   kind: string
   status: 'pending' | 'running' | 'completed' | 'failed' | 'cancelled'

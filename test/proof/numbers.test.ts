@@ -234,8 +234,7 @@ function echoOf(got: Got, { known, name }: Field): string | undefined {
   const body = jsonOf(got)
   const shown = body[name]
   if (typeof shown === 'string' || typeof shown === 'number') return String(shown)
-  if (known.name.startsWith('earn_') && body.code === 'insufficient_balance')
-    return `${body.required as string}e-6`
+  if (known.name.startsWith('earn_') && body.code === 'insufficient_balance') return String(body.required)
   return undefined
 }
 

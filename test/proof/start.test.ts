@@ -5,16 +5,18 @@ import { test } from 'node:test'
 import { ConfigRefused, envExample, readConfig, variables } from '#config.ts'
 import { dataFolder, launch, NotReady } from '../harness/gateway.ts'
 
-const worldSponsor = '0x59c6995e998f97a5a0044966f0945389dc9e86dae88c7a8412f4603b6b78690d'
+/** The second account of the mnemonic of every development node. */
+const mnemonicKey = '0x59c6995e998f97a5a0044966f0945389dc9e86dae88c7a8412f4603b6b78690d'
 const worldVault = '0xea12000000000000000000000000000000008453'
 /** As `.env.example` prints it, for everyone to read. */
+const worldSponsor = /^# SPONSOR_KEYS=(0x[0-9a-f]{64})/m.exec(envExample())![1]!
 const worldKek = /^# KEY_ENCRYPTION_KEYS=(.+)$/m.exec(envExample())![1]!
 
 type Env = Record<string, string>
 
 const serious: Env = {
   ENVIRONMENT: 'production',
-  DATABASE_URL: 'postgresql://portico@db.example/portico',
+  DATABASE_URL: 'postgresql://portico@db.example/portico?sslmode=verify-full',
   BASE_URL: 'https://gateway.example',
   ETHEREUM_RPC_URL: 'https://eth.example',
   BASE_RPC_URL: 'https://base.example',
@@ -72,6 +74,24 @@ const playful: [string, Env, string][] = [
   ['the local venue', { HYPERLIQUID_URL: 'local' }, 'HYPERLIQUID_URL'],
   ['a sponsor that everyone knows', { SPONSOR_KEYS: worldSponsor }, 'SPONSOR_KEYS'],
   ['the same in capitals', { SPONSOR_KEYS: `0x${worldSponsor.slice(2).toUpperCase()}` }, 'SPONSOR_KEYS'],
+  ['a sponsor of a development mnemonic', { SPONSOR_KEYS: mnemonicKey }, 'SPONSOR_KEYS'],
+  ['a node reached in the clear', { BASE_RPC_URL: 'http://base.example' }, 'BASE_RPC_URL'],
+  ['a transit engine reached in the clear', { VAULT_TRANSIT_URL: 'http://kms.example' }, 'VAULT_TRANSIT_URL'],
+  [
+    'a database reached in the clear',
+    { DATABASE_URL: 'postgresql://portico@db.example/portico' },
+    'DATABASE_URL',
+  ],
+  [
+    'a direct database reached in the clear',
+    { DATABASE_DIRECT_URL: 'postgresql://portico@db.example/portico?sslmode=disable' },
+    'DATABASE_DIRECT_URL',
+  ],
+  [
+    'a key-encryption key of zeros',
+    { KEY_ENCRYPTION_KEYS: `k1:${Buffer.alloc(32).toString('base64')}` },
+    'KEY_ENCRYPTION_KEYS',
+  ],
   ['no sponsor', { SPONSOR_KEYS: '' }, 'SPONSOR_KEYS'],
   ['no key-encryption key', { KEY_ENCRYPTION_KEYS: '' }, 'KEY_ENCRYPTION_KEYS'],
   ['the key that everyone knows', { KEY_ENCRYPTION_KEYS: worldKek }, 'KEY_ENCRYPTION_KEYS'],
@@ -83,6 +103,7 @@ const playful: [string, Env, string][] = [
   ['the vault of the local world', { EARN_VAULT_ADDRESS: worldVault }, 'EARN_VAULT_ADDRESS'],
   ['one block as finality', { FINALITY: 'local' }, 'FINALITY'],
   ['a failpoint', { FAILPOINT: 'commit@1' }, 'FAILPOINT'],
+  ['a failpoint that stops', { FAILPOINT_STOP: '/tmp/point' }, 'FAILPOINT_STOP'],
   ['a log of failpoints', { FAILPOINT_LOG: '/tmp/passed' }, 'FAILPOINT_LOG'],
 ]
 
@@ -95,6 +116,20 @@ for (const environment of ['production', 'staging'])
         problems.join('\n'),
       )
     })
+
+test('the key that everyone knows guards nothing outside this machine', () => {
+  assert.deepEqual(problemsOf({}), [])
+  assert.deepEqual(problemsOf({ BASE_RPC_URL: 'http://127.0.0.1:8545' }), [])
+  const key = { KEY_ENCRYPTION_KEYS: `k1:${randomBytes(32).toString('base64')}` }
+  for (const env of [
+    { HYPERLIQUID_URL: 'https://api.hyperliquid.xyz' },
+    { BASE_RPC_URL: 'https://base.example' },
+    { DATABASE_URL: 'postgresql://portico@db.example/portico' },
+  ] as Env[]) {
+    assert.deepEqual(namesOf(env), ['KEY_ENCRYPTION_KEYS'])
+    assert.deepEqual(problemsOf({ ...env, ...key }), [])
+  }
+})
 
 const productionOnly: [string, Env, string][] = [
   ['the embedded database', { DATABASE_URL: '' }, 'DATABASE_URL'],
@@ -155,6 +190,6 @@ test('every variable names itself when it is wrong', () => {
     'VAULT_TRANSIT_KEY',
     'CORS_ORIGINS',
   ]
-  const more = ['TRUST_PROXY', 'FAILPOINT', 'FAILPOINT_LOG']
+  const more = ['TRUST_PROXY', 'FAILPOINT', 'FAILPOINT_STOP', 'FAILPOINT_LOG']
   assert.deepEqual(lenient.map(([name]) => name).sort(), [...free, ...more].sort())
 })

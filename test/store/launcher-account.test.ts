@@ -95,6 +95,29 @@ test('binaries that the server cannot read are copied once and checked each time
   )
 })
 
+test(
+  'the server that root lends an account takes root alone, and no other process of that account',
+  root,
+  async (t) => {
+    const { open } = lab(t)
+    const server = await open()
+    const rules = 'select type, auth_method from pg_hba_file_rules'
+    assert.deepEqual(await query(server.url, rules), [{ type: 'local', auth_method: 'peer' }])
+    if (nodeForAll) {
+      const script = `const { default: pg } = await import(${JSON.stringify(import.meta.resolve('pg'))})
+      const client = new pg.Client({ connectionString: process.argv[1] })
+      await client.connect().then(() => console.log('let in'), (error) => console.log(error.message))
+      process.exit()`
+      const said = execFileSync(process.execPath, ['--input-type=module', '-e', script, server.url], {
+        ...nobody,
+        encoding: 'utf8',
+      })
+      assert.match(said, /Peer authentication failed|EACCES/)
+    }
+    await server.close()
+  },
+)
+
 test('an ordinary user owns the server', {
   skip: nodeForAll ? false : 'needs root and a node that all may run',
 }, async (t) => {

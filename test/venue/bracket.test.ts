@@ -117,6 +117,28 @@ describe('brackets', () => {
     assert.deepEqual((await on.call('perp_orders', {}, user)).orders, [])
   })
 
+  test('exits of an entry that is not filled are told as waiting, and no position lists them', async () => {
+    const user = await on.trader()
+    const bracket = { asset: 'BTC', side: 'long', size: '0.01', tp_price: '120000', sl_price: '80000' }
+    const limit = { order_type: 'limit', limit_price: '90000' }
+    const resting = await on.call('perp_open', { ...bracket, ...limit }, user)
+    const shown = ({ result }: Answer) => result.legs.map(({ role, status }) => [role, status])
+    const waiting = [
+      ['entry', 'resting'],
+      ['tp', 'waiting'],
+      ['sl', 'waiting'],
+    ]
+    assert.deepEqual(shown(resting), waiting)
+    await on.call('perp_open', { asset: 'BTC', side: 'long', size: '0.01' }, user)
+    const { orders, positions } = await on.call('perp_orders', {}, user)
+    assert.deepEqual([positions[0]?.tp_oids, positions[0]?.sl_oids], [[], []])
+    assert.deepEqual(orders.map(({ tpsl, status }) => [tpsl, status]).sort(), [
+      [null, 'open'],
+      ['sl', 'waiting'],
+      ['tp', 'waiting'],
+    ])
+  })
+
   test('exits go with the position that a close ends, and those of an order that still rests stay', async () => {
     const user = await on.trader()
     const bracket = { asset: 'BTC', side: 'long', size: '0.01', tp_price: '120000', sl_price: '80000' }

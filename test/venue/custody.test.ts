@@ -32,7 +32,7 @@ describe('custody at the venue', () => {
     custodySigner({
       ...{ on: it.on, keystore: it.keystore, scheme: evmScheme, chains: [], clock: it.clock },
       genuine: taken.genuine,
-      venues: [{ venue, chainId: '999', mostMicros: 1_000_000_000n, scheme: hyperliquidScheme }],
+      venues: [{ venue, chainId: '999', mostMicros: 1_000_000_000n, scheme: hyperliquidScheme('local') }],
     })
 
   const newcomer = async () => {

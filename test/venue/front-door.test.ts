@@ -66,7 +66,14 @@ describe('a user trades perpetuals by HTTP alone', () => {
     assert.equal((await orders(person)).account.withdrawable_usd, '2000')
 
     const opened = await post(person, 'open?wait=true', {
-      ...{ asset: 'BTC', side: 'long', size: '0.02', leverage: 2, tp_price: 110_000, sl_price: '95000' },
+      ...{
+        asset: 'BTC/USDC:USDC',
+        side: 'LONG',
+        size: '0.02',
+        leverage: '2',
+        tp_price: 110_000,
+        sl_price: '95000',
+      },
     })
     assert.equal(opened.body.outcome, 'executed', JSON.stringify(opened.body))
     const [position] = (await orders(person)).positions

@@ -59,7 +59,7 @@ describe("the venue's request budget", () => {
     const order = { asset: 'HYPE', size: '1' }
     const bought = await careful.call('spot_venue_buy', { ...order, size: '3' }, user)
     assert.equal(bought.outcome, 'executed', JSON.stringify(bought))
-    await careful.budget.admit((weight * 8) / 10 - careful.budget.used(), 'work')
+    await careful.budget.admit((weight * 88) / 100 - careful.budget.used(), 'work')
     await assert.rejects(careful.call('spot_venue_buy', order, user), { code: 'unavailable' })
     const sold = await careful.call('spot_venue_sell', order, user)
     assert.equal(sold.outcome, 'executed', JSON.stringify(sold))

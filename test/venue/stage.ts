@@ -5,9 +5,12 @@ import { join } from 'node:path'
 import { postgresBus } from '#durable/bus.ts'
 import { ground } from '#durable/ground.ts'
 import { type EvmPort, evmBatches } from '#features/chains/batch.ts'
+import { gasBudget } from '#features/chains/gas-budget.ts'
 import { chainTable, solanaId } from '#features/chains/table.ts'
+import { keyRenewal } from '#features/perp/key-renewal.ts'
 import { type PerpLimits, perpLimits } from '#features/perp/limits.ts'
 import { perp } from '#features/perp/perp.ts'
+import { setupStatus } from '#features/perp/setup-status.ts'
 import { policy as makePolicy } from '#features/policy/policy.ts'
 import type { TriggerKeeper } from '#features/spot-venue/needs.ts'
 import { spotVenue } from '#features/spot-venue/spot-venue.ts'
@@ -31,6 +34,7 @@ import { evm } from '#upstreams/evm/evm.ts'
 import { startNonce } from '#upstreams/evm/nonce.ts'
 import { evmScheme } from '#upstreams/evm/sign.ts'
 import { sponsor } from '#upstreams/evm/sponsor.ts'
+import { accountViews } from '#upstreams/hyperliquid/account-views.ts'
 import * as grid from '#upstreams/hyperliquid/grid.ts'
 import { hyperliquid } from '#upstreams/hyperliquid/hyperliquid.ts'
 import * as refusals from '#upstreams/hyperliquid/refusals.ts'
@@ -43,9 +47,12 @@ import { laneSecrets } from '../chains/stage.ts'
 import { startVenue } from '../conformance/venue/venue.ts'
 import { testDatabase } from '../harness/cluster.ts'
 import { eventually } from '../harness/gateway.ts'
+import { laggingVenue } from '../harness/lagging-venue.ts'
+import { proofSeed } from '../proof/support/seed.ts'
 
 export const arbitrumId = '42161'
 export const venueId = '999'
+const documentedWeight = 1_200
 export const bridge = '0x2Df1c51E09aECF9cacB7bc98cB1742757f163dF7'
 const venue = 'hyperliquid'
 const kek = envKek('test', Buffer.from(random.bytes(32)).toString('base64'), random)
@@ -59,6 +66,7 @@ export type Answer = {
   outcome: string | null
   message: string
   error: { code: string; message: string } | null
+  completed_at: string | null
   fills: { order_id: string; fill_id: string; side: string; price: string; size: string; fee: string }[]
   result: {
     order_id: string
@@ -94,6 +102,7 @@ export type Answer = {
     side: string
     task_id: string | null
     tpsl: string | null
+    status: string
     trigger_price: string | null
     parent_order_id: string | null
     size: string
@@ -120,6 +129,10 @@ type Tune = {
   keeper?: TriggerKeeper
   /** Request weight per minute; absent: nobody counts. */
   weight?: number
+  /** How unpleasant the venue is. */
+  realism?: 'quiet' | 'realistic'
+  /** The venue is reached through a proxy whose reads can be delayed. */
+  lagging?: boolean
 }
 
 export function instanceOn(
@@ -133,6 +146,7 @@ export function instanceOn(
   const net = makeNet({ failpoints: noFailpoints })
   const g = ground({
     transactions: { pool: on, run: database.transaction, runAfter: database.transactionAfter },
+    heartbeats: on,
     bus: postgresBus(database),
     ...{ clock, random, log: silentLog, baseUrl: () => 'http://gateway.test' },
     options: { slots: 64, leaseMs: 2_000, pollMs: 100 },
@@ -170,10 +184,23 @@ export function instanceOn(
       },
     ],
     venues: [
-      { venue, chainId: venueId, mostMicros: 50_000_000_000n, scheme: hyperliquidScheme, turnsTime: true },
+      {
+        venue,
+        chainId: venueId,
+        mostMicros: 50_000_000_000n,
+        scheme: hyperliquidScheme('local'),
+        turnsTime: true,
+      },
     ],
   })
-  const batches = evmBatches({ ports, policy: policy.policy, signer, lanes: g.lanes, startNonce })
+  const batches = evmBatches({
+    ports,
+    policy: policy.policy,
+    signer,
+    lanes: g.lanes,
+    startNonce,
+    gasBudget: gasBudget({ on, budgetWei: 10n ** 18n, clock }),
+  })
   const later = (ms: number, run: () => void) => {
     const timer = setTimeout(run, ms)
     return () => clearTimeout(timer)
@@ -188,7 +215,10 @@ export function instanceOn(
       return reply
     },
   }
-  const upstream = hyperliquid({ url: venueUrl, net: counting, clock, budget })
+  const upstream = hyperliquid({ url: venueUrl, net: counting, clock, egress: [{ budget }] })
+  const views = accountViews({
+    ...{ venue: upstream, clock, perMinute: budget.perMinute, followedSinceMs: () => undefined },
+  })
   const { lanes } = g
   const acts = venueActs({
     ...{ venue: upstream.at('exit'), chainId: venueId, policy: policy.policy, signer, lanes },
@@ -198,7 +228,7 @@ export function instanceOn(
     (await walletsOf(on, userId)).find(({ kind }) => kind === 'evm')!.address
   const limits = { ...perpLimits, ...tune.limits }
   const shared = {
-    ...{ on, venue: upstream, chainId: venueId, acts, pricing: grid, refusals, policy: policy.policy },
+    ...{ on, venue: upstream, views, chainId: venueId, acts, pricing: grid, refusals, policy: policy.policy },
     ...{ evmAddressOf, clock, limits, orderHeard: async () => undefined },
   }
   const agents = {
@@ -213,13 +243,19 @@ export function instanceOn(
     transferCall: (token, to, amountUnits) => ({ to: token, value: 0n, data: transferData(to, amountUnits) }),
     way: { chainId: arbitrumId, symbol: 'USDC', token: usdc, bridge },
   })
+  const renewal = keyRenewal({
+    ...{ ...shared, agents, log: silentLog, transact: g.transact, enqueue: g.enqueue },
+    status: setupStatus({ on, views, agents, evmAddressOf, clock, limits }),
+    released: policy.policy.release,
+  })
   const spot = spotVenue({
     ...{ ...shared, watcher: g.watcher, keeper: tune.keeper ?? 'gateway' },
     agentOf: async (userId) => (await agents.of(userId)).current,
     agentLost: (task, agent) => agents.retired(task.userId, agent),
+    renewKey: renewal.renew,
   })
   const operations = [...perpOperations, ...spot.operations]
-  const engine = g.engine(operations, spot.kinds)
+  const engine = g.engine(operations, [...spot.kinds, ...renewal.kinds])
   engine.start()
   const watch = spotWatch({
     ...{ on, venue: upstream, watcher: g.watcher, evmAddressOf, log: silentLog, everyMs: 100 },
@@ -247,7 +283,7 @@ export function instanceOn(
   }
 
   return {
-    ...{ ground: g, call, acts, store, policy, upstream, budget, usdc, chain, signer },
+    ...{ ground: g, call, acts, store, policy, upstream, budget, renewal, usdc, chain, signer },
     /** How often the venue said that it was too much. */
     tooMuch: () => tooMuch,
     async [Symbol.asyncDispose]() {
@@ -266,19 +302,32 @@ export async function stage(tune: Tune = {}) {
   const [world, home] = await Promise.all([startWorld({ dataDir: folder, port: 0 }), testDatabase()])
   parts.use(world)
   parts.defer(() => home.drop())
+  const asked = process.env.PORTICO_TEST_REALISM === 'realistic' ? 'realistic' : 'quiet'
+  const realism = tune.realism ?? asked
+  const seed = realism === 'quiet' ? 1 : proofSeed(`venue ${realism}`)
   const market = await startVenue([
     ...['--arbitrum-rpc', world.urls.evm[arbitrumId], '--tick-ms', '200', '--bridge-ms', '100'],
+    ...['--realism', realism, '--realism-seed', String(seed)],
   ])
   parts.defer(() => market.close())
   // Prices stand still unless a test moves them.
   await market.control('POST', '/settings', { walking: false })
+  const lag = parts.use(await laggingVenue(market.url))
   const open = (poolMax: number) => {
     const database = openDatabase({ url: home.url, poolMax, applicationName: 'venue test' })
     parts.defer(() => database.close())
     return database
   }
+  // Who meets a limit has to know of it.
+  const counted: Tune = realism === 'quiet' ? {} : { weight: documentedWeight }
   const instance = (how: Tune = {}) =>
-    parts.use(instanceOn(open(24), open(4), world.urls, market.url, { ...tune, ...how }))
+    parts.use(
+      instanceOn(open(24), open(4), world.urls, tune.lagging ? lag.url : market.url, {
+        ...counted,
+        ...tune,
+        ...how,
+      }),
+    )
   const database = open(4)
   const main = instance()
 
@@ -295,11 +344,14 @@ export async function stage(tune: Tune = {}) {
     const caller: Caller = { userId: id, agentId: 'agt', scheme: 'keypair', scopes: new Set(scopes) }
     return { id, caller, evm: own.find(({ kind }) => kind === 'evm')!.address }
   }
-  const credit = (user: User, amount: string, coin = 'perp') =>
-    market.control('POST', '/credit', { user: user.evm, coin, amount })
+  /** Of long ago: no read is so late that it would not show the money. */
+  const credit = async (user: User, amount: string, coin = 'perp') => {
+    await market.control('POST', '/credit', { user: user.evm, coin, amount })
+    await market.control('POST', '/realism/catch-up')
+  }
 
   return {
-    ...{ world, market, database, main, instance, call: main.call, addUser, credit },
+    ...{ world, market, lag, database, main, instance, call: main.call, addUser, credit },
     /** With money at the venue and a key that trades. */
     async trader(amount = '10000'): Promise<User> {
       const user = await addUser()

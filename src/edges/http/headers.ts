@@ -72,6 +72,16 @@ export function cors(origins: readonly string[]): Cors {
   }
 }
 
+/** Node keeps the first of several; a proxy in front may have judged another one. */
+export function hasTwoHosts({ rawHeaders }: { rawHeaders: readonly string[] }): boolean {
+  let hosts = 0
+  for (let at = 0; at < rawHeaders.length; at += 2) {
+    const name = rawHeaders[at] ?? ''
+    if (name.length === 4 && name.toLowerCase() === 'host') hosts += 1
+  }
+  return hosts > 1
+}
+
 export const isPreflight = (request: FastifyRequest): boolean =>
   request.method === 'OPTIONS' &&
   request.headers.origin !== undefined &&

@@ -7,19 +7,20 @@ import type { Log } from '#kernel/log.ts'
 import type { Operation } from '#kernel/operation.ts'
 import type { Authenticate } from './authenticate.ts'
 import { clientErrors } from './connection.ts'
-import { answerPreflight, cors, isPreflight, requestIds, securityHeaders } from './headers.ts'
+import { answerPreflight, cors, hasTwoHosts, isPreflight, requestIds, securityHeaders } from './headers.ts'
 import { parseJson } from './json-body.ts'
 import { defaultLimits, type Limits, type PointStore, pointsInMemory, rateLimits } from './limits.ts'
 import { metrics, type ReadGauges } from './metrics.ts'
+import { defaultShares, openStreams, type StreamShares } from './open-streams.ts'
 import { openapiOf } from './openapi.ts'
 import { type Door, mount } from './operation-route.ts'
 import { type LoadSettings, overload } from './overload.ts'
-import { errorCatalog, serveDocs, serveDocument, serveMetrics } from './pages.ts'
+import { errorCatalog, readGuard, serveDocs, serveDocument, serveMetrics } from './pages.ts'
 import { type Paths, paths } from './paths.ts'
 import { faultNamed, faultOf, internalFault, print } from './problem.ts'
 import { logRequest, traceIdOf } from './request-log.ts'
-import { sockets } from './sockets.ts'
-import { type EventStream, type SseSettings, sseDefaults } from './sse.ts'
+import { type ConnectionLimits, sockets, unlimitedConnections } from './sockets.ts'
+import { type SseSettings, sseDefaults } from './sse.ts'
 import { inputReaders } from './validate.ts'
 import { type Visits, visits } from './visit.ts'
 import { serveWellKnown } from './well-known.ts'
@@ -39,9 +40,11 @@ export type HttpNeeds = {
   clock: Clock
   limits?: Limits
   points?: PointStore
+  connections?: ConnectionLimits
   load?: Partial<LoadSettings>
   gauges?: ReadGauges
   sse?: SseSettings
+  shares?: Partial<StreamShares>
   /** Holds each answer against its schema; for tests. */
   checkAnswer?: Door['checkAnswer']
 }
@@ -62,18 +65,17 @@ export async function httpEdge(needs: HttpNeeds): Promise<HttpEdge> {
   const { operations, baseUrl, log } = needs
   const sources: NumberSources = new WeakMap()
   const live = visits()
-  const streams = new Set<EventStream>()
+  const streams = openStreams(needs.authenticate, { ...defaultShares, ...needs.shares })
   const meters = metrics(needs.gauges)
   const load = overload(needs.load)
   const sendFault = faultSender(needs, live)
-  const connections = sockets()
+  const connections = sockets(needs.connections ?? unlimitedConnections, log)
   const fastify = server(needs, sendFault, connections.isAnswering)
   connections.watch(fastify.server)
   const known = paths(fastify)
   readJson(fastify, sources)
   receive(fastify, needs, known, live, meters)
   fastify.setErrorHandler(sendFault)
-  fastify.setNotFoundHandler((request, reply) => notFound(request, reply, known))
 
   const read = inputReaders(sources)
   const door: Door = {
@@ -87,13 +89,17 @@ export async function httpEdge(needs: HttpNeeds): Promise<HttpEdge> {
     if (operation.entry.path !== healthPath) mount(fastify, operation, read(operation), door)
   }
   serveHealth(fastify, needs.health)
+  fastify.setNotFoundHandler({ preHandler: readGuard(door.limits) }, (request, reply) =>
+    notFound(request, reply, known),
+  )
   const document = openapiOf(operations)
   const documentText = JSON.stringify(document)
-  serveDocument(fastify, '/openapi.json', () => documentText)
-  serveDocument(fastify, '/error-catalog.json', errorCatalog)
-  serveWellKnown(fastify, baseUrl, needs.issuer ?? baseUrl)
+  const guardRead = readGuard(door.limits)
+  serveDocument(fastify, guardRead, '/openapi.json', () => documentText)
+  serveDocument(fastify, guardRead, '/error-catalog.json', errorCatalog)
+  serveWellKnown(fastify, guardRead, baseUrl, needs.issuer ?? baseUrl)
   serveMetrics(fastify, meters)
-  serveDocs(fastify)
+  serveDocs(fastify, guardRead)
 
   return {
     fastify,
@@ -101,7 +107,7 @@ export async function httpEdge(needs: HttpNeeds): Promise<HttpEdge> {
     listen: ({ host, port }) => fastify.listen({ host, port }),
     async close() {
       live.close()
-      for (const events of streams) events.finish()
+      streams.close()
       const cut = setTimeout(() => fastify.server.closeAllConnections(), drainMs)
       const stopSweeping = connections.endUnused()
       await fastify.close()
@@ -144,7 +150,11 @@ function readJson(fastify: FastifyInstance, sources: NumberSources): void {
   fastify.addContentTypeParser(
     'application/json',
     { parseAs: 'buffer' },
-    async (_: FastifyRequest, bytes: Buffer) => parseJson(bytes, sources),
+    async (request: FastifyRequest, bytes: Buffer) => {
+      const encoding = request.headers['content-encoding'] ?? 'identity'
+      if (bytes.length > 0 && encoding !== 'identity') throw compressedBody(encoding)
+      return parseJson(bytes, sources)
+    },
   )
   fastify.addContentTypeParser('*', { parseAs: 'buffer' }, async (_: FastifyRequest, bytes: Buffer) => {
     if (bytes.length > 0) throw faultNamed('unsupported_media_type')
@@ -152,15 +162,22 @@ function readJson(fastify: FastifyInstance, sources: NumberSources): void {
   })
 }
 
+const compressedBody = (encoding: string): Fault =>
+  new Fault(
+    'unsupported_media_type',
+    `Compressed bodies are not read; send it without content-encoding: ${encoding.slice(0, 32)}`,
+  )
+
 /** What happens to every request, of whatever route: dressing, metering, its line in the log. */
 function receive(
   fastify: FastifyInstance,
-  { log, corsOrigins }: HttpNeeds,
+  { log, corsOrigins, trustProxy }: HttpNeeds,
   known: Paths,
   live: Visits,
   meters: ReturnType<typeof metrics>,
 ): void {
   const allow = cors(corsOrigins)
+  let warnsOfProxy = trustProxy.length === 0
   // Hooks with a callback: a promise for each of them would be most of what the dressing costs.
   fastify.addHook('onRequest', (request, reply, next) => {
     live.begin(request, reply, (visit) => {
@@ -182,6 +199,14 @@ function receive(
     if (live.isClosing()) {
       return next(new Fault('unavailable', 'The server is about to stop', { extras: { retry_after: 1 } }))
     }
+    if (hasTwoHosts(request.raw)) return next(faultNamed('bad_request'))
+    if (warnsOfProxy && request.headers['x-forwarded-for'] !== undefined) {
+      warnsOfProxy = false
+      log.warn(
+        { address: request.ip },
+        'X-Forwarded-For arrives and TRUST_PROXY is empty: all clients behind that proxy count as one address',
+      )
+    }
     const methods = isPreflight(request) ? known.methodsAt(request.url) : []
     if (methods.length > 0) answerPreflight(reply, methods)
     else next()
@@ -194,7 +219,10 @@ function receive(
 
 function faultSender({ log, baseUrl }: HttpNeeds, live: Visits): SendFault {
   return (error, request, reply) => {
-    const fault = faultOf(error) ?? internalFault(error, false)
+    // Whoever gave up an upload reads no answer, and nothing of ours went wrong.
+    const isAbandoned = request.raw.destroyed && !request.raw.complete
+    const fault =
+      faultOf(error) ?? (isAbandoned ? faultNamed('bad_request', error) : internalFault(error, false))
     if (fault.code === 'internal') {
       log.error({ requestId: request.id, err: fault.cause ?? fault }, 'request failed')
     }

@@ -1,5 +1,5 @@
 import type { ErrorObject } from 'ajv/dist/2020.js'
-import type { Issue } from '#kernel/fault.ts'
+import { type Issue, issuesMax } from '#kernel/fault.ts'
 
 type Loc = Issue['loc']
 type Told = { type: string; msg: string; below?: string }
@@ -97,11 +97,17 @@ function locOf(pointer: string, root: unknown): Loc {
 
 const textOf = (loc: Loc): string => JSON.stringify(loc)
 
-/** The errors of one part of the request in FastAPI's words: the first of each path, unions told by their arms. */
-export function issuesOf(part: string, errors: readonly ErrorObject[], root: unknown): Issue[] {
+/** Adds the errors of one part of the request in FastAPI's words; a union is described by its arms. */
+export function addErrors(
+  issues: IssueList,
+  part: string,
+  errors: readonly ErrorObject[],
+  root: unknown,
+): void {
   const arms = errors.filter((error) => !wrappers.has(error.keyword) && !isNullArm(error))
   const told = arms.length > 0 ? arms : errors
-  const issues = told.map((error): Issue => {
+  for (const error of told) {
+    if (issues.isFull()) return
     const literals = error.keyword === 'const' ? literalsAt(error.instancePath, told) : []
     const tell = tellings[error.keyword]
     const { type, msg, below } =
@@ -109,9 +115,8 @@ export function issuesOf(part: string, errors: readonly ErrorObject[], root: unk
         ? { type: 'literal_error', msg: `Input should be ${choice(literals)}`, below: undefined }
         : (tell?.(error.params) ?? { type: 'value_error', msg: error.message ?? 'Value error' })
     const loc: Loc = [part, ...locOf(error.instancePath, root), ...(below === undefined ? [] : [below])]
-    return { loc, msg, type }
-  })
-  return firstOfEachPath(issues)
+    issues.add({ loc, msg, type })
+  }
 }
 
 const isNullArm = (error: ErrorObject): boolean =>
@@ -123,12 +128,38 @@ const literalsAt = (path: string, errors: readonly ErrorObject[]): unknown[] =>
     .filter((error) => error.keyword === 'const' && error.instancePath === path)
     .map((error) => error.params.allowedValue)
 
-export function firstOfEachPath(issues: readonly Issue[]): Issue[] {
-  const seen = new Set<string>()
-  return issues.filter(({ loc }) => {
-    const path = textOf(loc)
-    if (seen.has(path)) return false
-    seen.add(path)
-    return true
-  })
+/** Printed bytes of all issues together, so that a refusal is never larger than what it refuses. */
+const issuesBytesMax = 8 * 1024
+const partLengthMax = 64
+
+/** What is wrong with one request: the first issue of each place, and no more than a reader can use. */
+export type IssueList = {
+  readonly items: Issue[]
+  add(issue: Issue): void
+  isFull(): boolean
 }
+
+export function issueList(): IssueList {
+  const items: Issue[] = []
+  const places = new Set<string>()
+  let bytes = 0
+  const isFull = () => items.length >= issuesMax || bytes >= issuesBytesMax
+  return {
+    items,
+    isFull,
+    add(issue) {
+      if (isFull()) return
+      const loc = issue.loc.map(shortPart)
+      const place = textOf(loc)
+      if (places.has(place)) return
+      const printedBytes = place.length + issue.msg.length
+      if (items.length > 0 && bytes + printedBytes > issuesBytesMax) return
+      places.add(place)
+      bytes += printedBytes
+      items.push({ ...issue, loc })
+    },
+  }
+}
+
+const shortPart = (part: string | number): string | number =>
+  typeof part === 'string' && part.length > partLengthMax ? `${part.slice(0, partLengthMax)}…` : part

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { gzipSync } from 'node:zlib'
 import fc from 'fast-check'
 import { Fault } from '#kernel/fault.ts'
 import type { NumberSources } from '#kernel/json.ts'
@@ -61,7 +62,7 @@ test('the source text of each number is kept by its holder', () => {
 })
 
 test('long strings and long lists cost no stack', () => {
-  const long = JSON.stringify({ text: 'a"b\\'.repeat(50_000), list: Array.from({ length: 20_000 }, () => 1) })
+  const long = JSON.stringify({ text: 'a"b\\'.repeat(50_000), list: Array.from({ length: 4_900 }, () => 1) })
   assert.deepEqual(parse(long), JSON.parse(long))
 })
 
@@ -107,4 +108,15 @@ test('text that JSON.parse refuses is refused', () => {
     }),
     { numRuns: 2_000 },
   )
+})
+
+test('values, keys and the length of a key are bounded, and a compressed body is named as such', () => {
+  const list = (count: number) => `[${Array.from({ length: count }, () => '[]').join(',')}]`
+  assert.deepEqual([refusal(list(4_999)), refusal(list(5_000))], [undefined, 'More than 5000 values'])
+  const keyOf = (length: number) => `{"${'k'.repeat(length)}":1}`
+  assert.deepEqual(
+    [refusal(keyOf(256)), refusal(keyOf(257))],
+    [undefined, 'A key is longer than 256 characters'],
+  )
+  assert.equal(refusal(gzipSync('{}')), 'The body is compressed; send it without gzip')
 })

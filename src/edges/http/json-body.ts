@@ -3,11 +3,15 @@ import type { NumberSources } from '#kernel/json.ts'
 
 /**
  * JSON.parse keeps the last of two equal keys in silence and loses the digits of a number; for a body that moves money
- * both are wrong. This parser refuses duplicate and poisonous keys, bounds depth and size, and keeps number sources.
+ * both are wrong. This parser refuses duplicate and poisonous keys, bounds depth, keys and values, and keeps number
+ * sources. The bounds keep the price of judging a body low, whatever it is made of.
  */
 
 export const depthMax = 32
 export const keysMax = 1_000
+/** Objects and lists count as values too. */
+export const valuesMax = 5_000
+export const keyLengthMax = 256
 
 const space = /[ \t\n\r]*/y
 const number = /-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?/y
@@ -20,7 +24,7 @@ const words = [
   ['null', null],
 ] as const
 
-type Cursor = { text: string; at: number; keys: number; sources: NumberSources }
+type Cursor = { text: string; at: number; keys: number; values: number; sources: NumberSources }
 
 const refuse = (why: string): Fault =>
   new Fault('validation', 'JSON decode error', {
@@ -32,7 +36,7 @@ const decoder = new TextDecoder('utf-8', { fatal: true })
 /** Empty means undefined, whatever the content type says. */
 export function parseJson(bytes: Uint8Array, sources: NumberSources): unknown {
   if (bytes.length === 0) return undefined
-  const cursor: Cursor = { text: decode(bytes), at: 0, keys: 0, sources }
+  const cursor: Cursor = { text: decode(bytes), at: 0, keys: 0, values: 0, sources }
   const value = readValue(cursor, 0, undefined, '')
   skip(cursor)
   if (cursor.at < cursor.text.length) throw refuse(`Extra data at character ${cursor.at}`)
@@ -43,9 +47,11 @@ function decode(bytes: Uint8Array): string {
   try {
     return decoder.decode(bytes)
   } catch {
-    throw refuse('The body is not UTF-8')
+    throw refuse(isGzip(bytes) ? 'The body is compressed; send it without gzip' : 'The body is not UTF-8')
   }
 }
+
+const isGzip = (bytes: Uint8Array): boolean => bytes[0] === 0x1f && bytes[1] === 0x8b
 
 function take(cursor: Cursor, pattern: RegExp): string | undefined {
   pattern.lastIndex = cursor.at
@@ -62,6 +68,7 @@ function skip(cursor: Cursor): string | undefined {
 
 function readValue(cursor: Cursor, depth: number, holder: object | undefined, key: string): unknown {
   const first = skip(cursor)
+  if (++cursor.values > valuesMax) throw refuse(`More than ${valuesMax} values`)
   if (first === '{' || first === '[') {
     if (depth >= depthMax) throw refuse(`Nested deeper than ${depthMax} levels`)
     cursor.at++
@@ -134,6 +141,7 @@ function readKey(cursor: Cursor, fields: object): string {
   if (skip(cursor) !== ':') throw refuse(`Expecting ':' at character ${cursor.at}`)
   cursor.at++
   if (++cursor.keys > keysMax) throw refuse(`More than ${keysMax} keys`)
+  if (key.length > keyLengthMax) throw refuse(`A key is longer than ${keyLengthMax} characters`)
   if (key === '__proto__') throw refuse("The key '__proto__' is not allowed")
   if (Object.hasOwn(fields, key)) throw refuse(`Duplicate key ${JSON.stringify(key.slice(0, 64))}`)
   return key

@@ -1,5 +1,5 @@
 import { LRUCache } from 'lru-cache'
-import { Fault } from '#kernel/fault.ts'
+import { type BudgetOwner, budgetSpent, type Fault } from '#kernel/fault.ts'
 import type { RateClass } from '#kernel/operation.ts'
 
 /** `refused` counts failed credentials per address, so that guessing is slow. */
@@ -27,21 +27,10 @@ export const defaultLimits = limitsPerMinute({
   stream: 120,
 })
 
-/** Whoever has one IPv6 address has the 2^64 beside it, so those count as one. */
-export function addressKey(ip: string): string {
-  if (!ip.includes(':') || ip.includes('.')) return `address:${ip}`
-  const [head = '', tail] = ip.split('::')
-  const groups = head === '' ? [] : head.split(':')
-  const missing = tail === undefined ? 0 : 8 - groups.length - tail.split(':').filter(Boolean).length
-  const all = [...groups, ...Array.from({ length: missing }, () => '0'), ...(tail?.split(':') ?? [])]
-  return `address:${all.slice(0, 4).join(':')}::/64`
-}
-
 export type Count = { spent: number; resetMs: number }
-/** Where points are counted. One process counts in memory; several share a store of the same two verbs. */
+/** Where points are counted. One process counts in memory; several share a store of the same verb. */
 export type PointStore = {
   add(name: LimitName, key: string, limit: Limit): Count | Promise<Count>
-  peek(name: LimitName, key: string, limit: Limit): Count | Promise<Count>
 }
 
 /** Beyond these the keys that have been silent longest are forgotten, so that no flood of addresses fills the memory. */
@@ -69,13 +58,6 @@ export function pointsInMemory(): PointStore {
       mine.set(key, { spent: 1, endsMs: nowMs + windowSeconds * 1_000 })
       return { spent: 1, resetMs: windowSeconds * 1_000 }
     },
-    peek(name, key, { windowSeconds }) {
-      const nowMs = performance.now()
-      const open = windowsOf(name).peek(key)
-      return open && open.endsMs > nowMs
-        ? { spent: open.spent, resetMs: open.endsMs - nowMs }
-        : { spent: 0, resetMs: windowSeconds * 1_000 }
-    },
   }
 }
 
@@ -83,33 +65,26 @@ export type Spent = { headers: Record<string, string>; fault?: Fault }
 
 /** Counts one call, and says in headers what is left of the class. */
 export function rateLimits(limits: Limits, store: PointStore) {
-  const told = (name: LimitName, limit: Limit, { spent, resetMs }: Count): Spent => {
-    const left = Math.max(0, limit.points - spent)
-    const seconds = Math.ceil(resetMs / 1_000)
+  const spentOf = (name: LimitName, key: string, limit: Limit, { spent, resetMs }: Count): Spent => {
+    const { points, windowSeconds } = limit
+    const seconds = Math.max(1, Math.ceil(resetMs / 1_000))
     const headers = {
-      'ratelimit-policy': `"${name}";q=${limit.points};w=${limit.windowSeconds}`,
-      ratelimit: `"${name}";r=${left};t=${seconds}`,
+      'ratelimit-policy': `"${name}";q=${points};w=${windowSeconds}`,
+      ratelimit: `"${name}";r=${Math.max(0, points - spent)};t=${seconds}`,
     }
-    if (spent <= limit.points) return { headers }
-    const fault = new Fault('rate_limited', `Too many requests of the class ${name}`, {
-      extras: { retry_after: Math.max(1, seconds), class: name },
-    })
+    if (spent <= points) return { headers }
+    const owner: BudgetOwner = key.startsWith('user:') ? 'user' : 'address'
+    const sentence =
+      `The budget ${name} of this ${owner}, ${points} in ${windowSeconds} s, is used up; ` +
+      `it is full again in ${seconds} s`
+    const fault = budgetSpent('rate_limited', sentence, { budget: name, owner, retryAfterSeconds: seconds })
     return { headers, fault }
   }
   return {
     async spend(name: LimitName, key: string): Promise<Spent> {
       const limit = limits[name]
       if (limit.points <= 0) return { headers: {} }
-      return told(name, limit, await store.add(name, key, limit))
-    },
-    /** Whether the points are used up already, without taking one. */
-    async exhausted(name: LimitName, key: string): Promise<Spent> {
-      const limit = limits[name]
-      if (limit.points <= 0) return { headers: {} }
-      const count = await store.peek(name, key, limit)
-      return count.spent < limit.points
-        ? { headers: {} }
-        : told(name, limit, { ...count, spent: limit.points + 1 })
+      return spentOf(name, key, limit, await store.add(name, key, limit))
     },
   }
 }

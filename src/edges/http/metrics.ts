@@ -6,6 +6,8 @@ export type GaugeReading = { name: string; help: string; value: number; labels?:
 export type ReadGauges = () => Promise<readonly GaugeReading[]>
 
 const gaugesTimeoutMs = 1_000
+/** A delay that nothing was sampled of yet: the histogram answers no number, or the largest one. */
+const unmeasured = /^nodejs_eventloop_lag\w+(?:\{[^}]*\})? (?:NaN|9223372036\.\d+|9\.22\d*e\+?\d+)\n/gm
 
 export function metrics(readGauges: ReadGauges | undefined) {
   let registry: Promise<Registry> | undefined
@@ -35,7 +37,9 @@ export function metrics(readGauges: ReadGauges | undefined) {
     async text(): Promise<string> {
       registry ??= processRegistry()
       // What has not been measured yet is spelt so by the format; the library writes it otherwise.
-      const process = (await (await registry).metrics()).replaceAll(/ Nan$/gm, ' NaN')
+      const process = (await (await registry).metrics())
+        .replaceAll(/ Nan$/gm, ' NaN')
+        .replaceAll(unmeasured, '')
       const others = readGauges ? await within(readGauges) : []
       return process + requests.text() + printGauges([...own(), ...others])
     },

@@ -2,7 +2,7 @@ import { isRecord, type Schema } from '#kernel/decimal-fields.ts'
 import { type FaultCode, faults } from '#kernel/fault.ts'
 import type { Entry, Operation } from '#kernel/operation.ts'
 import { type Components, components, httpValidationError, problemSchema } from './components.ts'
-import { isKeyed, withWait } from './validate.ts'
+import { isKeyed, needsNothing, withWait } from './validate.ts'
 
 /** What the document needs of an operation; its function is not among it. */
 export type Documented = Pick<Operation, 'name' | 'section' | 'entry'>
@@ -63,13 +63,16 @@ function operationObject({ name, section, entry }: Documented, named: Components
     ...(parameters.length > 0 && { parameters }),
     ...(entry.body && {
       requestBody: {
-        required: !entry.bodyOptional && !admitsNull(entry.body as unknown as Schema),
+        required: !mayBeAbsent(entry.bodyOptional, entry.body as unknown as Schema),
         content: { [json]: { schema: named.refer(entry.body as unknown as Schema) } },
       },
     }),
-    responses: responsesOf(entry, parameters.length > 0, named),
+    responses: responsesOf(entry, named),
   }
 }
+
+const mayBeAbsent = (isOptional: boolean | undefined, body: Schema): boolean =>
+  isOptional === true || needsNothing(body) || admitsNull(body)
 
 const admitsNull = (schema: Schema): boolean =>
   schema.type === 'null' || (Array.isArray(schema.anyOf) && schema.anyOf.some((arm) => admitsNull(arm)))
@@ -121,11 +124,11 @@ function headersOf(entry: Entry): Json[] {
   return [...(isKeyed(entry) ? [key] : []), ...(entry.kind === 'stream' ? [resume] : [])]
 }
 
-function responsesOf(entry: Entry, takesInput: boolean, named: Components): Json {
+function responsesOf(entry: Entry, named: Components): Json {
   const ok = okOf(entry, named)
   // Health is asked by machines that know no error form: both answers have one shape.
   if (entry.path === '/health') return { 200: ok, 503: { ...ok, description: 'The store is down' } }
-  return { 200: ok, ...errorsOf(entry, takesInput) }
+  return { 200: ok, ...errorsOf(entry) }
 }
 
 function okOf(entry: Entry, named: Components): Json {
@@ -149,7 +152,6 @@ function okOf(entry: Entry, named: Components): Json {
 const responseNames: Record<number, string> = {
   400: 'BadRequest',
   401: 'Unauthorized',
-  402: 'PaymentRequired',
   403: 'Forbidden',
   404: 'NotFound',
   409: 'Conflict',
@@ -164,7 +166,7 @@ const responseNames: Record<number, string> = {
 }
 
 /** The statuses that an operation can answer, told by what it is and by the codes it declares. */
-export function errorStatuses(entry: Entry, takesInput: boolean): number[] {
+export function errorStatuses(entry: Entry): number[] {
   const declared = (entry.faults ?? []).flatMap((code) =>
     Object.hasOwn(faults, code) ? [faults[code as FaultCode].status] : [],
   )
@@ -175,16 +177,16 @@ export function errorStatuses(entry: Entry, takesInput: boolean): number[] {
       ...(entry.path.includes('{') ? [404] : []),
       ...(entry.kind === 'task' || entry.kind === 'act' ? [409] : []),
       ...(takesBody ? [413, 415] : []),
-      ...(takesInput || takesBody ? [422] : []),
-      ...[429, 500, 503],
+      // A query parameter that nobody knows is refused everywhere.
+      ...[422, 429, 500, 503],
       ...declared,
     ]),
   ].sort((a, b) => a - b)
 }
 
-function errorsOf(entry: Entry, takesInput: boolean): Json {
+function errorsOf(entry: Entry): Json {
   return Object.fromEntries(
-    errorStatuses(entry, takesInput).map((status) => [
+    errorStatuses(entry).map((status) => [
       status,
       { $ref: `#/components/responses/${responseNames[status] ?? 'Internal'}` },
     ]),

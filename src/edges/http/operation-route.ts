@@ -1,12 +1,14 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { Call, Reply } from '#durable/call.ts'
+import { addressKey } from '#kernel/address-key.ts'
 import type { Schema } from '#kernel/decimal-fields.ts'
 import { Fault } from '#kernel/fault.ts'
 import type { Log } from '#kernel/log.ts'
 import type { Entry, Operation, RateClass, StreamItem } from '#kernel/operation.ts'
 import { type Authenticate, admit } from './authenticate.ts'
-import { addressKey, type RateLimits } from './limits.ts'
+import type { RateLimits } from './limits.ts'
 import type { Metrics } from './metrics.ts'
+import type { OpenStreams } from './open-streams.ts'
 import type { Overload } from './overload.ts'
 import { faultOf, internalFault } from './problem.ts'
 import { project } from './project.ts'
@@ -21,7 +23,7 @@ export type Door = {
   limits: RateLimits
   overload: Overload
   metrics: Metrics
-  streams: Set<EventStream>
+  streams: OpenStreams
   sse: SseSettings
   log: Log
   /** Tests hold each answer against its schema; in production an answer is sent as it is. */
@@ -30,6 +32,7 @@ export type Door = {
 
 /** How long the first event may take while the status line can still tell of a refusal. */
 const firstEventMs = 250
+const publicBodyBytesMax = 8 * 1024
 
 export const routePath = (path: string): string => path.replace(/\{([^}]+)\}/g, ':$1')
 
@@ -46,6 +49,8 @@ export function mount(fastify: FastifyInstance, operation: Operation, read: Read
     method: entry.method,
     url: routePath(entry.path),
     // A HEAD would open the stream for nobody.
+    // Anybody may send here, and a credential needs few bytes.
+    ...(entry.access === 'public' && { bodyLimit: publicBodyBytesMax }),
     exposeHeadRoute: entry.method === 'GET' && entry.kind !== 'stream',
     onRequest: guard(entry, door),
     handler: answer,
@@ -60,23 +65,18 @@ function guard(entry: Entry, { authenticate, visits, limits, overload }: Door) {
     if (shed) throw shed
     const address = addressKey(request.ip)
     const { authorization } = request.headers
-    // Only a credential that is presented can be a guess; asking without one is how clients find the way in.
-    const isGuess = entry.access !== 'public' && authorization !== undefined
-    if (isGuess) {
-      const { fault } = await limits.exhausted('refused', address)
-      if (fault) throw fault
-    }
     const visit = visits.of(request)
-    try {
-      visit.caller = await admit(entry.access, authorization, authenticate)
-    } catch (error) {
-      if (isGuess && error instanceof Fault && error.status === 401) await limits.spend('refused', address)
-      throw error
-    }
+    visit.caller = await admit(entry.access, authorization, authenticate).catch(async (error: unknown) => {
+      // Counted after the look-up, so that bad credentials never refuse a good one from the same address. Asking
+      // without a credential is how clients find the way in.
+      const isGuess = authorization !== undefined && error instanceof Fault && error.status === 401
+      throw (isGuess ? (await limits.spend('refused', address)).fault : undefined) ?? error
+    })
     const principal = visit.caller && rate !== 'auth' ? `user:${visit.caller.userId}` : address
     const { headers, fault } = await limits.spend(rate, principal)
     reply.headers(headers)
-    if (fault) throw fault
+    if (fault && entry.counts !== 'failures') throw fault
+    visit.refusalOfFailure = fault
   }
 }
 
@@ -94,10 +94,13 @@ function answerer(operation: Operation, read: ReadInput, door: Door) {
       },
       ...(typeof lastEventId === 'string' && { lastEventId }),
     }
-    const options = { wait, timeoutMs, ...(key !== undefined && { key }) }
+    using waiting = wait && visit.caller ? door.streams.wait(visit.caller.userId) : undefined
+    // Over the share the task goes on as without waiting, and the answer shows it as it stands.
+    const options = { wait, timeoutMs: wait && !waiting ? 0 : timeoutMs, ...(key !== undefined && { key }) }
     const run = () => door.call(operation, input, visit.caller, options, facts)
-    const answer = await (wait ? door.visits.cuttable(visit, run) : run()).catch((error) => {
-      throw faultOf(error) ?? internalFault(error, entry.kind === 'task' || entry.kind === 'act')
+    const answer = await (wait ? door.visits.cuttable(visit, run) : run()).catch((error: unknown) => {
+      const fault = faultOf(error) ?? internalFault(error, entry.kind === 'task' || entry.kind === 'act')
+      throw fault.status < 500 ? (visit.refusalOfFailure ?? fault) : fault
     })
     if (answer.kind === 'stream') return stream(answer.items, request, reply, door)
     return send(operation, answer, reply, door)
@@ -136,25 +139,29 @@ async function stream(
   door: Door,
 ): Promise<FastifyReply> {
   const visit = door.visits.of(request)
+  const { promise: refused, resolve: refuse } = Promise.withResolvers<Fault>()
+  const { authorization } = request.headers
+  using _place = door.streams.open({ userId: visit.caller?.userId ?? '', authorization, refuse })
   const iterator = items[Symbol.asyncIterator]()
   const first = iterator.next()
   await soonest(first, firstEventMs)
   const events = openEventStream(reply, door.sse)
-  door.streams.add(events)
+  door.streams.answers.add(events)
   door.metrics.streamOpened()
   if (door.visits.isClosing()) events.finish()
-  const pumping = pump(events, iterator, first).catch(async (error) => {
+  const fail = ({ message, code, retryable }: Fault) =>
+    events.write({ event: 'error', data: { message, code, retryable, request_id: request.id } })
+  const pumping = pump(events, iterator, first).catch(async (error: unknown) => {
     const fault = faultOf(error) ?? internalFault(error, false)
     if (fault.code === 'internal') door.log.error({ requestId: request.id, err: error }, 'stream failed')
-    const { message, code, retryable } = fault
-    await events.write({ event: 'error', data: { message, code, retryable, request_id: request.id } })
+    await fail(fault)
   })
-  await Promise.race([pumping, events.ended])
+  await Promise.race([pumping, events.ended, refused.then(fail)])
   events.finish()
   // A producer in the middle of a wait ends by its signal; the answer does not wait for that.
   visit.abort()
   void iterator.return?.().catch(() => undefined)
-  door.streams.delete(events)
+  door.streams.answers.delete(events)
   door.metrics.streamClosed()
   return reply
 }

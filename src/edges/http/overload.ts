@@ -1,5 +1,5 @@
 import { monitorEventLoopDelay } from 'node:perf_hooks'
-import { Fault } from '#kernel/fault.ts'
+import { budgetSpent, type Fault } from '#kernel/fault.ts'
 import type { RateClass } from '#kernel/operation.ts'
 
 /** Samples in a row above the limit before a read, and before an operation that moves money, is turned away. */
@@ -27,8 +27,10 @@ export function shedding(delayMsMax: number) {
     refusal(rate: RateClass): Fault | undefined {
       const patience = rate === 'money' ? moneyPatience : readPatience
       if (rate === 'exit' || above < patience) return undefined
-      return new Fault('overloaded', 'The server is over its capacity; try again shortly', {
-        extras: { retry_after: 1 },
+      return budgetSpent('overloaded', 'This instance is over its capacity; try again in 1 s', {
+        budget: 'event_loop',
+        owner: 'instance',
+        retryAfterSeconds: 1,
       })
     },
   }

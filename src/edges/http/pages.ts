@@ -1,6 +1,10 @@
 import { createHash } from 'node:crypto'
+import { promisify } from 'node:util'
+import { gzip } from 'node:zlib'
 import Fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify'
+import { addressKey } from '#kernel/address-key.ts'
 import { Fault, faults } from '#kernel/fault.ts'
+import type { RateLimits } from './limits.ts'
 import type { Metrics } from './metrics.ts'
 
 /** The documents that belong to the door itself and to no operation. */
@@ -11,22 +15,53 @@ const jsonType = 'application/json; charset=utf-8'
 const etagOf = (body: string): string =>
   `"${createHash('sha256').update(body).digest('base64url').slice(0, 27)}"`
 
+export type Guard = (request: FastifyRequest, reply: FastifyReply) => Promise<void>
+
+/** Documents and wrong paths cost something too, so they count as reads of the address. */
+export const readGuard =
+  (limits: RateLimits): Guard =>
+  async (request, reply) => {
+    const { headers, fault } = await limits.spend('read', addressKey(request.ip))
+    reply.headers(headers)
+    if (fault) throw fault
+  }
+
+const compress = promisify(gzip)
+const compressedFromBytes = 1_024
+const readsGzip = ({ headers }: FastifyRequest): boolean =>
+  /(?:^|[ ,])gzip(?:[ ,]|;q=(?:1|0\.0*[1-9])|$)/.test(String(headers['accept-encoding'] ?? ''))
+
+/** Sends bytes that are the same for everyone; compressed once, for all who read that. */
+async function sendBytes(
+  request: FastifyRequest,
+  reply: FastifyReply,
+  page: { bytes: Buffer; gzipped?: Promise<Buffer> },
+): Promise<FastifyReply> {
+  if (page.bytes.length < compressedFromBytes) return reply.send(page.bytes)
+  const { vary } = reply.getHeaders()
+  reply.header('vary', vary === undefined ? 'Accept-Encoding' : `${vary}, Accept-Encoding`)
+  if (!readsGzip(request)) return reply.send(page.bytes)
+  page.gzipped ??= compress(page.bytes)
+  return reply.header('content-encoding', 'gzip').send(await page.gzipped)
+}
+
 /** A public document with a validator, so that a second reader gets 304. */
 export function serveDocument(
   fastify: FastifyInstance,
+  guard: Guard,
   path: string,
   text: () => string,
   type: string = jsonType,
   headers: () => Record<string, string> = () => ({}),
 ): void {
-  let known = { body: '', etag: '' }
-  fastify.get(path, async (request, reply) => {
+  let known: { body: string; etag: string; bytes: Buffer; gzipped?: Promise<Buffer> } | undefined
+  fastify.get(path, { onRequest: guard }, async (request, reply) => {
     const body = text()
-    if (known.body !== body) known = { body, etag: etagOf(body) }
+    if (known?.body !== body) known = { body, etag: etagOf(body), bytes: Buffer.from(body) }
     const { etag } = known
     reply.headers({ 'cache-control': cacheControl, etag, ...headers() })
     if (request.headers['if-none-match']?.includes(etag)) return reply.code(304).send()
-    return reply.type(type).send(body)
+    return sendBytes(request, reply.type(type), known)
   })
 }
 
@@ -59,19 +94,31 @@ const referencePaths = ['/docs', '/docs/js/scalar.js']
  * The reference weighs megabytes and most processes never show it, so it is loaded by its first reader: into a server
  * of its own that never listens, whose answers are kept.
  */
-export function serveDocs(fastify: FastifyInstance): void {
+export function serveDocs(fastify: FastifyInstance, guard: Guard): void {
   let reference: Promise<FastifyInstance> | undefined
-  const known = new Map<string, Awaited<ReturnType<FastifyInstance['inject']>>>()
+  type Page = {
+    status: number
+    type: string
+    location: string | undefined
+    bytes: Buffer
+    gzipped?: Promise<Buffer>
+  }
+  const known = new Map<string, Page>()
+  const load = async (url: string): Promise<Page> => {
+    reference ??= loadReference()
+    const { statusCode: status, headers, rawPayload: bytes } = await (await reference).inject(url)
+    return { status, type: String(headers['content-type']), location: headers.location, bytes }
+  }
   for (const path of referencePaths) {
-    fastify.get(path, async (request, reply) => {
-      reference ??= loadReference()
-      const url = request.url.split('?', 1)[0] ?? path
-      const page = known.get(url) ?? (await (await reference).inject(url))
+    fastify.get(path, { onRequest: guard }, async (request, reply) => {
+      // With and without a slash at its end; whatever else is asked for is another route.
+      const url = request.url.split('?', 1)[0]?.endsWith('/') ? `${path}/` : path
+      const page = known.get(url) ?? (await load(url))
       known.set(url, page)
-      const { location, 'content-type': type } = page.headers
+      const { location, type, status } = page
       reply.headers({ 'content-security-policy': docsPolicy, 'cache-control': cacheControl })
-      if (location !== undefined) return reply.redirect(location, page.statusCode)
-      return reply.code(page.statusCode).type(String(type)).send(page.rawPayload)
+      if (location !== undefined) return reply.redirect(location, status)
+      return sendBytes(request, reply.code(status).type(type), page)
     })
   }
 }
@@ -95,13 +142,16 @@ async function loadReference(): Promise<FastifyInstance> {
   return server
 }
 
+/** A name that leads to this machine only: a page of another name that resolves here is refused. */
+const localHost = /^(?:localhost|127(?:\.\d{1,3}){3}|\[::1\])(?::\d{1,5})?$/i
 const loopback = /^(?:127\.|::1$|::ffff:127\.)/
 
 /** Numbers of the inside are for the machine's own scraper: direct from loopback, through no proxy. */
 export function serveMetrics(fastify: FastifyInstance, metrics: Metrics): void {
   fastify.get('/metrics', async (request: FastifyRequest, reply: FastifyReply) => {
     const direct = request.headers['x-forwarded-for'] === undefined && request.headers.forwarded === undefined
-    if (!direct || !loopback.test(request.socket.remoteAddress ?? '')) {
+    const isLocal = localHost.test(request.headers.host ?? '')
+    if (!direct || !isLocal || !loopback.test(request.socket.remoteAddress ?? '')) {
       throw new Fault('not_found', 'There is no such path')
     }
     return reply.type(metrics.contentType).send(await metrics.text())

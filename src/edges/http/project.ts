@@ -14,7 +14,7 @@ export function project(schema: Schema, value: unknown): unknown {
   return outline?.isNarrow ? projectRecord(outline, value as Record<string, unknown>) : plain(value)
 }
 
-type Outline = {
+export type Outline = {
   parts: readonly Schema[]
   isNarrow: boolean
   isOpen: boolean
@@ -25,7 +25,7 @@ type Outline = {
 const outlines = new WeakMap<Schema, Outline>()
 
 /** Looked up once per schema: taking one apart for each answer costs more than writing the answer. */
-function outlineOf(schema: Schema): Outline {
+export function outlineOf(schema: Schema): Outline {
   const known = outlines.get(schema)
   if (known) return known
   const parts = partsOf(schema)
@@ -57,12 +57,16 @@ function projectRecord(outline: Outline, value: Record<string, unknown>): Record
   const kept: Record<string, unknown> = {}
   for (const name of Object.keys(value)) {
     const field = value[name]
-    const within = outline.declared.get(name) ?? undeclared(outline, name)
+    const within = declaredField(outline, name)
     if (within === true) kept[name] = plain(field)
     else if (within) kept[name] = project(within, field)
   }
   return kept
 }
+
+/** The schema of a field; true where any value may stand, false or undefined where the name is not declared. */
+export const declaredField = (outline: Outline, name: string): Schema | boolean | undefined =>
+  outline.declared.get(name) ?? undeclared(outline, name)
 
 /** By a pattern or by what the schema says of all other names; never remembered, for clients choose the names. */
 function undeclared({ parts, isOpen }: Outline, name: string): Schema | boolean {

@@ -1,18 +1,33 @@
 import type { Log } from '#kernel/log.ts'
 
 /** Query parameters that never belong into a log; headers and bodies are not logged at all. */
-const secretNames = /^(?:authorization|x-backend-key|.*(?:sig|secret|token|password|api_?key|code).*)$/i
+const secretNames = /^(?:authorization|x-backend-key)$|sig|secret|token|password|api_?key|code/i
 /** Tokens, JWTs and signatures are known by their looks too, under whatever name and also as part of a path. */
 const secretShapes =
   /agt_[\w-]{43}|(?<![\w-])eyJ[\w-]+\.[\w-]+(?:\.[\w-]*)?|(?:[\w+/-]|%2[bf]){80,}(?:=|%3d)*/gi
 const traceForm = /^00-([0-9a-f]{32})-[0-9a-f]{16}-[0-9a-f]{2}$/
 
-export const redacted = (url: string): string => unnamed(url).replace(secretShapes, '[redacted]')
+/** Both are enough to recognise a request; what is behind them is neither read nor logged. */
+const pairsMax = 50
+const urlLengthMax = 2_048
+
+export function redacted(url: string): string {
+  const isCut = url.length > urlLengthMax
+  const shown = unnamed(isCut ? wholeParts(url.slice(0, urlLengthMax)) : url).replace(
+    secretShapes,
+    '[redacted]',
+  )
+  return isCut ? `${shown}…` : shown
+}
+
+/** Half of a token would not be recognised as one, so the part in which the cut falls is left out. */
+const wholeParts = (cut: string): string =>
+  cut.slice(0, Math.max(cut.lastIndexOf('/'), cut.lastIndexOf('?'), cut.lastIndexOf('&')) + 1)
 
 function unnamed(url: string): string {
   const mark = url.indexOf('?')
   if (mark < 0) return url
-  const pairs = url.slice(mark + 1).split('&')
+  const pairs = url.slice(mark + 1).split('&', pairsMax)
   const shown = pairs.map((pair) => {
     const [name = ''] = pair.split('=', 1)
     return secretNames.test(readable(name)) ? `${name}=[redacted]` : pair

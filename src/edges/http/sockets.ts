@@ -1,34 +1,133 @@
 import type { IncomingMessage, Server, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
+import { addressKey } from '#kernel/address-key.ts'
+import type { Log } from '#kernel/log.ts'
+
+export type ConnectionLimits = {
+  max: number
+  /** Infinity behind a proxy, where every connection has the proxy's address. */
+  perAddress: number
+  /** How long a client may read nothing of an answer. */
+  stallMs?: number
+}
+export const unlimitedConnections: ConnectionLimits = {
+  max: Number.POSITIVE_INFINITY,
+  perAddress: Number.POSITIVE_INFINITY,
+}
 
 const sweepMs = 100
+/** Requests that were sent on one connection before the first of them was answered. */
+const exchangesMax = 64
+const warnEveryMs = 10_000
+const stallMsDefault = 30_000
+
+type Exchange = { request: IncomingMessage; response: ServerResponse }
+type Connection = { socket: Socket; address: string; exchanges: Set<Exchange> }
+
+const isUnread = ({ socket }: Connection): boolean => socket.writableLength > 0
 
 /**
- * Browsers and client pools open connections in advance. Node waits for them when it closes, though nobody speaks on
- * them; so a closing server ends every connection that has no request in flight.
+ * Open connections, by address, the one that was quiet longest first. Over a limit a quiet connection of the address
+ * that has most of them is closed, so that a crowd of one address never keeps another one out. Also ends unused
+ * connections when the server closes: Node would wait for them, though nobody speaks on them.
  */
-export function sockets() {
-  const answers = new Map<Socket, Set<ServerResponse>>()
+export function sockets({ max, perAddress, stallMs = stallMsDefault }: ConnectionLimits, log: Log) {
+  const bySocket = new Map<Socket, Connection>()
+  const byAddress = new Map<string, Set<Connection>>()
+  let warnedMs = Number.NEGATIVE_INFINITY
+
+  const remove = (connection: Connection): void => {
+    if (!bySocket.delete(connection.socket)) return
+    const siblings = byAddress.get(connection.address)
+    siblings?.delete(connection)
+    if (siblings?.size === 0) byAddress.delete(connection.address)
+  }
+  /** At the end of its address: it is the last one to be closed. */
+  const touch = (connection: Connection): void => {
+    const siblings = byAddress.get(connection.address)
+    if (siblings?.delete(connection)) siblings.add(connection)
+  }
+  const close = (connection: Connection, sentence: string, facts: object): void => {
+    const nowMs = performance.now()
+    if (nowMs - warnedMs > warnEveryMs) {
+      warnedMs = nowMs
+      log.warn({ address: connection.address, ...facts }, sentence)
+    }
+    remove(connection)
+    connection.socket.destroy()
+  }
+  /**
+   * The longest quiet one, else one that is still uploading, else one whose answer nobody reads. Where all are in use,
+   * an address that has most of them gives one up for the newcomer of another address.
+   */
+  const closeOneOf = (siblings: ReadonlySet<Connection>, newcomer: Connection, limit: number): void => {
+    let uploading: Connection | undefined
+    let unread: Connection | undefined
+    let oldest: Connection | undefined
+    const sentence = 'too many connections: the longest unused one of this address is closed'
+    const facts = { connections: siblings.size, limit }
+    for (const each of siblings) {
+      if (each === newcomer) continue
+      if (each.exchanges.size === 0) {
+        close(each, sentence, facts)
+        return
+      }
+      oldest ??= each
+      if (isUnread(each)) unread ??= each
+      uploading ??= [...each.exchanges].some(({ request }) => !request.complete) ? each : undefined
+    }
+    const inUse = siblings.has(newcomer) ? newcomer : oldest
+    close(uploading ?? unread ?? inUse ?? newcomer, sentence, facts)
+  }
+  const largest = (own: Set<Connection>): Set<Connection> => {
+    let found = own
+    for (const siblings of byAddress.values()) if (siblings.size > found.size) found = siblings
+    return found
+  }
+  const admit = (socket: Socket): void => {
+    const address = addressKey(socket.remoteAddress ?? 'unknown')
+    const connection: Connection = { socket, address, exchanges: new Set() }
+    const siblings = byAddress.get(address) ?? new Set()
+    byAddress.set(address, siblings.add(connection))
+    bySocket.set(socket, connection)
+    socket.once('close', () => remove(connection))
+    if (siblings.size > perAddress) closeOneOf(siblings, connection, perAddress)
+    if (bySocket.size > max) closeOneOf(largest(siblings), connection, max)
+  }
+
   return {
     watch(server: Server): void {
-      server.on('connection', (socket: Socket) => {
-        answers.set(socket, new Set())
-        socket.once('close', () => answers.delete(socket))
-      })
-      server.on('request', ({ socket }: IncomingMessage, response: ServerResponse) => {
-        answers.get(socket)?.add(response)
-        response.once('close', () => answers.get(socket)?.delete(response))
+      server.on('connection', admit)
+      server.on('request', (request: IncomingMessage, response: ServerResponse) => {
+        const connection = bySocket.get(request.socket)
+        if (!connection) return
+        const exchange = { request, response }
+        connection.exchanges.add(exchange)
+        if (connection.exchanges.size > exchangesMax)
+          close(connection, 'too many requests at once on one connection: it is closed', {
+            limit: exchangesMax,
+          })
+        // Fires where nothing was read or written for so long; a client that waits for its answer has nothing to read.
+        response.setTimeout(stallMs, () => {
+          if (isUnread(connection))
+            close(connection, 'an answer of which nothing is read: its connection is closed', { stallMs })
+        })
+        response.once('close', () => {
+          connection.exchanges.delete(exchange)
+          touch(connection)
+        })
       })
       // Only 100-continue is an expectation that anybody has; Node would answer the others in a form of its own.
       server.on('checkExpectation', (request, response) => server.emit('request', request, response))
     },
+    count: (): number => bySocket.size,
     /** Whether the head of an answer is out, and its end is not. */
     isAnswering: (socket: Socket): boolean =>
-      [...(answers.get(socket) ?? [])].some(({ headersSent }) => headersSent),
+      [...(bySocket.get(socket)?.exchanges ?? [])].some(({ response }) => response.headersSent),
     /** Sweeps until it is told to stop; the first round leaves time for a request that is under way. */
     endUnused(): () => void {
       const timer = setInterval(() => {
-        for (const [socket, inFlight] of answers) if (inFlight.size === 0) socket.destroy()
+        for (const [socket, { exchanges }] of bySocket) if (exchanges.size === 0) socket.destroy()
       }, sweepMs)
       return () => clearInterval(timer)
     },

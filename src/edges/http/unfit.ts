@@ -1,26 +1,53 @@
-import { isRecord } from '#kernel/decimal-fields.ts'
+import { armOf, isRecord, type Schema } from '#kernel/decimal-fields.ts'
 import type { Issue } from '#kernel/fault.ts'
+import type { IssueList } from './issues.ts'
+import { declaredField, outlineOf } from './project.ts'
 
 /** Text that the database cannot hold: a zero byte, or half of a character that takes two. */
 const isUnfit = (text: string): boolean => text.includes('\u0000') || !text.isWellFormed()
 
-/** Each value, keys included, that would fail only where it is stored: such text, and numbers beyond a double. */
-export function unfitValues(part: string, value: unknown): Issue[] {
-  const issues: Issue[] = []
-  const look = (item: unknown, loc: Issue['loc']): void => {
-    if (typeof item === 'string' && isUnfit(item)) issues.push(unfitText(loc))
-    else if (typeof item === 'number' && !Number.isFinite(item)) issues.push(notFinite(loc))
-    else if (Array.isArray(item)) {
-      for (const [index, inner] of item.entries()) look(inner, [...loc, index])
-    } else if (isRecord(item)) {
-      for (const [name, field] of Object.entries(item)) {
-        if (isUnfit(name)) issues.push(unfitText(loc))
-        look(field, [...loc, name])
-      }
+/**
+ * Walks the declared fields before anything else does. Adds each value, keys of open objects included, that would fail
+ * only where it is stored: such text, and numbers beyond a double. A list that is longer than its schema allows is
+ * reported and cut, so that nobody judges the rest of it. False where something cannot be stored.
+ */
+export function checkStorable(part: string, schema: Schema, value: unknown, issues: IssueList): boolean {
+  let isStorable = true
+  const add = (issue: Issue): void => {
+    isStorable = false
+    issues.add(issue)
+  }
+  const visit = (given: Schema | undefined, item: unknown, loc: Issue['loc']): void => {
+    if (issues.isFull()) return
+    if (typeof item === 'string') {
+      if (isUnfit(item)) add(unfitText(loc))
+    } else if (typeof item === 'number') {
+      if (!Number.isFinite(item)) add(notFinite(loc))
+    } else if (Array.isArray(item)) visitList(given, item, loc)
+    else if (isRecord(item)) visitRecord(given, item, loc)
+  }
+  const visitList = (given: Schema | undefined, list: unknown[], loc: Issue['loc']): void => {
+    const arm = given && armOf(given, list)
+    const most = arm?.maxItems
+    if (typeof most === 'number' && list.length > most) {
+      issues.add(tooLong(loc, most))
+      list.length = most
+    }
+    const items = isRecord(arm?.items) ? arm.items : undefined
+    for (const [index, inner] of list.entries()) visit(items, inner, [...loc, index])
+  }
+  const visitRecord = (given: Schema | undefined, record: Record<string, unknown>, loc: Issue['loc']) => {
+    const arm = given && armOf(given, record)
+    const outline = arm && outlineOf(arm)
+    for (const name of Object.keys(record)) {
+      const field = outline?.isNarrow ? declaredField(outline, name) : true
+      if (!field) continue
+      if (!outline?.declared.has(name) && isUnfit(name)) add(unfitText(loc))
+      visit(field === true ? undefined : field, record[name], [...loc, name])
     }
   }
-  look(value, [part])
-  return issues
+  visit(schema, value, [part])
+  return isStorable
 }
 
 const unfitText = (loc: Issue['loc']): Issue => ({
@@ -32,4 +59,9 @@ const notFinite = (loc: Issue['loc']): Issue => ({
   loc,
   msg: 'Input should be a finite number',
   type: 'finite_number',
+})
+const tooLong = (loc: Issue['loc'], most: number): Issue => ({
+  loc,
+  msg: `List should have at most ${most} ${most === 1 ? 'item' : 'items'}`,
+  type: 'too_long',
 })

@@ -4,11 +4,11 @@ import { isRecord, readDecimals, type Schema } from '#kernel/decimal-fields.ts'
 import { Fault, type Issue } from '#kernel/fault.ts'
 import type { NumberSources } from '#kernel/json.ts'
 import { type Entry, type Operation, waitQuery } from '#kernel/operation.ts'
-import { firstOfEachPath, issuesOf } from './issues.ts'
+import { addErrors, type IssueList, issueList } from './issues.ts'
 import { project } from './project.ts'
 import { readParameters } from './query-text.ts'
-import { unfitValues } from './unfit.ts'
-import { roundedWholes } from './whole.ts'
+import { checkStorable } from './unfit.ts'
+import { addRoundedIntegers } from './whole.ts'
 
 export type Parts = {
   params: Record<string, unknown>
@@ -52,16 +52,17 @@ function inputReader(entry: Entry, compile: Compile, sources: NumberSources): Re
   const query = part(withWait(entry))
   const body = part(entry.body, entry.kind === 'task')
   const keyed = isKeyed(entry)
+  const queryNames = new Set(Object.keys(record(query?.schema.properties)))
 
   return ({ params, query: sent, body: given, idempotencyKey }) => {
-    const issues: Issue[] = []
+    const issues = issueList()
     const inPath = path ? readText('path', path, params, issues) : {}
+    addUnknown(issues, sent, queryNames)
     const inQuery = query ? readText('query', query, sent, issues) : {}
     const key = keyed ? readKey(idempotencyKey, given, issues) : undefined
     const inBody = body ? readBody(body, given, entry, sources, issues) : {}
-    if (issues.length > 0) {
-      throw new Fault('validation', 'The request is not valid', { issues: firstOfEachPath(issues) })
-    }
+    if (issues.items.length > 0)
+      throw new Fault('validation', 'The request is not valid', { issues: issues.items })
     const { wait = false, timeout = 0, ...rest } = entry.kind === 'task' ? inQuery : { ...inQuery }
     return {
       input: { ...inBody, ...(entry.kind === 'task' ? rest : inQuery), ...inPath },
@@ -90,10 +91,19 @@ function readText(
   name: 'path' | 'query',
   part: Part,
   given: Record<string, unknown>,
-  issues: Issue[],
+  issues: IssueList,
 ): Record<string, unknown> {
   const values = readParameters(part.schema, given)
   return record(checked(name, part, values, undefined, issues))
+}
+
+/** A misspelt parameter would be silence for ever, as a misspelt field would. */
+function addUnknown(issues: IssueList, sent: Record<string, unknown>, known: ReadonlySet<string>): void {
+  for (const name of Object.keys(sent)) {
+    if (issues.isFull()) return
+    if (known.has(name)) continue
+    issues.add({ loc: ['query', name], msg: 'Extra inputs are not permitted', type: 'extra_forbidden' })
+  }
 }
 
 /** Text first, then the schema, then the decimals; the number sources hang on the very objects that were parsed. */
@@ -102,15 +112,13 @@ function checked(
   { schema, check }: Part,
   value: unknown,
   sources: NumberSources | undefined,
-  issues: Issue[],
+  issues: IssueList,
 ): unknown {
-  const unfit = unfitValues(name, value)
-  issues.push(...unfit)
-  if (unfit.length > 0) return undefined
-  if (!check(value)) issues.push(...issuesOf(name, check.errors ?? [], value))
-  if (sources) issues.push(...roundedWholes(name, schema, value, sources))
+  if (!checkStorable(name, schema, value, issues)) return undefined
+  if (!check(value)) addErrors(issues, name, check.errors ?? [], value)
+  if (sources) addRoundedIntegers(issues, name, schema, value, sources)
   const decimals = readDecimals(schema, value, sources)
-  issues.push(...decimals.issues.map((issue) => ({ ...issue, loc: [name, ...issue.loc] })))
+  for (const issue of decimals.issues) issues.add({ ...issue, loc: [name, ...issue.loc] })
   return decimals.value
 }
 
@@ -119,17 +127,27 @@ function readBody(
   given: unknown,
   entry: Entry,
   sources: NumberSources,
-  issues: Issue[],
+  issues: IssueList,
 ): Record<string, unknown> {
   if (given === undefined || given === null) {
     const defaults: Record<string, unknown> = {}
-    if (entry.bodyOptional || part.check(given ?? null)) return part.check(defaults) ? defaults : {}
-    issues.push({ loc: ['body'], msg: 'Field required', type: 'missing' })
+    const mayBeAbsent = given === undefined && needsNothing(part.schema)
+    if (entry.bodyOptional || mayBeAbsent || part.check(given ?? null))
+      return part.check(defaults) ? defaults : {}
+    issues.add({ loc: ['body'], msg: 'Field required', type: 'missing' })
     return {}
   }
   if (isRecord(given)) dropIdentity(given, part.schema)
   const value = checked('body', part, given, sources, issues)
-  return issues.length > 0 ? {} : record(project(part.schema, value))
+  return issues.items.length > 0 ? {} : record(project(part.schema, value))
+}
+
+/** An object of which every field may be left out. */
+export function needsNothing(schema: Schema): boolean {
+  const { type, required, properties } = schema
+  const fields = record(properties)
+  const isNeeded = (name: unknown) => record(fields[String(name)]).default === undefined
+  return type === 'object' && !(Array.isArray(required) && required.some(isNeeded))
 }
 
 function dropIdentity(body: Record<string, unknown>, schema: Schema): void {
@@ -143,16 +161,16 @@ function declares(schema: Schema, field: string): boolean {
 }
 
 /** The header or the field of that name, taken out of the body; both must agree. */
-function readKey(header: string | undefined, body: unknown, issues: Issue[]): string | undefined {
+function readKey(header: string | undefined, body: unknown, issues: IssueList): string | undefined {
   const inBody = isRecord(body) ? body.idempotency_key : undefined
   if (isRecord(body)) delete body.idempotency_key
   const bodyLoc = ['body', 'idempotency_key']
   const headerLoc = ['header', 'Idempotency-Key']
-  if (header !== undefined && !visibleAscii.test(header)) issues.push(notVisible(headerLoc))
+  if (header !== undefined && !visibleAscii.test(header)) issues.add(notVisible(headerLoc))
   if (inBody === undefined || inBody === null) return header
-  if (typeof inBody !== 'string' || !visibleAscii.test(inBody)) issues.push(notVisible(bodyLoc))
+  if (typeof inBody !== 'string' || !visibleAscii.test(inBody)) issues.add(notVisible(bodyLoc))
   else if (header !== undefined && header !== inBody) {
-    issues.push({
+    issues.add({
       loc: bodyLoc,
       msg: 'The key differs from the Idempotency-Key header',
       type: 'value_error',

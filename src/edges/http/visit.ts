@@ -1,9 +1,12 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { Caller } from '#kernel/caller.ts'
+import type { Fault } from '#kernel/fault.ts'
 
 /** What the door knows of one request beside the request itself. */
 export type Visit = {
   caller: Caller | null
+  /** Answered instead of a failure, where failures are counted and have used up their budget. */
+  refusalOfFailure: Fault | undefined
   startedMs: number
   /** Aborted when the client leaves, or when the server closes and the visit may end early. */
   readonly signal: AbortSignal
@@ -16,6 +19,7 @@ function visitFrom(startedMs: number): Visit {
   let aborted = false
   return {
     caller: null,
+    refusalOfFailure: undefined,
     startedMs,
     get signal() {
       controller ??= new AbortController()

@@ -1,8 +1,13 @@
 import type { FastifyInstance } from 'fastify'
-import { serveDocument } from './pages.ts'
+import { type Guard, serveDocument } from './pages.ts'
 
 /** The discovery documents that every 401 and every crawler lead to. */
-export function serveWellKnown(fastify: FastifyInstance, baseUrl: () => string, issuer: () => string): void {
+export function serveWellKnown(
+  fastify: FastifyInstance,
+  guard: Guard,
+  baseUrl: () => string,
+  issuer: () => string,
+): void {
   const resourceAt = (path: string) => () =>
     JSON.stringify({
       resource: `${baseUrl()}${path}`,
@@ -10,12 +15,13 @@ export function serveWellKnown(fastify: FastifyInstance, baseUrl: () => string, 
       bearer_methods_supported: ['header'],
       scopes_supported: ['openid', 'profile', 'email'],
     })
-  serveDocument(fastify, '/.well-known/oauth-protected-resource', resourceAt(''))
-  serveDocument(fastify, '/.well-known/oauth-protected-resource/mcp', resourceAt('/mcp'))
+  serveDocument(fastify, guard, '/.well-known/oauth-protected-resource', resourceAt(''))
+  serveDocument(fastify, guard, '/.well-known/oauth-protected-resource/mcp', resourceAt('/mcp'))
 
   const catalogue = '/.well-known/api-catalog'
   serveDocument(
     fastify,
+    guard,
     catalogue,
     () => JSON.stringify({ linkset: linksetOf(baseUrl()) }),
     'application/linkset+json; profile="https://www.rfc-editor.org/info/rfc9727"',

@@ -2,20 +2,27 @@ import { armOf, isRecord, propertySchema, type Schema } from '#kernel/decimal-fi
 import type { Issue } from '#kernel/fault.ts'
 import type { NumberSources } from '#kernel/json.ts'
 import { decimalOfSource } from '#kernel/money.ts'
+import type { IssueList } from './issues.ts'
 
 /**
  * A double rounds before anyone looks: 1e-400 reads as 0 and 1.00000000000000000001 as 1, which are whole. Where an
  * integer is wanted the text decides, so that a number arrives as it was written or not at all.
  */
-export function roundedWholes(part: string, schema: Schema, value: unknown, sources: NumberSources): Issue[] {
-  const issues: Issue[] = []
+export function addRoundedIntegers(
+  issues: IssueList,
+  part: string,
+  schema: Schema,
+  value: unknown,
+  sources: NumberSources,
+): void {
   const look = (given: Schema, holder: object, key: string, item: unknown, loc: Issue['loc']): void => {
+    if (issues.isFull()) return
     const arm = armOf(given, item)
     if (!arm) return
     if (typeof item === 'number') {
       const source = sources.get(holder)?.get(key)
       const wantsWhole = [arm.type].flat().includes('integer') && Number.isInteger(item)
-      if (wantsWhole && source !== undefined && isRounded(source, item)) issues.push(notWhole(loc))
+      if (wantsWhole && source !== undefined && isRounded(source, item)) issues.add(notWhole(loc))
     } else if (Array.isArray(item)) {
       const { items } = arm
       if (isRecord(items))
@@ -28,7 +35,6 @@ export function roundedWholes(part: string, schema: Schema, value: unknown, sour
     }
   }
   look(schema, {}, '', value, [part])
-  return issues
 }
 
 /** Reading decimals costs the square of their length, and no integer needs so many characters. */

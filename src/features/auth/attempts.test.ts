@@ -1,45 +1,48 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { Fault } from '#kernel/fault.ts'
+import { type BudgetOwner, Fault } from '#kernel/fault.ts'
 import { attempts } from './attempts.ts'
 
 const at = { ms: 0 }
 const clock = { now: () => new Date(at.ms) }
-const refused = (run: () => void) => {
+const counted = (key: string, most: number, owner: BudgetOwner = 'user') => ({ key, most, owner })
+const refused = (run: () => void): Record<string, unknown> | undefined => {
   try {
     run()
     return undefined
   } catch (error) {
-    return error instanceof Fault ? error.extras.retry_after : error
+    assert.ok(error instanceof Fault)
+    return error.extras
   }
 }
 
-test('the last failure that is borne locks the key until the window ends', () => {
-  const counted = [{ key: 'agent', most: 3 }]
-  const { admit, fail } = attempts({ clock, windowMs: 60_000 })
-  for (let turn = 0; turn < 3; turn++) {
-    admit(counted)
-    fail(counted)
-  }
+test('a failure beyond the budget says whose it is and when it is full again', () => {
+  const { fail } = attempts({ clock, windowMs: 60_000 })
+  const agent = [counted('agent', 3)]
+  for (let turn = 0; turn < 3; turn++)
+    assert.equal(
+      refused(() => fail(agent)),
+      undefined,
+    )
   at.ms += 1_000
-  assert.equal(
-    refused(() => admit(counted)),
-    59,
+  assert.deepEqual(
+    refused(() => fail(agent)),
+    { budget: 'failed_proofs', owner: 'user', retry_after: 59 },
   )
   assert.equal(
-    refused(() => admit([{ key: 'other', most: 3 }])),
+    refused(() => fail([counted('other', 3)])),
     undefined,
   )
   at.ms += 59_000
   assert.equal(
-    refused(() => admit(counted)),
+    refused(() => fail(agent)),
     undefined,
   )
 })
 
 test('memory is bounded, and an address that goes on failing stays counted', () => {
-  const { admit, fail } = attempts({ clock, entriesMax: 10 })
-  const address = { key: 'address', most: 50 }
-  for (let turn = 0; turn < 50; turn++) fail([{ key: `agent ${turn}`, most: 3 }, address])
-  assert.equal(typeof refused(() => admit([address])), 'number')
+  const { fail } = attempts({ clock, entriesMax: 10 })
+  const address = counted('address', 50, 'address')
+  for (let turn = 0; turn < 50; turn++) fail([counted(`agent ${turn}`, 3), address])
+  assert.equal(refused(() => fail([counted('one more', 3), address]))?.owner, 'address')
 })

@@ -1,14 +1,16 @@
 import { LRUCache } from 'lru-cache'
 import type { Clock } from '#kernel/clock.ts'
-import { Fault } from '#kernel/fault.ts'
+import { type BudgetOwner, budgetSpent } from '#kernel/fault.ts'
 
 type Needs = { clock: Clock; windowMs?: number; entriesMax?: number }
 /** Whose failures, and how many of them a window bears. */
-export type Counted = { key: string; most: number }
+export type Counted = { key: string; most: number; owner: BudgetOwner }
 
 export type Attempts = {
-  /** Throws while one of these has failed too often; asked before any cryptography. */
-  admit(counted: Counted[]): void
+  /**
+   * Counts a failure, and throws where one of these has failed too often. Nothing is asked before the credential is
+   * judged: the right one is never refused for the failures of others.
+   */
   fail(counted: Counted[]): void
 }
 
@@ -20,20 +22,22 @@ export function attempts({ clock, windowMs = 60_000, entriesMax = 20_000 }: Need
     return window && window.endsAt > clock.now().getTime() ? window : undefined
   }
   return {
-    admit(counted) {
-      for (const { key, most } of counted) {
-        const window = live(key)
-        if (!window || window.failures < most) continue
-        const seconds = Math.ceil((window.endsAt - clock.now().getTime()) / 1000)
-        throw new Fault('rate_limited', 'Too many failed attempts', { extras: { retry_after: seconds } })
-      }
-    },
     fail(counted) {
-      for (const { key } of counted) {
-        const window = live(key) ?? { failures: 0, endsAt: clock.now().getTime() + windowMs }
+      const judged = counted.map((each) => {
+        const window = live(each.key) ?? { failures: 0, endsAt: clock.now().getTime() + windowMs }
         window.failures += 1
-        windows.set(key, window)
-      }
+        windows.set(each.key, window)
+        return { ...each, ...window }
+      })
+      const over = judged.find(({ failures, most }) => failures > most)
+      if (!over) return
+      const seconds = Math.max(1, Math.ceil((over.endsAt - clock.now().getTime()) / 1000))
+      const sentence = `Too many failed attempts of this ${over.owner}; its budget is full again in ${seconds} s`
+      throw budgetSpent('rate_limited', sentence, {
+        budget: 'failed_proofs',
+        owner: over.owner,
+        retryAfterSeconds: seconds,
+      })
     },
   }
 }

@@ -10,6 +10,8 @@ import { attempts as attemptsOf } from './attempts.ts'
 import { contract } from './contract.ts'
 import { tokenStep } from './keypair.ts'
 import { registerStep, verifyStep, type Welcome } from './register.ts'
+import { revokeStep } from './revoke.ts'
+import { signupGrants } from './signup-grants.ts'
 import * as store from './store.ts'
 import { tokens as tokensOf } from './tokens.ts'
 
@@ -25,7 +27,8 @@ type Needs = {
   /** Whatever else a new user gets, in the transaction that makes the user. */
   welcome?: Welcome
   tokenTtlMs?: number
-  publishRevoked: (hash: string) => Promise<void>
+  /** Tells every instance, this one included, to call `onRevoked` with each hash. */
+  publishRevoked: (userId: string, hashes: readonly string[]) => Promise<void>
 }
 
 export type Auth = {
@@ -51,7 +54,7 @@ export function auth(needs: Needs): Auth {
   const tokens = tokensOf(needs)
   const attempts = attemptsOf({ clock })
   const register = registerStep(needs)
-  const verify = verifyStep({ ...needs, attempts, welcome })
+  const verify = verifyStep({ ...needs, attempts, signups: signupGrants({ clock }), welcome })
   const token = tokenStep({ on, clock, tokens, attempts, ttlMs })
 
   return {
@@ -59,6 +62,7 @@ export function auth(needs: Needs): Auth {
       register: (input) => register(input),
       verify: (input, _caller, { address }) => verify(input, address),
       token: (input, _caller, { address }) => token(input, address),
+      revoke: revokeStep({ on, tokens }),
     }),
     authenticate: tokens.authenticate,
     async issue(userId, scopes, lifeMs = ttlMs) {

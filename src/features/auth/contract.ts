@@ -48,14 +48,16 @@ export const contract = section('auth', {
     summary: 'Exchange a signature for a short-lived bearer token',
     description:
       'Sign the UTF-8 bytes of agent_id followed at once by the decimal timestamp (Unix seconds, within 300 s of ' +
-      'the server). The timestamp may also be signed as 8 big-endian bytes. Each signature buys one token.',
+      'the server). The timestamp may also be signed as 8 big-endian bytes. Each signature buys one token: workers ' +
+      'of one agent that ask at the same time send Unix milliseconds (13 digits) instead, or share a token.',
     access: 'public',
     rate: 'auth',
+    counts: 'failures',
     faults: ['invalid_signature', 'stale_timestamp', 'signature_replayed', 'suspended', 'rate_limited'],
     body: T.Object(
       {
         agent_id: T.String(),
-        timestamp: T.Integer({ description: 'Unix seconds' }),
+        timestamp: T.Integer({ description: 'Unix seconds, or Unix milliseconds; signed exactly as sent' }),
         signature: T.String({ description: 'Base64 Ed25519 signature over agent_id and timestamp' }),
       },
       { $id: 'TokenRequest' },
@@ -63,6 +65,24 @@ export const contract = section('auth', {
     output: T.Object(
       { token: T.String(), expires_in: T.Integer({ description: 'Seconds' }) },
       { $id: 'TokenResponse' },
+    ),
+  }),
+
+  revoke: act('DELETE /v1/auth/token', {
+    summary: 'Revoke the token of this request, or every token of the agent',
+    description:
+      'For a token that may have leaked. It counts at once on every instance; streams that were opened with it end. ' +
+      'The key pair stays valid: sign again for a new token.',
+    access: 'read',
+    rate: 'exit',
+    query: T.Object({
+      all: T.Optional(
+        T.Boolean({ default: false, description: 'Every token of the agent; needs the scope manage' }),
+      ),
+    }),
+    output: T.Object(
+      { revoked: T.Integer({ description: 'Tokens that were revoked' }) },
+      { $id: 'RevokeTokenResponse' },
     ),
   }),
 })

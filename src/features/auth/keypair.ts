@@ -1,11 +1,12 @@
 import type { KeyObject } from 'node:crypto'
 import { hash as digest } from 'node:crypto'
 import { LRUCache } from 'lru-cache'
+import { addressKey } from '#kernel/address-key.ts'
 import type { Scope } from '#kernel/caller.ts'
-import { type Clock, later } from '#kernel/clock.ts'
+import type { Clock } from '#kernel/clock.ts'
 import { Fault, invalid } from '#kernel/fault.ts'
 import type { Queryable } from '#store/query.ts'
-import type { Attempts } from './attempts.ts'
+import type { Attempts, Counted } from './attempts.ts'
 import { isAgentId, tokenMessages } from './challenge.ts'
 import { decodeBase64, importKey, signatureBytes, verifies } from './ed25519.ts'
 import * as store from './store.ts'
@@ -15,8 +16,13 @@ import type { Tokens } from './tokens.ts'
 export const keypairScopes: readonly Scope[] = ['read', 'chat', 'trade', 'earn', 'manage']
 
 const windowSeconds = 300
-/** Longer than the window: an instance whose clock is behind must still find the signature that it would accept. */
+/**
+ * Counted from the signed timestamp, which may lie ahead of the clock. Longer than the window: an instance whose clock
+ * is behind must still find the signature that it would accept.
+ */
 const spentMs = 2 * windowSeconds * 1000
+/** Seconds reach this in the year 5138, milliseconds passed it in 1973. */
+const millisecondsFrom = 100_000_000_000
 const failuresOfPairMost = 10
 const failuresOfAddressMost = 100
 
@@ -29,10 +35,13 @@ export const readSignature = (text: string): Uint8Array => {
   throw invalid('body.signature', 'value_error', 'Input should be base64 of a 64-byte Ed25519 signature')
 }
 
-export const countedFor = (subject: string, address: string) => [
-  { key: `pair|${subject}|${address}`, most: failuresOfPairMost },
-  { key: `address|${address}`, most: failuresOfAddressMost },
-]
+export function countedFor(subject: string, ip: string): Counted[] {
+  const address = addressKey(ip)
+  return [
+    { key: `pair|${subject}|${address}`, most: failuresOfPairMost, owner: 'user' },
+    { key: address, most: failuresOfAddressMost, owner: 'address' },
+  ]
+}
 
 type Needs = { on: Queryable; clock: Clock; tokens: Tokens; attempts: Attempts; ttlMs: number }
 type TokenInput = { agent_id: string; timestamp: number; signature: string }
@@ -54,17 +63,20 @@ export function tokenStep({ on, clock, tokens, attempts, ttlMs }: Needs) {
   return async ({ agent_id, timestamp, signature: text }: TokenInput, address: string) => {
     const signature = readSignature(text)
     const counted = countedFor(isAgentId(agent_id) ? agent_id : '', address)
-    attempts.admit(counted)
     const now = clock.now()
     const nowSeconds = Math.floor(now.getTime() / 1000)
     const retry = { extras: { server_time: nowSeconds } }
-    if (!Number.isSafeInteger(timestamp) || Math.abs(nowSeconds - timestamp) > windowSeconds)
-      throw new Fault('stale_timestamp', 'The signed timestamp is outside the window of 300 s', retry)
+    const signedMs = timestamp >= millisecondsFrom ? timestamp : timestamp * 1000
+    const signedSeconds = Math.floor(signedMs / 1000)
+    if (!Number.isSafeInteger(signedMs) || Math.abs(nowSeconds - signedSeconds) > windowSeconds)
+      throw new Fault(
+        'stale_timestamp',
+        'The signed timestamp is more than 300 s away from server_time. Set the clock, and sign again',
+        retry,
+      )
 
     const keys = isAgentId(agent_id) ? await store.keysOfAgent(on, agent_id) : []
     const messages = tokenMessages(agent_id, timestamp)
-    // Asked again behind the look-up: from here to the count no other request of this process runs.
-    attempts.admit(counted)
     const agent = keys.find(({ public_key }) => signedBy(public_key, messages, signature))
     if (keys.length === 0) signedBy(nobodysKey, messages, signature)
     if (!agent) {
@@ -75,12 +87,16 @@ export function tokenStep({ on, clock, tokens, attempts, ttlMs }: Needs) {
 
     const spent = {
       digest: digest('sha256', signature, 'buffer'),
-      expiresAt: later(now, spentMs),
+      expiresAt: new Date(signedMs + spentMs),
       publicKey: agent.public_key,
     }
     const { token, row } = tokens.make(agent.user_id, keypairScopes, ttlMs)
     if (!(await store.tradeSignature(on, spent, row)))
-      throw new Fault('signature_replayed', 'The signature was used before', retry)
+      throw new Fault(
+        'signature_replayed',
+        'This signature has bought a token before. Sign a new timestamp; workers that share an agent sign milliseconds',
+        retry,
+      )
     return { token, expires_in: Math.floor(ttlMs / 1000) }
   }
 }

@@ -10,6 +10,7 @@ import type { Attempts } from './attempts.ts'
 import { challengeText } from './challenge.ts'
 import { decodeBase64, importKey, isUsableKey, publicKeyBytes, verifies } from './ed25519.ts'
 import { countedFor, readSignature } from './keypair.ts'
+import type { SignupGrants } from './signup-grants.ts'
 import * as store from './store.ts'
 
 const challengeMs = 300_000
@@ -64,18 +65,17 @@ type VerifyNeeds = {
   attempts: Attempts
   keystore: Pick<Keystore, 'prepare' | 'provision'>
   grantSignup: (tx: Tx, userId: string, now: Date) => Promise<number>
+  signups: SignupGrants
   welcome: Welcome
 }
 
 export function verifyStep(needs: VerifyNeeds) {
-  const { on, transact, clock, random, attempts, keystore, grantSignup, welcome } = needs
+  const { on, transact, clock, random, attempts, keystore, grantSignup, signups, welcome } = needs
   return async ({ nonce, signature: text }: { nonce: string; signature: string }, address: string) => {
     const signature = readSignature(text)
     const counted = countedFor(isUuid(nonce) ? nonce.toLowerCase() : '', address)
-    attempts.admit(counted)
     const now = clock.now()
     const open = isUuid(nonce) ? await store.openChallenge(on, nonce, now) : undefined
-    attempts.admit(counted)
     if (!open) {
       attempts.fail(counted)
       throw invalidChallenge()
@@ -87,6 +87,7 @@ export function verifyStep(needs: VerifyNeeds) {
 
     const userId = uuidv7(now, random)
     const wallets = await keystore.prepare(userId)
+    const isGranted = signups.take(address)
     return transact(async (tx) => {
       if (!(await store.claimChallenge(tx, nonce, clock.now()))) throw invalidChallenge()
       const agent_id = agentId(now, random)
@@ -95,7 +96,7 @@ export function verifyStep(needs: VerifyNeeds) {
       if (!(await store.addKey(tx, open.public_key, userId, now)))
         throw duplicate(await store.agentOfKey(tx, open.public_key))
       const provisioned = await keystore.provision(tx, wallets)
-      const credits_available = await grantSignup(tx, userId, now)
+      const credits_available = isGranted ? await grantSignup(tx, userId, now) : 0
       await welcome(tx, { userId, wallets: provisioned })
       return { agent_id, wallets_provisioning: false, credits_available }
     })

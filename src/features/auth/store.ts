@@ -127,21 +127,44 @@ export const tradeSignature = async (
   return rows.length === 1
 }
 
-export const tokenOf = (on: Queryable, hash: Uint8Array, now: Date) =>
-  one(
+type TokenOwner = {
+  hash: string
+  user_id: string
+  agent_id: string
+  auth_scheme: UserRow['auth_scheme']
+  scopes: string[]
+  suspended_at: Date | null
+  expires_at: Date
+}
+
+/** Those that are live, by the hex digits of their hash. */
+export async function tokensOf(
+  on: Queryable,
+  hashes: readonly string[],
+  now: Date,
+): Promise<ReadonlyMap<string, TokenOwner>> {
+  const rows = await send<TokenOwner>(
     on,
-    q
-      .selectFrom('access_token')
-      .innerJoin('app_user', 'app_user.id', 'access_token.user_id')
-      .select(['user_id', 'agent_id', 'auth_scheme', 'scopes', 'suspended_at', 'expires_at'])
-      .where('hash', '=', hash)
-      .where('expires_at', '>', now),
+    `select encode(t.hash, 'hex') as hash, t.user_id, u.agent_id, u.auth_scheme, t.scopes, u.suspended_at, t.expires_at
+     from access_token t join app_user u on u.id = t.user_id
+     where t.hash = any($1::bytea[]) and t.expires_at > $2`,
+    [hashes.map((hash) => Buffer.from(hash, 'hex')), now],
   )
+  return new Map(rows.map((row) => [row.hash, row]))
+}
 
 const hex = ({ hash }: { hash: Uint8Array }) => Buffer.from(hash).toString('hex')
 
-export const removeToken = async (on: Queryable, hash: Uint8Array): Promise<string[]> =>
-  (await all(on, q.deleteFrom('access_token').where('hash', '=', hash).returning('hash'))).map(hex)
+export async function removeToken(
+  on: Queryable,
+  hash: Uint8Array,
+): Promise<{ userId: string; hash: string } | undefined> {
+  const row = await one(
+    on,
+    q.deleteFrom('access_token').where('hash', '=', hash).returning(['hash', 'user_id']),
+  )
+  return row && { userId: row.user_id, hash: hex(row) }
+}
 
 export const removeTokensOf = async (on: Queryable, userId: string): Promise<string[]> =>
   (await all(on, q.deleteFrom('access_token').where('user_id', '=', userId).returning('hash'))).map(hex)

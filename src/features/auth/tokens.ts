@@ -1,5 +1,6 @@
 import { hash as digest } from 'node:crypto'
 import { LRUCache } from 'lru-cache'
+import { createBatchLoader } from '#kernel/batch-loader.ts'
 import type { Caller, Scope } from '#kernel/caller.ts'
 import { type Clock, later } from '#kernel/clock.ts'
 import { Fault } from '#kernel/fault.ts'
@@ -12,11 +13,15 @@ type Needs = {
   on: Queryable
   clock: Clock
   random: Random
-  /** Tells every instance, this one included, to call `onRevoked`. */
-  publishRevoked: (hash: string) => Promise<void>
+  /** Tells every instance, this one included, to call `onRevoked` with each hash. */
+  publishRevoked: (userId: string, hashes: readonly string[]) => Promise<void>
   entriesMax?: number
 }
 
+/** Of the connections to the database, however many bad tokens arrive at once. */
+const lookUpsMax = 4
+/** Of one statement: a flood of bad tokens must not keep a good one waiting. */
+const tokensPerLookUpMax = 500
 const knownMs = 30_000
 const unknownMs = 5_000
 
@@ -32,6 +37,8 @@ export type Tokens = {
   revokeAllOf(userId: string): Promise<void>
   /** Every instance reads the tokens of the user anew. */
   forgetAllOf(userId: string): Promise<void>
+  /** For removals in a transaction of the caller, once it has committed. */
+  publishRevoked: Needs['publishRevoked']
   onRevoked(hash: string): void
 }
 
@@ -50,12 +57,17 @@ export function tokens({ on, clock, random, publishRevoked, entriesMax = 10_000 
   const known = new LRUCache<string, Known>({ max: entriesMax })
   // Apart from the known ones, so that guesses push no caller out.
   const unknown = new LRUCache<string, number>({ max: entriesMax })
+  const rowOf = createBatchLoader({
+    load: (hashes: readonly string[]) => store.tokensOf(on, hashes, clock.now()),
+    loadsMax: lookUpsMax,
+    keysMax: tokensPerLookUpMax,
+  })
   let revocations = 0
 
   const look = async (hash: string): Promise<Known> => {
     const now = clock.now()
     const before = revocations
-    const row = await store.tokenOf(on, bytesOf(hash), now)
+    const row = await rowOf(hash)
     if (!row) {
       unknown.set(hash, now.getTime() + unknownMs)
       throw invalidToken()
@@ -65,6 +77,7 @@ export function tokens({ on, clock, random, publishRevoked, entriesMax = 10_000 
       agentId: row.agent_id,
       scheme: row.auth_scheme,
       scopes: new Set(row.scopes as Scope[]),
+      token: { hash, expiresAt: row.expires_at },
     }
     const until = Math.min(now.getTime() + knownMs, row.expires_at.getTime())
     const found = { caller, suspended: row.suspended_at !== null, until }
@@ -83,10 +96,6 @@ export function tokens({ on, clock, random, publishRevoked, entriesMax = 10_000 
     return admitted(await look(hash))
   }
 
-  const announce = async (hashes: string[]) => {
-    for (const hash of hashes) await publishRevoked(hash)
-  }
-
   return {
     make(userId, scopes, ttlMs) {
       const token = `agt_${Buffer.from(random.bytes(32)).toString('base64url')}`
@@ -102,14 +111,17 @@ export function tokens({ on, clock, random, publishRevoked, entriesMax = 10_000 
       throw invalidToken()
     },
     async revoke(token) {
-      if (isToken(token)) await announce(await store.removeToken(on, bytesOf(hashOf(token))))
+      if (!isToken(token)) return
+      const removed = await store.removeToken(on, bytesOf(hashOf(token)))
+      if (removed) await publishRevoked(removed.userId, [removed.hash])
     },
     async revokeAllOf(userId) {
-      await announce(await store.removeTokensOf(on, userId))
+      await publishRevoked(userId, await store.removeTokensOf(on, userId))
     },
     async forgetAllOf(userId) {
-      await announce(await store.tokenHashesOf(on, userId))
+      await publishRevoked(userId, await store.tokenHashesOf(on, userId))
     },
+    publishRevoked,
     onRevoked(hash) {
       revocations += 1
       known.delete(hash)

@@ -8,6 +8,7 @@ import type { Intent, JsonObject, Lane, Move, NewEvent, Step, TaskView, Tx } fro
 import type { Evm, Receipt, Simulation } from '#upstreams/evm/evm.ts'
 import type { Sponsor } from '#upstreams/evm/sponsor.ts'
 import { confirmStep } from './confirm.ts'
+import type { GasBudget } from './gas-budget.ts'
 
 /** Calls that a user's own account makes in one transaction, paid for by a sponsor: as two steps of a task. */
 
@@ -21,6 +22,10 @@ export type BatchPlan = {
   recipients: string[]
   usdMicros: bigint
   exit: boolean
+  /** Brings all of a position home: carried also out of the sponsor's reserve. */
+  fullExit?: boolean
+  /** A refusal by an older state of the chain than this is no refusal. */
+  minBlock?: bigint
 }
 
 /** What a mined batch did, read from its events. */
@@ -48,24 +53,31 @@ export type EvmPort = { chain: Evm; sponsor: Sponsor }
 
 export type EvmBatches = {
   /** Throws before a task exists where the chain is not served or nobody pays on it. */
-  ready(chainId: string): Promise<void>
+  ready(chainId: string, how?: { fullExit: boolean }): Promise<void>
+  /** Throws where the user's gas budget does not cover it; what is returned reserves it with the task. */
+  charge(order: ChargeOrder): Promise<(tx: Tx, taskId: string) => Promise<void>>
+  /** Nothing was sent after all: the budget is given back. */
+  release(tx: Tx, taskId: string): Promise<void>
   simulate(chainId: string, account: string, calls: readonly EvmCall[]): Promise<Simulation>
   /** The steps `prepare` and `confirm`; a task begins at `prepare`. */
   steps(rules: BatchRules): { prepare: Step; confirm: Step }
 }
 
+export type ChargeOrder = { userId: string; chainId: string; gas: bigint; fullExit: boolean }
+
 type Needs = {
+  gasBudget: GasBudget
   ports: ReadonlyMap<string, EvmPort>
   policy: Pick<Policy, 'authorize'>
   signer: Signer
-  lanes: Pick<Lanes, 'open' | 'inFlight'>
+  lanes: Pick<Lanes, 'open' | 'inFlight' | 'take'>
   startNonce: (chain: Evm, signer: string) => Promise<bigint>
 }
 
 export const laneKind = 'evm'
 export const effectKind = 'evm_batch'
 
-export function evmBatches({ ports, policy, signer, lanes, startNonce }: Needs): EvmBatches {
+export function evmBatches({ gasBudget, ports, policy, signer, lanes, startNonce }: Needs): EvmBatches {
   const opened = new Set<string>()
 
   const portOf = (chainId: string): EvmPort => {
@@ -81,20 +93,29 @@ export function evmBatches({ ports, policy, signer, lanes, startNonce }: Needs):
     opened.add(key)
   }
 
+  const payerOf = async ({ chain, sponsor }: EvmPort, fullExit: boolean) => {
+    const payer = await sponsor.pick(await lanes.inFlight(laneKind, chain.row.id), { fullExit })
+    return { payer, mined: await chain.transactionCount(payer, 'latest') }
+  }
+
   const prepare =
     ({ plan: planOf }: BatchRules): Step =>
     async (task, { now }) => {
       const plan = await planOf(task)
       const port = portOf(plan.chainId)
       const { chain, sponsor } = port
-      const [account, simulation, fees, payer] = await Promise.all([
+      const [account, simulation, fees, { payer, mined }] = await Promise.all([
         chain.account(plan.account),
         chain.simulate(plan.account, plan.calls),
         sponsor.fees(),
-        lanes.inFlight(laneKind, plan.chainId).then((busy) => sponsor.pick(busy)),
+        payerOf(port, plan.fullExit ?? false),
       ])
       if (account.hasOtherCode) return refused(chain.row, 'the account runs a contract of its own')
-      if (!simulation.ok) return refused(chain.row, simulation.reason)
+      if (!simulation.ok) {
+        const isOld = simulation.block !== undefined && simulation.block < (plan.minBlock ?? 0n)
+        if (isOld) throw new Fault('unavailable', `The ${chain.row.displayName} node lags behind`)
+        return refused(chain.row, simulation.reason)
+      }
       const lane = { kind: laneKind, chain: plan.chainId, signer: payer }
       await open(port, lane)
       const intent = intentOf(task, plan, {
@@ -116,13 +137,24 @@ export function evmBatches({ ports, policy, signer, lanes, startNonce }: Needs):
         }
         return { effect, carrier }
       }
-      return { intend: { lane, build }, next: 'confirm', state: 'signed' }
+      // Whatever else the signer sends on this chain has taken the numbers below.
+      return { intend: { lane, floor: mined, build }, next: 'confirm', state: 'signed' }
     }
 
   return {
-    ready: async (chainId) => portOf(chainId).sponsor.ready(),
+    ready: async (chainId, how = { fullExit: false }) => portOf(chainId).sponsor.ready(how),
+    async charge({ gas, ...order }) {
+      const { maxFeeWei } = await portOf(order.chainId).sponsor.fees()
+      const gasOrder = { ...order, wei: maxFeeWei * gas }
+      await gasBudget.check(gasOrder)
+      return (tx, taskId) => gasBudget.reserve(tx, taskId, gasOrder)
+    },
+    release: (tx, taskId) => gasBudget.settle(tx, taskId, 0n),
     simulate: (chainId, account, calls) => portOf(chainId).chain.simulate(account, calls),
-    steps: (rules) => ({ prepare: prepare(rules), confirm: confirmStep(portOf, rules) }),
+    steps: (rules) => ({
+      prepare: prepare(rules),
+      confirm: confirmStep({ portOf, lanes, gasBudget, rules }),
+    }),
   }
 }
 
@@ -146,7 +178,15 @@ type Setting = {
 }
 
 function intentOf(task: TaskView, plan: BatchPlan, { chain, payer, account, nowSeconds }: Setting) {
-  const { calls, account: address, spends, chainId, ...action } = plan
+  const {
+    calls,
+    account: address,
+    spends,
+    chainId,
+    minBlock: _minBlock,
+    fullExit: _fullExit,
+    ...action
+  } = plan
   const delegate = chain.row.delegate!
   // The chain's clock can be ahead of ours, and the chain judges the deadline.
   const deadlineSeconds = Math.max(nowSeconds, account.head.timestampSeconds) + chain.row.batchTtlSeconds

@@ -47,6 +47,7 @@ export const contract = section('discovery', {
             queue_depth: Nullable(T.Integer()),
             oldest_pending_seconds: Nullable(T.Integer()),
           }),
+          custody: T.Object({ status: Health }),
           upstreams: T.Record(T.String(), T.Object({ status: Health, last_ok_at: TimeOrNull })),
         }),
       },

@@ -11,6 +11,7 @@ const well = {
   store: async () => 1,
   runner: async () => ({ queueDepth: 2, oldestPendingSeconds: 3 }),
   upstreams: async () => ({ base: { status: 'ok' as const, lastOkAt: new Date(0) } }),
+  custody: () => 'ok' as const,
   checkMsMax: 50,
 }
 
@@ -38,6 +39,7 @@ test('a dead upstream, silent upstreams or a stuck queue degrade and take nothin
     { upstreams: async () => ({ base: { status: 'down' as const, lastOkAt: null } }) },
     { upstreams: never },
     { runner: never },
+    { custody: () => 'degraded' as const },
     { runner: async () => ({ queueDepth: 9, oldestPendingSeconds: 600 }) },
   ]
   for (const part of worse) {

@@ -17,6 +17,8 @@ type Needs = {
   store: () => Promise<unknown>
   runner: () => Promise<RunnerFacts>
   upstreams: () => Promise<Readonly<Record<string, UpstreamFacts>>>
+  /** Whether the keys of wallets can be opened, as it was found last. */
+  custody: () => Health
   checkMsMax?: number
 }
 
@@ -52,6 +54,7 @@ async function look(needs: Needs, uptimeSeconds: number): Promise<HealthReport> 
       queue_depth: runner?.queueDepth ?? null,
       oldest_pending_seconds: runner?.oldestPendingSeconds ?? null,
     },
+    custody: { status: needs.custody() },
     upstreams: Object.fromEntries(
       Object.entries(upstreams ?? {}).map(([name, { status, lastOkAt }]) => [
         name,
@@ -63,6 +66,7 @@ async function look(needs: Needs, uptimeSeconds: number): Promise<HealthReport> 
   const allWell =
     upstreams !== undefined &&
     checks.runner.status === 'ok' &&
+    checks.custody.status === 'ok' &&
     Object.values(checks.upstreams).every(({ status }) => status === 'ok')
   const { version, environment, clock } = needs
   const status = down ? 'down' : allWell ? 'ok' : 'degraded'

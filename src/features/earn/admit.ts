@@ -10,10 +10,12 @@ import type { Action, Policy } from '#kernel/signer.ts'
 import type { AccountRef, Admission } from '#kernel/task.ts'
 import type { Queryable } from '#store/query.ts'
 import type { Vault } from '#upstreams/vault/vault.ts'
+import { addEarnAccount, earnAccountOf, floorOf, type Place } from './earn-account.ts'
 import type { EarnLimits } from './limits.ts'
-import { cashAsset, lotAccount, lotBook, moveKeys, outsideOf, shareAsset, walletAccount } from './lots.ts'
+import { cashAsset, lotAccount, moveKeys, outsideOf, shareAsset, walletAccount } from './lots.ts'
 import type { Market } from './market.ts'
-import { heldFor, wholeOf } from './shares.ts'
+import { planWithdrawal, short } from './plan-withdrawal.ts'
+import type { ReadSettled } from './settled-reading.ts'
 import { addPosition, findPosition, type PositionRow } from './store.ts'
 
 /** What is decided before a task exists: a request that cannot succeed is refused here. */
@@ -23,7 +25,8 @@ export type AdmitNeeds = {
   vault: Vault
   usdc: string
   ledger: Pick<Ledger, 'balance' | 'books'>
-  batches: Pick<EvmBatches, 'ready' | 'simulate'>
+  readSettled: ReadSettled
+  batches: Pick<EvmBatches, 'ready' | 'simulate' | 'charge'>
   policy: Pick<Policy, 'check' | 'reserve'>
   market: Pick<Market, 'yield'>
   evmAddressOf: (userId: string) => Promise<string>
@@ -63,11 +66,6 @@ function amountOf(text: string, minimum: string): bigint {
   throw invalid('body.amount_usdc', 'below_minimum', message, { minimum, unit: 'USDC' })
 }
 
-const short = (token: string, required: bigint, available: bigint): Fault =>
-  new Fault('insufficient_balance', 'The free balance does not cover the amount', {
-    extras: { token, required: String(required), available: String(available) },
-  })
-
 async function admitDeposit(
   { on, vault, usdc, ledger, batches, policy, market, evmAddressOf, limits, clock, random }: AdmitNeeds,
   positionOf: FindPosition,
@@ -81,11 +79,14 @@ async function admitDeposit(
     ...{ tokens: [usdc], recipients: [vault.address], usdMicros: amountUnits, exit: false },
   }
   await policy.check(action)
+  const place = { chainId: vault.chainId, vault: vault.address.toLowerCase() }
+  await refuseFrozen(on, userId, place)
   const account = await evmAddressOf(userId)
   const wallet = walletAccount(userId, cashAsset(vault, usdc))
   await batches.ready(vault.chainId)
-  const [{ cashUnits, settlements }, trial, { apy }] = await Promise.all([
-    freeCash({ on, ledger, vault }, { wallet, account, usdc, amountUnits }),
+  const readCash = () => freeCash({ on, ledger, vault, clock }, { wallet, account, usdc, amountUnits })
+  const [firstCash, trial, { apy }] = await Promise.all([
+    readCash(),
     batches.simulate(vault.chainId, account, vault.depositCalls(account, amountUnits)),
     market.yield(),
   ])
@@ -93,8 +94,13 @@ async function admitDeposit(
     throw new Fault('conflict', `The vault does not take the deposit: ${trial.reason}`, {
       extras: { reason: trial.reason },
     })
+  const gasOrder = { userId, chainId: vault.chainId, gas: trial.gas, fullExit: false }
+  const chargeGas = await batches.charge(gasOrder)
+  // The trial takes longer than the reading of the cash. Where something settled meanwhile only that is read again.
+  const latest = await ledger.balance(on, wallet)
+  const { cashUnits, settlements } =
+    latest.settlements === firstCash.settlements ? firstCash : await readCash()
   const positionId = known?.id ?? uuidv7(clock.now(), random)
-  const place = { chainId: vault.chainId, vault: vault.address.toLowerCase() }
   return {
     first: 'prepare',
     deadlineMs: admissionMs,
@@ -111,9 +117,23 @@ async function admitDeposit(
     ],
     also: async (tx, taskId) => {
       await policy.reserve(tx, { ...action, taskId })
-      if (!known) await addPosition(tx, { ...place, id: positionId, userId, now: clock.now() })
+      await chargeGas(tx, taskId)
+      await refuseFrozen(tx, userId, place)
+      if (known) return
+      await addPosition(tx, { ...place, id: positionId, userId, taskId, now: clock.now() })
+      await addEarnAccount(tx, userId, place, clock.now())
     },
   }
+}
+
+/** Where positions and chain disagree, nothing is added to them. */
+async function refuseFrozen(on: Queryable, userId: string, place: Place): Promise<void> {
+  const account = await earnAccountOf(on, userId, place)
+  if (account?.state !== 'frozen') return
+  const since = account.frozen_since?.toISOString() ?? null
+  throw new Fault('trading_paused', `Deposits into the vault are paused: ${account.reason}`, {
+    extras: { scope: 'earn', since, reason: account.reason },
+  })
 }
 
 type CashWish = { wallet: AccountRef; account: string; usdc: string; amountUnits: bigint }
@@ -123,14 +143,24 @@ type CashWish = { wallet: AccountRef; account: string; usdc: string; amountUnits
  * where the chain has enough and only the holds stand in the way, they get a little time to settle.
  */
 async function freeCash(
-  { on, ledger, vault }: Pick<AdmitNeeds, 'on' | 'ledger' | 'vault'>,
+  { on, ledger, vault, clock }: Pick<AdmitNeeds, 'on' | 'ledger' | 'vault' | 'clock'>,
   { wallet, account, usdc, amountUnits }: CashWish,
 ): Promise<{ cashUnits: bigint; settlements: bigint }> {
+  const place = { chainId: vault.chainId, vault: vault.address.toLowerCase() }
   const until = performance.now() + settleMsMax
   while (true) {
     // The counter is read before the chain is asked: a hold that settles in between makes the answer worthless.
-    const { heldUnits, settlements } = await ledger.balance(on, wallet)
-    const { cashUnits } = await vault.account(account)
+    const [{ heldUnits, settlements }, earnAccount] = await Promise.all([
+      ledger.balance(on, wallet),
+      earnAccountOf(on, wallet.owner, place),
+    ])
+    const { cashUnits, block } = await vault.account(account)
+    if (block < floorOf(earnAccount, clock.now())) {
+      if (performance.now() > until)
+        throw new Fault('unavailable', 'The chain shows an older state than the last settlement')
+      await pause(settlePollMs)
+      continue
+    }
     const free = cashUnits > heldUnits ? cashUnits - heldUnits : 0n
     if (free >= amountUnits) return { cashUnits, settlements }
     const hopeless = cashUnits < amountUnits || heldUnits === 0n
@@ -138,9 +168,6 @@ async function freeCash(
     await pause(settlePollMs)
   }
 }
-
-/** How a withdrawal is going to be made: a sum of assets, or shares to redeem. */
-type Way = { assetsUnits: bigint | null; sharesUnits: bigint; holdUnits: bigint }
 
 async function admitWithdraw(
   needs: AdmitNeeds,
@@ -158,8 +185,10 @@ async function admitWithdraw(
     ...{ tokens: [usdc], recipients: [account], usdMicros: 0n, exit: true },
   }
   await policy.check(action)
-  await batches.ready(vault.chainId)
-  const way = await wayOf(needs, { userId, positionId: position.id, account, assetsUnits })
+  const fullExit = assetsUnits === null
+  await batches.ready(vault.chainId, { fullExit })
+  const way = await planWithdrawal(needs, { userId, positionId: position.id, account, assetsUnits })
+  const chargeGas = await batches.charge({ userId, chainId: vault.chainId, gas: way.gas, fullExit })
   const { apy } = await market.yield()
   const lot = lotAccount(userId, shareAsset(vault), position.id)
   return {
@@ -176,48 +205,9 @@ async function admitWithdraw(
         ...{ amountUnits: way.holdUnits, reason: 'earn_withdraw' },
       },
     ],
-    also: (tx, taskId) => policy.reserve(tx, { ...action, taskId }),
+    also: async (tx, taskId) => {
+      await policy.reserve(tx, { ...action, taskId })
+      await chargeGas(tx, taskId)
+    },
   }
-}
-
-type Wish = { userId: string; positionId: string; account: string; assetsUnits: bigint | null }
-
-async function wayOf(needs: AdmitNeeds, { userId, positionId, account, assetsUnits }: Wish): Promise<Way> {
-  const { on, vault, usdc, ledger, batches } = needs
-  const [books, { sharesUnits: onChain }] = await Promise.all([
-    ledger.books(on, userId, shareAsset(vault)),
-    vault.account(account),
-  ])
-  const mine = books.find(({ book }) => book === lotBook(positionId))
-  const available = mine?.availUnits ?? 0n
-  if (available === 0n && (mine?.heldUnits ?? 0n) === 0n)
-    throw new Fault('no_position', 'The position has no shares to withdraw')
-  if (available === 0n) throw short(vault.address, 1n, 0n)
-  const total = books.reduce((sum, each) => sum + each.availUnits + each.heldUnits, 0n)
-  if (assetsUnits === null) {
-    const sharesUnits = wholeOf({ own: available, others: total - available, onChain })
-    if (sharesUnits === 0n) throw short(vault.address, available, 0n)
-    await tried(batches, vault, account, vault.redeemCalls(account, sharesUnits))
-    return { assetsUnits, sharesUnits, holdUnits: available }
-  }
-  const worth = await vault.assetsOf(available < onChain ? available : onChain)
-  if (worth < assetsUnits) throw short(usdc, assetsUnits, worth)
-  const returned = await tried(batches, vault, account, vault.withdrawCalls(account, assetsUnits))
-  const needed = BigInt(returned)
-  if (needed > available) throw short(usdc, assetsUnits, worth)
-  return { assetsUnits, sharesUnits: needed, holdUnits: heldFor(needed, available) }
-}
-
-/** The shares are there, so a vault that refuses has no means at hand. */
-async function tried(
-  batches: AdmitNeeds['batches'],
-  vault: Vault,
-  account: string,
-  calls: ReturnType<Vault['redeemCalls']>,
-): Promise<string> {
-  const trial = await batches.simulate(vault.chainId, account, calls)
-  if (trial.ok) return trial.returns.at(-1) ?? '0x0'
-  throw new Fault('insufficient_liquidity', `The vault cannot pay out now: ${trial.reason}`, {
-    extras: { reason: trial.reason },
-  })
 }

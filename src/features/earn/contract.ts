@@ -169,11 +169,35 @@ export const contract = section('earn', {
       'unavailable',
     ],
   }),
+  sync: task('POST /v1/earn/sync', {
+    summary: 'Bring positions in line with the shares on the chain',
+    description:
+      'Books shares that came to the account or left it another way, as `external_delta_shares` of the positions shows them. What is missing is taken from the newest positions first, what came is added to the oldest. Waits until no deposit or withdrawal is under way.',
+    access: 'earn',
+    rate: 'exit',
+    waitSeconds,
+    output: TaskResponse,
+    faults: ['no_position'],
+  }),
   positions: read('GET /v1/earn/positions', {
-    summary: 'Your positions and what became of each deposit and withdrawal',
+    summary: 'Your positions and what became of each deposit and withdrawal, newest first',
     access: 'read',
+    query: T.Object({
+      limit: T.Optional(T.Integer({ minimum: 1, maximum: 100, default: 100 })),
+      after: T.Optional(T.String({ format: 'uuid', description: 'Positions after this one: `next_after`' })),
+      status: T.Optional(OneOf(['active', 'withdrawn'] as const)),
+      history_limit: T.Optional(T.Integer({ minimum: 1, maximum: 100, default: 100 })),
+      history_after: T.Optional(
+        T.String({ format: 'uuid', description: 'Entries after this one: `next_history_after`' }),
+      ),
+    }),
     output: T.Object(
-      { positions: T.Array(Position), history: T.Array(HistoryEntry) },
+      {
+        positions: T.Array(Position),
+        history: T.Array(HistoryEntry),
+        next_after: TextOrNull,
+        next_history_after: TextOrNull,
+      },
       { $id: 'EarnPositionsResponse' },
     ),
   }),

@@ -1,3 +1,3 @@
 /** The minimums of the product, in the one place that validation and capabilities read. */
-export const earnLimits = { minDepositUsdc: '1', minWithdrawUsdc: '0.01' } as const
+export const earnLimits = { minDepositUsdc: '1', minWithdrawUsdc: '1' } as const
 export type EarnLimits = { minDepositUsdc: string; minWithdrawUsdc: string }

@@ -16,7 +16,7 @@ export const walletAccount = (userId: string, asset: string): AccountRef => ({
   book: 'wallet',
 })
 
-const lotPrefix = 'position:'
+export const lotPrefix = 'position:'
 export const lotBook = (positionId: string) => `${lotPrefix}${positionId}`
 export const lotAccount = (userId: string, asset: string, positionId: string): AccountRef => ({
   owner: userId,
@@ -29,4 +29,5 @@ export const outsideOf = outside
 export const moveKeys = (taskId: string) => ({
   cash: `${taskId}:cash`,
   shares: `${taskId}:shares`,
+  beyond: `${taskId}:beyond`,
 })

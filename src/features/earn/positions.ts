@@ -1,12 +1,12 @@
-import type { Ledger } from '#durable/ledger.ts'
 import { Fault } from '#kernel/fault.ts'
-import { fromUnits, mulDiv, toUnits } from '#kernel/money.ts'
+import { fromUnits, mulDiv } from '#kernel/money.ts'
 import type { Queryable } from '#store/query.ts'
 import type { Vault } from '#upstreams/vault/vault.ts'
-import { lotBook, shareAsset } from './lots.ts'
+import { shareAsset } from './lots.ts'
 import type { Market } from './market.ts'
-import { costOf, externalOf, type LotChange } from './shares.ts'
-import { type EarnTaskRow, earnTasksOf, historyMost, type PositionRow, positionsOf } from './store.ts'
+import type { ReadSettled } from './settled-reading.ts'
+import { externalOf } from './shares.ts'
+import { type EarnTaskRow, earnTasksPage, newestPosition, positionsPage } from './store.ts'
 
 /** Positions and their history, as the tasks and the ledger tell them, held against the chain. */
 
@@ -14,8 +14,8 @@ type Needs = {
   on: Queryable
   vault: Vault
   chainName: string
-  ledger: Pick<Ledger, 'books'>
   market: Market
+  readSettled: ReadSettled
   evmAddressOf: (userId: string) => Promise<string>
 }
 
@@ -47,70 +47,63 @@ function entryOf(row: EarnTaskRow) {
   }
 }
 
-/** What really happened to each position, oldest first. */
-function changesByPosition(rows: readonly EarnTaskRow[]): Map<string, LotChange[]> {
-  const byPosition = new Map<string, LotChange[]>()
-  for (const row of rows.toReversed()) {
-    const amount = text(row.result?.amount_usdc_decimal)
-    const shares = text(row.result?.shares_delta)
-    if (row.status !== 'completed' || amount === null || shares === null) continue
-    const sharesUnits = BigInt(shares)
-    const assetsUnits = toUnits(amount, usdcDecimals) * (sharesUnits < 0n ? -1n : 1n)
-    const id = text(row.data.position_id) ?? ''
-    byPosition.set(id, [...(byPosition.get(id) ?? []), { assetsUnits, sharesUnits }])
-  }
-  return byPosition
+export type PositionsInput = {
+  limit?: number
+  after?: string
+  status?: 'active' | 'withdrawn'
+  history_limit?: number
+  history_after?: string
 }
 
-type Held = { position: PositionRow; sharesUnits: bigint }
+const limitDefault = 100
 
-export function positionsReader({ on, vault, chainName, ledger, market, evmAddressOf }: Needs) {
+export function positionsReader({ on, vault, chainName, market, readSettled, evmAddressOf }: Needs) {
   const place = { chainId: vault.chainId, vault: vault.address.toLowerCase() }
 
   /** Null while the chain is silent or one of the user's own actions is under way: then nobody can tell. */
-  const externalFor = async (userId: string, held: readonly Held[], rows: readonly EarnTaskRow[]) => {
-    if (rows.some(isLive) || held.length === 0) return null
+  const externalFor = async (userId: string): Promise<Map<string, bigint> | null> => {
     try {
-      const { sharesUnits } = await vault.account(await evmAddressOf(userId))
-      return externalOf(
-        held.map((each) => each.sharesUnits),
-        sharesUnits,
+      const reading = await readSettled(userId, await evmAddressOf(userId))
+      if (!reading) return null
+      const { lots, onChainUnits } = reading
+      const deltas = externalOf(
+        lots.map(({ sharesUnits }) => sharesUnits),
+        onChainUnits,
       )
+      if (lots.length > 0) return new Map(deltas.map((delta, index) => [lots[index]!.positionId, delta]))
+      const newest = onChainUnits > 0n ? await newestPosition(on, userId, place) : undefined
+      return new Map(newest ? [[newest.id, onChainUnits]] : [])
     } catch (fault) {
       if (fault instanceof Fault) return null
       throw fault
     }
   }
 
-  return async (userId: string) => {
-    const [positions, rows, books, seen, { apy }] = await Promise.all([
-      positionsOf(on, userId, place),
-      earnTasksOf(on, userId),
-      ledger.books(on, userId, shareAsset(vault)),
+  return async (userId: string, input: PositionsInput) => {
+    const { limit = limitDefault, after, status, history_limit: historyLimit = limitDefault } = input
+    const page = { limit: limit + 1, after, status, asset: shareAsset(vault) }
+    const [found, tasks, seen, { apy }] = await Promise.all([
+      positionsPage(on, userId, place, page),
+      earnTasksPage(on, userId, { limit: historyLimit + 1, after: input.history_after }),
       market.state().catch((fault: unknown) => {
         if (fault instanceof Fault) return undefined
         throw fault
       }),
       market.yield(),
     ])
-    const inBook = new Map(books.map((each) => [each.book, each.availUnits + each.heldUnits]))
-    const changes = changesByPosition(rows)
-    const opening = new Set(rows.filter(isLive).map((row) => text(row.data.position_id)))
-    // A position whose first deposit failed never was one; its attempt stands in the history.
-    const held = positions
-      .filter(({ id }) => changes.has(id) || opening.has(id))
-      .map((position) => ({ position, sharesUnits: inBook.get(lotBook(position.id)) ?? 0n }))
-    const active = held.filter(({ position, sharesUnits }) => sharesUnits > 0n || opening.has(position.id))
-    const external = await externalFor(userId, active, rows)
+    const positions = found.slice(0, limit)
+    const rows = tasks.slice(0, historyLimit)
+    const external = positions.length > 0 ? await externalFor(userId) : null
 
     return {
-      positions: held.map(({ position, sharesUnits }) => {
-        const cost = costOf(changes.get(position.id) ?? [])
+      positions: positions.map((position) => {
+        const sharesUnits = BigInt(position.shares)
+        const cost = BigInt(position.cost_units)
         const value = seen ? worthOf(sharesUnits, seen.state) : null
-        const index = active.findIndex((each) => each.position.id === position.id)
+        const isActive = sharesUnits > 0n || position.is_opening
         return {
           id: position.id,
-          status: index >= 0 ? ('active' as const) : ('withdrawn' as const),
+          status: isActive ? ('active' as const) : ('withdrawn' as const),
           vault_address: vault.address,
           chain_id: vault.chainId,
           vault_chain_name: chainName,
@@ -119,11 +112,13 @@ export function positionsReader({ on, vault, chainName, ledger, market, evmAddre
           current_value_usdc: value === null ? null : fromUnits(value, usdcDecimals),
           unrealized_yield_usdc: value === null ? null : fromUnits(value - cost, usdcDecimals),
           shares: String(sharesUnits),
-          external_delta_shares: index < 0 ? '0' : external ? String(external[index] ?? 0n) : null,
+          external_delta_shares: external && String(external.get(position.id) ?? 0n),
           created_at: position.created_at.toISOString(),
         }
       }),
-      history: rows.slice(0, historyMost).map(entryOf),
+      history: rows.map(entryOf),
+      next_after: found.length > limit ? positions.at(-1)!.id : null,
+      next_history_after: tasks.length > historyLimit ? rows.at(-1)!.id : null,
     }
   }
 

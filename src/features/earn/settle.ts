@@ -1,16 +1,24 @@
+import type { Ledger } from '#durable/ledger.ts'
 import type { BatchPlan, BatchRules, Settled } from '#features/chains/batch.ts'
 import type { Token } from '#kernel/chains.ts'
+import type { Clock } from '#kernel/clock.ts'
 import { fromUnits, mulDiv } from '#kernel/money.ts'
-import type { Move, TaskView } from '#kernel/task.ts'
+import type { Move, TaskView, Tx } from '#kernel/task.ts'
+import type { Queryable } from '#store/query.ts'
+import type { Receipt } from '#upstreams/evm/evm.ts'
 import type { Flow, Vault } from '#upstreams/vault/vault.ts'
+import { addChange, earnAccountOf, floorOf } from './earn-account.ts'
 import { lotAccount, moveKeys, outsideOf, shareAsset } from './lots.ts'
 
 /** What a deposit and a withdrawal do on the chain, and what their events then do to the ledger. */
 
 type Needs = {
+  on: Queryable
   vault: Vault
   usdc: string
   shareToken: Token
+  ledger: Pick<Ledger, 'balance'>
+  clock: Clock
   changed: (userId: string, chainId: string) => void
 }
 type Memory = {
@@ -25,9 +33,20 @@ const usdcDecimals = 6
 const priceDecimals = 18
 const memoryOf = (task: TaskView) => task.data as unknown as Memory
 
-export function earnRules({ vault, usdc, shareToken, changed }: Needs) {
+export function earnRules({ on, vault, usdc, shareToken, ledger, clock, changed }: Needs) {
   const landed = (task: TaskView) => changed(task.userId, vault.chainId)
   const shares = shareAsset(vault)
+
+  const place = { chainId: vault.chainId, vault: vault.address.toLowerCase() }
+
+  const floor = async ({ userId }: TaskView) => floorOf(await earnAccountOf(on, userId, place), clock.now())
+
+  const counted = (task: TaskView, receipt: Receipt, flow: Flow, sign: 1n | -1n) => {
+    const { position_id: positionId } = memoryOf(task)
+    const sharesUnits = sign * flow.sharesUnits
+    const change = { positionId, assetsUnits: flow.assetsUnits, sharesUnits, block: receipt.block }
+    return async (tx: Tx) => void (await addChange(tx, task.userId, place, { ...change, now: clock.now() }))
+  }
 
   const resultOf = (task: TaskView, flow: Flow, sign: 1n | -1n, txHash: string) => {
     const amount = fromUnits(flow.assetsUnits, usdcDecimals)
@@ -52,6 +71,7 @@ export function earnRules({ vault, usdc, shareToken, changed }: Needs) {
         calls: vault.depositCalls(account, amountUnits),
         spends: [{ token: usdc, amountUnits, spender: vault.address }],
         ...{ tokens: [usdc], recipients: [vault.address], usdMicros: amountUnits, exit: false },
+        minBlock: await floor(task),
       }
     },
     async settle(task, receipt): Promise<Settled | undefined> {
@@ -67,6 +87,7 @@ export function earnRules({ vault, usdc, shareToken, changed }: Needs) {
       return {
         result: resultOf(task, flow, 1n, receipt.txHash),
         moves: [{ move: 'post', key: keys.cash, amountUnits: flow.assetsUnits }, bought],
+        also: counted(task, receipt, flow, 1n),
       }
     },
   }
@@ -83,18 +104,33 @@ export function earnRules({ vault, usdc, shareToken, changed }: Needs) {
       return {
         ...{ chainId: vault.chainId, account, operation: 'earn_withdraw', calls, spends: [] },
         ...{ tokens: [usdc], recipients: [account], usdMicros: 0n, exit: true },
+        fullExit: assets_units === null,
+        minBlock: await floor(task),
       }
     },
     async settle(task, receipt): Promise<Settled | undefined> {
-      const { account, held_shares, assets_units } = memoryOf(task)
+      const { account, held_shares, assets_units, position_id } = memoryOf(task)
       const flow = vault.withdrawn(receipt.logs, account)
       if (!flow) return undefined
+      // What was burnt is booked, not what was held: the rest stays in the position.
       const held = BigInt(held_shares ?? '0')
-      // A position withdrawn whole is empty, whatever of its shares had left by another way.
-      const taken = assets_units === null || flow.sharesUnits > held ? held : flow.sharesUnits
+      const posted = flow.sharesUnits < held ? flow.sharesUnits : held
+      const keys = moveKeys(task.id)
+      const moves: Move[] = [{ move: 'post', key: keys.shares, amountUnits: posted }]
+      // A sum of assets can cost more shares than were held if the vault lost value; what came from outside was never in the lot.
+      if (assets_units !== null && flow.sharesUnits > held) {
+        const lot = lotAccount(task.userId, shares, position_id)
+        const { availUnits } = await ledger.balance(on, lot)
+        const beyond = flow.sharesUnits - held
+        const amountUnits = beyond < availUnits ? beyond : availUnits
+        const credit = outsideOf(shares)
+        const move = { move: 'transfer' as const, key: keys.beyond, debit: lot, credit }
+        if (amountUnits > 0n) moves.push({ ...move, amountUnits, reason: 'earn_withdraw' })
+      }
       return {
         result: resultOf(task, flow, -1n, receipt.txHash),
-        moves: [{ move: 'post', key: moveKeys(task.id).shares, amountUnits: taken }],
+        moves,
+        also: counted(task, receipt, flow, -1n),
       }
     },
   }

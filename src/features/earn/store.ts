@@ -13,8 +13,6 @@ export type EarnTaskRow = {
 }
 type Place = { chainId: string; vault: string }
 
-export const historyMost = 500
-
 const positionsQuery = (userId: string, { chainId, vault }: Place) =>
   q
     .selectFrom('earn_position')
@@ -23,34 +21,71 @@ const positionsQuery = (userId: string, { chainId, vault }: Place) =>
     .where('chain_id', '=', chainId)
     .where('vault', '=', vault)
 
-export const positionsOf = (on: Queryable, userId: string, place: Place): Promise<PositionRow[]> =>
-  all(on, positionsQuery(userId, place).orderBy('number'))
+export type PositionView = PositionRow & { cost_units: string; shares: string; is_opening: boolean }
+type PositionsPage = {
+  limit: number
+  after: string | undefined
+  status: 'active' | 'withdrawn' | undefined
+  asset: string
+}
+
+/** Newest first, from the one after `after`. A position whose first deposit failed never was one. */
+export const positionsPage = (
+  on: Queryable,
+  userId: string,
+  { chainId, vault }: Place,
+  { limit, after, status, asset }: PositionsPage,
+): Promise<PositionView[]> =>
+  send(
+    on,
+    `select p.id, p.number, p.created_at, p.cost_units, coalesce(a.avail + a.held, 0) as shares, p.settled_at is null as is_opening
+     from earn_position p
+       left join account a on a.owner = p.user_id and a.asset = $4 and a.book = 'position:' || p.id
+       left join task t on t.id = p.opened_by and p.settled_at is null
+     where p.user_id = $1 and p.chain_id = $2 and p.vault = $3
+       and (p.settled_at is not null or t.status in ('pending', 'running'))
+       and ($5::uuid is null or p.id < $5::uuid)
+       and ($6::boolean is null or $6 = (p.settled_at is null or coalesce(a.avail + a.held, 0) > 0))
+     order by p.id desc limit $7`,
+    [userId, chainId, vault, asset, after ?? null, status === undefined ? null : status === 'active', limit],
+  )
 
 export const findPosition = (on: Queryable, userId: string, place: Place, id: string) =>
   one<PositionRow>(on, positionsQuery(userId, place).where('id', '=', id))
 
-type NewPosition = { id: string; userId: string; now: Date } & Place
+export const newestPosition = (on: Queryable, userId: string, place: Place) =>
+  one<PositionRow>(on, positionsQuery(userId, place).orderBy('number', 'desc').limit(1))
+
+type NewPosition = { id: string; userId: string; taskId: string; now: Date } & Place
 
 /** Under the lock of the user's policy row, so that two deposits of one moment get two numbers. */
-export async function addPosition(tx: Tx, { id, userId, chainId, vault, now }: NewPosition): Promise<void> {
+export async function addPosition(
+  tx: Tx,
+  { id, userId, taskId, chainId, vault, now }: NewPosition,
+): Promise<void> {
   await send(
     tx,
-    `insert into earn_position (id, user_id, chain_id, vault, number, created_at)
-     select $1::uuid, $2::uuid, $3::text, $4::text, coalesce(max(number), 0) + 1, $5::timestamptz
+    `insert into earn_position (id, user_id, chain_id, vault, number, created_at, opened_by)
+     select $1::uuid, $2::uuid, $3::text, $4::text, coalesce(max(number), 0) + 1, $5::timestamptz, $6::uuid
        from earn_position where user_id = $2 and chain_id = $3 and vault = $4`,
-    [id, userId, chainId, vault, now],
+    [id, userId, chainId, vault, now, taskId],
   )
 }
 
-/** Newest first. Everything that ever happened to a position is a task of one of two kinds. */
-export const earnTasksOf = async (on: Queryable, userId: string, most?: number): Promise<EarnTaskRow[]> => {
+/** Newest first, from the one after `after`. Everything that ever happened to a position is a task of one of two kinds. */
+export const earnTasksPage = async (
+  on: Queryable,
+  userId: string,
+  { limit, after }: { limit: number; after: string | undefined },
+): Promise<EarnTaskRow[]> => {
   const query = q
     .selectFrom('task')
     .select(['id', 'kind', 'status', 'data', 'result', 'error', 'created_at'])
     .where('user_id', '=', userId)
     .where('kind', 'in', ['earn_deposit', 'earn_withdraw'])
     .orderBy('id', 'desc')
-  return (await all(on, most === undefined ? query : query.limit(most))) as EarnTaskRow[]
+    .limit(limit)
+  return (await all(on, after === undefined ? query : query.where('id', '<', after))) as EarnTaskRow[]
 }
 
 export type SharePriceRow = { at: Date; price: string }

@@ -1,30 +1,25 @@
 import * as T from 'typebox'
 import { read, section, stream } from '#kernel/operation.ts'
-import { Nullable, OpenObject, Text, TextOrNull, Time } from '#kernel/scalars.ts'
-
-const NotificationEvent = T.Object(
-  {
-    id: T.String({ description: 'Gapless sequence number of this user; the cursor' }),
-    type: T.String({ examples: ['task.completed'] }),
-    task_id: TextOrNull,
-    subject: Nullable(T.Object({ kind: Text, id: Text })),
-    data: OpenObject,
-    created_at: Time,
-  },
-  { $id: 'NotificationEvent' },
-)
+import { Text } from '#kernel/scalars.ts'
+import { eventTypes, NotificationEvent } from './event-types.ts'
 
 const cursor = T.String({
   pattern: '^(0|[1-9][0-9]{0,17})$',
   description: 'Sequence number after which to begin',
 })
-const types = T.String({ minLength: 1, maxLength: 500, description: 'Event types, separated by commas' })
+const types = T.String({
+  minLength: 1,
+  maxLength: 500,
+  description: `Event types, separated by commas, out of: ${eventTypes.join(', ')}`,
+  examples: ['order.filled,position.changed'],
+})
 
 export const contract = section('notifications', {
   stream: stream('GET /v1/notifications/stream', {
     summary: 'Follow everything that happens to your tasks and account',
     description:
-      'Server-sent events. `Last-Event-ID` (or `after`) replays what came since; otherwise the last 50 events come first.',
+      'Server-sent events. `Last-Event-ID` (or `after`) replays what came since; otherwise the last 50 events come first. ' +
+      'An event named `reset` with `{from, to}` says that the log no longer holds those numbers: read your state anew.',
     access: 'read',
     rate: 'stream',
     query: T.Object({ after: T.Optional(cursor), types: T.Optional(types) }),
@@ -32,10 +27,20 @@ export const contract = section('notifications', {
   }),
   list: read('GET /v1/notifications', {
     summary: 'Read the same events page by page',
+    description:
+      'With `types` or `task_id` a request looks through 20,000 events after `after`, and `total_count` counts those; ' +
+      'go on with `after=next_after` until it is the newest one, also after an empty page.',
     access: 'read',
     query: T.Object({
       after: T.Optional(cursor),
-      offset: T.Optional(T.Integer({ minimum: 0, maximum: 100_000, default: 0 })),
+      skip: T.Optional(
+        T.Integer({
+          minimum: 0,
+          maximum: 1_000,
+          default: 0,
+          description: 'Events to pass over; for more, go on with `after=next_after`',
+        }),
+      ),
       limit: T.Optional(T.Integer({ minimum: 1, maximum: 100, default: 50 })),
       types: T.Optional(types),
       task_id: T.Optional(T.String({ format: 'uuid' })),
@@ -45,12 +50,10 @@ export const contract = section('notifications', {
         events: T.Array(NotificationEvent),
         total_count: T.Integer(),
         limit: T.Integer(),
-        offset: T.Integer(),
+        skip: T.Integer(),
         next_after: Text,
       },
       { $id: 'NotificationPage' },
     ),
   }),
 })
-
-export type NotificationEvent = T.Static<typeof NotificationEvent>

@@ -1,27 +1,31 @@
 import type { Events, StoredEvent } from '#durable/events.ts'
+import { invalid } from '#kernel/fault.ts'
 import type { StreamItem } from '#kernel/operation.ts'
 import { fulfil } from '#kernel/operation.ts'
-import { contract, type NotificationEvent } from './contract.ts'
+import { contract } from './contract.ts'
+import { type EventType, eventTypes, type NotificationEvent } from './event-types.ts'
 
 type Needs = { events: Events }
 type Item = StreamItem<NotificationEvent>
 
 const replayed = 50n
 
-const typesOf = (text: string | undefined) =>
-  text === undefined
-    ? {}
-    : {
-        types: text
-          .split(',')
-          .map((type) => type.trim())
-          .filter(Boolean),
-      }
+/** A misspelt type would be silence for ever. */
+function typesOf(text: string | undefined): { types?: EventType[] } {
+  if (text === undefined) return {}
+  const types = text.split(',').map((name) => {
+    const type = eventTypes.find((each) => each === name.trim())
+    if (type !== undefined) return type
+    const sentence = `'${name.trim().slice(0, 64)}' is no event type; the types are ${eventTypes.join(', ')}`
+    throw invalid('query.types', 'unknown_event_type', sentence)
+  })
+  return { types }
+}
 
 const item = (event: StoredEvent): Item => ({
   id: event.id,
   event: event.type,
-  data: event as NotificationEvent,
+  data: event as unknown as NotificationEvent,
 })
 
 /** Told once, when the cursor is older than the log: what lies between is gone, so the client reads its state anew. */
@@ -34,6 +38,7 @@ const reset = (from: bigint, to: bigint): Item => ({
 export const notifications = ({ events }: Needs) =>
   fulfil(contract, {
     async *stream({ after, types }, caller, { lastEventId, signal }) {
+      const filter = typesOf(types)
       const { first, last } = await events.bounds(caller.userId)
       const asked = lastEventId !== undefined && /^\d{1,18}$/.test(lastEventId) ? lastEventId : after
       let seq = asked === undefined ? last - replayed : BigInt(asked)
@@ -44,20 +49,19 @@ export const notifications = ({ events }: Needs) =>
         yield reset(seq + 1n, first - 1n)
         seq = first - 1n
       }
-      for await (const page of events.follow(caller.userId, seq, { ...typesOf(types), signal }))
+      for await (const page of events.follow(caller.userId, seq, { ...filter, signal }))
         for (const event of page) yield item(event)
     },
 
-    list: async ({ after = '0', offset = 0, limit = 50, types, task_id }, caller) => {
+    list: async ({ after = '0', skip = 0, limit = 50, types, task_id }, caller) => {
       const filter = { ...typesOf(types), taskId: task_id }
-      const rows = await events.after(caller.userId, BigInt(after), offset + limit, filter)
-      const page = rows.slice(offset)
+      const page = await events.page(caller.userId, BigInt(after), { limit, skip }, filter)
       return {
-        events: page as NotificationEvent[],
-        total_count: await events.count(caller.userId, BigInt(after), filter),
+        events: page.events as unknown as NotificationEvent[],
+        total_count: page.total,
         limit,
-        offset,
-        next_after: page.at(-1)?.id ?? after,
+        skip,
+        next_after: String(page.nextAfter),
       }
     },
   })

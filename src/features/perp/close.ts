@@ -38,7 +38,7 @@ export async function admitClose(
   const mid = mids.get(market.symbol) ?? market.markPrice
   // A whole position may be of any size; otherwise dust could never be closed.
   if (size !== held)
-    demandWorth({ size, price: mid, minimum: limits.minOrderUsd, field: 'body.size' }, pricing)
+    demandWorth({ size, price: mid, minimum: limits.minOrderUsd, field: 'body.size', market }, pricing)
   const action: Omit<Action, 'taskId'> = {
     ...{
       userId,
@@ -54,6 +54,7 @@ export async function admitClose(
     ...{ account, agent: agent.address, exit: true },
     ...{ size_decimals: market.sizeDecimals, price_decimals: market.priceDecimals },
     ...{ ahead_ms: aheadOf(clock, state.timeMs), since_ms: state.timeMs, is_buy: isBuy, size },
+    ...(compareDecimals(asked, held) > 0 && { asked_size: asked }),
     price: limit ?? pricing.boundPrice(mid, input.slippage_pct ?? slippageDefault, isBuy, market),
     ...{ tif: limit === undefined ? 'ioc' : 'gtc', reduce_only: true, usd_micros: '0' },
     ...{ gather: null, leverage: null, tp: null, sl: null },

@@ -1,5 +1,15 @@
 import * as T from 'typebox'
-import { Price, positive, Slippage, VenueId, VenueOrder } from '#features/venue/schemas.ts'
+import {
+  FillsPage,
+  fillsQuery,
+  OrderHistoryPage,
+  orderHistoryQuery,
+  Price,
+  positive,
+  Slippage,
+  VenueId,
+  VenueOrder,
+} from '#features/venue/schemas.ts'
 import { read, section, task } from '#kernel/operation.ts'
 import {
   Address,
@@ -20,10 +30,11 @@ const waitSeconds = 90
 const Asset = T.String({
   minLength: 1,
   maxLength: 64,
-  description: 'Market, as `BTC`, `hl:perp:BTC` or `BTC-PERP`',
+  description: 'Market, as `BTC`, `hl:perp:BTC`, `BTC-PERP`, `BTC-USD` or `BTC/USDC:USDC`',
   examples: ['BTC'],
 })
 const Side = OneOf(['long', 'short'] as const)
+const SideIn = OneOf(['long', 'short', 'LONG', 'SHORT'] as const)
 const ChainIn = T.Unsafe<string | number>({
   type: ['string', 'integer'],
   maxLength: 64,
@@ -112,11 +123,19 @@ export const contract = section('perp', {
         eoa_address: Address,
         api_wallet_address: TextOrNull,
         api_wallet_expires_at: TimeOrNull,
+        api_wallet_renews_at: TimeOrNull,
         account_mode: OneOf(['default', 'unified', 'portfolio', 'other'] as const),
         account_value_usd: Dec,
         withdrawable_usd: Dec,
         min_fund_usd: Dec,
         steps: T.Array(T.Object({ key: Text, done: T.Boolean(), error: TextOrNull })),
+        venue_requests: T.Union(
+          [T.Object({ used: T.Integer(), cap: T.Integer(), limited: T.Boolean() }), T.Null()],
+          {
+            description:
+              'Requests of the account by the count of the venue and how many it may make, at most 5 minutes old; above the cap the venue takes one request in 10 seconds',
+          },
+        ),
         last_error: TextOrNull,
       },
       { $id: 'PerpSetupStatusResponse' },
@@ -165,13 +184,19 @@ export const contract = section('perp', {
       {
         asset: Asset,
         is_buy: T.Optional(T.Boolean({ description: 'Either this or `side`' })),
-        side: T.Optional(Side),
+        side: T.Optional(SideIn),
         size: T.Optional(
           DecIn({ ...positive, description: 'In the asset; either this or `notional_usd`', example: '0.01' }),
         ),
         notional_usd: T.Optional(DecIn({ ...positive, description: 'Worth of the position', example: 250 })),
         leverage: T.Optional(
-          T.Integer({ minimum: 1, default: 1, description: '1 to the most that the market allows' }),
+          T.Unsafe<number | string>({
+            type: ['integer', 'string'],
+            minimum: 1,
+            pattern: '^[1-9][0-9]{0,3}$',
+            description:
+              '1 to the most that the market allows; by default as the position has it, else as the account is set, else 1',
+          }),
         ),
         is_cross: T.Optional(
           T.Boolean({ description: 'Default true, except in markets that are isolated only' }),
@@ -245,6 +270,72 @@ export const contract = section('perp', {
       'unavailable',
       'upstream_changed',
     ],
+  }),
+  tpSl: task('POST /v1/perp/tp-sl', {
+    summary: 'Set or replace the take-profit and stop-loss of an open position',
+    description:
+      'Reduce-only triggers. The new ones stand before earlier ones of the same leg are cancelled; a leg that is not given stays as it is. Taken also under a kill switch.',
+    access: 'trade',
+    rate: 'exit',
+    priority: 0,
+    waitSeconds,
+    body: T.Object(
+      {
+        asset: Asset,
+        size: T.Optional(
+          DecIn({
+            ...positive,
+            description: 'In the asset; omitted follows the whole position, also when its size changes',
+            example: '0.01',
+          }),
+        ),
+        tp_price: Price('Take-profit, on the tick of the market, on the winning side of the mark'),
+        sl_price: Price('Stop-loss, on the tick of the market, on the losing side of the mark'),
+        tp_is_market: T.Optional(T.Boolean({ default: true })),
+        sl_is_market: T.Optional(T.Boolean({ default: true })),
+        replace: T.Optional(
+          T.Boolean({ default: true, description: 'False keeps earlier ones beside the new ones' }),
+        ),
+      },
+      { $id: 'PerpTpSlRequest' },
+    ),
+    output: TaskResponse,
+    faults: [
+      'policy_denied',
+      'setup_incomplete',
+      'no_position',
+      'market_closed',
+      'unavailable',
+      'upstream_changed',
+    ],
+  }),
+  cancelAll: task('POST /v1/perp/orders/cancel-all', {
+    summary: 'Cancel every open order and trigger, or those of one market',
+    description:
+      'Positions lose their take-profit and stop-loss, too. The result lists each order with its outcome. Taken also under a kill switch.',
+    access: 'trade',
+    rate: 'exit',
+    priority: 0,
+    waitSeconds,
+    bodyOptional: true,
+    body: T.Object({ asset: T.Optional(Asset) }, { $id: 'PerpCancelAllRequest' }),
+    output: TaskResponse,
+    faults: ['policy_denied', 'setup_incomplete', 'market_closed', 'unavailable', 'upstream_changed'],
+  }),
+  fills: read('GET /v1/perp/fills', {
+    summary: 'Fills with fees and realised profit, newest first',
+    description: "From the gateway's own record, which begins with the first funding.",
+    access: 'read',
+    query: fillsQuery(Asset),
+    output: FillsPage,
+    faults: readFaults,
+  }),
+  orderHistory: read('GET /v1/perp/orders/history', {
+    summary: 'Orders placed through the gateway, with what became of them, newest first',
+    access: 'read',
+    query: orderHistoryQuery(Asset),
+    output: OrderHistoryPage,
+    faults: readFaults,
   }),
   fund: task('POST /v1/perp/fund', {
     summary: 'Move USDC from the wallet to the venue, gasless',

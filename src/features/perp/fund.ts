@@ -1,11 +1,16 @@
 import type { Ledger } from '#durable/ledger.ts'
 import type { BatchRules, EvmBatches } from '#features/chains/batch.ts'
+import { registerFunded } from '#features/venue/account-store.ts'
 import type { VenueActs } from '#features/venue/act.ts'
+import { updateRows } from '#features/venue/agreement.ts'
+import { isUnified, shortage } from '#features/venue/collateral.ts'
+import { addChanges } from '#features/venue/record-store.ts'
 import { claim, claimedKeys } from '#features/venue/store.ts'
 import { aheadOf } from '#features/venue/trade.ts'
 import type { Caller } from '#kernel/caller.ts'
 import { assetOf } from '#kernel/chains.ts'
 import type { Clock } from '#kernel/clock.ts'
+import { compareDecimals } from '#kernel/decimal-fields.ts'
 import { Fault, invalid } from '#kernel/fault.ts'
 import { fromUnits, toUnits, usdDecimals } from '#kernel/money.ts'
 import type { Action, EvmCall, Policy } from '#kernel/signer.ts'
@@ -20,7 +25,8 @@ import {
 } from '#kernel/task.ts'
 import type { Queryable } from '#store/query.ts'
 import type { Evm } from '#upstreams/evm/evm.ts'
-import type { Hyperliquid, LedgerUpdate } from '#upstreams/hyperliquid/hyperliquid.ts'
+import type { Account, Hyperliquid, LedgerUpdate } from '#upstreams/hyperliquid/hyperliquid.ts'
+import { type CreditMemory, cashOf, creditSigns } from './credit-signs.ts'
 import type { PerpLimits, Way } from './limits.ts'
 import { type Agents, type Approval, approval, type SetupNeeds } from './setup.ts'
 import { chainIdOf, demandWay } from './way.ts'
@@ -29,7 +35,7 @@ import { chainIdOf, demandWay } from './way.ts'
 
 export type FundNeeds = {
   on: Queryable
-  venue: Pick<Hyperliquid, 'account' | 'ledgerSince' | 'agents' | 'role'>
+  venue: Pick<Hyperliquid, 'account' | 'ledgerSince' | 'agents' | 'spotBalances' | 'accountMode'>
   acts: VenueActs
   agents: Agents
   batches: EvmBatches
@@ -49,13 +55,14 @@ export type FundInput = {
   source_chain_id?: string | number
   source_token?: string
 }
-type Memory = {
-  account: string
+type Memory = CreditMemory & {
   amount_units: string
   ahead_ms: number
   since_ms: number
   tx_hash?: string
   credited_at?: string
+  /** The account held nothing at the venue when the task began. */
+  is_first?: boolean
 }
 
 const usdcDecimals = 6
@@ -82,6 +89,9 @@ function amountOf({ amount, amount_usd }: FundInput, { minFundUsd }: PerpLimits)
   )
 }
 
+const holdsNothing = ({ positions, cashUsd }: Pick<Account, 'positions' | 'cashUsd'>): boolean =>
+  positions.length === 0 && compareDecimals(cashUsd, '0') === 0
+
 const walletOf = (userId: string, { chain, way }: Pick<FundNeeds, 'chain' | 'way'>): AccountRef => ({
   ...{ owner: userId, asset: assetOf(chain.row, way.token), book: 'wallet' },
 })
@@ -105,10 +115,7 @@ export async function admitFund(needs: FundNeeds, input: FundInput, { userId }: 
   const cashUnits = balances.tokens[0]
   if (cashUnits === undefined) throw new Fault('unavailable', 'The chain tells no balance')
   const free = cashUnits > before.heldUnits ? cashUnits - before.heldUnits : 0n
-  if (free < amountUnits)
-    throw new Fault('insufficient_balance', 'The free balance does not cover the amount', {
-      extras: { token: way.token, required: String(amountUnits), available: String(free) },
-    })
+  if (free < amountUnits) throw shortage({ what: 'The deposit', required: amountUnits, available: free })
   const trial = await batches.simulate(way.chainId, account, [
     transferCall(way.token, way.bridge, amountUnits),
   ])
@@ -116,9 +123,20 @@ export async function admitFund(needs: FundNeeds, input: FundInput, { userId }: 
     throw new Fault('conflict', `The transfer would fail: ${trial.reason}`, {
       extras: { reason: trial.reason },
     })
+  // An account without a key has no mode of its own yet, and asking for it is dear.
+  const { current } = await needs.agents.of(userId)
+  const unified = current !== undefined && isUnified(await venue.accountMode(account))
+  const chargeGas = await batches.charge({
+    userId,
+    chainId: way.chainId,
+    gas: trial.gas,
+    fullExit: false,
+  })
   const memory: Memory = {
     ...{ account, amount_units: String(amountUnits), ahead_ms: aheadOf(clock, state.timeMs) },
-    since_ms: state.timeMs,
+    ...{ since_ms: state.timeMs, unified },
+    cash_seen: unified ? await cashOf(venue, { account, unified }) : state.cashUsd,
+    is_first: !unified && holdsNothing(state),
   }
   return {
     ...{ first: 'prepare', deadlineMs: admissionMs, data: memory as unknown as JsonObject },
@@ -129,7 +147,10 @@ export async function admitFund(needs: FundNeeds, input: FundInput, { userId }: 
         ...{ amountUnits, reason: 'perp_fund' },
       },
     ],
-    also: (tx, taskId) => policy.reserve(tx, { ...action, taskId }),
+    also: async (tx, taskId) => {
+      await policy.reserve(tx, { ...action, taskId })
+      await chargeGas(tx, taskId)
+    },
   }
 }
 
@@ -194,7 +215,10 @@ export function funding(needs: FundNeeds): Record<'prepare' | 'confirm' | 'credi
     const { account, since_ms, amount_units } = memoryOf(task)
     const wanted = fromUnits(BigInt(amount_units), usdDecimals)
     const updates = (await venue.ledgerSince(account, since_ms))
-      .filter(({ type, amountUsd }) => type === 'deposit' && amountUsd === wanted)
+      .filter(
+        ({ type, amountUsd }) =>
+          type === 'deposit' && amountUsd !== null && compareDecimals(amountUsd, wanted) === 0,
+      )
       .map((update) => ({ key: `deposit:${account}:${update.atMs}:${update.hash}`, update }))
     const taken = await claimedKeys(
       on,
@@ -222,13 +246,18 @@ export function funding(needs: FundNeeds): Record<'prepare' | 'confirm' | 'credi
     },
 
     async credit(task, context) {
-      const found = await creditOf(task)
       const { now } = context
-      if (!found) return waiting(task, now)
+      const { isNew, data } = await creditSigns(venue, memoryOf(task), task.data.polls)
+      const found = isNew ? await creditOf(task) : undefined
+      if (!found) return waiting(task, now, 'credit', data)
       const at = new Date(found.update.atMs).toISOString()
       const also = async (tx: Parameters<typeof claim>[0]) => {
         const mine = await claim(tx, { key: found.key, userId: task.userId, taskId: task.id, at: now })
         if (!mine) throw new Fault('unavailable', 'The credit belongs to another task')
+        if (!memoryOf(task).is_first) return
+        // From here on every fill of the account is ours to tell, also those of the next moment.
+        await registerFunded(tx, { userId: task.userId, account: memoryOf(task).account, now })
+        await addChanges(tx, { user_id: task.userId }, updateRows(found.update))
       }
       const { waiting: agent } = await agents.of(task.userId)
       if (!agent) return { ...credited(task, at), also }
@@ -243,7 +272,7 @@ export function funding(needs: FundNeeds): Record<'prepare' | 'confirm' | 'credi
     async approved(task, context) {
       const verdict = await approving.settle(task, context)
       const { effects } = verdict
-      if (verdict.is === 'doubt') return acts.wait(task, 'approved', effects)
+      if (verdict.is === 'doubt') return acts.wait(task, 'approved', effects, verdict.cause)
       const end = { ...credited(task, memoryOf(task).credited_at ?? ''), effects }
       return verdict.is === 'done'
         ? { ...end, also: approving.store(task, context, verdict.value.validUntilMs) }

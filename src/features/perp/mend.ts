@@ -1,8 +1,11 @@
 import { type ActPlan, cloidOf, type VenueActs } from '#features/venue/act.ts'
-import { type Entry, type Exit, isEnding, sumOf } from '#features/venue/bracket.ts'
+import { type Entry, type Exit, sumOf } from '#features/venue/bracket.ts'
+import { type CancelOutcome, lookUpEnd } from '#features/venue/cancel.ts'
+import { exitsOfReply, resolveExits } from '#features/venue/entry-outcome.ts'
 import { exitOrder, type Pricing } from '#features/venue/exits.ts'
 import { gridOf, type Memory, memoryOf, wantedExits } from '#features/venue/memory.ts'
-import { exitsOf, factsOf, planOf, upstreamName } from '#features/venue/place.ts'
+import { agreedPosition, gatherEvidence } from '#features/venue/order-evidence.ts'
+import { factsOf, planOf, upstreamName } from '#features/venue/place.ts'
 import { fillsOf, resultOf, type Standing } from '#features/venue/report.ts'
 import { compareDecimals } from '#kernel/decimal-fields.ts'
 import type { EffectUpdate, JsonObject, Step, StepContext, StepResult, TaskView } from '#kernel/task.ts'
@@ -12,7 +15,7 @@ import type { Fill, Hyperliquid, LegStatus } from '#upstreams/hyperliquid/hyperl
 /** A position never stays without the stop that was asked for: the exits are placed again, or the position goes. */
 
 type Needs = {
-  venue: Pick<Hyperliquid, 'order' | 'fillsSince' | 'mids' | 'account'>
+  venue: Pick<Hyperliquid, 'order' | 'openOrders' | 'fillsSince' | 'recentFills' | 'mids' | 'account'>
   acts: VenueActs
   pricing: Pricing
 }
@@ -36,9 +39,12 @@ export function mending({ venue, acts, pricing }: Needs) {
   const allFills = async (task: TaskView): Promise<Fill[]> => {
     const memory = memoryOf(task)
     const names = ['entry', 'tp', 'sl', `tp${again}`, `sl${again}`, ...closings()]
-    const found = await Promise.all(names.map((name) => venue.order(memory.account, cloidOf(task.id, name))))
+    const cloids = new Set(names.map((name) => cloidOf(task.id, name)))
+    const found = await Promise.all([...cloids].map((cloid) => venue.order(memory.account, cloid)))
     const own = new Set(found.flatMap((each) => (each ? [each.order.orderId] : [])))
-    return (await venue.fillsSince(memory.account, memory.since_ms)).filter(({ orderId }) => own.has(orderId))
+    return (await venue.fillsSince(memory.account, memory.since_ms)).filter(
+      ({ orderId, cloid }) => own.has(orderId) || (cloid !== null && cloids.has(cloid)),
+    )
   }
 
   const finish = async (
@@ -73,7 +79,9 @@ export function mending({ venue, acts, pricing }: Needs) {
     const held = positions.find(({ symbol }) => symbol === memory.symbol)?.signedSize.replace('-', '')
     // Exits of the whole position cancel each other and end with it; beside an older position they must not touch it.
     const grouping =
-      held === size && missing.length === exits.length ? ('position' as const) : ('none' as const)
+      held !== undefined && compareDecimals(held, size) === 0 && missing.length === exits.length
+        ? ('position' as const)
+        : ('none' as const)
     return { orders, legs: missing.map(({ leg }) => `${leg}${again}`), grouping }
   }
 
@@ -96,23 +104,35 @@ export function mending({ venue, acts, pricing }: Needs) {
     return acts.intend(task, plan, { now, next: 'repaired', data, effects, refused })
   }
 
-  const repaired: Step = async (task, { signal }) => {
+  const repair: Step = (task, context) => mend(task, context, standingOf(task) as Standing, [])
+
+  const repaired: Step = async (task, { signal, now: at }) => {
     const { entry, exits } = standingOf(task)
     const missing = exits.filter(({ state }) => state === 'gone')
     const names = missing.map(({ leg }) => cloidOf(task.id, `${leg}${again}`))
-    const { account } = memoryOf(task)
-    const verdict = await acts.settle<string[]>({
+    const { account, since_ms: sinceMs } = memoryOf(task)
+    const wanted = missing.map(({ leg }) => leg)
+    const verdict = await acts.settle<Exit[]>({
       ...{ task, leg: 'repair', signal },
-      read: (legs) => (legs.length === missing.length ? legs.map(errorOf) : undefined),
-      async look() {
-        const found = await Promise.all(names.map((cloid) => venue.order(account, cloid)))
-        return found.some((each) => each !== undefined) ? found.map(() => '') : undefined
+      read: (legs) => (legs.length === missing.length ? exitsOfReply(wanted, legs) : undefined),
+      async look({ allRecords }) {
+        const evidence = gatherEvidence(venue, { account, sinceMs, allRecords })
+        const found = await Promise.all(names.map((cloid) => evidence.find({ cloid })))
+        return found.some((each) => each !== undefined) ? exitsOfReply(wanted, []) : undefined
       },
     })
-    if (verdict.is === 'doubt') return acts.wait(task, 'repaired', verdict.effects)
-    const said = verdict.is === 'done' ? verdict.value : missing.map(() => verdict.message)
-    const errors = Object.fromEntries(missing.flatMap(({ leg }, at) => (said[at] ? [[leg, said[at]]] : [])))
-    const placed = await exitsOf({ venue }, task, errors, again)
+    if (verdict.is === 'doubt') return acts.wait(task, 'repaired', verdict.effects, verdict.cause)
+    const retry = acts.retryThrottled(task, verdict, { leg: 'repair', next: 'repair', now: at })
+    if (retry) return retry
+    const said =
+      verdict.is === 'done'
+        ? verdict.value
+        : missing.map((exit) => ({ ...exit, orderId: null, error: verdict.message }))
+    const placed = await resolveExits(venue, task, {
+      ...{ exits: said, entryRests: false, suffix: again, allRecords: true },
+      // One action placed them all: where one of them shows, the others would show as well.
+      isSettled: verdict.is === 'done',
+    })
     const now = exits.map((exit) =>
       exit.state === 'gone' ? placed.find(({ leg }) => leg === exit.leg)! : exit,
     )
@@ -126,11 +146,10 @@ export function mending({ venue, acts, pricing }: Needs) {
     return finish(task, { entry, exits: now }, verdict.effects, error)
   }
 
-  return { mend, steps: { repaired, ...unwinding({ venue, acts, pricing, finish, entryFills }) } }
+  return { mend, steps: { repair, repaired, ...unwinding({ venue, acts, pricing, finish, entryFills }) } }
 }
 
 const closings = () => Array.from({ length: closingsMost }, (_, at) => `close${at + 1}`)
-const errorOf = (leg: LegStatus): string => (leg.is === 'error' ? leg.message : '')
 
 type Finish = (
   task: TaskView,
@@ -158,15 +177,14 @@ function unwinding({ venue, acts, pricing, finish, entryFills }: UnwindNeeds) {
   /** What the entry brought and no order of ours has taken away since. */
   const openSize = async (task: TaskView): Promise<string> => {
     const memory = memoryOf(task)
-    const [fills, { positions }] = await Promise.all([
+    const [fills, position] = await Promise.all([
       entryFills(memory, standingOf(task).entry),
-      venue.account(memory.account),
+      agreedPosition(venue, memory.account, memory.symbol),
     ])
     const filled = sumOf(fills).size
-    const position = positions.find(({ symbol }) => symbol === memory.symbol)
-    const sameSide = position && position.signedSize.startsWith('-') !== memory.is_buy
+    const sameSide = position.startsWith('-') !== memory.is_buy
     if (!sameSide) return '0'
-    const held = position.signedSize.replace('-', '')
+    const held = position.replace('-', '')
     return compareDecimals(held, filled) < 0 ? held : filled
   }
 
@@ -216,15 +234,17 @@ function unwinding({ venue, acts, pricing, finish, entryFills }: UnwindNeeds) {
   }
 
   const withdrawn: Step = async (task, context) => {
-    const { account } = memoryOf(task)
-    const verdict = await acts.settle({
-      ...{ task, leg: 'withdrawn', signal: context.signal, read: () => undefined },
-      async look() {
-        const found = await venue.order(account, cloidOf(task.id, 'entry'))
-        return found && (isEnding(found.status) || found.status === 'filled') ? (true as const) : undefined
-      },
+    const { account, since_ms: sinceMs, size } = memoryOf(task)
+    const verdict = await acts.settle<CancelOutcome>({
+      ...{ task, leg: 'withdrawn', signal: context.signal },
+      read: ([leg]: LegStatus[]) =>
+        leg?.is === 'accepted' ? { status: 'canceled', isCancelled: true } : undefined,
+      look: (how) =>
+        lookUpEnd(venue, { account, sinceMs, cloid: cloidOf(task.id, 'entry'), left: size, ...how }),
     })
-    if (verdict.is === 'doubt') return acts.wait(task, 'withdrawn', verdict.effects)
+    if (verdict.is === 'doubt') return acts.wait(task, 'withdrawn', verdict.effects, verdict.cause)
+    const retry = acts.retryThrottled(task, verdict, { leg: 'withdrawn', next: 'unwind', now: context.now })
+    if (retry) return retry
     if (verdict.is === 'done') return close(task, context, verdict.effects)
     const { exits } = standingOf(task)
     const message = `The entry rests without its stop (${why(exits)}); cancel it: ${verdict.message}`
@@ -233,7 +253,7 @@ function unwinding({ venue, acts, pricing, finish, entryFills }: UnwindNeeds) {
   }
 
   const closed: Step = async (task, context) => {
-    const { account } = memoryOf(task)
+    const { account, since_ms: sinceMs } = memoryOf(task)
     const name = `close${Number(task.data.closings ?? 1)}`
     const verdict = await acts.settle({
       ...{
@@ -242,9 +262,15 @@ function unwinding({ venue, acts, pricing, finish, entryFills }: UnwindNeeds) {
         signal: context.signal,
         read: (legs: LegStatus[]) => (legs.length > 0 ? true : undefined),
       },
-      look: async () => ((await venue.order(account, cloidOf(task.id, name))) ? true : undefined),
+      async look({ allRecords }) {
+        const evidence = gatherEvidence(venue, { account, sinceMs, allRecords })
+        return (await evidence.find({ cloid: cloidOf(task.id, name) })) ? true : undefined
+      },
     })
-    if (verdict.is === 'doubt') return acts.wait(task, 'closed', verdict.effects)
+    if (verdict.is === 'doubt') return acts.wait(task, 'closed', verdict.effects, verdict.cause)
+    const retry = acts.retryThrottled(task, verdict, { leg: name, next: 'unwind', now: context.now })
+    // A refused attempt does not count: the same close is signed again.
+    if (retry) return { ...retry, data: { ...retry.data, closings: Number(task.data.closings ?? 1) - 1 } }
     return close(task, context, verdict.effects)
   }
 

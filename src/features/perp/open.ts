@@ -1,5 +1,5 @@
+import { collateralFor, shortage } from '#features/venue/collateral.ts'
 import type { Pricing } from '#features/venue/exits.ts'
-import { movable, type Portion } from '#features/venue/gather.ts'
 import { asData, type Memory, opensAtOnce } from '#features/venue/memory.ts'
 import { assetKey, marketNamed } from '#features/venue/symbol.ts'
 import {
@@ -10,7 +10,7 @@ import {
   slippageDefault,
   tradeMs,
 } from '#features/venue/trade.ts'
-import { demandExit, demandTick, limitPriceOf, type Sizing, sizeOf } from '#features/venue/wish.ts'
+import { demandExit, demandTick, demandTif, limitPriceOf, type Sizing, sizeOf } from '#features/venue/wish.ts'
 import type { Caller } from '#kernel/caller.ts'
 import { compareDecimals } from '#kernel/decimal-fields.ts'
 import { Fault, invalid } from '#kernel/fault.ts'
@@ -18,6 +18,7 @@ import { mulDiv, toUnits, usdDecimals } from '#kernel/money.ts'
 import type { Action, Policy } from '#kernel/signer.ts'
 import type { Admission } from '#kernel/task.ts'
 import type { Hyperliquid, PerpMarket, Position } from '#upstreams/hyperliquid/hyperliquid.ts'
+import { type LeverageSetting, leverageSettingOf } from './leverage-setting.ts'
 import type { PerpLimits } from './limits.ts'
 
 /** What is decided before a position exists: a request that cannot succeed is refused here. */
@@ -25,15 +26,7 @@ import type { PerpLimits } from './limits.ts'
 export type TradeNeeds = {
   venue: Pick<
     Hyperliquid,
-    | 'perps'
-    | 'mids'
-    | 'account'
-    | 'timeMs'
-    | 'standing'
-    | 'openOrders'
-    | 'order'
-    | 'spotBalances'
-    | 'accountMode'
+    'perps' | 'mids' | 'account' | 'timeMs' | 'openOrders' | 'order' | 'spotBalances' | 'accountMode'
   >
   pricing: Pricing & Sizing
   policy: Pick<Policy, 'check' | 'reserve'>
@@ -60,6 +53,18 @@ export type OpenInput = {
   reduce_only?: boolean
 }
 
+/** As other venues and their clients spell it. */
+export type OpenRequest = Omit<OpenInput, 'leverage' | 'side'> & {
+  leverage?: number | string
+  side?: 'long' | 'short' | 'LONG' | 'SHORT'
+}
+
+const openInputOf = ({ leverage, side, ...rest }: OpenRequest): OpenInput => ({
+  ...rest,
+  ...(leverage !== undefined && { leverage: Number(leverage) }),
+  ...(side && { side: side === 'long' || side === 'LONG' ? 'long' : 'short' }),
+})
+
 const spareShare = 500n
 /** More than a clock that was read a moment ago can be wrong by. */
 const clockErrorMs = 1_000
@@ -72,11 +77,13 @@ function sideOf({ is_buy, side }: OpenInput): boolean {
   return is_buy ?? side === 'long'
 }
 
-function leverageOf(
-  { leverage = 1, is_cross }: OpenInput,
+type Leverage = { is_cross: boolean; value: number }
+
+function demandLeverage(
+  { leverage, is_cross }: OpenInput,
   { maxLeverage, onlyIsolated, symbol }: PerpMarket,
-) {
-  if (leverage > maxLeverage)
+): void {
+  if (leverage !== undefined && leverage > maxLeverage)
     throw invalid(
       'body.leverage',
       'less_than_equal',
@@ -87,29 +94,78 @@ function leverageOf(
     throw invalid('body.is_cross', 'literal_error', `${symbol} takes isolated margin only`, {
       expected: 'false',
     })
-  return { is_cross: is_cross ?? !onlyIsolated, value: leverage }
+}
+
+/** Named in the request, or that of the position, or what the account set for the market, or 1. */
+function leverageOf(
+  { leverage, is_cross }: OpenInput,
+  { maxLeverage, onlyIsolated }: PerpMarket,
+  { position, setting }: { position: Position | undefined; setting: LeverageSetting | undefined },
+): Leverage {
+  const known = position ?? setting
+  const isCross = is_cross ?? known?.isCross ?? true
+  return {
+    is_cross: isCross && !onlyIsolated,
+    value: leverage ?? Math.min(known?.leverage ?? 1, maxLeverage),
+  }
+}
+
+/** What the gateway recorded longer ago may have been changed by another client: it is set again, which costs little. */
+const settingTrustedMs = 3_600_000
+
+function isSet(
+  { is_cross, value }: Leverage,
+  position: Position | undefined,
+  setting: LeverageSetting | undefined,
+  nowMs: number,
+): boolean {
+  if (position) return position.isCross === is_cross && position.leverage === value
+  const trusted = setting && nowMs - setting.setAt.getTime() < settingTrustedMs ? setting : undefined
+  return trusted?.isCross === is_cross && trusted.leverage === value
 }
 
 const microsOf = (usd: string): bigint => toUnits(usd, 18) / 10n ** BigInt(18 - usdDecimals)
 
-type Margin = { account: string; notional: bigint; leverage: number; freeUsd: string }
+type Margin = {
+  account: string
+  notional: bigint
+  leverage: number
+  isBuy: boolean
+  position: Position | undefined
+  freeUsd: string
+}
+
+/** The margin of the order, and what another leverage takes for the position that is already there. */
+function marginOf({ notional, leverage, position }: Margin): bigint {
+  const own = mulDiv(notional, 1n, BigInt(leverage), 'up')
+  if (!position || position.leverage === leverage) return own
+  const value = microsOf(position.valueUsd)
+  const extra =
+    mulDiv(value, 1n, BigInt(leverage), 'up') - mulDiv(value, 1n, BigInt(position.leverage), 'down')
+  return own + (extra > 0n ? extra : 0n)
+}
+
+/** The margin of a position counts twice for the other side: it is set free, and the new side may use it again. */
+function freeFor({ isBuy, position, freeUsd }: Margin): bigint {
+  const free = microsOf(freeUsd)
+  const isOpposite = position !== undefined && position.signedSize.startsWith('-') === isBuy
+  const total = free + (isOpposite ? 2n * microsOf(position.marginUsedUsd) : 0n)
+  return total > 0n ? total : 0n
+}
 
 /** Moves a little more than is missing, since the fee comes out of the same balance. */
-async function gatherFor(
-  venue: TradeNeeds['venue'],
-  { account, notional, leverage, freeUsd }: Margin,
-): Promise<Portion | null> {
-  const required = mulDiv(notional, 1n, BigInt(leverage), 'up')
-  const available = microsOf(freeUsd)
-  if (available >= required) return null
-  const missing = required - available
-  const gather = await movable(venue, account, {
-    missingMicros: missing,
-    spareMicros: notional / spareShare,
-  })
-  if (gather !== null) return gather
-  throw new Fault('insufficient_balance', 'The free collateral does not cover the margin', {
-    extras: { token: 'USDC', required: String(required), available: String(available) },
+async function gatherFor(venue: TradeNeeds['venue'], margin: Margin) {
+  const required = marginOf(margin)
+  const available = freeFor(margin)
+  if (available >= required) return { gather: null }
+  const missingMicros = required - available
+  const spareMicros = margin.notional / spareShare
+  const { portion, otherMicros } = await collateralFor(venue, margin.account, { missingMicros, spareMicros })
+  if (portion) return portion
+  throw shortage({
+    what: `The margin of the order at leverage ${margin.leverage}`,
+    required,
+    available: available + otherMicros,
   })
 }
 
@@ -117,11 +173,10 @@ type Wanted = { reduces: boolean; isBuy: boolean; isCross: boolean }
 
 /** What the position at hand forbids; the venue would refuse it later. */
 function demandPosition(
-  positions: readonly Position[],
+  position: Position | undefined,
   { symbol }: PerpMarket,
   { reduces, isBuy, isCross }: Wanted,
 ): void {
-  const position = positions.find((each) => each.symbol === symbol)
   if (reduces && position?.signedSize.startsWith('-') !== isBuy)
     throw new Fault('no_position', `There is no position in ${symbol} that the order could reduce`)
   if (!reduces && position && position.isCross !== isCross)
@@ -155,30 +210,44 @@ function exitsOf({ input, market, isBuy, reference }: Exits, pricing: Sizing): P
 const referenceOf = (isBuy: boolean, limit: string | undefined, mark: string): string =>
   limit === undefined || compareDecimals(limit, mark) > 0 === isBuy ? mark : limit
 
-export async function admitOpen(needs: TradeNeeds, input: OpenInput, { userId }: Caller): Promise<Admission> {
-  const { venue, pricing, policy, chainId, clock, limits } = needs
+export async function admitOpen(
+  needs: TradeNeeds,
+  request: OpenRequest,
+  { userId }: Caller,
+): Promise<Admission> {
+  const input = openInputOf(request)
+  const { on, venue, pricing, policy, chainId, clock, limits } = needs
   const isBuy = sideOf(input)
+  demandTif(input)
   const { markets } = await venue.perps()
   const market = marketNamed('perp', markets, input.asset)
-  const leverage = leverageOf(input, market)
+  demandLeverage(input, market)
   const limit = limitPriceOf(input, market, pricing)
   const account = await needs.evmAddressOf(userId)
   const reduces = input.reduce_only === true
-  const stateRead = reduces ? venue.account(account) : undefined
   const reading = Promise.all([
-    venue.standing(account, market.symbol),
-    stateRead,
-    stateRead?.then(({ timeMs }) => timeMs) ?? venue.timeMs(account),
-    limit === undefined ? venue.mids() : undefined,
+    venue.account(account),
+    venue.mids(),
+    leverageSettingOf(on, userId, market.symbol),
   ])
   const { agent, read } = await besideAgent(needs, userId, reading)
-  const [standing, state, timeMs, mids] = read
-  const mid = mids?.get(market.symbol) ?? standing.markPrice
+  const [state, mids, setting] = read
+  const position = state.positions.find(({ symbol }) => symbol === market.symbol)
+  const leverage = leverageOf(input, market, { position, setting })
+  const mid = mids.get(market.symbol) ?? market.markPrice
   const price = limit ?? pricing.boundPrice(mid, input.slippage_pct ?? slippageDefault, isBuy, market)
-  const reference = referenceOf(isBuy, limit, standing.markPrice)
+  const reference = referenceOf(isBuy, limit, mid)
   const size = sizeOf(
     { size: input.size, notional: input.notional_usd },
-    { market, price: limit ?? mid, minimum: limits.minOrderUsd, notionalField: 'notional_usd' },
+    {
+      market,
+      price: limit ?? mid,
+      // The venue counts at the price of the order, which for a sale lies below the middle.
+      worthPrice: isBuy ? (limit ?? mid) : price,
+      minimum: limits.minOrderUsd,
+      notionalField: 'notional_usd',
+      mayRoundUp: true,
+    },
     pricing,
   )
   const exits = exitsOf({ input, market, isBuy, reference }, pricing)
@@ -188,24 +257,20 @@ export async function admitOpen(needs: TradeNeeds, input: OpenInput, { userId }:
     ...{ usdMicros: reduces ? 0n : notional, exit: reduces },
   }
   const gather = await orForbidden(policy, action, async () => {
-    // Only a market without a position may have another margin mode than the account has set for it.
-    const isMoot = !reduces && standing.isCross === leverage.is_cross
-    const { positions } = isMoot ? { positions: [] } : (state ?? (await venue.account(account)))
-    demandPosition(positions, market, { reduces, isBuy, isCross: leverage.is_cross })
-    const freeUsd = isBuy ? standing.freeUsd.buy : standing.freeUsd.sell
-    return reduces ? null : gatherFor(venue, { account, notional, leverage: leverage.value, freeUsd })
+    demandPosition(position, market, { reduces, isBuy, isCross: leverage.is_cross })
+    if (reduces) return { gather: null }
+    const freeUsd = state.crossFreeUsd
+    return gatherFor(venue, { account, notional, leverage: leverage.value, isBuy, position, freeUsd })
   })
   const memory: Memory = {
     ...{ operation: 'perp_open', market: 'perp', symbol: market.symbol, asset: market.asset },
     ...{ account, agent: agent.address, exit: reduces },
     ...{ size_decimals: market.sizeDecimals, price_decimals: market.priceDecimals },
-    ...{ ahead_ms: aheadOf(clock, timeMs), since_ms: timeMs - clockErrorMs, is_buy: isBuy, size, price },
+    ...{ ahead_ms: aheadOf(clock, state.timeMs), since_ms: state.timeMs - clockErrorMs },
+    ...{ is_buy: isBuy, size, price },
     ...{ tif: limit === undefined ? 'ioc' : (input.tif ?? 'gtc'), reduce_only: reduces, ...exits },
-    ...{ usd_micros: String(action.usdMicros), ...(gather ?? { gather }) },
-    leverage:
-      reduces || (standing.isCross === leverage.is_cross && standing.leverage === leverage.value)
-        ? null
-        : leverage,
+    ...{ usd_micros: String(action.usdMicros), ...gather },
+    leverage: reduces || isSet(leverage, position, setting, clock.now().getTime()) ? null : leverage,
   }
   return {
     ...{ first: 'begin', deadlineMs: tradeMs, data: asData(memory), opens: opensAtOnce(memory) },

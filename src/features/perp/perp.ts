@@ -5,29 +5,33 @@ import { admitCancel, cancelling, type Section } from '#features/venue/cancel.ts
 import type { Pricing } from '#features/venue/exits.ts'
 import { gathering } from '#features/venue/gather.ts'
 import { type PlaceNeeds, placing, type Refusals } from '#features/venue/place.ts'
-import { tasksOfOrders } from '#features/venue/store.ts'
-import { freshMs, orderView } from '#features/venue/views.ts'
+import { freshMs } from '#features/venue/views.ts'
 import type { Sizing } from '#features/venue/wish.ts'
 import type { Clock } from '#kernel/clock.ts'
 import { fulfil, type Operation } from '#kernel/operation.ts'
 import type { EvmCall, Policy } from '#kernel/signer.ts'
 import type { Queryable } from '#store/query.ts'
 import type { Evm } from '#upstreams/evm/evm.ts'
+import type { AccountViews } from '#upstreams/hyperliquid/account-views.ts'
 import type { Hyperliquid } from '#upstreams/hyperliquid/hyperliquid.ts'
 import { admitClose } from './close.ts'
 import { contract } from './contract.ts'
 import { admitFund, funding } from './fund.ts'
+import { recordingLeverage } from './leverage-setting.ts'
 import type { PerpLimits, Way } from './limits.ts'
 import { mending } from './mend.ts'
 import { admitOpen } from './open.ts'
+import { ordersOf } from './orders-view.ts'
+import { positionOperations } from './position-operations.ts'
 import { type Agents, admitSetup, settingUp } from './setup.ts'
 import { setupStatus } from './setup-status.ts'
-import { marketView, positionView } from './views.ts'
+import { marketView } from './views.ts'
 import { admitWithdraw, withdrawing } from './withdraw.ts'
 
 export type PerpNeeds = {
   on: Queryable
   venue: Hyperliquid
+  views: AccountViews
   chainId: string
   orderHeard: PlaceNeeds['orderHeard']
   acts: VenueActs
@@ -48,14 +52,14 @@ export type PerpNeeds = {
 }
 
 export function perp(needs: PerpNeeds): Operation[] {
-  const { on, venue, chainId, agents, policy, evmAddressOf, limits, clock } = needs
+  const { on, venue, views, chainId, agents, policy, evmAddressOf, limits, clock } = needs
   const agentOf = async (userId: string) => (await agents.of(userId)).current
   const trade = { ...needs, agentOf }
   // What brings money home asks before what would spend it, and what was begun before what is only wished for.
   const exit = { ...trade, venue: venue.at('exit') }
   const work = { ...needs, venue: venue.at('work') }
-  const status = setupStatus({ on, venue, agents, evmAddressOf, clock, limits })
-  const setUp = { ...work, status }
+  const status = setupStatus({ on, views, agents, evmAddressOf, clock, limits })
+  const setUp = { ...work, status, released: policy.release }
   const { mend, steps: mendSteps } = mending(work)
   const agentLost: PlaceNeeds['agentLost'] = (task, agent) => agents.retired(task.userId, agent)
   const gather = gathering({ ...work, to: 'perp' })
@@ -64,7 +68,8 @@ export function perp(needs: PerpNeeds): Operation[] {
     ...{ kind: 'perp', operation: 'perp_cancel' },
     marketOf: async ({ symbol }) => (await venue.perps()).markets.find((each) => each.symbol === symbol),
   }
-  const steps = { ...placing(place), ...mendSteps }
+  const placed = placing(place)
+  const steps = { ...placed, leverage: recordingLeverage(placed.leverage), ...mendSteps }
   const released = policy.release
 
   return fulfil(contract, {
@@ -83,30 +88,7 @@ export function perp(needs: PerpNeeds): Operation[] {
       ...{ steps: settingUp(setUp), released },
     },
 
-    async orders(_input, { userId }) {
-      const account = await evmAddressOf(userId)
-      const [all, state, { markets }] = await Promise.all([
-        venue.openOrders(account),
-        venue.account(account),
-        venue.perps(freshMs),
-      ])
-      const marks = new Map(markets.map(({ symbol, markPrice }) => [symbol, markPrice]))
-      const orders = all.filter(({ symbol }) => marks.has(symbol))
-      const cloids = orders.flatMap(({ cloid }) => (cloid ? [cloid] : []))
-      const tasks = await tasksOfOrders(on, userId, cloids)
-      const seen = new Set([...orders, ...state.positions].map(({ symbol }) => symbol))
-      return {
-        orders: orders.map((order) => orderView(order, tasks)),
-        positions: state.positions.map((each) => positionView(each, orders, marks.get(each.symbol) ?? null)),
-        mark_prices: Object.fromEntries([...marks].filter(([symbol]) => seen.has(symbol))),
-        account: {
-          account_value_usd: state.accountValueUsd,
-          withdrawable_usd: state.withdrawableUsd,
-          margin_used_usd: state.marginUsedUsd,
-        },
-        as_of: new Date(state.timeMs).toISOString(),
-      }
-    },
+    orders: async (_input, { userId }) => ordersOf({ on, venue, views }, userId, await evmAddressOf(userId)),
 
     open: { admit: (input, caller) => admitOpen(trade, input, caller), steps, released },
     close: { admit: (input, caller) => admitClose(exit, input, caller), steps, released },
@@ -115,7 +97,15 @@ export function perp(needs: PerpNeeds): Operation[] {
       ...{ steps: cancelling({ ...exit, agentLost: (task, agent) => agents.retired(task.userId, agent) }) },
       released,
     },
-    fund: { admit: (input, caller) => admitFund(needs, input, caller), steps: funding(work), released },
+    ...positionOperations({ ...exit, agentLost }),
+    fund: {
+      admit: (input, caller) => admitFund(needs, input, caller),
+      steps: funding(work),
+      released: async (tx, taskId) => {
+        await released(tx, taskId)
+        await needs.batches.release(tx, taskId)
+      },
+    },
     withdraw: {
       admit: (input, caller) => admitWithdraw(exit, input, caller),
       ...{ steps: withdrawing({ ...exit, gathering: gather }), released },

@@ -1,13 +1,15 @@
 import type { Static } from 'typebox'
 import { frozenReason } from '#features/venue/account-store.ts'
+import { isUnified } from '#features/venue/collateral.ts'
 import { lastTaskOf } from '#features/venue/store.ts'
 import type { Clock } from '#kernel/clock.ts'
+import { Fault } from '#kernel/fault.ts'
 import type { Queryable } from '#store/query.ts'
-import type { Hyperliquid } from '#upstreams/hyperliquid/hyperliquid.ts'
+import type { AccountViews } from '#upstreams/hyperliquid/account-views.ts'
 import type { contract } from './contract.ts'
 import type { PerpLimits } from './limits.ts'
-import type { Agents } from './setup.ts'
-import { modeOf } from './views.ts'
+import { type Agents, renewAheadMs } from './setup.ts'
+import { modeOf, unifiedValue } from './views.ts'
 
 /** How far the set-up is, as the venue knows it now. */
 
@@ -15,7 +17,7 @@ export type SetupStatus = Static<(typeof contract)['entries']['setupStatus']['ou
 
 type Needs = {
   on: Queryable
-  venue: Pick<Hyperliquid, 'account' | 'role' | 'agents' | 'accountMode'>
+  views: Pick<AccountViews, 'account' | 'agents' | 'mode' | 'spotBalances' | 'rateLimit'>
   agents: Pick<Agents, 'of'>
   evmAddressOf: (userId: string) => Promise<string>
   clock: Clock
@@ -23,35 +25,60 @@ type Needs = {
 }
 
 export const setupStatus =
-  ({ on, venue, agents, evmAddressOf, clock, limits }: Needs) =>
+  ({ on, views, agents, evmAddressOf, clock, limits }: Needs) =>
   async (userId: string): Promise<SetupStatus> => {
     const account = await evmAddressOf(userId)
-    const [{ current, waiting }, state, known, mode, last, frozen] = await Promise.all([
+    const [{ current, waiting }, { value: state }, last, frozen] = await Promise.all([
       agents.of(userId),
-      venue.account(account),
-      venue.agents(account),
-      venue.accountMode(account),
+      views.account(account),
       lastTaskOf(on, userId, 'perp_setup'),
       frozenReason(on, userId),
     ])
+    const hasPerp = state.accountValueUsd !== '0' || state.positions.length > 0
+    const spot = hasPerp && current ? [] : (await views.spotBalances(account)).value
+    const activated = hasPerp || current !== undefined || spot.length > 0
+    // An account that the venue does not know has no settings there.
+    const [{ value: mode }, { value: known }] = activated
+      ? await Promise.all([views.mode(account), current ? views.agents(account) : noAgents])
+      : [{ value: 'default' }, await noAgents]
+    const requests = current ? await requestsOf(views, account) : null
     const shown = current ?? waiting
     const listed = known.find(({ address }) => address.toLowerCase() === current?.address.toLowerCase())
     const nowMs = Math.max(clock.now().getTime(), state.timeMs)
     const approved = listed !== undefined && listed.validUntilMs > nowMs
-    const hasMoney = state.accountValueUsd !== '0' || state.positions.length > 0 || known.length > 0
-    const activated = hasMoney || (await venue.role(account)) !== 'missing'
     const lastError = last?.status === 'failed' ? String(last.error?.message ?? '') || null : null
+    const { accountValueUsd, withdrawableUsd } = isUnified(mode)
+      ? unifiedValue(spot.length > 0 ? spot : (await views.spotBalances(account)).value)
+      : state
     return {
       ...{ setup_complete: activated && approved, account_activated: activated, eoa_address: account },
       api_wallet_address: shown?.address ?? null,
       api_wallet_expires_at: listed ? new Date(listed.validUntilMs).toISOString() : null,
-      ...{ account_mode: modeOf(mode), account_value_usd: state.accountValueUsd },
-      ...{ withdrawable_usd: state.withdrawableUsd, min_fund_usd: limits.minFundUsd },
+      api_wallet_renews_at: listed ? new Date(listed.validUntilMs - renewAheadMs).toISOString() : null,
+      ...{ account_mode: modeOf(mode), account_value_usd: accountValueUsd },
+      ...{ withdrawable_usd: withdrawableUsd, min_fund_usd: limits.minFundUsd },
       steps: [
         { key: 'agent_key', done: shown !== undefined, error: null },
         { key: 'account_activated', done: activated, error: null },
         { key: 'agent_approved', done: approved, error: approved ? null : lastError },
       ],
+      venue_requests: requests,
       last_error: frozen === undefined ? (approved ? null : lastError) : `Nothing is opened: ${frozen}`,
     }
   }
+
+/** Null where the venue does not tell it now: the rest of the view does not depend on it. */
+async function requestsOf(
+  views: Pick<AccountViews, 'rateLimit'>,
+  account: string,
+): Promise<SetupStatus['venue_requests']> {
+  try {
+    const { value } = await views.rateLimit(account)
+    return { used: value.used, cap: value.cap, limited: value.used > value.cap }
+  } catch (fault) {
+    if (fault instanceof Fault) return null
+    throw fault
+  }
+}
+
+const noAgents = Promise.resolve({ value: [] as Awaited<ReturnType<AccountViews['agents']>>['value'] })

@@ -29,37 +29,51 @@ export type Agents = {
   retired(userId: string, address: string): Promise<void>
 }
 export type SetupNeeds = {
-  venue: Pick<Hyperliquid, 'account' | 'agents' | 'role'>
+  venue: Pick<Hyperliquid, 'account' | 'agents' | 'spotBalances'>
   acts: VenueActs
   agents: Agents
   policy: Pick<Policy, 'check' | 'reserve'>
   evmAddressOf: (userId: string) => Promise<string>
   status: (userId: string) => Promise<SetupStatus>
+  released: (tx: Tx, taskId: string) => Promise<void>
   chainId: string
   clock: Clock
 } & Pick<PlaceNeeds, 'refusals'>
 
 /** The venue replaces an agent by the next one of the same name. */
 const agentName = 'portico'
+/** A key is replaced so long before it expires. */
+export const renewAheadMs = 14 * 86_400_000
+/** The venue lets a key live for 180 days at most. */
+const agentLifeMs = 90 * 86_400_000
 const setupMs = 10 * 60_000
 const ttlMs = 60_000
 
+/**
+ * Whether the venue knows the account: it has something there, or it approved a key before. An account that became
+ * empty outside of the gateway counts as unknown, which its next deposit ends; asking for it would cost as much as 30
+ * other questions.
+ */
 export const isActive = async (
-  venue: Pick<Hyperliquid, 'account' | 'role'>,
+  venue: Pick<Hyperliquid, 'account' | 'spotBalances'>,
   account: string,
+  hadKey: boolean,
 ): Promise<boolean> => {
+  if (hadKey) return true
   const { accountValueUsd, positions } = await venue.account(account)
-  return accountValueUsd !== '0' || positions.length > 0 || (await venue.role(account)) !== 'missing'
+  return accountValueUsd !== '0' || positions.length > 0 || (await venue.spotBalances(account)).length > 0
 }
 
 export async function admitSetup(
   needs: SetupNeeds,
   { rotate = false }: { rotate?: boolean },
-  { userId }: Caller,
+  { userId }: Pick<Caller, 'userId'>,
+  // A renewed key opens nothing, and exits need it also while trading is paused.
+  { exit = false }: { exit?: boolean } = {},
 ): Promise<Admission> {
   const { venue, agents, policy, chainId, clock } = needs
   const action: Omit<Action, 'taskId'> = {
-    ...{ userId, operation: 'perp_setup', chainId, tokens: [], recipients: [], usdMicros: 0n, exit: false },
+    ...{ userId, operation: 'perp_setup', chainId, tokens: [], recipients: [], usdMicros: 0n, exit },
   }
   await policy.check(action)
   const account = await needs.evmAddressOf(userId)
@@ -68,7 +82,7 @@ export async function admitSetup(
   const fresh = !waiting && (rotate || !current || expired) ? await agents.prepare(userId) : undefined
   return {
     ...{ first: 'begin', deadlineMs: setupMs },
-    data: { account, ahead_ms: aheadOf(clock, state.timeMs) },
+    data: { account, ahead_ms: aheadOf(clock, state.timeMs), exit },
     async also(tx, taskId) {
       await policy.reserve(tx, { ...action, taskId })
       if (fresh) await agents.add(tx, fresh)
@@ -76,7 +90,13 @@ export async function admitSetup(
   }
 }
 
-type Memory = { account: string; ahead_ms: number; agent?: string }
+type Memory = {
+  account: string
+  ahead_ms: number
+  exit?: boolean
+  agent?: string
+  valid_until_ms?: number
+}
 const memoryOf = (task: TaskView) => task.data as unknown as Memory
 
 type Onward = {
@@ -98,21 +118,24 @@ export type Approval = {
 export function approval({ venue, acts, agents }: Pick<SetupNeeds, 'venue' | 'acts' | 'agents'>): Approval {
   return {
     async intend(task, { now }, agent, { next, operation, effects = [], also, refused }) {
-      const { account, ahead_ms: aheadMs } = memoryOf(task)
+      const { account, ahead_ms: aheadMs, exit = false } = memoryOf(task)
+      // The end is named in the action, so that the reply alone tells how long the key lives.
+      const validUntilMs = now.getTime() + aheadMs + agentLifeMs
       const plan: ActPlan = {
         ...{ leg: 'agent', account, agent: account, aheadMs, ttlMs },
-        facts: { operation, tokens: [], recipients: [], usdMicros: 0n, exit: false },
-        action: { type: 'approve_agent', agent, name: agentName },
+        facts: { operation, tokens: [], recipients: [], usdMicros: 0n, exit },
+        action: { type: 'approve_agent', agent, name: `${agentName} valid_until ${validUntilMs}` },
       }
       const result = await acts.intend(task, plan, {
-        ...{ now: now, next, data: { agent }, effects, refused },
+        ...{ now: now, next, data: { agent, valid_until_ms: validUntilMs }, effects, refused },
       })
       return also ? { ...result, also } : result
     },
     settle: (task, { signal }) => {
-      const { account, agent = '' } = memoryOf(task)
+      const { account, agent = '', valid_until_ms: asked } = memoryOf(task)
       return acts.settle({
-        ...{ task, leg: 'agent', signal, read: () => undefined },
+        ...{ task, leg: 'agent', signal },
+        read: () => (asked === undefined ? undefined : { validUntilMs: asked }),
         async look() {
           const known = await venue.agents(account)
           const found = known.find(({ address }) => address.toLowerCase() === agent.toLowerCase())
@@ -144,9 +167,10 @@ export function settingUp(needs: SetupNeeds): Record<'begin' | 'confirm', Step> 
   return {
     async begin(task, context) {
       const { account } = memoryOf(task)
-      const { waiting } = await agents.of(task.userId)
+      const { current, waiting } = await agents.of(task.userId)
+      const { exit = false } = memoryOf(task)
       if (!waiting) return { end: 'completed', outcome: 'executed', result: await told(task) }
-      if (!(await isActive(venue, account))) return unfunded(task, [])
+      if (!exit && !(await isActive(venue, account, current !== undefined))) return unfunded(task, [])
       const onward = { next: 'confirm', operation: 'perp_setup', refused: (fault: Fault) => failedBy(fault) }
       return approving.intend(task, context, waiting.address, onward)
     },
@@ -154,7 +178,7 @@ export function settingUp(needs: SetupNeeds): Record<'begin' | 'confirm', Step> 
     async confirm(task, context) {
       const verdict = await approving.settle(task, context)
       const { effects } = verdict
-      if (verdict.is === 'doubt') return acts.wait(task, 'confirm', effects)
+      if (verdict.is === 'doubt') return acts.wait(task, 'confirm', effects, verdict.cause)
       if (verdict.is !== 'done') {
         const code = refusals.codeOfRefusal(verdict.message)
         return code === 'setup_incomplete' ? unfunded(task, effects) : failed(code, verdict.message, effects)
@@ -164,6 +188,7 @@ export function settingUp(needs: SetupNeeds): Record<'begin' | 'confirm', Step> 
         ...{ setup_complete: true, account_activated: true, last_error: null },
         api_wallet_address: memoryOf(task).agent ?? null,
         api_wallet_expires_at: new Date(validUntilMs).toISOString(),
+        api_wallet_renews_at: new Date(validUntilMs - renewAheadMs).toISOString(),
         steps: stepKeys.map((key) => ({ key, done: true, error: null })),
       }
       return {

@@ -1,5 +1,12 @@
 import { assetKey, reasonOf } from '#features/venue/symbol.ts'
-import type { OpenOrder, PerpMarket, Position } from '#upstreams/hyperliquid/hyperliquid.ts'
+import { fromUnits, toUnits } from '#kernel/money.ts'
+import type {
+  Account,
+  OpenOrder,
+  PerpMarket,
+  Position,
+  SpotBalance,
+} from '#upstreams/hyperliquid/hyperliquid.ts'
 import type { PerpLimits } from './limits.ts'
 
 /** Markets, orders and positions as they are told. */
@@ -18,12 +25,40 @@ export const marketView = (market: PerpMarket, chainId: string, { minOrderUsd }:
   ...{ min_order_usd: minOrderUsd, routable: !market.isDelisted, reason: reasonOf(market) },
 })
 
+const scale = 18
+
+/** The mark at which the venue valued the position, so that price, value and profit belong to one moment. */
+export function markOf(
+  { valueUsd, signedSize }: Position,
+  market: Pick<PerpMarket, 'priceDecimals'> | undefined,
+): string | null {
+  const size = toUnits(signedSize.replace('-', ''), scale)
+  if (size === 0n) return null
+  const places = market?.priceDecimals ?? 6
+  const units = (toUnits(valueUsd, scale) * 10n ** BigInt(places) * 2n + size) / (size * 2n)
+  return fromUnits(units, places)
+}
+
+/** With one balance for both sides the spot state tells what the account is worth and what of it is free. */
+export function unifiedValue(
+  spot: readonly SpotBalance[],
+): Pick<Account, 'accountValueUsd' | 'withdrawableUsd'> {
+  const usdc = spot.find(({ coin }) => coin === 'USDC')
+  const total = toUnits(usdc?.total ?? '0', scale)
+  const free = total - toUnits(usdc?.hold ?? '0', scale)
+  return {
+    accountValueUsd: fromUnits(total, scale),
+    withdrawableUsd: fromUnits(free > 0n ? free : 0n, scale),
+  }
+}
+
 export function positionView(position: Position, orders: readonly OpenOrder[], mark: string | null) {
   const isShort = position.signedSize.startsWith('-')
   const exits = (leg: 'tp' | 'sl') =>
     orders
       .filter((order) => order.symbol === position.symbol && order.isBuy === isShort)
-      .filter((order) => order.trigger?.leg === leg && order.reduceOnly)
+      // What waits for the fill of an entry protects nothing yet.
+      .filter((order) => order.trigger?.leg === leg && order.reduceOnly && order.parentId === null)
       .map(({ orderId }) => String(orderId))
   return {
     ...{ asset: position.symbol, side: isShort ? ('short' as const) : ('long' as const) },

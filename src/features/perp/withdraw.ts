@@ -1,5 +1,8 @@
 import { type ActPlan, effectOf, type VenueActs } from '#features/venue/act.ts'
-import { type Gathering, movable } from '#features/venue/gather.ts'
+import { cashPlace } from '#features/venue/agreement.ts'
+import { assertCashExplained, type CashSource, contradiction } from '#features/venue/cash-evidence.ts'
+import { collateralFor, shortage, spotCashMicros } from '#features/venue/collateral.ts'
+import { type Gathering, portionNone } from '#features/venue/gather.ts'
 import { failed, failedBy, type PlaceNeeds } from '#features/venue/place.ts'
 import { claim, claimedKeys } from '#features/venue/store.ts'
 import { aheadOf } from '#features/venue/trade.ts'
@@ -7,7 +10,7 @@ import type { Caller } from '#kernel/caller.ts'
 import type { Clock } from '#kernel/clock.ts'
 import { compareDecimals } from '#kernel/decimal-fields.ts'
 import { Fault, invalid } from '#kernel/fault.ts'
-import { toUnits, usdDecimals } from '#kernel/money.ts'
+import { fromUnits, toUnits, usdDecimals } from '#kernel/money.ts'
 import type { Action, Policy } from '#kernel/signer.ts'
 import type { Admission, EffectUpdate, JsonObject, Step, StepContext, TaskView } from '#kernel/task.ts'
 import type { Queryable } from '#store/query.ts'
@@ -21,7 +24,7 @@ import { chainIdOf, demandWay } from './way.ts'
 
 export type WithdrawNeeds = {
   on: Queryable
-  venue: Pick<Hyperliquid, 'account' | 'ledgerSince' | 'spotBalances' | 'accountMode'>
+  venue: Pick<Hyperliquid, 'account' | 'ledgerSince' | 'spotBalances' | 'accountMode'> & CashSource
   acts: VenueActs
   chain: Pick<Evm, 'head' | 'arrivals' | 'row'>
   policy: Pick<Policy, 'check' | 'reserve'>
@@ -48,6 +51,10 @@ type Memory = {
   from_block: string
   /** Dollars that have to come over from the spot side first. */
   gather: string | null
+  /** Cash of the perpetuals side at admission, at the venue's time `since_ms`. */
+  cash_before: string
+  /** Free dollars at admission of an account with one balance for both sides, in micro-dollars; otherwise null. */
+  unified_free_before: string | null
 }
 
 const usdcDecimals = 6
@@ -83,20 +90,17 @@ export async function admitWithdraw(
   const [state, head] = await Promise.all([venue.account(account), chain.head()])
   const required = toUnits(amountUsd, usdDecimals)
   const available = toUnits(floored(state.withdrawableUsd), usdDecimals)
-  const gather =
-    available < required ? await movable(venue, account, { missingMicros: required - available }) : null
-  if (available < required && gather === null)
-    throw new Fault('insufficient_balance', 'The free collateral does not cover the amount', {
-      extras: {
-        token: 'USDC',
-        required: String(required),
-        available: String(available),
-      },
-    })
+  const { portion, otherMicros } =
+    available >= required
+      ? { portion: { gather: null }, otherMicros: 0n }
+      : await collateralFor(venue, account, { missingMicros: required - available })
+  if (!portion) throw shortage({ what: 'The withdrawal', required, available: available + otherMicros })
   const memory: Memory = {
     ...{ account, amount_usd: amountUsd, ahead_ms: aheadOf(clock, state.timeMs), since_ms: state.timeMs },
     paid_units: String(toUnits(amountUsd, usdcDecimals) - toUnits(limits.withdrawFeeUsd, usdcDecimals)),
-    ...{ from_block: String(head.number + 1n), ...(gather ?? { gather }) },
+    ...{ from_block: String(head.number + 1n), ...portion },
+    cash_before: state.cashUsd,
+    unified_free_before: portion === portionNone ? String(otherMicros) : null,
   }
   return {
     ...{ first: 'begin', deadlineMs: admissionMs, data: memory as unknown as JsonObject },
@@ -111,15 +115,15 @@ const floored = (usd: string): string => {
 
 export function withdrawing(
   needs: WithdrawNeeds & { gathering: Gathering },
-): Record<'begin' | 'gathered' | 'confirm' | 'arrive', Step> {
+): Record<'begin' | 'gathered' | 'withdraw' | 'confirm' | 'arrive', Step> {
   const { on, venue, acts, chain, way, changed, refusals, limits, gathering } = needs
 
   const arrivalOf = async (
     task: TaskView,
-    to: bigint,
+    blocks: { from: bigint; to: bigint },
   ): Promise<{ key: string; arrival: Arrival } | undefined> => {
-    const { account, paid_units, from_block } = memoryOf(task)
-    const found = (await chain.arrivals(way.token, account, { from: BigInt(from_block), to }))
+    const { account, paid_units } = memoryOf(task)
+    const found = (await chain.arrivals(way.token, account, blocks))
       .filter(({ amountUnits }) => amountUnits === BigInt(paid_units))
       .map((arrival) => ({ key: `arrival:${arrival.txHash}:${arrival.index}`, arrival }))
     const taken = await claimedKeys(
@@ -140,6 +144,23 @@ export function withdrawing(
     return acts.intend(task, plan, { now, next: 'confirm', effects, refused })
   }
 
+  /** Throws where the balance at the venue or the chain shows a payout that the list of transfers does not. */
+  const assertNothingLeft = async (task: TaskView): Promise<void> => {
+    const { account, amount_usd, since_ms, from_block, cash_before, unified_free_before } = memoryOf(task)
+    if (unified_free_before === null)
+      await assertCashExplained(venue, account, { place: cashPlace, total: cash_before, sinceMs: since_ms })
+    else {
+      // Trades move this balance too, so that only its size is compared.
+      const lost = BigInt(unified_free_before) - (await spotCashMicros(venue, account))
+      if (lost >= toUnits(amount_usd, usdDecimals)) throw contradiction('the free balance went down')
+    }
+    const { number: head } = await chain.head()
+    for (let from = BigInt(from_block); from <= head; from += blocksMost) {
+      const to = head < from + blocksMost ? head : from + blocksMost - 1n
+      if (await arrivalOf(task, { from, to })) throw contradiction('the amount arrived in the wallet')
+    }
+  }
+
   return {
     async begin(task, context) {
       if (memoryOf(task).gather === null) return send(task, context, [])
@@ -150,26 +171,32 @@ export function withdrawing(
     async gathered(task, context) {
       const verdict = await gathering.settle(task, context)
       const { effects } = verdict
-      if (verdict.is === 'doubt') return acts.wait(task, 'gathered', effects)
+      if (verdict.is === 'doubt') return acts.wait(task, 'gathered', effects, verdict.cause)
       if (verdict.is !== 'done')
         return failed(refusals.codeOfRefusal(verdict.message), verdict.message, effects)
       const also = gathering.store(task, context, verdict.value)
       return { ...(await send(task, context, effects)), also }
     },
 
-    async confirm(task, { signal }) {
+    withdraw: (task, context) => send(task, context, []),
+
+    async confirm(task, { signal, now }) {
       const { account, since_ms } = memoryOf(task)
       const nonce = Number(effectOf(task, 'withdraw').carriers.at(-1)?.nonce)
       const verdict = await acts.settle({
         ...{ task, leg: 'withdraw', signal, read: () => true as const },
-        async look() {
+        async look({ isLast }) {
           const updates = await venue.ledgerSince(account, since_ms)
           const own = updates.some((update) => update.type === 'withdraw' && update.nonce === nonce)
-          return own ? (true as const) : undefined
+          if (own) return true as const
+          if (isLast) await assertNothingLeft(task)
+          return undefined
         },
       })
       const { effects } = verdict
-      if (verdict.is === 'doubt') return acts.wait(task, 'confirm', effects)
+      if (verdict.is === 'doubt') return acts.wait(task, 'confirm', effects, verdict.cause)
+      const retry = acts.retryThrottled(task, verdict, { leg: 'withdraw', next: 'withdraw', now })
+      if (retry) return retry
       if (verdict.is !== 'done')
         return failed(refusals.codeOfRefusal(verdict.message), verdict.message, effects)
       return { next: 'arrive', state: 'waiting', effects, data: { polls: 0 } }
@@ -180,7 +207,7 @@ export function withdrawing(
       const from = BigInt(from_block)
       const { number: head } = await chain.head()
       const to = head < from + blocksMost ? head : from + blocksMost - 1n
-      const found = to < from ? undefined : await arrivalOf(task, to)
+      const found = to < from ? undefined : await arrivalOf(task, { from, to })
       // The last blocks are searched again: a reorganised one may bring what the first look did not show.
       if (!found) {
         const searched = to - BigInt(chain.row.confirmations)
@@ -192,7 +219,9 @@ export function withdrawing(
       return {
         ...{ end: 'completed', outcome: 'executed' },
         result: {
-          ...{ amount: paid_units, amount_usd, fee_usd: limits.withdrawFeeUsd, chain_id: way.chainId },
+          // `amount` is what arrived, in both forms; with the fee it is what left the venue.
+          ...{ amount: paid_units, amount_usd: fromUnits(BigInt(paid_units), usdcDecimals) },
+          ...{ fee_usd: limits.withdrawFeeUsd, withdrawn_usd: amount_usd, chain_id: way.chainId },
           ...{ token_address: way.token, tx_hash: arrival.txHash, credited_at: now.toISOString() },
           moved_from_spot_usd: memoryOf(task).gather,
         },

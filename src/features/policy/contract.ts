@@ -1,9 +1,17 @@
 import * as T from 'typebox'
 import { act, read, section } from '#kernel/operation.ts'
-import { Address, ChainId, Dec, DecIn, Nullable, OneOf, TimeOrNull } from '#kernel/scalars.ts'
+import { Address, ChainId, ChainIdIn, Dec, DecIn, Nullable, OneOf, TimeOrNull } from '#kernel/scalars.ts'
 
+const placesMax = 100
 const Place = T.Object({ chain_id: ChainId, address: Address }, { $id: 'PolicyPlace' })
-const places = (description: string) => T.Array(Place, { maxItems: 1000, description })
+/** An address of an EVM chain or of Solana, or a market of a venue. */
+const placePattern = '^(0x[0-9a-fA-F]{40}|[1-9A-HJ-NP-Za-km-z]{32,44}|hl:(perp|spot):[!-~]{1,40})$'
+const PlaceIn = T.Object(
+  { chain_id: ChainIdIn, address: T.String({ maxLength: 64, pattern: placePattern }) },
+  { $id: 'PolicyPlaceRequest', additionalProperties: false },
+)
+const places = (description: string) =>
+  T.Array(PlaceIn, { maxItems: placesMax, description: `${description}, on chains that are served` })
 
 const PolicyResponse = T.Object(
   {
@@ -39,11 +47,12 @@ export const contract = section('policy', {
     description: 'An agent may only tighten. A field that would allow more is refused with step_up_required.',
     access: 'manage',
     faults: ['step_up_required'],
+    replies: 'derived',
     body: T.Object(
       {
         per_transaction_usd: capIn('Cap of one transaction'),
         per_day_usd: capIn('Cap of any 24 hours'),
-        chains: T.Optional(T.Array(ChainId, { maxItems: 100 })),
+        chains: T.Optional(T.Array(ChainIdIn, { maxItems: placesMax })),
         tokens: T.Optional(places('Tokens that may be used')),
         recipients: T.Optional(places('Contracts that may take money')),
       },

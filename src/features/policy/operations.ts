@@ -1,7 +1,7 @@
 import type { Transact } from '#durable/transactions.ts'
 import type { RequestFacts } from '#kernel/caller.ts'
 import type { Clock } from '#kernel/clock.ts'
-import { Fault } from '#kernel/fault.ts'
+import { Fault, invalid } from '#kernel/fault.ts'
 import { sha256 } from '#kernel/id.ts'
 import { canonicalJson } from '#kernel/json.ts'
 import { toUnits, usdDecimals } from '#kernel/money.ts'
@@ -18,6 +18,8 @@ type Needs = {
   transact: Transact
   clock: Clock
   view: (on: Queryable, userId: string) => Promise<View>
+  /** Ids of the chains that the gateway serves. */
+  served: readonly string[]
 }
 
 const place = (text: string) => {
@@ -42,15 +44,24 @@ const shown = ({ version, limits, spentMicros, paused, updatedAt }: View) => ({
 type Wanted = InputOf<(typeof contract)['entries']['tighten']>
 
 const micros = (text: string | undefined) => (text === undefined ? null : toUnits(text, usdDecimals))
-const placesOf = (list: { chain_id: string; address: string }[] | undefined) =>
-  list?.map((each) => rules.placeOf(each.chain_id, each.address)) ?? null
+type Place = { chain_id: string; address: string }
 
-const wantedOf = (input: Wanted): rules.Tightening => ({
+/** Lists say each place once, and only places that could ever be used. */
+function placesOf(field: string, list: readonly Place[] | undefined, served: readonly string[]) {
+  const foreign = list?.findIndex(({ chain_id }) => !served.includes(chain_id)) ?? -1
+  if (foreign >= 0) {
+    const sentence = `Input should be a chain that is served: ${served.join(', ')}`
+    throw invalid(`body.${field}.${foreign}.chain_id`, 'chain_not_served', sentence)
+  }
+  return list ? [...new Set(list.map((each) => rules.placeOf(each.chain_id, each.address)))] : null
+}
+
+const wantedOf = (input: Wanted, served: readonly string[]): rules.Tightening => ({
   perTransactionMicros: micros(input.per_transaction_usd),
   perDayMicros: micros(input.per_day_usd),
-  chains: input.chains ?? null,
-  tokens: placesOf(input.tokens),
-  recipients: placesOf(input.recipients),
+  chains: input.chains ? [...new Set(input.chains)] : null,
+  tokens: placesOf('tokens', input.tokens, served),
+  recipients: placesOf('recipients', input.recipients, served),
 })
 
 /** Names what would have to be confirmed; no door can confirm it yet, and the sentence says so. */
@@ -75,16 +86,17 @@ const fieldNames: Record<keyof rules.Limits, keyof Wanted> = {
   recipients: 'recipients',
 }
 
-export function operations({ on, transact, clock, view }: Needs) {
+export function operations({ on, transact, clock, view, served }: Needs) {
   const within = <T>({ tx }: RequestFacts, run: (tx: Tx) => Promise<T>) => (tx ? run(tx) : transact(run))
 
   return fulfil(contract, {
     show: async (_input, { userId }) => shown(await view(on, userId)),
 
-    tighten: (input, { userId }, request) =>
-      within(request, async (tx) => {
+    tighten: async (input, { userId }, request) => {
+      if (request.isReplay) return shown(await view(on, userId))
+      const wanted = wantedOf(input, served)
+      return within(request, async (tx) => {
         const now = clock.now()
-        const wanted = wantedOf(input)
         await store.lockPolicy(tx, userId, now)
         const { own, version, limits } = await view(tx, userId)
         const wider = rules.loosened(limits, wanted).map((field) => fieldNames[field])
@@ -95,7 +107,8 @@ export function operations({ on, transact, clock, view }: Needs) {
         const asked = Object.values(wanted).some((each) => each !== null)
         if (asked) await store.savePolicy(tx, userId, merged(own, wanted), version + 1, now)
         return shown(await view(tx, userId))
-      }),
+      })
+    },
 
     kill: ({ on: wantsOn }, { userId, agentId }, request) =>
       within(request, async (tx) => {

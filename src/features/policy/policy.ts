@@ -106,7 +106,7 @@ export function policy(needs: PolicyNeeds): PolicyFeature {
   }
 
   return {
-    operations: operations({ ...needs, view }),
+    operations: operations({ ...needs, view, served: house.chains }),
     policy: engine({ ...needs, limits: house, view, made }),
     genuine: made.genuine,
     async summary(userId) {

@@ -121,6 +121,24 @@ test('whatever a user stores never allows more than the house does', () => {
   )
 })
 
+test("a stored limit above the platform's, field by field, counts as the platform's", () => {
+  const wide: Tightening = {
+    perTransactionMicros: 1_000n,
+    perDayMicros: 2_000n,
+    chains: ['8453', '10'],
+    tokens: [placeOf('10', usdc)],
+    recipients: [placeOf('8453', vault), placeOf('10', own)],
+  }
+  const listed: Limits = { ...house, tokens: [placeOf('8453', usdc)] }
+  assert.deepEqual(narrow(listed, wide), {
+    perTransactionMicros: 100n,
+    perDayMicros: 250n,
+    chains: ['8453'],
+    tokens: [],
+    recipients: [placeOf('8453', vault)],
+  })
+})
+
 test('what does not count as loosening never allows what was refused before', () => {
   fc.assert(
     fc.property(tightening, tightening, asks, micros, (stored, wanted, asked, spentMicros) => {

@@ -1,5 +1,15 @@
 import * as T from 'typebox'
-import { Price, positive, Slippage, VenueId, VenueOrder } from '#features/venue/schemas.ts'
+import {
+  FillsPage,
+  fillsQuery,
+  OrderHistoryPage,
+  orderHistoryQuery,
+  Price,
+  positive,
+  Slippage,
+  VenueId,
+  VenueOrder,
+} from '#features/venue/schemas.ts'
 import { read, section, task } from '#kernel/operation.ts'
 import { Dec, DecIn, OneOf, Text, TextOrNull, Time } from '#kernel/scalars.ts'
 import { TaskResponse } from '#kernel/task-response.ts'
@@ -164,5 +174,35 @@ export const contract = section('spot_venue', {
       'unavailable',
       'upstream_changed',
     ],
+  }),
+  cancelAll: task('POST /v1/spot_venue/orders/cancel-all', {
+    summary: 'Cancel every open spot order and trigger, or those of one market',
+    description:
+      'Triggers that the gateway keeps, too. The result lists each order with its outcome. Taken also under a kill switch.',
+    access: 'trade',
+    rate: 'exit',
+    priority: 0,
+    waitSeconds,
+    taskKind: 'spot_cancel_all',
+    bodyOptional: true,
+    body: T.Object({ asset: T.Optional(Asset) }, { $id: 'SpotCancelAllRequest' }),
+    output: TaskResponse,
+    faults: ['policy_denied', 'setup_incomplete', 'market_closed', 'unavailable', 'upstream_changed'],
+  }),
+  fills: read('GET /v1/spot_venue/fills', {
+    summary: 'Spot fills with fees and realised profit, newest first',
+    description: "From the gateway's own record, which begins with the first funding.",
+    access: 'read',
+    query: fillsQuery(Asset),
+    output: FillsPage,
+    faults: readFaults,
+  }),
+  orderHistory: read('GET /v1/spot_venue/orders/history', {
+    summary: 'Spot orders placed through the gateway, with what became of them, newest first',
+    description: 'Without triggers that the gateway keeps: what one of them sold is an order of its own.',
+    access: 'read',
+    query: orderHistoryQuery(Asset),
+    output: OrderHistoryPage,
+    faults: readFaults,
   }),
 })

@@ -1,6 +1,6 @@
-import { isEnding } from '#features/venue/bracket.ts'
+import { gatherEvidence } from '#features/venue/order-evidence.ts'
+import { compareDecimals } from '#kernel/decimal-fields.ts'
 import { Fault } from '#kernel/fault.ts'
-import { fromUnits, toUnits } from '#kernel/money.ts'
 import type { Queryable } from '#store/query.ts'
 import type { Hyperliquid } from '#upstreams/hyperliquid/hyperliquid.ts'
 import { type Entry, settleWaiting, waitingEntries } from './triggers.ts'
@@ -10,24 +10,27 @@ import { type PriceOf, turns } from './turns.ts'
 
 type Needs = {
   on: Queryable
-  venue: Pick<Hyperliquid, 'order'>
+  venue: Pick<Hyperliquid, 'order' | 'openOrders' | 'fillsSince'>
   evmAddressOf: (userId: string) => Promise<string>
 }
 
-const scale = 18
+/** By which the clock of the venue may differ from ours. */
+const clockSkewMs = 60_000
 
 export function entries({ on, venue, evmAddressOf }: Needs) {
   const { choose } = turns()
 
-  /** What the order has filled, null for nothing; undefined while it rests or nobody knows it. */
-  const filledOf = async ({ user_id, parent }: Entry): Promise<string | null | undefined> => {
-    const found = await venue.order(await evmAddressOf(user_id), parent)
+  /** What the order has filled, null for nothing; undefined while it rests or no record shows it. */
+  const filledOf = async ({ user_id, parent, since }: Entry): Promise<string | null | undefined> => {
+    const account = await evmAddressOf(user_id)
+    const sinceMs = since.getTime() - clockSkewMs
+    const found = await gatherEvidence(venue, { account, sinceMs, allRecords: true }).find({ cloid: parent })
     if (!found) return undefined
-    const { order, status } = found
-    if (status === 'filled') return order.origSize
-    if (!isEnding(status)) return undefined
-    const filled = toUnits(order.origSize, scale) - toUnits(order.size, scale)
-    return filled > 0n ? fromUnits(filled, scale) : null
+    const { phase, filledSize } = found
+    // In no list any more: what its fills show is what there is to protect.
+    if (phase === 'filled' || phase === 'filling') return filledSize
+    if (phase !== 'cancelled' && phase !== 'rejected') return undefined
+    return compareDecimals(filledSize, '0') > 0 ? filledSize : null
   }
 
   return {

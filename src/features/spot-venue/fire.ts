@@ -6,7 +6,7 @@ import { Fault } from '#kernel/fault.ts'
 import type { RetryRule, Step, StepResult, TaskView } from '#kernel/task.ts'
 import { freeOf, lesser, midOf, quoteToken, spotNamed } from './market.ts'
 import type { SpotNeeds } from './needs.ts'
-import { memoryFor, type SpotMemory, spotAction, spotData } from './trade.ts'
+import { heldOf, memoryFor, type SpotMemory, spotAction, spotData } from './trade.ts'
 import { keepTriggers, type TriggerInput, triggerId } from './triggers.ts'
 
 /** A trigger that has fired sells what it was to sell, as far as it is still there. */
@@ -18,8 +18,8 @@ const farewellMs = 60_000
 
 const inputOf = (task: TaskView) => task.input as unknown as TriggerInput
 
-/** It never came to the venue, or came under a key that the venue knows no more. */
-const passing = ['expired', 'setup_incomplete']
+/** The venue took nothing: it was not reached, does not know the key, or limits the requests of the account. */
+const passing = ['expired', 'setup_incomplete', 'rate_limited']
 
 /** What certainly never came to the venue is still wanted: the exit is there again, and fires while the price stays. */
 function armedAgain(task: TaskView, now: Date, result: StepResult): StepResult {
@@ -88,6 +88,7 @@ export function firing(needs: SpotNeeds, selling: Record<string, Step>): Record<
     return {
       ...memoryFor(placing, clock),
       ...{ is_buy: false, size, price, tif: 'ioc', exit: true, usd_micros: '0' },
+      held_before: heldOf(balances, market),
     }
   }
 
@@ -105,6 +106,8 @@ export function firing(needs: SpotNeeds, selling: Record<string, Step>): Record<
       }
     } catch (fault) {
       if (!(fault instanceof Fault)) throw fault
+      // The next attempt finds the new key.
+      if (fault.code === 'setup_incomplete') await needs.renewKey(task.userId)
       // An empty book fills again.
       if (!fault.retryable && fault.code !== 'market_closed') return failed(fault.code, fault.message)
       const leftMs = task.deadline.getTime() - now.getTime()

@@ -1,13 +1,15 @@
-import { cloidOf } from '#features/venue/act.ts'
+import { cloidOf, readLagMs } from '#features/venue/act.ts'
 import { type ExitLeg, sumOf } from '#features/venue/bracket.ts'
 import { memoryOf } from '#features/venue/memory.ts'
 import type { PlaceNeeds } from '#features/venue/place.ts'
 import type { Standing } from '#features/venue/report.ts'
+import { later } from '#kernel/clock.ts'
+import { fromUnits, toUnits } from '#kernel/money.ts'
 import type { JsonObject, StepContext, StepResult, TaskView } from '#kernel/task.ts'
 import { spotNamed } from './market.ts'
 import type { SpotNeeds } from './needs.ts'
 import type { SpotMemory } from './trade.ts'
-import { armedIn, dropArmed, keepTriggers, triggerId } from './triggers.ts'
+import { type ArmedTrigger, armedIn, dropArmed, keepTriggers, triggerId } from './triggers.ts'
 
 /** The exits of a purchase, where the house keeps them: all of them, or those that the venue did not take. */
 
@@ -49,22 +51,48 @@ export function withKept(
   }
 }
 
+const scale = 18
+
+/** Whether any read of the balance shows the purchase of this exit by now; an entry that rested filled at an unknown time. */
+const isVisible = ({ parent, created_at }: ArmedTrigger, now: Date): boolean =>
+  parent === null && later(created_at, readLagMs) <= now
+
 type Concluding = Pick<SpotNeeds, 'on' | 'venue' | 'pricing'>
 
-/** A purchase gets its exits; a sale that leaves nothing of the holding takes the exits of it along. */
+/**
+ * A purchase gets its exits; a sale that leaves nothing of the holding drops the exits of it. Where the balance may be
+ * older than a purchase or than the sale, it is read again once every read is newer than both.
+ */
 export function concluding({ on, venue, pricing }: Concluding): NonNullable<PlaceNeeds['conclude']> {
   const isGone = async ({ account, symbol }: SpotMemory): Promise<boolean> => {
     const [balances, market] = await Promise.all([venue.spotBalances(account), spotNamed(venue, symbol)])
     const total = balances.find(({ coin }) => coin === market.base)?.total ?? '0'
     return pricing.roundSize(total, market) === '0'
   }
+  const isSoldOut = async ({ held_before, symbol }: SpotMemory, { fills }: Standing): Promise<boolean> => {
+    if (!held_before) return false
+    const left = toUnits(held_before.total, scale) - toUnits(sumOf(fills).size, scale)
+    return left <= 0n || pricing.roundSize(fromUnits(left, scale), await spotNamed(venue, symbol)) === '0'
+  }
   return async (task, context, standing, result) => {
     const memory = spotMemoryOf(task)
     if (memory.is_buy) return withKept(task, context, standing, result, memory.kept)
     if (standing.entry.status === 'resting') return result
-    // Known before the balance is: what is bought in between keeps the exits that it brings.
+    const checked = task.data.exits_checked as string[] | undefined
+    const dropping = (ids: readonly string[]): StepResult => ({ ...result, also: (tx) => dropArmed(tx, ids) })
+    if (checked) return (await isGone(memory)) ? dropping(checked) : result
+    // Listed before the balance is read: what is bought in between keeps its exits.
     const armed = await armedIn(on, task.userId, memory.symbol)
-    if (armed.length === 0 || !(await isGone(memory))) return result
-    return { ...result, also: (tx) => dropArmed(tx, armed) }
+    if (armed.length === 0) return result
+    const ids = armed.map(({ id }) => id)
+    const isNoneSeen = await isGone(memory)
+    if (isNoneSeen && armed.every((each) => isVisible(each, context.now))) return dropping(ids)
+    if (!isNoneSeen && !(await isSoldOut(memory, standing))) return result
+    return {
+      park: { afterMs: readLagMs, next: 'confirm' },
+      state: 'settling',
+      data: { exits_checked: ids },
+      ...(result.effects && { effects: result.effects }),
+    }
   }
 }

@@ -7,6 +7,7 @@ import type { Sizing } from '#features/venue/wish.ts'
 import type { Policy } from '#kernel/signer.ts'
 import type { TaskView } from '#kernel/task.ts'
 import type { Queryable } from '#store/query.ts'
+import type { AccountViews } from '#upstreams/hyperliquid/account-views.ts'
 import type { Grid } from '#upstreams/hyperliquid/grid.ts'
 import type { Hyperliquid } from '#upstreams/hyperliquid/hyperliquid.ts'
 
@@ -16,6 +17,7 @@ export type TriggerKeeper = 'gateway' | 'venue'
 export type SpotNeeds = {
   on: Queryable
   venue: Hyperliquid
+  views: AccountViews
   chainId: string
   orderHeard: PlaceNeeds['orderHeard']
   acts: VenueActs
@@ -25,6 +27,8 @@ export type SpotNeeds = {
   watcher: Pick<Watcher, 'disarm'>
   evmAddressOf: (userId: string) => Promise<string>
   agentLost(task: TaskView, agent: string): Promise<void>
+  /** Makes a new trading key where none is good; returns before the venue has taken it. */
+  renewKey(userId: string): Promise<void>
   keeper: TriggerKeeper
-  limits: { minOrderUsd: string }
+  limits: { minOrderUsd: string; minFundUsd: string }
 } & AgentNeeds

@@ -1,10 +1,11 @@
 import type { ActPlan, VenueActs } from '#features/venue/act.ts'
-import { type Exit, isEnding } from '#features/venue/bracket.ts'
+import type { Exit } from '#features/venue/bracket.ts'
+import { type CancelOutcome, lookUpEnd } from '#features/venue/cancel.ts'
 import { wantedExits } from '#features/venue/memory.ts'
 import { completed, factsOf, type PlaceNeeds, planOf } from '#features/venue/place.ts'
 import type { Standing } from '#features/venue/report.ts'
 import type { EffectUpdate, JsonObject, Step, StepContext, StepResult, TaskView } from '#kernel/task.ts'
-import type { Hyperliquid } from '#upstreams/hyperliquid/hyperliquid.ts'
+import type { Hyperliquid, LegStatus } from '#upstreams/hyperliquid/hyperliquid.ts'
 import { type KeptExit, spotMemoryOf, withKept } from './keep.ts'
 
 /**
@@ -12,7 +13,7 @@ import { type KeptExit, spotMemoryOf, withKept } from './keep.ts'
  * keeps what is missing, and takes its sibling over too: apart from each other neither would end the other.
  */
 
-type Needs = { acts: VenueActs; venue: Pick<Hyperliquid, 'order' | 'fillsSince'> }
+type Needs = { acts: VenueActs; venue: Pick<Hyperliquid, 'order' | 'openOrders' | 'fillsSince'> }
 type Found = Pick<Standing, 'entry' | 'exits'>
 
 const leg = 'regroup'
@@ -60,25 +61,32 @@ export function regrouping({ acts, venue }: Needs): { mend: PlaceNeeds['mend']; 
 
   const regrouped: Step = async (task, context) => {
     const { entry, exits } = foundOf(task)
-    const { account, since_ms: sinceMs } = spotMemoryOf(task)
+    const { account, since_ms: sinceMs, size } = spotMemoryOf(task)
     const siblings = exits.filter(stands)
-    const verdict = await acts.settle<string[]>({
-      ...{ task, leg, signal: context.signal, read: () => undefined },
-      async look() {
-        const found = await Promise.all(siblings.map(({ orderId }) => venue.order(account, orderId!)))
-        const statuses = found.map((each) => each?.status ?? 'open')
-        return statuses.every((status) => status !== 'open') ? statuses : undefined
+    const verdict = await acts.settle<CancelOutcome[]>({
+      ...{ task, leg, signal: context.signal },
+      read: (legs: LegStatus[]) =>
+        legs.length === siblings.length && legs.every((each) => each.is === 'accepted')
+          ? legs.map(() => ({ status: 'canceled', isCancelled: true }))
+          : undefined,
+      async look(how) {
+        const ends = await Promise.all(
+          siblings.map(({ orderId }) =>
+            lookUpEnd(venue, { account, sinceMs, orderId: orderId!, left: size, ...how }),
+          ),
+        )
+        return ends.every((end) => end !== undefined) ? ends : undefined
       },
     })
     const { effects } = verdict
-    if (verdict.is === 'doubt') return acts.wait(task, 'regrouped', effects)
+    if (verdict.is === 'doubt') return acts.wait(task, 'regrouped', effects, verdict.cause)
     const fills = (await venue.fillsSince(account, sinceMs)).filter(
       ({ orderId }) => orderId === entry.orderId,
     )
     // The sibling was not to be had: it stays at the venue, and the house keeps the other.
     if (verdict.is !== 'done')
       return settled(task, context, { entry, exits, fills }, { kept: exitsOf(task, isGone, exits), effects })
-    const ended = verdict.value.every(isEnding)
+    const ended = verdict.value.every(({ isCancelled }) => isCancelled)
     const left = exits.map(
       (exit): Exit => (stands(exit) ? { ...exit, state: ended ? 'gone' : 'done' } : exit),
     )

@@ -1,4 +1,5 @@
 import { cancelling } from '#features/venue/cancel.ts'
+import { cancelAllSteps } from '#features/venue/cancel-all.ts'
 import { gathering } from '#features/venue/gather.ts'
 import { placing } from '#features/venue/place.ts'
 import { tasksOfOrders } from '#features/venue/store.ts'
@@ -6,8 +7,10 @@ import { freshMs, orderView } from '#features/venue/views.ts'
 import { fulfil, type Operation } from '#kernel/operation.ts'
 import type { Step, TaskKind } from '#kernel/task.ts'
 import { admitSpotCancel, disarming } from './cancel.ts'
+import { admitSpotCancelAll, disarmingAll } from './cancel-all.ts'
 import { contract } from './contract.ts'
 import { firing, firingRetry } from './fire.ts'
+import { spotFills, spotOrderHistory } from './history.ts'
 import { concluding } from './keep.ts'
 import { freeOf, usdcMarkets } from './market.ts'
 import type { SpotNeeds } from './needs.ts'
@@ -18,6 +21,9 @@ import { openTriggers, triggerKind } from './triggers.ts'
 import { marketView, triggerView } from './views.ts'
 
 export type SpotVenue = { operations: Operation[]; kinds: TaskKind[] }
+
+/** Marks beside a holding may be this old. */
+const marksMaxAgeMs = 15_000
 
 /** An order from its admission to its last word. */
 function stepsOf(needs: SpotNeeds): Record<string, Step> {
@@ -30,7 +36,7 @@ function stepsOf(needs: SpotNeeds): Record<string, Step> {
 }
 
 export function spotVenue(needs: SpotNeeds): SpotVenue {
-  const { on, venue, policy, evmAddressOf, limits, clock } = needs
+  const { on, venue, views, policy, evmAddressOf, limits } = needs
   // What brings money home asks before what would spend it, and what was begun before what is only wished for.
   const exit = { ...needs, venue: venue.at('exit') }
   const buying = stepsOf({ ...needs, venue: venue.at('work') })
@@ -49,10 +55,15 @@ export function spotVenue(needs: SpotNeeds): SpotVenue {
 
     async orders(_input, { userId }) {
       const account = await evmAddressOf(userId)
-      const [all, balances, { markets }, triggers] = await Promise.all([
-        venue.openOrders(account),
-        venue.spotBalances(account),
-        usdcMarkets(venue, freshMs),
+      const [
+        { value: all, atMs: ordersAtMs },
+        { value: balances, atMs: balancesAtMs },
+        { markets },
+        triggers,
+      ] = await Promise.all([
+        views.openOrders(account),
+        views.spotBalances(account),
+        usdcMarkets(venue, marksMaxAgeMs),
         openTriggers(on, userId),
       ])
       const byCoin = new Map(markets.map((market) => [market.coin, market]))
@@ -77,7 +88,11 @@ export function spotVenue(needs: SpotNeeds): SpotVenue {
       }))
       const seen = new Set([...rows, ...held].map(({ asset }) => asset))
       return {
-        ...{ orders: rows, balances: held, as_of: clock.now().toISOString() },
+        ...{
+          orders: rows,
+          balances: held,
+          as_of: new Date(Math.min(ordersAtMs, balancesAtMs)).toISOString(),
+        },
         mark_prices: Object.fromEntries(
           markets
             .filter(({ symbol }) => seen.has(symbol))
@@ -96,6 +111,13 @@ export function spotVenue(needs: SpotNeeds): SpotVenue {
       admit: (input, caller) => admitSpotCancel(exit, input, caller),
       ...{ steps: { ...cancelling(exit), ...disarming(needs) }, released },
     },
+    cancelAll: {
+      admit: (input, caller) => admitSpotCancelAll(exit, input, caller),
+      steps: { ...cancelAllSteps(exit), ...disarmingAll(needs) },
+      released,
+    },
+    fills: (input, { userId }) => spotFills(needs, userId, input),
+    orderHistory: (input, { userId }) => spotOrderHistory(needs, userId, input),
   })
   const trigger: TaskKind = {
     ...{ kind: triggerKind, version: 1, priority: 0, steps: firing(exit, selling), released },

@@ -1,8 +1,10 @@
 import { type ActPlan, cloidOf } from '#features/venue/act.ts'
 import type { Exit, ExitLeg } from '#features/venue/bracket.ts'
+import { exitsOfReply, resolveExits } from '#features/venue/entry-outcome.ts'
 import { exitOrder } from '#features/venue/exits.ts'
 import { memoryOf, wantedExits } from '#features/venue/memory.ts'
-import { exitsOf, factsOf, failedBy, planOf, refusedBy } from '#features/venue/place.ts'
+import { gatherEvidence } from '#features/venue/order-evidence.ts'
+import { factsOf, failedBy, planOf, refusedBy } from '#features/venue/place.ts'
 import { assetKey } from '#features/venue/symbol.ts'
 import { aheadOf, demandAgent, tradeMs } from '#features/venue/trade.ts'
 import { demandExit, demandTick, demandWorth } from '#features/venue/wish.ts'
@@ -134,25 +136,28 @@ export function settingTriggers(needs: Needs): Record<'begin' | 'confirm', Step>
     async confirm(task, { now, signal }) {
       const memory = memoryOf(task)
       const wanted = wantedExits(memory)
-      const verdict = await acts.settle<string[]>({
+      const legs = wanted.map(({ leg }) => leg)
+      const verdict = await acts.settle<Exit[]>({
         ...{ task, leg: 'exits', signal },
-        read: (legs: LegStatus[]) =>
-          legs.length === wanted.length
-            ? legs.map((leg) => (leg.is === 'error' ? leg.message : ''))
-            : undefined,
-        async look() {
-          const found = await Promise.all(
-            wanted.map(({ leg }) => venue.order(memory.account, cloidOf(task.id, leg))),
-          )
-          return found.every((each) => each !== undefined) ? found.map(() => '') : undefined
+        read: (said: LegStatus[]) => (said.length === wanted.length ? exitsOfReply(legs, said) : undefined),
+        async look({ allRecords, isLast }) {
+          const { account, since_ms: sinceMs } = memory
+          const evidence = gatherEvidence(venue, { account, sinceMs, allRecords })
+          const found = await Promise.all(legs.map((leg) => evidence.find({ cloid: cloidOf(task.id, leg) })))
+          const isFound = (each: unknown) => each !== undefined
+          return found.every(isFound) || (isLast && found.some(isFound)) ? exitsOfReply(legs, []) : undefined
         },
       })
       const { effects } = verdict
-      if (verdict.is === 'doubt') return acts.wait(task, 'confirm', effects)
+      if (verdict.is === 'doubt') return acts.wait(task, 'confirm', effects, verdict.cause)
       if (verdict.is === 'dead') return refusedBy(needs, task, verdict)
-      const said = verdict.is === 'done' ? verdict.value : wanted.map(() => verdict.message)
-      const errors = Object.fromEntries(wanted.flatMap(({ leg }, at) => (said[at] ? [[leg, said[at]]] : [])))
-      const exits = await exitsOf({ venue }, task, errors)
+      const said: Exit[] =
+        verdict.is === 'done'
+          ? verdict.value
+          : legs.map((leg) => ({ leg, orderId: null, state: 'gone', error: verdict.message }))
+      const exits = await resolveExits(venue, task, {
+        ...{ exits: said, entryRests: false, allRecords: true, isSettled: true },
+      })
       const missing = exits.filter(({ state }: Exit) => state === 'gone').map(({ leg }) => leg)
       // The venue may turn out to take no triggers for this market: then the house keeps the exit.
       if (missing.length > 0)

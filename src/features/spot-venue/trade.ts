@@ -1,8 +1,10 @@
-import { movableFromPerp, type Portion } from '#features/venue/gather.ts'
+import { shortage } from '#features/venue/collateral.ts'
+import { movableFromPerp } from '#features/venue/gather.ts'
 import { asData, type Memory, opensAtOnce } from '#features/venue/memory.ts'
+import type { HeldBefore } from '#features/venue/order-evidence.ts'
 import { assetKey } from '#features/venue/symbol.ts'
 import { aheadOf, besideAgent, orForbidden, slippageDefault, tradeMs } from '#features/venue/trade.ts'
-import { demandExit, demandTick, demandWorth, limitPriceOf, sizeOf } from '#features/venue/wish.ts'
+import { demandExit, demandTick, demandTif, demandWorth, limitPriceOf, sizeOf } from '#features/venue/wish.ts'
 import type { Caller } from '#kernel/caller.ts'
 import { compareDecimals } from '#kernel/decimal-fields.ts'
 import { Fault } from '#kernel/fault.ts'
@@ -45,6 +47,15 @@ export const spotAction = (
   return { userId, operation, chainId, tokens, recipients: [], usdMicros, exit }
 }
 
+export const heldOf = (
+  balances: readonly { coin: string; total: string }[],
+  { base, coin }: Pick<SpotMarket, 'base' | 'coin'>,
+): HeldBefore => ({
+  coin: base,
+  market: coin,
+  total: balances.find((each) => each.coin === base)?.total ?? '0',
+})
+
 type Placing = { operation: string; market: SpotMarket; account: string; agent: string; sinceMs: number }
 
 export const memoryFor = (
@@ -75,25 +86,18 @@ function exitsOf(
   })
 }
 
-/** Undefined where the spot side has it; else what comes over from the perpetual side. */
+/** What comes over from the perpetual side, where the spot side does not have it. */
 async function gatherFor(
   { venue }: Pick<SpotNeeds, 'venue'>,
   account: string,
   { required, free }: { required: bigint; free: string },
-): Promise<Portion | null> {
+) {
   const available = toUnits(free, scale) / 10n ** BigInt(scale - usdDecimals)
-  if (available >= required) return null
+  if (available >= required) return { gather: null }
   const missingMicros = required - available
-  const gather = await movableFromPerp(venue, account, { missingMicros })
-  if (gather !== null) return gather
-  const missing = fromUnits(missingMicros, usdDecimals)
-  throw new Fault(
-    'insufficient_balance',
-    `The purchase needs ${missing} USDC more than both sides have free`,
-    {
-      extras: { token: quoteToken, required: String(required), available: String(available) },
-    },
-  )
+  const { portion, otherMicros } = await movableFromPerp(venue, account, { missingMicros })
+  if (portion) return portion
+  throw shortage({ what: 'The purchase', required, available: available + otherMicros })
 }
 
 async function standingOf(needs: SpotNeeds, userId: string) {
@@ -108,6 +112,7 @@ async function standingOf(needs: SpotNeeds, userId: string) {
 export async function admitBuy(needs: SpotNeeds, input: BuyInput, { userId }: Caller): Promise<Admission> {
   const { pricing, policy, clock, limits } = needs
   const market = await spotNamed(needs.venue, input.asset)
+  demandTif(input)
   const limit = limitPriceOf(input, market, pricing)
   const { account, agent, balances, sinceMs, mids } = await standingOf(needs, userId)
   const mid = midOf(mids, market)
@@ -138,7 +143,8 @@ export async function admitBuy(needs: SpotNeeds, input: BuyInput, { userId }: Ca
     ...memoryFor({ operation: 'spot_buy', market, account, agent, sinceMs }, clock),
     ...{ is_buy: true, size, price, tif: limit === undefined ? 'ioc' : (input.tif ?? 'gtc') },
     ...{ exit: false, usd_micros: String(required), tp: wanted('tp'), sl: wanted('sl') },
-    ...(gather ?? { gather: null }),
+    held_before: heldOf(balances, market),
+    ...gather,
     ...{ kept: atVenue ? [] : exits, exit_size: exitSize },
   }
   return {
@@ -153,25 +159,29 @@ type Held = { market: SpotMarket; price: string; free: string; minimum: string }
 function saleSize(input: SellInput, held: Held, pricing: SpotNeeds['pricing']): string {
   const { market, price, free, minimum } = held
   const { size: asked, notional_usdc: notional } = input
-  const short = (required: string) =>
-    new Fault('insufficient_balance', `Only ${free} ${market.symbol} is free to sell`, {
-      extras: { token: market.symbol, required, available: free },
+  const short = (sentence: string, required: string) =>
+    new Fault('insufficient_balance', sentence, {
+      extras: { token: market.symbol, decimals: market.sizeDecimals, required, available: free },
     })
   if (asked === undefined && notional === undefined) {
     const size = pricing.roundSize(free, market)
-    if (compareDecimals(size, '0') === 0) throw short('0')
-    demandWorth({ size, price, minimum, field: 'body.size' }, pricing)
+    const lot = fromUnits(1n, market.sizeDecimals)
+    if (compareDecimals(size, '0') === 0)
+      throw short(`${free} ${market.symbol} is free to sell, and the smallest lot is ${lot}`, lot)
+    demandWorth({ size, price, minimum, field: 'body.size', market }, pricing)
     return size
   }
   const setting = { market, price, minimum, notionalField: 'notional_usdc' }
   const size = sizeOf({ size: asked, notional }, setting, pricing)
-  if (compareDecimals(size, free) > 0) throw short(size)
+  if (compareDecimals(size, free) > 0)
+    throw short(`The sale takes ${size} ${market.symbol}, and ${free} is free to sell`, size)
   return size
 }
 
 export async function admitSell(needs: SpotNeeds, input: SellInput, { userId }: Caller): Promise<Admission> {
   const { pricing, policy, clock, limits } = needs
   const market = await spotNamed(needs.venue, input.asset)
+  demandTif(input)
   const limit = limitPriceOf(input, market, pricing)
   const { account, agent, balances, sinceMs, mids } = await standingOf(needs, userId)
   const price =
@@ -184,7 +194,7 @@ export async function admitSell(needs: SpotNeeds, input: SellInput, { userId }: 
   const memory: SpotMemory = {
     ...memoryFor({ operation: 'spot_sell', market, account, agent, sinceMs }, clock),
     ...{ is_buy: false, size, price, tif: limit === undefined ? 'ioc' : (input.tif ?? 'gtc') },
-    ...{ exit: true, usd_micros: '0' },
+    ...{ exit: true, usd_micros: '0', held_before: heldOf(balances, market) },
   }
   return {
     ...{ first: 'begin', deadlineMs: tradeMs, data: spotData(memory), opens: opensAtOnce(memory) },

@@ -117,14 +117,14 @@ export const triggerOf = (on: Queryable, userId: string, id: string): Promise<Ke
       .where('kind', '=', triggerKind),
   ) as unknown as Promise<KeptTrigger | undefined>
 
-export const armedIn = async (on: Queryable, userId: string, symbol: string): Promise<string[]> => {
-  const rows = await send<{ id: string }>(
+export type ArmedTrigger = Pick<KeptTrigger, 'id' | 'parent' | 'created_at'>
+
+export const armedIn = (on: Queryable, userId: string, symbol: string): Promise<ArmedTrigger[]> =>
+  send<ArmedTrigger>(
     on,
-    `select id from trigger_order where user_id = $1 and market = $2 and kind = $3 and status = 'armed'`,
+    `select id, parent, created_at from trigger_order where user_id = $1 and market = $2 and kind = $3 and status = 'armed'`,
     [userId, assetKey('spot', symbol), triggerKind],
   )
-  return rows.map(({ id }) => id)
-}
 
 /** Nothing is left that they could sell; what is bought later has exits of its own. */
 export async function dropArmed(tx: Tx, ids: readonly string[]): Promise<void> {
@@ -142,14 +142,15 @@ export const watchedMarkets = (on: Queryable) =>
     [triggerKind],
   )
 
-export type Entry = { market: string; user_id: string; parent: string; price: string | null }
+export type Entry = { market: string; user_id: string; parent: string; price: string | null; since: Date }
 
 /** The orders whose exits wait. */
 export const waitingEntries = (on: Queryable, markets: readonly string[]): Promise<Entry[]> =>
   send<Entry>(
     on,
-    `select distinct market, user_id, parent, input->>'parent_price' as price from trigger_order
-       where market = any($1) and status = 'waiting' and kind = $2 and parent is not null limit 5000`,
+    `select market, user_id, parent, input->>'parent_price' as price, min(created_at) as since from trigger_order
+       where market = any($1) and status = 'waiting' and kind = $2 and parent is not null
+       group by 1, 2, 3, 4 limit 5000`,
     [markets, triggerKind],
   )
 

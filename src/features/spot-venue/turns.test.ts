@@ -5,6 +5,7 @@ import { othersMost, pauseLooks, reachedMost, turns } from './turns.ts'
 
 const entry = (n: number, price: string | null = '20'): Entry => ({
   ...{ market: 'hl:spot:HYPE', user_id: `user${n}`, parent: `order${n}`, price },
+  since: new Date(0),
 })
 const at = (price: string) => () => price
 

@@ -14,13 +14,14 @@ const kinds = { tp: 'Take Profit Market', sl: 'Stop Market' } as const
 const sides = { tp: 'above', sl: 'below' } as const
 
 /** An exit that the house keeps, in the words in which the venue tells of its own. */
-export function triggerView({ id, input, origin, created_at }: KeptTrigger, free: string) {
+export function triggerView({ id, input, status, origin, created_at }: KeptTrigger, free: string) {
   const { symbol, leg, size, trigger_price, parent_order_id } = input
   return {
     ...{ order_id: id, oid: id, cloid: null, asset: symbol, side: 'sell' as const },
     ...{ size: size ?? free, orig_size: size ?? free, limit_price: trigger_price },
     ...{ order_type: kinds[leg], tif: null, reduce_only: true, is_trigger: true, trigger_price },
     ...{ trigger_condition: `Price ${sides[leg]} ${trigger_price}`, tpsl: leg, is_position_tpsl: false },
+    status: status === 'waiting' ? ('waiting' as const) : ('open' as const),
     ...{ parent_order_id, task_id: origin, timestamp: created_at.toISOString() },
   }
 }

@@ -11,7 +11,7 @@ import { watchedMarkets } from './triggers.ts'
 
 type Needs = {
   on: Queryable
-  venue: Pick<Hyperliquid, 'mids' | 'spots' | 'order'>
+  venue: Pick<Hyperliquid, 'mids' | 'spots' | 'order' | 'openOrders' | 'fillsSince'>
   watcher: Pick<Watcher, 'lease' | 'crossed'>
   evmAddressOf: (userId: string) => Promise<string>
   log: Log

@@ -18,7 +18,7 @@ export const contract = section('tasks', {
     summary: 'List your tasks, newest first',
     access: 'read',
     query: T.Object({
-      skip: T.Optional(T.Integer({ minimum: 0, maximum: 100_000, default: 0 })),
+      skip: T.Optional(T.Integer({ minimum: 0, maximum: 10_000, default: 0 })),
       limit: T.Optional(T.Integer({ minimum: 1, maximum: 100, default: 20 })),
       status: T.Optional(OneOf(taskStatuses)),
       kind: T.Optional(T.String({ minLength: 1, maxLength: 64 })),

@@ -20,8 +20,8 @@ export const tasks = ({ tasks, view }: Needs) =>
       return { items: page.tasks.map(view), total: page.total, skip, limit }
     },
 
-    cancel: async ({ task_id }, caller) => {
-      const task = await tasks.cancel(caller.userId, task_id)
+    cancel: async ({ task_id }, caller, request) => {
+      const task = await tasks.cancel(caller.userId, task_id, request)
       return { task_id, status: task.status, cancel_requested: task.cancel_requested }
     },
   })

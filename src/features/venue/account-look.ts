@@ -2,7 +2,7 @@ import type { Transact } from '#durable/transactions.ts'
 import { Fault } from '#kernel/fault.ts'
 import type { Queryable } from '#store/query.ts'
 import type { Hyperliquid } from '#upstreams/hyperliquid/hyperliquid.ts'
-import { accountFor, type VenueAccount } from './account-store.ts'
+import { accountFor, type VenueAccount, withoutBalances } from './account-store.ts'
 import { balancesSeen, type Difference, differences, isPosition, sentenceOf } from './agreement.ts'
 import type { Facts, Ingest } from './ingest.ts'
 import * as record from './record-store.ts'
@@ -74,13 +74,10 @@ export function looking({ on, transact, venue, ingest }: Needs) {
     updates: await paged((from) => venue.ledgerSince(account, from), sinceMs),
   })
 
-  /** Where the record begins, or begins again; what it did not explain until then stays written down. */
+  /** Where the record begins again; what it did not explain until then stays written down. */
   const anchor = async (account: VenueAccount): Promise<Look> => {
-    if (account.state === 'lifting') {
-      const sinceMs = Math.max(Number(account.agreed_ms) - overlapMs, 0)
-      for (const read of [readFillsOf, readChanges])
-        await ingest(account, await read(account.account, sinceMs))
-    }
+    const sinceMs = Math.max(Number(account.agreed_ms) - overlapMs, 0)
+    for (const read of [readFillsOf, readChanges]) await ingest(account, await read(account.account, sinceMs))
     const balances = separateModes.includes(await venue.accountMode(account.account))
     const seen = await see({ ...account, balances })
     const fills = await readFills(account.account, seen.atMs)
@@ -122,19 +119,29 @@ export function looking({ on, transact, venue, ingest }: Needs) {
     return differences(places, seen.places, entries)
   }
 
+  /** With one balance for both sides only positions can be compared. */
+  const comparable = async (account: VenueAccount, found: readonly Difference[]): Promise<Difference[]> => {
+    if (!account.balances || found.every(isPosition)) return [...found]
+    if (separateModes.includes(await venue.accountMode(account.account))) return [...found]
+    await withoutBalances(on, account)
+    return found.filter(isPosition)
+  }
+
   return {
     /** `thorough`: the lists are read although nothing seems to be missing, as after a gap of the stream. */
     async look(account: VenueAccount, { thorough = false } = {}): Promise<Look> {
-      if (account.state === 'new' || account.state === 'lifting') return anchor(account)
+      if (account.state === 'lifting') return anchor(account)
       const seen = await see(account)
       const sinceMs = Math.max(Number(account.agreed_ms) - overlapMs, 0)
       let found = await judge(account, seen)
       for (const read of [readFillsOf, readChanges]) {
         if (found.length === 0 && !(thorough && read === readFillsOf)) break
         const foreign = await ingest(account, await read(account.account, sinceMs))
-        if (foreign) return { is: 'certain', drift: foreign }
+        if (foreign?.isCertain) return { is: 'certain', drift: foreign }
+        if (foreign) return { is: 'apart', found: [], atMs: seen.atMs, drift: foreign }
         found = await judge(account, seen)
       }
+      found = await comparable(account, found)
       if (found.length > 0) {
         const code = found.some(isPosition) ? 'position' : 'balance'
         return { is: 'apart', found, atMs: seen.atMs, drift: { code, reason: sentenceOf(found) } }

@@ -21,6 +21,34 @@ export const enrol = (on: Queryable, now: Date) =>
     [venueName, now],
   )
 
+type Funded = { userId: string; account: string; now: Date }
+
+/**
+ * In the commit that ends the first funding. The wallet is ours and held nothing at the venue before, so that the
+ * record begins with nothing and every fill since belongs to it.
+ */
+export const registerFunded = (tx: Tx, { userId, account, now }: Funded) =>
+  send(
+    tx,
+    `insert into venue_account as a (user_id, venue, account, state, active_at, next_at)
+     values ($1, $2, lower($3), 'active', $4, $4)
+     on conflict (user_id, venue) do update set state = 'active', active_at = $4, next_at = $4 where a.state = 'new'`,
+    [userId, venueName, account, now],
+  )
+
+/** What it holds is explained from the beginning. */
+export const activate = (on: Queryable, { user_id }: Whose) =>
+  send(on, `update venue_account set state = 'active' where user_id = $1 and venue = $2 and state = 'new'`, [
+    user_id,
+    venueName,
+  ])
+
+export const withoutBalances = (on: Queryable, { user_id }: Whose) =>
+  send(on, 'update venue_account set balances = false where user_id = $1 and venue = $2', [
+    user_id,
+    venueName,
+  ])
+
 /** Whoever traded since is looked at soon, but not more often than every `pauseSeconds`. */
 export const stir = (
   on: Queryable,

@@ -52,6 +52,22 @@ export async function freezeAccount(
   log.error({ userId: account.user_id, code, reason }, 'an account at the venue was frozen')
 }
 
+/** What an account held before its record began is written down as such. */
+async function opened(
+  { transact, log }: VerdictNeeds,
+  account: store.VenueAccount,
+  { found, atMs }: Extract<Look, { is: 'apart' }>,
+): Promise<boolean> {
+  if (found.length === 0) return false
+  const reason = 'held before the record began'
+  await transact((tx) => record.adjust(tx, account, found, { kind: 'opening', reason, atMs }))
+  log.warn(
+    { userId: account.user_id, found },
+    'an account at the venue held something before its record began',
+  )
+  return true
+}
+
 /** A change that the venue tells without saying what it changed is taken over, with its reason. */
 async function adjusted(
   { on, transact, log }: VerdictNeeds,
@@ -95,6 +111,7 @@ export async function settleLook(
   }
   if (seen.is === 'agreed') {
     if (account.state === 'lifting') await thaw(needs, account)
+    if (account.state === 'new') await store.activate(on, account)
     await store.noteLook(on, account, { ...calm, agreedMs: seen.atMs })
     return
   }
@@ -107,7 +124,8 @@ export async function settleLook(
   const suspectedAt = account.suspicion === reason ? (account.suspected_at ?? now) : now
   const suspected = { suspicion: reason, suspectedAt, agreedMs, now }
   const lasts = now.getTime() - suspectedAt.getTime() >= settleMs
-  if (!lasts || (await adjusted(needs, account, seen))) {
+  const explain = account.state === 'new' ? opened : adjusted
+  if (!lasts || (await explain(needs, account, seen))) {
     await store.noteLook(on, account, { ...suspected, nextAt: soon })
     return
   }

@@ -15,7 +15,19 @@ import {
 } from '#kernel/venue.ts'
 import { allEnded } from '#store/query.ts'
 import type { Hyperliquid, LegStatus, Sent } from '#upstreams/hyperliquid/hyperliquid.ts'
+import {
+  cloidOf,
+  effectIdOf,
+  effectKind,
+  effectOf,
+  type Retry,
+  retryThrottled,
+  type Verdict,
+} from './act-effect.ts'
 import { noteOrders, venueName } from './store.ts'
+
+export type { Verdict }
+export { cloidOf, effectOf }
 
 /**
  * One thing said to the venue, as two steps of a task: signed and stored, then sent and settled. What was stored is
@@ -45,20 +57,23 @@ export type Onward = {
   refused: (fault: Fault) => StepResult
 }
 
-export type Verdict<T> =
-  | { is: 'done'; value: T; effects: EffectUpdate[] }
-  /** Nothing of it was done, by the venue's own word. */
-  | { is: 'refused'; message: string; effects: EffectUpdate[] }
-  /** It never came to the venue, and never can. */
-  | { is: 'dead'; message: string; effects: EffectUpdate[] }
-  | { is: 'doubt'; effects: EffectUpdate[] }
+/** How far a look-up goes: every question costs of the venue's budget. */
+export type LookUp = {
+  /** Every record that could show the deed is asked, and not its status alone. */
+  allRecords: boolean
+  /**
+   * The action can no longer land, so that what is absent now stays absent. A look-up throws a fault as long as two
+   * records contradict each other.
+   */
+  isLast: boolean
+}
 
 export type Question<T> = {
   task: TaskView
   leg: string
   signal: AbortSignal
   /** Asks the venue for the deed itself; undefined where it knows nothing of it. */
-  look: () => Promise<T | undefined>
+  look: (how: LookUp) => Promise<T | undefined>
   /** What the reply to the action says; undefined leaves it to `look`. */
   read: (legs: LegStatus[]) => T | undefined
 }
@@ -67,7 +82,12 @@ export type VenueActs = {
   intend(task: TaskView, plan: ActPlan, onward: Onward): Promise<StepResult>
   settle<T>(question: Question<T>): Promise<Verdict<T>>
   /** Looks again later; nothing is known until then. */
-  wait(task: TaskView, next: string, effects: EffectUpdate[]): StepResult
+  wait(task: TaskView, next: string, effects: EffectUpdate[], cause?: Fault): StepResult
+  /**
+   * The step that signs an exit again after the venue refused it for too many requests of the account; undefined for
+   * any other verdict, and where the deadline of the task would pass first.
+   */
+  retryThrottled<T>(task: TaskView, verdict: Verdict<T>, retry: Retry): StepResult | undefined
 }
 
 type Needs = {
@@ -80,30 +100,21 @@ type Needs = {
   graceMs?: number
 }
 
-export const effectKind = 'hyperliquid_action'
 const laneKind = 'hyperliquid'
 const lanesRememberedMost = 50_000
 const inlineMs = 2_000
 const pollFirstMs = 25
-const pollMostMs = 400
+const pollMostMs = 800
+/** From this question on every record is asked. */
+const allRecordsFrom = 4
 const sendingsMost = 3
-/** The venue may see an action a moment after its own clock passed the end. */
-const expiryMarginMs = 1_000
+/** The largest lag of any read at the venue; an action that landed at its very end shows up within it. */
+export const readLagMs = 5_000
 const graceMsDefault = 120_000
 const parkFirstMs = 500
 const parkMostMs = 30_000
 /** About an hour of looking in vain. */
 const reviewAfterPolls = 120
-
-/** 16 bytes that belong to this leg of this task and to nothing else. */
-export const cloidOf = (taskId: string, leg: string): string => `0x${sha256(`${taskId}:${leg}`).slice(0, 32)}`
-
-export function effectOf(task: TaskView, leg: string): Effect {
-  const extId = cloidOf(task.id, leg)
-  const effect = task.effects.find((each) => each.kind === effectKind && each.extId === extId)
-  if (!effect) throw new Error(`task ${task.id} settles ${leg}, which was never stored`)
-  return effect
-}
 
 export function venueActs(needs: Needs): VenueActs {
   const { venue, chainId, policy, signer, lanes } = needs
@@ -131,16 +142,16 @@ export function venueActs(needs: Needs): VenueActs {
         expiresAtMs: byAgent ? Math.max(venueNowMs, Number(nonce)) + ttlMs : null,
       })
       const noted = (tx: Tx) =>
-        noteOrders(
-          tx,
-          notes.map((note) => ({ ...note, userId: task.userId, taskId: task.id, at: now })),
-        )
+        noteOrders(tx, notes, {
+          ...{ userId: task.userId, taskId: task.id, at: now },
+          orders: action.type === 'order' ? action.orders : [],
+        })
       const signed = async (intent: VenueIntent, receipt: PolicyReceipt, keys: VenueKeys) => {
         const { nonce, expiresAtMs } = intent
         const raw = await keys.sign(intent, receipt)
         return {
           effect: {
-            ...{ kind: effectKind, extId: cloidOf(task.id, leg), policyReceipt: receipt.id },
+            ...{ kind: effectKind, extId: effectIdOf(task, leg), policyReceipt: receipt.id },
             intent: JSON.parse(canonicalJson(intent)) as JsonObject,
             signed: { body: sha256(raw) },
             ...(expiresAtMs !== null && { validUntil: later(new Date(0), expiresAtMs) }),
@@ -171,15 +182,22 @@ export function venueActs(needs: Needs): VenueActs {
 
     settle: (question) => settle(question, { venue, graceMs: needs.graceMs ?? graceMsDefault }),
 
-    wait(task, next, effects) {
+    wait(task, next, effects, cause) {
       const polls = Number(task.data.polls ?? 0)
       const afterMs = Math.min(parkFirstMs * 2 ** Math.min(polls, 10), parkMostMs)
+      // An answer that is not understood does not become clearer by itself.
+      const needsReview = polls >= reviewAfterPolls || cause?.code === 'upstream_changed'
+      const reason = needsReview && cause ? { progress: { step: 1, of: 1, text: cause.message } } : {}
       return {
         park: { afterMs, next },
-        state: polls < reviewAfterPolls ? 'reconciling' : 'review',
-        ...{ outcome: 'unknown', effects, data: { polls: polls + 1 } },
+        state: needsReview ? 'review' : 'reconciling',
+        outcome: 'unknown',
+        effects,
+        data: { polls: polls + 1, ...reason },
       }
     },
+
+    retryThrottled,
   }
 }
 
@@ -196,70 +214,83 @@ async function settle<T>(question: Question<T>, { venue, graceMs }: Setting): Pr
     effects: [{ effectId: effect.id, status: 'confirmed', carrierExtId: carrier.extId }],
   })
   if (effect.fresh) {
-    const sent = await venue.send(carrier.raw)
+    const sent = await venue.send(carrier.raw, String(effect.intent.account))
     const value = sent.is === 'ok' ? read(sent.legs) : undefined
     if (value !== undefined) return done(value)
     if (sent.is === 'refused' && !isSpent(sent))
       return { is: 'refused', message: sent.message, effects: [{ effectId: effect.id, status: 'rejected' }] }
   }
   let refusal: string | undefined
+  let cause: Fault | undefined
   const startedMs = performance.now()
-  for (let waitMs = pollFirstMs, sendings = 0; ; waitMs = Math.min(waitMs * 2, pollMostMs)) {
-    const sight = await sightOf(effect, venue, look)
-    if (sight?.found !== undefined) return done(sight.found)
-    const dead = sight && deathOf<T>(effect, sight.atMs, { refusal, graceMs })
-    if (dead) return dead
-    if (sight && !sight.expired && sendings < sendingsMost) {
-      sendings += 1
-      const sent = await venue.send(carrier.raw)
-      const value = sent.is === 'ok' ? read(sent.legs) : undefined
-      if (value !== undefined) return done(value)
-      if (sent.is === 'refused') refusal = sent.message
+  let attempt = Number(task.data.polls ?? 0) > 0 ? allRecordsFrom : 0
+  for (let waitMs = pollFirstMs, sendings = 0; ; waitMs = Math.min(waitMs * 2, pollMostMs), attempt += 1) {
+    const seen = await lookUp(effect, venue, look, {
+      refusal,
+      graceMs,
+      allRecords: attempt >= allRecordsFrom,
+    })
+    cause = seen instanceof Fault ? seen : undefined
+    if (!(seen instanceof Fault)) {
+      if (seen.found !== undefined) return done(seen.found)
+      if (seen.isLast) return deadOf(effect, seen.atMs, refusal)
+      if (!seen.expired && sendings < sendingsMost) {
+        sendings += 1
+        const sent = await venue.send(carrier.raw, String(effect.intent.account))
+        const value = sent.is === 'ok' ? read(sent.legs) : undefined
+        if (value !== undefined) return done(value)
+        if (sent.is === 'refused') refusal = sent.message
+      }
     }
-    if (signal.aborted || performance.now() - startedMs > inlineMs)
-      return { is: 'doubt', effects: [{ effectId: effect.id, status: 'unknown' }] }
+    if (signal.aborted || performance.now() - startedMs > inlineMs) {
+      const effects: EffectUpdate[] = [{ effectId: effect.id, status: 'unknown' }]
+      return cause ? { is: 'doubt', effects, cause } : { is: 'doubt', effects }
+    }
     await pause(waitMs, undefined, { signal }).catch(() => undefined)
   }
 }
 
 const isSpent = (sent: Extract<Sent, { is: 'refused' }>): boolean => /\bnonce\b/i.test(sent.message)
 
-type Sight<T> = { atMs: number; found: T | undefined; expired: boolean }
+type Circumstances = { refusal: string | undefined; graceMs: number }
+type Seen<T> = { atMs: number; found: T | undefined; expired: boolean; isLast: boolean }
 
 /** The clock is read before the look: what is absent after its end can then no longer come. */
-async function sightOf<T>(
-  { intent }: Effect,
+async function lookUp<T>(
+  effect: Effect,
   venue: Needs['venue'],
   look: Question<T>['look'],
-): Promise<Sight<T> | undefined> {
+  { refusal, graceMs, allRecords }: Circumstances & { allRecords: boolean },
+): Promise<Seen<T> | Fault> {
+  const { intent } = effect
   try {
     const { timeMs } = await venue.account(String(intent.account))
-    const found = await look()
+    const isLast = canNoLongerLand(effect, timeMs, { refusal, graceMs })
+    const found = await look({ allRecords: allRecords || isLast, isLast })
     const ends = intent.expiresAtMs
-    return { atMs: timeMs, found, expired: typeof ends === 'number' && timeMs > ends }
+    return { atMs: timeMs, found, expired: typeof ends === 'number' && timeMs > ends, isLast }
   } catch (fault) {
-    if (fault instanceof Fault) return undefined
+    if (fault instanceof Fault) return fault
     throw fault
   }
 }
 
-type Circumstances = { refusal: string | undefined; graceMs: number }
+/** What an agent signs ends by itself; what a user signs counts as refused after a refusal and a while without a trace. */
+function canNoLongerLand({ intent }: Effect, atMs: number, { refusal, graceMs }: Circumstances): boolean {
+  const ends = intent.expiresAtMs
+  if (typeof ends === 'number') return atMs > ends + readLagMs
+  return refusal !== undefined && atMs - Number(intent.nonce) >= graceMs
+}
 
-function deathOf<T>(
-  effect: Effect,
-  atMs: number,
-  { refusal, graceMs }: Circumstances,
-): Verdict<T> | undefined {
+function deadOf<T>(effect: Effect, atMs: number, refusal: string | undefined): Verdict<T> {
   const ends = effect.intent.expiresAtMs
-  const dropped = (proof: JsonObject): EffectUpdate[] => [{ effectId: effect.id, status: 'dropped', proof }]
-  if (typeof ends === 'number') {
-    if (atMs <= ends + expiryMarginMs) return undefined
-    const message = refusal ?? 'The venue did not take the action before it expired'
-    return { is: 'dead', message, effects: dropped({ venue_time: atMs, expired_at: ends, found: false }) }
-  }
-  if (refusal === undefined || atMs - Number(effect.intent.nonce) < graceMs) return undefined
+  const proof: JsonObject =
+    typeof ends === 'number'
+      ? { venue_time: atMs, expired_at: ends, found: false }
+      : { venue_time: atMs, refusal: refusal ?? '', found: false }
   return {
-    ...{ is: 'dead', message: refusal },
-    effects: dropped({ venue_time: atMs, refusal, found: false }),
+    is: 'dead',
+    message: refusal ?? 'The venue did not take the action before it expired',
+    effects: [{ effectId: effect.id, status: 'dropped', proof }],
   }
 }

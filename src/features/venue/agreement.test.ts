@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { apartOf, balancesSeen, differences, leaves, sentenceOf, updateRows } from './agreement.ts'
+import { apartOf, balancesSeen, differences, fillRow, leaves, sentenceOf, updateRows } from './agreement.ts'
 
 const map = (entries: Record<string, string>) => new Map(Object.entries(entries))
 const update = { amountUsd: '5', feeUsd: null, nonce: 1, toPerp: null, hash: '0x1', atMs: 7 }
@@ -27,6 +27,22 @@ test('one unit of a position or of a token is a difference, and cash may be off 
     sentenceOf(found.slice(1, 2)),
     'the position in BTC is 0.10001 at the venue and 0.1 by its record',
   )
+})
+
+test('the smallest unit that the venue writes of a position or a token is a difference, however long the record', () => {
+  const least = '0.00000001'
+  for (const place of ['position:BTC', 'spot:PURR'])
+    assert.deepEqual(differences(map({ [place]: '1' }), map({ [place]: `1${least.slice(1)}` }), 9).length, 1)
+})
+
+test('a fill adds what was bought and takes away what was sold', () => {
+  const fill = { tradeId: 1, orderId: 2, cloid: null, symbol: 'BTC', size: '2', price: '3', feeUsd: '0' }
+  const rowOf = (isBuy: boolean) =>
+    fillRow(
+      { ...fill, isBuy, feeToken: 'USDC', cause: 'order', atMs: 7 } as Parameters<typeof fillRow>[0],
+      new Map(),
+    )
+  assert.deepEqual([rowOf(true).signed_size, rowOf(false).signed_size], ['2', '-2'])
 })
 
 test('with one balance for both sides only positions are compared', () => {

@@ -20,6 +20,8 @@ export const spotPlace = (token: string): string => `spot:${token}`
 
 const scale = 18
 const units = (text: string) => toUnits(text, scale)
+/** A binary float is exact in its first fifteen digits. */
+const floatDigits = 10n ** 15n
 /** Cash is printed in millionths of a dollar, so that each entry may be off by one. */
 const roundingUnits = 10n ** BigInt(scale - 6)
 
@@ -30,7 +32,9 @@ export function differences(expected: Balances, seen: Balances, entries: number)
     const [wanted, found] = [expected.get(place) ?? '0', seen.get(place) ?? '0']
     const apart = units(found) - units(wanted)
     const size = apart < 0n ? -apart : apart
-    const allowed = place === cashPlace ? roundingUnits * BigInt(entries) : 0n
+    const held = units(found) < 0n ? -units(found) : units(found)
+    const allowed =
+      place === cashPlace ? roundingUnits * BigInt(entries) : (held / floatDigits) * BigInt(entries)
     return size > allowed ? [{ place, expected: wanted, seen: found }] : []
   })
 }
@@ -79,6 +83,7 @@ export type FillRow = {
   fee_token: string
   cause: Fill['cause']
   at_ms: number
+  realized_pnl: string
 }
 export type ChangeRow = {
   key: string
@@ -99,6 +104,7 @@ export const fillRow = (
     ...{ base: market?.base ?? null, quote: market?.quote ?? null, price: fill.price },
     ...{ signed_size: fill.isBuy ? fill.size : `-${fill.size}`, fee: fill.feeUsd, fee_token: fill.feeToken },
     ...{ cause: fill.cause, at_ms: fill.atMs },
+    realized_pnl: fill.closedPnlUsd,
   }
 }
 

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import type { Fill } from '#upstreams/hyperliquid/hyperliquid.ts'
-import { type Entry, type Exit, exitStateOf, judgeBracket, sumOf } from './bracket.ts'
+import { type Entry, type Exit, exitStateOf, isEnding, judgeBracket, sumOf } from './bracket.ts'
 
 const entry = (status: Entry['status']): Entry => ({ orderId: 1, status, filledSize: null, error: null })
 const exit = (leg: Exit['leg'], state: Exit['state']): Exit => ({ leg, orderId: 2, state, error: null })
@@ -29,8 +29,14 @@ describe('a bracket', () => {
   test('an order status says whether it protects, and one that nobody knows says nothing', () => {
     const known = { open: 'standing', triggered: 'done', filled: 'done', siblingFilledCanceled: 'done' }
     for (const [status, state] of Object.entries(known)) assert.equal(exitStateOf(status), state)
-    for (const status of ['canceled', 'marginCanceled', 'rejected', 'badTriggerPxRejected'])
+    const ended = ['canceled', 'marginCanceled', 'scheduledCancel', 'internalCancel', 'rejected']
+    for (const status of [...ended, 'badTriggerPxRejected']) {
       assert.equal(exitStateOf(status), 'gone')
+      assert.ok(isEnding(status))
+    }
+    assert.equal(exitStateOf('open', true), 'waiting')
+    assert.equal(exitStateOf('reduceOnlyCanceled'), 'done')
+    assert.ok(!isEnding('teleported') && !isEnding('open') && !isEnding('filled'))
     assert.throws(() => exitStateOf('teleported'), { code: 'upstream_changed' })
   })
 

@@ -17,8 +17,11 @@ export type Entry = {
 export type Exit = {
   leg: ExitLeg
   orderId: number | null
-  /** `waiting` for its parent, `standing` at the venue, `done`: it has fired, or its sibling has. */
-  state: 'waiting' | 'standing' | 'done' | 'gone'
+  /**
+   * `waiting` for its parent, `standing` at the venue, `done`: it has fired, or its sibling has. `gone` by the venue's
+   * own word, or by every record of it; `unknown`: no record shows it yet.
+   */
+  state: 'waiting' | 'standing' | 'done' | 'gone' | 'unknown'
   error: string | null
 }
 
@@ -56,13 +59,32 @@ export function judgeBracket(entry: Entry, filled: string, exits: readonly Exit[
   return entry.status === 'resting' ? 'unwind' : 'repair'
 }
 
-const endings = /(^canceled|Canceled|^rejected|Rejected)$/
-export const isEnding = (status: string): boolean => endings.test(status)
+/** What an order does, or how it ended. */
+export type Phase = 'open' | 'triggered' | 'filled' | 'cancelled' | 'rejected'
 
-/** The status of an order, in words that tell whether an exit still protects. */
-export function exitStateOf(status: string): Exit['state'] {
-  if (status === 'open') return 'standing'
-  if (status === 'triggered' || status === 'filled' || status === 'siblingFilledCanceled') return 'done'
-  if (isEnding(status)) return 'gone'
-  throw new Fault('upstream_changed', `Hyperliquid tells an order status that is not known: ${status}`)
+/** Undefined for a word that is not known: nothing may be concluded from it. */
+export function phaseOf(status: string): Phase | undefined {
+  if (status === 'open' || status === 'triggered' || status === 'filled') return status
+  if (/cancel(l?ed)?$/i.test(status)) return 'cancelled'
+  return /reject(ed)?$/i.test(status) ? 'rejected' : undefined
+}
+
+/** Throws where the word is not known: the order exists, and somebody has to look. */
+export function knownPhase(status: string): Phase {
+  const phase = phaseOf(status)
+  if (phase) return phase
+  throw new Fault('upstream_changed', `Hyperliquid gives an order a status that is not known: ${status}`)
+}
+
+export const isEnding = (status: string): boolean => ['cancelled', 'rejected'].includes(phaseOf(status) ?? '')
+
+/** Cancelled because there is nothing left to protect. */
+const spent = ['siblingFilledCanceled', 'reduceOnlyCanceled']
+
+/** Whether an exit still protects. The venue calls an exit open while its entry rests, too. */
+export function exitStateOf(status: string, entryRests = false): Exit['state'] {
+  const phase = knownPhase(status)
+  if (phase === 'open') return entryRests ? 'waiting' : 'standing'
+  if (phase === 'triggered' || phase === 'filled' || spent.includes(status)) return 'done'
+  return 'gone'
 }

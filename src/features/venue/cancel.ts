@@ -1,11 +1,16 @@
 import type { Caller } from '#kernel/caller.ts'
+import { later } from '#kernel/clock.ts'
+import { compareDecimals } from '#kernel/decimal-fields.ts'
 import { Fault, invalid, notFound } from '#kernel/fault.ts'
 import type { Action, Policy } from '#kernel/signer.ts'
 import type { Admission, JsonObject, Step, TaskView } from '#kernel/task.ts'
+import type { Queryable } from '#store/query.ts'
 import type { Hyperliquid, LegStatus, OpenOrder } from '#upstreams/hyperliquid/hyperliquid.ts'
-import type { ActPlan, VenueActs } from './act.ts'
-import { isEnding } from './bracket.ts'
+import { type ActPlan, type LookUp, readLagMs, type VenueActs } from './act.ts'
+import { phaseOf } from './bracket.ts'
+import { type EvidenceSource, gatherEvidence, type OrderFound } from './order-evidence.ts'
 import { failed, failedBy, orderTtlMs, type PlaceNeeds, refusedBy } from './place.ts'
+import { marketOfRecentOrder } from './store.ts'
 import { assetKey, bareSymbol, type MarketKind } from './symbol.ts'
 import { type AgentNeeds, aheadOf, demandAgent, tradeMs } from './trade.ts'
 
@@ -18,6 +23,7 @@ export type Section = {
   marketOf(order: OpenOrder): Promise<{ symbol: string; asset: number } | undefined>
 }
 export type CancelAdmissionNeeds = {
+  on: Queryable
   venue: Pick<Hyperliquid, 'openOrders' | 'account' | 'order'>
   policy: Pick<Policy, 'reserve'>
   evmAddressOf: (userId: string) => Promise<string>
@@ -31,6 +37,8 @@ type Memory = {
   account: string
   agent: string
   ahead_ms: number
+  since_ms?: number
+  left?: string
 }
 const memoryOf = (task: TaskView) => task.data as unknown as Memory
 
@@ -56,10 +64,9 @@ export async function admitCancel(
   const account = await needs.evmAddressOf(userId)
   const [open, state] = await Promise.all([venue.openOrders(account), venue.account(account)])
   const order = open.find((each) => each.orderId === orderId)
-  const market = order && (await marketOf(order))
+  const market = order ? await marketOf(order) : await unlisted(needs, kind, { userId, account, orderId })
   // It may stand in the other section, which has its own door.
-  if (order && !market) throw notFound('order')
-  if (!order || !market) throw await absent(venue, account, orderId)
+  if (!market) throw notFound('order')
   const { symbol, asset } = market
   if (input.asset !== undefined && bareSymbol(kind, input.asset).toLowerCase() !== symbol.toLowerCase())
     throw invalid('body.asset', 'unsupported_asset', `The order is in ${symbol}`, { asset: symbol })
@@ -71,7 +78,8 @@ export async function admitCancel(
   const memory: Memory = {
     ...{ operation, token: assetKey(kind, symbol), order_id: orderId, asset },
     ...{ account, agent: agent.address },
-    ahead_ms: aheadOf(clock, state.timeMs),
+    ...{ ahead_ms: aheadOf(clock, state.timeMs), since_ms: state.timeMs },
+    ...(order && { left: order.size }),
   }
   return {
     ...{ first: 'begin', deadlineMs: tradeMs, data: memory as unknown as JsonObject, opens: true },
@@ -79,17 +87,66 @@ export async function admitCancel(
   }
 }
 
-async function absent(venue: Pick<Hyperliquid, 'order'>, account: string, orderId: number): Promise<Fault> {
+type Unlisted = { userId: string; account: string; orderId: number }
+
+/** An order that no list shows: one of ours that is too young for it, or none that could be cancelled. */
+async function unlisted(
+  { venue, on, clock }: CancelAdmissionNeeds,
+  kind: MarketKind,
+  { userId, account, orderId }: Unlisted,
+): Promise<{ symbol: string; asset: number } | undefined> {
   const known = await venue.order(account, orderId)
-  if (!known) return notFound('order')
+  const ours = await marketOfRecentOrder(on, {
+    ...{ userId, orderId: String(orderId), kind },
+    since: later(clock.now(), -readLagMs),
+  })
+  if (ours && (!known || phaseOf(known.status) === 'open')) return ours
+  if (!known) throw notFound('order')
   const reason = `the order is ${known.status}`
-  return new Fault('order_not_cancellable', `The order has ended: ${reason}`, {
+  throw new Fault('order_not_cancellable', `The order has ended: ${reason}`, {
     extras: { status: known.status, reason },
   })
 }
 
+export type CancelOutcome = { status: string; isCancelled: boolean }
+type Ending = LookUp & {
+  account: string
+  sinceMs: number
+  orderId?: number
+  cloid?: string
+  /** What was left of the order when its cancel was asked for. */
+  left?: string | undefined
+}
+
+/** How an order ended; undefined while it is open, or while nothing shows its end. */
+export async function lookUpEnd(
+  venue: EvidenceSource,
+  { account, sinceMs, orderId, cloid, left, allRecords, isLast }: Ending,
+): Promise<CancelOutcome | undefined> {
+  const evidence = gatherEvidence(venue, { account, sinceMs, allRecords })
+  const found = await evidence.find({
+    ...(cloid !== undefined && { cloid }),
+    ...(orderId !== undefined && { orderId }),
+  })
+  return endOf(found, { left, isLast })
+}
+
+/** Undefined while the order is open, or while nothing shows its end. */
+export function endOf(
+  found: OrderFound | undefined,
+  { left, isLast }: { left: string | undefined; isLast: boolean },
+): CancelOutcome | undefined {
+  const { phase, status, filledSize } = found ?? { phase: 'filling', status: null, filledSize: '0' }
+  if (phase === 'filled' || phase === 'cancelled' || phase === 'rejected')
+    return { status: status ?? phase, isCancelled: phase !== 'filled' }
+  if (!isLast || phase !== 'filling') return undefined
+  // It is in no list any more: either all of what was left was filled, or it was cancelled.
+  const isFilled = left !== undefined && compareDecimals(filledSize, left) >= 0
+  return { status: isFilled ? 'filled' : 'canceled', isCancelled: !isFilled }
+}
+
 type CancelNeeds = {
-  venue: Pick<Hyperliquid, 'order'>
+  venue: EvidenceSource
   acts: VenueActs
 } & Pick<PlaceNeeds, 'refusals' | 'agentLost'>
 
@@ -110,22 +167,21 @@ export function cancelling(needs: CancelNeeds): Record<'begin' | 'confirm', Step
       return acts.intend(task, plan, { now, next: 'confirm', refused: (fault) => failedBy(fault) })
     },
 
-    async confirm(task, { signal }) {
-      const { order_id: orderId, account } = memoryOf(task)
-      const verdict = await acts.settle<string>({
+    async confirm(task, { signal, now }) {
+      const { order_id: orderId, account, since_ms: sinceMs = 0, left } = memoryOf(task)
+      const verdict = await acts.settle<CancelOutcome>({
         ...{ task, leg: 'cancel', signal },
-        read: ([leg]: LegStatus[]) => (leg?.is === 'accepted' ? 'canceled' : undefined),
-        async look() {
-          const found = await venue.order(account, orderId)
-          const ended = found && (found.status === 'filled' || isEnding(found.status))
-          return ended ? found.status : undefined
-        },
+        read: ([leg]: LegStatus[]) =>
+          leg?.is === 'accepted' ? { status: 'canceled', isCancelled: true } : undefined,
+        look: (how) => lookUpEnd(venue, { account, sinceMs, orderId, left, ...how }),
       })
-      if (verdict.is === 'doubt') return acts.wait(task, 'confirm', verdict.effects)
+      if (verdict.is === 'doubt') return acts.wait(task, 'confirm', verdict.effects, verdict.cause)
+      const retry = acts.retryThrottled(task, verdict, { leg: 'cancel', next: 'begin', now })
+      if (retry) return retry
       if (verdict.is !== 'done') return refusedBy(needs, task, verdict)
-      const status = verdict.value
+      const { status, isCancelled } = verdict.value
       const result = { order_id: String(orderId), venue_status: status }
-      if (isEnding(status)) return { end: 'completed', outcome: 'executed', result, effects: verdict.effects }
+      if (isCancelled) return { end: 'completed', outcome: 'executed', result, effects: verdict.effects }
       const effects = verdict.effects.map((each) => ({ ...each, status: 'rejected' as const }))
       return failed('order_not_cancellable', `The order has ended: it is ${status}`, effects)
     },

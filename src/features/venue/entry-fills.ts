@@ -1,6 +1,4 @@
-import { setTimeout as pause } from 'node:timers/promises'
 import { compareDecimals } from '#kernel/decimal-fields.ts'
-import { Fault } from '#kernel/fault.ts'
 import { fromUnits, toUnits } from '#kernel/money.ts'
 import type { OrderHeard } from '#upstreams/hyperliquid/heard.ts'
 import type { Fill } from '#upstreams/hyperliquid/hyperliquid.ts'
@@ -10,8 +8,6 @@ import type { PlaceNeeds } from './place.ts'
 
 /** What was filled of an order that the venue has just taken, with fees: by the stream, or by asking. */
 
-const attemptsMost = 5
-const everyMs = 100
 const scale = 18
 
 /** Undefined as long as the stream has not told all of it. */
@@ -24,23 +20,19 @@ function wholeOf({ fills, left }: OrderHeard, filledSize: string | null): Fill[]
 const filledOf = ({ size, origSize }: NonNullable<OrderHeard['left']>): string =>
   fromUnits(toUnits(origSize, scale) - toUnits(size, scale), scale)
 
+/** Undefined while fills are missing: the venue shows them a moment after its reply. */
 export async function fillsOfEntry(
   { venue, orderHeard }: Pick<PlaceNeeds, 'venue' | 'orderHeard'>,
   memory: Memory,
   { orderId, filledSize }: Entry,
   replied: boolean,
-): Promise<Fill[]> {
+): Promise<Fill[] | undefined> {
   const heard =
     orderId === null || !replied
       ? undefined
       : await orderHeard(memory.account, orderId, (told) => wholeOf(told, filledSize))
   if (heard) return heard
-  for (let attempt = 1; ; attempt++) {
-    const fills = await venue.fillsSince(memory.account, memory.since_ms)
-    const own = fills.filter((fill) => fill.orderId === orderId)
-    if (filledSize === null || compareDecimals(sumOf(own).size, filledSize) >= 0) return own
-    // What the venue filled by its reply shows among its fills a moment later.
-    if (attempt === attemptsMost) throw new Fault('unavailable', 'The fills are not told yet')
-    await pause(everyMs)
-  }
+  const fills = await venue.fillsSince(memory.account, memory.since_ms)
+  const own = fills.filter((fill) => fill.orderId === orderId)
+  return filledSize === null || compareDecimals(sumOf(own).size, filledSize) >= 0 ? own : undefined
 }

@@ -1,3 +1,4 @@
+import { compareDecimals } from '#kernel/decimal-fields.ts'
 import { Fault } from '#kernel/fault.ts'
 import { sha256 } from '#kernel/id.ts'
 import { fromUnits, toUnits, usdDecimals } from '#kernel/money.ts'
@@ -5,20 +6,22 @@ import type { StepContext, StepResult, TaskView, Tx } from '#kernel/task.ts'
 import type { Queryable } from '#store/query.ts'
 import type { Hyperliquid } from '#upstreams/hyperliquid/hyperliquid.ts'
 import type { ActPlan, VenueActs, Verdict } from './act.ts'
+import { spotPlace } from './agreement.ts'
+import { assertCashExplained, type CashSource } from './cash-evidence.ts'
 import { claim, claimedKeys } from './store.ts'
 
 /** Dollars that lie on the other side of the account come over by themselves, as a step of the task that needs them. */
-
-type Source = Pick<Hyperliquid, 'spotBalances' | 'accountMode'>
 
 /** With one balance for both sides there is nothing to move. */
 const separateModes = ['default', 'disabled']
 const scale = 18
 const leg = 'gather'
 
-type Missing = { missingMicros: bigint; spareMicros?: bigint }
+export type Missing = { missingMicros: bigint; spareMicros?: bigint }
 /** What comes over, and how much less of it would do: within that each task moves an amount of its own. */
-export type Portion = { gather: string; gather_play: string }
+export type Portion = { gather: string | null; gather_play: string }
+/** One balance serves both sides. */
+export const portionNone: Portion = { gather: null, gather_play: '0' }
 
 /** The venue tells no more of a transfer than its amount, so that two of one amount could be taken for each other. */
 const playMost = 10_000n
@@ -42,22 +45,19 @@ function amountOf(taskId: string, { gather, gather_play = '0' }: Memory): string
 
 const microsOf = (text: string): bigint => toUnits(text, scale) / 10n ** BigInt(scale - usdDecimals)
 
-/** The amount to move from the spot side; null where it cannot make up for what is missing. */
-export async function movable(venue: Source, account: string, missing: Missing): Promise<Portion | null> {
-  const [balances, mode] = await Promise.all([venue.spotBalances(account), venue.accountMode(account)])
-  const usdc = balances.find(({ coin }) => coin === 'USDC')
-  if (!usdc || !separateModes.includes(mode)) return null
-  return portion(microsOf(usdc.total) - microsOf(usdc.hold), missing)
-}
+/** The amount to move from the spot side, of its free dollars; null where they cannot make up for what is missing. */
+export const movable = (freeMicros: bigint, missing: Missing): Portion | null => portion(freeMicros, missing)
 
-/** The same from the perpetual side, of what no position needs. */
+/** The same from the perpetual side, of what no position needs; with one balance there is nothing to move. */
 export async function movableFromPerp(
   venue: Pick<Hyperliquid, 'account' | 'accountMode'>,
   account: string,
   missing: Missing,
-): Promise<Portion | null> {
+): Promise<{ portion: Portion | undefined; otherMicros: bigint }> {
   const [{ withdrawableUsd }, mode] = await Promise.all([venue.account(account), venue.accountMode(account)])
-  return separateModes.includes(mode) ? portion(microsOf(withdrawableUsd), missing) : null
+  if (!separateModes.includes(mode)) return { portion: undefined, otherMicros: 0n }
+  const otherMicros = microsOf(withdrawableUsd)
+  return { portion: portion(otherMicros, missing) ?? undefined, otherMicros }
 }
 
 type Gathered = { key: string }
@@ -67,12 +67,14 @@ type Memory = {
   since_ms: number
   gather: string | null
   gather_play?: string
+  /** USDC of the spot side just before the transfer was signed. */
+  spot_before?: string
 }
 const memoryOf = (task: TaskView) => task.data as unknown as Memory
 
 type Needs = {
   on: Queryable
-  venue: Pick<Hyperliquid, 'ledgerSince'>
+  venue: Pick<Hyperliquid, 'ledgerSince' | 'spotBalances'> & CashSource
   acts: VenueActs
   /** The side that needs the money. */
   to: 'perp' | 'spot'
@@ -104,22 +106,25 @@ export const gathering = ({ on, venue, acts, to }: Needs): Gathering => ({
     }
     const progress = { step: 1, of: 2, text: `Moving ${amount} USDC from the ${otherSide[to]} side` }
     // From here on the task remembers what really comes over.
-    const data = { progress, gather: amount, gather_play: '0' }
+    const usdc = (await venue.spotBalances(account)).find(({ coin }) => coin === 'USDC')
+    const data = { progress, gather: amount, gather_play: '0', spot_before: usdc?.total ?? '0' }
     return acts.intend(task, plan, { now, next: 'gathered', data, refused })
   },
 
   settle: (task, { signal }) => {
-    const { account, since_ms, gather } = memoryOf(task)
+    const { account, since_ms: sinceMs, gather, spot_before: total = '0' } = memoryOf(task)
     return acts.settle<Gathered>({
       ...{ task, leg, signal, read: () => undefined },
-      async look() {
-        const moves = (await venue.ledgerSince(account, since_ms))
+      async look({ isLast }) {
+        const moves = (await venue.ledgerSince(account, sinceMs))
           .filter(({ type, toPerp }) => type === 'accountClassTransfer' && toPerp === (to === 'perp'))
-          .filter(({ amountUsd }) => amountUsd === gather)
+          .filter(({ amountUsd }) => amountUsd !== null && compareDecimals(amountUsd, gather ?? '0') === 0)
           .map((update) => `transfer:${account}:${update.atMs}:${update.hash}`)
         const taken = await claimedKeys(on, moves, task.id)
         const key = moves.find((each) => !taken.has(each))
-        return key === undefined ? undefined : { key }
+        if (key !== undefined) return { key }
+        if (isLast) await assertCashExplained(venue, account, { place: spotPlace('USDC'), total, sinceMs })
+        return undefined
       },
     })
   },

@@ -5,8 +5,9 @@ import type { Queryable } from '#store/query.ts'
 import type { Fill, Funding, Hyperliquid, LedgerUpdate } from '#upstreams/hyperliquid/hyperliquid.ts'
 import { accountFor, type VenueAccount } from './account-store.ts'
 import { fillRow, fundingRow, leaves, updateRows } from './agreement.ts'
+import { realizedPnlOf } from './realized-pnl.ts'
 import * as record from './record-store.ts'
-import { tasksOfOrders } from './store.ts'
+import { ownersOfOrders } from './store.ts'
 
 /** Facts of the venue become rows and events, each of them once, by whatever way and how often they arrive. */
 
@@ -15,52 +16,88 @@ export type Facts = {
   fundings?: readonly Funding[]
   updates?: readonly LedgerUpdate[]
 }
-/** Certain at once: somebody else holds a key of the account. */
-export type Foreign = { code: 'foreign_fill' | 'foreign_transfer'; reason: string }
+/** Somebody else holds a key of the account; not certain while the venue does not show the order. */
+export type Foreign = { code: 'foreign_fill' | 'foreign_transfer'; reason: string; isCertain: boolean }
 
 export type IngestNeeds = {
   on: Queryable
   transact: Transact
-  venue: Pick<Hyperliquid, 'spots' | 'order'>
+  venue: Pick<Hyperliquid, 'spots' | 'perps' | 'order'>
   events: Pick<Events, 'add' | 'told'>
+  /** A record of a market that is not listed, such as of another exchange of the venue. */
+  skipped: (record: { list: string; symbol: string }) => void
 }
 
 const marketsAgeMs = 3_600_000
 
-/** The task of each fill; undefined for those that no order of ours explains. */
-type Owners = Map<number, { taskId: string | null } | undefined>
+/** `nobody`: the order is there and none of ours. `unknown`: the venue does not show the order, or not yet. */
+type Owner = { taskId: string | null; leg: string | null } | 'nobody' | 'unknown'
+type Owners = Map<number, Owner>
+const isOurs = (owner: Owner | undefined): owner is Exclude<Owner, string> => typeof owner === 'object'
 
-export function ingesting({ on, transact, venue, events }: IngestNeeds) {
+export function ingesting({ on, transact, venue, events, skipped }: IngestNeeds) {
   const ownersOf = async (account: VenueAccount, fills: readonly Fill[]): Promise<Owners> => {
     const owners: Owners = new Map()
     const cloids = fills.flatMap(({ cloid }) => cloid ?? [])
-    const tasks = await tasksOfOrders(on, account.user_id, cloids)
+    const tasks = await ownersOfOrders(on, account.user_id, cloids)
     for (const { tradeId, orderId, cloid, cause } of fills) {
-      // A fill may come without the client id that its order has.
-      const known =
-        cloid ?? (cause === 'order' ? (await venue.order(account.account, orderId))?.order.cloid : null)
-      const more = known && !cloid ? await tasksOfOrders(on, account.user_id, [known]) : tasks
-      const taskId = known ? more.get(known) : undefined
-      owners.set(tradeId, taskId || cause !== 'order' ? { taskId: taskId ?? null } : undefined)
+      const ours = cloid ? tasks.get(cloid) : undefined
+      const others = () => (cause === 'order' ? ownerOfOrder(account, { orderId, cloid }) : noOwner)
+      owners.set(tradeId, ours ?? (await others()))
     }
     return owners
+  }
+
+  const ownerOfOrder = async (
+    account: VenueAccount,
+    { orderId, cloid }: Pick<Fill, 'orderId' | 'cloid'>,
+  ): Promise<Owner> => {
+    if (cloid) return 'nobody'
+    // A fill may come without the client id that its order has.
+    const found = await venue.order(account.account, orderId)
+    if (!found) return 'unknown'
+    const known = found.order.cloid
+    const owner = known ? (await ownersOfOrders(on, account.user_id, [known])).get(known) : undefined
+    return owner ?? 'nobody'
+  }
+
+  /** Those of listed markets, and ours; the others belong to exchanges that this gateway does not trade at. */
+  const listed = async ({ user_id }: VenueAccount, fills: readonly Fill[]): Promise<readonly Fill[]> => {
+    if (fills.length === 0) return fills
+    const [{ markets: spots }, { markets: perps }] = await Promise.all([
+      venue.spots(marketsAgeMs),
+      venue.perps(marketsAgeMs),
+    ])
+    const names = new Set([...spots.map(({ coin }) => coin), ...perps.map(({ symbol }) => symbol)])
+    const rest = fills.filter(({ symbol }) => !names.has(symbol))
+    if (rest.length === 0) return fills
+    const cloids = rest.flatMap(({ cloid }) => cloid ?? [])
+    const ours = await ownersOfOrders(on, user_id, cloids)
+    return fills.filter(({ symbol, cloid }) => {
+      if (names.has(symbol) || (cloid && ours.has(cloid))) return true
+      skipped({ list: 'fills', symbol })
+      return false
+    })
   }
 
   const foreignOf = async (
     account: VenueAccount,
     { fills, owners, updates }: { fills: readonly Fill[]; owners: Owners; updates: readonly LedgerUpdate[] },
   ): Promise<Foreign | undefined> => {
-    const fill = fills.find(({ tradeId }) => owners.get(tradeId) === undefined)
+    const foreign = (who: 'nobody' | 'unknown') => fills.find(({ tradeId }) => owners.get(tradeId) === who)
+    const fill = foreign('nobody') ?? foreign('unknown')
     if (fill)
       return {
         code: 'foreign_fill',
         reason: `order ${fill.orderId} in ${fill.symbol} was filled and is none of ours`,
+        isCertain: owners.get(fill.tradeId) === 'nobody',
       }
     for (const update of updates.filter(leaves))
       if (!(await record.wasSigned(on, account.account, update.nonce)))
         return {
           code: 'foreign_transfer',
           reason: `money left the account by a ${update.type} that is none of ours`,
+          isCertain: true,
         }
     return undefined
   }
@@ -68,7 +105,10 @@ export function ingesting({ on, transact, venue, events }: IngestNeeds) {
   return async (account: VenueAccount, facts: Facts): Promise<Foreign | undefined> => {
     const since = Number(account.baseline_ms)
     const [told, fundings, updates] = [
-      once(facts.fills, since, ({ tradeId }) => tradeId),
+      await listed(
+        account,
+        once(facts.fills, since, ({ tradeId }) => tradeId),
+      ),
       once(facts.fundings, since, (each) => fundingRow(each).key),
       once(facts.updates, since, (each) =>
         updateRows(each)
@@ -81,12 +121,14 @@ export function ingesting({ on, transact, venue, events }: IngestNeeds) {
       account,
       told.map(({ tradeId }) => tradeId),
     )
-    const fills = told.filter(({ tradeId }) => !stored.has(tradeId))
-    if (fills.length + fundings.length + updates.length === 0) return undefined
+    const fresh = told.filter(({ tradeId }) => !stored.has(tradeId))
+    if (fresh.length + fundings.length + updates.length === 0) return undefined
     const { markets } = await venue.spots(marketsAgeMs)
     const spots = new Map(markets.map((market) => [market.coin, market]))
-    const owners = await ownersOf(account, fills)
-    const foreign = await foreignOf(account, { fills, owners, updates })
+    const owners = await ownersOf(account, fresh)
+    const foreign = await foreignOf(account, { fills: fresh, owners, updates })
+    // It is read again as long as nobody knows whose it is.
+    const fills = fresh.filter(({ tradeId }) => owners.get(tradeId) !== 'unknown')
     const emitted = await transact(async (tx) => {
       const current = await accountFor(tx, account.user_id, true)
       if (!current || current.baseline_ms !== account.baseline_ms) return 0
@@ -97,12 +139,13 @@ export function ingesting({ on, transact, venue, events }: IngestNeeds) {
       )
       const changes = [...fundings.map(fundingRow), ...updates.flatMap(updateRows)]
       const changed = await record.addChanges(tx, account, changes)
-      const fresh = fills.filter(({ tradeId }) => added.has(tradeId))
-      const liquidated = await firstOf(tx, account, fresh)
+      const news = fills.filter(({ tradeId }) => added.has(tradeId))
+      const liquidated = await firstOf(tx, account, news)
       const list = [
-        ...fresh.flatMap((fill) =>
-          fillEvents(fill, owners.get(fill.tradeId)?.taskId ?? null, spots.has(fill.symbol)),
-        ),
+        ...news.flatMap((fill) => {
+          const owner = owners.get(fill.tradeId)
+          return fillEvents(fill, isOurs(owner) ? owner : noOwner, spots.has(fill.symbol))
+        }),
         ...liquidated.map(liquidationEvent),
         ...fundings.filter((each) => changed.has(fundingRow(each).key)).map(fundingEvent),
       ]
@@ -143,19 +186,34 @@ async function firstOf(
 const at = (atMs: number) => new Date(atMs).toISOString()
 const place = { venue: 'hyperliquid' }
 
-function fillEvents(fill: Fill, taskId: string | null, isSpot: boolean): NewEvent[] {
+const noOwner = { taskId: null, leg: null }
+
+/** `tp2` and `close1` are the second exit and the first close of a bracket that was repaired. */
+export const legOf = (leg: string | null): string | null => leg?.replace(/\d+$/, '') ?? null
+
+function fillEvents(fill: Fill, { taskId, leg }: Exclude<Owner, string>, isSpot: boolean): NewEvent[] {
   const { symbol, orderId, tradeId, cloid, isBuy, price, size, startSize, feeUsd, feeToken } = fill
   const common = { ...place, asset: symbol, fill_id: String(tradeId), at: at(fill.atMs) }
   const filled: NewEvent = {
     ...{ type: 'order.filled', subject: { kind: 'order', id: String(orderId) } },
+    ...(taskId && { taskId }),
     data: {
-      ...{ ...common, order_id: String(orderId), cloid, task_id: taskId, side: isBuy ? 'buy' : 'sell' },
+      ...{
+        ...common,
+        order_id: String(orderId),
+        cloid,
+        task_id: taskId,
+        leg: legOf(leg),
+        side: isBuy ? 'buy' : 'sell',
+      },
       ...{ size, price, fee: feeUsd, fee_token: feeToken },
+      ...realizedPnlOf([fill]),
     },
   }
   if (isSpot) return [filled]
   const moved: NewEvent = {
     ...{ type: 'position.changed', subject: { kind: 'position', id: symbol } },
+    ...(taskId && { taskId }),
     data: { ...common, size_before: startSize, change: isBuy ? size : `-${size}`, cause: fill.cause },
   }
   return [filled, moved]

@@ -3,6 +3,7 @@ import type { VenueOrder } from '#kernel/venue.ts'
 import type { Grid } from '#upstreams/hyperliquid/grid.ts'
 import { cloidOf } from './act.ts'
 import type { ExitLeg } from './bracket.ts'
+import type { HeldBefore } from './order-evidence.ts'
 import type { MarketKind } from './symbol.ts'
 
 /** What a task that places an order remembers from its admission on. */
@@ -37,6 +38,10 @@ export type Memory = {
   exit_size?: string
   tp: WantedExit | null
   sl: WantedExit | null
+  /** What a spot order buys or sells, as it was held when the task began. */
+  held_before?: HeldBefore
+  /** The size that a close asked for, where it is more than the position. */
+  asked_size?: string
 }
 
 export const memoryOf = (task: TaskView): Memory => task.data as unknown as Memory

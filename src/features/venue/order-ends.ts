@@ -3,10 +3,10 @@ import type { Transact } from '#durable/transactions.ts'
 import { type Clock, later } from '#kernel/clock.ts'
 import type { NewEvent } from '#kernel/task.ts'
 import { type Queryable, send } from '#store/query.ts'
-import type { Hyperliquid } from '#upstreams/hyperliquid/hyperliquid.ts'
+import type { Hyperliquid, OrderState } from '#upstreams/hyperliquid/hyperliquid.ts'
 import type { OrderNews } from '#upstreams/hyperliquid/stream.ts'
 import type { VenueAccount } from './account-store.ts'
-import { isEnding } from './bracket.ts'
+import { phaseOf } from './bracket.ts'
 import { venueName } from './store.ts'
 
 /** Orders that end without a fill are told to their owner, once: by the stream, or by a question some time later. */
@@ -14,7 +14,7 @@ import { venueName } from './store.ts'
 type Needs = {
   on: Queryable
   transact: Transact
-  venue: Pick<Hyperliquid, 'order'>
+  venue: Pick<Hyperliquid, 'order' | 'openOrders'>
   events: Pick<Events, 'add' | 'told'>
   clock: Clock
 }
@@ -26,7 +26,9 @@ const youngMs = 10_000
 /** By then every action has expired: what the venue does not know will never come. */
 const lostMs = 3_600_000
 const atOnce = 10
-const isOver = (status: string): boolean => status === 'filled' || isEnding(status)
+const absentStatus = 'absent'
+const isOver = (status: string): boolean =>
+  ['filled', 'cancelled', 'rejected'].includes(phaseOf(status) ?? '')
 
 export function orderEnds({ on, transact, venue, events, clock }: Needs) {
   const end = async (userId: string, ends: readonly End[]): Promise<void> => {
@@ -53,6 +55,11 @@ export function orderEnds({ on, transact, venue, events, clock }: Needs) {
     })
     if (told) events.told(userId)
   }
+
+  /** By a word that is not known, of an order that is open no more. */
+  const isStrangeEnd = async (account: string, { order, status }: OrderState): Promise<boolean> =>
+    phaseOf(status) === undefined &&
+    !(await venue.openOrders(account)).some(({ orderId }) => orderId === order.orderId)
 
   return {
     async heard(news: readonly OrderNews[]): Promise<void> {
@@ -84,23 +91,24 @@ export function orderEnds({ on, transact, venue, events, clock }: Needs) {
       )
       for (const { cloid, at } of rows) {
         const found = await venue.order(account, cloid)
-        if (found && isOver(found.status))
+        if (found && (isOver(found.status) || (await isStrangeEnd(account, found))))
           await end(user_id, [
             { cloid, orderId: found.order.orderId, status: found.status, atMs: found.atMs },
           ])
         else if (!found && now.getTime() - at.getTime() > lostMs)
-          await end(user_id, [{ cloid, orderId: 0, status: 'absent', atMs: now.getTime() }])
+          await end(user_id, [{ cloid, orderId: 0, status: absentStatus, atMs: now.getTime() }])
       }
     },
   }
 }
 
 function eventsOf({ task_id, leg, symbol }: Ours, { cloid, orderId, status, atMs }: End): NewEvent[] {
-  if (!isEnding(status)) return []
-  const type = /rejected$/i.test(status) ? 'order.rejected' : 'order.cancelled'
+  const phase = phaseOf(status)
+  if (phase === 'filled' || status === absentStatus) return []
+  const type = phase === 'rejected' ? 'order.rejected' : 'order.cancelled'
   const data = {
     ...{ venue: venueName, asset: symbol, order_id: String(orderId), cloid, task_id, leg },
     ...{ reason: status, at: new Date(atMs).toISOString() },
   }
-  return [{ type, subject: { kind: 'order', id: String(orderId) }, data }]
+  return [{ type, taskId: task_id, subject: { kind: 'order', id: String(orderId) }, data }]
 }

@@ -1,14 +1,14 @@
-import { Fault } from '#kernel/fault.ts'
-import type { EffectUpdate, Step, StepContext, StepResult, TaskView } from '#kernel/task.ts'
-import type { Hyperliquid, LegStatus } from '#upstreams/hyperliquid/hyperliquid.ts'
+import type { Fault } from '#kernel/fault.ts'
+import type { EffectUpdate, JsonObject, Step, StepContext, StepResult, TaskView } from '#kernel/task.ts'
+import type { Hyperliquid } from '#upstreams/hyperliquid/hyperliquid.ts'
 import type { VenueStreams } from '#upstreams/hyperliquid/stream.ts'
-import { type ActPlan, cloidOf, type VenueActs } from './act.ts'
-import { type Entry, type Exit, exitStateOf, isEnding, judgeBracket, sumOf } from './bracket.ts'
-import { fillsOfEntry } from './entry-fills.ts'
+import type { ActPlan, VenueActs } from './act.ts'
+import { type Entry, judgeBracket, sumOf } from './bracket.ts'
+import { completeOutcome, entryOfReply, lookUpEntry, type Seen } from './entry-outcome.ts'
 import { exitOrder, type Pricing } from './exits.ts'
 import type { Gathering } from './gather.ts'
 import { entryOrder, type Memory, memoryOf, wantedExits } from './memory.ts'
-import { fillsOf, resultOf, type Standing } from './report.ts'
+import { fillsOf, noteOf, resultOf, type Standing } from './report.ts'
 import { assetKey } from './symbol.ts'
 
 /** Leverage where it differs, then the order with its exits, then the truth about all of it. */
@@ -19,7 +19,10 @@ export type Refusals = {
   isUnknownSigner(message: string): boolean
 }
 export type PlaceNeeds = {
-  venue: Pick<Hyperliquid, 'order' | 'fillsSince' | 'standing'>
+  venue: Pick<
+    Hyperliquid,
+    'order' | 'openOrders' | 'fillsSince' | 'recentFills' | 'account' | 'spotBalances' | 'timeMs' | 'standing'
+  >
   /** What the stream told of an order, where the account is followed. */
   orderHeard: VenueStreams['orderOf']
   acts: VenueActs
@@ -30,7 +33,7 @@ export type PlaceNeeds = {
   agentLost(task: TaskView, agent: string): Promise<void>
   /** Steps for what `confirm` finds to be missing. */
   mend(task: TaskView, context: StepContext, standing: Standing, effects: EffectUpdate[]): Promise<StepResult>
-  /** The last word of a section on a task that stands; by default what was found. */
+  /** Ends a task whose order is complete, or parks it at `confirm`; by default the result as it is. */
   conclude?(
     task: TaskView,
     context: StepContext,
@@ -44,7 +47,7 @@ export const upstreamName = 'Hyperliquid'
 
 export const failed = (code: string, message: string, effects: EffectUpdate[] = []): StepResult => ({
   ...{ end: 'failed', outcome: 'not_executed', effects },
-  error: { code, message, retryable: false, upstream: upstreamName },
+  error: { code, message, retryable: code === 'rate_limited', upstream: upstreamName },
 })
 export const failedBy = (fault: Fault, effects: EffectUpdate[] = []): StepResult =>
   failed(fault.code, fault.message, effects)
@@ -97,7 +100,7 @@ export function placing(
 
   const gathered: Step = async (task, context) => {
     const verdict = await needs.gathering.settle(task, context)
-    if (verdict.is === 'doubt') return acts.wait(task, 'gathered', verdict.effects)
+    if (verdict.is === 'doubt') return acts.wait(task, 'gathered', verdict.effects, verdict.cause)
     if (verdict.is !== 'done') return refusedBy(needs, task, verdict)
     const onward = await setLeverage(task, context, verdict.effects)
     return { ...onward, also: needs.gathering.store(task, context, verdict.value) }
@@ -125,34 +128,49 @@ export function placing(
         return isCross === wanted.is_cross && value === wanted.value ? (true as const) : undefined
       },
     })
-    if (verdict.is === 'doubt') return acts.wait(task, 'leverage', verdict.effects)
+    if (verdict.is === 'doubt') return acts.wait(task, 'leverage', verdict.effects, verdict.cause)
     if (verdict.is === 'done') return order(task, context, verdict.effects)
     return refusedBy(needs, task, verdict)
   }
 
-  const confirm: Step = async (task, context) => {
-    const memory = memoryOf(task)
-    const verdict = await acts.settle<Seen>({
-      ...{ task, leg: 'entry', signal: context.signal, read: (legs) => entryRead(legs, memory, refusals) },
-      look: () => entryLook(needs, task),
+  const settleEntry = (task: TaskView, { signal }: StepContext) =>
+    acts.settle<Seen>({
+      ...{ task, leg: 'entry', signal },
+      read: (legs) => entryOfReply(legs, memoryOf(task), refusals),
+      look: (how) => lookUpEntry(needs, task, how),
     })
-    if (verdict.is === 'doubt') return acts.wait(task, 'confirm', verdict.effects)
-    if (verdict.is !== 'done') return refusedBy(needs, task, verdict)
-    const { entry, legErrors, replied } = verdict.value
-    if (entry.status === 'rejected' && entry.error) return rejected(task, memory, entry, verdict.effects)
-    const [fills, exits] = await Promise.all([
-      fillsOfEntry(needs, memory, entry, replied),
-      exitsOf(needs, task, legErrors),
-    ])
-    const standing = { entry, exits, fills }
-    const judgement = judgeBracket(entry, sumOf(fills).size, exits)
+
+  const finish = async (task: TaskView, context: StepContext, seen: Seen, effects: EffectUpdate[]) => {
+    const memory = memoryOf(task)
+    const { entry } = seen
+    if (entry.status === 'rejected' && entry.error) return rejected(task, memory, entry, effects)
+    const { standing, seen: now } = await completeOutcome(needs, task, seen, context.signal)
+    if (!standing) {
+      const waiting = acts.wait(task, 'confirm', effects)
+      return { ...waiting, data: { ...waiting.data, seen: now as unknown as JsonObject } }
+    }
+    const judgement = judgeBracket(entry, sumOf(standing.fills).size, standing.exits)
     if (judgement === 'stands') {
-      const result = completed(task, memory, standing, verdict.effects)
-      return needs.conclude?.(task, context, standing, result) ?? result
+      const result = completed(task, memory, standing, effects)
+      const concluded = (await needs.conclude?.(task, context, standing, result)) ?? result
+      if ('end' in concluded) return concluded
+      return { ...concluded, data: { ...concluded.data, seen: now as unknown as JsonObject } }
     }
     if (judgement === 'nothing')
-      return failed('slippage', 'Nothing was filled within the accepted price', verdict.effects)
-    return needs.mend(task, context, standing, verdict.effects)
+      return failed('slippage', 'Nothing was filled within the accepted price', effects)
+    return needs.mend(task, context, standing, effects)
+  }
+
+  const confirm: Step = async (task, context) => {
+    // What the venue has said once is not asked for again.
+    const known = task.data.seen as unknown as Seen | undefined
+    if (known) return finish(task, context, known, [])
+    const verdict = await settleEntry(task, context)
+    if (verdict.is === 'doubt') return acts.wait(task, 'confirm', verdict.effects, verdict.cause)
+    const retry = acts.retryThrottled(task, verdict, { leg: 'entry', next: 'order', now: context.now })
+    if (retry) return retry
+    if (verdict.is !== 'done') return refusedBy(needs, task, verdict)
+    return finish(task, context, verdict.value, verdict.effects)
   }
 
   return { begin, gathered, leverage, order: (task, context) => order(task, context, []), confirm }
@@ -192,72 +210,7 @@ export function completed(
     end: 'completed',
     outcome: standing.entry.status === 'part' ? 'partial' : 'executed',
     result: resultOf(task.id, memory, standing),
-    data: { fills: fillsOf(standing.fills) },
+    data: { fills: fillsOf(standing.fills), ...noteOf(memory, standing) },
     effects,
   }
-}
-
-/** `replied`: by the venue's reply to the order itself, so that the stream is as new. */
-type Seen = { entry: Entry; legErrors: Partial<Record<'tp' | 'sl', string>>; replied: boolean }
-
-/** The reply holds one status for each order, in the order in which they were sent. */
-function entryRead(legs: LegStatus[], memory: Memory, refusals: Refusals): Seen | undefined {
-  const [first, ...rest] = legs
-  if (!first || first.is === 'accepted') return undefined
-  const legErrors: Seen['legErrors'] = {}
-  const replied = true
-  wantedExits(memory).forEach(({ leg }, at) => {
-    const said = rest[at]
-    if (said?.is === 'error') legErrors[leg] = said.message
-  })
-  if (first.is === 'error') {
-    const error = { code: refusals.codeOfRefusal(first.message), message: first.message }
-    return { entry: { orderId: null, status: 'rejected', filledSize: null, error }, legErrors, replied }
-  }
-  const filledSize = first.is === 'filled' ? first.size : null
-  const status = first.is === 'resting' ? 'resting' : filledSize === memory.size ? 'filled' : 'part'
-  return { entry: { orderId: first.orderId, status, filledSize, error: null }, legErrors, replied }
-}
-
-/** By its own id: the only way to learn of an order whose reply was lost. */
-async function entryLook({ venue, refusals }: PlaceNeeds, task: TaskView): Promise<Seen | undefined> {
-  const memory = memoryOf(task)
-  const found = await venue.order(memory.account, cloidOf(task.id, 'entry'))
-  if (!found) return undefined
-  const { order, status } = found
-  const entry = (as: Entry['status'], error: Entry['error'] = null): Seen => ({
-    entry: { orderId: order.orderId, status: as, filledSize: null, error },
-    ...{ legErrors: {}, replied: false },
-  })
-  if (status === 'open') return entry('resting')
-  if (status === 'filled' || status === 'triggered') return entry('filled')
-  // It is there, whatever the word means: nothing may be concluded from not understanding it.
-  if (!isEnding(status))
-    throw new Fault('upstream_changed', `Hyperliquid tells an order status that is not known: ${status}`)
-  const fills = await venue.fillsSince(memory.account, memory.since_ms)
-  if (fills.some(({ orderId }) => orderId === order.orderId)) return entry('part')
-  return entry('rejected', {
-    code: refusals.codeOfStatus(status),
-    message: `The venue ended the order: ${status}`,
-  })
-}
-
-/** Asked one by one, since the reply names no order that sleeps. */
-export async function exitsOf(
-  { venue }: { venue: Pick<Hyperliquid, 'order'> },
-  task: TaskView,
-  errors: Partial<Record<'tp' | 'sl', string>>,
-  suffix = '',
-): Promise<Exit[]> {
-  const memory = memoryOf(task)
-  return Promise.all(
-    wantedExits(memory).map(async ({ leg }): Promise<Exit> => {
-      const found = await venue.order(memory.account, cloidOf(task.id, `${leg}${suffix}`))
-      if (!found)
-        return { leg, orderId: null, state: 'gone', error: errors[leg] ?? 'The venue has no such order' }
-      const state = exitStateOf(found.status)
-      const error = state === 'gone' ? (errors[leg] ?? `The venue ended the order: ${found.status}`) : null
-      return { leg, orderId: found.order.orderId, state, error }
-    }),
-  )
 }

@@ -14,7 +14,7 @@ import { orderEnds } from './order-ends.ts'
 
 export type Pace = {
   tickMs: number
-  /** A difference has to be the same for so long before it counts. */
+  /** A difference has to be the same for so long before it counts: longer than any read at the venue lags. */
   settleMs: number
   /** Between two looks at an account where nothing is known to happen, and at one that trades. */
   restMs: number
@@ -26,7 +26,7 @@ export type Pace = {
 export const calmPace: Pace = {
   ...{
     tickMs: 1_000,
-    settleMs: 3_000,
+    settleMs: 10_000,
     restMs: 300_000,
     tradingMs: 15_000,
     activeMs: 600_000,
@@ -56,11 +56,15 @@ const unfollowedTimes = 5
 /** What happens to one account, in its line. */
 function visits(needs: ReconcilerNeeds, pace: Pace) {
   const { on, transact, venue, streams, events, clock, random, log } = needs
-  const counts = { looks: 0, faults: 0, drifts: 0 }
+  const counts = { looks: 0, faults: 0, drifts: 0, skipped: 0 }
   const line = lines(log, () => {
     counts.faults += 1
   })
-  const ingest = ingesting({ on, transact, venue, events })
+  const skipped = ({ list, symbol }: { list: string; symbol: string }) => {
+    counts.skipped += 1
+    log.debug({ list, symbol }, 'a record of a market that is not listed is left out')
+  }
+  const ingest = ingesting({ on, transact, venue, events, skipped })
   const { look, follow } = looking({ on, transact, venue, ingest })
   const orders = orderEnds({ on, transact, venue, events, clock })
   const lease = { owner: needs.instanceId, leaseSeconds: pace.leaseMs / 1_000 }
@@ -99,9 +103,10 @@ function visits(needs: ReconcilerNeeds, pace: Pace) {
     if (line.waiting(userId) >= waitingMost) return
     void line.run(userId, async () => {
       const account = await store.accountFor(on, userId)
-      if (!account || account.state === 'new') return
+      if (!account) return
       const foreign = await ingest(account, factsOf(told))
-      if (foreign) await freezeAccount(verdict, account, foreign)
+      if (foreign?.isCertain) await freezeAccount(verdict, account, foreign)
+      else if (foreign) await store.lookAgainAt(on, account, clock.now())
     })
   })
   const heardOrders = bundles<OrderNews>(moment, (name, news) => {

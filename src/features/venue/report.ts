@@ -3,6 +3,7 @@ import type { Fill } from '#upstreams/hyperliquid/hyperliquid.ts'
 import { cloidOf } from './act.ts'
 import { type Entry, type Exit, type FillSum, sumOf } from './bracket.ts'
 import type { Memory } from './memory.ts'
+import { realizedPnlOf } from './realized-pnl.ts'
 import { venueName } from './store.ts'
 
 /** What the owner of a task is shown of its order, as the venue tells it. */
@@ -16,6 +17,7 @@ export const fillsOf = (fills: readonly Fill[]): JsonObject[] =>
     ...{ venue: venueName, order_id: String(fill.orderId), fill_id: String(fill.tradeId) },
     ...{ side: fill.isBuy ? 'buy' : 'sell', price: fill.price, size: fill.size },
     ...{ fee: fill.feeUsd, fee_token: fill.feeToken, confirmed: true },
+    ...realizedPnlOf([fill]),
     at: new Date(fill.atMs).toISOString(),
   }))
 
@@ -28,16 +30,37 @@ export function resultOf(taskId: string, memory: Memory, { entry, exits, fills }
   const own = fills.filter(({ orderId }) => orderId === entry.orderId)
   const sum: FillSum = sumOf(own)
   return {
+    // What stands in the book has not moved anything yet.
+    resting: entry.status === 'resting',
     ...{ asset: memory.symbol, order_id: entry.orderId === null ? null : String(entry.orderId) },
     ...{ cloid: cloidOf(taskId, 'entry'), order_status: shownStatus[entry.status] },
     ...{ filled_size: sum.size, avg_price: sum.averagePrice, fee: sum.fee, fee_token: sum.feeToken },
+    // A spot purchase realises nothing.
+    ...((memory.market === 'perp' || !memory.is_buy) && realizedPnlOf(own)),
     ...{ tp_oids: oids(exits, 'tp'), sl_oids: oids(exits, 'sl') },
     [memory.market === 'perp' ? 'moved_from_spot_usd' : 'moved_from_perp_usd']: memory.gather,
+    ...(memory.asked_size !== undefined && { asked_size: memory.asked_size, position_size: memory.size }),
     legs: [
-      legOf('entry', entry.orderId, entry.status, entry.error?.message ?? null),
+      legOf(
+        memory.operation === 'perp_close' ? 'close' : 'entry',
+        entry.orderId,
+        entry.status,
+        entry.error?.message ?? null,
+      ),
       ...exits.map(({ leg, orderId, state, error }) => legOf(leg, orderId, state, error)),
     ],
   }
+}
+
+/** What the sentence of a task that ended well has to add. */
+export function noteOf(memory: Memory, { entry }: Pick<Standing, 'entry'>): JsonObject {
+  const notes = [
+    ...(entry.status === 'resting' ? ['the order rests in the book and is not filled yet'] : []),
+    ...(memory.asked_size === undefined
+      ? []
+      : [`the close asked for ${memory.asked_size} ${memory.symbol}, and ${memory.size} were open`]),
+  ]
+  return notes.length > 0 ? { note: notes.join('; ') } : {}
 }
 
 const legOf = (role: string, orderId: number | null, status: string, error: string | null): JsonObject => ({

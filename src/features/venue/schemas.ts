@@ -1,5 +1,15 @@
 import * as T from 'typebox'
-import { Dec, DecIn, DecOrNull, Nullable, OneOf, Text, TextOrNull, Time } from '#kernel/scalars.ts'
+import {
+  Dec,
+  DecIn,
+  DecOrNull,
+  Nullable,
+  OneOf,
+  Text,
+  TextOrNull,
+  Time,
+  TimeOrNull,
+} from '#kernel/scalars.ts'
 
 /** What both sections of the venue take and tell in the same form. */
 
@@ -41,8 +51,106 @@ export const VenueOrder = T.Object(
     tpsl: Nullable(OneOf(['tp', 'sl'] as const)),
     is_position_tpsl: T.Boolean(),
     parent_order_id: TextOrNull,
+    status: OneOf(['open', 'waiting'] as const, {
+      description: '`waiting`: an exit that protects nothing until its entry is filled',
+    }),
     task_id: TextOrNull,
     timestamp: Time,
   },
   { $id: 'VenueOrder' },
+)
+
+const HistoryLimit = T.Optional(T.Integer({ minimum: 1, maximum: 100, default: 50 }))
+const Before = (pattern: string) =>
+  T.Optional(
+    T.String({ maxLength: 64, pattern, description: 'Only what is older: `next_before` of the page before' }),
+  )
+const NextBefore = T.Union([T.String(), T.Null()], {
+  description: 'Cursor of the next page; null on the last',
+})
+const pnl = {
+  realized_pnl_gross_usd: T.Union([Dec, T.Null()], {
+    description: 'Realised profit before fees, as the venue counts it; null where it was not recorded',
+  }),
+  realized_pnl_net_usd: T.Union([Dec, T.Null()], {
+    description: 'Gross less the fees; null where a fee was taken in another token',
+  }),
+}
+const Leg = T.Union([T.String(), T.Null()], {
+  description: 'The part of its task that the order is: entry, tp, sl, close',
+})
+
+export const fillsQuery = (asset: T.TSchema) =>
+  T.Object({
+    asset: T.Optional(asset as typeof Text),
+    before: Before('^[0-9]{1,15}-[0-9]{1,18}$'),
+    limit: HistoryLimit,
+  })
+export const orderHistoryQuery = (asset: T.TSchema) =>
+  T.Object({
+    asset: T.Optional(asset as typeof Text),
+    before: Before('^[0-9]{1,15}-0x[0-9a-f]{32}$'),
+    limit: HistoryLimit,
+  })
+
+export const FillsPage = T.Object(
+  {
+    fills: T.Array(
+      T.Object(
+        {
+          fill_id: Text,
+          order_id: Text,
+          cloid: TextOrNull,
+          task_id: TextOrNull,
+          leg: Leg,
+          asset: Text,
+          side: OneOf(['buy', 'sell'] as const),
+          size: Dec,
+          price: Dec,
+          fee: Dec,
+          fee_token: Text,
+          ...pnl,
+          cause: OneOf(['order', 'liquidation', 'venue'] as const),
+          at: Time,
+        },
+        { $id: 'VenueFill' },
+      ),
+    ),
+    next_before: NextBefore,
+  },
+  { $id: 'VenueFillsPage' },
+)
+export const OrderHistoryPage = T.Object(
+  {
+    orders: T.Array(
+      T.Object(
+        {
+          order_id: TextOrNull,
+          cloid: Text,
+          task_id: Text,
+          leg: Text,
+          asset: Text,
+          side: Nullable(OneOf(['buy', 'sell'] as const)),
+          size: DecOrNull,
+          limit_price: DecOrNull,
+          trigger_price: DecOrNull,
+          reduce_only: Nullable(T.Boolean()),
+          status: OneOf(['open', 'filled', 'cancelled', 'rejected', 'unknown'] as const),
+          venue_status: T.Union([T.String(), T.Null()], {
+            description: "The venue's own word for how the order ended",
+          }),
+          filled_size: Dec,
+          avg_price: DecOrNull,
+          fee: Dec,
+          fee_token: TextOrNull,
+          ...pnl,
+          placed_at: Time,
+          ended_at: TimeOrNull,
+        },
+        { $id: 'VenueOrderRecord' },
+      ),
+    ),
+    next_before: NextBefore,
+  },
+  { $id: 'VenueOrderHistoryPage' },
 )

@@ -1,47 +1,64 @@
 import type { JsonObject, Tx } from '#kernel/task.ts'
+import { isSpotAsset, type VenueOrder } from '#kernel/venue.ts'
 import { all, one, type Queryable, q, send } from '#store/query.ts'
 
 export const venueName = 'hyperliquid'
 
-export type OrderNote = {
-  cloid: string
-  userId: string
-  taskId: string
-  leg: string
-  symbol: string
-  at: Date
-}
+export type OrderNote = { cloid: string; leg: string; symbol: string }
+type OrdersSent = { userId: string; taskId: string; at: Date; orders: readonly VenueOrder[] }
 
-/** In the commit that signs the order; a repeated step notes nothing twice. */
-export async function noteOrders(tx: Tx, notes: readonly OrderNote[]): Promise<void> {
+/** In the commit that signs the orders; a repeated step notes nothing twice. */
+export async function noteOrders(
+  tx: Tx,
+  notes: readonly OrderNote[],
+  { userId, taskId, at, orders }: OrdersSent,
+): Promise<void> {
   await Promise.all(
-    notes.map(({ cloid, userId, taskId, leg, symbol, at }) =>
-      send(
+    notes.map(({ cloid, leg, symbol }) => {
+      const order = orders.find((each) => each.cloid === cloid)
+      if (!order) throw new Error(`an order is noted that the action does not hold: ${cloid}`)
+      const { asset, isBuy, size, price, when, reduceOnly } = order
+      return send(
         tx,
-        `insert into venue_order (cloid, venue, user_id, task_id, leg, symbol, at)
-         values ($1, $2, $3, $4, $5, $6, $7) on conflict do nothing`,
-        [cloid, venueName, userId, taskId, leg, symbol, at],
-      ),
-    ),
+        `insert into venue_order (cloid, venue, user_id, task_id, leg, symbol, at, market, is_buy, size, price, trigger_price, reduce_only)
+         values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13) on conflict do nothing`,
+        [
+          ...[cloid, venueName, userId, taskId, leg, symbol, at],
+          ...[isSpotAsset(asset) ? 'spot' : 'perp', isBuy, size, price],
+          ...['triggerPrice' in when ? when.triggerPrice : null, reduceOnly],
+        ],
+      )
+    }),
   )
 }
 
-/** The tasks that orders belong to; those of other clients of the account belong to none. */
-export async function tasksOfOrders(
+export type OrderOwner = { taskId: string; leg: string }
+
+/** The tasks and legs that orders belong to; those of other clients of the account belong to none. */
+export async function ownersOfOrders(
   on: Queryable,
   userId: string,
   cloids: readonly string[],
-): Promise<Map<string, string>> {
+): Promise<Map<string, OrderOwner>> {
   if (cloids.length === 0) return new Map()
   const rows = await all(
     on,
     q
       .selectFrom('venue_order')
-      .select(['cloid', 'task_id'])
+      .select(['cloid', 'task_id', 'leg'])
       .where('user_id', '=', userId)
       .where('cloid', '=', (eb) => eb.fn.any(eb.val([...cloids]))),
   )
-  return new Map(rows.map(({ cloid, task_id }) => [cloid, task_id]))
+  return new Map(rows.map(({ cloid, task_id, leg }) => [cloid, { taskId: task_id, leg }]))
+}
+
+export async function tasksOfOrders(
+  on: Queryable,
+  userId: string,
+  cloids: readonly string[],
+): Promise<Map<string, string>> {
+  const owners = await ownersOfOrders(on, userId, cloids)
+  return new Map([...owners].map(([cloid, { taskId }]) => [cloid, taskId]))
 }
 
 /** Keys of arrivals that other tasks have taken already. */
@@ -84,3 +101,50 @@ export const lastTaskOf = (on: Queryable, userId: string, kind: string) =>
       .orderBy('id', 'desc')
       .limit(1),
   ) as Promise<{ status: string; error: JsonObject | null } | undefined>
+
+type RecentOrder = { userId: string; orderId: string; kind: string; since: Date }
+
+/** The market of an order that a task of the user has placed since then. */
+export async function marketOfRecentOrder(
+  on: Queryable,
+  { userId, orderId, kind, since }: RecentOrder,
+): Promise<{ symbol: string; asset: number } | undefined> {
+  const [row] = await send<{ symbol: string; asset: number }>(
+    on,
+    `select data ->> 'symbol' as symbol, (data -> 'asset')::integer as asset from task
+     where user_id = $1 and completed_at > $4 and data ->> 'market' = $3
+       and (result ->> 'order_id' = $2 or result -> 'tp_oids' ? $2 or result -> 'sl_oids' ? $2) limit 1`,
+    [userId, orderId, kind, since],
+  )
+  return row
+}
+
+/** By its form: an exit that the gateway keeps has an id of its own. */
+export const isVenueOrderId = (id: string): boolean => /^\d{1,15}$/.test(id)
+
+export type RecentOrders = {
+  symbol: string
+  asset: number
+  /** Null where it does not stand in the book. */
+  resting: string | null
+  /** Exits of what is filled protect already; the others wait. */
+  is_filled: boolean
+  tp_oids: string[]
+  sl_oids: string[]
+}
+
+/** Orders that tasks of the user have placed since then, which the lists of the venue may not show yet. */
+export const recentOrders = (
+  on: Queryable,
+  { userId, kind, since }: Omit<RecentOrder, 'orderId'>,
+): Promise<RecentOrders[]> =>
+  send<RecentOrders>(
+    on,
+    `select data ->> 'symbol' as symbol, (data -> 'asset')::integer as asset,
+       case when result ->> 'order_status' = 'resting' then result ->> 'order_id' end as resting,
+       coalesce(result ->> 'order_status', 'filled') = 'filled' as is_filled,
+       coalesce(result -> 'tp_oids', '[]') as tp_oids, coalesce(result -> 'sl_oids', '[]') as sl_oids
+     from task where user_id = $1 and completed_at > $3 and data ->> 'market' = $2 and result is not null
+     order by id desc limit 200`,
+    [userId, kind, since],
+  )

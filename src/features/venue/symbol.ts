@@ -1,14 +1,17 @@
 import { Fault, invalid } from '#kernel/fault.ts'
 
-/** `BTC`, `hl:perp:BTC`, `BTC-PERP` and `BTC/USDC` are one market of its kind; what is shown is the bare symbol. */
+/**
+ * `BTC`, `hl:perp:BTC`, `BTC-PERP`, `BTC-USD`, `BTC/USDC` and `BTC/USDC:USDC` are one market of its kind, and on the
+ * spot side so are `UBTC` and the venue's own name, such as `@142`; what is shown is the bare symbol.
+ */
 
 export type MarketKind = 'perp' | 'spot'
 
 export const assetKey = (kind: MarketKind, symbol: string): string => `hl:${kind}:${symbol}`
 
 const forms = {
-  perp: [/^hl:perp:(.+)$/i, /^(.+)-PERP$/i, /^(.+)\/USDC?$/i],
-  spot: [/^hl:spot:(.+)$/i, /^(.+)\/USDC?$/i],
+  perp: [/^hl:perp:(.+)$/i, /^(.+)-PERP$/i, /^(.+)[/-]USDC?(?::USDC?)?$/i],
+  spot: [/^hl:spot:(.+)$/i, /^(.+)[/-]USDC?$/i],
 } as const
 const names = { perp: 'perpetual', spot: 'spot' } as const
 
@@ -20,8 +23,11 @@ export const bareSymbol = (kind: MarketKind, asset: string): string => {
   return asset
 }
 
+/** A spot market is also known by its token, and by the name that the venue gives the pair. */
+type Named = { symbol: string; base?: string; coin?: string }
+
 /** Exactly, or else by a spelling that leaves only one. */
-export function findMarket<M extends { symbol: string }>(
+export function findMarket<M extends Named>(
   kind: MarketKind,
   markets: readonly M[],
   asset: string,
@@ -30,14 +36,18 @@ export function findMarket<M extends { symbol: string }>(
   const exact = markets.find((market) => market.symbol === symbol)
   if (exact) return exact
   const alike = markets.filter((market) => market.symbol.toLowerCase() === symbol.toLowerCase())
-  return alike.length === 1 ? alike[0] : undefined
+  if (alike.length === 1) return alike[0]
+  const named = markets.filter(({ base, coin }) =>
+    [base, coin].some((name) => name?.toLowerCase() === symbol.toLowerCase()),
+  )
+  return named.length === 1 ? named[0] : undefined
 }
 
 export const reasonOf = ({ isDelisted }: { isDelisted?: boolean }): string | null =>
   isDelisted ? 'delisted' : null
 
 /** A market that trades; anything else is refused before a task exists. */
-export function marketNamed<M extends { symbol: string; isDelisted?: boolean }>(
+export function marketNamed<M extends Named & { isDelisted?: boolean }>(
   kind: MarketKind,
   markets: readonly M[],
   asset: string,

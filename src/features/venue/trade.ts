@@ -2,6 +2,7 @@ import type { Agent } from '#features/wallets/agents.ts'
 import type { Clock } from '#kernel/clock.ts'
 import { Fault } from '#kernel/fault.ts'
 import type { Action, Policy } from '#kernel/signer.ts'
+import { type Queryable, send } from '#store/query.ts'
 
 /** What every trade at the venue begins with. */
 
@@ -11,15 +12,51 @@ export const slippageDefault = '0.5'
 export type AgentNeeds = {
   /** The key that trades for the user now. */
   agentOf: (userId: string) => Promise<Agent | undefined>
+  on: Queryable
+  limits: { minFundUsd: string }
   clock: Clock
 }
 
-/** Throws 409 and names what is missing. */
-export async function demandAgent({ agentOf, clock }: AgentNeeds, userId: string): Promise<Agent> {
+type NextCall = { operation: string; method: 'POST'; path: string; body: Record<string, unknown> }
+
+/** Tasks that end with an approved key. */
+const settingUpKinds = ['perp_setup', 'perp_fund', 'venue_key_renewal']
+
+async function nextOf({ on, limits }: Pick<AgentNeeds, 'on' | 'limits'>, userId: string, expired: boolean) {
+  const rows = await send<{ id: string; kind: string; status: string; outcome: string | null }>(
+    on,
+    `select id, kind, status, outcome from task where user_id = $1 and kind = any($2::text[]) order by id desc limit 20`,
+    [userId, settingUpKinds],
+  )
+  const running = rows.find(({ status }) => status === 'pending' || status === 'running')
+  const wasSetUp = rows.some(({ kind, outcome }) => kind === 'perp_setup' && outcome !== null)
+  const wasFunded = rows.some(({ kind, outcome }) => kind === 'perp_fund' && outcome === 'executed')
+  const setUp: NextCall = { operation: 'perp_setup', method: 'POST', path: '/v1/perp/setup', body: {} }
+  const fund: NextCall = {
+    ...{ operation: 'perp_fund', method: 'POST', path: '/v1/perp/fund' },
+    body: { amount_usd: limits.minFundUsd },
+  }
+  // After a set-up what is missing is the first deposit, which has the key approved.
+  return { running, next: wasSetUp && !wasFunded && !expired ? fund : setUp }
+}
+
+/** Throws 409, and names what is missing, the call that comes next, and the task that is already at it. */
+export async function demandAgent(needs: AgentNeeds, userId: string): Promise<Agent> {
+  const { agentOf, clock } = needs
   const agent = await agentOf(userId)
   if (agent && (agent.expiresAt === null || agent.expiresAt > clock.now())) return agent
-  throw new Fault('setup_incomplete', 'Trading at the venue is not set up: the trading key is not approved', {
-    extras: { missing: ['agent_approved'], setup_path: '/v1/perp/setup' },
+  const { running, next } = await nextOf(needs, userId, agent !== undefined)
+  const why = agent ? 'the trading key has expired' : 'the trading key is not approved'
+  const then = running
+    ? `the task ${running.id} (${running.kind}) is about to do that`
+    : `call ${next.method} ${next.path} with ${JSON.stringify(next.body)}`
+  throw new Fault('setup_incomplete', `Trading at the venue is not set up: ${why}; ${then}`, {
+    extras: {
+      missing: ['agent_approved'],
+      setup_path: '/v1/perp/setup',
+      next_call: next,
+      running_task_id: running?.id ?? null,
+    },
   })
 }
 

@@ -10,6 +10,7 @@ export const orderView = (order: OpenOrder, tasks: ReadonlyMap<string, string>) 
   ...{ trigger_price: order.trigger?.price ?? null, trigger_condition: order.trigger?.condition ?? null },
   ...{ tpsl: order.trigger?.leg ?? null, is_position_tpsl: order.isPositionTpsl },
   parent_order_id: order.parentId === null ? null : String(order.parentId),
+  status: order.parentId === null ? ('open' as const) : ('waiting' as const),
   task_id: (order.cloid && tasks.get(order.cloid)) ?? null,
   timestamp: new Date(order.atMs).toISOString(),
 })

@@ -1,6 +1,6 @@
 import { compareDecimals } from '#kernel/decimal-fields.ts'
 import { invalid } from '#kernel/fault.ts'
-import { toUnits, usdDecimals } from '#kernel/money.ts'
+import { fromUnits, toUnits, usdDecimals } from '#kernel/money.ts'
 import type { Direction, Grid } from '#upstreams/hyperliquid/grid.ts'
 
 /** The rules that sizes and prices of a request are held against. */
@@ -10,7 +10,7 @@ export type Sizing = {
   isOnTick(price: string, grid: Grid): boolean
   tickAt(price: string, grid: Grid): string
   roundSize(size: string, grid: Grid): string
-  sizeOfNotional(usd: string, price: string, grid: Grid): string
+  sizeOfNotional(usd: string, price: string, grid: Grid, direction?: Direction): string
   notionalMicros(price: string, size: string, direction?: Direction): bigint
 }
 
@@ -34,16 +34,33 @@ export function limitPriceOf(input: Priced, grid: Grid, sizing: Sizing): string 
   return limit_price
 }
 
+/** Taking liquidity is what a market order is for. */
+export function demandTif({ order_type = 'market', tif }: Priced & { tif?: 'gtc' | 'ioc' | 'alo' }): void {
+  if (order_type !== 'market' || tif !== 'alo') return
+  throw invalid(
+    'body.tif',
+    'literal_error',
+    'A market order takes liquidity: `alo` (post only) goes with `order_type` limit',
+    { expected: "'ioc' or 'gtc'" },
+  )
+}
+
 type Sized = { size: string | undefined; notional: string | undefined }
-/** `notionalField` is the name under which the section takes the notional. */
-type Setting = { market: Grid; price: string; minimum: string; notionalField: string }
+type Setting = {
+  market: Grid
+  price: string
+  /** The price at which the venue counts what the order is worth; that of the size where it is the same. */
+  worthPrice?: string
+  minimum: string
+  /** The name under which the section takes the notional. */
+  notionalField: string
+  /** A notional that suffices may become one lot more, where the lots below it are worth too little. */
+  mayRoundUp?: boolean
+}
 
 /** Rounds down, and refuses what then is nothing or too little. */
-export function sizeOf(
-  { size, notional }: Sized,
-  { market, price, minimum, notionalField }: Setting,
-  sizing: Sizing,
-): string {
+export function sizeOf({ size, notional }: Sized, setting: Setting, sizing: Sizing): string {
+  const { market, price, worthPrice = price, minimum, notionalField, mayRoundUp = false } = setting
   if ((size === undefined) === (notional === undefined))
     throw invalid('body.size', 'exactly_one_of', `Exactly one of size and ${notionalField} is required`, {
       fields: ['size', notionalField],
@@ -51,17 +68,39 @@ export function sizeOf(
   const field = size === undefined ? `body.${notionalField}` : 'body.size'
   const rounded =
     size === undefined ? sizing.sizeOfNotional(notional!, price, market) : sizing.roundSize(size, market)
-  demandWorth({ size: rounded, price, minimum, field }, sizing)
-  return rounded
+  const worth: Worth = { size: rounded, price: worthPrice, minimum, field, market }
+  const suffices = notional !== undefined && compareDecimals(notional, minimum) >= 0
+  if (!mayRoundUp || !suffices || isWorth(worth, sizing)) {
+    demandWorth(worth, sizing)
+    return rounded
+  }
+  return sizing.sizeOfNotional(minimum, worthPrice, market, 'up')
 }
 
-type Worth = { size: string; price: string; minimum: string; field: string }
+type Worth = { size: string; price: string; minimum: string; field: string; market?: Grid }
 
-export function demandWorth({ size, price, minimum, field }: Worth, { notionalMicros }: Sizing): void {
-  const enough = compareDecimals(size, '0') > 0
-  if (enough && notionalMicros(price, size) >= toUnits(minimum, usdDecimals)) return
-  const message = `Input should be worth at least ${minimum} USD`
-  throw invalid(field, 'below_minimum', message, { minimum, unit: 'USD' })
+const isWorth = ({ size, price, minimum }: Worth, { notionalMicros }: Sizing): boolean =>
+  compareDecimals(size, '0') > 0 && notionalMicros(price, size) >= toUnits(minimum, usdDecimals)
+
+/** Throws 422, and says what the size was rounded to and which size would do. */
+export function demandWorth(worth: Worth, sizing: Sizing): void {
+  if (isWorth(worth, sizing)) return
+  const { size, price, minimum, field, market } = worth
+  const worthUsd = fromUnits(sizing.notionalMicros(price, size), usdDecimals)
+  const least = market && sizing.sizeOfNotional(minimum, price, market, 'up')
+  const enough = least === undefined ? '' : `; a size of ${least} is enough now`
+  throw invalid(
+    field,
+    'below_minimum',
+    `Input should be worth at least ${minimum} USD: cut to the lot it is ${size}, worth ${worthUsd} USD at ${price}${enough}`,
+    {
+      minimum,
+      unit: 'USD',
+      rounded_size: size,
+      worth_usd: worthUsd,
+      ...(least !== undefined && { minimum_size: least }),
+    },
+  )
 }
 
 type ExitWish = { leg: 'tp' | 'sl'; price: string; isBuy: boolean; reference: string; field: string }

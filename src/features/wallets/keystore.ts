@@ -40,6 +40,8 @@ export type Keystore = {
   /** Makes and wraps the key of an agent; as with wallets this comes before any transaction. */
   prepareAgent(userId: string, venue: string): Promise<SealedAgent>
   lendAgent<T>(row: SealedAgent, use: (secret: Uint8Array) => Promise<T>): Promise<T>
+  /** Every key-encryption key in use opens one of its rows; those that do not are answered. */
+  closedKeks(on: Queryable): Promise<ClosedKek[]>
   /**
    * Wraps the data keys of some wallets under the current key-encryption key; `next` is where to go on, null at the
    * end. A crash in between loses nothing, since each row says which key wrapped it: begin again without `after`.
@@ -47,7 +49,12 @@ export type Keystore = {
    */
   rewrap(on: Queryable, options?: { after?: string | null; most?: number }): Promise<Rewrapped>
 }
+/** A key-encryption key in use that opens nothing: absent from the settings, or not the one that wrapped the rows. */
+export type ClosedKek = { kekId: string; reason: 'absent' | 'wrong' }
 export type Rewrapped = { rewrapped: number; broken: string[]; next: string | null }
+
+/** Of so many rows one has to open: a single damaged row is no reason to refuse a start. */
+const rowsTried = 3
 
 /** The blob is another one or stands in another place; anything else may pass, and ends the rotation until then. */
 const isBroken = (error: unknown): boolean =>
@@ -106,6 +113,23 @@ export function keystore({ keks, schemes, clock, random }: Needs): Keystore {
     }
   }
 
+  const opens = async (row: store.SealedKey): Promise<boolean> => {
+    try {
+      await lendSealed(row, async () => {})
+      return true
+    } catch (error) {
+      if (!isBroken(error)) throw error
+      return false
+    }
+  }
+
+  const stateOf = async (on: Queryable, kekId: string): Promise<ClosedKek[]> => {
+    if (!keks.of(kekId)) return [{ kekId, reason: 'absent' }]
+    const rows = await store.keysUnderKek(on, kekId, rowsTried)
+    for (const row of rows) if (await opens(row)) return []
+    return rows.length === 0 ? [] : [{ kekId, reason: 'wrong' }]
+  }
+
   return {
     prepare: (userId) => Promise.all([seal(userId, 'evm', 'evm'), seal(userId, 'svm', 'svm')]),
     async prepareAgent(userId, venue) {
@@ -118,6 +142,10 @@ export function keystore({ keks, schemes, clock, random }: Needs): Keystore {
       for (const wallet of prepared) await store.addWallet(tx, wallet)
       const userId = prepared[0]?.user_id
       return userId === undefined ? [] : store.walletsOf(tx, userId)
+    },
+    async closedKeks(on) {
+      const inUse = await store.keksInUse(on)
+      return (await Promise.all(inUse.map(({ kek_id }) => stateOf(on, kek_id)))).flat()
     },
     async rewrap(on, { after = null, most = 100 } = {}) {
       const rows = await store.keysOutsideKek(on, keks.current.id, { after, most })

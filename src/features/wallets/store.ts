@@ -68,6 +68,27 @@ export const keysOutsideKek = (
     [kekId, after, most],
   )
 
+/** One step per id along the index, instead of every row. */
+export const keksInUse = (on: Queryable): Promise<{ kek_id: string }[]> => {
+  const idsOf = (table: string) => `(with recursive id as (
+      (select kek_id from ${table} order by kek_id limit 1)
+      union all
+      select (select t.kek_id from ${table} t where t.kek_id > id.kek_id order by t.kek_id limit 1)
+        from id where id.kek_id is not null
+    ) select kek_id from id where kek_id is not null)`
+  return send(on, `${idsOf('wallet')} union ${idsOf('agent_wallet')} order by kek_id`)
+}
+
+/** Some keys that are wrapped under one key-encryption key, wallets and agents alike. */
+export const keysUnderKek = (on: Queryable, kekId: string, most: number): Promise<SealedKey[]> =>
+  send<SealedKey>(
+    on,
+    `(select kind, ${sealedColumns} from wallet where kek_id = $1 order by id limit $2)
+     union all
+     (select 'agent:' || venue as kind, ${sealedColumns} from agent_wallet where kek_id = $1 order by id limit $2)`,
+    [kekId, most],
+  )
+
 /** Changes nothing when the row was rewrapped by somebody else in the meantime. */
 export const replaceDek = async (on: Queryable, row: SealedKey, wrapped: Uint8Array, kekId: string) => {
   const table = row.kind.startsWith(agentKind('')) ? 'agent_wallet' : 'wallet'

@@ -22,7 +22,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { promisify } from 'node:util'
 import { StoreRefusal } from '#store/refusal.ts'
 import { type Binaries, spawnOptions } from './binaries.ts'
-import { alive, codeOf, type Place, socketPort, syncFolder, text } from './place.ts'
+import { type Account, alive, codeOf, exists, type Place, socketPort, syncFolder, text } from './place.ts'
 
 export type Address = { host: string; port: number; password?: string }
 
@@ -83,6 +83,7 @@ export type Launched = { process: ChildProcess; complaint(): string }
 export async function launchServer(place: Place, binaries: Binaries, settings: Settings): Promise<Launched> {
   sweepDrafts(place)
   disownStalePid(place)
+  if (place.account) admitOnlyRoot(place, place.account)
   const log = openLog(place)
   const offset = fstatSync(log).size
   const port = windows ? await freePort() : socketPort
@@ -164,13 +165,30 @@ function signal(pid: number, name: NodeJS.Signals): true {
 function disownStalePid(place: Place): void {
   const lines = pidFile(place)
   const pid = Number(lines?.[0])
-  if (!lines || process.platform !== 'linux' || !alive(pid)) return
+  if (!lines || process.platform !== 'linux' || !exists(pid)) return
   const command = readIfPresent(`/proc/${pid}/comm`)?.trim()
-  if (command === undefined || command.startsWith('postgres')) return
+  if (command === undefined || (command.startsWith('postgres') && alive(pid))) return
   const draft = join(place.home, `postmaster.pid.${process.pid}`)
   writeFileSync(draft, [pidOfNobody, ...lines.slice(1)].join('\n'), { mode: 0o600 })
   if (place.account) lchownSync(draft, place.account.uid, place.account.gid)
   renameSync(draft, join(place.data, 'postmaster.pid'))
+}
+
+/**
+ * Under root the server runs as an account that other services may share, so a connection must come from a process
+ * of root: the system tells the server who is at the other end of its socket.
+ */
+function admitOnlyRoot(place: Place, { uid, gid }: Account): void {
+  const files = {
+    'pg_hba.conf': 'local all all peer map=portico\n',
+    'pg_ident.conf': `portico root ${superuser}\n`,
+  }
+  for (const [name, content] of Object.entries(files)) {
+    const draft = join(place.home, `${name}.${process.pid}`)
+    writeFileSync(draft, content, { mode: 0o600, flag: 'wx' })
+    lchownSync(draft, uid, gid)
+    renameSync(draft, join(place.data, name))
+  }
 }
 
 /** Half clusters of starts that were killed. */

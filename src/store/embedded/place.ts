@@ -95,6 +95,13 @@ export function confirmIdentity(place: Place, systemIdentifier: string | undefin
   }
 }
 
+/** After a restore: the note speaks of the cluster that is there now. */
+export function adoptIdentity(place: Place, systemIdentifier: string): void {
+  const marker = readMarker(place.dataDir)
+  if (!marker) throw new StoreRefusal(`${markerPath(place.dataDir)} vanished during the restore.`)
+  writeMarker(place.dataDir, { ...marker, system_identifier: systemIdentifier })
+}
+
 /** A folder for the server's account alone; refuses one that somebody else could have prepared. */
 export function ensurePrivate(path: string, account: Account | undefined): void {
   try {
@@ -150,13 +157,23 @@ export function syncFolder(path: string): void {
   }
 }
 
-/** Whether a process with this id exists; one that belongs to somebody else counts. */
-export function alive(pid: number): boolean {
+/** Whether a process with this id exists; one that belongs to somebody else counts, and one that was killed. */
+export function exists(pid: number): boolean {
   try {
     process.kill(pid, 0)
     return true
   } catch (error) {
     return codeOf(error) === 'EPERM'
+  }
+}
+
+/** A killed process keeps its id until its parent takes note of its end, which in a container may be never. */
+export function alive(pid: number): boolean {
+  if (!exists(pid) || process.platform !== 'linux') return exists(pid)
+  try {
+    return !/^.*\) [ZX] /s.test(readFileSync(`/proc/${pid}/stat`, 'utf8'))
+  } catch {
+    return false
   }
 }
 

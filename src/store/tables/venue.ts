@@ -49,6 +49,7 @@ type VenueFill = {
   fee_token: string
   cause: 'order' | 'liquidation' | 'venue'
   at_ms: bigint
+  realized_pnl: Generated<string | null>
 }
 
 export type VenueAccountRow = Selectable<VenueAccount>
@@ -66,6 +67,12 @@ export type VenueTables = {
     at: Date
     status: Generated<string | null>
     ended_at: Generated<Date | null>
+    market: Generated<'perp' | 'spot' | null>
+    is_buy: Generated<boolean | null>
+    size: Generated<string | null>
+    price: Generated<string | null>
+    trigger_price: Generated<string | null>
+    reduce_only: Generated<boolean | null>
   }
   venue_account: VenueAccount
   venue_baseline: { user_id: string; venue: string; place: string; amount: string }

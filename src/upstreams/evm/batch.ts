@@ -95,7 +95,15 @@ const multicallAbi = parseAbi([
   'function aggregate3(Call3[] calls) payable returns (Result[] returnData)',
   'function aggregate3Value(Call3Value[] calls) payable returns (Result[] returnData)',
   'function getEthBalance(address addr) view returns (uint256 balance)',
+  'function getBlockNumber() view returns (uint256 blockNumber)',
+  'function getCurrentBlockTimestamp() view returns (uint256 timestamp)',
 ])
+
+export const blockNumberData: Hex = encodeFunctionData({ abi: multicallAbi, functionName: 'getBlockNumber' })
+export const blockTimeData: Hex = encodeFunctionData({
+  abi: multicallAbi,
+  functionName: 'getCurrentBlockTimestamp',
+})
 
 export type View = { to: string; data: string }
 export type ViewResult = { success: boolean; data: Hex }

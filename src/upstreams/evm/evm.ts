@@ -3,6 +3,8 @@ import { Fault } from '#kernel/fault.ts'
 import type { Net } from '#kernel/net.ts'
 import type { EvmCall } from '#kernel/signer.ts'
 import {
+  blockNumberData,
+  blockTimeData,
   callsData,
   nativeBalanceData,
   nonceKeyOf,
@@ -14,7 +16,7 @@ import {
   viewsData,
 } from './batch.ts'
 import { arrivalTopics, balanceData, type TransferLog, transfersOf } from './erc20.ts'
-import { reasonOf } from './reason.ts'
+import { resultOf, type Simulation, simulationOf, wordOf } from './simulation.ts'
 import {
   answersOf,
   foundLogsOf,
@@ -33,14 +35,13 @@ import {
   sendVerdictOf,
 } from './wire.ts'
 
+export type { Simulation } from './simulation.ts'
 export type { Head, Hex, Log, Receipt, SendVerdict } from './wire.ts'
 export type BlockTag = bigint | 'latest' | 'pending'
 
-export type Simulation =
-  | { ok: true; returns: Hex[]; gas: bigint }
-  | { ok: false; failedCall: number; reason: string }
-
-export type Balances = { head: Head; nativeUnits: bigint; tokens: (bigint | undefined)[] }
+/** The state that calls ran on, by their own account. A node that lags behind its siblings is found out by it. */
+export type StateHead = { number: bigint; timestampSeconds: number }
+export type Balances = { head: StateHead; nativeUnits: bigint; tokens: (bigint | undefined)[] }
 export type Arrival = TransferLog & { txHash: Hex; index: number; block: bigint }
 export type AccountState = { nonce: number; delegate: string | null; hasOtherCode: boolean; head: Head }
 
@@ -50,18 +51,23 @@ export type Evm = {
   identify(): Promise<{ chainId: string; clientVersion: string }>
   head(signal?: AbortSignal): Promise<Head>
   headAt(block: bigint): Promise<Head>
+  /** The newest block that is not expected to change any more. */
+  finalBlock(): Promise<bigint>
   balance(address: string): Promise<bigint>
   transactionCount(address: string, at: BlockTag): Promise<bigint>
   account(address: string): Promise<AccountState>
   call(view: View, at?: BlockTag): Promise<Hex>
   /** Many views in one request; the block is the one all of them were read at. */
-  views(views: readonly View[], signal?: AbortSignal): Promise<{ head: Head; results: ViewResult[] }>
+  views(
+    views: readonly View[],
+    options?: { at?: bigint; signal?: AbortSignal },
+  ): Promise<{ head: StateHead; results: ViewResult[] }>
   /** The chain's own coin and tokens of one account, all at one block; undefined where a token does not answer. */
   balances(owner: string, tokens: readonly string[], signal?: AbortSignal): Promise<Balances>
   /** The calls as the account would make them, one after the other, without any signature. */
   simulate(account: string, calls: readonly EvmCall[]): Promise<Simulation>
-  /** How often the account executed the batch of a task: 0 or 1. */
-  executed(account: string, taskId: string, at: BlockTag): Promise<bigint>
+  /** How often the account executed the batch of a task, 0 or 1, and the time of the block that says so. */
+  executed(account: string, taskId: string, at: bigint): Promise<{ times: bigint; timestampSeconds: number }>
   /** The nonce under which the account executes the batch of a task. */
   batchNonce(taskId: string): bigint
   /** Tokens that came to an account and left it, as the logs of a receipt say. */
@@ -78,10 +84,6 @@ type Options = { row: EvmChainRow; net: Net; timeoutMs?: number }
 const maxBytes = 4 * 1024 * 1024
 const delegationPrefix = '0xef0100'
 const nobody = '0x0000000000000000000000000000000000000000'
-/** What a batch costs beside its calls: the authorization, the delegate's own work, the signature check. */
-const batchOverheadGas = 150_000n
-const gasPerCallUnmeasured = 400_000n
-
 const tagOf = (at: BlockTag) => (typeof at === 'bigint' ? hexQuantity(at) : at)
 
 export function evm({ row, net, timeoutMs = 5_000 }: Options): Evm {
@@ -95,10 +97,9 @@ export function evm({ row, net, timeoutMs = 5_000 }: Options): Evm {
       maxBytes,
       ...(signal && { signal }),
     })
-    if (status === 429 || status >= 500)
+    // A page of a proxy says nothing of the call, whatever its status.
+    if (status === 429 || status >= 500 || (status >= 400 && !body.includes('jsonrpc')))
       throw new Fault('unavailable', `The ${row.displayName} node answered with status ${status}`)
-    if (status >= 400 && !body.includes('jsonrpc'))
-      throw new Fault('upstream_rejected', `The ${row.displayName} node refused with status ${status}`)
     return answersOf(body, calls.length)
   }
 
@@ -123,15 +124,24 @@ export function evm({ row, net, timeoutMs = 5_000 }: Options): Evm {
   const call = async ({ to, data }: View, at: BlockTag = 'latest') =>
     hexOf(await askOne('eth_call', [{ to, data }, tagOf(at)]))
 
-  const views: Evm['views'] = async (asked, signal) => {
-    const [block, data] = await ask(
-      [
-        { method: 'eth_getBlockByNumber', params: ['latest', false] },
-        { method: 'eth_call', params: [{ to: row.multicall, data: viewsData(asked) }, 'latest'] },
-      ],
-      signal,
-    )
-    return { head: headOf(block), results: resultsOf(hexOf(data)) }
+  const views: Evm['views'] = async (asked, { at, signal } = {}) => {
+    const own = [
+      { to: row.multicall, data: blockTimeData },
+      { to: row.multicall, data: blockNumberData },
+    ]
+    const data = { to: row.multicall, data: viewsData([...asked, ...own]) }
+    const tag = tagOf(at ?? 'latest')
+    const calls: RpcCall[] = [{ method: 'eth_call', params: [data, tag] }]
+    if (!row.callsSeeBlockNumber) calls.push({ method: 'eth_getBlockByNumber', params: [tag, false] })
+    const [returned, named] = await ask(calls, signal)
+    const results = resultsOf(hexOf(returned))
+    const [time, seen] = results.slice(asked.length).map(wordOf)
+    const block = row.callsSeeBlockNumber ? undefined : headOf(named)
+    const number = block?.number ?? seen
+    const isOther = block !== undefined && Number(time) !== block.timestampSeconds
+    if (time === undefined || number === undefined || isOther || (at !== undefined && number !== at))
+      throw new Fault('unavailable', `The ${row.displayName} node answered from another block`)
+    return { head: { number, timestampSeconds: Number(time) }, results: results.slice(0, asked.length) }
   }
 
   return {
@@ -144,6 +154,11 @@ export function evm({ row, net, timeoutMs = 5_000 }: Options): Evm {
       return { chainId: quantityOf(id).toString(), clientVersion: String(version) }
     },
     head: async (signal) => headOf(await askOne('eth_getBlockByNumber', ['latest', false], signal)),
+    async finalBlock() {
+      const { number } = headOf(await askOne('eth_getBlockByNumber', ['latest', false]))
+      const block = number - BigInt(row.confirmations - 1)
+      return block > 0n ? block : 0n
+    },
     headAt: async (block) => headOf(await askOne('eth_getBlockByNumber', [hexQuantity(block), false])),
     balance: async (address) => quantityOf(await askOne('eth_getBalance', [address, 'latest'])),
     transactionCount: async (address, at) =>
@@ -169,11 +184,9 @@ export function evm({ row, net, timeoutMs = 5_000 }: Options): Evm {
           { to: row.multicall, data: nativeBalanceData(owner) },
           ...tokens.map((to) => ({ to, data: balanceData(owner) })),
         ],
-        signal,
+        signal && { signal },
       )
-      const [native, ...units] = results.map(({ success, data }) =>
-        success && data.length >= 66 ? BigInt(data.slice(0, 66)) : undefined,
-      )
+      const [native, ...units] = results.map(wordOf)
       if (native === undefined) throw new Fault('upstream_rejected', `${row.displayName} tells no balance`)
       return { head, nativeUnits: native, tokens: units }
     },
@@ -181,23 +194,27 @@ export function evm({ row, net, timeoutMs = 5_000 }: Options): Evm {
     async simulate(account, calls) {
       const override = { [account]: { code: await borrowedCode() } }
       const value = calls.reduce((sum, each) => sum + each.value, 0n)
-      const transaction = (allowFailure: boolean) => ({
+      const transaction = (made: readonly EvmCall[], allowFailure: boolean) => ({
         from: value === 0n ? nobody : account,
         to: account,
-        data: callsData(calls, allowFailure),
+        data: callsData(made, allowFailure),
         ...(value > 0n && { value: hexQuantity(value) }),
       })
+      const blockOf = { to: row.multicall, value: 0n, data: blockNumberData }
       const [tried, measured] = await rpc([
-        { method: 'eth_call', params: [transaction(true), 'latest', override] },
-        { method: 'eth_estimateGas', params: [transaction(false), 'latest', override] },
+        { method: 'eth_call', params: [transaction([...calls, blockOf], true), 'latest', override] },
+        { method: 'eth_estimateGas', params: [transaction(calls, false), 'latest', override] },
       ])
       return simulationOf(row, calls.length, tried!, measured!)
     },
 
     async executed(account, taskId, at) {
-      const data = await call({ to: account, data: sequenceData(nonceKeyOf(taskId)) }, at)
+      const { head, results } = await views([{ to: account, data: sequenceData(nonceKeyOf(taskId)) }], { at })
+      const [found] = results
       // An account without code answers nothing: it executed nothing.
-      return data === '0x' ? 0n : BigInt(data)
+      const times = (found && wordOf(found)) ?? 0n
+      if (found && !found.success) throw new Fault('unavailable', `${row.displayName} tells no sequence`)
+      return { times, timestampSeconds: head.timestampSeconds }
     },
 
     batchNonce: nonceOf,
@@ -236,33 +253,5 @@ export function evm({ row, net, timeoutMs = 5_000 }: Options): Evm {
       ])
       return { head: headOf(block), receipts: found.map(receiptOf) }
     },
-  }
-}
-
-function resultOf(row: EvmChainRow, answer: RpcAnswer): unknown {
-  if ('result' in answer) return answer.result
-  const { code, message } = answer.error
-  // -32005: over the provider's limit. Anything else will be the same when asked again.
-  const busy = code === -32005 || /rate limit|too many requests|timeout/i.test(message)
-  throw new Fault(
-    busy ? 'unavailable' : 'upstream_rejected',
-    `The ${row.displayName} node refused: ${message}`,
-  )
-}
-
-function simulationOf(row: EvmChainRow, calls: number, tried: RpcAnswer, measured: RpcAnswer): Simulation {
-  if ('error' in tried && !/revert/i.test(tried.error.message)) resultOf(row, tried)
-  if ('error' in tried) {
-    const data = typeof tried.error.data === 'string' ? (tried.error.data as Hex) : '0x'
-    return { ok: false, failedCall: 0, reason: reasonOf(data) }
-  }
-  const results = resultsOf(hexOf(tried.result))
-  const failedCall = results.findIndex((result) => !result.success)
-  if (failedCall >= 0) return { ok: false, failedCall, reason: reasonOf(results[failedCall]!.data) }
-  const base = 'result' in measured ? quantityOf(measured.result) : BigInt(calls) * gasPerCallUnmeasured
-  return {
-    ok: true,
-    returns: results.map((result) => result.data),
-    gas: (base * 13n) / 10n + batchOverheadGas,
   }
 }

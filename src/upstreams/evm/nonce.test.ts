@@ -1,9 +1,15 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
-import { lanePlan } from './nonce.ts'
+import { lanePlan, startNonce } from './nonce.ts'
 
 const carrier = (nonce: bigint, raw = `0x${nonce}`) => ({ nonce, raw })
+
+test('a new lane begins behind what the node has seen, mined or not', async () => {
+  const counts = { pending: 9n, latest: 7n }
+  const chain = { transactionCount: async (_signer: string, at: 'latest' | 'pending') => counts[at] }
+  assert.equal(await startNonce(chain, '0x1'), 9n)
+})
 
 test('a lane in step with its chain needs nothing', () => {
   assert.deepEqual(lanePlan(7n, 7n, []), { next: 7n, resend: [], gaps: [] })

@@ -20,13 +20,16 @@ export type CarryOrder = {
   fees: Fees
 }
 
+/** A whole withdrawal is carried also by what is kept back from everything else. */
+export type Carrying = { fullExit: boolean }
+
 /** The accounts that pay for everybody's gas on one chain, one nonce lane each. */
 export type Sponsor = {
   signers: readonly string[]
   /** Throws `unavailable` while no lane has the means to carry anything. */
-  ready(): Promise<void>
+  ready(how?: Carrying): Promise<void>
   /** The lane with the fewest transactions under way, of those that can pay. */
-  pick(inFlight: ReadonlyMap<string, number>): Promise<string>
+  pick(inFlight: ReadonlyMap<string, number>, how?: Carrying): Promise<string>
   /** What the chain costs now; throws `unavailable` above the cap. */
   fees(): Promise<Fees>
   carry(order: CarryOrder): Promise<Carried & { batchHash: string }>
@@ -34,6 +37,8 @@ export type Sponsor = {
   replacementOf(raw: string): Promise<Replacement | undefined>
   /** The same call under higher fees, or nothing at all under higher fees. */
   replace(raw: string, signer: string, how: Replacement): Promise<Carried>
+  /** The same call under another number, where other bytes of the signer took the first one. */
+  renumber(raw: string, signer: string, how: { nonce: bigint; fees: Fees }): Promise<Carried>
   /** A transaction that moves nothing and only takes its number. */
   fill(signer: string, nonce: bigint): Promise<Carried>
 }
@@ -45,6 +50,10 @@ type Needs = {
   clock: Clock
   /** Below this a lane carries nothing more. */
   balanceMinWei: bigint
+  /** An operator has paused this account: it carries nothing new. */
+  isPaused?: (signer: string) => Promise<boolean>
+  /** Below this a lane carries no whole withdrawal either. */
+  exitMinWei?: bigint
 }
 
 const balanceFreshMs = 5_000
@@ -52,7 +61,14 @@ const transferGas = 21_000n
 
 type Unsigned = TransactionSerializableEIP1559 | TransactionSerializableEIP7702
 
-export function sponsor({ chain, secrets, clock, balanceMinWei }: Needs): Sponsor {
+export function sponsor({
+  chain,
+  secrets,
+  clock,
+  balanceMinWei,
+  isPaused = async () => false,
+  exitMinWei = balanceMinWei,
+}: Needs): Sponsor {
   const { row } = chain
   const keys = new Map(
     secrets.map((secret) => {
@@ -83,7 +99,7 @@ export function sponsor({ chain, secrets, clock, balanceMinWei }: Needs): Sponso
     new Map(await Promise.all(signers.map(async (signer) => [signer, await chain.balance(signer)] as const)))
 
   /** Signers that can pay, asked of the chain every few seconds. */
-  const able = async (): Promise<string[]> => {
+  const able = async ({ fullExit }: Carrying = { fullExit: false }): Promise<string[]> => {
     const atMs = performance.now()
     if (!balances || atMs - balances.atMs > balanceFreshMs) {
       const of = read()
@@ -93,10 +109,12 @@ export function sponsor({ chain, secrets, clock, balanceMinWei }: Needs): Sponso
       })
     }
     const known = await balances.of
-    const rich = signers.filter((signer) => (known.get(signer) ?? 0n) >= balanceMinWei)
+    const minWei = fullExit ? exitMinWei : balanceMinWei
+    const paused = await Promise.all(signers.map(isPaused))
+    const rich = signers.filter((signer, at) => !paused[at] && (known.get(signer) ?? 0n) >= minWei)
     if (rich.length > 0) return rich
     throw new Fault('unavailable', `Sponsored transactions on ${row.displayName} are paused`, {
-      extras: { reason: 'sponsor_paused' },
+      extras: { reason: 'sponsor_paused', budget: 'sponsor_balance', owner: 'platform', retry_after: 60 },
     })
   }
 
@@ -127,10 +145,10 @@ export function sponsor({ chain, secrets, clock, balanceMinWei }: Needs): Sponso
 
   return {
     signers,
-    ready: async () => void (await able()),
+    ready: async (how) => void (await able(how)),
 
-    async pick(inFlight) {
-      const lanes = (await able()).map((signer) => ({ signer, busy: inFlight.get(signer) ?? 0 }))
+    async pick(inFlight, how) {
+      const lanes = (await able(how)).map((signer) => ({ signer, busy: inFlight.get(signer) ?? 0 }))
       const least = Math.min(...lanes.map(({ busy }) => busy))
       // In turn among equals: many that choose at one moment see the same counts.
       const equals = lanes.filter(({ busy }) => busy === least)
@@ -174,20 +192,28 @@ export function sponsor({ chain, secrets, clock, balanceMinWei }: Needs): Sponso
 
     async replace(raw, signer, { kind, fees: price }) {
       if (!replaces(feesOf(raw), price)) throw new Error('a replacement has to beat both fees by an eighth')
-      const {
-        r: _r,
-        s: _s,
-        v: _v,
-        yParity: _y,
-        ...old
-      } = parseTransaction(raw as Hex) as Unsigned & Signature
+      const old = unsignedOf(raw)
       const nonce = BigInt(old.nonce ?? 0)
       if (kind === 'cancel') return nothing(signer, nonce, price)
       return signed(signer, { ...old, ...envelope(nonce, price) } as Unsigned)
     },
 
+    renumber: (raw, signer, { nonce, fees: price }) =>
+      signed(signer, { ...unsignedOf(raw), ...envelope(nonce, price) } as Unsigned),
+
     fill: async (signer, nonce) => nothing(signer, nonce, await fees()),
   }
+}
+
+function unsignedOf(raw: string): Unsigned {
+  const {
+    r: _r,
+    s: _s,
+    v: _v,
+    yParity: _y,
+    ...unsigned
+  } = parseTransaction(raw as Hex) as Unsigned & Signature
+  return unsigned
 }
 
 type Signature = { r?: Hex; s?: Hex; v?: bigint; yParity?: number }

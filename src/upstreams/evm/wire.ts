@@ -71,6 +71,8 @@ export type Receipt = {
   blockHash: Hex
   success: boolean
   gasUsed: bigint
+  /** What the sender paid, as far as the receipt tells: some chains add the cost of the data. */
+  feeWei: bigint
   from: string
   logs: Log[]
 }
@@ -96,6 +98,9 @@ export function receiptOf(value: unknown): Receipt | undefined {
     blockHash: hexOf(value.blockHash),
     success: quantityOf(value.status) === 1n,
     gasUsed: quantityOf(value.gasUsed),
+    feeWei:
+      quantityOf(value.gasUsed) * quantityOf(value.effectiveGasPrice ?? '0x0') +
+      quantityOf(value.l1Fee ?? '0x0'),
     from: hexOf(value.from).toLowerCase(),
     logs: value.logs.map(logOf),
   }

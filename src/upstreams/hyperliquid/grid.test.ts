@@ -101,6 +101,17 @@ describe('the grid of the venue', () => {
     )
   })
 
+  test('a notional is price times size in micro-dollars, rounded as asked', () => {
+    assert.equal(notionalMicros('2.5', '4'), 10_000_000n)
+    assert.deepEqual([notionalMicros('0.0000001', '1'), notionalMicros('0.0000001', '1', 'up')], [0n, 1n])
+  })
+
+  test('a purchase is bound above the price and a sale below it', () => {
+    const grid = { sizeDecimals: 2, priceDecimals: 4 }
+    assert.equal(boundPrice('100', '8', true, grid), '108')
+    assert.equal(boundPrice('100', '8', false, grid), '92')
+  })
+
   test('the bound of a market order is never beyond the slippage that the caller accepts', () => {
     const percents = fc.integer({ min: 1, max: 1_000 }).map((n) => fromUnits(BigInt(n), 2))
     const prices = fc.integer({ min: 10_000, max: 99_999_999 }).map((n) => fromUnits(BigInt(n), 4))

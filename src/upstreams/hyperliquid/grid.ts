@@ -40,13 +40,22 @@ export const tickAt = (text: string, grid: Grid): string =>
 export const roundSize = (text: string, grid: Pick<Grid, 'sizeDecimals'>): string =>
   cut(toUnits(text, scale), grid)
 
-function cut(units: bigint, { sizeDecimals }: Pick<Grid, 'sizeDecimals'>): string {
+function cut(
+  units: bigint,
+  { sizeDecimals }: Pick<Grid, 'sizeDecimals'>,
+  direction: Direction = 'down',
+): string {
   const step = 10n ** BigInt(scale - sizeDecimals)
-  return fromUnits((units / step) * step, scale)
+  return fromUnits(mulDiv(units, 1n, step, direction) * step, scale)
 }
 
-export const sizeOfNotional = (usd: string, price: string, grid: Pick<Grid, 'sizeDecimals'>): string =>
-  cut(mulDiv(toUnits(usd, scale), 10n ** BigInt(scale), toUnits(price, scale)), grid)
+export const sizeOfNotional = (
+  usd: string,
+  price: string,
+  grid: Pick<Grid, 'sizeDecimals'>,
+  direction: Direction = 'down',
+): string =>
+  cut(mulDiv(toUnits(usd, scale), 10n ** BigInt(scale), toUnits(price, scale), direction), grid, direction)
 
 /** The lowest price of the grid at which the size is worth so much. */
 export const leastPrice = (usd: string, size: string, grid: Grid): string =>

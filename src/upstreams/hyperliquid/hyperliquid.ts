@@ -1,10 +1,10 @@
 import type { Clock } from '#kernel/clock.ts'
-import { Fault } from '#kernel/fault.ts'
-import type { Net, NetReply } from '#kernel/net.ts'
+import { plain } from './decimals.ts'
 import type { Prices } from './prices.ts'
 import {
   type Account,
   accountOf,
+  balancesOf,
   type Fill,
   type Funding,
   fillOf,
@@ -17,22 +17,16 @@ import {
   ordersOf,
   type PerpMarket,
   perpsOf,
-  plain,
+  type SpotBalance,
   type SpotMarket,
   spotsOf,
 } from './reading.ts'
+import { type Sent, type VenueAddress, venueRequests } from './requests.ts'
 import { type VenueClock, venueClock } from './venue-clock.ts'
-import {
-  actionUrgency,
-  actionWeight,
-  type Budget,
-  infoWeight,
-  itemsWeight,
-  noBudget,
-  type Urgency,
-} from './weights.ts'
-import { type ExchangeReply, exchangeReplyOf, type InfoAnswer, type InfoType, infoOf } from './wire.ts'
+import type { Urgency } from './weights.ts'
+import type { InfoAnswer, InfoType } from './wire.ts'
 
+export type { ExchangeReply, LegStatus } from './exchange-reply.ts'
 export type {
   Account,
   Fill,
@@ -42,13 +36,11 @@ export type {
   OrderState,
   PerpMarket,
   Position,
+  SpotBalance,
   SpotMarket,
 } from './reading.ts'
+export type { Egress, Sent } from './requests.ts'
 export type { Urgency } from './weights.ts'
-export type { ExchangeReply, LegStatus } from './wire.ts'
-
-/** `busy` and `unsent`: certainly not done. `doubt`: nobody can say. */
-export type Sent = ExchangeReply | { is: 'busy' } | { is: 'unsent' } | { is: 'doubt' }
 
 export type Hyperliquid = {
   /** Prices are as old as `maxAgeMs` at most; what a market is changes rarely and comes with them. */
@@ -74,23 +66,27 @@ export type Hyperliquid = {
   order(user: string, id: number | string): Promise<OrderState | undefined>
   /** The oldest first, and at most as many as the venue puts into one answer. */
   fillsSince(user: string, sinceMs: number): Promise<Fill[]>
+  /** The newest ones, as many as the venue puts into one answer. */
+  recentFills(user: string): Promise<Fill[]>
   fundingSince(user: string, sinceMs: number): Promise<Funding[]>
   agents(user: string): Promise<{ address: string; name: string; validUntilMs: number }[]>
   role(address: string): Promise<string>
   ledgerSince(user: string, sinceMs: number): Promise<LedgerUpdate[]>
   /** One balance for perpetuals and spot, or two. */
   accountMode(user: string): Promise<string>
-  send(body: string): Promise<Sent>
+  /** Requests of the account so far and how many it may make, by the venue's count for each address. */
+  rateLimit(user: string): Promise<{ used: number; cap: number; tradedUsd: string }>
+  send(body: string, account?: string): Promise<Sent>
   /** The same venue for a caller of another urgency, out of the same budget. */
   at(urgency: Urgency): Hyperliquid
 }
-export type SpotBalance = { coin: string; total: string; hold: string; entryUsd: string }
 
-type Options = { url: string; net: Net; clock: Clock; budget?: Budget; prices?: Prices; timeoutMs?: number }
+type Options = VenueAddress & { clock: Clock; prices?: Prices }
 
-const maxBytes = 8 * 1024 * 1024
+/** Accounts change their mode once in a long while, and the question is dear. */
+const modeMaxAgeMs = 300_000
+const modesMax = 10_000
 const freshMsDefault = 60_000
-const json = { 'content-type': 'application/json', accept: 'application/json' }
 
 /** One answer for all who ask within its age; those of one moment share the request. */
 function remembered<T>(ask: () => Promise<T>, nowMs: () => number) {
@@ -109,70 +105,27 @@ function remembered<T>(ask: () => Promise<T>, nowMs: () => number) {
   }
 }
 
-type Door = 'info' | 'exchange'
-type Call = { weight: number; urgency: Urgency }
-
-/** The requests themselves: each one pays before it leaves. */
-function doors({ url, net, budget = noBudget, timeoutMs = 5_000 }: Options) {
-  async function post(door: Door, body: string, { weight, urgency }: Call): Promise<NetReply> {
-    await budget.admit(weight, urgency)
-    const reply = await net.fetch({
-      ...{ url: `${url}/${door}`, method: 'POST', headers: json, body, timeoutMs, maxBytes },
-    })
-    if (reply.status === 429) budget.refused(reply.retryAfterMs)
-    else budget.answered()
-    return reply
-  }
-
-  return {
-    async info<K extends InfoType>(
-      type: K,
-      fields: Record<string, unknown>,
-      asked: Urgency,
-    ): Promise<InfoAnswer<K>> {
-      // Whoever asks for an order wants to know what became of something that was sent.
-      const urgency = type === 'orderStatus' && asked !== 'background' ? 'exit' : asked
-      const call = { weight: infoWeight(type), urgency }
-      const { status, body, retryAfterMs } = await post('info', JSON.stringify({ type, ...fields }), call)
-      if (status === 422) throw new Fault('upstream_changed', `Hyperliquid knows no ${type} of this form`)
-      if (status !== 200)
-        throw new Fault('unavailable', `Hyperliquid answered with status ${status}`, {
-          ...(retryAfterMs !== undefined && { extras: { retry_after: Math.ceil(retryAfterMs / 1_000) } }),
-        })
-      const answer = infoOf(type, body)
-      budget.add(itemsWeight(type, answer))
-      return answer
-    },
-
-    async send(body: string): Promise<Sent> {
-      const { action } = JSON.parse(body) as { action: Record<string, unknown> }
-      const call = { weight: actionWeight(action), urgency: actionUrgency(action) }
-      try {
-        const { status, body: said } = await post('exchange', body, call)
-        if (status === 429) return { is: 'busy' }
-        if (status === 422) return { is: 'refused', message: said.slice(0, 200) }
-        if (status !== 200) return { is: 'doubt' }
-        const reply = exchangeReplyOf(said)
-        return reply.is === 'unreadable' ? { is: 'doubt' } : reply
-      } catch (fault) {
-        if (!(fault instanceof Fault)) throw fault
-        return fault.code === 'unavailable' ? { is: 'unsent' } : { is: 'doubt' }
-      }
-    },
-  }
-}
-
 export function hyperliquid(options: Options): Hyperliquid {
   const nowMs = () => options.clock.now().getTime()
-  const { info, send } = doors(options)
+  const { info, send } = venueRequests(options)
   const perps = remembered(async () => perpsOf(await info('metaAndAssetCtxs', {}, 'work')), nowMs)
   const spots = remembered(async () => spotsOf(await info('spotMetaAndAssetCtxs', {}, 'work')), nowMs)
   const clock = venueClock(nowMs)
   const { prices: shared } = options
+  const modes = new Map<string, { mode: string; atMs: number }>()
+  const accountMode = async (user: string, ask: () => Promise<string>): Promise<string> => {
+    const account = user.toLowerCase()
+    const last = modes.get(account)
+    if (last && nowMs() - last.atMs <= modeMaxAgeMs) return last.mode
+    const mode = await ask()
+    if (modes.size >= modesMax) modes.clear()
+    modes.set(account, { mode, atMs: nowMs() })
+    return mode
+  }
   const known = new Map<Urgency, Hyperliquid>()
   const at = (urgency: Urgency): Hyperliquid => {
     const made = known.get(urgency) ?? {
-      ...reads((type, fields = {}) => info(type, fields, urgency), { clock, nowMs, shared }),
+      ...reads((type, fields = {}) => info(type, fields, urgency), { clock, nowMs, shared, accountMode }),
       ...{ perps: stamped(perps), spots: stamped(spots), send, at },
     }
     known.set(urgency, made)
@@ -190,11 +143,16 @@ const stamped =
 
 type Ask = <K extends InfoType>(type: K, fields?: Record<string, unknown>) => Promise<InfoAnswer<K>>
 
-type Memory = { clock: VenueClock; nowMs: () => number; shared: Prices | undefined }
+type Memory = {
+  clock: VenueClock
+  nowMs: () => number
+  shared: Prices | undefined
+  accountMode: (user: string, ask: () => Promise<string>) => Promise<string>
+}
 
 function reads(
   info: Ask,
-  { clock, nowMs, shared }: Memory,
+  { clock, nowMs, shared, accountMode }: Memory,
 ): Omit<Hyperliquid, 'perps' | 'spots' | 'send' | 'at'> {
   const account = async (user: string) => {
     const state = accountOf(await info('clearinghouseState', { user }))
@@ -214,10 +172,7 @@ function reads(
       return mids
     },
     async spotBalances(user) {
-      const { balances } = await info('spotClearinghouseState', { user })
-      return balances.map(({ coin, total, hold, entryNtl }) => ({
-        ...{ coin, total: plain(total), hold: plain(hold), entryUsd: plain(entryNtl) },
-      }))
+      return balancesOf(await info('spotClearinghouseState', { user }))
     },
     async standing(user, symbol) {
       const { leverage, availableToTrade, markPx } = await info('activeAssetData', { user, coin: symbol })
@@ -233,9 +188,11 @@ function reads(
       return { order: orderOf(order, null), status, atMs: statusTimestamp }
     },
     async fillsSince(user, sinceMs) {
-      const fills = await info('userFillsByTime', { user, startTime: Math.max(0, sinceMs) })
+      const startTime = Math.max(0, sinceMs)
+      const fills = await info('userFillsByTime', { user, startTime, reversed: false })
       return fills.map((fill) => fillOf(fill, user))
     },
+    recentFills: async (user) => (await info('userFills', { user })).map((fill) => fillOf(fill, user)),
     async fundingSince(user, sinceMs) {
       return (await info('userFunding', { user, startTime: Math.max(0, sinceMs) })).map(fundingOf)
     },
@@ -249,6 +206,15 @@ function reads(
       const updates = await info('userNonFundingLedgerUpdates', { user, startTime })
       return updates.map((update) => ledgerUpdateOf(update, user))
     },
-    accountMode: (user) => info('userAbstraction', { user }),
+    accountMode: (user) => accountMode(user, () => info('userAbstraction', { user })),
+    async rateLimit(user) {
+      const {
+        nRequestsUsed,
+        nRequestsCap,
+        nRequestsSurplus = 0,
+        cumVlm,
+      } = await info('userRateLimit', { user })
+      return { used: nRequestsUsed, cap: nRequestsCap + nRequestsSurplus, tradedUsd: plain(cumVlm) }
+    },
   }
 }

@@ -9,7 +9,8 @@ export type Prices = {
   fresh(): Mids | undefined
 }
 
-const freshMs = 250
+/** The venue pushes the prices about once a second. */
+const freshMs = 1_000
 
 export function prices({ nowMs, hears }: { nowMs: () => number; hears: () => boolean }): Prices {
   let known: { mids: Mids; atMs: number } | undefined

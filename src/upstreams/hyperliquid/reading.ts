@@ -1,4 +1,5 @@
-import { canonical, fromUnits, toUnits } from '#kernel/money.ts'
+import { fromUnits, toUnits, usdDecimals } from '#kernel/money.ts'
+import { amountOf, decimalPattern, plain, plainOrNull, roundedTo, usdOf } from './decimals.ts'
 import { type Grid, priceDecimalsOf } from './grid.ts'
 import type { InfoAnswer } from './wire.ts'
 
@@ -47,10 +48,13 @@ export type Account = {
   withdrawableUsd: string
   /** What the account holds besides the worth of its positions. */
   cashUsd: string
+  /** What no position with cross margin needs, at the start of a position. */
+  crossFreeUsd: string
   positions: Position[]
   /** The venue's own clock at the answer. */
   timeMs: number
 }
+export type SpotBalance = { coin: string; total: string; hold: string; entryUsd: string }
 export type OpenOrder = {
   symbol: string
   orderId: number
@@ -100,19 +104,14 @@ export type LedgerUpdate = {
   moves: BalanceMove[] | null
   atMs: number
 }
-/** The venue prints floats, with `.0` behind whole numbers. */
-export const plain = (text: string): string => canonical(text) ?? text
-export const plainOrNull = (text: string | null | undefined): string | null =>
-  text === null || text === undefined ? null : plain(text)
-
 type WireOrder = InfoAnswer<'frontendOpenOrders'>[number]
 
 export function orderOf(order: Omit<WireOrder, 'children'>, parentId: number | null): OpenOrder {
   const leg = order.orderType.startsWith('Take Profit') ? ('tp' as const) : ('sl' as const)
   return {
     ...{ symbol: order.coin, orderId: order.oid, parentId, cloid: order.cloid ?? null },
-    ...{ isBuy: order.side === 'B', price: plain(order.limitPx), size: plain(order.sz) },
-    ...{ origSize: plain(order.origSz), kind: order.orderType, tif: order.tif ?? null },
+    ...{ isBuy: order.side === 'B', price: plain(order.limitPx), size: amountOf(order.sz) },
+    ...{ origSize: amountOf(order.origSz), kind: order.orderType, tif: order.tif ?? null },
     ...{ reduceOnly: order.reduceOnly, isPositionTpsl: order.isPositionTpsl, atMs: order.timestamp },
     trigger: order.isTrigger
       ? { price: plain(order.triggerPx), condition: order.triggerCondition, leg }
@@ -129,7 +128,7 @@ export const ordersOf = (order: WireOrder): OpenOrder[] => [
 export function perpsOf([meta, contexts]: InfoAnswer<'metaAndAssetCtxs'>): PerpMarket[] {
   return meta.universe.flatMap((market, asset) => {
     const context = contexts[asset]
-    if (!context) return []
+    if (!market || !context) return []
     return [
       {
         ...{ symbol: market.name, asset, maxLeverage: market.maxLeverage },
@@ -168,17 +167,18 @@ export function spotsOf([meta, contexts]: InfoAnswer<'spotMetaAndAssetCtxs'>): S
 
 export function accountOf(state: InfoAnswer<'clearinghouseState'>): Account {
   return {
-    accountValueUsd: plain(state.marginSummary.accountValue),
-    marginUsedUsd: plain(state.marginSummary.totalMarginUsed),
-    withdrawableUsd: plain(state.withdrawable),
-    cashUsd: plain(state.marginSummary.totalRawUsd),
+    accountValueUsd: usdOf(state.marginSummary.accountValue),
+    marginUsedUsd: usdOf(state.marginSummary.totalMarginUsed),
+    withdrawableUsd: usdOf(state.withdrawable),
+    cashUsd: usdOf(state.marginSummary.totalRawUsd),
+    crossFreeUsd: difference(state.crossMarginSummary.accountValue, state.crossMarginSummary.totalMarginUsed),
     timeMs: state.time,
     positions: state.assetPositions.map(({ position }) => ({
-      ...{ symbol: position.coin, signedSize: plain(position.szi), leverage: position.leverage.value },
+      ...{ symbol: position.coin, signedSize: amountOf(position.szi), leverage: position.leverage.value },
       ...{ isCross: position.leverage.type === 'cross', entryPrice: plainOrNull(position.entryPx) },
-      ...{ valueUsd: plain(position.positionValue), unrealizedPnlUsd: plain(position.unrealizedPnl) },
-      ...{ liquidationPrice: plainOrNull(position.liquidationPx), marginUsedUsd: plain(position.marginUsed) },
-      fundingPaidUsd: plain(position.cumFunding.sinceOpen),
+      ...{ valueUsd: usdOf(position.positionValue), unrealizedPnlUsd: usdOf(position.unrealizedPnl) },
+      ...{ liquidationPrice: plainOrNull(position.liquidationPx), marginUsedUsd: usdOf(position.marginUsed) },
+      fundingPaidUsd: usdOf(position.cumFunding.sinceOpen),
     })),
   }
 }
@@ -194,55 +194,79 @@ type WireFill = InfoAnswer<'userFillsByTime'>[number]
 
 export const fillOf = (fill: WireFill, user: string): Fill => ({
   ...{ symbol: fill.coin, orderId: fill.oid, tradeId: fill.tid, cloid: fill.cloid ?? null },
-  ...{ isBuy: fill.side === 'B', price: plain(fill.px), size: plain(fill.sz) },
-  ...{ startSize: plain(fill.startPosition), feeUsd: plain(fill.fee), feeToken: fill.feeToken },
-  ...{ closedPnlUsd: plain(fill.closedPnl), cause: causeOf(fill, user), atMs: fill.time },
+  ...{ isBuy: fill.side === 'B', price: plain(fill.px), size: amountOf(fill.sz) },
+  ...{ startSize: amountOf(fill.startPosition), feeUsd: amountOf(fill.fee), feeToken: fill.feeToken },
+  ...{ closedPnlUsd: usdOf(fill.closedPnl), cause: causeOf(fill, user), atMs: fill.time },
 })
 
+export const balancesOf = ({ balances }: InfoAnswer<'spotClearinghouseState'>): SpotBalance[] =>
+  balances.map(({ coin, total, hold, entryNtl }) => ({
+    coin,
+    total: amountOf(total),
+    hold: amountOf(hold),
+    entryUsd: usdOf(entryNtl),
+  }))
+
 export const fundingOf = ({ time, delta }: InfoAnswer<'userFunding'>[number]): Funding => ({
-  ...{ symbol: delta.coin, paidUsd: plain(delta.usdc), signedSize: plain(delta.szi) },
+  ...{ symbol: delta.coin, paidUsd: usdOf(delta.usdc), signedSize: amountOf(delta.szi) },
   ...{ rate: plain(delta.fundingRate), atMs: time },
 })
 
 type WireUpdate = InfoAnswer<'userNonFundingLedgerUpdates'>[number]
 
-export function ledgerUpdateOf({ time, hash, delta }: WireUpdate, user: string): LedgerUpdate {
+/** Each form of a change has fields of its own. */
+type Delta = { type: string } & Readonly<Record<string, unknown>>
+
+const decimal = new RegExp(decimalPattern)
+const textOf = (value: unknown): string | undefined => (typeof value === 'string' ? value : undefined)
+/** Undefined where the field is absent, or holds no number. */
+const numberOf = (value: unknown): string | undefined =>
+  typeof value === 'string' && decimal.test(value) ? value : undefined
+
+export function ledgerUpdateOf({ time, hash, delta: given }: WireUpdate, user: string): LedgerUpdate {
+  const delta: Delta = given
+  const { type, nonce, toPerp } = delta
+  const [usdc, fee] = [delta.usdc, delta.fee].map(numberOf)
   return {
-    ...{ type: delta.type, amountUsd: plainOrNull(delta.usdc), feeUsd: plainOrNull(delta.fee) },
-    ...{
-      nonce: delta.nonce ?? null,
-      toPerp: delta.toPerp ?? null,
-      hash,
-      moves: movesOf(delta, user.toLowerCase()),
-      atMs: time,
-    },
+    type,
+    amountUsd: usdc === undefined ? null : roundedTo(usdc, usdDecimals),
+    feeUsd: fee === undefined ? null : usdOf(fee),
+    nonce: typeof nonce === 'number' ? nonce : null,
+    toPerp: typeof toPerp === 'boolean' ? toPerp : null,
+    hash,
+    moves: movesOf(delta, user.toLowerCase()),
+    atMs: time,
   }
 }
 
-const sum = (a: string, b: string): string =>
-  fromUnits(toUnits(plain(a), scale) + toUnits(plain(b), scale), scale)
-const minus = (text: string): string => fromUnits(-toUnits(plain(text), scale), scale)
+const difference = (a: string, b: string): string =>
+  fromUnits(toUnits(usdOf(a), scale) - toUnits(usdOf(b), scale), scale)
 const scale = 18
+const sum = (a: string, b: string): string => fromUnits(toUnits(a, scale) + toUnits(b, scale), scale)
+const minus = (text: string): string => fromUnits(-toUnits(text, scale), scale)
 
 /** Only forms whose effect is known to the unit; any other one explains nothing. */
-function movesOf(delta: WireUpdate['delta'], user: string): BalanceMove[] | null {
-  const { type, usdc, fee = '0', toPerp, destination, token, amount } = delta
-  const to = destination?.toLowerCase()
-  if (type === 'deposit' && usdc) return [{ place: 'perp', amount: plain(usdc) }]
-  if (type === 'withdraw' && usdc) return [{ place: 'perp', amount: minus(sum(usdc, fee)) }]
-  if (type === 'accountClassTransfer' && usdc && toPerp !== undefined) {
+function movesOf(delta: Delta, user: string): BalanceMove[] | null {
+  const { type, toPerp } = delta
+  const [printedUsdc, printedFee, printedAmount] = [delta.usdc, delta.fee ?? '0', delta.amount].map(numberOf)
+  const [token, sender, receiver] = [delta.token, delta.user, delta.destination].map(textOf)
+  const [from, to] = [sender?.toLowerCase(), receiver?.toLowerCase()]
+  const usdc = printedUsdc && usdOf(printedUsdc)
+  const fee = printedFee && usdOf(printedFee)
+  const amount = printedAmount && amountOf(printedAmount)
+  if (type === 'deposit' && usdc) return [{ place: 'perp', amount: usdc }]
+  if (type === 'withdraw' && usdc && fee) return [{ place: 'perp', amount: minus(sum(usdc, fee)) }]
+  if (type === 'accountClassTransfer' && usdc && typeof toPerp === 'boolean') {
     const [gain, loss] = toPerp ? ['perp', 'USDC'] : ['USDC', 'perp']
     return [
-      { place: gain!, amount: plain(usdc) },
+      { place: gain!, amount: usdc },
       { place: loss!, amount: minus(usdc) },
     ]
   }
-  if (type === 'internalTransfer' && usdc && to && to !== delta.user?.toLowerCase())
-    return [{ place: 'perp', amount: to === user ? plain(usdc) : minus(sum(usdc, fee)) }]
-  if (type === 'spotGenesis' && token && amount) return [{ place: token, amount: plain(amount) }]
-  if (type === 'spotTransfer' && token && amount && to && plain(fee) === '0')
-    return to === delta.user?.toLowerCase()
-      ? []
-      : [{ place: token, amount: to === user ? plain(amount) : minus(amount) }]
+  if (type === 'internalTransfer' && usdc && fee && to && to !== from)
+    return [{ place: 'perp', amount: to === user ? usdc : minus(sum(usdc, fee)) }]
+  if (type === 'spotGenesis' && token && amount) return [{ place: token, amount }]
+  if (type === 'spotTransfer' && token && amount && to && fee === '0')
+    return to === from ? [] : [{ place: token, amount: to === user ? amount : minus(amount) }]
   return null
 }

@@ -7,6 +7,10 @@ const table = [
   ['Insufficient spot balance', 'insufficient_balance'],
   ['Insufficient balance', 'insufficient_balance'],
   ['Reduce only order would increase', 'no_position'],
+  ['Post only order would have immediately matched', 'post_only_crosses'],
+  ['Order price cannot be more than 80% away', 'price_too_far'],
+  ['Order must have minimum value', 'below_minimum'],
+  ['Price must be divisible by tick size', 'tick_invalid'],
   ['Trading is halted', 'market_closed'],
   ['User or API Wallet', 'setup_incomplete'],
   ['Must deposit before', 'setup_incomplete'],
@@ -23,6 +27,10 @@ const statuses = [
   ['insufficientSpotBalanceRejected', 'insufficient_balance'],
   ['reduceOnlyRejected', 'no_position'],
   ['reduceOnlyCanceled', 'no_position'],
+  ['badAloPxRejected', 'post_only_crosses'],
+  ['oracleRejected', 'price_too_far'],
+  ['minTradeNtlRejected', 'below_minimum'],
+  ['tickRejected', 'tick_invalid'],
 ] as const
 
 export type RefusalCode =
@@ -36,6 +44,9 @@ export const codeOfRefusal = (message: string): RefusalCode =>
 
 export const codeOfStatus = (status: string): RefusalCode =>
   statuses.find(([name]) => name === status)?.[1] ?? 'venue_rejected'
+
+/** The venue adds its own number of the market, which says nothing to anybody else. */
+export const sentenceOfRefusal = (message: string): string => message.replace(/[\s,]*\basset=\d+/g, '').trim()
 
 /** The number was used: the bytes, or other bytes under the same number, were there before. */
 export const isSpentNonce = (message: string): boolean => /\bnonce\b/i.test(message)

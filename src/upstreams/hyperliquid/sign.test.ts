@@ -4,7 +4,7 @@ import { createL1ActionHash } from '@nktkas/hyperliquid/signing'
 import { privateKeyToAddress } from 'viem/accounts'
 import { recoverTypedDataAddress } from 'viem/utils'
 import type { VenueIntent, VenueOrder } from '#kernel/venue.ts'
-import { hyperliquidScheme, wireAction } from './sign.ts'
+import { hyperliquidScheme, type VenueNetwork, wireAction } from './sign.ts'
 
 const key = `0x${'0123456789'.repeat(7).slice(0, 64)}` as const
 const secret = Buffer.from(key.slice(2), 'hex')
@@ -26,7 +26,7 @@ const signatureOf = ({ r, s, v }: { r: string; s: string; v: number }) =>
 
 describe('signing for the venue', () => {
   test('an action hashes as the venue publishes it', () => {
-    const wire = wireAction({ type: 'order', orders: [order], grouping: 'none' }, 0)
+    const wire = wireAction({ type: 'order', orders: [order], grouping: 'none' }, 0, 'mainnet')
     const [known] = wire.orders as Record<string, unknown>[]
     const { c: _cloid, ...bare } = known!
     assert.equal(
@@ -39,14 +39,14 @@ describe('signing for the venue', () => {
     const { cloid, when, reduceOnly, size, price, isBuy, asset } = order
     const shuffled = { cloid, when, reduceOnly, size, price, isBuy, asset }
     const text = (orders: VenueOrder[]) =>
-      JSON.stringify(wireAction({ grouping: 'bracket', orders, type: 'order' }, 1))
+      JSON.stringify(wireAction({ grouping: 'bracket', orders, type: 'order' }, 1, 'mainnet'))
     assert.equal(text([shuffled]), text([order]))
     assert.deepEqual(Object.keys(JSON.parse(text([order])).orders[0]), ['a', 'b', 'p', 's', 'r', 't', 'c'])
   })
 
   test('the signature of an order covers its bytes, its number and its end', async () => {
     const signed = intent({ type: 'order', orders: [order], grouping: 'none' })
-    const body = JSON.parse(await hyperliquidScheme.sign(secret, signed))
+    const body = JSON.parse(await hyperliquidScheme('mainnet').sign(secret, signed))
     assert.deepEqual([body.nonce, body.expiresAfter], [1_677_777_606_040, 1_677_777_666_040])
     const signerOf = (connectionId: `0x${string}`) =>
       recoverTypedDataAddress({
@@ -70,10 +70,17 @@ describe('signing for the venue', () => {
     assert.notEqual(await signerOf(createL1ActionHash({ action, nonce: nonce + 1, expiresAfter })), own)
   })
 
+  test('cash moves to the side that was asked for', () => {
+    for (const to of ['perp', 'spot'] as const) {
+      const { type, amount, toPerp } = wireAction({ type: 'move_cash', amount: '12.5', to }, 1, 'mainnet')
+      assert.deepEqual([type, amount, toPerp], ['usdClassTransfer', '12.5', to === 'perp'])
+    }
+  })
+
   test('a withdrawal is signed over destination, amount and time', async () => {
     const signed = intent({ type: 'withdraw', destination: own, amount: '12.5' }, { expiresAtMs: null })
     const { action, nonce, signature, expiresAfter } = JSON.parse(
-      await hyperliquidScheme.sign(secret, signed),
+      await hyperliquidScheme('mainnet').sign(secret, signed),
     )
     assert.equal(expiresAfter, undefined)
     assert.equal(action.time, nonce)
@@ -98,5 +105,44 @@ describe('signing for the venue', () => {
       signature: signatureOf(signature),
     })
     assert.equal(recovered, own)
+  })
+
+  const signedFor = async (network: VenueNetwork, action: VenueIntent['action']) =>
+    JSON.parse(await hyperliquidScheme(network).sign(secret, intent(action, { expiresAtMs: null })))
+  /** The signer whom the main network would find behind the body. */
+  const mainnetSignerOf = async (body: {
+    action: Record<string, unknown>
+    nonce: number
+    signature: never
+  }) =>
+    recoverTypedDataAddress({
+      domain: {
+        ...{ name: 'Exchange', version: '1', chainId: 1337 },
+        verifyingContract: '0x0000000000000000000000000000000000000000',
+      },
+      types: {
+        Agent: [
+          { name: 'source', type: 'string' },
+          { name: 'connectionId', type: 'bytes32' },
+        ],
+      },
+      primaryType: 'Agent',
+      message: {
+        source: 'a',
+        connectionId: createL1ActionHash({ action: body.action, nonce: body.nonce }),
+      },
+      signature: signatureOf(body.signature),
+    })
+
+  test('what is signed for the test network or the local world is not valid on the main network', async () => {
+    const place: VenueIntent['action'] = { type: 'order', orders: [order], grouping: 'none' }
+    assert.equal(await mainnetSignerOf(await signedFor('mainnet', place)), own)
+    for (const network of ['testnet', 'local'] as const) {
+      assert.notEqual(await mainnetSignerOf(await signedFor(network, place)), own)
+      const { action } = await signedFor(network, { type: 'withdraw', destination: own, amount: '12.5' })
+      assert.deepEqual([action.hyperliquidChain, action.signatureChainId], ['Testnet', '0x66eee'])
+    }
+    const { action } = await signedFor('mainnet', { type: 'withdraw', destination: own, amount: '12.5' })
+    assert.deepEqual([action.hyperliquidChain, action.signatureChainId], ['Mainnet', '0xa4b1'])
   })
 })

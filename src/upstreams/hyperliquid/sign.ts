@@ -27,9 +27,22 @@ import type { VenueAction, VenueIntent, VenueOrder, VenueScheme } from '#kernel/
 
 const tifs = { gtc: 'Gtc', ioc: 'Ioc', alo: 'Alo' } as const
 const groupings = { none: 'na', bracket: 'normalTpsl', position: 'positionTpsl' } as const
-/** Any chain will do as long as message and domain name the same one; the wallet's money is on this one. */
-const signatureChainId = '0xa4b1'
-const network = { signatureChainId, hyperliquidChain: 'Mainnet' } as const
+/** Which venue a signature is good for. */
+export type VenueNetwork = 'mainnet' | 'testnet' | 'local'
+
+/**
+ * `chain` and `source` are part of what is signed, so that no venue takes what was signed for another network. The
+ * local one signs as the test network does: nothing of it can move real money.
+ */
+const testnet = {
+  chain: { signatureChainId: '0x66eee', hyperliquidChain: 'Testnet' },
+  source: 'b',
+} as const
+const networks = {
+  mainnet: { chain: { signatureChainId: '0xa4b1', hyperliquidChain: 'Mainnet' }, source: 'a' },
+  testnet,
+  local: testnet,
+} as const
 
 type Hex = `0x${string}`
 type Wire = { type: string } & Record<string, unknown>
@@ -44,7 +57,8 @@ const wireOrder = ({ asset, isBuy, price, size, reduceOnly, when, cloid }: Venue
 })
 
 /** The action as it stands on the wire; user-signed ones carry their nonce inside. */
-export function wireAction(action: VenueAction, nonce: number): Wire {
+export function wireAction(action: VenueAction, nonce: number, network: VenueNetwork): Wire {
+  const { chain } = networks[network]
   switch (action.type) {
     case 'order':
       return canonicalize(OrderRequest.entries.action, {
@@ -65,19 +79,19 @@ export function wireAction(action: VenueAction, nonce: number): Wire {
     }
     case 'approve_agent':
       return canonicalize(ApproveAgentRequest.entries.action, {
-        ...{ type: 'approveAgent', ...network, agentAddress: action.agent.toLowerCase() },
+        ...{ type: 'approveAgent', ...chain, agentAddress: action.agent.toLowerCase() },
         ...{ agentName: action.name, nonce },
       }) as Wire
     case 'withdraw':
       return canonicalize(Withdraw3Request.entries.action, {
-        ...{ type: 'withdraw3', ...network, destination: action.destination.toLowerCase() },
+        ...{ type: 'withdraw3', ...chain, destination: action.destination.toLowerCase() },
         ...{ amount: action.amount, time: nonce },
       }) as Wire
     case 'move_cash':
       return canonicalize(UsdClassTransferRequest.entries.action, {
         ...{
           type: 'usdClassTransfer',
-          ...network,
+          ...chain,
           amount: action.amount,
           toPerp: action.to === 'perp',
           nonce,
@@ -108,11 +122,11 @@ const hashOf = (...words: Hex[]): Hex => keccak256(concat(words))
 const domainType = 'EIP712Domain(string name,string version,uint256 chainId,address verifyingContract)'
 const exchangeDomain = hashOf(textHash(domainType), textHash('Exchange'), textHash('1'), word(1337), word(0))
 const agentType = textHash('Agent(string source,bytes32 connectionId)')
-const mainnet = textHash('a')
+const sourceHashes = { a: textHash('a'), b: textHash('b') }
 
-/** The hash of an action as its typed data, whose other parts are always the same. */
-const agentDigest = (actionHash: Hex): Hex =>
-  hashOf('0x1901', exchangeDomain, hashOf(agentType, mainnet, actionHash))
+/** The hash of an action as its typed data, whose other parts are the same for every action of a network. */
+const agentDigest = (actionHash: Hex, network: VenueNetwork): Hex =>
+  hashOf('0x1901', exchangeDomain, hashOf(agentType, sourceHashes[networks[network].source], actionHash))
 
 /** A wallet to the library, which wants to know its address as well. */
 const walletOf = (secret: Uint8Array, address: Hex) => ({
@@ -124,12 +138,12 @@ const walletOf = (secret: Uint8Array, address: Hex) => ({
 })
 
 /** Lent to custody. */
-export const hyperliquidScheme: VenueScheme = {
+export const hyperliquidScheme = (network: VenueNetwork): VenueScheme => ({
   addressOf: (secret) => privateKeyToAddress(bytesToHex(secret)),
 
   async sign(secret, { action, nonce: given, expiresAtMs, signer }: VenueIntent) {
     const nonce = Number(given)
-    const wire = wireAction(action, nonce)
+    const wire = wireAction(action, nonce, network)
     if (isUserSigned(action.type)) {
       const signed = wire as Wire & { signatureChainId: Hex }
       const wallet = walletOf(secret, signer as Hex)
@@ -137,7 +151,10 @@ export const hyperliquidScheme: VenueScheme = {
       return JSON.stringify({ action: wire, nonce, signature })
     }
     const expiry = expiresAtMs === null ? {} : { expiresAfter: expiresAtMs }
-    const signature = signDigest(secret, agentDigest(createL1ActionHash({ action: wire, nonce, ...expiry })))
+    const signature = signDigest(
+      secret,
+      agentDigest(createL1ActionHash({ action: wire, nonce, ...expiry }), network),
+    )
     return JSON.stringify({ action: wire, nonce, signature, ...expiry })
   },
-}
+})

@@ -2,28 +2,17 @@ import type { WebSocketTransport } from '@nktkas/hyperliquid'
 import type { Clock } from '#kernel/clock.ts'
 import type { Random } from '#kernel/id.ts'
 import type { Log } from '#kernel/log.ts'
+import { amountOf, plain } from './decimals.ts'
 import { type OrderHeard, ordersHeard } from './heard.ts'
 import { backOffMs, connectionPacer } from './pace.ts'
 import type { Mids } from './prices.ts'
-import {
-  type Fill,
-  type Funding,
-  fillOf,
-  fundingOf,
-  type LedgerUpdate,
-  ledgerUpdateOf,
-  plain,
-} from './reading.ts'
-import { type Channel, type ChannelMessage, messageOf } from './wire.ts'
+import { type Subscription, stateTopics, type UserNews, type UserState, userTopics } from './stream-topics.ts'
+import { type Channel, type ChannelMessage, messageOf, type OnSkipped } from './wire.ts'
+
+export type { UserNews, UserState } from './stream-topics.ts'
 
 /** One connection to the venue's streams. It is a quicker ear and never the truth: after each gap somebody reads again. */
 
-export type UserNews =
-  | { is: 'fills'; fills: Fill[] }
-  | { is: 'fundings'; fundings: Funding[] }
-  | { is: 'ledger'; updates: LedgerUpdate[] }
-  /** The stream has just begun, or begun again: what happened before was not told. */
-  | { is: 'gap' }
 export type OrderNews = {
   symbol: string
   orderId: number
@@ -47,11 +36,23 @@ export type VenueStreams = AsyncDisposable & {
   ): Promise<T | undefined>
   /** Of all users that are followed; the venue does not say of whom, the client id does. */
   onOrders(listener: (orders: OrderNews[]) => void): Disposable
+  /** The state of followed users, each time the venue pushes it. */
+  onState(listener: (state: UserState) => void): Disposable
+  /** Since when the stream of a followed user stands without a gap. */
+  followedSinceMs(user: string): number | undefined
+  /** When the stream said anything last; 0 while it is not connected. */
+  heardMs(): number
   state(): { connected: boolean; tellsMids: boolean; users: number; connections: number; unreadable: number }
 }
 
-type Options = { url: string; clock: Clock; random: Random; log: Log; usersMost?: number }
-type Subscription = { channel: Channel; user?: string }
+type Options = {
+  url: string
+  clock: Clock
+  random: Random
+  log: Log
+  usersMost?: number
+  onSkipped?: OnSkipped
+}
 
 /** So long the stream may be behind the answer to an order; asking is slower, and dear. */
 const hearMs = 150
@@ -63,10 +64,19 @@ const lookEveryMs = 10_000
 /** Documented: per address, over all subscriptions that are about a user. */
 const usersOfVenue = 10
 
-export function venueStreams({ url, clock, random, log, usersMost = usersOfVenue }: Options): VenueStreams {
+export function venueStreams({
+  url,
+  clock,
+  random,
+  log,
+  usersMost = usersOfVenue,
+  onSkipped,
+}: Options): VenueStreams {
   const ended = new AbortController()
   const pace = connectionPacer(() => clock.now().getTime(), random)
   const users = new Map<string, Disposable>()
+  const stateListeners = new Set<(state: UserState) => void>()
+  let openedMs = 0
   const midsListeners = new Set<(mids: Mids) => void>()
   const heard = ordersHeard()
   const orderListeners = new Set<(orders: OrderNews[]) => void>()
@@ -87,7 +97,8 @@ export function venueStreams({ url, clock, random, log, usersMost = usersOfVenue
       made.socket.addEventListener('open', () => {
         connections += 1
         connected = true
-        heardMs = nowMs()
+        openedMs = nowMs()
+        heardMs = openedMs
       })
       made.socket.addEventListener('close', () => {
         connected = false
@@ -108,6 +119,14 @@ export function venueStreams({ url, clock, random, log, usersMost = usersOfVenue
       }
   }
 
+  const readMessages = new WeakMap<object, unknown>()
+  /** Every subscription of a channel is given the same message: it is parsed once, and stays one object. */
+  const readOnce = <K extends Channel>(channel: K, detail: unknown): ChannelMessage<K> | undefined => {
+    if (typeof detail !== 'object' || detail === null) return messageOf(channel, detail, onSkipped)
+    if (!readMessages.has(detail)) readMessages.set(detail, messageOf(channel, detail, onSkipped))
+    return readMessages.get(detail) as ChannelMessage<K> | undefined
+  }
+
   /** Subscribed for as long as it is held, however often the venue refuses or the connection breaks. */
   const hold = <K extends Channel>(
     { channel, user }: Subscription & { channel: K },
@@ -119,7 +138,7 @@ export function venueStreams({ url, clock, random, log, usersMost = usersOfVenue
     let current: { unsubscribe(): Promise<void> } | undefined
     const listen = (event: CustomEvent<unknown>) => {
       heardMs = nowMs()
-      const message = messageOf(channel, event.detail)
+      const message = readOnce(channel, event.detail)
       if (message === undefined) unreadable += 1
       tell([read], message)
     }
@@ -194,6 +213,7 @@ export function venueStreams({ url, clock, random, log, usersMost = usersOfVenue
           tell(orderListeners, list.map(orderNewsOf))
         }),
       )
+      for (const topic of stateTopics(hold, name, (state) => tell(stateListeners, state))) parts.use(topic)
       parts.defer(() => users.delete(name))
       users.set(name, parts)
       return parts
@@ -206,6 +226,12 @@ export function venueStreams({ url, clock, random, log, usersMost = usersOfVenue
       orderListeners.add(listener)
       return { [Symbol.dispose]: () => void orderListeners.delete(listener) }
     },
+    onState(listener) {
+      stateListeners.add(listener)
+      return { [Symbol.dispose]: () => void stateListeners.delete(listener) }
+    },
+    followedSinceMs: (user) => (connected && users.has(user.toLowerCase()) ? openedMs : undefined),
+    heardMs: () => (connected ? heardMs : 0),
     state: () => ({ connected, tellsMids: known !== undefined, users: users.size, connections, unreadable }),
     async [Symbol.asyncDispose]() {
       clearInterval(watch)
@@ -219,8 +245,8 @@ export function venueStreams({ url, clock, random, log, usersMost = usersOfVenue
 }
 
 const leftOf = ({ sz, origSz }: { sz: string; origSz: string }) => ({
-  size: plain(sz),
-  origSize: plain(origSz),
+  size: amountOf(sz),
+  origSize: amountOf(origSz),
 })
 
 const orderNewsOf = ({
@@ -230,34 +256,3 @@ const orderNewsOf = ({
 }: ChannelMessage<'orderUpdates'>[number]): OrderNews => ({
   ...{ symbol: order.coin, orderId: order.oid, cloid: order.cloid ?? null, status, atMs: statusTimestamp },
 })
-
-type Hold = <K extends Channel>(
-  topic: Subscription & { channel: K },
-  read: (message: ChannelMessage<K> | undefined) => void,
-) => Disposable
-
-/** One connection carries the messages of all users, so that each topic takes its own. A snapshot begins a stream. */
-function userTopics(hold: Hold, user: string, tell: (news: UserNews) => void): Disposable[] {
-  const mine = (message: { user: string }) => message.user.toLowerCase() === user
-  return [
-    hold({ channel: 'userFills', user }, (message) => {
-      if (!message) tell({ is: 'gap' })
-      else if (mine(message))
-        tell(
-          message.isSnapshot
-            ? { is: 'gap' }
-            : { is: 'fills', fills: message.fills.map((fill) => fillOf(fill, user)) },
-        )
-    }),
-    hold({ channel: 'userFundings', user }, (message) => {
-      if (!message || !mine(message) || message.isSnapshot) return
-      const fundings = message.fundings.map(({ time, ...delta }) => fundingOf({ time, delta }))
-      tell({ is: 'fundings', fundings })
-    }),
-    hold({ channel: 'userNonFundingLedgerUpdates', user }, (message) => {
-      if (!message || !mine(message) || message.isSnapshot) return
-      const updates = message.nonFundingLedgerUpdates.map((update) => ledgerUpdateOf(update, user))
-      tell({ is: 'ledger', updates })
-    }),
-  ]
-}

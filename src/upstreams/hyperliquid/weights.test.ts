@@ -40,9 +40,9 @@ function stillTime() {
   }
 }
 
-const ask = (budget: Budget, weight: number, urgency: Urgency) => {
+const ask = (budget: Budget, weight: number, urgency: Urgency, account?: string) => {
   const said: { is: 'waiting' | 'sent' | number } = { is: 'waiting' }
-  budget.admit(weight, urgency).then(
+  budget.admit(weight, urgency, account).then(
     () => {
       said.is = 'sent'
     },
@@ -110,7 +110,7 @@ test('what waits tells exactly when its weight is free', () => {
 
 test('the last parts of the budget are kept for what is more urgent', () => {
   const window = weightWindow(100)
-  window.add(50, 0)
+  window.add(30, 0)
   const free = (urgency: Urgency) => window.waitMs(10, urgency, 1_000) === 0
   assert.deepEqual((['background', 'admission', 'work', 'exit'] as const).map(free), [
     false,
@@ -118,14 +118,14 @@ test('the last parts of the budget are kept for what is more urgent', () => {
     true,
     true,
   ])
-  window.add(25, 0)
+  window.add(50, 0)
   assert.deepEqual((['background', 'admission', 'work', 'exit'] as const).map(free), [
     false,
     false,
     true,
     true,
   ])
-  window.add(15, 0)
+  window.add(5, 0)
   assert.deepEqual((['background', 'admission', 'work', 'exit'] as const).map(free), [
     false,
     false,
@@ -175,4 +175,68 @@ test('a refusal is a fault that says that nothing was sent', async () => {
     budget.admit(1, 'background'),
     (fault) => fault instanceof Fault && fault.code === 'unavailable' && fault.retryable,
   )
+})
+
+test('one account spends its share of a class and no more, and the refusal says whose budget it was', async () => {
+  const time = stillTime()
+  const budget = rateBudget({ perMinute: 1_200, ...time })
+  let spent = 0
+  for (let question = 0; question < 100; question += 1)
+    await budget.admit(20, 'view', 'one').then(
+      () => {
+        spent += 20
+      },
+      () => undefined,
+    )
+  assert.equal(spent, 300)
+  await assert.rejects(
+    budget.admit(20, 'view', 'one'),
+    (fault) =>
+      fault instanceof Fault &&
+      fault.extras.budget_of === 'account' &&
+      fault.extras.budget_class === 'view' &&
+      fault.extras.retry_after === 61 &&
+      /share of this account .* views .* room again in 61 s/.test(fault.message),
+  )
+  await budget.admit(20, 'view', 'another')
+  await budget.admit(20, 'exit', 'one')
+})
+
+test('an account that closes without end leaves the closes of others their part', async () => {
+  const time = stillTime()
+  const budget = rateBudget({ perMinute: 1_200, ...time })
+  const own = Array.from({ length: 400 }, () => ask(budget, 2, 'exit', 'one'))
+  await time.forward(0)
+  assert.equal(own.filter(({ is }) => is === 'sent').length, 240)
+  const other = ask(budget, 2, 'exit', 'another')
+  await time.forward(0)
+  assert.equal(other.is, 'sent')
+})
+
+test('one account that spends in every class leaves room for the closes of others', async () => {
+  const time = stillTime()
+  const budget = rateBudget({ perMinute: 1_200, ...time })
+  for (const urgency of ['view', 'admission', 'work', 'exit'] as const)
+    for (let turn = 0; turn < 600; turn += 1) ask(budget, 1, urgency, 'one')
+  await time.forward(0)
+  assert.ok(budget.used() <= 720, `${budget.used()} of 1200 are spent by one account`)
+  const others = Array.from({ length: 100 }, () => ask(budget, 2, 'exit', 'busy'))
+  await time.forward(0)
+  assert.deepEqual(new Set(others.map(({ is }) => is)), new Set(['sent']))
+})
+
+test('an account that closed little can always close, however many others spend without end', async () => {
+  const time = stillTime()
+  const budget = rateBudget({ perMinute: 1_200, ...time })
+  for (let turn = 0; turn < 300; turn += 1)
+    for (const account of ['one', 'two', 'three', 'four']) ask(budget, 2, 'exit', account)
+  await time.forward(0)
+  assert.equal(budget.used(), 1_080)
+  const close = ask(budget, 2, 'exit', 'quiet')
+  await time.forward(0)
+  assert.equal(close.is, 'sent')
+})
+
+test('a withdrawal from the venue is an exit', () => {
+  assert.equal(actionUrgency({ type: 'withdraw3' }), 'exit')
 })

@@ -3,18 +3,45 @@ import { isSpotAsset } from '#kernel/venue.ts'
 
 /** What each call costs of the venue's budget per minute and address, and who may spend how much of it. */
 
-/** Exits and look-ups first, then what was signed already, then new wishes, then what nobody waits for. */
-export type Urgency = 'exit' | 'work' | 'admission' | 'background'
+/** Exits and look-ups first, then what was signed already, then new orders, then views, then the reconciler. */
+export type Urgency = 'exit' | 'work' | 'admission' | 'view' | 'background'
 
-const order: readonly Urgency[] = ['exit', 'work', 'admission', 'background']
-/** Hundredths of the budget up to which each may go: what is above stays free for the more urgent. */
-const share: Readonly<Record<Urgency, number>> = { exit: 100, work: 90, admission: 75, background: 50 }
-/** Whoever would wait longer is told to come back. */
+const order: readonly Urgency[] = ['exit', 'work', 'admission', 'view', 'background']
+/** Hundredths of the budget up to which each class may go: what is above stays free for the more urgent ones. */
+const share: Readonly<Record<Urgency, number>> = {
+  exit: 100,
+  work: 90,
+  admission: 85,
+  view: 40,
+  background: 30,
+}
+/** Hundredths of the budget that the questions about one account may use in each class. */
+const accountShare: Readonly<Record<Urgency, number>> = {
+  exit: 40,
+  work: 40,
+  admission: 25,
+  view: 25,
+  background: 25,
+}
+/** Hundredths that one account may use in all classes together. */
+const accountShareOfAll = 60
+/** An account whose exits used no more hundredths than this closes out of the part that is kept for exits. */
+const lightShare = 8
+/** A call that would have to wait longer is refused with the time to wait. */
 const patienceMs: Readonly<Record<Urgency, number>> = {
   exit: 5_000,
   work: 3_000,
   admission: 1_000,
+  view: 0,
   background: 0,
+}
+/** How a refusal names the class. */
+const className: Readonly<Record<Urgency, string>> = {
+  exit: 'exits',
+  work: 'accepted tasks',
+  admission: 'new orders',
+  view: 'views',
+  background: 'reconciliation',
 }
 
 const light = new Set(['l2Book', 'allMids', 'clearinghouseState', 'orderStatus', 'spotClearinghouseState'])
@@ -36,9 +63,9 @@ export const actionWeight = ({ orders, cancels }: Action): number =>
 
 const bringsHome = ({ a, b, r }: Order): boolean => (isSpotAsset(Number(a)) ? b === false : r === true)
 
-/** Orders that only reduce close a position; on spot a sale parts with what is held. */
+/** Withdrawals leave the venue, orders that only reduce close a position; on spot a sale parts with what is held. */
 export function actionUrgency({ type, orders }: Action): Urgency {
-  if (type === 'cancel') return 'exit'
+  if (type === 'cancel' || type === 'withdraw3') return 'exit'
   return type === 'order' && orders?.every(bringsHome) ? 'exit' : 'work'
 }
 
@@ -97,7 +124,16 @@ export function weightWindow(perMinute: number) {
   }
 }
 
-type Waiting = { weight: number; urgency: Urgency; untilMs: number; go: () => void; give: (f: Fault) => void }
+/** Whose share of the budget is used up. */
+export type BudgetScope = 'account' | 'gateway'
+type Waiting = {
+  weight: number
+  urgency: Urgency
+  account: string | undefined
+  untilMs: number
+  go: () => void
+  give: (f: Fault) => void
+}
 type Options = {
   perMinute: number
   nowMs: () => number
@@ -106,68 +142,139 @@ type Options = {
 }
 
 export type Budget = {
-  /** Resolves when the call may leave; Fault `unavailable` with the time to wait where that is too far away. */
-  admit(weight: number, urgency: Urgency): Promise<void>
+  /**
+   * Resolves when the call may leave; Fault `unavailable` with the time to wait where that is too far away. `account`:
+   * whom the question is about; it also has to fit into the share of that account.
+   */
+  admit(weight: number, urgency: Urgency, account?: string): Promise<void>
   /** Costs that came to light with the answer. */
   add(weight: number): void
   refused(retryAfterMs?: number): void
   answered(): void
   used(): number
+  /** 0: nothing is counted. */
+  readonly perMinute: number
 }
 
 const waitingMost = 1_000
+const accountsMost = 10_000
 
-export const tooMuch = (waitMs: number): Fault =>
-  new Fault('unavailable', "The venue's request budget is used up for the moment; nothing was sent", {
-    extras: { retry_after: Math.max(1, Math.ceil(waitMs / 1_000)) },
-  })
+export function budgetFault(waitMs: number, urgency: Urgency, scope: BudgetScope, perMinute: number): Fault {
+  const seconds = Math.max(1, Math.ceil(waitMs / 1_000))
+  const whose = scope === 'account' ? 'the share of this account in' : 'what is left for all accounts of'
+  const name = className[urgency]
+  return new Fault(
+    'unavailable',
+    `The venue's request budget of this gateway: ${whose} its part for ${name} is used up; nothing was sent, and there is room again in ${seconds} s`,
+    {
+      extras: {
+        retry_after: seconds,
+        budget: 'venue_weight',
+        budget_class: urgency,
+        budget_of: scope,
+        budget_per_minute: perMinute,
+      },
+    },
+  )
+}
+
+/** What each account used within the last minute, by class and in all. */
+function accountWindows(perMinute: number) {
+  const windows = new Map<string, ReturnType<typeof weightWindow>>()
+  return (account: string, name: Urgency | 'all') => {
+    const key = `${name}:${account}`
+    const known = windows.get(key)
+    if (known) windows.delete(key)
+    const hundredths = name === 'all' ? accountShareOfAll : accountShare[name]
+    const window = known ?? weightWindow(Math.floor((perMinute * hundredths) / 100))
+    windows.set(key, window)
+    const oldest = windows.size > accountsMost ? windows.keys().next().value : undefined
+    if (oldest !== undefined) windows.delete(oldest)
+    return window
+  }
+}
 
 export function rateBudget({ perMinute, nowMs, after }: Options): Budget {
   const window = weightWindow(perMinute)
+  const windowOf = accountWindows(perMinute)
   const waiting: Waiting[] = []
   let cancel: (() => void) | undefined
 
-  const rank = ({ urgency }: Pick<Waiting, 'urgency'>) => order.indexOf(urgency)
+  type Asked = Pick<Waiting, 'weight' | 'urgency' | 'account'>
+  /** The last part is kept for accounts whose exits were few: others close out of what work may use. */
+  const classOf = ({ weight, urgency, account }: Asked, now: number): Urgency => {
+    if (urgency !== 'exit' || account === undefined) return urgency
+    const isLight = windowOf(account, 'exit').used(now) + weight <= (perMinute * lightShare) / 100
+    return isLight ? 'exit' : 'work'
+  }
+  const rank = (asked: Asked, now: number) => order.indexOf(classOf(asked, now))
+  /** The windows of an account have no classes of their own, so each call counts as an exit there. */
+  const ownWaitMs = ({ weight, urgency, account }: Asked, now: number) =>
+    account === undefined
+      ? 0
+      : Math.max(
+          windowOf(account, urgency).waitMs(weight, 'exit', now),
+          windowOf(account, 'all').waitMs(weight, 'exit', now),
+        )
+  const allWaitMs = (asked: Asked, now: number) => window.waitMs(asked.weight, classOf(asked, now), now)
+  const waitMsOf = (asked: Asked, now: number) => Math.max(ownWaitMs(asked, now), allWaitMs(asked, now))
+  const take = ({ weight, urgency, account }: Asked, now: number) => {
+    window.add(weight, now)
+    if (account === undefined) return
+    windowOf(account, urgency).add(weight, now)
+    windowOf(account, 'all').add(weight, now)
+  }
+  const faultOf = (asked: Asked, now: number) => {
+    const [own, all] = [ownWaitMs(asked, now), allWaitMs(asked, now)]
+    return budgetFault(Math.max(own, all), asked.urgency, own > all ? 'account' : 'gateway', perMinute)
+  }
 
   const arm = () => {
     cancel?.()
     cancel = undefined
-    const [first] = waiting
-    if (!first) return
-    const freeMs = window.waitMs(first.weight, first.urgency, nowMs())
-    const soonest = Math.min(freeMs, ...waiting.map(({ untilMs }) => untilMs - nowMs()))
-    cancel = after(Math.max(1, soonest), drain)
+    if (waiting.length === 0) return
+    const now = nowMs()
+    const soonest = waiting.map((each) => Math.min(waitMsOf(each, now), each.untilMs - now))
+    cancel = after(Math.max(1, Math.min(...soonest)), drain)
   }
 
   const drain = () => {
     const now = nowMs()
-    for (let first = waiting[0]; first && window.waitMs(first.weight, first.urgency, now) === 0; ) {
-      waiting.shift()
-      window.add(first.weight, now)
-      first.go()
-      first = waiting[0]
+    let blocked = order.length
+    for (const each of [...waiting]) {
+      // One that waits for the budget of all keeps its place before those that are not more urgent.
+      if (ownWaitMs(each, now) > 0 || rank(each, now) >= blocked) continue
+      if (allWaitMs(each, now) > 0) {
+        blocked = rank(each, now)
+        continue
+      }
+      waiting.splice(waiting.indexOf(each), 1)
+      take(each, now)
+      each.go()
     }
     for (const late of waiting.filter(({ untilMs }) => untilMs <= now)) {
       waiting.splice(waiting.indexOf(late), 1)
-      late.give(tooMuch(window.waitMs(late.weight, late.urgency, now)))
+      late.give(faultOf(late, now))
     }
     arm()
   }
 
   return {
-    admit(weight, urgency) {
+    perMinute,
+    admit(weight, urgency, account) {
       const now = nowMs()
-      const waitMs = window.waitMs(weight, urgency, now)
-      const behind = waiting.some((each) => rank(each) <= rank({ urgency }))
+      const asked: Asked = { weight, urgency, account }
+      const waitMs = waitMsOf(asked, now)
+      const behind = waiting.some((each) => rank(each, now) <= rank(asked, now) && ownWaitMs(each, now) === 0)
       if (waitMs === 0 && !behind) {
-        window.add(weight, now)
+        take(asked, now)
         return Promise.resolve()
       }
       if (waitMs > patienceMs[urgency] || patienceMs[urgency] === 0 || waiting.length >= waitingMost)
-        return Promise.reject(tooMuch(waitMs))
+        return Promise.reject(faultOf(asked, now))
       return new Promise((go, give) => {
-        const mine: Waiting = { weight, urgency, untilMs: now + patienceMs[urgency], go, give }
-        const at = waiting.findIndex((each) => rank(each) > rank(mine))
+        const mine: Waiting = { ...asked, untilMs: now + patienceMs[urgency], go, give }
+        const at = waiting.findIndex((each) => rank(each, now) > rank(mine, now))
         waiting.splice(at === -1 ? waiting.length : at, 0, mine)
         arm()
       })
@@ -186,4 +293,5 @@ export const noBudget: Budget = {
   refused: () => {},
   answered: () => {},
   used: () => 0,
+  perMinute: 0,
 }

@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
+import { exchangeReplyOf } from './exchange-reply.ts'
 import { codeOfRefusal, codeOfStatus, isSpentNonce, isUnknownSigner } from './refusals.ts'
-import { exchangeReplyOf, infoOf } from './wire.ts'
+import { infoOf } from './wire.ts'
 
 describe('the answers of the venue', () => {
   test('each order of an action is read for itself: an error stands beside orders that live (25)', () => {
@@ -23,7 +24,7 @@ describe('the answers of the venue', () => {
       is: 'ok',
       legs: [
         { is: 'filled', orderId: 7, size: '0.02', price: '100' },
-        { is: 'error', message: 'Invalid TP/SL price. asset=0' },
+        { is: 'error', message: 'Invalid TP/SL price.' },
         { is: 'accepted', as: 'waitingForTrigger' },
         { is: 'resting', orderId: 8 },
       ],
@@ -41,7 +42,8 @@ describe('the answers of the venue', () => {
 
   test('an answer of another shape is a change of the protocol', () => {
     assert.deepEqual(infoOf('allMids', '{"BTC":"100.5"}'), { BTC: '100.5' })
-    for (const body of ['null', '{"BTC":1}', '{"BTC":"1e5"}', '[]', 'x'])
+    assert.deepEqual(infoOf('allMids', '{"BTC":1,"ETH":"2","SOL":"x"}'), { ETH: '2' })
+    for (const body of ['null', '[]', 'x'])
       assert.throws(() => infoOf('allMids', body), { code: 'upstream_changed' })
     assert.throws(() => infoOf('orderStatus', '{"status":"gone"}'), { code: 'upstream_changed' })
   })
@@ -57,7 +59,8 @@ describe('the answers of the venue', () => {
     }
     for (const [sentence, code] of Object.entries(codes)) assert.equal(codeOfRefusal(sentence), code)
     assert.equal(codeOfStatus('perpMarginRejected'), 'insufficient_balance')
-    assert.equal(codeOfStatus('tickRejected'), 'venue_rejected')
+    assert.equal(codeOfStatus('tickRejected'), 'tick_invalid')
+    assert.equal(codeOfStatus('somethingElseRejected'), 'venue_rejected')
     assert.ok(isSpentNonce('Invalid nonce: duplicate nonce 5') && !isSpentNonce('Insufficient margin'))
     assert.ok(isUnknownSigner('User or API Wallet 0x does not exist.') && !isUnknownSigner('Must deposit'))
   })

@@ -1,12 +1,25 @@
 import * as T from 'typebox'
-import { Compile } from 'typebox/compile'
 import { Fault } from '#kernel/fault.ts'
-import { canonical } from '#kernel/money.ts'
+import { decimalPattern } from './decimals.ts'
+import {
+  emptied,
+  fieldOf,
+  fits,
+  inField,
+  listOf,
+  type OnSkipped,
+  parsed,
+  type Sieve,
+  understood,
+  valuesOf,
+} from './records.ts'
+
+export type { OnSkipped }
 
 /** The shapes of the venue's answers. Foreign names end here. */
 
 const text = T.String()
-const decimal = T.String({ pattern: '^-?[0-9]+(\\.[0-9]+)?$' })
+const decimal = T.String({ pattern: decimalPattern })
 const whole = T.Integer()
 const orNull = <S extends T.TSchema>(schema: S) => T.Union([schema, T.Null()])
 
@@ -33,10 +46,9 @@ const SpotContext = T.Object({
   markPx: decimal,
   midPx: T.Optional(orNull(decimal)),
 })
-const SpotMeta = T.Object({
-  universe: T.Array(T.Object({ tokens: T.Array(whole, { minItems: 2 }), name: text, index: whole })),
-  tokens: T.Array(T.Object({ name: text, szDecimals: whole, index: whole, tokenId: text })),
-})
+const SpotPair = T.Object({ tokens: T.Array(whole, { minItems: 2 }), name: text, index: whole })
+const Token = T.Object({ name: text, szDecimals: whole, index: whole, tokenId: text })
+const SpotMeta = T.Object({ universe: T.Array(SpotPair), tokens: T.Array(Token) })
 const Summary = T.Object({
   accountValue: decimal,
   totalMarginUsed: decimal,
@@ -55,6 +67,12 @@ const Position = T.Object({
   maxLeverage: whole,
   cumFunding: T.Object({ allTime: decimal, sinceOpen: decimal }),
 })
+const AssetPosition = T.Object({ position: Position })
+const Balance = T.Object({ coin: text, token: whole, total: decimal, hold: decimal, entryNtl: decimal })
+const Agent = T.Object({ address: text, name: text, validUntil: whole })
+const fundingFields = { coin: text, usdc: decimal, szi: decimal, fundingRate: decimal }
+const FundingRecord = T.Object({ time: whole, delta: T.Object(fundingFields) })
+const StreamedFunding = T.Object({ time: whole, ...fundingFields })
 const orderFields = {
   coin: text,
   side: text,
@@ -91,41 +109,30 @@ const Fill = T.Object({
   cloid: T.Optional(orNull(text)),
   liquidation: T.Optional(orNull(T.Object({ liquidatedUser: T.Optional(text) }))),
 })
+/** Of the forms of a change only the type is sure: each reader takes the fields that it knows. */
 const LedgerUpdate = T.Object({
   time: whole,
   hash: text,
-  delta: T.Object(
-    {
-      ...{ type: text, usdc: T.Optional(decimal), nonce: T.Optional(whole), fee: T.Optional(decimal) },
-      ...{ toPerp: T.Optional(T.Boolean()), user: T.Optional(text), destination: T.Optional(text) },
-      ...{ token: T.Optional(text), amount: T.Optional(decimal) },
-    },
-    { additionalProperties: true },
-  ),
+  delta: T.Object({ type: text }, { additionalProperties: true }),
 })
 
-const Leg = T.Union([
-  T.String(),
-  T.Object({ resting: T.Object({ oid: whole }) }),
-  T.Object({ filled: T.Object({ totalSz: decimal, avgPx: decimal, oid: whole }) }),
-  T.Object({ error: text }),
-])
-
 const schemas = {
-  metaAndAssetCtxs: T.Tuple([T.Object({ universe: T.Array(PerpAsset) }), T.Array(PerpContext)]),
+  // A market is known by its place in the list: one that is not understood leaves its place empty.
+  metaAndAssetCtxs: T.Tuple([
+    T.Object({ universe: T.Array(orNull(PerpAsset)) }),
+    T.Array(orNull(PerpContext)),
+  ]),
   spotMetaAndAssetCtxs: T.Tuple([SpotMeta, T.Array(SpotContext)]),
   allMids: T.Record(text, decimal),
   clearinghouseState: T.Object({
     marginSummary: Summary,
     crossMarginSummary: Summary,
     withdrawable: decimal,
-    assetPositions: T.Array(T.Object({ position: Position })),
+    assetPositions: T.Array(AssetPosition),
     time: whole,
   }),
   spotClearinghouseState: T.Object({
-    balances: T.Array(
-      T.Object({ coin: text, token: whole, total: decimal, hold: decimal, entryNtl: decimal }),
-    ),
+    balances: T.Array(Balance),
   }),
   activeAssetData: T.Object({
     leverage: T.Object({ type: text, value: whole }),
@@ -141,51 +148,82 @@ const schemas = {
     }),
   ]),
   userFillsByTime: T.Array(Fill),
-  userFunding: T.Array(
-    T.Object({
-      time: whole,
-      delta: T.Object({ coin: text, usdc: decimal, szi: decimal, fundingRate: decimal }),
-    }),
-  ),
-  extraAgents: T.Array(T.Object({ address: text, name: text, validUntil: whole })),
+  userFills: T.Array(Fill),
+  userFunding: T.Array(FundingRecord),
+  extraAgents: T.Array(Agent),
   userRole: T.Object({ role: text, data: T.Optional(T.Object({ user: T.Optional(text) })) }),
   userNonFundingLedgerUpdates: T.Array(LedgerUpdate),
   userAbstraction: text,
+  userRateLimit: T.Object({
+    cumVlm: decimal,
+    nRequestsUsed: whole,
+    nRequestsCap: whole,
+    nRequestsSurplus: T.Optional(whole),
+  }),
 } as const
 export type InfoType = keyof typeof schemas
 export type InfoAnswer<K extends InfoType> = T.Static<(typeof schemas)[K]>
 
-const ExchangeAnswer = T.Union([
-  T.Object({ status: T.Literal('err'), response: text }),
-  T.Object({
-    status: T.Literal('ok'),
-    response: T.Object({ type: text, data: T.Optional(T.Object({ statuses: T.Optional(T.Array(Leg)) })) }),
-  }),
-])
+const OrderUpdate = T.Object({
+  order: T.Object({ coin: text, oid: whole, cloid: T.Optional(orNull(text)), sz: decimal, origSz: decimal }),
+  status: text,
+  statusTimestamp: whole,
+})
 
-/** Compiling takes its time, so that it is done with the first answer of a kind. */
-const compiled = new Map<T.TSchema, { Check(value: unknown): boolean }>()
+const ordersSieve: Sieve = (value, skip) =>
+  understood(
+    Array.isArray(value) ? value.map((order: unknown) => fieldOf('children', Child)(order, skip)) : value,
+    FrontendOrder,
+    skip,
+  )
 
-function fits<S extends T.TSchema>(schema: S, value: unknown): value is T.Static<S> {
-  let check = compiled.get(schema)
-  if (!check) {
-    check = Compile(schema)
-    compiled.set(schema, check)
-  }
-  return check.Check(value)
+/** How the records of each list are told apart from those that this version does not understand. */
+const sieves: Partial<Record<InfoType, Sieve>> = {
+  metaAndAssetCtxs: (value, skip) => {
+    if (!Array.isArray(value)) return value
+    const [meta, contexts] = value as unknown[]
+    return [
+      inField(meta, 'universe', (list) => emptied(list, PerpAsset, skip)),
+      emptied(contexts, PerpContext, skip),
+    ]
+  },
+  spotMetaAndAssetCtxs: (value, skip) => {
+    if (!Array.isArray(value)) return value
+    const [meta, contexts] = value as unknown[]
+    const pairs = fieldOf('universe', SpotPair)(meta, skip)
+    return [fieldOf('tokens', Token)(pairs, skip), understood(contexts, SpotContext, skip)]
+  },
+  allMids: valuesOf(decimal),
+  clearinghouseState: fieldOf('assetPositions', AssetPosition),
+  spotClearinghouseState: fieldOf('balances', Balance),
+  frontendOpenOrders: ordersSieve,
+  userFillsByTime: listOf(Fill),
+  userFills: listOf(Fill),
+  userFunding: listOf(FundingRecord),
+  userNonFundingLedgerUpdates: listOf(LedgerUpdate),
+  extraAgents: listOf(Agent),
+}
+const channelSieves: Partial<Record<Channel, Sieve>> = {
+  allMids: (value, skip) => inField(value, 'mids', (mids) => valuesOf(decimal)(mids, skip)),
+  userFills: fieldOf('fills', Fill),
+  userFundings: fieldOf('fundings', StreamedFunding),
+  userNonFundingLedgerUpdates: fieldOf('nonFundingLedgerUpdates', LedgerUpdate),
+  orderUpdates: listOf(OrderUpdate),
+  clearinghouseState: (value, skip) =>
+    inField(value, 'clearinghouseState', (state) => fieldOf('assetPositions', AssetPosition)(state, skip)),
+  spotState: (value, skip) =>
+    inField(value, 'spotState', (state) => fieldOf('balances', Balance)(state, skip)),
+  openOrders: (value, skip) => inField(value, 'orders', (orders) => ordersSieve(orders, skip)),
 }
 
-function parsed(body: string): unknown {
-  try {
-    return JSON.parse(body)
-  } catch {
-    return undefined
-  }
-}
-
-/** An answer of another shape is a change of the protocol, and says so. */
-export function infoOf<K extends InfoType>(type: K, body: string): InfoAnswer<K> {
-  const value = parsed(body)
+/** An answer of another shape is a change of the protocol, and says so; a record of another shape is left out. */
+export function infoOf<K extends InfoType>(
+  type: K,
+  body: string,
+  onSkipped: OnSkipped = () => {},
+): InfoAnswer<K> {
+  const answer = parsed(body)
+  const value = sieves[type]?.(answer, (record) => onSkipped(type, record)) ?? answer
   if (fits(schemas[type], value)) return value as InfoAnswer<K>
   throw new Fault('upstream_changed', `Hyperliquid answered ${type} in a form that is not known`)
 }
@@ -195,9 +233,7 @@ const channels = {
   userFills: T.Object({ user: text, fills: T.Array(Fill), isSnapshot: T.Optional(T.Boolean()) }),
   userFundings: T.Object({
     user: text,
-    fundings: T.Array(
-      T.Object({ time: whole, coin: text, usdc: decimal, szi: decimal, fundingRate: decimal }),
-    ),
+    fundings: T.Array(StreamedFunding),
     isSnapshot: T.Optional(T.Boolean()),
   }),
   userNonFundingLedgerUpdates: T.Object({
@@ -205,47 +241,20 @@ const channels = {
     nonFundingLedgerUpdates: T.Array(LedgerUpdate),
     isSnapshot: T.Optional(T.Boolean()),
   }),
-  orderUpdates: T.Array(
-    T.Object({
-      order: T.Object({ coin: text, oid: whole, cloid: T.Optional(orNull(text)), sz: text, origSz: text }),
-      status: text,
-      statusTimestamp: whole,
-    }),
-  ),
+  orderUpdates: T.Array(OrderUpdate),
+  clearinghouseState: T.Object({ user: text, clearinghouseState: schemas.clearinghouseState }),
+  spotState: T.Object({ user: text, spotState: schemas.spotClearinghouseState }),
+  openOrders: T.Object({ user: text, orders: schemas.frontendOpenOrders }),
 } as const
 export type Channel = keyof typeof channels
 export type ChannelMessage<K extends Channel> = T.Static<(typeof channels)[K]>
 
 /** Undefined where the message has another shape: whoever listens reads again instead. */
-export const messageOf = <K extends Channel>(channel: K, message: unknown): ChannelMessage<K> | undefined =>
-  fits(channels[channel], message) ? (message as ChannelMessage<K>) : undefined
-
-/** What the venue says of one order of an action. */
-export type LegStatus =
-  | { is: 'resting'; orderId: number }
-  | { is: 'filled'; orderId: number; size: string; price: string }
-  /** A leg that sleeps until its parent is filled, or until the mark reaches it; also the plain `success` of a cancel. */
-  | { is: 'accepted'; as: string }
-  | { is: 'error'; message: string }
-
-export type ExchangeReply =
-  | { is: 'ok'; legs: LegStatus[] }
-  /** The action as a whole is refused: nothing of it was done. */
-  | { is: 'refused'; message: string }
-  | { is: 'unreadable' }
-
-function legOf(leg: T.Static<typeof Leg>): LegStatus {
-  if (typeof leg === 'string') return { is: 'accepted', as: leg }
-  if ('error' in leg) return { is: 'error', message: leg.error }
-  if ('resting' in leg) return { is: 'resting', orderId: leg.resting.oid }
-  const { oid, totalSz, avgPx } = leg.filled
-  return { is: 'filled', orderId: oid, size: canonical(totalSz) ?? totalSz, price: canonical(avgPx) ?? avgPx }
-}
-
-/** Read per order: a 200 may hold an error, and an error beside orders that live. */
-export function exchangeReplyOf(body: string): ExchangeReply {
-  const value = parsed(body)
-  if (!fits(ExchangeAnswer, value)) return { is: 'unreadable' }
-  if (value.status === 'err') return { is: 'refused', message: value.response }
-  return { is: 'ok', legs: (value.response.data?.statuses ?? []).map(legOf) }
+export function messageOf<K extends Channel>(
+  channel: K,
+  said: unknown,
+  onSkipped: OnSkipped = () => {},
+): ChannelMessage<K> | undefined {
+  const message = channelSieves[channel]?.(said, (record) => onSkipped(channel, record)) ?? said
+  return fits(channels[channel], message) ? (message as ChannelMessage<K>) : undefined
 }

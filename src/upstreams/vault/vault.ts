@@ -27,7 +27,8 @@ export type Vault = {
   address: string
   priceDigits: number
   state(): Promise<VaultState>
-  account(owner: string): Promise<Account>
+  /** At the newest block, or at a given one. */
+  account(owner: string, at?: bigint): Promise<Account>
   assetsOf(sharesUnits: bigint): Promise<bigint>
   depositCalls(owner: string, assetsUnits: bigint): EvmCall[]
   withdrawCalls(owner: string, assetsUnits: bigint): EvmCall[]
@@ -39,7 +40,10 @@ export type Vault = {
 type View = { to: string; data: string }
 /** What the vault needs of the chain it lives on. */
 type Chain = {
-  views(views: readonly View[]): Promise<{
+  views(
+    views: readonly View[],
+    options?: { at?: bigint },
+  ): Promise<{
     head: { number: bigint; timestampSeconds: number }
     results: { success: boolean; data: string }[]
   }>
@@ -57,8 +61,8 @@ export function vault({ chain, chainId, address, asset }: Options): Vault {
     data: callData(method, ...args),
   })
 
-  const readAll = async (views: readonly View[]) => {
-    const { head, results } = await chain.views(views)
+  const readAll = async (views: readonly View[], at?: bigint) => {
+    const { head, results } = await chain.views(views, at === undefined ? {} : { at })
     return { head, words: results.map(({ success, data }) => (success ? data : '0x')) }
   }
   const must = (data: string | undefined, what: string): bigint => {
@@ -109,11 +113,9 @@ export function vault({ chain, chainId, address, asset }: Options): Vault {
       }
     },
 
-    async account(owner) {
-      const { head, words } = await readAll([
-        view('balanceOf', owner),
-        { to: asset, data: callData('balanceOf', owner) },
-      ])
+    async account(owner, at) {
+      const views = [view('balanceOf', owner), { to: asset, data: callData('balanceOf', owner) }]
+      const { head, words } = await readAll(views, at)
       return {
         block: head.number,
         sharesUnits: must(words[0], 'shares'),

@@ -1,3 +1,4 @@
+import { randomInt } from 'node:crypto'
 import { createRequire } from 'node:module'
 import { dirname, join } from 'node:path'
 import { type Child, startChild } from '#world/child.ts'
@@ -19,29 +20,62 @@ const binary = (): string => {
   }
 }
 
-export type Anvil = { child: Child; port: number; rpc: Rpc }
-type Options = { chainId: string; pidFile: string; load?: string; exitFile: string; blockSeconds?: number }
+/**
+ * Blocks whose transactions, receipts and logs a node keeps: ten minutes at six transactions a second. The node
+ * answers nobody while it serialises them for a save, and each costs it some 15 KB of memory.
+ */
+export const keptBlocks = 4_000
+/** Blocks whose state stays readable. Each is a copy of the whole state; a reorganisation is never deeper. */
+const keptStates = 128
+
+/**
+ * The node answers whoever reaches it, also a page of a browser whose name resolves to this machine, and a WebSocket
+ * of any page. Where all of 127/8 is this machine, the node listens on an address that no page can guess.
+ */
+const privateHost = (): string =>
+  process.platform === 'linux' || process.platform === 'win32'
+    ? `127.${[randomInt(1, 255), randomInt(256), randomInt(1, 255)].join('.')}`
+    : '127.0.0.1'
+
+export type Anvil = { child: Child; host: string; port: number; rpc: Rpc }
+type Options = {
+  chainId: string
+  pidFile: string
+  load?: string
+  exitFile: string
+  blockSeconds?: number
+  genesisSeconds?: number
+}
 
 export const startAnvil = async (options: Options): Promise<Anvil> => {
-  const { chainId, pidFile, load, exitFile, blockSeconds } = options
+  const { chainId, pidFile, load, exitFile, blockSeconds, genesisSeconds } = options
+  const host = privateHost()
   const args = [
-    ...['--chain-id', chainId, '--port', '0', '--host', '127.0.0.1', '--hardfork', 'prague'],
-    // States of the last 64 blocks stay readable, which is also how deep a reorg can go.
-    ...['--prune-history', '64'],
+    ...['--chain-id', chainId, '--port', '0', '--host', host, '--hardfork', 'prague'],
+    // No page of a browser reads a chain; anvil would let every origin.
+    '--no-cors',
+    ...['--prune-history', String(keptStates)],
     // Receipts live as long as their block keeps its transactions, and idle blocks count too.
-    ...['--transaction-block-keeper', '200000'],
+    ...['--transaction-block-keeper', String(keptBlocks)],
     // Saving is ours (node.ts); anvil writes only when it ends.
     ...['--dump-state', exitFile, '--state-interval', '1000000000'],
     ...(load === undefined ? [] : ['--load-state', load]),
+    ...(genesisSeconds === undefined ? [] : ['--timestamp', String(genesisSeconds)]),
     ...(blockSeconds === undefined ? [] : ['--block-time', String(blockSeconds)]),
   ]
   // Only the banner tells the port that the system chose, so anvil starts loud and is silenced afterwards.
   const portIn = (output: string) => {
-    const found = /Listening on 127\.0\.0\.1:(\d+)/.exec(output)
+    const found = /Listening on [\d.]+:(\d+)/.exec(output)
     return found ? Number(found[1]) : undefined
   }
-  const { child, port } = await startChild({ command: binary(), args, pidFile, portIn, holdStdin: false })
-  const rpc = rpcAt(port)
+  const { child, port } = await startChild({
+    command: binary(),
+    args,
+    pidFile,
+    portIn,
+    holdStdin: false,
+  })
+  const rpc = rpcAt(port, host)
   await rpc.call('anvil_setLoggingEnabled', [false])
-  return { child, port, rpc }
+  return { child, host, port, rpc }
 }

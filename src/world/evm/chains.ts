@@ -116,6 +116,14 @@ export const deployer: Address = '0xf39Fd6e51aad88F6F4ce6aB8827279cffFb92266'
 /** The tenth of them acts for the running world: faucet and vault. */
 export const keeper: Address = '0xa0Ee7A142d267C1f36714E4a8F75612F20a79720'
 
+/** Pay for gas as a real operator's accounts do: the node holds none of their keys, and no mnemonic leads to them. */
+export const sponsors: readonly Address[] = [
+  '0x53166976510F587784878e280579a8a46C2DaCF7',
+  '0x677E8027f65CCd230D6d0764C3971d202a4ECa03',
+  '0x8A5375B7017387365C15bA174D8fc414E36175C7',
+  '0x96Ac700c30805E83C24bFf949E86B30B7ed8a2fd',
+]
+
 export const chainOf = (id: string): WorldChain | undefined => worldChains.find((chain) => chain.id === id)
 
 export const usdcOf = (chain: WorldChain): WorldToken => {

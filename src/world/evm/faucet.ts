@@ -13,13 +13,12 @@ import {
 import { Refusal } from '#world/door.ts'
 import { artifact } from './artifact.ts'
 import { type Address, faucetContract, keeper, type WorldChain } from './chains.ts'
-import type { Rpc } from './rpc.ts'
+import type { EvmNode } from './node.ts'
 import { sendAndConfirm } from './seed.ts'
 
 export type Gift = { token: string; symbol: string; amountUnits: bigint }
 export type Given = { credited: Gift[]; txHash: string }
 
-type Log = { data: Hex; topics: [Hex, ...Hex[]]; transactionHash: Hex }
 type LoggedGift = { kind: number; token: Address; amount: bigint }
 type Funded = { request: Hex; gifts: readonly LoggedGift[] }
 
@@ -38,16 +37,12 @@ const symbolOf = (chain: WorldChain, address: Address): string => {
   return chain.tokens.find((each) => each.address === address)?.symbol ?? address
 }
 
-const earlier = async (
-  rpc: Rpc,
-  chain: WorldChain,
-  id: Hex,
-): Promise<(Given & { request: Hex }) | undefined> => {
+const earlier = async (node: EvmNode, id: Hex): Promise<(Given & { request: Hex }) | undefined> => {
+  const { chain } = node
   const call = { to: faucetContract, data: encodeFunctionData({ abi, functionName: 'given', args: [id] }) }
-  const data = (await rpc.call('eth_call', [call, 'latest'])) as Hex
+  const data = (await node.rpc().call('eth_call', [call, 'latest'])) as Hex
   if (!decodeFunctionResult({ abi, functionName: 'given', data })) return undefined
-  const filter = { address: faucetContract, topics: [funded, id], fromBlock: '0x0', toBlock: 'latest' }
-  const [log] = (await rpc.call('eth_getLogs', [filter])) as Log[]
+  const [log] = await node.events(faucetContract, [funded, id])
   if (!log) throw new Error('The faucet remembers this id, but its event is gone.')
   const { args } = decodeEventLog({ abi, data: log.data, topics: log.topics })
   const { request, gifts } = args as unknown as Funded
@@ -62,22 +57,17 @@ const earlier = async (
 /** One at a time per chain: between looking an id up and using it nobody else may use it. */
 const queues = new Map<string, Promise<unknown>>()
 
-const giveInTurn = async (
-  rpc: Rpc,
-  chain: WorldChain,
-  to: Address,
-  gifts: Gift[],
-  name: string | undefined,
-) => {
+const giveInTurn = async (node: EvmNode, to: Address, gifts: Gift[], name: string | undefined) => {
   const id =
     name === undefined ? (`0x${randomBytes(32).toString('hex')}` as const) : keccak256(stringToHex(name))
   const wanted = gifts.map(({ token, amountUnits }) => [token, String(amountUnits)])
   const request = keccak256(stringToHex(JSON.stringify([to.toLowerCase(), wanted])))
-  const before = name === undefined ? undefined : await earlier(rpc, chain, id)
+  const before = name === undefined ? undefined : await earlier(node, id)
   if (before && before.request !== request) {
     throw new Refusal(409, `id ${name} has already been used for something else.`)
   }
   if (before) return before
+  const { chain } = node
   const list = gifts.map(({ token, amountUnits }) => ({
     kind: kindOf(chain, token),
     token,
@@ -85,19 +75,18 @@ const giveInTurn = async (
   }))
   const data = encodeFunctionData({ abi, functionName: 'fund', args: [id, request, to, list] })
   const transaction = { from: keeper, to: faucetContract, data, gas: numberToHex(2_000_000) }
-  return { credited: gifts, txHash: await sendAndConfirm(rpc, transaction) }
+  return { credited: gifts, txHash: await sendAndConfirm(node.rpc(), transaction) }
 }
 
 export const giveOnEvm = (
-  rpc: Rpc,
-  chain: WorldChain,
+  node: EvmNode,
   to: Address,
   gifts: Gift[],
   id: string | undefined,
 ): Promise<Given> => {
-  const turn = (queues.get(chain.id) ?? Promise.resolve())
+  const turn = (queues.get(node.chain.id) ?? Promise.resolve())
     .catch(() => {})
-    .then(() => giveInTurn(rpc, chain, to, gifts, id))
-  queues.set(chain.id, turn)
+    .then(() => giveInTurn(node, to, gifts, id))
+  queues.set(node.chain.id, turn)
   return turn
 }

@@ -2,9 +2,20 @@ import { rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { WorldClock } from '#world/clock.ts'
 import { lifecycle, type Signal } from '#world/lifecycle.ts'
-import { type Anvil, startAnvil } from './anvil.ts'
+import type { Place } from '#world/proxy.ts'
+import { type Anvil, keptBlocks, startAnvil } from './anvil.ts'
 import { chainTime, mineAtWorldTime } from './chain-time.ts'
-import type { WorldChain } from './chains.ts'
+import {
+  type Address,
+  faucetContract,
+  sponsors,
+  vault,
+  vaultChain,
+  type WorldChain,
+  worldChains,
+} from './chains.ts'
+import { type EventLog, eventArchive } from './event-archive.ts'
+import { reorganise } from './reorg.ts'
 import type { Rpc } from './rpc.ts'
 import { savedState } from './saved-state.ts'
 import { saver } from './saver.ts'
@@ -18,8 +29,13 @@ export type EvmNode = {
   syncTime: () => Promise<void>
   /** Makes the world's time visible before a read. */
   touch: () => Promise<void> | undefined
+  /** Takes blocks back and mines their transactions again a while later; returns how many there were. */
+  reorganise: (depth: number, vanishedMs: number) => Promise<number>
   rpc: () => Rpc
-  port: () => number | undefined
+  /** Events of a contract of the world since its first block, also those that the node has forgotten. */
+  events: (address: Address, topics: readonly (Hex | readonly Hex[] | null)[]) => Promise<EventLog[]>
+  /** Undefined while the chain is stopped. */
+  place: () => Place | undefined
 }
 
 type Options = {
@@ -31,32 +47,58 @@ type Options = {
   log: (line: string) => void
 }
 
+type Hex = `0x${string}`
+
 const blockSeconds = 2
+/** A stop of the whole world has five seconds. */
+const lastSaveMsMax = 3_000
+
+/** In the past, and different for each chain whenever they start, so that their genesis blocks differ. */
+const genesisSecondsOf = (chain: WorldChain) =>
+  (Math.floor(Date.now() / 8_000) - 1) * 8 - worldChains.findIndex(({ id }) => id === chain.id)
+
+const sponsorWei = 10_000n * 10n ** 18n
+
+/** At each start: what a long life has spent comes back, and worlds of an earlier version have none yet. */
+const fundSponsors = async (rpc: Rpc) => {
+  const held = await rpc.batch(
+    sponsors.map((address) => ({ method: 'eth_getBalance', params: [address, 'latest'] })),
+  )
+  await rpc.batch(
+    sponsors
+      .filter((_, index) => BigInt(held[index] as string) < sponsorWei / 2n)
+      .map((address) => ({ method: 'anvil_setBalance', params: [address, `0x${sponsorWei.toString(16)}`] })),
+  )
+}
 
 export const evmNode = ({ chain, dir, clock, automine, seed, log }: Options): EvmNode => {
-  const files = savedState(dir, chain.id)
+  const files = savedState(dir, chain.id, keptBlocks)
+  const contracts = chain.id === vaultChain ? [faucetContract, vault] : [faucetContract]
+  const archive = eventArchive(dir, chain.id, contracts)
   const time = chainTime(clock)
   const onFailure = (error: Error) => log(`${chain.name}: saving failed: ${error.message}`)
-  const saves = saver({ write: files.write, onFailure })
+  const saves = saver({ write: files.write, saved: archive.extend, onFailure })
 
   const prepare = async (anvil: Anvil, fresh: boolean) => {
     if (fresh) await seed(anvil.rpc, chain)
+    await fundSponsors(anvil.rpc)
     await mineAtWorldTime(anvil.rpc, clock)
     // The first save is the mark of a finished seed, so it comes last.
-    if (fresh) await saves.save(anvil.rpc)
+    if (fresh) await saves.save(anvil)
   }
 
   const launch = async (): Promise<Anvil> => {
-    const load = await files.newest()
-    if (load !== undefined) await files.compact()
+    const load = await files.prepare()
+    if (load === undefined) await archive.forget()
     const anvil = await startAnvil({
       chainId: chain.id,
       pidFile: join(dir, `${chain.id}.pid`),
       exitFile: files.exit,
-      ...(load === undefined ? {} : { load }),
+      ...(load === undefined ? { genesisSeconds: genesisSecondsOf(chain) } : { load }),
       ...(automine ? {} : { blockSeconds }),
     })
     try {
+      await files.forgetLoaded()
       await prepare(anvil, load === undefined)
     } catch (error) {
       await anvil.child.stop('SIGKILL')
@@ -67,14 +109,31 @@ export const evmNode = ({ chain, dir, clock, automine, seed, log }: Options): Ev
     return anvil
   }
 
+  const saveLast = async (anvil: Anvil): Promise<boolean> => {
+    let timer: NodeJS.Timeout | undefined
+    const late = new Promise<false>((resolve) => {
+      timer = setTimeout(() => resolve(false), lastSaveMsMax)
+    })
+    const saved = saves.save(anvil, true).then(
+      () => true,
+      () => false,
+    )
+    return Promise.race([saved, late]).finally(() => clearTimeout(timer))
+  }
+
   const life = lifecycle({ name: chain.name, launch, log })
+  let reorganising = false
   return {
     chain,
     start: life.start,
     stop: async (signal) => {
       // A save that is under way comes first, or its older content would count as the newer file.
       if (signal === 'SIGTERM') await saves.settled()
-      await life.stop(signal)
+      const anvil = life.now()
+      const isSaved = signal === 'SIGTERM' && anvil !== undefined && (await saveLast(anvil))
+      // Anvil would write the same once more, in the clear.
+      await life.stop(isSaved ? 'SIGKILL' : signal)
+      if (isSaved) await rm(files.exit, { force: true })
       await saves.settled()
       if (signal === 'SIGKILL') await rm(files.exit, { force: true })
     },
@@ -86,7 +145,16 @@ export const evmNode = ({ chain, dir, clock, automine, seed, log }: Options): Ev
     touch: () => {
       const anvil = life.now()
       saves.mark()
-      return anvil && automine ? time.touch(anvil.rpc) : undefined
+      return anvil && automine && !reorganising ? time.touch(anvil.rpc) : undefined
+    },
+    reorganise: async (depth, vanishedMs) => {
+      const anvil = life.now()
+      if (!anvil || reorganising) return 0
+      reorganising = true
+      saves.mark()
+      return reorganise({ rpc: anvil.rpc, automine, blockSeconds, depth, vanishedMs }).finally(() => {
+        reorganising = false
+      })
     },
     rpc: () => {
       const anvil = life.now()
@@ -94,6 +162,11 @@ export const evmNode = ({ chain, dir, clock, automine, seed, log }: Options): Ev
       saves.mark()
       return anvil.rpc
     },
-    port: () => life.now()?.port,
+    events: (address, topics) => {
+      const anvil = life.now()
+      if (!anvil) throw new Error(`${chain.name} is stopped.`)
+      return archive.find(anvil.rpc, address, topics)
+    },
+    place: life.now,
   }
 }

@@ -13,13 +13,13 @@ export type Rpc = {
 const timeoutMs = 20_000
 
 /** A JSON-RPC client for the world's own use, always beside the proxies, so no fault reaches it. */
-export const rpcAt = (port: number): Rpc => {
+export const rpcAt = (port: number, host = '127.0.0.1'): Rpc => {
   const agent = new Agent({ keepAlive: true, maxSockets: 4 })
 
   const send = (body: string): Promise<Reply | Reply[]> =>
     new Promise((resolve, reject) => {
       const headers = { 'content-type': 'application/json', 'content-length': Buffer.byteLength(body) }
-      const options = { port, host: '127.0.0.1', method: 'POST', agent, headers, timeout: timeoutMs }
+      const options = { port, host, method: 'POST', agent, headers, timeout: timeoutMs }
       const outgoing = request(options, (answer) => {
         const chunks: Buffer[] = []
         answer.on('data', (chunk: Buffer) => chunks.push(chunk))

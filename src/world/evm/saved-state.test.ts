@@ -11,61 +11,102 @@ const block = (number: number, ...transactions: string[]): Block => ({
   header: { number: `0x${number.toString(16)}` },
   transactions,
 })
-const stateOf = (blocks: Block[]) => JSON.stringify({ best_block_number: blocks.length - 1, blocks })
+const stateOf = (blocks: Block[], transactions: { block_number: number }[] = []) =>
+  JSON.stringify({ best_block_number: blocks.length - 1, blocks, transactions })
 
-const place = async (t: TestContext) => {
+const place = async (t: TestContext, keptBlocks = 1_000) => {
   const dir = await mkdtemp(join(tmpdir(), 'portico-state-'))
   t.after(() => rm(dir, { recursive: true, force: true }))
-  const files = savedState(dir, '1')
-  const save = (state: string) => files.write(`0x${gzipSync(state).toString('hex')}`)
-  return { dir, files, save, saved: join(dir, '1.saved.json') }
+  const files = savedState(dir, '1', keptBlocks)
+  const save = (state: string) => files.write((path) => writeFile(path, gzipSync(state)))
+  const load = async () => {
+    const path = await files.prepare()
+    if (path === undefined) return undefined
+    return JSON.parse(await readFile(path, 'utf8')) as {
+      best_block_number: number
+      blocks: Block[]
+      transactions: { block_number: number }[]
+    }
+  }
+  return { dir, files, save, load }
 }
 
 test('a chain that was never saved is made anew, whatever its node left behind', async (t) => {
-  const { dir, files } = await place(t)
+  const { dir, files, load } = await place(t)
   await writeFile(files.exit, stateOf([block(0)]))
-  assert.equal(await files.newest(), undefined)
+  assert.equal(await load(), undefined)
   assert.deepEqual(await readdir(dir), [])
 })
 
-test('what the node wrote while ending is newer than the last save', async (t) => {
-  const { files, save, saved } = await place(t)
+test('what the node wrote while ending is newer than the last save, and becomes it', async (t) => {
+  const { dir, files, save, load } = await place(t)
   await save(stateOf([block(0)]))
   await writeFile(files.exit, stateOf([block(0), block(1)]))
-  assert.equal(await files.newest(), saved)
-  assert.equal(JSON.parse(await readFile(saved, 'utf8')).best_block_number, 1)
+  for (const _again of [1, 2]) assert.equal((await load())?.best_block_number, 1)
+  await files.forgetLoaded()
+  assert.deepEqual(await readdir(dir), ['1.state.gz'])
 })
 
-test('a torn or an older file of the node is thrown away', async (t) => {
-  const { dir, files, save, saved } = await place(t)
-  for (const [content, at] of [
-    ['{"best_block_number":7,"blo', Date.now() / 1000 + 5],
-    [stateOf([block(0)]), 5],
-  ] as const) {
-    await save(stateOf([block(0), block(1)]))
-    await writeFile(files.exit, content)
-    await utimes(files.exit, at, at)
-    assert.equal(await files.newest(), saved)
-    assert.equal(JSON.parse(await readFile(saved, 'utf8')).best_block_number, 1)
-    assert.deepEqual(await readdir(dir), ['1.saved.json'])
+test('a torn file of the node is put aside and not removed, an older one is not needed', async (t) => {
+  const { dir, files, save, load } = await place(t)
+  await save(stateOf([block(0), block(1)]))
+  await writeFile(files.exit, stateOf([block(0)]))
+  await utimes(files.exit, 5, 5)
+  assert.equal((await load())?.best_block_number, 1)
+  await files.forgetLoaded()
+  assert.deepEqual(await readdir(dir), ['1.state.gz'])
+  await writeFile(files.exit, '{"best_block_number":7,"blo')
+  await utimes(files.exit, Date.now() / 1000 + 5, Date.now() / 1000 + 5)
+  assert.equal((await load())?.best_block_number, 1)
+  await files.forgetLoaded()
+  assert.deepEqual((await readdir(dir)).sort(), ['1.exit.unreadable.json', '1.state.gz'])
+})
+
+test('a saved state that cannot be read is refused by name, and stays where it is', async (t) => {
+  const { dir, files, load } = await place(t)
+  const content = gzipSync(stateOf([block(0)])).subarray(0, 40)
+  await files.write((path) => writeFile(path, content))
+  await assert.rejects(load(), /1\.state\.gz cannot be read .*restore it, or move it away/)
+  assert.deepEqual(await readFile(join(dir, '1.state.gz')), content)
+})
+
+test('two saves at once leave the later one, whole, and a draft of a killed process is removed', async (t) => {
+  const { dir, files, load } = await place(t)
+  const [first, second] = [gzipSync(stateOf([block(0)])), gzipSync(stateOf([block(0), block(1)]))]
+  const inHalves = (content: Buffer) => async (path: string) => {
+    await writeFile(path, content.subarray(0, 20))
+    await new Promise((resolve) => setImmediate(resolve))
+    await writeFile(path, content.subarray(20), { flag: 'a' })
   }
+  await Promise.all([files.write(inHalves(first)), files.write(inHalves(second))])
+  await writeFile(join(dir, '1.state.gz.99-1.draft'), 'torn')
+  assert.equal((await load())?.best_block_number, 1)
+  assert.deepEqual((await readdir(dir)).sort(), ['1.load.json', '1.state.gz'])
 })
 
-test('a long history forgets old empty blocks and no transaction', async (t) => {
-  const { files, save, saved } = await place(t)
+test('a state of an earlier version is taken over', async (t) => {
+  const { dir, load } = await place(t)
+  await writeFile(join(dir, '1.saved.json'), stateOf([block(0), block(1), block(2)]))
+  assert.equal((await load())?.best_block_number, 2)
+  assert.deepEqual((await readdir(dir)).sort(), ['1.load.json', '1.state.gz'])
+})
+
+test('history is bounded: old transactions go with their blocks, empty blocks go sooner', async (t) => {
+  const { save, load } = await place(t, 1_000)
   const blocks = Array.from({ length: 4_000 }, (_, number) =>
-    number === 17
-      ? block(number, 'kept')
-      : block(number, ...(number % 100 === 1 ? ['x'.repeat(250_000)] : [])),
+    number % 100 === 1 ? block(number, 'transaction') : block(number),
   )
-  await save(stateOf(blocks))
-  await files.compact()
-  const left = (JSON.parse(await readFile(saved, 'utf8')) as { blocks: Block[] }).blocks
-  assert.ok(left.length < 400, `${left.length} blocks are left`)
-  for (const number of [0, 1, 17, 101, 3_999])
-    assert.ok(left.some(({ header }) => Number(header.number) === number))
-  assert.equal(
-    left.some(({ header }) => Number(header.number) === 18),
-    false,
+  const mined = blocks.flatMap(({ transactions }, number) =>
+    transactions.map(() => ({ block_number: number })),
+  )
+  await save(stateOf(blocks, mined))
+  const state = await load()
+  assert.ok(state)
+  const numbers = new Set(state.blocks.map(({ header }) => Number(header.number)))
+  for (const kept of [0, 3_001, 3_101, 3_800, 3_999]) assert.ok(numbers.has(kept), `block ${kept}`)
+  for (const gone of [1, 2_901, 3_002, 3_700]) assert.ok(!numbers.has(gone), `block ${gone}`)
+  assert.deepEqual(
+    state.transactions.map((each) => each.block_number),
+    Array.from({ length: 10 }, (_, index) => 3_001 + index * 100),
   )
 })

@@ -1,62 +1,158 @@
-import { readFile, rename, rm, stat } from 'node:fs/promises'
+import { createReadStream, createWriteStream } from 'node:fs'
+import { open, readdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import { pipeline } from 'node:stream/promises'
 import { promisify } from 'node:util'
-import { gunzip } from 'node:zlib'
-import { replaceFile } from '#world/atomic-file.ts'
+import { createGunzip, createGzip, gunzip } from 'node:zlib'
 
 type Block = { header: { number: string }; transactions: unknown[] }
-type State = { best_block_number: number | string; blocks: Block[] }
+type Mined = { block_number: number | string }
+type State = { best_block_number: number | string; blocks: Block[]; transactions?: Mined[] }
 
 const inflate = promisify(gunzip)
-const compactAboveBytes = 8_000_000
+/** Longer text does not fit into one string of this engine. */
+const parsedBytesMax = 400_000_000
 const keepEmptyBlocks = 256
 
-const parse = async (path: string): Promise<State | undefined> => {
+const parse = (text: Buffer): State | undefined => {
+  if (text.length > parsedBytesMax) return undefined
   try {
-    const state = JSON.parse(await readFile(path, 'utf8')) as State
+    const state = JSON.parse(text.toString()) as State
     return Array.isArray(state.blocks) ? state : undefined
   } catch {
     return undefined
   }
 }
 
+/** Too large to be parsed: whether the outermost brace is the last thing in the file, as only a whole one has it. */
+const endsWhole = async (path: string): Promise<boolean> => {
+  let depth = 0
+  let inText = false
+  let escaped = false
+  for await (const chunk of createReadStream(path) as AsyncIterable<Buffer>)
+    for (const byte of chunk) {
+      if (escaped) escaped = false
+      else if (inText) {
+        if (byte === 0x5c) escaped = true
+        else if (byte === 0x22) inText = false
+      } else if (byte === 0x22) inText = true
+      else if (byte === 0x7b || byte === 0x5b) depth += 1
+      else if (byte === 0x7d || byte === 0x5d) depth -= 1
+    }
+  return depth === 0 && !inText
+}
+
+const isWhole = async (path: string): Promise<boolean> => {
+  const { size } = await stat(path)
+  if (size === 0) return false
+  return size > parsedBytesMax ? endsWhole(path) : parse(await readFile(path)) !== undefined
+}
+
+/**
+ * What a node keeps in memory of its history is what it is given back: the transactions of the newest blocks, with
+ * the blocks that hold them, and the newest empty ones.
+ */
+export const compacted = (state: State, keptBlocks: number): State => {
+  const best = Number(state.best_block_number)
+  const blocks = state.blocks.filter(({ header, transactions }) => {
+    const number = Number(header.number)
+    return number === 0 || number > best - (transactions.length > 0 ? keptBlocks : keepEmptyBlocks)
+  })
+  const mined = state.transactions?.filter((each) => Number(each.block_number) > best - keptBlocks)
+  return mined === undefined ? { ...state, blocks } : { ...state, blocks, transactions: mined }
+}
+
+const timeOf = async (path: string) => (await stat(path).catch(() => undefined))?.mtimeMs
+
 /**
  * Where one chain lives on disk. `saved` is written by us, whole or not at all, and first when seeding is
  * complete: its existence is the mark of a finished world. `exit` is what anvil itself writes when it ends; it
- * can be torn by a kill, and it counts only beside a `saved`.
+ * can be torn by a kill, and it counts only beside a `saved`. What cannot be read is put aside, never removed.
  */
-export const savedState = (dir: string, id: string) => {
-  const saved = join(dir, `${id}.saved.json`)
+export const savedState = (dir: string, id: string, keptBlocks: number) => {
+  const saved = join(dir, `${id}.state.gz`)
   const exit = join(dir, `${id}.exit.json`)
+  const loaded = join(dir, `${id}.load.json`)
+  /** As earlier versions wrote it, in the clear. */
+  const earlier = join(dir, `${id}.saved.json`)
 
-  /** The file to load, or undefined when the chain must be made from nothing. */
-  const newest = async (): Promise<string | undefined> => {
-    const savedAt = (await stat(saved).catch(() => undefined))?.mtimeMs
-    const exitAt = (await stat(exit).catch(() => undefined))?.mtimeMs
-    const usable = savedAt !== undefined && exitAt !== undefined && exitAt >= savedAt && (await parse(exit))
-    if (usable) await rename(exit, saved)
-    else await rm(exit, { force: true })
-    return savedAt === undefined ? undefined : saved
+  let replacing: Promise<void> = Promise.resolve()
+  let drafts = 0
+  /** A save at the end may meet one that is still being written: each has its own draft, and they take turns. */
+  const replace = (writeDraft: (path: string) => Promise<void>): Promise<void> => {
+    const turn = replacing.then(async () => {
+      drafts += 1
+      const draft = `${saved}.${process.pid}-${drafts}.draft`
+      try {
+        await writeDraft(draft)
+        await rename(draft, saved)
+      } catch (error) {
+        await rm(draft, { force: true })
+        throw error
+      }
+    })
+    replacing = turn.catch(() => {})
+    return turn
   }
 
-  /** Empty blocks pile up while nobody trades; old ones are forgotten, those with transactions never. */
-  const compact = async (): Promise<void> => {
-    if ((await stat(saved)).size < compactAboveBytes) return
-    const state = await parse(saved)
-    if (!state) return
-    const oldest = Number(state.best_block_number) - keepEmptyBlocks
-    const blocks = state.blocks.filter(
-      ({ header, transactions }) =>
-        transactions.length > 0 || Number(header.number) > oldest || Number(header.number) === 0,
+  /** What a killed process left half written. */
+  const removeDrafts = async (): Promise<void> => {
+    const names = await readdir(dir).catch(() => [])
+    const left = names.filter((name) => name.startsWith(`${id}.state.gz.`) && name.endsWith('draft'))
+    await Promise.all(left.map((name) => rm(join(dir, name), { force: true })))
+  }
+
+  const compress = async (from: string): Promise<void> => {
+    await replace((draft) =>
+      pipeline(createReadStream(from), createGzip({ level: 1 }), createWriteStream(draft, { mode: 0o600 })),
     )
-    if (blocks.length < state.blocks.length) await replaceFile(saved, JSON.stringify({ ...state, blocks }))
+    await rm(from, { force: true })
+  }
+
+  const takeExit = async (): Promise<void> => {
+    const [savedAt, exitAt] = [await timeOf(saved), await timeOf(exit)]
+    if (exitAt === undefined) return
+    if (savedAt === undefined || exitAt < savedAt) await rm(exit, { force: true })
+    else if (await isWhole(exit)) await compress(exit)
+    else await rename(exit, join(dir, `${id}.exit.unreadable.json`))
+  }
+
+  /** The file to load, made from the newest state; undefined when the chain must be made from nothing. */
+  const prepare = async (): Promise<string | undefined> => {
+    await removeDrafts()
+    if ((await timeOf(saved)) === undefined && (await timeOf(earlier)) !== undefined) await compress(earlier)
+    await takeExit()
+    if ((await timeOf(saved)) === undefined) return undefined
+    try {
+      // The last four bytes of the format hold the length of what was compressed.
+      const file = await open(saved)
+      const { size } = await file.stat()
+      const tail = Buffer.alloc(4)
+      await file.read(tail, 0, 4, size - 4).finally(() => file.close())
+      if (tail.readUInt32LE(0) > parsedBytesMax) {
+        await pipeline(createReadStream(saved), createGunzip(), createWriteStream(loaded, { mode: 0o600 }))
+        return loaded
+      }
+      const state = parse(await inflate(await readFile(saved)))
+      if (!state) throw new Error('it is not the state of a chain')
+      await writeFile(loaded, JSON.stringify(compacted(state, keptBlocks)), { mode: 0o600 })
+      return loaded
+    } catch (cause) {
+      const reason = (cause as Error).message
+      throw new Error(
+        `${saved} cannot be read (${reason}); restore it, or move it away for an empty chain.`,
+        {
+          cause,
+        },
+      )
+    }
   }
 
   return {
     exit,
-    newest,
-    compact,
-    /** Takes the answer of anvil_dumpState: gzipped JSON in hex. */
-    write: async (dump: string) => replaceFile(saved, await inflate(Buffer.from(dump.slice(2), 'hex'))),
+    prepare,
+    forgetLoaded: () => rm(loaded, { force: true }),
+    /** `dump` writes the gzipped state of the node into the file that it is given. */
+    write: replace,
   }
 }

@@ -10,10 +10,10 @@ import {
 import { artifact } from './artifact.ts'
 import { type Address, chainOf, keeper, usdcOf, vault, vaultChain } from './chains.ts'
 import { growthOf, yearlyBpsOf } from './growth.ts'
+import type { EvmNode } from './node.ts'
 import type { Rpc } from './rpc.ts'
 import { sendAndConfirm } from './seed.ts'
 
-type Log = { data: Hex; topics: [Hex, ...Hex[]]; transactionHash: Hex; blockNumber: Hex; logIndex: Hex }
 type Moved = { owner: Address; assets: bigint; shares: bigint }
 
 export type Effect = {
@@ -64,9 +64,8 @@ export const vaultNow = async (rpc: Rpc) => ({
 })
 
 /** What really happened to the vault, read from the chain and from nobody's database. */
-export const vaultEffects = async (rpc: Rpc, owner: string | undefined): Promise<Effect[]> => {
-  const filter = { address: vault, topics: [[deposited, withdrawn]], fromBlock: '0x0', toBlock: 'latest' }
-  const logs = (await rpc.call('eth_getLogs', [filter])) as Log[]
+export const vaultEffects = async (node: EvmNode, owner: string | undefined): Promise<Effect[]> => {
+  const logs = await node.events(vault, [[deposited, withdrawn]])
   const effects = logs.map((log) => {
     const { eventName, args } = decodeEventLog({ abi, data: log.data, topics: log.topics })
     const { owner: whose, assets, shares } = args as unknown as Moved

@@ -4,6 +4,7 @@ import * as account from './info-account.ts'
 import * as history from './info-history.ts'
 import * as market from './info-market.ts'
 import { type Market, marketNamed } from './markets.ts'
+import { twapHistory, twapStates } from './twap.ts'
 import { stateOf, type Venue } from './venue.ts'
 import { fundingView, type Json, tradeView } from './views.ts'
 
@@ -141,10 +142,10 @@ export const channels: Record<string, Channel> = {
     user,
     orders: history.frontendOpenOrders(venue, user),
   })),
-  twapStates: whole('twapStates', 'never', (_venue, user, topic) => ({
+  twapStates: whole('twapStates', 'account', (venue, user, topic) => ({
     dex: dexOf(topic),
     user,
-    states: [],
+    states: twapStates(venue, user),
   })),
   userHistoricalOrders: whole('userHistoricalOrders', 'never', (venue, user) => ({
     user,
@@ -166,14 +167,14 @@ export const channels: Record<string, Channel> = {
     nonFundingLedgerUpdates: history.ledgerUpdates(venue, user, all).reverse(),
     isSnapshot: true,
   })),
-  userTwapHistory: whole('userTwapHistory', 'never', (_venue, user) => ({
+  userTwapHistory: whole('userTwapHistory', 'never', (venue, user) => ({
     user,
-    history: [],
+    history: twapHistory(venue, user),
     isSnapshot: true,
   })),
-  userTwapSliceFills: whole('userTwapSliceFills', 'never', (_venue, user) => ({
+  userTwapSliceFills: whole('userTwapSliceFills', 'never', (venue, user) => ({
     user,
-    twapSliceFills: [],
+    twapSliceFills: history.twapSliceFills(venue, user),
     isSnapshot: true,
   })),
   webData2: whole('webData2', 'account', (venue, user) => webData2(venue, { user })),
@@ -191,6 +192,8 @@ export const channels: Record<string, Channel> = {
   // These tell only what happens from now on; nothing is replayed to a client that comes back.
   orderUpdates: { needs: ['user'], refresh: 'never', snapshot: none },
   userEvents: { needs: ['user'], refresh: 'never', snapshot: none },
+  // The older name, which the channel of the messages still has.
+  user: { needs: ['user'], refresh: 'never', snapshot: none },
   notification: { needs: ['user'], refresh: 'never', snapshot: none },
 }
 

@@ -2,11 +2,12 @@ import { maximum, notional, one } from './decimal.ts'
 import { feeOf } from './fees.ts'
 import { held } from './lifecycle.ts'
 import { availableMargin, initialMargin, isolatedValue, leverageOf } from './margin.ts'
-import type { Market, Perp } from './markets.ts'
+import { type Market, maxOrderUsd, type Perp, usdc } from './markets.ts'
 import { closable } from './positions.ts'
-import { type Refusal, refusal, spotMinimum } from './refusals.ts'
+import { type Refusal, refusal, spotMinimum, tooLarge } from './refusals.ts'
 import type { Account, Order } from './state.ts'
 import { isOnTick } from './ticks.ts'
+import { freeUsd } from './unified.ts'
 import { bookOf, spotOf, stateOf, type Venue } from './venue.ts'
 
 const minimumUsd = 10n * BigInt(one)
@@ -38,9 +39,10 @@ export const lacksMargin = (venue: Venue, account: Account, market: Perp, order:
   return needed > 0n && availableMargin(account, (asset) => stateOf(venue, asset).mark) < needed
 }
 
-export const lacksBalance = (account: Account, market: Market, order: Order): boolean => {
+export const lacksBalance = (venue: Venue, account: Account, market: Market, order: Order): boolean => {
   const share = held(order, market)
   if (!share) return false
+  if (share.token === usdc.index) return freeUsd(venue, account) < share.units
   const { total, hold } = spotOf(account, share.token)
   return total - hold < share.units
 }
@@ -63,6 +65,14 @@ const wrongSide = (order: Order, reference: number): boolean =>
 const expectedEntry = ({ buy, price }: Order, mark: number): number =>
   buy ? Math.min(price, mark) : Math.max(price, mark)
 
+/** The largest order of the market in dollars, where this one is above it. */
+const maximumPassed = (market: Market, order: Order): number | undefined => {
+  if (market.kind === 'spot' || order.reduceOnly) return undefined
+  const maxUsd = maxOrderUsd(market, order.tif === 'FrontendMarket' || order.trigger?.market === true)
+  const value = notional(order.price, order.left, market.sizeDecimals)
+  return value > BigInt(maxUsd) * BigInt(one) ? maxUsd : undefined
+}
+
 const farOff = (order: Order, price: number): boolean => Math.abs(order.price - price) > 0.8 * price
 
 /** Everything that can be said about an order before it meets the book. */
@@ -83,11 +93,14 @@ export const check = (
   if (!order.trigger && farOff(order, state.oracle)) return refusal('oracle', asset)
   if (!order.positionTpsl && tooSmall(account, market, order))
     return market.kind === 'spot' ? spotMinimum(market.quote.name, asset) : refusal('minimum', asset)
+  const maxUsd = maximumPassed(market, order)
+  if (maxUsd !== undefined) return tooLarge(maxUsd)
   if (parent) return undefined
   if (market.kind === 'perp' && order.reduceOnly && closable(account, asset, order.buy) === 0)
     return refusal('reduceOnly', asset)
   if (order.trigger) return undefined
-  if (market.kind === 'spot') return lacksBalance(account, market, order) ? refusal('spot', asset) : undefined
+  if (market.kind === 'spot')
+    return lacksBalance(venue, account, market, order) ? refusal('spot', asset) : undefined
   return !order.reduceOnly && lacksMargin(venue, account, market, order)
     ? refusal('margin', asset)
     : undefined

@@ -1,11 +1,17 @@
 import { createServer, type IncomingMessage, type Server } from 'node:http'
+import { isForeign } from '#world/foreign.ts'
+import type { AccountHistory } from './account-history.ts'
+import { canonicalAction } from './actions.ts'
 import type { Bridge } from './bridge.ts'
 import { parseUnits, priceText, unitsText } from './decimal.ts'
 import type { Engine } from './engine.ts'
 import type { Fault, Faults } from './faults.ts'
 import { crossSummary } from './margin.ts'
 import { marketNamed, markets } from './markets.ts'
+import type { OrderWire } from './placing.ts'
+import { type Dial, modeOf, readRealism } from './realism.ts'
 import { Refused } from './refusals.ts'
+import { Malformed } from './schema.ts'
 import { conservation } from './settlement.ts'
 import type { Settings } from './state.ts'
 import type { Stream } from './stream.ts'
@@ -19,6 +25,8 @@ export type ControlNeeds = {
   budget: Budget
   stream: Stream
   bridge: Bridge | undefined
+  dial: Dial
+  history: AccountHistory
 }
 
 type Body = Record<string, unknown>
@@ -131,6 +139,17 @@ const effects: Route = (needs, _body, query) => {
   }
 }
 
+/** Orders of the account's owner through another client, in the form of the wire. */
+const foreignOrders = (orders: unknown): OrderWire[] => {
+  try {
+    return (canonicalAction({ type: 'order', orders, grouping: 'na' }) as unknown as { orders: OrderWire[] })
+      .orders
+  } catch (error) {
+    if (error instanceof Malformed) throw new Refused('orders must be a list in the form of the wire')
+    throw error
+  }
+}
+
 const settingNames: readonly (keyof Settings)[] = [
   'walking',
   'spotTriggers',
@@ -190,6 +209,32 @@ const routes: Record<string, Route> = {
     budget.limit(number(weightPerMinute, 'weightPerMinute'))
     return {}
   },
+  'GET /realism': ({ dial }) => dial.now(),
+  'POST /realism': ({ dial }, body) => {
+    dial.set(readRealism(body, dial.now()))
+    return dial.now()
+  },
+  'POST /realism/catch-up': ({ history }) => {
+    history.catchUp()
+    return {}
+  },
+  'POST /account-mode': ({ engine }, { user, mode }) => {
+    engine.submit({ kind: 'accountMode', user: address(user), mode: modeOf('mode', mode) })
+    return {}
+  },
+  'POST /foreign/orders': ({ engine }, { user, orders }) => {
+    engine.submit({ kind: 'foreignOrders', user: address(user), orders: foreignOrders(orders) })
+    return {}
+  },
+  'POST /foreign/transfer': ({ engine }, { user, coin, amount }) => {
+    engine.submit({
+      kind: 'foreignTransfer',
+      user: address(user),
+      coin: String(coin ?? 'USDC'),
+      units: units(amount),
+    })
+    return {}
+  },
   'GET /usage': () => ({ ...process.cpuUsage(), residentBytes: process.memoryUsage.rss() }),
   'GET /faults': ({ faults }) => faults.list(),
   'POST /faults': ({ faults }, { seed, ...fault }) => ({
@@ -236,6 +281,7 @@ const plainJson = (value: unknown): string =>
 /** Never reachable from outside, and never on the venue's own port. */
 export const serveControl = (needs: ControlNeeds): Server =>
   createServer((request, response) => {
+    if (isForeign(request)) return void response.writeHead(403).end()
     run(needs, request)
       .then(({ status, said }) =>
         needs.engine.told(() => {

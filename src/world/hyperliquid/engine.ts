@@ -1,3 +1,4 @@
+import { principalOf } from './agents.ts'
 import type { Answer } from './exchange.ts'
 import { openJournal, writeLine } from './journal.ts'
 import { apply, type Command } from './machine.ts'
@@ -13,10 +14,25 @@ export type Engine = {
   told: (tell: () => void) => void
   advance: (ms: number) => void
   watch: (watcher: (happenings: readonly Happening[]) => void) => void
+  /** Is called within `submit`, with the accounts that the command may have changed. */
+  onChange: (listener: (users: Iterable<string>) => void) => void
   close: () => void
 }
 
-const snapshotEvery = { bytes: 8_000_000, commands: 20_000, ms: 300_000 }
+/** Often, as a save costs what happened since the last one. */
+const snapshotEvery = { bytes: 1_000_000, commands: 2_000, ms: 300_000 }
+
+/** Those that something happened to, and those who acted without that anything happened: a changed leverage, for one. */
+const changedUsers = ({ state, happenings }: Venue, command: Command): Set<string> => {
+  const users = new Set<string>()
+  if (command.kind === 'act') {
+    const actor = principalOf(state, command.signer)
+    if (actor) users.add(actor.address)
+  }
+  if ('user' in command) users.add(command.user)
+  for (const happening of happenings) if ('user' in happening) users.add(happening.user)
+  return users
+}
 
 /** `broken` ends the process: a command that was half done must not be served from, and the log knows what was whole. */
 export const openEngine = (dataDir: string, seed: number, broken: (error: unknown) => never): Engine => {
@@ -29,6 +45,7 @@ export const openEngine = (dataDir: string, seed: number, broken: (error: unknow
   let waiting: (() => void)[] = []
   let happenings: Happening[] = []
   let watcher: (happenings: readonly Happening[]) => void = () => {}
+  let changeListener: ((users: Iterable<string>) => void) | undefined
   let scheduled = false
   let savedMs = Date.now()
 
@@ -70,6 +87,7 @@ export const openEngine = (dataDir: string, seed: number, broken: (error: unknow
     } finally {
       lines.push(writeLine(command, atMs))
       for (const happening of venue.happenings) happenings.push(happening)
+      changeListener?.(changedUsers(venue, command))
       schedule()
     }
   }
@@ -90,6 +108,9 @@ export const openEngine = (dataDir: string, seed: number, broken: (error: unknow
     },
     watch: (next) => {
       watcher = next
+    },
+    onChange: (listener) => {
+      changeListener = listener
     },
     close: () => {
       flush()

@@ -1,3 +1,4 @@
+import { accountRuns } from './account-actions.ts'
 import type { Action } from './actions.ts'
 import { approveAgent, principalOf } from './agents.ts'
 import { cancelByCloid, cancelOrders, type ModifyWire, modifyOne, modifyOrder } from './amending.ts'
@@ -26,7 +27,11 @@ export type Answer =
   | { status: 'ok'; response: { type: string; data?: unknown } }
   | { status: 'err'; response: string }
 
-type Run = (venue: Venue, account: Account, action: Record<string, unknown>) => Answer['response'] | undefined
+export type Run = (
+  venue: Venue,
+  account: Account,
+  action: Record<string, unknown>,
+) => Answer['response'] | undefined
 
 /** The canonicaliser has given the action its form, so the casts below only name it. */
 const as = <T>(action: Record<string, unknown>): T => action as T
@@ -62,8 +67,6 @@ const percentTenths = (text: string): number => {
   const tenths = match ? Math.round(Number(match[1]) * 1_000) : Number.NaN
   return tenths >= 0 && tenths <= 1_000 ? tenths : refuseAll('Invalid builder fee rate.')
 }
-
-const abstractions = { i: 'disabled', u: 'unifiedAccount', p: 'portfolioMargin' } as const
 
 const runs: Record<string, Run> = {
   order: (venue, account, action) => {
@@ -148,14 +151,7 @@ const runs: Record<string, Run> = {
     account.builders.set(String(action.builder), percentTenths(String(action.maxFeeRate)))
     return undefined
   },
-  userSetAbstraction: (_venue, account, action) => {
-    account.abstraction = action.abstraction as Account['abstraction']
-    return undefined
-  },
-  agentSetAbstraction: (_venue, account, action) => {
-    account.abstraction = abstractions[action.abstraction as keyof typeof abstractions]
-    return undefined
-  },
+  ...accountRuns,
   setReferrer: () => refuseAll('Referral code not registered'),
   setDisplayName: (_venue, account, action) => {
     account.displayName = String(action.displayName) || null
@@ -174,6 +170,9 @@ const runs: Record<string, Run> = {
   noop: () => undefined,
 }
 
+/** What an address above its request limit may still send: one request in this time. */
+const limitedEveryMs = 10_000
+
 /** One request for every dollar traded, after a first allowance; cancels have twice that. */
 const countRequests = (venue: Venue, account: Account, { type, ...rest }: Action): void => {
   const batch = Object.values(rest).find(Array.isArray)?.length ?? 1
@@ -182,10 +181,12 @@ const countRequests = (venue: Venue, account: Account, { type, ...rest }: Action
   if (allowance === 0) return
   const cap = allowance + Number(account.volume / 100_000_000n) + account.reserved
   const limit = type.startsWith('cancel') ? Math.min(cap + 100_000, cap * 2) : cap
-  if (account.requests > limit)
+  const isDue = venue.state.nowMs - (account.requestedAtMs ?? 0) >= limitedEveryMs
+  if (account.requests > limit && !isDue)
     refuseAll(
       `Too many cumulative requests sent (${account.requests} > ${limit}) for cumulative volume traded $${unitsText(account.volume)}. Place taker orders to free up 1 request per USDC traded.`,
     )
+  account.requestedAtMs = venue.state.nowMs
 }
 
 const authorise = (venue: Venue, request: Request): Account => {
@@ -198,7 +199,6 @@ const authorise = (venue: Venue, request: Request): Account => {
         ? `Must deposit before performing actions. User: ${signer}`
         : `User or API Wallet ${signer} does not exist.`,
     )
-  if (vaultAddress !== undefined) refuseAll(`Vault not registered: ${vaultAddress}`)
   if (expiresAfter !== undefined && expiresAfter < state.nowMs) {
     account.requests += 5
     refuseAll('Action already expired')
@@ -207,7 +207,9 @@ const authorise = (venue: Venue, request: Request): Account => {
   state.nonces.set(signer, set)
   const refused = takeNonce(set, nonce, state.nowMs)
   if (refused) refuseAll(refused)
-  return account
+  if (vaultAddress === undefined) return account
+  const vault = state.accounts.get(vaultAddress)
+  return vault?.master === account.address ? vault : refuseAll(`Vault not registered: ${vaultAddress}`)
 }
 
 export const perform = (venue: Venue, request: Request): Answer => {

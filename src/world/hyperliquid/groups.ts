@@ -25,7 +25,7 @@ export const prevalidate = (venue: Venue, wires: readonly OrderWire[], grouping:
   const triggers = wires.filter(isTrigger)
   for (const { a } of triggers)
     if (marketOf(a)?.kind === 'spot' && !venue.state.settings.spotTriggers)
-      refuseAll('Trigger orders are not supported for spot.')
+      refuseAll('Placing trigger orders is not enabled on spot trading yet.')
   if (typeof grouping === 'object' || grouping === 'na') return
   if (triggers.some(({ r }) => !r)) refuseAll('TP/SL orders must be reduce only.')
   const parents = grouping === 'normalTpsl' ? 1 : 0

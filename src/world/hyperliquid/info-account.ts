@@ -3,6 +3,7 @@ import { maximum, minimum, priceText, sizeText, unitsText } from './decimal.ts'
 import { rates } from './fees.ts'
 import {
   availableMargin,
+  type CrossSummary,
   crossSummary,
   isolatedValue,
   leverageOf,
@@ -11,9 +12,11 @@ import {
   positionValue,
   withdrawable,
 } from './margin.ts'
-import { type Perp, perpOf, tokens } from './markets.ts'
+import { type Perp, perpOf, tokens, usdc } from './markets.ts'
 import { entryPrice, unrealized } from './positions.ts'
 import type { Account, Leverage, Position } from './state.ts'
+import { subAccountsOf } from './sub-accounts.ts'
+import { isUnified, unifiedUsd } from './unified.ts'
 import { newAccount, stateOf, type Venue } from './venue.ts'
 import type { Json } from './views.ts'
 
@@ -64,6 +67,10 @@ const summary = (value: bigint, notional: bigint, raw: bigint, used: bigint): Js
   totalMarginUsed: unitsText(maximum(0n, used)),
 })
 
+/** The figures describe the positions; the balance of such an account is in the spot state. */
+const unifiedSummary = ({ notional, initial }: CrossSummary, signed: bigint): Json =>
+  summary(initial, notional, initial - signed, initial)
+
 export const clearinghouseState = (venue: Venue, address: string): Json => {
   const account = seenAccount(venue, address)
   const cross = crossSummary(account, marks(venue))
@@ -77,11 +84,15 @@ export const clearinghouseState = (venue: Venue, address: string): Json => {
     used += isolatedValue(position, mark)
     raw += position.raw
   }
+  const unified = isUnified(account)
+  const all = { value, notional, initial: used, maintenance: 0n }
   return {
-    marginSummary: summary(value, notional, raw, used),
-    crossMarginSummary: summary(cross.value, cross.notional, account.raw, cross.initial),
+    marginSummary: unified ? unifiedSummary(all, value - raw) : summary(value, notional, raw, used),
+    crossMarginSummary: unified
+      ? unifiedSummary(cross, cross.value - account.raw)
+      : summary(cross.value, cross.notional, account.raw, cross.initial),
     crossMaintenanceMarginUsed: unitsText(cross.maintenance),
-    withdrawable: unitsText(withdrawable(account, marks(venue))),
+    withdrawable: unitsText(unified ? 0n : withdrawable(account, marks(venue))),
     assetPositions: [...account.positions.values()]
       .sort((a, b) => a.asset - b.asset)
       .map((position) => positionView(venue, account, position)),
@@ -89,8 +100,27 @@ export const clearinghouseState = (venue: Venue, address: string): Json => {
   }
 }
 
-export const spotClearinghouseState = (venue: Venue, address: string): Json => ({
-  balances: [...seenAccount(venue, address).spot]
+export const spotClearinghouseState = (venue: Venue, address: string): Json => {
+  const account = seenAccount(venue, address)
+  if (!isUnified(account)) return { balances: balancesOf(account) }
+  const { total, hold, spotHold } = unifiedUsd(venue, account)
+  const dollars = {
+    coin: 'USDC',
+    token: usdc.index,
+    total: unitsText(total),
+    hold: unitsText(hold),
+    entryNtl: '0.0',
+    spotHold: unitsText(spotHold),
+  }
+  const tokens = balancesOf(account).filter(({ token }) => token !== usdc.index)
+  return {
+    ...(account.abstraction === 'portfolioMargin' ? { portfolioMarginEnabled: true } : {}),
+    balances: total > 0n ? [dollars, ...tokens] : tokens,
+  }
+}
+
+const balancesOf = (account: Account) =>
+  [...account.spot]
     .filter(([, { total }]) => total > 0n)
     .sort(([a], [b]) => a - b)
     .map(([token, { total, hold, entry }]) => ({
@@ -99,8 +129,7 @@ export const spotClearinghouseState = (venue: Venue, address: string): Json => (
       total: unitsText(total),
       hold: unitsText(maximum(0n, hold)),
       entryNtl: unitsText(token === 0 ? 0n : maximum(0n, entry)),
-    })),
-})
+    }))
 
 /** How much could be bought and sold now, at the mark and with the account's leverage. */
 export const activeAssetData = (venue: Venue, address: string, market: Perp): Json => {
@@ -127,6 +156,22 @@ export const activeAssetData = (venue: Venue, address: string, market: Perp): Js
     availableToTrade: funds.map((units) => unitsText(units)),
     markPx: priceText(mark),
   }
+}
+
+export const abstractionOf = (venue: Venue, address: string): Json => {
+  const { abstraction, dexAbstraction } = seenAccount(venue, address)
+  return abstraction === 'default' && dexAbstraction ? 'dexAbstraction' : abstraction
+}
+
+export const subAccounts = (venue: Venue, master: string): Json => {
+  const list = subAccountsOf(venue, master).map(({ name, address }) => ({
+    name,
+    subAccountUser: address,
+    master,
+    clearinghouseState: clearinghouseState(venue, address),
+    spotState: spotClearinghouseState(venue, address),
+  }))
+  return list.length === 0 ? null : list
 }
 
 const rateText = (millionths: bigint): string => unitsText(millionths, 6)
@@ -189,6 +234,8 @@ export const userRole = (venue: Venue, address: string): Json => {
   const agent = venue.state.agents.get(address)
   if (agent && (agent.validUntilMs === null || agent.validUntilMs > venue.state.nowMs))
     return { role: 'agent', data: { user: agent.user } }
+  const master = venue.state.accounts.get(address)?.master
+  if (master !== undefined) return { role: 'subAccount', data: { master } }
   return { role: venue.state.accounts.has(address) ? 'user' : 'missing' }
 }
 

@@ -1,7 +1,9 @@
 import { rateText } from './decimal.ts'
+import { fundingRate, hourMs, rateOne } from './funding.ts'
 import { seenAccount } from './info-account.ts'
+import { candlesOf } from './info-market.ts'
 import { marketNamed, type Perp } from './markets.ts'
-import type { Account, Order } from './state.ts'
+import type { Account, MarketState, Order } from './state.ts'
 import { stateOf, type Venue } from './venue.ts'
 import { fillView, frontendOrder, fundingView, type Json, openOrder } from './views.ts'
 
@@ -10,6 +12,8 @@ const mostRecords = 500
 const mostOrders = 2_000
 
 type Window = { fromMs: number; toMs: number }
+
+const always: Window = { fromMs: 0, toMs: Number.MAX_SAFE_INTEGER }
 
 const within = (timeMs: number, { fromMs, toMs }: Window): boolean => timeMs >= fromMs && timeMs <= toMs
 
@@ -57,6 +61,13 @@ export const userFillsByTime = (venue: Venue, address: string, window: Window): 
     .slice(0, mostFills)
     .map(fillView)
 
+export const twapSliceFills = (venue: Venue, address: string, window: Window = always): Json[] =>
+  seenAccount(venue, address)
+    .fills.filter(({ twapId, timeMs }) => twapId !== undefined && within(timeMs, window))
+    .slice(-mostFills)
+    .reverse()
+    .map((fill) => ({ fill: fillView(fill), twapId: fill.twapId }))
+
 export const userFunding = (venue: Venue, address: string, window: Window): Json[] =>
   seenAccount(venue, address)
     .fundings.filter(({ timeMs }) => within(timeMs, window))
@@ -72,11 +83,26 @@ export const ledgerUpdates = (venue: Venue, address: string, window: Window): Js
     .slice(0, mostRecords)
     .map(({ timeMs, hash, delta }) => ({ time: timeMs, hash, delta }))
 
+/** Share of an hour's move that stands as the premium of that hour. */
+const premiumShare = 0.25
+
+/** What was paid before this venue began, from the candles of that time. */
+const pastRates = (venue: Venue, market: Perp, { fromMs, toMs }: Window): MarketState['rates'] => {
+  const { genesisMs } = venue.state
+  if (fromMs > genesisMs) return []
+  return candlesOf(venue, market, '1h', fromMs - hourMs, Math.min(toMs, genesisMs))
+    .map(({ startMs, open, close }) => {
+      const premium = BigInt(Math.round(((close - open) / open) * premiumShare * Number(rateOne)))
+      return { timeMs: startMs + hourMs, rate: fundingRate(premium), premium }
+    })
+    .filter(({ timeMs }) => timeMs <= genesisMs)
+}
+
 export const fundingHistory = (venue: Venue, coin: string, window: Window): Json[] => {
   const market = marketNamed(coin)
   if (market?.kind !== 'perp') return []
-  return stateOf(venue, market.asset)
-    .rates.filter(({ timeMs }) => within(timeMs, window))
+  return [...pastRates(venue, market, window), ...stateOf(venue, market.asset).rates]
+    .filter(({ timeMs }) => within(timeMs, window))
     .slice(0, mostRecords)
     .map(({ timeMs, rate, premium }) => ({
       coin,

@@ -3,8 +3,9 @@ import { priceText, unitsText } from './decimal.ts'
 import * as account from './info-account.ts'
 import * as history from './info-history.ts'
 import * as market from './info-market.ts'
-import { type Market, marketNamed, perps, tokens } from './markets.ts'
+import { type Market, marketNamed, maxMarketOrderUsd, perps, tokens } from './markets.ts'
 import { readType, refuse } from './schema.ts'
+import { twapHistory, twapStates } from './twap.ts'
 import { midOf, stateOf, type Venue } from './venue.ts'
 import { type Json, tradeView } from './views.ts'
 
@@ -119,7 +120,7 @@ export const webData2: View = (venue, body) => {
     serverTime: venue.state.nowMs,
     isVault: false,
     user: address,
-    twapStates: [],
+    twapStates: twapStates(venue, address),
     spotState: account.spotClearinghouseState(venue, address),
     spotAssetCtxs: market.spotContexts(venue),
   }
@@ -180,12 +181,7 @@ const views: Record<string, View> = {
     perps.filter(({ delisted }) => !delisted).map((perp) => history.predictedFunding(venue, perp)),
   fundingHistory: (venue, body) => history.fundingHistory(venue, text(body.coin), window(body)),
   perpsAtOpenInterestCap: () => [],
-  maxMarketOrderNtls: () => [
-    [40, '15000000.0'],
-    [25, '5000000.0'],
-    [20, '2000000.0'],
-    [3, '500000.0'],
-  ],
+  maxMarketOrderNtls: () => maxMarketOrderUsd.map(([leverage, usd]) => [leverage, `${usd}.0`]),
   clearinghouseState: (venue, body) => {
     onlyDex(body)
     return account.clearinghouseState(venue, user(body))
@@ -196,8 +192,9 @@ const views: Record<string, View> = {
   userRateLimit: (venue, body) => account.userRateLimit(venue, user(body)),
   userRole: (venue, body) => account.userRole(venue, user(body)),
   extraAgents: (venue, body) => account.extraAgents(venue, user(body)),
-  userAbstraction: (venue, body) => account.seenAccount(venue, user(body)).abstraction,
-  userDexAbstraction: nothing,
+  userAbstraction: (venue, body) => account.abstractionOf(venue, user(body)),
+  userDexAbstraction: (venue, body) => account.seenAccount(venue, user(body)).dexAbstraction ?? null,
+  outcomeMeta: () => ({ outcomes: [], questions: [] }),
   portfolio: (venue, body) => account.portfolio(venue, user(body)),
   referral,
   webData2,
@@ -240,7 +237,7 @@ const views: Record<string, View> = {
     user(body)
     return { delegated: '0.0', undelegated: '0.0', totalPendingWithdrawal: '0.0', nPendingWithdrawals: 0 }
   },
-  subAccounts: nothing,
+  subAccounts: (venue, body) => account.subAccounts(venue, user(body)),
   subAccounts2: nothing,
   isVip: nothing,
   userToMultiSigSigners: nothing,
@@ -249,9 +246,10 @@ const views: Record<string, View> = {
   delegations: empty,
   delegatorHistory: empty,
   delegatorRewards: empty,
-  twapHistory: empty,
-  userTwapSliceFills: empty,
-  userTwapSliceFillsByTime: empty,
+  twapHistory: (venue, body) => twapHistory(venue, user(body)),
+  userTwapSliceFills: (venue, body) => history.twapSliceFills(venue, user(body)),
+  userTwapSliceFillsByTime: (venue, body) =>
+    history.twapSliceFills(venue, user(body), window(body)).reverse(),
   vaultSummaries: () => [],
   liquidatable: () => [],
 }

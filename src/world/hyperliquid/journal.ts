@@ -12,6 +12,7 @@ import {
 import { join } from 'node:path'
 import { deserialize, serialize } from 'node:v8'
 import type { Book } from '#world/venue-core/book.ts'
+import { type Archive, createArchive, type Stored } from './archive.ts'
 import { apply, type Command } from './machine.ts'
 import { Refused } from './refusals.ts'
 import { matchRules } from './settlement.ts'
@@ -31,7 +32,9 @@ export type Journal = {
   close: () => void
 }
 
-type Saved = { version: 1; state: State; books: [asset: number, orders: ReturnType<Book['orders']>][] }
+type Books = [asset: number, orders: ReturnType<Book['orders']>][]
+/** The first version had every order and fill in the snapshot. */
+type Saved = { version: 1; state: State; books: Books } | (Stored & { version: 2; books: Books })
 
 const snapshotName = 'venue.snapshot'
 const logName = (sequence: number): string => `events-${sequence}.log`
@@ -63,8 +66,16 @@ const readIfPresent = (path: string): Buffer | undefined => {
   }
 }
 
-const restore = (saved: Saved): Venue => {
-  const venue = createVenue(saved.state, matchRules)
+const writeSynced = (path: string, content: Buffer): void => {
+  const file = openSync(path, 'w')
+  for (let at = 0; at < content.length; ) at += writeSync(file, content, at)
+  fsyncSync(file)
+  closeSync(file)
+}
+
+const restore = (saved: Saved, archive: Archive): Venue => {
+  const state = saved.version === 1 ? saved.state : archive.restore(saved)
+  const venue = createVenue(state, matchRules)
   for (const [asset, orders] of saved.books) venue.books.get(asset)?.restore(orders)
   return venue
 }
@@ -84,7 +95,8 @@ export const openJournal = (
   const snapshotPath = join(dataDir, snapshotName)
   const stored = readIfPresent(snapshotPath)
   const saved = stored ? (deserialize(stored) as Saved) : undefined
-  const venue = saved ? restore(saved) : createVenue(newState(seed, nowMs), matchRules)
+  const archive = createArchive(dataDir)
+  const venue = saved ? restore(saved, archive) : createVenue(newState(seed, nowMs), matchRules)
   let base = venue.state.sequence
   const path = join(dataDir, logName(base))
   const lines = saved ? dropTornLine(path, readIfPresent(path) ?? Buffer.alloc(0)) : []
@@ -101,16 +113,14 @@ export const openJournal = (
 
   const snapshot = (of: Venue): void => {
     const content: Saved = {
-      version: 1,
-      state: of.state,
+      ...archive.store(of.state, writeSynced),
+      version: 2,
       books: [...of.books].map(([asset, book]) => [asset, book.orders()]),
     }
     const draft = `${snapshotPath}.draft`
-    const file = openSync(draft, 'w')
-    writeSync(file, serialize(content))
-    fsyncSync(file)
-    closeSync(file)
+    writeSynced(draft, serialize(content))
     renameSync(draft, snapshotPath)
+    archive.removeUnneeded()
     if (log >= 0) closeSync(log)
     const old = logName(base)
     base = of.state.sequence

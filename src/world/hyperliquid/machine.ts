@@ -2,15 +2,19 @@ import { cancelAll } from './amending.ts'
 import { touch } from './candles.ts'
 import { type Answer, perform, type Request } from './exchange.ts'
 import { hourMs, payFunding, sampleEveryMs, samplePremiums } from './funding.ts'
+import { placeGroup } from './groups.ts'
 import { liquidate } from './liquidation.ts'
 import { requote, strangers, walk } from './maker.ts'
 import { forgetAverages, pricedAt, setOracle, updateMark } from './mark.ts'
 import { marketNamed, markets } from './markets.ts'
+import type { OrderWire } from './placing.ts'
 import { refuseAll } from './refusals.ts'
-import type { Settings } from './state.ts'
-import { credit, deposit } from './transfers.ts'
+import type { Account, Settings } from './state.ts'
+import { credit, deposit, foreignTransfer } from './transfers.ts'
 import { fireTriggers } from './triggers.ts'
-import { commandHash, stateOf, type Venue } from './venue.ts'
+import { runTwaps } from './twap.ts'
+import { pool, setMode } from './unified.ts'
+import { commandHash, openAccount, stateOf, type Venue } from './venue.ts'
 
 /** The only ways anything changes. The log is a list of these, and replaying it gives the same venue. */
 export type Command =
@@ -25,6 +29,9 @@ export type Command =
   | { kind: 'funding' }
   | { kind: 'expireAgent'; address: string }
   | { kind: 'settings'; settings: Partial<Settings> }
+  | { kind: 'accountMode'; user: string; mode: Account['abstraction'] }
+  | { kind: 'foreignOrders'; user: string; orders: OrderWire[] }
+  | { kind: 'foreignTransfer'; user: string; coin: string; units: bigint }
 
 export const markEveryMs = 3_000
 
@@ -68,6 +75,7 @@ const tick = (venue: Venue, sinceMs: number): void => {
     marksMoved(venue)
     next.markMs = nowMs + markEveryMs
   }
+  runTwaps(venue)
   fundingDue(venue)
   scheduledCancels(venue)
 }
@@ -106,7 +114,12 @@ const run = (venue: Venue, command: Command, sinceMs: number): Answer | undefine
   else if (command.kind === 'expireAgent') {
     const agent = state.agents.get(command.address) ?? refuseAll('No such agent')
     agent.validUntilMs = state.nowMs
-  } else state.settings = { ...state.settings, ...command.settings }
+  } else if (command.kind === 'accountMode') setMode(venue, openAccount(venue, command.user), command.mode)
+  else if (command.kind === 'foreignOrders')
+    placeGroup(venue, openAccount(venue, command.user), command.orders, 'na', {})
+  else if (command.kind === 'foreignTransfer')
+    foreignTransfer(venue, command.user, command.coin, command.units)
+  else state.settings = { ...state.settings, ...command.settings }
   return undefined
 }
 
@@ -116,6 +129,14 @@ const noteCandles = (venue: Venue): void => {
     const { trade } = happening
     const market = marketNamed(trade.coin)
     if (market) touch(stateOf(venue, market.asset).live, trade.timeMs, trade.price, trade.size)
+  }
+}
+
+/** Proceeds, credits and released holds of this command join the one balance of their account. */
+const poolUnified = (venue: Venue): void => {
+  for (const happening of venue.happenings) {
+    const account = 'user' in happening ? venue.state.accounts.get(happening.user) : undefined
+    if (account) pool(venue, account)
   }
 }
 
@@ -131,5 +152,6 @@ export const apply = (venue: Venue, command: Command, atMs: number): Answer | un
     return run(venue, command, sinceMs)
   } finally {
     noteCandles(venue)
+    poolUnified(venue)
   }
 }

@@ -40,6 +40,19 @@ export type Market = Perp | Spot
 
 export const spotOffset = 10_000
 
+/** Largest market order by the least leverage that a market must allow; a limit order may be ten times that. */
+export const maxMarketOrderUsd: readonly (readonly [leverage: number, usd: number])[] = [
+  [40, 15_000_000],
+  [25, 5_000_000],
+  [20, 2_000_000],
+  [3, 500_000],
+]
+
+export const maxOrderUsd = ({ maxLeverage }: Perp, isMarketOrder: boolean): number => {
+  const [, usd] = maxMarketOrderUsd.find(([leverage]) => maxLeverage >= leverage) ?? [0, 500_000]
+  return isMarketOrder ? usd : usd * 10
+}
+
 /** Tables above 50 are tiered, the id of the others is their only leverage. */
 export const marginTables: Record<number, { description: string; tiers: readonly Tier[] }> = {
   3: { description: '', tiers: [{ lowerBoundUsd: 0, maxLeverage: 3 }] },

@@ -107,6 +107,7 @@ export const userMessages = (type: string, user: string, digest: Digest): Messag
         user,
         nonFundingLedgerUpdates: digest.ledger,
       })
+    case 'user':
     case 'userEvents':
       return [
         ...one('user', digest.fills, { fills: digest.fills }),

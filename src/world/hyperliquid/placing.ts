@@ -3,10 +3,11 @@ import { check } from './checks.ts'
 import { parseUnits, power, priceText, unitsText } from './decimal.ts'
 import { arm, finish, held, trimReduceOnly } from './lifecycle.ts'
 import type { Market } from './markets.ts'
-import { marketOf } from './markets.ts'
+import { marketOf, usdc } from './markets.ts'
 import { closable } from './positions.ts'
 import { postOnly, type Refusal, refusal, refuseAll } from './refusals.ts'
 import type { Account, Fill, Order, Tif } from './state.ts'
+import { fundSpot } from './unified.ts'
 import { accountOf, bookOf, listOpen, marketFor, noteStatus, spotOf, type Venue } from './venue.ts'
 
 export type OrderWire = {
@@ -77,17 +78,38 @@ export const readOrder = (venue: Venue, account: Account, wire: OrderWire, ties:
   }
 }
 
-const ordersKept = 20_000
+/** Of one account, and of all together: what an hour of load leaves must fit into memory. */
+const ordersKept = { account: 10_000, venue: 40_000 }
+
+/** An ended order is forgotten with the fills up to it. */
+const forget = (venue: Venue, account: Account, order: Order): void => {
+  const { oid, cloid } = order
+  if (cloid && account.cloids.get(cloid) === oid) account.cloids.delete(cloid)
+  venue.state.orders.delete(oid)
+  const newer = account.fills.findIndex((fill) => fill.oid > oid)
+  account.fills.splice(0, newer < 0 ? account.fills.length : newer)
+}
+
+const forgetOldestOfAll = (venue: Venue): void => {
+  if (venue.state.orders.size <= ordersKept.venue) return
+  for (const order of venue.state.orders.values()) {
+    if (order.phase !== 'done') continue
+    const account = accountOf(venue, order.user)
+    const at = account.orders.indexOf(order.oid)
+    if (at >= 0) account.orders.splice(at, 1)
+    forget(venue, account, order)
+    return
+  }
+}
 
 /** The oldest ended orders of a long life are forgotten; what is still open never is. */
 const forgetOldest = (venue: Venue, account: Account): void => {
-  if (account.orders.length <= ordersKept) return
+  if (account.orders.length <= ordersKept.account) return
   const at = account.orders.findIndex((oid) => venue.state.orders.get(oid)?.phase === 'done')
   if (at < 0) return
   for (const oid of account.orders.splice(at, 1)) {
-    const cloid = venue.state.orders.get(oid)?.cloid
-    if (cloid && account.cloids.get(cloid) === oid) account.cloids.delete(cloid)
-    venue.state.orders.delete(oid)
+    const order = venue.state.orders.get(oid)
+    if (order) forget(venue, account, order)
   }
 }
 
@@ -98,6 +120,7 @@ export const enter = (venue: Venue, account: Account, order: Order): void => {
   venue.state.orders.set(order.oid, order)
   account.orders.push(order.oid)
   forgetOldest(venue, account)
+  forgetOldestOfAll(venue)
   if (order.cloid) account.cloids.set(order.cloid, order.oid)
 }
 
@@ -142,6 +165,8 @@ export const execute = (venue: Venue, order: Order, liquidation: Fill['liquidati
     order.left = Math.min(order.left, closable(account, order.asset, order.buy))
     order.size = order.left
   }
+  const share = held(order, market)
+  if (share?.token === usdc.index) fundSpot(venue, account, share.units)
   const before = venue.taking
   venue.taking = { order, liquidation }
   const { oid, user, asset, buy, left: size } = order
@@ -197,5 +222,8 @@ export const place = (
   const refused = check(venue, account, marketFor(order.asset), order)
   enter(venue, account, order)
   if (refused) return { status: reject(venue, order, refused), order }
-  return { status: order.trigger ? awaitTrigger(venue, account, order) : execute(venue, order), order }
+  if (!order.trigger) return { status: execute(venue, order), order }
+  const status = awaitTrigger(venue, account, order)
+  // Only the exits of a group are told by a word; a trigger on its own is told by its number.
+  return { status: ties.positionTpsl ? status : { resting: oidAnd(order) }, order }
 }

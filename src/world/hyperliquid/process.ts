@@ -1,15 +1,18 @@
 import { mkdirSync } from 'node:fs'
-import { enableCompileCache } from 'node:module'
 import { parseArgs } from 'node:util'
+import { useCompileCache } from '#world/compile-cache.ts'
+import type { Realism } from './realism.ts'
 
-// Half of a start is reading TypeScript; what was read once is kept in the system's temporary directory.
-enableCompileCache()
+useCompileCache()
+const { createAccountHistory } = await import('./account-history.ts')
 const { httpRpc, openBridge } = await import('./bridge.ts')
 const { serveControl } = await import('./control.ts')
 const { openEngine } = await import('./engine.ts')
 const { createFaults } = await import('./faults.ts')
 const { createGateway } = await import('./gateway.ts')
 const { openPayer } = await import('./payer.ts')
+const { createDial, longestLagMs, quiet, readRealism } = await import('./realism.ts')
+const { createRealisticInfo } = await import('./realistic-info.ts')
 const { listen, serve } = await import('./server.ts')
 const { openStream } = await import('./stream.ts')
 const { createBudget } = await import('./weights.ts')
@@ -17,6 +20,7 @@ const { createBudget } = await import('./weights.ts')
 const { values } = parseArgs({
   options: {
     'data-dir': { type: 'string' },
+    'compile-cache': { type: 'string' },
     port: { type: 'string', default: '0' },
     'control-port': { type: 'string', default: '0' },
     seed: { type: 'string', default: '1' },
@@ -24,11 +28,20 @@ const { values } = parseArgs({
     'tick-ms': { type: 'string', default: '1000' },
     'bridge-ms': { type: 'string', default: '500' },
     'weight-per-minute': { type: 'string', default: '0' },
+    realism: { type: 'string', default: 'quiet' },
+    'realism-seed': { type: 'string', default: '1' },
     'watch-stdin': { type: 'boolean', default: false },
   },
 })
 
-type Numeric = 'port' | 'control-port' | 'seed' | 'tick-ms' | 'bridge-ms' | 'weight-per-minute'
+type Numeric =
+  | 'port'
+  | 'control-port'
+  | 'seed'
+  | 'tick-ms'
+  | 'bridge-ms'
+  | 'weight-per-minute'
+  | 'realism-seed'
 
 const integer = (name: Numeric, min: number, max: number): number => {
   const value = Number(values[name])
@@ -47,15 +60,38 @@ const broken = (error: unknown): never => {
 const engine = openEngine(dataDir, integer('seed', 0, 2_147_483_647), broken)
 const faults = createFaults()
 const budget = createBudget(integer('weight-per-minute', 0, 1_000_000_000))
-const gateway = createGateway(engine)
+const initial = {
+  ...readRealism({ preset: values.realism }, quiet),
+  seed: integer('realism-seed', 0, 2_147_483_647),
+}
+const history = createAccountHistory(
+  engine.venue,
+  () => longestLagMs(dial.now()),
+  () => performance.now(),
+)
+engine.onChange(history.changed)
+const applyRealism = (realism: Realism, before: Realism): void => {
+  if (longestLagMs(realism) > 0) history.start()
+  else history.stop()
+  if (realism.weightPerMinute !== before.weightPerMinute) budget.limit(realism.weightPerMinute)
+  if ((engine.venue.state.settings.accountMode ?? 'default') !== realism.accountMode)
+    engine.submit({ kind: 'settings', settings: { accountMode: realism.accountMode } })
+}
+const dial = createDial(initial, applyRealism)
+if (dial.isSet()) applyRealism(initial, quiet)
+const gateway = createGateway(
+  engine,
+  createRealisticInfo(engine.venue, history, dial),
+  () => dial.now().network,
+)
 const server = serve({ engine, gateway, faults, budget })
-const stream = openStream(server, engine, gateway, faults)
+const stream = openStream({ server, engine, gateway, faults, dial, history })
 
 const rpcUrl = values['arbitrum-rpc']
 const rpc = rpcUrl === undefined ? undefined : httpRpc(rpcUrl)
 const bridge = rpc && openBridge(engine, rpc, await openPayer(rpc), integer('bridge-ms', 20, 600_000))
 
-const control = serveControl({ engine, faults, budget, stream, bridge })
+const control = serveControl({ engine, faults, budget, stream, bridge, dial, history })
 // A client that was busy for a while must not meet a connection that is just being closed.
 for (const door of [server, control]) door.keepAliveTimeout = 120_000
 const port = await listen(server, integer('port', 0, 65_535))
@@ -81,4 +117,6 @@ process.once('SIGTERM', stop)
 process.once('SIGINT', stop)
 if (values['watch-stdin']) process.stdin.once('end', stop).once('close', stop).resume()
 
-process.stdout.write(`${JSON.stringify({ ready: true, port, controlPort })}\n`)
+process.stdout.write(
+  `${JSON.stringify({ ready: true, port, controlPort, realism: values.realism, seed: dial.now().seed })}\n`,
+)

@@ -48,7 +48,9 @@ const domain = (name: string, chainId: number): Uint8Array =>
 
 const exchangeDomain = domain('Exchange', 1337)
 const agentType = hashText('Agent(string source,bytes32 connectionId)')
-const mainnet = hashText('a')
+export type Network = 'Mainnet' | 'Testnet'
+
+const sources: Record<Network, Uint8Array> = { Mainnet: hashText('a'), Testnet: hashText('b') }
 
 const digest = (domainHash: Uint8Array, structHash: Uint8Array): Uint8Array =>
   keccak256(join(Uint8Array.of(0x19, 0x01), domainHash, structHash))
@@ -64,8 +66,8 @@ export const connectionId = ({ action, nonce, vaultAddress, expiresAfter }: Sign
     ),
   )
 
-export const l1Digest = (signed: Signed): Uint8Array =>
-  digest(exchangeDomain, keccak256(join(agentType, mainnet, connectionId(signed))))
+export const l1Digest = (signed: Signed, network: Network = 'Mainnet'): Uint8Array =>
+  digest(exchangeDomain, keccak256(join(agentType, sources[network], connectionId(signed))))
 
 const domains = new Map<number, Uint8Array>()
 const typeHashes = new Map<string, Uint8Array>()

@@ -26,6 +26,11 @@ export const spotMinimum = (quote: string, asset: number): Refusal => ({
   status: 'minTradeNtlRejected',
 })
 
+export const tooLarge = (maxUsd: number): Refusal => ({
+  message: `Order value too large. Max is $${maxUsd}.`,
+  status: 'rejected',
+})
+
 export const postOnly = (bbo: string, asset: number): Refusal => ({
   message: `Post only order would have immediately matched, bbo was ${bbo}. asset=${asset}`,
   status: 'badAloPxRejected',

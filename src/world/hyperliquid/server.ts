@@ -1,4 +1,5 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
+import { foreignRefusal, isForeign } from '#world/foreign.ts'
 import type { Engine } from './engine.ts'
 import type { Fault, Faults } from './faults.ts'
 import type { Gateway } from './gateway.ts'
@@ -104,6 +105,7 @@ const serveDoor = async (
 
 export const serve = (needs: Needs): Server =>
   createServer((request, response) => {
+    if (isForeign(request)) return answer(response, 403, plain, foreignRefusal)
     const door = doorOf(request)
     if (!door || request.method !== 'POST') {
       request.resume()

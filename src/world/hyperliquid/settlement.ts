@@ -130,6 +130,7 @@ const settleSide = (
     tid,
     cloid: order.cloid,
     liquidation,
+    ...(order.twapId === undefined ? {} : { twapId: order.twapId }),
   }
   account.fills.push(fill)
   if (account.fills.length > fillsKept) account.fills.shift()

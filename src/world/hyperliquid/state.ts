@@ -25,6 +25,8 @@ export type State = {
   bridge: { scanned: number; credited: Set<string>; payouts: Payout[] }
   next: { markMs: number; sampleMs: number; fundingMs: number }
   settings: Settings
+  /** Absent in the data of older versions, like every optional field here. */
+  twaps?: Twap[]
 }
 
 export type Settings = {
@@ -36,6 +38,8 @@ export type Settings = {
   wsConnectionsPerAddress: number
   wsNewPerMinute: number
   wsUsersPerAddress: number
+  /** Of accounts that open from now on; absent in the data of older versions. */
+  accountMode?: Account['abstraction']
 }
 
 export type Account = {
@@ -60,11 +64,35 @@ export type Account = {
   cancelAtMs: number | null
   volume: bigint
   requests: number
+  /** When the last counted request was taken. */
+  requestedAtMs?: number
   reserved: number
   /** Until then a large position that must be liquidated again goes whole. */
   partialUntilMs: number
   abstraction: 'default' | 'disabled' | 'unifiedAccount' | 'portfolioMargin'
   displayName: string | null
+  /** Of a sub-account: whose it is, and its name. */
+  master?: string
+  name?: string
+  dexAbstraction?: boolean
+}
+
+/** An order that is sent in slices. */
+export type Twap = {
+  id: number
+  user: string
+  asset: number
+  buy: boolean
+  size: number
+  executed: number
+  spent: bigint
+  reduceOnly: boolean
+  minutes: number
+  randomize: boolean
+  startMs: number
+  slices: number
+  status: 'activated' | 'finished' | 'terminated'
+  statusMs: number
 }
 
 export type Agent = { user: string; name: string; validUntilMs: number | null }
@@ -112,6 +140,7 @@ export type Order = {
   sibling: number | null
   builder: { address: string; tenths: number } | null
   spent: bigint
+  twapId?: number
 }
 
 export type Liquidation = { liquidatedUser: string; markPrice: number; method: 'market' | 'backstop' }
@@ -136,6 +165,7 @@ export type Fill = {
   tid: number
   cloid: string | null
   liquidation: Liquidation | null
+  twapId?: number
 }
 
 export type Funding = { timeMs: number; asset: number; usd: bigint; size: number; rate: bigint }

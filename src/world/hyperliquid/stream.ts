@@ -1,11 +1,15 @@
 import type { Server } from 'node:http'
 import type { Socket } from 'node:net'
 import { type WebSocket, WebSocketServer } from 'ws'
+import { isForeign } from '#world/foreign.ts'
+import type { AccountHistory } from './account-history.ts'
 import { channels, type Message, readTopic, type Topic } from './channels.ts'
 import type { Engine } from './engine.ts'
 import type { Faults } from './faults.ts'
 import type { Gateway } from './gateway.ts'
 import { type News, readNews, userMessages } from './news.ts'
+import type { Dial } from './realism.ts'
+import { createRealisticStream, isOfFills, type RealisticStream } from './realistic-stream.ts'
 import { Malformed } from './schema.ts'
 import { createStreamLimits } from './stream-limits.ts'
 
@@ -14,11 +18,14 @@ type Client = {
   topics: Map<string, Topic>
   /** Whether its address may listen to one more user. */
   mayFollow: (user: string) => boolean
+  /** Messages that are held back leave in their order. */
+  lastLateMs: number
 }
 
 export type Stream = { drop: () => number; close: () => void }
 
 const bookEveryMs = 40
+const realismEveryMs = 250
 const subscriptionsMaximum = 1_000
 
 const sorted = (value: unknown): unknown => {
@@ -73,7 +80,7 @@ const obstacle = (client: Client, topic: Topic | undefined, key: string): string
 /** As upstream says it, without an echo of the subscription. */
 const tooManyUsers = 'Cannot track more than 10 total users.'
 
-const subscribe = (engine: Engine, client: Client, subscription: unknown): void => {
+const subscribe = (seen: RealisticStream, client: Client, subscription: unknown): void => {
   const topic = readTopic(subscription)
   const key = keyOf(subscription)
   const refused = obstacle(client, topic, key)
@@ -83,7 +90,7 @@ const subscribe = (engine: Engine, client: Client, subscription: unknown): void 
     client.topics.set(key, topic)
     send(client, { channel: 'subscriptionResponse', data: { method: 'subscribe', subscription } })
     const { type } = topic.subscription
-    for (const message of channels[type]?.snapshot(engine.venue, topic) ?? []) send(client, message)
+    for (const message of seen.snapshot(type, topic)) send(client, message)
   }
 }
 
@@ -92,6 +99,8 @@ const unsubscribe = (client: Client, subscription: unknown): void => {
     send(client, { channel: 'subscriptionResponse', data: { method: 'unsubscribe', subscription } })
   else fail(client, `Already unsubscribed: ${JSON.stringify(subscription)}`)
 }
+
+type Served = { engine: Engine; gateway: Gateway; seen: RealisticStream }
 
 /** The two HTTP questions, asked over the socket. */
 const post = (engine: Engine, gateway: Gateway, client: Client, { id, request }: Frame): void => {
@@ -118,10 +127,10 @@ const readFrame = (text: string): Frame => {
   }
 }
 
-const onFrame = (engine: Engine, gateway: Gateway, client: Client, text: string): void => {
+const onFrame = ({ engine, gateway, seen }: Served, client: Client, text: string): void => {
   const frame = readFrame(text)
   if (frame.method === 'ping') send(client, { channel: 'pong' })
-  else if (frame.method === 'subscribe') subscribe(engine, client, frame.subscription)
+  else if (frame.method === 'subscribe') subscribe(seen, client, frame.subscription)
   else if (frame.method === 'unsubscribe') unsubscribe(client, frame.subscription)
   else if (frame.method === 'post') post(engine, gateway, client, frame)
   else fail(client, `Error parsing JSON into valid websocket request: ${text}`)
@@ -147,14 +156,53 @@ const bookPacer = (tell: (books: Set<number>) => void) => {
   }
 }
 
-export const openStream = (server: Server, engine: Engine, gateway: Gateway, faults: Faults): Stream => {
+/** Late fills keep their order among themselves; other messages are not delayed. */
+const sendLate = (dial: Dial, client: Client, message: Message): void => {
+  const nowMs = performance.now()
+  const atMs = isOfFills(message) ? Math.max(client.lastLateMs, nowMs + dial.lagMs('fillsLag')) : nowMs
+  if (atMs > nowMs) {
+    client.lastLateMs = atMs
+    setTimeout(() => send(client, message), atMs - nowMs).unref()
+  } else send(client, message)
+}
+
+type Disturbed = { engine: Engine; seen: RealisticStream; dial: Dial; clients: ReadonlySet<Client> }
+
+/** Drops streams and pushes foreign records; answers with what ends it. */
+const startDisturbing = ({ engine, seen, dial, clients }: Disturbed): (() => void) => {
+  let sinceMs = engine.nowMs()
+  const timer = setInterval(() => {
+    const { streamDropMs } = dial.now()
+    const toMs = engine.nowMs()
+    for (const client of clients) {
+      if (streamDropMs > 0 && dial.strikes('streamDropMs', realismEveryMs / streamDropMs))
+        client.socket.terminate()
+      for (const topic of client.topics.values())
+        for (const message of seen.foreign(topic, { fromMs: sinceMs, toMs: toMs - 1 })) send(client, message)
+    }
+    sinceMs = toMs
+  }, realismEveryMs)
+  return () => clearInterval(timer)
+}
+
+type StreamNeeds = {
+  server: Server
+  engine: Engine
+  gateway: Gateway
+  faults: Faults
+  dial: Dial
+  history: AccountHistory
+}
+
+export const openStream = ({ server, engine, gateway, faults, dial, history }: StreamNeeds): Stream => {
+  const seen = createRealisticStream(engine.venue, history, dial)
   const sockets = new WebSocketServer({ noServer: true })
   const clients = new Set<Client>()
 
   const tell = (news: News): void => {
     for (const client of clients)
       for (const topic of client.topics.values())
-        for (const message of messagesFor(engine, news, topic)) send(client, message)
+        for (const message of messagesFor(engine, news, topic)) sendLate(dial, client, seen.edited(message))
   }
   const quiet = { users: new Map(), trades: new Map(), prices: false }
   const pacer = bookPacer((books) => tell({ ...quiet, books }))
@@ -166,6 +214,8 @@ export const openStream = (server: Server, engine: Engine, gateway: Gateway, fau
     tell({ ...news, books: new Set() })
   })
 
+  const stopDisturbing = startDisturbing({ engine, seen, dial, clients })
+
   const limits = createStreamLimits(() => engine.venue.state.settings)
   const addresses = new Map<Client, string>()
   const clientsOf = (address: string) => [...clients].filter((client) => addresses.get(client) === address)
@@ -174,7 +224,7 @@ export const openStream = (server: Server, engine: Engine, gateway: Gateway, fau
 
   const accept = (socket: WebSocket, address: string): void => {
     const mayFollow = (user: string) => limits.follows(followed(address), user)
-    const client: Client = { socket, topics: new Map(), mayFollow }
+    const client: Client = { socket, topics: new Map(), mayFollow, lastLateMs: 0 }
     clients.add(client)
     addresses.set(client, address)
     socket.on('close', () => {
@@ -185,11 +235,12 @@ export const openStream = (server: Server, engine: Engine, gateway: Gateway, fau
     socket.on('message', (data) => {
       const text = data.toString()
       if (faults.strike('ws', actionType(text)).some(({ effect }) => effect === 'wsDrop')) socket.terminate()
-      else onFrame(engine, gateway, client, text)
+      else onFrame({ engine, gateway, seen }, client, text)
     })
   }
 
   server.on('upgrade', (request, socket: Socket, head) => {
+    if (isForeign(request)) return void socket.end('HTTP/1.1 403 Forbidden\r\nconnection: close\r\n\r\n')
     const address = socket.remoteAddress ?? ''
     if (request.url?.split('?')[0] !== '/ws') socket.destroy()
     else if (limits.opens(address, clientsOf(address).length, Date.now()))
@@ -206,6 +257,7 @@ export const openStream = (server: Server, engine: Engine, gateway: Gateway, fau
     drop,
     close: () => {
       pacer.stop()
+      stopDisturbing()
       drop()
       sockets.close()
     },

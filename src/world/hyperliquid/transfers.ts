@@ -3,6 +3,7 @@ import { withdrawable } from './margin.ts'
 import { type Token, tokenNamed, tokens, usdc } from './markets.ts'
 import { refuseAll } from './refusals.ts'
 import type { Account } from './state.ts'
+import { fundSpot, isUnified } from './unified.ts'
 import { midOf, noteLedger, openAccount, spotOf, stateOf, type Venue } from './venue.ts'
 
 const dollar = BigInt(one)
@@ -29,8 +30,7 @@ const perpFree = (venue: Venue, account: Account): bigint =>
   withdrawable(account, (asset) => stateOf(venue, asset).mark)
 
 export const classTransfer = (venue: Venue, account: Account, amount: string, toPerp: boolean): void => {
-  if (account.abstraction === 'unifiedAccount' || account.abstraction === 'portfolioMargin')
-    refuseAll('Action disabled when unified account is active')
+  if (isUnified(account)) refuseAll('Action disabled when unified account is active')
   const [text = '', sub] = amount.split(' subaccount:')
   if (sub !== undefined) refuseAll(`Invalid sub-account transfer from ${account.address} to ${sub}`)
   const units = perpAmount(text)
@@ -80,6 +80,7 @@ export const spotSend = (
 ): void => {
   const token = tokenNamed(name) ?? refuseAll(`Invalid token: ${name}`)
   const units = tokenAmount(amount, token)
+  if (token.index === usdc.index) fundSpot(venue, account, units)
   if (free(account, token) < units) refuseAll('Insufficient balance for token transfer')
   const receiver = openAccount(venue, destination)
   spotOf(account, token.index).total -= units
@@ -139,6 +140,28 @@ export const deposit = (venue: Venue, user: string, units: bigint): void => {
   const account = openAccount(venue, user)
   account.raw += units
   noteLedger(venue, account, { type: 'deposit', usdc: unitsText(units) })
+}
+
+const stranger = `0x${'57'.repeat(20)}`
+
+/** A stranger sends a token. The venue has been seen to print such a record without a nonce. */
+export const foreignTransfer = (venue: Venue, user: string, coin: string, units: bigint): void => {
+  const token = tokens.find(({ name }) => name === coin) ?? refuseAll(`Invalid token: ${coin}`)
+  const account = openAccount(venue, user)
+  spotOf(account, token.index).total += units
+  venue.state.flows.spot.set(token.index, (venue.state.flows.spot.get(token.index) ?? 0n) + units)
+  noteLedger(venue, account, {
+    type: 'spotTransfer',
+    token: token.name,
+    amount: unitsText(units),
+    usdcValue: unitsText(floorMicro(worth(venue, token, units))),
+    user: stranger,
+    destination: account.address,
+    fee: '0.0',
+    nativeTokenFee: '0.0',
+    nonce: null,
+    feeToken: '',
+  })
 }
 
 /** Test money: made, and counted as having come in. */

@@ -23,7 +23,7 @@ const obstacle = (venue: Venue, order: Order): string | undefined => {
   const market = marketFor(order.asset)
   if (order.reduceOnly) return order.left === 0 ? 'reduceOnlyCanceled' : undefined
   if (market.kind === 'spot')
-    return lacksBalance(account, market, order) ? refusal('spot', order.asset).status : undefined
+    return lacksBalance(venue, account, market, order) ? refusal('spot', order.asset).status : undefined
   return lacksMargin(venue, account, market, order) ? refusal('margin', order.asset).status : undefined
 }
 

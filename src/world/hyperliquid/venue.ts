@@ -197,6 +197,7 @@ export const openAccount = (venue: Venue, address: string): Account => {
   const known = venue.state.accounts.get(address)
   if (known) return known
   const account = newAccount(address, venue.state.nowMs)
+  account.abstraction = venue.state.settings.accountMode ?? 'default'
   venue.state.accounts.set(address, account)
   return account
 }
@@ -212,9 +213,12 @@ export const spotOf = (account: Account, token: number): SpotBalance => {
 export const commandHash = (seed: number, sequence: number): string =>
   `0x${createHash('sha256').update(`${seed}:${sequence}`).digest('hex')}`
 
+const ledgerKept = 10_000
+
 export const noteLedger = (venue: Venue, account: Account, delta: LedgerUpdate['delta']): void => {
   const update = { timeMs: venue.state.nowMs, hash: venue.hash, delta }
   account.ledger.push(update)
+  if (account.ledger.length > ledgerKept) account.ledger.shift()
   venue.happenings.push({ kind: 'ledger', user: account.address, update })
 }
 

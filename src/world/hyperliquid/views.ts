@@ -80,7 +80,7 @@ export const fillView = (fill: Fill): Record<string, Json> => {
     ...(fill.builderFee > 0n ? { builderFee: unitsText(fill.builderFee) } : {}),
     tid: fill.tid,
     feeToken: fill.feeToken,
-    twapId: null,
+    twapId: fill.twapId ?? null,
     ...(fill.cloid ? { cloid: fill.cloid } : {}),
     ...(fill.liquidation
       ? {

@@ -1,16 +1,27 @@
 import { randomBytes } from 'node:crypto'
-import type { Account } from './account.ts'
+import type { Account, AccountLookup } from './account.ts'
+import { accountVersions } from './account-versions.ts'
 import { toBase58 } from './base58.ts'
-import { execution } from './execution.ts'
+import { execution, type Landed } from './execution.ts'
 import { sha256 } from './keys.ts'
 import type { Ledger } from './ledger.ts'
 import { openMachine } from './machine.ts'
 import { token2022Program, tokenProgram } from './programs.ts'
 import { slots } from './slots.ts'
 import { tokenIndex } from './token-index.ts'
+import { readTokenAccount, tokenKind } from './token-layout.ts'
 
 export type Chain = ReturnType<typeof openChain>
 export type Commitment = 'processed' | 'confirmed' | 'finalized'
+export type View = {
+  slot: number
+  account: AccountLookup
+  ofProgram: (program: string) => [string, Account][]
+  tokensOfOwner: (owner: string) => string[]
+  tokensOfMint: (mint: string) => string[]
+}
+/** How far a node may lag behind the others. */
+export const lagSlotsMax = 16
 type Seed = (put: (address: string, account: Account) => void) => void
 type Options = { ledger: Ledger; finalitySlots: number; seed: Seed }
 
@@ -22,8 +33,21 @@ export const openChain = ({ ledger, finalitySlots, seed }: Options) => {
   const time = slots(state)
   if (stored === undefined) seed(machine.put)
   const tokens = tokenIndex([tokenProgram, token2022Program].flatMap(machine.ofProgram))
-  const { simulate, send } = execution({ machine, time, ledger, tokens })
+  const listeners = new Set<(landed: Landed) => void>()
+  const landed = (news: Landed) => {
+    for (const listener of listeners) listener(news)
+  }
+  const versions = accountVersions(machine.get)
+  let prunedAt = 0
+  const beforeWrite: Parameters<typeof execution>[0]['beforeWrite'] = (slot, accounts) => {
+    if (slot > prunedAt) versions.prune(slot - finalitySlots - lagSlotsMax - 1)
+    prunedAt = slot
+    versions.record(slot, accounts)
+  }
+  const { simulate, send } = execution({ machine, time, ledger, tokens, landed, beforeWrite })
   const depth = { processed: 0, confirmed: Math.min(1, finalitySlots), finalized: finalitySlots }
+  let lagSlots = 0
+  const slotAt = (commitment: Commitment): number => time.current() - depth[commitment] - lagSlots
   let savedCount = ledger.count()
 
   const save = (): void => {
@@ -42,9 +66,48 @@ export const openChain = ({ ledger, finalitySlots, seed }: Options) => {
     rentExempt: machine.rentExempt,
     simulate,
     send,
+    /** Called for each transaction in a block; answers what ends it. */
+    onLanded: (listener: (landed: Landed) => void): (() => void) => {
+      listeners.add(listener)
+      return () => listeners.delete(listener)
+    },
     /** Differs between worlds, so a client can tell that the chain under it was replaced. */
     genesisHash: toBase58(sha256(state.seed, 'genesis')),
-    slotAt: (commitment: Commitment): number => time.current() - depth[commitment],
+    slotAt,
+    /** The accounts as a reader at this commitment sees them. */
+    view: (commitment: Commitment): View => {
+      const slot = slotAt(commitment)
+      const account = (address: string) => versions.at(address, slot)
+      const tokenAccounts = (known: string[], fits: (owned: { owner: string; mint: string }) => boolean) =>
+        [...new Set([...known, ...versions.changedSince(slot)])].filter((address) => {
+          const found = account(address)
+          return found !== undefined && tokenKind(found) === 'account' && fits(readTokenAccount(found.data))
+        })
+      return {
+        slot,
+        account,
+        ofProgram: (program) => {
+          const changed = new Set(versions.changedSince(slot))
+          const unchanged = machine.ofProgram(program).filter(([address]) => !changed.has(address))
+          const older = [...changed].flatMap((address): [string, Account][] => {
+            const found = account(address)
+            return found?.owner === program ? [[address, found]] : []
+          })
+          return [...unchanged, ...older]
+        },
+        tokensOfOwner: (owner) => tokenAccounts(tokens.ofOwner(owner), (each) => each.owner === owner),
+        tokensOfMint: (mint) => tokenAccounts(tokens.ofMint(mint), (each) => each.mint === mint),
+      }
+    },
+    /** Runs reads as a node serves them that is so many slots behind. */
+    behind: <T>(count: number, read: () => T): T => {
+      lagSlots = Math.min(count, lagSlotsMax)
+      try {
+        return read()
+      } finally {
+        lagSlots = 0
+      }
+    },
     advance: (advanceMs: number): void => {
       time.advance(advanceMs)
       save()

@@ -1,9 +1,11 @@
+import type { Account } from './account.ts'
 import { type Balances, balancesOf, feeOf, memoOf, resolveKeys, writableKeys } from './effects.ts'
 import { writeJson } from './json.ts'
 import { sha256 } from './keys.ts'
 import type { Ledger } from './ledger.ts'
 import type { Machine, Outcome, Simulation } from './machine.ts'
 import { parseTransaction, type ResolvedKeys, type WireTransaction } from './message.ts'
+import { isDurable } from './nonce.ts'
 import { invalidParams, RpcError } from './rpc-error.ts'
 import type { Slots } from './slots.ts'
 import type { TokenIndex } from './token-index.ts'
@@ -15,7 +17,24 @@ export type StoredMeta = Omit<Outcome, 'err'> & {
   after: Balances
   loaded: { writable: string[]; readonly: string[] }
 }
-type Parts = { machine: Machine; time: Slots; ledger: Ledger; tokens: TokenIndex }
+/** What subscribers learn of a transaction. */
+export type Landed = {
+  signature: string
+  slot: number
+  err: TransactionError | null
+  logs: string[]
+  keys: string[]
+  writable: string[]
+}
+type Parts = {
+  machine: Machine
+  time: Slots
+  ledger: Ledger
+  tokens: TokenIndex
+  landed: (landed: Landed) => void
+  /** Gets the accounts as they are before a transaction of that slot. */
+  beforeWrite: (slot: number, accounts: (readonly [string, Account | undefined])[]) => void
+}
 type Executed = {
   transaction: WireTransaction
   keys: ResolvedKeys
@@ -65,7 +84,8 @@ const balances = ({ machine, tokens }: Parts, { keys }: ResolvedKeys): Balances 
 /** Writes down what a transaction did. */
 const record = (parts: Parts, { transaction, keys, outcome, slot, before }: Executed): void => {
   const { message, signatures, bytes } = transaction
-  for (const key of writableKeys(message, keys)) parts.tokens.note(key, parts.machine.get(key))
+  const writable = writableKeys(message, keys)
+  for (const key of writable) parts.tokens.note(key, parts.machine.get(key))
   const { err, ...rest } = outcome
   const loaded = { writable: keys.writable, readonly: keys.readonly }
   const meta: StoredMeta = { ...rest, fee: feeOf(message), before, after: balances(parts, keys), loaded }
@@ -79,6 +99,14 @@ const record = (parts: Parts, { transaction, keys, outcome, slot, before }: Exec
     meta: writeJson(meta),
     memo: memoOf(message),
     addresses: keys.keys,
+  })
+  parts.landed({
+    signature: signatures[0] as string,
+    slot,
+    err,
+    logs: outcome.logs,
+    keys: keys.keys,
+    writable,
   })
 }
 
@@ -101,7 +129,8 @@ export const execution = (parts: Parts) => {
   const refusal = (transaction: WireTransaction, anyBlockhash: boolean): TransactionError | null => {
     const { recentBlockhash, addressTableLookups } = transaction.message
     if (wasProcessed(transaction)) return 'AlreadyProcessed'
-    if (!anyBlockhash && !time.isBlockhashValid(recentBlockhash)) return 'BlockhashNotFound'
+    const isFresh = anyBlockhash || time.isBlockhashValid(recentBlockhash)
+    if (!isFresh && !isDurable(transaction.message, machine.get)) return 'BlockhashNotFound'
     if (resolveKeys(transaction.message, machine.get) !== undefined) return null
     const tablesExist = addressTableLookups.every(({ accountKey }) => machine.get(accountKey) !== undefined)
     return tablesExist ? 'InvalidAddressLookupTableIndex' : 'AddressLookupTableNotFound'
@@ -122,10 +151,12 @@ export const execution = (parts: Parts) => {
     const keys = resolveKeys(transaction.message, machine.get)
     if (keys === undefined) return
     const before = balances(parts, keys)
+    const written = writableKeys(transaction.message, keys).map((key) => [key, machine.get(key)] as const)
     const outcome = machine.execute({ bytes: transaction.bytes, version: transaction.message.version })
     if (outcome.err === 'SignatureFailure') throw forged()
-    if (outcome.err === null || landsInBlock(outcome.err))
-      record(parts, { transaction, keys, outcome, slot, before })
+    if (outcome.err !== null && !landsInBlock(outcome.err)) return
+    parts.beforeWrite(slot, written)
+    record(parts, { transaction, keys, outcome, slot, before })
   }
 
   /** Answers the signature. Without preflight a transaction that cannot land is dropped in silence, as on a node. */
@@ -134,6 +165,8 @@ export const execution = (parts: Parts) => {
     const signature = transaction.signatures[0] as string
     // First of all and for ever: LiteSVM's own history forgets, and then it runs an old transaction again.
     if (wasProcessed(transaction)) {
+      // Without preflight a node takes the bytes again and lets them go nowhere.
+      if (skipPreflight && ledger.find(signature)) return signature
       throw preflightFailure('AlreadyProcessed', noOutcome, 'Transaction already processed')
     }
     if (!skipPreflight) {

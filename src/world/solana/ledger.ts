@@ -18,6 +18,7 @@ const schema = `
     address TEXT NOT NULL, seq INTEGER NOT NULL, PRIMARY KEY (address, seq)
   ) WITHOUT ROWID;
   CREATE INDEX IF NOT EXISTS mention_by_seq ON mention (seq);
+  CREATE INDEX IF NOT EXISTS signature_by_slot ON signature (slot);
   CREATE TABLE IF NOT EXISTS minted (id TEXT PRIMARY KEY, signature TEXT NOT NULL);
 `
 const schemaVersion = 1
@@ -59,6 +60,9 @@ const statements = (db: DatabaseSync) => ({
   processed: db.prepare('SELECT seq FROM signature WHERE signature = ? OR digest = ?'),
   bodyBySignature: db.prepare(
     'SELECT s.*, b.wire, b.meta FROM signature s JOIN body b USING (seq) WHERE s.signature = ?',
+  ),
+  bodiesInSlot: db.prepare(
+    'SELECT s.*, b.wire, b.meta FROM signature s JOIN body b USING (seq) WHERE s.slot = ? ORDER BY seq',
   ),
   byAddress: db.prepare(`
     SELECT s.*, b.memo FROM mention m JOIN signature s USING (seq) JOIN body b USING (seq)
@@ -134,6 +138,7 @@ export const openLedger = (dataDir: string) => {
       q.bodyBySignature.get(signature) as BodyRow | undefined,
     history: (address: string, before: number, after: number, slotMax: number, limit: number): HistoryRow[] =>
       q.byAddress.all(address, before, after, slotMax, limit) as HistoryRow[],
+    inSlot: (slot: number): BodyRow[] => q.bodiesInSlot.all(slot) as BodyRow[],
     minted: (id: string): string | undefined =>
       (q.mintedById.get(id) as { signature: string } | undefined)?.signature,
     rememberMint: (id: string, signature: string): void => {

@@ -114,6 +114,8 @@ export const openMachine = (snapshot?: Uint8Array) => {
     rentExempt: (bytes: number): bigint => svm.minimumBalanceForRentExemption(BigInt(bytes)),
     setTime: (slot: number, timeS: number, blockhashes: ReadonlyMap<string, number>): void => {
       const epoch = BigInt(epochOf(slot))
+      // A nonce account takes its next value from the machine's own newest blockhash.
+      svm.expireBlockhash()
       svm.setClock(new Clock(BigInt(slot), BigInt(timeS), epoch, epoch + 1n, BigInt(timeS)))
       const hashes = [...blockhashes].map(([hash, at]) => ({ slot: BigInt(at), hash }))
       svm.setSlotHashes(hashes.filter((entry) => entry.slot < BigInt(slot)).reverse())

@@ -1,11 +1,12 @@
 import type { Account } from './account.ts'
 import { accountView, type Viewing, viewingOf } from './account-view.ts'
 import { fromBase58 } from './base58.ts'
-import type { Chain } from './chain.ts'
+import type { Chain, View } from './chain.ts'
 import { withContext } from './methods-cluster.ts'
 import {
   addressAt,
   addressOf,
+  type Config,
   commitmentOf,
   configAt,
   countOf,
@@ -45,47 +46,54 @@ const filterOf = (value: unknown): ((account: Account) => boolean) => {
   throw invalidParams('unknown filter, expected dataSize, memcmp or tokenAccountState')
 }
 
-export const keyed = (chain: Chain, addresses: string[], viewing: Viewing) =>
+/** The filters of a call as one test. */
+export const accountFilter = (config: Config): ((account: Account) => boolean) => {
+  const filters = config.filters === undefined || config.filters === null ? [] : config.filters
+  if (!Array.isArray(filters) || filters.length > filtersMax)
+    throw invalidParams(`Too many filters provided; max ${filtersMax}`)
+  const tests = filters.map(filterOf)
+  return (account) => tests.every((test) => test(account))
+}
+
+export const keyed = (view: View, addresses: string[], viewing: Viewing) =>
   addresses.flatMap((pubkey) => {
-    const account = chain.account(pubkey)
-    return account === undefined ? [] : [{ account: accountView(account, viewing, chain.account), pubkey }]
+    const account = view.account(pubkey)
+    return account === undefined ? [] : [{ account: accountView(account, viewing, view.account), pubkey }]
   })
 
-/** Methods that read accounts as they are now; every commitment sees the same state, for nothing here is rolled back. */
+/** Methods that read accounts as a commitment sees them: what is younger is not there yet. */
 export const accountMethods = (chain: Chain) => {
-  const shown = (address: string, viewing: Viewing) => {
-    const account = chain.account(address)
-    return account === undefined ? null : accountView(account, viewing, chain.account)
+  const viewAt = (config: Config) => chain.view(commitmentOf(config))
+  const shown = (view: View, address: string, viewing: Viewing) => {
+    const account = view.account(address)
+    return account === undefined ? null : accountView(account, viewing, view.account)
   }
   return {
     getBalance: (params: Params) => {
-      commitmentOf(configAt(params, 1))
-      return withContext(chain, chain.account(addressAt(params, 0))?.lamports ?? 0n)
+      const view = viewAt(configAt(params, 1))
+      return withContext(view.slot, view.account(addressAt(params, 0))?.lamports ?? 0n)
     },
     getAccountInfo: (params: Params) => {
       const config = configAt(params, 1)
-      commitmentOf(config)
-      return withContext(chain, shown(addressAt(params, 0), viewingOf(config)))
+      const view = viewAt(config)
+      return withContext(view.slot, shown(view, addressAt(params, 0), viewingOf(config)))
     },
     getMultipleAccounts: (params: Params) => {
       const config = configAt(params, 1)
-      commitmentOf(config)
+      const view = viewAt(config)
       const viewing = viewingOf(config, 'base64')
       const addresses = listAt(params, 0, accountsMax).map(addressOf)
       return withContext(
-        chain,
-        addresses.map((address) => shown(address, viewing)),
+        view.slot,
+        addresses.map((address) => shown(view, address, viewing)),
       )
     },
     getProgramAccounts: (params: Params) => {
       const program = addressAt(params, 0)
       const config = configAt(params, 1)
-      const filters = config.filters === undefined || config.filters === null ? [] : config.filters
-      if (!Array.isArray(filters) || filters.length > filtersMax) {
-        throw invalidParams(`Too many filters provided; max ${filtersMax}`)
-      }
-      const tests = filters.map(filterOf)
-      const found = chain.ofProgram(program).filter(([, account]) => tests.every((test) => test(account)))
+      const view = viewAt(config)
+      const fits = accountFilter(config)
+      const found = view.ofProgram(program).filter(([, account]) => fits(account))
       if (found.length > programAccountsMax) {
         throw new RpcError(
           -32012,
@@ -95,8 +103,8 @@ export const accountMethods = (chain: Chain) => {
       const viewing = viewingOf(config)
       const views = found
         .sort(([a], [b]) => (a < b ? -1 : 1))
-        .map(([pubkey, account]) => ({ account: accountView(account, viewing, chain.account), pubkey }))
-      return flagOf(config, 'withContext') ? withContext(chain, views) : views
+        .map(([pubkey, account]) => ({ account: accountView(account, viewing, view.account), pubkey }))
+      return flagOf(config, 'withContext') ? withContext(view.slot, views) : views
     },
   }
 }

@@ -6,10 +6,7 @@ import { invalidParams } from './rpc-error.ts'
 import { blockhashSlots, epochOf, heightOf, slotsPerEpoch } from './slots.ts'
 
 export const apiVersion = '2.3.0'
-export const withContext = (chain: Chain, value: unknown) => ({
-  context: { apiVersion, slot: chain.slotAt('processed') },
-  value,
-})
+export const withContext = (slot: number, value: unknown) => ({ context: { apiVersion, slot }, value })
 
 const accountBytesMax = 10_485_760
 const feeAccountsMax = 128
@@ -44,15 +41,19 @@ export const clusterMethods = (chain: Chain) => ({
   getLatestBlockhash: (params: Params) => {
     const slot = chain.slotAt(commitmentOf(configAt(params, 0)))
     const lastValidBlockHeight = heightOf(slot) + blockhashSlots
-    return withContext(chain, { blockhash: chain.time.hashOf(slot), lastValidBlockHeight })
+    return withContext(slot, { blockhash: chain.time.hashOf(slot), lastValidBlockHeight })
   },
   isBlockhashValid: (params: Params) =>
-    withContext(chain, chain.time.isBlockhashValid(addressOf(textAt(params, 0)))),
+    withContext(
+      chain.slotAt(commitmentOf(configAt(params, 1))),
+      chain.time.isBlockhashValid(addressOf(textAt(params, 0))),
+    ),
   getMinimumBalanceForRentExemption: (params: Params) =>
     chain.rentExempt(countOf(params[0], 'data length', accountBytesMax)),
   getFeeForMessage: (params: Params) => {
     const message = readMessage(textAt(params, 0))
-    return withContext(chain, chain.time.isBlockhashValid(message.recentBlockhash) ? feeOf(message) : null)
+    const fee = chain.time.isBlockhashValid(message.recentBlockhash) ? feeOf(message) : null
+    return withContext(chain.slotAt(commitmentOf(configAt(params, 1))), fee)
   },
   /** Nobody bids here: the last 150 slots at 0, as on an idle chain. */
   getRecentPrioritizationFees: (params: Params) => {

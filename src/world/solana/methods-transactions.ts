@@ -109,19 +109,21 @@ export const transactionMethods = (chain: Chain) => ({
       bytesOf(textAt(params, 0), encodingOf(config, wireEncodings, 'base58')),
     )
     return withContext(
-      chain,
+      chain.slotAt('processed'),
       simulationView(chain, chain.simulate(transaction, { sigVerify, anyBlockhash }), config),
     )
   },
   /** Without searchTransactionHistory only recent signatures are known, as in a node's status cache. */
   getSignatureStatuses: (params: Params) => {
     const search = flagOf(configAt(params, 1), 'searchTransactionHistory')
-    const oldest = chain.slotAt('processed') - blockhashSlots
+    const newest = chain.slotAt('processed')
+    const oldest = newest - blockhashSlots
     const statuses = listAt(params, 0, statusesMax).map((item) => {
       const row = chain.ledger.find(signatureOf(item))
-      return row && (search || row.slot >= oldest) ? statusView(chain, row) : null
+      const isSeen = row !== undefined && row.slot <= newest && (search || row.slot >= oldest)
+      return isSeen ? statusView(chain, row) : null
     })
-    return withContext(chain, statuses)
+    return withContext(newest, statuses)
   },
   getTransaction: (params: Params) => {
     const config = typeof params[1] === 'string' ? { encoding: params[1] } : configAt(params, 1)

@@ -1,9 +1,8 @@
 import { mkdirSync } from 'node:fs'
-import { enableCompileCache } from 'node:module'
 import { parseArgs } from 'node:util'
+import { useCompileCache } from '#world/compile-cache.ts'
 
-// Half of a start is reading TypeScript; what was read once is kept in the system's temporary directory.
-enableCompileCache()
+useCompileCache()
 const { openChain } = await import('./chain.ts')
 const { openLedger } = await import('./ledger.ts')
 const { serve } = await import('./server.ts')
@@ -12,6 +11,7 @@ const { seedTokens } = await import('./tokens.ts')
 const { values } = parseArgs({
   options: {
     'data-dir': { type: 'string' },
+    'compile-cache': { type: 'string' },
     port: { type: 'string', default: '0' },
     'finality-slots': { type: 'string', default: '32' },
     'save-every-ms': { type: 'string', default: '1000' },

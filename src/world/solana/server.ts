@@ -1,14 +1,17 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
+import { foreignRefusal, isForeign } from '#world/foreign.ts'
 import type { Chain } from './chain.ts'
 import { internalRoutes } from './internal-routes.ts'
 import { readJson, writeJson } from './json.ts'
 import { accountMethods } from './methods-accounts.ts'
 import { clusterMethods } from './methods-cluster.ts'
+import { historyMethods } from './methods-history.ts'
 import { tokenMethods } from './methods-tokens.ts'
 import { transactionMethods } from './methods-transactions.ts'
-import type { Params } from './params.ts'
+import { commitmentOf, countOf, type Params } from './params.ts'
 import { RpcError } from './rpc-error.ts'
+import { openStream } from './stream.ts'
 
 const bodyBytesMax = 1_048_576
 const batchMax = 100
@@ -16,6 +19,7 @@ const requestTimeoutMs = 10_000
 const connectionsMax = 1_024
 
 type Method = (params: Params) => unknown
+type Serving = { methods: ReadonlyMap<string, Method>; slotAt: Chain['slotAt'] }
 
 const errorShape = (error: unknown) => {
   if (!(error instanceof RpcError)) {
@@ -26,7 +30,26 @@ const errorShape = (error: unknown) => {
   return data === undefined ? { code, message } : { code, data, message }
 }
 
-const answerCall = (methods: ReadonlyMap<string, Method>, call: unknown) => {
+/** A client that has seen a slot may refuse to be answered from before it. */
+const demandSlot = (params: Params, slotAt: Chain['slotAt']): void => {
+  const config = params.at(-1)
+  if (typeof config !== 'object' || config === null || !('minContextSlot' in config)) return
+  const { minContextSlot, commitment } = config as Record<string, unknown>
+  if (minContextSlot === undefined || minContextSlot === null) return
+  const contextSlot = slotAt(commitmentOf({ commitment }))
+  if (countOf(minContextSlot, 'minContextSlot', Number.MAX_SAFE_INTEGER) > contextSlot)
+    throw new RpcError(-32016, 'Minimum context slot has not been reached', { contextSlot })
+}
+
+/** Names how many slots this reader's node is behind; the proxy before this server sets it. */
+const lagHeader = 'x-world-lag-slots'
+
+const lagOf = ({ headers }: IncomingMessage): number => {
+  const { [lagHeader]: count } = headers
+  return typeof count === 'string' && /^\d{1,3}$/.test(count) ? Number(count) : 0
+}
+
+const answerCall = ({ methods, slotAt }: Serving, call: unknown) => {
   const request = (typeof call === 'object' && call !== null && !Array.isArray(call) ? call : {}) as Record<
     string,
     unknown
@@ -39,6 +62,7 @@ const answerCall = (methods: ReadonlyMap<string, Method>, call: unknown) => {
     const method = methods.get(name)
     if (method === undefined) throw new RpcError(-32601, 'Method not found')
     if (!Array.isArray(params)) throw new RpcError(-32602, '`params` should be an array')
+    demandSlot(params, slotAt)
     return { id, jsonrpc: '2.0', result: method(params) }
   } catch (error) {
     return { error: errorShape(error), id, jsonrpc: '2.0' }
@@ -47,18 +71,18 @@ const answerCall = (methods: ReadonlyMap<string, Method>, call: unknown) => {
 
 const refusal = (code: number, message: string) => ({ error: { code, message }, id: null, jsonrpc: '2.0' })
 
-const answerBody = (methods: ReadonlyMap<string, Method>, text: string): unknown => {
+const answerBody = (serving: Serving, text: string): unknown => {
   let body: unknown
   try {
     body = readJson(text)
   } catch {
     return refusal(-32700, 'Parse error')
   }
-  if (!Array.isArray(body)) return answerCall(methods, body)
+  if (!Array.isArray(body)) return answerCall(serving, body)
   if (body.length === 0) return refusal(-32600, 'Invalid request')
   if (body.length > batchMax)
     return refusal(-32600, `Batch of ${body.length} calls is too large; max ${batchMax}`)
-  return body.map((call) => answerCall(methods, call))
+  return body.map((call) => answerCall(serving, call))
 }
 
 /** Undefined when the body is larger than any honest call. */
@@ -83,6 +107,7 @@ export const serve = async (chain: Chain, port: number): Promise<{ port: number;
   const methods: ReadonlyMap<string, Method> = new Map(
     Object.entries<Method>({
       ...clusterMethods(chain),
+      ...historyMethods(chain),
       ...accountMethods(chain),
       ...tokenMethods(chain),
       ...transactionMethods(chain),
@@ -91,6 +116,7 @@ export const serve = async (chain: Chain, port: number): Promise<{ port: number;
   const internal = internalRoutes(chain)
 
   const handle = async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
+    if (isForeign(request)) return reply(response, 403, { detail: foreignRefusal })
     const path = (request.url ?? '/').split('?')[0]
     const text = await readBody(request)
     if (text === undefined) {
@@ -104,7 +130,9 @@ export const serve = async (chain: Chain, port: number): Promise<{ port: number;
     }
     if (path !== '/') return reply(response, 404, { detail: 'no such path' })
     if (request.method !== 'POST') return reply(response, 405, { detail: 'JSON-RPC is spoken by POST' })
-    reply(response, 200, answerBody(methods, text))
+    const serving = { methods, slotAt: chain.slotAt }
+    const answer = chain.behind(lagOf(request), () => answerBody(serving, text))
+    reply(response, 200, answer)
   }
 
   const server = createServer({ requestTimeout: requestTimeoutMs }, (request, response) => {
@@ -115,5 +143,6 @@ export const serve = async (chain: Chain, port: number): Promise<{ port: number;
     server.once('error', reject)
     server.listen(port, '127.0.0.1', resolve)
   })
+  openStream(server, chain)
   return { port: (server.address() as AddressInfo).port, server }
 }

@@ -53,6 +53,9 @@ export const slots = (state: ClockState) => {
       current()
       return window
     },
+    /** The first slot of this chain. */
+    genesisSlot: firstSlot,
+    msOf: (slot: number): number => state.genesisMs + (slot - firstSlot) * slotMs,
     isBlockhashValid: (blockhash: string): boolean => {
       current()
       return window.has(blockhash)

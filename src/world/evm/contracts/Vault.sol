@@ -77,21 +77,13 @@ contract Vault is ERC4626 {
         return _grown() / SCALE;
     }
 
-    /// Always zero, like Morpho Vault V2: callers that gate on the limits must be found out here.
-    function maxDeposit(address) public pure override returns (uint256) {
-        return 0;
+    /// While the vault is illiquid nothing can be taken out, and the limits say so.
+    function maxWithdraw(address owner) public view override returns (uint256) {
+        return illiquid ? 0 : super.maxWithdraw(owner);
     }
 
-    function maxMint(address) public pure override returns (uint256) {
-        return 0;
-    }
-
-    function maxWithdraw(address) public pure override returns (uint256) {
-        return 0;
-    }
-
-    function maxRedeem(address) public pure override returns (uint256) {
-        return 0;
+    function maxRedeem(address owner) public view override returns (uint256) {
+        return illiquid ? 0 : super.maxRedeem(owner);
     }
 
     function deposit(uint256 assets, address receiver) public override returns (uint256 shares) {

@@ -1,0 +1,88 @@
+/** A proxy before the venue that counts the documented request weight of everything that passes it. */
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { Agent, request } from 'undici'
+
+const light = new Set([
+  'l2Book',
+  'allMids',
+  'clearinghouseState',
+  'orderStatus',
+  'spotClearinghouseState',
+  'exchangeStatus',
+])
+const perItems = new Set([
+  'userFillsByTime',
+  'userFunding',
+  'userNonFundingLedgerUpdates',
+  'userFills',
+  'historicalOrders',
+])
+const minuteMs = 60_000
+
+export type Entry = { atMs: number; type: string; user: string | undefined; weight: number }
+
+const infoWeight = (type: string): number => (light.has(type) ? 2 : type === 'userRole' ? 60 : 20)
+const items = (type: string, text: string): number => {
+  if (!perItems.has(type)) return 0
+  const answer: unknown = JSON.parse(text)
+  return Array.isArray(answer) ? Math.floor(answer.length / 20) : 0
+}
+
+export async function venueMeter(target: string) {
+  const entries: Entry[] = []
+  const agent = new Agent({ connections: 64 })
+  const server = createServer(async (incoming, outgoing) => {
+    const chunks: Buffer[] = []
+    for await (const chunk of incoming) chunks.push(chunk as Buffer)
+    const body = Buffer.concat(chunks).toString('utf8')
+    const reply = await request(target + (incoming.url ?? ''), {
+      method: 'POST',
+      headers: { 'content-type': 'application/json' },
+      body,
+      dispatcher: agent,
+    })
+    const text = await reply.body.text()
+    const asked = JSON.parse(body) as {
+      type?: string
+      user?: string
+      action?: { type: string; orders?: unknown[]; cancels?: unknown[] }
+    }
+    const { action } = asked
+    const type = action?.type ?? asked.type ?? ''
+    const batch = (action?.orders ?? action?.cancels ?? []).length
+    const weight = action ? 1 + Math.floor(batch / 40) : infoWeight(type) + items(type, text)
+    entries.push({ atMs: performance.now(), type, user: asked.user?.toLowerCase(), weight })
+    outgoing.writeHead(reply.statusCode, { 'content-type': 'application/json' }).end(text)
+  })
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  const since = (from: number) => entries.slice(from)
+  return {
+    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    mark: () => entries.length,
+    weightSince: (from: number) => since(from).reduce((sum, { weight }) => sum + weight, 0),
+    /** The weight by type of question or action. */
+    partsSince(from: number): Record<string, number> {
+      const parts: Record<string, number> = {}
+      for (const { type, weight } of since(from)) parts[type] = (parts[type] ?? 0) + weight
+      return parts
+    },
+    /** The most that any one minute held. */
+    worstMinuteSince(from: number): number {
+      const list = since(from)
+      let worst = 0
+      let sum = 0
+      for (let [first, last] = [0, 0]; last < list.length; last += 1) {
+        sum += list[last]!.weight
+        while (list[first]!.atMs <= list[last]!.atMs - minuteMs) sum -= list[first++]!.weight
+        worst = Math.max(worst, sum)
+      }
+      return worst
+    },
+    async [Symbol.asyncDispose]() {
+      server.closeAllConnections()
+      await new Promise((resolve) => server.close(resolve))
+      await agent.destroy()
+    },
+  }
+}

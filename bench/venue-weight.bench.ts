@@ -1,0 +1,171 @@
+/** W1 to W8: what each operation at the venue costs of the 1,200 weight that it documents per minute and address. */
+
+import { setTimeout as pause } from 'node:timers/promises'
+import { http, launch } from '../test/harness/gateway.ts'
+import { type Person, type TaskBody, welcomed } from '../test/journeys/people.ts'
+import { median, report } from './support/measure.ts'
+import { stage, unlimited } from './support/stage.ts'
+import { venueMeter } from './support/venue-meter.ts'
+
+const runs = 5
+const viewsPerRun = 30
+const usersTogether = 20
+const togetherMs = 75_000
+const perMinute = 1_200
+const settleMs = 6_000
+
+await using ground = await stage()
+const worldEnv = await ground.world()
+const venueUrl = worldEnv.HYPERLIQUID_URL!
+await using meter = await venueMeter(venueUrl)
+const databaseUrl = await ground.database('weights')
+const env = {
+  ...worldEnv,
+  ...unlimited,
+  ...{ DATA_DIR: ground.fresh('gateway'), DATABASE_URL: databaseUrl, HYPERLIQUID_URL: meter.url },
+  HYPERLIQUID_WS_URL: `${venueUrl.replace(/^http/, 'ws')}/ws`,
+}
+const control = (path: string, body: object) =>
+  http(`${ground.control()}/venues/hyperliquid${path}`, { method: 'POST', body })
+await control('/price', { coin: 'BTC', price: 100_000 })
+
+const post = async (who: Person, path: string, body: object): Promise<TaskBody> => {
+  const { status, body: said } = await who.call<TaskBody>(`POST /v1/${path}?wait=true`, { body })
+  if (status !== 200 || (said.outcome !== 'executed' && !path.endsWith('setup')))
+    throw new Error(`${path}: ${status} ${JSON.stringify(said)}`)
+  return said
+}
+/** What passes until nothing follows any more. */
+const weigh = async (work: () => Promise<unknown>, restMs = 1_000) => {
+  const from = meter.mark()
+  await work()
+  await pause(restMs)
+  return { weight: meter.weightSince(from), parts: meter.partsSince(from) }
+}
+const long = { asset: 'BTC', side: 'long', size: '0.001', leverage: 5 }
+const bracket = { ...long, tp_price: '120000', sl_price: '80000' }
+const close = (who: Person) => post(who, 'perp/close', { asset: 'BTC' })
+
+type Weighed = Awaited<ReturnType<typeof weigh>>
+const tell = (id: string, name: string, most: number, list: Weighed[], divisor = 1) =>
+  report({
+    ...{ id, name, goal: `<= ${most}`, unit: 'weight', ratios: list.map(({ weight }) => weight / divisor) },
+    met: (weight) => weight <= most,
+    annex: { parts: list.at(-1)?.parts },
+  })
+
+const enrolled = async (url: string): Promise<Person> => {
+  const person = await welcomed(url)
+  await post(person, 'perp/setup', {})
+  await post(person, 'perp/fund', { amount_usd: '1000' })
+  return person
+}
+
+const people: Person[] = []
+{
+  // Not limited, since a minute is too short for all that is measured here one after the other.
+  await using gateway = await launch({ env: { ...env, HYPERLIQUID_WEIGHT_PER_MINUTE: '100000' } })
+  const enrols: Weighed[] = []
+  const firstLooks: Weighed[] = []
+  for (let run = 0; run < 3; run += 1) {
+    enrols.push(
+      await weigh(async () => {
+        people.push(await enrolled(gateway.url))
+      }, 0),
+    )
+    firstLooks.push(await weigh(async () => {}, settleMs))
+  }
+  tell('W1', 'enrolment with set-up and first deposit', 60, enrols)
+  tell('W1a', 'first look of the reconciler at a new account, out of the least urgent class', 110, firstLooks)
+
+  const [trader] = people as [Person]
+  await post(trader, 'perp/open', long)
+  await close(trader)
+  // The account is streamed from its first trade on, once the reconciler has taken it.
+  await pause(settleMs)
+  const trades: Record<'open' | 'close' | 'bracket' | 'buy', Weighed[]> = {
+    ...{ open: [], close: [], bracket: [], buy: [] },
+  }
+  for (let run = 0; run < runs; run += 1) {
+    trades.open.push(await weigh(() => post(trader, 'perp/open', long)))
+    trades.close.push(await weigh(() => close(trader)))
+    trades.bracket.push(await weigh(() => post(trader, 'perp/open', bracket)))
+    await close(trader)
+    trades.buy.push(await weigh(() => post(trader, 'spot_venue/buy', { asset: 'HYPE', notional_usdc: '20' })))
+  }
+  tell('W2', 'open of a followed account', 6, trades.open)
+  tell('W3', 'open with take-profit and stop-loss', 8, trades.bracket)
+  tell('W4', 'close', 6, trades.close)
+  tell('W5', 'purchase on spot, dollars from the perpetual side included', 30, trades.buy)
+
+  const polled = async (who: Person, path: string) => {
+    for (let view = 0; view < viewsPerRun; view += 1) {
+      const startedMs = performance.now()
+      const { status } = await who.call(`GET ${path}`)
+      if (status !== 200) throw new Error(`${path}: ${status}`)
+      await pause(Math.max(0, 1_000 - (performance.now() - startedMs)))
+    }
+  }
+  const [, , watcher] = people as [Person, Person, Person]
+  tell(
+    'W6',
+    'view of orders, amortised at one a second',
+    2,
+    [
+      await weigh(() => polled(trader, '/v1/perp/orders'), 0),
+      await weigh(() => polled(watcher, '/v1/perp/orders'), 0),
+    ],
+    viewsPerRun,
+  )
+  tell(
+    'W7',
+    'view of the set-up, amortised at one a second',
+    2,
+    [await weigh(() => polled(watcher, '/v1/perp/setup'), 0)],
+    viewsPerRun,
+  )
+
+  // The others enrol without a limit, which is not what is measured then.
+}
+{
+  await using gateway = await launch({ env })
+  while (people.length < usersTogether) people.push(await enrolled(gateway.url))
+  await pause(settleMs)
+}
+await using gateway = await launch({ env: { ...env, HYPERLIQUID_WEIGHT_PER_MINUTE: String(perMinute) } })
+const refused: Record<string, number> = {}
+const waits: number[] = []
+const from = meter.mark()
+const untilMs = performance.now() + togetherMs
+const count = (status: number, what: string) => {
+  if (status !== 200) refused[`${what} ${status}`] = (refused[`${what} ${status}`] ?? 0) + 1
+}
+const poll = async (who: Person) => {
+  while (performance.now() < untilMs) {
+    const startedMs = performance.now()
+    count((await who.call('GET /v1/perp/orders', { at: gateway.url })).status, 'orders')
+    waits.push(performance.now() - startedMs)
+    await pause(Math.max(0, 1_000 - (performance.now() - startedMs)))
+  }
+}
+const trade = async (who: Person, at: number) => {
+  await pause((at * togetherMs) / usersTogether / 2)
+  while (performance.now() < untilMs) {
+    const opened = await who.call<TaskBody>('POST /v1/perp/open?wait=true', { at: gateway.url, body: long })
+    count(opened.status, 'open')
+    await pause(2_000)
+    const closed = await who.call<TaskBody>('POST /v1/perp/close?wait=true', {
+      ...{ at: gateway.url, body: { asset: 'BTC' } },
+    })
+    count(closed.status, 'close')
+    await pause(togetherMs / 3)
+  }
+}
+await Promise.all(people.flatMap((who, at) => [poll(who), trade(who, at)]))
+report({
+  ...{ id: 'W8', name: `${usersTogether} users who trade and poll once a second, the worst minute` },
+  ...{ goal: '< 1,200, no close and no open refused', unit: 'weight' },
+  ratios: [meter.worstMinuteSince(from)],
+  met: (weight) => weight < perMinute && !Object.keys(refused).some((what) => /^(open|close)/.test(what)),
+  annex: { refused, p50_view_ms: Math.round(median(waits)), parts: meter.partsSince(from) },
+})

@@ -1,0 +1,118 @@
+import { venueChainId } from '#compose/settings.ts'
+import { userTopic } from '#durable/wake.ts'
+import * as policy from '#features/policy/store.ts'
+import { accountFor, markFrozen } from '#features/venue/account-store.ts'
+import type { Tx } from '#kernel/task.ts'
+import { send } from '#store/query.ts'
+import { UsageError } from './arguments.ts'
+import type { AdminCommand } from './commands.ts'
+import { type Session, signature } from './session.ts'
+import { userOf } from './users.ts'
+
+/** Accounts at the venue that open nothing: frozen by the reconciler, or here. */
+
+const listAccounts: AdminCommand['run'] = async (session) => {
+  const { pool } = session.database
+  await session.record(pool, { command: 'accounts list' })
+  const text = `select x.section, x.user_id, u.agent_id, x.account, x.state, x.since, x.reason
+    from (select 'venue' as section, user_id, account, state, since, reason from venue_account
+        where state in ('frozen', 'lifting')
+      union all select 'earn', user_id, vault, state, frozen_since, reason from earn_account
+        where state = 'frozen') x
+    join app_user u on u.id = x.user_id order by x.since`
+  session.print(await send(pool, text))
+}
+
+const changesOf: AdminCommand['run'] = async (session, args) => {
+  const { pool } = session.database
+  const { id } = await userOf(pool, args.positional('user'))
+  await session.record(pool, { command: 'accounts changes', subject: id })
+  const text = `select place, amount, kind, reason, to_timestamp(at_ms / 1000.0) as at from venue_change
+    where user_id = $1 and kind in ('adjustment', 'lifted') order by at_ms desc limit 1000`
+  session.print(await send(pool, text, [id]))
+}
+
+async function flag(tx: Tx, session: Session, account: { user_id: string; account: string }, data: object) {
+  const event = { type: 'security.flagged', subject: { kind: 'account', id: account.account }, data }
+  await send(tx, 'select outbox_add($1, null, $2::jsonb, $3)', [
+    account.user_id,
+    JSON.stringify([event]),
+    session.clock.now(),
+  ])
+}
+
+const freeze: AdminCommand['run'] = async (session, args) => {
+  const { database, clock } = session
+  const { id } = await userOf(database.pool, args.positional('user'))
+  await database.transaction(async (tx) => {
+    const account = await accountFor(tx, id, true)
+    if (!account) throw new UsageError(`User ${id} has no account at the venue.`)
+    const now = clock.now()
+    const reason = `operator: ${session.reason}`
+    if ((await markFrozen(tx, account, reason, now)).length === 0)
+      throw new UsageError(`The account of user ${id} is frozen already.`)
+    const where = { scope: 'venue', userId: id, chainId: venueChainId } as const
+    await policy.setSwitch(tx, where, { since: now, setBy: signature(session), reason })
+    await session.record(tx, {
+      command: 'accounts freeze',
+      subject: id,
+      details: { account: account.account },
+    })
+    const data = { venue: account.venue, state: 'frozen', code: 'operator', reason, since: now.toISOString() }
+    await flag(tx, session, account, data)
+  })
+  await session.notify([userTopic(id)])
+  session.say(`The account of user ${id} at the venue opens nothing`)
+}
+
+/** The next look of the reconciler takes over what is unexplained, under this reason, and lifts the freeze. */
+const unfreeze: AdminCommand['run'] = async (session, args) => {
+  const { database, clock } = session
+  const { id } = await userOf(database.pool, args.positional('user'))
+  await database.transaction(async (tx) => {
+    const rows = await send(
+      tx,
+      `update venue_account set state = 'lifting', lifted_by = $2, next_at = $3
+       where user_id = $1 and state = 'frozen' returning account`,
+      [id, signature(session), clock.now()],
+    )
+    if (rows.length === 0) throw new UsageError(`User ${id} has no frozen account at the venue.`)
+    await session.record(tx, { command: 'accounts unfreeze', subject: id, details: rows[0]! })
+  })
+  session.say(`The account of user ${id} is unfrozen with the next look at it`)
+}
+
+export const accountCommands: readonly AdminCommand[] = [
+  {
+    name: 'accounts list',
+    positionals: [],
+    options: {},
+    changes: false,
+    summary: 'list frozen accounts, at the venue and in the vault, each with its reason',
+    run: listAccounts,
+  },
+  {
+    name: 'accounts changes',
+    positionals: ['<user>'],
+    options: {},
+    changes: false,
+    summary: 'list what was adjusted in the record of an account, and why',
+    run: changesOf,
+  },
+  {
+    name: 'accounts freeze',
+    positionals: ['<user>'],
+    options: {},
+    changes: true,
+    summary: 'open nothing at the venue for this user; exits go on',
+    run: freeze,
+  },
+  {
+    name: 'accounts unfreeze',
+    positionals: ['<user>'],
+    options: {},
+    changes: true,
+    summary: 'take over what is unexplained into the record, and trade again',
+    run: unfreeze,
+  },
+]

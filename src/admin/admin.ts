@@ -1,0 +1,44 @@
+import { userInfo } from 'node:os'
+import { ConfigRefused, readConfig } from '#config.ts'
+import { Fault } from '#kernel/fault.ts'
+import { InUse } from '#start/lock.ts'
+import { toldOfStore } from '#start/told.ts'
+import { StoreRefusal } from '#store/refusal.ts'
+import { readArguments, UsageError } from './arguments.ts'
+import { commands, helpLines } from './commands.ts'
+import { openSession } from './session.ts'
+
+/** The operator's command line. It ends with 0 where the command did what it says, and with 1 otherwise. */
+
+const say = (line: string) => process.stdout.write(`${line}\n`)
+
+async function main(argv: string[]): Promise<void> {
+  if (argv.length === 0 || argv[0] === 'help' || argv[0] === '--help') {
+    for (const line of helpLines()) say(line)
+    return
+  }
+  const { usage: command, by, why, json, args } = readArguments(argv, commands)
+  if (command.changes && why === undefined)
+    throw new UsageError(`${command.name} needs --why: the reason is recorded.`)
+  const config = readConfig()
+  const options = { config, actor: by ?? userInfo().username, reason: why ?? null, json, say }
+  if (command.runAlone) return command.runAlone(options, args)
+  await using parts = new AsyncDisposableStack()
+  const session = await openSession(options, parts).catch((error: unknown) => {
+    throw toldOfStore(error, config)
+  })
+  await command.run(session, args)
+}
+
+const expected = [UsageError, StoreRefusal, InUse, Fault]
+
+main(process.argv.slice(2)).catch((error: unknown) => {
+  const problems = error instanceof ConfigRefused ? error.problems : [sentenceOf(error)]
+  for (const problem of problems) process.stderr.write(`portico admin: ${problem}\n`)
+  process.exitCode = 1
+})
+
+function sentenceOf(error: unknown): string {
+  if (!(error instanceof Error)) return String(error)
+  return expected.some((kind) => error instanceof kind) ? error.message : (error.stack ?? error.message)
+}

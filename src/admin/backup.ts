@@ -1,0 +1,69 @@
+import { resolve } from 'node:path'
+import { lockDataDir } from '#start/lock.ts'
+import { openDatabase } from '#store/database.ts'
+import { backupCluster } from '#store/embedded/backup.ts'
+import { restoreCluster } from '#store/embedded/restore.ts'
+import { embeddedPostgres } from '#store/embedded.ts'
+import { StoreRefusal } from '#store/refusal.ts'
+import type { AdminCommand } from './commands.ts'
+import { addAction, demandSchema, type SessionOptions } from './session.ts'
+
+function demandEmbedded({ config }: Pick<SessionOptions, 'config'>): void {
+  if (config.DATABASE_URL)
+    throw new StoreRefusal(
+      'DATABASE_URL names a server of your own: back it up and restore it with its own tools (pg_basebackup, pg_dump of its version, or the snapshots of its provider).',
+    )
+}
+
+const backup: AdminCommand['run'] = async (session, args) => {
+  demandEmbedded(session)
+  const target = resolve(args.positional('folder'))
+  const { config, databaseUrl, say } = session
+  const made = await backupCluster({ dataDir: config.DATA_DIR, url: databaseUrl, target, progress: say })
+  const details = { folder: target, files: made.files, bytes: made.bytes, until: made.stopLsn }
+  await session.record(session.database.pool, { command: 'backup', details })
+  say(`${made.files} files, ${made.bytes} bytes in ${target}`)
+  say('The key-encryption keys are not in it. Keep them elsewhere: both together are the keys of the users.')
+}
+
+/** Begins while no server runs, and records itself in the restored database. */
+async function restore(options: SessionOptions, args: Parameters<AdminCommand['run']>[1]): Promise<void> {
+  demandEmbedded(options)
+  const { config, say } = options
+  const source = resolve(args.positional('folder'))
+  using _lock = lockDataDir(config.DATA_DIR)
+  const { aside } = await restoreCluster({ dataDir: config.DATA_DIR, source, progress: say })
+  await using parts = new AsyncDisposableStack()
+  const server = await embeddedPostgres({ dataDir: config.DATA_DIR, progress: say })
+  parts.defer(() => server.close())
+  const database = openDatabase({ url: server.url, poolMax: 1, applicationName: 'portico admin' })
+  parts.defer(() => database.close())
+  const details = { folder: source, aside: aside ?? null }
+  const recorded = demandSchema(database.pool).then(
+    () => addAction(database.pool, options, { command: 'restore', details }),
+    (error: Error) => say(`Not recorded: ${error.message}`),
+  )
+  await recorded
+  say(`The database of ${config.DATA_DIR} is that of ${source}`)
+  if (aside) say(`The one before is kept in ${aside}; remove it when all is well`)
+}
+
+export const backupCommands: readonly AdminCommand[] = [
+  {
+    name: 'backup',
+    positionals: ['<folder>'],
+    options: {},
+    changes: false,
+    summary: 'copy the embedded database into a new folder, also while gateways run',
+    run: backup,
+  },
+  {
+    name: 'restore',
+    positionals: ['<folder>'],
+    options: {},
+    changes: true,
+    summary: 'put a backup in the place of the embedded database, while no gateway runs',
+    run: async () => {},
+    runAlone: restore,
+  },
+]

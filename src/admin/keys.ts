@@ -1,0 +1,90 @@
+import { openKeystore } from '#compose/custody.ts'
+import { noFailpoints } from '#kernel/failpoint.ts'
+import { send } from '#store/query.ts'
+import { net as createNet } from '#upstreams/net.ts'
+import type { AdminCommand } from './commands.ts'
+import type { Session } from './session.ts'
+
+/** Which key-encryption keys wrap the keys of wallets, and how many each. */
+const countByKey = ({ database }: Session) =>
+  send<{ kek_id: string; keys: bigint }>(
+    database.pool,
+    `select kek_id, count(*) as keys from
+       (select kek_id from wallet union all select kek_id from agent_wallet) as sealed
+     group by kek_id order by kek_id`,
+  )
+
+const openKeys = ({ config }: Session, parts: AsyncDisposableStack) =>
+  openKeystore(config, parts.use(createNet({ failpoints: noFailpoints })))
+
+const showKeys: AdminCommand['run'] = async (session) => {
+  await using parts = new AsyncDisposableStack()
+  const { keys: keks, keystore } = openKeys(session, parts)
+  await session.record(session.database.pool, { command: 'keys show' })
+  const problems = new Map(
+    (await keystore.closedKeks(session.database.pool)).map(({ kekId, reason }) => [kekId, reason]),
+  )
+  const rows = (await countByKey(session)).map(({ kek_id, keys }) => ({
+    kek_id,
+    keys,
+    role: kek_id === keks.current.id ? 'current' : keks.of(kek_id) ? 'former' : 'not in the settings',
+    opens: problems.get(kek_id) ?? 'yes',
+  }))
+  session.print(rows)
+}
+
+const rotateKeys: AdminCommand['run'] = async (session) => {
+  await using parts = new AsyncDisposableStack()
+  const { keys: keks, keystore } = openKeys(session, parts)
+  const { pool } = session.database
+  const outside = async () =>
+    (await countByKey(session))
+      .filter(({ kek_id }) => kek_id !== keks.current.id)
+      .reduce((sum, { keys }) => sum + Number(keys), 0)
+  const total = await outside()
+  await session.record(pool, {
+    command: 'keys rotate',
+    subject: keks.current.id,
+    details: { phase: 'begun', keys: total },
+  })
+  const broken = new Set<string>()
+  let rewrapped = 0
+  let after: string | null = null
+  session.say(`${total} keys are to be wrapped under ${keks.current.id}`)
+  do {
+    const page = await keystore.rewrap(pool, { after })
+    rewrapped += page.rewrapped
+    for (const id of page.broken) broken.add(id)
+    after = page.next
+    session.say(`${rewrapped} of ${total} keys`)
+  } while (after !== null)
+  const left = await outside()
+  const details = { phase: 'ended', keys: rewrapped, left, broken: [...broken] }
+  await session.record(pool, { command: 'keys rotate', subject: keks.current.id, details })
+  if (broken.size > 0)
+    throw new Error(`These keys open under no key-encryption key at hand: ${[...broken].join(', ')}`)
+  if (left > 0)
+    throw new Error(
+      `${left} keys were wrapped under another key meanwhile: put ${keks.current.id} first on every instance, and run this again.`,
+    )
+  session.say(`All keys are wrapped under ${keks.current.id}; the others may be removed from the settings`)
+}
+
+export const keyCommands: readonly AdminCommand[] = [
+  {
+    name: 'keys show',
+    positionals: [],
+    options: {},
+    changes: false,
+    summary: 'show how many wallet keys each key-encryption key wraps, and whether it opens them',
+    run: showKeys,
+  },
+  {
+    name: 'keys rotate',
+    positionals: [],
+    options: {},
+    changes: true,
+    summary: 'wrap every wallet key under the first key-encryption key, until none is left',
+    run: rotateKeys,
+  },
+]

@@ -1,0 +1,22 @@
+import { send } from '#store/query.ts'
+import type { AdminCommand } from './commands.ts'
+
+const listActions: AdminCommand['run'] = async (session, args) => {
+  const { pool } = session.database
+  await session.record(pool, { command: 'log' })
+  const limit = Math.min(Math.max(Number.parseInt(args.text('limit') ?? '100', 10) || 100, 1), 10_000)
+  const text = `select id, at, actor, command, subject, reason, details from admin_action
+    where ($1::text is null or subject = $1) order by id desc limit $2`
+  session.print(await send(pool, text, [args.text('subject') ?? null, limit]))
+}
+
+export const logCommands: readonly AdminCommand[] = [
+  {
+    name: 'log',
+    positionals: [],
+    options: { subject: 'string', limit: 'string' },
+    changes: false,
+    summary: 'list what operators did, the newest first: who, when, why, what',
+    run: listActions,
+  },
+]

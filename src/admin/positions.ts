@@ -1,0 +1,78 @@
+import { userTopic } from '#durable/wake.ts'
+import { freezeEarnAccount, unfreezeEarnAccount } from '#features/earn/earn-account.ts'
+import { send } from '#store/query.ts'
+import { UsageError } from './arguments.ts'
+import type { AdminCommand } from './commands.ts'
+import { signature } from './session.ts'
+import { userOf } from './users.ts'
+
+/** Users whose deposits into the vault are stopped: by the audit, or here. Withdrawals always go on. */
+
+const list: AdminCommand['run'] = async (session) => {
+  const { pool } = session.database
+  await session.record(pool, { command: 'positions list' })
+  const text = `select e.user_id, u.agent_id, e.chain_id, e.vault, e.reason, e.frozen_since, e.frozen_by, e.mismatch, e.compared_at
+    from earn_account e join app_user u on u.id = e.user_id where e.state = 'frozen' order by e.frozen_since`
+  session.print(await send(pool, text))
+}
+
+const set =
+  (frozen: boolean): AdminCommand['run'] =>
+  async (session, args) => {
+    const { database, clock } = session
+    const { id } = await userOf(database.pool, args.positional('user'))
+    const command = frozen ? 'positions freeze' : 'positions unfreeze'
+    await database.transaction(async (tx) => {
+      const rows = await send<{ chain_id: string; vault: string }>(
+        tx,
+        'select chain_id, vault from earn_account where user_id = $1',
+        [id],
+      )
+      const by = signature(session)
+      const now = clock.now()
+      const reason = `operator: ${session.reason}`
+      let changed = 0
+      for (const { chain_id: chainId, vault } of rows) {
+        const place = { chainId, vault }
+        const isChanged = frozen
+          ? await freezeEarnAccount(tx, id, place, { reason, by, now })
+          : await unfreezeEarnAccount(tx, id, place, by)
+        if (isChanged) changed += 1
+      }
+      if (changed === 0)
+        throw new UsageError(`User ${id} has no positions ${frozen ? 'to freeze' : 'that are frozen'}.`)
+      await session.record(tx, { command, subject: id, details: { vaults: changed } })
+      const data = { state: frozen ? 'frozen' : 'active', code: 'operator', reason, since: now.toISOString() }
+      const event = { type: 'security.flagged', subject: { kind: 'account', id }, data }
+      await send(tx, 'select outbox_add($1, null, $2::jsonb, $3)', [id, JSON.stringify([event]), now])
+    })
+    await session.notify([userTopic(id)])
+    session.say(`Deposits of user ${id} into the vault are ${frozen ? 'stopped' : 'accepted'}`)
+  }
+
+export const positionCommands: readonly AdminCommand[] = [
+  {
+    name: 'positions list',
+    positionals: [],
+    options: {},
+    changes: false,
+    summary: 'list users whose deposits into the vault are stopped',
+    run: list,
+  },
+  {
+    name: 'positions freeze',
+    positionals: ['<user>'],
+    options: {},
+    changes: true,
+    summary: 'stop deposits of this user into the vault; withdrawals go on',
+    run: set(true),
+  },
+  {
+    name: 'positions unfreeze',
+    positionals: ['<user>'],
+    options: {},
+    changes: true,
+    summary: 'accept deposits of this user into the vault again',
+    run: set(false),
+  },
+]

@@ -1,0 +1,85 @@
+import { createInterface } from 'node:readline'
+import pg from 'pg'
+import { UsageError } from './arguments.ts'
+import type { AdminCommand } from './commands.ts'
+import { type Row, tableLines } from './output.ts'
+import type { Session } from './session.ts'
+
+/**
+ * A prompt of our own, since the embedded server comes without psql and the one of the system is often too old for it.
+ * It only reads unless --write is given.
+ */
+
+const statementCharsMax = 10_000
+
+async function connect({ databaseUrl }: Session, write: boolean): Promise<pg.Client> {
+  const client = new pg.Client({ connectionString: databaseUrl, application_name: 'portico admin psql' })
+  client.on('error', () => {})
+  await client.connect()
+  if (!write) await client.query('set default_transaction_read_only = on')
+  return client
+}
+
+type Result = pg.QueryResult<Record<string, unknown>>
+
+async function execute(session: Session, client: pg.Client, statement: string, write: boolean) {
+  const details = { statement: statement.slice(0, statementCharsMax), write }
+  await session.record(session.database.pool, { command: 'psql', details })
+  const found: Result | Result[] = await client.query(statement)
+  for (const result of Array.isArray(found) ? found : [found]) {
+    if (result.fields.length > 0) {
+      session.print(result.rows as Row[])
+      if (!session.json) session.say(`(${result.rows.length} rows)`)
+    } else session.say(`${result.command}${result.rowCount === null ? '' : ` ${result.rowCount}`}`)
+  }
+}
+
+/** A statement ends with a semicolon at the end of a line, or with the input. */
+async function* statementsOf(input: NodeJS.ReadStream): AsyncGenerator<string> {
+  const lines = createInterface({ input, terminal: false })
+  let gathered = ''
+  if (input.isTTY) process.stderr.write('portico=> ')
+  for await (const line of lines) {
+    gathered += `${line}\n`
+    if (/;\s*$/.test(line)) {
+      yield gathered
+      gathered = ''
+    }
+    if (input.isTTY) process.stderr.write(gathered.trim() === '' ? 'portico=> ' : 'portico-> ')
+  }
+  if (gathered.trim() !== '') yield gathered
+}
+
+const psql: AdminCommand['run'] = async (session, args) => {
+  const write = args.flag('write')
+  if (args.flag('url')) {
+    await session.record(session.database.pool, { command: 'psql', details: { url: true } })
+    return session.say(session.databaseUrl)
+  }
+  if (write && session.reason === null) throw new UsageError('--write needs --why.')
+  const client = await connect(session, write)
+  try {
+    const statement = args.optional('statement')
+    if (statement !== undefined) return await execute(session, client, statement, write)
+    for await (const each of statementsOf(process.stdin)) {
+      const failure = await execute(session, client, each, write).catch((error: Error) => error)
+      if (!failure) continue
+      if (!process.stdin.isTTY) throw failure
+      for (const line of tableLines([{ error: failure.message }])) session.say(line)
+    }
+  } finally {
+    await client.end()
+  }
+}
+
+export const psqlCommands: readonly AdminCommand[] = [
+  {
+    name: 'psql',
+    positionals: ['[<statement>]'],
+    options: { write: 'boolean', url: 'boolean' },
+    changes: false,
+    summary:
+      'run SQL (read-only without --write) from the argument or standard input; --url for a psql of your own',
+    run: psql,
+  },
+]

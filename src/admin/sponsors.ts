@@ -1,0 +1,87 @@
+import { sponsorsTopic } from '#durable/wake.ts'
+import { send } from '#store/query.ts'
+import { type Arguments, UsageError } from './arguments.ts'
+import type { AdminCommand } from './commands.ts'
+
+const chains = ['1', '8453', '42161', '137'] as const
+
+const listSponsors: AdminCommand['run'] = async (session) => {
+  const { pool } = session.database
+  await session.record(pool, { command: 'sponsors list' })
+  const text = `select l.chain, l.signer, l.next as next_nonce,
+      (select count(*) from carrier c join effect e on e.id = c.effect_id
+        where c.chain = l.chain and c.signer = l.signer and e.status in ('prepared', 'sent', 'unknown')) as under_way,
+      p.since as paused_since, p.set_by as paused_by, p.reason
+    from (select chain, signer, next from lane where kind = 'evm'
+      union select p.chain, p.signer, null from paused_sponsor p
+        where not exists (select from lane l where l.kind = 'evm' and l.chain = p.chain and l.signer = p.signer)) l
+    left join paused_sponsor p on p.chain = l.chain and p.signer = l.signer
+    order by l.chain, l.signer`
+  session.print(await send(pool, text))
+}
+
+function whichOf(args: Arguments): { signer: string; on: readonly string[] } {
+  const signer = args.positional('address').toLowerCase()
+  if (!/^0x[0-9a-f]{40}$/.test(signer))
+    throw new UsageError('A sponsor is named by its address: 0x and 40 digits.')
+  const chain = args.text('chain')
+  if (chain !== undefined && !chains.some((id) => id === chain))
+    throw new UsageError(`--chain is one of ${chains.join(', ')}; without it all of them.`)
+  return { signer, on: chain === undefined ? chains : [chain] }
+}
+
+const pause: AdminCommand['run'] = async (session, args) => {
+  const { signer, on } = whichOf(args)
+  const { database, clock, actor, reason } = session
+  await database.transaction(async (tx) => {
+    for (const chain of on)
+      await send(
+        tx,
+        `insert into paused_sponsor (chain, signer, since, set_by, reason) values ($1, $2, $3, $4, $5)
+         on conflict do nothing`,
+        [chain, signer, clock.now(), actor, reason],
+      )
+    await session.record(tx, { command: 'sponsors pause', subject: signer, details: { chains: on } })
+  })
+  await session.notify([sponsorsTopic])
+  session.say(`${signer} pays for nothing new on ${on.join(', ')}; what is under way is still confirmed`)
+}
+
+const unpause: AdminCommand['run'] = async (session, args) => {
+  const { signer, on } = whichOf(args)
+  await session.database.transaction(async (tx) => {
+    const text = 'delete from paused_sponsor where signer = $1 and chain = any($2::text[]) returning chain'
+    const rows = await send(tx, text, [signer, on])
+    if (rows.length === 0) throw new UsageError(`${signer} is not paused on ${on.join(', ')}.`)
+    await session.record(tx, { command: 'sponsors unpause', subject: signer, details: { chains: on } })
+  })
+  await session.notify([sponsorsTopic])
+  session.say(`${signer} pays again on ${on.join(', ')}`)
+}
+
+export const sponsorCommands: readonly AdminCommand[] = [
+  {
+    name: 'sponsors list',
+    positionals: [],
+    options: {},
+    changes: false,
+    summary: 'list the accounts that pay for gas, what they have under way, and which are paused',
+    run: listSponsors,
+  },
+  {
+    name: 'sponsors pause',
+    positionals: ['<address>'],
+    options: { chain: 'string' },
+    changes: true,
+    summary: 'let an account pay for nothing new, on one chain or on all',
+    run: pause,
+  },
+  {
+    name: 'sponsors unpause',
+    positionals: ['<address>'],
+    options: { chain: 'string' },
+    changes: true,
+    summary: 'let a paused account pay again',
+    run: unpause,
+  },
+]

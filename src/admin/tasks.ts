@@ -1,0 +1,212 @@
+import { setTimeout as delay } from 'node:timers/promises'
+import { committer } from '#durable/commit.ts'
+import { asTask, effectsOf, isLive, type Task } from '#durable/row.ts'
+import { taskTopic, userTopic } from '#durable/wake.ts'
+import { releaseSpend } from '#features/policy/store.ts'
+import { isUuid, systemRandom } from '#kernel/id.ts'
+import type { JsonObject } from '#kernel/json.ts'
+import type { Effect, EffectUpdate, Move, StepResult, Tx } from '#kernel/task.ts'
+import { send } from '#store/query.ts'
+import { type Arguments, oneOf, UsageError } from './arguments.ts'
+import type { AdminCommand } from './commands.ts'
+import { jsonText } from './output.ts'
+import type { Session } from './session.ts'
+
+const outcomes = ['executed', 'not_executed'] as const
+type Ruling = {
+  outcome: (typeof outcomes)[number]
+  evidence: string
+  txHash: string | undefined
+}
+
+const listTasks: AdminCommand['run'] = async (session, args) => {
+  const state = args.text('state') ?? 'review'
+  const { pool } = session.database
+  await session.record(pool, { command: 'tasks list', details: { state } })
+  const text = `select t.id, t.kind, t.state, t.step, u.agent_id, t.created_at, t.updated_at, t.deadline,
+      (select string_agg(distinct c.ext_id, ' ') from effect e join carrier c on c.effect_id = e.id where e.task_id = t.id) as sent
+    from task t left join app_user u on u.id = t.user_id
+    where t.status in ('pending', 'running') and ($1 = 'all' or t.state = $1) order by t.updated_at limit 1000`
+  session.print(await send(pool, text, [state]))
+}
+
+async function taskOf({ database }: Session, id: string): Promise<Task> {
+  const rows = isUuid(id) ? await send(database.pool, 'select * from task where id = $1', [id]) : []
+  if (!rows[0]) throw new UsageError(`There is no task ${id}.`)
+  return asTask(rows[0] as Task)
+}
+
+type Hold = {
+  key: string
+  asset: string
+  from: string
+  to: string
+  amount: string
+  state: string
+  reason: string
+}
+
+const transfersOf = ({ database }: Session, taskId: string): Promise<Hold[]> =>
+  send<Hold>(
+    database.pool,
+    `select t.key, d.asset, d.book as "from", c.book as "to", t.amount::text as amount, t.state, t.reason
+     from transfer t join account d on d.id = t.debit join account c on c.id = t.credit
+     where t.task_id = $1 order by t.id`,
+    [taskId],
+  )
+
+const showTask: AdminCommand['run'] = async (session, args) => {
+  const task = await taskOf(session, args.positional('task'))
+  const { pool } = session.database
+  await session.record(pool, { command: 'tasks show', subject: task.id })
+  const [effects, transfers, steps] = await Promise.all([
+    effectsOf(pool, task.id),
+    transfersOf(session, task.id),
+    send(pool, 'select step, epoch, attempt, at from task_step where task_id = $1 order by at', [task.id]),
+  ])
+  const sent = effects.map(({ signed: _signed, carriers, ...effect }) => ({
+    ...effect,
+    // The signed bytes are long, and the hash is what an explorer asks for.
+    transactions: carriers.map(({ raw: _raw, ...carrier }) => carrier),
+  }))
+  const shown = { task, effects: sent, transfers, steps }
+  session.say(jsonText(shown))
+}
+
+const leaseSeconds = 60
+const takeMsMax = 15_000
+
+/** A look-up that is under way ends first: the task is taken only while no instance works on it. */
+async function take({ database, instanceId }: Session, { id }: Task): Promise<Task> {
+  const startedMs = performance.now()
+  while (true) {
+    const [row] = await send(
+      database.pool,
+      `update task set owner = $2, epoch = epoch + 1, cancel_requested = false,
+         lease_until = clock_timestamp() + make_interval(secs => $3)
+       where id = $1 and state = 'review' and status in ('pending', 'running')
+         and (owner is null or lease_until < clock_timestamp())
+       returning *`,
+      [id, instanceId, leaseSeconds],
+    )
+    if (row) return asTask(row as Task)
+    const [now] = await send<{ state: string }>(database.pool, 'select state from task where id = $1', [id])
+    if (now?.state !== 'review')
+      throw new UsageError(
+        `Task ${id} is not in review: its state is ${now?.state}. It may have ended by itself.`,
+      )
+    if (performance.now() - startedMs > takeMsMax)
+      throw new UsageError(`An instance works on task ${id} without a pause. Try again.`)
+    await delay(50)
+  }
+}
+
+/** What was signed and may still be taken by a chain or a venue would turn `not_executed` into a lie. */
+function demandExpired(effects: readonly Effect[], now: Date): void {
+  const open = effects.filter(isLive).find(({ validUntil }) => validUntil !== null && validUntil > now)
+  if (!open) return
+  const until = open.validUntil!.toISOString()
+  throw new UsageError(`What the task has signed can still be executed until ${until}. Wait until then.`)
+}
+
+function resultOf(
+  ruling: Ruling,
+  effects: readonly Effect[],
+  transfers: readonly Hold[],
+  actor: string,
+): StepResult {
+  const { outcome, evidence, txHash } = ruling
+  const proof: JsonObject = { operator: actor, evidence, ...(txHash !== undefined && { tx_hash: txHash }) }
+  const live = effects.filter(isLive)
+  const facts: JsonObject = { ended_by: 'operator', ...(txHash !== undefined && { tx_hash: txHash }) }
+  const data: JsonObject = { operator: proof }
+  if (outcome === 'not_executed') {
+    const dropped = live.map(({ id }): EffectUpdate => ({ effectId: id, status: 'dropped', proof }))
+    const message = 'An operator has found out that nothing was executed'
+    const error = { code: 'ended_by_operator', message, retryable: false, details: facts }
+    return { end: 'failed', outcome, error, data, effects: dropped }
+  }
+  const moves = transfers
+    .filter(({ state }) => state === 'pending')
+    .map(({ key }): Move => ({ move: 'post', key }))
+  const confirmed = live.map(
+    ({ id }): EffectUpdate => ({
+      effectId: id,
+      status: 'confirmed',
+      proof,
+      ...(txHash !== undefined && { carrierExtId: txHash }),
+    }),
+  )
+  return { end: 'completed', outcome, result: facts, data, moves, effects: confirmed }
+}
+
+function rulingOf(args: Arguments): Ruling {
+  const evidence = args.text('evidence')
+  if (!evidence)
+    throw new UsageError('--evidence says what shows the outcome: where you looked, and what you saw.')
+  const outcome = oneOf('--outcome', outcomes, args.text('outcome'))
+  return { outcome, evidence, txHash: args.text('tx-hash') }
+}
+
+/** Ends a task through the same fenced commit as its own steps, so that holds, effects and events stay in line. */
+const endTask: AdminCommand['run'] = async (session, args) => {
+  const { database, instanceId, transactions, clock, actor } = session
+  const ruling = rulingOf(args)
+  const known = await taskOf(session, args.positional('task'))
+  const task = await take(session, known)
+  try {
+    const effects = await effectsOf(database.pool, task.id)
+    if (ruling.outcome === 'not_executed') demandExpired(effects, clock.now())
+    const transfers = await transfersOf(session, task.id)
+    const ending = resultOf(ruling, effects, transfers, actor)
+    const details = {
+      kind: task.kind,
+      ...ruling,
+      holds: transfers.filter(({ state }) => state === 'pending'),
+    }
+    const also = async (tx: Tx) => {
+      if (ruling.outcome === 'not_executed') await releaseSpend(tx, task.id)
+      await session.record(tx, { command: 'tasks end', subject: task.id, details })
+    }
+    const baseUrl = () => session.config.BASE_URL ?? ''
+    const leaseMs = leaseSeconds * 1_000
+    const commits = committer({ transactions, clock, random: systemRandom, instanceId, leaseMs, baseUrl })
+    if (!(await commits.step(task, { ...ending, also })))
+      throw new UsageError(`Task ${task.id} changed at the same moment. Try again.`)
+  } catch (error) {
+    await send(database.pool, 'update task set owner = null where id = $1 and owner = $2', [
+      task.id,
+      instanceId,
+    ])
+    throw error
+  }
+  await session.notify([taskTopic(task.id), userTopic(task.user_id)])
+  session.say(`Task ${task.id} has ended: ${ruling.outcome}`)
+}
+
+export const taskCommands: readonly AdminCommand[] = [
+  {
+    name: 'tasks list',
+    positionals: [],
+    options: { state: 'string' },
+    changes: false,
+    summary: 'list tasks in review, or in another --state, or in all of them (--state all)',
+    run: listTasks,
+  },
+  {
+    name: 'tasks show',
+    positionals: ['<task>'],
+    options: {},
+    changes: false,
+    summary: 'show a task with its effects, transactions, transfers and steps',
+    run: showTask,
+  },
+  {
+    name: 'tasks end',
+    positionals: ['<task>'],
+    options: { outcome: 'string', evidence: 'string', 'tx-hash': 'string' },
+    changes: true,
+    summary: 'end a task in review as executed (holds are posted) or not_executed (holds are voided)',
+    run: endTask,
+  },
+]

@@ -1,0 +1,212 @@
+import { accessTopic, revokedTopic } from '#durable/wake.ts'
+import { decodeBase64, isUsableKey, publicKeyBytes } from '#features/auth/ed25519.ts'
+import * as auth from '#features/auth/store.ts'
+import * as policy from '#features/policy/store.ts'
+import { isUuid, sha256 } from '#kernel/id.ts'
+import type { Queryable } from '#store/query.ts'
+import { send } from '#store/query.ts'
+import { oneOf, UsageError } from './arguments.ts'
+import type { AdminCommand } from './commands.ts'
+import type { Session } from './session.ts'
+import { signature } from './session.ts'
+
+type User = { id: string; agent_id: string; suspended_at: Date | null; created_at: Date }
+
+/** By user id or by agent id. */
+export async function userOf(db: Queryable, name: string): Promise<User> {
+  const column = isUuid(name) ? 'id' : 'agent_id'
+  const text = `select id, agent_id, suspended_at, created_at from app_user where ${column} = $1`
+  const [row] = await send<User>(db, text, [name])
+  if (!row) throw new UsageError(`There is no user ${name}. Name a user id or an agent id (agt_...).`)
+  return row
+}
+
+const notifyRevoked = ({ notify }: Session, userId: string, hashes: readonly string[]) =>
+  notify([...hashes.map(revokedTopic), accessTopic(userId)])
+
+const freeze =
+  (suspended: boolean): AdminCommand['run'] =>
+  async (session, args) => {
+    const { id } = await userOf(session.database.pool, args.positional('user'))
+    const hashes = await session.database.transaction(async (tx) => {
+      await auth.setSuspended(tx, id, suspended ? session.clock.now() : null)
+      await session.record(tx, { command: suspended ? 'users freeze' : 'users unfreeze', subject: id })
+      return auth.tokenHashesOf(tx, id)
+    })
+    await notifyRevoked(session, id, hashes)
+    session.say(suspended ? `User ${id} is suspended` : `User ${id} may sign in again`)
+  }
+
+const setKey: AdminCommand['run'] = async (session, args) => {
+  const { id } = await userOf(session.database.pool, args.positional('user'))
+  const key = decodeBase64(args.positional('public-key'), publicKeyBytes)
+  if (!key || !isUsableKey(key)) throw new UsageError('The key is base64 of a 32-byte Ed25519 public key.')
+  const hashes = await session.database.transaction(async (tx) => {
+    const now = session.clock.now()
+    await auth.revokeKeysOf(tx, id, now)
+    if (!(await auth.addKey(tx, key, id, now)))
+      throw new UsageError('This public key is or was registered; make a new one.')
+    const details = { public_key_sha256: sha256(key) }
+    await session.record(tx, { command: 'users set-key', subject: id, details })
+    return auth.removeTokensOf(tx, id)
+  })
+  await notifyRevoked(session, id, hashes)
+  session.say(`User ${id} signs with the new key; the former keys and ${hashes.length} tokens are revoked`)
+}
+
+/** A token is named by itself or, where only its hash was kept, by the 64 hex digits of its SHA-256. */
+const hashOf = (token: string) => (/^[0-9a-f]{64}$/.test(token) ? token : sha256(token))
+
+const revokeTokens: AdminCommand['run'] = async (session, args) => {
+  const [user, token] = [args.text('user'), args.text('token')]
+  if ((user === undefined) === (token === undefined))
+    throw new UsageError('Name either --user (a user id or an agent id) or --token.')
+  const { database, record } = session
+  const command = 'tokens revoke'
+  if (user !== undefined) {
+    const { id } = await userOf(database.pool, user)
+    const hashes = await database.transaction(async (tx) => {
+      const removed = await auth.removeTokensOf(tx, id)
+      await record(tx, { command, subject: id, details: { tokens: removed.length } })
+      return removed
+    })
+    await notifyRevoked(session, id, hashes)
+    return session.say(`${hashes.length} tokens of user ${id} are revoked`)
+  }
+  const hash = hashOf(token!)
+  const removed = await database.transaction(async (tx) => {
+    const found = await auth.removeToken(tx, Buffer.from(hash, 'hex'))
+    if (found) await record(tx, { command, subject: found.userId, details: { token_sha256: hash } })
+    return found
+  })
+  if (!removed) throw new UsageError('There is no such token; it may have expired.')
+  await notifyRevoked(session, removed.userId, [hash])
+  session.say(`The token of user ${removed.userId} is revoked`)
+}
+
+const showPolicy: AdminCommand['run'] = async (session, args) => {
+  const { id } = await userOf(session.database.pool, args.positional('user'))
+  const text = `select p.version, p.per_transaction_micros, p.per_day_micros, p.chains, p.tokens, p.recipients,
+    k.since as kill_switch_since, k.set_by as kill_switch_set_by
+    from (select 1) always left join policy p on p.user_id = $1
+    left join kill_switch k on k.scope = 'user' and k.subject = $1::text`
+  await session.record(session.database.pool, { command: 'policy show', subject: id })
+  session.print(await send(session.database.pool, text, [id]))
+}
+
+const noLimits = {
+  perTransactionMicros: null,
+  perDayMicros: null,
+  chains: null,
+  tokens: null,
+  recipients: null,
+}
+
+/** For limits that a thief has tightened: an agent can only tighten them further. */
+const resetPolicy: AdminCommand['run'] = async (session, args) => {
+  const { id } = await userOf(session.database.pool, args.positional('user'))
+  const { clock, database } = session
+  await database.transaction(async (tx) => {
+    const now = clock.now()
+    await policy.lockPolicy(tx, id, now)
+    const [before] = await send<{ version: number }>(tx, 'select * from policy where user_id = $1', [id])
+    await policy.savePolicy(tx, id, noLimits, (before?.version ?? 0) + 1, now)
+    await session.record(tx, { command: 'policy reset', subject: id, details: { before: printable(before) } })
+  })
+  session.say(`The limits of user ${id} are those of the platform again`)
+}
+
+const printable = (row: object | undefined) =>
+  JSON.parse(
+    JSON.stringify(row ?? {}, (_key, cell: unknown) => (typeof cell === 'bigint' ? String(cell) : cell)),
+  )
+
+const listSwitches: AdminCommand['run'] = async (session) => {
+  const { pool } = session.database
+  await session.record(pool, { command: 'kill-switch list' })
+  session.print(
+    await send(pool, 'select scope, subject, since, set_by, reason from kill_switch order by since'),
+  )
+}
+
+const setSwitch: AdminCommand['run'] = async (session, args) => {
+  const turnOn = oneOf('The switch', ['on', 'off'], args.positional('on|off')) === 'on'
+  const [user, global] = [args.text('user'), args.flag('global')]
+  if ((user === undefined) === !global) throw new UsageError('Name either --global or --user.')
+  const { database, clock } = session
+  const userId = user === undefined ? undefined : (await userOf(database.pool, user)).id
+  const id: policy.SwitchId = userId === undefined ? { scope: 'global' } : { scope: 'user', userId }
+  await database.transaction(async (tx) => {
+    if (turnOn) await policy.setSwitch(tx, id, { since: clock.now(), setBy: signature(session) })
+    else await policy.clearSwitch(tx, id)
+    await session.record(tx, { command: `kill-switch ${turnOn ? 'on' : 'off'}`, subject: userId ?? 'global' })
+  })
+  session.say(`The kill switch ${userId ? `of user ${userId}` : 'for everybody'} is ${turnOn ? 'on' : 'off'}`)
+}
+
+export const userCommands: readonly AdminCommand[] = [
+  {
+    name: 'users freeze',
+    positionals: ['<user>'],
+    options: {},
+    changes: true,
+    summary: 'suspend a user: tokens answer suspended and none is issued; tasks under way go on',
+    run: freeze(true),
+  },
+  {
+    name: 'users unfreeze',
+    positionals: ['<user>'],
+    options: {},
+    changes: true,
+    summary: 'let a suspended user sign in again',
+    run: freeze(false),
+  },
+  {
+    name: 'users set-key',
+    positionals: ['<user>', '<public-key>'],
+    options: {},
+    changes: true,
+    summary: 'replace a stolen or lost agent key; every former key and token of the user ends',
+    run: setKey,
+  },
+  {
+    name: 'tokens revoke',
+    positionals: [],
+    options: { user: 'string', token: 'string' },
+    changes: true,
+    summary: 'end one token, or all tokens of a user or agent, on every instance',
+    run: revokeTokens,
+  },
+  {
+    name: 'policy show',
+    positionals: ['<user>'],
+    options: {},
+    changes: false,
+    summary: 'show the limits that a user has set, and the kill switch',
+    run: showPolicy,
+  },
+  {
+    name: 'policy reset',
+    positionals: ['<user>'],
+    options: {},
+    changes: true,
+    summary: 'take back the limits that a user, or a thief, has set',
+    run: resetPolicy,
+  },
+  {
+    name: 'kill-switch list',
+    positionals: [],
+    options: {},
+    changes: false,
+    summary: 'list the switches that are on',
+    run: listSwitches,
+  },
+  {
+    name: 'kill-switch',
+    positionals: ['<on|off>'],
+    options: { global: 'boolean', user: 'string' },
+    changes: true,
+    summary: 'stop or allow what opens and spends, for everybody or for one user',
+    run: setSwitch,
+  },
+]

@@ -1,0 +1,24 @@
+import type { Clock } from '#kernel/clock.ts'
+import type { Log } from '#kernel/log.ts'
+
+/** Counts the records that an upstream printed in a form that is not understood, and logs the first of each list. */
+
+const logEveryMs = 60_000
+
+const fieldsOf = (record: unknown): string[] =>
+  typeof record === 'object' && record !== null ? Object.keys(record).slice(0, 20) : [typeof record]
+
+export function skippedRecords({ clock, log }: { clock: Clock; log: Log }) {
+  const loggedMs = new Map<string, number>()
+  let count = 0
+  return {
+    count: () => count,
+    onSkipped(list: string, record: unknown): void {
+      count += 1
+      const nowMs = clock.now().getTime()
+      if (nowMs - (loggedMs.get(list) ?? Number.NEGATIVE_INFINITY) < logEveryMs) return
+      loggedMs.set(list, nowMs)
+      log.warn({ list, fields: fieldsOf(record) }, 'a record of the venue is not understood and left out')
+    },
+  }
+}

@@ -1,0 +1,122 @@
+import { createHash } from 'node:crypto'
+import { isPlainRemote, isPlainRemoteDatabase, isRemote, isRemoteDatabase } from '#kernel/remote.ts'
+import type { Config } from './config.ts'
+
+/** Which settings must not meet: what is made for play, and what holds real money. */
+
+export const worldKeyId = 'world'
+const sha256 = (value: string) => createHash('sha256').update(value).digest()
+/** Known to everyone, so it protects nothing but the play money of the local world. */
+export const worldKey = sha256('portico local world').toString('base64')
+/** Funded by the local world, and by nobody else: a development node knows them as little as a public one. */
+export const worldSponsors = [1, 2, 3, 4].map(
+  (lane) => `0x${sha256(`portico local world sponsor ${lane}`).toString('hex')}`,
+)
+/** Digests of the 20 keys that every development node funds: what is sent to one of them is anybody's. */
+const mnemonicKeys =
+  '60a09e4357868c1e 095101cf732c298a bb4978fbe7638de8 f02322197a196ceb 5de22089c247b9b2 59feecfa04eb096b b69d88ff1ad5834a b6b9ee08c38f62da be394de37f9d6cf6 dd0102d1cd0c6ac7 bc695e76adbd4ba5 f08cf7b46c09669b 7112de5abbaaf618 c9af1927cd58e92d 9ebbe88c52f86818 9794bae81f0d5dd2 89fdd4bd49fc0e2a 97bc0c40d645cfaa 609101d4dd3170f5 7d2c370c3a5748fa'
+export const worldVault = '0xea12000000000000000000000000000000008453'
+
+const moneyNames = [
+  'ETHEREUM_RPC_URL',
+  'BASE_RPC_URL',
+  'ARBITRUM_RPC_URL',
+  'POLYGON_RPC_URL',
+  'SOLANA_RPC_URL',
+  'HYPERLIQUID_URL',
+] as const
+
+export const upstreamNames = [
+  'ETHEREUM_RPC_URL',
+  'BASE_RPC_URL',
+  'ARBITRUM_RPC_URL',
+  'POLYGON_RPC_URL',
+  'SOLANA_RPC_URL',
+  'HYPERLIQUID_URL',
+  'PRICES_URL',
+  'FAUCET_URL',
+] as const
+
+const isPublicKey = (key: string) => {
+  const text = key.toLowerCase()
+  return worldSponsors.includes(text) || mnemonicKeys.includes(sha256(text).toString('hex').slice(0, 16))
+}
+
+const isWeakKey = (key: string) => new Set(Buffer.from(key, 'base64')).size < 8
+
+/** The key that everyone knows protects play money only. */
+export function problemsInLocal(config: Config): string[] {
+  if (!config.KEY_ENCRYPTION_KEYS.some(({ key }) => key === worldKey)) return []
+  const real = moneyNames.find((name) => isRemote(config[name]))
+  const database = isRemoteDatabase(config.DATABASE_URL) ? 'DATABASE_URL' : undefined
+  const name = real ?? database
+  return name === undefined
+    ? []
+    : [
+        `KEY_ENCRYPTION_KEYS: the default key is known to everyone, and ${name} is not of this machine; set a key`,
+      ]
+}
+
+/** What must never serve real money. */
+export function problemsOutsideLocal(config: Config): string[] {
+  const problems: string[] = []
+  const refuse = (name: keyof Config, why: string) => problems.push(`${name}: ${why}`)
+  for (const name of upstreamNames)
+    if (config[name] === 'local')
+      refuse(name, 'the local world serves no real money; set the URL of the public service, or off')
+  if (config.KEY_ENCRYPTION_KEYS.length === 0 && !config.VAULT_TRANSIT_URL)
+    refuse('KEY_ENCRYPTION_KEYS', 'a key-encryption key is missing')
+  if (config.KEY_ENCRYPTION_KEYS.some(({ key }) => key === worldKey))
+    refuse('KEY_ENCRYPTION_KEYS', 'the default key is known to everyone')
+  if (config.KEY_ENCRYPTION_KEYS.some(({ key }) => isWeakKey(key)))
+    refuse('KEY_ENCRYPTION_KEYS', 'a key is not random; make one with `openssl rand -base64 32`')
+  for (const name of [...upstreamNames, 'HYPERLIQUID_WS_URL', 'VAULT_TRANSIT_URL'] as const)
+    if (isPlainRemote(config[name]))
+      refuse(name, 'another machine is reached without TLS; set an https address')
+  for (const name of ['DATABASE_URL', 'DATABASE_DIRECT_URL'] as const)
+    if (isPlainRemoteDatabase(config[name]))
+      refuse(name, 'another machine is reached without TLS; add sslmode=verify-full')
+  if (config.SPONSOR_KEYS.length === 0) refuse('SPONSOR_KEYS', 'at least one account has to pay for gas')
+  if (config.SPONSOR_KEYS.some(isPublicKey)) refuse('SPONSOR_KEYS', 'a key is known to everyone')
+  if (config.EARN_VAULT_ADDRESS.toLowerCase() === worldVault)
+    refuse('EARN_VAULT_ADDRESS', 'this vault exists in the local world only')
+  if (config.FINALITY === 'local') refuse('FINALITY', 'one block is not final on a public chain; set public')
+  if (config.FAILPOINT) refuse('FAILPOINT', 'failpoints are for tests')
+  if (config.FAILPOINT_STOP) refuse('FAILPOINT_STOP', 'failpoints are for tests')
+  if (config.FAILPOINT_LOG) refuse('FAILPOINT_LOG', 'failpoints are for tests')
+  return problems
+}
+
+export function problemsInProduction(config: Config): string[] {
+  const problems: string[] = []
+  if (!config.DATABASE_URL) problems.push('DATABASE_URL: production needs a database server of its own')
+  if (!config.BASE_URL?.startsWith('https://'))
+    problems.push('BASE_URL: production needs the public https address')
+  if (config.FAUCET_URL) problems.push('FAUCET_URL: production gives no play money')
+  if (config.CORS_ORIGINS.includes('*')) problems.push('CORS_ORIGINS: every origin is too many; list them')
+  return problems
+}
+
+/** What is signed for one network must never be sent to another. */
+export function problemsOfVenueNetwork(config: Config): string[] {
+  const { HYPERLIQUID_NETWORK: network, HYPERLIQUID_URL: url } = config
+  if (url === undefined) return []
+  const named = ['HYPERLIQUID_URL', 'HYPERLIQUID_WS_URL', 'HYPERLIQUID_INFO_URL'] as const
+  const problems = named.flatMap((name) => {
+    const value = config[name]
+    const other = value && networkOfUrl(value)
+    if (!other || other === network) return []
+    return [`${name}: this is the venue's ${other}, and HYPERLIQUID_NETWORK is ${network}`]
+  })
+  return config.ENVIRONMENT === 'production' && network !== 'mainnet'
+    ? [...problems, 'HYPERLIQUID_NETWORK: production needs mainnet']
+    : problems
+}
+
+/** Undefined where the host tells nothing, as that of an own node or proxy. */
+function networkOfUrl(url: string): Config['HYPERLIQUID_NETWORK'] | undefined {
+  if (url === 'local') return 'local'
+  const host = new URL(url).hostname
+  if (/(^|\.)hyperliquid-testnet\.xyz$/i.test(host)) return 'testnet'
+  return /(^|\.)hyperliquid\.xyz$/i.test(host) ? 'mainnet' : undefined
+}

@@ -1,0 +1,13 @@
+import type { TaskKind } from '#kernel/task.ts'
+
+export const kindKey = (kind: string, version: number): string => `${kind}@${version}`
+
+/** New tasks get the newest version of their kind; the older ones only end what carries them. */
+export function newestKind(kinds: ReadonlyMap<string, TaskKind>, name: string): TaskKind | undefined {
+  return [...kinds.values()]
+    .filter(({ kind }) => kind === name)
+    .reduce<TaskKind | undefined>(
+      (newest, each) => (newest === undefined || each.version > newest.version ? each : newest),
+      undefined,
+    )
+}

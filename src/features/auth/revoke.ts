@@ -1,0 +1,29 @@
+import type { Caller, RequestFacts } from '#kernel/caller.ts'
+import { Fault } from '#kernel/fault.ts'
+import type { Queryable } from '#store/query.ts'
+import * as store from './store.ts'
+import type { Tokens } from './tokens.ts'
+
+type RevokeDeps = { on: Queryable; tokens: Pick<Tokens, 'publishRevoked'> }
+
+/** Other instances are told after the commit: before it they would read the row and remember it again. */
+export function revokeStep({ on, tokens }: RevokeDeps) {
+  return async ({ all }: { all?: boolean }, caller: Caller, { tx, afterCommit }: RequestFacts) => {
+    const { userId, scopes, token } = caller
+    if (all && !scopes.has('manage'))
+      throw new Fault('insufficient_scope', 'The token lacks the scope manage', {
+        extras: { scope: 'manage' },
+      })
+    const db = tx ?? on
+    const removed = async (): Promise<string[]> => {
+      if (all) return store.removeTokensOf(db, userId)
+      const own = token && (await store.removeToken(db, Buffer.from(token.hash, 'hex')))
+      return own ? [own.hash] : []
+    }
+    const hashes = await removed()
+    const publish = () => tokens.publishRevoked(userId, hashes)
+    if (afterCommit) afterCommit(() => void publish())
+    else await publish()
+    return { revoked: hashes.length }
+  }
+}

@@ -1,0 +1,84 @@
+import type { Clock } from '#kernel/clock.ts'
+import { type BudgetOwner, Fault } from '#kernel/fault.ts'
+import { fromUnits } from '#kernel/money.ts'
+import type { Tx } from '#kernel/task.ts'
+import { type Queryable, send } from '#store/query.ts'
+
+/** What the sponsor pays for one user within a day (UTC), so that nobody spends what others need to get out. */
+
+export type GasOrder = {
+  userId: string
+  chainId: string
+  /** What the transaction may cost at most. */
+  wei: bigint
+  /** A whole withdrawal counts, and is never refused. */
+  fullExit: boolean
+}
+export type GasBudget = {
+  /** Reads only; throws before a task exists. */
+  check(order: GasOrder): Promise<void>
+  /** In the accepting transaction. */
+  reserve(tx: Tx, taskId: string, order: GasOrder): Promise<void>
+  /** In the transaction that ends the task: what was really paid, 0n where nothing was mined. */
+  settle(tx: Tx, taskId: string, wei: bigint): Promise<void>
+}
+
+type Needs = { on: Queryable; budgetWei: bigint; clock: Clock }
+
+const dayMs = 86_400_000
+const nativeDecimals = 18
+
+export function gasBudget({ on, budgetWei, clock }: Needs): GasBudget {
+  const today = () => clock.now().toISOString().slice(0, 10)
+
+  const refusal = ({ wei }: GasOrder, usedWei: bigint): Fault => {
+    const now = clock.now().getTime()
+    const resetMs = dayMs - (now % dayMs)
+    const resetAt = new Date(now + resetMs).toISOString()
+    return new Fault(
+      'rate_limited',
+      `Your gas budget of this day is used up; it is full again at ${resetAt}`,
+      {
+        extras: {
+          reason: 'sponsor_budget',
+          budget: 'sponsor_gas_per_day',
+          owner: 'user' satisfies BudgetOwner,
+          limit: fromUnits(budgetWei, nativeDecimals),
+          used: fromUnits(usedWei, nativeDecimals),
+          required: fromUnits(wei, nativeDecimals),
+          full_again_at: resetAt,
+          retry_after: Math.ceil(resetMs / 1_000),
+        },
+      },
+    )
+  }
+
+  const usedBy = async (queryable: Queryable, { userId, chainId }: GasOrder): Promise<bigint> => {
+    const [row] = await send<{ wei: string }>(
+      queryable,
+      'select wei from sponsor_day where user_id = $1 and chain_id = $2 and day = $3::date',
+      [userId, chainId, today()],
+    )
+    return BigInt(row?.wei ?? 0)
+  }
+
+  return {
+    async check(order) {
+      if (order.fullExit) return
+      const used = await usedBy(on, order)
+      if (used + order.wei > budgetWei) throw refusal(order, used)
+    },
+    async reserve(tx, taskId, order) {
+      const { userId, chainId, wei, fullExit } = order
+      const [row] = await send<{ wei: string | null }>(
+        tx,
+        'select sponsor_reserve($1, $2, $3, $4::date, $5::numeric, $6::numeric) as wei',
+        [taskId, userId, chainId, today(), wei, fullExit ? null : budgetWei],
+      )
+      if (row?.wei == null) throw refusal(order, await usedBy(tx, order))
+    },
+    async settle(tx, taskId, wei) {
+      await send(tx, 'select sponsor_settle($1, $2::numeric)', [taskId, wei])
+    },
+  }
+}

@@ -1,0 +1,145 @@
+import type { Events } from '#durable/events.ts'
+import type { NewSchedule } from '#durable/schedule.ts'
+import type { Transact } from '#durable/transactions.ts'
+import { type Clock, later } from '#kernel/clock.ts'
+import { Fault } from '#kernel/fault.ts'
+import type { Log } from '#kernel/log.ts'
+import type { StepContext, StepResult, TaskKind } from '#kernel/task.ts'
+import type { Queryable } from '#store/query.ts'
+import type { Vault } from '#upstreams/vault/vault.ts'
+import * as store from './earn-account.ts'
+import type { ReadSettled } from './settled-reading.ts'
+
+/** Compares the positions of every user with the vault, and stops deposits where shares are missing. */
+
+type Needs = {
+  on: Queryable
+  transact: Transact
+  events: Pick<Events, 'add' | 'told'>
+  vault: Vault
+  readSettled: ReadSettled
+  /** The newest block that is not expected to change any more. */
+  finalBlock: () => Promise<bigint>
+  evmAddressOf: (userId: string) => Promise<string>
+  clock: Clock
+  log: Log
+}
+
+const kind = 'earn_audit'
+/** Fixed, so that every instance asks for one and the same schedule. */
+const id = '00000000-0000-7000-8000-00000000ea13'
+const everySeconds = 10
+const batchMax = 20
+/** A difference counts when it is the same after this long. */
+const settleMs = 5_000
+const restMs = 300_000
+const auditor = 'audit'
+
+export const auditSchedule = (now: Date): NewSchedule => ({
+  id,
+  kind,
+  input: {},
+  everySeconds,
+  firstAt: now,
+})
+
+export function earnAudit(needs: Needs) {
+  const { on, transact, events, vault, readSettled, finalBlock, evmAddressOf, clock, log } = needs
+  const place = { chainId: vault.chainId, vault: vault.address.toLowerCase() }
+  const counts = { compared: 0, failed: 0, mismatches: 0 }
+
+  const flag = (userId: string, address: string, data: Record<string, string | null>) =>
+    transact(async (tx) => {
+      const now = clock.now()
+      const { state, reason } = data
+      const isChanged =
+        state === 'frozen'
+          ? await store.freezeEarnAccount(tx, userId, place, { reason: reason ?? '', by: auditor, now })
+          : await store.unfreezeEarnAccount(tx, userId, place, auditor)
+      if (!isChanged) return false
+      const subject = { kind: 'account', id: address }
+      const shown = { chain_id: vault.chainId, vault_address: vault.address, ...data }
+      await events.add(tx, userId, [{ type: 'security.flagged', subject, data: shown }])
+      return true
+    })
+
+  const freeze = async (userId: string, address: string, missing: bigint): Promise<void> => {
+    const reason = `the positions have ${missing} shares more than the account holds on the chain`
+    const code = 'earn_shares_missing'
+    if (!(await flag(userId, address, { state: 'frozen', code, reason }))) return
+    counts.mismatches += 1
+    events.told(userId)
+    log.error({ userId, code, reason }, 'deposits of this user into the vault were stopped')
+  }
+
+  const unfreeze = async (userId: string, address: string): Promise<void> => {
+    if (!(await flag(userId, address, { state: 'active', unfrozen_by: auditor }))) return
+    events.told(userId)
+    log.warn({ userId }, 'positions and chain agree again: deposits into the vault go on')
+  }
+
+  const compare = async (account: store.EarnAccount, block: bigint): Promise<void> => {
+    const { user_id: userId } = account
+    const address = await evmAddressOf(userId)
+    const reading = await readSettled(userId, address, { block })
+    const now = clock.now()
+    if (!reading) return void (await store.compareAgainAt(on, account, later(now, settleMs)))
+    counts.compared += 1
+    const booked = reading.lots.reduce((sum, { sharesUnits }) => sum + sharesUnits, 0n)
+    const difference = reading.onChainUnits - booked
+    const noted = { mismatch: difference === 0n ? null : difference, now }
+    // Anybody can send shares to an account, so more than expected stops nobody; it is shown at the positions.
+    if (difference >= 0n) {
+      if (account.state === 'frozen' && account.frozen_by === auditor) await unfreeze(userId, address)
+      const nextAt = later(now, restMs)
+      return void (await store.noteComparison(on, reading.account, { ...noted, since: null, nextAt }))
+    }
+    const isSame = account.mismatch !== null && BigInt(account.mismatch) === difference
+    const since = isSame ? (account.mismatch_since ?? now) : now
+    const isLasting = now.getTime() - since.getTime() >= settleMs
+    if (isLasting) await freeze(userId, address, -difference)
+    const nextAt = later(now, isLasting ? restMs : settleMs)
+    await store.noteComparison(on, reading.account, { ...noted, since, nextAt })
+  }
+
+  const step = async (_task: unknown, { signal }: StepContext): Promise<StepResult> => {
+    const block = await finalBlock()
+    const due = await store.dueAccounts(on, place, clock.now(), batchMax)
+    for (const account of due) {
+      if (signal.aborted) break
+      try {
+        await compare(account, block)
+      } catch (error) {
+        if (!(error instanceof Fault)) throw error
+        counts.failed += 1
+        await store.compareAgainAt(on, account, later(clock.now(), settleMs * 2))
+      }
+    }
+    return { end: 'completed', outcome: 'executed', result: { compared: due.length } }
+  }
+
+  const auditKind: TaskKind = { kind, version: 1, priority: 2, steps: { compare: step } }
+  const gauges = async () => [
+    {
+      name: 'earn_accounts_frozen',
+      help: 'Users whose deposits into the vault are stopped',
+      value: await store.frozenCount(on, place),
+    },
+    {
+      name: 'earn_comparisons',
+      help: 'Comparisons of positions with the vault since the start',
+      value: counts.compared,
+    },
+    {
+      name: 'earn_comparisons_failed',
+      help: 'Comparisons that the chain did not answer',
+      value: counts.failed,
+    },
+    {
+      name: 'earn_mismatches',
+      help: 'Users whom this instance has stopped for missing shares',
+      value: counts.mismatches,
+    },
+  ]
+  return { kind: auditKind, gauges }
+}

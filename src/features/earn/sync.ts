@@ -1,0 +1,97 @@
+import type { Caller } from '#kernel/caller.ts'
+import type { Clock } from '#kernel/clock.ts'
+import { Fault } from '#kernel/fault.ts'
+import type { Admission, Move, Step, StepResult, TaskView, Tx } from '#kernel/task.ts'
+import type { Queryable } from '#store/query.ts'
+import type { Vault } from '#upstreams/vault/vault.ts'
+import { addChange, earnAccountOf, raiseVersion } from './earn-account.ts'
+import { lotAccount, outsideOf, shareAsset } from './lots.ts'
+import type { ReadSettled, SettledReading } from './settled-reading.ts'
+import { externalOf } from './shares.ts'
+import { newestPosition } from './store.ts'
+
+/** Books what came to the account or left it another way, so that positions and chain agree again. */
+
+type Needs = {
+  on: Queryable
+  vault: Vault
+  readSettled: ReadSettled
+  finalBlock: () => Promise<bigint>
+  evmAddressOf: (userId: string) => Promise<string>
+  clock: Clock
+}
+type External = { positionId: string; sharesUnits: bigint }
+
+const deadlineMs = 120_000
+const againMs = 500
+
+export function syncing({ on, vault, readSettled, finalBlock, evmAddressOf, clock }: Needs) {
+  const place = { chainId: vault.chainId, vault: vault.address.toLowerCase() }
+  const asset = shareAsset(vault)
+
+  const admit = async (_input: unknown, { userId }: Caller): Promise<Admission> => {
+    if (!(await earnAccountOf(on, userId, place)))
+      throw new Fault('no_position', 'There are no positions to compare with the chain')
+    return { first: 'compare', deadlineMs, data: { account: await evmAddressOf(userId) } }
+  }
+
+  const externalFor = async (userId: string, reading: SettledReading): Promise<External[]> => {
+    const { lots, onChainUnits } = reading
+    const external =
+      lots.length > 0
+        ? externalOf(
+            lots.map(({ sharesUnits }) => sharesUnits),
+            onChainUnits,
+          ).map((sharesUnits, index) => ({ positionId: lots[index]!.positionId, sharesUnits }))
+        : [{ positionId: (await newestPosition(on, userId, place))?.id ?? '', sharesUnits: onChainUnits }]
+    return external.filter(({ sharesUnits }) => sharesUnits !== 0n)
+  }
+
+  const moveOf = (task: TaskView, { positionId, sharesUnits }: External): Move => {
+    const lot = lotAccount(task.userId, asset, positionId)
+    const isGain = sharesUnits > 0n
+    return {
+      move: 'transfer',
+      key: `${task.id}:external:${positionId}`,
+      debit: isGain ? outsideOf(asset) : lot,
+      credit: isGain ? lot : outsideOf(asset),
+      amountUnits: isGain ? sharesUnits : -sharesUnits,
+      reason: 'earn_external',
+    }
+  }
+
+  const compare: Step = async (task): Promise<StepResult> => {
+    const reading = await readSettled(task.userId, String(task.data.account), { block: await finalBlock() })
+    if (!reading) return { park: { afterMs: againMs, next: 'compare' }, state: 'waiting' }
+    const external = await externalFor(task.userId, reading)
+    const gained = await Promise.all(
+      external.map(async ({ sharesUnits }) => (sharesUnits > 0n ? vault.assetsOf(sharesUnits) : 0n)),
+    )
+    const also = async (tx: Tx): Promise<void> => {
+      if (external.length === 0) return
+      // A reading that another booking came in between says nothing any more: the step is run again.
+      if (!(await raiseVersion(tx, reading.account)))
+        throw new Fault('unavailable', 'The positions were compared with the chain by another task')
+      for (const [index, { positionId, sharesUnits }] of external.entries()) {
+        const change = { positionId, sharesUnits, assetsUnits: gained[index]!, block: reading.block }
+        await addChange(tx, task.userId, place, { ...change, now: clock.now() })
+      }
+    }
+    return {
+      end: 'completed',
+      outcome: 'executed',
+      result: {
+        block: Number(reading.block),
+        shares: String(reading.onChainUnits),
+        positions: external.map(({ positionId, sharesUnits }) => ({
+          position_id: positionId,
+          shares_delta: String(sharesUnits),
+        })),
+      },
+      moves: external.map((each) => moveOf(task, each)),
+      also,
+    }
+  }
+
+  return { admit, steps: { compare } }
+}

@@ -1,0 +1,130 @@
+import * as T from 'typebox'
+import { Dec, Nullable, OneOf, Text, TextOrNull, Time } from '#kernel/scalars.ts'
+import { TaskStatusResponse } from '#kernel/task-response.ts'
+
+/** What can happen to a user, with the data of each type. Fields may be added; those that stand here stay. */
+
+const open = { additionalProperties: true }
+const atVenue = { venue: Text, asset: T.String({ description: 'Symbol of the market' }), at: Time }
+const leg = T.Optional(
+  Nullable(
+    T.String({ description: 'The part of the operation that the order is, such as entry, stop_loss, close' }),
+  ),
+)
+const orderFields = {
+  ...atVenue,
+  order_id: Text,
+  cloid: TextOrNull,
+  task_id: T.Optional(TextOrNull),
+  leg,
+}
+
+const OrderFilled = T.Object(
+  {
+    ...orderFields,
+    fill_id: Text,
+    side: OneOf(['buy', 'sell']),
+    size: Dec,
+    price: Dec,
+    fee: Dec,
+    fee_token: Text,
+    realized_pnl_gross_usd: T.Optional(
+      T.String({ description: 'Profit of the fill before fees, as the venue counts it; signed' }),
+    ),
+    realized_pnl_net_usd: T.Optional(
+      Nullable(
+        T.String({ description: 'Gross less the fee; null where the fee was taken in another token' }),
+      ),
+    ),
+  },
+  { $id: 'OrderFilledData', ...open },
+)
+const OrderEnded = T.Object(
+  { ...orderFields, reason: T.String({ description: "The venue's own word for the end" }) },
+  { $id: 'OrderEndedData', ...open },
+)
+const PositionChanged = T.Object(
+  {
+    ...atVenue,
+    fill_id: Text,
+    size_before: T.String({ description: 'Signed size before the fill; negative is short' }),
+    change: T.String({ description: 'Signed change of the size' }),
+    cause: Text,
+  },
+  { $id: 'PositionChangedData', ...open },
+)
+const PositionLiquidated = T.Object(
+  { ...atVenue, order_id: Text },
+  { $id: 'PositionLiquidatedData', ...open },
+)
+const FundingPaid = T.Object(
+  {
+    ...atVenue,
+    amount_usd: T.String({ description: 'Signed: negative was received or paid as the venue prints it' }),
+    rate: Text,
+  },
+  { $id: 'FundingPaidData', ...open },
+)
+const VenueKeyRenewed = T.Object(
+  { venue: T.String(), api_wallet_address: T.String(), api_wallet_expires_at: T.String() },
+  { $id: 'VenueKeyRenewed', description: 'A new trading key was approved before the old one expired' },
+)
+const SecurityFlagged = T.Object(
+  {
+    state: T.String({ description: 'frozen, or what it became afterwards' }),
+    code: T.Optional(TextOrNull),
+    reason: T.Optional(TextOrNull),
+  },
+  { $id: 'SecurityFlaggedData', ...open },
+)
+
+const dataOf = {
+  'task.created': TaskStatusResponse,
+  'task.updated': TaskStatusResponse,
+  'task.completed': TaskStatusResponse,
+  'task.failed': TaskStatusResponse,
+  'task.cancelled': TaskStatusResponse,
+  'order.filled': OrderFilled,
+  'order.rejected': OrderEnded,
+  'order.cancelled': OrderEnded,
+  'position.changed': PositionChanged,
+  'position.liquidated': PositionLiquidated,
+  'funding.paid': FundingPaid,
+  'venue.key_renewed': VenueKeyRenewed,
+  'security.flagged': SecurityFlagged,
+} as const
+export type EventType = keyof typeof dataOf
+export const eventTypes = Object.keys(dataOf) as EventType[]
+
+/** `task.completed` becomes `TaskCompletedEvent`. */
+const nameOf = (type: EventType): string =>
+  `${type.replace(/(?:^|[._])([a-z])/g, (_, letter: string) => letter.toUpperCase())}Event`
+
+const envelope = (type: EventType) =>
+  T.Object(
+    {
+      id: T.String({ description: 'Gapless sequence number of this user; the cursor' }),
+      type: OneOf([type]),
+      task_id: T.Union([T.String(), T.Null()], {
+        description: 'The task that brought it about; null for what no task did',
+      }),
+      subject: Nullable(T.Object({ kind: Text, id: Text })),
+      data: dataOf[type],
+      created_at: Time,
+    },
+    { $id: nameOf(type) },
+  )
+
+/** One form for each type, told apart by `type`. */
+export const NotificationEvent = T.Unsafe<NotificationEvent>({
+  $id: 'NotificationEvent',
+  oneOf: eventTypes.map(envelope),
+})
+export type NotificationEvent = {
+  id: string
+  type: EventType
+  task_id: string | null
+  subject: { kind: string; id: string } | null
+  data: Record<string, unknown>
+  created_at: string
+}

@@ -1,0 +1,26 @@
+import { admitCancelAll, type CancelAllDeps } from '#features/venue/cancel-all.ts'
+import { marketNamed } from '#features/venue/symbol.ts'
+import type { Caller } from '#kernel/caller.ts'
+import type { Admission } from '#kernel/task.ts'
+import type { Hyperliquid } from '#upstreams/hyperliquid/hyperliquid.ts'
+
+type Deps = CancelAllDeps & { venue: Pick<Hyperliquid, 'perps'> }
+
+export async function admitPerpCancelAll(
+  deps: Deps,
+  { asset }: { asset?: string },
+  caller: Caller,
+): Promise<Admission> {
+  const { markets } = await deps.venue.perps()
+  const bySymbol = new Map(markets.map((market) => [market.symbol, market]))
+  const section = {
+    kind: 'perp' as const,
+    operation: 'perp_cancel_all',
+    symbol: asset === undefined ? undefined : marketNamed('perp', markets, asset).symbol,
+    marketOf({ symbol }: { symbol: string }) {
+      const market = bySymbol.get(symbol)
+      return market && { symbol, asset: market.asset }
+    },
+  }
+  return admitCancelAll(deps, section, caller)
+}

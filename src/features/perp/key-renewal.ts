@@ -1,0 +1,114 @@
+import type { NewSchedule } from '#durable/schedule.ts'
+import type { Transact } from '#durable/transactions.ts'
+import { venueName } from '#features/venue/store.ts'
+import { type Clock, later } from '#kernel/clock.ts'
+import { Fault } from '#kernel/fault.ts'
+import type { Log } from '#kernel/log.ts'
+import type { Admission, JsonObject, TaskKind, Tx } from '#kernel/task.ts'
+import { type Queryable, send } from '#store/query.ts'
+import { admitSetup, renewAheadMs, type SetupNeeds, settingUp } from './setup.ts'
+
+/** Trading keys are replaced before they expire, and at once where an exit finds none that the venue knows. */
+
+type Deps = SetupNeeds & {
+  on: Queryable
+  transact: Transact
+  enqueue: (
+    tx: Tx,
+    task: { userId: string; kind: TaskKind; input: JsonObject; admission: Admission },
+  ) => Promise<string>
+  clock: Clock
+  log: Log
+}
+
+const kind = 'venue_key_renewal'
+const sweepKind = 'venue_key_renewals'
+const everySeconds = 3_600
+const batchMax = 50
+/** Fixed, so that every instance asks for one and the same schedule. */
+const scheduleId = '00000000-0000-7000-8000-00000000a9e7'
+
+export const renewalSchedule = (now: Date): NewSchedule => ({
+  id: scheduleId,
+  kind: sweepKind,
+  input: {},
+  everySeconds,
+  firstAt: now,
+})
+
+export function keyRenewal(deps: Deps) {
+  const { on, transact, enqueue, clock, log } = deps
+  const steps = settingUp(deps)
+
+  const renewing: TaskKind = {
+    kind,
+    version: 1,
+    priority: 0,
+    steps: {
+      begin: steps.begin,
+      async confirm(task, context) {
+        const result = await steps.confirm(task, context)
+        if (!('end' in result) || result.end !== 'completed') return result
+        const { api_wallet_address, api_wallet_expires_at } = result.result as Record<string, string>
+        const data = { venue: venueName, api_wallet_address, api_wallet_expires_at }
+        const event = {
+          type: 'venue.key_renewed',
+          subject: { kind: 'agent', id: `${api_wallet_address}` },
+          data,
+        }
+        return { ...result, events: [...(result.events ?? []), event] } as typeof result
+      },
+    },
+    retry: { attemptsMax: 50, firstMs: 500, mostMs: 60_000 },
+    released: deps.released,
+  }
+
+  const isRenewing = async (db: Queryable, userId: string): Promise<boolean> =>
+    (
+      await send(
+        db,
+        `select id from task where user_id = $1 and kind = $2 and status in ('pending', 'running') limit 1`,
+        [userId, kind],
+      )
+    ).length > 0
+
+  /** Does nothing while a renewal is under way. */
+  const renew = async (userId: string): Promise<void> => {
+    if (await isRenewing(on, userId)) return
+    const admission = await admitSetup(deps, { rotate: true }, { userId }, { exit: true })
+    await transact(async (tx) => {
+      if (!(await isRenewing(tx, userId))) await enqueue(tx, { userId, kind: renewing, input: {}, admission })
+    })
+  }
+
+  /** Users whose key expires soon, or has expired. */
+  const sweep = async (): Promise<number> => {
+    const rows = await send<{ user_id: string }>(
+      on,
+      `select user_id from agent_wallet
+       where venue = $1 and approved_at is not null and retired_at is null and expires_at < $2
+       order by expires_at limit $3`,
+      [venueName, later(clock.now(), renewAheadMs), batchMax],
+    )
+    for (const { user_id: userId } of rows)
+      await renew(userId).catch((error: unknown) => {
+        if (!(error instanceof Fault)) throw error
+        log.warn({ error, userId }, 'trading key not renewed; the next round tries again')
+      })
+    return rows.length
+  }
+
+  const sweeping: TaskKind = {
+    kind: sweepKind,
+    version: 1,
+    priority: 2,
+    steps: {
+      async sweep() {
+        return { end: 'completed', outcome: 'executed', result: { due: await sweep() } }
+      },
+    },
+    retry: { attemptsMax: 20, firstMs: 1_000, mostMs: 120_000 },
+  }
+
+  return { kinds: [renewing, sweeping], renew, sweep }
+}

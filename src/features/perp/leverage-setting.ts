@@ -1,0 +1,56 @@
+import { memoryOf } from '#features/venue/memory.ts'
+import { venueName } from '#features/venue/store.ts'
+import type { Step, Tx } from '#kernel/task.ts'
+import { type Queryable, send } from '#store/query.ts'
+
+/** What the account set for a market through the gateway. */
+export type LeverageSetting = { isCross: boolean; leverage: number; setAt: Date }
+
+export async function leverageSettingOf(
+  on: Queryable,
+  userId: string,
+  symbol: string,
+): Promise<LeverageSetting | undefined> {
+  const [row] = await send<{ is_cross: boolean; leverage: number; set_at: Date }>(
+    on,
+    'select is_cross, leverage, set_at from venue_leverage where user_id = $1 and venue = $2 and symbol = $3',
+    [userId, venueName, symbol],
+  )
+  return row && { isCross: row.is_cross, leverage: row.leverage, setAt: row.set_at }
+}
+
+type Row = { userId: string; symbol: string; isCross: boolean; leverage: number; at: Date }
+
+const record = (tx: Tx, { userId, symbol, isCross, leverage, at }: Row) =>
+  send(
+    tx,
+    `insert into venue_leverage (user_id, venue, symbol, is_cross, leverage, set_at)
+     values ($1, $2, $3, $4, $5, $6)
+     on conflict (user_id, venue, symbol)
+       do update set is_cross = excluded.is_cross, leverage = excluded.leverage, set_at = excluded.set_at`,
+    [userId, venueName, symbol, isCross, leverage, at],
+  )
+
+/** The step that sets the leverage, with the record of it in the commit that goes on to the order. */
+export const recordingLeverage =
+  (inner: Step): Step =>
+  async (task, context) => {
+    const result = await inner(task, context)
+    const { leverage: wanted, symbol } = memoryOf(task)
+    if (!wanted || !('intend' in result)) return result
+    const before = result.also
+    const row: Row = {
+      userId: task.userId,
+      symbol,
+      isCross: wanted.is_cross,
+      leverage: wanted.value,
+      at: context.now,
+    }
+    return {
+      ...result,
+      also: async (tx: Tx) => {
+        await before?.(tx)
+        await record(tx, row)
+      },
+    }
+  }

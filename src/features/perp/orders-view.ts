@@ -1,0 +1,61 @@
+import { isUnified } from '#features/venue/collateral.ts'
+import { tasksOfOrders } from '#features/venue/store.ts'
+import { orderView } from '#features/venue/views.ts'
+import type { Queryable } from '#store/query.ts'
+import type { AccountViews } from '#upstreams/hyperliquid/account-views.ts'
+import type { Account, Hyperliquid } from '#upstreams/hyperliquid/hyperliquid.ts'
+import { markOf, positionView, unifiedValue } from './views.ts'
+
+/** Open orders, positions and balances of one account. */
+
+type Deps = {
+  on: Queryable
+  venue: Pick<Hyperliquid, 'perps'>
+  views: Pick<AccountViews, 'account' | 'openOrders' | 'spotBalances' | 'mode'>
+}
+
+/** Marks of markets in which orders wait may be this old; those of positions come with the position. */
+const marksMaxAgeMs = 15_000
+
+export async function ordersOf({ on, venue, views }: Deps, userId: string, account: string) {
+  const [{ value: all, atMs: ordersAtMs }, { value: state, atMs: stateAtMs }] = await Promise.all([
+    views.openOrders(account),
+    views.account(account),
+  ])
+  const { accountValueUsd, withdrawableUsd } = await accountValue(views, account, state)
+  const held = new Set(state.positions.map(({ symbol }) => symbol))
+  const needsMarks = all.some(({ symbol }) => !held.has(symbol))
+  const { markets } = await venue.perps(needsMarks ? marksMaxAgeMs : undefined)
+  const grids = new Map(markets.map((market) => [market.symbol, market]))
+  const orders = all.filter(({ symbol }) => grids.has(symbol))
+  const cloids = orders.flatMap(({ cloid }) => (cloid ? [cloid] : []))
+  const tasks = await tasksOfOrders(on, userId, cloids)
+  const marks = new Map(
+    state.positions.map((position) => [position.symbol, markOf(position, grids.get(position.symbol))]),
+  )
+  for (const { symbol } of orders)
+    if (!marks.has(symbol)) marks.set(symbol, grids.get(symbol)?.markPrice ?? null)
+  return {
+    orders: orders.map((order) => orderView(order, tasks)),
+    positions: state.positions.map((each) => positionView(each, orders, marks.get(each.symbol) ?? null)),
+    mark_prices: Object.fromEntries(
+      [...marks].flatMap(([symbol, mark]) => (mark === null ? [] : [[symbol, mark]])),
+    ),
+    account: {
+      account_value_usd: accountValueUsd,
+      withdrawable_usd: withdrawableUsd,
+      margin_used_usd: state.marginUsedUsd,
+    },
+    // The venue's own time of the state, less what the older part of the answer is behind.
+    as_of: new Date(state.timeMs - Math.max(0, stateAtMs - ordersAtMs)).toISOString(),
+  }
+}
+
+/** Of an account with one balance for both sides the perpetual side tells nothing but the margin of its positions. */
+async function accountValue(views: Deps['views'], account: string, state: Account) {
+  if (state.withdrawableUsd !== '0' || state.accountValueUsd !== state.marginUsedUsd) return state
+  const { value: spot } = await views.spotBalances(account)
+  if (spot.length === 0) return state
+  const { value: mode } = await views.mode(account)
+  return isUnified(mode) ? unifiedValue(spot) : state
+}

@@ -1,0 +1,142 @@
+import { readLagMs } from '#features/venue/act.ts'
+import type { ExitLeg } from '#features/venue/bracket.ts'
+import { asData, type Memory, type WantedExit } from '#features/venue/memory.ts'
+import { isVenueOrderId, recentOrders } from '#features/venue/store.ts'
+import { assetKey, marketNamed } from '#features/venue/symbol.ts'
+import { aheadOf, besideAgent, tradeMs } from '#features/venue/trade.ts'
+import { demandExit, demandTick, demandWorth, type Sizing } from '#features/venue/wish.ts'
+import type { Caller } from '#kernel/caller.ts'
+import { later } from '#kernel/clock.ts'
+import { compareDecimals } from '#kernel/decimal-fields.ts'
+import { Fault, invalid } from '#kernel/fault.ts'
+import type { Action } from '#kernel/signer.ts'
+import type { Admission } from '#kernel/task.ts'
+import type { Queryable } from '#store/query.ts'
+import type { Hyperliquid, OpenOrder, PerpMarket } from '#upstreams/hyperliquid/hyperliquid.ts'
+import type { TradeNeeds } from './open.ts'
+import { markOf } from './views.ts'
+
+/** Exits on a position that is open: the new ones stand before the earlier ones are cancelled. */
+
+export type TpSlInput = {
+  asset: string
+  size?: string
+  tp_price?: string
+  sl_price?: string
+  tp_is_market?: boolean
+  sl_is_market?: boolean
+  replace?: boolean
+}
+/** `whole`: the exits follow the size of the position. */
+export type TpSlData = Memory & { whole: boolean; replace: boolean }
+export type EarlierExit = { order_id: number; leg: ExitLeg }
+
+type Wanted = { market: PerpMarket; isLong: boolean; mark: string }
+
+function exitsOf(input: TpSlInput, { market, isLong, mark }: Wanted, pricing: Sizing) {
+  const { tp_price, sl_price, tp_is_market = true, sl_is_market = true } = input
+  const exit = (leg: ExitLeg, price: string | undefined, isMarket: boolean): WantedExit | null => {
+    if (price === undefined) return null
+    const field = `body.${leg}_price`
+    demandTick(price, market, field, pricing)
+    demandExit({ leg, price, isBuy: isLong, reference: mark, field })
+    return { price, isMarket }
+  }
+  return { tp: exit('tp', tp_price, tp_is_market), sl: exit('sl', sl_price, sl_is_market) }
+}
+
+export async function admitTpSl(needs: TradeNeeds, input: TpSlInput, { userId }: Caller): Promise<Admission> {
+  const { venue, pricing, policy, chainId, clock, limits } = needs
+  if ((input.tp_price ?? input.sl_price) === undefined)
+    throw invalid('body.tp_price', 'missing', 'At least one of tp_price and sl_price is required', {
+      fields: ['tp_price', 'sl_price'],
+    })
+  const market = marketNamed('perp', (await venue.perps()).markets, input.asset)
+  const account = await needs.evmAddressOf(userId)
+  const { agent, read: state } = await besideAgent(needs, userId, venue.account(account))
+  const position = state.positions.find(({ symbol }) => symbol === market.symbol)
+  if (!position) throw new Fault('no_position', `There is no position in ${market.symbol} to protect`)
+  const isLong = !position.signedSize.startsWith('-')
+  const held = position.signedSize.replace('-', '')
+  const mark = markOf(position, market) ?? market.markPrice
+  const exits = exitsOf(input, { market, isLong, mark }, pricing)
+  const size = input.size === undefined ? held : pricing.roundSize(input.size, market)
+  if (compareDecimals(size, held) > 0)
+    throw invalid('body.size', 'less_than_equal', `Input should be less than or equal to ${held}`, {
+      le: held,
+    })
+  if (input.size !== undefined && size !== held) {
+    const { minOrderUsd: minimum } = limits
+    demandWorth({ size, price: mark, minimum, field: 'body.size', market }, pricing)
+  }
+  const action: Omit<Action, 'taskId'> = {
+    userId,
+    operation: 'perp_tp_sl',
+    chainId,
+    tokens: [assetKey('perp', market.symbol)],
+    recipients: [],
+    usdMicros: 0n,
+    exit: true,
+  }
+  const data: TpSlData = {
+    operation: 'perp_tp_sl',
+    market: 'perp',
+    symbol: market.symbol,
+    asset: market.asset,
+    size_decimals: market.sizeDecimals,
+    price_decimals: market.priceDecimals,
+    account,
+    agent: agent.address,
+    ahead_ms: aheadOf(clock, state.timeMs),
+    since_ms: state.timeMs,
+    // The side of the position: its exits stand on the other one.
+    is_buy: isLong,
+    size,
+    price: mark,
+    tif: 'gtc',
+    reduce_only: true,
+    exit: true,
+    usd_micros: '0',
+    gather: null,
+    leverage: null,
+    ...exits,
+    whole: input.size === undefined,
+    replace: input.replace ?? true,
+  }
+  return {
+    first: 'begin',
+    deadlineMs: tradeMs,
+    data: asData(data),
+    opens: true,
+    also: (tx, taskId) => policy.reserve(tx, { ...action, taskId }),
+  }
+}
+
+type EarlierDeps = { on: Queryable; venue: Pick<Hyperliquid, 'openOrders'> }
+type Asked = { userId: string; now: Date; legs: readonly ExitLeg[]; placed: ReadonlySet<number> }
+
+/** What protects the position by the venue's list, and by tasks that ended too lately to be in it. */
+export async function earlierExits(
+  { on, venue }: EarlierDeps,
+  { account, symbol, is_buy: isLong }: TpSlData,
+  { userId, now, legs, placed }: Asked,
+): Promise<EarlierExit[]> {
+  const [open, recent] = await Promise.all([
+    venue.openOrders(account),
+    recentOrders(on, { userId, kind: 'perp', since: later(now, -readLagMs) }),
+  ])
+  // Orders are numbered as they come: of two replacements at once the later one stays.
+  const newest = Math.max(...placed)
+  const found = new Map<number, EarlierExit>()
+  const protects = ({ symbol: of, trigger, reduceOnly, parentId, isBuy }: OpenOrder) =>
+    of === symbol && trigger !== null && reduceOnly && parentId === null && isBuy !== isLong
+  for (const order of open.filter(protects))
+    found.set(order.orderId, { order_id: order.orderId, leg: order.trigger!.leg })
+  for (const task of recent.filter((each) => each.symbol === symbol && each.is_filled))
+    for (const leg of ['tp', 'sl'] as const)
+      for (const id of task[`${leg}_oids`].filter(isVenueOrderId))
+        found.set(Number(id), { order_id: Number(id), leg })
+  return [...found.values()].filter(
+    ({ order_id: id, leg }) => legs.includes(leg) && !placed.has(id) && id < newest,
+  )
+}

@@ -1,0 +1,230 @@
+import { setTimeout as pause } from 'node:timers/promises'
+import { compareDecimals } from '#kernel/decimal-fields.ts'
+import type { TaskView } from '#kernel/task.ts'
+import type { Fill, LegStatus } from '#upstreams/hyperliquid/hyperliquid.ts'
+import { cloidOf, type LookUp, readLagMs } from './act.ts'
+import { type Entry, type Exit, type ExitLeg, exitStateOf } from './bracket.ts'
+import { fillsOfEntry } from './entry-fills.ts'
+import { type Memory, memoryOf, wantedExits } from './memory.ts'
+import {
+  agreedPosition,
+  assertBalanceExplained,
+  type EvidenceSource,
+  gatherEvidence,
+  type OrderFound,
+} from './order-evidence.ts'
+import type { PlaceNeeds } from './place.ts'
+import type { Standing } from './report.ts'
+
+/** What the reply to an order says of its entry and exits, and what the venue's records add to it. */
+
+/** `replied`: by the venue's reply to the order itself, so that the stream is as new. */
+export type Seen = { entry: Entry; exits: Exit[]; replied: boolean; landedAtMs: number | null }
+
+/** The venue's own word on an exit: it is true whatever a later read fails to show. */
+function exitOfReply(leg: ExitLeg, said: LegStatus | undefined): Exit {
+  if (!said) return { leg, orderId: null, state: 'unknown', error: null }
+  if (said.is === 'error') return { leg, orderId: null, state: 'gone', error: said.message }
+  if (said.is === 'accepted') {
+    const state = said.as === 'waitingForFill' ? 'waiting' : 'standing'
+    return { leg, orderId: null, state, error: null }
+  }
+  return { leg, orderId: said.orderId, state: said.is === 'filled' ? 'done' : 'standing', error: null }
+}
+
+export const exitsOfReply = (wanted: readonly ExitLeg[], legs: readonly LegStatus[]): Exit[] =>
+  wanted.map((leg, at) => exitOfReply(leg, legs[at]))
+
+/** The reply holds one status for each order, in the order in which they were sent. */
+export function entryOfReply(
+  legs: LegStatus[],
+  memory: Memory,
+  refusals: PlaceNeeds['refusals'],
+): Seen | undefined {
+  const [first, ...rest] = legs
+  if (!first || first.is === 'accepted') return undefined
+  const exits = exitsOfReply(
+    wantedExits(memory).map(({ leg }) => leg),
+    rest,
+  )
+  const seen = (entry: Entry): Seen => ({ entry, exits, replied: true, landedAtMs: null })
+  if (first.is === 'error') {
+    const error = { code: refusals.codeOfRefusal(first.message), message: first.message }
+    return seen({ orderId: null, status: 'rejected', filledSize: null, error })
+  }
+  const { orderId } = first
+  if (first.is === 'resting') return seen({ orderId, status: 'resting', filledSize: null, error: null })
+  const status = compareDecimals(first.size, memory.size) >= 0 ? 'filled' : 'part'
+  return seen({ orderId, status, filledSize: first.size, error: null })
+}
+
+/** Undefined where the record does not say how the entry stands. */
+function entryFound(
+  { orderId, phase, status, filledSize }: OrderFound,
+  memory: Memory,
+  refusals: PlaceNeeds['refusals'],
+  isLast: boolean,
+): Entry | undefined {
+  const entry = (as: Entry['status'], filled: string | null, error: Entry['error'] = null): Entry => ({
+    ...{ orderId, status: as, filledSize: filled, error },
+  })
+  const isWhole = compareDecimals(filledSize, memory.size) >= 0
+  if (isWhole) return entry('filled', filledSize)
+  // An order that takes what there is at once never rests: such an answer is older than its end.
+  if (phase === 'open' || phase === 'waiting')
+    return memory.tif === 'ioc' ? undefined : entry('resting', null)
+  if (phase === 'filling') return isLast ? entry('part', filledSize) : undefined
+  if (compareDecimals(filledSize, '0') > 0) return entry('part', filledSize)
+  if (phase === 'triggered' || phase === 'filled') return entry('filled', memory.size)
+  const message = `The venue ended the order: ${status}`
+  return entry('rejected', null, { code: refusals.codeOfStatus(status ?? ''), message })
+}
+
+type LookNeeds = Pick<PlaceNeeds, 'venue' | 'refusals'>
+
+/** By its own id: the only way to learn of an order whose reply was lost. */
+export async function lookUpEntry(
+  { venue, refusals }: LookNeeds,
+  task: TaskView,
+  { allRecords, isLast }: LookUp,
+): Promise<Seen | undefined> {
+  const memory = memoryOf(task)
+  const { account, since_ms: sinceMs, is_buy: isBuy } = memory
+  const evidence = gatherEvidence(venue, { account, sinceMs, allRecords })
+  const found = await evidence.find({ cloid: cloidOf(task.id, 'entry') })
+  const entry = found && entryFound(found, memory, refusals, isLast)
+  if (entry) {
+    const exits = wantedExits(memory).map(
+      ({ leg }): Exit => ({
+        ...{ leg, orderId: null, state: 'unknown', error: null },
+      }),
+    )
+    return { entry, exits, replied: false, landedAtMs: found.atMs }
+  }
+  if (!isLast) return undefined
+  if (memory.market === 'perp') await agreedPosition(venue, account, memory.symbol)
+  else if (memory.held_before)
+    await assertBalanceExplained(venue, { account, sinceMs, isBuy }, memory.held_before)
+  return undefined
+}
+
+type Resolving = {
+  /** As the reply says, or as the last look-up found them. */
+  exits: readonly Exit[]
+  entryRests: boolean
+  /** What the name of each order ends in. */
+  suffix?: string
+  allRecords: boolean
+  /** Every read shows by now what landed together with these orders. */
+  isSettled: boolean
+}
+
+/** What each exit does now: only the venue's own word, or every record together, makes it gone. */
+export async function resolveExits(
+  venue: EvidenceSource,
+  task: TaskView,
+  { exits, entryRests, suffix = '', allRecords, isSettled }: Resolving,
+): Promise<Exit[]> {
+  const { account, since_ms: sinceMs } = memoryOf(task)
+  const evidence = gatherEvidence(venue, { account, sinceMs, allRecords })
+  const resolved = await Promise.all(
+    exits.map(async (exit): Promise<Exit> => {
+      const { leg, orderId, state } = exit
+      if (state === 'gone' && exit.error !== null) return exit
+      const found = await evidence.find({ cloid: cloidOf(task.id, `${leg}${suffix}`), orderId })
+      // An entry that ended takes along what waited for the rest of it.
+      if (!found) return state === 'waiting' && !entryRests ? { ...exit, state: 'unknown' } : exit
+      const now = stateOf(found, entryRests)
+      const error = now === 'gone' ? `The venue ended the order: ${found.status}` : null
+      return { leg, orderId: found.orderId, state: now, error }
+    }),
+  )
+  // One that fired takes the other along.
+  const hasFired = resolved.some(({ state }) => state === 'done')
+  return resolved.map((exit): Exit => {
+    if (exit.state !== 'unknown') return exit
+    if (hasFired) return { ...exit, state: 'done' }
+    const isAbsent = isSettled && allRecords
+    return isAbsent ? { ...exit, state: 'gone', error: 'The venue has no such order' } : exit
+  })
+}
+
+function stateOf({ phase, status }: OrderFound, entryRests: boolean): Exit['state'] {
+  if (status !== null) return exitStateOf(status, entryRests)
+  if (phase === 'waiting') return 'waiting'
+  return phase === 'filling' ? 'done' : 'standing'
+}
+
+/** Nothing is left to be asked about the exits. */
+const isResolved = (exits: readonly Exit[]): boolean =>
+  exits.every(
+    ({ state, orderId }) => state === 'gone' || state === 'done' || (state !== 'unknown' && orderId !== null),
+  )
+
+const hasUnknown = (exits: readonly Exit[]): boolean => exits.some(({ state }) => state === 'unknown')
+
+const completeWithinMs = 1_500
+const pollFirstMs = 100
+const pollMaxMs = 400
+const allRecordsFrom = 2
+
+type Completing = { exits: readonly Exit[]; landedAtMs: number; signal: AbortSignal }
+
+/** Exits that landed without an entry, each with its order id; `isComplete` is false while a record is missing. */
+export async function completeExits(
+  venue: EvidenceSource & Pick<PlaceNeeds['venue'], 'timeMs'>,
+  task: TaskView,
+  { exits: placed, landedAtMs, signal }: Completing,
+): Promise<{ exits: Exit[]; isComplete: boolean }> {
+  const { account } = memoryOf(task)
+  const startedMs = performance.now()
+  let exits = [...placed]
+  for (let [attempt, waitMs] = [0, pollFirstMs]; ; attempt += 1, waitMs = Math.min(waitMs * 2, pollMaxMs)) {
+    const isSettled = (await venue.timeMs(account)) > landedAtMs + readLagMs
+    // The lists are dear, and what the reply has taken needs no more than its order id.
+    const allRecords = isSettled || (attempt >= allRecordsFrom && hasUnknown(exits))
+    exits = await resolveExits(venue, task, { exits, entryRests: false, allRecords, isSettled })
+    if (isResolved(exits)) return { exits, isComplete: true }
+    const isLate = signal.aborted || performance.now() - startedMs > completeWithinMs
+    if (isLate) return { exits, isComplete: false }
+    await pause(waitMs, undefined, { signal }).catch(() => undefined)
+  }
+}
+
+type Completed = { seen: Seen; standing: Standing | undefined }
+
+/** The fills and exits of an entry that landed. Without `standing`, a record is still missing that will come. */
+export async function completeOutcome(
+  needs: Pick<PlaceNeeds, 'venue' | 'orderHeard'>,
+  task: TaskView,
+  seen: Seen,
+  signal: AbortSignal,
+): Promise<Completed> {
+  const { venue } = needs
+  const memory = memoryOf(task)
+  const { entry, replied } = seen
+  const startedMs = performance.now()
+  let { exits, landedAtMs } = seen
+  let fills: Fill[] | undefined
+  for (let [attempt, waitMs] = [0, pollFirstMs]; ; attempt += 1, waitMs = Math.min(waitMs * 2, pollMaxMs)) {
+    if (attempt > 0) landedAtMs ??= await venue.timeMs(memory.account)
+    const isSettled = landedAtMs !== null && (await venue.timeMs(memory.account)) > landedAtMs + readLagMs
+    const resolving = {
+      exits,
+      entryRests: entry.status === 'resting',
+      allRecords: attempt >= allRecordsFrom || isSettled,
+      isSettled,
+    }
+    const [filled, resolved] = await Promise.all([
+      fills ?? fillsOfEntry(needs, memory, entry, replied && attempt === 0),
+      resolveExits(venue, task, resolving),
+    ])
+    fills = filled
+    exits = resolved
+    const isLate = signal.aborted || performance.now() - startedMs > completeWithinMs
+    if (fills && (isResolved(exits) || (isLate && !hasUnknown(exits))))
+      return { seen: { ...seen, exits, landedAtMs }, standing: { entry, exits, fills } }
+    if (isLate) return { seen: { ...seen, exits, landedAtMs }, standing: undefined }
+    await pause(waitMs, undefined, { signal }).catch(() => undefined)
+  }
+}

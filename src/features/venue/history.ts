@@ -1,0 +1,199 @@
+import { later } from '#kernel/clock.ts'
+import { compareDecimals } from '#kernel/decimal-fields.ts'
+import { fromUnits, toUnits } from '#kernel/money.ts'
+import { type Queryable, send } from '#store/query.ts'
+import type { SpotMarket } from '#upstreams/hyperliquid/hyperliquid.ts'
+import { phaseOf } from './bracket.ts'
+import { legOf } from './ingest.ts'
+import { venueName } from './store.ts'
+import type { MarketKind } from './symbol.ts'
+
+/** Fills and orders of the past, from the gateway's own record of the account, newest first. */
+
+export type HistoryInput = { asset?: string; before?: string; limit?: number }
+/** `symbol`: as the section names the market; undefined for every market. */
+export type HistoryQuery = {
+  userId: string
+  kind: MarketKind
+  symbol: string | undefined
+  before: string | undefined
+  limit: number
+}
+
+export const historyLimitDefault = 50
+const scale = 18
+
+/** A net profit can be told where the fee was taken in dollars. */
+const netOf = (gross: string | null, fee: string, feeToken: string): string | null =>
+  gross === null || (feeToken !== 'USDC' && compareDecimals(fee, '0') !== 0)
+    ? null
+    : fromUnits(toUnits(gross, scale) - toUnits(fee, scale), scale)
+
+type FillRecord = {
+  trade_id: string
+  order_id: string
+  cloid: string | null
+  symbol: string
+  base: string | null
+  is_buy: boolean
+  size: string
+  price: string
+  fee: string
+  fee_token: string
+  cause: 'order' | 'liquidation' | 'venue'
+  realized_pnl: string | null
+  at_ms: string
+  task_id: string | null
+  leg: string | null
+}
+
+/** A page is cut by time and number, so that fills that arrive meanwhile move nothing. */
+const fillsPage = `
+  select f.trade_id::text, f.order_id::text, f.cloid, f.symbol, f.base, f.signed_size > 0 as is_buy,
+    trim_scale(abs(f.signed_size))::text as size, trim_scale(f.price)::text as price,
+    trim_scale(f.fee)::text as fee, f.fee_token, f.cause, trim_scale(f.realized_pnl)::text as realized_pnl,
+    f.at_ms::text, o.task_id::text, o.leg
+  from venue_fill f left join venue_order o on o.cloid = f.cloid and o.user_id = f.user_id
+  where f.user_id = $1 and f.venue = $2 and (f.base is null) = ($3 = 'perp')
+    and ($4::text is null or f.symbol = $4)
+    and ($5::bigint is null or (f.at_ms, f.trade_id) < ($5, $6::bigint))
+  order by f.at_ms desc, f.trade_id desc limit $7`
+
+const fillView = (row: FillRecord, asset: string) => ({
+  fill_id: row.trade_id,
+  order_id: row.order_id,
+  cloid: row.cloid,
+  task_id: row.task_id,
+  leg: legOf(row.leg),
+  asset,
+  side: row.is_buy ? ('buy' as const) : ('sell' as const),
+  size: row.size,
+  price: row.price,
+  fee: row.fee,
+  fee_token: row.fee_token,
+  realized_pnl_gross_usd: row.realized_pnl,
+  realized_pnl_net_usd: netOf(row.realized_pnl, row.fee, row.fee_token),
+  cause: row.cause,
+  at: new Date(Number(row.at_ms)).toISOString(),
+})
+
+const spotNames = (markets: readonly SpotMarket[]) =>
+  new Map(markets.map(({ coin, symbol }) => [coin, symbol]))
+
+export async function fillHistory(
+  on: Queryable,
+  { userId, kind, symbol, before, limit }: HistoryQuery,
+  spots: readonly SpotMarket[] = [],
+) {
+  const coin = kind === 'spot' ? (spots.find((each) => each.symbol === symbol)?.coin ?? symbol) : symbol
+  const [atMs = null, tradeId = null] = before?.split('-') ?? []
+  const values = [userId, venueName, kind, coin ?? null, atMs, tradeId, limit + 1]
+  const rows = await send<FillRecord>(on, fillsPage, values)
+  const page = rows.slice(0, limit)
+  const last = page.at(-1)
+  const names = spotNames(spots)
+  return {
+    fills: page.map((row) => fillView(row, names.get(row.symbol) ?? row.base ?? row.symbol)),
+    next_before: rows.length > limit && last ? `${last.at_ms}-${last.trade_id}` : null,
+  }
+}
+
+type OrderRecord = {
+  cloid: string
+  task_id: string
+  leg: string
+  symbol: string
+  at: Date
+  venue_status: string | null
+  ended_at: Date | null
+  is_buy: boolean | null
+  size: string | null
+  price: string | null
+  trigger_price: string | null
+  reduce_only: boolean | null
+  order_id: string | null
+  filled_size: string
+  worth: string
+  fee: string
+  fee_token: string | null
+  realized_pnl: string | null
+  task_outcome: string | null
+}
+
+/** An order of an earlier release has no market of its own: the kind of its task tells it. */
+const ordersPage = `
+  with page as (
+    select o.*, t.outcome, t.result from venue_order o left join task t on t.id = o.task_id
+    where o.user_id = $1 and o.venue = $2
+      and coalesce(o.market, case when t.kind like 'spot%' then 'spot' else 'perp' end) = $3
+      and ($4::text is null or o.symbol = $4)
+      and ($5::timestamptz is null or (o.at, o.cloid) < ($5, $6::text))
+    order by o.at desc, o.cloid desc limit $7)
+  select p.cloid, p.task_id::text, p.leg, p.symbol, p.at, p.status as venue_status, p.ended_at, p.is_buy,
+    trim_scale(p.size)::text as size, trim_scale(p.price)::text as price,
+    trim_scale(p.trigger_price)::text as trigger_price, p.reduce_only, p.outcome as task_outcome,
+    coalesce(f.order_id::text, (select l ->> 'order_id' from jsonb_array_elements(p.result -> 'legs') l
+       where l ->> 'role' = p.leg or (l ->> 'role' = 'close' and p.leg = 'entry') limit 1)) as order_id,
+    coalesce(trim_scale(f.size), 0)::text as filled_size, coalesce(trim_scale(f.worth), 0)::text as worth,
+    coalesce(trim_scale(f.fee), 0)::text as fee, f.fee_token, trim_scale(f.realized_pnl)::text as realized_pnl
+  from page p left join lateral (
+    select max(order_id) as order_id, sum(abs(signed_size)) as size, sum(abs(signed_size) * price) as worth,
+      sum(fee) as fee, max(fee_token) as fee_token, sum(realized_pnl) as realized_pnl
+    from venue_fill where cloid = p.cloid and user_id = p.user_id) f on true
+  order by p.at desc, p.cloid desc`
+
+/** `unknown`: neither the venue nor the task has said how it stands. */
+function statusOf({ venue_status: said, filled_size: filled, size, task_outcome: outcome }: OrderRecord) {
+  const phase = said === null ? undefined : phaseOf(said)
+  const hasFills = compareDecimals(filled, '0') > 0
+  if (phase === 'filled' || (size !== null && hasFills && compareDecimals(filled, size) >= 0))
+    return 'filled' as const
+  if (phase === 'cancelled') return 'cancelled' as const
+  if (phase === 'rejected' || (said === null && !hasFills && outcome === 'not_executed'))
+    return 'rejected' as const
+  if (said === 'absent') return 'rejected' as const
+  return outcome === null || outcome === 'unknown' ? ('unknown' as const) : ('open' as const)
+}
+
+const averageOf = ({ worth, filled_size: size }: OrderRecord): string | null =>
+  compareDecimals(size, '0') === 0
+    ? null
+    : fromUnits((toUnits(worth, scale) * 10n ** BigInt(scale)) / toUnits(size, scale), scale)
+
+const orderRecordView = (row: OrderRecord) => ({
+  order_id: row.order_id,
+  cloid: row.cloid,
+  task_id: row.task_id,
+  leg: legOf(row.leg) ?? row.leg,
+  asset: row.symbol,
+  side: row.is_buy === null ? null : row.is_buy ? ('buy' as const) : ('sell' as const),
+  size: row.size,
+  limit_price: row.price,
+  trigger_price: row.trigger_price,
+  reduce_only: row.reduce_only,
+  status: statusOf(row),
+  venue_status: row.venue_status,
+  filled_size: row.filled_size,
+  avg_price: averageOf(row),
+  fee: row.fee,
+  fee_token: row.fee_token,
+  realized_pnl_gross_usd: row.realized_pnl,
+  realized_pnl_net_usd: netOf(row.realized_pnl, row.fee, row.fee_token ?? 'USDC'),
+  placed_at: row.at.toISOString(),
+  ended_at: row.ended_at?.toISOString() ?? null,
+})
+
+export async function orderHistory(on: Queryable, { userId, kind, symbol, before, limit }: HistoryQuery) {
+  const [atMs, cloid = null] = before?.split('-') ?? []
+  const at = atMs === undefined ? null : later(new Date(0), Number(atMs))
+  const rows = await send<OrderRecord>(on, ordersPage, [
+    ...[userId, venueName, kind, symbol ?? null],
+    ...[at, cloid, limit + 1],
+  ])
+  const page = rows.slice(0, limit)
+  const last = page.at(-1)
+  return {
+    orders: page.map(orderRecordView),
+    next_before: rows.length > limit && last ? `${last.at.getTime()}-${last.cloid}` : null,
+  }
+}

@@ -1,0 +1,116 @@
+import { compareDecimals } from '#kernel/decimal-fields.ts'
+import { Fault } from '#kernel/fault.ts'
+import { fromUnits, toUnits } from '#kernel/money.ts'
+import type { Fill, Hyperliquid, OpenOrder, OrderState } from '#upstreams/hyperliquid/hyperliquid.ts'
+import { knownPhase, type Phase, sumOf } from './bracket.ts'
+
+/**
+ * What became of an order, from each record of the venue that can show it: its status, the open orders, the fills.
+ * The records lag behind each other, so that one of them that shows nothing proves nothing.
+ */
+
+export type EvidenceSource = Pick<Hyperliquid, 'order' | 'openOrders' | 'fillsSince'>
+/** By the id that we gave it, or by the one that the venue gave it. */
+export type OrderName = { cloid?: string; orderId?: number | null }
+export type OrderFound = {
+  orderId: number
+  /** `waiting`: for its entry. `filling`: it has fills, and no record says whether it is still open. */
+  phase: Phase | 'waiting' | 'filling'
+  /** The venue's own word, where its status is known. */
+  status: string | null
+  filledSize: string
+  atMs: number
+}
+type Scope = { account: string; sinceMs: number; allRecords: boolean }
+export type Evidence = { find(name: OrderName): Promise<OrderFound | undefined> }
+
+const scale = 18
+const units = (text: string) => toUnits(text, scale)
+
+const filledOf = ({ origSize, size }: OpenOrder): string => fromUnits(units(origSize) - units(size), scale)
+
+function byStatus({ order, status, atMs }: OrderState): OrderFound {
+  const phase = knownPhase(status)
+  const filledSize = phase === 'filled' ? order.origSize : filledOf(order)
+  return { orderId: order.orderId, phase, status, filledSize, atMs }
+}
+
+const byList = (order: OpenOrder): OrderFound => ({
+  orderId: order.orderId,
+  phase: order.parentId === null ? 'open' : 'waiting',
+  status: null,
+  filledSize: filledOf(order),
+  atMs: order.atMs,
+})
+
+const byFills = (fills: readonly [Fill, ...Fill[]]): OrderFound => ({
+  orderId: fills[0].orderId,
+  phase: 'filling',
+  status: null,
+  filledSize: sumOf(fills).size,
+  atMs: Math.max(...fills.map(({ atMs }) => atMs)),
+})
+
+/** The lists are read once for all orders that are asked about. */
+export function gatherEvidence(venue: EvidenceSource, { account, sinceMs, allRecords }: Scope): Evidence {
+  let lists: Promise<[OpenOrder[], Fill[]]> | undefined
+  return {
+    async find({ cloid, orderId }) {
+      const name = cloid ?? orderId
+      if (name === undefined || name === null) return undefined
+      const known = await venue.order(account, name)
+      if (known) return byStatus(known)
+      if (!allRecords) return undefined
+      lists ??= Promise.all([venue.openOrders(account), venue.fillsSince(account, sinceMs)])
+      const [open, fills] = await lists
+      const isSame = (each: { cloid: string | null; orderId: number }) =>
+        (cloid !== undefined && each.cloid === cloid) || each.orderId === orderId
+      const listed = open.find(isSame)
+      if (listed) return byList(listed)
+      const [first, ...rest] = fills.filter(isSame)
+      return first && byFills([first, ...rest])
+    },
+  }
+}
+
+/** As many as the venue gives in one answer: what is not among them may be older. */
+const recentFillsMax = 2_000
+const contradiction = () => new Fault('unavailable', 'The records of the venue do not agree yet')
+
+/** The signed size that account and fills agree on; throws as long as they tell different things. */
+export async function agreedPosition(
+  venue: Pick<Hyperliquid, 'recentFills' | 'account'>,
+  account: string,
+  symbol: string,
+): Promise<string> {
+  const [fills, { positions }] = await Promise.all([venue.recentFills(account), venue.account(account)])
+  const seen = positions.find((each) => each.symbol === symbol)?.signedSize ?? '0'
+  const own = fills.filter((each) => each.symbol === symbol)
+  if (own.length === 0) {
+    if (fills.length < recentFillsMax && compareDecimals(seen, '0') !== 0) throw contradiction()
+    return seen
+  }
+  const lastMs = Math.max(...own.map(({ atMs }) => atMs))
+  const after = ({ startSize, isBuy, size }: Fill) => units(startSize) + (isBuy ? units(size) : -units(size))
+  // Fills of one moment have no order among themselves.
+  if (own.some((fill) => fill.atMs === lastMs && after(fill) === units(seen))) return seen
+  throw contradiction()
+}
+
+/** A token that was held when the task began, in the market of its orders. */
+export type HeldBefore = { coin: string; market: string; total: string }
+
+/** Throws where the balance moved as the order would move it, and no fill explains that. */
+export async function assertBalanceExplained(
+  venue: Pick<Hyperliquid, 'spotBalances' | 'fillsSince'>,
+  { account, sinceMs, isBuy }: { account: string; sinceMs: number; isBuy: boolean },
+  { coin, market, total }: HeldBefore,
+): Promise<void> {
+  const [balances, fills] = await Promise.all([
+    venue.spotBalances(account),
+    venue.fillsSince(account, sinceMs),
+  ])
+  const now = balances.find((each) => each.coin === coin)?.total ?? '0'
+  const moved = compareDecimals(now, total)
+  if ((isBuy ? moved > 0 : moved < 0) && !fills.some(({ symbol }) => symbol === market)) throw contradiction()
+}

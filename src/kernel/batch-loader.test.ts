@@ -1,0 +1,49 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { createBatchLoader } from './batch-loader.ts'
+
+const settled = () => new Promise((resolve) => setImmediate(resolve))
+
+test('what waits is loaded together, in order, and each caller gets its own', async () => {
+  const loads: { keys: readonly number[]; gate: PromiseWithResolvers<void> }[] = []
+  const load = createBatchLoader<number, string>({
+    loadsMax: 2,
+    keysMax: 3,
+    async load(keys) {
+      const gate = Promise.withResolvers<void>()
+      loads.push({ keys, gate })
+      await gate.promise
+      return new Map(keys.filter((key) => key % 2 === 0).map((key) => [key, `v${key}`]))
+    },
+  })
+  const asked = [0, 1, 2, 3, 3, 4, 5].map(load)
+  assert.deepEqual(
+    loads.map(({ keys }) => keys),
+    [[0], [1]],
+  )
+  loads[0]!.gate.resolve()
+  assert.equal(await asked[0], 'v0')
+  await settled()
+  assert.deepEqual(loads[2]!.keys, [2, 3, 4])
+  for (const { gate } of loads) gate.resolve()
+  assert.equal(await asked[5], 'v4')
+  await settled()
+  loads.at(-1)!.gate.resolve()
+  assert.deepEqual(await Promise.all(asked), ['v0', undefined, 'v2', undefined, undefined, 'v4', undefined])
+  assert.deepEqual(loads.at(-1)!.keys, [5])
+})
+
+test('a failure reaches all who waited for it, and the next load goes on', async () => {
+  let isAway = true
+  const load = createBatchLoader<string, number>({
+    loadsMax: 1,
+    keysMax: 10,
+    async load(keys) {
+      if (isAway) throw new Error('away')
+      return new Map(keys.map((key) => [key, key.length]))
+    },
+  })
+  await assert.rejects(load('first'), /away/)
+  isAway = false
+  assert.equal(await load('second'), 6)
+})

@@ -1,0 +1,43 @@
+type BatchLoaderOptions<K, V> = {
+  /** What is absent from the answer is undefined for those who asked. */
+  load(keys: readonly K[]): Promise<ReadonlyMap<K, V>>
+  /** Loads under way at once. */
+  loadsMax: number
+  keysMax: number
+}
+type Waiting<V> = PromiseWithResolvers<V | undefined>
+
+/** Loads at once what was asked for while earlier loads were under way, so that a long queue costs few of them. */
+export function createBatchLoader<K, V>({ load, loadsMax, keysMax }: BatchLoaderOptions<K, V>) {
+  const waiting = new Map<K, Waiting<V>>()
+  let loads = 0
+
+  const next = (): void => {
+    if (loads >= loadsMax || waiting.size === 0) return
+    const batch = [...waiting.entries().take(keysMax)]
+    for (const [key] of batch) waiting.delete(key)
+    loads += 1
+    load(batch.map(([key]) => key))
+      .then(
+        (found) => {
+          for (const [key, { resolve }] of batch) resolve(found.get(key))
+        },
+        (error: unknown) => {
+          for (const [, { reject }] of batch) reject(error)
+        },
+      )
+      .finally(() => {
+        loads -= 1
+        next()
+      })
+  }
+
+  return (key: K): Promise<V | undefined> => {
+    const known = waiting.get(key)
+    if (known) return known.promise
+    const asked: Waiting<V> = Promise.withResolvers()
+    waiting.set(key, asked)
+    next()
+    return asked.promise
+  }
+}

@@ -1,0 +1,23 @@
+const loopback = /^(localhost|127(\.\d{1,3}){3}|\[::1\])$/
+
+/** Whether a URL leads to another machine. */
+export const isRemote = (value: string | undefined): boolean =>
+  value !== undefined && URL.canParse(value) && !loopback.test(new URL(value).hostname)
+
+export const isPlainRemote = (value: string | undefined): boolean =>
+  value !== undefined && isRemote(value) && ['http:', 'ws:'].includes(new URL(value).protocol)
+
+/** A database on a socket in the file system names no host, or a folder. */
+export const isRemoteDatabase = (value: string | undefined): boolean => {
+  if (value === undefined || !URL.canParse(value)) return false
+  const { hostname, searchParams } = new URL(value)
+  const host = searchParams.get('host') ?? decodeURIComponent(hostname)
+  return host !== '' && !host.startsWith('/') && !loopback.test(host)
+}
+
+const encrypting = ['require', 'verify-ca', 'verify-full']
+
+export const isPlainRemoteDatabase = (value: string | undefined): boolean =>
+  value !== undefined &&
+  isRemoteDatabase(value) &&
+  !encrypting.includes(new URL(value).searchParams.get('sslmode') ?? '')

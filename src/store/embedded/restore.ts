@@ -1,0 +1,109 @@
+import { lchownSync, lstatSync, mkdirSync, readFileSync, renameSync, rmSync } from 'node:fs'
+import { dirname, join } from 'node:path'
+import { StoreRefusal } from '#store/refusal.ts'
+import { type BackupFile, copyFile, copyName, type Manifest, manifestName } from './backup.ts'
+import { majorOf, postmasterPid } from './cluster.ts'
+import {
+  type Account,
+  adoptIdentity,
+  type Place,
+  placeFor,
+  serverAccount,
+  syncFolder,
+  text,
+} from './place.ts'
+
+export type RestoreOptions = {
+  dataDir: string
+  source: string
+  progress?: (line: string) => void
+}
+
+/**
+ * Puts a backup in the place of the cluster, which is kept beside it. The server starts afterwards as ever, and
+ * recovers to the moment at which the backup ended.
+ */
+export async function restoreCluster({
+  dataDir,
+  source,
+  progress = () => {},
+}: RestoreOptions): Promise<{ aside: string | undefined }> {
+  const manifest = readManifest(source)
+  const place = placeFor(dataDir, serverAccount())
+  const pid = postmasterPid(place)
+  if (pid !== undefined)
+    throw new StoreRefusal(
+      `The database server of ${place.data} runs as process ${pid}: stop the gateways that use it. One that was ` +
+        'left behind by a killed gateway ends when any admin command, such as log, has used it.',
+    )
+  progress('Copying and checking the files of the backup')
+  const draft = `${place.data}.tmp-${process.pid}-restore`
+  try {
+    copyBack(join(source, copyName), draft, manifest, place.account)
+    const aside = majorOf(place) === undefined ? undefined : asideOf(place)
+    if (aside) renameSync(place.data, aside)
+    renameSync(draft, place.data)
+    syncFolder(place.home)
+    adoptIdentity(place, manifest.system_identifier)
+    return { aside }
+  } catch (error) {
+    rmSync(draft, { recursive: true, force: true })
+    throw error
+  }
+}
+
+function readManifest(source: string): Manifest {
+  try {
+    const manifest = JSON.parse(readFileSync(join(source, manifestName), 'utf8')) as Manifest
+    if (manifest.format === 1 && Array.isArray(manifest.files)) return manifest
+  } catch (cause) {
+    throw new StoreRefusal(`${source} is no backup: ${text(cause)}`, { cause })
+  }
+  throw new StoreRefusal(`${source} is a backup of another format than this release reads.`)
+}
+
+function asideOf({ data }: Place): string {
+  const stamp = new Date()
+    .toISOString()
+    .replace(/[^0-9]/g, '')
+    .slice(0, 14)
+  for (let n = 0; ; n++) {
+    const path = `${data}.before-restore-${stamp}${n === 0 ? '' : `-${n}`}`
+    if (!lstatSync(path, { throwIfNoEntry: false })) return path
+  }
+}
+
+function copyBack(
+  from: string,
+  to: string,
+  { folders, files }: Manifest,
+  account: Account | undefined,
+): void {
+  const give = (path: string) => {
+    if (account) lchownSync(path, account.uid, account.gid)
+  }
+  mkdirSync(to, { mode: 0o700 })
+  give(to)
+  for (const folder of folders) {
+    demandInside(folder)
+    mkdirSync(join(to, folder), { recursive: true, mode: 0o700 })
+    give(join(to, folder))
+  }
+  for (const file of files) {
+    demandInside(file.path)
+    const copied = copyFile(from, to, file.path)
+    if (!isSame(file, copied))
+      throw new StoreRefusal(`${join(from, file.path)} is missing or damaged: this backup cannot be used.`)
+    give(join(to, file.path))
+  }
+  for (const folder of ['', ...folders]) syncFolder(join(to, folder))
+}
+
+const isSame = (file: BackupFile, copied: BackupFile | undefined): boolean =>
+  copied?.sha256 === file.sha256 && copied.bytes === file.bytes
+
+/** The manifest decides where root writes. */
+function demandInside(path: string): void {
+  if (path.startsWith('/') || path.split(/[\\/]/).includes('..') || dirname(path) === path)
+    throw new StoreRefusal(`The backup names a file outside itself: ${path}`)
+}

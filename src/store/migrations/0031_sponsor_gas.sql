@@ -1,0 +1,46 @@
+-- What the sponsor pays for each user and day, in wei. Forward only.
+
+create table sponsor_day (
+  user_id uuid not null,
+  chain_id text not null,
+  day date not null,
+  wei numeric(78, 0) not null,
+  primary key (user_id, chain_id, day)
+);
+
+-- Reserved at acceptance by what the transaction may cost, corrected by what it did cost.
+create table sponsor_charge (
+  task_id uuid primary key,
+  user_id uuid not null,
+  chain_id text not null,
+  day date not null,
+  wei numeric(78, 0) not null,
+  is_final boolean not null default false
+);
+
+-- Answers what the day amounts to with it, or null where the budget does not cover it: then nothing was written.
+create function sponsor_reserve(p_task uuid, p_user uuid, p_chain text, p_day date, p_wei numeric, p_budget numeric)
+returns numeric language plpgsql as $$
+declare
+  v_wei numeric;
+begin
+  insert into sponsor_day as d (user_id, chain_id, day, wei) values (p_user, p_chain, p_day, 0) on conflict do nothing;
+  update sponsor_day set wei = wei + p_wei
+    where user_id = p_user and chain_id = p_chain and day = p_day and (p_budget is null or wei + p_wei <= p_budget)
+    returning wei into v_wei;
+  if found then
+    insert into sponsor_charge (task_id, user_id, chain_id, day, wei) values (p_task, p_user, p_chain, p_day, p_wei);
+  end if;
+  return v_wei;
+end $$;
+
+create function sponsor_settle(p_task uuid, p_wei numeric) returns void language plpgsql as $$
+declare
+  v_charge sponsor_charge;
+begin
+  select * into v_charge from sponsor_charge where task_id = p_task and not is_final for update;
+  if not found then return; end if;
+  update sponsor_charge set wei = p_wei, is_final = true where task_id = p_task;
+  update sponsor_day set wei = greatest(wei + p_wei - v_charge.wei, 0)
+    where user_id = v_charge.user_id and chain_id = v_charge.chain_id and day = v_charge.day;
+end $$;

@@ -1,0 +1,61 @@
+import type { EvmChainRow } from '#kernel/chains.ts'
+import { Fault } from '#kernel/fault.ts'
+import { resultsOf, type ViewResult } from './batch.ts'
+import { reasonOf } from './reason.ts'
+import { type Hex, hexOf, quantityOf, type RpcAnswer } from './wire.ts'
+
+/** What a node answers to calls that were only tried. */
+
+/** `block`: the state that the calls ran on; undefined where they cannot see it. */
+export type Simulation = { block: bigint | undefined } & (
+  | { ok: true; returns: Hex[]; gas: bigint }
+  | { ok: false; failedCall: number; reason: string }
+)
+
+/** What a batch costs beside its calls: the authorization, the delegate's own work, the signature check. */
+const batchOverheadGas = 150_000n
+const gasPerCallUnmeasured = 400_000n
+
+export function resultOf(row: EvmChainRow, answer: RpcAnswer): unknown {
+  if ('result' in answer) return answer.result
+  const { code, message } = answer.error
+  // -32005: over the provider's limit. A block that this node does not have yet, another one has.
+  const busy =
+    code === -32005 ||
+    /rate limit|too many requests|timeout|header not found|unknown block|block not found|outofrange|missing trie node/i.test(
+      message,
+    )
+  throw new Fault(
+    busy ? 'unavailable' : 'upstream_rejected',
+    `The ${row.displayName} node refused: ${message}`,
+  )
+}
+
+export const wordOf = ({ success, data }: ViewResult): bigint | undefined =>
+  success && data.length >= 66 ? BigInt(data.slice(0, 66)) : undefined
+
+export function simulationOf(
+  row: EvmChainRow,
+  calls: number,
+  tried: RpcAnswer,
+  measured: RpcAnswer,
+): Simulation {
+  if ('error' in tried && !/revert/i.test(tried.error.message)) resultOf(row, tried)
+  if ('error' in tried) {
+    const data = typeof tried.error.data === 'string' ? (tried.error.data as Hex) : '0x'
+    return { ok: false, block: undefined, failedCall: 0, reason: reasonOf(data) }
+  }
+  const all = resultsOf(hexOf(tried.result))
+  const results = all.slice(0, calls)
+  const seen = all[calls] && wordOf(all[calls])
+  const block = row.callsSeeBlockNumber ? seen : undefined
+  const failedCall = results.findIndex((result) => !result.success)
+  if (failedCall >= 0) return { ok: false, block, failedCall, reason: reasonOf(results[failedCall]!.data) }
+  const base = 'result' in measured ? quantityOf(measured.result) : BigInt(calls) * gasPerCallUnmeasured
+  return {
+    ok: true,
+    block,
+    returns: results.map((result) => result.data),
+    gas: (base * 13n) / 10n + batchOverheadGas,
+  }
+}

@@ -1,0 +1,251 @@
+import type { Clock } from '#kernel/clock.ts'
+import { Fault } from '#kernel/fault.ts'
+import type { Account, Hyperliquid, OpenOrder, SpotBalance } from './hyperliquid.ts'
+import { budgetFault, infoWeight } from './weights.ts'
+import type { InfoType } from './wire.ts'
+
+/**
+ * What views show of an account. A view is answered from the streams or from the last answer where the account's share
+ * of the view budget does not pay for a new question; each value carries the time at which it was read.
+ */
+
+export type Viewed<T> = { value: T; atMs: number }
+type Parts = {
+  account: Account
+  openOrders: OpenOrder[]
+  spotBalances: SpotBalance[]
+  agents: Awaited<ReturnType<Hyperliquid['agents']>>
+  mode: string
+  rateLimit: Awaited<ReturnType<Hyperliquid['rateLimit']>>
+}
+type Part = keyof Parts
+/** Parts that the venue pushes for a followed account. */
+export type PushedPart = 'account' | 'openOrders' | 'spotBalances'
+
+export type AccountViews = {
+  account(user: string): Promise<Viewed<Account>>
+  openOrders(user: string): Promise<Viewed<OpenOrder[]>>
+  spotBalances(user: string): Promise<Viewed<SpotBalance[]>>
+  agents(user: string): Promise<Viewed<Parts['agents']>>
+  mode(user: string): Promise<Viewed<string>>
+  rateLimit(user: string): Promise<Viewed<Parts['rateLimit']>>
+  /** The gateway acted on the account: what was read before is out of date. */
+  touched(user: string): void
+  /** A value from the stream. */
+  pushed<P extends PushedPart>(user: string, part: P, value: Parts[P]): void
+}
+
+type Needs = {
+  venue: Hyperliquid
+  clock: Clock
+  /** 0: nothing is counted, and every view asks. */
+  perMinute: number
+  /** Since when the stream of the account stands without a gap; undefined where the account is not followed. */
+  followedSinceMs: (user: string) => number | undefined
+}
+
+const questions: Readonly<Record<Part, InfoType>> = {
+  account: 'clearinghouseState',
+  openOrders: 'frontendOpenOrders',
+  spotBalances: 'spotClearinghouseState',
+  agents: 'extraAgents',
+  mode: 'userAbstraction',
+  rateLimit: 'userRateLimit',
+}
+/** Younger answers are not asked for again. */
+const freshMs: Readonly<Record<Part, number>> = {
+  account: 1_000,
+  openOrders: 1_000,
+  spotBalances: 1_000,
+  agents: 60_000,
+  mode: 300_000,
+  rateLimit: 300_000,
+}
+/** A pushed value counts as current for this long, since pushes can be lost. */
+const pushedFreshMs: Readonly<Record<PushedPart, number>> = {
+  account: 5_000,
+  openOrders: 30_000,
+  spotBalances: 30_000,
+}
+/** How long a view waits for the push that follows an action; without one the last push was the last change. */
+const pushWaitMs = 250
+/** An older answer is not shown any more. */
+const oldestMs = 180_000
+const accountsMax = 10_000
+/** Weight that an account may spend at once, and each second from then on. */
+const burstWeight = 24
+const refillPerSecond = 1
+/**
+ * A value that is missing or out of date may be paid in advance, up to this debt. With the burst it pays for the first
+ * look at every part of one account, which costs 84.
+ */
+const debtMaxWeight = 60
+/** Hundredths of the budget that the views of all accounts spend together. */
+const viewsShare = 30
+const activeMs = 60_000
+
+/** The weight that each account may spend on views; the shares shrink while many accounts look. */
+function viewShares(perMinute: number, nowMs: () => number) {
+  const shares = new Map<string, { tokens: number; atMs: number }>()
+  let active = { count: 1, atMs: 0 }
+
+  const activeCount = (now: number): number => {
+    if (now - active.atMs < 1_000 && now >= active.atMs) return active.count
+    let count = 0
+    for (const [account, { atMs }] of shares) {
+      if (now - atMs <= activeMs) count += 1
+      else shares.delete(account)
+    }
+    active = { count: Math.max(1, count), atMs: now }
+    return active.count
+  }
+  const rate = (now: number): number =>
+    Math.min(refillPerSecond, (perMinute * viewsShare) / 100 / 60 / activeCount(now))
+
+  const shareOf = (account: string) => {
+    const now = nowMs()
+    const known = shares.get(account)
+    const tokens = known
+      ? Math.min(burstWeight, known.tokens + (Math.max(0, now - known.atMs) / 1_000) * rate(now))
+      : burstWeight
+    const share = { tokens, atMs: now }
+    shares.delete(account)
+    shares.set(account, share)
+    const oldest = shares.size > accountsMax ? shares.keys().next().value : undefined
+    if (oldest !== undefined) shares.delete(oldest)
+    return share
+  }
+
+  return {
+    /** Takes the weight from the share where it suffices. `ahead`: the share may go into debt for it. */
+    take(account: string, weight: number, { ahead }: { ahead: boolean }): boolean {
+      if (perMinute === 0) return true
+      const share = shareOf(account)
+      const least = ahead ? weight - debtMaxWeight : weight
+      if (share.tokens < least) return false
+      share.tokens -= weight
+      return true
+    },
+    waitMs(account: string, weight: number): number {
+      const { tokens } = shareOf(account)
+      return Math.max(0, ((weight - debtMaxWeight - tokens) / rate(nowMs())) * 1_000)
+    },
+  }
+}
+
+type Entry = Viewed<unknown> & { pushed: boolean }
+type State = {
+  entries: Map<Part, Entry>
+  asking: Map<Part, { promise: Promise<Entry>; atMs: number }>
+  touchedMs: number
+  waiting: Set<() => void>
+}
+
+export function accountViews({ venue, clock, perMinute, followedSinceMs }: Needs): AccountViews {
+  const asked = venue.at('view')
+  const nowMs = () => clock.now().getTime()
+  const shares = viewShares(perMinute, nowMs)
+  const states = new Map<string, State>()
+
+  const stateOf = (account: string): State => {
+    const known = states.get(account)
+    if (known) states.delete(account)
+    const state = known ?? { entries: new Map(), asking: new Map(), touchedMs: 0, waiting: new Set() }
+    states.set(account, state)
+    const oldest = states.size > accountsMax ? states.keys().next().value : undefined
+    if (oldest !== undefined) states.delete(oldest)
+    return state
+  }
+
+  const isPushCurrent = (account: string, part: Part, { atMs, pushed }: Entry): boolean => {
+    const sinceMs = perMinute > 0 && pushed ? followedSinceMs(account) : undefined
+    return sinceMs !== undefined && atMs >= sinceMs && nowMs() - atMs <= pushedFreshMs[part as PushedPart]
+  }
+  const isAnswerCurrent = (part: Part, { atMs, pushed }: Entry, touchedMs: number): boolean =>
+    perMinute > 0 && !pushed && atMs >= touchedMs && Math.abs(nowMs() - atMs) <= freshMs[part]
+
+  /** Waits a little where the gateway acted after the last push. */
+  const currentPush = async (account: string, part: Part, state: State): Promise<Entry | undefined> => {
+    const last = () => {
+      const entry = state.entries.get(part)
+      return entry && isPushCurrent(account, part, entry) ? entry : undefined
+    }
+    const { touchedMs } = state
+    const found = last()
+    if (!found || found.atMs > touchedMs) return found
+    const untilMs = touchedMs + pushWaitMs
+    while (nowMs() <= untilMs && (last()?.atMs ?? 0) <= touchedMs)
+      await new Promise<void>((resolve) => {
+        const end = () => {
+          clearTimeout(timer)
+          state.waiting.delete(end)
+          resolve()
+        }
+        const timer = setTimeout(end, Math.max(1, untilMs - nowMs() + 1))
+        state.waiting.add(end)
+      })
+    return last()
+  }
+
+  const ask = (part: Part, state: State, read: () => Promise<unknown>): Promise<Entry> => {
+    const atMs = nowMs()
+    const promise = read()
+      .then((value) => {
+        const entry: Entry = { value, atMs, pushed: false }
+        const known = state.entries.get(part)
+        if (!known || known.atMs <= atMs) state.entries.set(part, entry)
+        return entry
+      })
+      .finally(() => {
+        if (state.asking.get(part)?.promise === promise) state.asking.delete(part)
+      })
+    state.asking.set(part, { promise, atMs })
+    return promise
+  }
+
+  const view = async <P extends Part>(
+    user: string,
+    part: P,
+    read: () => Promise<Parts[P]>,
+  ): Promise<Viewed<Parts[P]>> => {
+    const account = user.toLowerCase()
+    const state = stateOf(account)
+    const push = await currentPush(account, part, state)
+    if (push) return push as Viewed<Parts[P]>
+    const known = state.entries.get(part)
+    if (known && isAnswerCurrent(part, known, state.touchedMs)) return known as Viewed<Parts[P]>
+    const underWay = state.asking.get(part)
+    if (underWay && underWay.atMs >= state.touchedMs) return underWay.promise as Promise<Viewed<Parts[P]>>
+    const usable = known && nowMs() - known.atMs <= oldestMs ? known : undefined
+    const ahead = usable === undefined || usable.atMs < state.touchedMs
+    const weight = infoWeight(questions[part])
+    if (shares.take(account, weight, { ahead }))
+      try {
+        return (await ask(part, state, read)) as Viewed<Parts[P]>
+      } catch (fault) {
+        if (usable && fault instanceof Fault && fault.code === 'unavailable')
+          return usable as Viewed<Parts[P]>
+        throw fault
+      }
+    if (usable) return usable as Viewed<Parts[P]>
+    throw budgetFault(shares.waitMs(account, weight), 'view', 'account', perMinute)
+  }
+
+  return {
+    account: (user) => view(user, 'account', () => asked.account(user)),
+    openOrders: (user) => view(user, 'openOrders', () => asked.openOrders(user)),
+    spotBalances: (user) => view(user, 'spotBalances', () => asked.spotBalances(user)),
+    agents: (user) => view(user, 'agents', () => asked.agents(user)),
+    mode: (user) => view(user, 'mode', () => asked.accountMode(user)),
+    rateLimit: (user) => view(user, 'rateLimit', () => asked.rateLimit(user)),
+    touched(user) {
+      const state = states.get(user.toLowerCase())
+      if (state) state.touchedMs = nowMs()
+    },
+    pushed(user, part, value) {
+      const state = stateOf(user.toLowerCase())
+      state.entries.set(part, { value, atMs: nowMs(), pushed: true })
+      for (const end of [...state.waiting]) end()
+    },
+  }
+}

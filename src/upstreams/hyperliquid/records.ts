@@ -1,0 +1,81 @@
+import type * as T from 'typebox'
+import { Compile } from 'typebox/compile'
+
+/** Lists of the venue, of which each record is judged by itself: one that is not understood is left out and reported. */
+
+/** Compiling takes its time, so that it is done with the first answer of a kind. */
+const compiled = new Map<T.TSchema, { Check(value: unknown): boolean }>()
+
+export function fits<S extends T.TSchema>(schema: S, value: unknown): value is T.Static<S> {
+  let check = compiled.get(schema)
+  if (!check) {
+    check = Compile(schema)
+    compiled.set(schema, check)
+  }
+  return check.Check(value)
+}
+
+/** Hears of each record that is left out because it is not understood; `list` says where it stood. */
+export type OnSkipped = (list: string, record: unknown) => void
+
+type Fields = Record<string, unknown>
+const isFields = (value: unknown): value is Fields =>
+  typeof value === 'object' && value !== null && !Array.isArray(value)
+
+/** The records of a list that are understood; a list of another shape is left to the check of the whole. */
+export function understood(list: unknown, schema: T.TSchema, skip: (record: unknown) => void): unknown {
+  if (!Array.isArray(list)) return list
+  return list.filter((record: unknown) => {
+    if (fits(schema, record)) return true
+    skip(record)
+    return false
+  })
+}
+
+export const inField = (value: unknown, field: string, change: (list: unknown) => unknown): unknown =>
+  isFields(value) ? { ...value, [field]: change(value[field]) } : value
+
+export type Skip = (record: unknown) => void
+export type Sieve = (value: unknown, skip: Skip) => unknown
+
+export const listOf =
+  (schema: T.TSchema): Sieve =>
+  (value, skip) =>
+    understood(value, schema, skip)
+export const fieldOf =
+  (field: string, schema: T.TSchema): Sieve =>
+  (value, skip) =>
+    inField(value, field, (list) => understood(list, schema, skip))
+
+/** A place in the list means something here, so that it stays and is empty. */
+export const emptied = (list: unknown, schema: T.TSchema, skip: Skip): unknown =>
+  Array.isArray(list)
+    ? list.map((record: unknown) => {
+        if (fits(schema, record)) return record
+        skip(record)
+        return null
+      })
+    : list
+
+/** A record whose values are judged one by one. */
+export const valuesOf =
+  (schema: T.TSchema): Sieve =>
+  (value, skip) =>
+    isFields(value)
+      ? Object.fromEntries(
+          Object.entries(value).filter(([name, each]) => {
+            if (fits(schema, each)) return true
+            skip({ [name]: each })
+            return false
+          }),
+        )
+      : value
+
+/** Undefined where the body is no JSON. */
+export function parsed(body: string): unknown {
+  try {
+    return JSON.parse(body)
+  } catch {
+    return undefined
+  }
+}

@@ -1,0 +1,27 @@
+import type { IncomingMessage } from 'node:http'
+
+/** Methods of anvil that make it speak to an address that the caller names. */
+const outward = /^(anvil|hardhat)_(reset|setRpcUrl)$/
+const hint = /_reset|RpcUrl|\\u/
+
+type Call = { method?: unknown; params?: unknown } | null
+
+const forks = ({ method, params }: NonNullable<Call>) =>
+  typeof method === 'string' &&
+  outward.test(method) &&
+  (method.endsWith('Url') || /"forking"|"jsonRpcUrl"/.test(JSON.stringify(params ?? [])))
+
+/** A world has no fork: whoever names a node to fork from would reach other machines through this one. */
+export const reachesOut = (_incoming: IncomingMessage, body: Buffer): string | undefined => {
+  const text = body.toString()
+  if (!hint.test(text)) return undefined
+  try {
+    const parsed = JSON.parse(text) as Call | Call[]
+    const calls = Array.isArray(parsed) ? parsed : [parsed]
+    return calls.some((call) => call !== null && typeof call === 'object' && forks(call))
+      ? 'The chains of the world do not fork from other nodes.'
+      : undefined
+  } catch {
+    return undefined
+  }
+}

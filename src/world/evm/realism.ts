@@ -1,0 +1,74 @@
+import type { ActivePreset } from '#world/faults.ts'
+import type { Realism } from '#world/proxy.ts'
+import { headHistory, type RpcCall, type RpcReply, seenFrom } from './lagging-view.ts'
+import type { EvmNode } from './node.ts'
+
+/** Well within the states that the node keeps. */
+const blocksBehindMax = 32
+/** A client has usually seen the receipt by then. */
+const reorgAfterMsMax = 400
+
+const callsOf = (body: string): RpcCall[] | undefined => {
+  try {
+    const parsed = JSON.parse(body) as RpcCall | RpcCall[] | null
+    if (parsed === null || typeof parsed !== 'object') return undefined
+    return Array.isArray(parsed) ? parsed : [parsed]
+  } catch {
+    return undefined
+  }
+}
+
+/** Several nodes behind one URL, of which some lag, and blocks that are taken back now and then. */
+export const evmRealism = (node: EvmNode): Realism => {
+  const history = headHistory(blocksBehindMax)
+  let reorganising = false
+
+  const shownHead = async ({ setting, random, counts }: ActivePreset) => {
+    history.observe(Number(await node.rpc().call('eth_blockNumber')), Date.now())
+    if (random() >= setting.lagRate) return undefined
+    const head = history.behind(Date.now(), setting.lagMs)
+    if (head !== undefined) counts.lagging = (counts.lagging ?? 0) + 1
+    return head
+  }
+
+  const askFrom = async (head: number, body: string, ask: (body: string) => Promise<string>) => {
+    const isBatch = body.trimStart().startsWith('[')
+    const rewritten = (callsOf(body) ?? []).map((call) => seenFrom(call, head))
+    const sent = rewritten.map(({ call }) => call)
+    const said = JSON.parse(await ask(JSON.stringify(isBatch ? sent : sent[0]))) as RpcReply | RpcReply[]
+    const byId = new Map(rewritten.map(({ call, reply }) => [call.id, reply]))
+    const shown = (Array.isArray(said) ? said : [said]).map((reply) => byId.get(reply.id)?.(reply) ?? reply)
+    return JSON.stringify(isBatch ? shown : shown[0])
+  }
+
+  const mayReorganise = ({ setting, random, counts }: ActivePreset) => {
+    if (random() >= setting.reorgRate || reorganising) return
+    reorganising = true
+    const depth = random() < 0.25 ? 2 : 1
+    const vanishedMs = Math.round((0.2 + 0.8 * random()) * setting.vanishedMsMax)
+    const run = async () => {
+      const taken = await node.reorganise(depth, vanishedMs)
+      if (taken > 0) counts.reorganised = (counts.reorganised ?? 0) + 1
+    }
+    // A node that is stopped meanwhile has nothing to reorganise.
+    const end = () => {
+      reorganising = false
+    }
+    setTimeout(() => void run().then(end, end), Math.round(random() * reorgAfterMsMax)).unref()
+  }
+
+  return {
+    answer: async ({ preset, body }, ask) => {
+      const text = body.toString()
+      const calls = callsOf(text)
+      if (!calls) return ask(text)
+      const head = await shownHead(preset)
+      const said = await (head === undefined ? ask(text) : askFrom(head, text, ask))
+      if (calls.some(({ method }) => method === 'eth_sendRawTransaction')) {
+        history.observe(Number(await node.rpc().call('eth_blockNumber')), Date.now())
+        mayReorganise(preset)
+      }
+      return said
+    },
+  }
+}

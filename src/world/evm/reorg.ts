@@ -1,0 +1,45 @@
+import type { Rpc } from './rpc.ts'
+
+type Block = { transactions: string[] }
+
+type Options = { rpc: Rpc; automine: boolean; blockSeconds: number; depth: number; vanishedMs: number }
+
+const modeCall = (automine: boolean, seconds: number, mines: boolean) =>
+  automine
+    ? { method: 'evm_setAutomine', params: [mines] }
+    : { method: 'evm_setIntervalMining', params: [mines ? seconds : 0] }
+
+const rawOf = async (rpc: Rpc, depth: number): Promise<string[]> => {
+  const head = Number(await rpc.call('eth_blockNumber'))
+  const numbers = Array.from({ length: depth }, (_, index) => head - depth + 1 + index)
+  const blocks = (await rpc.batch(
+    numbers.map((number) => ({
+      method: 'eth_getBlockByNumber',
+      params: [`0x${number.toString(16)}`, false],
+    })),
+  )) as (Block | null)[]
+  const hashes = blocks.flatMap((block) => block?.transactions ?? [])
+  return (await rpc.batch(
+    hashes.map((hash) => ({ method: 'eth_getRawTransactionByHash', params: [hash] })),
+  )) as string[]
+}
+
+/**
+ * Takes the newest blocks back as a public chain does: their transactions return to the mempool, have no receipt
+ * for a while, and are mined again in other blocks. Mining is paused meanwhile, so that no other block can come
+ * between reading the blocks and dropping them. Returns how many transactions were taken back.
+ */
+export const reorganise = async (options: Options): Promise<number> => {
+  const { rpc, automine, blockSeconds, depth, vanishedMs } = options
+  await rpc.batch([modeCall(automine, blockSeconds, false)])
+  try {
+    const raws = await rawOf(rpc, depth)
+    if (raws.length === 0) return 0
+    await rpc.call('anvil_reorg', [depth, []])
+    for (const raw of raws) await rpc.call('eth_sendRawTransaction', [raw])
+    await new Promise((resolve) => setTimeout(resolve, vanishedMs))
+    return raws.length
+  } finally {
+    await rpc.batch([modeCall(automine, blockSeconds, true), { method: 'evm_mine' }])
+  }
+}

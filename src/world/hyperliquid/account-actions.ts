@@ -1,0 +1,73 @@
+import type { Run } from './exchange.ts'
+import { type AssetTransfer, sendAsset } from './send-asset.ts'
+import type { Account } from './state.ts'
+import {
+  createSubAccount,
+  renameSubAccount,
+  subAccountOf,
+  subAccountSpotTransfer,
+  subAccountTransfer,
+} from './sub-accounts.ts'
+import { cancelTwap, placeTwap, type TwapWire } from './twap.ts'
+import { setMode } from './unified.ts'
+import type { Venue } from './venue.ts'
+
+/** The canonicaliser has given the action its form, so the casts below only name it. */
+const as = <T>(action: Record<string, unknown>): T => action as T
+
+const abstractions = { i: 'disabled', u: 'unifiedAccount', p: 'portfolioMargin' } as const
+
+/** The account that the action names: the signer's own, or a sub-account of it. */
+const named = (venue: Venue, account: Account, user: string): Account =>
+  user === account.address ? account : subAccountOf(venue, account, user)
+
+/** Modes, sub-accounts, transfers between the sides of accounts, and orders in slices. */
+export const accountRuns: Record<string, Run> = {
+  userSetAbstraction: (venue, account, action) => {
+    const { user, abstraction } = as<{ user: string; abstraction: Account['abstraction'] }>(action)
+    setMode(venue, named(venue, account, user), abstraction)
+    return undefined
+  },
+  agentSetAbstraction: (venue, account, action) => {
+    setMode(venue, account, abstractions[action.abstraction as keyof typeof abstractions])
+    return undefined
+  },
+  userDexAbstraction: (venue, account, action) => {
+    const { user, enabled } = as<{ user: string; enabled: boolean }>(action)
+    named(venue, account, user).dexAbstraction = enabled
+    return undefined
+  },
+  agentEnableDexAbstraction: (_venue, account) => {
+    account.dexAbstraction = true
+    return undefined
+  },
+  sendAsset: (venue, account, action) => {
+    sendAsset(venue, account, as<AssetTransfer>(action))
+    return undefined
+  },
+  createSubAccount: (venue, account, action) => ({
+    type: 'createSubAccount',
+    data: createSubAccount(venue, account, String(action.name)),
+  }),
+  subAccountModify: (venue, account, action) => {
+    renameSubAccount(venue, account, String(action.subAccountUser), String(action.name))
+    return undefined
+  },
+  subAccountTransfer: (venue, account, action) => {
+    subAccountTransfer(venue, account, as<Parameters<typeof subAccountTransfer>[2]>(action))
+    return undefined
+  },
+  subAccountSpotTransfer: (venue, account, action) => {
+    const wanted = as<Omit<Parameters<typeof subAccountSpotTransfer>[2], 'nonce'>>(action)
+    subAccountSpotTransfer(venue, account, { ...wanted, nonce: venue.state.nowMs })
+    return undefined
+  },
+  twapOrder: (venue, account, action) => ({
+    type: 'twapOrder',
+    data: { status: placeTwap(venue, account, as<{ twap: TwapWire }>(action).twap) },
+  }),
+  twapCancel: (venue, account, action) => ({
+    type: 'twapCancel',
+    data: { status: cancelTwap(venue, account, as<{ a: number; t: number }>(action)) },
+  }),
+}

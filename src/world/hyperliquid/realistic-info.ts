@@ -1,0 +1,89 @@
+import type { AccountHistory } from './account-history.ts'
+import { foreignRecords, withFloats, withUnknownWord } from './foreign-records.ts'
+import { answerInfo } from './info.ts'
+import type { Dial, LagKnob } from './realism.ts'
+import type { Venue } from './venue.ts'
+import type { Json } from './views.ts'
+
+/** The setting that makes an answer late. */
+const lagKnobs: Readonly<Record<string, LagKnob>> = {
+  orderStatus: 'statusLag',
+  historicalOrders: 'statusLag',
+  userFills: 'fillsLag',
+  userFillsByTime: 'fillsLag',
+  openOrders: 'openOrdersLag',
+  frontendOpenOrders: 'openOrdersLag',
+  clearinghouseState: 'clearinghouseLag',
+  activeAssetData: 'clearinghouseLag',
+  portfolio: 'clearinghouseLag',
+  webData2: 'clearinghouseLag',
+  spotClearinghouseState: 'spotLag',
+  userFunding: 'ledgerLag',
+  userNonFundingLedgerUpdates: 'ledgerLag',
+}
+
+type Question = { type?: string; user?: string; oid?: number | string; startTime?: number; endTime?: number }
+
+const addressOf = ({ user }: Question): string => (typeof user === 'string' ? user.toLowerCase() : '')
+
+/** A list of the venue is oldest first where the caller pages by time, otherwise newest first. */
+const merged = (list: Json, foreign: Json[], key: 'time' | 'statusTimestamp', newestFirst: boolean): Json => {
+  const sign = newestFirst ? -1 : 1
+  const at = (record: Json): number => (record as Record<string, number>)[key] ?? 0
+  return [...(list as Json[]), ...foreign].sort((a, b) => sign * (at(a) - at(b)))
+}
+
+const withForeign = (venue: Venue, type: string, question: Question, answer: Json): Json => {
+  const account = venue.state.accounts.get(addressOf(question))
+  if (!account || account.house) return answer
+  const span = {
+    fromMs: question.startTime ?? 0,
+    toMs: Math.min(venue.state.nowMs, question.endTime ?? Number.MAX_SAFE_INTEGER),
+  }
+  const all = { fromMs: 0, toMs: venue.state.nowMs }
+  switch (type) {
+    case 'userNonFundingLedgerUpdates':
+      return merged(answer, foreignRecords(account, span).ledger, 'time', false)
+    case 'userFillsByTime':
+      return merged(answer, foreignRecords(account, span).fills, 'time', false)
+    case 'userFills':
+      return merged(answer, foreignRecords(account, all).fills, 'time', true)
+    case 'historicalOrders':
+      return merged(answer, foreignRecords(account, all).orders, 'statusTimestamp', true)
+    default:
+      return answer
+  }
+}
+
+type StatusAnswer = {
+  status: string
+  order?: { order: { oid: number; timestamp: number }; status: string; statusTimestamp: number }
+}
+
+const statusAnswer = (dial: Dial, venue: Venue, answer: StatusAnswer): Json => {
+  const { rate, forMs } = dial.now().statusBlind
+  if (!answer.order) return answer
+  if (answer.order.order.timestamp > venue.state.nowMs - forMs && dial.strikes('statusBlind', rate))
+    return { status: 'unknownOid' }
+  return { ...answer, order: withUnknownWord(dial.now(), answer.order) }
+}
+
+/** The answers of `answerInfo`, as far behind and as odd as the dial says. */
+export const createRealisticInfo =
+  (venue: Venue, history: AccountHistory, dial: Dial) =>
+  (body: unknown): Json => {
+    if (!dial.isSet()) return answerInfo(venue, body)
+    const question = (typeof body === 'object' && body !== null ? body : {}) as Question
+    const { type = '' } = question
+    const knob = Object.hasOwn(lagKnobs, type) ? lagKnobs[type] : undefined
+    const lagMs = knob === undefined ? 0 : dial.lagMs(knob)
+    const seen = lagMs === 0 ? venue : history.past(addressOf(question), lagMs)
+    const answer = answerInfo(seen, body)
+    const realism = dial.now()
+    if (type === 'orderStatus') return statusAnswer(dial, venue, answer as StatusAnswer)
+    const told = realism.foreignRecords ? withForeign(seen, type, question, answer) : answer
+    if (type === 'userNonFundingLedgerUpdates') return withFloats(realism, told)
+    if (type === 'historicalOrders')
+      return (told as NonNullable<StatusAnswer['order']>[]).map((record) => withUnknownWord(realism, record))
+    return told
+  }

@@ -1,0 +1,156 @@
+import type { ActivePreset } from '#world/faults.ts'
+import type { Realism } from '#world/proxy.ts'
+import { fromBase58, toBase58 } from './base58.ts'
+import { readJson, writeJson } from './json.ts'
+
+const slotMs = 400
+const rememberedMax = 1_000
+
+type Call = { jsonrpc?: unknown; id?: unknown; method?: unknown; params?: unknown }
+type Reply = { id?: unknown; result?: unknown; error?: unknown }
+type Ask = (body: string, headers?: Record<string, string>) => Promise<string>
+type Abandoned = { signature: string; slot: number; untilMs: number }
+type Status = { context: { slot: number }; value: unknown[] }
+
+const callsOf = (body: string): Call[] | undefined => {
+  try {
+    const parsed = readJson(body)
+    const calls = Array.isArray(parsed) ? parsed : [parsed]
+    return calls.every((call) => typeof call === 'object' && call !== null) ? (calls as Call[]) : undefined
+  } catch {
+    return undefined
+  }
+}
+
+const listOf = (value: unknown): unknown[] => (Array.isArray(value) ? value : [])
+
+const settingsOf = ({ params }: Call): Record<string, unknown> => {
+  const [, settings] = listOf(params)
+  return typeof settings === 'object' && settings !== null ? (settings as Record<string, unknown>) : {}
+}
+
+/** The first signature, which names a transaction: its bytes follow the count of signatures. */
+const signatureOf = (call: Call): string | undefined => {
+  const [text] = listOf(call.params)
+  if (typeof text !== 'string') return undefined
+  const bytes = settingsOf(call).encoding === 'base64' ? Buffer.from(text, 'base64') : fromBase58(text)
+  return bytes === undefined || bytes.length < 65 ? undefined : toBase58(bytes.subarray(1, 65))
+}
+
+const unknownBlockhash = {
+  code: -32002,
+  message: 'Transaction simulation failed: Blockhash not found',
+  data: {
+    accounts: null,
+    err: 'BlockhashNotFound',
+    innerInstructions: null,
+    loadedAccountsDataSize: 0,
+    logs: [],
+    replacementBlockhash: null,
+    returnData: null,
+    unitsConsumed: 0,
+  },
+}
+
+const count = ({ counts }: ActivePreset, kind: string): void => {
+  counts[kind] = (counts[kind] ?? 0) + 1
+}
+
+/**
+ * Several nodes behind one URL, of which some are slots behind; some of them refuse a blockhash that they do not
+ * know yet, and now and then a transaction is confirmed on a fork that is then abandoned, so that it never was.
+ */
+export const solanaRealism = (nowMs: () => number = Date.now): Realism => {
+  const shown = new Map<string, Abandoned>()
+  /** A transaction is abandoned once: sent again it lands. */
+  const abandoned = new Set<string>()
+
+  const lagHeaders = (preset: ActivePreset): Record<string, string> => {
+    if (preset.random() >= preset.setting.lagRate) return {}
+    count(preset, 'lagging')
+    const slots = 1 + Math.floor((preset.random() * preset.setting.lagMs) / slotMs)
+    return { 'x-world-lag-slots': String(slots) }
+  }
+
+  const abandon = async (preset: ActivePreset, call: Call, signature: string, ask: Ask) => {
+    const { encoding = 'base58' } = settingsOf(call)
+    const [bytes] = listOf(call.params)
+    const params = [bytes, { encoding, sigVerify: true }]
+    const said = readJson(
+      await ask(writeJson({ jsonrpc: '2.0', id: 1, method: 'simulateTransaction', params })),
+    ) as { result?: { context: { slot: number }; value: { err: unknown } } }
+    // What cannot land is refused by the node itself.
+    if (said.result?.value.err !== null) return false
+    const { slot } = said.result.context
+    const untilMs = nowMs() + (0.2 + 0.8 * preset.random()) * preset.setting.droppedMsMax
+    shown.set(signature, { signature, slot, untilMs })
+    abandoned.add(signature)
+    for (const oldest of [...abandoned].slice(0, Math.max(0, abandoned.size - rememberedMax)))
+      abandoned.delete(oldest)
+    count(preset, 'dropped')
+    return true
+  }
+
+  /** The answer to a transaction that does not reach the chain this time. */
+  const refusedSend = async (
+    preset: ActivePreset,
+    call: Call,
+    ask: Ask,
+  ): Promise<Omit<Reply, 'id'> | undefined> => {
+    const signature = signatureOf(call)
+    if (signature === undefined) return undefined
+    const { setting, random } = preset
+    const drawn = random()
+    if (shown.has(signature)) return { result: signature }
+    if (drawn < setting.unknownBlockhashRate && settingsOf(call).skipPreflight !== true) {
+      count(preset, 'unknown_blockhash')
+      return { error: unknownBlockhash }
+    }
+    const isChosen = drawn < setting.unknownBlockhashRate + setting.droppedRate && !abandoned.has(signature)
+    return isChosen && (await abandon(preset, call, signature, ask)) ? { result: signature } : undefined
+  }
+
+  /** Shows what is confirmed on the fork, as long as that fork is followed. */
+  const withFork = (call: Call, reply: Reply): Reply => {
+    const result = reply.result as Status | undefined
+    if (call.method !== 'getSignatureStatuses' || !Array.isArray(result?.value)) return reply
+    const [signatures] = listOf(call.params)
+    const value = result.value.map((status, index) => {
+      const found = shown.get(String(listOf(signatures)[index]))
+      if (status !== null || !found || found.slot > result.context.slot) return status
+      const { slot } = found
+      return { confirmationStatus: 'confirmed', confirmations: 1, err: null, slot, status: { Ok: null } }
+    })
+    return { ...reply, result: { ...result, value } }
+  }
+
+  const forgetEnded = (): void => {
+    for (const [signature, { untilMs }] of shown) if (untilMs <= nowMs()) shown.delete(signature)
+  }
+
+  return {
+    answer: async ({ preset, body }, ask) => {
+      forgetEnded()
+      const text = body.toString()
+      const calls = callsOf(text)
+      if (!calls) return ask(text)
+      const answered = new Map<number, Omit<Reply, 'id'>>()
+      for (const [index, call] of calls.entries()) {
+        const refused = call.method === 'sendTransaction' ? await refusedSend(preset, call, ask) : undefined
+        if (refused) answered.set(index, refused)
+      }
+      const sends = calls.some(({ method }) => method === 'sendTransaction' || method === 'requestAirdrop')
+      const headers = sends ? {} : lagHeaders(preset)
+      if (answered.size === 0 && shown.size === 0) return ask(text, headers)
+      const left = calls.filter((_, index) => !answered.has(index))
+      const isBatch = text.trimStart().startsWith('[')
+      const replies = left.length === 0 ? [] : (readJson(await ask(writeJson(left), headers)) as Reply[])
+      const said = calls.map((call, index) => {
+        const own = answered.get(index)
+        if (own) return { id: call.id ?? null, jsonrpc: '2.0', ...own }
+        return withFork(call, replies.shift() ?? { error: unknownBlockhash })
+      })
+      return writeJson(isBatch ? said : said[0])
+    },
+  }
+}

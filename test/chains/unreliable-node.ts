@@ -1,0 +1,158 @@
+/** A node that stands before the real one and answers as public providers do on a bad day. */
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
+import type { AddressInfo } from 'node:net'
+
+type Call = { jsonrpc: string; id: unknown; method: string; params: unknown[] }
+type Reply = { jsonrpc: string; id: unknown; result?: unknown; error?: { code: number; message: string } }
+type Receipt = { blockNumber: string; blockHash: string; transactionHash: string } | null
+
+export type Mischief = {
+  /** Chance that a request is answered by a sibling that is so many blocks behind. */
+  lag?: { chance: number; blocks: number }
+  /** Chance of a page, a 429 or a broken connection instead of an answer. */
+  broken?: number
+  /** What is answered to raw transactions that the real node took. */
+  saysOfSent?: { code: number; message: string }
+  /** Raw transactions are acknowledged and kept back. */
+  keepsBack?: boolean
+  /** Receipts of what was kept back, in a block that is not on the chain. */
+  inventsReceipts?: boolean
+}
+
+const latestAt: Record<string, number> = {
+  eth_call: 1,
+  eth_estimateGas: 1,
+  eth_getBlockByNumber: 0,
+  eth_getTransactionCount: 1,
+  eth_getCode: 1,
+  eth_getBalance: 1,
+}
+
+async function bodyOf(request: IncomingMessage): Promise<string> {
+  const chunks: Buffer[] = []
+  for await (const chunk of request) chunks.push(chunk as Buffer)
+  return Buffer.concat(chunks).toString('utf8')
+}
+
+export async function unreliableNode(random: () => number) {
+  let target = ''
+  let mischief: Mischief = {}
+  const kept: { raw: string; hash: string }[] = []
+  const counts = { lagged: 0, broken: 0, invented: 0 }
+
+  const forward = async (calls: Call[]): Promise<Reply[]> => {
+    const reply = await fetch(target, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json' },
+      body: JSON.stringify(calls),
+    })
+    const body = (await reply.json()) as Reply[] | Reply
+    return Array.isArray(body) ? body : [body]
+  }
+  const ask = async (method: string, params: unknown[]): Promise<unknown> =>
+    (await forward([{ jsonrpc: '2.0', id: 1, method, params }]))[0]!.result
+
+  const behind = (calls: Call[], head: bigint): Call[] =>
+    calls.map((call) => {
+      const at = latestAt[call.method]
+      if (at === undefined || call.params[at] !== 'latest') return call
+      return { ...call, params: call.params.with(at, `0x${head.toString(16)}`) }
+    })
+
+  /** A sibling that lags knows neither newer receipts nor newer blocks. */
+  const hideNewer = (calls: Call[], replies: Reply[], head: bigint): Reply[] =>
+    replies.map((reply) => {
+      const call = calls.find(({ id }) => id === reply.id)
+      const receipt = reply.result as Receipt
+      const isNewer =
+        call?.method === 'eth_getTransactionReceipt' && receipt && BigInt(receipt.blockNumber) > head
+      return isNewer ? { ...reply, result: null } : reply
+    })
+
+  const inventedFor = async (hash: unknown): Promise<unknown> => {
+    if (!kept.some((each) => each.hash === hash)) return null
+    counts.invented += 1
+    const number = await ask('eth_blockNumber', [])
+    const zeros = '0'.repeat(64)
+    return {
+      transactionHash: hash,
+      blockNumber: `0x${(BigInt(number as string) - 3n).toString(16)}`,
+      blockHash: `0x${'ab'.repeat(32)}`,
+      status: '0x1',
+      gasUsed: '0x5208',
+      effectiveGasPrice: '0x1',
+      from: `0x${zeros.slice(0, 40)}`,
+      logs: [],
+    }
+  }
+
+  const keepBack = async (call: Call): Promise<Reply> => {
+    const raw = String(call.params[0])
+    const { keccak256 } = await import('viem')
+    const hash = keccak256(raw as `0x${string}`)
+    kept.push({ raw, hash })
+    return { jsonrpc: '2.0', id: call.id, result: hash }
+  }
+
+  const answer = async (calls: Call[]): Promise<Reply[]> => {
+    const { lag, saysOfSent, keepsBack, inventsReceipts } = mischief
+    const isSending = calls.some(({ method }) => method === 'eth_sendRawTransaction')
+    if (isSending && keepsBack) return Promise.all(calls.map(keepBack))
+    if (isSending && saysOfSent) {
+      await forward(calls)
+      return calls.map(({ id }) => ({ jsonrpc: '2.0', id, error: saysOfSent }))
+    }
+    if (lag && !isSending && random() < lag.chance) {
+      counts.lagged += 1
+      const head = BigInt((await ask('eth_blockNumber', [])) as string) - BigInt(lag.blocks)
+      return hideNewer(calls, await forward(behind(calls, head)), head)
+    }
+    const replies = await forward(calls)
+    if (!inventsReceipts) return replies
+    return Promise.all(
+      replies.map(async (reply) => {
+        const call = calls.find(({ id }) => id === reply.id)
+        if (call?.method !== 'eth_getTransactionReceipt' || reply.result !== null) return reply
+        return { ...reply, result: await inventedFor(call.params[0]) }
+      }),
+    )
+  }
+
+  const breakDown = (response: ServerResponse): void => {
+    counts.broken += 1
+    const kind = Math.floor(random() * 4)
+    if (kind === 3) return void response.destroy()
+    const status = [200, 403, 429][kind]!
+    response.writeHead(status, { 'content-type': 'text/html' }).end('<html><h1>Just a moment</h1></html>')
+  }
+
+  const server = createServer((request, response) => {
+    void (async () => {
+      const parsed = JSON.parse(await bodyOf(request)) as Call | Call[]
+      if (random() < (mischief.broken ?? 0)) return breakDown(response)
+      const replies = await answer(Array.isArray(parsed) ? parsed : [parsed])
+      response.writeHead(200, { 'content-type': 'application/json' })
+      response.end(JSON.stringify(Array.isArray(parsed) ? replies : replies[0]))
+    })().catch(() => response.destroy())
+  })
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  return {
+    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    counts,
+    kept,
+    before: (url: string) => {
+      target = url
+    },
+    set: (what: Mischief) => {
+      mischief = what
+    },
+    /** What was kept back goes out after all. */
+    release: async () => {
+      for (const { raw } of kept.splice(0)) await ask('eth_sendRawTransaction', [raw])
+    },
+    async [Symbol.asyncDispose]() {
+      server.closeAllConnections()
+      await new Promise<void>((resolve) => server.close(() => resolve()))
+    },
+  }
+}

@@ -1,0 +1,147 @@
+import assert from 'node:assert/strict'
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { after, before, test } from 'node:test'
+import { type Hex, parseEther } from 'viem'
+import { generatePrivateKey, type PrivateKeyAccount, privateKeyToAccount } from 'viem/accounts'
+import { startWorld, type World } from '#world/world.ts'
+
+let dataDir = ''
+let world: World
+
+before(async () => {
+  dataDir = await mkdtemp(join(tmpdir(), 'portico-realism-'))
+  world = await startWorld({ dataDir, port: 0, realism: 'realistic' })
+})
+
+after(async () => {
+  await world?.[Symbol.asyncDispose]()
+  await rm(dataDir, { recursive: true, force: true })
+})
+
+type Counts = { target: string; seed: number } & Partial<Record<string, number>>
+
+const ask = async (method: string, path: string, body?: unknown) => {
+  const answer = await fetch(`${world.urls.control}${path}`, {
+    method,
+    ...(body ? { body: JSON.stringify(body) } : {}),
+  })
+  const said = (await answer.json()) as { presets: Counts[]; detail?: string }
+  return { status: answer.status, said }
+}
+
+/** Undefined where the line failed: this test counts what nodes say. */
+const call = async (method: string, params: unknown[]): Promise<unknown> => {
+  try {
+    const answer = await fetch(world.urls.evm['8453'], {
+      method: 'POST',
+      headers: { 'content-type': 'application/json' },
+      body: JSON.stringify({ jsonrpc: '2.0', id: 1, method, params }),
+    })
+    if (answer.status !== 200) return undefined
+    return ((await answer.json()) as { result?: unknown }).result
+  } catch {
+    return undefined
+  }
+}
+
+const transfer = (from: PrivateKeyAccount, to: Hex, nonce: number) =>
+  from.signTransaction({
+    chainId: 8453,
+    type: 'eip1559',
+    to,
+    nonce,
+    gas: 21_000n,
+    value: 7n,
+    maxFeePerGas: 10_000_000_000n,
+    maxPriorityFeePerGas: 1_000_000_000n,
+  })
+
+const poll = async <T>(what: string, look: () => Promise<T | undefined>, patienceMs = 20_000): Promise<T> => {
+  const deadline = Date.now() + patienceMs
+  for (;;) {
+    const found = await look()
+    if (found !== undefined) return found
+    assert.ok(Date.now() < deadline, `${what} did not happen in ${patienceMs} ms`)
+    await new Promise((resolve) => setTimeout(resolve, 20))
+  }
+}
+
+test('a world that starts realistic has a preset on every chain, and a bad one is refused', async () => {
+  const { said } = await ask('GET', '/faults')
+  const chains = said.presets.map(({ target }) => target)
+  assert.deepEqual(chains.sort(), ['evm:1', 'evm:137', 'evm:42161', 'evm:8453', 'solana'])
+  assert.equal((await ask('PUT', '/faults', { preset: 'chaotic' })).status, 400)
+  assert.equal((await ask('PUT', '/faults', { target: 'prices', preset: 'realistic' })).status, 400)
+  assert.equal((await ask('PUT', '/faults', { preset: 'realistic', rate: 1 })).status, 400)
+})
+
+test('nodes disagree about the newest block, and all transactions land in the end', async () => {
+  await ask('PUT', '/faults', { target: 'evm:8453', preset: 'realistic', seed: 11 })
+  const sender = privateKeyToAccount(generatePrivateKey())
+  const to = privateKeyToAccount(generatePrivateKey()).address
+  await ask('POST', '/faucet/fund', {
+    chain_id: '8453',
+    address: sender.address,
+    token: 'native',
+    amount: '1',
+  })
+  const hashes: Hex[] = []
+  let wentBack = 0
+  let unseen = 0
+  for (let nonce = 0; nonce < 60; nonce++) {
+    const raw = await transfer(sender, to, nonce)
+    // A lost reply or a busy node is answered by sending the same bytes again.
+    const hash = await poll('a transaction is taken', async () => {
+      const found = await call('eth_sendRawTransaction', [raw])
+      if (typeof found === 'string') return found as Hex
+      const count = await call('eth_getTransactionCount', [sender.address, 'latest'])
+      return typeof count === 'string' && Number(count) > nonce ? ('0x' as Hex) : undefined
+    })
+    if (hash === '0x') continue
+    hashes.push(hash)
+    if ((await call('eth_getTransactionReceipt', [hash])) === null) unseen += 1
+    const heads = await Promise.all([1, 2, 3, 4].map(() => call('eth_blockNumber', [])))
+    const numbers = heads.filter((head) => typeof head === 'string').map(Number)
+    if (Math.max(...numbers) > Math.min(...numbers)) wentBack += 1
+  }
+  assert.ok(wentBack > 10, `heads differed ${wentBack} times`)
+  assert.ok(unseen > 5, `${unseen} receipts were unseen at first`)
+  for (const hash of hashes)
+    await poll('a receipt', async () => (await call('eth_getTransactionReceipt', [hash])) ?? undefined)
+  await poll('the sum', async () =>
+    (await call('eth_getBalance', [to, 'latest'])) === '0x1a4' ? 1 : undefined,
+  )
+  const counts = (await ask('GET', '/faults')).said.presets.find(({ target }) => target === 'evm:8453')
+  assert.equal(counts?.seed, 11)
+  assert.ok((counts?.lagging ?? 0) > 20, JSON.stringify(counts))
+  assert.ok((counts?.busy ?? 0) > 0, JSON.stringify(counts))
+})
+
+test('a receipt vanishes in a reorganisation and comes back in another block', async () => {
+  await ask('PUT', '/faults', { target: 'evm:8453', preset: 'quiet' })
+  const sender = privateKeyToAccount(generatePrivateKey())
+  const to = privateKeyToAccount(generatePrivateKey()).address
+  await ask('POST', '/faucet/fund', {
+    chain_id: '8453',
+    address: sender.address,
+    token: 'native',
+    amount: '1',
+  })
+  const hash = await call('eth_sendRawTransaction', [await transfer(sender, to, 0)])
+  const receipt = () => call('eth_getTransactionReceipt', [hash]) as Promise<{ blockHash: Hex } | null>
+  const first = await receipt()
+  assert.ok(first)
+  const running = ask('POST', '/chains/8453/reorg', { depth: 1, remine_after_ms: 500 })
+  await poll('the receipt vanishes', async () => ((await receipt()) === null ? true : undefined))
+  // A transaction that comes meanwhile waits for the one before it.
+  const next = await call('eth_sendRawTransaction', [await transfer(sender, to, 1)])
+  assert.equal(typeof next, 'string')
+  assert.equal((await running).status, 200)
+  const again = await receipt()
+  assert.ok(again)
+  assert.notEqual(again.blockHash, first.blockHash)
+  assert.equal(await call('eth_getBalance', [to, 'latest']), '0xe')
+  assert.ok(BigInt((await call('eth_getBalance', [sender.address, 'latest'])) as Hex) < parseEther('1'))
+})

@@ -1,0 +1,52 @@
+/** Cancels against a stopped instance: tasks whose effects are on a chain. */
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { http } from '../harness/gateway.ts'
+import { type CancelCase, openStopPoints, type Setting } from './stop-points.ts'
+import { recordOf } from './venue-record.ts'
+
+const vaultEffects = async ({ scene, customer }: Setting, name: string): Promise<number> => {
+  const { body } = await http<{ effects: { type?: string; event?: string }[] }>(
+    `${scene.control}/effects?contract=vault&owner=${customer.address}`,
+  )
+  return body.effects.filter(({ type, event }) => String(type ?? event).toLowerCase() === name).length
+}
+
+const deposit: CancelCase = {
+  kind: 'earn_deposit',
+  path: 'earn/deposit',
+  prepare: async () => {},
+  body: async () => ({ amount_usdc: 1 }),
+  landed: (setting) => vaultEffects(setting, 'deposit'),
+}
+
+let positionId: unknown
+const withdraw: CancelCase = {
+  kind: 'earn_withdraw',
+  path: 'earn/withdraw',
+  async prepare({ run }) {
+    const { outcome, result } = await run('earn/deposit', { amount_usdc: 500 })
+    assert.equal(outcome, 'executed')
+    positionId = result?.position_id
+  },
+  body: async () => ({ position_id: positionId, amount_usdc: '1' }),
+  landed: (setting) => vaultEffects(setting, 'withdraw'),
+}
+
+const fund: CancelCase = {
+  kind: 'perp_fund',
+  path: 'perp/fund',
+  async prepare({ run }) {
+    // The first one brings the money that the set-up needs.
+    assert.equal((await run('perp/fund', { amount_usd: '6' })).outcome, 'executed')
+  },
+  body: async () => ({ amount_usd: '6' }),
+  /** The venue notes a transfer a moment after the chain has it; an executed task waits for that. */
+  landed: async ({ venue, customer }) =>
+    (await recordOf(venue, customer)).ledger.filter(({ delta }) => delta.type === 'deposit').length,
+}
+
+test('a cancel that arrives while an instance is stopped is refused or moves nothing, on a chain', async (t) => {
+  await using points = await openStopPoints()
+  for (const each of [deposit, withdraw, fund]) t.diagnostic(await points.raceAll(each))
+})

@@ -1,0 +1,209 @@
+/** Deposits and orders that are cancelled while they are signed, on two instances of which one is killed now and then. */
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { setTimeout as delay } from 'node:timers/promises'
+import { bearer, eventually, type Gateway, http } from '../harness/gateway.ts'
+import { isNightly, proofSeed } from '../proof/support/seed.ts'
+import { crewOf } from './crew.ts'
+import { type Customer, ledgerDrift, newCustomer, openScene, type TaskBody } from './scene.ts'
+import { newTrader } from './venue-points.ts'
+import { cloidOf, frozenAccounts, recordOf, venueOf } from './venue-record.ts'
+import { markets, randomOf } from './venue-traders.ts'
+
+const usersOfAKind = isNightly ? 10 : 3
+const tasksPerUser = isNightly ? 20 : 8
+const killEveryMs = isNightly ? 4_000 : 6_000
+const cancelWithinMs = 45
+const endsWithinMs = 10_000
+const cancelsAtOnce = 120
+const cancelsAtOnceMs = 2_000
+
+type Cancel = { taskId: string; status: number | undefined }
+type Attempt = { key: string; path: string; body: object; cancelAfterMs: number; pick: () => number }
+
+const deposits = { path: 'earn/deposit', body: { amount_usdc: 1 } }
+const orders = {
+  path: 'perp/open',
+  body: { asset: 'BTC', side: 'long', notional_usd: '15', leverage: 5 },
+}
+
+/** Repeats under one key until an instance accepts, then cancels on any instance. */
+async function acceptAndCancel(
+  gateways: () => Gateway[],
+  customer: Customer,
+  { key, path, body, cancelAfterMs, pick }: Attempt,
+): Promise<Cancel> {
+  const any = () => {
+    const ready = gateways()
+    return ready[Math.floor(pick() * ready.length)]
+  }
+  const headers = bearer(customer)
+  const accepted = await eventually(
+    async () => {
+      const gateway = any()
+      const answer =
+        gateway &&
+        (await http<TaskBody>(`${gateway.url}/v1/${path}`, {
+          method: 'POST',
+          headers: { ...headers, 'idempotency-key': key },
+          body,
+          timeoutMs: 25_000,
+        }).catch(() => undefined))
+      const passing = answer === undefined || answer.status >= 500 || answer.status === 429
+      assert.ok(passing || answer.status === 200, `${key}: ${answer?.status} ${JSON.stringify(answer?.body)}`)
+      return passing ? undefined : answer.body
+    },
+    `${key} is accepted`,
+    120_000,
+  )
+  const cancelAtMs = performance.now() + cancelAfterMs
+  while (performance.now() < cancelAtMs) await delay(1)
+  const reply = await http(`${any()?.url}/v1/tasks/${accepted.task_id}/cancel`, {
+    method: 'POST',
+    headers,
+    timeoutMs: 25_000,
+  }).catch(() => undefined)
+  return { taskId: accepted.task_id, status: reply?.status }
+}
+
+test('a cancel that races a signature is refused or moves nothing, and every task ends', async (t) => {
+  const scene = await openScene()
+  const crew = crewOf(() => scene.gateway({ POLICY_DAY_USD_MAX: '100000000' }))
+  t.after(async () => {
+    await crew.close()
+    await scene[Symbol.asyncDispose]()
+  })
+  await crew.fillAll()
+  const venue = venueOf(scene.control)
+  await venue('POST', '/settings', { walking: false })
+  for (const [coin, price] of Object.entries(markets)) await venue('POST', '/price', { coin, price })
+  const { url } = crew.ready()[0]!
+  const savers: Customer[] = []
+  const traders: Customer[] = []
+  for (let n = 0; n < usersOfAKind; n++) {
+    savers.push(await newCustomer(url))
+    const trader = await newTrader({ url }, venue)
+    const setup = await http<TaskBody>(`${url}/v1/perp/setup?wait=true`, {
+      method: 'POST',
+      headers: bearer(trader),
+      body: {},
+    })
+    assert.equal(setup.body.outcome, 'executed', JSON.stringify(setup.body))
+    traders.push(trader)
+  }
+
+  const random = randomOf(proofSeed('cancels'))
+  const startedMs = performance.now()
+  let busy = true
+  const racing = Promise.all(
+    [...savers, ...traders].map(async (customer) => {
+      const { path, body } = savers.includes(customer) ? deposits : orders
+      const cancels: Cancel[] = []
+      for (let n = 0; n < tasksPerUser; n++)
+        cancels.push(
+          await acceptAndCancel(crew.ready, customer, {
+            key: `race-${n}`,
+            path,
+            body,
+            cancelAfterMs: random() * cancelWithinMs,
+            pick: random,
+          }),
+        )
+      return { customer, cancels }
+    }),
+  ).finally(() => {
+    busy = false
+  })
+  racing.catch(() => undefined)
+  let lastKillMs = performance.now()
+  while (busy) {
+    await Promise.race([racing.catch(() => undefined), delay(100, undefined, { ref: false })])
+    // On a busy machine a start takes longer than the pause between two kills; one instance is always there.
+    if (!busy || crew.ready().length < 2 || performance.now() - lastKillMs < killEveryMs) continue
+    crew.killOne()
+    lastKillMs = performance.now()
+  }
+  const raced = await racing
+  await crew.fillAll()
+  const open = async () =>
+    (
+      await scene.admin.query<{ id: string; kind: string; state: string; cancel_requested: boolean }>(
+        `select id, kind, state, cancel_requested from task where kind in ('earn_deposit', 'perp_open')
+           and status in ('pending', 'running')`,
+      )
+    ).rows
+  await eventually(
+    async () => ((await open()).length === 0 ? true : undefined),
+    'every task has ended',
+    Math.max(1_000, Math.max(lastKillMs, performance.now()) + endsWithinMs - performance.now()),
+  ).catch(async (error: unknown) => {
+    throw new Error(`still open: ${JSON.stringify(await open())}`, { cause: error })
+  })
+  const settledMs = Math.round(performance.now() - lastKillMs)
+
+  const tally = { accepted: 0, refused: 0, unanswered: 0, executed: 0 }
+  for (const { customer, cancels } of raced) {
+    const { rows } = await scene.admin.query<{ id: string; status: string; outcome: string; state: string }>(
+      `select t.id, t.status, t.outcome, t.state from task t join app_user u on u.id = t.user_id
+       where u.agent_id = $1 and t.kind in ('earn_deposit', 'perp_open')`,
+      [customer.agentId],
+    )
+    assert.equal(rows.length, tasksPerUser)
+    for (const { taskId, status } of cancels) {
+      const ended = rows.find(({ id }) => id === taskId)
+      const at = `${taskId}: cancel answered ${status}, the task ended ${JSON.stringify(ended)}`
+      assert.ok(status === undefined || status === 200 || status === 409, at)
+      if (status === 200) assert.deepEqual([ended?.status, ended?.outcome], ['cancelled', 'not_executed'], at)
+      if (status === 409) assert.equal(ended?.status, 'completed', at)
+      tally[status === 200 ? 'accepted' : status === 409 ? 'refused' : 'unanswered'] += 1
+    }
+    const executed = rows.filter(({ outcome }) => outcome === 'executed')
+    tally.executed += executed.length
+    if (savers.includes(customer)) {
+      const { deposits: landed } = await scene.vaultEffects(customer.address)
+      assert.equal(landed, executed.length, `${customer.address}: deposits on the chain`)
+    } else {
+      const record = await recordOf(venue, customer)
+      const landed = record.orders.map(({ cloid }) => cloid).sort()
+      assert.deepEqual(landed, executed.map(({ id }) => cloidOf(id, 'entry')).sort())
+    }
+  }
+  t.diagnostic(
+    `${JSON.stringify(tally)}; ${crew.kills()} kills; ${Math.round(lastKillMs - startedMs)} ms of racing; all ended ${settledMs} ms after the last kill`,
+  )
+  assert.ok(tally.accepted > 0 && tally.executed > 0, JSON.stringify(tally))
+  assert.equal(await ledgerDrift(scene.admin), 0)
+  assert.deepEqual(await frozenAccounts(scene.admin), [])
+
+  const all = raced.flatMap(({ customer, cancels }) => cancels.map(({ taskId }) => ({ customer, taskId })))
+  const gateway = crew.ready()[0]!
+  const atOnce = async (
+    request: (of: { customer: Customer; taskId: string }, n: number) => Promise<number>,
+  ) => {
+    const startedMs = performance.now()
+    const answers = await Promise.all(
+      Array.from({ length: cancelsAtOnce }, (_, n) => request(all[n % all.length]!, n)),
+    )
+    return { answers, tookMs: Math.round(performance.now() - startedMs) }
+  }
+  const reads = await atOnce(async ({ customer, taskId }) => {
+    const reply = await http(`${gateway.url}/v1/tasks/${taskId}`, { headers: bearer(customer) })
+    return reply.status
+  })
+  const cancels = await atOnce(async ({ customer, taskId }, n) => {
+    const keyed = n % 2 === 0 ? { 'idempotency-key': `cancel-${n}` } : {}
+    const reply = await http(`${gateway.url}/v1/tasks/${taskId}/cancel`, {
+      method: 'POST',
+      headers: { ...bearer(customer), ...keyed },
+    })
+    return reply.status
+  })
+  t.diagnostic(`${cancelsAtOnce} at once: reads ${reads.tookMs} ms, cancels ${cancels.tookMs} ms`)
+  assert.deepEqual(
+    cancels.answers.filter((status) => status !== 200 && status !== 409),
+    [],
+  )
+  // On a busy machine reads of as many tasks say how fast anything is.
+  const boundMs = Math.max(cancelsAtOnceMs, 10 * reads.tookMs)
+  assert.ok(cancels.tookMs < boundMs, `${cancels.tookMs} ms, reads ${reads.tookMs} ms`)
+})

@@ -1,0 +1,170 @@
+/** Many users who do everything at once, then the processes are killed: nobody's money is more or less than before. */
+import assert from 'node:assert/strict'
+import { existsSync, readFileSync, rmSync } from 'node:fs'
+import { isAbsolute, join } from 'node:path'
+import { test } from 'node:test'
+import { setTimeout as delay } from 'node:timers/promises'
+import { assertConserved, conservationOf, type Given, givenTo, liveTasks } from '../harness/conservation.ts'
+import { dataFolder, eventually, type Gateway, launch } from '../harness/gateway.ts'
+import { type Person, personOf, welcomed } from '../journeys/people.ts'
+import { isNightly, proofSeed } from '../proof/support/seed.ts'
+import { randomOf } from './venue-traders.ts'
+
+const users = isNightly ? 20 : 5
+const loadMs = isNightly ? 15 * 60_000 : 60_000
+const positionsEach = 12
+const settleMsMax = isNightly ? 600_000 : 240_000
+const requestMsMax = 60_000
+
+type Positions = { positions: { id: string; shares: string }[] }
+type Answer = { code?: string; outcome?: string | null; task_id?: string }
+type Trader = { person: Person; given: Given; random: () => number }
+type Load = { isOver: () => boolean; counts: Map<string, number>; mistakes: string[] }
+
+/** Somebody who asks for too much at once is refused; anything else is a mistake. */
+const isExpected = (status: number): boolean => [200, 409, 429, 503].includes(status)
+
+const between = ({ random }: Trader, least: number, most: number) =>
+  least + Math.floor(random() * (most - least + 1))
+
+async function send(load: Load, { person }: Trader, path: string, body: object): Promise<Answer | undefined> {
+  if (load.isOver()) return undefined
+  const query = '?wait=true&timeout=30'
+  const signal = AbortSignal.timeout(requestMsMax)
+  const reply = await Promise.race([
+    person.call<Answer>(`POST ${path}${query}`, { body }),
+    new Promise<undefined>((resolve) => signal.addEventListener('abort', () => resolve(undefined))),
+  ]).catch(() => undefined)
+  // The process may be gone by then: what became of the call, its task tells after the restart.
+  if (!reply) return undefined
+  const name = `${path} ${reply.status}`
+  load.counts.set(name, (load.counts.get(name) ?? 0) + 1)
+  if (!isExpected(reply.status)) load.mistakes.push(`${name} ${JSON.stringify(reply.body)}`)
+  return reply.status === 200 ? reply.body : undefined
+}
+
+const activeOf = async ({ person }: Trader) => {
+  const { body } = await person.call<Positions>('GET /v1/earn/positions?status=active&history_limit=1')
+  return body.positions
+}
+
+/** Deposits and withdrawals 5 to 90 ms apart, the smallest first, each without waiting for the one before. */
+async function earn(load: Load, trader: Trader): Promise<void> {
+  const { random } = trader
+  const going: Promise<unknown>[] = []
+  for (let n = 0; n < positionsEach && !load.isOver(); n++) {
+    going.push(send(load, trader, '/v1/earn/deposit', { amount_usdc: String(between(trader, 5, 60)) }))
+    await delay(between(trader, 5, 90))
+  }
+  // Half of the time withdrawals begin while deposits are still under way.
+  if (random() < 0.5) await Promise.all(going)
+  const positions = await activeOf(trader)
+  const smallest = positions.sort((a, b) => (BigInt(a.shares) < BigInt(b.shares) ? -1 : 1))
+  for (const { id } of smallest) {
+    if (load.isOver()) break
+    const draw = random()
+    const body = draw < 0.75 ? {} : { amount_usdc: '1.5' }
+    if (draw < 0.9) going.push(send(load, trader, '/v1/earn/withdraw', { position_id: id, ...body }))
+    else going.push(send(load, trader, '/v1/earn/deposit', { position_id: id, amount_usdc: '7' }))
+    await delay(between(trader, 5, 90))
+  }
+  await Promise.all(going)
+}
+
+async function trade(load: Load, trader: Trader): Promise<void> {
+  const { random } = trader
+  const asset = random() < 0.5 ? 'BTC' : 'ETH'
+  const draw = random()
+  if (draw < 0.25) await send(load, trader, '/v1/perp/fund', { amount_usd: String(between(trader, 20, 60)) })
+  else if (draw < 0.35) await send(load, trader, '/v1/perp/withdraw', { amount_usd: '5' })
+  else if (draw < 0.6) {
+    const side = random() < 0.5 ? 'long' : 'short'
+    await send(load, trader, '/v1/perp/open', { asset, side, notional_usd: '15', leverage: 5 })
+  } else if (draw < 0.75) await send(load, trader, '/v1/perp/close', { asset })
+  else if (draw < 0.9) await send(load, trader, '/v1/spot_venue/buy', { asset: 'HYPE', notional_usdc: 12 })
+  else await send(load, trader, '/v1/spot_venue/sell', { asset: 'HYPE', size: '0.3' })
+}
+
+async function repeatedly(load: Load, once: () => Promise<void>): Promise<void> {
+  while (!load.isOver()) {
+    await once().catch((error: unknown) => {
+      // A read that finds no process any more ends the load of this user, and nothing else.
+      if (!load.isOver()) throw error
+    })
+    await delay(100)
+  }
+}
+
+const start = (path: string): Promise<Gateway> =>
+  launch({
+    readyMsMax: 120_000,
+    env: {
+      ...{ DATA_DIR: path, TOKEN_TTL_SECONDS: '3600', SPONSOR_USER_DAY: '10' },
+      ...{ RATE_AUTH: '0', RATE_READ: '0', RATE_MONEY: '0', RATE_EXIT: '0', RATE_REFUSED: '0' },
+      HYPERLIQUID_WEIGHT_PER_MINUTE: '0',
+    },
+  })
+/** The embedded server; its folder lies elsewhere where the data folder is closed to its account. */
+function databaseOf(dataDir: string): { home: string; pid: number } {
+  const { home } = JSON.parse(readFileSync(join(dataDir, 'postgres.json'), 'utf8')) as { home: string }
+  const place = isAbsolute(home) ? home : join(dataDir, home)
+  const pidFile = join(place, 'data', 'postmaster.pid')
+  const [pid = ''] = existsSync(pidFile) ? readFileSync(pidFile, 'utf8').split('\n') : []
+  return { home: place, pid: Number(pid) }
+}
+
+const controlOf = (gateway: Gateway): string =>
+  gateway.lines.find((line) => line.startsWith('world '))?.split(/\s+/)[1] ?? ''
+
+test('a mixed load and the loss of gateway and database leave to each user what was given, to the unit', async (t) => {
+  const seed = proofSeed('conservation')
+  const folder = dataFolder()
+  let gateway = await start(folder.path)
+  t.after(async () => {
+    await gateway.stop()
+    rmSync(databaseOf(folder.path).home, { recursive: true, force: true })
+    folder[Symbol.dispose]()
+  })
+  const traders: Trader[] = []
+  for (let n = 0; n < users; n++) {
+    const person = await welcomed(gateway.url)
+    const given = await givenTo(controlOf(gateway), person)
+    traders.push({ person, given, random: randomOf(seed + n) })
+    const setup = await person.call<Answer>('POST /v1/perp/setup?wait=true', { body: {} })
+    assert.equal(setup.status, 200, JSON.stringify(setup.body))
+    const funded = await person.call<Answer>('POST /v1/perp/fund?wait=true', { body: { amount_usd: '200' } })
+    assert.equal(funded.body.outcome, 'executed', JSON.stringify(funded.body))
+  }
+
+  const ends = performance.now() + loadMs
+  let lost = false
+  const load: Load = { isOver: () => lost, counts: new Map(), mistakes: [] }
+  const working = Promise.all(
+    traders.flatMap((trader) => [
+      repeatedly(load, () => earn(load, trader)),
+      repeatedly(load, () => trade(load, trader)),
+    ]),
+  )
+  await Promise.race([working, delay(ends - performance.now())])
+  lost = true
+  // The world notices that the gateway is gone, saves and ends: a chain is nothing that a gateway can lose.
+  const server = databaseOf(folder.path)
+  await gateway.kill()
+  process.kill(server.pid, 'SIGKILL')
+  await working
+  assert.deepEqual(load.mistakes, [])
+
+  gateway = await start(folder.path)
+  const at = { url: gateway.url, control: controlOf(gateway) }
+  for (const { person, given } of traders) {
+    const owner = await personOf(gateway.url, person)
+    const ended = async () => ((await liveTasks(at.url, owner)).length === 0 ? true : undefined)
+    await eventually(ended, `the tasks of ${owner.evm} have ended`, settleMsMax)
+    assertConserved(await conservationOf(at, owner, given))
+  }
+  const counted = [...load.counts].sort().map(([name, count]) => `${name}: ${count}`)
+  t.diagnostic(`${users} users, ${loadMs / 1_000} s; ${counted.join(', ')}`)
+  const did = (path: string) => load.counts.get(`${path} 200`) ?? 0
+  for (const path of ['/v1/earn/deposit', '/v1/earn/withdraw', '/v1/perp/open', '/v1/perp/fund'])
+    assert.ok(did(path) > 0, `nothing went through ${path}`)
+})

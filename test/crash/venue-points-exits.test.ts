@@ -1,0 +1,51 @@
+/** kill -9 at the boundaries of what changes the orders of an open position. */
+import assert from 'node:assert/strict'
+import { randomUUID } from 'node:crypto'
+import { test } from 'node:test'
+import { type Deed, openVenuePoints, type Stand } from './venue-points.ts'
+import { cloidOf, recordOf } from './venue-record.ts'
+
+const openOrders = async ({ venue, customer }: Stand) =>
+  (await recordOf(venue, customer)).orders.filter(({ status }) => status === 'open')
+
+const tpSl: Deed = {
+  kind: 'perp_tp_sl',
+  path: 'perp/tp-sl',
+  body: (n) => ({ asset: 'BTC', sl_price: String(80_000 + n), tp_price: String(120_000 + n) }),
+  async prepare(_stand, ask) {
+    const entry = { asset: 'BTC', side: 'long', size: '0.01', leverage: 10, sl_price: '79000' }
+    assert.equal((await ask('perp/open', 'held', entry)).outcome, 'executed')
+  },
+  async judge(stand, last) {
+    const legs = ['tp', 'sl'].map((leg) => cloidOf(last.task_id, leg))
+    const open = await openOrders(stand)
+    assert.deepEqual(open.map(({ cloid }) => cloid).sort(), legs.sort(), 'the last pair and no other')
+    const { orders } = await recordOf(stand.venue, stand.customer)
+    const placed = orders.filter(({ cloid }) => legs.includes(cloid ?? ''))
+    assert.equal(placed.length, 2, 'each exit is placed once')
+  },
+}
+
+const cancelAll: Deed = {
+  kind: 'perp_cancel_all',
+  path: 'perp/orders/cancel-all',
+  body: () => ({}),
+  async before(_stand, ask) {
+    const limit = { side: 'long', order_type: 'limit', leverage: 10 }
+    const btc = { ...limit, asset: 'BTC', size: '0.001', limit_price: '90000' }
+    const eth = { ...limit, asset: 'ETH', size: '0.01', limit_price: '2500' }
+    for (const body of [btc, eth])
+      assert.equal((await ask('perp/open', randomUUID(), body)).outcome, 'executed')
+  },
+  async judge(stand, last) {
+    assert.deepEqual(await openOrders(stand), [])
+    const { cancelled, not_cancelled: left } = last.result as unknown as Record<string, number>
+    assert.deepEqual([cancelled, left], [2, 0], JSON.stringify(last.result))
+  },
+}
+
+for (const deed of [tpSl, cancelAll])
+  test(`killed at any point of ${deed.kind}, it happens exactly once`, async (t) => {
+    await using ground = await openVenuePoints()
+    t.diagnostic(await ground.killAll(deed))
+  })

@@ -1,0 +1,330 @@
+/** What the engine makes of steps that fail, hang or are missing, and of cancels, while something may have been sent. */
+import assert from 'node:assert/strict'
+import { after, before, describe, test } from 'node:test'
+import { postgresBus } from '#durable/bus.ts'
+import { Fault } from '#kernel/fault.ts'
+import { outside, type TaskKind } from '#kernel/task.ts'
+import { eventually } from '../harness/gateway.ts'
+import { confirmed, executed, lasting, newUser, openRig, type Rig, signing } from './rig.ts'
+
+describe('faults of steps', () => {
+  let rig: Rig
+  before(async () => {
+    rig = await openRig()
+  })
+  after(async () => rig[Symbol.asyncDispose]())
+
+  const statesOf = async (taskId: string) =>
+    (
+      await rig.rows<{ type: string; state: string; outcome: string | null }>(
+        `select type, body ->> 'state' as state, body ->> 'outcome' as outcome from outbox
+         where task_id = $1 order by seq`,
+        taskId,
+      )
+    ).map(({ type, state, outcome }) => `${type} ${state} ${outcome}`)
+
+  test('a step that throws while an effect is live never ends its task', async () => {
+    const failures = [
+      new TypeError('a bug'),
+      new Fault('market_closed', 'a refusal that no retry can help'),
+      new TypeError('a bug'),
+    ]
+    const look = async (task: Parameters<typeof confirmed>[0]) => {
+      const failure = failures[task.attempt]
+      if (failure) throw failure
+      return confirmed(task)
+    }
+    await using a = await rig.instance({ steps: { sign: signing('look'), look } })
+    const { task_id, status, outcome } = await a.run(newUser())
+    assert.deepEqual([status, outcome], ['completed', 'executed'])
+    assert.deepEqual(await statesOf(task_id), [
+      'task.created accepted null',
+      'task.updated signed null',
+      'task.updated reconciling unknown',
+      'task.completed done executed',
+    ])
+  })
+
+  test('a step cannot end its task as not executed while an effect is live', async () => {
+    let isTold = false
+    await using a = await rig.instance({
+      steps: {
+        sign: signing('look'),
+        look: async (task) => {
+          if (isTold) return confirmed(task)
+          isTold = true
+          return { end: 'failed', outcome: 'not_executed', error: { code: 'internal', message: 'too early' } }
+        },
+      },
+    })
+    const { status, outcome } = await a.run(newUser())
+    assert.deepEqual([status, outcome], ['completed', 'executed'])
+  })
+
+  test('a step that this version lacks is left to one that has it, also while an effect is live', async () => {
+    await using old = await rig.instance({ steps: { sign: signing('renamed') } })
+    const { task_id } = await old.run(newUser(), { timeoutMs: 0 })
+    const parked = await eventually(async () => {
+      const task = await rig.taskOf(task_id)
+      return task.step === 'renamed' && task.owner === null ? task : undefined
+    }, 'the task is parked')
+    assert.deepEqual(
+      [parked.status, parked.state, parked.outcome, parked.attempts],
+      ['running', 'signed', null, 0],
+    )
+    await old[Symbol.asyncDispose]()
+    await using _new = await rig.instance({
+      steps: { sign: signing('renamed'), renamed: async (task) => confirmed(task) },
+    })
+    await rig.rows('update task set run_at = now() where id = $1 returning id', task_id)
+    assert.equal((await rig.ended(task_id)).outcome, 'executed')
+  })
+
+  test('a kind that this version lacks is not claimed', async () => {
+    const newer: TaskKind = { kind: 'newer', version: 2, priority: 1, steps: { only: async () => executed } }
+    await using a = await rig.instance({ steps: { only: async () => executed } })
+    const taskId = await rig.admin.transaction((tx) =>
+      a.g.enqueue(tx, {
+        userId: newUser(),
+        kind: newer,
+        input: {},
+        admission: { data: {}, first: 'only' },
+      }),
+    )
+    for (let n = 0; n < 5; n++) assert.equal((await a.run(newUser())).outcome, 'executed')
+    assert.equal((await rig.taskOf(taskId)).epoch, 0)
+    await using _b = await rig.instance({ steps: { only: async () => executed } }, { internal: [newer] })
+    assert.equal((await rig.ended(taskId)).outcome, 'executed')
+  })
+
+  test('a step that never answers fails at its timeout and is tried again', async () => {
+    await using a = await rig.instance({
+      stepTimeoutMs: 200,
+      steps: {
+        only: async ({ attempt }) => (attempt === 0 ? new Promise(() => undefined) : executed),
+      },
+    })
+    assert.equal((await a.run(newUser(), { timeoutMs: 5_000 })).outcome, 'executed')
+  })
+
+  test('an instance runs no more tasks at once than it has slots', async () => {
+    let now = 0
+    let most = 0
+    await using a = await rig.instance(
+      {
+        steps: {
+          only: async () => {
+            most = Math.max(most, ++now)
+            await lasting(30)
+            now -= 1
+            return executed
+          },
+        },
+      },
+      { slots: 4 },
+    )
+    const all = await Promise.all(Array.from({ length: 40 }, () => a.run(newUser())))
+    assert.ok(all.every(({ outcome }) => outcome === 'executed'))
+    assert.ok(most <= 4, `${most} at once`)
+  })
+
+  test('a task that carries a cancel request beside a stored effect goes on to its end', async () => {
+    let isFound = false
+    await using a = await rig.instance({
+      steps: {
+        sign: signing('look'),
+        look: async (task) => (isFound ? confirmed(task) : { park: { afterMs: 60_000, next: 'look' } }),
+      },
+    })
+    const { task_id } = await a.run(newUser(), { timeoutMs: 0 })
+    await eventually(async () => {
+      const task = await rig.taskOf(task_id)
+      return task.step === 'look' && task.owner === null ? true : undefined
+    }, 'the task is parked')
+    isFound = true
+    await rig.rows(
+      'update task set cancel_requested = true, run_at = now() where id = $1 returning id',
+      task_id,
+    )
+    assert.deepEqual((await rig.ended(task_id)).status, 'completed')
+  })
+
+  test('a cancel waits for the transaction that signs, and is refused once the effect is stored', async () => {
+    await using a = await rig.instance({
+      steps: { sign: signing('look'), look: async (task) => confirmed(task) },
+    })
+    const user = newUser()
+    const lock = await rig.locking('select 1 from lane where signer = $1 for update', 'signer')
+    const { task_id } = await a.run(user, { timeoutMs: 0 })
+    const waits = (query: string) =>
+      eventually(
+        async () =>
+          (
+            await rig.rows(
+              `select 1 from pg_stat_activity where wait_event_type = 'Lock' and query like $1`,
+              query,
+            )
+          )[0],
+        query,
+      )
+    await waits('update lane%')
+    const cancel = a.g.tasks.cancel(user, task_id).catch((error: unknown) => error)
+    await waits('%task_cancel%')
+    lock[Symbol.dispose]()
+    assert.equal(((await cancel) as Fault).code, 'not_cancellable')
+    assert.equal((await rig.ended(task_id)).outcome, 'executed')
+  })
+
+  test('while notifications are slow they take one connection, and tasks go on', async () => {
+    let now = 0
+    let most = 0
+    await using a = await rig.instance(
+      { steps: { only: async () => executed } },
+      {
+        poolMax: 3,
+        bus: (database) => {
+          const bus = postgresBus(database)
+          return {
+            subscribe: (hear) => bus.subscribe(hear),
+            async publish(payload) {
+              most = Math.max(most, ++now)
+              const client = await database.pool.connect()
+              await client.query('select pg_sleep(0.2)')
+              client.release()
+              await bus.publish(payload)
+              now -= 1
+            },
+          }
+        },
+      },
+    )
+    // Without a second instance nothing would be sent.
+    await using _b = await rig.instance({ steps: { only: async () => executed } })
+    const all = Array.from({ length: 60 }, () => a.run(newUser()))
+    for (const { outcome } of await Promise.all(all)) assert.equal(outcome, 'executed')
+    assert.ok(most <= 2, `${most} notifications at once`)
+  })
+
+  test('schedules and price triggers use the newest version of a kind', async () => {
+    const version = (n: number): TaskKind => ({
+      kind: 'scheduled',
+      version: n,
+      priority: 1,
+      steps: { [`first${n}`]: async () => executed },
+    })
+    await using a = await rig.instance(
+      { steps: { only: async () => executed } },
+      { internal: [version(1), version(3), version(2)] },
+    )
+    await a.g.schedules.ensure(rig.admin.pool, {
+      kind: 'scheduled',
+      input: {},
+      everySeconds: 3_600,
+      firstAt: new Date(),
+    })
+    const user = newUser()
+    await rig.rows(
+      `insert into trigger_order (id, user_id, kind, market, direction, trigger_price, input, status, created_at)
+       values ($1, $2, 'scheduled', 'T', 'lte', 10, '{}', 'armed', now()) returning id`,
+      newUser(),
+      user,
+    )
+    const watch = await a.g.watcher.lease('T')
+    assert.equal(await a.g.watcher.crossed(watch!, '9'), 1)
+    const made = await eventually(async () => {
+      const tasks = await rig.rows<{ kind_version: number; step: string }>(
+        `select kind_version, step from task where kind = 'scheduled'`,
+      )
+      return tasks.length === 2 ? tasks : undefined
+    }, 'both have made their task')
+    assert.deepEqual(
+      made.map(({ kind_version }) => kind_version),
+      [3, 3],
+    )
+  })
+
+  test('a hold that was voided cannot be posted, nor one that was posted voided', async () => {
+    await using a = await rig.instance({ steps: { only: async () => executed } })
+    const owner = newUser()
+    const account = { owner, asset: 'test:coin', book: 'wallet' }
+    const apply = (...moves: Parameters<typeof a.g.ledger.apply>[1]) =>
+      rig.admin.transaction((tx) => a.g.ledger.apply(tx, moves, { taskId: null, now: new Date() }))
+    const hold = (key: string) => ({
+      move: 'hold' as const,
+      key: `${owner}:${key}`,
+      debit: account,
+      credit: outside('test:coin'),
+      amountUnits: 5n,
+      reason: 'test',
+    })
+    await apply({
+      move: 'transfer',
+      key: `${owner}:fund`,
+      debit: outside('test:coin'),
+      credit: account,
+      amountUnits: 10n,
+      reason: 'fund',
+    })
+    await apply(hold('voided'), hold('posted'))
+    await apply({ move: 'void', key: `${owner}:voided` }, { move: 'post', key: `${owner}:posted` })
+    await assert.rejects(apply({ move: 'post', key: `${owner}:voided` }), { code: 'PT003' })
+    await assert.rejects(apply({ move: 'void', key: `${owner}:posted` }), { code: 'PT003' })
+    await apply({ move: 'void', key: `${owner}:voided` }, { move: 'post', key: `${owner}:posted` })
+    const { availUnits, heldUnits } = await a.g.ledger.balance(rig.admin.pool, account)
+    assert.deepEqual([availUnits, heldUnits], [5n, 0n])
+  })
+  test('admissions that observe two accounts never wait in a circle for transfers between them', async () => {
+    const user = newUser()
+    const account = (asset: string) => ({ owner: user, asset: `test:${asset}`, book: 'wallet' })
+    let seen = 100n
+    await using a = await rig.instance(
+      { steps: { only: async () => executed } },
+      {
+        poolMax: 20,
+        admit: async () => {
+          const observe = await Promise.all(
+            ['a', 'b'].map(async (asset) => {
+              const { settlements } = await a.g.ledger.balance(rig.admin.pool, account(asset))
+              return { account: account(asset), totalUnits: ++seen, settlements }
+            }),
+          )
+          return { data: {}, first: 'only', observe }
+        },
+      },
+    )
+    const transfer = (n: number, from: string, to: string) =>
+      a.database.transaction((tx) =>
+        a.g.ledger.apply(
+          tx,
+          [
+            {
+              move: 'transfer',
+              key: `${user}:${n}`,
+              debit: from === 'outside' ? outside(`test:${to}`) : account(from),
+              credit: account(to),
+              amountUnits: n < 2 ? 1_000n : 1n,
+              reason: 'test',
+            },
+          ],
+          { taskId: null, now: new Date() },
+        ),
+      )
+    // The ids of the accounts are in the other order than their names.
+    await transfer(0, 'outside', 'b')
+    await transfer(1, 'outside', 'a')
+    const deadlocks = async () => {
+      await rig.rows('select pg_stat_force_next_flush()')
+      const [row] = await rig.rows<{ n: string }>(
+        'select deadlocks::text as n from pg_stat_database where datname = current_database()',
+      )
+      return Number(row?.n)
+    }
+    const before = await deadlocks()
+    await Promise.all(
+      Array.from({ length: 40 }, (_, n) =>
+        Promise.allSettled([transfer(2 * n + 2, 'b', 'a'), transfer(2 * n + 3, 'a', 'b'), a.run(user)]),
+      ),
+    )
+    assert.equal(await deadlocks(), before)
+  })
+})

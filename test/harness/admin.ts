@@ -1,0 +1,58 @@
+/** The operator's command line in a process of its own, as an operator runs it. */
+import { spawn } from 'node:child_process'
+import { tmpdir } from 'node:os'
+import { fileURLToPath } from 'node:url'
+
+const main = fileURLToPath(new URL('../../src/admin/admin.ts', import.meta.url))
+
+export type Ran = { code: number | null; out: string; err: string; lines: string[] }
+
+/** Nothing of the machine's own settings reaches it. */
+export async function admin(env: Record<string, string>, words: readonly string[], input = ''): Promise<Ran> {
+  const child = spawn(process.execPath, [main, ...words], {
+    env: { PATH: process.env.PATH ?? '', HOME: process.env.HOME ?? '', TMPDIR: tmpdir(), ...env },
+    stdio: ['pipe', 'pipe', 'pipe'],
+  })
+  const chunks = { out: [] as Buffer[], err: [] as Buffer[] }
+  child.stdout.on('data', (chunk: Buffer) => chunks.out.push(chunk))
+  child.stderr.on('data', (chunk: Buffer) => chunks.err.push(chunk))
+  child.stdin.end(input)
+  const code = await new Promise<number | null>((resolve) => child.once('close', resolve))
+  const out = Buffer.concat(chunks.out).toString()
+  const err = Buffer.concat(chunks.err).toString()
+  return { code, out, err, lines: out.split('\n').filter(Boolean) }
+}
+
+export type Action = {
+  id: string
+  at: string
+  actor: string
+  command: string
+  subject: string | null
+  reason: string | null
+  details: Record<string, unknown>
+}
+
+/** An operator called ann at one installation; a refusal of the command line fails the test. */
+export function operatorOf(env: Record<string, string>) {
+  const run = async (...words: string[]): Promise<Ran> => {
+    const ran = await admin(env, words)
+    if (ran.code !== 0) throw new Error(`admin ${words.join(' ')}: ${ran.code}\n${ran.out}${ran.err}`)
+    return ran
+  }
+  const rows = async <R = Record<string, unknown>>(...words: string[]): Promise<R[]> =>
+    (await run(...words, '--json', '--by', 'ann')).lines.map((line) => JSON.parse(line) as R)
+  return {
+    run,
+    rows,
+    /** A command that changes something, with its reason. */
+    act: (why: string, ...words: string[]) => run(...words, '--by', 'ann', '--why', why),
+    refused: async (...words: string[]): Promise<string> => {
+      const { code, err, out } = await admin(env, words)
+      if (code !== 1) throw new Error(`admin ${words.join(' ')} was not refused: ${code} ${out}`)
+      return err
+    },
+    log: (...words: string[]) => rows<Action>('log', ...words),
+  }
+}
+export type Operator = ReturnType<typeof operatorOf>

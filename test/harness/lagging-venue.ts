@@ -1,0 +1,101 @@
+/** A proxy in front of the venue that answers late, or not at all, what it knows; orders and cancels pass untouched. */
+import { createServer, type IncomingMessage } from 'node:http'
+import type { AddressInfo } from 'node:net'
+
+type Row = Record<string, unknown>
+
+/** Every field absent: the venue as it is. */
+export type Lag = {
+  /** `orderStatus` says `unknownOid` for so long after the order was sent; `Infinity` for ever. */
+  statusMs?: number
+  /** Orders are missing among the open ones for so long. */
+  ordersMs?: number
+  /** Fills are left out for so long after they happened. */
+  fillsMs?: number
+  /** Changes an answer, by the type of the question. */
+  rewrite?: (type: string, answer: unknown) => unknown
+}
+
+const bodyOf = async (request: IncomingMessage): Promise<string> => {
+  const parts: Buffer[] = []
+  for await (const part of request) parts.push(part as Buffer)
+  return Buffer.concat(parts).toString('utf8')
+}
+
+export async function laggingVenue(target: string) {
+  let lag: Lag = {}
+  const sentAt = new Map<string, number>()
+  const questions = new Map<string, number>()
+  /** How far the venue's clock is ahead. */
+  let aheadMs = 0
+
+  const ageOf = (order: Row): number => {
+    const cloid = order.cloid as string | null | undefined
+    const sent = cloid ? sentAt.get(cloid) : undefined
+    return sent === undefined ? Number.POSITIVE_INFINITY : Date.now() - sent
+  }
+  const isShown = (order: Row, afterMs: number | undefined) =>
+    afterMs === undefined || ageOf(order) >= afterMs
+
+  const disturbed = (type: string, answer: unknown): unknown => {
+    if (type === 'clearinghouseState') aheadMs = Number((answer as Row).time) - Date.now()
+    if (type === 'orderStatus') {
+      const order = ((answer as Row).order as Row | undefined)?.order as Row | undefined
+      return order && !isShown(order, lag.statusMs) ? { status: 'unknownOid' } : answer
+    }
+    if (type === 'frontendOpenOrders')
+      return (answer as Row[])
+        .filter((order) => isShown(order, lag.ordersMs))
+        .map((order) => ({
+          ...order,
+          children: (order.children as Row[]).filter((child) => isShown(child, lag.ordersMs)),
+        }))
+    if (type === 'userFillsByTime' || type === 'userFills') {
+      const nowMs = Date.now() + aheadMs
+      return (answer as Row[]).filter(
+        (fill) => lag.fillsMs === undefined || nowMs - Number(fill.time) >= lag.fillsMs,
+      )
+    }
+    return answer
+  }
+
+  const noteSent = (action: Row) => {
+    for (const order of (action.orders as Row[] | undefined) ?? [])
+      if (typeof order.c === 'string') sentAt.set(order.c, sentAt.get(order.c) ?? Date.now())
+  }
+
+  const server = createServer((request, response) => {
+    const serve = async () => {
+      const body = await bodyOf(request)
+      const asked = JSON.parse(body) as Row
+      const type = String(asked.type ?? '')
+      if (request.url === '/exchange') noteSent(asked.action as Row)
+      else questions.set(type, (questions.get(type) ?? 0) + 1)
+      const reply = await fetch(`${target}${request.url}`, {
+        ...{ method: 'POST', headers: { 'content-type': 'application/json' }, body },
+      })
+      const text = await reply.text()
+      const isRead = request.url === '/info' && reply.status === 200
+      const said = isRead ? disturbed(type, JSON.parse(text)) : undefined
+      const changed = isRead ? JSON.stringify(lag.rewrite?.(type, said) ?? said) : text
+      response.writeHead(reply.status, { 'content-type': 'application/json' })
+      response.end(changed)
+    }
+    serve().catch(() => request.socket.destroy())
+  })
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  const { port } = server.address() as AddressInfo
+  return {
+    url: `http://127.0.0.1:${port}`,
+    set: (next: Lag) => {
+      lag = next
+    },
+    /** How often a type of question was asked. */
+    asked: (type: string) => questions.get(type) ?? 0,
+    async [Symbol.asyncDispose]() {
+      server.closeAllConnections()
+      await new Promise((resolve) => server.close(resolve))
+    },
+  }
+}
+export type LaggingVenue = Awaited<ReturnType<typeof laggingVenue>>

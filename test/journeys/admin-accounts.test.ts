@@ -1,0 +1,80 @@
+/** Accounts at the venue that an operator freezes and lets trade again. */
+import assert from 'node:assert/strict'
+import { after, before, test } from 'node:test'
+import { type Operator, operatorOf } from '../harness/admin.ts'
+import { dataFolder, eventually, freshGateway } from '../harness/gateway.ts'
+import { type Person, welcomed } from './people.ts'
+
+let gateway: Awaited<ReturnType<typeof freshGateway>>
+let operator: Operator
+const folder = dataFolder()
+
+before(async () => {
+  gateway = await freshGateway()
+  operator = operatorOf({ DATABASE_URL: gateway.databaseUrl, DATA_DIR: folder.path })
+})
+after(async () => {
+  await gateway?.[Symbol.asyncDispose]()
+  folder[Symbol.dispose]()
+})
+
+type Told = { status: string; code?: string; reason?: string; outcome?: string }
+const perp = (person: Person, path: string, body: object) =>
+  person.call<Told>(`POST /v1/perp/${path}`, { body })
+const open = (person: Person) =>
+  perp(person, 'open?wait=true', { asset: 'BTC', side: 'long', notional_usd: '40', leverage: 2 })
+
+test('a frozen account opens nothing and closes; unfrozen it opens again, and the user is told of both', async () => {
+  const person = await welcomed(gateway.url)
+  await perp(person, 'setup?wait=true', {})
+  const funded = await perp(person, 'fund?wait=true', { amount_usd: '60' })
+  assert.equal(funded.body.status, 'completed', JSON.stringify(funded.body))
+  const early = await open(person)
+  assert.equal(early.body.outcome, 'executed', JSON.stringify(early.body))
+  // The account is looked after from its first look on.
+  await eventually(
+    async () => {
+      const [row] = await operator.rows('psql', 'select state from venue_account')
+      return row?.state === 'active' ? true : undefined
+    },
+    'the account is looked after',
+    30_000,
+  )
+
+  await operator.act('odd orders', 'accounts', 'freeze', person.agentId)
+  const refused = await open(person)
+  assert.deepEqual([refused.status, refused.body.code], [403, 'trading_paused'])
+  assert.match(refused.body.reason ?? '', /odd orders/)
+  const closed = await perp(person, 'close?wait=true', { asset: 'BTC' })
+  assert.equal(closed.body.outcome, 'executed', JSON.stringify(closed.body))
+  const [listed] = await operator.rows('accounts', 'list')
+  assert.deepEqual([listed?.agent_id, listed?.state], [person.agentId, 'frozen'])
+  assert.match(await operator.refused('accounts', 'freeze', person.agentId, '--why', 'x'), /frozen already/)
+
+  await operator.act('the user explained', 'accounts', 'unfreeze', person.agentId)
+  await eventually(
+    async () => {
+      const rows = await operator.rows('accounts', 'list')
+      return rows.length === 0 ? true : undefined
+    },
+    'the account is unfrozen',
+    60_000,
+  )
+  const again = await open(person)
+  assert.equal(again.body.outcome, 'executed', JSON.stringify(again.body))
+  await operator.rows('accounts', 'changes', person.agentId)
+  type Events = { events: { type: string; data: { state: string } }[] }
+  const events = (await person.call<Events>('GET /v1/notifications?limit=100')).body.events
+  const states = events.filter(({ type }) => type === 'security.flagged').map(({ data }) => data.state)
+  assert.deepEqual(states.toSorted(), ['frozen', 'lifted'])
+  assert.match(
+    await operator.refused('accounts', 'unfreeze', person.agentId, '--why', 'x'),
+    /no frozen account/,
+  )
+})
+
+test('an account that is not looked after cannot be frozen', async () => {
+  const person = await welcomed(gateway.url)
+  const refused = await operator.refused('accounts', 'freeze', person.agentId, '--why', 'x')
+  assert.match(refused, /has no account at the venue/)
+})

@@ -1,0 +1,81 @@
+/** A backup that is put in the place of the embedded database it was made of. */
+import assert from 'node:assert/strict'
+import { appendFileSync, existsSync, readdirSync } from 'node:fs'
+import { join } from 'node:path'
+import { after, before, test } from 'node:test'
+import { embeddedPostgres } from '#store/embedded.ts'
+import { type Operator, operatorOf } from '../harness/admin.ts'
+import { bearer, dataFolder, type Gateway, http, launch, newAgent } from '../harness/gateway.ts'
+import { query } from '../store/instances.ts'
+
+/** Without upstreams: what is backed up is the database. */
+const off = Object.fromEntries(
+  ['ETHEREUM', 'BASE', 'ARBITRUM', 'POLYGON', 'SOLANA'].map((name) => [`${name}_RPC_URL`, 'off']),
+)
+const settings = { ...off, RATE_AUTH: '100000', HYPERLIQUID_URL: 'off', PRICES_URL: 'off', FAUCET_URL: 'off' }
+const folder = dataFolder()
+const path = (name: string) => join(folder.path, name)
+let gateway: Gateway
+let operator: Operator
+const envOf = (name: string) => ({ ...settings, DATA_DIR: path(name) })
+
+before(async () => {
+  gateway = await launch({ env: envOf('first') })
+  operator = operatorOf(envOf('first'))
+})
+after(async () => {
+  await gateway?.stop()
+  folder[Symbol.dispose]()
+})
+
+const tables = ['app_user', 'agent_key', 'wallet', 'access_token', 'account', 'entry', 'schema_migration']
+const contents = async (url: string): Promise<string[]> =>
+  Promise.all(
+    tables.map(async (table) => {
+      const rows = await query<{ n: string; sum: string }>(
+        url,
+        `select count(*)::text as n, md5(coalesce(string_agg(t::text, E'\\n' order by t::text), '')) as sum from ${table} t`,
+      )
+      return `${table} ${rows[0]!.n} ${rows[0]!.sum}`
+    }),
+  )
+
+const isKnown = async (url: string, token: string) =>
+  (await http(`${url}/v1/user`, { headers: bearer({ token }) })).status === 200
+
+test('a restore in place goes back to the moment of the backup, and keeps what was there', async () => {
+  const early = await newAgent(gateway.url)
+  await operator.run('backup', path('early'))
+  const { url } = { url: (await operator.run('psql', '--url')).out.trim() }
+  const then = await contents(url)
+  const late = await newAgent(gateway.url)
+  assert.match(await operator.refused('restore', path('early'), '--why', 'too soon'), /in use by process/)
+  await gateway.stop()
+
+  const { out } = await operator.act('went wrong', 'restore', path('early'))
+  const aside = /kept in (\S+);/.exec(out)?.[1] ?? ''
+  assert.ok(existsSync(aside), out)
+  const server = await embeddedPostgres({ dataDir: path('first') })
+  assert.deepEqual(await contents(server.url), then)
+  await server.close()
+  gateway = await launch({ env: envOf('first') })
+  assert.deepEqual(
+    [await isKnown(gateway.url, early.token), await isKnown(gateway.url, late.token)],
+    [true, false],
+  )
+})
+
+test('a damaged backup is refused and leaves the database as it was', async () => {
+  const agent = await newAgent(gateway.url)
+  await operator.run('backup', path('damaged'))
+  const base = join(path('damaged'), 'data', 'base')
+  const database = readdirSync(base).sort((a, b) => Number(b) - Number(a))[0]!
+  const file = readdirSync(join(base, database)).find((name) => /^\d+$/.test(name))!
+  appendFileSync(join(base, database, file), 'x')
+  await gateway.stop()
+  const damaged = await operator.refused('restore', path('damaged'), '--why', 'x')
+  assert.match(damaged, /missing or damaged/)
+  assert.match(await operator.refused('restore', path('nothing'), '--why', 'x'), /is no backup/)
+  gateway = await launch({ env: envOf('first') })
+  assert.ok(await isKnown(gateway.url, agent.token))
+})

@@ -1,0 +1,187 @@
+/** Tasks that looking does not end: what an operator sees of them, and how they are ended with evidence. */
+import assert from 'node:assert/strict'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { after, before, test } from 'node:test'
+import { type Operator, operatorOf } from '../harness/admin.ts'
+import { testDatabase } from '../harness/cluster.ts'
+import { bearer, dataFolder, eventually, freshGateway, launch } from '../harness/gateway.ts'
+import { eventsUntil } from '../harness/stream.ts'
+import { type Person, welcomed } from './people.ts'
+import { base, worldOf } from './world.ts'
+
+type Rpc = { id: number; method: string }
+
+/** In front of a real node: while `forgets`, it answers as one that has lost its receipts. */
+async function forgetfulNode(url: string) {
+  const state = { forgets: false }
+  const server = createServer(async (request, response) => {
+    const chunks: Buffer[] = []
+    for await (const chunk of request) chunks.push(chunk as Buffer)
+    const body = Buffer.concat(chunks).toString()
+    const reply = await fetch(url, { method: 'POST', body, headers: { 'content-type': 'application/json' } })
+    const asked = JSON.parse(body) as Rpc | Rpc[]
+    const answered = (await reply.json()) as object | object[]
+    const lost = (call: Rpc, answer: object) =>
+      state.forgets && call.method === 'eth_getTransactionReceipt' ? { ...answer, result: null } : answer
+    const told =
+      Array.isArray(asked) && Array.isArray(answered)
+        ? answered.map((each, at) =>
+            lost(asked.find(({ id }) => id === (each as Rpc).id) ?? asked[at]!, each),
+          )
+        : lost(asked as Rpc, answered as object)
+    response.setHeader('content-type', 'application/json').end(JSON.stringify(told))
+  })
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  const close = () => {
+    server.closeAllConnections()
+    server.close()
+  }
+  return { state, url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, close }
+}
+
+const folder = dataFolder()
+const parts = new AsyncDisposableStack()
+let gateway: Awaited<ReturnType<typeof launch>>
+let world: Awaited<ReturnType<typeof worldOf>>
+let node: Awaited<ReturnType<typeof forgetfulNode>>
+let operator: Operator
+
+before(async () => {
+  const origin = parts.use(await freshGateway())
+  world = await worldOf(origin.world)
+  node = await forgetfulNode(world.manifest.urls.evm[base])
+  parts.defer(() => node.close())
+  const database = parts.use(await testDatabase())
+  const env = { DATABASE_URL: database.url, DATA_DIR: folder.path }
+  gateway = parts.use(await launch({ env: { ...world.env, ...env, BASE_RPC_URL: node.url } }))
+  operator = operatorOf(env)
+})
+after(async () => {
+  await parts.disposeAsync()
+  folder[Symbol.dispose]()
+})
+
+/** The batch ran, its receipt is gone, and its deadline is over: nothing more can be looked up. */
+async function depositInReview(person: Person, amount: string): Promise<string> {
+  node.state.forgets = true
+  const { body } = await person.deposit(amount, { query: '' })
+  await eventually(
+    async () => ((await world.effects(person.evm)).length > 0 ? true : undefined),
+    'the vault has the deposit',
+    30_000,
+  )
+  await world.advance(700)
+  await eventually(
+    async () => {
+      await world.rpc('evm_mine')
+      return (await person.task(body.task_id)).state === 'review' ? true : undefined
+    },
+    'the task is in review',
+    60_000,
+  )
+  return body.task_id
+}
+
+type Shown = {
+  task: { state: string; owner: string | null; data: { operator: Record<string, string> } }
+  effects: { status: string; proof?: object; transactions: { extId: string; status: string }[] }[]
+  transfers: { key: string; state: string; amount: string; asset: string }[]
+}
+const show = async (id: string) => JSON.parse((await operator.run('tasks', 'show', id)).out) as Shown
+
+test('a task in review is listed with what it has sent, and ended as executed with evidence', async () => {
+  const person = await welcomed(gateway.url)
+  const id = await depositInReview(person, '3')
+  const [listed] = (await operator.rows('tasks', 'list')).filter((row) => row.id === id)
+  assert.equal(listed?.agent_id, person.agentId)
+  const before = await show(id)
+  const hash = before.effects[0]!.transactions[0]!.extId
+  assert.equal(listed?.sent, hash)
+  assert.deepEqual(
+    before.transfers.map(({ state, amount }) => [state, amount]),
+    [['pending', '3000000']],
+  )
+
+  const lacking = await operator.refused('tasks', 'end', id, '--outcome', 'executed', '--why', 'x')
+  assert.match(lacking, /--evidence/)
+  const early = ['--outcome', 'not_executed', '--evidence', 'none', '--why', 'x']
+  assert.match(await operator.refused('tasks', 'end', id, ...early), /can still be executed until/)
+  assert.equal((await person.task(id)).state, 'review')
+
+  const told = eventsUntil(
+    `${gateway.url}/v1/notifications/stream`,
+    { ...bearer(person), 'last-event-id': '0' },
+    ({ event, data }) => event === 'task.completed' && JSON.stringify(data).includes(id),
+    60_000,
+  )
+  const words = ['--outcome', 'executed', '--tx-hash', hash, '--evidence', 'mined, by two other nodes']
+  await operator.act('the node has forgotten', 'tasks', 'end', id, ...words)
+  const ended = await person.ended(id, 5_000)
+  assert.deepEqual([ended.status, ended.outcome, ended.result.tx_hash], ['completed', 'executed', hash])
+  await told
+
+  const after = await show(id)
+  assert.deepEqual(
+    after.transfers.map(({ state }) => state),
+    ['posted'],
+  )
+  assert.deepEqual(
+    [after.effects[0]!.status, after.effects[0]!.transactions[0]!.status],
+    ['confirmed', 'confirmed'],
+  )
+  assert.equal(after.task.data.operator.evidence, 'mined, by two other nodes')
+  const recorded = (await operator.log('--subject', id)).find(({ command }) => command === 'tasks end')
+  const { actor, reason, details } = recorded!
+  assert.deepEqual(
+    [actor, reason, details.outcome, details.txHash],
+    ['ann', 'the node has forgotten', 'executed', hash],
+  )
+  const again = await operator.refused('tasks', 'end', id, ...words, '--why', 'twice')
+  assert.match(again, /not in review/)
+})
+
+test('a task ended as not executed gives back its hold and its share of the limits', async () => {
+  const person = await welcomed(gateway.url)
+  const id = await depositInReview(person, '4')
+  // What was signed counts as expired: the wall clock of the gateway has not moved with that of the chain.
+  await operator.act(
+    'time travel',
+    ...[
+      'psql',
+      `update effect set valid_until = now() - interval '1 second' where task_id = '${id}'`,
+      '--write',
+    ],
+  )
+  const policy = async () =>
+    (await person.call<{ spent_24h_usd: string }>('GET /v1/policy')).body.spent_24h_usd
+  assert.equal(await policy(), '4')
+  await operator.act(
+    'as if it had never run',
+    ...['tasks', 'end', id, '--outcome', 'not_executed', '--evidence', 'absent from two explorers'],
+  )
+  const ended = await person.ended(id, 5_000)
+  assert.deepEqual(
+    [ended.status, ended.outcome, ended.error?.code],
+    ['failed', 'not_executed', 'ended_by_operator'],
+  )
+  assert.equal(await policy(), '0')
+  const { transfers, effects } = await show(id)
+  assert.deepEqual(
+    transfers.map(({ state }) => state),
+    ['voided'],
+  )
+  assert.equal(effects[0]!.status, 'dropped')
+  node.state.forgets = false
+  assert.equal((await person.deposit('1')).body.status, 'completed')
+})
+
+test('a task that has not come into review is not ended by hand', async () => {
+  const person = await welcomed(gateway.url)
+  node.state.forgets = false
+  const { body } = await person.deposit('1')
+  const words = ['--outcome', 'not_executed', '--evidence', 'none', '--why', 'x']
+  assert.match(await operator.refused('tasks', 'end', body.task_id, ...words), /not in review/)
+  assert.match(await operator.refused('tasks', 'end', 'nonsense', ...words), /There is no task/)
+  assert.equal((await person.task(body.task_id)).status, 'completed')
+})

@@ -1,0 +1,237 @@
+/** What an operator does to users, tokens, limits, switches and sponsors, beside two running instances. */
+import assert from 'node:assert/strict'
+import { after, before, test } from 'node:test'
+import { admin, type Operator, operatorOf } from '../harness/admin.ts'
+import {
+  bearer,
+  dataFolder,
+  eventually,
+  freshGateway,
+  freshToken,
+  http,
+  keyPair,
+  launch,
+  newAgent,
+} from '../harness/gateway.ts'
+import { type Person, welcomed } from './people.ts'
+import { worldOf } from './world.ts'
+
+let first: Awaited<ReturnType<typeof freshGateway>>
+let second: Awaited<ReturnType<typeof launch>>
+let world: Awaited<ReturnType<typeof worldOf>>
+let operator: Operator
+let env: Record<string, string>
+const folder = dataFolder()
+
+before(async () => {
+  first = await freshGateway()
+  world = await worldOf(first.world)
+  const urls = Object.fromEntries(Object.entries(world.env)) as Record<string, string>
+  second = await launch({ env: { ...urls, DATA_DIR: folder.path, DATABASE_URL: first.databaseUrl } })
+  env = { DATABASE_URL: first.databaseUrl, DATA_DIR: folder.path }
+  operator = operatorOf(env)
+})
+after(async () => {
+  await second?.[Symbol.asyncDispose]()
+  await first?.[Symbol.asyncDispose]()
+  folder[Symbol.dispose]()
+})
+
+const userOf = async (url: string, token: string) =>
+  http<{ user_id: string; code?: string }>(`${url}/v1/user`, { headers: bearer({ token }) })
+const userIdOf = async ({ token }: { token: string }) => (await userOf(first.url, token)).body.user_id
+
+/** A hint takes some milliseconds; without it the cache of an instance would answer otherwise for 30 s. */
+const becomes = (url: string, token: string, wanted: unknown[]) =>
+  eventually(
+    async () => {
+      const { status, body } = await userOf(url, token)
+      return [status, body.code].every((each, at) => each === wanted[at]) ? true : undefined
+    },
+    `${url} answers ${wanted}`,
+    5_000,
+  )
+
+const lastAction = async () => (await operator.log('--limit', '2'))[1]!
+
+test('without a command, and for an unknown one, it tells what there is', async () => {
+  const help = await operator.run()
+  for (const name of [
+    'tasks end',
+    'accounts freeze',
+    'users freeze',
+    'keys rotate',
+    'backup',
+    'restore',
+    'psql',
+  ])
+    assert.ok(help.out.includes(name), name)
+  assert.match(await operator.refused('users', 'melt', 'x'), /no command users melt/)
+  assert.match(await operator.refused('users', 'freeze', 'agt_x'), /needs --why/)
+  assert.match(await operator.refused('users', 'freeze', 'agt_x', '--why', 'test'), /There is no user agt_x/)
+})
+
+test('a frozen user is refused on every instance at once, and signs in again when unfrozen', async () => {
+  const agent = await newAgent(first.url)
+  const userId = await userIdOf(agent)
+  await becomes(second.url, agent.token, [200, undefined])
+  await operator.act('reported stolen', 'users', 'freeze', agent.agentId)
+  for (const { url } of [first, second]) await becomes(url, agent.token, [403, 'suspended'])
+  await assert.rejects(freshToken(second.url, agent.agentId, agent.privateKey), /suspended/)
+  const { actor, command, subject, reason } = await lastAction()
+  assert.deepEqual([actor, command, subject, reason], ['ann', 'users freeze', userId, 'reported stolen'])
+  await operator.act('found again', 'users', 'unfreeze', userId)
+  for (const { url } of [first, second]) await becomes(url, agent.token, [200, undefined])
+})
+
+test('tokens of an agent, and a single one, end at once everywhere', async () => {
+  const agent = await newAgent(first.url)
+  const [one, two, three] = [
+    agent.token,
+    await freshToken(first.url, agent.agentId, agent.privateKey),
+    await freshToken(first.url, agent.agentId, agent.privateKey),
+  ]
+  for (const token of [one, two, three]) await becomes(second.url, token, [200, undefined])
+  await operator.act('seen in a log', 'tokens', 'revoke', '--token', one)
+  for (const { url } of [first, second]) await becomes(url, one, [401, 'invalid_token'])
+  assert.equal((await userOf(second.url, two)).status, 200)
+  const ended = await operator.act('the whole agent', 'tokens', 'revoke', '--user', agent.agentId)
+  assert.match(ended.out, /2 tokens/)
+  for (const { url } of [first, second])
+    for (const token of [two, three]) await becomes(url, token, [401, 'invalid_token'])
+  assert.match(await operator.refused('tokens', 'revoke', '--why', 'x'), /either --user .* or --token/)
+  const kept = JSON.stringify(await operator.log())
+  assert.ok(!kept.includes(one), 'a token stands in the record')
+})
+
+test('a stolen key is replaced: the thief is out, the owner signs with the new one', async () => {
+  const agent = await newAgent(first.url)
+  const fresh = keyPair()
+  await becomes(second.url, agent.token, [200, undefined])
+  await operator.act(
+    'key stolen, identity checked by phone',
+    'users',
+    'set-key',
+    agent.agentId,
+    fresh.publicKey,
+  )
+  await becomes(second.url, agent.token, [401, 'invalid_token'])
+  await assert.rejects(freshToken(first.url, agent.agentId, agent.privateKey), /invalid_signature/)
+  const token = await freshToken(second.url, agent.agentId, fresh.privateKey)
+  assert.equal((await userOf(first.url, token)).status, 200)
+  const again = await operator.refused('users', 'set-key', agent.agentId, agent.publicKey, '--why', 'x')
+  assert.match(again, /is or was registered/)
+})
+
+const limits = async (person: Person) =>
+  (await person.call<{ per_day_usd: string; paused: unknown }>('GET /v1/policy')).body
+
+test('limits and the kill switch that a thief has set are undone', async () => {
+  const person = await welcomed(first.url)
+  const before = await limits(person)
+  const tightened = await person.call('PUT /v1/policy', { body: { per_day_usd: '0' } })
+  assert.equal((await limits(person)).per_day_usd, '0', JSON.stringify(tightened.body))
+  await person.call('POST /v1/kill', { body: { on: true } })
+  assert.equal((await person.deposit('2')).body.code ?? '', 'trading_paused')
+  const [switched] = await operator.rows('kill-switch', 'list')
+  assert.equal(switched?.scope, 'user')
+
+  await operator.act('a thief set it', 'kill-switch', 'off', '--user', person.agentId)
+  await operator.act('a thief set it', 'policy', 'reset', person.agentId)
+  const restored = await limits(person)
+  assert.deepEqual([restored.per_day_usd, restored.paused], [before.per_day_usd, null])
+  assert.equal((await person.deposit('2')).body.status, 'completed')
+  const [shown] = await operator.rows('policy', 'show', person.agentId)
+  assert.equal(shown?.per_day_micros, null)
+  const reset = (await operator.log()).find(({ command }) => command === 'policy reset')
+  const former = (reset?.details.before ?? {}) as Record<string, unknown>
+  assert.equal(former.per_day_micros, '0')
+})
+
+test('the switch for everybody stops opening on every instance and lets exits pass', async () => {
+  const person = await welcomed(first.url)
+  const opened = (await person.deposit('5')).body
+  assert.equal(opened.status, 'completed')
+  await operator.act('the venue looks wrong', 'kill-switch', 'on', '--global')
+  for (const at of [first.url, second.url]) {
+    const refused = await person.deposit('1', { at })
+    assert.deepEqual([refused.status, refused.body.code], [403, 'trading_paused'])
+  }
+  const out = await person.withdraw({ position_id: opened.result.position_id, amount_usdc: '1' })
+  assert.equal(out.body.status, 'completed', JSON.stringify(out.body))
+  await operator.act('it was a false alarm', 'kill-switch', 'off', '--global')
+  assert.equal((await person.deposit('1', { at: second.url })).body.status, 'completed')
+})
+
+test('a paused sponsor pays for nothing new on any instance until it is unpaused', async () => {
+  const person = await welcomed(first.url)
+  const payers = async (at: string): Promise<string> => {
+    const { body } = await person.deposit('1', { at })
+    assert.equal(body.status, 'completed', JSON.stringify(body))
+    const transaction = (await world.rpc('eth_getTransactionByHash', [body.result.tx_hash])) as {
+      from: string
+    }
+    return transaction.from.toLowerCase()
+  }
+  for (let n = 0; n < 4; n++) await payers(first.url)
+  const known = await operator.rows<{ chain: string; signer: string }>('sponsors', 'list')
+  const signers = [...new Set(known.filter(({ chain }) => chain === '8453').map(({ signer }) => signer))]
+  assert.ok(signers.length >= 2, JSON.stringify(known))
+  const kept = signers[0]!
+  for (const signer of signers.slice(1))
+    await operator.act('balance looks wrong', 'sponsors', 'pause', signer, '--chain', '8453')
+  for (const url of [first.url, second.url]) {
+    await eventually(async () => ((await payers(url)) === kept ? true : undefined), 'only one pays', 20_000)
+    for (let n = 0; n < 3; n++) assert.equal(await payers(url), kept)
+  }
+  await operator.act('none left', 'sponsors', 'pause', kept, '--chain', '8453')
+  const refused = await eventually(async () => {
+    const { status, body } = await person.deposit('1', { at: second.url })
+    return status === 503 ? (body as unknown as { reason: string }).reason : undefined
+  }, 'sponsored transactions are paused')
+  assert.equal(refused, 'sponsor_paused')
+  for (const signer of signers) await operator.act('checked', 'sponsors', 'unpause', signer)
+  for (const url of [first.url, second.url])
+    await eventually(async () => {
+      const { status } = await person.deposit('1', { at: url })
+      return status === 200 ? true : undefined
+    }, 'sponsors pay again')
+  assert.match(await operator.refused('sponsors', 'unpause', kept, '--why', 'x'), /is not paused/)
+})
+
+test('SQL reads only, unless it is asked to write, and each statement is recorded', async () => {
+  const read = await operator.rows('psql', 'select 1 as one')
+  assert.deepEqual(read[0], { one: 1 })
+  const refused = await operator.refused('psql', "insert into belonging (key, value) values ('note', 'x')")
+  assert.match(refused, /read-only transaction/)
+  assert.match(await operator.refused('psql', 'select 1', '--write'), /--write needs --why/)
+  await operator.act('a note', 'psql', "insert into belonging (key, value) values ('note', 'x')", '--write')
+  const piped = await admin(
+    env,
+    ['psql'],
+    "select value\nfrom belonging where key = 'note';\nselect 2 as two;\n",
+  )
+  assert.equal(piped.code, 0, piped.err)
+  assert.match(piped.out, /value\nx\n\(1 rows\)\ntwo\n2\n/)
+  const url = await operator.run('psql', '--url')
+  assert.equal(url.out.trim(), first.databaseUrl)
+  const statements = (await operator.log()).filter(({ command }) => command === 'psql')
+  assert.ok(statements.some(({ details }) => String(details.statement).startsWith('insert into belonging')))
+})
+
+test('what was recorded can be listed by subject, and not be changed', async () => {
+  const agent = await newAgent(first.url)
+  const userId = await userIdOf(agent)
+  await operator.act('one', 'users', 'freeze', userId)
+  await operator.act('two', 'users', 'unfreeze', userId)
+  const listed = await operator.log('--subject', userId)
+  assert.deepEqual(
+    listed.map(({ command, reason, actor }) => [command, reason, actor]),
+    [
+      ['users unfreeze', 'two', 'ann'],
+      ['users freeze', 'one', 'ann'],
+    ],
+  )
+  const change = "update admin_action set actor = 'nobody'"
+  assert.match(await operator.refused('psql', change, '--write', '--why', 'x'), /never changed/)
+})

@@ -1,0 +1,76 @@
+/** `npm start` as a person and as a supervisor use it: what ends it ends everything that it started. */
+import assert from 'node:assert/strict'
+import { type ChildProcess, spawn } from 'node:child_process'
+import { readdirSync, readFileSync, statSync } from 'node:fs'
+import { join } from 'node:path'
+import { createInterface } from 'node:readline'
+import { test } from 'node:test'
+import { fileURLToPath } from 'node:url'
+import { dataFolder, eventually } from '../harness/gateway.ts'
+
+const root = fileURLToPath(new URL('../..', import.meta.url))
+const linux = { skip: process.platform === 'linux' ? false : 'reads /proc' }
+
+/** Processes whose command line or folder names the data folder, zombies apart. */
+const processesOf = (dataDir: string): number[] =>
+  readdirSync('/proc')
+    .map(Number)
+    .filter((pid) => {
+      try {
+        const environment = readFileSync(`/proc/${pid}/environ`, 'utf8')
+        const line = readFileSync(`/proc/${pid}/cmdline`, 'utf8')
+        return pid !== process.pid && line !== '' && `${environment}${line}`.includes(dataDir)
+      } catch {
+        return false
+      }
+    })
+
+const npmStart = (dataDir: string): { npm: ChildProcess; ready: Promise<string> } => {
+  const npm = spawn('npm', ['start'], {
+    cwd: root,
+    detached: true,
+    env: { PATH: process.env.PATH, HOME: process.env.HOME, DATA_DIR: dataDir, PORT: '0', WORLD_PORT: '0' },
+    stdio: ['ignore', 'pipe', 'pipe'],
+  })
+  npm.stderr?.resume()
+  const ready = new Promise<string>((resolve, reject) => {
+    createInterface({ input: npm.stdout! }).on('line', (line) => {
+      const found = /^portico ready (\S+)$/.exec(line)
+      if (found) resolve(found[1]!)
+    })
+    npm.once('exit', (code) => reject(new Error(`npm start ended with ${code}`)))
+  })
+  return { npm, ready }
+}
+
+for (const [what, pidOf] of [
+  ['npm', (npm: ChildProcess) => npm.pid!],
+  [
+    'the launcher',
+    (npm: ChildProcess, dataDir: string) =>
+      processesOf(dataDir).find((pid) => {
+        const words = readFileSync(`/proc/${pid}/cmdline`, 'utf8').split('\0')
+        return pid !== npm.pid && words[1]?.endsWith('with-node.cjs')
+      })!,
+  ],
+] as const)
+  test(`a killed ${what} leaves no gateway, world or database behind`, linux, async (t) => {
+    using folder = dataFolder()
+    const { npm, ready } = npmStart(folder.path)
+    t.after(() => {
+      for (const pid of processesOf(folder.path)) process.kill(pid, 'SIGKILL')
+    })
+    await ready
+    assert.ok(processesOf(folder.path).length > 5)
+    process.kill(pidOf(npm, folder.path), 'SIGKILL')
+    await eventually(
+      async () => (processesOf(folder.path).length === 0 ? true : undefined),
+      'everything ended',
+      30_000,
+    )
+    assert.equal(statSync(folder.path).mode & 0o066, 0, 'the data folder is closed to others')
+    const open = readdirSync(join(folder.path, 'world')).filter(
+      (name) => (statSync(join(folder.path, 'world', name)).mode & 0o077) !== 0,
+    )
+    assert.deepEqual(open, [], 'so are the files of the world')
+  })

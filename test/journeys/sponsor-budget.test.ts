@@ -1,0 +1,113 @@
+/** Gas is paid for everybody: what one user may spend of it, and what is kept for those who want out. */
+import assert from 'node:assert/strict'
+import { after, before, describe, test } from 'node:test'
+import pg from 'pg'
+import { eventually, freshGateway } from '../harness/gateway.ts'
+import { type Person, welcomed } from './people.ts'
+import { type World, worldOf } from './world.ts'
+
+type Refusal = {
+  code: string
+  reason?: string
+  budget?: string
+  owner?: string
+  limit?: string
+  used?: string
+  full_again_at?: string
+}
+const gwei = '0x3b9aca00'
+const milliEther = 10n ** 15n
+
+describe('the gas that a sponsor pays', () => {
+  let gateway: Awaited<ReturnType<typeof freshGateway>>
+  let world: World
+  let admin: pg.Pool
+  before(async () => {
+    gateway = await freshGateway({ SPONSOR_USER_DAY: '0.004' })
+    world = await worldOf(gateway.world)
+    admin = new pg.Pool({ connectionString: gateway.databaseUrl, max: 1 })
+  })
+  after(async () => {
+    await admin?.end()
+    await gateway?.[Symbol.asyncDispose]()
+  })
+
+  /** A price that does not fall while hardly anything is mined. */
+  const atGwei = () => world.rpc('anvil_setNextBlockBaseFeePerGas', [gwei])
+  const setSponsors = async (wei: bigint) => {
+    const { rows } = await admin.query(`select signer from lane where kind = 'evm' and chain = '8453'`)
+    assert.ok(rows.length > 0)
+    for (const { signer } of rows) await world.rpc('anvil_setBalance', [signer, `0x${wei.toString(16)}`])
+  }
+  const open = async (person: Person, amount: string) => {
+    const { status, body } = await person.deposit(amount)
+    assert.deepEqual([status, body.outcome], [200, 'executed'], JSON.stringify(body))
+    return body.result.position_id
+  }
+
+  test('80 small withdrawals of one user end at its own budget, and nobody else is refused', async () => {
+    const [greedy, other] = await Promise.all([welcomed(gateway.url), welcomed(gateway.url)])
+    const position_id = await open(greedy, '100')
+    const others = await open(other, '20')
+    // One lane each, so that all of them are known; their number does not matter.
+    for (let n = 0; n < 8; n++) await open(other, '1')
+    await setSponsors(12n * milliEther + milliEther / 2n)
+    let executed = 0
+    let refused: Refusal | undefined
+    for (let n = 0; n < 80; n++) {
+      await atGwei()
+      const { status, body } = await greedy.call<Refusal & { outcome: string }>(
+        'POST /v1/earn/withdraw?wait=true',
+        { body: { position_id, amount_usdc: '1' } },
+      )
+      if (status === 200) executed += body.outcome === 'executed' ? 1 : 0
+      else {
+        assert.equal(status, 429, JSON.stringify(body))
+        refused = body
+      }
+    }
+    assert.ok(executed >= 2 && executed < 40, `${executed} were executed`)
+    assert.deepEqual(
+      [refused?.code, refused?.reason, refused?.budget, refused?.owner, refused?.limit],
+      ['rate_limited', 'sponsor_budget', 'sponsor_gas_per_day', 'user', '0.004'],
+    )
+    assert.match(String(refused?.full_again_at), /T00:00:00.000Z$/)
+    assert.ok(Number(refused?.used) <= 0.004)
+
+    await atGwei()
+    const part = await other.withdraw({ position_id: others, amount_usdc: '5' })
+    assert.deepEqual([part.status, part.body.outcome], [200, 'executed'], JSON.stringify(part.body))
+    const out = await other.withdraw({ position_id: others })
+    assert.deepEqual([out.status, out.body.outcome], [200, 'executed'], JSON.stringify(out.body))
+    // Its own way out is open too.
+    const whole = await greedy.withdraw({ position_id })
+    assert.deepEqual([whole.status, whole.body.outcome], [200, 'executed'], JSON.stringify(whole.body))
+  })
+
+  test('what is left at the end is kept for whole withdrawals', async () => {
+    const person = await welcomed(gateway.url)
+    const position_id = await open(person, '20')
+    await setSponsors(5n * milliEther)
+    const refused = await eventually(
+      async () => {
+        const { status, body } = await person.call<Refusal>('POST /v1/earn/deposit', {
+          body: { amount_usdc: '1' },
+        })
+        return status === 503 ? body : undefined
+      },
+      'deposits are refused',
+      20_000,
+    )
+    assert.deepEqual(
+      [refused.reason, refused.budget, refused.owner],
+      ['sponsor_paused', 'sponsor_balance', 'platform'],
+    )
+    const part = await person.call<Refusal>('POST /v1/earn/withdraw', {
+      body: { position_id, amount_usdc: '1' },
+    })
+    assert.deepEqual([part.status, part.body.reason], [503, 'sponsor_paused'])
+    const out = await person.withdraw({ position_id })
+    assert.deepEqual([out.status, out.body.outcome], [200, 'executed'], JSON.stringify(out.body))
+    assert.equal(await world.nativeOf(person.evm), 0n)
+  })
+})

@@ -1,0 +1,81 @@
+import { mutationsOf } from './mutation.ts'
+
+/** Fees, nonces, signed batches, the vault, and the shares of positions. */
+export const chainMutations = [
+  ...mutationsOf(
+    'src/upstreams/evm/fees.ts',
+    ['src/upstreams/evm/fees.test.ts'],
+    [
+      [
+        'ceilDiv(wei * 9n, 8n)',
+        'ceilDiv(wei * 10n, 10n)',
+        'a replacement offers no more than what it replaces',
+      ],
+      [
+        "if (fees.maxFeeWei <= capWei) return { kind: 'bump', fees }",
+        "return { kind: 'bump', fees }",
+        'a stuck transaction is replaced above the cap on fees',
+      ],
+      ['if (baseFeeWei >= rule.capWei) return undefined', '', 'gas is bought above the cap on fees'],
+    ],
+  ),
+  ...mutationsOf(
+    'src/upstreams/evm/nonce.ts',
+    ['src/upstreams/evm/nonce.test.ts'],
+    [
+      [
+        'if (carrier.nonce >= mined)',
+        'if (carrier.nonce > mined)',
+        'the first open number is not sent again',
+      ],
+      [
+        'resend.at(-1)!.nonce + 1n',
+        'resend.at(-1)!.nonce',
+        'the counter goes back to a number that is signed already',
+      ],
+      [
+        "transactionCount(signer, 'pending')",
+        "transactionCount(signer, 'latest')",
+        'a new lane begins at a number that is under way',
+      ],
+      ['if (!newest.has(nonce)) gaps.push(nonce)', '', 'a number that nothing carries blocks the lane'],
+    ],
+  ),
+  ...mutationsOf(
+    'src/upstreams/evm/batch.ts',
+    ['src/upstreams/evm/sign.test.ts'],
+    [
+      [
+        'executor: (batch.executor ?? zeroAddress) as Hex',
+        'executor: zeroAddress as Hex',
+        'anybody may carry a signed batch',
+      ],
+      ['revertOnFailure: true', 'revertOnFailure: false', 'a batch runs in part when a call of it fails'],
+    ],
+  ),
+  ...mutationsOf(
+    'src/upstreams/vault/wire.ts',
+    ['src/upstreams/vault/wire.test.ts'],
+    [
+      [
+        "const ownerAt = event === 'deposit' ? 2 : 3",
+        'const ownerAt = 2',
+        'a withdrawal is booked by its receiver instead of by its owner',
+      ],
+      [
+        'log.address.toLowerCase() === vault.toLowerCase() &&',
+        '',
+        'an event of another contract is booked as one of the vault',
+      ],
+    ],
+  ),
+  ...mutationsOf(
+    'src/features/earn/shares.ts',
+    ['src/features/earn/shares.test.ts'],
+    [
+      ['neededShares / 1_000n + 1n', '0n', 'a fall of the share price makes a withdrawal exceed its hold'],
+      ['+ 1n, available)', '+ 1n, neededShares * 2n)', 'a hold exceeds what the position has'],
+      ['missing -= gone', '', 'shares that left from outside are taken from every position'],
+    ],
+  ),
+]

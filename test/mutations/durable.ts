@@ -1,0 +1,166 @@
+import { mutationsOf } from './mutation.ts'
+
+/** Fence, ledger, holds, idempotency keys and the event log. */
+export const durableMutations = [
+  ...mutationsOf(
+    'src/durable/idempotency.ts',
+    ['test/durable/engine.test.ts'],
+    [
+      [
+        'row.operation !== operation || row.body_hash !== hash',
+        'row.operation !== operation',
+        'a key that stood for one body answers another one',
+      ],
+    ],
+  ),
+  ...mutationsOf(
+    'src/durable/events.ts',
+    ['test/durable/engine.test.ts'],
+    [[".where('seq', '>', after)", ".where('seq', '>=', after)", 'a resumed stream repeats an event']],
+  ),
+  ...mutationsOf(
+    'src/durable/runner.ts',
+    ['test/durable/faults.test.ts'],
+    [
+      [
+        '    if (live) {\n',
+        '    if (live && attempts < 0) {\n',
+        'a step that throws while its effect is live ends its task as failed',
+      ],
+      [
+        "(effect) => isLive(effect) || effect.status === 'confirmed'",
+        "(effect) => effect.status === 'confirmed'",
+        'a step that throws ends its task as failed unless its effect is confirmed',
+      ],
+      [
+        "if (task.cancel_requested && !exposed) return cancelled('Cancelled on request')",
+        "if (task.cancel_requested) return cancelled('Cancelled on request')",
+        'a cancel ends a task whose bytes may still land',
+      ],
+    ],
+  ),
+  ...mutationsOf(
+    'src/durable/runner.ts',
+    ['test/durable/fence.test.ts'],
+    [
+      [
+        '      if (lost.aborted) return undefined\n',
+        '',
+        'a run without its lease judges the failure of its step',
+      ],
+    ],
+  ),
+  ...mutationsOf(
+    'src/durable/step-result.ts',
+    ['src/durable/step-result.test.ts'],
+    [
+      [
+        "if (!('end' in result) || result.outcome !== 'not_executed') return result",
+        "if (!('end' in result) || result.outcome === 'not_executed') return result",
+        'a task that executed gives its share of the limits back, and one that did not keeps it',
+      ],
+    ],
+  ),
+  ...mutationsOf(
+    'src/store/migrations/0010_cancel_and_lease.sql',
+    ['test/durable/fence.test.ts'],
+    [
+      [
+        "    where id = v_id and epoch = (p ->> 'epoch')::integer and owner = (p ->> 'owner')::uuid and commits = (p ->> 'commits')::integer",
+        "    where id = v_id and commits = (p ->> 'commits')::integer",
+        'an instance that lost its lease commits its step',
+      ],
+      [
+        "where id = v_id and epoch = (p ->> 'epoch')::integer and owner = (p ->> 'owner')::uuid and commits = (p ->> 'commits')::integer",
+        "where id = v_id and epoch = (p ->> 'epoch')::integer and owner = (p ->> 'owner')::uuid",
+        'a step whose commit lost its reply is committed twice',
+      ],
+      [
+        "(select 1 from effect where task_id = p_task and status not in ('dropped', 'rejected'))\n    returning *",
+        "(select 1 from effect where task_id = p_task and status = 'confirmed')\n    returning *",
+        'a cancel is accepted after the signature is stored',
+      ],
+    ],
+  ),
+  ...mutationsOf(
+    'src/store/migrations/0010_cancel_and_lease.sql',
+    ['test/durable/faults.test.ts', 'test/durable/engine.test.ts'],
+    [
+      [
+        "  if v_ended and p ->> 'outcome' = 'not_executed' and exists",
+        "  if v_ended and p ->> 'outcome' = 'nothing' and exists",
+        'a task ends as not executed while its effect may still land',
+      ],
+      [
+        'v_hold.amount, 0, v_at);',
+        'v_hold.amount, v_hold.amount, v_at);',
+        'a task that ends without executing delivers what it held',
+      ],
+    ],
+  ),
+  ...mutationsOf(
+    'src/store/migrations/0011_ledger_order.sql',
+    ['test/durable/engine.test.ts', 'test/durable/faults.test.ts'],
+    [
+      [
+        'if found and v_avail < v_amount then',
+        'if found and v_avail < 0 then',
+        'more is held than the account has',
+      ],
+      [
+        "if v_transfer.state <> 'pending' then continue; end if;",
+        '',
+        'a hold that has ended is settled once more',
+      ],
+    ],
+  ),
+  ...mutationsOf(
+    'src/store/migrations/0011_ledger_order.sql',
+    ['test/durable/observations.test.ts'],
+    [
+      [
+        "'hold', -v_amount, v_amount, false",
+        "'hold', -v_amount, v_amount, true",
+        'a hold counts as a settlement and makes observations stale for ever',
+      ],
+    ],
+  ),
+  ...mutationsOf(
+    'src/store/migrations/0001_durable.sql',
+    ['test/durable/engine.test.ts'],
+    [
+      [
+        "perform ledger_write(p_transfer, p_debit, 'void', p_amount, -p_amount, true, p_at);",
+        "perform ledger_write(p_transfer, p_debit, 'void', 0, -p_amount, true, p_at);",
+        'a hold that is given back does not come back',
+      ],
+    ],
+  ),
+  ...mutationsOf(
+    'src/store/migrations/0001_durable.sql',
+    ['test/durable/observations.test.ts'],
+    [
+      [
+        "v_delta := greatest((p_seen ->> 'totalUnits')::numeric - v_account.avail - v_account.held, -v_account.avail);",
+        "v_delta := greatest((p_seen ->> 'totalUnits')::numeric - v_account.avail, -v_account.avail);",
+        'what is on hold is observed once more as free',
+      ],
+      [
+        "if v_account.settlements <> (p_seen ->> 'settlements')::bigint then",
+        'if false then',
+        'a balance that was read before a settlement is believed after it',
+      ],
+    ],
+  ),
+  ...mutationsOf(
+    'src/durable/commit.ts',
+    ['test/durable/opening.test.ts'],
+    [
+      [
+        'set next = greatest(next, $4::bigint) + 1',
+        'set next = greatest(next, $4::bigint)',
+        'two signatures take one number',
+      ],
+    ],
+  ),
+]

@@ -1,0 +1,70 @@
+import { mutationsOf } from './mutation.ts'
+
+/** Signatures that buy tokens, tokens, scopes, and credits. */
+export const identityMutations = [
+  ...mutationsOf(
+    'src/features/auth/keypair.ts',
+    ['test/identity/ed25519.test.ts'],
+    [
+      [
+        'Math.abs(nowSeconds - signedSeconds) > windowSeconds',
+        'Math.abs(nowSeconds - signedSeconds) > windowSeconds * 2',
+        'an old signature buys a token',
+      ],
+      [
+        'expiresAt: new Date(signedMs + spentMs)',
+        'expiresAt: new Date(now.getTime() + spentMs)',
+        'a signature stamped ahead is forgotten while it still counts',
+      ],
+    ],
+  ),
+  ...mutationsOf(
+    'src/features/auth/store.ts',
+    ['test/identity/ed25519.test.ts'],
+    [
+      [
+        'insert into spent_signature (digest, expires_at) values ($1, $2) on conflict do nothing returning 1',
+        'insert into spent_signature (digest, expires_at) values ($1, $2) on conflict (digest) do update set expires_at = excluded.expires_at returning 1',
+        'a signature buys several tokens',
+      ],
+    ],
+  ),
+  ...mutationsOf(
+    'src/features/auth/ed25519.ts',
+    ['src/features/auth/ed25519.test.ts'],
+    [['y < p && !smallOrderY.has(y)', 'y < p', 'a key under which every text is signed can be registered']],
+  ),
+  ...mutationsOf(
+    'src/features/auth/attempts.ts',
+    ['src/features/auth/attempts.test.ts'],
+    [['failures > most)', 'failures > most + 1)', 'one wrong signature more than allowed is judged']],
+  ),
+  ...mutationsOf(
+    'src/features/auth/tokens.ts',
+    ['test/identity/enrolment.test.ts'],
+    [
+      ['      known.delete(hash)\n', '', 'a revoked token counts until the cache forgets it'],
+      [
+        'const until = Math.min(now.getTime() + knownMs, row.expires_at.getTime())',
+        'const until = now.getTime() + knownMs',
+        'a token outlives its end by the time of the cache',
+      ],
+    ],
+  ),
+  ...mutationsOf(
+    'src/edges/http/authenticate.ts',
+    ['src/edges/http/authenticate.test.ts'],
+    [
+      [
+        'if (!caller.scopes.has(access)) {',
+        "if (!caller.scopes.has(access) && access !== 'earn') {",
+        'a token without the scope moves money in and out of the vault',
+      ],
+    ],
+  ),
+  ...mutationsOf(
+    'src/features/credits/buckets.ts',
+    ['src/features/credits/buckets.test.ts'],
+    [['expiresAt > now', 'expiresAt >= now', 'credits are spent at the moment at which they expire']],
+  ),
+]

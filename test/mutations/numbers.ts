@@ -1,0 +1,96 @@
+import { mutationsOf } from './mutation.ts'
+
+/** Decimals, units, rounding, and the grids of prices and sizes. */
+export const numberMutations = [
+  ...mutationsOf(
+    'src/kernel/money.ts',
+    ['src/kernel/money.test.ts'],
+    [
+      [
+        "if (rounding === 'down' || product % c === 0n) return quotient",
+        'if (product % c === 0n) return quotient',
+        'every division rounds up',
+      ],
+      [
+        'return product < 0n !== c < 0n ? quotient - 1n : quotient + 1n',
+        'return quotient + 1n',
+        'a negative amount is rounded towards zero where it should be rounded away from it',
+      ],
+      [
+        'if (fraction.length > decimals) throw',
+        'if (fraction.length > 18) throw',
+        'places that the token does not have become units',
+      ],
+      ['return negative ? -units : units', 'return units', 'the sign of an amount is lost'],
+      [
+        ".padStart(decimals + 1, '0')",
+        ".padStart(decimals, '0')",
+        'an amount below one loses its leading zero',
+      ],
+      [
+        '10n ** BigInt(from - to), rounding)',
+        '10n ** BigInt(from - to))',
+        'a change of scale ignores the direction of rounding',
+      ],
+      [
+        'decimals + places, 6, rounding)',
+        'decimals, 6, rounding)',
+        'a value ignores the places of the price',
+      ],
+    ],
+  ),
+  ...mutationsOf(
+    'src/kernel/money.ts',
+    ['src/kernel/decimal-fields.test.ts'],
+    [['const shift = Number(exponent)', 'const shift = 0', 'the exponent of a JSON number is ignored']],
+  ),
+  ...mutationsOf(
+    'src/kernel/decimal-fields.ts',
+    ['src/kernel/decimal-fields.test.ts'],
+    [
+      [
+        "words: 'greater than', holds: (c: number) => c > 0",
+        "words: 'greater than', holds: (c: number) => c >= 0",
+        'an amount of zero passes where it has to be above zero',
+      ],
+      [
+        'if (decimalPlaces(plain) > places) return',
+        'if (decimalPlaces(plain) > places + 1) return',
+        'one place too many is taken',
+      ],
+      [
+        'return left < right ? -1 : left > right ? 1 : 0',
+        'return Number(left) < Number(right) ? -1 : Number(left) > Number(right) ? 1 : 0',
+        'decimals are compared as floats',
+      ],
+    ],
+  ),
+  ...mutationsOf(
+    'src/upstreams/hyperliquid/grid.ts',
+    ['src/upstreams/hyperliquid/grid.test.ts'],
+    [
+      ['cut(toUnits(text, scale), grid)', "cut(toUnits(text, scale), grid, 'up')", 'a size is rounded up'],
+      [
+        'isBuy ? hundred + share : hundred - share',
+        'isBuy ? hundred - share : hundred + share',
+        'the bound of a market order lies on the wrong side of the price',
+      ],
+      [
+        "return roundPrice(fromUnits(units, scale), grid, isBuy ? 'down' : 'up')",
+        "return roundPrice(fromUnits(units, scale), grid, isBuy ? 'up' : 'down')",
+        'rounding to the grid goes beyond the slippage that was allowed',
+      ],
+      [
+        'figures - wholeDigits',
+        'figures + 1 - wholeDigits',
+        'a price has a figure more than the venue takes',
+      ],
+      ['2 * scale - 6', '2 * scale - 5', 'a notional is ten times too small'],
+      [
+        "    grid,\n    'up',\n",
+        "    grid,\n    'down',\n",
+        'the least price is below what the size has to be worth',
+      ],
+    ],
+  ),
+]

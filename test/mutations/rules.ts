@@ -1,0 +1,180 @@
+import { mutationsOf } from './mutation.ts'
+
+/** Policy, receipts and the second opinion of custody. */
+export const ruleMutations = [
+  ...mutationsOf(
+    'src/features/policy/rules.ts',
+    ['src/features/policy/rules.test.ts'],
+    [
+      ['if (ask.usdMicros <= remaining) return null', 'return null', 'the cap of the day is not held'],
+      [
+        'if (ask.usdMicros > perTransactionMicros) {',
+        'if (ask.usdMicros > perTransactionMicros * 2n) {',
+        'one transaction takes twice its cap',
+      ],
+      ['if (paused && !ask.exit && !harmless', 'if (paused && !harmless', 'a kill switch locks money in'],
+      [
+        "scope === 'venue' && usdMicros === 0n",
+        "scope === 'venue'",
+        'a frozen account at the venue opens positions',
+      ],
+      [
+        'const limits = ask.exit ? house : standing.limits',
+        'const limits = standing.limits',
+        'lists that a user has tightened lock money in',
+      ],
+      [
+        '!limits.recipients.includes(placeOf(chainId, each))',
+        '!limits.recipients.some((place) => place.endsWith(fold(each)))',
+        'a recipient of one chain is allowed on every chain',
+      ],
+      [
+        'perDayMicros: least(house.perDayMicros, own.perDayMicros)',
+        'perDayMicros: own.perDayMicros ?? house.perDayMicros',
+        "a user's own cap of the day exceeds that of the platform",
+      ],
+      [
+        'house.filter((each) => own.includes(each))',
+        'own',
+        "a user's own list allows what the platform does not",
+      ],
+      [
+        'asked !== null && asked > most',
+        'asked !== null && asked > most + 1n',
+        'a limit can be loosened by a unit at a time',
+      ],
+      [
+        'limits.tokens?.includes(placeOf(chainId, each)) === false',
+        'limits.tokens?.includes(each) === true',
+        'a token outside the list is allowed',
+      ],
+    ],
+  ),
+  ...mutationsOf(
+    'src/features/policy/receipt.ts',
+    ['src/features/policy/receipt.test.ts'],
+    [
+      [
+        'genuine: (receipt) => made.has(receipt)',
+        'genuine: (receipt) => receipt !== undefined',
+        'a copy of a receipt counts as one',
+      ],
+      [
+        'Object.freeze({ ...facts })',
+        '({ ...facts })',
+        'a receipt can be changed into one for another intent',
+      ],
+    ],
+  ),
+  ...mutationsOf(
+    'src/features/policy/store.ts',
+    ['test/identity/policy.test.ts'],
+    [
+      [
+        "(scope = 'user' and subject = $1::text)",
+        "(scope = 'user' and subject = '')",
+        'the kill switch of a user stops nothing',
+      ],
+      [
+        "set({ state: 'released' })",
+        "set({ state: 'reserved' })",
+        'what was not executed counts against the cap of the day',
+      ],
+    ],
+  ),
+  ...mutationsOf(
+    'src/features/policy/policy.ts',
+    ['test/identity/policy.test.ts'],
+    [
+      [
+        'await judge(tx, userId, asksOf(intent), { ...stands, spentMicros })',
+        'await judge(tx, userId, intent, { ...stands, spentMicros })',
+        'the spends of a batch are not judged',
+      ],
+      [
+        'const spentMicros = stands.spentMicros + takenMicros - micros',
+        'const spentMicros = stands.spentMicros - micros',
+        'what a task reserved before does not count when it signs more',
+      ],
+    ],
+  ),
+  ...mutationsOf(
+    'src/features/wallets/signing-rules.ts',
+    ['test/identity/signing-rules.test.ts'],
+    [
+      [
+        'receipt.userId === intent.userId && receipt.taskId === intent.taskId',
+        'receipt.taskId === intent.taskId',
+        'a receipt of one user signs for another',
+      ],
+    ],
+  ),
+  ...mutationsOf(
+    'src/features/wallets/signing-rules.ts',
+    ['test/identity/custody.test.ts'],
+    [
+      ['demand(receipt.expiresAt > now,', 'demand(receipt.expiresAt > new Date(0),', 'an old receipt signs'],
+      [
+        'receipt.intentHash === intentHash(intent)',
+        'receipt.intentHash.length > 0',
+        'a receipt signs another intent than its own',
+      ],
+      [
+        'amountUnits === read.amountUnits',
+        'amountUnits <= read.amountUnits',
+        'an approval exceeds the intent',
+      ],
+      ['demand(holds(intent.recipients, read.to),', 'demand(true,', 'a transfer goes to anybody'],
+      [
+        `demand(same(read.receiver, own), 'receiver', "the assets`,
+        `demand(true, 'receiver', "the assets`,
+        'what leaves the vault goes to somebody else',
+      ],
+      [
+        '(sums.get(fold(token)) ?? 0n) + amountUnits',
+        'amountUnits',
+        'several transfers of a batch are each held against the cap alone',
+      ],
+      ['demand(call.value === 0n,', 'demand(call.value >= 0n,', 'a batch carries native value'],
+      [
+        'demand(read.assetsUnits <= most,',
+        'demand(read.assetsUnits >= 0n,',
+        'a deposit exceeds what the intent spends',
+      ],
+    ],
+  ),
+  ...mutationsOf(
+    'src/features/wallets/venue-rules.ts',
+    ['test/venue/custody.test.ts'],
+    [
+      ['leftMs > 0 && leftMs <= expiryMsMost', 'leftMs > 0', 'an action at the venue can land days later'],
+      [
+        'isSpotAsset(asset) ? isBuy : !reduceOnly',
+        'isSpotAsset(asset) ? isBuy : false',
+        'an order that opens a position counts as an exit',
+      ],
+      [
+        "demand(opened <= usdMicros, 'notional'",
+        "demand(opened <= most, 'notional'",
+        'orders open more than the policy was told',
+      ],
+      [
+        "demand(same(action.destination, account), 'destination'",
+        "demand(true, 'destination'",
+        "a withdrawal goes to another address than the user's own",
+      ],
+    ],
+  ),
+  ...mutationsOf(
+    'src/features/wallets/keystore.ts',
+    ['test/identity/custody.test.ts'],
+    [
+      [
+        "['wallet', user_id, kind, address, version].join('|')",
+        "['wallet', kind, version].join('|')",
+        "a sealed key opens in another user's row",
+      ],
+      ['      secret?.fill(0)\n', '', 'the key of a wallet stays in memory after its use'],
+    ],
+  ),
+]

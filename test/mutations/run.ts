@@ -1,0 +1,164 @@
+/**
+ * `npm run test:mutations`: plants each mistake into a copy of the tree, one at a time, and demands that one of its
+ * tests fails. `-- <word>...` runs those whose file, sentence or test contains a word; `-- --check` only looks whether
+ * every snippet still stands in its file exactly once.
+ */
+import { spawn } from 'node:child_process'
+import { chmodSync, cpSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { cleanEnvironment, nodeFlags, root } from '../../scripts/environment.ts'
+import { startTestCluster } from '../harness/cluster.ts'
+import { chainMutations } from './chains.ts'
+import { durableMutations } from './durable.ts'
+import { identityMutations } from './identity.ts'
+import type { Mutation } from './mutation.ts'
+import { numberMutations } from './numbers.ts'
+import { ruleMutations } from './rules.ts'
+import { venueMutations } from './venue.ts'
+
+export const mutations: readonly Mutation[] = [
+  ...numberMutations,
+  ...ruleMutations,
+  ...identityMutations,
+  ...chainMutations,
+  ...venueMutations,
+  ...durableMutations,
+]
+
+/** A test that hangs over a mistake has found it; one that is only slow must not count as that. */
+const testMsMax = 300_000
+const copied = [
+  'src',
+  'test',
+  'scripts',
+  'package.json',
+  'tsconfig.json',
+  'docs',
+  'README.md',
+  '.env.example',
+]
+
+const occurrences = (text: string, part: string) => text.split(part).length - 1
+
+/** One sentence for each mutation that no longer fits the code. */
+export function misfits(
+  list: readonly Mutation[],
+  read = (file: string) => readFileSync(join(root, file), 'utf8'),
+) {
+  return list.flatMap(({ file, find, replace, mistake }) => {
+    const count = occurrences(read(file), find)
+    if (find === replace) return [`"${mistake}" changes nothing`]
+    return count === 1
+      ? []
+      : [`"${mistake}": its snippet stands ${count} times in ${file}; make it fit the code again`]
+  })
+}
+
+/** The tree in which mistakes are planted, and the server on which its tests make their databases. */
+type Copy = { path: string; databaseUrl: string | undefined }
+type Verdict = 'passed' | 'failed' | 'hung'
+
+async function runTest(
+  { path: copy, databaseUrl }: Copy,
+  file: string,
+): Promise<{ verdict: Verdict; output: string }> {
+  const words = [...nodeFlags, '--test', '--test-isolation=none', '--test-reporter=tap', file]
+  const child = spawn(process.execPath, words, {
+    cwd: copy,
+    env: cleanEnvironment(databaseUrl === undefined ? {} : { PORTICO_TEST_DATABASE_URL: databaseUrl }),
+    stdio: ['ignore', 'pipe', 'pipe'],
+    detached: true,
+  })
+  const chunks: Buffer[] = []
+  child.stdout.on('data', (chunk: Buffer) => chunks.push(chunk))
+  child.stderr.on('data', (chunk: Buffer) => chunks.push(chunk))
+  let hung = false
+  const timer = setTimeout(() => {
+    hung = true
+    // The whole group: gateways and worlds of the test as well.
+    process.kill(-child.pid!, 'SIGKILL')
+  }, testMsMax)
+  const code = await new Promise<number | null>((resolve) => child.once('close', resolve))
+  clearTimeout(timer)
+  return {
+    verdict: hung ? 'hung' : code === 0 ? 'passed' : 'failed',
+    output: Buffer.concat(chunks).toString(),
+  }
+}
+
+function copyOfTree(): { path: string } & Disposable {
+  const path = mkdtempSync(join(tmpdir(), 'portico-mutations-'))
+  // The account that runs the database for root has to pass.
+  chmodSync(path, 0o711)
+  for (const name of copied) cpSync(join(root, name), join(path, name), { recursive: true })
+  symlinkSync(join(root, 'node_modules'), join(path, 'node_modules'))
+  return { path, [Symbol.dispose]: () => rmSync(path, { recursive: true, force: true, maxRetries: 3 }) }
+}
+
+/** Without a mistake each test has to pass, or its failure would prove nothing. */
+async function demandSound(copy: Copy, list: readonly Mutation[]): Promise<void> {
+  for (const file of new Set(list.flatMap(({ tests }) => tests))) {
+    // A busy machine may fail a test once; what fails twice fails without a mistake.
+    const first = await runTest(copy, file)
+    const { verdict, output } = first.verdict === 'passed' ? first : await runTest(copy, file)
+    if (verdict !== 'passed')
+      throw new Error(`${file} ${verdict} without any mistake:\n${output.slice(-4_000)}`)
+  }
+}
+
+async function finderOf(copy: Copy, { file, find, replace, tests }: Mutation): Promise<string | undefined> {
+  const path = join(copy.path, file)
+  const sound = readFileSync(path, 'utf8')
+  writeFileSync(
+    path,
+    sound.replace(find, () => replace),
+  )
+  try {
+    for (const test of tests) {
+      const { verdict } = await runTest(copy, test)
+      if (verdict !== 'passed') return test
+    }
+    return undefined
+  } finally {
+    writeFileSync(path, sound)
+  }
+}
+
+const needsDatabase = ({ tests }: Mutation) => tests.some((file) => file.startsWith('test/'))
+
+async function main(words: readonly string[]): Promise<void> {
+  const problems = misfits(mutations)
+  for (const problem of problems) console.log(problem)
+  if (problems.length > 0)
+    throw new Error(`${problems.length} of ${mutations.length} mutations do not fit the code`)
+  if (words[0] === '--check') return console.log(`${mutations.length} mutations fit the code`)
+  const wanted = mutations.filter(({ file, mistake, tests }) =>
+    words.every((word) => [file, mistake, ...tests].some((text) => text.includes(word))),
+  )
+  using tree = copyOfTree()
+  await using parts = new AsyncDisposableStack()
+  // Tests beside their file need no database.
+  const cluster = wanted.some(needsDatabase) ? await startTestCluster() : undefined
+  if (cluster) parts.defer(() => cluster.stop())
+  const copy = { path: tree.path, databaseUrl: cluster?.url }
+  await demandSound(copy, wanted)
+  const survived: Mutation[] = []
+  for (const mutation of wanted) {
+    const startedMs = performance.now()
+    const finder = await finderOf(copy, mutation)
+    const seconds = ((performance.now() - startedMs) / 1_000).toFixed(1).padStart(6)
+    console.log(`${finder ? 'caught  ' : 'SURVIVED'} ${seconds} s  ${mutation.file}: ${mutation.mistake}`)
+    if (!finder) survived.push(mutation)
+  }
+  console.log(
+    `${wanted.length - survived.length} of ${wanted.length} mistakes were found, ${survived.length} survived`,
+  )
+  if (survived.length > 0) process.exitCode = 1
+}
+
+if (import.meta.main)
+  await main(process.argv.slice(2)).catch((error: Error) => {
+    console.error(error.message)
+    process.exitCode = 1
+  })

@@ -1,0 +1,92 @@
+/** The price of a request: whatever is sent to whatever route, it costs little and is answered in short. */
+import assert from 'node:assert/strict'
+import { readFileSync } from 'node:fs'
+import { after, before, test } from 'node:test'
+import { type Agent, bearer, freshGateway, http, newAgent } from '../harness/gateway.ts'
+import { type Hostile, hostileRequests } from './support/hostile.ts'
+import { type Case, casesOf, type Document } from './support/openapi-requests.ts'
+import { isNightly, proofSeed } from './support/seed.ts'
+import { unlimited } from './support/unlimited.ts'
+import { type Got, type Wire, wire } from './support/wire.ts'
+
+const perRoute = isNightly ? 600 : 200
+const batch = 10
+const cpuMsMax = 50
+const answerBytesMax = 16 * 1024
+const attemptsMax = 6
+const seed = proofSeed('cost')
+
+/** Answers that are documents: what they hold is the same for everyone, and asked for once. */
+const documents = new Set(['GET /capabilities'])
+
+let gateway: Awaited<ReturnType<typeof freshGateway>>
+let on: Wire
+/** Has nothing, so that what it reads is short; what others make is of the other one. */
+let reader: Agent
+let writer: Agent
+let cases: Case[]
+before(async () => {
+  gateway = await freshGateway({ ...unlimited, TRUST_PROXY: '127.0.0.1', STREAMS_PER_USER: '1000' })
+  on = wire(gateway.url, { sockets: 4, msMax: 60_000 })
+  ;[reader, writer] = [await newAgent(gateway.url), await newAgent(gateway.url)]
+  cases = casesOf((await http<Document>(`${gateway.url}/openapi.json`)).body)
+})
+after(async () => {
+  on[Symbol.dispose]()
+  await gateway[Symbol.asyncDispose]()
+})
+
+/** Processor time of the thread that answers, in milliseconds; a busy machine changes nothing of it. */
+function spentMs(): number {
+  const [nanoseconds] = readFileSync(`/proc/${gateway.pid}/task/${gateway.pid}/schedstat`, 'utf8').split(' ')
+  return Number(nanoseconds) / 1e6
+}
+
+function send({ request }: Hostile): Promise<Got> {
+  const who = request.method === 'GET' ? reader : writer
+  return on.send({ ...request, headers: { ...bearer(who), ...request.headers } })
+}
+
+function judge({ name, request }: Hostile, { status, text }: Got, found: Case): void {
+  const told = `PROOF_SEED=${seed} ${name} -> ${status} ${text.slice(0, 300)}`
+  assert.ok(status < 500, told)
+  if (documents.has(`${request.method} ${found.path}`) && status === 200) return
+  assert.ok(Buffer.byteLength(text) < answerBytesMax, `${Buffer.byteLength(text)} bytes: ${told}`)
+}
+
+async function costOf(hostiles: readonly Hostile[], found: Case): Promise<number> {
+  const before = spentMs()
+  await Promise.all(hostiles.map(async (hostile) => judge(hostile, await send(hostile), found)))
+  return spentMs() - before
+}
+
+/** Alone and again: what the gateway does beside, a collection of garbage or a first compilation is not of the request. */
+async function assertCheap(hostile: Hostile, found: Case): Promise<void> {
+  let least = Number.POSITIVE_INFINITY
+  for (let attempt = 0; attempt < attemptsMax && least >= cpuMsMax; attempt++)
+    least = Math.min(least, await costOf([hostile], found))
+  assert.ok(least < cpuMsMax, `PROOF_SEED=${seed} ${hostile.name}: ${least.toFixed(1)} ms of processor time`)
+}
+
+const isMeasurable = process.platform === 'linux'
+
+test('no request costs 50 ms of processor time or is answered with 16 KiB, whatever it is made of', {
+  skip: !isMeasurable && 'the processor time of one thread is read from /proc',
+}, async () => {
+  let sent = 0
+  let dearest = { name: '', ms: 0 }
+  for (const found of cases) {
+    const hostiles = hostileRequests(found, perRoute, seed)
+    assert.ok(hostiles.length >= Math.min(perRoute, 100), `${found.name}: ${hostiles.length}`)
+    for (let at = 0; at < hostiles.length; at += batch) {
+      const together = hostiles.slice(at, at + batch)
+      const ms = await costOf(together, found)
+      sent += together.length
+      if (ms / together.length > dearest.ms) dearest = { name: together[0]!.name, ms: ms / together.length }
+      if (ms >= cpuMsMax) for (const hostile of together) await assertCheap(hostile, found)
+    }
+  }
+  console.log(
+    `cost: ${sent} requests to ${cases.length} routes; the dearest ${batch} cost ${dearest.ms.toFixed(1)} ms each: ${dearest.name}`,
+  )
+})

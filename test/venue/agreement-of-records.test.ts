@@ -1,0 +1,100 @@
+import assert from 'node:assert/strict'
+import { after, before, beforeEach, describe, test } from 'node:test'
+import { eventually } from '../harness/gateway.ts'
+import { type Answer, type Stage, stage, type User } from './stage.ts'
+
+/** A record of the venue that shows nothing ends no task while another record shows the opposite. */
+
+const noTransfers = (type: string, answer: unknown) => (type === 'userNonFundingLedgerUpdates' ? [] : answer)
+
+describe('records that disagree', () => {
+  let on: Stage
+  before(async () => {
+    on = await stage({ lagging: true, graceMs: 300 })
+  })
+  beforeEach(async () => {
+    on.lag.set({})
+    await on.market.control('DELETE', '/faults', {})
+    await on.market.control('POST', '/settings', { requestsPerAddress: 0 })
+    await on.price('BTC', 100_000)
+    await on.price('@1', 40)
+  })
+  after(() => on?.[Symbol.asyncDispose]())
+
+  const fault = (what: object) => on.market.control('POST', '/faults', what)
+  const find = (user: User, { task_id }: Answer) => on.main.ground.tasks.find(user.id, task_id)
+  /** Until the type of question was asked so often after the task began, or the task has ended. */
+  const askedOrEnded = (user: User, begun: Answer, type: string, times: number) => {
+    const from = on.lag.asked(type)
+    return eventually(async () => {
+      const task = await find(user, begun)
+      return task.completed_at !== null || on.lag.asked(type) >= from + times ? task : undefined
+    }, `${type} was asked`)
+  }
+
+  test('a withdrawal that no list shows is not told as failed while the cash is gone', async () => {
+    const user = await on.trader('100')
+    await fault({ door: 'exchange', type: 'withdraw3', count: 1, effect: 'dropReply' })
+    on.lag.set({ rewrite: noTransfers })
+    const begun = await on.call('perp_withdraw', { amount_usd: '15' }, user, { wait: false })
+    const doubted = await askedOrEnded(user, begun, 'userFunding', 2)
+    assert.equal(doubted.completed_at, null, JSON.stringify(doubted))
+    on.lag.set({})
+    const end = await on.ended(user, begun.task_id)
+    assert.deepEqual([end.status, end.outcome], ['completed', 'executed'], JSON.stringify(end))
+    assert.equal(Number((await on.truth(user)).rawUsd), 85)
+  })
+
+  test('a transfer between the sides that no list shows is not told as failed while the dollars moved', async () => {
+    const user = await on.trader('500')
+    await fault({ door: 'exchange', type: 'usdClassTransfer', count: 1, effect: 'dropReply' })
+    on.lag.set({ rewrite: noTransfers })
+    const begun = await on.call('spot_venue_buy', { asset: 'HYPE', size: '2' }, user, { wait: false })
+    const doubted = await askedOrEnded(user, begun, 'userFillsByTime', 2)
+    assert.equal(doubted.completed_at, null, JSON.stringify(doubted))
+    on.lag.set({})
+    const end = await on.ended(user, begun.task_id)
+    assert.deepEqual([end.status, end.outcome], ['completed', 'executed'], JSON.stringify(end))
+  })
+
+  test('a balance that lags behind a purchase drops none of its exits', async () => {
+    const user = await on.trader('1000')
+    const bought = await on.call('spot_venue_buy', { asset: 'HYPE', size: '2', sl_price: '30' }, user)
+    assert.equal(bought.outcome, 'executed', JSON.stringify(bought))
+    await fault({ door: 'exchange', type: 'order', count: 1, effect: 'latency', latencyMs: 700 })
+    const begun = await on.call('spot_venue_sell', { asset: 'HYPE', size: '1' }, user, { wait: false })
+    on.lag.set({
+      rewrite: (type, answer) =>
+        type === 'spotClearinghouseState'
+          ? {
+              balances: (answer as { balances: { coin: string }[] }).balances.filter(
+                ({ coin }) => coin !== 'HYPE',
+              ),
+            }
+          : answer,
+    })
+    await askedOrEnded(user, begun, 'spotClearinghouseState', 1)
+    on.lag.set({})
+    const end = await on.ended(user, begun.task_id)
+    assert.equal(end.outcome, 'executed', JSON.stringify(end))
+    const { orders } = await on.call('spot_venue_orders', {}, user)
+    assert.deepEqual(
+      orders.map(({ order_id }) => order_id),
+      bought.result.sl_oids,
+    )
+  })
+
+  test('a close of an account above its request limit is sent again after ten seconds and executes', async () => {
+    const user = await on.trader('1000')
+    const opened = await on.call('perp_open', { asset: 'BTC', side: 'long', size: '0.001' }, user)
+    assert.equal(opened.outcome, 'executed', JSON.stringify(opened))
+    await on.market.control('POST', '/settings', { requestsPerAddress: -1_000_000 })
+    const before = (await on.call('perp_setup_status', {}, user)) as Answer & {
+      venue_requests: { limited: boolean } | null
+    }
+    assert.equal(typeof before.venue_requests?.limited, 'boolean')
+    const closed = await on.call('perp_close', { asset: 'BTC' }, user, { timeoutMs: 60_000 })
+    assert.deepEqual([closed.status, closed.outcome], ['completed', 'executed'], JSON.stringify(closed))
+    assert.deepEqual((await on.truth(user)).positions, [])
+  })
+})

@@ -1,0 +1,95 @@
+import assert from 'node:assert/strict'
+import { after, before, describe, test } from 'node:test'
+import { eventually } from '../harness/gateway.ts'
+import { book, keeper } from './keeper.ts'
+import { type Answer, type Stage, stage, type User } from './stage.ts'
+
+/** Every fill of ours since the wallet exists becomes an event that names its task and its leg. */
+
+describe('the first fills of an account', () => {
+  let on: Stage
+  let its: ReturnType<typeof book>
+  const parts = new AsyncDisposableStack()
+  before(async () => {
+    on = await stage()
+    its = book(on)
+    // As slow as in production, so that the first look comes after the first fills.
+    parts.use(keeper(on, on.main, { tickMs: 1_000, tradingMs: 3_000 }))
+    await on.price('BTC', 100_000)
+  })
+  after(async () => {
+    await parts.disposeAsync()
+    await on?.[Symbol.asyncDispose]()
+  })
+
+  const funded = async (): Promise<User> => {
+    const user = await on.addUser()
+    await on.giveUsdc(user, '5000')
+    for (const [name, input] of [
+      ['perp_fund', { amount_usd: '1000' }],
+      ['perp_setup', {}],
+    ] as const)
+      assert.equal((await on.call(name, input, user)).outcome, 'executed')
+    return user
+  }
+  const trade = async (name: string, input: object, user: User): Promise<Answer> => {
+    const done = await on.call(name, input, user)
+    assert.equal(done.outcome, 'executed', JSON.stringify(done))
+    return done
+  }
+  const eventsOf = async (user: User, type: string, count: number) =>
+    eventually(
+      async () => {
+        const rows = await its.sql<{ task_id: string | null; body: Record<string, string> }>(
+          'select task_id, body from outbox where user_id = $1 and type = $2 order by seq',
+          [user.id, type],
+        )
+        return rows.length >= count ? rows : undefined
+      },
+      `${count} of ${type}`,
+      30_000,
+    )
+
+  test('a position that is opened and closed right after the first funding tells both of its fills', async () => {
+    const user = await funded()
+    const opened = await trade('perp_open', { asset: 'BTC', side: 'long', size: '0.005' }, user)
+    const closed = await trade('perp_close', { asset: 'BTC' }, user)
+    const { fills } = await on.truth(user)
+    const rows = await eventsOf(user, 'order.filled', fills.length)
+    assert.deepEqual(rows.map(({ body }) => body.fill_id).sort(), fills.map(({ tid }) => String(tid)).sort())
+    assert.deepEqual([...new Set(rows.map(({ task_id }) => task_id))], [opened.task_id, closed.task_id])
+    assert.ok(rows.every(({ task_id, body }) => task_id === body.task_id && body.leg === 'entry'))
+    await its.agreed(user)
+  })
+
+  test('a stop that fires at once is told with its task and leg', async () => {
+    const user = await funded()
+    const opened = await trade(
+      'perp_open',
+      { asset: 'BTC', side: 'long', size: '0.005', sl_price: '99000' },
+      user,
+    )
+    await on.price('BTC', 98_900)
+    const { sl_oids } = opened.result
+    const fired = await eventually(
+      async () => {
+        const rows = await eventsOf(user, 'order.filled', 1)
+        return rows.find(({ body }) => body.order_id === sl_oids[0])
+      },
+      'the stop is told',
+      30_000,
+    )
+    assert.deepEqual([fired.task_id, fired.body.leg], [opened.task_id, 'sl'])
+    await on.price('BTC', 100_000)
+    await its.agreed(user)
+  })
+
+  test('a liquidation right after the first funding is told', async () => {
+    const user = await funded()
+    await trade('perp_open', { asset: 'BTC', side: 'long', size: '0.05', leverage: 40 }, user)
+    await on.price('BTC', 80_000)
+    const [told] = await eventsOf(user, 'position.liquidated', 1)
+    assert.equal(told?.body.asset, 'BTC')
+    await on.price('BTC', 100_000)
+  })
+})

@@ -1,0 +1,112 @@
+import assert from 'node:assert/strict'
+import { after, before, beforeEach, describe, test } from 'node:test'
+import { eventually } from '../harness/gateway.ts'
+import { book, keeper } from './keeper.ts'
+import { type Answer, type Stage, stage, type User } from './stage.ts'
+
+/** Lists carry records of strangers and of forms that nobody here knows, and numbers with the error of a float. */
+
+type Row = Record<string, unknown>
+const stranger = `0x${'9'.repeat(40)}`
+
+/** As an answer of the real venue had it: a transfer without a nonce. */
+const strangeTransfer = (user: string) => ({
+  time: 1_760_000_000_000,
+  hash: `0x${'7'.repeat(64)}`,
+  delta: {
+    ...{ type: 'spotTransfer', token: 'JEFF', amount: '0.0', usdcValue: '0.0', user: stranger, fee: '0.0' },
+    ...{ destination: user, nativeTokenFee: '0.0', nonce: null, feeToken: '' },
+  },
+})
+const strangers: Readonly<Record<string, Row[]>> = {
+  userNonFundingLedgerUpdates: [
+    { time: 1_760_000_000_001, hash: `0x${'8'.repeat(64)}`, delta: { type: 'gossipPriorityBid', usdc: 7 } },
+    { time: 'yesterday', delta: null },
+  ],
+  userFillsByTime: [{ coin: 'BTC', px: 'much', sz: '1' }],
+  userFills: [{ coin: 'BTC', px: null }],
+  frontendOpenOrders: [{ coin: 'BTC', children: [{}], oid: 'seven' }],
+  userFunding: [{ time: 1_760_000_000_002, delta: { coin: 'BTC' } }],
+  extraAgents: [{ address: stranger }],
+}
+const positions = [{ position: { coin: 'xyz:GOLD', szi: 'one' } }]
+const balances = [{ coin: 'JEFF', total: null }]
+
+const asFloat = (text: string): string => {
+  const printed = String(Number(text) * (1 + 2 ** -52))
+  return printed.includes('e') ? text : printed
+}
+
+const disturbed = (type: string, answer: unknown): unknown => {
+  if (type === 'clearinghouseState') {
+    const { assetPositions, ...rest } = answer as Row & { assetPositions: Row[] }
+    return { ...rest, assetPositions: [...positions, ...assetPositions] }
+  }
+  if (type === 'spotClearinghouseState')
+    return { balances: [...balances, ...(answer as { balances: Row[] }).balances] }
+  if (type === 'allMids') return { ...(answer as Row), 'xyz:GOLD': null }
+  const more = strangers[type]
+  if (!more) return answer
+  const list = [...more, ...(answer as Row[])]
+  if (type !== 'userNonFundingLedgerUpdates') return list
+  return [strangeTransfer(stranger), ...list].map((record) => {
+    const delta = record.delta as Row | null
+    return typeof delta?.usdc === 'string'
+      ? { ...record, delta: { ...delta, usdc: asFloat(delta.usdc) } }
+      : record
+  })
+}
+
+describe('records that are not understood', () => {
+  let on: Stage
+  let its: ReturnType<typeof book>
+  const parts = new AsyncDisposableStack()
+  before(async () => {
+    on = await stage({ lagging: true })
+    its = book(on)
+    parts.use(keeper(on, on.main))
+  })
+  beforeEach(async () => {
+    on.lag.set({ rewrite: disturbed })
+    await on.price('BTC', 100_000)
+  })
+  after(async () => {
+    await parts.disposeAsync()
+    await on?.[Symbol.asyncDispose]()
+  })
+
+  const open = (user: User, more: object = {}): Promise<Answer> =>
+    on.call('perp_open', { asset: 'BTC', side: 'long', size: '0.01', ...more }, user)
+
+  test('funding, trading, a purchase and the way home go on beside them, and the account stays open', async () => {
+    const user = await on.addUser()
+    await on.giveUsdc(user, '5000')
+    const steps: [string, object][] = [
+      ['perp_fund', { amount: '3000000001' }],
+      ['perp_setup', {}],
+      ['perp_open', { asset: 'BTC', side: 'long', size: '0.01', tp_price: '120000', sl_price: '80000' }],
+      ['spot_venue_buy', { asset: 'HYPE', notional_usdc: '50' }],
+      ['perp_close', { asset: 'BTC' }],
+      ['perp_withdraw', { amount_usd: '100' }],
+    ]
+    for (const [name, input] of steps) {
+      const done = await on.call(name, input, user)
+      assert.equal(done.outcome, 'executed', `${name}: ${JSON.stringify(done)}`)
+    }
+    await its.agreed(user)
+    const { orders, positions: held } = await on.call('perp_orders', {}, user)
+    assert.deepEqual([orders, held], [[], []])
+  })
+
+  test('an account that never funded through this gateway is read from its beginning', async () => {
+    const user = await on.trader()
+    assert.equal((await open(user)).outcome, 'executed')
+    await its.standing(user)
+    await its.agreed(user)
+    const filled = await eventually(async () => {
+      const found = await its.events(user, 'order.filled')
+      return found.length > 0 ? found : undefined
+    }, 'the fill before the baseline')
+    assert.equal(filled[0]?.leg, 'entry')
+  })
+})

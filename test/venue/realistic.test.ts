@@ -1,0 +1,92 @@
+import assert from 'node:assert/strict'
+import { after, before, describe, test } from 'node:test'
+import { book, keeper } from './keeper.ts'
+import { type Answer, type Stage, stage, type User } from './stage.ts'
+
+/** Reads lag and are blind now and then, replies are lost, streams drop: what each task says is what the venue has. */
+
+const users = 4
+const rounds = 4
+
+describe('a venue as unpleasant as the real one', () => {
+  let on: Stage
+  let its: ReturnType<typeof book>
+  const parts = new AsyncDisposableStack()
+  before(async () => {
+    on = await stage({ realism: 'realistic', weight: 1_000_000 })
+    // How much may be asked, and for which network is signed, are the subjects of other tests.
+    await on.market.control('POST', '/realism', { weightPerMinute: 0, network: 'both' })
+    its = book(on)
+    parts.use(keeper(on, on.main, { settleMs: 3_000 }))
+    for (const [coin, price] of Object.entries({ BTC: 100_000, ETH: 3_000 })) await on.price(coin, price)
+  })
+  after(async () => {
+    await parts.disposeAsync()
+    await on?.[Symbol.asyncDispose]()
+  })
+
+  const said: { user: User; end: Answer }[] = []
+  const run = async (user: User, name: string, input: object): Promise<Answer> => {
+    const begun = await on.call(name, input, user)
+    const end = begun.completed_at ? begun : ((await on.ended(user, begun.task_id)) as unknown as Answer)
+    said.push({ user, end })
+    return end
+  }
+  const done = async (user: User, name: string, input: object): Promise<Answer> => {
+    const end = await run(user, name, input)
+    assert.equal(end.outcome, 'executed', `${name}: ${JSON.stringify(end)}`)
+    return end
+  }
+
+  const trade = async (user: User): Promise<void> => {
+    const bracket = { tp_price: '120000', sl_price: '80000' }
+    for (let round = 0; round < rounds; round += 1) {
+      const opened = await done(user, 'perp_open', { asset: 'BTC', side: 'long', size: '0.01', ...bracket })
+      assert.deepEqual(
+        opened.result.legs.map(({ role, status }) => [role, status]),
+        [
+          ['entry', 'filled'],
+          ['tp', 'standing'],
+          ['sl', 'standing'],
+        ],
+      )
+      const limit = { order_type: 'limit', limit_price: '90000', size: '0.01', ...bracket }
+      const resting = await done(user, 'perp_open', { asset: 'BTC', side: 'long', ...limit })
+      assert.equal(resting.result.order_status, 'resting')
+      const { order_id } = resting.result
+      const cancelled = await done(user, 'perp_cancel', { order_id })
+      assert.equal(cancelled.result.order_id, order_id)
+      await done(user, 'spot_venue_buy', { asset: 'HYPE', notional_usdc: '30' })
+    }
+  }
+
+  test('no bracket is destroyed, every outcome is true, and no account is frozen', async () => {
+    const all = await Promise.all(Array.from({ length: users }, () => on.trader()))
+    const lost = { effect: 'dropReply', door: 'exchange', rate: 0.15, seed: 5 }
+    await on.market.control('POST', '/faults', lost)
+    await Promise.all(all.map(trade))
+    await on.market.control('DELETE', '/faults', {})
+    for (const user of all) {
+      const { orders, fills, positions } = await on.truth(user)
+      const own = said.filter((each) => each.user === user).map(({ end }) => end)
+      for (const { result } of own) {
+        if (!result.cloid) continue
+        const found = orders.filter(({ cloid }) => cloid === result.cloid)
+        assert.equal(found.length, 1, JSON.stringify(result))
+        const filled = fills.filter(({ cloid }) => cloid === result.cloid)
+        const sum = filled.reduce((total, { sz }) => total + Number(sz), 0)
+        assert.ok(Math.abs(sum - Number(result.filled_size)) < 1e-9, JSON.stringify(result))
+      }
+      const standing = orders.filter(({ status }) => status === 'open')
+      assert.equal(standing.length, 2 * rounds, 'every exit stands')
+      assert.equal(positions.length, 1)
+      const closed = await done(user, 'perp_close', { asset: 'BTC' })
+      assert.equal(Number(closed.result.filled_size).toFixed(2), (0.01 * rounds).toFixed(2))
+      await its.agreed(user)
+    }
+    const flags = await its.sql(`select body from outbox where type = 'security.flagged'`)
+    assert.deepEqual(flags, [])
+    const { conservation } = await on.market.control<{ conservation: { perp: string } }>('GET', '/effects')
+    assert.equal(conservation.perp, '0.0')
+  })
+})
