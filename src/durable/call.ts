@@ -52,7 +52,7 @@ type ActOperation = Extract<Operation, { entry: { kind: 'act' } }>
 type Keyed = { userId: string; key: string; operation: string; hash: string }
 
 /** Two admissions may observe one account at the same moment; one of them looks again, as often as that goes quickly. */
-const staleMsMost = 5_000
+const staleMsMost = 15_000
 const shortagesMax = 3
 
 export function caller({

@@ -1,6 +1,6 @@
 import { type ActPlan, effectOf, type VenueActs } from '#features/venue/act.ts'
 import { cashPlace } from '#features/venue/agreement.ts'
-import { assertCashExplained, type CashSource, contradiction } from '#features/venue/cash-evidence.ts'
+import { type CashSource, contradiction, explainedTransfers } from '#features/venue/cash-evidence.ts'
 import { collateralFor, shortage, spotCashMicros } from '#features/venue/collateral.ts'
 import { type Gathering, portionNone } from '#features/venue/gather.ts'
 import { failed, failedBy, type PlaceNeeds } from '#features/venue/place.ts'
@@ -15,7 +15,7 @@ import type { Action, Policy } from '#kernel/signer.ts'
 import type { Admission, EffectUpdate, JsonObject, Step, StepContext, TaskView } from '#kernel/task.ts'
 import type { Queryable } from '#store/query.ts'
 import type { Arrival, Evm } from '#upstreams/evm/evm.ts'
-import type { Hyperliquid } from '#upstreams/hyperliquid/hyperliquid.ts'
+import type { Hyperliquid, LedgerUpdate } from '#upstreams/hyperliquid/hyperliquid.ts'
 import { waiting } from './fund.ts'
 import type { PerpLimits, Way } from './limits.ts'
 import { chainIdOf, demandWay } from './way.ts'
@@ -144,21 +144,24 @@ export function withdrawing(
     return acts.intend(task, plan, { now, next: 'confirm', effects, refused })
   }
 
-  /** Throws where the balance at the venue or the chain shows a payout that the list of transfers does not. */
-  const assertNothingLeft = async (task: TaskView): Promise<void> => {
-    const { account, amount_usd, since_ms, from_block, cash_before, unified_free_before } = memoryOf(task)
-    if (unified_free_before === null)
-      await assertCashExplained(venue, account, { place: cashPlace, total: cash_before, sinceMs: since_ms })
-    else {
-      // Trades move this balance too, so that only its size is compared.
-      const lost = BigInt(unified_free_before) - (await spotCashMicros(venue, account))
-      if (lost >= toUnits(amount_usd, usdDecimals)) throw contradiction('the free balance went down')
-    }
+  /** Throws where the chain shows a payout that no list of the venue shows. */
+  const assertNotArrived = async (task: TaskView): Promise<void> => {
     const { number: head } = await chain.head()
-    for (let from = BigInt(from_block); from <= head; from += blocksMost) {
+    for (let from = BigInt(memoryOf(task).from_block); from <= head; from += blocksMost) {
       const to = head < from + blocksMost ? head : from + blocksMost - 1n
       if (await arrivalOf(task, { from, to })) throw contradiction('the amount arrived in the wallet')
     }
+  }
+
+  /** The transfers of the account; throws where its balance shows a payout that they do not. */
+  const agreedTransfers = async (task: TaskView): Promise<LedgerUpdate[]> => {
+    const { account, amount_usd, since_ms: sinceMs, cash_before, unified_free_before } = memoryOf(task)
+    if (unified_free_before === null)
+      return explainedTransfers(venue, account, { place: cashPlace, total: cash_before, sinceMs })
+    // Trades move this balance too, so that only its size is compared.
+    const lost = BigInt(unified_free_before) - (await spotCashMicros(venue, account))
+    if (lost >= toUnits(amount_usd, usdDecimals)) throw contradiction('the free balance went down')
+    return venue.ledgerSince(account, sinceMs)
   }
 
   return {
@@ -183,13 +186,16 @@ export function withdrawing(
     async confirm(task, { signal, now }) {
       const { account, since_ms } = memoryOf(task)
       const nonce = Number(effectOf(task, 'withdraw').carriers.at(-1)?.nonce)
-      const verdict = await acts.settle({
-        ...{ task, leg: 'withdraw', signal, read: () => true as const },
+      const isOwnIn = (updates: LedgerUpdate[]) =>
+        updates.some((update) => update.type === 'withdraw' && update.nonce === nonce)
+      const verdict = await acts.settle<true>({
+        ...{ task, leg: 'withdraw', signal, read: () => true },
         async look({ isLast }) {
-          const updates = await venue.ledgerSince(account, since_ms)
-          const own = updates.some((update) => update.type === 'withdraw' && update.nonce === nonce)
-          if (own) return true as const
-          if (isLast) await assertNothingLeft(task)
+          if (isOwnIn(await venue.ledgerSince(account, since_ms))) return true
+          if (!isLast) return undefined
+          // The list that agrees with the balance may be newer than the one above.
+          if (isOwnIn(await agreedTransfers(task))) return true
+          await assertNotArrived(task)
           return undefined
         },
       })

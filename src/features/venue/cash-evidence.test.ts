@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { cashPlace, type FillRow, spotPlace } from './agreement.ts'
-import { assertCashExplained, type CashSource, expectedCash } from './cash-evidence.ts'
+import { type CashSource, expectedCash, explainedTransfers } from './cash-evidence.ts'
 
 const fill = (more: Partial<FillRow>): FillRow => ({
   trade_id: 1,
@@ -56,6 +56,6 @@ const source = (cashUsd: string): CashSource =>
   }) as unknown as CashSource
 
 test('a balance that no list explains contradicts them, and one that did not change agrees', async () => {
-  await assertCashExplained(source('5000'), account, perp)
-  await assert.rejects(assertCashExplained(source('4984'), account, perp), /is 4984 at the venue and 5000/)
+  await explainedTransfers(source('5000'), account, perp)
+  await assert.rejects(explainedTransfers(source('4984'), account, perp), /is 4984 at the venue and 5000/)
 })

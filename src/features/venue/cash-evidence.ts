@@ -1,6 +1,6 @@
 import { Fault } from '#kernel/fault.ts'
 import { fromUnits, toUnits } from '#kernel/money.ts'
-import type { Hyperliquid } from '#upstreams/hyperliquid/hyperliquid.ts'
+import type { Hyperliquid, LedgerUpdate } from '#upstreams/hyperliquid/hyperliquid.ts'
 import {
   type ChangeRow,
   cashPlace,
@@ -51,12 +51,15 @@ export function expectedCash(
   return { total: fromUnits(sum, scale), entries: paid.length + moved.length }
 }
 
-/** Throws as long as the balance and the lists of the account contradict each other. */
-export async function assertCashExplained(
+/**
+ * The transfers of the account since then, as the list that explains its balance shows them. Throws as long as the
+ * balance and the lists contradict each other.
+ */
+export async function explainedTransfers(
   venue: CashSource,
   account: string,
   before: CashBefore,
-): Promise<void> {
+): Promise<LedgerUpdate[]> {
   const { place, sinceMs } = before
   const isPerp = place === cashPlace
   const [seen, fills, fundings, updates, { markets }] = await Promise.all([
@@ -78,6 +81,7 @@ export async function assertCashExplained(
   // The balance before and the balance now are both rounded.
   const found = differences(new Map([[place, total]]), new Map([[place, seen]]), entries + 2)
   if (found.length > 0) throw contradiction(sentenceOf(found))
+  return updates
 }
 
 async function spotUsdc(venue: Pick<Hyperliquid, 'spotBalances'>, account: string): Promise<string> {

@@ -4,10 +4,10 @@ import { sha256 } from '#kernel/id.ts'
 import { fromUnits, toUnits, usdDecimals } from '#kernel/money.ts'
 import type { StepContext, StepResult, TaskView, Tx } from '#kernel/task.ts'
 import type { Queryable } from '#store/query.ts'
-import type { Hyperliquid } from '#upstreams/hyperliquid/hyperliquid.ts'
+import type { Hyperliquid, LedgerUpdate } from '#upstreams/hyperliquid/hyperliquid.ts'
 import type { ActPlan, VenueActs, Verdict } from './act.ts'
 import { spotPlace } from './agreement.ts'
-import { assertCashExplained, type CashSource } from './cash-evidence.ts'
+import { type CashSource, explainedTransfers } from './cash-evidence.ts'
 import { claim, claimedKeys } from './store.ts'
 
 /** Dollars that lie on the other side of the account come over by themselves, as a step of the task that needs them. */
@@ -113,18 +113,22 @@ export const gathering = ({ on, venue, acts, to }: Needs): Gathering => ({
 
   settle: (task, { signal }) => {
     const { account, since_ms: sinceMs, gather, spot_before: total = '0' } = memoryOf(task)
+    const ownOf = async (updates: LedgerUpdate[]): Promise<Gathered | undefined> => {
+      const keys = updates
+        .filter(({ type, toPerp }) => type === 'accountClassTransfer' && toPerp === (to === 'perp'))
+        .filter(({ amountUsd }) => amountUsd !== null && compareDecimals(amountUsd, gather ?? '0') === 0)
+        .map((update) => `transfer:${account}:${update.atMs}:${update.hash}`)
+      const taken = await claimedKeys(on, keys, task.id)
+      const key = keys.find((each) => !taken.has(each))
+      return key === undefined ? undefined : { key }
+    }
     return acts.settle<Gathered>({
       ...{ task, leg, signal, read: () => undefined },
       async look({ isLast }) {
-        const moves = (await venue.ledgerSince(account, sinceMs))
-          .filter(({ type, toPerp }) => type === 'accountClassTransfer' && toPerp === (to === 'perp'))
-          .filter(({ amountUsd }) => amountUsd !== null && compareDecimals(amountUsd, gather ?? '0') === 0)
-          .map((update) => `transfer:${account}:${update.atMs}:${update.hash}`)
-        const taken = await claimedKeys(on, moves, task.id)
-        const key = moves.find((each) => !taken.has(each))
-        if (key !== undefined) return { key }
-        if (isLast) await assertCashExplained(venue, account, { place: spotPlace('USDC'), total, sinceMs })
-        return undefined
+        const own = await ownOf(await venue.ledgerSince(account, sinceMs))
+        if (own || !isLast) return own
+        // The list that explains the balance may be newer than the one above.
+        return ownOf(await explainedTransfers(venue, account, { place: spotPlace('USDC'), total, sinceMs }))
       },
     })
   },
