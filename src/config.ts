@@ -1,3 +1,4 @@
+import { isIP } from 'node:net'
 import { resolve } from 'node:path'
 import {
   problemsInLocal,
@@ -29,6 +30,10 @@ const list: Parse<string[]> = (value) =>
     .split(',')
     .map((item) => item.trim())
     .filter(Boolean)
+const addresses: Parse<string[]> = (value) => {
+  const items = list(value)
+  return items.every((item) => isIP(item) > 0) ? items : bad('IP addresses, separated by commas')
+}
 const oneOf =
   <const V extends string>(...values: V[]): Parse<V> =>
   (value) =>
@@ -121,7 +126,7 @@ export const variables = {
     'An own node that answers what it can without a request budget; the rest goes to HYPERLIQUID_URL',
   ),
   HYPERLIQUID_EGRESS_ADDRESSES: v(
-    list,
+    addresses,
     '',
     'Own addresses to send requests from, separated by commas; the venue counts the weight of each by itself',
   ),

@@ -17,6 +17,7 @@ import type { News } from './news.ts'
 import { asTask, isEnded, type Task } from './row.ts'
 import type { Runner } from './runner.ts'
 import type { Transactions } from './transactions.ts'
+import { keyedTurns } from './turns.ts'
 import { briefOf, viewOf } from './view.ts'
 import { waitForEnd } from './wait.ts'
 import { readyTopic, type Wake } from './wake.ts'
@@ -93,6 +94,9 @@ export function caller({
     return { kind: 'answer', body, replayed, ...(shown.idempotency_key && { key: shown.idempotency_key }) }
   }
 
+  /** Admissions of one user that failed beside each other are repeated one after the other. */
+  const turns = keyedTurns()
+
   const admitAndAccept = async (
     operation: TaskOperation,
     input: JsonObject,
@@ -102,27 +106,36 @@ export function caller({
     const { entry, name, run } = operation
     const kind = kinds.get(kindKey(entry.kind === 'task' ? (entry.taskKind ?? name) : name, run.version ?? 1))
     if (!kind) throw new Error(`no kind for ${name}`)
+    const accept = async (admission: Admission): Promise<Task> => {
+      using slot = runner.reserve(kind.priority)
+      const wanted = { userId: who.userId, kind, input, admission, key: keyed, leased: slot !== undefined }
+      const { task, told, signed } = await acceptor.accept(wanted)
+      if (slot) {
+        slot.take(task, signed)
+        await firstSteps()
+      } else wake.hint([readyTopic])
+      news.tell(task, told)
+      return task
+    }
+    /** What the admission itself refuses is final; what the commit refuses may be for a new admission to say. */
+    const once = async (): Promise<{ task: Task } | { error: unknown }> => {
+      const admission = await run.admit(input, who).catch(nothingSent)
+      return accept(admission).then(
+        (task) => ({ task }),
+        (error: unknown) => ({ error }),
+      )
+    }
     const startedMs = performance.now()
     for (let attempt = 1; ; attempt++) {
-      const admission: Admission = await run.admit(input, who).catch(nothingSent)
-      try {
-        using slot = runner.reserve(kind.priority)
-        const wanted = { userId: who.userId, kind, input, admission, key: keyed, leased: slot !== undefined }
-        const { task, told, signed } = await acceptor.accept(wanted)
-        if (slot) {
-          slot.take(task, signed)
-          await firstSteps()
-        } else wake.hint([readyTopic])
-        news.tell(task, told)
-        return task
-      } catch (error) {
-        // Others were accepted in between: what is left is for a new admission to say.
-        const again =
-          error instanceof StaleObservation
-            ? performance.now() - startedMs < staleMsMost
-            : isShort(error) && attempt < shortagesMax
-        if (!again) throw error
-      }
+      const tried = await (attempt === 1 ? once() : turns(who.userId, once))
+      if ('task' in tried) return tried.task
+      // Others were accepted in between.
+      const { error } = tried
+      const again =
+        error instanceof StaleObservation
+          ? performance.now() - startedMs < staleMsMost
+          : isShort(error) && attempt < shortagesMax
+      if (!again) throw error
     }
   }
 

@@ -145,7 +145,7 @@ describe('a user earns on USDC', () => {
     const { code, token, required, available } = poor.body
     assert.deepEqual(
       [code, token, required, available],
-      ['insufficient_balance', world.usdc, '10000000001', '10000000000'],
+      ['insufficient_balance', world.usdc, '10000.000001', '10000'],
     )
     const capped = await refused({ amount_usdc: '25000.01' })
     assert.deepEqual([capped.status, capped.body.code], [403, 'policy_denied'])

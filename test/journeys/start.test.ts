@@ -120,8 +120,8 @@ describe('a gateway with everything of its own starts, stops and starts again', 
         external_delta_shares,
       ]),
       [
-        ['100', '0'],
         ['50', '0'],
+        ['100', '0'],
       ],
     )
     assert.equal(history.length, 2)

@@ -9,7 +9,7 @@ type Refusal = { code: string; status: string; reason: string }
 /** What a task asks the chain for once it is signed, and nothing of what is asked before it is accepted. */
 const sending = ['eth_sendRawTransaction', 'eth_getTransactionReceipt']
 /** Asked by no admission: a task is accepted, and then cannot begin. */
-const pricing = ['eth_maxPriorityFeePerGas']
+const preparing = ['eth_getCode']
 
 describe('a caller waits, leaves and cancels', () => {
   let gateway: Awaited<ReturnType<typeof freshGateway>>
@@ -87,7 +87,7 @@ describe('a caller waits, leaves and cancels', () => {
 
   test('a cancel before anything is sent ends the task, frees its hold and moves nothing', async () => {
     const person = await welcomed(gateway.url)
-    await world.fault(chain, { status: 503, methods: pricing })
+    await world.fault(chain, { status: 503, methods: preparing })
     const id = await begin(person, '10000')
     assert.equal((await person.task(id)).cancellable, true)
     const held = await person.deposit('1')

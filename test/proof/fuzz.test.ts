@@ -6,6 +6,7 @@ import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js'
 import formats from 'ajv-formats'
 import { type Agent, bearer, eventually, freshGateway, http, newAgent } from '../harness/gateway.ts'
 import { inForm, jsonOf } from './support/forms.ts'
+import { type Records, records } from './support/identities.ts'
 import { type Purse, purse } from './support/money.ts'
 import { type Case, casesOf, type Document } from './support/openapi-requests.ts'
 import { type Invented, invent, type Seasoning } from './support/requests.ts'
@@ -27,7 +28,10 @@ let spenders: Agent[]
 let spender: Agent
 /** Tightens its limits and stops itself. */
 let careful: Agent
+/** Ends its tokens. */
+let leaver: Agent
 let purses: Purse[]
+let rows: Records
 
 before(async () => {
   gateway = await freshGateway({ ...unlimited, TRUST_PROXY: '127.0.0.1' })
@@ -35,12 +39,15 @@ before(async () => {
   spenders = await Promise.all(Array.from({ length: 4 }, () => newAgent(gateway.url)))
   spender = spenders[0]!
   careful = await newAgent(gateway.url)
+  leaver = await newAgent(gateway.url)
   document = (await http<Document>(`${gateway.url}/openapi.json`)).body
   cases = casesOf(document)
+  rows = await records(gateway.databaseUrl)
   purses = await Promise.all(spenders.map((each) => purse(gateway, each)))
 })
 after(async () => {
   on[Symbol.dispose]()
+  await rows[Symbol.asyncDispose]()
   await gateway[Symbol.asyncDispose]()
 })
 
@@ -111,6 +118,9 @@ function mixed(all: readonly Asked[]): Asked[] {
   ).flat()
 }
 
+const userIdOf = async ({ agentId }: Agent): Promise<string> =>
+  (await rows.on.query<{ id: string }>('select id from app_user where agent_id = $1', [agentId])).rows[0]!.id
+
 const asks = new Set(['policy_tighten', 'policy_kill'])
 
 test('invented requests meet no 5xx, no hang and no undocumented answer on any route', async (t) => {
@@ -135,6 +145,7 @@ test('invented requests meet no 5xx, no hang and no undocumented answer on any r
       on: [true, false],
     }),
   )
+  const leaverId = await userIdOf(leaver)
   const startedMs = performance.now()
   let sent = 0
   let slowestMs = 0
@@ -150,8 +161,11 @@ test('invented requests meet no 5xx, no hang and no undocumented answer on any r
     )
     assert.ok(all.length >= perRoute, `${found.name}: ${all.length}`)
     sent += all.length
-    await abreast(mixed(all), abreastMost, async (invented) => {
-      const got = await on.send(from(invented, invented.request))
+    // Each of its requests may end every token of its sender, so that they go one after the other, each with a new one.
+    const ends = found.name === 'auth_revoke'
+    await abreast(mixed(all), ends ? 1 : abreastMost, async (invented) => {
+      const who = ends ? { ...leaver, token: await rows.token(leaverId) } : invented.who
+      const got = await on.send(from({ ...invented, who }, invented.request))
       slowestMs = Math.max(slowestMs, got.ms)
       if (got.ms > slowMs) slow.push(invented)
       try {

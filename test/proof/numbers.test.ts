@@ -4,6 +4,7 @@ import { after, before, test } from 'node:test'
 import { type Agent, bearer, eventually, freshGateway, http, newAgent } from '../harness/gateway.ts'
 import { type Known, operationsOf } from './support/contracts.ts'
 import { inForm, jsonOf } from './support/forms.ts'
+import { records } from './support/identities.ts'
 import { leastRequest, pathOf } from './support/least.ts'
 import { type Purse, purse } from './support/money.ts'
 import { type Exact, exactOf, order, same, spliced } from './support/spliced.ts'
@@ -317,6 +318,10 @@ test('no body makes its sender anybody else, or any richer', async () => {
   const before = [await selfOf(agent), await selfOf(victim), await countOf(victim)] as const
   const them = { userId: before[1].user_id, agentId: before[1].agent_id }
   const bodied = all.filter(({ entry }) => entry.method !== 'GET')
+  await using rows = await records(gateway.databaseUrl)
+  /** A request that ends its token gets one of its own. */
+  const credential = async (name: string) =>
+    name === 'auth_revoke' ? bearer({ ...agent, token: await rows.token(before[0].user_id) }) : bearer(agent)
   for (const { name, entry } of bodied) {
     const least = leastRequest(entry)
     // An amount that the vault takes, and a position of the sender's own.
@@ -327,14 +332,15 @@ test('no body makes its sender anybody else, or any richer', async () => {
     const plain = await ask({
       method: entry.method,
       path: pathOf(entry, least),
-      headers: json,
+      headers: { ...json, ...(await credential(name)) },
       body: JSON.stringify(least.body ?? {}),
     })
     for (const [claim, literal] of claims(them)) {
       if (declared.includes(claim)) continue
       const said = `${name} with ${claim}`
       const body = spliced(least.body ?? {}, claim, literal)
-      const got = await ask({ method: entry.method, path: pathOf(entry, least), headers: json, body })
+      const headers = { ...json, ...(await credential(name)) }
+      const got = await ask({ method: entry.method, path: pathOf(entry, least), headers, body })
       if (got.status >= 400) inForm(got, said)
       assert.ok(got.status < 500, `${said}: ${got.text}`)
       const refused = got.status === 422 && got.text.includes(claim === '__proto__' ? 'json_invalid' : claim)

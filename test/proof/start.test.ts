@@ -122,7 +122,7 @@ test('the key that everyone knows guards nothing outside this machine', () => {
   assert.deepEqual(problemsOf({ BASE_RPC_URL: 'http://127.0.0.1:8545' }), [])
   const key = { KEY_ENCRYPTION_KEYS: `k1:${randomBytes(32).toString('base64')}` }
   for (const env of [
-    { HYPERLIQUID_URL: 'https://api.hyperliquid.xyz' },
+    { HYPERLIQUID_URL: 'https://api.hyperliquid.xyz', HYPERLIQUID_NETWORK: 'mainnet' },
     { BASE_RPC_URL: 'https://base.example' },
     { DATABASE_URL: 'postgresql://portico@db.example/portico' },
   ] as Env[]) {
