@@ -1,4 +1,5 @@
 import type { Config } from '#config.ts'
+import type { UpstreamFacts } from '#features/discovery/health.ts'
 import { systemClock as clock } from '#kernel/clock.ts'
 import { Fault } from '#kernel/fault.ts'
 import { systemRandom as random } from '#kernel/id.ts'
@@ -49,11 +50,12 @@ function venueHealth({ client, heardMs }: { client: Hyperliquid; heardMs: () => 
   timer.unref()
   void ask()
   return {
-    state() {
+    state(): UpstreamFacts {
       const okMs = Math.max(lastOkMs, heardMs())
-      const isDown = okMs === 0 ? failures > 0 : clock.now().getTime() - okMs > downMs
-      const status = isDown ? ('down' as const) : failures > 0 ? ('degraded' as const) : ('ok' as const)
-      return { status, lastOkAt: okMs === 0 ? null : new Date(okMs) }
+      // Nobody has heard of it yet: it may be slow, and after a failure it counts as down.
+      if (okMs === 0) return { status: failures > 0 ? 'down' : 'degraded', lastOkAt: null }
+      const isLate = clock.now().getTime() - okMs > downMs
+      return { status: isLate ? 'down' : failures > 0 ? 'degraded' : 'ok', lastOkAt: new Date(okMs) }
     },
     [Symbol.dispose]: () => clearInterval(timer),
   }
