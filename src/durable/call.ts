@@ -17,7 +17,6 @@ import type { News } from './news.ts'
 import { asTask, isEnded, type Task } from './row.ts'
 import type { Runner } from './runner.ts'
 import type { Transactions } from './transactions.ts'
-import { keyedTurns } from './turns.ts'
 import { briefOf, viewOf } from './view.ts'
 import { waitForEnd } from './wait.ts'
 import { readyTopic, type Wake } from './wake.ts'
@@ -52,8 +51,8 @@ type TaskOperation = Extract<Operation, { entry: { kind: 'task' } }>
 type ActOperation = Extract<Operation, { entry: { kind: 'act' } }>
 type Keyed = { userId: string; key: string; operation: string; hash: string }
 
-/** Two admissions may observe one account at the same moment; one of them looks again, as often as that goes quickly. */
-const staleMsMost = 15_000
+/** An account may be settled between its reading and the commit; then it is read again, for so long. */
+const staleMsMost = 5_000
 const shortagesMax = 3
 
 export function caller({
@@ -94,9 +93,6 @@ export function caller({
     return { kind: 'answer', body, replayed, ...(shown.idempotency_key && { key: shown.idempotency_key }) }
   }
 
-  /** Admissions of one user that failed beside each other are repeated one after the other. */
-  const turns = keyedTurns()
-
   const admitAndAccept = async (
     operation: TaskOperation,
     input: JsonObject,
@@ -117,25 +113,27 @@ export function caller({
       news.tell(task, told)
       return task
     }
-    /** What the admission itself refuses is final; what the commit refuses may be for a new admission to say. */
-    const once = async (): Promise<{ task: Task } | { error: unknown }> => {
-      const admission = await run.admit(input, who).catch(nothingSent)
-      return accept(admission).then(
-        (task) => ({ task }),
-        (error: unknown) => ({ error }),
-      )
-    }
     const startedMs = performance.now()
+    /** A commit that has waited for a settlement finds its reading stale; the reading alone is short enough to fit between two. */
+    const acceptFresh = async (admission: Admission): Promise<Task> => {
+      for (let fresh = admission; ; ) {
+        try {
+          return await accept(fresh)
+        } catch (error) {
+          const isStale = error instanceof StaleObservation && performance.now() - startedMs < staleMsMost
+          if (!isStale || !fresh.reobserve) throw error
+          fresh = { ...fresh, observe: await fresh.reobserve().catch(nothingSent) }
+        }
+      }
+    }
     for (let attempt = 1; ; attempt++) {
-      const tried = await (attempt === 1 ? once() : turns(who.userId, once))
-      if ('task' in tried) return tried.task
-      // Others were accepted in between.
-      const { error } = tried
-      const again =
-        error instanceof StaleObservation
-          ? performance.now() - startedMs < staleMsMost
-          : isShort(error) && attempt < shortagesMax
-      if (!again) throw error
+      const admission = await run.admit(input, who).catch(nothingSent)
+      try {
+        return await acceptFresh(admission)
+      } catch (error) {
+        // Others were accepted in between: what is left is for a new admission to say.
+        if (!isShort(error) || attempt >= shortagesMax) throw error
+      }
     }
   }
 

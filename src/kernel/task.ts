@@ -191,6 +191,8 @@ export type Admission = {
   first: string
   deadlineMs?: number
   observe?: Observation[]
+  /** Reads again what `observe` tells, after the account was settled in between. */
+  reobserve?: () => Promise<Observation[]>
   moves?: (taskId: string) => Move[]
   also?: (tx: Tx, taskId: string) => Promise<void>
   /**

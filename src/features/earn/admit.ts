@@ -7,7 +7,7 @@ import { Fault, invalid, notFound } from '#kernel/fault.ts'
 import { isUuid, type Random, uuidv7 } from '#kernel/id.ts'
 import { toUnits } from '#kernel/money.ts'
 import type { Action, Policy } from '#kernel/signer.ts'
-import type { AccountRef, Admission } from '#kernel/task.ts'
+import type { AccountRef, Admission, Observation } from '#kernel/task.ts'
 import type { Queryable } from '#store/query.ts'
 import type { Vault } from '#upstreams/vault/vault.ts'
 import { addEarnAccount, earnAccountOf, floorOf, type Place } from './earn-account.ts'
@@ -98,8 +98,10 @@ async function admitDeposit(
   const chargeGas = await batches.charge(gasOrder)
   // The trial takes longer than the reading of the cash. Where something settled meanwhile only that is read again.
   const latest = await ledger.balance(on, wallet)
-  const { cashUnits, settlements } =
-    latest.settlements === firstCash.settlements ? firstCash : await readCash()
+  const cash = latest.settlements === firstCash.settlements ? firstCash : await readCash()
+  const seen = ({ cashUnits, settlements }: Cash): Observation[] => [
+    { account: wallet, totalUnits: cashUnits, settlements },
+  ]
   const positionId = known?.id ?? uuidv7(clock.now(), random)
   return {
     first: 'prepare',
@@ -108,7 +110,8 @@ async function admitDeposit(
       ...{ position_id: positionId, account, chain_id: vault.chainId, vault: vault.address },
       ...{ assets_units: String(amountUnits), amount_usdc, apy_at_action: apy },
     },
-    observe: [{ account: wallet, totalUnits: cashUnits, settlements }],
+    observe: seen(cash),
+    reobserve: async () => seen(await readCash()),
     moves: (taskId) => [
       {
         ...{ move: 'hold', key: moveKeys(taskId).cash, debit: wallet, credit: outsideOf(wallet.asset) },
@@ -136,6 +139,7 @@ async function refuseFrozen(on: Queryable, userId: string, place: Place): Promis
   })
 }
 
+type Cash = { cashUnits: bigint; settlements: bigint }
 type CashWish = { wallet: AccountRef; account: string; usdc: string; amountUnits: bigint }
 
 /**
@@ -145,7 +149,7 @@ type CashWish = { wallet: AccountRef; account: string; usdc: string; amountUnits
 async function freeCash(
   { on, ledger, vault, clock }: Pick<AdmitNeeds, 'on' | 'ledger' | 'vault' | 'clock'>,
   { wallet, account, usdc, amountUnits }: CashWish,
-): Promise<{ cashUnits: bigint; settlements: bigint }> {
+): Promise<Cash> {
   const place = { chainId: vault.chainId, vault: vault.address.toLowerCase() }
   const until = performance.now() + settleMsMax
   while (true) {

@@ -18,6 +18,7 @@ import {
   type AccountRef,
   type Admission,
   type JsonObject,
+  type Observation,
   outside,
   type Step,
   type StepResult,
@@ -109,13 +110,17 @@ export async function admitFund(needs: FundNeeds, input: FundInput, { userId }: 
   const account = await needs.evmAddressOf(userId)
   await batches.ready(way.chainId)
   const wallet = walletOf(userId, needs)
-  // The counter is read before the chain is asked: a hold that settles in between makes the answer worthless.
-  const before = await ledger.balance(on, wallet)
-  const [balances, state] = await Promise.all([chain.balances(account, [way.token]), venue.account(account)])
-  const cashUnits = balances.tokens[0]
-  if (cashUnits === undefined) throw new Fault('unavailable', 'The chain tells no balance')
-  const free = cashUnits > before.heldUnits ? cashUnits - before.heldUnits : 0n
-  if (free < amountUnits) throw shortage({ what: 'The deposit', required: amountUnits, available: free })
+  const observed = async (): Promise<Observation[]> => {
+    // The counter is read before the chain is asked: a hold that settles in between makes the answer worthless.
+    const { heldUnits, settlements } = await ledger.balance(on, wallet)
+    const { tokens } = await chain.balances(account, [way.token])
+    const [totalUnits] = tokens
+    if (totalUnits === undefined) throw new Fault('unavailable', 'The chain tells no balance')
+    const available = totalUnits > heldUnits ? totalUnits - heldUnits : 0n
+    if (available < amountUnits) throw shortage({ what: 'The deposit', required: amountUnits, available })
+    return [{ account: wallet, totalUnits, settlements }]
+  }
+  const [observe, state] = await Promise.all([observed(), venue.account(account)])
   const trial = await batches.simulate(way.chainId, account, [
     transferCall(way.token, way.bridge, amountUnits),
   ])
@@ -140,7 +145,7 @@ export async function admitFund(needs: FundNeeds, input: FundInput, { userId }: 
   }
   return {
     ...{ first: 'prepare', deadlineMs: admissionMs, data: memory as unknown as JsonObject },
-    observe: [{ account: wallet, totalUnits: cashUnits, settlements: before.settlements }],
+    ...{ observe, reobserve: observed },
     moves: (taskId) => [
       {
         ...{ move: 'hold', key: cashKey(taskId), debit: wallet, credit: outside(wallet.asset) },
