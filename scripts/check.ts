@@ -48,6 +48,7 @@ const steps: Step[] = [
     run: () => node('--test', '--test-isolation=none', '--test-reporter=spec', 'test/architecture.test.ts'),
   },
   { name: 'lockfile', run: () => node('scripts/lock.ts', '--check') },
+  { name: 'mutations', run: () => node('test/mutations/run.ts', '--check') },
   ...generated
     .filter(([, script]) => existsSync(`${root}/${script}`))
     .map(([name, script, file]) => ({ name, run: () => unchanged(script, file) })),

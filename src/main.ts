@@ -18,7 +18,7 @@ function refuse(error: unknown): never {
   process.exit(1)
 }
 
-// Node would open an inspector, through which any process of this account reads keys.
+// Otherwise Node opens an inspector, through which any process of this account can read keys.
 process.on('SIGUSR1', () => {})
 
 async function main(): Promise<void> {
@@ -42,8 +42,6 @@ async function main(): Promise<void> {
       .catch((error: unknown) => log.error({ error }, 'the stop did not end cleanly'))
       .finally(() => process.exit(0))
   }
-  // Node would open a debugger, which any process of this machine could use.
-  process.on('SIGUSR1', () => {})
   process.on('SIGTERM', stop)
   process.on('SIGINT', stop)
   // The launcher of `npm start` holds this channel; it closes when the launcher ends in whatever way.

@@ -1,10 +1,19 @@
 /**
  * `npm run test:mutations`: plants each mistake into a copy of the tree, one at a time, and demands that one of its
- * tests fails. `-- <word>...` runs those whose file, sentence or test contains a word; `-- --check` only looks whether
- * every snippet still stands in its file exactly once.
+ * tests fails. `-- <word>...` runs those whose file, sentence and tests contain every word; `-- --check` runs nothing
+ * and only verifies that each snippet occurs exactly once in its file and that its tests exist.
  */
 import { spawn } from 'node:child_process'
-import { chmodSync, cpSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import {
+  chmodSync,
+  cpSync,
+  existsSync,
+  mkdtempSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { cleanEnvironment, nodeFlags, root } from '../../scripts/environment.ts'
@@ -41,17 +50,19 @@ const copied = [
 
 const occurrences = (text: string, part: string) => text.split(part).length - 1
 
+const isFile = (file: string) => existsSync(join(root, file))
+const readIfPresent = (file: string) => (isFile(file) ? readFileSync(join(root, file), 'utf8') : undefined)
+
 /** One sentence for each mutation that no longer fits the code. */
-export function misfits(
-  list: readonly Mutation[],
-  read = (file: string) => readFileSync(join(root, file), 'utf8'),
-) {
-  return list.flatMap(({ file, find, replace, mistake }) => {
-    const count = occurrences(read(file), find)
+export function misfits(list: readonly Mutation[], read = readIfPresent): string[] {
+  return list.flatMap(({ file, find, replace, mistake, tests }) => {
     if (find === replace) return [`"${mistake}" changes nothing`]
-    return count === 1
-      ? []
-      : [`"${mistake}": its snippet stands ${count} times in ${file}; make it fit the code again`]
+    const text = read(file)
+    if (text === undefined) return [`"${mistake}": there is no ${file}`]
+    const count = occurrences(text, find)
+    if (count !== 1)
+      return [`"${mistake}": its snippet occurs ${count} times in ${file}, and must occur once`]
+    return tests.filter((test) => !isFile(test)).map((test) => `"${mistake}": there is no test ${test}`)
   })
 }
 
