@@ -44,7 +44,7 @@ test('the same flow leaves both books with the same levels and every order with 
     const levels = (buy: boolean) => book.depth(buy, 10_000).map(({ price, size }) => [price, size])
     assert.deepEqual(levels(true), bids)
     assert.deepEqual(levels(false), asks)
-    // Equal rests of equal orders: whoever was first was filled first.
+    // Equal rests of equal orders: the first order was filled first.
     for (const id of placed) assert.equal(book.get(id)?.left, other.order(String(id))?.size, `order ${id}`)
   }
 })

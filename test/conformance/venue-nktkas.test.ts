@@ -80,7 +80,7 @@ test('a limit order rests, is shown, and is cancelled by number and by client id
   assert.deepEqual(await trader.info.openOrders({ user: trader.user }), [])
 })
 
-test('a market order fills against the house and pays the taker fee', async () => {
+test('a market order fills against the market maker and pays the taker fee', async () => {
   const trader = await traderAt(venue, 2)
   const [status] = await place(trader, { a: 0, b: true, p: '101000', s: '0.1', r: false, t: ioc })
   const filled = filledOf(status)

@@ -294,7 +294,7 @@ test('the vault obeys its dials: no growth, a donation, no liquidity', async () 
   await withdraw()
 })
 
-test('whoever inflates an empty vault loses the money to nobody', async () => {
+test('an attacker who inflates an empty vault loses the money to nobody', async () => {
   const [attacker, victim] = [funded(3), funded(4)]
   const artifact = JSON.parse(
     readFileSync(new URL('../../src/world/evm/artifacts/Vault.json', import.meta.url), 'utf8'),

@@ -23,7 +23,7 @@ type Truth = {
   }[]
 }
 
-test(`the stops of ${holders} holders sell once each, whoever dies`, async (t) => {
+test(`the stops of ${holders} holders sell once each, whichever gateway dies`, async (t) => {
   const seed = proofSeed('spot stops')
   const scene = await openScene()
   const crew = crewOf(() => scene.gateway({ FAUCET_URL: 'off', DATABASE_POOL: '30' }))

@@ -1,4 +1,4 @@
-/** kill -9 at the boundaries of a purchase whose exits the house keeps. */
+/** kill -9 at the boundaries of a purchase whose exits the gateway keeps. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { type Deed, openVenuePoints } from './venue-points.ts'

@@ -9,7 +9,7 @@
 import { createHash, randomBytes } from 'node:crypto'
 import { chmodSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, realpathSync, rmSync } from 'node:fs'
 import { hostname, tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { join, resolve } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import pg from 'pg'
 import { embeddedPostgres } from '#store/embedded.ts'
@@ -205,7 +205,7 @@ async function sweepRuns(): Promise<void> {
 }
 
 async function stopOrphan(folder: string): Promise<void> {
-  const file = join(clusterFolder(folder), 'data', 'postmaster.pid')
+  const file = join(serverFolder(folder), 'data', 'postmaster.pid')
   const pidOf = () => {
     try {
       return Number(readFileSync(file, 'utf8').split('\n')[0])
@@ -219,14 +219,14 @@ async function stopOrphan(folder: string): Promise<void> {
   for (let turn = 0; turn < 500 && pidOf() === pid; turn++) await delay(10)
 }
 
-function clusterFolder(folder: string): string {
-  const { home } = JSON.parse(readFileSync(join(folder, 'postgres.json'), 'utf8')) as { home: string }
-  return home === 'postgres' ? join(folder, home) : home
+/** The folder of the embedded server: outside of the data folder where root runs and the data folder is private. */
+export function serverFolder(dataDir: string): string {
+  const { home } = JSON.parse(readFileSync(join(dataDir, 'postgres.json'), 'utf8')) as { home: string }
+  return resolve(dataDir, home)
 }
 
-/** The server's folder may lie elsewhere when root runs the tests. */
 function removeCluster(folder: string): void {
-  rmSync(clusterFolder(folder), { recursive: true, force: true })
+  rmSync(serverFolder(folder), { recursive: true, force: true })
   rmSync(folder, { recursive: true, force: true })
 }
 

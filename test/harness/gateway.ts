@@ -1,13 +1,13 @@
 /** A gateway in a process of its own, spoken to as anybody would: by HTTP, with a key pair. */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { generateKeyPairSync, type KeyObject, sign } from 'node:crypto'
-import { mkdtempSync, rmSync } from 'node:fs'
+import { existsSync, mkdtempSync, readdirSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { setTimeout as delay } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
-import { testDatabase } from './cluster.ts'
+import { serverFolder, testDatabase } from './cluster.ts'
 
 const main = fileURLToPath(new URL('../../src/main.ts', import.meta.url))
 
@@ -81,10 +81,18 @@ export async function launch({ env = {}, readyMsMax = 90_000 }: Launch = {}): Pr
   }
 }
 
-/** A folder that only this test knows. */
+/** A folder that only this test knows: a data folder, or one whose subfolders are. */
 export function dataFolder(): { path: string } & Disposable {
   const path = mkdtempSync(join(tmpdir(), 'portico-test-'))
-  return { path, [Symbol.dispose]: () => rmSync(path, { recursive: true, force: true, maxRetries: 3 }) }
+  const remove = (folder: string) => rmSync(folder, { recursive: true, force: true, maxRetries: 3 })
+  return {
+    path,
+    [Symbol.dispose]() {
+      for (const dataDir of [path, ...readdirSync(path).map((name) => join(path, name))])
+        if (existsSync(join(dataDir, 'postgres.json'))) remove(serverFolder(dataDir))
+      remove(path)
+    },
+  }
 }
 
 export type Answer<B = Record<string, unknown>> = { status: number; headers: Headers; body: B }

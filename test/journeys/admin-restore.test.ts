@@ -4,28 +4,23 @@ import { appendFileSync, existsSync, readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { after, before, test } from 'node:test'
 import { embeddedPostgres } from '#store/embedded.ts'
-import { type Operator, operatorOf } from '../harness/admin.ts'
-import { bearer, dataFolder, type Gateway, http, launch, newAgent } from '../harness/gateway.ts'
+import type { Operator } from '../harness/admin.ts'
+import { type Gateway, newAgent } from '../harness/gateway.ts'
 import { query } from '../store/instances.ts'
+import { isKnown, offlineInstallations } from './offline.ts'
 
-/** Without upstreams: what is backed up is the database. */
-const off = Object.fromEntries(
-  ['ETHEREUM', 'BASE', 'ARBITRUM', 'POLYGON', 'SOLANA'].map((name) => [`${name}_RPC_URL`, 'off']),
-)
-const settings = { ...off, RATE_AUTH: '100000', HYPERLIQUID_URL: 'off', PRICES_URL: 'off', FAUCET_URL: 'off' }
-const folder = dataFolder()
-const path = (name: string) => join(folder.path, name)
+const installations = offlineInstallations()
+const { path } = installations
 let gateway: Gateway
 let operator: Operator
-const envOf = (name: string) => ({ ...settings, DATA_DIR: path(name) })
 
 before(async () => {
-  gateway = await launch({ env: envOf('first') })
-  operator = operatorOf(envOf('first'))
+  gateway = await installations.launch('first')
+  operator = installations.operator('first')
 })
 after(async () => {
   await gateway?.stop()
-  folder[Symbol.dispose]()
+  installations[Symbol.dispose]()
 })
 
 const tables = ['app_user', 'agent_key', 'wallet', 'access_token', 'account', 'entry', 'schema_migration']
@@ -40,13 +35,10 @@ const contents = async (url: string): Promise<string[]> =>
     }),
   )
 
-const isKnown = async (url: string, token: string) =>
-  (await http(`${url}/v1/user`, { headers: bearer({ token }) })).status === 200
-
 test('a restore in place goes back to the moment of the backup, and keeps what was there', async () => {
   const early = await newAgent(gateway.url)
   await operator.run('backup', path('early'))
-  const { url } = { url: (await operator.run('psql', '--url')).out.trim() }
+  const url = (await operator.run('psql', '--url')).out.trim()
   const then = await contents(url)
   const late = await newAgent(gateway.url)
   assert.match(await operator.refused('restore', path('early'), '--why', 'too soon'), /in use by process/)
@@ -58,7 +50,7 @@ test('a restore in place goes back to the moment of the backup, and keeps what w
   const server = await embeddedPostgres({ dataDir: path('first') })
   assert.deepEqual(await contents(server.url), then)
   await server.close()
-  gateway = await launch({ env: envOf('first') })
+  gateway = await installations.launch('first')
   assert.deepEqual(
     [await isKnown(gateway.url, early.token), await isKnown(gateway.url, late.token)],
     [true, false],
@@ -76,6 +68,6 @@ test('a damaged backup is refused and leaves the database as it was', async () =
   const damaged = await operator.refused('restore', path('damaged'), '--why', 'x')
   assert.match(damaged, /missing or damaged/)
   assert.match(await operator.refused('restore', path('nothing'), '--why', 'x'), /is no backup/)
-  gateway = await launch({ env: envOf('first') })
+  gateway = await installations.launch('first')
   assert.ok(await isKnown(gateway.url, agent.token))
 })

@@ -181,7 +181,7 @@ test('every variable names itself when it is wrong', () => {
   const lenient = Object.entries(variables).filter(
     ([name]) => problemsOf({ [name]: '\u0001 no such value' }).length === 0,
   )
-  // Text and lists take anything; whoever uses them judges them.
+  // Text and lists take anything; the code that uses them checks them.
   const free = [
     'HOST',
     'DATA_DIR',

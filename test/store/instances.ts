@@ -9,6 +9,7 @@ import { fileURLToPath } from 'node:url'
 import pg from 'pg'
 import { type Account, alive } from '#store/embedded/place.ts'
 import { type EmbeddedOptions, type EmbeddedPostgres, embeddedPostgres } from '#store/embedded.ts'
+import { serverFolder } from '../harness/cluster.ts'
 
 export type Instance = {
   process: ChildProcess
@@ -74,15 +75,12 @@ export async function until<T>(condition: () => T | Promise<T>, what: string): P
   }
 }
 
-export function homeOf(dataDir: string): string {
-  const { home } = JSON.parse(readFileSync(join(dataDir, 'postgres.json'), 'utf8')) as { home: string }
-  return home === 'postgres' ? join(dataDir, home) : home
-}
-
 /** Of the server that runs; 0 when none does. */
 export function postmasterOf(dataDir: string): number {
   try {
-    const pid = Number(readFileSync(join(homeOf(dataDir), 'data', 'postmaster.pid'), 'utf8').split('\n')[0])
+    const pid = Number(
+      readFileSync(join(serverFolder(dataDir), 'data', 'postmaster.pid'), 'utf8').split('\n')[0],
+    )
     return pid > 0 && alive(pid) ? pid : 0
   } catch {
     return 0
@@ -115,7 +113,7 @@ async function removeAll(dataDir: string, folder: string): Promise<void> {
   if (pid) process.kill(pid, 'SIGQUIT')
   await until(() => postmasterOf(dataDir) === 0, 'the server is gone')
   try {
-    rmSync(homeOf(dataDir), { recursive: true, force: true })
+    rmSync(serverFolder(dataDir), { recursive: true, force: true })
   } catch {
     // It never came as far as having a home.
   }

@@ -16,7 +16,8 @@ import { dirname, join } from 'node:path'
 import { test } from 'node:test'
 import { packagedNative } from '#store/embedded/binaries.ts'
 import { reachable } from '#store/embedded/place.ts'
-import { freshFolder, homeOf, isRoot, lab, nobody, postmasterOf, query } from './instances.ts'
+import { serverFolder } from '../harness/cluster.ts'
+import { freshFolder, isRoot, lab, nobody, postmasterOf, query } from './instances.ts'
 
 type Ready = { url: string; version: string }
 
@@ -36,7 +37,7 @@ const onPath = (() => {
 test('root keeps the database of a closed folder where the server can reach it', root, async (t) => {
   const { dataDir, open } = lab(t, { mode: 0o700 })
   const first = await open()
-  const home = homeOf(dataDir)
+  const home = serverFolder(dataDir)
   assert.match(home, /^\/var\/(lib\/portico\/|tmp\/portico-pg-)[0-9a-f]{12}-[0-9a-f]{8}$/)
   assert.equal(statSync(home).uid, nobody.uid)
   assert.equal(statSync(home).mode & 0o777, 0o700)

@@ -89,7 +89,7 @@ export const book = (on: Stage) => {
       )
       return rows.map(({ body }) => body)
     },
-    /** Whoever has the key of the account itself can do what it likes there. */
+    /** The holder of the account's own key can do anything there. */
     async thief(user: User): Promise<ExchangeClient> {
       const [row] = await sql<WalletRow>(`select * from wallet where user_id = $1 and kind = 'evm'`, [
         user.id,

@@ -4,7 +4,7 @@ import { Fault } from '#kernel/fault.ts'
 import { eventually } from '../harness/gateway.ts'
 import { type Answer, type Stage, stage, type User } from './stage.ts'
 
-/** What goes wrong around an exit that the house keeps, and what must not. */
+/** Failures around an exit that the gateway keeps, and what must not follow from them. */
 
 const codeOf = async (asking: Promise<unknown>): Promise<string | undefined> =>
   asking.then(

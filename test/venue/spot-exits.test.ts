@@ -3,7 +3,7 @@ import { after, before, beforeEach, describe, test } from 'node:test'
 import { eventually } from '../harness/gateway.ts'
 import { type Answer, type Stage, stage, type User } from './stage.ts'
 
-/** Where exits of a holding rest, and that they sell once whoever falls over. */
+/** Where exits of a holding rest, and that they sell once through every crash. */
 
 describe('exits on spot', () => {
   let on: Stage
@@ -43,7 +43,7 @@ describe('exits on spot', () => {
     assert.deepEqual(await sales(), [])
   })
 
-  test('exits of which the venue refuses one are both kept by the house, so that one still ends the other', async () => {
+  test('exits of which the venue refuses one are both kept by the gateway, so that one still ends the other', async () => {
     await on.market.control('POST', '/faults', {
       ...{ door: 'exchange', type: 'order', effect: 'latency', latencyMs: 700, count: 1 },
     })
@@ -69,7 +69,7 @@ describe('exits on spot', () => {
     assert.deepEqual(orders, [])
   })
 
-  test('one exit on a holding rests at the venue; of a pair one must end the other, so the house keeps it', async () => {
+  test('one exit on a holding rests at the venue; of a pair one must end the other, so the gateway keeps it', async () => {
     await call('buy', { asset: 'HYPE', size: '2' })
     const single = await call('tp_sl', { asset: 'HYPE', sl_price: '30' })
     assert.deepEqual(single.result.sl_oids.map(isNumber), [true], JSON.stringify(single))
@@ -79,7 +79,7 @@ describe('exits on spot', () => {
     assert.deepEqual([...pair.result.sl_oids, ...pair.result.tp_oids].map(isNumber), [false, false])
   })
 
-  test('a venue that turns out to take none leaves the exits with the house, and nothing is sold for it', async () => {
+  test('a venue that turns out to take none leaves the exits with the gateway, and nothing is sold for it', async () => {
     await on.market.control('POST', '/settings', { spotTriggers: false })
     await call('buy', { asset: 'HYPE', size: '2' })
     const single = await call('tp_sl', { asset: 'HYPE', sl_price: '30' })
@@ -89,7 +89,7 @@ describe('exits on spot', () => {
     const [sale] = await eventually(async () => {
       const all = await sales()
       return all.some(({ completed_at }) => completed_at) ? all : undefined
-    }, 'the house has sold')
+    }, 'the gateway has sold')
     assert.equal(sale?.outcome, 'executed', JSON.stringify(sale))
   })
 

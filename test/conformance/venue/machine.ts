@@ -79,7 +79,7 @@ export const trigger = (
 export const place = (machine: Machine, user: string, ...orders: unknown[]) =>
   machine.act(user, { type: 'order', orders, grouping: 'na' })
 
-/** Opens by immediate orders; the house quotes anew after each, so that big positions fit too. */
+/** Opens by immediate orders; the market maker quotes anew after each, so that big positions fit too. */
 export const take = (machine: Machine, user: string, market: Perp, buy: boolean, usd: number): void => {
   const { asset, coin, sizeDecimals, startUsd } = market
   const wanted = Number(digits(usd / startUsd, sizeDecimals))

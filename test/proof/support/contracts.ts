@@ -1,4 +1,4 @@
-/** Every operation of the house, read from the contracts themselves: a new one joins each suite without being listed. */
+/** Every operation, read from the contracts themselves: a new one joins each suite without being listed. */
 import { globSync } from 'node:fs'
 import { fileURLToPath, pathToFileURL } from 'node:url'
 import { type Contract, type Entry, operationName } from '#kernel/operation.ts'

@@ -1,4 +1,4 @@
-/** The two forms of an error, word for word: whoever answers in a third one fails here. */
+/** The two forms of an error, word for word; an answer in a third one fails here. */
 import assert from 'node:assert/strict'
 import { type FaultCode, faults } from '#kernel/fault.ts'
 import type { Got } from './wire.ts'
@@ -69,7 +69,7 @@ function ofCatalogue(body: Json, got: Got, told: string): void {
   assert.equal(body.retryable, row.retryable, told)
   assert.equal(body.request_id, got.headers['x-request-id'], told)
   if (got.status === 429 || got.status === 503) assert.match(got.headers['retry-after'] ?? '', /^[1-9]\d*$/)
-  // Whoever does not know whether it was done says under which key the answer can be had.
+  // An answer that does not know the outcome names the key under which it can be asked for.
   if (got.status === 503 && body.outcome === 'unknown') assert.ok(body.idempotency_key, told)
   else if (got.status === 503) assert.equal(body.outcome, 'not_executed', told)
   if (got.status === 405) assert.ok(got.headers.allow, told)

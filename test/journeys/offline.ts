@@ -1,0 +1,31 @@
+/** Installations with an embedded database and without upstreams: what a backup holds is the database. */
+import { join } from 'node:path'
+import { type Operator, operatorOf } from '../harness/admin.ts'
+import { bearer, dataFolder, type Gateway, http, launch } from '../harness/gateway.ts'
+
+const settings = {
+  ...Object.fromEntries(
+    ['ETHEREUM', 'BASE', 'ARBITRUM', 'POLYGON', 'SOLANA'].map((name) => [`${name}_RPC_URL`, 'off']),
+  ),
+  HYPERLIQUID_URL: 'off',
+  PRICES_URL: 'off',
+  FAUCET_URL: 'off',
+  RATE_AUTH: '100000',
+}
+
+/** Each installation is a data folder, by its name. */
+export function offlineInstallations() {
+  const folder = dataFolder()
+  const path = (name: string) => join(folder.path, name)
+  const envOf = (name: string) => ({ ...settings, DATA_DIR: path(name) })
+  return {
+    path,
+    launch: (name: string): Promise<Gateway> => launch({ env: envOf(name) }),
+    operator: (name: string): Operator => operatorOf(envOf(name)),
+    [Symbol.dispose]: () => folder[Symbol.dispose](),
+  }
+}
+
+/** Whether the gateway knows the token. */
+export const isKnown = async (url: string, token: string): Promise<boolean> =>
+  (await http(`${url}/v1/user`, { headers: bearer({ token }) })).status === 200
