@@ -12,7 +12,7 @@ import type { Venue } from './venue.ts'
 
 type Needs = { config: Config; venue: Venue; stores: Stores; ground: Ground; custody: Custody; log: Log }
 
-/** Holds the accounts at the venue against what the house knows of them. */
+/** Compares the accounts at the venue with the gateway's record of them. */
 export function openReconciler({ config, venue, stores, ground, custody: { policy }, log }: Needs) {
   const on = stores.database.pool
   const made = reconciler({

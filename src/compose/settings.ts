@@ -58,7 +58,7 @@ function openFilesMax(): number {
   return Number.isFinite(files) ? files : connectionsMostByDefault + descriptorsReserved
 }
 
-/** The chain id under which the house speaks of the venue, and the chain that its bridge stands on. */
+/** The chain id that stands for the venue, and the chain of its bridge. */
 export const venueChainId = '999'
 export const bridgeChainId = '42161'
 

@@ -61,7 +61,7 @@ function venueHealth({ client, heardMs }: { client: Hyperliquid; heardMs: () => 
   }
 }
 
-/** The venue as this instance reaches it: its questions and actions out of one budget, and one ear for its streams. */
+/** The venue's client and streams of this instance; questions and actions share one budget. */
 export function openVenue({ config, urls: { hyperliquid: url }, net, log }: Needs) {
   if (!url) return undefined
   const perMinute = venueWeightOf(config)

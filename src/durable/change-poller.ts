@@ -1,12 +1,12 @@
 import { all, type Queryable, q } from '#store/query.ts'
-import { hearers } from './hearers.ts'
+import { listeners } from './listeners.ts'
 
 /** How long a change may go unnoticed when its hint was lost. */
 export const pollMs = 1_000
 
 type Follower = { seq: () => bigint; notify: () => void }
 
-/** What hints may miss: one look for all streams and waits of this instance, however many there are. */
+/** Finds changes whose hint was lost: one poll for all streams and waits of this instance. */
 export type ChangePoller = {
   /** Calls back when the log of the user is longer than `seq`. */
   onEvents(userId: string, follower: Follower): Disposable
@@ -15,8 +15,8 @@ export type ChangePoller = {
 }
 
 export function createChangePoller(db: Queryable, everyMs: number = pollMs): ChangePoller {
-  const followers = hearers<Follower>()
-  const waiters = hearers<() => void>()
+  const followers = listeners<Follower>()
+  const waiters = listeners<() => void>()
   let timer: NodeJS.Timeout | undefined
   let listening = 0
   let isLooking = false
@@ -48,7 +48,7 @@ export function createChangePoller(db: Queryable, everyMs: number = pollMs): Cha
     for (const { id } of rows) for (const notify of waiters.of(id)) notify()
   }
   const look = async (): Promise<void> => {
-    // A database that is slow or away gets no second look beside the first; the next one finds the change.
+    // A poll still under way is not joined by a second one; the next finds the change.
     if (isLooking) return
     isLooking = true
     await Promise.allSettled([lookAtLogs(), lookAtTasks()])

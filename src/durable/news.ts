@@ -1,5 +1,5 @@
 import type { NewEvent } from '#kernel/task.ts'
-import { hearers } from './hearers.ts'
+import { listeners } from './listeners.ts'
 import { isEnded, type Task } from './row.ts'
 import { taskTopic, userTopic, type Wake } from './wake.ts'
 
@@ -25,7 +25,7 @@ export type News = {
 }
 
 export function news(wake: Wake): News {
-  const streams = hearers<Hear>()
+  const streams = listeners<Hear>()
   let telling = false
   return {
     isTelling: () => telling,
@@ -33,7 +33,7 @@ export function news(wake: Wake): News {
       if (told && told.events.length > 0)
         for (const hear of streams.of(task.user_id)) hear(storedEvents(task, told))
       telling = told !== undefined
-      // Whoever waits for a task waits for its end.
+      // A wait for a task ends only with the task.
       wake.hint([...(isEnded(task) ? [taskTopic(task.id)] : []), userTopic(task.user_id)])
       telling = false
     },

@@ -28,7 +28,7 @@ export type NewSchedule = {
   firstAt: Date
 }
 export type Schedules = {
-  /** An existing id is left as it is, so that each instance may ask for the house's own schedules at its start. */
+  /** An existing id is left as it is, so that each instance may ask for the system's own schedules at its start. */
   ensure(tx: Tx | Transactions['pool'], schedule: NewSchedule): Promise<string>
   start(): void
 } & AsyncDisposable

@@ -6,16 +6,16 @@ import { type WakeBus, wake } from './wake.ts'
 /** A bus on which everybody hears everything, at once. */
 function bus() {
   const said: string[] = []
-  const hearers = new Set<(payload: string | undefined) => void>()
+  const subscribers = new Set<(payload: string | undefined) => void>()
   const make = (): WakeBus => ({
     async publish(payload) {
       said.push(payload)
-      for (const hear of hearers) hear(payload)
+      for (const hear of subscribers) hear(payload)
     },
     subscribe(hear) {
-      hearers.add(hear)
+      subscribers.add(hear)
       hear(undefined)
-      return { [Symbol.asyncDispose]: async () => void hearers.delete(hear) }
+      return { [Symbol.asyncDispose]: async () => void subscribers.delete(hear) }
     },
   })
   return { said, make }
@@ -43,7 +43,7 @@ test('an instance that is alone tells its own waiters and nobody else', async (t
   assert.deepEqual(on.said, ['a', 'a,r:token'], 'what nobody would find out is told all the same')
 })
 
-test('whoever comes is greeted at once, whatever was counted before', async (t) => {
+test('a new instance is greeted at once, whatever was counted before', async (t) => {
   t.mock.timers.enable({ apis: ['setTimeout'] })
   let nowMs = 100_000
   const on = bus()

@@ -1,5 +1,5 @@
 import type { Log } from '#kernel/log.ts'
-import { hearers } from './hearers.ts'
+import { listeners } from './listeners.ts'
 
 /**
  * Hints that something changed. A lost hint costs one poll interval, never correctness, so the bus may be anything:
@@ -27,7 +27,7 @@ export type Wake = {
 
 export const taskTopic = (taskId: string): string => `t:${taskId}`
 export const userTopic = (userId: string): string => `u:${userId}`
-/** A token was revoked, or its user suspended: whoever remembers it reads it again. */
+/** A token was revoked, or its user suspended: instances that cache the token read it again. */
 export const revokedTopic = (tokenHash: string): string => `${revokedPrefix}${tokenHash}`
 const revokedPrefix = 'r:'
 export const revokedHash = (topic: string): string | undefined =>
@@ -43,7 +43,7 @@ export const readyTopic = 'ready'
 const flushAfterMs = 5
 /** A topic has at most 70 characters, and NOTIFY refuses payloads of 8000 bytes and more. */
 const topicsPerHint = 100
-/** Whoever comes is heard before it is counted: for so long nobody counts as alone again. */
+/** A new instance publishes before its row exists, so assume peers for this long after hearing one. */
 const greetedForMs = 30_000
 
 /** Hints from a process that waits for none. `from` is an id that no instance has. */
@@ -59,17 +59,17 @@ export async function publishTopics(
 type Needs = { bus: WakeBus; instanceId: string; log: Log; nowMs?: () => number }
 
 export function wake({ bus, instanceId, log, nowMs = () => performance.now() }: Needs): Wake {
-  const waiters = hearers<Hear>()
+  const waiters = listeners<Hear>()
   const waiting = new Set<string>()
   let timer: NodeJS.Timeout | undefined
   let flushedMs = 0
   let others = 1
   let heardMs = Number.NEGATIVE_INFINITY
 
-  const listeners: ((topic: string) => void)[] = []
+  const onAnyTopic: ((topic: string) => void)[] = []
 
   const tell = (topic: string) => {
-    for (const hear of listeners) hear(topic)
+    for (const hear of onAnyTopic) hear(topic)
     for (const hear of waiters.of(topic)) hear()
   }
   const subscription = bus.subscribe((payload) => {
@@ -128,7 +128,7 @@ export function wake({ bus, instanceId, log, nowMs = () => performance.now() }: 
     },
     on: waiters.on,
     each(hear) {
-      listeners.push(hear)
+      onAnyTopic.push(hear)
     },
     company(count) {
       if (count > 0 || nowMs() - heardMs > greetedForMs) others = count

@@ -63,7 +63,7 @@ export function watcher({ transactions, acceptor, kinds, wake, clock, instanceId
            order by created_at limit 100 for update skip locked`,
           [market, price, now],
         )
-        // Whoever takes the events of several users takes them in one order.
+        // Every transaction locks the events of several users in the same order, so that none deadlocks.
         const orders = crossed.toSorted((one, other) => one.user_id.localeCompare(other.user_id))
         let count = 0
         for (const order of orders) {

@@ -1,4 +1,4 @@
-/** What the house knows of a chain. Foreign spellings of ids and tokens stay in each adapter. */
+/** The facts of a chain. Foreign spellings of ids and tokens stay in each adapter. */
 
 export type Token = { symbol: string; name: string; decimals: number; address: string }
 

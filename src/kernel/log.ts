@@ -1,4 +1,4 @@
-/** The shape of pino that the house relies on. Secrets are redacted where the logger is made. */
+/** The part of pino that the code relies on. Secrets are redacted where the logger is made. */
 export type Log = {
   debug(facts: object, sentence: string): void
   info(facts: object, sentence: string): void

@@ -1,7 +1,7 @@
 import * as T from 'typebox'
 import { decimalPattern } from './money.ts'
 
-/** The wire scalars of the house. Schemas carry no behaviour: `x-decimal` marks what is read from raw text. */
+/** The wire types of the interface. Schemas carry no behaviour: `x-decimal` marks what is read from raw text. */
 
 const example = (value: unknown) => ({ examples: [value] })
 

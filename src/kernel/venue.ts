@@ -1,6 +1,6 @@
 import type { Action, PolicyReceipt } from './signer.ts'
 
-/** What is said to a trading venue, in the words of the house. Only its adapter knows the wire. */
+/** Actions at a trading venue in our own types. Only the adapter knows the wire. */
 
 export type VenueOrder = {
   asset: number

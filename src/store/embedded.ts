@@ -46,7 +46,7 @@ type Start = {
 
 const database = 'portico'
 const windows = process.platform === 'win32'
-/** Shared by every instance that uses the server; whoever gets it alone is the last one. */
+/** Every instance that uses the server holds it shared; the one that gets it exclusively is the last. */
 const instanceLock = 5_065_702
 const silenceMsMax = 60_000
 const recoveryMsMax = 15 * 60_000
@@ -140,7 +140,7 @@ async function takeHold(start: Start): Promise<Hold> {
   }
 }
 
-/** Whoever closes while the server is being started again leaves none behind. */
+/** Stops a server that was being started again when its user closed. */
 async function callOff({ process: server }: Launched): Promise<void> {
   if (server.exitCode !== null || server.signalCode !== null) return
   const ended = once(server, 'exit')

@@ -219,7 +219,7 @@ function receive(
 
 function faultSender({ log, baseUrl }: HttpNeeds, live: Visits): SendFault {
   return (error, request, reply) => {
-    // Whoever gave up an upload reads no answer, and nothing of ours went wrong.
+    // A client that aborted its upload reads no answer, and the gateway made no mistake.
     const isAbandoned = request.raw.destroyed && !request.raw.complete
     const fault =
       faultOf(error) ?? (isAbandoned ? faultNamed('bad_request', error) : internalFault(error, false))

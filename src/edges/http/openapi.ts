@@ -11,7 +11,7 @@ type Json = Record<string, unknown>
 const interfaceVersion = '1.0.0'
 const json = 'application/json'
 
-/** OpenAPI 3.1 of the operations, written directly: a schema of the house is a JSON Schema already. */
+/** OpenAPI 3.1 of the operations, written directly: our schemas are JSON Schemas already. */
 export function openapiOf(operations: readonly Documented[]): Json {
   const named = components()
   const problem = named.refer(problemSchema)

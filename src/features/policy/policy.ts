@@ -50,7 +50,7 @@ export type PolicyFeature = {
   summary(userId: string): Promise<PolicySummary>
   /** For the operator: the only way to switch off again, until a person can confirm it through a door. */
   setSwitch(id: store.SwitchId, on: boolean, setBy: string): Promise<void>
-  /** Where the house and a venue disagree about an account: nothing is opened there until that is explained. */
+  /** Gateway and venue disagree about an account: nothing is opened there until that is explained. */
   freeze(tx: Tx, where: Frozen, reason: string): Promise<void>
   thaw(tx: Tx, where: Frozen): Promise<void>
 }

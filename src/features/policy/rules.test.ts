@@ -111,7 +111,7 @@ const asks = fc.record({
   exit: fc.boolean(),
 })
 
-test('whatever a user stores never allows more than the house does', () => {
+test('limits that a user stores never allow more than the platform's', () => {
   fc.assert(
     fc.property(tightening, asks, micros, (stored, asked, spentMicros) => {
       const limits = narrow(house, stored)

@@ -1,6 +1,6 @@
 import { fromUnits, usdDecimals } from '#kernel/money.ts'
 
-/** Limits of one user, or of the house. A place is a chain and an address on it. */
+/** Limits of one user, or of the platform. A place is a chain and an address on it. */
 export type Limits = {
   perTransactionMicros: bigint
   perDayMicros: bigint
@@ -62,7 +62,7 @@ export const countedMicros = ({ exit, usdMicros }: Pick<Ask, 'exit' | 'usdMicros
 export const remainingMicros = ({ limits, spentMicros }: Pick<Standing, 'limits' | 'spentMicros'>): bigint =>
   limits.perDayMicros > spentMicros ? limits.perDayMicros - spentMicros : 0n
 
-/** Where the venue and the house disagree, a new trading key may be the remedy. It spends nothing. */
+/** Where venue and gateway disagree, a new trading key may be the remedy. It spends nothing. */
 const harmless = ({ scope }: Pause, { usdMicros }: Ask): boolean => scope === 'venue' && usdMicros === 0n
 
 /** Denies by default: null only where every rule agrees. */
@@ -109,13 +109,13 @@ function judgeCaps(ask: Ask, standing: Standing): Refusal | null {
   return refuse('per_day_usd', reason, usd(perDayMicros), usd(remaining))
 }
 
-/** What a user took away from the house's limits; null leaves the house's own. */
+/** What a user took away from the platform's limits; null leaves the platform's own. */
 export type Tightening = { [K in keyof Limits]: Limits[K] | null }
 
 const within = (house: readonly string[], own: readonly string[] | null) =>
   own === null ? house : house.filter((each) => own.includes(each))
 
-/** Never wider than the house, also when the house became stricter later. */
+/** Never wider than the platform's limits, also when these became stricter later. */
 export const narrow = (house: Limits, own: Tightening): Limits => ({
   perTransactionMicros: least(house.perTransactionMicros, own.perTransactionMicros),
   perDayMicros: least(house.perDayMicros, own.perDayMicros),

@@ -17,7 +17,7 @@ const ended = (status: string): Fault =>
     extras: { status, reason: `the trigger is ${status}` },
   })
 
-/** A trigger that the house keeps is known by the form of its id; everything else is the venue's. */
+/** A trigger that the gateway keeps is known by the form of its id; everything else is the venue's. */
 export async function admitSpotCancel(
   needs: SpotNeeds,
   input: CancelInput,

@@ -40,7 +40,7 @@ export function entries({ on, venue, evmAddressOf }: Needs) {
           const filled = await filledOf(row)
           if (filled !== undefined) await settleWaiting(on, row.parent, filled)
         } catch (fault) {
-          // Whoever cannot be told of now is asked about again in its turn.
+          // An entry whose fill cannot be read now is asked about again in its turn.
           if (!(fault instanceof Fault)) throw fault
         }
     },

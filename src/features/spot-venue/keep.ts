@@ -11,7 +11,7 @@ import type { SpotNeeds } from './needs.ts'
 import type { SpotMemory } from './trade.ts'
 import { type ArmedTrigger, armedIn, dropArmed, keepTriggers, triggerId } from './triggers.ts'
 
-/** The exits of a purchase, where the house keeps them: all of them, or those that the venue did not take. */
+/** The exits of a purchase, where the gateway keeps them: all of them, or those that the venue did not take. */
 
 export const spotMemoryOf = (task: TaskView) => memoryOf(task) as SpotMemory
 

@@ -11,7 +11,7 @@ import type { AccountViews } from '#upstreams/hyperliquid/account-views.ts'
 import type { Grid } from '#upstreams/hyperliquid/grid.ts'
 import type { Hyperliquid } from '#upstreams/hyperliquid/hyperliquid.ts'
 
-/** Who keeps the exits of a holding: the venue, where it takes triggers for spot, or the house. */
+/** Who keeps the exits of a holding: the venue, where it takes triggers for spot, or the gateway. */
 export type TriggerKeeper = 'gateway' | 'venue'
 
 export type SpotNeeds = {

@@ -9,7 +9,7 @@ import type { Hyperliquid, LegStatus } from '#upstreams/hyperliquid/hyperliquid.
 import { type KeptExit, spotMemoryOf, withKept } from './keep.ts'
 
 /**
- * A holding is not sold because its exit found no place at the venue: that is what the owner wanted to have. The house
+ * A holding is not sold because its exit found no place at the venue: that is what the owner wanted to have. The gateway
  * keeps what is missing, and takes its sibling over too: apart from each other neither would end the other.
  */
 
@@ -26,7 +26,7 @@ const exitsOf = (task: TaskView, ofThese: (exit: Exit) => boolean, exits: readon
     .filter((wanted) => exits.some((exit) => exit.leg === wanted.leg && ofThese(exit)))
     .map(({ leg, wanted }) => ({ leg, price: wanted.price }))
 
-/** What stays where it is, and what the house keeps of it. */
+/** What stays where it is, and what the gateway keeps of it. */
 function settled(
   task: TaskView,
   context: StepContext,
@@ -83,7 +83,7 @@ export function regrouping({ acts, venue }: Needs): { mend: PlaceNeeds['mend']; 
     const fills = (await venue.fillsSince(account, sinceMs)).filter(
       ({ orderId }) => orderId === entry.orderId,
     )
-    // The sibling was not to be had: it stays at the venue, and the house keeps the other.
+    // The sibling was not to be had: it stays at the venue, and the gateway keeps the other.
     if (verdict.is !== 'done')
       return settled(task, context, { entry, exits, fills }, { kept: exitsOf(task, isGone, exits), effects })
     const ended = verdict.value.every(({ isCancelled }) => isCancelled)

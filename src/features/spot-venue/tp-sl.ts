@@ -18,7 +18,7 @@ import type { SpotNeeds } from './needs.ts'
 import { memoryFor, type SpotMemory, spotAction, spotData } from './trade.ts'
 import { demandRoom, keepTriggers, triggerId } from './triggers.ts'
 
-/** Exits on a holding. One of them may rest at the venue; of a pair one has to end the other, so the house keeps it. */
+/** Exits on a holding. One of them may rest at the venue; of a pair one has to end the other, so the gateway keeps it. */
 
 export type TpSlInput = { asset: string; size?: string; tp_price?: string; sl_price?: string }
 
@@ -93,7 +93,7 @@ const toldOf = (exits: readonly { leg: ExitLeg; id: string }[]) => ({
   ...{ tp_oids: idsOf(exits, 'tp'), sl_oids: idsOf(exits, 'sl') },
 })
 
-/** In the house, from the commit on that ends the task. */
+/** Kept by the gateway from the commit that ends the task. */
 function kept(
   task: TaskView,
   now: Date,
@@ -159,7 +159,7 @@ export function settingTriggers(needs: Needs): Record<'begin' | 'confirm', Step>
         ...{ exits: said, entryRests: false, allRecords: true, isSettled: true },
       })
       const missing = exits.filter(({ state }: Exit) => state === 'gone').map(({ leg }) => leg)
-      // The venue may turn out to take no triggers for this market: then the house keeps the exit.
+      // The venue may turn out to take no triggers for this market: then the gateway keeps the exit.
       if (missing.length > 0)
         return kept(
           task,

@@ -30,7 +30,7 @@ type Order = {
 export type BuyInput = Order & { tp_price?: string; sl_price?: string }
 export type SellInput = Order
 
-/** Exits of a purchase that the house keeps, since the venue takes none. */
+/** Exits of a purchase that the gateway keeps, since the venue takes none. */
 export type SpotMemory = Memory & { kept: { leg: 'tp' | 'sl'; price: string }[] }
 export const spotData = (memory: SpotMemory) => asData(memory)
 

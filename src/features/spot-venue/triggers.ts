@@ -5,7 +5,7 @@ import { sha256 } from '#kernel/id.ts'
 import type { JsonObject, Tx } from '#kernel/task.ts'
 import { all, one, type Queryable, q, send } from '#store/query.ts'
 
-/** Exits that the house keeps where the venue has none: rows that the watch of the market fires once. */
+/** Exits that the gateway keeps where the venue has none: rows that the watch of the market fires once. */
 
 export const triggerKind = 'spot_trigger'
 const exitsMost = 200

@@ -13,7 +13,7 @@ export const marketView = (market: SpotMarket, minOrderUsd: string) => ({
 const kinds = { tp: 'Take Profit Market', sl: 'Stop Market' } as const
 const sides = { tp: 'above', sl: 'below' } as const
 
-/** An exit that the house keeps, in the words in which the venue tells of its own. */
+/** An exit that the gateway keeps, in the form in which the venue lists its own. */
 export function triggerView({ id, input, status, origin, created_at }: KeptTrigger, free: string) {
   const { symbol, leg, size, trigger_price, parent_order_id } = input
   return {

@@ -49,7 +49,7 @@ export const withoutBalances = (on: Queryable, { user_id }: Whose) =>
     venueName,
   ])
 
-/** Whoever traded since is looked at soon, but not more often than every `pauseSeconds`. */
+/** Accounts that traded since are due soon, but not more often than every `pauseSeconds`. */
 export const stir = (
   on: Queryable,
   { since, now, pauseSeconds }: { since: Date; now: Date; pauseSeconds: number },

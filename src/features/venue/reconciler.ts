@@ -50,7 +50,7 @@ const skewMs = 10_000
 const waitingMost = 1_000
 const moment = { ms: 100, most: 2_000 }
 const ordersLine = 'orders'
-/** Whoever trades without being followed is looked at so many times as often as whoever rests. */
+/** How many times as often an account that trades without a stream is checked as one at rest. */
 const unfollowedTimes = 5
 
 /** What happens to one account, in its line. */

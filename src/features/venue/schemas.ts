@@ -13,7 +13,7 @@ import {
 
 /** What both sections of the venue take and tell in the same form. */
 
-/** Far beyond any market, and far within what the arithmetic of the house can hold. */
+/** Far beyond any market, and far within what our arithmetic can hold. */
 export const positive = { exclusiveMinimum: 0, maximum: 1_000_000_000_000 }
 export const Slippage = T.Optional(
   DecIn({

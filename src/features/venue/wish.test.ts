@@ -74,7 +74,7 @@ describe('what a request may wish for', () => {
     )
   })
 
-  test('a trigger stands on its own side of the price, or it never leaves the house (26)', () => {
+  test('a trigger stands on its own side of the price, or it is never sent', () => {
     const cases: ['tp' | 'sl', boolean, string, string | undefined][] = [
       ['tp', true, '101', undefined],
       ['tp', true, '100', 'greater_than'],

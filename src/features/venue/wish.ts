@@ -105,7 +105,7 @@ export function demandWorth(worth: Worth, sizing: Sizing): void {
 
 type ExitWish = { leg: 'tp' | 'sl'; price: string; isBuy: boolean; reference: string; field: string }
 
-/** A trigger on the wrong side would fire at once; it never leaves the house. */
+/** A trigger on the wrong side would fire at once; it is never sent. */
 export function demandExit({ leg, price, isBuy, reference, field }: ExitWish): void {
   const above = (leg === 'tp') === isBuy
   const order = compareDecimals(price, reference)

@@ -11,7 +11,7 @@ export type SigningChain = {
   contracts: readonly string[]
   /** Tokens that may leave a wallet, each with the most units that one signature may release. */
   mostUnits: Readonly<Record<string, bigint>>
-  /** Its clock is turned by whoever runs it, as that of a local chain: no deadline can be held against ours. */
+  /** Its operator can set its clock, as with a local chain, so its deadlines cannot be compared with our clock. */
   turnsTime?: boolean
 }
 

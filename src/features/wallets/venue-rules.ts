@@ -9,7 +9,7 @@ export type SigningVenue = {
   chainId: string
   /** Most that one signature may open, in micro-dollars. */
   mostMicros: bigint
-  /** Its clock is turned by whoever runs it: no time can be held against ours. */
+  /** Its operator can set its clock, so its times cannot be compared with our clock. */
   turnsTime?: boolean
 }
 

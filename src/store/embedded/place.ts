@@ -255,7 +255,7 @@ function roomElsewhere(dataDir: string): string {
   return join('/var/tmp', `portico-pg-${name}`)
 }
 
-/** For whoever finds the folder after the data folder was deleted. */
+/** Names the data folder, for a person who finds this folder after the data folder was deleted. */
 function leaveNote(home: string, dataDir: string): void {
   try {
     writeFileSync(join(home, 'belongs-to'), `${dataDir}\n`, { flag: 'wx' })

@@ -22,7 +22,7 @@ const decimals = fc
   .tuple(fc.bigInt({ min: 1n, max: 10n ** 26n }), fc.integer({ min: 0, max: 18 }))
   .map(([units, places]) => fromUnits(units, places))
 
-/** What requests and markets can bring, so that the quotient still is a decimal of the house. */
+/** What requests and markets can bring, so that the quotient still fits our decimals. */
 const amounts = fc
   .tuple(fc.bigInt({ min: 1n, max: 10n ** 18n }), fc.integer({ min: 6, max: 12 }))
   .map(([units, places]) => fromUnits(units, places))

@@ -10,7 +10,7 @@ export type Grid = {
 export type Direction = 'down' | 'up'
 
 const figures = 5
-/** Every decimal of the house fits. */
+/** Every decimal of ours fits. */
 const scale = 18
 export const priceDecimalsOf = (kind: 'perp' | 'spot', sizeDecimals: number): number =>
   Math.max(0, (kind === 'perp' ? 6 : 8) - sizeDecimals)

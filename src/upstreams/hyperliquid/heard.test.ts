@@ -24,7 +24,7 @@ describe('what the streams told of an order', () => {
     assert.equal(await heard.when(7, ({ left }) => left?.origSize, 0), '5')
   })
 
-  test('is undefined when the time is over, and whoever waited is asked no more', async () => {
+  test('is undefined when the time is over, and the waiter is removed', async () => {
     const heard = ordersHeard()
     let asked = 0
     const read = () => void asked++

@@ -3,7 +3,7 @@ import { amountOf, decimalPattern, plain, plainOrNull, roundedTo, usdOf } from '
 import { type Grid, priceDecimalsOf } from './grid.ts'
 import type { InfoAnswer } from './wire.ts'
 
-/** What the venue tells, in the words of the house. */
+/** Parses the venue's replies into our types. */
 
 export type PerpMarket = Grid & {
   symbol: string

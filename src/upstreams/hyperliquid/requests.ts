@@ -94,7 +94,7 @@ export function venueRequests({
       fields: Record<string, unknown>,
       asked: Urgency,
     ): Promise<InfoAnswer<K>> {
-      // Whoever asks for an order wants to know what became of something that was sent.
+      // An order status is asked for to learn the outcome of an action that was sent.
       const urgency = type === 'orderStatus' && asked !== 'background' ? 'exit' : asked
       const account = typeof fields.user === 'string' ? fields.user.toLowerCase() : undefined
       const call = { weight: infoWeight(type), urgency, account }

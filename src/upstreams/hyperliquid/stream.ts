@@ -11,7 +11,7 @@ import { type Channel, type ChannelMessage, messageOf, type OnSkipped } from './
 
 export type { UserNews, UserState } from './stream-topics.ts'
 
-/** One connection to the venue's streams. It is a quicker ear and never the truth: after each gap somebody reads again. */
+/** One connection to the venue's streams. Low latency but lossy: listeners read over HTTP after every gap. */
 
 export type OrderNews = {
   symbol: string

@@ -249,7 +249,7 @@ const channels = {
 export type Channel = keyof typeof channels
 export type ChannelMessage<K extends Channel> = T.Static<(typeof channels)[K]>
 
-/** Undefined where the message has another shape: whoever listens reads again instead. */
+/** Undefined where the message has another shape: the listener then reads over HTTP. */
 export function messageOf<K extends Channel>(
   channel: K,
   said: unknown,

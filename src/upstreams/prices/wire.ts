@@ -40,7 +40,7 @@ function priceOf(coin: Record<string, unknown>, { now, confidenceMin, ageMaxMs }
     : { price: text, at, symbol: typeof symbol === 'string' ? symbol : null }
 }
 
-/** The house's decimals end at 18 places; a price of a billionth of a cent still has its first ones. */
+/** Our decimals end at 18 places; a price of a billionth of a cent still has its first ones. */
 function shortened(source: string): string {
   const [, digits = '', exponent = ''] = /^([\d.]+)((?:[eE].*)?)$/.exec(source) ?? []
   const [whole = '', fraction = ''] = digits.split('.')

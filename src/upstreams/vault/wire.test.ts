@@ -30,7 +30,7 @@ test('answers shorter than a word are no answer', () => {
   assert.equal(addressOf(`0x${word(owner)}`), owner.toLowerCase())
 })
 
-test('a withdrawal belongs to the owner of the shares, whoever receives the assets', () => {
+test('a withdrawal belongs to the owner of the shares, also when another account receives the assets', () => {
   const topics = [withdrawTopic, word(other), word(other), word(owner)].map((each, at) =>
     at === 0 ? each : `0x${each}`,
   )

@@ -29,8 +29,8 @@ export const keptBlocks = 4_000
 const keptStates = 128
 
 /**
- * The node answers whoever reaches it, also a page of a browser whose name resolves to this machine, and a WebSocket
- * of any page. Where all of 127/8 is this machine, the node listens on an address that no page can guess.
+ * The node checks neither host nor origin: it would answer a web page whose host name resolves to this machine, and the
+ * WebSocket of any page. Where all of 127/8 is this machine, it listens on an address that no page can guess.
  */
 const privateHost = (): string =>
   process.platform === 'linux' || process.platform === 'win32'

@@ -2,6 +2,7 @@ import type { IncomingMessage } from 'node:http'
 
 /** Methods of anvil that make it speak to an address that the caller names. */
 const outward = /^(anvil|hardhat)_(reset|setRpcUrl)$/
+/** Parses only bodies that may name such a method; `\u` may spell one by escapes. */
 const hint = /_reset|RpcUrl|\\u/
 
 type Call = { method?: unknown; params?: unknown } | null
@@ -11,7 +12,7 @@ const forks = ({ method, params }: NonNullable<Call>) =>
   outward.test(method) &&
   (method.endsWith('Url') || /"forking"|"jsonRpcUrl"/.test(JSON.stringify(params ?? [])))
 
-/** A world has no fork: whoever names a node to fork from would reach other machines through this one. */
+/** Refuses calls that fork a chain: the caller could reach other machines through this one. */
 export const reachesOut = (_incoming: IncomingMessage, body: Buffer): string | undefined => {
   const text = body.toString()
   if (!hint.test(text)) return undefined

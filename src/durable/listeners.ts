@@ -1,20 +1,20 @@
-export type Hearers<T> = {
-  on(key: string, hear: T): Disposable
-  /** Who listens to the key; nobody is an empty list. */
+export type Listeners<T> = {
+  on(key: string, listener: T): Disposable
+  /** The listeners of the key; empty where there are none. */
   of(key: string): Iterable<T>
   keys(): string[]
 }
 
-/** Listeners by what they listen to; a key goes with the last of them. */
-export function hearers<T>(): Hearers<T> {
+/** Listeners by key; a key is removed with its last listener. */
+export function listeners<T>(): Listeners<T> {
   const byKey = new Map<string, Set<T>>()
   return {
-    on(key, hear) {
+    on(key, listener) {
       const set = byKey.get(key) ?? new Set()
-      byKey.set(key, set.add(hear))
+      byKey.set(key, set.add(listener))
       return {
         [Symbol.dispose]() {
-          set.delete(hear)
+          set.delete(listener)
           if (set.size === 0 && byKey.get(key) === set) byKey.delete(key)
         },
       }
