@@ -43,6 +43,10 @@ export function news(wake: Wake): News {
 
 const storedEvents = (task: Task, { last, events }: Told): StoredEvent[] =>
   events.map(({ type, subject, data }, at) => ({
-    ...{ id: String(last - BigInt(events.length - 1 - at)), type, task_id: task.id },
-    ...{ subject: subject ?? null, data, created_at: task.updated_at.toISOString() },
+    id: String(last - BigInt(events.length - 1 - at)),
+    type,
+    task_id: task.id,
+    subject: subject ?? null,
+    data,
+    created_at: task.updated_at.toISOString(),
   }))

@@ -26,7 +26,10 @@ const run = ({ journal, venue }: Open, command: Command) => {
 }
 const order = (opened: Open, wire: object) =>
   run(opened, {
-    ...{ kind: 'act', signer: user, userSigned: false, nonce: nowMs },
+    kind: 'act',
+    signer: user,
+    userSigned: false,
+    nonce: nowMs,
     action: { type: 'order', orders: [wire], grouping: 'na' },
   })
 const bytesOf = (name: string) => statSync(join(dataDir, name)).size

@@ -38,7 +38,11 @@ const buy = (s: string, tif: 'Ioc' | 'Gtc' = 'Ioc', p = '101000') => ({
 const stop = {
   orders: [
     {
-      ...{ a: 0, b: false, p: '80000', s: '0.01', r: true },
+      a: 0,
+      b: false,
+      p: '80000',
+      s: '0.01',
+      r: true,
       t: { trigger: { isMarket: true, triggerPx: '95000', tpsl: 'sl' as const } },
     },
   ],

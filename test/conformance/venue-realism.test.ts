@@ -171,7 +171,9 @@ test('amounts carry the error of a float, the same at every read', async () => {
   await dial({ printedFloats: 1 })
   const read = () =>
     info<{ delta: { type: string; usdc: string } }[]>({
-      ...{ type: 'userNonFundingLedgerUpdates', user, startTime: 0 },
+      type: 'userNonFundingLedgerUpdates',
+      user,
+      startTime: 0,
     })
   const found = (await read()).find(({ delta }) => delta.type === 'accountClassTransfer')
   assert.equal(found?.delta.usdc, '16.000000000000004')
@@ -232,7 +234,8 @@ test('streams are dropped and connect again', async () => {
 
 test('the realistic preset is one setting, is printed with its seed, and enforces the weight', async () => {
   const set = await venue.control<{ seed: number; weightPerMinute: number }>('POST', '/realism', {
-    ...{ preset: 'realistic', seed: 77 },
+    preset: 'realistic',
+    seed: 77,
   })
   assert.deepEqual([set.seed, set.weightPerMinute], [77, 1_200])
   assert.deepEqual(await venue.control('GET', '/realism'), set)

@@ -21,7 +21,10 @@ const instance = (database: Database) =>
   ground({
     transactions: { pool: database.pool, run: database.transaction, runAfter: database.transactionAfter },
     heartbeats: database.pool,
-    ...{ bus: silentBus, clock: systemClock, random: systemRandom, log: silentLog },
+    bus: silentBus,
+    clock: systemClock,
+    random: systemRandom,
+    log: silentLog,
     baseUrl: () => 'http://here',
     options: { slots: 4, leaseMs: 1_000, pollMs: 100 },
   })

@@ -70,7 +70,11 @@ export async function launch({ env = {}, readyMsMax = 90_000 }: Launch = {}): Pr
     return exited
   }
   return {
-    ...{ url, pid: child.pid!, child, lines, stop },
+    url,
+    pid: child.pid!,
+    child,
+    lines,
+    stop,
     async kill() {
       if (child.exitCode === null && child.signalCode === null) child.kill('SIGKILL')
       await exited
@@ -198,7 +202,8 @@ export async function freshGateway(
   const world = gateway.lines.find((line) => line.startsWith('world '))?.split(/\s+/)[1] ?? ''
   return {
     ...gateway,
-    ...{ world, databaseUrl: database.url },
+    world,
+    databaseUrl: database.url,
     async [Symbol.asyncDispose]() {
       await gateway.stop()
       await clear()

@@ -72,7 +72,9 @@ export async function laggingVenue(target: string) {
       if (request.url === '/exchange') noteSent(asked.action as Row)
       else questions.set(type, (questions.get(type) ?? 0) + 1)
       const reply = await fetch(`${target}${request.url}`, {
-        ...{ method: 'POST', headers: { 'content-type': 'application/json' }, body },
+        method: 'POST',
+        headers: { 'content-type': 'application/json' },
+        body,
       })
       const text = await reply.text()
       const isRead = request.url === '/info' && reply.status === 200

@@ -51,7 +51,10 @@ export async function personOf(url: string, agent: Agent): Promise<Person> {
   const task = async (id: string) => (await call<TaskBody>(`GET /v1/tasks/${id}`)).body
   return {
     ...agent,
-    ...{ evm: addressOf('evm'), solana: addressOf('solana'), call, task },
+    evm: addressOf('evm'),
+    solana: addressOf('solana'),
+    call,
+    task,
     deposit: (amount_usdc, { query = '?wait=true', ...options } = {}) =>
       call(`POST /v1/earn/deposit${query}`, { body: { amount_usdc }, ...options }),
     withdraw: (body, options = {}) => call('POST /v1/earn/withdraw?wait=true', { body, ...options }),

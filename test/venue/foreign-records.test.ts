@@ -14,8 +14,16 @@ const strangeTransfer = (user: string) => ({
   time: 1_760_000_000_000,
   hash: `0x${'7'.repeat(64)}`,
   delta: {
-    ...{ type: 'spotTransfer', token: 'JEFF', amount: '0.0', usdcValue: '0.0', user: stranger, fee: '0.0' },
-    ...{ destination: user, nativeTokenFee: '0.0', nonce: null, feeToken: '' },
+    type: 'spotTransfer',
+    token: 'JEFF',
+    amount: '0.0',
+    usdcValue: '0.0',
+    user: stranger,
+    fee: '0.0',
+    destination: user,
+    nativeTokenFee: '0.0',
+    nonce: null,
+    feeToken: '',
   },
 })
 const strangers: Readonly<Record<string, Row[]>> = {

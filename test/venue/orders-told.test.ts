@@ -103,12 +103,18 @@ describe('orders as a trader sees them', () => {
     const user = await on.addUser()
     const first = await refused('perp_open', { ...open, size: '0.001' }, user)
     assert.deepEqual(first.extras.next_call, {
-      ...{ operation: 'perp_setup', method: 'POST', path: '/v1/perp/setup', body: {} },
+      operation: 'perp_setup',
+      method: 'POST',
+      path: '/v1/perp/setup',
+      body: {},
     })
     await on.call('perp_setup', {}, user)
     const second = await refused('perp_open', { ...open, size: '0.001' }, user)
     assert.deepEqual(second.extras.next_call, {
-      ...{ operation: 'perp_fund', method: 'POST', path: '/v1/perp/fund', body: { amount_usd: '5' } },
+      operation: 'perp_fund',
+      method: 'POST',
+      path: '/v1/perp/fund',
+      body: { amount_usd: '5' },
     })
     assert.match(second.message, /perp\/fund/)
   })

@@ -164,13 +164,10 @@ describe('a trader looks after an open position by HTTP alone', () => {
 
   test('every order of a market, then of all markets, is cancelled and named', async () => {
     const person = await trader()
-    const resting = { side: 'long', order_type: 'limit', leverage: 5 }
-    const btc = await done(person, 'perp/open', {
-      ...{ ...resting, asset: 'BTC', size: '0.001', limit_price: 90_000 },
-    })
-    const eth = await done(person, 'perp/open', {
-      ...{ ...resting, asset: 'ETH', size: '0.05', limit_price: 2_500 },
-    })
+    const rest = (asset: string, size: string, limit_price: number) =>
+      done(person, 'perp/open', { asset, size, limit_price, side: 'long', order_type: 'limit', leverage: 5 })
+    const btc = await rest('BTC', '0.001', 90_000)
+    const eth = await rest('ETH', '0.05', 2_500)
     await done(person, 'perp/open', { asset: 'BTC', side: 'long', size: '0.002', leverage: 5 })
     const exits = await done(person, 'perp/tp-sl', { asset: 'BTC', tp_price: 120_000, sl_price: 95_000 })
     const one = await done(person, 'perp/orders/cancel-all', { asset: 'ETH' })

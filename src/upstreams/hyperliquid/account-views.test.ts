@@ -27,7 +27,9 @@ function scene({
   }
   const venue = { ...answers, at: () => venue } as unknown as Hyperliquid
   const views = accountViews({
-    ...{ venue, perMinute, clock: { now: () => new Date(now.ms) } },
+    venue,
+    perMinute,
+    clock: { now: () => new Date(now.ms) },
     followedSinceMs: () => followedSinceMs,
   })
   return { now, asked, views, spent: () => asked.account * 2 + asked.openOrders * 20 }

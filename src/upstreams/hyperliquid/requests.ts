@@ -69,7 +69,12 @@ export function venueRequests({
     const { budget, localAddress } = roomiest()
     await budget.admit(weight, urgency, account)
     const reply = await net.fetch({
-      ...{ url: `${url}/${door}`, method: 'POST', headers: json, body, timeoutMs, maxBytes },
+      url: `${url}/${door}`,
+      method: 'POST',
+      headers: json,
+      body,
+      timeoutMs,
+      maxBytes,
       ...(localAddress !== undefined && { localAddress }),
     })
     if (reply.status === 429) budget.refused(reply.retryAfterMs)
