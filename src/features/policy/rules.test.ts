@@ -111,7 +111,7 @@ const asks = fc.record({
   exit: fc.boolean(),
 })
 
-test('limits that a user stores never allow more than the platform's', () => {
+test('limits that a user stores never allow more than those of the platform', () => {
   fc.assert(
     fc.property(tightening, asks, micros, (stored, asked, spentMicros) => {
       const limits = narrow(house, stored)

@@ -66,10 +66,7 @@ function entryFound(
   isLast: boolean,
 ): Entry | undefined {
   const entry = (as: Entry['status'], filled: string | null, error: Entry['error'] = null): Entry => ({
-    orderId,
-    status: as,
-    filledSize: filled,
-    error,
+    ...{ orderId, status: as, filledSize: filled, error },
   })
   const isWhole = compareDecimals(filledSize, memory.size) >= 0
   if (isWhole) return entry('filled', filledSize)
@@ -99,10 +96,7 @@ export async function lookUpEntry(
   if (entry) {
     const exits = wantedExits(memory).map(
       ({ leg }): Exit => ({
-        leg,
-        orderId: null,
-        state: 'unknown',
-        error: null,
+        ...{ leg, orderId: null, state: 'unknown', error: null },
       }),
     )
     return { entry, exits, replied: false, landedAtMs: found.atMs }
