@@ -9,6 +9,7 @@ import type { Admission, TaskKind, Tx } from '#kernel/task.ts'
 import { all, q, send } from '#store/query.ts'
 import { isDatabaseUnavailable } from '#store/unavailable.ts'
 import type { Acceptor } from './accept.ts'
+import { busy, isShort, nothingSent, perhapsAccepted, translate } from './call-faults.ts'
 import type { ChangePoller } from './change-poller.ts'
 import { bodyHash, isKeyTaken, lookUpKey } from './idempotency.ts'
 import { kindKey } from './kinds.ts'
@@ -278,34 +279,8 @@ export function caller({
   return (...args) => route(...args).catch(translate)
 }
 
-/** An absent database is no bug: nothing was promised, and the same request may be sent again. */
-export function translate(error: unknown): never {
-  if (error instanceof Fault || !isDatabaseUnavailable(error)) throw error
-  throw new Fault('unavailable', 'The database is away', { cause: error, extras: { retry_after: 1 } })
-}
-
 /** What a task does first, it does before anybody is told of it: a request leaves in the turn after the one it is made in. */
 async function firstSteps(): Promise<void> {
   await nextTurn()
   await nextTurn()
 }
-
-const isShort = (error: unknown) => error instanceof Fault && error.code === 'insufficient_balance'
-
-const perhapsAccepted = (key: string, cause: unknown) =>
-  new Fault('unavailable', 'The database went away; the task may exist. Repeat under the same key', {
-    cause,
-    extras: { outcome: 'unknown', idempotency_key: key, retry_after: 1 },
-  })
-
-/** A read that failed while a task was judged. No task exists, so nothing of it can be unknown. */
-function nothingSent(error: unknown): never {
-  const isRead = error instanceof Fault && /^upstream_(timeout|rejected)$/.test(error.code)
-  if (!isRead) throw error
-  throw new Fault('unavailable', error.message, { cause: error, extras: error.extras })
-}
-
-const busy = () =>
-  new Fault('unavailable', 'The account is settling many tasks at once; try again', {
-    extras: { retry_after: 1 },
-  })

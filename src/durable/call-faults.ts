@@ -1,0 +1,30 @@
+import { Fault } from '#kernel/fault.ts'
+import { isDatabaseUnavailable } from '#store/unavailable.ts'
+
+/** Failures of a call as Faults. */
+
+/** An absent database is no bug: nothing was promised, and the same request may be sent again. */
+export function translate(error: unknown): never {
+  if (error instanceof Fault || !isDatabaseUnavailable(error)) throw error
+  throw new Fault('unavailable', 'The database is away', { cause: error, extras: { retry_after: 1 } })
+}
+
+export const isShort = (error: unknown) => error instanceof Fault && error.code === 'insufficient_balance'
+
+export const perhapsAccepted = (key: string, cause: unknown) =>
+  new Fault('unavailable', 'The database went away; the task may exist. Repeat under the same key', {
+    cause,
+    extras: { outcome: 'unknown', idempotency_key: key, retry_after: 1 },
+  })
+
+/** A read that failed while a task was judged. No task exists, so nothing of it can be unknown. */
+export function nothingSent(error: unknown): never {
+  const isRead = error instanceof Fault && /^upstream_(timeout|rejected)$/.test(error.code)
+  if (!isRead) throw error
+  throw new Fault('unavailable', error.message, { cause: error, extras: error.extras })
+}
+
+export const busy = () =>
+  new Fault('unavailable', 'The account is settling many tasks at once; try again', {
+    extras: { retry_after: 1 },
+  })
