@@ -25,11 +25,13 @@ type Result = pg.QueryResult<Record<string, unknown>>
 async function execute(session: Session, client: pg.Client, statement: string, write: boolean) {
   const details = { statement: statement.slice(0, statementCharsMax), write }
   await session.record(session.database.pool, { command: 'psql', details })
-  const found: Result | Result[] = await client.query(statement)
+  const found: Result | Result[] = await client.query(statement).catch((error: unknown) => {
+    throw error instanceof pg.DatabaseError ? new UsageError(error.message) : error
+  })
   for (const result of Array.isArray(found) ? found : [found]) {
     if (result.fields.length > 0) {
       session.print(result.rows as Row[])
-      if (!session.json) session.say(`(${result.rows.length} rows)`)
+      if (!session.json) session.say(`(${result.rows.length} ${result.rows.length === 1 ? 'row' : 'rows'})`)
     } else session.say(`${result.command}${result.rowCount === null ? '' : ` ${result.rowCount}`}`)
   }
 }
