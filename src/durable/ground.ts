@@ -78,7 +78,7 @@ export function ground(needs: Needs) {
     events: eventsOf({ transactions, wake, news: told, changes, clock }),
     enqueue: accepting.enqueue,
     schedules: timetable,
-    watcher: watcher({ transactions, acceptor: accepting, kinds, wake, clock, instanceId, leaseMs }),
+    watcher: watcher({ transactions, acceptor: accepting, kinds, wake, clock, log, instanceId, leaseMs }),
 
     /** From here on tasks run. `kinds` are those without a route of their own. */
     engine(operations: readonly Operation[], internal: readonly TaskKind[]) {

@@ -8,6 +8,9 @@ export type StoredKey = { taskId: string | null; response: JsonObject | null }
 export const bodyHash = (operation: string, input: unknown): string =>
   sha256(`${operation}\n${canonicalJson(input)}`)
 
+/** Keys of clients are visible ASCII, so that no client can take a key that holds a space. */
+export const internalKey = (source: 'trigger' | 'sched', name: string): string => `${source} ${name}`
+
 /** What a key stands for already. Another operation or another body under it is a client's bug that must not move money. */
 export async function lookUpKey(
   on: Queryable,

@@ -5,7 +5,7 @@ import type { Log } from '#kernel/log.ts'
 import { houseOwner, type TaskKind, type Tx } from '#kernel/task.ts'
 import { send } from '#store/query.ts'
 import type { Acceptor } from './accept.ts'
-import { bodyHash } from './idempotency.ts'
+import { bodyHash, internalKey } from './idempotency.ts'
 import { newestKind } from './kinds.ts'
 import type { Transactions } from './transactions.ts'
 import { readyTopic, type Wake } from './wake.ts'
@@ -68,7 +68,7 @@ export function schedules({ transactions, acceptor, kinds, wake, clock, random, 
       due.next_at,
     ])
     if (!kind || (late && due.misfire === 'skip')) return
-    const key = `sched:${due.id}:${due.next_at.toISOString()}`
+    const key = internalKey('sched', `${due.id} ${due.next_at.toISOString()}`)
     await acceptor.enqueue(tx, {
       ...{ userId: due.user_id ?? houseOwner, kind, input: due.input },
       admission: { data: {}, first: Object.keys(kind.steps)[0]! },

@@ -15,9 +15,14 @@ export async function repeated<T>(run: () => Promise<T>): Promise<T> {
     try {
       return await run()
     } catch (error) {
-      const { code } = error as { code?: string }
-      if ((code !== '40001' && code !== '40P01') || repeats === repeatsMax) throw error
+      if (!isConflict(error) || repeats === repeatsMax) throw error
     }
   }
 }
 const repeatsMax = 3
+
+/** Serialization failure and deadlock. */
+export function isConflict(error: unknown): boolean {
+  const { code } = error as { code?: string }
+  return code === '40001' || code === '40P01'
+}

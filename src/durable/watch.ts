@@ -1,11 +1,13 @@
 import type { Clock } from '#kernel/clock.ts'
 import type { JsonObject } from '#kernel/json.ts'
-import type { TaskKind } from '#kernel/task.ts'
+import type { Log } from '#kernel/log.ts'
+import type { TaskKind, Tx } from '#kernel/task.ts'
 import { send } from '#store/query.ts'
+import { isDatabaseUnavailable } from '#store/unavailable.ts'
 import type { Acceptor } from './accept.ts'
-import { bodyHash } from './idempotency.ts'
+import { bodyHash, internalKey } from './idempotency.ts'
 import { newestKind } from './kinds.ts'
-import type { Transactions } from './transactions.ts'
+import { isConflict, type Transactions } from './transactions.ts'
 import { readyTopic, type Wake } from './wake.ts'
 
 type Needs = {
@@ -14,6 +16,7 @@ type Needs = {
   kinds: ReadonlyMap<string, TaskKind>
   wake: Wake
   clock: Clock
+  log: Log
   instanceId: string
   leaseMs: number
 }
@@ -30,7 +33,63 @@ export type Watcher = {
 type Armed = { id: string; user_id: string; kind: string; input: JsonObject; oco_group: string | null }
 
 /** Price triggers: an order fires once, together with its task and with the end of its siblings. */
-export function watcher({ transactions, acceptor, kinds, wake, clock, instanceId, leaseMs }: Needs): Watcher {
+export function watcher({
+  transactions,
+  acceptor,
+  kinds,
+  wake,
+  clock,
+  log,
+  instanceId,
+  leaseMs,
+}: Needs): Watcher {
+  /** False where a sibling that fired a moment ago has ended it. */
+  const fire = async (tx: Tx, order: Armed, price: string): Promise<boolean> => {
+    const kind = newestKind(kinds, order.kind)
+    if (!kind) return false
+    const won = await send(
+      tx,
+      `update trigger_order set status = 'fired' where id = $1 and status = 'armed' returning id`,
+      [order.id],
+    )
+    if (won.length === 0) return false
+    if (order.oco_group)
+      await send(
+        tx,
+        `update trigger_order set status = 'cancelled' where oco_group = $1 and status in ('waiting', 'armed')`,
+        [order.oco_group],
+      )
+    const taskId = await acceptor.enqueue(tx, {
+      ...{ userId: order.user_id, kind, input: order.input },
+      admission: {
+        data: { trigger_order_id: order.id, trigger_price: price },
+        first: Object.keys(kind.steps)[0]!,
+      },
+      key: {
+        key: internalKey('trigger', order.id),
+        operation: `trigger:${order.kind}`,
+        hash: bodyHash(order.kind, order.input),
+      },
+    })
+    await send(tx, 'update trigger_order set task_id = $2 where id = $1', [order.id, taskId])
+    return true
+  }
+
+  /** An order that cannot fire stays armed, and keeps no other order of its market from firing. */
+  const fireAlone = async (tx: Tx, order: Armed, price: string): Promise<boolean> => {
+    await send(tx, 'savepoint trigger_order')
+    try {
+      const fired = await fire(tx, order, price)
+      await send(tx, 'release savepoint trigger_order')
+      return fired
+    } catch (error) {
+      if (isDatabaseUnavailable(error) || isConflict(error)) throw error
+      await send(tx, 'rollback to savepoint trigger_order')
+      log.error({ error, order: order.id, kind: order.kind }, 'a price trigger could not fire')
+      return false
+    }
+  }
+
   return {
     async lease(market) {
       const [row] = await send<{ epoch: number }>(
@@ -66,38 +125,7 @@ export function watcher({ transactions, acceptor, kinds, wake, clock, instanceId
         // Every transaction locks the events of several users in the same order, so that none deadlocks.
         const orders = crossed.toSorted((one, other) => one.user_id.localeCompare(other.user_id))
         let count = 0
-        for (const order of orders) {
-          const kind = newestKind(kinds, order.kind)
-          // A sibling that fired a moment ago in this very loop has ended this one.
-          const won =
-            kind &&
-            (await send(
-              tx,
-              `update trigger_order set status = 'fired' where id = $1 and status = 'armed' returning id`,
-              [order.id],
-            ))
-          if (!kind || !won || won.length === 0) continue
-          if (order.oco_group)
-            await send(
-              tx,
-              `update trigger_order set status = 'cancelled' where oco_group = $1 and status in ('waiting', 'armed')`,
-              [order.oco_group],
-            )
-          const taskId = await acceptor.enqueue(tx, {
-            ...{ userId: order.user_id, kind, input: order.input },
-            admission: {
-              data: { trigger_order_id: order.id, trigger_price: price },
-              first: Object.keys(kind.steps)[0]!,
-            },
-            key: {
-              key: `trigger:${order.id}`,
-              operation: `trigger:${order.kind}`,
-              hash: bodyHash(order.kind, order.input),
-            },
-          })
-          await send(tx, 'update trigger_order set task_id = $2 where id = $1', [order.id, taskId])
-          count++
-        }
+        for (const order of orders) if (await fireAlone(tx, order, price)) count++
         return count
       })
       if (fired > 0) wake.hint([readyTopic])

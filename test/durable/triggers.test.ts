@@ -1,0 +1,66 @@
+/** Price triggers: each order fires once, whatever becomes of another order of its market. */
+import assert from 'node:assert/strict'
+import { after, before, describe, test } from 'node:test'
+import { silentLog } from '#kernel/log.ts'
+import { executed, newUser, openRig, type Rig } from './rig.ts'
+
+const kind = { steps: { only: async () => executed } }
+const fired = { kind: 'fired', version: 1, priority: 0 as const, steps: kind.steps }
+
+describe('price triggers', () => {
+  let rig: Rig
+  before(async () => {
+    rig = await openRig()
+  })
+  after(async () => rig[Symbol.asyncDispose]())
+
+  const arm = async (market: string, userId: string): Promise<string> => {
+    const id = newUser()
+    await rig.rows(
+      `insert into trigger_order (id, user_id, kind, market, direction, trigger_price, input, status, created_at)
+       values ($1, $2, 'fired', $3, 'lte', 10, '{}', 'armed', clock_timestamp()) returning id`,
+      id,
+      userId,
+      market,
+    )
+    return id
+  }
+  const statusOf = async (id: string) =>
+    (await rig.rows<{ status: string }>('select status from trigger_order where id = $1', id))[0]?.status
+
+  test('no idempotency key of a client keeps a trigger from firing', async () => {
+    await using a = await rig.instance(kind, { internal: [fired] })
+    const [user, other] = [newUser(), newUser()]
+    const own = await arm('KEYS', user)
+    const foreign = await arm('KEYS', other)
+    await a.run(user, { key: `trigger:${own}` })
+    const watch = await a.g.watcher.lease('KEYS')
+    assert.equal(await a.g.watcher.crossed(watch!, '9'), 2)
+    assert.deepEqual([await statusOf(own), await statusOf(foreign)], ['fired', 'fired'])
+  })
+
+  test('an order that cannot fire stays armed, is reported, and holds up no other order', async () => {
+    const errors: unknown[] = []
+    await using a = await rig.instance(kind, {
+      internal: [fired],
+      log: { ...silentLog, error: (facts) => errors.push(facts) },
+    })
+    const [user, other] = [newUser(), newUser()]
+    const broken = await arm('BROKEN', user)
+    const sound = await arm('BROKEN', other)
+    await rig.rows(
+      `create function refuse_task() returns trigger language plpgsql as $$
+         begin raise exception 'this task is refused'; end $$`,
+    )
+    await rig.rows(
+      `create trigger refuse_task before insert on task for each row when (new.user_id = '${user}') execute function refuse_task()`,
+    )
+    const watch = await a.g.watcher.lease('BROKEN')
+    assert.equal(await a.g.watcher.crossed(watch!, '9'), 1)
+    assert.deepEqual([await statusOf(broken), await statusOf(sound)], ['armed', 'fired'])
+    assert.equal(errors.length, 1)
+    await rig.rows('drop trigger refuse_task on task')
+    assert.equal(await a.g.watcher.crossed(watch!, '9'), 1)
+    assert.equal(await statusOf(broken), 'fired')
+  })
+})
