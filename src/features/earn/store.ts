@@ -72,21 +72,25 @@ export async function addPosition(
   )
 }
 
-/** Newest first, from the one after `after`. Everything that ever happened to a position is a task of one of two kinds. */
-export const earnTasksPage = async (
+/**
+ * Newest first, from the one after `after`. Everything that ever happened to a position is a task of one of two kinds;
+ * each is found by a range and its order, for which only the index by kind fits.
+ */
+export const earnTasksPage = (
   on: Queryable,
   userId: string,
   { limit, after }: { limit: number; after: string | undefined },
-): Promise<EarnTaskRow[]> => {
-  const query = q
-    .selectFrom('task')
-    .select(['id', 'kind', 'status', 'data', 'result', 'error', 'created_at'])
-    .where('user_id', '=', userId)
-    .where('kind', 'in', ['earn_deposit', 'earn_withdraw'])
-    .orderBy('id', 'desc')
-    .limit(limit)
-  return (await all(on, after === undefined ? query : query.where('id', '<', after))) as EarnTaskRow[]
-}
+): Promise<EarnTaskRow[]> =>
+  send(
+    on,
+    `select t.* from unnest(array['earn_deposit', 'earn_withdraw']) as k (name) cross join lateral (
+       select id, kind, status, data, result, error, created_at from task
+       where user_id = $1 and kind >= k.name and kind <= k.name
+         and ($2::uuid is null or id < $2) and id <= coalesce($2, 'ffffffff-ffff-ffff-ffff-ffffffffffff')
+       order by kind, id desc limit $3) t
+     order by t.id desc limit $3`,
+    [userId, after ?? null, limit],
+  )
 
 export type SharePriceRow = { at: Date; price: string }
 

@@ -56,6 +56,7 @@ const fillsPage = `
   from venue_fill f left join venue_order o on o.cloid = f.cloid and o.user_id = f.user_id
   where f.user_id = $1 and f.venue = $2 and (f.base is null) = ($3 = 'perp')
     and ($4::text is null or f.symbol = $4)
+    and f.at_ms <= coalesce($5::bigint, 9223372036854775807)
     and ($5::bigint is null or (f.at_ms, f.trade_id) < ($5, $6::bigint))
   order by f.at_ms desc, f.trade_id desc limit $7`
 
@@ -122,13 +123,16 @@ type OrderRecord = {
 
 /** An order of an earlier release has no market of its own: the kind of its task tells it. */
 const ordersPage = `
-  with page as (
-    select o.*, t.outcome, t.result from venue_order o left join task t on t.id = o.task_id
+  with found as (
+    select o.* from venue_order o
     where o.user_id = $1 and o.venue = $2
-      and coalesce(o.market, case when t.kind like 'spot%' then 'spot' else 'perp' end) = $3
+      and (o.market = $3 or (o.market is null and $3 =
+        (select case when t.kind like 'spot%' then 'spot' else 'perp' end from task t where t.id = o.task_id)))
       and ($4::text is null or o.symbol = $4)
+      and o.at <= coalesce($5::timestamptz, 'infinity')
       and ($5::timestamptz is null or (o.at, o.cloid) < ($5, $6::text))
-    order by o.at desc, o.cloid desc limit $7)
+    order by o.at desc, o.cloid desc limit $7),
+  page as (select found.*, t.outcome, t.result from found left join task t on t.id = found.task_id)
   select p.cloid, p.task_id::text, p.leg, p.symbol, p.at, p.status as venue_status, p.ended_at, p.is_buy,
     trim_scale(p.size)::text as size, trim_scale(p.price)::text as price,
     trim_scale(p.trigger_price)::text as trigger_price, p.reduce_only, p.outcome as task_outcome,

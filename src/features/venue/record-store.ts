@@ -170,7 +170,9 @@ export async function wasSigned(on: Queryable, account: string, nonce: number | 
   if (nonce === null) return false
   const rows = await send(
     on,
-    `select 1 as one from carrier where lane_kind = 'hyperliquid' and signer = $1 and nonce = $2 limit 1`,
+    // By way of the lane, since the numbers are indexed behind the chain.
+    `select 1 as one from lane l join carrier c on c.lane_kind = l.kind and c.chain = l.chain and c.signer = l.signer
+     where l.kind = 'hyperliquid' and l.signer = $1 and c.nonce = $2 limit 1`,
     [account, nonce],
   )
   return rows.length > 0

@@ -90,6 +90,7 @@ export async function claim(
   return rows[0]?.task_id === taskId
 }
 
+/** By a range and its order, for which only the index by kind fits, however many tasks of other kinds there are. */
 export const lastTaskOf = (on: Queryable, userId: string, kind: string) =>
   one(
     on,
@@ -97,7 +98,9 @@ export const lastTaskOf = (on: Queryable, userId: string, kind: string) =>
       .selectFrom('task')
       .select(['status', 'error'])
       .where('user_id', '=', userId)
-      .where('kind', '=', kind)
+      .where('kind', '>=', kind)
+      .where('kind', '<=', kind)
+      .orderBy('kind')
       .orderBy('id', 'desc')
       .limit(1),
   ) as Promise<{ status: string; error: JsonObject | null } | undefined>

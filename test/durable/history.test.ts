@@ -1,0 +1,114 @@
+/** What a request reads of the tasks of a user does not grow with their number. */
+import assert from 'node:assert/strict'
+import { after, before, describe, test } from 'node:test'
+import pg from 'pg'
+import { tasksOf, totalMax } from '#durable/cancel.ts'
+import { earnTasksPage } from '#features/earn/store.ts'
+import { lastTaskOf, marketOfRecentOrder, recentOrders } from '#features/venue/store.ts'
+import { systemClock as clock } from '#kernel/clock.ts'
+import { executed, newUser, openRig, type Rig } from './rig.ts'
+
+const tasksOfUser = 20_000
+/** The table has several thousand. */
+const blocksMax = 300
+
+type Sent = { text: string; values: unknown[] }
+type Plan = { 'QUERY PLAN': [{ Plan: { 'Shared Hit Blocks': number; 'Shared Read Blocks': number } }] }
+
+const literal = (value: unknown) =>
+  value === null ? 'null' : pg.escapeLiteral(value instanceof Date ? value.toISOString() : String(value))
+
+describe('a user with a long history', () => {
+  let rig: Rig
+  const user = newUser()
+  before(async () => {
+    rig = await openRig()
+    await rig.rows(
+      `insert into task (id, shard, user_id, kind, kind_version, status, state, outcome, step, data, input, result, priority,
+         run_at, deadline, created_at, updated_at, completed_at)
+       select ('01900000-0000-7000-8000-' || lpad(to_hex(n), 12, '0'))::uuid, 0, $1, case n % 2 when 0 then 'perp_open' else 'spot_buy' end,
+         1, 'completed', 'done', 'executed', 'only', jsonb_build_object('market', 'perp', 'pad', repeat(md5(n::text), 20)), '{}', '{}', 1,
+         at, at, at, at, at
+       from generate_series(1, $2::integer) n, lateral (select now() - make_interval(secs => 60 + $2 - n) as at) t returning id`,
+      user,
+      tasksOfUser,
+    )
+    await rig.rows('vacuum analyze task')
+  })
+  after(async () => rig[Symbol.asyncDispose]())
+
+  /** The statements of a request, and the blocks that each of them reads by a plan for any value. */
+  const blocksOf = async (request: (on: pg.Pool) => Promise<unknown>): Promise<number[]> => {
+    const sent: Sent[] = []
+    const query = (each: Sent) => {
+      sent.push(each)
+      return rig.admin.pool.query(each)
+    }
+    await request({ query } as unknown as pg.Pool)
+    const client = await rig.admin.pool.connect()
+    try {
+      await client.query('set plan_cache_mode = force_generic_plan')
+      const blocks: number[] = []
+      for (const { text, values } of sent) {
+        await client.query(`prepare request as ${text}`)
+        const args = values.length > 0 ? `(${values.map(literal).join()})` : ''
+        const { rows } = await client.query<Plan>(
+          `explain (analyze, buffers, format json) execute request${args}`,
+        )
+        const plan = rows[0]!['QUERY PLAN'][0].Plan
+        blocks.push(plan['Shared Hit Blocks'] + plan['Shared Read Blocks'])
+        await client.query('deallocate request')
+      }
+      return blocks
+    } finally {
+      client.release(true)
+    }
+  }
+  const assertShort = async (what: string, request: (on: pg.Pool) => Promise<unknown>) => {
+    const blocks = await blocksOf(request)
+    assert.ok(blocks.length > 0, `${what} asked nothing`)
+    assert.ok(Math.max(...blocks) <= blocksMax, `${what} read ${blocks.join(', ')} blocks`)
+  }
+  const listOn = (pool: pg.Pool) =>
+    tasksOf({ transactions: { pool } as never, wake: {} as never, clock }).list
+
+  test('lists of tasks, whatever they are filtered by', async () => {
+    const page = { skip: 0, limit: 20 }
+    for (const filter of [
+      {},
+      { kind: 'perp_open' },
+      { kind: 'perp_setup' },
+      { status: 'completed' as const },
+      { status: 'cancelled' as const },
+      { status: 'running' as const },
+      { status: 'failed' as const, kind: 'spot_buy' },
+    ])
+      await assertShort(`the list by ${JSON.stringify(filter)}`, (on) =>
+        listOn(on)(user, { ...page, ...filter }),
+      )
+  })
+
+  test('what its last tasks did, which exits wait for', async () => {
+    const since = new Date(Date.now() - 5_000)
+    await assertShort('recent orders', (on) => recentOrders(on, { userId: user, kind: 'perp', since }))
+    await assertShort('the market of an order', (on) =>
+      marketOfRecentOrder(on, { userId: user, orderId: '1', kind: 'perp', since }),
+    )
+    await assertShort('the last task of a kind', (on) => lastTaskOf(on, user, 'perp_setup'))
+    await assertShort('the history of positions', (on) =>
+      earnTasksPage(on, user, { limit: 51, after: undefined }),
+    )
+  })
+
+  test('the total of a list ends where its pages end', async () => {
+    const page = await listOn(rig.admin.pool)(user, { skip: 10_000, limit: 100 })
+    assert.equal(page.total, totalMax)
+    assert.equal(page.tasks.length, 100)
+    await using a = await rig.instance({ steps: { only: async () => executed } })
+    const other = newUser()
+    await a.run(other)
+    await a.run(other)
+    assert.equal((await a.g.tasks.list(other, { skip: 0, limit: 1, status: 'completed' })).total, 2)
+    assert.equal((await a.g.tasks.list(other, { skip: 0, limit: 1, status: 'failed' })).total, 0)
+  })
+})
