@@ -4,7 +4,7 @@ import { type Random, shardOf, uuidv7 } from '#kernel/id.ts'
 import type { JsonObject } from '#kernel/json.ts'
 import type { Admission, NewEvent, TaskKind, Tx } from '#kernel/task.ts'
 import { houseOwner } from '#kernel/task.ts'
-import { allEnded, send } from '#store/query.ts'
+import { allEnded, jsonText, send } from '#store/query.ts'
 import { type Committed, type Committer, isOpening, type Opens } from './commit.ts'
 import { ledgerFailure, movesToJson, observationsToJson } from './ledger.ts'
 import { stepView, type Task } from './row.ts'
@@ -106,11 +106,9 @@ export function acceptor({ transactions, committer, clock, random, instanceId, l
       moves: movesToJson(admission.moves?.(task.id) ?? []),
       events,
     }
-    await send(on as pg.Pool, 'select task_accept($1::jsonb)', [JSON.stringify(body)]).catch(
-      (error: unknown) => {
-        throw ledgerFailure(error)
-      },
-    )
+    await send(on as pg.Pool, 'select task_accept($1::jsonb)', [jsonText(body)]).catch((error: unknown) => {
+      throw ledgerFailure(error)
+    })
   }
 
   /** The events come last in every transaction: their lock orders all that happens to a user. */
@@ -120,7 +118,7 @@ export function acceptor({ transactions, committer, clock, random, instanceId, l
     // What the caps wait for comes before what the ledger waits for, as it does where a task ends.
     await allEnded([also(tx, task.id), write(tx, task, wanted, [])])
     const events = send(tx, 'select outbox_add($1, $2, $3::jsonb, $4)', [
-      ...[task.user_id, task.id, JSON.stringify(eventsOf(task)), task.created_at],
+      ...[task.user_id, task.id, jsonText(eventsOf(task)), task.created_at],
     ])
     await allEnded([events, commit()])
   }

@@ -4,7 +4,7 @@ import { Fault } from '#kernel/fault.ts'
 import { type Random, uuidv7 } from '#kernel/id.ts'
 import type { Built, Effect, Intent, Lane, NewCarrier, Replacement, StepResult, Tx } from '#kernel/task.ts'
 import { houseOwner } from '#kernel/task.ts'
-import { allEnded, send } from '#store/query.ts'
+import { allEnded, jsonText, send } from '#store/query.ts'
 import { type Change, changeOf, eventsOf } from './change.ts'
 import { ledgerFailure, movesToJson } from './ledger.ts'
 import type { Told } from './news.ts'
@@ -90,7 +90,7 @@ export function committer({ transactions, clock, random, instanceId, leaseMs, ba
     const [text, values] = promise
       ? ['select task_open($1::jsonb, $2::jsonb) as last', [promise, body]]
       : ['select task_write($1::jsonb) as last', [body]]
-    const sent = values.map((each) => JSON.stringify(each))
+    const sent = values.map(jsonText)
     const [row] = await send<{ last: bigint | null }>(on as pg.Pool, text, sent).catch((error: unknown) => {
       throw ledgerFailure(error)
     })

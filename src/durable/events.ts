@@ -1,6 +1,6 @@
 import type { Clock } from '#kernel/clock.ts'
 import type { NewEvent, Tx } from '#kernel/task.ts'
-import { all, one, q, send } from '#store/query.ts'
+import { all, jsonText, one, q, send } from '#store/query.ts'
 import type { ChangePoller } from './change-poller.ts'
 import { type Following, filteredMax, follow, storedEvent } from './follow.ts'
 import type { News, StoredEvent } from './news.ts'
@@ -95,11 +95,7 @@ export const eventsOf = ({
     },
     async add(tx, userId, events) {
       if (events.length === 0) return
-      await send(tx, 'select outbox_add($1, null, $2::jsonb, $3)', [
-        userId,
-        JSON.stringify(events),
-        clock.now(),
-      ])
+      await send(tx, 'select outbox_add($1, null, $2::jsonb, $3)', [userId, jsonText(events), clock.now()])
     },
     told: (userId) => wake.hint([userTopic(userId)]),
     follow: (userId, seq, options) => follow({ pool, wake, news, changes }, userId, seq, options),

@@ -30,18 +30,23 @@ function nameOf(text: string): string | undefined {
   return name
 }
 
-/** Sends a text as a named prepared statement: planned once per connection. */
+/**
+ * Sends a text as a named prepared statement: planned once per connection. `waitMs`: how long the answer is waited for,
+ * where that is longer than usual.
+ */
 export async function send<Row extends object>(
   on: Queryable,
   text: string,
   values: unknown[] = [],
+  waitMs?: number,
 ): Promise<Row[]> {
   const name = nameOf(text)
   const { rows } = await (on as pg.Pool).query<Row & pg.QueryResultRow>({
     text,
     values,
     ...(name && { name }),
-  })
+    ...(waitMs !== undefined && { query_timeout: waitMs }),
+  } as pg.QueryConfig)
   return rows
 }
 
@@ -73,6 +78,18 @@ export async function allEnded<const T extends readonly unknown[]>(
 
 /** What PostgreSQL says to a statement whose transaction has failed before it. */
 const isConsequence = (failure: unknown): boolean => (failure as { code?: string } | null)?.code === '25P02'
+
+/** JSON.stringify writes both in lower case: a zero byte, and half of a character that takes two. */
+const unfit = /\\u(?:0000|d[89a-f])/
+
+/** A value as jsonb takes it. What a foreign system says may hold text that no column can, and is stored without it. */
+export function jsonText(value: unknown): string {
+  const text = JSON.stringify(value)
+  if (!unfit.test(text)) return text
+  return JSON.stringify(value, (_, each: unknown) =>
+    typeof each === 'string' ? each.replaceAll('\0', '\ufffd').toWellFormed() : each,
+  )
+}
 
 /** The handle that features receive for a transaction in flight, and back. */
 export const asTx = (client: pg.PoolClient): Tx => client as unknown as Tx
