@@ -3,7 +3,7 @@ import type { Ground } from '#durable/ground.ts'
 import { queueFacts } from '#durable/load.ts'
 import type { Transactions } from '#durable/transactions.ts'
 import { viewOf } from '#durable/view.ts'
-import { accessTopic, revokedHash, revokedTopic } from '#durable/wake.ts'
+import { accessTopic, gapTopic, revokedHash, revokedTopic } from '#durable/wake.ts'
 import { auth as makeAuth } from '#features/auth/auth.ts'
 import { chains as chainList } from '#features/chains/chains.ts'
 import type { Probe } from '#features/chains/probe.ts'
@@ -76,6 +76,7 @@ function openAuth(
     },
   })
   ground.wake.each((topic) => {
+    if (topic === gapTopic) auth.forgetTokens()
     const hash = revokedHash(topic)
     if (hash !== undefined) auth.onRevoked(hash)
   })

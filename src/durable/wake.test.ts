@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { silentLog } from '#kernel/log.ts'
-import { type WakeBus, wake } from './wake.ts'
+import { gapTopic, type WakeBus, wake } from './wake.ts'
 
 /** A bus on which everybody hears everything, at once. */
 function bus() {
@@ -112,4 +112,52 @@ test('while one payload is on its way, the topics that follow form the next one'
   assert.equal(payloads[2], 'a,t:last')
   replies.shift()?.()
   await wakes[Symbol.asyncDispose]()
+})
+
+test('what nobody finds out by looking is handed to the bus until the bus takes it', async (t) => {
+  t.mock.timers.enable({ apis: ['setTimeout'] })
+  const taken: string[] = []
+  let isAway = true
+  const failing = {
+    make: (): WakeBus => ({
+      async publish(payload) {
+        if (isAway) throw new Error('the database is away')
+        taken.push(payload)
+      },
+      subscribe: () => ({ [Symbol.asyncDispose]: async () => {} }),
+    }),
+  }
+  await using wakes = join(failing, 'a')
+  wakes.proclaim(['r:token'])
+  wakes.hint(['t:1'])
+  t.mock.timers.tick(10)
+  await published()
+  t.mock.timers.tick(10_000)
+  await published()
+  isAway = false
+  t.mock.timers.tick(10_000)
+  await published()
+  assert.deepEqual(taken, ['a,r:token'], 'a hint is left to the polls')
+  wakes.hint(['t:2'])
+  t.mock.timers.tick(10)
+  await published()
+  assert.deepEqual(taken, ['a,r:token', 'a,t:2'], 'and it is told once')
+})
+
+test('after a gap in which hints may have been lost, those who hear every topic are told of it', async () => {
+  let reconnect: (payload: undefined) => void = () => undefined
+  const broken = {
+    make: (): WakeBus => ({
+      publish: async () => {},
+      subscribe(hear) {
+        reconnect = hear
+        return { [Symbol.asyncDispose]: async () => {} }
+      },
+    }),
+  }
+  await using wakes = join(broken, 'a')
+  const heard: string[] = []
+  wakes.each((topic) => heard.push(topic))
+  reconnect(undefined)
+  assert.deepEqual(heard, [gapTopic])
 })

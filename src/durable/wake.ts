@@ -16,10 +16,13 @@ type Hear = () => void
 export type Wake = {
   /** Tells waiters here at once and other instances, where there are any, within a few milliseconds. */
   hint(topics: string[]): void
-  /** The same, also where no other instance was counted: for what nobody finds out by looking again. */
+  /**
+   * The same, also where no other instance was counted, and again until the bus takes it: for what nobody finds out by
+   * looking again.
+   */
   proclaim(topics: string[]): void
   on(topic: string, hear: Hear): Disposable
-  /** Every topic that is hinted, here or elsewhere. */
+  /** Every topic that is hinted, here or elsewhere, and `gapTopic`. */
   each(hear: (topic: string) => void): void
   /** How many other instances were alive a moment ago. */
   company(others: number): void
@@ -38,6 +41,8 @@ export const accessTopic = (userId: string): string => `a:${userId}`
 export const sponsorsTopic = 'sponsors'
 /** Work became ready that no instance has leased. */
 export const readyTopic = 'ready'
+/** Told here after a time in which anything may have been told elsewhere and not heard. */
+export const gapTopic = 'gap'
 
 /** The first hint goes out at once; those that follow closely go together. */
 const flushAfterMs = 5
@@ -45,6 +50,8 @@ const flushAfterMs = 5
 const topicsPerHint = 100
 /** A new instance publishes before its row exists, so assume peers for this long after hearing one. */
 const greetedForMs = 30_000
+/** Until what has to arrive is handed to the bus again. */
+const retryAfterMs = 250
 
 /** Hints from a process that waits for none. `from` is an id that no instance has. */
 export async function publishTopics(
@@ -61,6 +68,7 @@ type Needs = { bus: WakeBus; instanceId: string; log: Log; nowMs?: () => number 
 export function wake({ bus, instanceId, log, nowMs = () => performance.now() }: Needs): Wake {
   const waiters = listeners<Hear>()
   const waiting = new Set<string>()
+  const proclaimed = new Set<string>()
   let timer: NodeJS.Timeout | undefined
   let flushedMs = 0
   let others = 1
@@ -75,6 +83,7 @@ export function wake({ bus, instanceId, log, nowMs = () => performance.now() }: 
   const subscription = bus.subscribe((payload) => {
     if (payload === undefined) {
       void publish([])
+      tell(gapTopic)
       return waiters.keys().forEach(tell)
     }
     const [from, ...topics] = payload.split(',')
@@ -83,21 +92,29 @@ export function wake({ bus, instanceId, log, nowMs = () => performance.now() }: 
     others = Math.max(others, 1)
     topics.forEach(tell)
   })
-  /** Without topics it is a greeting. */
-  async function publish(topics: string[]): Promise<void> {
-    await bus
-      .publish([instanceId, ...topics].join(','))
-      .catch((error: unknown) => log.debug({ error }, 'a wake hint was lost; the poll finds the change'))
+  /** Without topics it is a greeting. False where the bus did not take it. */
+  async function publish(topics: string[]): Promise<boolean> {
+    try {
+      await bus.publish([instanceId, ...topics].join(','))
+      return true
+    } catch (error) {
+      log.debug({ error }, 'a wake hint was lost; the poll finds the change')
+      return false
+    }
   }
 
   /** One payload is in flight at a time, so that a slow bus takes one connection; later topics form the next payload. */
   let flushing: Promise<void> | undefined
-  const flushAll = async () => {
+  let closing = false
+  const flushAll = async (): Promise<void> => {
     while (waiting.size > 0) {
       flushedMs = nowMs()
       const topics = [...waiting].slice(0, topicsPerHint)
       for (const topic of topics) waiting.delete(topic)
-      await publish(topics)
+      const again = topics.filter((topic) => proclaimed.delete(topic))
+      if ((await publish(topics)) || again.length === 0) continue
+      for (const topic of again) enqueue(topic, true)
+      return schedule(retryAfterMs)
     }
   }
   const flush = () => {
@@ -108,23 +125,27 @@ export function wake({ bus, instanceId, log, nowMs = () => performance.now() }: 
     })
     return flushing
   }
-  const schedule = () => {
-    timer ??= setTimeout(() => void flush(), nowMs() - flushedMs > flushAfterMs ? 0 : flushAfterMs)
+  const schedule = (afterMs = nowMs() - flushedMs > flushAfterMs ? 0 : flushAfterMs) => {
+    if (!closing) timer ??= setTimeout(() => void flush(), afterMs)
   }
 
-  const proclaim = (topics: string[]) => {
+  function enqueue(topic: string, isProclaimed: boolean) {
+    waiting.add(topic)
+    if (isProclaimed) proclaimed.add(topic)
+  }
+  const spread = (topics: string[], isProclaimed: boolean) => {
     for (const topic of topics) {
       tell(topic)
-      waiting.add(topic)
+      enqueue(topic, isProclaimed)
     }
     if (!flushing) schedule()
   }
 
   return {
-    proclaim,
+    proclaim: (topics) => spread(topics, true),
     hint(topics) {
       if (others === 0) topics.forEach(tell)
-      else proclaim(topics)
+      else spread(topics, false)
     },
     on: waiters.on,
     each(hear) {
@@ -134,6 +155,7 @@ export function wake({ bus, instanceId, log, nowMs = () => performance.now() }: 
       if (count > 0 || nowMs() - heardMs > greetedForMs) others = count
     },
     async [Symbol.asyncDispose]() {
+      closing = true
       clearTimeout(timer)
       await flush()
       await subscription[Symbol.asyncDispose]()

@@ -45,6 +45,8 @@ export type Auth = {
   resume(userId: string): Promise<void>
   /** To be called on every instance for each published hash. */
   onRevoked(hash: string): void
+  /** To be called where a published hash may have been missed. */
+  forgetTokens(): void
   /** Drops what has expired; once a minute on any instance. */
   sweep(): Promise<void>
 }
@@ -84,6 +86,7 @@ export function auth(needs: Needs): Auth {
       await tokens.forgetAllOf(userId)
     },
     onRevoked: tokens.onRevoked,
+    forgetTokens: tokens.forgetAll,
     sweep: () => store.sweep(on, clock.now()),
   }
 }

@@ -40,6 +40,8 @@ export type Tokens = {
   /** For removals in a transaction of the caller, once it has committed. */
   publishRevoked: Needs['publishRevoked']
   onRevoked(hash: string): void
+  /** A revocation may have been missed: every token is read again. */
+  forgetAll(): void
 }
 
 const invalidToken = () => new Fault('invalid_token', 'The token is unknown, expired or revoked')
@@ -126,6 +128,10 @@ export function tokens({ on, clock, random, publishRevoked, entriesMax = 10_000 
       revocations += 1
       known.delete(hash)
       unknown.delete(hash)
+    },
+    forgetAll() {
+      revocations += 1
+      known.clear()
     },
   }
 }
