@@ -4,6 +4,9 @@ import { after, before, describe, test } from 'node:test'
 import { upkeep } from '#durable/upkeep.ts'
 import { systemClock as clock } from '#kernel/clock.ts'
 import { silentLog } from '#kernel/log.ts'
+import { openDatabase } from '#store/database.ts'
+import { testDatabase } from '../harness/cluster.ts'
+import { eventually } from '../harness/gateway.ts'
 import { newUser, openRig, type Rig } from './rig.ts'
 
 describe('maintenance', () => {
@@ -44,5 +47,72 @@ describe('maintenance', () => {
     await rig.rows(`update maintenance_run set started_at = now() - interval '2 minutes' returning name`)
     await maintain()
     assert.deepEqual(await left(), { events: 0, replies: 0 })
+  })
+
+  const drifting = async () => {
+    const errors: unknown[] = []
+    const transactions = {
+      pool: rig.admin.pool,
+      run: rig.admin.transaction,
+      runAfter: rig.admin.transactionAfter,
+    }
+    const log = { ...silentLog, error: (facts: unknown) => errors.push(facts) }
+    const maintain = upkeep({ transactions, clock, log, intervalMs: 60_000 })
+    await rig.rows(
+      `insert into account (shard, owner, asset, book, avail) values (0, $1, 'test', 'wallet', 1)`,
+      newUser(),
+    )
+    return { maintain, errors }
+  }
+  const ranBefore = (ago: string, tookMs: number) =>
+    rig.rows(
+      'update maintenance_run set started_at = now() - $1::interval, took_ms = $2 returning name',
+      ago,
+      tookMs,
+    )
+
+  test('an audit that takes long is repeated more rarely', async () => {
+    const { maintain, errors } = await drifting()
+    await maintain()
+    await ranBefore('2 minutes', 30_000)
+    await maintain()
+    const before = errors.length
+    await ranBefore('9 minutes', 30_000)
+    await maintain()
+    assert.equal(errors.length, before, 'it rests for 20 times 30 seconds')
+    await ranBefore('11 minutes', 30_000)
+    await maintain()
+    assert.equal(errors.length, before + 1)
+    const [row] = await rig.rows<{ took_ms: bigint }>(
+      `select took_ms from maintenance_run where name = 'ledger audit'`,
+    )
+    assert.ok(Number(row?.took_ms) < 30_000, 'how long it takes is counted anew')
+  })
+
+  test('an audit that outlasts the limit of other statements is finished', async () => {
+    await using db = await testDatabase()
+    const database = openDatabase({
+      ...{ url: db.url, poolMax: 2, applicationName: 'quick', statementTimeoutMs: 100 },
+    })
+    const { pool, transaction: run, transactionAfter: runAfter } = database
+    const slow = openDatabase({ url: db.url, poolMax: 1, applicationName: 'slow' })
+    const holder = await slow.pool.connect()
+    await holder.query('begin')
+    await holder.query('lock table entry')
+    const maintain = upkeep({
+      ...{ transactions: { pool, run, runAfter }, clock, log: silentLog, intervalMs: 60_000 },
+    })
+    const done = maintain()
+    await eventually(async () => {
+      const waiting = await rig.rows(
+        `select from pg_stat_activity where application_name = 'quick' and wait_event_type = 'Lock'
+           and query_start < clock_timestamp() - interval '300 ms'`,
+      )
+      return waiting.length > 0 || undefined
+    }, 'the audit has waited longer than other statements may')
+    await holder.query('rollback')
+    holder.release()
+    await done
+    await Promise.all([database.close(), slow.close()])
   })
 })
