@@ -104,7 +104,7 @@ export function caller({
     const kind = kinds.get(kindKey(entry.kind === 'task' ? (entry.taskKind ?? name) : name, run.version ?? 1))
     if (!kind) throw new Error(`no kind for ${name}`)
     const accept = async (admission: Admission): Promise<Task> => {
-      using slot = runner.reserve(kind.priority)
+      using slot = runner.reserve(kind.priority, who.userId)
       const wanted = { userId: who.userId, kind, input, admission, key: keyed, leased: slot !== undefined }
       const { task, told, signed } = await acceptor.accept(wanted)
       if (slot) {

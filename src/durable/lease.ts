@@ -13,6 +13,8 @@ type Needs = {
   instanceId: string
   options: { slots: number; leaseMs: number; pollMs: number }
   room: (priority: 0 | 1) => number
+  /** The users who have their share of the slots for tasks of this priority. */
+  served: (priority: 0 | 1) => string[]
   take: (task: Task) => void
   /** The kinds and versions that this instance can run; the others are left to those that can. */
   kinds: () => string[]
@@ -31,6 +33,7 @@ const skewMsMax = 2_000
 /** Materialized: a subquery that is planned as a join may be evaluated again, and then locks and claims more. */
 const claimSql = `with due as materialized (select id from task where status in ('pending', 'running') and owner is null
     and run_at <= $3 and priority <= $4 and kind || '@' || kind_version = any($6::text[])
+    and user_id <> all(case priority when 0 then $8::uuid[] else $7::uuid[] end)
     order by priority, run_at limit $5 for update skip locked)
   update task set owner = $1, status = 'running', epoch = epoch + 1,
     lease_until = clock_timestamp() + make_interval(secs => $2)
@@ -61,6 +64,7 @@ export function leases({
   instanceId,
   options,
   room,
+  served,
   kinds,
   take,
   held,
@@ -83,10 +87,11 @@ export function leases({
     const limit = Math.min(batchMax, ordinary > 0 ? ordinary : room(0))
     crowded = true
     if (limit === 0) return false
-    const values = [instanceId, leaseSeconds, clock.now(), most, limit, kinds()]
+    const [full, fullOfExits] = [served(1), served(0)]
+    const values = [instanceId, leaseSeconds, clock.now(), most, limit, kinds(), full, fullOfExits]
     const rows = await send(pool, claimSql, values)
     for (const row of rows) take(asTask(row as Task))
-    crowded = ordinary === 0 || rows.length === limit
+    crowded = ordinary === 0 || rows.length === limit || full.length > 0
     return rows.length === limit
   }
 

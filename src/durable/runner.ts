@@ -10,6 +10,7 @@ import { kindKey } from './kinds.ts'
 import { leases } from './lease.ts'
 import type { News, Told } from './news.ts'
 import { effectsOf, isEnded, isLive, stepView, type Task } from './row.ts'
+import { slotsByUser } from './slots-by-user.ts'
 import { cancelled, failed, leftToNewer, releasing } from './step-result.ts'
 import type { Transactions } from './transactions.ts'
 import { readyTopic, type Wake } from './wake.ts'
@@ -36,8 +37,11 @@ export type Slot = {
   take(task: Task, signed?: Effect): void
 } & Disposable
 export type Runner = {
-  /** A slot for a task that is inserted already leased to this instance; undefined where none is free. */
-  reserve(priority: number): Slot | undefined
+  /**
+   * A slot for a task that is inserted already leased to this instance; undefined where none is free, or where the user
+   * has its share of them.
+   */
+  reserve(priority: number, userId: string): Slot | undefined
   counts(): RunnerCounts
   start(): void
 } & AsyncDisposable
@@ -48,6 +52,8 @@ const reconcileRetry: RetryRule = { attemptsMax: Number.POSITIVE_INFINITY, first
 const stepTimeoutMsDefault = 30_000
 /** Exits (cancel, close, stop) find room even when everything else is busy. */
 const slotsForExits = 8
+/** The part of the slots that one user fills at most; of those for exits it is a half. */
+const shareOfUser = 0.75
 /** A task that is being worked on; `effects` where all of them are known without asking, `signed` in the last commit. */
 type Hand = {
   task: Task
@@ -88,6 +94,10 @@ export function runner({
 
   const room = (priority: number) =>
     Math.max(0, options.slots + (priority === 0 ? slotsForExits : 0) - running.size - reserved)
+
+  const slotsOf = slotsByUser()
+  const share = (priority: number) =>
+    Math.ceil(options.slots * shareOfUser) + (priority === 0 ? slotsForExits / 2 : 0)
 
   const backoffMs = ({ firstMs, mostMs }: RetryRule, attempt: number) =>
     Math.ceil(Math.min(mostMs, firstMs * 2 ** Math.min(attempt, 30)) * (0.5 + random.fraction() / 2))
@@ -190,15 +200,19 @@ export function runner({
   }
 
   const track = (hand: Hand) => {
-    const { id, epoch } = hand.task
+    const { id, epoch, user_id: userId } = hand.task
     // A claim of one's own task has raised its epoch: nothing that the earlier run does can be committed.
     running.get(id)?.abort.abort()
+    if (!running.has(id)) slotsOf.add(userId)
     const abort = new AbortController()
     const work = run(hand, abort.signal)
       // The database is away or refused: the lease runs out and another claim takes the task from its last commit.
       .catch((error: unknown) => log.warn({ error, task: id }, 'a task was let go; its lease will run out'))
       .finally(() => {
-        if (running.get(id) === entry) running.delete(id)
+        if (running.get(id) === entry) {
+          running.delete(id)
+          slotsOf.remove(userId)
+        }
         queue.freed()
       })
     const entry: RunningTask = { epoch, abort, work }
@@ -213,6 +227,7 @@ export function runner({
     instanceId,
     options,
     room,
+    served: (priority) => slotsOf.withAtLeast(share(priority)),
     kinds: () => [...kinds.keys()],
     take: (task) => track({ task }),
     held: () => [...running].map(([id, { epoch }]) => ({ id, epoch })),
@@ -224,13 +239,16 @@ export function runner({
   })
   const offReady = wake.on(readyTopic, () => queue.nudge())
 
-  const reserve = (priority: number): Slot | undefined => {
-    if (stopping || room(priority) === 0) return undefined
+  const reserve = (priority: number, userId: string): Slot | undefined => {
+    if (stopping || room(priority) === 0 || slotsOf.count(userId) >= share(priority)) return undefined
     reserved += 1
+    slotsOf.add(userId)
     let isReserved = true
     const release = () => {
-      if (isReserved) reserved -= 1
+      if (!isReserved) return
       isReserved = false
+      reserved -= 1
+      slotsOf.remove(userId)
     }
     return {
       take(task, signed) {

@@ -128,6 +128,34 @@ describe('faults of steps', () => {
     assert.ok(most <= 4, `${most} at once`)
   })
 
+  test('one user with many tasks leaves slots to the others', async () => {
+    const busy = newUser()
+    let open = () => {}
+    const gate = new Promise<void>((resolve) => {
+      open = resolve
+    })
+    let running = 0
+    await using a = await rig.instance(
+      {
+        steps: {
+          only: async ({ userId }) => {
+            if (userId !== busy) return executed
+            running += 1
+            await gate
+            return executed
+          },
+        },
+      },
+      { slots: 4 },
+    )
+    const many = Array.from({ length: 12 }, () => a.run(busy))
+    await eventually(async () => running >= 3 || undefined, 'the busy user has its share')
+    assert.equal((await a.run(newUser(), { timeoutMs: 5_000 })).outcome, 'executed', 'a slot is left')
+    assert.equal(running, 3, 'and only its share')
+    open()
+    assert.ok((await Promise.all(many)).every(({ outcome }) => outcome === 'executed'))
+  })
+
   test('a task that carries a cancel request beside a stored effect goes on to its end', async () => {
     let isFound = false
     await using a = await rig.instance({
