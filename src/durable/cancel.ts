@@ -46,7 +46,17 @@ export function tasksOf({ transactions: { pool }, wake, clock }: Needs): Tasks {
       if (kind !== undefined) query = query.where('kind', '>=', kind).where('kind', '<=', kind)
       // With a range and its order only the index by kind fits, however many tasks of other kinds there are.
       const sorted = kind === undefined ? query : query.orderBy('kind')
-      const rows = await all(pool, sorted.orderBy('id', 'desc').selectAll().offset(skip).limit(limit))
+      // The index alone finds a page that lies deep; only its own rows are read.
+      const page = await all(pool, sorted.orderBy('id', 'desc').select('id').offset(skip).limit(limit))
+      const ids = page.map(({ id }) => id)
+      const rows = await all(
+        pool,
+        q
+          .selectFrom('task')
+          .selectAll()
+          .where('id', '=', (eb) => eb.fn.any(eb.val(ids)))
+          .orderBy('id', 'desc'),
+      )
       const counted = q.selectFrom(query.select('id').limit(totalMax).as('counted'))
       const count = await one(
         pool,

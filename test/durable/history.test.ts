@@ -15,8 +15,11 @@ const blocksMax = 300
 type Sent = { text: string; values: unknown[] }
 type Plan = { 'QUERY PLAN': [{ Plan: { 'Shared Hit Blocks': number; 'Shared Read Blocks': number } }] }
 
-const literal = (value: unknown) =>
-  value === null ? 'null' : pg.escapeLiteral(value instanceof Date ? value.toISOString() : String(value))
+const literal = (value: unknown): string => {
+  if (value === null) return 'null'
+  if (Array.isArray(value)) return pg.escapeLiteral(`{${value.join()}}`)
+  return pg.escapeLiteral(value instanceof Date ? value.toISOString() : String(value))
+}
 
 describe('a user with a long history', () => {
   let rig: Rig
@@ -76,7 +79,9 @@ describe('a user with a long history', () => {
     const page = { skip: 0, limit: 20 }
     for (const filter of [
       {},
+      { skip: 9_000 },
       { kind: 'perp_open' },
+      { kind: 'perp_open', skip: 9_000 },
       { kind: 'perp_setup' },
       { status: 'completed' as const },
       { status: 'cancelled' as const },
