@@ -1,4 +1,5 @@
 import { asData, type Memory, opensAtOnce } from '#features/venue/memory.ts'
+import { accountAfterTasks } from '#features/venue/read-after-write.ts'
 import { assetKey, marketNamed } from '#features/venue/symbol.ts'
 import { aheadOf, besideAgent, slippageDefault, tradeMs } from '#features/venue/trade.ts'
 import { demandWorth, limitPriceOf } from '#features/venue/wish.ts'
@@ -26,7 +27,10 @@ export async function admitClose(
   const market = marketNamed('perp', (await venue.perps()).markets, input.asset)
   const limit = limitPriceOf(input, market, pricing)
   const account = await needs.evmAddressOf(userId)
-  const reading = Promise.all([venue.account(account), venue.mids()])
+  const reading = Promise.all([
+    accountAfterTasks(needs, { userId, account, symbol: market.symbol }),
+    venue.mids(),
+  ])
   const { agent, read } = await besideAgent(needs, userId, reading)
   const [state, mids] = read
   const position = state.positions.find(({ symbol }) => symbol === market.symbol)

@@ -1,6 +1,7 @@
 import { collateralFor, shortage } from '#features/venue/collateral.ts'
 import type { Pricing } from '#features/venue/exits.ts'
 import { asData, type Memory, opensAtOnce } from '#features/venue/memory.ts'
+import { accountAfterTasks, rereadBalances } from '#features/venue/read-after-write.ts'
 import { assetKey, marketNamed } from '#features/venue/symbol.ts'
 import {
   type AgentNeeds,
@@ -26,7 +27,15 @@ import type { PerpLimits } from './limits.ts'
 export type TradeNeeds = {
   venue: Pick<
     Hyperliquid,
-    'perps' | 'mids' | 'account' | 'timeMs' | 'openOrders' | 'order' | 'spotBalances' | 'accountMode'
+    | 'perps'
+    | 'mids'
+    | 'account'
+    | 'recentFills'
+    | 'timeMs'
+    | 'openOrders'
+    | 'order'
+    | 'spotBalances'
+    | 'accountMode'
   >
   pricing: Pricing & Sizing
   policy: Pick<Policy, 'check' | 'reserve'>
@@ -210,11 +219,13 @@ function exitsOf({ input, market, isBuy, reference }: Exits, pricing: Sizing): P
 const referenceOf = (isBuy: boolean, limit: string | undefined, mark: string): string =>
   limit === undefined || compareDecimals(limit, mark) > 0 === isBuy ? mark : limit
 
-export async function admitOpen(
+export const admitOpen = (
   needs: TradeNeeds,
   request: OpenRequest,
-  { userId }: Caller,
-): Promise<Admission> {
+  { userId }: Pick<Caller, 'userId'>,
+): Promise<Admission> => rereadBalances(needs, userId, () => admitOnce(needs, request, userId))
+
+async function admitOnce(needs: TradeNeeds, request: OpenRequest, userId: string): Promise<Admission> {
   const input = openInputOf(request)
   const { on, venue, pricing, policy, chainId, clock, limits } = needs
   const isBuy = sideOf(input)
@@ -226,7 +237,7 @@ export async function admitOpen(
   const account = await needs.evmAddressOf(userId)
   const reduces = input.reduce_only === true
   const reading = Promise.all([
-    venue.account(account),
+    accountAfterTasks(needs, { userId, account, symbol: market.symbol }),
     venue.mids(),
     leverageSettingOf(on, userId, market.symbol),
   ])

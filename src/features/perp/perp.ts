@@ -23,7 +23,7 @@ import { mending } from './mend.ts'
 import { admitOpen } from './open.ts'
 import { ordersOf } from './orders-view.ts'
 import { positionOperations } from './position-operations.ts'
-import { type Agents, admitSetup, settingUp } from './setup.ts'
+import { type Agents, admitSetup, settingUp, setupRetry } from './setup.ts'
 import { setupStatus } from './setup-status.ts'
 import { marketView } from './views.ts'
 import { admitWithdraw, withdrawing } from './withdraw.ts'
@@ -85,7 +85,7 @@ export function perp(needs: PerpNeeds): Operation[] {
     setupStatus: async (_input, { userId }) => status(userId),
     setup: {
       admit: (input, caller) => admitSetup(setUp, input, caller),
-      ...{ steps: settingUp(setUp), released },
+      ...{ steps: settingUp(setUp), released, retry: setupRetry },
     },
 
     orders: async (_input, { userId }) => ordersOf({ on, venue, views }, userId, await evmAddressOf(userId)),

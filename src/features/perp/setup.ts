@@ -10,6 +10,7 @@ import type {
   Admission,
   EffectUpdate,
   JsonObject,
+  RetryRule,
   Step,
   StepContext,
   StepResult,
@@ -170,7 +171,8 @@ export function settingUp(needs: SetupNeeds): Record<'begin' | 'confirm', Step> 
       const { current, waiting } = await agents.of(task.userId)
       const { exit = false } = memoryOf(task)
       if (!waiting) return { end: 'completed', outcome: 'executed', result: await told(task) }
-      if (!exit && !(await isActive(venue, account, current !== undefined))) return unfunded(task, [])
+      if (!exit && !(await isActive(venue, account, current !== undefined)))
+        return task.data.reread ? unfunded(task, []) : rereadLater
       const onward = { next: 'confirm', operation: 'perp_setup', refused: (fault: Fault) => failedBy(fault) }
       return approving.intend(task, context, waiting.address, onward)
     },
@@ -197,6 +199,20 @@ export function settingUp(needs: SetupNeeds): Record<'begin' | 'confirm', Step> 
       }
     },
   }
+}
+
+/** A credit of a moment ago is not in every read yet. */
+const rereadLater: StepResult = {
+  park: { afterMs: 1_000, next: 'begin' },
+  state: 'waiting',
+  data: { reread: true },
+}
+
+/** While the request weight of the venue is used up the set-up waits, and ends at its deadline. */
+export const setupRetry: RetryRule = {
+  attemptsMax: 1_000,
+  firstMs: 200,
+  mostMs: 3_000,
 }
 
 export const stepKeys = ['agent_key', 'account_activated', 'agent_approved'] as const

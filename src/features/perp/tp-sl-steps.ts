@@ -1,7 +1,7 @@
 import { type ActPlan, cloidOf, type VenueActs } from '#features/venue/act.ts'
 import type { Exit } from '#features/venue/bracket.ts'
 import { type OrderCancelled, settleCancels } from '#features/venue/cancel-many.ts'
-import { completeExits, exitsOfReply } from '#features/venue/entry-outcome.ts'
+import { completeExits, exitsOfReply, type PlacedExits } from '#features/venue/entry-outcome.ts'
 import { exitOrder, type Pricing } from '#features/venue/exits.ts'
 import { memoryOf, wantedExits } from '#features/venue/memory.ts'
 import { gatherEvidence } from '#features/venue/order-evidence.ts'
@@ -20,11 +20,9 @@ export type TpSlDeps = {
   acts: VenueActs
   pricing: Pricing
 } & Pick<PlaceNeeds, 'refusals' | 'agentLost'>
-/** `landedAtMs`: by the venue's clock, when the placement was known to have landed. */
-type Placed = { exits: Exit[]; landedAtMs: number }
 
 const dataOf = (task: TaskView) => memoryOf(task) as TpSlData
-const placedOf = (task: TaskView) => task.data.placed as unknown as Placed | undefined
+const placedOf = (task: TaskView) => task.data.placed as unknown as PlacedExits | undefined
 const earlierOf = (task: TaskView) => (task.data.earlier ?? []) as unknown as EarlierExit[]
 const stands = ({ state }: Exit): boolean => state !== 'gone'
 
@@ -77,7 +75,7 @@ export function tpSlSteps(deps: TpSlDeps): Record<'begin' | 'confirm' | 'replace
     const { exits, isComplete } = await completeExits(venue, task, { ...placed, signal: context.signal })
     if (!isComplete) {
       const waiting = acts.wait(task, 'confirm', effects)
-      const known: Placed = { ...placed, exits }
+      const known: PlacedExits = { ...placed, exits }
       return { ...waiting, data: { ...waiting.data, placed: known as unknown as JsonObject } }
     }
     if (!exits.some(stands)) return allMissing(task, exits, effects)
@@ -107,7 +105,7 @@ export function tpSlSteps(deps: TpSlDeps): Record<'begin' | 'confirm' | 'replace
         cancels: earlier.map(({ order_id: orderId }) => ({ asset: data.asset, orderId })),
       },
     }
-    const known: Placed = { exits, landedAtMs: 0 }
+    const known: PlacedExits = { exits, landedAtMs: 0 }
     return acts.intend(task, plan, {
       now,
       next: 'replaced',

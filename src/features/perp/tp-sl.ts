@@ -1,6 +1,7 @@
 import { readLagMs } from '#features/venue/act.ts'
 import type { ExitLeg } from '#features/venue/bracket.ts'
 import { asData, type Memory, type WantedExit } from '#features/venue/memory.ts'
+import { accountAfterTasks } from '#features/venue/read-after-write.ts'
 import { isVenueOrderId, recentOrders } from '#features/venue/store.ts'
 import { assetKey, marketNamed } from '#features/venue/symbol.ts'
 import { aheadOf, besideAgent, tradeMs } from '#features/venue/trade.ts'
@@ -53,7 +54,11 @@ export async function admitTpSl(needs: TradeNeeds, input: TpSlInput, { userId }:
     })
   const market = marketNamed('perp', (await venue.perps()).markets, input.asset)
   const account = await needs.evmAddressOf(userId)
-  const { agent, read: state } = await besideAgent(needs, userId, venue.account(account))
+  const { agent, read: state } = await besideAgent(
+    needs,
+    userId,
+    accountAfterTasks(needs, { userId, account, symbol: market.symbol }),
+  )
   const position = state.positions.find(({ symbol }) => symbol === market.symbol)
   if (!position) throw new Fault('no_position', `There is no position in ${market.symbol} to protect`)
   const isLong = !position.signedSize.startsWith('-')

@@ -4,6 +4,7 @@ import { type CashSource, contradiction, explainedTransfers } from '#features/ve
 import { collateralFor, shortage, spotCashMicros } from '#features/venue/collateral.ts'
 import { type Gathering, portionNone } from '#features/venue/gather.ts'
 import { failed, failedBy, type PlaceNeeds } from '#features/venue/place.ts'
+import { rereadBalances } from '#features/venue/read-after-write.ts'
 import { claim, claimedKeys } from '#features/venue/store.ts'
 import { aheadOf } from '#features/venue/trade.ts'
 import type { Caller } from '#kernel/caller.ts'
@@ -67,11 +68,13 @@ const factsOf = (account: string): ActPlan['facts'] => ({
   ...{ operation: 'perp_withdraw', tokens: ['USDC'], recipients: [account], usdMicros: 0n, exit: true },
 })
 
-export async function admitWithdraw(
+export const admitWithdraw = (
   needs: WithdrawNeeds,
   input: WithdrawInput,
-  { userId }: Caller,
-): Promise<Admission> {
+  { userId }: Pick<Caller, 'userId'>,
+): Promise<Admission> => rereadBalances(needs, userId, () => admitOnce(needs, input, userId))
+
+async function admitOnce(needs: WithdrawNeeds, input: WithdrawInput, userId: string): Promise<Admission> {
   const { venue, chain, policy, way, chainId, clock, limits } = needs
   const { amount_usd: amountUsd } = input
   const given = {

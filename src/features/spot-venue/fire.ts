@@ -1,12 +1,14 @@
 import { exitSlippagePercent } from '#features/venue/exits.ts'
 import { failed } from '#features/venue/place.ts'
+import { boughtRecently } from '#features/venue/read-after-write.ts'
 import { demandAgent } from '#features/venue/trade.ts'
 import { compareDecimals } from '#kernel/decimal-fields.ts'
 import { Fault } from '#kernel/fault.ts'
+import { toUnits } from '#kernel/money.ts'
 import type { RetryRule, Step, StepResult, TaskView } from '#kernel/task.ts'
 import { freeOf, lesser, midOf, quoteToken, spotNamed } from './market.ts'
 import type { SpotNeeds } from './needs.ts'
-import { heldOf, memoryFor, type SpotMemory, spotAction, spotData } from './trade.ts'
+import { feeReserve, heldOf, memoryFor, type SpotMemory, spotAction, spotData } from './trade.ts'
 import { keepTriggers, type TriggerInput, triggerId } from './triggers.ts'
 
 /** A trigger that has fired sells what it was to sell, as far as it is still there. */
@@ -15,6 +17,13 @@ import { keepTriggers, type TriggerInput, triggerId } from './triggers.ts'
 export const firingRetry: RetryRule = { attemptsMax: 1_000, firstMs: 200, mostMs: 5_000 }
 /** So much is left for a task that gives up to say so itself. */
 const farewellMs = 60_000
+
+const scale = 18
+/** Less than was to be sold, apart from the fee that the purchase paid in the token itself. */
+const isShort = (free: string, wanted: string | null): boolean =>
+  wanted === null
+    ? compareDecimals(free, '0') === 0
+    : toUnits(free, scale) * feeReserve.of < toUnits(wanted, scale) * feeReserve.taken
 
 const inputOf = (task: TaskView) => task.input as unknown as TriggerInput
 
@@ -73,6 +82,8 @@ export function firing(needs: SpotNeeds, selling: Record<string, Step>): Record<
     ])
     const free = freeOf(balances, market.base)
     const size = pricing.roundSize(wanted === null ? free : lesser(wanted, free), market)
+    if (isShort(free, wanted) && (await boughtRecently(needs, task.userId, symbol)))
+      throw new Fault('unavailable', `The balance of ${symbol} may be older than its purchase`)
     if (compareDecimals(size, '0') === 0)
       return failed('insufficient_balance', `The price was reached, but no ${symbol} is free to be sold`)
     const mid = midOf(mids, market)

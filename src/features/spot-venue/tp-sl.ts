@@ -1,17 +1,18 @@
 import { type ActPlan, cloidOf } from '#features/venue/act.ts'
 import type { Exit, ExitLeg } from '#features/venue/bracket.ts'
-import { exitsOfReply, resolveExits } from '#features/venue/entry-outcome.ts'
+import { completeExits, exitsOfReply, type PlacedExits } from '#features/venue/entry-outcome.ts'
 import { exitOrder } from '#features/venue/exits.ts'
 import { memoryOf, wantedExits } from '#features/venue/memory.ts'
 import { gatherEvidence } from '#features/venue/order-evidence.ts'
 import { factsOf, failedBy, planOf, refusedBy } from '#features/venue/place.ts'
+import { rereadBalances } from '#features/venue/read-after-write.ts'
 import { assetKey } from '#features/venue/symbol.ts'
 import { aheadOf, demandAgent, tradeMs } from '#features/venue/trade.ts'
 import { demandExit, demandTick, demandWorth } from '#features/venue/wish.ts'
 import type { Caller } from '#kernel/caller.ts'
 import { compareDecimals } from '#kernel/decimal-fields.ts'
 import { Fault, invalid } from '#kernel/fault.ts'
-import type { Admission, Step, StepResult, TaskView } from '#kernel/task.ts'
+import type { Admission, EffectUpdate, JsonObject, Step, StepResult, TaskView } from '#kernel/task.ts'
 import type { LegStatus } from '#upstreams/hyperliquid/hyperliquid.ts'
 import { freeOf, midOf, spotNamed } from './market.ts'
 import type { SpotNeeds } from './needs.ts'
@@ -36,7 +37,10 @@ function exitsWanted(input: TpSlInput): { leg: ExitLeg; price: string }[] {
   })
 }
 
-export async function admitTpSl(needs: SpotNeeds, input: TpSlInput, { userId }: Caller): Promise<Admission> {
+export const admitTpSl = (needs: SpotNeeds, input: TpSlInput, { userId }: Pick<Caller, 'userId'>) =>
+  rereadBalances(needs, userId, () => admitOnce(needs, input, userId))
+
+async function admitOnce(needs: SpotNeeds, input: TpSlInput, userId: string): Promise<Admission> {
   const { venue, pricing, policy, clock, limits, keeper } = needs
   const exits = exitsWanted(input)
   const market = await spotNamed(venue, input.asset)
@@ -117,6 +121,23 @@ type Needs = Pick<SpotNeeds, 'acts' | 'venue' | 'pricing' | 'refusals' | 'agentL
 
 export function settingTriggers(needs: Needs): Record<'begin' | 'confirm', Step> {
   const { acts, venue, pricing } = needs
+
+  const settlePlacement = (task: TaskView, signal: AbortSignal) => {
+    const { account, since_ms: sinceMs } = memoryOf(task)
+    const legs = wantedExits(memoryOf(task)).map(({ leg }) => leg)
+    return acts.settle<Exit[]>({
+      task,
+      leg: 'exits',
+      signal,
+      read: (said: LegStatus[]) => (said.length === legs.length ? exitsOfReply(legs, said) : undefined),
+      async look({ allRecords }) {
+        const evidence = gatherEvidence(venue, { account, sinceMs, allRecords })
+        const found = await Promise.all(legs.map((leg) => evidence.find({ cloid: cloidOf(task.id, leg) })))
+        return found.some((each) => each !== undefined) ? exitsOfReply(legs, []) : undefined
+      },
+    })
+  }
+
   return {
     async begin(task, { now }) {
       const memory = memoryOf(task) as TpSlMemory
@@ -134,31 +155,27 @@ export function settingTriggers(needs: Needs): Record<'begin' | 'confirm', Step>
     },
 
     async confirm(task, { now, signal }) {
-      const memory = memoryOf(task)
-      const wanted = wantedExits(memory)
-      const legs = wanted.map(({ leg }) => leg)
-      const verdict = await acts.settle<Exit[]>({
-        ...{ task, leg: 'exits', signal },
-        read: (said: LegStatus[]) => (said.length === wanted.length ? exitsOfReply(legs, said) : undefined),
-        async look({ allRecords, isLast }) {
-          const { account, since_ms: sinceMs } = memory
-          const evidence = gatherEvidence(venue, { account, sinceMs, allRecords })
-          const found = await Promise.all(legs.map((leg) => evidence.find({ cloid: cloidOf(task.id, leg) })))
-          const isFound = (each: unknown) => each !== undefined
-          return found.every(isFound) || (isLast && found.some(isFound)) ? exitsOfReply(legs, []) : undefined
-        },
-      })
-      const { effects } = verdict
-      if (verdict.is === 'doubt') return acts.wait(task, 'confirm', effects, verdict.cause)
-      if (verdict.is === 'dead') return refusedBy(needs, task, verdict)
-      const said: Exit[] =
-        verdict.is === 'done'
-          ? verdict.value
-          : legs.map((leg) => ({ leg, orderId: null, state: 'gone', error: verdict.message }))
-      const exits = await resolveExits(venue, task, {
-        ...{ exits: said, entryRests: false, allRecords: true, isSettled: true },
-      })
-      const missing = exits.filter(({ state }: Exit) => state === 'gone').map(({ leg }) => leg)
+      const { account } = memoryOf(task)
+      const wanted = wantedExits(memoryOf(task))
+      let effects: EffectUpdate[] = []
+      let placed = task.data.placed as unknown as PlacedExits | undefined
+      if (!placed) {
+        const verdict = await settlePlacement(task, signal)
+        effects = verdict.effects
+        if (verdict.is === 'doubt') return acts.wait(task, 'confirm', effects, verdict.cause)
+        if (verdict.is === 'dead') return refusedBy(needs, task, verdict)
+        placed = {
+          exits: verdict.is === 'done' ? verdict.value : refusedExits(task, verdict.message),
+          landedAtMs: await venue.timeMs(account),
+        }
+      }
+      const { exits, isComplete } = await completeExits(venue, task, { ...placed, signal })
+      if (!isComplete) {
+        const waiting = acts.wait(task, 'confirm', effects)
+        const known: PlacedExits = { ...placed, exits }
+        return { ...waiting, data: { ...waiting.data, placed: known as unknown as JsonObject } }
+      }
+      const missing = exits.filter(({ state }) => state === 'gone').map(({ leg }) => leg)
       // The venue may turn out to take no triggers for this market: then the gateway keeps the exit.
       if (missing.length > 0)
         return kept(
@@ -174,5 +191,8 @@ export function settingTriggers(needs: Needs): Record<'begin' | 'confirm', Step>
     },
   }
 }
+
+const refusedExits = (task: TaskView, error: string): Exit[] =>
+  wantedExits(memoryOf(task)).map(({ leg }) => ({ leg, orderId: null, state: 'gone', error }))
 
 export const marketKey = (symbol: string): string => assetKey('spot', symbol)

@@ -2,6 +2,7 @@ import { shortage } from '#features/venue/collateral.ts'
 import { movableFromPerp } from '#features/venue/gather.ts'
 import { asData, type Memory, opensAtOnce } from '#features/venue/memory.ts'
 import type { HeldBefore } from '#features/venue/order-evidence.ts'
+import { rereadBalances } from '#features/venue/read-after-write.ts'
 import { assetKey } from '#features/venue/symbol.ts'
 import { aheadOf, besideAgent, orForbidden, slippageDefault, tradeMs } from '#features/venue/trade.ts'
 import { demandExit, demandTick, demandTif, demandWorth, limitPriceOf, sizeOf } from '#features/venue/wish.ts'
@@ -35,7 +36,7 @@ export type SpotMemory = Memory & { kept: { leg: 'tp' | 'sl'; price: string }[] 
 export const spotData = (memory: SpotMemory) => asData(memory)
 
 /** The fee of a purchase comes out of what was bought; no tier of the venue takes more. */
-const feeReserve = { taken: 999n, of: 1000n }
+export const feeReserve = { taken: 999n, of: 1000n }
 const scale = 18
 
 export const spotAction = (
@@ -109,7 +110,10 @@ async function standingOf(needs: SpotNeeds, userId: string) {
   return { account, agent: agent.address, balances, sinceMs: state.timeMs, mids }
 }
 
-export async function admitBuy(needs: SpotNeeds, input: BuyInput, { userId }: Caller): Promise<Admission> {
+export const admitBuy = (needs: SpotNeeds, input: BuyInput, { userId }: Pick<Caller, 'userId'>) =>
+  rereadBalances(needs, userId, () => admitBuyOnce(needs, input, userId))
+
+async function admitBuyOnce(needs: SpotNeeds, input: BuyInput, userId: string): Promise<Admission> {
   const { pricing, policy, clock, limits } = needs
   const market = await spotNamed(needs.venue, input.asset)
   demandTif(input)
@@ -178,7 +182,10 @@ function saleSize(input: SellInput, held: Held, pricing: SpotNeeds['pricing']): 
   return size
 }
 
-export async function admitSell(needs: SpotNeeds, input: SellInput, { userId }: Caller): Promise<Admission> {
+export const admitSell = (needs: SpotNeeds, input: SellInput, { userId }: Pick<Caller, 'userId'>) =>
+  rereadBalances(needs, userId, () => admitSellOnce(needs, input, userId))
+
+async function admitSellOnce(needs: SpotNeeds, input: SellInput, userId: string): Promise<Admission> {
   const { pricing, policy, clock, limits } = needs
   const market = await spotNamed(needs.venue, input.asset)
   demandTif(input)

@@ -17,6 +17,7 @@ import { phaseOf } from './bracket.ts'
 import { type CancelTarget, cancelView, settleCancels } from './cancel-many.ts'
 import type { EvidenceSource } from './order-evidence.ts'
 import { failedBy, orderTtlMs, type PlaceNeeds, refusedBy, upstreamName } from './place.ts'
+import { recentlyCancelled } from './read-after-write.ts'
 import { isVenueOrderId, type RecentOrders, recentOrders } from './store.ts'
 import { assetKey, type MarketKind } from './symbol.ts'
 import { type AgentNeeds, aheadOf, demandAgent, tradeMs } from './trade.ts'
@@ -69,10 +70,11 @@ export async function admitCancelAll(
   const { kind, operation, symbol } = section
   const account = await needs.evmAddressOf(userId)
   const since = later(clock.now(), -readLagMs)
-  const [open, state, recent] = await Promise.all([
+  const [open, state, recent, gone] = await Promise.all([
     venue.openOrders(account),
     venue.account(account),
     recentOrders(on, { userId, kind, since }),
+    recentlyCancelled(needs, userId),
   ])
   const targets = new Map<number, CancelTarget>()
   for (const order of open) {
@@ -80,7 +82,9 @@ export async function admitCancelAll(
     if (market) targets.set(order.orderId, { order_id: order.orderId, ...market, left: order.size })
   }
   for (const target of await unlistedOf(venue, account, recent, targets)) targets.set(target.order_id, target)
-  const orders = [...targets.values()].filter((each) => symbol === undefined || each.symbol === symbol)
+  const orders = [...targets.values()].filter(
+    (each) => !gone.has(each.order_id) && (symbol === undefined || each.symbol === symbol),
+  )
   const symbols = new Set([...orders.map((each) => each.symbol), ...(kept?.symbols ?? [])])
   const tokens = [...symbols].map((each) => assetKey(kind, each))
   const agent = orders.length > 0 ? (await demandAgent(needs, userId)).address : ''

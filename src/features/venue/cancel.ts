@@ -63,8 +63,7 @@ export async function admitCancel(
   const orderId = orderIdOf(input)
   const account = await needs.evmAddressOf(userId)
   const [open, state] = await Promise.all([venue.openOrders(account), venue.account(account)])
-  const order = open.find((each) => each.orderId === orderId)
-  const market = order ? await marketOf(order) : await unlisted(needs, kind, { userId, account, orderId })
+  const { order, market } = await orderFound(needs, { kind, marketOf }, { userId, account, orderId, open })
   // It may stand in the other section, which has its own door.
   if (!market) throw notFound('order')
   const { symbol, asset } = market
@@ -87,20 +86,25 @@ export async function admitCancel(
   }
 }
 
-type Unlisted = { userId: string; account: string; orderId: number }
+type Named = { userId: string; account: string; orderId: number; open: readonly OpenOrder[] }
+type Market = { symbol: string; asset: number }
 
-/** An order that no list shows: one of ours that is too young for it, or none that could be cancelled. */
-async function unlisted(
+/** An order that no list shows is too young for it, or none that could be cancelled. */
+async function orderFound(
   { venue, on, clock }: CancelAdmissionNeeds,
-  kind: MarketKind,
-  { userId, account, orderId }: Unlisted,
-): Promise<{ symbol: string; asset: number } | undefined> {
+  { kind, marketOf }: Pick<Section, 'kind' | 'marketOf'>,
+  { userId, account, orderId, open }: Named,
+): Promise<{ order?: OpenOrder; market: Market | undefined }> {
+  const listed = open.find((each) => each.orderId === orderId)
+  if (listed) return { order: listed, market: await marketOf(listed) }
   const known = await venue.order(account, orderId)
+  if (known && phaseOf(known.status) === 'open')
+    return { order: known.order, market: await marketOf(known.order) }
   const ours = await marketOfRecentOrder(on, {
     ...{ userId, orderId: String(orderId), kind },
     since: later(clock.now(), -readLagMs),
   })
-  if (ours && (!known || phaseOf(known.status) === 'open')) return ours
+  if (ours && !known) return { market: ours }
   if (!known) throw notFound('order')
   const reason = `the order is ${known.status}`
   throw new Fault('order_not_cancellable', `The order has ended: ${reason}`, {

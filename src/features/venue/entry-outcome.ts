@@ -168,13 +168,21 @@ const pollFirstMs = 100
 const pollMaxMs = 400
 const allRecordsFrom = 2
 
-type Completing = { exits: readonly Exit[]; landedAtMs: number; signal: AbortSignal }
+type Completing = {
+  exits: readonly Exit[]
+  landedAtMs: number
+  signal: AbortSignal
+  /** What the name of each order ends in. */
+  suffix?: string
+}
+/** Exits of which at least one landed; kept by a task until every record of them is there. */
+export type PlacedExits = Pick<Completing, 'landedAtMs'> & { exits: Exit[] }
 
 /** Exits that landed without an entry, each with its order id; `isComplete` is false while a record is missing. */
 export async function completeExits(
   venue: EvidenceSource & Pick<PlaceNeeds['venue'], 'timeMs'>,
   task: TaskView,
-  { exits: placed, landedAtMs, signal }: Completing,
+  { exits: placed, landedAtMs, signal, suffix = '' }: Completing,
 ): Promise<{ exits: Exit[]; isComplete: boolean }> {
   const { account } = memoryOf(task)
   const startedMs = performance.now()
@@ -183,7 +191,7 @@ export async function completeExits(
     const isSettled = (await venue.timeMs(account)) > landedAtMs + readLagMs
     // The lists are dear, and what the reply has taken needs no more than its order id.
     const allRecords = isSettled || (attempt >= allRecordsFrom && hasUnknown(exits))
-    exits = await resolveExits(venue, task, { exits, entryRests: false, allRecords, isSettled })
+    exits = await resolveExits(venue, task, { exits, entryRests: false, suffix, allRecords, isSettled })
     if (isResolved(exits)) return { exits, isComplete: true }
     const isLate = signal.aborted || performance.now() - startedMs > completeWithinMs
     if (isLate) return { exits, isComplete: false }

@@ -1,7 +1,7 @@
 import { compareDecimals } from '#kernel/decimal-fields.ts'
 import { Fault } from '#kernel/fault.ts'
 import { fromUnits, toUnits } from '#kernel/money.ts'
-import type { Fill, Hyperliquid, OpenOrder, OrderState } from '#upstreams/hyperliquid/hyperliquid.ts'
+import type { Account, Fill, Hyperliquid, OpenOrder, OrderState } from '#upstreams/hyperliquid/hyperliquid.ts'
 import { knownPhase, type Phase, sumOf } from './bracket.ts'
 
 /**
@@ -75,27 +75,45 @@ export function gatherEvidence(venue: EvidenceSource, { account, sinceMs, allRec
 
 /** As many as the venue gives in one answer: what is not among them may be older. */
 const recentFillsMax = 2_000
-const contradiction = () => new Fault('unavailable', 'The records of the venue do not agree yet')
+const contradiction = () =>
+  new Fault('unavailable', 'The records of the venue do not agree yet', { extras: { retry_after: 1 } })
 
-/** The signed size that account and fills agree on; throws as long as they tell different things. */
-export async function agreedPosition(
+export const sizeOf = ({ positions }: Account, symbol: string): string =>
+  positions.find((each) => each.symbol === symbol)?.signedSize ?? '0'
+
+/** Signed: what is held after the fill. */
+export const sizeAfter = ({ startSize, isBuy, size }: Fill): bigint =>
+  units(startSize) + (isBuy ? units(size) : -units(size))
+
+/** `sinceMs`: of a fill that is known to be there. */
+type Agreeing = { account: string; symbol: string; sinceMs?: number }
+
+/** The account, and the newest fills, which explain its position; throws as long as both tell different things. */
+export async function agreedRecord(
+  venue: Pick<Hyperliquid, 'recentFills' | 'account'>,
+  { account, symbol, sinceMs = 0 }: Agreeing,
+): Promise<{ state: Account; fills: Fill[] }> {
+  const [fills, state] = await Promise.all([venue.recentFills(account), venue.account(account)])
+  const seen = sizeOf(state, symbol)
+  const own = fills.filter((each) => each.symbol === symbol)
+  if (own.length === 0) {
+    const isMissing = sinceMs > 0 || (fills.length < recentFillsMax && compareDecimals(seen, '0') !== 0)
+    if (isMissing) throw contradiction()
+    return { state, fills }
+  }
+  const lastMs = Math.max(...own.map(({ atMs }) => atMs))
+  if (lastMs < sinceMs) throw contradiction()
+  // Fills of one moment have no order among themselves.
+  if (own.some((fill) => fill.atMs === lastMs && sizeAfter(fill) === units(seen))) return { state, fills }
+  throw contradiction()
+}
+
+/** The signed size that account and fills agree on. */
+export const agreedPosition = async (
   venue: Pick<Hyperliquid, 'recentFills' | 'account'>,
   account: string,
   symbol: string,
-): Promise<string> {
-  const [fills, { positions }] = await Promise.all([venue.recentFills(account), venue.account(account)])
-  const seen = positions.find((each) => each.symbol === symbol)?.signedSize ?? '0'
-  const own = fills.filter((each) => each.symbol === symbol)
-  if (own.length === 0) {
-    if (fills.length < recentFillsMax && compareDecimals(seen, '0') !== 0) throw contradiction()
-    return seen
-  }
-  const lastMs = Math.max(...own.map(({ atMs }) => atMs))
-  const after = ({ startSize, isBuy, size }: Fill) => units(startSize) + (isBuy ? units(size) : -units(size))
-  // Fills of one moment have no order among themselves.
-  if (own.some((fill) => fill.atMs === lastMs && after(fill) === units(seen))) return seen
-  throw contradiction()
-}
+): Promise<string> => sizeOf((await agreedRecord(venue, { account, symbol })).state, symbol)
 
 /** A token that was held when the task began, in the market of its orders. */
 export type HeldBefore = { coin: string; market: string; total: string }

@@ -8,6 +8,7 @@ import { completeOutcome, entryOfReply, lookUpEntry, type Seen } from './entry-o
 import { exitOrder, type Pricing } from './exits.ts'
 import type { Gathering } from './gather.ts'
 import { entryOrder, type Memory, memoryOf, wantedExits } from './memory.ts'
+import { positionNote } from './read-after-write.ts'
 import { fillsOf, noteOf, resultOf, type Standing } from './report.ts'
 import { assetKey } from './symbol.ts'
 
@@ -210,7 +211,11 @@ export function completed(
     end: 'completed',
     outcome: standing.entry.status === 'part' ? 'partial' : 'executed',
     result: resultOf(task.id, memory, standing),
-    data: { fills: fillsOf(standing.fills), ...noteOf(memory, standing) },
+    data: {
+      fills: fillsOf(standing.fills),
+      ...noteOf(memory, standing),
+      ...positionNote(memory.market, standing.fills),
+    },
     effects,
   }
 }

@@ -1,0 +1,154 @@
+import { setTimeout as pause } from 'node:timers/promises'
+import { type Clock, later } from '#kernel/clock.ts'
+import { Fault } from '#kernel/fault.ts'
+import { fromUnits, toUnits } from '#kernel/money.ts'
+import type { JsonObject } from '#kernel/task.ts'
+import { type Queryable, send } from '#store/query.ts'
+import type { Account, Fill, Hyperliquid } from '#upstreams/hyperliquid/hyperliquid.ts'
+import { readLagMs } from './act.ts'
+import { agreedRecord, sizeAfter, sizeOf } from './order-evidence.ts'
+import { isVenueOrderId } from './store.ts'
+
+/** Read-your-writes for admissions: a read of the venue may be older than what a task of the user has just done there. */
+
+const scale = 18
+const units = (text: string): bigint => toUnits(text, scale)
+/** A lag is rarely longer than the sum of these; each read is answered by another node. */
+const rereadWaitsMs = [150, 300, 600] as const
+/** Tasks are found by their id, which begins with the time of their creation. */
+const taskAgeMaxMs = 10 * 60_000
+
+export type PositionAfter = { signed_size: string; at_ms: number }
+
+/** The position that these fills of one market left; undefined where they do not say it. */
+export function positionAfter(fills: readonly Fill[]): PositionAfter | undefined {
+  const atMs = Math.max(...fills.map((fill) => fill.atMs))
+  const last = fills.filter((fill) => fill.atMs === atMs)
+  const [first] = last
+  // Fills of one moment have no order among themselves, unless all of them move the position the same way.
+  if (!first || last.some(({ isBuy }) => isBuy !== first.isBuy)) return undefined
+  const sizes = last.map(sizeAfter)
+  const farthest = sizes.reduce((best, each) => (each > best === first.isBuy ? each : best))
+  return { signed_size: fromUnits(farthest, scale), at_ms: atMs }
+}
+
+/** What a task that traded a perpetual remembers of the position that it left. */
+export function positionNote(market: 'perp' | 'spot', fills: readonly Fill[]): JsonObject {
+  const after = market === 'perp' ? positionAfter(fills) : undefined
+  return after ? { position_after: after } : {}
+}
+
+/** The least id that a task of that time can have. */
+function leastTaskId(at: Date): string {
+  const hex = at.getTime().toString(16).padStart(12, '0')
+  return `${hex.slice(0, 8)}-${hex.slice(8)}-0000-0000-000000000000`
+}
+
+type TaskDeps = { on: Queryable; clock: Clock }
+
+async function lastPositionOf(
+  { on, clock }: TaskDeps,
+  userId: string,
+  symbol: string,
+): Promise<PositionAfter | undefined> {
+  const now = clock.now()
+  const rows = await send<{ after: PositionAfter }>(
+    on,
+    `select data -> 'position_after' as after from task
+     where user_id = $1 and id > $2 and completed_at > $3
+       and data ->> 'market' = 'perp' and data ->> 'symbol' = $4 and data ? 'position_after'`,
+    [userId, leastTaskId(later(now, -taskAgeMaxMs)), later(now, -readLagMs), symbol],
+  )
+  return rows
+    .map(({ after }) => after)
+    .reduce<PositionAfter | undefined>(
+      (last, each) => (last && last.at_ms > each.at_ms ? last : each),
+      undefined,
+    )
+}
+
+type AccountDeps = TaskDeps & { venue: Pick<Hyperliquid, 'account' | 'recentFills'> }
+type Wanted = { userId: string; account: string; symbol: string }
+
+/**
+ * The account with the position that the last task of the user left in the market, or that later fills left. Throws
+ * `unavailable` as long as the venue shows an older one.
+ */
+export async function accountAfterTasks(
+  { on, clock, venue }: AccountDeps,
+  { userId, account, symbol }: Wanted,
+): Promise<Account> {
+  const [first, expected] = await Promise.all([
+    venue.account(account),
+    lastPositionOf({ on, clock }, userId, symbol),
+  ])
+  if (!expected) return first
+  const shows = (state: Account): boolean => units(sizeOf(state, symbol)) === units(expected.signed_size)
+  let state = first
+  for (const waitMs of rereadWaitsMs) {
+    if (shows(state)) return state
+    await pause(waitMs)
+    state = await venue.account(account)
+  }
+  // An exit that fired, an order in the book or another client may have moved the position since.
+  if (shows(state)) return state
+  return (await agreedRecord(venue, { account, symbol, sinceMs: expected.at_ms })).state
+}
+
+const changedRecently = async ({ on, clock }: TaskDeps, userId: string): Promise<boolean> => {
+  const now = clock.now()
+  const rows = await send(
+    on,
+    `select 1 from task where user_id = $1 and id > $2 and completed_at > $3
+       and outcome in ('executed', 'partial') and (kind like 'perp_%' or kind like 'spot_%') limit 1`,
+    [userId, leastTaskId(later(now, -taskAgeMaxMs)), later(now, -readLagMs)],
+  )
+  return rows.length > 0
+}
+
+/** Whether a task of the user bought the token so lately that a read of the balance may not show it. */
+export async function boughtRecently(
+  { on, clock }: TaskDeps,
+  userId: string,
+  symbol: string,
+): Promise<boolean> {
+  const now = clock.now()
+  const rows = await send(
+    on,
+    `select 1 from task where user_id = $1 and id > $2 and completed_at > $3
+       and outcome in ('executed', 'partial') and kind = 'spot_buy' and data ->> 'symbol' = $4 limit 1`,
+    [userId, leastTaskId(later(now, -taskAgeMaxMs)), later(now, -readLagMs), symbol],
+  )
+  return rows.length > 0
+}
+
+/** Orders that tasks of the user cancelled so lately that the list of open orders may still show them. */
+export async function recentlyCancelled({ on, clock }: TaskDeps, userId: string): Promise<Set<number>> {
+  const now = clock.now()
+  const rows = await send<{ id: string | null }>(
+    on,
+    `with recent as (
+       select result from task
+       where user_id = $1 and id > $2 and completed_at > $3 and result is not null
+     )
+     select result ->> 'order_id' as id from recent where result ->> 'venue_status' = 'canceled'
+     union
+     select jsonb_path_query(result, '$.*[*] ? (@.cancelled == true).order_id') #>> '{}' from recent`,
+    [userId, leastTaskId(later(now, -taskAgeMaxMs)), later(now, -readLagMs)],
+  )
+  return new Set(rows.flatMap(({ id }) => (id !== null && isVenueOrderId(id) ? [Number(id)] : [])))
+}
+
+/** Repeats an admission that a balance refuses, where a task of the user has moved money a moment ago. */
+export async function rereadBalances<T>(deps: TaskDeps, userId: string, admit: () => Promise<T>): Promise<T> {
+  for (const waitMs of rereadWaitsMs) {
+    try {
+      return await admit()
+    } catch (lack) {
+      const isShort = lack instanceof Fault && lack.code === 'insufficient_balance'
+      if (!isShort || !(await changedRecently(deps, userId))) throw lack
+    }
+    await pause(waitMs)
+  }
+  return admit()
+}
