@@ -57,6 +57,7 @@ export async function insist(
   { key, wish, pick }: { key: string; wish: Wish; pick: () => number },
 ): Promise<Told | undefined> {
   const untilMs = performance.now() + 120_000
+  let last: unknown
   for (let waitMs = 20; performance.now() < untilMs; waitMs = Math.min(waitMs * 2, 1_000)) {
     const ready = gateways()
     const gateway = ready[Math.floor(pick() * ready.length)]
@@ -71,7 +72,8 @@ export async function insist(
       assert.ok(refusals.includes(answer.body.code ?? ''), `${key}: ${JSON.stringify(answer.body)}`)
       return undefined
     }
+    if (answer) last = answer.body
     await delay(waitMs)
   }
-  throw new Error(`${key} was never answered`)
+  throw new Error(`${key} was never answered: ${JSON.stringify(last)}`)
 }

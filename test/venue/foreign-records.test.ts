@@ -70,7 +70,7 @@ describe('records that are not understood', () => {
   let its: ReturnType<typeof book>
   const parts = new AsyncDisposableStack()
   before(async () => {
-    on = await stage({ lagging: true })
+    on = await stage({ quiet: 'each test rewrites the answers of the venue itself', lagging: true })
     its = book(on)
     parts.use(keeper(on, on.main))
   })

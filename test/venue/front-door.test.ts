@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
-import { eventually, freshGateway, http } from '../harness/gateway.ts'
+import { eventually, http } from '../harness/gateway.ts'
+import { venueGateway } from '../harness/venue-gateway.ts'
 import { type Person, welcomed } from '../journeys/people.ts'
 
 type Told = {
@@ -34,25 +35,25 @@ const micros = (text: string): bigint => {
 const sum = (texts: string[]) => texts.reduce((total, each) => total + micros(each), 0n)
 
 describe('a user trades perpetuals by HTTP alone', () => {
-  let gateway: Awaited<ReturnType<typeof freshGateway>>
+  let gateway: Awaited<ReturnType<typeof venueGateway>>
+  let venue: (typeof gateway)['venue']
   before(async () => {
-    gateway = await freshGateway()
+    gateway = await venueGateway()
+    venue = gateway.venue
     await venue('POST', '/settings', { walking: false })
     await venue('POST', '/price', { coin: 'BTC', price: 100_000 })
   })
   after(() => gateway?.[Symbol.asyncDispose]())
 
-  const venue = async <B = object>(method: string, path: string, body?: object): Promise<B> => {
-    const { status, body: said } = await http<B>(`${gateway.world}/venues/hyperliquid${path}`, {
-      method,
-      ...(body && { body }),
-    })
-    assert.equal(status, 200, JSON.stringify(said))
-    return said
-  }
   const post = async <B = Told>(who: Person, path: string, body: object) =>
     who.call<B>(`POST /v1/perp/${path}`, { body })
   const orders = async (who: Person) => (await who.call<Orders>('GET /v1/perp/orders')).body
+  /** What is shown may be as old as the reads of the venue: asks until it is so. */
+  const shown = (who: Person, isSo: (now: Orders) => boolean, what: string): Promise<Orders> =>
+    eventually(async () => {
+      const now = await orders(who)
+      return isSo(now) ? now : undefined
+    }, what)
 
   test('set-up, funding, a long with its bracket, the stop, and the way home add up to the cent (42)', async () => {
     const person = await welcomed(gateway.url)
@@ -63,7 +64,7 @@ describe('a user trades perpetuals by HTTP alone', () => {
 
     const funded = await post(person, 'fund?wait=true', { amount_usd: '2000' })
     assert.equal(funded.body.outcome, 'executed', JSON.stringify(funded.body))
-    assert.equal((await orders(person)).account.withdrawable_usd, '2000')
+    await shown(person, ({ account }) => account.withdrawable_usd === '2000', 'the deposit')
 
     const opened = await post(person, 'open?wait=true', {
       ...{
@@ -76,16 +77,23 @@ describe('a user trades perpetuals by HTTP alone', () => {
       },
     })
     assert.equal(opened.body.outcome, 'executed', JSON.stringify(opened.body))
-    const [position] = (await orders(person)).positions
-    assert.deepEqual([position?.size, position?.leverage], ['0.02', 2])
-    assert.deepEqual(position?.sl_oids, opened.body.result.sl_oids)
+    const { sl_oids } = opened.body.result
+    const { positions } = await shown(
+      person,
+      ({ positions: [held] }) => held?.sl_oids[0] === sl_oids[0],
+      'the position with its stop',
+    )
+    assert.deepEqual(
+      positions.map(({ size, leverage }) => [size, leverage]),
+      [['0.02', 2]],
+    )
 
     await venue('POST', '/price', { coin: 'BTC', price: 94_900 })
-    const flat = await eventually(async () => {
-      const now = await orders(person)
-      return now.positions.length === 0 ? now : undefined
-    }, 'the stop has closed the position')
-    assert.deepEqual(flat.orders, [])
+    const flat = await shown(
+      person,
+      (now) => now.positions.length === 0 && now.orders.length === 0,
+      'the stop has closed the position',
+    )
 
     const { accounts } = await venue<Truth>('GET', `/effects?user=${person.evm.toLowerCase()}`)
     const fills = accounts[0]!.fills
@@ -108,7 +116,7 @@ describe('a user trades perpetuals by HTTP alone', () => {
     ).body.holdings
     const usdc = holdings.find(({ chain_id, symbol }) => chain_id === '42161' && symbol === 'USDC')
     assert.equal(BigInt(usdc!.amount), 8_000_000_000n + micros(withdrawn) - 1_000_000n)
-    assert.equal((await orders(person)).account.account_value_usd, '0')
+    await shown(person, ({ account }) => account.account_value_usd === '0', 'the way home')
   })
 
   test('what cannot succeed is refused with its reason, and no task exists of it (4, 26, 37)', async () => {
@@ -194,10 +202,9 @@ describe('a user trades perpetuals by HTTP alone', () => {
     const dead = await person.call('GET /v1/perp/orders')
     assert.ok(dead.status === 503 || dead.status === 504, String(dead.status))
     await http(`${gateway.world}/chains/hyperliquid/start`, { method: 'POST', body: {} })
-    const alive = await eventually(async () => {
+    await eventually(async () => {
       const { status, body } = await person.call<Orders>('GET /v1/perp/orders')
-      return status === 200 ? body : undefined
+      return status === 200 && body.account.account_value_usd === '50' ? body : undefined
     }, 'the venue answers again')
-    assert.equal(alive.account.account_value_usd, '50')
   })
 })

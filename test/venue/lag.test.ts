@@ -10,7 +10,7 @@ const blind = Number.POSITIVE_INFINITY
 describe('reads that lag', () => {
   let on: Stage
   before(async () => {
-    on = await stage({ lagging: true })
+    on = await stage({ quiet: 'each test sets the lag of one read itself', lagging: true })
   })
   beforeEach(async () => {
     on.lag.set({})
@@ -158,6 +158,20 @@ describe('reads that lag', () => {
     await on.market.control('POST', '/advance', { ms: 60_000 })
     const end = await on.ended(user, begun.task_id)
     assert.deepEqual([end.status, end.outcome], ['completed', 'executed'], JSON.stringify(end))
+  })
+
+  test('an order of spot that no list shows is not found by the cancel of perpetuals', async () => {
+    const user = await on.trader()
+    on.lag.set({ ordersMs: blind })
+    const resting = await on.call(
+      'spot_venue_buy',
+      { asset: 'HYPE', size: '1', order_type: 'limit', limit_price: '30' },
+      user,
+    )
+    const { order_id } = resting.result
+    await assert.rejects(on.call('perp_cancel', { order_id }, user), { code: 'not_found' })
+    const done = await on.call('spot_venue_cancel', { order_id }, user)
+    assert.equal(done.outcome, 'executed', JSON.stringify(done))
   })
 
   test('an order that was just placed can be cancelled before any read shows it', async () => {

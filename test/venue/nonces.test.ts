@@ -20,7 +20,7 @@ async function each<T>(count: number, run: (at: number) => Promise<T>): Promise<
 describe('numbers of one signer', () => {
   let on: Stage
   before(async () => {
-    on = await stage()
+    on = await stage({ uncounted: 'a thousand orders in a minute are more than an address may place' })
   })
   after(() => on?.[Symbol.asyncDispose]())
 

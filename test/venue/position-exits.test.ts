@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
-import { eventually, freshGateway, http } from '../harness/gateway.ts'
+import { eventually, http } from '../harness/gateway.ts'
+import { venueGateway } from '../harness/venue-gateway.ts'
 import { type Person, welcomed } from '../journeys/people.ts'
 
 /** What a trader does with an open position by HTTP alone: exits, cancel all, profit and history. */
@@ -51,9 +52,11 @@ const micros = (text: string): bigint => {
 }
 
 describe('a trader looks after an open position by HTTP alone', () => {
-  let gateway: Awaited<ReturnType<typeof freshGateway>>
+  let gateway: Awaited<ReturnType<typeof venueGateway>>
+  let venue: (typeof gateway)['venue']
   before(async () => {
-    gateway = await freshGateway()
+    gateway = await venueGateway()
+    venue = gateway.venue
     await venue('POST', '/settings', { walking: false })
     await venue('POST', '/price', { coin: 'BTC', price: 100_000 })
     await venue('POST', '/price', { coin: 'ETH', price: 3_000 })
@@ -61,14 +64,6 @@ describe('a trader looks after an open position by HTTP alone', () => {
   })
   after(() => gateway?.[Symbol.asyncDispose]())
 
-  const venue = async <B = object>(method: string, path: string, body?: object): Promise<B> => {
-    const { status, body: said } = await http<B>(`${gateway.world}/venues/hyperliquid${path}`, {
-      method,
-      ...(body && { body }),
-    })
-    assert.equal(status, 200, JSON.stringify(said))
-    return said
-  }
   const post = async (who: Person, path: string, body: object) => who.call<Told>(`POST /v1/${path}`, { body })
   const done = async (who: Person, path: string, body: object): Promise<Told> => {
     const { status, body: told } = await post(who, `${path}?wait=true`, body)
@@ -130,8 +125,11 @@ describe('a trader looks after an open position by HTTP alone', () => {
     const beside = { asset: 'BTC', tp_price: 110_000, size: '0.004', replace: false }
     const third = await done(person, 'perp/tp-sl', beside)
     assert.deepEqual(third.result.replaced, [])
-    const [position] = (await orders(person)).positions
-    assert.deepEqual(new Set(position!.tp_oids), new Set([...first.result.tp_oids, ...third.result.tp_oids]))
+    const both = [...first.result.tp_oids, ...third.result.tp_oids].sort()
+    await eventually(async () => {
+      const [position] = (await orders(person)).positions
+      return JSON.stringify(position?.tp_oids.toSorted()) === JSON.stringify(both) ? true : undefined
+    }, 'the position shows both targets')
 
     await done(person, 'perp/open', { asset: 'BTC', side: 'long', size: '0.005', leverage: 5 })
     await venue('POST', '/price', { coin: 'BTC', price: 94_900 })
@@ -155,10 +153,15 @@ describe('a trader looks after an open position by HTTP alone', () => {
     const { urls } = (await http<{ urls: { hyperliquid: string } }>(gateway.world)).body
     const stateOf = async (oid: string) => {
       const body = { type: 'orderStatus', user: person.evm, oid: Number(oid) }
-      return (await http<State>(`${urls.hyperliquid}/info`, { method: 'POST', body })).body.order
+      return (await http<Partial<State>>(`${urls.hyperliquid}/info`, { method: 'POST', body })).body.order
     }
-    const [old, now] = [await stateOf(opened.result.sl_oids[0]!), await stateOf(moved.result.sl_oids[0]!)]
-    assert.equal(old.status, 'canceled')
+    const [old, now] = await eventually(async () => {
+      const [first, second] = [
+        await stateOf(opened.result.sl_oids[0]!),
+        await stateOf(moved.result.sl_oids[0]!),
+      ]
+      return first?.status === 'canceled' && second ? ([first, second] as const) : undefined
+    }, 'the venue shows the end of the first stop')
     assert.ok(now.order.timestamp <= old.statusTimestamp, `${now.order.timestamp} ${old.statusTimestamp}`)
   })
 

@@ -6,7 +6,7 @@ import { type Answer, type Stage, stage, type User } from './stage.ts'
 describe("the venue's request budget", () => {
   let on: Stage
   before(async () => {
-    on = await stage()
+    on = await stage({ quiet: 'the weight of each request is counted' })
     await on.price('BTC', 100_000)
   })
   after(async () => {

@@ -10,7 +10,7 @@ describe('accounts are held against the venue', () => {
   let its: ReturnType<typeof book>
   const parts = new AsyncDisposableStack()
   before(async () => {
-    on = await stage()
+    on = await stage({ quiet: 'what is planted is found to the unit, within half a second of settling' })
     its = book(on)
     parts.use(keeper(on, on.main))
     await on.price('BTC', 100_000)

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
-import { eventually, freshGateway, http } from '../harness/gateway.ts'
+import { eventually } from '../harness/gateway.ts'
+import { venueGateway } from '../harness/venue-gateway.ts'
 import { type Person, welcomed } from '../journeys/people.ts'
 
 type Told = {
@@ -28,25 +29,25 @@ const units = (text: string): bigint => {
 const sum = (values: bigint[]) => values.reduce((total, each) => total + each, 0n)
 
 describe('a user trades spot by HTTP alone', () => {
-  let gateway: Awaited<ReturnType<typeof freshGateway>>
+  let gateway: Awaited<ReturnType<typeof venueGateway>>
+  let venue: (typeof gateway)['venue']
   before(async () => {
-    gateway = await freshGateway()
+    gateway = await venueGateway()
+    venue = gateway.venue
     await venue('POST', '/settings', { walking: false })
     await venue('POST', '/price', { coin: '@1', price: 40 })
   })
   after(() => gateway?.[Symbol.asyncDispose]())
 
-  const venue = async <B = object>(method: string, path: string, body?: object): Promise<B> => {
-    const { status, body: said } = await http<B>(`${gateway.world}/venues/hyperliquid${path}`, {
-      method,
-      ...(body && { body }),
-    })
-    assert.equal(status, 200, JSON.stringify(said))
-    return said
-  }
   const post = async <B = Told>(who: Person, path: string, body: object) =>
     who.call<B>(`POST /v1/spot_venue/${path}`, { body })
   const orders = async (who: Person) => (await who.call<Orders>('GET /v1/spot_venue/orders')).body
+  /** What is shown may be as old as the reads of the venue: asks until it is so. */
+  const shown = (who: Person, isSo: (now: Orders) => boolean, what: string): Promise<Orders> =>
+    eventually(async () => {
+      const now = await orders(who)
+      return isSo(now) ? now : undefined
+    }, what)
   const trader = async (amount: string): Promise<Person> => {
     const person = await welcomed(gateway.url)
     await person.call('POST /v1/perp/setup?wait=true', { body: {} })
@@ -79,7 +80,6 @@ describe('a user trades spot by HTTP alone', () => {
     await venue('POST', '/price', { coin: '@1', price: 34 })
     const stopped = await saleOf(person)
     assert.equal(stopped.outcome, 'executed', JSON.stringify(stopped))
-    assert.deepEqual((await orders(person)).orders, [])
 
     const { accounts } = await venue<Truth>('GET', `/effects?user=${person.evm.toLowerCase()}`)
     const [truth] = accounts
@@ -97,10 +97,16 @@ describe('a user trades spot by HTTP alone', () => {
         return size - (feeToken === 'HYPE' ? units(fee) : 0n)
       }),
     )
-    const { balances } = await orders(person)
-    const held = (asset: string) => units(balances.find((each) => each.asset === asset)?.total ?? '0')
-    assert.equal(units(truth!.rawUsd) + held('USDC'), units('1000') + usd)
-    assert.equal(held('HYPE'), base)
+    const heldOf = ({ balances }: Orders, asset: string) =>
+      units(balances.find((each) => each.asset === asset)?.total ?? '0')
+    await shown(
+      person,
+      (now) =>
+        now.orders.length === 0 &&
+        units(truth!.rawUsd) + heldOf(now, 'USDC') === units('1000') + usd &&
+        heldOf(now, 'HYPE') === base,
+      `nothing open, ${base} of HYPE, and the dollars that are left`,
+    )
     assert.ok(base < units('0.01'))
   })
 
@@ -128,6 +134,6 @@ describe('a user trades spot by HTTP alone', () => {
       ['executed', '2'],
       JSON.stringify(stopped),
     )
-    assert.deepEqual((await orders(person)).orders, [])
+    await shown(person, (now) => now.orders.length === 0, 'no exit is left')
   })
 })

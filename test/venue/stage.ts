@@ -48,13 +48,14 @@ import { startVenue } from '../conformance/venue/venue.ts'
 import { testDatabase } from '../harness/cluster.ts'
 import { eventually } from '../harness/gateway.ts'
 import { laggingVenue } from '../harness/lagging-venue.ts'
+import { enforcedWeight } from '../harness/venue-gateway.ts'
 import { proofSeed } from '../proof/support/seed.ts'
 
 export const arbitrumId = '42161'
 export const venueId = '999'
-const documentedWeight = 1_200
 export const bridge = '0x2Df1c51E09aECF9cacB7bc98cB1742757f163dF7'
 const venue = 'hyperliquid'
+const views = ['perp_orders', 'perp_setup_status', 'spot_venue_orders']
 const kek = envKek('test', Buffer.from(random.bytes(32)).toString('base64'), random)
 
 export type Leg = { role: string; order_id: string | null; status: string; error: string | null }
@@ -127,13 +128,18 @@ type Tune = {
   dayMicros?: bigint
   graceMs?: number
   keeper?: TriggerKeeper
-  /** Request weight per minute; absent: nobody counts. */
+  /** Request weight per minute that the gateway counts, of views too; absent: what the venue enforces, without views. */
   weight?: number
-  /** How unpleasant the venue is. */
-  realism?: 'quiet' | 'realistic'
+  /** Why the test needs a venue that answers at once and counts nothing; absent: the venue is realistic. */
+  quiet?: string
+  /** Why nobody counts request weight at a venue that is otherwise realistic. */
+  uncounted?: string
   /** The venue is reached through a proxy whose reads can be delayed. */
   lagging?: boolean
 }
+
+const enforcedFor = ({ quiet, uncounted }: Tune): number =>
+  quiet === undefined && uncounted === undefined ? enforcedWeight : 0
 
 export function instanceOn(
   database: Database,
@@ -206,7 +212,8 @@ export function instanceOn(
     return () => clearTimeout(timer)
   }
   const nowMs = () => performance.now()
-  const budget = tune.weight ? rateBudget({ perMinute: tune.weight, nowMs, after: later }) : noBudget
+  const perMinute = tune.weight ?? enforcedFor(tune)
+  const budget = perMinute > 0 ? rateBudget({ perMinute, nowMs, after: later }) : noBudget
   let tooMuch = 0
   const counting: Net = {
     async fetch(request) {
@@ -217,7 +224,9 @@ export function instanceOn(
   }
   const upstream = hyperliquid({ url: venueUrl, net: counting, clock, egress: [{ budget }] })
   const views = accountViews({
-    ...{ venue: upstream, clock, perMinute: budget.perMinute, followedSinceMs: () => undefined },
+    ...{ venue: upstream, clock, followedSinceMs: () => undefined },
+    // Tests look far more often than an account may, and no stream is there to answer from.
+    perMinute: tune.weight ?? 0,
   })
   const { lanes } = g
   const acts = venueActs({
@@ -302,14 +311,19 @@ export async function stage(tune: Tune = {}) {
   const [world, home] = await Promise.all([startWorld({ dataDir: folder, port: 0 }), testDatabase()])
   parts.use(world)
   parts.defer(() => home.drop())
-  const asked = process.env.PORTICO_TEST_REALISM === 'realistic' ? 'realistic' : 'quiet'
-  const realism = tune.realism ?? asked
-  const seed = realism === 'quiet' ? 1 : proofSeed(`venue ${realism}`)
+  const seed = tune.quiet === undefined ? proofSeed('venue') : 1
   const market = await startVenue([
     ...['--arbitrum-rpc', world.urls.evm[arbitrumId], '--tick-ms', '200', '--bridge-ms', '100'],
-    ...['--realism', realism, '--realism-seed', String(seed)],
+    ...['--realism', tune.quiet === undefined ? 'realistic' : 'quiet', '--realism-seed', String(seed)],
   ])
   parts.defer(() => market.close())
+  const limitWeight = () => market.control('POST', '/realism', { weightPerMinute: enforcedFor(tune) })
+  await limitWeight()
+  /** With the same limit as before. */
+  const restartMarket = async () => {
+    await market.restart()
+    await limitWeight()
+  }
   // Prices stand still unless a test moves them.
   await market.control('POST', '/settings', { walking: false })
   const lag = parts.use(await laggingVenue(market.url))
@@ -318,12 +332,9 @@ export async function stage(tune: Tune = {}) {
     parts.defer(() => database.close())
     return database
   }
-  // Who meets a limit has to know of it.
-  const counted: Tune = realism === 'quiet' ? {} : { weight: documentedWeight }
   const instance = (how: Tune = {}) =>
     parts.use(
       instanceOn(open(24), open(4), world.urls, tune.lagging ? lag.url : market.url, {
-        ...counted,
         ...tune,
         ...how,
       }),
@@ -344,14 +355,32 @@ export async function stage(tune: Tune = {}) {
     const caller: Caller = { userId: id, agentId: 'agt', scheme: 'keypair', scopes: new Set(scopes) }
     return { id, caller, evm: own.find(({ kind }) => kind === 'evm')!.address }
   }
-  /** Of long ago: no read is so late that it would not show the money. */
+  /** As if a while had passed: every read shows what was done so far. */
+  const catchUp = () => market.control('POST', '/realism/catch-up')
   const credit = async (user: User, amount: string, coin = 'perp') => {
     await market.control('POST', '/credit', { user: user.evm, coin, amount })
-    await market.control('POST', '/realism/catch-up')
+    await catchUp()
+  }
+
+  /** A view may be as old as the reads behind it, so that a test looks when every read is current. */
+  const call: Instance['call'] = async (name, ...rest) => {
+    if (views.includes(name)) await catchUp()
+    return main.call(name, ...rest)
   }
 
   return {
-    ...{ world, market, lag, database, main, instance, call: main.call, addUser, credit },
+    ...{
+      world,
+      market: { ...market, restart: restartMarket },
+      lag,
+      database,
+      main,
+      instance,
+      call,
+      addUser,
+      credit,
+      catchUp,
+    },
     /** With money at the venue and a key that trades. */
     async trader(amount = '10000'): Promise<User> {
       const user = await addUser()

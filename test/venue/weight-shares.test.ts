@@ -12,7 +12,7 @@ describe("one user's views beside another one's orders", () => {
   let on: Stage
   let limited: Instance
   before(async () => {
-    on = await stage()
+    on = await stage({ quiet: 'the weight of each request is counted' })
     await on.price('BTC', 100_000)
     limited = on.instance({ weight })
     await on.market.control('POST', '/limits', { weightPerMinute: weight })

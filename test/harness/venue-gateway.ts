@@ -1,0 +1,32 @@
+import { proofSeed } from '../proof/support/seed.ts'
+import { freshGateway, http } from './gateway.ts'
+
+/** What ten addresses may spend at the venue in a minute: tests make many accounts at once. */
+export const enforcedWeight = 12_000
+
+type Control = <B = object>(method: string, path: string, body?: object) => Promise<B>
+
+/** Asks the control port of the venue of a world. */
+export const venueControl =
+  (world: string): Control =>
+  async <B>(method: string, path: string, body?: object) => {
+    const reply = await http<B>(`${world}/venues/hyperliquid${path}`, { method, ...(body && { body }) })
+    if (reply.status !== 200) throw new Error(`${method} ${path}: ${JSON.stringify(reply.body)}`)
+    return reply.body
+  }
+
+/** From here on the venue lags, is blind now and then, and counts, by the seed of the run. */
+export const makeRealistic = (venue: Control, suite: string) =>
+  venue('POST', '/realism', {
+    preset: 'realistic',
+    seed: proofSeed(suite),
+    weightPerMinute: enforcedWeight,
+  })
+
+/** A gateway with a world of its own whose venue is as unpleasant as the real one. */
+export async function venueGateway(env: Record<string, string> = {}) {
+  const gateway = await freshGateway({ HYPERLIQUID_WEIGHT_PER_MINUTE: String(enforcedWeight), ...env })
+  const venue = venueControl(gateway.world)
+  await makeRealistic(venue, 'venue')
+  return { ...gateway, venue }
+}
