@@ -5,7 +5,7 @@ import type { Tx } from '#kernel/task.ts'
 import { columnTypes } from './column-types.ts'
 import { instrument } from './instrument.ts'
 import { type Listening, listen } from './listen.ts'
-import { allEnded } from './query.ts'
+import { allEnded, isStalePlan } from './query.ts'
 import { isDatabaseUnavailable } from './unavailable.ts'
 
 export type DatabaseOptions = {
@@ -31,7 +31,7 @@ export type Isolation = 'read committed' | 'repeatable read' | 'serializable'
 export type Database = {
   /** Hot statements: `pool.query({ name, text, values })`. */
   readonly pool: pg.Pool
-  /** Commits what `run` did, or nothing. A serialization failure or a deadlock is run again, at most 3 times. */
+  /** Commits what `run` did, or nothing. A conflict or a stale plan is run again, at most 3 times. */
   transaction<T>(run: (tx: Transaction) => Promise<T>, isolation?: Isolation): Promise<T>
   /**
    * The same, with a first part that shares the round trip of the `begin`. Where that was refused, the first part has
@@ -143,7 +143,7 @@ async function again<T>(run: () => Promise<T>): Promise<T> {
     try {
       return await run()
     } catch (error) {
-      if (!isConflict(error) || repeats === repeatsMax) throw error
+      if (!(isConflict(error) || isStalePlan(error)) || repeats === repeatsMax) throw error
       // Two that collided would collide again in step.
       await delay(Math.random() * 10 * 2 ** repeats)
     }

@@ -1,6 +1,6 @@
 import type { CompiledQuery } from 'kysely'
 import { DummyDriver, Kysely, PostgresAdapter, PostgresIntrospector, PostgresQueryCompiler } from 'kysely'
-import type pg from 'pg'
+import pg from 'pg'
 import { sha256 } from '#kernel/id.ts'
 import type { Tx } from '#kernel/task.ts'
 import type { Tables } from './tables.ts'
@@ -30,6 +30,18 @@ function nameOf(text: string): string | undefined {
   return name
 }
 
+/** A newer release has added a column to a table of which every column is read. The statement was not run. */
+export function isStalePlan(error: unknown): boolean {
+  const { code, routine } = (error ?? {}) as { code?: string; routine?: string }
+  return code === '0A000' && routine === 'RevalidateCachedQuery'
+}
+
+let renewals = 0
+/** Under another name it is prepared anew on every connection. */
+function renew(text: string, stale: string): void {
+  if (names.get(text) === stale) names.set(text, `${stale.slice(0, 17)}_${++renewals}`)
+}
+
 /**
  * Sends a text as a named prepared statement: planned once per connection. `waitMs`: how long the answer is waited for,
  * where that is longer than usual.
@@ -41,13 +53,21 @@ export async function send<Row extends object>(
   waitMs?: number,
 ): Promise<Row[]> {
   const name = nameOf(text)
-  const { rows } = await (on as pg.Pool).query<Row & pg.QueryResultRow>({
-    text,
-    values,
-    ...(name && { name }),
-    ...(waitMs !== undefined && { query_timeout: waitMs }),
-  } as pg.QueryConfig)
-  return rows
+  try {
+    const { rows } = await (on as pg.Pool).query<Row & pg.QueryResultRow>({
+      text,
+      values,
+      ...(name && { name }),
+      ...(waitMs !== undefined && { query_timeout: waitMs }),
+    } as pg.QueryConfig)
+    return rows
+  } catch (error) {
+    if (name === undefined || !isStalePlan(error)) throw error
+    renew(text, name)
+    // A transaction has failed with it, and is run again as a whole.
+    if (!(on instanceof pg.Pool)) throw error
+    return send(on, text, values, waitMs)
+  }
 }
 
 export async function all<Row extends object>(on: Queryable, query: Compilable<Row>): Promise<Row[]> {

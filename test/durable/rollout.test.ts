@@ -1,0 +1,24 @@
+/** A newer release migrates the database while instances of the version before are running. */
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { openDatabase } from '#store/database.ts'
+import { send } from '#store/query.ts'
+import { testDatabase } from '../harness/cluster.ts'
+
+test('a statement that reads every column goes on after a column was added, also in transactions', async () => {
+  await using db = await testDatabase()
+  const database = openDatabase({ url: db.url, poolMax: 1, applicationName: 'rollout' })
+  const { pool } = database
+  const inPool = () => send(pool, 'select * from shared')
+  const inTransaction = () => database.transaction((tx) => send(tx, 'select * from shared for update'))
+  await pool.query('create table shared (a integer)')
+  await pool.query('insert into shared values (1)')
+  assert.deepEqual([...(await inTransaction()), ...(await inPool())], [{ a: 1 }, { a: 1 }])
+  await pool.query('alter table shared add column b integer')
+  const wider = { a: 1, b: null }
+  assert.deepEqual([...(await inTransaction()), ...(await inPool())], [wider, wider])
+  await pool.query('alter table shared add column c integer')
+  const widest = { ...wider, c: null }
+  assert.deepEqual([...(await inPool()), ...(await inTransaction())], [widest, widest])
+  await database.close()
+})
