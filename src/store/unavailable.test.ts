@@ -12,6 +12,7 @@ test('what says that the database is out of reach', () => {
     '08P01',
     '53300',
     '53100',
+    '25P03',
     '25006',
     'ECONNREFUSED',
     'EPIPE',

@@ -1,7 +1,7 @@
 /** Whole classes: 08 connection exceptions, 53 disk, memory or connections used up. */
 const classes = /^(08|53)/
-/** Shutdown, crash, starting up, not taking connections now, and a primary that became a replica. */
-const states = new Set(['57P01', '57P02', '57P03', '57P05', '55000', '25006'])
+/** Shutdown, crash, starting up, not taking connections now, a connection that was idle too long, and a primary that became a replica. */
+const states = new Set(['57P01', '57P02', '57P03', '57P05', '55000', '25P03', '25006'])
 const systemCodes = new Set([
   'ECONNREFUSED',
   'ECONNRESET',
