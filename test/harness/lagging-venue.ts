@@ -1,6 +1,7 @@
 /** A proxy in front of the venue that answers late, or not at all, what it knows; orders and cancels pass untouched. */
 import { createServer, type IncomingMessage } from 'node:http'
 import type { AddressInfo } from 'node:net'
+import { infoWeight } from '#upstreams/hyperliquid/weights.ts'
 
 type Row = Record<string, unknown>
 
@@ -26,6 +27,7 @@ export async function laggingVenue(target: string) {
   let lag: Lag = {}
   const sentAt = new Map<string, number>()
   const questions = new Map<string, number>()
+  const weights = new Map<string, number>()
   /** How far the venue's clock is ahead. */
   let aheadMs = 0
 
@@ -70,7 +72,11 @@ export async function laggingVenue(target: string) {
       const asked = JSON.parse(body) as Row
       const type = String(asked.type ?? '')
       if (request.url === '/exchange') noteSent(asked.action as Row)
-      else questions.set(type, (questions.get(type) ?? 0) + 1)
+      else {
+        questions.set(type, (questions.get(type) ?? 0) + 1)
+        const user = String(asked.user ?? '').toLowerCase()
+        weights.set(user, (weights.get(user) ?? 0) + infoWeight(type))
+      }
       const reply = await fetch(`${target}${request.url}`, {
         method: 'POST',
         headers: { 'content-type': 'application/json' },
@@ -94,6 +100,8 @@ export async function laggingVenue(target: string) {
     },
     /** How often a type of question was asked. */
     asked: (type: string) => questions.get(type) ?? 0,
+    /** The request weight of all questions about an account. */
+    weightOf: (address: string) => weights.get(address.toLowerCase()) ?? 0,
     async [Symbol.asyncDispose]() {
       server.closeAllConnections()
       await new Promise((resolve) => server.close(resolve))

@@ -277,7 +277,7 @@ export function funding(needs: FundNeeds): Record<'prepare' | 'confirm' | 'credi
     async approved(task, context) {
       const verdict = await approving.settle(task, context)
       const { effects } = verdict
-      if (verdict.is === 'doubt') return acts.wait(task, 'approved', effects, verdict.cause)
+      if (verdict.is === 'doubt') return acts.wait(task, 'approved', verdict)
       const end = { ...credited(task, memoryOf(task).credited_at ?? ''), effects }
       return verdict.is === 'done'
         ? { ...end, also: approving.store(task, context, verdict.value.validUntilMs) }

@@ -135,7 +135,7 @@ export function mending({ venue, acts, pricing }: Needs) {
       const wanted = missing.map(({ leg }) => leg)
       const verdict = await settleRepair(task, signal, wanted)
       effects = verdict.effects
-      if (verdict.is === 'doubt') return acts.wait(task, 'repaired', effects, verdict.cause)
+      if (verdict.is === 'doubt') return acts.wait(task, 'repaired', verdict)
       const retry = acts.retryThrottled(task, verdict, { leg: 'repair', next: 'repair', now: at })
       if (retry) return retry
       const placed =
@@ -146,7 +146,7 @@ export function mending({ venue, acts, pricing }: Needs) {
     }
     const found = await completeExits(venue, task, { ...repairs, signal, suffix: again })
     if (!found.isComplete) {
-      const waiting = acts.wait(task, 'repaired', effects)
+      const waiting = acts.wait(task, 'repaired', { effects })
       const known: PlacedExits = { ...repairs, exits: found.exits }
       return { ...waiting, data: { ...waiting.data, repairs: known as unknown as JsonObject } }
     }

@@ -180,7 +180,7 @@ export function settingUp(needs: SetupNeeds): Record<'begin' | 'confirm', Step> 
     async confirm(task, context) {
       const verdict = await approving.settle(task, context)
       const { effects } = verdict
-      if (verdict.is === 'doubt') return acts.wait(task, 'confirm', effects, verdict.cause)
+      if (verdict.is === 'doubt') return acts.wait(task, 'confirm', verdict)
       if (verdict.is !== 'done') {
         const code = refusals.codeOfRefusal(verdict.message)
         return code === 'setup_incomplete' ? unfunded(task, effects) : failed(code, verdict.message, effects)

@@ -68,13 +68,13 @@ export function tpSlSteps(deps: TpSlDeps): Record<'begin' | 'confirm' | 'replace
     if (!placed) {
       const verdict = await settlePlacement(task, context.signal)
       effects = verdict.effects
-      if (verdict.is === 'doubt') return acts.wait(task, 'confirm', effects, verdict.cause)
+      if (verdict.is === 'doubt') return acts.wait(task, 'confirm', verdict)
       if (verdict.is !== 'done') return refusedBy(deps, task, verdict)
       placed = { exits: verdict.value, landedAtMs: await venue.timeMs(account) }
     }
     const { exits, isComplete } = await completeExits(venue, task, { ...placed, signal: context.signal })
     if (!isComplete) {
-      const waiting = acts.wait(task, 'confirm', effects)
+      const waiting = acts.wait(task, 'confirm', { effects })
       const known: PlacedExits = { ...placed, exits }
       return { ...waiting, data: { ...waiting.data, placed: known as unknown as JsonObject } }
     }
@@ -121,7 +121,7 @@ export function tpSlSteps(deps: TpSlDeps): Record<'begin' | 'confirm' | 'replace
     const earlier = earlierOf(task)
     const targets = earlier.map(({ order_id }) => ({ order_id, asset, symbol }))
     const verdict = await settleCancels(deps, { task, leg: 'replaced', signal, account, sinceMs, targets })
-    if (verdict.is === 'doubt') return acts.wait(task, 'replaced', verdict.effects, verdict.cause)
+    if (verdict.is === 'doubt') return acts.wait(task, 'replaced', verdict)
     if (verdict.is === 'done') return finish(task, { exits, replaced: verdict.value }, verdict.effects)
     const lost = await refusedBy(deps, task, verdict)
     const error = 'error' in lost ? lost.error : { code: 'venue_rejected', message: verdict.message }

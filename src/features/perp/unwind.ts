@@ -152,7 +152,7 @@ export function unwinding({ venue, acts, pricing, finish }: UnwindNeeds) {
       look: (how) =>
         lookUpEnd(venue, { account, sinceMs, cloid: cloidOf(task.id, 'entry'), left: size, ...how }),
     })
-    if (verdict.is === 'doubt') return acts.wait(task, 'withdrawn', verdict.effects, verdict.cause)
+    if (verdict.is === 'doubt') return acts.wait(task, 'withdrawn', verdict)
     const retry = acts.retryThrottled(task, verdict, { leg: 'withdrawn', next: 'unwind', now: context.now })
     if (retry) return retry
     if (verdict.is === 'done') return close(task, context, verdict.effects)
@@ -177,7 +177,7 @@ export function unwinding({ venue, acts, pricing, finish }: UnwindNeeds) {
         return (await evidence.find({ cloid: cloidOf(task.id, name) }))?.filledSize
       },
     })
-    if (verdict.is === 'doubt') return acts.wait(task, 'closed', verdict.effects, verdict.cause)
+    if (verdict.is === 'doubt') return acts.wait(task, 'closed', verdict)
     const retry = acts.retryThrottled(task, verdict, { leg: name, next: 'unwind', now: context.now })
     // A refused attempt does not count: the same close is signed again.
     if (retry) return { ...retry, data: { ...retry.data, closings: Number(task.data.closings ?? 1) - 1 } }

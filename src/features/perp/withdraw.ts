@@ -177,7 +177,7 @@ export function withdrawing(
     async gathered(task, context) {
       const verdict = await gathering.settle(task, context)
       const { effects } = verdict
-      if (verdict.is === 'doubt') return acts.wait(task, 'gathered', effects, verdict.cause)
+      if (verdict.is === 'doubt') return acts.wait(task, 'gathered', verdict)
       if (verdict.is !== 'done')
         return failed(refusals.codeOfRefusal(verdict.message), verdict.message, effects)
       const also = gathering.store(task, context, verdict.value)
@@ -203,7 +203,7 @@ export function withdrawing(
         },
       })
       const { effects } = verdict
-      if (verdict.is === 'doubt') return acts.wait(task, 'confirm', effects, verdict.cause)
+      if (verdict.is === 'doubt') return acts.wait(task, 'confirm', verdict)
       const retry = acts.retryThrottled(task, verdict, { leg: 'withdraw', next: 'withdraw', now })
       if (retry) return retry
       if (verdict.is !== 'done')

@@ -79,7 +79,7 @@ export function regrouping({ acts, venue }: Needs): { mend: PlaceNeeds['mend']; 
       },
     })
     const { effects } = verdict
-    if (verdict.is === 'doubt') return acts.wait(task, 'regrouped', effects, verdict.cause)
+    if (verdict.is === 'doubt') return acts.wait(task, 'regrouped', verdict)
     const fills = (await venue.fillsSince(account, sinceMs)).filter(
       ({ orderId }) => orderId === entry.orderId,
     )

@@ -162,7 +162,7 @@ export function settingTriggers(needs: Needs): Record<'begin' | 'confirm', Step>
       if (!placed) {
         const verdict = await settlePlacement(task, signal)
         effects = verdict.effects
-        if (verdict.is === 'doubt') return acts.wait(task, 'confirm', effects, verdict.cause)
+        if (verdict.is === 'doubt') return acts.wait(task, 'confirm', verdict)
         if (verdict.is === 'dead') return refusedBy(needs, task, verdict)
         placed = {
           exits: verdict.is === 'done' ? verdict.value : refusedExits(task, verdict.message),
@@ -171,7 +171,7 @@ export function settingTriggers(needs: Needs): Record<'begin' | 'confirm', Step>
       }
       const { exits, isComplete } = await completeExits(venue, task, { ...placed, signal })
       if (!isComplete) {
-        const waiting = acts.wait(task, 'confirm', effects)
+        const waiting = acts.wait(task, 'confirm', { effects })
         const known: PlacedExits = { ...placed, exits }
         return { ...waiting, data: { ...waiting.data, placed: known as unknown as JsonObject } }
       }

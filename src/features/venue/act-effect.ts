@@ -13,7 +13,15 @@ export type Verdict<T> =
   | { is: 'refused'; message: string; effects: EffectUpdate[] }
   /** It never came to the venue, and never can. */
   | { is: 'dead'; message: string; effects: EffectUpdate[] }
-  | { is: 'doubt'; effects: EffectUpdate[]; cause?: Fault }
+  | ({ is: 'doubt' } & Unknown)
+
+/** Nothing is known of the action yet. */
+export type Unknown = {
+  effects: EffectUpdate[]
+  cause?: Fault
+  /** When the next look-up is worth its weight, given the backoff. */
+  nextMs?: (backoffMs: number) => number
+}
 
 export type Retry = { leg: string; next: string; now: Date }
 

@@ -1,11 +1,10 @@
-import { setTimeout as pause } from 'node:timers/promises'
 import type { Lanes } from '#durable/lanes.ts'
 import { later } from '#kernel/clock.ts'
-import { Fault } from '#kernel/fault.ts'
+import type { Fault } from '#kernel/fault.ts'
 import { sha256 } from '#kernel/id.ts'
 import { canonicalJson } from '#kernel/json.ts'
 import type { Action, Policy, PolicyReceipt } from '#kernel/signer.ts'
-import type { Effect, EffectUpdate, Intent, JsonObject, StepResult, TaskView, Tx } from '#kernel/task.ts'
+import type { EffectUpdate, Intent, JsonObject, StepResult, TaskView, Tx } from '#kernel/task.ts'
 import {
   isAgentAction,
   type VenueAction,
@@ -14,7 +13,7 @@ import {
   type VenueSigner,
 } from '#kernel/venue.ts'
 import { allEnded } from '#store/query.ts'
-import type { Hyperliquid, LegStatus, Sent } from '#upstreams/hyperliquid/hyperliquid.ts'
+import type { LegStatus } from '#upstreams/hyperliquid/hyperliquid.ts'
 import {
   cloidOf,
   effectIdOf,
@@ -22,12 +21,14 @@ import {
   effectOf,
   type Retry,
   retryThrottled,
+  type Unknown,
   type Verdict,
 } from './act-effect.ts'
+import { type ActionSource, confirmAction, readLagMs } from './confirm-action.ts'
 import { noteOrders, venueName } from './store.ts'
 
 export type { Verdict }
-export { cloidOf, effectOf }
+export { cloidOf, effectOf, readLagMs }
 
 /**
  * One thing said to the venue, as two steps of a task: signed and stored, then sent and settled. What was stored is
@@ -81,8 +82,8 @@ export type Question<T> = {
 export type VenueActs = {
   intend(task: TaskView, plan: ActPlan, onward: Onward): Promise<StepResult>
   settle<T>(question: Question<T>): Promise<Verdict<T>>
-  /** Looks again later; nothing is known until then. */
-  wait(task: TaskView, next: string, effects: EffectUpdate[], cause?: Fault): StepResult
+  /** Parks the task until the next look-up. */
+  wait(task: TaskView, next: string, doubt: Unknown): StepResult
   /**
    * The step that signs an exit again after the venue refused it for too many requests of the account; undefined for
    * any other verdict, and where the deadline of the task would pass first.
@@ -91,7 +92,7 @@ export type VenueActs = {
 }
 
 type Needs = {
-  venue: Pick<Hyperliquid, 'send' | 'account'>
+  venue: ActionSource
   chainId: string
   policy: Pick<Policy, 'opening' | 'authorize'>
   signer: VenueSigner
@@ -102,14 +103,6 @@ type Needs = {
 
 const laneKind = 'hyperliquid'
 const lanesRememberedMost = 50_000
-const inlineMs = 2_000
-const pollFirstMs = 25
-const pollMostMs = 800
-/** From this question on every record is asked. */
-const allRecordsFrom = 4
-const sendingsMost = 3
-/** The largest lag of any read at the venue; an action that landed at its very end shows up within it. */
-export const readLagMs = 5_000
 const graceMsDefault = 120_000
 const parkFirstMs = 500
 const parkMostMs = 30_000
@@ -180,11 +173,12 @@ export function venueActs(needs: Needs): VenueActs {
       return { intend, next, state: 'signed', data: { polls: 0, ...data }, ...(effects && { effects }) }
     },
 
-    settle: (question) => settle(question, { venue, graceMs: needs.graceMs ?? graceMsDefault }),
+    settle: (question) => confirmAction(question, { venue, graceMs: needs.graceMs ?? graceMsDefault }),
 
-    wait(task, next, effects, cause) {
+    wait(task, next, { effects, cause, nextMs }) {
       const polls = Number(task.data.polls ?? 0)
-      const afterMs = Math.min(parkFirstMs * 2 ** Math.min(polls, 10), parkMostMs)
+      const backoffMs = Math.min(parkFirstMs * 2 ** Math.min(polls, 10), parkMostMs)
+      const afterMs = nextMs?.(backoffMs) ?? backoffMs
       // An answer that is not understood does not become clearer by itself.
       const needsReview = polls >= reviewAfterPolls || cause?.code === 'upstream_changed'
       const reason = needsReview && cause ? { progress: { step: 1, of: 1, text: cause.message } } : {}
@@ -198,99 +192,5 @@ export function venueActs(needs: Needs): VenueActs {
     },
 
     retryThrottled,
-  }
-}
-
-type Setting = { venue: Needs['venue']; graceMs: number }
-
-/** The first reply to fresh bytes is the venue's own word on them; after any doubt only the look-up counts. */
-async function settle<T>(question: Question<T>, { venue, graceMs }: Setting): Promise<Verdict<T>> {
-  const { task, leg, signal, look, read } = question
-  const effect = effectOf(task, leg)
-  const carrier = effect.carriers.at(-1)
-  if (!carrier) throw new Error(`effect ${effect.id} has nothing to carry it`)
-  const done = (value: T): Verdict<T> => ({
-    ...{ is: 'done', value },
-    effects: [{ effectId: effect.id, status: 'confirmed', carrierExtId: carrier.extId }],
-  })
-  if (effect.fresh) {
-    const sent = await venue.send(carrier.raw, String(effect.intent.account))
-    const value = sent.is === 'ok' ? read(sent.legs) : undefined
-    if (value !== undefined) return done(value)
-    if (sent.is === 'refused' && !isSpent(sent))
-      return { is: 'refused', message: sent.message, effects: [{ effectId: effect.id, status: 'rejected' }] }
-  }
-  let refusal: string | undefined
-  let cause: Fault | undefined
-  const startedMs = performance.now()
-  let attempt = Number(task.data.polls ?? 0) > 0 ? allRecordsFrom : 0
-  for (let waitMs = pollFirstMs, sendings = 0; ; waitMs = Math.min(waitMs * 2, pollMostMs), attempt += 1) {
-    const seen = await lookUp(effect, venue, look, {
-      refusal,
-      graceMs,
-      allRecords: attempt >= allRecordsFrom,
-    })
-    cause = seen instanceof Fault ? seen : undefined
-    if (!(seen instanceof Fault)) {
-      if (seen.found !== undefined) return done(seen.found)
-      if (seen.isLast) return deadOf(effect, seen.atMs, refusal)
-      if (!seen.expired && sendings < sendingsMost) {
-        sendings += 1
-        const sent = await venue.send(carrier.raw, String(effect.intent.account))
-        const value = sent.is === 'ok' ? read(sent.legs) : undefined
-        if (value !== undefined) return done(value)
-        if (sent.is === 'refused') refusal = sent.message
-      }
-    }
-    if (signal.aborted || performance.now() - startedMs > inlineMs) {
-      const effects: EffectUpdate[] = [{ effectId: effect.id, status: 'unknown' }]
-      return cause ? { is: 'doubt', effects, cause } : { is: 'doubt', effects }
-    }
-    await pause(waitMs, undefined, { signal }).catch(() => undefined)
-  }
-}
-
-const isSpent = (sent: Extract<Sent, { is: 'refused' }>): boolean => /\bnonce\b/i.test(sent.message)
-
-type Circumstances = { refusal: string | undefined; graceMs: number }
-type Seen<T> = { atMs: number; found: T | undefined; expired: boolean; isLast: boolean }
-
-/** The clock is read before the look: what is absent after its end can then no longer come. */
-async function lookUp<T>(
-  effect: Effect,
-  venue: Needs['venue'],
-  look: Question<T>['look'],
-  { refusal, graceMs, allRecords }: Circumstances & { allRecords: boolean },
-): Promise<Seen<T> | Fault> {
-  const { intent } = effect
-  try {
-    const { timeMs } = await venue.account(String(intent.account))
-    const isLast = canNoLongerLand(effect, timeMs, { refusal, graceMs })
-    const found = await look({ allRecords: allRecords || isLast, isLast })
-    const ends = intent.expiresAtMs
-    return { atMs: timeMs, found, expired: typeof ends === 'number' && timeMs > ends, isLast }
-  } catch (fault) {
-    if (fault instanceof Fault) return fault
-    throw fault
-  }
-}
-
-/** What an agent signs ends by itself; what a user signs counts as refused after a refusal and a while without a trace. */
-function canNoLongerLand({ intent }: Effect, atMs: number, { refusal, graceMs }: Circumstances): boolean {
-  const ends = intent.expiresAtMs
-  if (typeof ends === 'number') return atMs > ends + readLagMs
-  return refusal !== undefined && atMs - Number(intent.nonce) >= graceMs
-}
-
-function deadOf<T>(effect: Effect, atMs: number, refusal: string | undefined): Verdict<T> {
-  const ends = effect.intent.expiresAtMs
-  const proof: JsonObject =
-    typeof ends === 'number'
-      ? { venue_time: atMs, expired_at: ends, found: false }
-      : { venue_time: atMs, refusal: refusal ?? '', found: false }
-  return {
-    is: 'dead',
-    message: refusal ?? 'The venue did not take the action before it expired',
-    effects: [{ effectId: effect.id, status: 'dropped', proof }],
   }
 }

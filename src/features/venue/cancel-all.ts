@@ -183,7 +183,7 @@ export function cancelAllSteps(needs: Deps): Record<'begin' | 'confirm', Step> {
       const { signal } = context
       const question = { task, leg: legOf(done), signal, account, sinceMs, targets }
       const verdict = await settleCancels(needs, question)
-      if (verdict.is === 'doubt') return acts.wait(task, 'confirm', verdict.effects, verdict.cause)
+      if (verdict.is === 'doubt') return acts.wait(task, 'confirm', verdict)
       if (verdict.is === 'done') {
         const outcomes = [...data.outcomes, ...verdict.value.map(cancelView)]
         return proceed(task, context, { done: done + targets.length, outcomes }, verdict.effects)

@@ -179,7 +179,7 @@ export function cancelling(needs: CancelNeeds): Record<'begin' | 'confirm', Step
           leg?.is === 'accepted' ? { status: 'canceled', isCancelled: true } : undefined,
         look: (how) => lookUpEnd(venue, { account, sinceMs, orderId, left, ...how }),
       })
-      if (verdict.is === 'doubt') return acts.wait(task, 'confirm', verdict.effects, verdict.cause)
+      if (verdict.is === 'doubt') return acts.wait(task, 'confirm', verdict)
       const retry = acts.retryThrottled(task, verdict, { leg: 'cancel', next: 'begin', now })
       if (retry) return retry
       if (verdict.is !== 'done') return refusedBy(needs, task, verdict)

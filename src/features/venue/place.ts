@@ -101,7 +101,7 @@ export function placing(
 
   const gathered: Step = async (task, context) => {
     const verdict = await needs.gathering.settle(task, context)
-    if (verdict.is === 'doubt') return acts.wait(task, 'gathered', verdict.effects, verdict.cause)
+    if (verdict.is === 'doubt') return acts.wait(task, 'gathered', verdict)
     if (verdict.is !== 'done') return refusedBy(needs, task, verdict)
     const onward = await setLeverage(task, context, verdict.effects)
     return { ...onward, also: needs.gathering.store(task, context, verdict.value) }
@@ -129,7 +129,7 @@ export function placing(
         return isCross === wanted.is_cross && value === wanted.value ? (true as const) : undefined
       },
     })
-    if (verdict.is === 'doubt') return acts.wait(task, 'leverage', verdict.effects, verdict.cause)
+    if (verdict.is === 'doubt') return acts.wait(task, 'leverage', verdict)
     if (verdict.is === 'done') return order(task, context, verdict.effects)
     return refusedBy(needs, task, verdict)
   }
@@ -147,7 +147,7 @@ export function placing(
     if (entry.status === 'rejected' && entry.error) return rejected(task, memory, entry, effects)
     const { standing, seen: now } = await completeOutcome(needs, task, seen, context.signal)
     if (!standing) {
-      const waiting = acts.wait(task, 'confirm', effects)
+      const waiting = acts.wait(task, 'confirm', { effects })
       return { ...waiting, data: { ...waiting.data, seen: now as unknown as JsonObject } }
     }
     const judgement = judgeBracket(entry, sumOf(standing.fills).size, standing.exits)
@@ -167,7 +167,7 @@ export function placing(
     const known = task.data.seen as unknown as Seen | undefined
     if (known) return finish(task, context, known, [])
     const verdict = await settleEntry(task, context)
-    if (verdict.is === 'doubt') return acts.wait(task, 'confirm', verdict.effects, verdict.cause)
+    if (verdict.is === 'doubt') return acts.wait(task, 'confirm', verdict)
     const retry = acts.retryThrottled(task, verdict, { leg: 'entry', next: 'order', now: context.now })
     if (retry) return retry
     if (verdict.is !== 'done') return refusedBy(needs, task, verdict)

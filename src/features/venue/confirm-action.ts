@@ -1,0 +1,150 @@
+import { setTimeout as pause } from 'node:timers/promises'
+import { Fault } from '#kernel/fault.ts'
+import type { Effect, JsonObject } from '#kernel/task.ts'
+import type { Hyperliquid, Sent } from '#upstreams/hyperliquid/hyperliquid.ts'
+import type { Question } from './act.ts'
+import { effectOf, type Verdict } from './act-effect.ts'
+
+/**
+ * Finds out what became of a signed action. The reply to the first send is trusted; after any ambiguity the venue's
+ * records decide. A positive finding ends the doubt at once; a negative one counts only when the action can no longer
+ * land and every record agrees.
+ */
+
+export type ActionSource = Pick<Hyperliquid, 'send' | 'account' | 'timeMs'>
+type Deps = { venue: ActionSource; graceMs: number }
+
+/** The largest lag of any read at the venue; an action that landed at its very end shows up within it. */
+export const readLagMs = 5_000
+/** Before each look-up of the first step. */
+const inlineWaitsMs = [0, 50, 150, 350, 700]
+/** A parked task looks once; a second time only where a refusal of the same bytes makes that look the last one. */
+const parkedWaitsMs = [0, 0]
+/** The parked look-ups that ask for more than the status: after the usual lag of a read, and after its largest. */
+const allRecordsPolls = new Set([1, 3])
+const sendsMax = 3
+/** The venue's clock has to pass the end, and the clocks of two reads differ a little. */
+const clockMarginMs = 50
+
+type Position = {
+  atMs: number
+  isExpired: boolean
+  isLast: boolean
+}
+type Known = {
+  refusal: string | undefined
+  /** The venue has taken the nonce: sending again changes nothing. */
+  isSpent: boolean
+}
+
+export async function confirmAction<T>(question: Question<T>, deps: Deps): Promise<Verdict<T>> {
+  const { task, leg, signal, look, read } = question
+  const { venue } = deps
+  const effect = effectOf(task, leg)
+  const attempt = effect.carriers.at(-1)
+  if (!attempt) throw new Error(`effect ${effect.id} has nothing to carry it`)
+  const account = String(effect.intent.account)
+  const executed = (value: T): Verdict<T> => ({
+    ...{ is: 'done', value },
+    effects: [{ effectId: effect.id, status: 'confirmed', carrierExtId: attempt.extId }],
+  })
+  const send = async (): Promise<{ sent: Sent; value: T | undefined }> => {
+    const sent = await venue.send(attempt.raw, account)
+    return { sent, value: sent.is === 'ok' ? read(sent.legs) : undefined }
+  }
+
+  const known: Known = { refusal: undefined, isSpent: false }
+  const note = (sent: Sent) => {
+    if (sent.is === 'refused') known.refusal = sent.message
+    known.isSpent = sent.is === 'ok' || (sent.is === 'refused' && isNonceRefusal(sent))
+  }
+
+  if (effect.fresh) {
+    const { sent, value } = await send()
+    if (value !== undefined) return executed(value)
+    note(sent)
+    if (sent.is === 'refused' && !isNonceRefusal(sent))
+      return { is: 'refused', message: sent.message, effects: [{ effectId: effect.id, status: 'rejected' }] }
+  }
+  const polls = Number(task.data.polls ?? 0)
+  const isFirst = polls === 0
+  const waits = isFirst ? inlineWaitsMs : parkedWaitsMs
+  let cause: Fault | undefined
+  let position: Position | undefined
+  let sends = 0
+  for (let at = 0; at < waits.length && !signal.aborted; at += 1) {
+    if (at > 0) await pause(waits[at], undefined, { signal }).catch(() => undefined)
+    try {
+      position = await positionOf(effect, deps, known)
+      // Between the end of the action and the lag of the reads, asking decides nothing.
+      if (!isFirst && !position.isLast && (position.isExpired || at > 0)) break
+      const isFinal = at === waits.length - 1
+      const allRecords = position.isLast || (isFirst ? isFinal && known.isSpent : allRecordsPolls.has(polls))
+      const found = await look({ allRecords, isLast: position.isLast })
+      cause = undefined
+      if (found !== undefined) return executed(found)
+      if (position.isLast) return expired(effect, position.atMs, known.refusal)
+      if (position.isExpired || known.isSpent || sends === sendsMax) continue
+      sends += 1
+      const { sent, value } = await send()
+      if (value !== undefined) return executed(value)
+      note(sent)
+    } catch (fault) {
+      if (!(fault instanceof Fault)) throw fault
+      cause = fault
+      // Records that contradict each other take their time.
+      if (position?.isLast) break
+    }
+  }
+  return {
+    is: 'doubt',
+    effects: [{ effectId: effect.id, status: 'unknown' }],
+    ...(cause && { cause }),
+    nextMs: (backoffMs) => nextLookMs(effect, position, backoffMs),
+  }
+}
+
+const isNonceRefusal = (sent: Extract<Sent, { is: 'refused' }>): boolean => /\bnonce\b/i.test(sent.message)
+
+/** The clock is read before the look-up: what is absent after its end can then no longer come. */
+async function positionOf(
+  { intent }: Effect,
+  { venue, graceMs }: Deps,
+  { refusal }: Known,
+): Promise<Position> {
+  const account = String(intent.account)
+  const { expiresAtMs: ends, nonce } = intent
+  const at = (atMs: number): Position => ({
+    atMs,
+    isExpired: typeof ends === 'number' && atMs > ends,
+    // What an agent signs ends by itself; what a user signs counts as refused after a refusal and a while without a trace.
+    isLast:
+      typeof ends === 'number'
+        ? atMs > ends + readLagMs
+        : refusal !== undefined && atMs - Number(nonce) >= graceMs,
+  })
+  const near = at(await venue.timeMs(account))
+  // A clock that was read a moment ago proves no absence.
+  return near.isLast ? at((await venue.account(account)).timeMs) : near
+}
+
+/** Waits for the moment at which a negative finding counts, where no earlier look-up can tell anything. */
+function nextLookMs({ intent }: Effect, position: Position | undefined, backoffMs: number): number {
+  const ends = intent.expiresAtMs
+  if (!position || position.isLast || typeof ends !== 'number') return backoffMs
+  const lastInMs = ends + readLagMs + clockMarginMs - position.atMs
+  return position.isExpired ? lastInMs : Math.min(backoffMs, lastInMs)
+}
+
+function expired<T>({ id, intent }: Effect, atMs: number, refusal: string | undefined): Verdict<T> {
+  const ends = intent.expiresAtMs
+  const proof: JsonObject =
+    typeof ends === 'number'
+      ? { venue_time: atMs, expired_at: ends, found: false }
+      : { venue_time: atMs, refusal: refusal ?? '', found: false }
+  return {
+    is: 'dead',
+    message: refusal ?? 'The venue did not take the action before it expired',
+    effects: [{ effectId: id, status: 'dropped', proof }],
+  }
+}
