@@ -1,4 +1,4 @@
-/** W1 to W8: what each operation at the venue costs of the 1,200 weight that it documents per minute and address. */
+/** W1 to W10: what each operation at the venue costs of the 1,200 weight that it documents per minute and address. */
 
 import { setTimeout as pause } from 'node:timers/promises'
 import { http, launch } from '../test/harness/gateway.ts'
@@ -13,6 +13,16 @@ const usersTogether = 20
 const togetherMs = 75_000
 const perMinute = 1_200
 const settleMs = 6_000
+/** Documented: users that the venue streams to one address. */
+const streamedUsers = 10
+
+process.stdout.write(
+  `${JSON.stringify({
+    section: 'Weight of each venue operation',
+    about:
+      'The venue documents 1,200 of request weight a minute and address, and streams of 10 users. Counted by a proxy before the local venue, which keeps to both (`npm run bench -- venue-weight`). What more addresses buy is in [operations.md](operations.md).',
+  })}\n`,
+)
 
 await using ground = await stage()
 const worldEnv = await ground.world()
@@ -28,6 +38,7 @@ const env = {
 const control = (path: string, body: object) =>
   http(`${ground.control()}/venues/hyperliquid${path}`, { method: 'POST', body })
 await control('/price', { coin: 'BTC', price: 100_000 })
+await control('/limits', { wsUsersPerAddress: streamedUsers })
 
 const post = async (who: Person, path: string, body: object): Promise<TaskBody> => {
   const { status, body: said } = await who.call<TaskBody>(`POST /v1/${path}?wait=true`, { body })
@@ -97,6 +108,25 @@ const people: Person[] = []
   tell('W3', 'open with take-profit and stop-loss', 8, trades.bracket)
   tell('W4', 'close', 6, trades.close)
   tell('W5', 'purchase on spot, dollars from the perpetual side included', 30, trades.buy)
+
+  // Beyond what the same order costs where nothing happens to it.
+  const usualOpen = median(trades.open.map(({ weight }) => weight))
+  const doubted = async (fault: object, outcome: string): Promise<Weighed> => {
+    await control('/faults', { door: 'exchange', type: 'order', ...fault })
+    const found = await weigh(async () => {
+      const told = await trader.call<TaskBody>('POST /v1/perp/open?wait=true&timeout=60', { body: long })
+      const end = await trader.ended(told.body.task_id, 60_000)
+      if (end.outcome !== outcome) throw new Error(JSON.stringify(end))
+    })
+    await http(`${ground.control()}/venues/hyperliquid/faults`, { method: 'DELETE', body: {} })
+    return { ...found, weight: found.weight - usualOpen }
+  }
+  const lost = [await doubted({ effect: 'dropReply', count: 1 }, 'executed')]
+  lost.push(await doubted({ effect: 'dropReply', count: 1 }, 'executed'))
+  tell('W9', 'lost reply to an order that was taken, on top of the open', 30, lost)
+  const never = [await doubted({ effect: 'status', status: 503 }, 'not_executed')]
+  tell('W10', 'order that never arrives, until it counts as not executed, on top of the open', 240, never)
+  await close(trader)
 
   const polled = async (who: Person, path: string) => {
     for (let view = 0; view < viewsPerRun; view += 1) {

@@ -1,10 +1,11 @@
 /**
  * `npm run bench [-- part-of-a-name ...]`: every bench/*.bench.ts, one after another so that none disturbs the
- * next, and what they found as bench/results.json and, when all ran, as docs/benchmarks.md.
- * A bench prints one JSON line per goal and may print anything else beside it.
+ * next, and what they found as bench/results.json and, when all ran, as docs/benchmarks.md. A bench prints one JSON
+ * line per goal and may print anything else beside it. One that prints a section has a section of its own in the
+ * document, which is replaced whenever that bench runs.
  */
 import { spawn } from 'node:child_process'
-import { existsSync, readdirSync, writeFileSync } from 'node:fs'
+import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { arch, cpus, loadavg, totalmem } from 'node:os'
 import { cleanEnvironment, nodeFlags, root } from './environment.ts'
 
@@ -38,7 +39,20 @@ export const readResult = (line: string): BenchResult | undefined => {
   return result
 }
 
-type Run = { file: string; results: BenchResult[]; skipped: string[]; failure?: string }
+export type Section = { title: string; about: string }
+export type Run = {
+  file: string
+  results: BenchResult[]
+  skipped: string[]
+  section?: Section
+  failure?: string
+}
+
+const readSection = (line: string): Section | undefined => {
+  if (!line.startsWith('{"section":')) return undefined
+  const { section: title, about }: { section: string; about: string } = JSON.parse(line)
+  return { title, about }
+}
 
 /** What a bench could not measure here, and why. */
 const readSkipped = (line: string): string | undefined => {
@@ -66,10 +80,11 @@ const runBench = (file: string): Promise<Run> =>
       try {
         const results = lines.flatMap((line) => readResult(line) ?? [])
         const skipped = lines.flatMap((line) => readSkipped(line) ?? [])
+        const section = lines.map(readSection).find((found) => found !== undefined)
         const ended = code === 0 ? undefined : `ended with ${signal ?? `exit code ${code}`}`
         const silent = results.length + skipped.length === 0
         const failure = ended ?? (silent ? 'printed no result' : undefined)
-        resolve({ file, results, skipped, ...(failure && { failure }) })
+        resolve({ file, results, skipped, ...(section && { section }), ...(failure && { failure }) })
       } catch (cause) {
         resolve({
           file,
@@ -128,13 +143,7 @@ const unmetLines = (results: BenchResult[]): string[] => {
   ]
 }
 
-const markdown = (runs: Run[], at: Date): string => {
-  const results = inOrder(runs)
-  const annexes = results
-    .filter(({ annex = {} }) => Object.keys(annex).length > 0)
-    .map(({ id, annex }) => `- **${id}** ${annexText(annex)}`)
-  const failures = runs.filter((run) => run.failure).map((run) => `- ${run.file} ${run.failure}`)
-  const skipped = runs.flatMap((run) => run.skipped.map((line) => `- ${line}`))
+const machineLine = (at: Date): string => {
   const [idle = 0] = loadavg()
   const machine = [
     `${cpus().length} processors (${cpus()[0]?.model.trim() ?? arch()})`,
@@ -143,12 +152,56 @@ const markdown = (runs: Run[], at: Date): string => {
     `Node ${process.version}`,
     `load at the end ${idle.toFixed(1)}`,
   ].join(', ')
+  return `${at.toISOString().slice(0, 10)}. ${machine}.`
+}
+
+const annexLines = (results: BenchResult[]): string[] =>
+  results
+    .filter(({ annex = {} }) => Object.keys(annex).length > 0)
+    .map(({ id, annex }) => `- **${id}** ${annexText(annex)}`)
+
+/** Ends with an empty line, as the text before the next heading does. */
+const sectionLines = (run: Run & { section: Section }, at: Date): string[] => {
+  const results = inOrder([run])
+  const annexes = annexLines(results)
   return [
+    `## ${run.section.title}`,
+    '',
+    run.section.about,
+    '',
+    machineLine(at),
+    '',
+    ...table(results),
+    ...(annexes.length > 0 ? ['', ...annexes] : []),
+    '',
+  ]
+}
+
+const hasSection = (run: Run): run is Run & { section: Section } => run.section !== undefined
+
+/** The document with the sections of these runs in place of the old ones. */
+export const withSections = (text: string, runs: Run[], at: Date): string =>
+  runs.filter(hasSection).reduce((document, run) => {
+    const lines = document.split('\n')
+    const start = lines.indexOf(`## ${run.section.title}`)
+    const from = start === -1 ? lines.length : start
+    const next = lines.findIndex((line, index) => index > from && line.startsWith('## '))
+    const rest = next === -1 ? [] : lines.slice(next)
+    return [...lines.slice(0, from), ...sectionLines(run, at), ...rest].join('\n')
+  }, text)
+
+export const markdown = (all: Run[], at: Date): string => {
+  const runs = all.filter((run) => !hasSection(run))
+  const results = inOrder(runs)
+  const annexes = annexLines(results)
+  const failures = all.filter((run) => run.failure).map((run) => `- ${run.file} ${run.failure}`)
+  const skipped = all.flatMap((run) => run.skipped.map((line) => `- ${line}`))
+  const document = [
     '# Benchmarks',
     '',
     'Written by `npm run bench`; not edited by hand. A goal is a ratio to a baseline that ran in turn with it in the same process set, so a machine that is slow or busy disturbs both alike; only sizes, and times that have no baseline, are absolute. The figure is the median of the runs.',
     '',
-    `${at.toISOString().slice(0, 10)}. ${machine}.`,
+    machineLine(at),
     '',
     ...unmetLines(results),
     '',
@@ -160,7 +213,10 @@ const markdown = (runs: Run[], at: Date): string => {
     ...(failures.length > 0 ? ['', '## Did not finish', '', ...failures] : []),
     '',
   ].join('\n')
+  return withSections(document, all, at)
 }
+
+const documentPath = `${root}/docs/benchmarks.md`
 
 if (import.meta.main) {
   const wanted = process.argv.slice(2)
@@ -175,8 +231,11 @@ if (import.meta.main) {
   }
   if (files.length > 0) writeFileSync(`${root}/bench/results.json`, `${JSON.stringify(runs, null, 2)}\n`)
   // A part of the benches must not overwrite the table of all.
-  if (wanted.length === 0 && files.length > 0)
-    writeFileSync(`${root}/docs/benchmarks.md`, markdown(runs, new Date()))
+  if (wanted.length === 0 && files.length > 0) writeFileSync(documentPath, markdown(runs, new Date()))
+  else if (runs.some((run) => run.section && !run.failure)) {
+    const whole = runs.filter(({ failure }) => !failure)
+    writeFileSync(documentPath, withSections(readFileSync(documentPath, 'utf8'), whole, new Date()))
+  }
   console.log(['', ...table(inOrder(runs))].join('\n'))
   for (const { file, failure } of runs) if (failure) console.error(`${file} ${failure}`)
   const unmet = runs.flatMap((run) => run.results).filter((result) => result.verdict !== 'met')

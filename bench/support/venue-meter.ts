@@ -41,8 +41,8 @@ export async function venueMeter(target: string) {
       headers: { 'content-type': 'application/json' },
       body,
       dispatcher: agent,
-    })
-    const text = await reply.body.text()
+    }).catch(() => undefined)
+    const text = (await reply?.body.text()) ?? '[]'
     const asked = JSON.parse(body) as {
       type?: string
       user?: string
@@ -51,8 +51,12 @@ export async function venueMeter(target: string) {
     const { action } = asked
     const type = action?.type ?? asked.type ?? ''
     const batch = (action?.orders ?? action?.cancels ?? []).length
-    const weight = action ? 1 + Math.floor(batch / 40) : infoWeight(type) + items(type, text)
+    const isAnswered = reply?.statusCode === 200
+    const listed = isAnswered ? items(type, text) : 0
+    const weight = action ? 1 + Math.floor(batch / 40) : infoWeight(type) + listed
     entries.push({ atMs: performance.now(), type, user: asked.user?.toLowerCase(), weight })
+    // The venue broke the connection, so that the caller loses it too.
+    if (!reply) return void incoming.socket.destroy()
     outgoing.writeHead(reply.statusCode, { 'content-type': 'application/json' }).end(text)
   })
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
