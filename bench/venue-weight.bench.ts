@@ -38,7 +38,7 @@ const env = {
 const control = (path: string, body: object) =>
   http(`${ground.control()}/venues/hyperliquid${path}`, { method: 'POST', body })
 await control('/price', { coin: 'BTC', price: 100_000 })
-await control('/limits', { wsUsersPerAddress: streamedUsers })
+await control('/settings', { wsUsersPerAddress: streamedUsers })
 
 const post = async (who: Person, path: string, body: object): Promise<TaskBody> => {
   const { status, body: said } = await who.call<TaskBody>(`POST /v1/${path}?wait=true`, { body })

@@ -138,7 +138,7 @@ export const variables = {
   HYPERLIQUID_STREAMED_USERS: v(
     integer(0, 10),
     '10',
-    'Users whom this instance follows by stream; the others are asked for now and then',
+    'Users whom the venue streams to this instance; from 5 on two of the places serve all further users in turns',
   ),
   HYPERLIQUID_BALANCE_DRIFT: v(
     oneOf('freeze', 'tell'),

@@ -24,6 +24,9 @@ const later = (ms: number, run: () => void) => {
 const usedOf = (egress: readonly Egress[]): number =>
   egress.reduce((sum, { budget }) => sum + budget.used(), 0)
 
+/** Of the users that the venue streams to an address, those that are read in turns, where there are enough places. */
+const briefUsersMax = 2
+const briefFrom = 5
 const askEveryMs = 10_000
 const downMs = 35_000
 
@@ -75,7 +78,15 @@ export function openVenue({ config, urls: { hyperliquid: url }, net, log }: Need
   const usersMost = config.HYPERLIQUID_STREAMED_USERS
   const skipped = skippedRecords({ clock, log })
   const { onSkipped } = skipped
-  const streams = venueStreams({ url: venueStreamUrl(config, url), clock, random, log, usersMost, onSkipped })
+  const streams = venueStreams({
+    url: venueStreamUrl(config, url),
+    clock,
+    random,
+    log,
+    usersMost,
+    briefUsersMax: usersMost < briefFrom ? 0 : briefUsersMax,
+    onSkipped,
+  })
   const shared = prices({ nowMs: () => clock.now().getTime(), hears: () => streams.state().tellsMids })
   streams.onMids(shared.told)
   const client = hyperliquid({
@@ -85,6 +96,7 @@ export function openVenue({ config, urls: { hyperliquid: url }, net, log }: Need
   const views = accountViews({
     ...{ venue: client, clock, followedSinceMs: streams.followedSinceMs },
     perMinute: perMinute * egress.length,
+    brief: streams.brief,
   })
   streams.onState((state) => {
     if (state.part === 'account') views.pushed(state.user, state.part, state.value)

@@ -118,6 +118,15 @@ export async function accountFor(
   return row
 }
 
+export async function userOfAccount(on: Queryable, account: string): Promise<string | undefined> {
+  const [row] = await send<{ user_id: string }>(
+    on,
+    'select user_id from venue_account where venue = $1 and account = $2',
+    [venueName, account],
+  )
+  return row?.user_id
+}
+
 type Sight = {
   suspicion: string | null
   suspectedAt: Date | null

@@ -11,7 +11,8 @@ import type { PlaceNeeds } from './place.ts'
 const scale = 18
 
 /** Undefined as long as the stream has not told all of it. */
-function wholeOf({ fills, left }: OrderHeard, filledSize: string | null): Fill[] | undefined {
+function wholeOf({ fills, left, isList }: OrderHeard, filledSize: string | null): Fill[] | undefined {
+  if (isList && filledSize === null) return [...fills]
   const filled = filledSize ?? (left && filledOf(left))
   if (filled === undefined || compareDecimals(sumOf(fills).size, filled) < 0) return undefined
   return [...fills]
@@ -25,10 +26,10 @@ export async function fillsOfEntry(
   { venue, orderHeard }: Pick<PlaceNeeds, 'venue' | 'orderHeard'>,
   memory: Memory,
   { orderId, filledSize }: Entry,
-  replied: boolean,
+  isStreamAsNew: boolean,
 ): Promise<Fill[] | undefined> {
   const heard =
-    orderId === null || !replied
+    orderId === null || !isStreamAsNew
       ? undefined
       : await orderHeard(memory.account, orderId, (told) => wholeOf(told, filledSize))
   if (heard) return heard

@@ -166,7 +166,8 @@ const hasUnknown = (exits: readonly Exit[]): boolean => exits.some(({ state }) =
 const completeWithinMs = 1_500
 const pollFirstMs = 100
 const pollMaxMs = 400
-const allRecordsFrom = 2
+/** The lists are dear, and lag no less than the status of a single order. */
+const allRecordsAttempts = new Set([2, 4])
 
 type Completing = {
   exits: readonly Exit[]
@@ -190,13 +191,31 @@ export async function completeExits(
   for (let [attempt, waitMs] = [0, pollFirstMs]; ; attempt += 1, waitMs = Math.min(waitMs * 2, pollMaxMs)) {
     const isSettled = (await venue.timeMs(account)) > landedAtMs + readLagMs
     // The lists are dear, and what the reply has taken needs no more than its order id.
-    const allRecords = isSettled || (attempt >= allRecordsFrom && hasUnknown(exits))
+    const allRecords = isSettled || (allRecordsAttempts.has(attempt) && hasUnknown(exits))
     exits = await resolveExits(venue, task, { exits, entryRests: false, suffix, allRecords, isSettled })
     if (isResolved(exits)) return { exits, isComplete: true }
     const isLate = signal.aborted || performance.now() - startedMs > completeWithinMs
     if (isLate) return { exits, isComplete: false }
     await pause(waitMs, undefined, { signal }).catch(() => undefined)
   }
+}
+
+type Streamed = Pick<Resolving, 'exits' | 'entryRests'>
+
+/** The stream names the orders of exits that the reply accepted without an id. */
+async function streamedExits(
+  { orderHeard }: Pick<PlaceNeeds, 'orderHeard'>,
+  task: TaskView,
+  { exits, entryRests }: Streamed,
+): Promise<Exit[]> {
+  const { account } = memoryOf(task)
+  return Promise.all(
+    exits.map(async (exit): Promise<Exit> => {
+      if (exit.orderId !== null || (exit.state !== 'waiting' && exit.state !== 'standing')) return exit
+      const orderId = await orderHeard(account, cloidOf(task.id, exit.leg), (heard) => heard.orderId)
+      return orderId === undefined ? exit : { ...exit, orderId, state: exitStateOf('open', entryRests) }
+    }),
+  )
 }
 
 type Completed = { seen: Seen; standing: Standing | undefined }
@@ -214,18 +233,24 @@ export async function completeOutcome(
   const startedMs = performance.now()
   let { exits, landedAtMs } = seen
   let fills: Fill[] | undefined
+  const entryRests = entry.status === 'resting'
+  // What was filled is known: the stream is as new once it shows so much.
+  const isStreamAsNew = replied || entry.filledSize !== null
+  // The rest of an entry that was filled in part takes its exits along after their first message.
+  if (replied && landedAtMs === null && entry.status !== 'part')
+    exits = await streamedExits(needs, task, { exits, entryRests })
   for (let [attempt, waitMs] = [0, pollFirstMs]; ; attempt += 1, waitMs = Math.min(waitMs * 2, pollMaxMs)) {
     if (attempt > 0) landedAtMs ??= await venue.timeMs(memory.account)
     const isSettled = landedAtMs !== null && (await venue.timeMs(memory.account)) > landedAtMs + readLagMs
     const resolving = {
       exits,
-      entryRests: entry.status === 'resting',
-      allRecords: attempt >= allRecordsFrom || isSettled,
+      entryRests,
+      allRecords: allRecordsAttempts.has(attempt) || isSettled,
       isSettled,
     }
     const [filled, resolved] = await Promise.all([
-      fills ?? fillsOfEntry(needs, memory, entry, replied && attempt === 0),
-      resolveExits(venue, task, resolving),
+      fills ?? fillsOfEntry(needs, memory, entry, isStreamAsNew && attempt === 0),
+      isResolved(exits) ? exits : resolveExits(venue, task, resolving),
     ])
     fills = filled
     exits = resolved

@@ -1,6 +1,6 @@
 import { later } from '#kernel/clock.ts'
 import type { Random } from '#kernel/id.ts'
-import type { Hyperliquid } from '#upstreams/hyperliquid/hyperliquid.ts'
+import type { Fill, Hyperliquid } from '#upstreams/hyperliquid/hyperliquid.ts'
 import type { OrderNews, UserNews, VenueStreams } from '#upstreams/hyperliquid/stream.ts'
 import { looking } from './account-look.ts'
 import * as store from './account-store.ts'
@@ -36,7 +36,7 @@ export const calmPace: Pace = {
 
 export type ReconcilerNeeds = Omit<VerdictNeeds, 'settleMs' | 'nextAfter' | 'drifted'> & {
   venue: Hyperliquid
-  streams: Pick<VenueStreams, 'follow' | 'onOrders'>
+  streams: Pick<VenueStreams, 'follow' | 'onOrders' | 'onFills'>
   instanceId: string
   random: Random
   pace?: Pace
@@ -50,6 +50,7 @@ const skewMs = 10_000
 const waitingMost = 1_000
 const moment = { ms: 100, most: 2_000 }
 const ordersLine = 'orders'
+const usersMax = 20_000
 /** How many times as often an account that trades without a stream is checked as one at rest. */
 const unfollowedTimes = 5
 
@@ -119,7 +120,24 @@ function visits(needs: ReconcilerNeeds, pace: Pace) {
     else heard.add(userId, [news])
   }
 
-  const listen = () => streams.onOrders((news) => heardOrders.add(ordersLine, news))
+  const usersByAccount = new Map<string, string>()
+  /** Fills of an account without a lasting stream spare its next look the list. */
+  const hearFills = async ({ user, fills }: { user: string; fills: Fill[] }) => {
+    const userId = usersByAccount.get(user) ?? (await store.userOfAccount(on, user))
+    if (userId !== undefined && usersByAccount.size < usersMax) usersByAccount.set(user, userId)
+    if (userId !== undefined) heard.add(userId, [{ is: 'fills', fills }])
+  }
+
+  const listen = () => {
+    const parts = new DisposableStack()
+    parts.use(streams.onOrders((news) => heardOrders.add(ordersLine, news)))
+    parts.use(
+      streams.onFills((news) => {
+        hearFills(news).catch((error: unknown) => log.debug({ error }, 'streamed fills were not stored'))
+      }),
+    )
+    return parts
+  }
   const ended = () => {
     heard.flush()
     heardOrders.flush()

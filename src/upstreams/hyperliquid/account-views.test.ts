@@ -5,13 +5,17 @@ import type { Account, Hyperliquid } from './hyperliquid.ts'
 
 const state = { accountValueUsd: '1' } as Account
 
+type Brief = NonNullable<Parameters<typeof accountViews>[0]['brief']>
+
 /** A clock that a test moves, and answers that count their questions. */
 function scene({
   perMinute = 1_200,
   followedSinceMs,
+  brief,
 }: {
   perMinute?: number
   followedSinceMs?: number
+  brief?: Brief
 } = {}) {
   const now = { ms: 1_000_000 }
   const asked = { account: 0, openOrders: 0 }
@@ -31,6 +35,7 @@ function scene({
     perMinute,
     clock: { now: () => new Date(now.ms) },
     followedSinceMs: () => followedSinceMs,
+    ...(brief && { brief }),
   })
   return { now, asked, views, spent: () => asked.account * 2 + asked.openOrders * 20 }
 }
@@ -87,4 +92,42 @@ test('where nobody counts every view asks', async () => {
   const { asked, views } = scene({ perMinute: 0 })
   for (let look = 0; look < 5; look += 1) await views.account('0xA')
   assert.equal(asked.account, 5)
+})
+
+/** Open orders of an account without orders, as long as there is a place. */
+function briefly() {
+  const subscriptions = { count: 0, hasPlace: true }
+  const brief = (async (_user: string, _channel: string, accept: (message: unknown) => unknown) => {
+    if (!subscriptions.hasPlace) return undefined
+    subscriptions.count += 1
+    return accept({ user: '0xa', orders: [] })
+  }) as Brief
+  return { subscriptions, brief }
+}
+
+test('an account that is not followed is read by brief subscriptions, without a question', async () => {
+  const { subscriptions, brief } = briefly()
+  const { now, asked, views } = scene({ brief })
+  for (let look = 0; look < 600; look += 1) {
+    const { atMs } = await views.openOrders('0xA')
+    assert.ok(now.ms - atMs <= 5_000)
+    now.ms += 100
+  }
+  assert.ok(subscriptions.count <= 13, `${subscriptions.count} subscriptions in a minute`)
+  views.touched('0xA')
+  now.ms += 1
+  assert.equal((await views.openOrders('0xA')).atMs, now.ms)
+  assert.equal(asked.openOrders, 0)
+})
+
+test('a view asks where no brief subscription answers', async () => {
+  const { subscriptions, brief } = briefly()
+  const { asked, views } = scene({ brief })
+  subscriptions.hasPlace = false
+  const seen = await Promise.all([views.openOrders('0xA'), views.openOrders('0xA')])
+  assert.deepEqual(
+    seen.map(({ value }) => value),
+    [[], []],
+  )
+  assert.equal(asked.openOrders, 1)
 })

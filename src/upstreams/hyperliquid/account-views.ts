@@ -1,6 +1,8 @@
 import type { Clock } from '#kernel/clock.ts'
 import { Fault } from '#kernel/fault.ts'
 import type { Account, Hyperliquid, OpenOrder, SpotBalance } from './hyperliquid.ts'
+import { accountOf, balancesOf, ordersOf } from './reading.ts'
+import type { VenueStreams } from './stream.ts'
 import { budgetFault, infoWeight } from './weights.ts'
 import type { InfoType } from './wire.ts'
 
@@ -42,6 +44,8 @@ type Needs = {
   perMinute: number
   /** Since when the stream of the account stands without a gap; undefined where the account is not followed. */
   followedSinceMs: (user: string) => number | undefined
+  /** Reads an account that is not followed by its stream, which costs no weight. */
+  brief?: VenueStreams['brief']
 }
 
 const questions: Readonly<Record<Part, InfoType>> = {
@@ -71,6 +75,9 @@ const pushedFreshMs: Readonly<Record<PushedPart, number>> = {
 const pushWaitMs = 250
 /** An older answer is not shown any more. */
 const oldestMs = 180_000
+/** How often a brief subscription reads a part of an account in which nothing is known to happen. */
+const briefEveryMs = 5_000
+const briefMs = 1_000
 const accountsMax = 10_000
 /** Weight that an account may spend at once, and each second from then on. */
 const burstWeight = 24
@@ -141,7 +148,7 @@ type State = {
   waiting: Set<() => void>
 }
 
-export function accountViews({ venue, clock, perMinute, followedSinceMs }: Needs): AccountViews {
+export function accountViews({ venue, clock, perMinute, followedSinceMs, brief }: Needs): AccountViews {
   const asked = venue.at('view')
   const nowMs = () => clock.now().getTime()
   const shares = viewShares(perMinute, nowMs)
@@ -203,6 +210,15 @@ export function accountViews({ venue, clock, perMinute, followedSinceMs }: Needs
     return promise
   }
 
+  const briefReads: { [P in PushedPart]: (user: string) => Promise<Parts[P] | undefined> | undefined } = {
+    account: (user) =>
+      brief?.(user, 'clearinghouseState', (message) => accountOf(message.clearinghouseState), briefMs),
+    openOrders: (user) => brief?.(user, 'openOrders', (message) => message.orders.flatMap(ordersOf), briefMs),
+    spotBalances: (user) => brief?.(user, 'spotState', (message) => balancesOf(message.spotState), briefMs),
+  }
+  const isReadBriefly = (account: string, part: Part): part is PushedPart =>
+    brief !== undefined && perMinute > 0 && part in briefReads && followedSinceMs(account) === undefined
+
   const view = async <P extends Part>(
     user: string,
     part: P,
@@ -214,21 +230,32 @@ export function accountViews({ venue, clock, perMinute, followedSinceMs }: Needs
     if (push) return push as Viewed<Parts[P]>
     const known = state.entries.get(part)
     if (known && isAnswerCurrent(part, known, state.touchedMs)) return known as Viewed<Parts[P]>
-    const underWay = state.asking.get(part)
-    if (underWay && underWay.atMs >= state.touchedMs) return underWay.promise as Promise<Viewed<Parts[P]>>
     const usable = known && nowMs() - known.atMs <= oldestMs ? known : undefined
     const ahead = usable === undefined || usable.atMs < state.touchedMs
     const weight = infoWeight(questions[part])
-    if (shares.take(account, weight, { ahead }))
-      try {
-        return (await ask(part, state, read)) as Viewed<Parts[P]>
-      } catch (fault) {
-        if (usable && fault instanceof Fault && fault.code === 'unavailable')
-          return usable as Viewed<Parts[P]>
-        throw fault
-      }
-    if (usable) return usable as Viewed<Parts[P]>
-    throw budgetFault(shares.waitMs(account, weight), 'view', 'account', perMinute)
+    const canPay = () => shares.take(account, weight, { ahead })
+    const noBudget = () => budgetFault(shares.waitMs(account, weight), 'view', 'account', perMinute)
+    const isBrief = isReadBriefly(account, part)
+    if (isBrief && !ahead && usable && nowMs() - usable.atMs <= briefEveryMs)
+      return usable as Viewed<Parts[P]>
+    const underWay = state.asking.get(part)
+    const joined = underWay && underWay.atMs >= state.touchedMs ? underWay.promise : undefined
+    if (!joined && !isBrief && !canPay()) {
+      if (usable) return usable as Viewed<Parts[P]>
+      throw noBudget()
+    }
+    const readBriefly = async () => {
+      const seen = isBrief ? await briefReads[part](account) : undefined
+      if (seen !== undefined) return seen
+      if (!canPay()) throw noBudget()
+      return read()
+    }
+    try {
+      return (await (joined ?? ask(part, state, isBrief ? readBriefly : read))) as Viewed<Parts[P]>
+    } catch (fault) {
+      if (usable && fault instanceof Fault && fault.code === 'unavailable') return usable as Viewed<Parts[P]>
+      throw fault
+    }
   }
 
   return {

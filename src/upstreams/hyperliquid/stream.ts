@@ -2,10 +2,12 @@ import type { WebSocketTransport } from '@nktkas/hyperliquid'
 import type { Clock } from '#kernel/clock.ts'
 import type { Random } from '#kernel/id.ts'
 import type { Log } from '#kernel/log.ts'
+import { type BriefSubscriptions, createBriefSubscriptions } from './brief-subscriptions.ts'
 import { amountOf, plain } from './decimals.ts'
-import { type OrderHeard, ordersHeard } from './heard.ts'
+import { type OrderHeard, ordersHeard, recentOf } from './heard.ts'
 import { backOffMs, connectionPacer } from './pace.ts'
 import type { Mids } from './prices.ts'
+import { type Fill, fillOf } from './reading.ts'
 import { type Subscription, stateTopics, type UserNews, type UserState, userTopics } from './stream-topics.ts'
 import { type Channel, type ChannelMessage, messageOf, type OnSkipped } from './wire.ts'
 
@@ -28,12 +30,19 @@ export type VenueStreams = AsyncDisposable & {
   onMids(listener: (mids: Mids) => void): Disposable
   /** Undefined where as many users are followed as the venue allows. */
   follow(user: string, listener: (news: UserNews) => void): Disposable | undefined
-  /** What was told of an order of theirs, waiting for it a little; undefined at once where nobody follows the user. */
+  /**
+   * What the stream says of an order, by the venue's id of it or by ours, within a short wait. Without a lasting stream
+   * of the user, only fills by the venue's id are read, by a brief subscription.
+   */
   orderOf<T>(
     user: string,
-    orderId: number,
+    id: number | string,
     read: (heard: OrderHeard) => T | undefined,
   ): Promise<T | undefined>
+  /** Reads a user who is not followed. */
+  brief: BriefSubscriptions['read']
+  /** Recent fills of users who are not followed, as brief subscriptions bring them along. */
+  onFills(listener: (news: { user: string; fills: Fill[] }) => void): Disposable
   /** Of all users that are followed; the venue does not say of whom, the client id does. */
   onOrders(listener: (orders: OrderNews[]) => void): Disposable
   /** The state of followed users, each time the venue pushes it. */
@@ -51,11 +60,15 @@ type Options = {
   random: Random
   log: Log
   usersMost?: number
+  /** Places that lasting streams leave to brief subscriptions. */
+  briefUsersMax?: number
   onSkipped?: OnSkipped
 }
 
 /** So long the stream may be behind the answer to an order; asking is slower, and dear. */
 const hearMs = 150
+/** A fill that happened before a subscription and shows up after it is in the snapshot of the next one. */
+const briefFillsMs = [350, 650]
 const requestMs = 10_000
 const pingEveryMs = 30_000
 const freshMs = 10_000
@@ -70,6 +83,7 @@ export function venueStreams({
   random,
   log,
   usersMost = usersOfVenue,
+  briefUsersMax = 0,
   onSkipped,
 }: Options): VenueStreams {
   const ended = new AbortController()
@@ -79,6 +93,7 @@ export function venueStreams({
   let openedMs = 0
   const midsListeners = new Set<(mids: Mids) => void>()
   const heard = ordersHeard()
+  const fillListeners = new Set<(news: { user: string; fills: Fill[] }) => void>()
   const orderListeners = new Set<(orders: OrderNews[]) => void>()
   let known: { mids: Mids; atMs: number } | undefined
   let midsTopic: Disposable | undefined
@@ -87,6 +102,7 @@ export function venueStreams({
   let [connected, connections, unreadable] = [false, 0, 0]
   let opening: Promise<WebSocketTransport> | undefined
   const nowMs = () => clock.now().getTime()
+  const lastingMax = Math.min(usersMost, usersOfVenue) - briefUsersMax
 
   const open = () => {
     opening ??= import('@nktkas/hyperliquid').then(({ WebSocketTransport }) => {
@@ -168,6 +184,22 @@ export function venueStreams({
     }
   }
 
+  const brief = createBriefSubscriptions({ usersMax: briefUsersMax, nowMs, open, read: readOnce })
+  const briefFills = async <T>(user: string, orderId: number, read: (heard: OrderHeard) => T | undefined) => {
+    const own = new Map<number, Fill>()
+    const accept = (message: ChannelMessage<'userFills'>): T | undefined => {
+      const fills = message.fills.map((fill) => fillOf(fill, user))
+      tell(fillListeners, { user, fills: recentOf(fills) })
+      for (const fill of fills) if (fill.orderId === orderId) own.set(fill.tradeId, fill)
+      return read({ fills: [...own.values()], isList: true })
+    }
+    for (const withinMs of briefFillsMs) {
+      const found = await brief.read(user, 'userFills', accept, withinMs)
+      if (found !== undefined) return found
+    }
+    return undefined
+  }
+
   const listenToMids = () =>
     hold({ channel: 'allMids' }, (message) => {
       if (!message) return
@@ -195,7 +227,7 @@ export function venueStreams({
     },
     follow(user, listener) {
       const name = user.toLowerCase()
-      if (users.has(name) || users.size >= Math.min(usersMost, usersOfVenue)) return undefined
+      if (users.has(name) || users.size >= lastingMax) return undefined
       midsTopic ??= listenToMids()
       const parts = new DisposableStack()
       const hear = (news: UserNews) => {
@@ -209,7 +241,7 @@ export function venueStreams({
           if (!list || list === heardOrders) return
           heardOrders = list
           for (const { order, status } of list)
-            heard.order(order.oid, status === 'open' ? leftOf(order) : undefined)
+            heard.order(order.oid, status === 'open' ? leftOf(order) : undefined, order.cloid)
           tell(orderListeners, list.map(orderNewsOf))
         }),
       )
@@ -218,9 +250,17 @@ export function venueStreams({
       users.set(name, parts)
       return parts
     },
-    async orderOf(user, orderId, read) {
-      if (!connected || !users.has(user.toLowerCase())) return undefined
-      return heard.when(orderId, read, hearMs)
+    async orderOf(user, id, read) {
+      if (!connected) return undefined
+      const name = user.toLowerCase()
+      if (users.has(name)) return heard.when(id, read, hearMs)
+      return typeof id === 'number' ? briefFills(name, id, read) : undefined
+    },
+    brief: async (user, ...how) =>
+      connected && !users.has(user.toLowerCase()) ? brief.read(user, ...how) : undefined,
+    onFills(listener) {
+      fillListeners.add(listener)
+      return { [Symbol.dispose]: () => void fillListeners.delete(listener) }
     },
     onOrders(listener) {
       orderListeners.add(listener)

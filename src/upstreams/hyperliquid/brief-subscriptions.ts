@@ -1,0 +1,129 @@
+import type { WebSocketTransport } from '@nktkas/hyperliquid'
+import type { Channel, ChannelMessage } from './wire.ts'
+
+/**
+ * Subscriptions that end with the first useful message. A subscription begins with a snapshot and costs no request
+ * weight, so accounts without a lasting stream are read this way; requests remain the fallback.
+ */
+
+type Subscriber = Pick<WebSocketTransport, 'subscribe'>
+type Deps = {
+  /** Places of the venue's limit on users per address that no lasting stream takes. */
+  usersMax: number
+  nowMs: () => number
+  open: () => Promise<Subscriber>
+  read: <K extends Channel>(channel: K, detail: unknown) => ChannelMessage<K> | undefined
+}
+export type BriefSubscriptions = {
+  /**
+   * What `accept` makes of the messages about the user; undefined where there is no place, where the messages of the
+   * minute are used up, or where nothing useful came in time.
+   */
+  read<K extends UserChannel, T>(
+    user: string,
+    channel: K,
+    accept: (message: ChannelMessage<K>) => T | undefined,
+    withinMs: number,
+  ): Promise<T | undefined>
+}
+/** Channels whose messages name their user, and which begin with a snapshot. */
+export type UserChannel = 'userFills' | 'clearinghouseState' | 'openOrders' | 'spotState'
+
+/** The venue takes 2,000 messages a minute from an address; lasting streams and pings need few of them. */
+const messagesPerMinute = 1_000
+const messagesEach = 2
+const minuteMs = 60_000
+const queueMax = 50
+
+export function createBriefSubscriptions({ usersMax, nowMs, open, read }: Deps): BriefSubscriptions {
+  const active = new Map<string, number>()
+  const queue: { user: string; admit: (isAdmitted: boolean) => void }[] = []
+  let sentAt: number[] = []
+
+  const enter = (user: string): boolean => {
+    const count = active.get(user) ?? 0
+    if (count === 0 && active.size >= usersMax) return false
+    active.set(user, count + 1)
+    return true
+  }
+  const leave = (user: string): void => {
+    const count = active.get(user) ?? 0
+    if (count > 1) active.set(user, count - 1)
+    else active.delete(user)
+    for (const waiting of [...queue]) {
+      if (!enter(waiting.user)) continue
+      queue.splice(queue.indexOf(waiting), 1)
+      waiting.admit(true)
+    }
+  }
+  const place = (user: string, withinMs: number): Promise<boolean> => {
+    if (enter(user)) return Promise.resolve(true)
+    if (usersMax === 0 || queue.length >= queueMax) return Promise.resolve(false)
+    return new Promise((resolve) => {
+      const waiting = {
+        user,
+        admit: (isAdmitted: boolean) => {
+          clearTimeout(timer)
+          resolve(isAdmitted)
+        },
+      }
+      const timer = setTimeout(() => {
+        queue.splice(queue.indexOf(waiting), 1)
+        waiting.admit(false)
+      }, withinMs)
+      queue.push(waiting)
+    })
+  }
+  const mayRead = (): boolean => {
+    const now = nowMs()
+    sentAt = sentAt.filter((atMs) => now - atMs < minuteMs)
+    if ((sentAt.length + 1) * messagesEach > messagesPerMinute) return false
+    sentAt.push(now)
+    return true
+  }
+
+  const first = async <K extends UserChannel, T>(
+    user: string,
+    channel: K,
+    accept: (message: ChannelMessage<K>) => T | undefined,
+    withinMs: number,
+  ): Promise<{ value: T | undefined; ended?: Promise<unknown> }> => {
+    const { promise, resolve } = Promise.withResolvers<T | undefined>()
+    const timer = setTimeout(resolve, withinMs, undefined)
+    const listen = (event: CustomEvent<unknown>) => {
+      const message = read(channel, event.detail)
+      if (!message || (message as { user: string }).user.toLowerCase() !== user) return
+      const value = accept(message)
+      if (value !== undefined) resolve(value)
+    }
+    try {
+      const transport = await open()
+      const signal = AbortSignal.timeout(withinMs)
+      const held = await transport.subscribe(channel, { type: channel, user }, listen, { signal })
+      const value = await promise
+      const ended = held.unsubscribe().catch(() => undefined)
+      return { value, ended }
+    } catch {
+      return { value: undefined }
+    } finally {
+      clearTimeout(timer)
+    }
+  }
+
+  return {
+    async read(user, channel, accept, withinMs) {
+      const name = user.toLowerCase()
+      const untilMs = nowMs() + withinMs
+      if (!(await place(name, withinMs))) return undefined
+      const leftMs = untilMs - nowMs()
+      if (leftMs <= 0 || !mayRead()) {
+        leave(name)
+        return undefined
+      }
+      const { value, ended } = await first(name, channel, accept, leftMs)
+      // The place is free once the venue has ended the subscription.
+      void Promise.resolve(ended).finally(() => leave(name))
+      return value
+    },
+  }
+}
