@@ -84,7 +84,8 @@ export function openVenue({ config, urls: { hyperliquid: url }, net, log }: Need
     random,
     log,
     usersMost,
-    briefUsersMax: usersMost < briefFrom ? 0 : briefUsersMax,
+    // Where no weight is counted, requests are as good.
+    briefUsersMax: perMinute === 0 || usersMost < briefFrom ? 0 : briefUsersMax,
     onSkipped,
   })
   const shared = prices({ nowMs: () => clock.now().getTime(), hears: () => streams.state().tellsMids })

@@ -7,7 +7,7 @@ import { type Answer, type Stage, stage } from './stage.ts'
 describe('the weight of a doubt', () => {
   let on: Stage
   before(async () => {
-    on = await stage({ lagging: true, realism: 'quiet' })
+    on = await stage({ lagging: true, quiet: 'lags would change the number of questions' })
     await on.price('BTC', 100_000)
   })
   beforeEach(async () => {
