@@ -5,10 +5,12 @@ const table = [
   ['No liquidity available', 'insufficient_liquidity'],
   ['Insufficient margin', 'insufficient_balance'],
   ['Insufficient spot balance', 'insufficient_balance'],
+  ['Order has insufficient spot balance', 'insufficient_balance'],
   ['Insufficient balance', 'insufficient_balance'],
   ['Reduce only order would increase', 'no_position'],
   ['Post only order would have immediately matched', 'post_only_crosses'],
   ['Order price cannot be more than 80% away', 'price_too_far'],
+  ['Order price too far from oracle', 'price_too_far'],
   ['Order must have minimum value', 'below_minimum'],
   ['Price must be divisible by tick size', 'tick_invalid'],
   ['Trading is halted', 'market_closed'],
@@ -30,6 +32,7 @@ const statuses = [
   ['badAloPxRejected', 'post_only_crosses'],
   ['oracleRejected', 'price_too_far'],
   ['minTradeNtlRejected', 'below_minimum'],
+  ['minTradeSpotNtlRejected', 'below_minimum'],
   ['tickRejected', 'tick_invalid'],
 ] as const
 
@@ -45,8 +48,15 @@ export const codeOfRefusal = (message: string): RefusalCode =>
 export const codeOfStatus = (status: string): RefusalCode =>
   statuses.find(([name]) => name === status)?.[1] ?? 'venue_rejected'
 
+/** Some servers of the venue put the layer that refused before its sentence. */
+const layer = /^L1 error:\s*/i
+
 /** The venue adds its own number of the market, which says nothing to anybody else. */
-export const sentenceOfRefusal = (message: string): string => message.replace(/[\s,]*\basset=\d+/g, '').trim()
+export const sentenceOfRefusal = (message: string): string =>
+  message
+    .replace(layer, '')
+    .replace(/[\s,]*\basset=\d+/g, '')
+    .trim()
 
 /** The number was used: the bytes, or other bytes under the same number, were there before. */
 export const isSpentNonce = (message: string): boolean => /\bnonce\b/i.test(message)

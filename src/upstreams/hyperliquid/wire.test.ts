@@ -40,12 +40,27 @@ describe('the answers of the venue', () => {
       assert.deepEqual(exchangeReplyOf(body), { is: 'unreadable' })
   })
 
+  test('a refusal keeps its meaning behind the name of the layer that gave it', () => {
+    const sentence = 'User or API Wallet 0xabc does not exist.'
+    for (const prefix of ['L1 error: ', 'L1 Error: ', ''])
+      assert.deepEqual(
+        exchangeReplyOf(JSON.stringify({ status: 'err', response: `${prefix}${sentence}` })),
+        { is: 'refused', message: sentence },
+        prefix,
+      )
+  })
+
   test('an answer of another shape is a change of the protocol', () => {
     assert.deepEqual(infoOf('allMids', '{"BTC":"100.5"}'), { BTC: '100.5' })
     assert.deepEqual(infoOf('allMids', '{"BTC":1,"ETH":"2","SOL":"x"}'), { ETH: '2' })
-    for (const body of ['null', '[]', 'x'])
+    for (const body of ['null', '[]'])
       assert.throws(() => infoOf('allMids', body), { code: 'upstream_changed' })
     assert.throws(() => infoOf('orderStatus', '{"status":"gone"}'), { code: 'upstream_changed' })
+  })
+
+  test('a page instead of an answer is an absent venue, and no change of the protocol', () => {
+    for (const body of ['<html><h1>Just a moment</h1></html>', 'x', ''])
+      assert.throws(() => infoOf('allMids', body), { code: 'unavailable' })
   })
 
   test('sentences are told apart by what they begin with', () => {
@@ -55,11 +70,15 @@ describe('the answers of the venue', () => {
       'User or API Wallet 0xabc does not exist.': 'setup_incomplete',
       'Must deposit before performing actions. User: 0xabc': 'setup_incomplete',
       'Too many cumulative requests sent (10001 > 10000)': 'rate_limited',
+      'Order has insufficient spot balance to trade. asset=10107': 'insufficient_balance',
+      'Order must have minimum value of 10 USDC. asset=10107': 'below_minimum',
+      'Order price too far from oracle asset=1': 'price_too_far',
       'Something else altogether': 'venue_rejected',
     }
     for (const [sentence, code] of Object.entries(codes)) assert.equal(codeOfRefusal(sentence), code)
     assert.equal(codeOfStatus('perpMarginRejected'), 'insufficient_balance')
     assert.equal(codeOfStatus('tickRejected'), 'tick_invalid')
+    assert.equal(codeOfStatus('minTradeSpotNtlRejected'), 'below_minimum')
     assert.equal(codeOfStatus('somethingElseRejected'), 'venue_rejected')
     assert.ok(isSpentNonce('Invalid nonce: duplicate nonce 5') && !isSpentNonce('Insufficient margin'))
     assert.ok(isUnknownSigner('User or API Wallet 0x does not exist.') && !isUnknownSigner('Must deposit'))

@@ -223,6 +223,8 @@ export function infoOf<K extends InfoType>(
   onSkipped: OnSkipped = () => {},
 ): InfoAnswer<K> {
   const answer = parsed(body)
+  if (answer === undefined)
+    throw new Fault('unavailable', `Hyperliquid answered ${type} with something that is not JSON`)
   const value = sieves[type]?.(answer, (record) => onSkipped(type, record)) ?? answer
   if (fits(schemas[type], value)) return value as InfoAnswer<K>
   throw new Fault('upstream_changed', `Hyperliquid answered ${type} in a form that is not known`)
