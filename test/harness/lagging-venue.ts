@@ -15,6 +15,8 @@ export type Lag = {
   fillsMs?: number
   /** Changes an answer, by the type of the question. */
   rewrite?: (type: string, answer: unknown) => unknown
+  /** Changes the reply to an action that the venue took. */
+  rewriteReply?: (action: Row, reply: Row) => unknown
 }
 
 const bodyOf = async (request: IncomingMessage): Promise<string> => {
@@ -86,8 +88,11 @@ export async function laggingVenue(target: string) {
       const isRead = request.url === '/info' && reply.status === 200
       const said = isRead ? disturbed(type, JSON.parse(text)) : undefined
       const changed = isRead ? JSON.stringify(lag.rewrite?.(type, said) ?? said) : text
+      const isReply = request.url === '/exchange' && reply.status === 200 && lag.rewriteReply !== undefined
       response.writeHead(reply.status, { 'content-type': 'application/json' })
-      response.end(changed)
+      response.end(
+        isReply ? JSON.stringify(lag.rewriteReply?.(asked.action as Row, JSON.parse(text) as Row)) : changed,
+      )
     }
     serve().catch(() => request.socket.destroy())
   })

@@ -1,4 +1,4 @@
-import { isUnified } from '#features/venue/collateral.ts'
+import { isUnified } from '#features/venue/account-mode.ts'
 import { tasksOfOrders } from '#features/venue/store.ts'
 import { orderView } from '#features/venue/views.ts'
 import type { Queryable } from '#store/query.ts'

@@ -1,6 +1,6 @@
 import type { Static } from 'typebox'
+import { isUnified } from '#features/venue/account-mode.ts'
 import { frozenReason } from '#features/venue/account-store.ts'
-import { isUnified } from '#features/venue/collateral.ts'
 import { lastTaskOf } from '#features/venue/store.ts'
 import type { Clock } from '#kernel/clock.ts'
 import { Fault } from '#kernel/fault.ts'

@@ -1,6 +1,7 @@
 import type { ActPlan, VenueActs } from '#features/venue/act.ts'
 import type { Exit } from '#features/venue/bracket.ts'
 import { type CancelOutcome, lookUpEnd } from '#features/venue/cancel.ts'
+import { fillsOfOrder } from '#features/venue/entry-fills.ts'
 import { wantedExits } from '#features/venue/memory.ts'
 import { completed, factsOf, type PlaceNeeds, planOf } from '#features/venue/place.ts'
 import type { Standing } from '#features/venue/report.ts'
@@ -80,9 +81,7 @@ export function regrouping({ acts, venue }: Needs): { mend: PlaceNeeds['mend']; 
     })
     const { effects } = verdict
     if (verdict.is === 'doubt') return acts.wait(task, 'regrouped', verdict)
-    const fills = (await venue.fillsSince(account, sinceMs)).filter(
-      ({ orderId }) => orderId === entry.orderId,
-    )
+    const fills = await fillsOfOrder(venue, { account, sinceMs }, entry.orderId)
     // The sibling was not to be had: it stays at the venue, and the gateway keeps the other.
     if (verdict.is !== 'done')
       return settled(task, context, { entry, exits, fills }, { kept: exitsOf(task, isGone, exits), effects })

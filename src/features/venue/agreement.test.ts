@@ -3,7 +3,9 @@ import { test } from 'node:test'
 import { apartOf, balancesSeen, differences, fillRow, leaves, sentenceOf, updateRows } from './agreement.ts'
 
 const map = (entries: Record<string, string>) => new Map(Object.entries(entries))
-const update = { amountUsd: '5', feeUsd: null, nonce: 1, toPerp: null, hash: '0x1', atMs: 7 }
+const update = {
+  ...{ amountUsd: '5', feeUsd: null, nonce: 1, toPerp: null, hash: '0x1', isOutgoing: false, atMs: 7 },
+}
 
 test('equal balances differ in nothing, whatever is written of zero', () => {
   const expected = map({ 'position:BTC': '0', cash: '10', 'spot:USDC': '1.5' })
@@ -82,5 +84,6 @@ test('a transfer moves two balances, an unknown update none that is known', () =
   )
   assert.equal(leaves({ ...update, type: 'accountClassTransfer', moves }), false)
   assert.equal(leaves({ ...update, type: 'withdraw', moves: [{ place: 'perp', amount: '-6' }] }), true)
+  assert.equal(leaves({ ...update, type: 'send', moves: null, isOutgoing: true }), true)
   assert.equal(leaves({ ...update, type: 'deposit', moves: [{ place: 'perp', amount: '5' }] }), false)
 })

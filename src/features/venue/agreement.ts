@@ -125,5 +125,6 @@ export function updateRows({ type, hash, amountUsd, nonce, moves, atMs }: Ledger
 }
 
 /** Money that left by a signature of the account: ours, or that of somebody who has its key. */
-export const leaves = ({ type, moves }: LedgerUpdate): boolean =>
-  type !== 'accountClassTransfer' && (moves ?? []).some(({ amount }) => amount.startsWith('-'))
+export const leaves = ({ type, moves, isOutgoing }: LedgerUpdate): boolean =>
+  isOutgoing ||
+  (type !== 'accountClassTransfer' && (moves ?? []).some(({ amount }) => amount.startsWith('-')))

@@ -1,15 +1,12 @@
 import { Fault } from '#kernel/fault.ts'
 import { fromUnits, toUnits, usdDecimals } from '#kernel/money.ts'
 import type { Hyperliquid } from '#upstreams/hyperliquid/hyperliquid.ts'
+import { isUnified } from './account-mode.ts'
 import { type Missing, movable, type Portion, portionNone } from './gather.ts'
 
 /** Dollars that an account has free, on one side or in one balance for both. */
 
-const separateModes = ['default', 'disabled']
 const scale = 18
-
-/** Unified and portfolio margin accounts keep one balance for perpetuals and spot, on the spot side. */
-export const isUnified = (mode: string): boolean => !separateModes.includes(mode)
 
 const microsOf = (text: string): bigint => toUnits(text, scale) / 10n ** BigInt(scale - usdDecimals)
 

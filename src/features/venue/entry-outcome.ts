@@ -3,8 +3,8 @@ import { compareDecimals } from '#kernel/decimal-fields.ts'
 import type { TaskView } from '#kernel/task.ts'
 import type { Fill, LegStatus } from '#upstreams/hyperliquid/hyperliquid.ts'
 import { cloidOf, type LookUp, readLagMs } from './act.ts'
-import { type Entry, type Exit, type ExitLeg, exitStateOf } from './bracket.ts'
-import { fillsOfEntry } from './entry-fills.ts'
+import { type Entry, type Exit, type ExitLeg, exitStateOf, sumOf } from './bracket.ts'
+import { fillsOfEntry, fillsOfOrder } from './entry-fills.ts'
 import { type Memory, memoryOf, wantedExits } from './memory.ts'
 import {
   agreedPosition,
@@ -54,8 +54,10 @@ export function entryOfReply(
   }
   const { orderId } = first
   if (first.is === 'resting') return seen({ orderId, status: 'resting', filledSize: null, error: null })
-  const status = compareDecimals(first.size, memory.size) >= 0 ? 'filled' : 'part'
-  return seen({ orderId, status, filledSize: first.size, error: null })
+  const isWhole = compareDecimals(first.size, memory.size) >= 0
+  // Only an order that takes what there is at once has ended with a part: the rest of another one may rest.
+  if (!isWhole && memory.tif !== 'ioc') return undefined
+  return seen({ orderId, status: isWhole ? 'filled' : 'part', filledSize: first.size, error: null })
 }
 
 /** Undefined where the record does not say how the entry stands. */
@@ -82,6 +84,23 @@ function entryFound(
 
 type LookNeeds = Pick<PlaceNeeds, 'venue' | 'refusals'>
 
+/**
+ * A cancelled order may have been filled in part, and its status may still show the size of its opening. Undefined while
+ * its fills may be missing yet.
+ */
+async function withFills(
+  venue: PlaceNeeds['venue'],
+  account: string,
+  found: OrderFound,
+  { sinceMs, isLast }: { sinceMs: number; isLast: boolean },
+): Promise<OrderFound | undefined> {
+  if (found.phase !== 'cancelled' || compareDecimals(found.filledSize, '0') > 0) return found
+  const nowMs = await venue.timeMs(account)
+  const filledSize = sumOf(await fillsOfOrder(venue, { account, sinceMs }, found.orderId)).size
+  const isSettled = isLast || nowMs > found.atMs + readLagMs
+  return isSettled || compareDecimals(filledSize, '0') > 0 ? { ...found, filledSize } : undefined
+}
+
 /** By its own id: the only way to learn of an order whose reply was lost. */
 export async function lookUpEntry(
   { venue, refusals }: LookNeeds,
@@ -91,7 +110,8 @@ export async function lookUpEntry(
   const memory = memoryOf(task)
   const { account, since_ms: sinceMs, is_buy: isBuy } = memory
   const evidence = gatherEvidence(venue, { account, sinceMs, allRecords })
-  const found = await evidence.find({ cloid: cloidOf(task.id, 'entry') })
+  const listed = await evidence.find({ cloid: cloidOf(task.id, 'entry') })
+  const found = listed && (await withFills(venue, account, listed, { sinceMs, isLast }))
   const entry = found && entryFound(found, memory, refusals, isLast)
   if (entry) {
     const exits = wantedExits(memory).map(

@@ -5,6 +5,7 @@ import { fromUnits, toUnits, usdDecimals } from '#kernel/money.ts'
 import type { StepContext, StepResult, TaskView, Tx } from '#kernel/task.ts'
 import type { Queryable } from '#store/query.ts'
 import type { Hyperliquid, LedgerUpdate } from '#upstreams/hyperliquid/hyperliquid.ts'
+import { isUnified } from './account-mode.ts'
 import type { ActPlan, VenueActs, Verdict } from './act.ts'
 import { spotPlace } from './agreement.ts'
 import { type CashSource, explainedTransfers } from './cash-evidence.ts'
@@ -12,8 +13,6 @@ import { claim, claimedKeys } from './store.ts'
 
 /** Dollars that lie on the other side of the account come over by themselves, as a step of the task that needs them. */
 
-/** With one balance for both sides there is nothing to move. */
-const separateModes = ['default', 'disabled']
 const scale = 18
 const leg = 'gather'
 
@@ -55,7 +54,7 @@ export async function movableFromPerp(
   missing: Missing,
 ): Promise<{ portion: Portion | undefined; otherMicros: bigint }> {
   const [{ withdrawableUsd }, mode] = await Promise.all([venue.account(account), venue.accountMode(account)])
-  if (!separateModes.includes(mode)) return { portion: undefined, otherMicros: 0n }
+  if (isUnified(mode)) return { portion: undefined, otherMicros: 0n }
   const otherMicros = microsOf(withdrawableUsd)
   return { portion: portion(otherMicros, missing) ?? undefined, otherMicros }
 }

@@ -29,6 +29,8 @@ export type IngestNeeds = {
 }
 
 const marketsAgeMs = 3_600_000
+/** The venue marks the orders so that it places itself to liquidate an account; its fills may not name that account. */
+const liquidationTif = 'LiquidationMarket'
 
 /** `nobody`: the order is there and none of ours. `unknown`: the venue does not show the order, or not yet. */
 type Owner = { taskId: string | null; leg: string | null } | 'nobody' | 'unknown'
@@ -56,6 +58,7 @@ export function ingesting({ on, transact, venue, events, skipped }: IngestNeeds)
     // A fill may come without the client id that its order has.
     const found = await venue.order(account.account, orderId)
     if (!found) return 'unknown'
+    if (found.order.tif === liquidationTif) return noOwner
     const known = found.order.cloid
     const owner = known ? (await ownersOfOrders(on, account.user_id, [known])).get(known) : undefined
     return owner ?? 'nobody'

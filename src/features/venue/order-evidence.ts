@@ -24,6 +24,9 @@ export type OrderFound = {
 type Scope = { account: string; sinceMs: number; allRecords: boolean }
 export type Evidence = { find(name: OrderName): Promise<OrderFound | undefined> }
 
+/** More than the clocks that stamp accounts and fills can be apart. */
+export const clockErrorMs = 1_000
+
 const scale = 18
 const units = (text: string) => toUnits(text, scale)
 
@@ -61,7 +64,7 @@ export function gatherEvidence(venue: EvidenceSource, { account, sinceMs, allRec
       const known = await venue.order(account, name)
       if (known) return byStatus(known)
       if (!allRecords) return undefined
-      lists ??= Promise.all([venue.openOrders(account), venue.fillsSince(account, sinceMs)])
+      lists ??= Promise.all([venue.openOrders(account), venue.fillsSince(account, sinceMs - clockErrorMs)])
       const [open, fills] = await lists
       const isSame = (each: { cloid: string | null; orderId: number }) =>
         (cloid !== undefined && each.cloid === cloid) || each.orderId === orderId

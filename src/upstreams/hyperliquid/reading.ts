@@ -102,6 +102,8 @@ export type LedgerUpdate = {
   hash: string
   /** Null where the form of the update is not known. */
   moves: BalanceMove[] | null
+  /** It took money out of the account, however much. */
+  isOutgoing: boolean
   atMs: number
 }
 type WireOrder = InfoAnswer<'frontendOpenOrders'>[number]
@@ -122,7 +124,7 @@ export function orderOf(order: Omit<WireOrder, 'children'>, parentId: number | n
 /** A parent is followed by the exits that wait for it. */
 export const ordersOf = (order: WireOrder): OpenOrder[] => [
   orderOf(order, null),
-  ...order.children.map((child) => orderOf(child, order.oid)),
+  ...(order.children ?? []).map((child) => orderOf(child, order.oid)),
 ]
 
 export function perpsOf([meta, contexts]: InfoAnswer<'metaAndAssetCtxs'>): PerpMarket[] {
@@ -235,8 +237,18 @@ export function ledgerUpdateOf({ time, hash, delta: given }: WireUpdate, user: s
     toPerp: typeof toPerp === 'boolean' ? toPerp : null,
     hash,
     moves: movesOf(delta, user.toLowerCase()),
+    isOutgoing: isOutgoing(delta, user.toLowerCase()),
     atMs: time,
   }
+}
+
+const outgoingTypes: readonly string[] = ['withdraw', 'vaultDeposit', 'vaultCreate']
+
+/** Told by who sent it to whom, so that a form which is not known does not hide it. */
+function isOutgoing({ type, user, destination, isDeposit }: Delta, account: string): boolean {
+  if (outgoingTypes.includes(type) || (type === 'cStakingTransfer' && isDeposit === true)) return true
+  const [from, to] = [textOf(user), textOf(destination)].map((address) => address?.toLowerCase())
+  return from === account && to !== undefined && to !== account
 }
 
 const difference = (a: string, b: string): string =>

@@ -91,7 +91,7 @@ const orderFields = {
   cloid: T.Optional(orNull(text)),
 }
 const Child = T.Object(orderFields)
-const FrontendOrder = T.Object({ ...orderFields, children: T.Array(Child) })
+const FrontendOrder = T.Object({ ...orderFields, children: T.Optional(T.Array(Child)) })
 
 const Fill = T.Object({
   coin: text,
@@ -170,9 +170,14 @@ const OrderUpdate = T.Object({
   statusTimestamp: whole,
 })
 
+const childrenOf: Sieve = (order, skip) =>
+  typeof order === 'object' && order !== null && 'children' in order
+    ? fieldOf('children', Child)(order, skip)
+    : order
+
 const ordersSieve: Sieve = (value, skip) =>
   understood(
-    Array.isArray(value) ? value.map((order: unknown) => fieldOf('children', Child)(order, skip)) : value,
+    Array.isArray(value) ? value.map((order: unknown) => childrenOf(order, skip)) : value,
     FrontendOrder,
     skip,
   )

@@ -1,0 +1,175 @@
+import assert from 'node:assert/strict'
+import { after, before, beforeEach, describe, test } from 'node:test'
+import { book, keeper } from './keeper.ts'
+import { type Answer, type Stage, stage, type User } from './stage.ts'
+
+/** Answers that the real venue is known to give, or may give at any time, and that the local one does not give by itself. */
+
+type Row = Record<string, unknown>
+const usdcToken = 'USDC:0x6d1e7cde53ba9467b783cb7c530ce054'
+type Status = { status: string; order?: { order: Row; status: string } }
+
+const orderOf = (answer: unknown): Row | undefined => (answer as Status).order?.order
+
+describe('answers of the real venue', () => {
+  let on: Stage
+  let its: ReturnType<typeof book>
+  const parts = new AsyncDisposableStack()
+  before(async () => {
+    on = await stage({ lagging: true })
+    its = book(on)
+  })
+  beforeEach(async () => {
+    on.lag.set({})
+    await on.market.control('DELETE', '/faults', {})
+    await on.price('BTC', 100_000)
+    await on.price('HYPE', 40)
+  })
+  after(async () => {
+    await parts.disposeAsync()
+    await on?.[Symbol.asyncDispose]()
+  })
+
+  const finished = async (user: User, begun: Answer): Promise<Answer> =>
+    begun.completed_at ? begun : ((await on.ended(user, begun.task_id)) as unknown as Answer)
+  const positionOf = async (user: User) => (await on.call('perp_orders', {}, user)).positions[0]
+  /** More than the best level of the book holds, at the price of that level. */
+  const tooLarge = async (times = 1) => {
+    const { px, sz } = (await on.book('HYPE')).levels[1]![0]!
+    const size = String(Math.ceil(Number(sz)) * times + 20)
+    return { asset: 'HYPE', side: 'long', size, order_type: 'limit', limit_price: px, leverage: 5 }
+  }
+
+  describe('the status of an order keeps the size of its opening', () => {
+    const asOpened = (type: string, answer: unknown): unknown => {
+      const order = type === 'orderStatus' ? orderOf(answer) : undefined
+      if (order) order.sz = order.origSz
+      return answer
+    }
+
+    test('an order that was filled in part and then cancelled is told with its fills, though its reply was lost', async () => {
+      const user = await on.trader('400000')
+      const order = await tooLarge()
+      on.lag.set({ rewrite: asOpened })
+      await on.market.control('POST', '/faults', {
+        ...{ door: 'exchange', type: 'order', effect: 'dropReply', count: 1 },
+      })
+      const done = await finished(user, await on.call('perp_open', { ...order, tif: 'ioc' }, user))
+      assert.deepEqual([done.status, done.outcome], ['completed', 'partial'], JSON.stringify(done))
+      assert.equal((await positionOf(user))?.size, done.result.filled_size)
+    })
+  })
+
+  test('an order of which the reply names the filled part only still rests with its rest', async () => {
+    const user = await on.trader('400000')
+    // The maker comes back to its price, and must not fill all of it meanwhile.
+    const order = await tooLarge(30)
+    let isRewritten = false
+    on.lag.set({
+      rewriteReply(action, reply) {
+        const { data } = reply.response as { data?: { statuses?: Row[] } }
+        const first = data?.statuses?.[0]
+        const resting = first?.resting as { oid: number } | undefined
+        if (action.type !== 'order' || !resting) return reply
+        isRewritten = true
+        const statuses = [{ filled: { totalSz: '1', avgPx: order.limit_price, oid: resting.oid } }]
+        return { status: 'ok', response: { type: 'order', data: { statuses } } }
+      },
+    })
+    const done = await finished(user, await on.call('perp_open', order, user))
+    assert.ok(isRewritten)
+    assert.deepEqual([done.outcome, done.result?.order_status], ['executed', 'resting'], JSON.stringify(done))
+  })
+
+  test('fills are found though the clock of the account is ahead of that of the fills', async () => {
+    const user = await on.trader()
+    await on.credit(user, '1000', 'USDC')
+    on.lag.set({
+      rewrite: (type, answer) =>
+        type === 'clearinghouseState'
+          ? { ...(answer as Row), time: Number((answer as Row).time) + 700 }
+          : answer,
+    })
+    const acts: [string, object][] = [
+      ['perp_open', { asset: 'BTC', side: 'long', size: '0.01' }],
+      ['perp_close', { asset: 'BTC' }],
+      ['spot_venue_buy', { asset: 'HYPE', notional_usdc: '50' }],
+      ['spot_venue_sell', { asset: 'HYPE' }],
+    ]
+    for (const [name, input] of acts) {
+      const done = await on.call(name, input, user, { timeoutMs: 8_000 })
+      assert.equal(done.outcome, 'executed', `${name}: ${JSON.stringify(done)}`)
+    }
+  })
+
+  test('an account whose perpetuals of other deployers share its dollars keeps them on the perpetuals side', async () => {
+    on.lag.set({
+      rewrite: (type, answer) => (type === 'userAbstraction' ? 'dexAbstraction' : answer),
+    })
+    const user = await on.trader('500')
+    await on.credit(user, '100', 'USDC')
+    const status = await on.call('perp_setup_status', {}, user)
+    assert.equal((status as unknown as { withdrawable_usd: string }).withdrawable_usd, '500')
+    const done = await finished(user, await on.call('perp_withdraw', { amount_usd: '550' }, user))
+    assert.deepEqual([done.status, done.outcome], ['completed', 'executed'], JSON.stringify(done))
+  })
+
+  describe('what others do to an account', () => {
+    before(() => {
+      parts.use(keeper(on, on.main, { usersMost: 0, balancesFreeze: false }))
+    })
+    const stranger = `0x${'1'.repeat(40)}` as const
+
+    test('a sent asset freezes the account, also where its form does not tell what it moved', async () => {
+      const user = await on.trader()
+      await its.agreed(user)
+      await (await its.thief(user)).sendAsset({
+        ...{ destination: stranger, sourceDex: '', destinationDex: '', token: usdcToken, amount: '5' },
+      })
+      const { reason } = await its.frozen(user)
+      assert.match(reason ?? '', /money left the account by a send that is none of ours/)
+    })
+
+    test('a transfer to a new address, which costs a fee, freezes the account', async () => {
+      const user = await on.trader()
+      await on.credit(user, '100', 'USDC')
+      await its.agreed(user)
+      on.lag.set({
+        rewrite: (type, answer) =>
+          type === 'userNonFundingLedgerUpdates'
+            ? (answer as { delta: Row }[]).map((update) =>
+                update.delta.type === 'spotTransfer'
+                  ? { ...update, delta: { ...update.delta, fee: '1.0', feeToken: 'USDC' } }
+                  : update,
+              )
+            : answer,
+      })
+      await (await its.thief(user)).spotSend({ destination: stranger, token: usdcToken, amount: '5' })
+      const { reason } = await its.frozen(user)
+      assert.match(reason ?? '', /money left the account by a spotTransfer that is none of ours/)
+    })
+
+    test('an order that the venue placed to liquidate is no order of somebody else', async () => {
+      const user = await on.trader()
+      await its.agreed(user)
+      on.lag.set({
+        rewrite(type, answer) {
+          const order = type === 'orderStatus' ? orderOf(answer) : undefined
+          if (order && !order.cloid) order.tif = 'LiquidationMarket'
+          return answer
+        },
+      })
+      const order = {
+        a: 0,
+        b: true,
+        p: '101000',
+        s: '0.001',
+        r: false,
+        t: { limit: { tif: 'Ioc' as const } },
+      }
+      await (await its.thief(user)).order({ orders: [order], grouping: 'na' })
+      await its.agreed(user)
+      assert.equal((await its.fills(user)).length, 1)
+    })
+  })
+})
