@@ -122,4 +122,31 @@ describe('a node that lags, forgets and answers with pages', () => {
       assert.equal(done.transactions.length, 1)
       assert.equal(await on.flows(user), 1)
     })
+
+  test('a search for arrivals ends where its node does: a block that a sibling has not seen is not without them', async () => {
+    const { chain } = on.main.base
+    const user = await on.addUser()
+    await on.give(baseId, user.evm, 'USDC', '7')
+    const { number: to } = await chain.head()
+    const search = (from: bigint) => chain.arrivals(on.main.usdc, user.evm, { from, to })
+    node.set({ lag: { chance: 1, blocks: 12 } })
+    const seen = await search(0n)
+    assert.deepEqual(seen.arrivals, [])
+    assert.ok(seen.searchedTo < to, `${seen.searchedTo} of ${to}`)
+    await assert.rejects(search(to), { code: 'unavailable' })
+    node.set({})
+    const { arrivals, searchedTo } = await search(0n)
+    assert.deepEqual([arrivals.map(({ amountUnits }) => amountUnits), searchedTo], [[7_000_000n], to])
+  })
+
+  test('a provider that takes a few blocks at once is searched in pieces', async () => {
+    const { chain } = on.main.base
+    const user = await on.richUser('9')
+    const { number: to } = await chain.head()
+    const from = to > 40n ? to - 40n : 0n
+    node.set({ logBlocksMax: 3 })
+    const { arrivals, searchedTo } = await chain.arrivals(on.main.usdc, user.evm, { from, to })
+    assert.ok(node.counts.refusedSearches > 0)
+    assert.deepEqual([arrivals.map(({ amountUnits }) => amountUnits), searchedTo], [[9_000_000n], to])
+  })
 })

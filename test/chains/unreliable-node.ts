@@ -5,6 +5,7 @@ import type { AddressInfo } from 'node:net'
 type Call = { jsonrpc: string; id: unknown; method: string; params: unknown[] }
 type Reply = { jsonrpc: string; id: unknown; result?: unknown; error?: { code: number; message: string } }
 type Receipt = { blockNumber: string; blockHash: string; transactionHash: string } | null
+type Log = { blockNumber: string }
 
 export type Mischief = {
   /** Chance that a request is answered by a sibling that is so many blocks behind. */
@@ -17,6 +18,8 @@ export type Mischief = {
   keepsBack?: boolean
   /** Receipts of what was kept back, in a block that is not on the chain. */
   inventsReceipts?: boolean
+  /** More blocks than this are refused in one search for logs. */
+  logBlocksMax?: number
 }
 
 const latestAt: Record<string, number> = {
@@ -38,7 +41,7 @@ export async function unreliableNode(random: () => number) {
   let target = ''
   let mischief: Mischief = {}
   const kept: { raw: string; hash: string }[] = []
-  const counts = { lagged: 0, broken: 0, invented: 0 }
+  const counts = { lagged: 0, broken: 0, invented: 0, refusedSearches: 0 }
 
   const forward = async (calls: Call[]): Promise<Reply[]> => {
     const reply = await fetch(target, {
@@ -59,10 +62,15 @@ export async function unreliableNode(random: () => number) {
       return { ...call, params: call.params.with(at, `0x${head.toString(16)}`) }
     })
 
-  /** A sibling that lags knows neither newer receipts nor newer blocks. */
+  /** A sibling that lags knows neither newer receipts nor newer blocks, and finds no logs in them without an error. */
   const hideNewer = (calls: Call[], replies: Reply[], head: bigint): Reply[] =>
     replies.map((reply) => {
       const call = calls.find(({ id }) => id === reply.id)
+      if (call?.method === 'eth_getLogs')
+        return {
+          ...reply,
+          result: (reply.result as Log[]).filter(({ blockNumber }) => BigInt(blockNumber) <= head),
+        }
       const receipt = reply.result as Receipt
       const isNewer =
         call?.method === 'eth_getTransactionReceipt' && receipt && BigInt(receipt.blockNumber) > head
@@ -86,6 +94,16 @@ export async function unreliableNode(random: () => number) {
     }
   }
 
+  const refuseLongSearches = (calls: Call[], replies: Reply[], blocksMax: number): Reply[] =>
+    replies.map((reply) => {
+      const call = calls.find(({ id, method }) => id === reply.id && method === 'eth_getLogs')
+      const { fromBlock, toBlock } = (call?.params[0] ?? {}) as { fromBlock?: string; toBlock?: string }
+      if (!fromBlock || !toBlock || Number(toBlock) - Number(fromBlock) < blocksMax) return reply
+      counts.refusedSearches += 1
+      const message = `You can make eth_getLogs requests with up to a ${blocksMax} block range.`
+      return { jsonrpc: '2.0', id: reply.id, error: { code: -32600, message } }
+    })
+
   const keepBack = async (call: Call): Promise<Reply> => {
     const raw = String(call.params[0])
     const { keccak256 } = await import('viem')
@@ -95,7 +113,7 @@ export async function unreliableNode(random: () => number) {
   }
 
   const answer = async (calls: Call[]): Promise<Reply[]> => {
-    const { lag, saysOfSent, keepsBack, inventsReceipts } = mischief
+    const { lag, saysOfSent, keepsBack, inventsReceipts, logBlocksMax } = mischief
     const isSending = calls.some(({ method }) => method === 'eth_sendRawTransaction')
     if (isSending && keepsBack) return Promise.all(calls.map(keepBack))
     if (isSending && saysOfSent) {
@@ -107,7 +125,8 @@ export async function unreliableNode(random: () => number) {
       const head = BigInt((await ask('eth_blockNumber', [])) as string) - BigInt(lag.blocks)
       return hideNewer(calls, await forward(behind(calls, head)), head)
     }
-    const replies = await forward(calls)
+    const answered = await forward(calls)
+    const replies = logBlocksMax ? refuseLongSearches(calls, answered, logBlocksMax) : answered
     if (!inventsReceipts) return replies
     return Promise.all(
       replies.map(async (reply) => {

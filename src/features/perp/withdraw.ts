@@ -60,8 +60,6 @@ type Memory = {
 
 const usdcDecimals = 6
 const admissionMs = 10 * 60_000
-/** Nodes refuse to search more blocks at once. */
-const blocksMost = 1_000n
 const memoryOf = (task: TaskView) => task.data as unknown as Memory
 
 const factsOf = (account: string): ActPlan['facts'] => ({
@@ -124,17 +122,18 @@ export function withdrawing(
   const arrivalOf = async (
     task: TaskView,
     blocks: { from: bigint; to: bigint },
-  ): Promise<{ key: string; arrival: Arrival } | undefined> => {
+  ): Promise<{ found: { key: string; arrival: Arrival } | undefined; searchedTo: bigint }> => {
     const { account, paid_units } = memoryOf(task)
-    const found = (await chain.arrivals(way.token, account, blocks))
+    const { arrivals, searchedTo } = await chain.arrivals(way.token, account, blocks)
+    const fitting = arrivals
       .filter(({ amountUnits }) => amountUnits === BigInt(paid_units))
       .map((arrival) => ({ key: `arrival:${arrival.txHash}:${arrival.index}`, arrival }))
     const taken = await claimedKeys(
       on,
-      found.map(({ key }) => key),
+      fitting.map(({ key }) => key),
       task.id,
     )
-    return found.find(({ key }) => !taken.has(key))
+    return { found: fitting.find(({ key }) => !taken.has(key)), searchedTo }
   }
 
   const send = async (task: TaskView, { now }: StepContext, effects: EffectUpdate[]) => {
@@ -150,9 +149,10 @@ export function withdrawing(
   /** Throws where the chain shows a payout that no list of the venue shows. */
   const assertNotArrived = async (task: TaskView): Promise<void> => {
     const { number: head } = await chain.head()
-    for (let from = BigInt(memoryOf(task).from_block); from <= head; from += blocksMost) {
-      const to = head < from + blocksMost ? head : from + blocksMost - 1n
-      if (await arrivalOf(task, { from, to })) throw contradiction('the amount arrived in the wallet')
+    for (let from = BigInt(memoryOf(task).from_block); from <= head; ) {
+      const { found, searchedTo } = await arrivalOf(task, { from, to: head })
+      if (found) throw contradiction('the amount arrived in the wallet')
+      from = searchedTo + 1n
     }
   }
 
@@ -214,12 +214,12 @@ export function withdrawing(
     async arrive(task, { now }) {
       const { amount_usd, paid_units, from_block } = memoryOf(task)
       const from = BigInt(from_block)
-      const { number: head } = await chain.head()
-      const to = head < from + blocksMost ? head : from + blocksMost - 1n
-      const found = to < from ? undefined : await arrivalOf(task, { from, to })
+      const { number: to } = await chain.head()
+      const { found, searchedTo } =
+        to < from ? { found: undefined, searchedTo: to } : await arrivalOf(task, { from, to })
       // The last blocks are searched again: a reorganised one may bring what the first look did not show.
       if (!found) {
-        const searched = to - BigInt(chain.row.confirmations)
+        const searched = searchedTo - BigInt(chain.row.confirmations)
         const next = searched >= from ? searched + 1n : from
         return waiting(task, now, 'arrive', { from_block: String(next) })
       }

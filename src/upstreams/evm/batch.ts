@@ -7,6 +7,7 @@ import {
   parseAbi,
   parseAbiParameters,
 } from 'viem/utils'
+import { Fault } from '#kernel/fault.ts'
 import type { EvmBatch, EvmCall } from '#kernel/signer.ts'
 import type { Hex } from './wire.ts'
 
@@ -133,6 +134,7 @@ export const nativeBalanceData = (address: string): Hex =>
   encodeFunctionData({ abi: multicallAbi, functionName: 'getEthBalance', args: [address as Hex] })
 
 export function resultsOf(data: Hex): ViewResult[] {
+  if (data === '0x') throw new Fault('unavailable', 'The node ran no code for a call that needs some')
   const results = decodeFunctionResult({ abi: multicallAbi, functionName: 'aggregate3', data })
   return results.map(({ success, returnData }) => ({ success, data: returnData }))
 }

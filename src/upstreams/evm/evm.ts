@@ -2,6 +2,7 @@ import type { EvmChainRow } from '#kernel/chains.ts'
 import { Fault } from '#kernel/fault.ts'
 import type { Net } from '#kernel/net.ts'
 import type { EvmCall } from '#kernel/signer.ts'
+import { type ArrivalSearch, type BlockRange, createArrivalSearch } from './arrivals.ts'
 import {
   blockNumberData,
   blockTimeData,
@@ -15,11 +16,10 @@ import {
   type ViewResult,
   viewsData,
 } from './batch.ts'
-import { arrivalTopics, balanceData, type TransferLog, transfersOf } from './erc20.ts'
+import { balanceData, type TransferLog, transfersOf } from './erc20.ts'
 import { resultOf, type Simulation, simulationOf, wordOf } from './simulation.ts'
 import {
   answersOf,
-  foundLogsOf,
   type Head,
   type Hex,
   headOf,
@@ -35,6 +35,7 @@ import {
   sendVerdictOf,
 } from './wire.ts'
 
+export type { Arrival } from './arrivals.ts'
 export type { Simulation } from './simulation.ts'
 export type { Head, Hex, Log, Receipt, SendVerdict } from './wire.ts'
 export type BlockTag = bigint | 'latest' | 'pending'
@@ -42,7 +43,6 @@ export type BlockTag = bigint | 'latest' | 'pending'
 /** The state that calls ran on, by their own account. A node that lags behind its siblings is found out by it. */
 export type StateHead = { number: bigint; timestampSeconds: number }
 export type Balances = { head: StateHead; nativeUnits: bigint; tokens: (bigint | undefined)[] }
-export type Arrival = TransferLog & { txHash: Hex; index: number; block: bigint }
 export type AccountState = { nonce: number; delegate: string | null; hasOtherCode: boolean; head: Head }
 
 /** One chain, read and written over JSON-RPC. */
@@ -72,8 +72,11 @@ export type Evm = {
   batchNonce(taskId: string): bigint
   /** Tokens that came to an account and left it, as the logs of a receipt say. */
   transfers(receipt: Receipt): TransferLog[]
-  /** What came to an account of a token, in blocks of which both ends count. */
-  arrivals(token: string, owner: string, blocks: { from: bigint; to: bigint }): Promise<Arrival[]>
+  /**
+   * What came to an account of a token, in blocks of which both ends count. The search may end before the last of them:
+   * where the node has not seen it, or takes only a few blocks at once.
+   */
+  arrivals(token: string, owner: string, blocks: BlockRange): Promise<ArrivalSearch>
   suggestedPriority(): Promise<{ head: Head; priorityWei: bigint }>
   sendRaw(raw: string): Promise<SendVerdict>
   receipts(hashes: readonly string[]): Promise<{ head: Head; receipts: (Receipt | undefined)[] }>
@@ -219,17 +222,7 @@ export function evm({ row, net, timeoutMs = 5_000 }: Options): Evm {
 
     batchNonce: nonceOf,
     transfers: ({ logs }) => transfersOf(logs),
-    async arrivals(token, owner, { from, to }) {
-      const topics = arrivalTopics(owner)
-      const range = { fromBlock: hexQuantity(from), toBlock: hexQuantity(to) }
-      const logs = foundLogsOf(await askOne('eth_getLogs', [{ address: token, topics, ...range }]))
-      return logs.flatMap((log) =>
-        transfersOf([log]).map((transfer) => ({
-          ...transfer,
-          ...{ txHash: log.txHash, index: log.index, block: log.block },
-        })),
-      )
-    },
+    arrivals: createArrivalSearch({ row, rpc }),
 
     async suggestedPriority() {
       const [block, tip] = await rpc([

@@ -16,17 +16,23 @@ export type Simulation = { block: bigint | undefined } & (
 const batchOverheadGas = 150_000n
 const gasPerCallUnmeasured = 400_000n
 
+/** Invalid request, no such method, invalid params; 3: reverted. */
+const judgedCodes: readonly number[] = [-32600, -32601, -32602, 3]
+/** A block that this node does not have yet, another one has. */
+const isAbsent = (message: string): boolean =>
+  /header not found|unknown block|block not found|outofrange|missing trie node|rate limit|too many requests|timeout/i.test(
+    message,
+  )
+
+/** Providers name their limits and lags in ever new ways: only a refusal that is about the call itself is final. */
+const isJudged = (code: number, message: string): boolean =>
+  !isAbsent(message) && (judgedCodes.includes(code) || /revert|insufficient/i.test(message))
+
 export function resultOf(row: EvmChainRow, answer: RpcAnswer): unknown {
   if ('result' in answer) return answer.result
   const { code, message } = answer.error
-  // -32005: over the provider's limit. A block that this node does not have yet, another one has.
-  const busy =
-    code === -32005 ||
-    /rate limit|too many requests|timeout|header not found|unknown block|block not found|outofrange|missing trie node/i.test(
-      message,
-    )
   throw new Fault(
-    busy ? 'unavailable' : 'upstream_rejected',
+    isJudged(code, message) ? 'upstream_rejected' : 'unavailable',
     `The ${row.displayName} node refused: ${message}`,
   )
 }

@@ -37,10 +37,15 @@ export function resultsOf(body: string, count: number): unknown[] {
   })
 }
 
-const unitsOf = (value: unknown): bigint => {
+const wholeOf = (value: unknown): bigint | undefined => {
   const text = typeof value === 'number' ? String(value) : value
-  if (typeof text !== 'string' || !/^\d{1,20}$/.test(text)) throw broken('no amount where one was due')
-  return BigInt(text)
+  return typeof text === 'string' && /^\d{1,20}$/.test(text) ? BigInt(text) : undefined
+}
+
+const unitsOf = (value: unknown): bigint => {
+  const units = wholeOf(value)
+  if (units === undefined) throw broken('no amount where one was due')
+  return units
 }
 
 const contextOf = (result: unknown): { slot: bigint; value: unknown } => {
@@ -53,21 +58,20 @@ export function balanceOf(result: unknown): { slot: bigint; lamports: bigint } {
   return { slot, lamports: unitsOf(value) }
 }
 
-/** Accounts of one owner under one token program, as `jsonParsed` prints them; extensions change nothing here. */
+/**
+ * Accounts of one owner under one token program, as `jsonParsed` prints them; extensions change nothing here. An account
+ * that the node cannot parse comes as bytes and is left out: anybody can send one to a wallet.
+ */
 export function tokensOf(result: unknown, program: string): TokenBalance[] {
   const { value } = contextOf(result)
   if (!Array.isArray(value)) throw broken('no list of token accounts')
-  return value.map((item) => {
+  return value.flatMap((item: unknown) => {
     const info = dig(item, ['account', 'data', 'parsed', 'info'])
     const amount = dig(info, ['tokenAmount'])
-    if (!isObject(info) || !isObject(amount) || typeof info.mint !== 'string')
-      throw broken('a malformed token account')
-    return {
-      mint: info.mint,
-      amountUnits: unitsOf(amount.amount),
-      decimals: Number(unitsOf(amount.decimals)),
-      program,
-    }
+    if (!isObject(info) || !isObject(amount) || typeof info.mint !== 'string') return []
+    const [units, decimals] = [amount.amount, amount.decimals].map(wholeOf)
+    if (units === undefined || decimals === undefined) return []
+    return [{ mint: info.mint, amountUnits: units, decimals: Number(decimals), program }]
   })
 }
 

@@ -1,0 +1,58 @@
+import type { EvmChainRow } from '#kernel/chains.ts'
+import { Fault } from '#kernel/fault.ts'
+import { arrivalTopics, type TransferLog, transfersOf } from './erc20.ts'
+import { resultOf } from './simulation.ts'
+import { foundLogsOf, type Hex, headOf, hexQuantity, type RpcAnswer, type RpcCall } from './wire.ts'
+
+/** Transfers of a token to one account, searched in the logs of blocks. */
+
+export type Arrival = TransferLog & { txHash: Hex; index: number; block: bigint }
+/** `searchedTo`: the last block whose logs were read. It may lie before the block that was asked for. */
+export type ArrivalSearch = { arrivals: Arrival[]; searchedTo: bigint }
+export type BlockRange = { from: bigint; to: bigint }
+
+type Deps = { row: EvmChainRow; rpc: (calls: readonly RpcCall[]) => Promise<RpcAnswer[]> }
+
+const requestsMax = 40
+const blocksMax = 1_000n
+/** Providers limit the blocks or the results of one search, each with a sentence of its own. */
+const isTooMuch = ({ message }: { message: string }): boolean =>
+  /range|more than \d+ results|too many results|response size/i.test(message)
+
+const lesser = (a: bigint, b: bigint): bigint => (a < b ? a : b)
+
+export function createArrivalSearch({ row, rpc }: Deps) {
+  /** What the provider takes at once, as far as its refusals have told. */
+  let blocksAtOnce = blocksMax
+
+  return async (token: string, owner: string, { from, to }: BlockRange): Promise<ArrivalSearch> => {
+    const topics = arrivalTopics(owner)
+    const arrivals: Arrival[] = []
+    let next = from
+    let last = to
+    for (let requests = 0; next <= last && requests < requestsMax; requests += 1) {
+      const end = lesser(last, next + blocksAtOnce - 1n)
+      const range = { fromBlock: hexQuantity(next), toBlock: hexQuantity(end) }
+      // A node that lags answers with no logs for blocks that it has not seen, so its own head is asked for beside them.
+      const [block, found] = await rpc([
+        { method: 'eth_getBlockByNumber', params: ['latest', false] },
+        { method: 'eth_getLogs', params: [{ address: token, topics, ...range }] },
+      ])
+      const head = headOf(resultOf(row, block!)).number
+      last = lesser(last, head)
+      if (last < next || ('error' in found! && head < end)) continue
+      if ('error' in found! && end > next && isTooMuch(found.error)) {
+        blocksAtOnce = (end - next + 1n) / 2n
+        continue
+      }
+      const logs = foundLogsOf(resultOf(row, found!))
+      for (const log of logs)
+        for (const transfer of transfersOf([log]))
+          arrivals.push({ ...transfer, txHash: log.txHash, index: log.index, block: log.block })
+      next = lesser(end, head) + 1n
+    }
+    if (next === from)
+      throw new Fault('unavailable', `The ${row.displayName} node shows no logs of these blocks yet`)
+    return { arrivals, searchedTo: next - 1n }
+  }
+}
