@@ -52,7 +52,10 @@ describe('answers of the real venue', () => {
       const order = await tooLarge()
       on.lag.set({ rewrite: asOpened })
       await on.market.control('POST', '/faults', {
-        ...{ door: 'exchange', type: 'order', effect: 'dropReply', count: 1 },
+        door: 'exchange',
+        type: 'order',
+        effect: 'dropReply',
+        count: 1,
       })
       const done = await finished(user, await on.call('perp_open', { ...order, tif: 'ioc' }, user))
       assert.deepEqual([done.status, done.outcome], ['completed', 'partial'], JSON.stringify(done))
@@ -125,7 +128,11 @@ describe('answers of the real venue', () => {
       const user = await on.trader()
       await its.agreed(user)
       await (await its.thief(user)).sendAsset({
-        ...{ destination: stranger, sourceDex: '', destinationDex: '', token: usdcToken, amount: '5' },
+        destination: stranger,
+        sourceDex: '',
+        destinationDex: '',
+        token: usdcToken,
+        amount: '5',
       })
       const { reason } = await its.frozen(user)
       assert.match(reason ?? '', /money left the account by a send that is none of ours/)

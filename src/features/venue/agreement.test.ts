@@ -4,7 +4,13 @@ import { apartOf, balancesSeen, differences, fillRow, leaves, sentenceOf, update
 
 const map = (entries: Record<string, string>) => new Map(Object.entries(entries))
 const update = {
-  ...{ amountUsd: '5', feeUsd: null, nonce: 1, toPerp: null, hash: '0x1', isOutgoing: false, atMs: 7 },
+  amountUsd: '5',
+  feeUsd: null,
+  nonce: 1,
+  toPerp: null,
+  hash: '0x1',
+  isOutgoing: false,
+  atMs: 7,
 }
 
 test('equal balances differ in nothing, whatever is written of zero', () => {

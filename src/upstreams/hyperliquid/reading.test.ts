@@ -35,9 +35,19 @@ test('what comes in, or stays with the account, is not outgoing', () => {
 
 test('an open order without a list of children is an order all the same', () => {
   const order = {
-    ...{ coin: 'BTC', side: 'B', limitPx: '29792.0', sz: '5.0', oid: 91490942, timestamp: 1681247412573 },
-    ...{ triggerCondition: 'N/A', isTrigger: false, triggerPx: '0.0', isPositionTpsl: false },
-    ...{ reduceOnly: false, orderType: 'Limit', origSz: '5.0' },
+    coin: 'BTC',
+    side: 'B',
+    limitPx: '29792.0',
+    sz: '5.0',
+    oid: 91490942,
+    timestamp: 1681247412573,
+    triggerCondition: 'N/A',
+    isTrigger: false,
+    triggerPx: '0.0',
+    isPositionTpsl: false,
+    reduceOnly: false,
+    orderType: 'Limit',
+    origSz: '5.0',
   }
   const read = infoOf('frontendOpenOrders', JSON.stringify([order])).flatMap(ordersOf)
   assert.deepEqual(
