@@ -11,7 +11,8 @@ import type { Counts } from './test-files.ts'
 
 type Result = Omit<Counts, 'empty'>
 
-const fileTimeoutMs = 480_000
+/** The long proofs place 10,000 orders, a few in a second. */
+const fileTimeoutMs = process.env.PROOF === 'nightly' ? 3_600_000 : 480_000
 const abreast = 2
 
 /** Tests beside a file that starts processes or opens a database are journeys in all but place. */
