@@ -12,20 +12,32 @@ import type { Session } from './session.ts'
 
 const statementCharsMax = 10_000
 
-async function connect({ databaseUrl }: Session, write: boolean): Promise<pg.Client> {
+async function connect({ databaseUrl }: Session): Promise<pg.Client> {
   const client = new pg.Client({ connectionString: databaseUrl, application_name: 'portico admin psql' })
   client.on('error', () => {})
   await client.connect()
-  if (!write) await client.query('set default_transaction_read_only = on')
   return client
 }
 
 type Result = pg.QueryResult<Record<string, unknown>>
 
+/** The extended protocol takes one statement, so that none of them can end the transaction before another one writes. */
+async function readOnly(client: pg.Client, text: string): Promise<Result> {
+  await client.query('begin read only')
+  try {
+    return await client.query({ text, queryMode: 'extended' })
+  } finally {
+    await client.query('rollback')
+  }
+}
+
 async function execute(session: Session, client: pg.Client, statement: string, write: boolean) {
   const details = { statement: statement.slice(0, statementCharsMax), write }
   await session.record(session.database.pool, { command: 'psql', details })
-  const found: Result | Result[] = await client.query(statement).catch((error: unknown) => {
+  const found: Result | Result[] = await (write
+    ? client.query(statement)
+    : readOnly(client, statement)
+  ).catch((error: unknown) => {
     throw error instanceof pg.DatabaseError ? new UsageError(error.message) : error
   })
   for (const result of Array.isArray(found) ? found : [found]) {
@@ -59,7 +71,7 @@ const psql: AdminCommand['run'] = async (session, args) => {
     return session.say(session.databaseUrl)
   }
   if (write && session.reason === null) throw new UsageError('--write needs --why.')
-  const client = await connect(session, write)
+  const client = await connect(session)
   try {
     const statement = args.optional('statement')
     if (statement !== undefined) return await execute(session, client, statement, write)

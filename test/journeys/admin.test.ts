@@ -202,7 +202,10 @@ test('a paused sponsor pays for nothing new on any instance until it is unpaused
 test('SQL reads only, unless it is asked to write, and each statement is recorded', async () => {
   const read = await operator.rows('psql', 'select 1 as one')
   assert.deepEqual(read[0], { one: 1 })
-  const refused = await operator.refused('psql', "insert into belonging (key, value) values ('note', 'x')")
+  const note = "insert into belonging (key, value) values ('note', 'x')"
+  for (const way of ['set default_transaction_read_only = off', 'commit', 'set transaction read write'])
+    assert.match(await operator.refused('psql', `${way}; ${note}`), /multiple commands/)
+  const refused = await operator.refused('psql', note)
   assert.equal(refused, 'portico admin: cannot execute INSERT in a read-only transaction\n')
   assert.match(await operator.refused('psql', 'select 1', '--write'), /--write needs --why/)
   await operator.act('a note', 'psql', "insert into belonging (key, value) values ('note', 'x')", '--write')

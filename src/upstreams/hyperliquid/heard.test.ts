@@ -35,8 +35,8 @@ describe('what the streams told of an order', () => {
 
   test('is forgotten when there are too many orders, the oldest first', async () => {
     const heard = ordersHeard()
-    for (let orderId = 0; orderId <= 2_000; orderId++) heard.fills([fill(orderId, orderId, '1')])
+    for (let orderId = 0; orderId <= 4_000; orderId++) heard.fills([fill(orderId, orderId, '1')])
     assert.equal(await heard.when(0, ({ fills }) => fills[0], 0), undefined)
-    assert.equal((await heard.when(2_000, ({ fills }) => fills[0], 0))?.tradeId, 2_000)
+    assert.equal((await heard.when(4_000, ({ fills }) => fills[0], 0))?.tradeId, 4_000)
   })
 })
