@@ -115,8 +115,10 @@ export function acceptor({ transactions, committer, clock, random, instanceId, l
   const writeAll = async (tx: Tx, task: Task, wanted: NewTask, commit = nothing): Promise<void> => {
     const { also } = wanted.admission
     if (!also) return void (await allEnded([write(tx, task, wanted, eventsOf(task)), commit()]))
-    // What the caps wait for comes before what the ledger waits for, as it does where a task ends.
-    await allEnded([also(tx, task.id), write(tx, task, wanted, [])])
+    // Every lock of the caps and budgets comes before those of the ledger, as where a task ends. `also` has more than
+    // one statement, so it must have ended: in turns with the ledger's they would wait for each other's rows.
+    await also(tx, task.id)
+    await write(tx, task, wanted, [])
     const events = send(tx, 'select outbox_add($1, $2, $3::jsonb, $4)', [
       ...[task.user_id, task.id, jsonText(eventsOf(task)), task.created_at],
     ])

@@ -198,8 +198,7 @@ const provoking: Partial<Record<FaultCode, Provoke>> = {
   market_closed: (headers) => post('/v1/perp/open', { ...long, asset: 'MATIC' }, own(headers)),
   order_not_cancellable: async (headers) =>
     post('/v1/perp/orders/cancel', { order_id: await endedOrder() }, own(headers)),
-  upstream_changed: (headers) =>
-    disturbed({ status: 200, html: true }, () => get('/v1/perp/orders', own(headers))),
+  upstream_changed: (headers) => disturbed({ status: 422 }, () => get('/v1/perp/orders', own(headers))),
   upstream_timeout: (headers) => disturbed({ drop_reply: true }, () => get('/v1/perp/orders', own(headers))),
   not_cancellable: (headers) => post(`/v1/tasks/${open.task_id}/cancel`, undefined, own(headers)),
   body_too_large: (headers) => post('/v1/kill', { on: 'x'.repeat(270_000) }, own(headers)),

@@ -352,9 +352,14 @@ test('no body makes its sender anybody else, or any richer', async () => {
       else assert.equal(got.status, plain.status, `${said}: ${got.text}`)
     }
   }
-  const strays = await on.send({
+  const asThem = await ask({
     method: 'GET',
     path: `/v1/user?user_id=${them.userId}&agent_id=${them.agentId}`,
+  })
+  assert.equal(asThem.status, 422, asThem.text)
+  const strays = await on.send({
+    method: 'GET',
+    path: '/v1/user',
     headers: { ...bearer(agent), 'x-user-id': them.userId, 'x-agent-id': them.agentId, 'x-role': 'admin' },
   })
   assert.equal(jsonOf(strays).user_id, before[0].user_id, strays.text)

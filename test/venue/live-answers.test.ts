@@ -16,7 +16,7 @@ describe('answers of the real venue', () => {
   let its: ReturnType<typeof book>
   const parts = new AsyncDisposableStack()
   before(async () => {
-    on = await stage({ lagging: true })
+    on = await stage({ quiet: 'each test rewrites the answers of the venue itself', lagging: true })
     its = book(on)
   })
   beforeEach(async () => {

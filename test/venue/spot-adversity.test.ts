@@ -19,7 +19,7 @@ describe('spot in adversity', () => {
   let on: Stage
   let user: User
   before(async () => {
-    on = await stage({ uncounted: 'injected 429s would silence a gateway that counts for a minute' })
+    on = await stage({ quiet: 'fills and balances are compared to the unit right after each fault' })
   })
   beforeEach(async () => {
     await on.market.control('DELETE', '/faults', {})

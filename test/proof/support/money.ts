@@ -27,6 +27,7 @@ export type Purse = {
   onChain(): Promise<Holdings>
 }
 
+const moving = new Set(['earn_deposit', 'earn_withdraw'])
 const unitsOf = (decimal: string): bigint => {
   const [whole = '0', fraction = ''] = decimal.split('.')
   return BigInt(whole + fraction.padEnd(6, '0'))
@@ -86,7 +87,7 @@ export async function purse(gateway: Pick<Gateway, 'url'> & { world: string }, w
       let cash = welcomeUnits
       let shares = 0n
       for (const { kind, outcome, result } of await tasks()) {
-        if (outcome !== 'executed' || !result || !kind.startsWith('earn_')) continue
+        if (outcome !== 'executed' || !result || !moving.has(kind)) continue
         const amount = unitsOf(result.amount_usdc_decimal)
         cash += kind === 'earn_deposit' ? -amount : amount
         shares += BigInt(result.shares_delta)
