@@ -59,8 +59,9 @@ async function judge(follow: Follow, sight: Sight, receipt: Receipt): Promise<St
       events: settled.events ?? [],
       effects: [{ effectId: effect.id, status: 'confirmed', carrierExtId: receipt.txHash }],
       also: async (tx) => {
-        await settled.also?.(tx)
+        // The budget's row comes first, as where a task is accepted.
         await follow.gasBudget.settle(tx, task.id, receipt.feeWei)
+        await settled.also?.(tx)
       },
       data: {
         ...settled.data,
