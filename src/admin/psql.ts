@@ -23,9 +23,10 @@ type Result = pg.QueryResult<Record<string, unknown>>
 
 /** The extended protocol takes one statement, so that none of them can end the transaction before another one writes. */
 async function readOnly(client: pg.Client, text: string): Promise<Result> {
+  const extended: pg.QueryConfig & { queryMode: 'extended' } = { text, queryMode: 'extended' }
   await client.query('begin read only')
   try {
-    return await client.query({ text, queryMode: 'extended' })
+    return await client.query(extended)
   } finally {
     await client.query('rollback')
   }

@@ -10,6 +10,7 @@ import {
   launch,
 } from '../harness/gateway.ts'
 import { eventsUntil, type Sent, sentEvents } from '../harness/stream.ts'
+import { records } from '../proof/support/identities.ts'
 import { type Person, type TaskBody, welcomed } from './people.ts'
 import { base, type World, worldOf } from './world.ts'
 
@@ -161,6 +162,11 @@ describe('everything that happens is streamed, on every instance', () => {
       seqs(1, events.length),
     )
     assert.equal((await world.effects(person.evm)).length, deposits)
+    await using rows = await records(one.databaseUrl)
+    const { rows: found } = await rows.on.query(
+      'select deadlocks::integer as n from pg_stat_database where datname = current_database()',
+    )
+    assert.deepEqual(found, [{ n: 0 }], 'transactions waited for each other')
   })
 
   test('an instance that is killed in the middle of a task leaves it to the other, and the stream goes on there', async () => {
