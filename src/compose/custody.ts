@@ -55,7 +55,11 @@ export function openCustody({ config, urls, net, chains: { table, ports }, store
   })
   const budgetWei = toUnits(config.SPONSOR_USER_DAY, nativeDecimals)
   const batches = evmBatches({
-    ...{ ports, policy: policy.policy, signer, lanes: ground.lanes, startNonce },
+    ports,
+    policy: policy.policy,
+    signer,
+    lanes: ground.lanes,
+    startNonce,
     gasBudget: gasBudget({ on, budgetWei, clock }),
   })
   return { keystore, policy, signer, batches, agents, evmAddressOf }

@@ -91,11 +91,18 @@ export function openVenue({ config, urls: { hyperliquid: url }, net, log }: Need
   const shared = prices({ nowMs: () => clock.now().getTime(), hears: () => streams.state().tellsMids })
   streams.onMids(shared.told)
   const client = hyperliquid({
-    ...{ url, net, clock, egress, prices: shared, onSkipped },
+    url,
+    net,
+    clock,
+    egress,
+    prices: shared,
+    onSkipped,
     nodeUrl: config.HYPERLIQUID_INFO_URL,
   })
   const views = accountViews({
-    ...{ venue: client, clock, followedSinceMs: streams.followedSinceMs },
+    venue: client,
+    clock,
+    followedSinceMs: streams.followedSinceMs,
     perMinute: perMinute * egress.length,
     brief: streams.brief,
   })

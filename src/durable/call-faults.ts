@@ -1,10 +1,16 @@
 import { Fault } from '#kernel/fault.ts'
+import { isConflict } from '#store/conflict.ts'
 import { isDatabaseUnavailable } from '#store/unavailable.ts'
 
 /** Failures of a call as Faults. */
 
-/** An absent database is no bug: nothing was promised, and the same request may be sent again. */
+/** An absent database or a lasting conflict is no bug: nothing was promised, and the same request may be sent again. */
 export function translate(error: unknown): never {
+  if (isConflict(error))
+    throw new Fault('unavailable', 'Other requests changed the same rows; try again', {
+      cause: error,
+      extras: { retry_after: 1 },
+    })
   if (error instanceof Fault || !isDatabaseUnavailable(error)) throw error
   throw new Fault('unavailable', 'The database is away', { cause: error, extras: { retry_after: 1 } })
 }

@@ -1,5 +1,6 @@
 import type pg from 'pg'
 import type { Tx } from '#kernel/task.ts'
+import { isConflict } from '#store/conflict.ts'
 
 export type Transact = <T>(run: (tx: Tx) => Promise<T>) => Promise<T>
 export type TransactAfter = <F, T>(
@@ -20,9 +21,3 @@ export async function repeated<T>(run: () => Promise<T>): Promise<T> {
   }
 }
 const repeatsMax = 3
-
-/** Serialization failure and deadlock. */
-export function isConflict(error: unknown): boolean {
-  const { code } = error as { code?: string }
-  return code === '40001' || code === '40P01'
-}

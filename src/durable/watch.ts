@@ -2,12 +2,13 @@ import type { Clock } from '#kernel/clock.ts'
 import type { JsonObject } from '#kernel/json.ts'
 import type { Log } from '#kernel/log.ts'
 import type { TaskKind, Tx } from '#kernel/task.ts'
+import { isConflict } from '#store/conflict.ts'
 import { send } from '#store/query.ts'
 import { isDatabaseUnavailable } from '#store/unavailable.ts'
 import type { Acceptor } from './accept.ts'
 import { bodyHash, internalKey } from './idempotency.ts'
 import { newestKind } from './kinds.ts'
-import { isConflict, type Transactions } from './transactions.ts'
+import type { Transactions } from './transactions.ts'
 import { readyTopic, type Wake } from './wake.ts'
 
 type Needs = {
@@ -60,7 +61,9 @@ export function watcher({
         [order.oco_group],
       )
     const taskId = await acceptor.enqueue(tx, {
-      ...{ userId: order.user_id, kind, input: order.input },
+      userId: order.user_id,
+      kind,
+      input: order.input,
       admission: {
         data: { trigger_order_id: order.id, trigger_price: price },
         first: Object.keys(kind.steps)[0]!,

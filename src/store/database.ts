@@ -3,6 +3,7 @@ import pg from 'pg'
 import { type Failpoints, noFailpoints } from '#kernel/failpoint.ts'
 import type { Tx } from '#kernel/task.ts'
 import { columnTypes } from './column-types.ts'
+import { isConflict } from './conflict.ts'
 import { instrument } from './instrument.ts'
 import { type Listening, listen } from './listen.ts'
 import { allEnded, isStalePlan } from './query.ts'
@@ -189,9 +190,3 @@ const rolledBack = (client: pg.PoolClient) =>
     () => true,
     () => false,
   )
-
-/** Serialization failure and deadlock: nothing was committed, and the same work may succeed at once. */
-const isConflict = (error: unknown) => {
-  const { code } = (error ?? {}) as { code?: string }
-  return code === '40001' || code === '40P01'
-}
