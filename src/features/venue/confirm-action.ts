@@ -26,7 +26,7 @@ const sendsMax = 3
 /** The venue's clock has to pass the end, and the clocks of two reads differ a little. */
 const clockMarginMs = 50
 
-type Position = {
+type Timing = {
   atMs: number
   isExpired: boolean
   isLast: boolean
@@ -70,21 +70,21 @@ export async function confirmAction<T>(question: Question<T>, deps: Deps): Promi
   const isFirst = polls === 0
   const waits = isFirst ? inlineWaitsMs : parkedWaitsMs
   let cause: Fault | undefined
-  let position: Position | undefined
+  let timing: Timing | undefined
   let sends = 0
   for (let at = 0; at < waits.length && !signal.aborted; at += 1) {
     if (at > 0) await pause(waits[at], undefined, { signal }).catch(() => undefined)
     try {
-      position = await positionOf(effect, deps, known)
+      timing = await timingOf(effect, deps, known)
       // Between the end of the action and the lag of the reads, asking decides nothing.
-      if (!isFirst && !position.isLast && (position.isExpired || at > 0)) break
+      if (!isFirst && !timing.isLast && (timing.isExpired || at > 0)) break
       const isFinal = at === waits.length - 1
-      const allRecords = position.isLast || (isFirst ? isFinal && known.isSpent : allRecordsPolls.has(polls))
-      const found = await look({ allRecords, isLast: position.isLast })
+      const allRecords = timing.isLast || (isFirst ? isFinal && known.isSpent : allRecordsPolls.has(polls))
+      const found = await look({ allRecords, isLast: timing.isLast })
       cause = undefined
       if (found !== undefined) return executed(found)
-      if (position.isLast) return expired(effect, position.atMs, known.refusal)
-      if (position.isExpired || known.isSpent || sends === sendsMax) continue
+      if (timing.isLast) return expired(effect, timing.atMs, known.refusal)
+      if (timing.isExpired || known.isSpent || sends === sendsMax) continue
       sends += 1
       const { sent, value } = await send()
       if (value !== undefined) return executed(value)
@@ -93,28 +93,24 @@ export async function confirmAction<T>(question: Question<T>, deps: Deps): Promi
       if (!(fault instanceof Fault)) throw fault
       cause = fault
       // Records that contradict each other take their time.
-      if (position?.isLast) break
+      if (timing?.isLast) break
     }
   }
   return {
     is: 'doubt',
     effects: [{ effectId: effect.id, status: 'unknown' }],
     ...(cause && { cause }),
-    nextMs: (backoffMs) => nextLookMs(effect, position, backoffMs),
+    nextMs: (backoffMs) => nextLookMs(effect, timing, backoffMs),
   }
 }
 
 const isNonceRefusal = (sent: Extract<Sent, { is: 'refused' }>): boolean => /\bnonce\b/i.test(sent.message)
 
 /** The clock is read before the look-up: what is absent after its end can then no longer come. */
-async function positionOf(
-  { intent }: Effect,
-  { venue, graceMs }: Deps,
-  { refusal }: Known,
-): Promise<Position> {
+async function timingOf({ intent }: Effect, { venue, graceMs }: Deps, { refusal }: Known): Promise<Timing> {
   const account = String(intent.account)
   const { expiresAtMs: ends, nonce } = intent
-  const at = (atMs: number): Position => ({
+  const at = (atMs: number): Timing => ({
     atMs,
     isExpired: typeof ends === 'number' && atMs > ends,
     // What an agent signs ends by itself; what a user signs counts as refused after a refusal and a while without a trace.
@@ -129,11 +125,11 @@ async function positionOf(
 }
 
 /** Waits for the moment at which a negative finding counts, where no earlier look-up can tell anything. */
-function nextLookMs({ intent }: Effect, position: Position | undefined, backoffMs: number): number {
+function nextLookMs({ intent }: Effect, timing: Timing | undefined, backoffMs: number): number {
   const ends = intent.expiresAtMs
-  if (!position || position.isLast || typeof ends !== 'number') return backoffMs
-  const lastInMs = ends + readLagMs + clockMarginMs - position.atMs
-  return position.isExpired ? lastInMs : Math.min(backoffMs, lastInMs)
+  if (!timing || timing.isLast || typeof ends !== 'number') return backoffMs
+  const lastInMs = ends + readLagMs + clockMarginMs - timing.atMs
+  return timing.isExpired ? lastInMs : Math.min(backoffMs, lastInMs)
 }
 
 function expired<T>({ id, intent }: Effect, atMs: number, refusal: string | undefined): Verdict<T> {
