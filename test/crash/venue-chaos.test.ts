@@ -15,7 +15,7 @@ import { insist, markets, randomOf, type Told, type Trader, wishOf } from './ven
 const accounts = 50
 const orders = isNightly ? 10_000 : 1_000
 /** A start takes seconds on a small machine: with more kills hardly a gateway would serve. */
-const killEveryMs = isNightly ? 5_000 : 10_000
+const killEveryMs = 10_000
 const settleMs = 90_000
 
 type VenueOrder = { oid: number; cloid?: string; status: string; phase: string; user: string }
