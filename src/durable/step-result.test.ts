@@ -12,11 +12,11 @@ function releasingKind() {
   return { calls, kind }
 }
 
-test('a task that ends with nothing executed gives its reservation back, after what its step writes', async () => {
+test('a task that ends with nothing executed gives its reservation back, before what its step writes', async () => {
   const { calls, kind } = releasingKind()
   const end = { ...failed('rejected', 'no'), also: async () => void calls.push('step') } as StepResult
   await releasing(end, kind, 'a').also?.(tx)
-  assert.deepEqual(calls, ['step', 'released a'])
+  assert.deepEqual(calls, ['released a', 'step'])
 })
 
 test('a task that executed, in full or in part, or that goes on, keeps its reservation', () => {

@@ -43,8 +43,9 @@ export function releasing(result: StepResult, kind: TaskKind, taskId: string): S
   return {
     ...result,
     also: async (tx) => {
-      await result.also?.(tx)
+      // The rows of caps come before those of budgets, as where a task is accepted.
       await released(tx, taskId)
+      await result.also?.(tx)
     },
   }
 }
