@@ -1,11 +1,12 @@
 /** What the README promises is done: its tour is run as it stands, block by block, on a gateway that it starts. */
 import assert from 'node:assert/strict'
 import { spawn } from 'node:child_process'
-import { existsSync, readdirSync, readFileSync } from 'node:fs'
+import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:net'
 import { after, before, describe, test } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import { variables } from '#config.ts'
+import { assertAllConserved, given } from './harness/conservation.ts'
 import { dataFolder, eventually } from './harness/gateway.ts'
 
 const root = fileURLToPath(new URL('..', import.meta.url))
@@ -100,6 +101,22 @@ describe('the tour of the README', () => {
   let env: Record<string, string> = {}
   let gateway: ReturnType<typeof run> | undefined
   let script: ReturnType<typeof run> | undefined
+  let conserved: Promise<void> | undefined
+  const user = `${folder.path}/user`
+  const audited = `${folder.path}/audited`
+  const waitsForAudit = `echo "$TOKEN $EVM" > ${user}\nuntil [ -e ${audited} ]; do sleep 0.1; done\n`
+
+  /** While the tour waits, before the block that ends the gateway. */
+  const audit = async (url: string, control: string): Promise<void> => {
+    const line = () => (existsSync(user) ? readFileSync(user, 'utf8') : '')
+    await eventually(async () => (line().endsWith('\n') ? true : undefined), 'the user', 150_000)
+    const [token = '', evm = ''] = line().trim().split(' ')
+    const why = 'the tour asks the faucet for more'
+    given.add({ evm }, { asset: 'usdc:8453', units: 500_000_000n, why })
+    await assertAllConserved({ url, control }, [async () => ({ token, evm })]).finally(() =>
+      writeFileSync(audited, ''),
+    )
+  }
 
   before(async () => {
     const [port, worldPort] = [await freePort(), await freePort()]
@@ -112,13 +129,18 @@ describe('the tour of the README', () => {
       60_000,
     ).catch((error: Error) => assert.fail(`${error.message}\n${all()}`))
     const text = blocks
-      .map(({ command }, at) => `echo '<block ${at}>'\n${command}`)
+      .map(
+        ({ command }, at) =>
+          `${at === blocks.length - 1 ? waitsForAudit : ''}echo '<block ${at}>'\n${command}`,
+      )
       .join('')
       .replace(/^PORTICO=.*$/m, `PORTICO=http://127.0.0.1:${port}`)
       .replace(/^WORLD=.*$/m, `WORLD=http://127.0.0.1:${worldPort}`)
       // Files that the tour writes belong to the test's own folder.
       .replace(/\b(\w+)\.log\b/g, `${folder.path}/$1.log`)
     script = run('bash', ['-c', `set -euo pipefail\n${text}\necho '<end>'`], env)
+    conserved = audit(`http://127.0.0.1:${port}`, `http://127.0.0.1:${worldPort}`)
+    conserved.catch(() => undefined)
     const { code, all: said } = script
     await eventually(async () => code(), 'the tour ends', 150_000).catch((error: Error) =>
       assert.fail(`${error.message}\n${said()}`),
@@ -143,6 +165,11 @@ describe('the tour of the README', () => {
       assert.match(shape(shown[at + 1] ?? ''), promise(promised))
     })
   }
+
+  test('the user of the tour has what the faucet gave, to the unit', async () => {
+    assert.ok(conserved)
+    await conserved
+  })
 
   test('the gateway of the tour ends when it is told to', async () => {
     const gone = () => (existsSync(`${folder.path}/gateway.pid`) ? undefined : true)

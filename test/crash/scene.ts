@@ -1,4 +1,5 @@
 /** One world and one database, with as many gateways on them as a test wants to lose. */
+import { once } from 'node:events'
 import pg from 'pg'
 import { startWorld } from '#world/world.ts'
 import { testDatabase } from '../harness/cluster.ts'
@@ -7,6 +8,7 @@ import {
   bearer,
   dataFolder,
   eventually,
+  everyUserConserved,
   type Gateway,
   http,
   launch,
@@ -42,6 +44,29 @@ export async function openScene() {
   let gateways = 0
   const admin = new pg.Pool({ connectionString: database.url, max: 2 })
   admin.on('error', () => {})
+  const running = new Set<Gateway>()
+  const urls = new Set<string>()
+  let audit: Promise<void> | undefined
+  /** The last one that runs is asked of every user before it stops; the end of the scene throws what it found. */
+  const audited = (gateway: Gateway): Gateway => {
+    running.add(gateway)
+    urls.add(gateway.url)
+    void once(gateway.child, 'exit').then(() => running.delete(gateway))
+    const stop = async () => {
+      if (running.delete(gateway) && running.size === 0) {
+        audit = everyUserConserved({ url: gateway.url, control, databaseUrl: database.url }, urls)
+        await audit.catch(() => undefined)
+      }
+      return gateway.stop()
+    }
+    return {
+      ...gateway,
+      stop,
+      async [Symbol.asyncDispose]() {
+        await stop()
+      },
+    }
+  }
 
   return {
     admin,
@@ -59,7 +84,7 @@ export async function openScene() {
           NODE_COMPILE_CACHE: `${folder.path}/compiled`,
           ...env,
         },
-      }),
+      }).then(audited),
     /** Deposits and withdrawals as the chain tells them; nobody here wrote down what to expect. */
     async vaultEffects(owner: string): Promise<{ deposits: number; shares: bigint }> {
       const { body } = await http<{
@@ -79,6 +104,8 @@ export async function openScene() {
       await world[Symbol.asyncDispose]()
       await database.drop()
       folder[Symbol.dispose]()
+      if (audit === undefined && urls.size > 0) throw new Error('no gateway was asked of its users')
+      await audit
     },
   }
 }

@@ -3,6 +3,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { setTimeout as delay } from 'node:timers/promises'
 import { bearer, eventually, type Gateway, http, newAgent } from '../harness/gateway.ts'
+import { creditAtVenue } from '../harness/venue-gateway.ts'
 import { isNightly, proofSeed } from '../proof/support/seed.ts'
 import { crewOf } from './crew.ts'
 import { type Customer, ledgerDrift, openScene } from './scene.ts'
@@ -54,7 +55,7 @@ test(`the stops of ${holders} holders sell once each, whichever gateway dies`, a
     )
     const address = body.wallets.find(({ chain_type }) => chain_type === 'evm')!.address
     const who = { ...agent, address }
-    await venue('POST', '/credit', { user: address, coin: 'perp', amount: '500' })
+    await creditAtVenue(venue, { evm: address, amount: '500' })
     await post(at, who, 'perp/setup', {})
     const sl_price = String(39 - (n % 8))
     await post(at, who, 'spot_venue/buy', { asset: 'HYPE', size: 2, tp_price: 60, sl_price })

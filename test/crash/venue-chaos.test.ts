@@ -7,6 +7,7 @@ import { createHash } from 'node:crypto'
 import { test } from 'node:test'
 import { setTimeout as delay } from 'node:timers/promises'
 import { bearer, eventually, type Gateway, http, newAgent } from '../harness/gateway.ts'
+import { creditAtVenue } from '../harness/venue-gateway.ts'
 import { isNightly, proofSeed } from '../proof/support/seed.ts'
 import { crewOf } from './crew.ts'
 import { ledgerDrift, openScene, type Scene } from './scene.ts'
@@ -58,7 +59,7 @@ async function newTrader({ url }: Gateway, venue: Venue): Promise<Trader> {
     await http<{ wallets: { address: string; chain_type: string }[] }>(`${url}/v1/wallets`, { headers })
   ).body
   const address = wallets.find(({ chain_type }) => chain_type === 'evm')!.address
-  await venue('POST', '/credit', { user: address, coin: 'perp', amount: '100000' })
+  await creditAtVenue(venue, { evm: address, amount: '100000' })
   // Money of long ago, which no read is too late for.
   await venue('POST', '/realism/catch-up')
   const setup = await http<Told>(`${url}/v1/perp/setup?wait=true`, {

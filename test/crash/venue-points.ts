@@ -4,6 +4,7 @@ import { readFileSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { bearer, eventually, type Gateway, http, newAgent } from '../harness/gateway.ts'
+import { creditAtVenue } from '../harness/venue-gateway.ts'
 import { isNightly, proofSeed } from '../proof/support/seed.ts'
 import { type Customer, ledgerDrift, openScene } from './scene.ts'
 import { frozenAccounts, judge, type Told, type VenueCall, venueOf } from './venue-record.ts'
@@ -75,7 +76,7 @@ export async function newTrader({ url }: Pick<Gateway, 'url'>, venue: VenueCall)
     })
   ).body
   const address = wallets.find(({ chain_type }) => chain_type === 'evm')!.address
-  await venue('POST', '/credit', { user: address, coin: 'perp', amount: '100000' })
+  await creditAtVenue(venue, { evm: address, amount: '100000' })
   return { ...agent, address }
 }
 

@@ -3,20 +3,33 @@
  * paid as a fee. Chains and venue are asked themselves; of the gateway only what every client sees is used.
  */
 import assert from 'node:assert/strict'
-import { type Agent, bearer, http } from './gateway.ts'
+import { setTimeout as delay } from 'node:timers/promises'
+import pg from 'pg'
 
+const chains = ['1', '8453', '42161', '137'] as const
 const bridgeChain = '42161'
 const vaultChain = '8453'
 const usdcDecimals = 6
-const venueDecimals = 8
-/** How the venue numbers USDC among its tokens. */
-const usdcToken = '0'
+export const venueDecimals = 8
+/** What the faucet of a world gives to a new user on each chain. */
+const welcomeUnits = 10_000_000_000n
+/** The venue's tokens by its numbers, and the token that each of its spot markets trades. */
+const venueTokens: Record<string, string> = { 0: 'USDC', 1: 'PURR', 2: 'HYPE', 3: 'UBTC', 4: 'UETH' }
+const spotMarkets: Record<string, string> = { 'PURR/USDC': 'PURR', '@1': 'HYPE', '@2': 'UBTC', '@3': 'UETH' }
 
 type Manifest = {
   urls: { evm: Record<string, string> }
   contracts: Record<string, { usdc: string; vault?: string }>
 }
-type Fill = { coin: string; px: string; sz: string; side: 'A' | 'B'; fee: string; feeToken: string }
+type Fill = {
+  coin: string
+  px: string
+  sz: string
+  side: 'A' | 'B'
+  fee: string
+  feeToken: string
+  tid: number
+}
 type VenueAccount = {
   rawUsd: string
   spot: Record<string, { total: string }>
@@ -24,149 +37,355 @@ type VenueAccount = {
   fills: Fill[]
   fundings: { usdc: string }[]
 }
-type Task = {
+export type Task = {
   task_id: string
   kind: string
   status: string
+  state: string
   outcome: string | null
-  result: { amount_usdc_decimal?: string; amount?: string; withdrawn_usd?: string } | null
+  result: {
+    amount_usdc_decimal?: string
+    shares_delta?: string
+    amount?: string
+    withdrawn_usd?: string
+    fee_usd?: string
+    funded?: string[]
+  } | null
+  fills?: { fill_id: string; size: string; fee: string }[] | null
 }
 type Position = { id: string; shares: string; external_delta_shares: string | null }
 
+/** What the gateway says of one user. */
+export type Told = { tasks(): Promise<Task[]>; positions(): Promise<Position[]> }
+/** Units by asset: `usdc:8453`, `gas:8453`, `shares`, and by the venue's names `venue:USDC`, `venue:HYPE`. */
+export type Given = Record<string, bigint>
+export type Owner = { token: string; evm: string }
+/** Answers the venue's own record under a path of its control port. */
+type VenueRecord = <B>(path: string) => Promise<B>
+
 /** Decimal text in units; more digits than that are cut off. */
-function unitsOf(text: string, decimals: number): bigint {
+export function decimalUnits(text: string, decimals: number): bigint {
   const [, sign = '', whole = '0', fraction = ''] = /^(-?)(\d+)(?:\.(\d*))?$/.exec(text) ?? []
   return BigInt(`${sign}${whole}${fraction.padEnd(decimals, '0').slice(0, decimals)}`)
 }
 const total = (amounts: readonly bigint[]): bigint => amounts.reduce((sum, each) => sum + each, 0n)
+const venueUnits = (text: string | undefined): bigint => decimalUnits(text ?? '0', venueDecimals)
 
-async function worldOf(control: string) {
-  const manifest = (await http<Manifest>(`${control}/`)).body
-  const balance = async (chain: string, token: string, owner: string): Promise<bigint> => {
-    const data = `0x70a08231${owner.slice(2).toLowerCase().padStart(64, '0')}`
-    const body = { jsonrpc: '2.0', id: 1, method: 'eth_call', params: [{ to: token, data }, 'latest'] }
-    const reply = await http<{ result: string }>(manifest.urls.evm[chain]!, { method: 'POST', body })
-    return BigInt(reply.body.result)
+type Adjustment = { asset: string; units: bigint; why: string }
+const adjustments = new Map<string, Adjustment[]>()
+const exemptions = new Map<string, string>()
+const keyOf = ({ evm }: { evm: string }) => evm.toLowerCase()
+
+/** What a test does to the money of a user beside the gateway. */
+export const given = {
+  add(owner: { evm: string }, adjustment: Adjustment): void {
+    adjustments.set(keyOf(owner), [...(adjustments.get(keyOf(owner)) ?? []), adjustment])
+  },
+  /** Nobody can tell what the user of this agent id or address has to have. */
+  exempt(id: string, why: string): void {
+    exemptions.set(id.toLowerCase(), why)
+  },
+}
+export const isExempt = (id: string): boolean => exemptions.has(id.toLowerCase())
+
+const reachMsMax = 20_000
+
+/** Asks again while the request is limited. */
+async function ask<B>(url: string, init: RequestInit = {}): Promise<B> {
+  for (const untilMs = performance.now() + reachMsMax; ; await delay(100)) {
+    const reply = await fetch(url, { ...init, signal: AbortSignal.timeout(reachMsMax) })
+    if (reply.ok) return (await reply.json()) as B
+    if (reply.status !== 429 || performance.now() > untilMs)
+      throw new Error(`${url}: ${reply.status} ${await reply.text()}`)
   }
+}
+
+async function openWorld(
+  control: string,
+  venue: VenueRecord = (path) => ask(`${control}/venues/hyperliquid${path}`),
+) {
+  const manifest = await ask<Manifest>(`${control}/`)
   return {
-    usdc: (chain: string, owner: string) => balance(chain, manifest.contracts[chain]!.usdc, owner),
-    shares: (owner: string) => balance(vaultChain, manifest.contracts[vaultChain]!.vault!, owner),
+    async wallet(chain: string, owner: string) {
+      const { usdc, vault } = manifest.contracts[chain]!
+      const data = `0x70a08231${owner.slice(2).toLowerCase().padStart(64, '0')}`
+      const balanceOf = (to: string) => ({ method: 'eth_call', params: [{ to, data }, 'latest'] })
+      const calls = [balanceOf(usdc), { method: 'eth_getBalance', params: [owner, 'latest'] }]
+      if (vault !== undefined) calls.push(balanceOf(vault))
+      const replies = await ask<{ id: number; result: string }[]>(manifest.urls.evm[chain]!, {
+        method: 'POST',
+        headers: { 'content-type': 'application/json' },
+        body: JSON.stringify(calls.map((call, id) => ({ jsonrpc: '2.0', id, ...call }))),
+      })
+      const [held, gas, shares] = replies.sort((a, b) => a.id - b.id).map(({ result }) => BigInt(result))
+      return { usdc: held!, gas: gas!, shares: shares ?? 0n }
+    },
     async venue(owner: string): Promise<VenueAccount | undefined> {
-      const url = `${control}/venues/hyperliquid/effects?user=${owner}`
-      return (await http<{ accounts: VenueAccount[] }>(url)).body.accounts[0]
+      return (await venue<{ accounts: VenueAccount[] }>(`/effects?user=${owner}`)).accounts[0]
     },
   }
 }
 
-export type Given = { base: bigint; bridge: bigint }
-export type Owner = Agent & { evm: string }
-
 /** What the faucet gave, read before anything else happens. */
 export async function givenTo(control: string, { evm }: Pick<Owner, 'evm'>): Promise<Given> {
-  const world = await worldOf(control)
-  return { base: await world.usdc(vaultChain, evm), bridge: await world.usdc(bridgeChain, evm) }
+  const world = await openWorld(control)
+  const found = await Promise.all(
+    chains.map(async (chain) => [`usdc:${chain}`, (await world.wallet(chain, evm)).usdc] as const),
+  )
+  return Object.fromEntries(found)
 }
 
-async function tasksOf(url: string, who: Owner): Promise<Task[]> {
-  const all: Task[] = []
-  for (let skip = 0; ; skip += 100) {
-    const path = `/v1/tasks?limit=100&skip=${skip}`
-    const { items } = (await http<{ items: Task[] }>(url + path, { headers: bearer(who) })).body
-    all.push(...items)
-    if (items.length < 100) return all
+/** What the faucet gave by the task that asked it to, and what the test says of itself. */
+function givenBy(tasks: Task[], owner: { evm: string }): Given {
+  const all: Given = {}
+  for (const { kind, result } of tasks)
+    if (kind === 'welcome_funding')
+      for (const chain of result?.funded ?? []) all[`usdc:${chain}`] = welcomeUnits
+  for (const { asset, units } of adjustments.get(keyOf(owner)) ?? []) all[asset] = (all[asset] ?? 0n) + units
+  return all
+}
+
+function toldTo({ token }: Pick<Owner, 'token'>, url: string): Told {
+  const read = <B>(path: string) => ask<B>(url + path, { headers: { authorization: `Bearer ${token}` } })
+  return {
+    async tasks() {
+      const all: Task[] = []
+      for (let skip = 0; ; skip += 100) {
+        const { items } = await read<{ items: Task[] }>(`/v1/tasks?limit=100&skip=${skip}`)
+        all.push(...items)
+        if (items.length < 100) return all
+      }
+    },
+    async positions() {
+      type Page = { positions: Position[]; next_after: string | null }
+      const all: Position[] = []
+      for (let after = ''; ; ) {
+        const page = await read<Page>(`/v1/earn/positions?history_limit=1${after && `&after=${after}`}`)
+        all.push(...page.positions)
+        if (page.next_after === null) return all
+        after = page.next_after
+      }
+    },
   }
 }
 
-async function positionsOf(url: string, who: Owner): Promise<Position[]> {
-  type Page = { positions: Position[]; next_after: string | null }
-  const all: Position[] = []
-  for (let after = ''; ; ) {
-    const path = `/v1/earn/positions?history_limit=1${after === '' ? '' : `&after=${after}`}`
-    const { body } = await http<Page>(url + path, { headers: bearer(who) })
-    all.push(...body.positions)
-    if (body.next_after === null) return all
-    after = body.next_after
-  }
-}
+const isLive = ({ status }: Task) => status === 'pending' || status === 'running'
 
 /** Tasks of which nobody knows yet how they end. */
 export const liveTasks = async (url: string, who: Owner): Promise<Task[]> =>
-  (await tasksOf(url, who)).filter(({ status }) => status === 'pending' || status === 'running')
+  (await toldTo(who, url).tasks()).filter(isLive)
 
-/** USDC that the fills, fees and fundings moved, in units of the eighth decimal. Tokens are no USDC. */
-function traded({ fills, fundings }: VenueAccount): bigint {
-  const fillUnits = ({ px, sz, side, fee, feeToken }: Fill): bigint => {
-    const value = (unitsOf(px, venueDecimals) * unitsOf(sz, venueDecimals)) / 10n ** 8n
-    const paid = feeToken === 'USDC' ? unitsOf(fee, venueDecimals) : 0n
-    return (side === 'B' ? -value : value) - paid
+/** What the fills and fundings moved, by asset. */
+function traded({ fills, fundings }: VenueAccount): Given {
+  const moved: Given = {}
+  const add = (token: string, units: bigint) => {
+    moved[token] = (moved[token] ?? 0n) + units
   }
-  return total([...fills.map(fillUnits), ...fundings.map(({ usdc }) => unitsOf(usdc, venueDecimals))])
+  for (const { coin, px, sz, side, fee, feeToken } of fills) {
+    const sign = side === 'B' ? 1n : -1n
+    const value = (venueUnits(px) * venueUnits(sz)) / 10n ** BigInt(venueDecimals)
+    add('USDC', -sign * value)
+    add(feeToken, -venueUnits(fee))
+    const token = spotMarkets[coin]
+    if (token !== undefined) add(token, sign * venueUnits(sz))
+  }
+  for (const { usdc } of fundings) add('USDC', venueUnits(usdc))
+  return moved
 }
 
-export type Conserved = { who: string; lines: Record<string, { expected: bigint; found: bigint }> }
+/** What the account holds; collateral is in USDC, whichever side or position it belongs to. */
+function heldAt({ rawUsd, spot, positions }: VenueAccount): Given {
+  const held: Given = {}
+  for (const [index, balance] of Object.entries(spot))
+    held[venueTokens[index] ?? index] = venueUnits(balance.total)
+  held.USDC = (held.USDC ?? 0n) + venueUnits(rawUsd) + total(positions.map((each) => venueUnits(each.rawUsd)))
+  return held
+}
 
-/** Once nothing of the user is under way: each line has to agree to the unit. */
-export async function conservationOf(
-  { url, control }: { url: string; control: string },
-  who: Owner,
-  given: Given,
-): Promise<Conserved> {
-  const world = await worldOf(control)
-  const [tasks, positions] = [await tasksOf(url, who), await positionsOf(url, who)]
-  const done = tasks.filter(({ outcome, result }) => outcome === 'executed' && result !== null)
-  const sum = (kind: string, field: 'amount_usdc_decimal' | 'amount' | 'withdrawn_usd', decimals: number) =>
+type Line = { expected: bigint; found: bigint }
+export type Conserved = { who: string; lines: Record<string, Line> }
+type World = Awaited<ReturnType<typeof openWorld>>
+
+/** Each fill that a task tells of is a fill of the venue, with the same size and fee. */
+function fillLines(tasks: Task[], account: VenueAccount | undefined): Record<string, Line> {
+  const told = tasks.flatMap(({ fills }) => fills ?? [])
+  const ids = new Set(told.map(({ fill_id }) => fill_id))
+  const happened = (account?.fills ?? []).filter(({ tid }) => ids.has(String(tid)))
+  return {
+    'size of the fills that tasks tell of': {
+      expected: total(happened.map(({ sz }) => venueUnits(sz))),
+      found: total(told.map(({ size }) => venueUnits(size))),
+    },
+    'fees of the fills that tasks tell of': {
+      expected: total(happened.map(({ fee }) => venueUnits(fee))),
+      found: total(told.map(({ fee }) => venueUnits(fee))),
+    },
+  }
+}
+
+async function linesOf(world: World, tasks: Task[], positions: Position[], who: { evm: string }, has: Given) {
+  const done = tasks.filter(({ outcome }) => outcome === 'executed')
+  type Field = Exclude<keyof NonNullable<Task['result']>, 'funded'>
+  const sum = (kind: string, field: Field, decimals: number) =>
     total(
       done
         .filter((task) => task.kind === kind)
-        .map(({ result }) => unitsOf(result?.[field] ?? '0', decimals)),
+        .map(({ result }) => decimalUnits(result?.[field] ?? '0', decimals)),
     )
   const into = sum('earn_deposit', 'amount_usdc_decimal', usdcDecimals)
   const outOf = sum('earn_withdraw', 'amount_usdc_decimal', usdcDecimals)
   const funded = sum('perp_fund', 'amount', 0)
   const paid = sum('perp_withdraw', 'amount', 0)
   const taken = sum('perp_withdraw', 'withdrawn_usd', usdcDecimals)
-  const [base, bridge, shares, account] = [
-    await world.usdc(vaultChain, who.evm),
-    await world.usdc(bridgeChain, who.evm),
-    await world.shares(who.evm),
-    await world.venue(who.evm),
-  ]
+  const moved: Given = { [vaultChain]: outOf - into, [bridgeChain]: paid - funded }
+  const [wallets, account] = await Promise.all([
+    Promise.all(chains.map((chain) => world.wallet(chain, who.evm))),
+    world.venue(who.evm),
+  ])
+  const lines: Record<string, Line> = {}
+  for (const [at, { usdc, gas }] of wallets.entries()) {
+    const chain = chains[at]!
+    lines[`USDC in the wallet on ${chain}`] = {
+      expected: (has[`usdc:${chain}`] ?? 0n) + (moved[chain] ?? 0n),
+      found: usdc,
+    }
+    lines[`native coin in the wallet on ${chain}`] = { expected: has[`gas:${chain}`] ?? 0n, found: gas }
+  }
+  const { shares } = wallets[chains.indexOf(vaultChain)]!
+  lines['shares by the tasks'] = {
+    expected:
+      (has.shares ?? 0n) + sum('earn_deposit', 'shares_delta', 0) + sum('earn_withdraw', 'shares_delta', 0),
+    found: shares,
+  }
+  // What came or went another way is beside the positions until its owner has it booked.
+  const isOutside = has.shares !== undefined
+  const sharesOf = ({ shares: booked, external_delta_shares: outside }: Position) =>
+    BigInt(booked) + (isOutside ? BigInt(outside ?? '0') : 0n)
+  lines['shares of the positions and of the account'] = {
+    expected: total(positions.map(sharesOf)),
+    found: shares,
+  }
+  lines['fees of withdrawals'] = {
+    expected: sum('perp_withdraw', 'fee_usd', usdcDecimals),
+    found: taken - paid,
+  }
+  const atVenue = account ? heldAt(account) : {}
+  const trades = account ? traded(account) : {}
   const scale = 10n ** BigInt(venueDecimals - usdcDecimals)
-  const cash = account
-    ? total([
-        unitsOf(account.rawUsd, venueDecimals),
-        unitsOf(account.spot[usdcToken]?.total ?? '0', venueDecimals),
-        ...account.positions.map(({ rawUsd }) => unitsOf(rawUsd, venueDecimals)),
-      ])
-    : 0n
-  const atVenue = account ? traded(account) : 0n
-  const inVault = into - outOf
-  const atVenueCash = (cash - atVenue) / scale
-  return {
-    who: who.evm,
-    lines: {
-      'wallet on the chain of the vault': { expected: given.base - inVault, found: base },
-      'shares of the positions and of the account': {
-        expected: total(positions.map((position) => BigInt(position.shares))),
-        found: shares,
-      },
-      'wallet on the chain of the bridge': { expected: given.bridge - funded + paid, found: bridge },
-      'cash at the venue': { expected: funded - taken, found: atVenueCash },
-      'all that was given': {
-        expected: given.base + given.bridge,
-        found: base + bridge + inVault + atVenueCash + (taken - paid),
-      },
-    },
+  for (const token of new Set([...Object.values(venueTokens), ...Object.keys(atVenue)])) {
+    const came = token === 'USDC' ? (funded - taken) * scale : 0n
+    lines[`${token} at the venue`] = {
+      expected: (has[`venue:${token}`] ?? 0n) + came + (trades[token] ?? 0n),
+      found: atVenue[token] ?? 0n,
+    }
+  }
+  Object.assign(lines, fillLines(tasks, account))
+  return lines
+}
+
+/** Once nothing of the user is under way: each line has to agree to the unit. */
+export async function conservationOf(
+  { url, control }: { url: string; control: string },
+  who: Owner,
+  has: Given,
+): Promise<Conserved> {
+  const told = toldTo(who, url)
+  const [world, tasks, positions] = [await openWorld(control), await told.tasks(), await told.positions()]
+  return { who: who.evm, lines: await linesOf(world, tasks, positions, who, has) }
+}
+
+export function assertConserved({ who, lines }: Conserved): void {
+  const apart = Object.entries(lines)
+    .filter(([, { expected, found }]) => expected !== found)
+    .map(([line, { expected, found }]) => `${line}: ${expected} expected, ${found} found`)
+  const known = (adjustments.get(who.toLowerCase()) ?? []).map(
+    ({ asset, units, why }) => `given ${units} of ${asset}: ${why}`,
+  )
+  if (apart.length > 0) assert.fail([who, ...apart, ...known].join('\n'))
+}
+
+type Account = { evm: string; told: Told }
+type Query = (text: string, values: unknown[]) => Promise<{ rows: { units: string }[] }>
+const endMsMax = 15_000
+const abreast = 8
+
+/** The tasks of a user once none of them is under way. */
+async function endedTasks({ evm, told }: Account): Promise<Task[]> {
+  for (const untilMs = performance.now() + endMsMax; ; await delay(50)) {
+    const tasks = await told.tasks()
+    const live = tasks.filter(isLive)
+    if (live.length === 0) return tasks
+    const left = live.map(({ kind, task_id, state }) => `${kind} ${task_id} ${state}`)
+    if (performance.now() > untilMs) throw new Error(`${evm}: still under way: ${left.join(', ')}`)
   }
 }
 
-/** A fill's value has more digits than the venue's money, which rounds each of them. */
-const roundingUnits = 1n
+/** A user of whom nothing is under way has nothing held. */
+async function heldBy(query: Query, { evm }: { evm: string }): Promise<Line> {
+  const { rows } = await query(
+    `select coalesce(sum(a.held), 0)::text as units from account a join wallet w on w.user_id = a.owner
+     where lower(w.address) = lower($1)`,
+    [evm],
+  )
+  return { expected: 0n, found: BigInt(rows[0]!.units) }
+}
 
-export function assertConserved({ who, lines }: Conserved): void {
-  for (const [line, { expected, found }] of Object.entries(lines)) {
-    const apart = found - expected
-    const most = line.includes('venue') || line.startsWith('all') ? roundingUnits : 0n
-    assert.ok(apart <= most && apart >= -most, `${who}: ${line}: ${expected} expected, ${found} found`)
+/** The property for each of these users. */
+async function assertEach(
+  world: World,
+  query: Query | undefined,
+  accounts: readonly (() => Promise<Account>)[],
+): Promise<void> {
+  const left = [...accounts]
+  const faults: string[] = []
+  const audit = async (find: () => Promise<Account>) => {
+    const account = await find()
+    if (isExempt(account.evm)) return
+    const tasks = await endedTasks(account)
+    const has = givenBy(tasks, account)
+    const lines = await linesOf(world, tasks, await account.told.positions(), account, has)
+    if (query) lines['held by the ledger'] = await heldBy(query, account)
+    assertConserved({ who: account.evm, lines })
   }
+  const worker = async () => {
+    for (let next = left.pop(); next; next = left.pop())
+      await audit(next).catch((error: unknown) => faults.push(String(error)))
+  }
+  await Promise.all(Array.from({ length: abreast }, worker))
+  if (faults.length > 0) assert.fail(faults.join('\n'))
+}
+
+/** Without the address of its database the ledger of a gateway is not asked. */
+export type Audited = { url: string; control: string; databaseUrl?: string | undefined }
+
+/** The property for users of a gateway. */
+export async function assertAllConserved(
+  { url, control, databaseUrl }: Audited,
+  owners: readonly (() => Promise<Owner>)[],
+): Promise<void> {
+  if (owners.length === 0) return
+  const database = databaseUrl === undefined ? undefined : new pg.Client(databaseUrl)
+  await database?.connect()
+  const accounts = owners.map((find) => async () => {
+    const owner = await find()
+    return { evm: owner.evm, told: toldTo(owner, url) }
+  })
+  const query: Query | undefined = database && ((text, values) => database.query(text, values))
+  try {
+    await assertEach(await openWorld(control), query, accounts)
+  } finally {
+    await database?.end()
+  }
+}
+
+/** The property where no HTTP is between test and gateway, and the venue is not the world's own. */
+export async function assertConservedBeside(
+  { control, venue, query }: { control: string; venue: VenueRecord; query: Query },
+  accounts: readonly Account[],
+): Promise<void> {
+  await assertEach(
+    await openWorld(control, venue),
+    query,
+    accounts.map((account) => async () => account),
+  )
 }

@@ -8,6 +8,7 @@ import { createInterface } from 'node:readline'
 import { setTimeout as delay } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import { serverFolder, testDatabase } from './cluster.ts'
+import { type Audited, assertAllConserved, isExempt, type Owner } from './conservation.ts'
 
 const main = fileURLToPath(new URL('../../src/main.ts', import.meta.url))
 
@@ -21,7 +22,12 @@ export type Gateway = {
   kill(): Promise<void>
 } & AsyncDisposable
 
-export type Launch = { env?: Record<string, string>; readyMsMax?: number }
+export type Launch = {
+  env?: Record<string, string>
+  readyMsMax?: number
+  /** Control port of the world, where the gateway does not start one itself. */
+  control?: string
+}
 
 /** Nothing of the machine's own settings reaches a gateway under test. */
 const cleanEnv = (): Record<string, string> => ({
@@ -38,7 +44,10 @@ export class NotReady extends Error {
   }
 }
 
-export async function launch({ env = {}, readyMsMax = 90_000 }: Launch = {}): Promise<Gateway> {
+const worldOf = ({ lines }: Pick<Gateway, 'lines'>): string | undefined =>
+  lines.find((line) => line.startsWith('world '))?.split(/\s+/)[1]
+
+export async function launch({ env = {}, readyMsMax = 90_000, control }: Launch = {}): Promise<Gateway> {
   const child = spawn(process.execPath, [main], {
     env: { ...cleanEnv(), HOST: '127.0.0.1', PORT: '0', WORLD_PORT: '0', LEASE_MS: '2000', ...env },
     stdio: ['ignore', 'pipe', 'pipe'],
@@ -79,8 +88,15 @@ export async function launch({ env = {}, readyMsMax = 90_000 }: Launch = {}): Pr
       if (child.exitCode === null && child.signalCode === null) child.kill('SIGKILL')
       await exited
     },
+    /** Its users are audited first, where its world is known. */
     async [Symbol.asyncDispose]() {
-      await stop()
+      const world = control ?? worldOf({ lines })
+      try {
+        if (world !== undefined && child.exitCode === null && child.signalCode === null)
+          await everyUserConserved({ url, control: world, databaseUrl: env.DATABASE_URL })
+      } finally {
+        await stop()
+      }
     },
   }
 }
@@ -146,6 +162,34 @@ export async function freshToken(url: string, agentId: string, privateKey: KeyOb
   return reply.body.token
 }
 
+/** Every user, by the address of the gateway that made it. */
+const users = new Map<string, Agent[]>()
+
+/** A token may have been given back since. */
+async function ownerOf(url: string, { agentId, privateKey, token }: Agent): Promise<Owner> {
+  const walletsBy = (bearerToken: string) =>
+    http<{ wallets: { address: string; chain_type: string }[] }>(`${url}/v1/wallets`, {
+      headers: bearer({ token: bearerToken }),
+    })
+  const now = (await walletsBy(token)).status === 401 ? await freshToken(url, agentId, privateKey) : token
+  const { wallets } = (await walletsBy(now)).body
+  return { token: now, evm: wallets.find(({ chain_type }) => chain_type === 'evm')!.address }
+}
+
+/** Each user made at one of the addresses has what it was given, by the gateway at `url` and by its world. */
+export async function everyUserConserved(
+  audited: Audited,
+  madeAt: Iterable<string> = [audited.url],
+): Promise<void> {
+  const made = [...madeAt]
+    .flatMap((each) => users.get(each) ?? [])
+    .filter(({ agentId }) => !isExempt(agentId))
+  await assertAllConserved(
+    audited,
+    made.map((agent) => () => ownerOf(audited.url, agent)),
+  )
+}
+
 /** Registers a new key pair, as the README tells a new user to do it. */
 export async function newAgent(url: string): Promise<Agent> {
   const { publicKey, privateKey } = keyPair()
@@ -163,7 +207,9 @@ export async function newAgent(url: string): Promise<Agent> {
   })
   if (verified.status !== 200) throw new Error(`verify: ${verified.status} ${JSON.stringify(verified.body)}`)
   const agentId = verified.body.agent_id
-  return { agentId, privateKey, publicKey, token: await freshToken(url, agentId, privateKey) }
+  const agent = { agentId, privateKey, publicKey, token: await freshToken(url, agentId, privateKey) }
+  users.set(url, [...(users.get(url) ?? []), agent])
+  return agent
 }
 
 export const bearer = ({ token }: { token: string }) => ({ authorization: `Bearer ${token}` })
@@ -183,7 +229,7 @@ export async function eventually<T>(
   }
 }
 
-/** A gateway with a world and a database of its own; all of it goes when the test ends. */
+/** A gateway with a world and a database of its own; when the test ends its users are audited, and all of it goes. */
 export async function freshGateway(
   env: Record<string, string> = {},
 ): Promise<Gateway & { world: string; databaseUrl: string }> {
@@ -199,14 +245,16 @@ export async function freshGateway(
       throw error
     },
   )
-  const world = gateway.lines.find((line) => line.startsWith('world '))?.split(/\s+/)[1] ?? ''
   return {
     ...gateway,
-    world,
+    world: worldOf(gateway) ?? '',
     databaseUrl: database.url,
     async [Symbol.asyncDispose]() {
-      await gateway.stop()
-      await clear()
+      try {
+        await gateway[Symbol.asyncDispose]()
+      } finally {
+        await clear()
+      }
     },
   }
 }

@@ -1,4 +1,5 @@
 import { proofSeed } from '../proof/support/seed.ts'
+import { decimalUnits, given, venueDecimals } from './conservation.ts'
 import { freshGateway, http } from './gateway.ts'
 
 /** What ten addresses may spend at the venue in a minute: tests make many accounts at once. */
@@ -14,6 +15,16 @@ export const venueControl =
     if (reply.status !== 200) throw new Error(`${method} ${path}: ${JSON.stringify(reply.body)}`)
     return reply.body
   }
+
+/** Money of the test at the venue; USDC goes to the perpetuals, a token to spot, and `USDC` to spot, too. */
+export async function creditAtVenue(
+  venue: Control,
+  { evm, amount, coin = 'perp' }: { evm: string; amount: string; coin?: string },
+): Promise<void> {
+  await venue('POST', '/credit', { user: evm, coin, amount })
+  const asset = `venue:${coin === 'perp' ? 'USDC' : coin}`
+  given.add({ evm }, { asset, units: decimalUnits(amount, venueDecimals), why: 'credited by the test' })
+}
 
 /** From here on the venue lags, is blind now and then, and counts, by the seed of the run. */
 export const makeRealistic = (venue: Control, suite: string) =>

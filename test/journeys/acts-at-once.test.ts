@@ -3,6 +3,7 @@ import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import pg from 'pg'
 import { systemRandom, uuidv7 } from '#kernel/id.ts'
+import { given } from '../harness/conservation.ts'
 import { type Agent, bearer, freshGateway, http, newAgent } from '../harness/gateway.ts'
 import { operationsOf } from '../proof/support/contracts.ts'
 import { leastRequest, pathOf } from '../proof/support/least.ts'
@@ -28,6 +29,7 @@ describe('acts at once on few connections', () => {
     })
     on = new pg.Pool({ connectionString: gateway.databaseUrl, max: 1 })
     agent = await newAgent(gateway.url)
+    given.exempt(agent.agentId, 'its tasks of an unknown kind never end')
   })
   after(async () => {
     await on?.end()

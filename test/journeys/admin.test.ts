@@ -117,8 +117,9 @@ test('a stolen key is replaced: the thief is out, the owner signs with the new o
   )
   await becomes(second.url, agent.token, [401, 'invalid_token'])
   await assert.rejects(freshToken(first.url, agent.agentId, agent.privateKey), /invalid_signature/)
-  const token = await freshToken(second.url, agent.agentId, fresh.privateKey)
-  assert.equal((await userOf(first.url, token)).status, 200)
+  agent.privateKey = fresh.privateKey
+  agent.token = await freshToken(second.url, agent.agentId, fresh.privateKey)
+  assert.equal((await userOf(first.url, agent.token)).status, 200)
   const again = await operator.refused('users', 'set-key', agent.agentId, agent.publicKey, '--why', 'x')
   assert.match(again, /is or was registered/)
 })

@@ -1,5 +1,6 @@
 /** The world that a gateway under test stands in, as its own control port and its chains tell of it. */
-import { http } from '../harness/gateway.ts'
+import { decimalUnits, given } from '../harness/conservation.ts'
+import { eventually, http } from '../harness/gateway.ts'
 
 export const base = '8453'
 export const polygon = '137'
@@ -69,13 +70,23 @@ export async function worldOf(control: string) {
       await rpc('anvil_setBalance', [owner, '0xde0b6b3a7640000'])
       await rpc('anvil_impersonateAccount', [owner])
       const data = `0xa9059cbb${word(to)}${units.toString(16).padStart(64, '0')}`
-      await rpc('eth_sendTransaction', [{ from: owner, to: vault, data }])
+      const hash = await rpc('eth_sendTransaction', [{ from: owner, to: vault, data }])
+      const mined = async () => (await rpc('eth_getTransactionReceipt', [hash])) ?? undefined
+      await eventually(mined, 'the shares have moved')
+      await rpc('anvil_setBalance', [owner, '0x0'])
+      const why = 'shares moved outside'
+      given.add({ evm: owner }, { asset: 'shares', units: -units, why })
+      given.add({ evm: to }, { asset: 'shares', units, why })
     },
     /** Deposits and withdrawals of the vault, read from the chain. */
     effects: async (owner: string): Promise<Effect[]> =>
       (await ask<{ effects: Effect[] }>('GET', `/effects?contract=vault&owner=${owner}`)).effects,
-    fund: (chainId: string, address: string, token: string, amount: string) =>
-      ask('POST', '/faucet/fund', { chain_id: chainId, address, token, amount }),
+    async fund(chainId: string, address: string, token: string, amount: string): Promise<void> {
+      await ask('POST', '/faucet/fund', { chain_id: chainId, address, token, amount })
+      const kind = token === 'native' ? 'gas' : token.toLowerCase()
+      const units = decimalUnits(amount, token === 'native' ? 18 : 6)
+      given.add({ evm: address }, { asset: `${kind}:${chainId}`, units, why: 'the faucet gave more' })
+    },
     setVault: (change: object) => ask('POST', '/vault', change),
     price: (change: object) => ask('POST', '/prices', change),
     advance: (seconds: number) => ask('POST', '/time', { advance_seconds: seconds }),

@@ -78,4 +78,20 @@ export const chainMutations = [
       ['missing -= gone', '', 'shares that left from outside are taken from every position'],
     ],
   ),
+  ...mutationsOf(
+    'src/features/earn/settle.ts',
+    ['test/journeys/exactly-once.test.ts'],
+    [
+      [
+        "{ move: 'post', key: keys.shares, amountUnits: posted }",
+        "{ move: 'post', key: keys.shares, amountUnits: posted - 1n }",
+        'a withdrawal leaves a share in the position that the chain has burnt',
+      ],
+      [
+        'const amount = fromUnits(flow.assetsUnits, usdcDecimals)',
+        'const amount = fromUnits(flow.assetsUnits + 1n, usdcDecimals)',
+        'a task tells a unit more than the vault has moved',
+      ],
+    ],
+  ),
 ]

@@ -67,4 +67,16 @@ export const venueMutations = [
       ['fill.isBuy ? fill.size :', 'fill.tradeId > 0 ? fill.size :', 'a sale is recorded as a purchase'],
     ],
   ),
+  ...mutationsOf(
+    'src/features/perp/withdraw.ts',
+    ['test/venue/front-door.test.ts'],
+    [
+      [
+        'withdrawn_usd: amount_usd, chain_id',
+        'withdrawn_usd: fromUnits(BigInt(paid_units), usdcDecimals), chain_id',
+        'the fee of a withdrawal is not told as having left the venue',
+      ],
+      ['{ fee_usd: limits.withdrawFeeUsd,', "{ fee_usd: '0',", 'the fee of a withdrawal is told as none'],
+    ],
+  ),
 ]

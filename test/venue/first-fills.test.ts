@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
+import { given } from '../harness/conservation.ts'
 import { eventually } from '../harness/gateway.ts'
 import { book, keeper } from './keeper.ts'
 import { type Answer, type Stage, stage, type User } from './stage.ts'
@@ -87,6 +88,7 @@ describe('the first fills of an account', () => {
   test('a liquidation right after the first funding is told', async () => {
     const user = await funded()
     await trade('perp_open', { asset: 'BTC', side: 'long', size: '0.05', leverage: 40 }, user)
+    given.exempt(user.evm, 'the venue bears what a liquidation leaves below zero')
     await on.price('BTC', 80_000)
     const [told] = await eventsOf(user, 'position.liquidated', 1)
     assert.equal(told?.body.asset, 'BTC')

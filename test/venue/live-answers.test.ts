@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { after, before, beforeEach, describe, test } from 'node:test'
+import { given } from '../harness/conservation.ts'
 import { book, keeper } from './keeper.ts'
 import { type Answer, type Stage, stage, type User } from './stage.ts'
 
@@ -134,6 +135,7 @@ describe('answers of the real venue', () => {
         token: usdcToken,
         amount: '5',
       })
+      given.add(user, { asset: 'venue:USDC', units: -500_000_000n, why: 'sent with a stolen key' })
       const { reason } = await its.frozen(user)
       assert.match(reason ?? '', /money left the account by a send that is none of ours/)
     })
@@ -153,6 +155,7 @@ describe('answers of the real venue', () => {
             : answer,
       })
       await (await its.thief(user)).spotSend({ destination: stranger, token: usdcToken, amount: '5' })
+      given.add(user, { asset: 'venue:USDC', units: -500_000_000n, why: 'sent with a stolen key' })
       const { reason } = await its.frozen(user)
       assert.match(reason ?? '', /money left the account by a spotTransfer that is none of ours/)
     })

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { after, before, beforeEach, describe, test } from 'node:test'
 import { eventually } from '../harness/gateway.ts'
+import { creditAtVenue } from '../harness/venue-gateway.ts'
 import { type Answer, type Stage, stage, type User } from './stage.ts'
 
 /** Every read of an account is late by a fixed time: what a user has just done counts all the same. */
@@ -119,7 +120,7 @@ describe('requests right after an order', () => {
   test('a set-up right after a credit approves the key', async () => {
     const user = await on.addUser()
     await lags(lagMs)
-    await on.market.control('POST', '/credit', { user: user.evm, coin: 'perp', amount: '100' })
+    await creditAtVenue(on.market.control, { evm: user.evm, amount: '100' })
     const done = await on.call('perp_setup', {}, user)
     assert.equal(done.outcome, 'executed', JSON.stringify(done))
   })

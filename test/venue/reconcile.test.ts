@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import { Fault } from '#kernel/fault.ts'
+import { given } from '../harness/conservation.ts'
 import { eventually } from '../harness/gateway.ts'
 import { book, keeper } from './keeper.ts'
 import { type Stage, stage, type User } from './stage.ts'
@@ -137,6 +138,7 @@ describe('accounts are held against the venue', () => {
       /money left the account by a withdraw that is none of ours/,
       async (user) => {
         await (await its.thief(user)).withdraw3({ destination: `0x${'1'.repeat(40)}`, amount: '5' })
+        given.add(user, { asset: 'venue:USDC', units: -500_000_000n, why: 'taken with a stolen key' })
       },
     ],
   ]

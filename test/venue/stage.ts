@@ -46,9 +46,10 @@ import { startWorld, type WorldUrls } from '#world/world.ts'
 import { laneSecrets } from '../chains/stage.ts'
 import { startVenue } from '../conformance/venue/venue.ts'
 import { testDatabase } from '../harness/cluster.ts'
+import { assertConservedBeside, decimalUnits, given, type Task } from '../harness/conservation.ts'
 import { eventually } from '../harness/gateway.ts'
 import { laggingVenue } from '../harness/lagging-venue.ts'
-import { enforcedWeight } from '../harness/venue-gateway.ts'
+import { creditAtVenue, enforcedWeight } from '../harness/venue-gateway.ts'
 import { proofSeed } from '../proof/support/seed.ts'
 
 export const arbitrumId = '42161'
@@ -341,6 +342,14 @@ export async function stage(tune: Tune = {}) {
     )
   const database = open(4)
   const main = instance()
+  const users: User[] = []
+  const tasksOf = async ({ id }: User): Promise<Task[]> => {
+    const { rows } = await database.pool.query<Task>(
+      `select id as task_id, kind, status, state, outcome, result, data -> 'fills' as fills from task where user_id = $1`,
+      [id],
+    )
+    return rows
+  }
 
   const addUser = async (): Promise<User> => {
     const now = clock.now()
@@ -353,12 +362,14 @@ export async function stage(tune: Tune = {}) {
     const prepared = await main.store.prepare(id)
     const own = await database.transaction((tx) => main.store.provision(tx, prepared))
     const caller: Caller = { userId: id, agentId: 'agt', scheme: 'keypair', scopes: new Set(scopes) }
-    return { id, caller, evm: own.find(({ kind }) => kind === 'evm')!.address }
+    const user = { id, caller, evm: own.find(({ kind }) => kind === 'evm')!.address }
+    users.push(user)
+    return user
   }
   /** As if a while had passed: every read shows what was done so far. */
   const catchUp = () => market.control('POST', '/realism/catch-up')
   const credit = async (user: User, amount: string, coin = 'perp') => {
-    await market.control('POST', '/credit', { user: user.evm, coin, amount })
+    await creditAtVenue(market.control, { evm: user.evm, amount, coin })
     await catchUp()
   }
 
@@ -395,6 +406,8 @@ export async function stage(tune: Tune = {}) {
         ...{ method: 'POST', body: JSON.stringify(body), headers: { 'content-type': 'application/json' } },
       })
       if (!reply.ok) throw new Error(await reply.text())
+      const units = decimalUnits(amount, 6)
+      given.add(user, { asset: `usdc:${arbitrumId}`, units, why: 'the faucet gave it' })
     },
     price: (coin: string, price: number) => market.control('POST', '/price', { coin, price }),
     async book(coin: string): Promise<{ levels: { px: string; sz: string }[][] }> {
@@ -417,7 +430,21 @@ export async function stage(tune: Tune = {}) {
         const task = await main.ground.tasks.find(user.id, taskId)
         return task.completed_at ? task : undefined
       }, 'the end of the task'),
-    [Symbol.asyncDispose]: () => parts.disposeAsync(),
+    /** Each user has what it was given; then all of it goes. */
+    async [Symbol.asyncDispose]() {
+      const venueRecord = <B>(path: string) => market.control<B>('GET', path)
+      const accounts = users.map((user) => ({
+        evm: user.evm,
+        told: { tasks: () => tasksOf(user), positions: async () => [] },
+      }))
+      try {
+        const query = (text: string, values: unknown[]) => database.pool.query(text, values)
+        const { control } = world.urls
+        await assertConservedBeside({ control, venue: venueRecord, query }, accounts)
+      } finally {
+        await parts.disposeAsync()
+      }
+    },
   }
 }
 export type Stage = Awaited<ReturnType<typeof stage>>
