@@ -165,15 +165,22 @@ export async function freshToken(url: string, agentId: string, privateKey: KeyOb
 /** Every user, by the address of the gateway that made it. */
 const users = new Map<string, Agent[]>()
 
-/** A token may have been given back since. */
+/** A token may have been given back since, and reads may be limited for a while. */
 async function ownerOf(url: string, { agentId, privateKey, token }: Agent): Promise<Owner> {
-  const walletsBy = (bearerToken: string) =>
-    http<{ wallets: { address: string; chain_type: string }[] }>(`${url}/v1/wallets`, {
-      headers: bearer({ token: bearerToken }),
-    })
-  const now = (await walletsBy(token)).status === 401 ? await freshToken(url, agentId, privateKey) : token
-  const { wallets } = (await walletsBy(now)).body
-  return { token: now, evm: wallets.find(({ chain_type }) => chain_type === 'evm')!.address }
+  let now = token
+  return eventually(
+    async () => {
+      const { status, body } = await http<{ wallets: { address: string; chain_type: string }[] }>(
+        `${url}/v1/wallets`,
+        { headers: bearer({ token: now }) },
+      )
+      if (status === 401) now = await freshToken(url, agentId, privateKey)
+      if (status !== 200) return undefined
+      return { token: now, evm: body.wallets.find(({ chain_type }) => chain_type === 'evm')!.address }
+    },
+    `the wallets of ${agentId}`,
+    20_000,
+  )
 }
 
 /** Each user made at one of the addresses has what it was given, by the gateway at `url` and by its world. */
