@@ -46,6 +46,7 @@ function labelsOf({ evm, solana, hyperliquid, prices, faucet }: UpstreamUrls): R
     ethereum: evm['1'],
     base: evm['8453'],
     arbitrum: evm['42161'],
+    'arbitrum-sepolia': evm['421614'],
     polygon: evm['137'],
     solana,
     hyperliquid,

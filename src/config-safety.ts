@@ -70,7 +70,8 @@ export function problemsOutsideLocal(config: Config): string[] {
     refuse('KEY_ENCRYPTION_KEYS', 'the default key is known to everyone')
   if (config.KEY_ENCRYPTION_KEYS.some(({ key }) => isWeakKey(key)))
     refuse('KEY_ENCRYPTION_KEYS', 'a key is not random; make one with `openssl rand -base64 32`')
-  for (const name of [...upstreamNames, 'HYPERLIQUID_WS_URL', 'VAULT_TRANSIT_URL'] as const)
+  const alsoRemote = ['ARBITRUM_SEPOLIA_RPC_URL', 'HYPERLIQUID_WS_URL', 'VAULT_TRANSIT_URL'] as const
+  for (const name of [...upstreamNames, ...alsoRemote])
     if (isPlainRemote(config[name]))
       refuse(name, 'another machine is reached without TLS; set an https address')
   for (const name of ['DATABASE_URL', 'DATABASE_DIRECT_URL'] as const)
@@ -97,6 +98,15 @@ export function problemsInProduction(config: Config): string[] {
   return problems
 }
 
+const arbitrumBridge = { chainId: '42161', address: '0x2Df1c51E09aECF9cacB7bc98cB1742757f163dF7' }
+/** Where each network of the venue takes its deposits. */
+export const publishedBridges = {
+  local: arbitrumBridge,
+  mainnet: arbitrumBridge,
+  testnet: { chainId: '421614', address: '0x08cfc1B6b2dCF36A1480b99353A354AA8AC56f89' },
+} as const
+const venueNetworks = ['mainnet', 'testnet'] as const
+
 /** What is signed for one network must never be sent to another. */
 export function problemsOfVenueNetwork(config: Config): string[] {
   const { HYPERLIQUID_NETWORK: network, HYPERLIQUID_URL: url } = config
@@ -108,9 +118,17 @@ export function problemsOfVenueNetwork(config: Config): string[] {
     if (!other || other === network) return []
     return [`${name}: this is the venue's ${other}, and HYPERLIQUID_NETWORK is ${network}`]
   })
-  return config.ENVIRONMENT === 'production' && network !== 'mainnet'
-    ? [...problems, 'HYPERLIQUID_NETWORK: production needs mainnet']
-    : problems
+  const bridge = config.HYPERLIQUID_BRIDGE_ADDRESS?.toLowerCase()
+  const bridged = venueNetworks.find((name) => publishedBridges[name].address.toLowerCase() === bridge)
+  if (bridged && publishedBridges[bridged].chainId !== publishedBridges[network].chainId)
+    problems.push(
+      `HYPERLIQUID_BRIDGE_ADDRESS: this is the bridge of ${bridged}, and HYPERLIQUID_NETWORK is ${network}`,
+    )
+  if (network === 'testnet' && !config.ARBITRUM_SEPOLIA_RPC_URL)
+    problems.push('ARBITRUM_SEPOLIA_RPC_URL: the test network of the venue takes its deposits on this chain')
+  if (config.ENVIRONMENT === 'production' && network !== 'mainnet')
+    problems.push('HYPERLIQUID_NETWORK: production needs mainnet')
+  return problems
 }
 
 /** Undefined where the host tells nothing, as that of an own node or proxy. */

@@ -77,6 +77,9 @@ const hexKeys: Parse<string[]> = (value) =>
 const evmAddress: Parse<string> = (value) =>
   /^0x[0-9a-fA-F]{40}$/.test(value) ? value : bad('an address: 0x and 40 hex digits')
 
+const optionalEvmAddress: Parse<string | undefined> = (value) =>
+  value === '' ? undefined : evmAddress(value)
+
 const v = <T>(parse: Parse<T>, initial: string, doc: string): Variable<T> => ({ parse, initial, doc })
 
 export const variables = {
@@ -105,6 +108,11 @@ export const variables = {
   ETHEREUM_RPC_URL: v(upstream, 'local', 'JSON-RPC of Ethereum'),
   BASE_RPC_URL: v(upstream, 'local', 'JSON-RPC of Base'),
   ARBITRUM_RPC_URL: v(upstream, 'local', 'JSON-RPC of Arbitrum One'),
+  ARBITRUM_SEPOLIA_RPC_URL: v(
+    optionalUrl,
+    '',
+    'JSON-RPC of Arbitrum Sepolia; served and needed with HYPERLIQUID_NETWORK=testnet only',
+  ),
   POLYGON_RPC_URL: v(upstream, 'local', 'JSON-RPC of Polygon'),
   SOLANA_RPC_URL: v(upstream, 'local', 'JSON-RPC of Solana'),
   PRICES_URL: v(upstream, 'local', 'Prices in the shape of DefiLlama, for instance https://coins.llama.fi'),
@@ -146,9 +154,9 @@ export const variables = {
     'A difference in cash or tokens alone freezes an account, or is only logged; outside local it is only logged',
   ),
   HYPERLIQUID_BRIDGE_ADDRESS: v(
-    evmAddress,
-    '0x2Df1c51E09aECF9cacB7bc98cB1742757f163dF7',
-    'Contract on Arbitrum that takes deposits for the venue',
+    optionalEvmAddress,
+    '',
+    'Contract on Arbitrum that takes deposits for the venue; empty: the published one of HYPERLIQUID_NETWORK, which for testnet is not verified live',
   ),
   HYPERLIQUID_SPOT_TRIGGERS: v(
     oneOf('gateway', 'venue'),

@@ -3,7 +3,7 @@ import { send } from '#store/query.ts'
 import { type Arguments, UsageError } from './arguments.ts'
 import type { AdminCommand } from './commands.ts'
 
-const chains = ['1', '8453', '42161', '137'] as const
+const chains = ['1', '8453', '42161', '421614', '137'] as const
 
 const listSponsors: AdminCommand['run'] = async (session) => {
   const { pool } = session.database

@@ -19,7 +19,7 @@ import { evmScheme } from '#upstreams/evm/sign.ts'
 import { hyperliquidScheme } from '#upstreams/hyperliquid/sign.ts'
 import { svmScheme } from '#upstreams/solana/sign.ts'
 import type { Chains } from './chains.ts'
-import { bridgeChainId, custodyChains, custodyVenue, houseLimits, keysOf } from './settings.ts'
+import { bridgeOf, custodyChains, custodyVenue, houseLimits, keysOf } from './settings.ts'
 import type { Stores } from './store.ts'
 
 type Needs = { config: Config; urls: UpstreamUrls; net: Net; chains: Chains; stores: Stores; ground: Ground }
@@ -35,7 +35,7 @@ const nativeDecimals = 18
 
 /** Keys, the policy that guards them, and the signed batches that come of both. */
 export function openCustody({ config, urls, net, chains: { table, ports }, stores, ground }: Needs) {
-  const served = { venue: urls.hyperliquid !== undefined && ports.has(bridgeChainId) }
+  const served = { venue: urls.hyperliquid !== undefined && ports.has(bridgeOf(config).chainId) }
   const { keystore } = openKeystore(config, net)
   const on = stores.database.pool
   const walletsOf = rememberedWallets()

@@ -1,4 +1,5 @@
 import type { Config } from '#config.ts'
+import { publishedBridges } from '#config-safety.ts'
 import type { PerpLimits } from '#features/perp/limits.ts'
 import type { HouseLimits } from '#features/policy/policy.ts'
 import { envKek, type Keks, keks } from '#features/wallets/keks.ts'
@@ -58,9 +59,14 @@ function openFilesMax(): number {
   return Number.isFinite(files) ? files : connectionsMostByDefault + descriptorsReserved
 }
 
-/** The chain id that stands for the venue, and the chain of its bridge. */
+/** The chain id that stands for the venue. */
 export const venueChainId = '999'
-export const bridgeChainId = '42161'
+
+/** The contract that takes deposits for the venue, and its chain. */
+export function bridgeOf(config: Config) {
+  const { chainId, address } = publishedBridges[config.HYPERLIQUID_NETWORK]
+  return { chainId, address: config.HYPERLIQUID_BRIDGE_ADDRESS ?? address }
+}
 
 type Served = { venue: boolean }
 
@@ -71,7 +77,7 @@ export const houseLimits = (config: Config, table: readonly Chain[], { venue }: 
   tokens: null,
   contracts: [
     { chainId: config.EARN_CHAIN_ID, address: config.EARN_VAULT_ADDRESS },
-    ...(venue ? [{ chainId: bridgeChainId, address: config.HYPERLIQUID_BRIDGE_ADDRESS }] : []),
+    ...(venue ? [bridgeOf(config)] : []),
   ],
 })
 
@@ -85,7 +91,7 @@ export const custodyChains = (config: Config, table: readonly Chain[], { venue }
             delegate: row.delegate,
             contracts: [
               ...(row.id === config.EARN_CHAIN_ID ? [config.EARN_VAULT_ADDRESS] : []),
-              ...(venue && row.id === bridgeChainId ? [config.HYPERLIQUID_BRIDGE_ADDRESS] : []),
+              ...(venue && row.id === bridgeOf(config).chainId ? [bridgeOf(config).address] : []),
             ],
             mostUnits: { [row.usdc.toLowerCase()]: micros(config.POLICY_TX_USD_MAX) },
             turnsTime: config.ENVIRONMENT === 'local',

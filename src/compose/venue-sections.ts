@@ -15,7 +15,7 @@ import * as grid from '#upstreams/hyperliquid/grid.ts'
 import * as refusals from '#upstreams/hyperliquid/refusals.ts'
 import type { Chains } from './chains.ts'
 import type { Custody } from './custody.ts'
-import { bridgeChainId, perpLimitsOf, venueChainId } from './settings.ts'
+import { bridgeOf, perpLimitsOf, venueChainId } from './settings.ts'
 import type { Stores } from './store.ts'
 import type { Venue } from './venue.ts'
 
@@ -52,7 +52,8 @@ function touchingViews({ ground, custody }: Needs, { views }: Venue) {
 /** Served where the venue is, and the chain of its bridge; without them the sections do not exist. */
 export function openVenueSections(needs: Needs) {
   const { config, venue: opened, chains, stores, ground, custody, log, changed } = needs
-  const chain = chains.ports.get(bridgeChainId)?.chain
+  const bridge = bridgeOf(config)
+  const chain = chains.ports.get(bridge.chainId)?.chain
   if (!chain || !opened) return undefined
   const on = stores.database.pool
   const venue = opened.client
@@ -92,8 +93,10 @@ export function openVenueSections(needs: Needs) {
     ...{ ...shared, agents, batches, chain, ledger: ground.ledger, changed, limits },
     transferCall: (token, to, amountUnits) => ({ to: token, value: 0n, data: transferData(to, amountUnits) }),
     way: {
-      ...{ chainId: bridgeChainId, symbol: 'USDC', token: chain.row.usdc },
-      bridge: config.HYPERLIQUID_BRIDGE_ADDRESS,
+      chainId: bridge.chainId,
+      symbol: 'USDC',
+      token: chain.row.usdc,
+      bridge: bridge.address,
     },
   })
   const work = venue.at('work')

@@ -19,7 +19,7 @@ export async function databasePlace(
 }
 
 export type UpstreamUrls = {
-  evm: Record<'1' | '8453' | '42161' | '137', string | undefined>
+  evm: Record<'1' | '8453' | '42161' | '421614' | '137', string | undefined>
   solana: string | undefined
   hyperliquid: string | undefined
   prices: string | undefined
@@ -40,6 +40,7 @@ export async function upstreamPlace(
       '1': given(config.ETHEREUM_RPC_URL, local?.evm['1']),
       '8453': given(config.BASE_RPC_URL, local?.evm['8453']),
       '42161': given(config.ARBITRUM_RPC_URL, local?.evm['42161']),
+      '421614': config.HYPERLIQUID_NETWORK === 'testnet' ? config.ARBITRUM_SEPOLIA_RPC_URL : undefined,
       '137': given(config.POLYGON_RPC_URL, local?.evm['137']),
     },
     solana: given(config.SOLANA_RPC_URL, local?.solana),

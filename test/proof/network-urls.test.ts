@@ -1,6 +1,8 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { bridgeOf, custodyChains, houseLimits } from '#compose/settings.ts'
 import { ConfigRefused, readConfig } from '#config.ts'
+import { chainTable } from '#features/chains/table.ts'
 
 const problemsOf = (env: Record<string, string>): string[] => {
   try {
@@ -8,15 +10,18 @@ const problemsOf = (env: Record<string, string>): string[] => {
     return []
   } catch (refused) {
     if (!(refused instanceof ConfigRefused)) throw refused
-    return refused.problems.filter((problem) => problem.startsWith('HYPERLIQUID'))
+    return refused.problems.filter((problem) => /^(HYPERLIQUID|ARBITRUM_SEPOLIA)/.test(problem))
   }
 }
+
+const sepolia = { ARBITRUM_SEPOLIA_RPC_URL: 'https://sepolia-rollup.arbitrum.io/rpc' }
+const mainBridge = '0x2Df1c51E09aECF9cacB7bc98cB1742757f163dF7'
 
 test('a URL of another network of the venue is refused', () => {
   const mainnet = 'https://api.hyperliquid.xyz'
   const testnet = 'https://api.hyperliquid-testnet.xyz'
   const refused = (network: string, url: string) =>
-    problemsOf({ HYPERLIQUID_NETWORK: network, HYPERLIQUID_URL: url }).length > 0
+    problemsOf({ ...sepolia, HYPERLIQUID_NETWORK: network, HYPERLIQUID_URL: url }).length > 0
   assert.deepEqual(
     ['mainnet', 'testnet', 'local'].map((network) =>
       [mainnet, testnet, 'local'].map((url) => refused(network, url)),
@@ -28,14 +33,50 @@ test('a URL of another network of the venue is refused', () => {
     ],
   )
   assert.equal(refused('testnet', 'http://10.0.0.7:3001'), false)
-  const streams = { HYPERLIQUID_NETWORK: 'testnet', HYPERLIQUID_URL: testnet }
+  const streams = { ...sepolia, HYPERLIQUID_NETWORK: 'testnet', HYPERLIQUID_URL: testnet }
   assert.equal(problemsOf({ ...streams, HYPERLIQUID_WS_URL: 'wss://api.hyperliquid.xyz/ws' }).length, 1)
 })
 
 test('outside the local environment signatures are for the main network unless another one is named', () => {
-  const staging = { ENVIRONMENT: 'staging', HYPERLIQUID_URL: 'https://api.hyperliquid-testnet.xyz' }
+  const staging = {
+    ...sepolia,
+    ENVIRONMENT: 'staging',
+    HYPERLIQUID_URL: 'https://api.hyperliquid-testnet.xyz',
+  }
   assert.equal(problemsOf(staging).length, 1)
   assert.equal(problemsOf({ ...staging, HYPERLIQUID_NETWORK: 'testnet' }).length, 0)
   const production = { ...staging, ENVIRONMENT: 'production', HYPERLIQUID_NETWORK: 'testnet' }
   assert.deepEqual(problemsOf(production), ['HYPERLIQUID_NETWORK: production needs mainnet'])
+})
+
+test('the test network takes its deposits on its own chain and bridge, never on those of real dollars', () => {
+  const url = { HYPERLIQUID_URL: 'https://api.hyperliquid-testnet.xyz' }
+  const testnet = { ...url, HYPERLIQUID_NETWORK: 'testnet' }
+  assert.deepEqual(problemsOf(testnet), [
+    'ARBITRUM_SEPOLIA_RPC_URL: the test network of the venue takes its deposits on this chain',
+  ])
+  assert.deepEqual(problemsOf({ ...testnet, ...sepolia, HYPERLIQUID_BRIDGE_ADDRESS: mainBridge }), [
+    'HYPERLIQUID_BRIDGE_ADDRESS: this is the bridge of mainnet, and HYPERLIQUID_NETWORK is testnet',
+  ])
+
+  const key = Buffer.from(Array.from({ length: 32 }, (_, at) => at)).toString('base64')
+  const config = readConfig({ ...testnet, ...sepolia, KEY_ENCRYPTION_KEYS: `own:${key}` })
+  const bridge = bridgeOf(config)
+  assert.equal(bridge.chainId, '421614')
+  const urls = { '42161': 'http://127.0.0.1:1', '421614': 'http://127.0.0.1:2' }
+  const table = chainTable({ urls, finality: 'local' })
+  const { contracts } = houseLimits(config, table, { venue: true })
+  assert.deepEqual(contracts.slice(1), [bridge])
+  const signed = custodyChains(config, table, { venue: true }).map(({ chainId, contracts }) => [
+    chainId,
+    contracts,
+  ])
+  assert.deepEqual(signed, [
+    ['42161', []],
+    ['421614', [bridge.address]],
+  ])
+})
+
+test('the main network and the local one keep the bridge on Arbitrum One', () => {
+  assert.deepEqual(bridgeOf(readConfig({})), { chainId: '42161', address: mainBridge })
 })

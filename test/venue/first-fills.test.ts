@@ -1,5 +1,8 @@
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
+import { Ajv2020 } from 'ajv/dist/2020.js'
+import formats from 'ajv-formats'
+import { type EventType, eventData } from '#features/notifications/event-types.ts'
 import { given } from '../harness/conservation.ts'
 import { eventually } from '../harness/gateway.ts'
 import { book, keeper } from './keeper.ts'
@@ -59,7 +62,9 @@ describe('the first fills of an account', () => {
     const rows = await eventsOf(user, 'order.filled', fills.length)
     assert.deepEqual(rows.map(({ body }) => body.fill_id).sort(), fills.map(({ tid }) => String(tid)).sort())
     assert.deepEqual([...new Set(rows.map(({ task_id }) => task_id))], [opened.task_id, closed.task_id])
-    assert.ok(rows.every(({ task_id, body }) => task_id === body.task_id && body.leg === 'entry'))
+    assert.ok(rows.every(({ task_id, body }) => task_id === body.task_id))
+    const legs = new Map(rows.map(({ task_id, body }) => [task_id, body.leg]))
+    assert.deepEqual([legs.get(opened.task_id), legs.get(closed.task_id)], ['entry', 'close'])
     await its.agreed(user)
   })
 
@@ -93,5 +98,38 @@ describe('the first fills of an account', () => {
     const [told] = await eventsOf(user, 'position.liquidated', 1)
     assert.equal(told?.body.asset, 'BTC')
     await on.price('BTC', 100_000)
+  })
+
+  test('an order that is cancelled is told as the exit that it is', async () => {
+    const user = await funded()
+    const opened = await trade(
+      'perp_open',
+      { asset: 'BTC', side: 'long', size: '0.005', sl_price: '99000' },
+      user,
+    )
+    await trade('perp_close', { asset: 'BTC' }, user)
+    const [told] = await eventsOf(user, 'order.cancelled', 1)
+    assert.deepEqual([told?.task_id, told?.body.leg], [opened.task_id, 'sl'])
+    await its.agreed(user)
+  })
+
+  test('every event has the form that its type promises', async () => {
+    const rows = await its.sql<{ type: EventType; body: Record<string, unknown> }>(
+      "select type, body from outbox where type not like 'task.%'",
+    )
+    const ajv = new Ajv2020({ strict: false, allErrors: true })
+    formats.default(ajv)
+    for (const { type, body } of rows) {
+      const isWell = ajv.compile(eventData[type])
+      assert.ok(isWell(body), `${type} ${JSON.stringify(body)}: ${ajv.errorsText(isWell.errors)}`)
+    }
+    const types = new Set(rows.map(({ type }) => type))
+    for (const type of [
+      'order.filled',
+      'order.cancelled',
+      'position.changed',
+      'position.liquidated',
+    ] as const)
+      assert.ok(types.has(type), type)
   })
 })

@@ -96,6 +96,18 @@ const arbitrum: Draft<EvmChainRow> = {
   fees: { priorityFloorWei: gwei / 1_000n, capWei: 20n * gwei },
 }
 
+/** Where the venue's test network takes its deposits; its dollars are play money. */
+const arbitrumSepolia: Draft<EvmChainRow> = {
+  ...arbitrum,
+  id: '421614',
+  name: 'arbitrum-sepolia',
+  displayName: 'Arbitrum Sepolia',
+  usdc: '0x1baAbB04529D43a73232B713C0FE471f7c7334d5',
+  tokens: [token('USDC', 'USD Coin (test)', 6, '0x1baAbB04529D43a73232B713C0FE471f7c7334d5')],
+  llamaSlug: 'arbitrum-sepolia',
+  explorerUrl: 'https://sepolia.arbiscan.io',
+}
+
 const polygon: Draft<EvmChainRow> = {
   ...evmDefaults,
   id: '137',
@@ -136,7 +148,7 @@ const solana: Draft<SolanaChainRow> = {
   explorerUrl: 'https://solscan.io',
 }
 
-const drafts = [ethereum, base, arbitrum, polygon, solana]
+const drafts = [ethereum, base, arbitrum, arbitrumSepolia, polygon, solana]
 
 type Settings = {
   /** RPC URL by public id. */

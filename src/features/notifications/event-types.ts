@@ -7,9 +7,7 @@ import { TaskStatusResponse } from '#kernel/task-response.ts'
 const open = { additionalProperties: true }
 const atVenue = { venue: Text, asset: T.String({ description: 'Symbol of the market' }), at: Time }
 const leg = T.Optional(
-  Nullable(
-    T.String({ description: 'The part of the operation that the order is, such as entry, stop_loss, close' }),
-  ),
+  Nullable(OneOf(['entry', 'close', 'tp', 'sl'], { description: 'The part of its task that the order is' })),
 )
 const orderFields = {
   ...atVenue,
@@ -78,7 +76,8 @@ const SecurityFlagged = T.Object(
   { $id: 'SecurityFlaggedData', ...open },
 )
 
-const dataOf = {
+/** The data of each type of event. */
+export const eventData = {
   'task.created': TaskStatusResponse,
   'task.updated': TaskStatusResponse,
   'task.completed': TaskStatusResponse,
@@ -93,8 +92,8 @@ const dataOf = {
   'venue.key_renewed': VenueKeyRenewed,
   'security.flagged': SecurityFlagged,
 } as const
-export type EventType = keyof typeof dataOf
-export const eventTypes = Object.keys(dataOf) as EventType[]
+export type EventType = keyof typeof eventData
+export const eventTypes = Object.keys(eventData) as EventType[]
 
 /** `task.completed` becomes `TaskCompletedEvent`. */
 const nameOf = (type: EventType): string =>
@@ -109,7 +108,7 @@ const envelope = (type: EventType) =>
         description: 'The task that brought it about; null for what no task did',
       }),
       subject: Nullable(T.Object({ kind: Text, id: Text })),
-      data: dataOf[type],
+      data: eventData[type],
       created_at: Time,
     },
     { $id: nameOf(type) },

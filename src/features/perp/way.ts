@@ -27,5 +27,5 @@ export function demandWay(way: Way, given: { chain: string; token: string }, fie
 export function chainIdOf(chain: string | number | undefined, way: Way): string {
   if (chain === undefined) return way.chainId
   const text = String(chain).toLowerCase()
-  return text === 'arbitrum' || text === 'arbitrum one' ? '42161' : text
+  return text === 'arbitrum' || text === 'arbitrum one' ? way.chainId : text
 }

@@ -69,7 +69,7 @@ export function firing(needs: SpotNeeds, selling: Record<string, Step>): Record<
   }
 
   const memoryOfSale = async (task: TaskView): Promise<SpotMemory | StepResult> => {
-    const { symbol, size: wanted } = inputOf(task)
+    const { symbol, leg, size: wanted } = inputOf(task)
     const market = await spotNamed(venue, symbol)
     const [account, agent] = await Promise.all([
       needs.evmAddressOf(task.userId),
@@ -100,6 +100,7 @@ export function firing(needs: SpotNeeds, selling: Record<string, Step>): Record<
       ...memoryFor(placing, clock),
       ...{ is_buy: false, size, price, tif: 'ioc', exit: true, usd_micros: '0' },
       held_before: heldOf(balances, market),
+      fired: leg,
     }
   }
 

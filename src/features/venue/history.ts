@@ -137,7 +137,7 @@ const ordersPage = `
     trim_scale(p.size)::text as size, trim_scale(p.price)::text as price,
     trim_scale(p.trigger_price)::text as trigger_price, p.reduce_only, p.outcome as task_outcome,
     coalesce(f.order_id::text, (select l ->> 'order_id' from jsonb_array_elements(p.result -> 'legs') l
-       where l ->> 'role' = p.leg or (l ->> 'role' = 'close' and p.leg = 'entry') limit 1)) as order_id,
+       where l ->> 'role' = p.leg limit 1)) as order_id,
     coalesce(trim_scale(f.size), 0)::text as filled_size, coalesce(trim_scale(f.worth), 0)::text as worth,
     coalesce(trim_scale(f.fee), 0)::text as fee, f.fee_token, trim_scale(f.realized_pnl)::text as realized_pnl
   from page p left join lateral (

@@ -40,6 +40,8 @@ export type Memory = {
   sl: WantedExit | null
   /** What a spot order buys or sells, as it was held when the task began. */
   held_before?: HeldBefore
+  /** The exit that this order is, where it was kept by the gateway and has fired. */
+  fired?: ExitLeg
   /** The size that a close asked for, where it is more than the position. */
   asked_size?: string
 }
@@ -56,6 +58,10 @@ export const wantedExits = ({ tp, sl }: Memory): { leg: ExitLeg; wanted: WantedE
   ...(tp ? [{ leg: 'tp' as const, wanted: tp }] : []),
   ...(sl ? [{ leg: 'sl' as const, wanted: sl }] : []),
 ]
+
+/** What the order of a task is called where its owner is told of it. */
+export const legOfOrder = ({ operation, fired }: Memory): 'entry' | 'close' | ExitLeg =>
+  fired ?? (operation === 'perp_close' ? 'close' : 'entry')
 
 /** The first thing that is said to the venue is the order itself. */
 export const opensAtOnce = ({ gather, leverage }: Memory): boolean => gather === null && leverage === null

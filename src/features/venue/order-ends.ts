@@ -7,6 +7,7 @@ import type { Hyperliquid, OrderState } from '#upstreams/hyperliquid/hyperliquid
 import type { OrderNews } from '#upstreams/hyperliquid/stream.ts'
 import type { VenueAccount } from './account-store.ts'
 import { phaseOf } from './bracket.ts'
+import { legOf } from './ingest.ts'
 import { venueName } from './store.ts'
 
 /** Orders that end without a fill are told to their owner, once: by the stream, or by a question some time later. */
@@ -107,7 +108,7 @@ function eventsOf({ task_id, leg, symbol }: Ours, { cloid, orderId, status, atMs
   if (phase === 'filled' || status === absentStatus) return []
   const type = phase === 'rejected' ? 'order.rejected' : 'order.cancelled'
   const data = {
-    ...{ venue: venueName, asset: symbol, order_id: String(orderId), cloid, task_id, leg },
+    ...{ venue: venueName, asset: symbol, order_id: String(orderId), cloid, task_id, leg: legOf(leg) },
     ...{ reason: status, at: new Date(atMs).toISOString() },
   }
   return [{ type, taskId: task_id, subject: { kind: 'order', id: String(orderId) }, data }]

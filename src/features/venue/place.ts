@@ -7,7 +7,7 @@ import { type Entry, judgeBracket, sumOf } from './bracket.ts'
 import { completeOutcome, entryOfReply, lookUpEntry, type Seen } from './entry-outcome.ts'
 import { exitOrder, type Pricing } from './exits.ts'
 import type { Gathering } from './gather.ts'
-import { entryOrder, type Memory, memoryOf, wantedExits } from './memory.ts'
+import { entryOrder, legOfOrder, type Memory, memoryOf, wantedExits } from './memory.ts'
 import { positionNote } from './read-after-write.ts'
 import { fillsOf, noteOf, resultOf, type Standing } from './report.ts'
 import { assetKey } from './symbol.ts'
@@ -82,7 +82,7 @@ export function placing(
         ),
       ),
     ]
-    const legs = ['entry', ...exits.map(({ leg }) => leg)]
+    const legs = [legOfOrder(memory), ...exits.map(({ leg }) => leg)]
     const notes = orders.map(({ cloid }, at) => ({ cloid, leg: legs[at]!, symbol: memory.symbol }))
     const grouping = exits.length > 0 ? ('bracket' as const) : ('none' as const)
     const plan: ActPlan = {

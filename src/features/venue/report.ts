@@ -2,7 +2,7 @@ import type { JsonObject } from '#kernel/task.ts'
 import type { Fill } from '#upstreams/hyperliquid/hyperliquid.ts'
 import { cloidOf } from './act.ts'
 import { type Entry, type Exit, type FillSum, sumOf } from './bracket.ts'
-import type { Memory } from './memory.ts'
+import { legOfOrder, type Memory } from './memory.ts'
 import { realizedPnlOf } from './realized-pnl.ts'
 import { venueName } from './store.ts'
 
@@ -41,12 +41,7 @@ export function resultOf(taskId: string, memory: Memory, { entry, exits, fills }
     [memory.market === 'perp' ? 'moved_from_spot_usd' : 'moved_from_perp_usd']: memory.gather,
     ...(memory.asked_size !== undefined && { asked_size: memory.asked_size, position_size: memory.size }),
     legs: [
-      legOf(
-        memory.operation === 'perp_close' ? 'close' : 'entry',
-        entry.orderId,
-        entry.status,
-        entry.error?.message ?? null,
-      ),
+      legOf(legOfOrder(memory), entry.orderId, entry.status, entry.error?.message ?? null),
       ...exits.map(({ leg, orderId, state, error }) => legOf(leg, orderId, state, error)),
     ],
   }
