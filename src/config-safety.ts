@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto'
 import { isPlainRemote, isPlainRemoteDatabase, isRemote, isRemoteDatabase } from '#kernel/remote.ts'
+import { publishedBridges } from '#kernel/venue.ts'
 import type { Config } from './config.ts'
 
 /** Which settings must not meet: what is made for play, and what holds real money. */
@@ -98,13 +99,6 @@ export function problemsInProduction(config: Config): string[] {
   return problems
 }
 
-const arbitrumBridge = { chainId: '42161', address: '0x2Df1c51E09aECF9cacB7bc98cB1742757f163dF7' }
-/** Where each network of the venue takes its deposits. */
-export const publishedBridges = {
-  local: arbitrumBridge,
-  mainnet: arbitrumBridge,
-  testnet: { chainId: '421614', address: '0x08cfc1B6b2dCF36A1480b99353A354AA8AC56f89' },
-} as const
 const venueNetworks = ['mainnet', 'testnet'] as const
 
 /** What is signed for one network must never be sent to another. */

@@ -1,5 +1,4 @@
 import type { Config } from '#config.ts'
-import { publishedBridges } from '#config-safety.ts'
 import type { PerpLimits } from '#features/perp/limits.ts'
 import type { HouseLimits } from '#features/policy/policy.ts'
 import { envKek, type Keks, keks } from '#features/wallets/keks.ts'
@@ -9,6 +8,7 @@ import type { Chain } from '#kernel/chains.ts'
 import type { Random } from '#kernel/id.ts'
 import { toUnits, usdDecimals } from '#kernel/money.ts'
 import type { Net } from '#kernel/net.ts'
+import { publishedBridges } from '#kernel/venue.ts'
 import { vaultTransit } from '#upstreams/kms/kms.ts'
 
 /** Settings in the form that the parts ask for. */

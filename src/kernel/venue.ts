@@ -58,3 +58,11 @@ export type VenueSigner = {
   venueKeys(whose: { userId: string; venue: string; byAgent: boolean }): VenueKeys
 }
 export type VenueKeys = { sign(intent: VenueIntent, receipt: PolicyReceipt): Promise<string> }
+
+const arbitrumBridge = { chainId: '42161', address: '0x2Df1c51E09aECF9cacB7bc98cB1742757f163dF7' }
+/** Where each network of the venue takes its deposits. */
+export const publishedBridges = {
+  local: arbitrumBridge,
+  mainnet: arbitrumBridge,
+  testnet: { chainId: '421614', address: '0x08cfc1B6b2dCF36A1480b99353A354AA8AC56f89' },
+} as const
