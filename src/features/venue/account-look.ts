@@ -1,10 +1,10 @@
 import type { Transact } from '#durable/transactions.ts'
-import { Fault } from '#kernel/fault.ts'
 import type { Queryable } from '#store/query.ts'
 import type { Hyperliquid } from '#upstreams/hyperliquid/hyperliquid.ts'
 import { accountFor, type VenueAccount, withoutBalances } from './account-store.ts'
 import { balancesSeen, type Difference, differences, isPosition, sentenceOf } from './agreement.ts'
 import type { Facts, Ingest } from './ingest.ts'
+import { paged } from './paged.ts'
 import * as record from './record-store.ts'
 
 /**
@@ -35,25 +35,9 @@ type Needs = {
 
 /** The venue may tell of a moment a little after it has passed. */
 const overlapMs = 5_000
-const pagesMost = 20
-/** The shortest list that may have been cut off. */
-const pageFull = 500
 const outcomeMs = 24 * 3_600_000
 const entriesMost = 2_000
 const separateModes = ['default', 'disabled']
-
-/** All of a list that comes in pieces, the oldest first. */
-async function paged<T extends { atMs: number }>(read: (sinceMs: number) => Promise<T[]>, sinceMs: number) {
-  const list: T[] = []
-  for (let [page, from] = [0, sinceMs]; page < pagesMost; page += 1) {
-    const piece = await read(from)
-    list.push(...piece)
-    const lastMs = piece.at(-1)?.atMs ?? from
-    if (piece.length < pageFull || lastMs === from) return list
-    from = lastMs
-  }
-  throw new Fault('unavailable', 'The venue tells more than can be read at once')
-}
 
 export function looking({ on, transact, venue, ingest }: Needs) {
   const see = async ({ account, balances }: Pick<VenueAccount, 'account' | 'balances'>) => {

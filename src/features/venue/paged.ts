@@ -1,0 +1,28 @@
+import { Fault } from '#kernel/fault.ts'
+
+const pagesMax = 20
+/** The shortest list that may have been cut off. */
+const pageFull = 500
+
+/**
+ * All of a list that comes in pieces by time, the oldest first. Throws where a piece holds one moment alone: the rest of
+ * that moment cannot be asked for.
+ */
+export async function paged<T extends { atMs: number }>(
+  read: (sinceMs: number) => Promise<T[]>,
+  sinceMs: number,
+): Promise<T[]> {
+  const list: T[] = []
+  for (let [page, from] = [0, sinceMs]; page < pagesMax; page += 1) {
+    const piece = await read(from)
+    if (piece.length < pageFull) return [...list, ...piece]
+    const times = piece.map(({ atMs }) => atMs)
+    const lastMs = Math.max(...times)
+    if (Math.min(...times) === lastMs)
+      throw new Fault('unavailable', 'The venue tells more of one moment than it puts into one answer')
+    // The next piece begins with that moment again, which may be cut off here.
+    list.push(...piece.filter(({ atMs }) => atMs < lastMs))
+    from = lastMs
+  }
+  throw new Fault('unavailable', 'The venue tells more than can be read at once')
+}
