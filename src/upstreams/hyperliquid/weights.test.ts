@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { Fault } from '#kernel/fault.ts'
+import { weightWindow } from './weight-window.ts'
 import {
   actionUrgency,
   actionWeight,
@@ -9,7 +10,6 @@ import {
   itemsWeight,
   rateBudget,
   type Urgency,
-  weightWindow,
 } from './weights.ts'
 
 /** Time that stands still until a test moves it, with everything that was put off. */
@@ -236,6 +236,20 @@ test('an account that closed little can always close, however many others spend 
   await time.forward(0)
   assert.equal(close.is, 'sent')
 })
+
+for (const urgency of ['work', 'admission'] as const)
+  test(`three accounts that spend without end leave the ${urgency} of another one its part`, async () => {
+    const time = stillTime()
+    const budget = rateBudget({ perMinute: 1_200, ...time })
+    for (let turn = 0; turn < 600; turn += 1)
+      for (const account of ['one', 'two', 'three'])
+        for (const spending of ['view', 'admission', 'work'] as const)
+          if (spending !== 'work' || urgency === 'work') ask(budget, 1, spending, account)
+    await time.forward(0)
+    const other = Array.from({ length: 20 }, () => ask(budget, 3, urgency, 'quiet'))
+    await time.forward(0)
+    assert.deepEqual(new Set(other.map(({ is }) => is)), new Set(['sent']))
+  })
 
 test('a withdrawal from the venue is an exit', () => {
   assert.equal(actionUrgency({ type: 'withdraw3' }), 'exit')

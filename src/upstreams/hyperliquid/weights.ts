@@ -1,5 +1,6 @@
 import { Fault } from '#kernel/fault.ts'
 import { isSpotAsset } from '#kernel/venue.ts'
+import { weightWindow } from './weight-window.ts'
 
 /** What each call costs of the venue's budget per minute and address, and who may spend how much of it. */
 
@@ -7,14 +8,6 @@ import { isSpotAsset } from '#kernel/venue.ts'
 export type Urgency = 'exit' | 'work' | 'admission' | 'view' | 'background'
 
 const order: readonly Urgency[] = ['exit', 'work', 'admission', 'view', 'background']
-/** Hundredths of the budget up to which each class may go: what is above stays free for the more urgent ones. */
-const share: Readonly<Record<Urgency, number>> = {
-  exit: 100,
-  work: 90,
-  admission: 85,
-  view: 40,
-  background: 30,
-}
 /** Hundredths of the budget that the questions about one account may use in each class. */
 const accountShare: Readonly<Record<Urgency, number>> = {
   exit: 40,
@@ -27,6 +20,12 @@ const accountShare: Readonly<Record<Urgency, number>> = {
 const accountShareOfAll = 60
 /** An account whose exits used no more hundredths than this closes out of the part that is kept for exits. */
 const lightShare = 8
+/**
+ * An account that used more hundredths than the first number leaves the last ones of each class to the others. A user
+ * has one account, and whoever has several users cannot spend the last part with all of them.
+ */
+const heavyAboveShare = 15
+const heavyLeavesShare = 10
 /** A call that would have to wait longer is refused with the time to wait. */
 const patienceMs: Readonly<Record<Urgency, number>> = {
   exit: 5_000,
@@ -67,61 +66,6 @@ const bringsHome = ({ a, b, r }: Order): boolean => (isSpotAsset(Number(a)) ? b 
 export function actionUrgency({ type, orders }: Action): Urgency {
   if (type === 'cancel' || type === 'withdraw3') return 'exit'
   return type === 'order' && orders?.every(bringsHome) ? 'exit' : 'work'
-}
-
-/** A little more than the venue's minute, since it counts when a request arrives and not when it leaves. */
-const windowMs = 61_000
-const slotMs = 250
-const silenceFirstMs = 1_000
-const silenceMostMs = 60_000
-
-/** What was spent within the last minute. Never more than the budget, wherever the venue's own minute begins. */
-export function weightWindow(perMinute: number) {
-  const slots: { atMs: number; weight: number }[] = []
-  let used = 0
-  let silentUntilMs = 0
-  let refusals = 0
-
-  const forget = (nowMs: number) => {
-    while (slots[0] && slots[0].atMs + windowMs <= nowMs) used -= slots.shift()!.weight
-  }
-  const add = (weight: number, nowMs: number) => {
-    const last = slots.at(-1)
-    used += weight
-    if (last && nowMs - last.atMs < slotMs) {
-      last.atMs = nowMs
-      last.weight += weight
-    } else slots.push({ atMs: nowMs, weight })
-  }
-
-  return {
-    /** How long until so much is free for so urgent a call; 0 where it is now. */
-    waitMs(weight: number, urgency: Urgency, nowMs: number): number {
-      forget(nowMs)
-      const silentMs = Math.max(0, silentUntilMs - nowMs)
-      const most = Math.max(weight, Math.floor((perMinute * share[urgency]) / 100))
-      let over = used + weight - most
-      for (const { atMs, weight: freed } of over > 0 ? slots : []) {
-        over -= freed
-        if (over <= 0) return Math.max(silentMs, atMs + windowMs - nowMs)
-      }
-      return silentMs
-    },
-    add,
-    /** The venue said that it is too much: it knows better, so nothing is sent for a while. */
-    refused(nowMs: number, retryAfterMs?: number) {
-      refusals += 1
-      const guessMs = Math.min(silenceMostMs, silenceFirstMs * 2 ** Math.min(refusals - 1, 10))
-      silentUntilMs = Math.max(silentUntilMs, nowMs + Math.min(retryAfterMs ?? guessMs, silenceMostMs))
-    },
-    answered() {
-      refusals = 0
-    },
-    used(nowMs: number): number {
-      forget(nowMs)
-      return used
-    },
-  }
 }
 
 /** Whose share of the budget is used up. */
@@ -216,7 +160,14 @@ export function rateBudget({ perMinute, nowMs, after }: Options): Budget {
           windowOf(account, urgency).waitMs(weight, 'exit', now),
           windowOf(account, 'all').waitMs(weight, 'exit', now),
         )
-  const allWaitMs = (asked: Asked, now: number) => window.waitMs(asked.weight, classOf(asked, now), now)
+  /** Exits have a part of their own that is kept for others. */
+  const leavesShareOf = ({ weight, urgency, account }: Asked, now: number): number => {
+    if (account === undefined || urgency === 'exit') return 0
+    const isHeavy = windowOf(account, 'all').used(now) + weight > (perMinute * heavyAboveShare) / 100
+    return isHeavy ? heavyLeavesShare : 0
+  }
+  const allWaitMs = (asked: Asked, now: number) =>
+    window.waitMs(asked.weight, classOf(asked, now), now, leavesShareOf(asked, now))
   const waitMsOf = (asked: Asked, now: number) => Math.max(ownWaitMs(asked, now), allWaitMs(asked, now))
   const take = ({ weight, urgency, account }: Asked, now: number) => {
     window.add(weight, now)

@@ -1,0 +1,68 @@
+import type { Urgency } from './weights.ts'
+
+/** Hundredths of the budget up to which each class may go: what is above stays free for the more urgent ones. */
+const share: Readonly<Record<Urgency, number>> = {
+  exit: 100,
+  work: 90,
+  admission: 85,
+  view: 40,
+  background: 30,
+}
+
+/** A little more than the venue's minute, since it counts when a request arrives and not when it leaves. */
+const windowMs = 61_000
+const slotMs = 250
+const silenceFirstMs = 1_000
+const silenceMostMs = 60_000
+
+/** What was spent within the last minute. Never more than the budget, wherever the venue's own minute begins. */
+export function weightWindow(perMinute: number) {
+  const slots: { atMs: number; weight: number }[] = []
+  let used = 0
+  let silentUntilMs = 0
+  let refusals = 0
+
+  const forget = (nowMs: number) => {
+    while (slots[0] && slots[0].atMs + windowMs <= nowMs) used -= slots.shift()!.weight
+  }
+  const add = (weight: number, nowMs: number) => {
+    const last = slots.at(-1)
+    used += weight
+    if (last && nowMs - last.atMs < slotMs) {
+      last.atMs = nowMs
+      last.weight += weight
+    } else slots.push({ atMs: nowMs, weight })
+  }
+
+  return {
+    /**
+     * How long until so much is free for so urgent a call; 0 where it is now. `leavesShare`: hundredths of the part of
+     * its class that it leaves to others.
+     */
+    waitMs(weight: number, urgency: Urgency, nowMs: number, leavesShare = 0): number {
+      forget(nowMs)
+      const silentMs = Math.max(0, silentUntilMs - nowMs)
+      const most = Math.max(weight, Math.floor((perMinute * (share[urgency] - leavesShare)) / 100))
+      let over = used + weight - most
+      for (const { atMs, weight: freed } of over > 0 ? slots : []) {
+        over -= freed
+        if (over <= 0) return Math.max(silentMs, atMs + windowMs - nowMs)
+      }
+      return silentMs
+    },
+    add,
+    /** The venue said that it is too much: it knows better, so nothing is sent for a while. */
+    refused(nowMs: number, retryAfterMs?: number) {
+      refusals += 1
+      const guessMs = Math.min(silenceMostMs, silenceFirstMs * 2 ** Math.min(refusals - 1, 10))
+      silentUntilMs = Math.max(silentUntilMs, nowMs + Math.min(retryAfterMs ?? guessMs, silenceMostMs))
+    },
+    answered() {
+      refusals = 0
+    },
+    used(nowMs: number): number {
+      forget(nowMs)
+      return used
+    },
+  }
+}
