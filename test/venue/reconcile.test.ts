@@ -4,7 +4,7 @@ import { Fault } from '#kernel/fault.ts'
 import { given } from '../harness/conservation.ts'
 import { eventually } from '../harness/gateway.ts'
 import { book, keeper } from './keeper.ts'
-import { type Stage, stage, type User } from './stage.ts'
+import { type Answer, type Stage, stage, type User } from './stage.ts'
 
 describe('accounts are held against the venue', () => {
   let on: Stage
@@ -65,6 +65,35 @@ describe('accounts are held against the venue', () => {
       assert.deepEqual(filled.map(({ fill_id }) => fill_id).sort(), told)
       assert.ok(filled.every(({ task_id }) => task_id))
       assert.equal((await its.events(user, 'position.changed')).length, told.length)
+    }
+  })
+
+  test('a trade between two accounts of ours is on record of both', async () => {
+    const [seller, buyer] = (await Promise.all([trader(), trader()])) as [User, User]
+    // Between the two sides of the market maker, so that nobody else takes it.
+    const limit = { asset: 'BTC', size: '0.002', order_type: 'limit', limit_price: '100000' }
+    const asked = await on.call('perp_open', { ...limit, side: 'short' }, seller)
+    const taken = await on.call('perp_open', { ...limit, side: 'long' }, buyer)
+    assert.equal(asked.result?.order_status, 'resting', JSON.stringify(asked))
+    const fillId = String(taken.fills[0]?.fill_id)
+    const both: [User, Answer][] = [
+      [seller, asked],
+      [buyer, taken],
+    ]
+    for (const [user, { result }] of both) {
+      await its.agreed(user)
+      const rows = await its.fills(user)
+      const own = rows.filter(({ trade_id }) => String(trade_id) === fillId)
+      assert.deepEqual(
+        own.map(({ order_id }) => String(order_id)),
+        [result.order_id],
+      )
+      const filled = await its.events(user, 'order.filled')
+      const told = filled.filter(({ fill_id }) => fill_id === fillId)
+      assert.deepEqual(
+        told.map(({ order_id }) => order_id),
+        [result.order_id],
+      )
     }
   })
 
