@@ -24,6 +24,15 @@ type Options = {
   refuses?: (incoming: IncomingMessage, body: Buffer) => string | undefined
   /** Serves the request instead while the dial holds a preset. */
   realism?: Realism
+  /** Writes down the requests that it wants, before and after the server has them. */
+  records?: Records
+  /** Serves a line that both sides may speak on at any time; without it the line is not looked into. */
+  join?: (place: Place, incoming: IncomingMessage, socket: Duplex, head: Buffer) => void
+}
+
+type Records = {
+  isChange: (body: string) => boolean
+  record: (body: string, ask: (body: string) => Promise<string>) => Promise<string>
 }
 
 type Request = { preset: ActivePreset; body: Buffer }
@@ -46,7 +55,11 @@ type Delivery = {
   extraHeaders?: Record<string, string>
 }
 
-const deliver = (delivery: Delivery, onReply: (reply: IncomingMessage) => void) => {
+const deliver = (
+  delivery: Delivery,
+  onReply: (reply: IncomingMessage) => void,
+  onError?: (error: Error) => void,
+) => {
   const { agent, incoming, body, extraHeaders } = delivery
   const { host, port } = delivery.place
   const headers: OutgoingHttpHeaders = { ...incoming.headers }
@@ -57,7 +70,10 @@ const deliver = (delivery: Delivery, onReply: (reply: IncomingMessage) => void) 
   const options = { agent, port, host, path: incoming.url, method: incoming.method, headers }
   const outgoing = request(options, onReply)
   // A node that dies in the middle of a call takes the line with it: nobody may read that as an answer.
-  outgoing.once('error', () => incoming.socket.destroy())
+  outgoing.once('error', (error) => {
+    incoming.socket.destroy()
+    onError?.(error)
+  })
   outgoing.end(body)
 }
 
@@ -75,30 +91,46 @@ const passAndDrop = (delivery: Delivery) =>
     reply.once('close', () => delivery.incoming.socket.destroy())
   })
 
-const ask = (
+const askPlain = (
   delivery: Omit<Delivery, 'body'>,
   body: string,
   extraHeaders: Record<string, string> = {},
 ): Promise<string> =>
-  new Promise((resolve) =>
-    deliver({ ...delivery, body: Buffer.from(body), extraHeaders }, (reply) => {
-      const chunks: Buffer[] = []
-      reply.on('data', (chunk: Buffer) => chunks.push(chunk))
-      reply.once('error', () => delivery.incoming.socket.destroy())
-      reply.once('end', () => resolve(Buffer.concat(chunks).toString()))
-    }),
+  new Promise((resolve, reject) =>
+    deliver(
+      { ...delivery, body: Buffer.from(body), extraHeaders },
+      (reply) => {
+        const chunks: Buffer[] = []
+        reply.on('data', (chunk: Buffer) => chunks.push(chunk))
+        reply.once('error', reject)
+        reply.once('end', () => resolve(Buffer.concat(chunks).toString()))
+      },
+      reject,
+    ),
   )
 
-type Misbehaving = { delivery: Delivery; preset: ActivePreset; realism: Realism }
+type Ask = Parameters<Realism['answer']>[1]
 
-const misbehave = async ({ delivery, preset, realism }: Misbehaving, answer: ServerResponse) => {
+const recordedBy = (records: Records | undefined, plain: Ask): Ask => {
+  if (!records) return plain
+  return (text, headers) =>
+    records.isChange(text) ? records.record(text, (each) => plain(each, headers)) : plain(text, headers)
+}
+
+const sayJson = (answer: ServerResponse, said: string) => {
+  answer.writeHead(200, { 'content-type': 'application/json', 'content-length': Buffer.byteLength(said) })
+  answer.end(said)
+}
+
+type Misbehaving = { delivery: Delivery; preset: ActivePreset; realism: Realism; ask: Ask }
+
+const misbehave = async ({ delivery, preset, realism, ask }: Misbehaving, answer: ServerResponse) => {
   const { incoming, body } = delivery
   const verdict = await applyFault(lineFaultOf(preset), incoming, answer)
   if (verdict.now === 'answered') return
-  const said = await realism.answer({ preset, body }, (text, headers) => ask(delivery, text, headers))
+  const said = await realism.answer({ preset, body }, ask)
   if (verdict.dropReply) return incoming.socket.destroy()
-  answer.writeHead(200, { 'content-type': 'application/json', 'content-length': Buffer.byteLength(said) })
-  answer.end(said)
+  sayJson(answer, said)
 }
 
 const refuse = (answer: ServerResponse, detail: string): void => {
@@ -107,9 +139,7 @@ const refuse = (answer: ServerResponse, detail: string): void => {
 }
 
 /** A line that both sides may speak on at any time: joined as it is, and not looked into. */
-const join = (place: Place | undefined, incoming: IncomingMessage, socket: Duplex, head: Buffer) => {
-  socket.on('error', () => {})
-  if (place === undefined) return socket.destroy()
+const joinPlain = (place: Place, incoming: IncomingMessage, socket: Duplex, head: Buffer) => {
   const onward = connect(place.port, place.host)
   onward.on('error', () => socket.destroy())
   socket.once('close', () => onward.destroy())
@@ -130,6 +160,8 @@ export const startProxy = async ({
   before,
   refuses,
   realism,
+  records,
+  join = joinPlain,
 }: Options): Promise<Listening> => {
   const agent = new Agent({ keepAlive: true })
   const handle = async (incoming: IncomingMessage, answer: ServerResponse) => {
@@ -143,16 +175,28 @@ export const startProxy = async ({
     if (waiting) await waiting
     const place = target()
     const preset = dial.preset()
-    if (place === undefined) incoming.socket.destroy()
-    else if (verdict.dropReply) passAndDrop({ agent, place, incoming, body })
+    if (place === undefined) return incoming.socket.destroy()
+    const delivery = { agent, place, incoming, body }
+    const ask = recordedBy(records, (text, headers) => askPlain(delivery, text, headers))
+    const isRecorded = records?.isChange(body.toString()) === true
+    if (verdict.dropReply && isRecorded) {
+      await ask(body.toString())
+      incoming.socket.destroy()
+    } else if (verdict.dropReply) passAndDrop(delivery)
     else if (preset && realism && incoming.method === 'POST')
-      await misbehave({ delivery: { agent, place, incoming, body }, preset, realism }, answer)
-    else pass({ agent, place, incoming, body }, answer)
+      await misbehave({ delivery, preset, realism, ask }, answer)
+    else if (isRecorded) sayJson(answer, await ask(body.toString()))
+    else pass(delivery, answer)
   }
   const listening = await listen(
     (incoming, answer) => void handle(incoming, answer).catch(() => incoming.socket.destroy()),
     { wish },
-    (incoming, socket, head) => join(target(), incoming, socket, head),
+    (incoming, socket, head) => {
+      socket.on('error', () => {})
+      const place = target()
+      if (place === undefined) socket.destroy()
+      else join(place, incoming, socket, head)
+    },
   )
   return {
     port: listening.port,

@@ -9,6 +9,7 @@ import { type ChainId, contractsOf, sponsors, venueChain, worldChains } from './
 import { type EvmNode, evmNode } from './evm/node.ts'
 import { reachesOut } from './evm/outward.ts'
 import { evmRealism } from './evm/realism.ts'
+import { recordedSocket } from './evm/recorded-socket.ts'
 import { solanaId } from './faucet.ts'
 import { type FaultDial, faultDial } from './faults.ts'
 import { type Listening, listen } from './listen.ts'
@@ -90,6 +91,8 @@ const openFronts = async (
         before,
         refuses: reachesOut,
         realism,
+        records: node.recorder,
+        join: recordedSocket(node.recorder),
       }),
     ] as const
   })
@@ -182,7 +185,12 @@ export const supervise = async ({ dataDir, port, automine, realism, log }: Optio
     const fronts = await openFronts(memory, { dials, nodes, solana, venue }, answers)
     opened.push(...fronts.values())
     // The venue's own line to the chain: its polling neither meets faults nor keeps an idle chain saving.
-    const line = await startProxy({ wish: 0, dial: faultDial(), target: () => arbitrum?.place() })
+    const line = await startProxy({
+      wish: 0,
+      dial: faultDial(),
+      target: () => arbitrum?.place(),
+      ...(arbitrum ? { records: arbitrum.recorder } : {}),
+    })
     opened.push(line)
     bridgePort = line.port
     starts.push((arbitrum?.start() ?? Promise.resolve()).then(() => venue.start()))

@@ -1,4 +1,4 @@
-/** Many users who do everything at once, then the processes are killed: nobody's money is more or less than before. */
+/** Many users who do everything at once, then every process is killed: nobody's money is more or less than before. */
 import assert from 'node:assert/strict'
 import { existsSync, readFileSync, rmSync } from 'node:fs'
 import { isAbsolute, join } from 'node:path'
@@ -6,6 +6,7 @@ import { test } from 'node:test'
 import { setTimeout as delay } from 'node:timers/promises'
 import { assertConserved, conservationOf, type Given, givenTo, liveTasks } from '../harness/conservation.ts'
 import { dataFolder, eventually, type Gateway, launch } from '../harness/gateway.ts'
+import { childrenOf, killAtOnce, processesOf, programOf } from '../harness/processes.ts'
 import { type Person, personOf, welcomed } from '../journeys/people.ts'
 import { isNightly, proofSeed } from '../proof/support/seed.ts'
 import { randomOf } from './venue-traders.ts'
@@ -116,7 +117,11 @@ function databaseOf(dataDir: string): { home: string; pid: number } {
 const controlOf = (gateway: Gateway): string =>
   gateway.lines.find((line) => line.startsWith('world '))?.split(/\s+/)[1] ?? ''
 
-test('a mixed load and the loss of gateway and database leave to each user what was given, to the unit', async (t) => {
+const title =
+  'a mixed load and the death of gateway, database, chains and venue leave to each user what was given, to the unit'
+const linux = { skip: process.platform === 'linux' ? false : 'reads /proc' }
+
+test(title, linux, async (t) => {
   const seed = proofSeed('conservation')
   const folder = dataFolder()
   let gateway = await start(folder.path)
@@ -147,10 +152,15 @@ test('a mixed load and the loss of gateway and database leave to each user what 
   )
   await Promise.race([working, delay(ends - performance.now())])
   lost = true
-  // The world notices that the gateway is gone, saves and ends: a chain is nothing that a gateway can lose.
   const server = databaseOf(folder.path)
+  const doomed = [...processesOf(folder.path), server.pid, ...childrenOf(server.pid)]
+  const programs = doomed.map(programOf)
+  assert.equal(programs.filter((each) => each === 'anvil').length, 4, programs.join(', '))
+  // The gateway, the world, Solana and the venue.
+  assert.equal(programs.filter((each) => each === 'node').length, 4, programs.join(', '))
+  assert.ok(doomed.includes(gateway.pid))
+  await killAtOnce(doomed)
   await gateway.kill()
-  process.kill(server.pid, 'SIGKILL')
   await working
   const logged = gateway.lines.filter((line) => /"level":(50|60)|"level":"error"/.test(line)).slice(0, 20)
   assert.deepEqual(load.mistakes, [], [...load.mistakes, ...logged].join('\n'))

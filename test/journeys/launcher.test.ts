@@ -7,23 +7,10 @@ import { createInterface } from 'node:readline'
 import { test } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import { dataFolder, eventually } from '../harness/gateway.ts'
+import { processesOf } from '../harness/processes.ts'
 
 const root = fileURLToPath(new URL('../..', import.meta.url))
 const linux = { skip: process.platform === 'linux' ? false : 'reads /proc' }
-
-/** Processes whose command line or folder names the data folder, zombies apart. */
-const processesOf = (dataDir: string): number[] =>
-  readdirSync('/proc')
-    .map(Number)
-    .filter((pid) => {
-      try {
-        const environment = readFileSync(`/proc/${pid}/environ`, 'utf8')
-        const line = readFileSync(`/proc/${pid}/cmdline`, 'utf8')
-        return pid !== process.pid && line !== '' && `${environment}${line}`.includes(dataDir)
-      } catch {
-        return false
-      }
-    })
 
 const npmStart = (dataDir: string): { npm: ChildProcess; ready: Promise<string> } => {
   const npm = spawn('npm', ['start'], {

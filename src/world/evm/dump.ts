@@ -1,5 +1,7 @@
 import { open } from 'node:fs/promises'
 import { request } from 'node:http'
+import type { Anvil } from './anvil.ts'
+import { headOf } from './chain-time.ts'
 
 const timeoutMs = 60_000
 const body = JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'anvil_dumpState', params: [] })
@@ -65,5 +67,20 @@ export const dumpTo = async ({ host, port }: { host: string; port: number }, pat
     })
   } finally {
     await file.close()
+  }
+}
+
+const triesMax = 3
+
+/**
+ * Writes a state of one moment. A block that is mined meanwhile has effects in it and no receipt: then it is written
+ * once more.
+ */
+export const dumpStill = async ({ rpc, host, port }: Pick<Anvil, 'rpc' | 'host' | 'port'>, path: string) => {
+  for (let tries = 1; ; tries++) {
+    const before = await headOf(rpc)
+    await dumpTo({ host, port }, path)
+    if ((await headOf(rpc)).hash === before.hash) return
+    if (tries === triesMax) throw new Error('Blocks were mined while the state was written.')
   }
 }

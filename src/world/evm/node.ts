@@ -4,6 +4,7 @@ import type { WorldClock } from '#world/clock.ts'
 import { lifecycle, type Signal } from '#world/lifecycle.ts'
 import type { Place } from '#world/proxy.ts'
 import { type Anvil, keptBlocks, startAnvil } from './anvil.ts'
+import { callJournal } from './call-journal.ts'
 import { chainTime, mineAtWorldTime } from './chain-time.ts'
 import {
   type Address,
@@ -14,16 +15,20 @@ import {
   type WorldChain,
   worldChains,
 } from './chains.ts'
+import { dumpStill } from './dump.ts'
 import { type EventLog, eventArchive } from './event-archive.ts'
-import { reorganise } from './reorg.ts'
-import type { Rpc } from './rpc.ts'
+import { type Recorder, recorder } from './recorder.ts'
+import { modeCall, reorganise } from './reorg.ts'
+import { markOf, replay } from './replay.ts'
+import { type Rpc, rpcOver } from './rpc.ts'
 import { savedState } from './saved-state.ts'
 import { saver } from './saver.ts'
+import { stillness } from './stillness.ts'
 
 export type EvmNode = {
   chain: WorldChain
   start: () => Promise<void>
-  /** `SIGKILL` loses what came after the last save, as a crash does. The node stays down until `start`. */
+  /** `SIGKILL` is a crash: the next start does again what came after the last save. The node stays down until `start`. */
   stop: (signal: Signal) => Promise<void>
   /** Moves a chain that is up to the world's time by one block; one that is down learns it when it starts. */
   syncTime: () => Promise<void>
@@ -32,6 +37,8 @@ export type EvmNode = {
   /** Takes blocks back and mines their transactions again a while later; returns how many there were. */
   reorganise: (depth: number, vanishedMs: number) => Promise<number>
   rpc: () => Rpc
+  /** Writes down what clients change, so that a crash does not lose it. */
+  recorder: Recorder
   /** Events of a contract of the world since its first block, also those that the node has forgotten. */
   events: (address: Address, topics: readonly (Hex | readonly Hex[] | null)[]) => Promise<EventLog[]>
   /** Undefined while the chain is stopped. */
@@ -52,6 +59,8 @@ type Hex = `0x${string}`
 const blockSeconds = 2
 /** A stop of the whole world has five seconds. */
 const lastSaveMsMax = 3_000
+/** A journal of this size is saved at once. */
+const journalBytesMax = 8_000_000
 
 /** In the past, and different for each chain whenever they start, so that their genesis blocks differ. */
 const genesisSecondsOf = (chain: WorldChain) =>
@@ -76,12 +85,59 @@ export const evmNode = ({ chain, dir, clock, automine, seed, log }: Options): Ev
   const contracts = chain.id === vaultChain ? [faucetContract, vault] : [faucetContract]
   const archive = eventArchive(dir, chain.id, contracts)
   const time = chainTime(clock)
+  const journal = callJournal(dir, chain.id)
+  const still = stillness()
   const onFailure = (error: Error) => log(`${chain.name}: saving failed: ${error.message}`)
-  const saves = saver({ write: files.write, saved: archive.extend, onFailure })
+  const saves = saver({
+    write: (anvil) =>
+      still.hold(anvil.rpc, async () => {
+        const forgetSaved = await recording.rotate(anvil.rpc)
+        await files.write((path) => dumpStill(anvil, path))
+        forgetSaved()
+      }),
+    isUrgent: () => journal.bytes() > journalBytesMax,
+    saved: archive.extend,
+    onFailure,
+  })
+  let reorganising = false
+  let launching: Anvil | undefined
+  const recording = recorder({
+    journal,
+    stillness: still,
+    rpc: () => (life.now() ?? launching)?.rpc,
+    nowMs: clock.nowMs,
+    save: async () => {
+      const anvil = life.now()
+      if (anvil) await saves.save(anvil, true)
+    },
+    isAutomining: () => automine && !reorganising,
+  })
+  const recorded = ({ rpc }: Anvil): Rpc =>
+    rpcOver(
+      (body) => (recording.isChange(body) ? recording.record(body, rpc.post) : rpc.post(body)),
+      rpc.close,
+    )
+
+  /** What the saved state does not hold, in blocks of the same numbers and times. */
+  const restore = async ({ rpc }: Anvil) => {
+    const { file, set } = await markOf(rpc)
+    const entries = journal.open(file, Math.max(file, set))
+    if (entries.length === 0) return
+    const failed = (error: Error) => log(`${chain.name}: a call is not done again: ${error.message}`)
+    await rpc.batch([modeCall(automine, blockSeconds, false)])
+    const missing = await replay(rpc, entries, failed)
+    await rpc.batch([modeCall(automine, blockSeconds, true)])
+    if (missing > 0) log(`${chain.name}: sent ${missing} transactions again that came after the last save.`)
+    saves.mark()
+  }
 
   const prepare = async (anvil: Anvil, fresh: boolean) => {
-    if (fresh) await seed(anvil.rpc, chain)
-    await fundSponsors(anvil.rpc)
+    if (fresh) {
+      await seed(anvil.rpc, chain)
+      journal.forget()
+    }
+    await restore(anvil)
+    await fundSponsors(recorded(anvil))
     await mineAtWorldTime(anvil.rpc, clock)
     // The first save is the mark of a finished seed, so it comes last.
     if (fresh) await saves.save(anvil)
@@ -99,10 +155,13 @@ export const evmNode = ({ chain, dir, clock, automine, seed, log }: Options): Ev
     })
     try {
       await files.forgetLoaded()
+      launching = anvil
       await prepare(anvil, load === undefined)
     } catch (error) {
       await anvil.child.stop('SIGKILL')
       throw error
+    } finally {
+      launching = undefined
     }
     void anvil.child.exited.then(anvil.rpc.close)
     void saves.keepSaving(anvil)
@@ -122,7 +181,6 @@ export const evmNode = ({ chain, dir, clock, automine, seed, log }: Options): Ev
   }
 
   const life = lifecycle({ name: chain.name, launch, log })
-  let reorganising = false
   return {
     chain,
     start: life.start,
@@ -140,19 +198,27 @@ export const evmNode = ({ chain, dir, clock, automine, seed, log }: Options): Ev
     syncTime: async () => {
       const anvil = life.now()
       saves.mark()
-      if (anvil) await time.sync(anvil.rpc)
+      if (anvil) await still.change(() => time.sync(anvil.rpc))
     },
     touch: () => {
       const anvil = life.now()
       saves.mark()
-      return anvil && automine && !reorganising ? time.touch(anvil.rpc) : undefined
+      return anvil && automine && !reorganising && !still.isHeld() ? time.touch(anvil.rpc) : undefined
     },
     reorganise: async (depth, vanishedMs) => {
       const anvil = life.now()
       if (!anvil || reorganising) return 0
       reorganising = true
       saves.mark()
-      return reorganise({ rpc: anvil.rpc, automine, blockSeconds, depth, vanishedMs }).finally(() => {
+      return reorganise({
+        rpc: anvil.rpc,
+        automine,
+        blockSeconds,
+        depth,
+        vanishedMs,
+        sendAgain: recording.sendAgain,
+        change: still.change,
+      }).finally(() => {
         reorganising = false
       })
     },
@@ -160,7 +226,14 @@ export const evmNode = ({ chain, dir, clock, automine, seed, log }: Options): Ev
       const anvil = life.now()
       if (!anvil) throw new Error(`${chain.name} is stopped.`)
       saves.mark()
-      return anvil.rpc
+      return recorded(anvil)
+    },
+    recorder: {
+      ...recording,
+      record: (body, ask) => {
+        saves.mark()
+        return recording.record(body, ask)
+      },
     },
     events: (address, topics) => {
       const anvil = life.now()

@@ -1,15 +1,26 @@
 import type { Rpc } from './rpc.ts'
+import type { Stillness } from './stillness.ts'
 
 type Block = { transactions: string[] }
 
-type Options = { rpc: Rpc; automine: boolean; blockSeconds: number; depth: number; vanishedMs: number }
+type Options = {
+  rpc: Rpc
+  automine: boolean
+  blockSeconds: number
+  depth: number
+  vanishedMs: number
+  /** Is told the transactions before they are taken back; what it answers is called when they are sent again. */
+  sendAgain: (raws: readonly `0x${string}`[]) => Promise<() => void>
+  /** No save of the chain comes between. */
+  change: Stillness['change']
+}
 
-const modeCall = (automine: boolean, seconds: number, mines: boolean) =>
+export const modeCall = (automine: boolean, seconds: number, mines: boolean) =>
   automine
     ? { method: 'evm_setAutomine', params: [mines] }
     : { method: 'evm_setIntervalMining', params: [mines ? seconds : 0] }
 
-const rawOf = async (rpc: Rpc, depth: number): Promise<string[]> => {
+const rawOf = async (rpc: Rpc, depth: number): Promise<`0x${string}`[]> => {
   const head = Number(await rpc.call('eth_blockNumber'))
   const numbers = Array.from({ length: depth }, (_, index) => head - depth + 1 + index)
   const blocks = (await rpc.batch(
@@ -21,7 +32,7 @@ const rawOf = async (rpc: Rpc, depth: number): Promise<string[]> => {
   const hashes = blocks.flatMap((block) => block?.transactions ?? [])
   return (await rpc.batch(
     hashes.map((hash) => ({ method: 'eth_getRawTransactionByHash', params: [hash] })),
-  )) as string[]
+  )) as `0x${string}`[]
 }
 
 /**
@@ -30,16 +41,22 @@ const rawOf = async (rpc: Rpc, depth: number): Promise<string[]> => {
  * between reading the blocks and dropping them. Returns how many transactions were taken back.
  */
 export const reorganise = async (options: Options): Promise<number> => {
-  const { rpc, automine, blockSeconds, depth, vanishedMs } = options
-  await rpc.batch([modeCall(automine, blockSeconds, false)])
-  try {
+  const { rpc, automine, blockSeconds, depth, vanishedMs, sendAgain, change } = options
+  const takeBack = async (): Promise<number> => {
+    await rpc.batch([modeCall(automine, blockSeconds, false)])
     const raws = await rawOf(rpc, depth)
     if (raws.length === 0) return 0
+    const sent = await sendAgain(raws)
     await rpc.call('anvil_reorg', [depth, []])
     for (const raw of raws) await rpc.call('eth_sendRawTransaction', [raw])
-    await new Promise((resolve) => setTimeout(resolve, vanishedMs))
+    sent()
     return raws.length
+  }
+  try {
+    const count = await change(takeBack)
+    if (count > 0) await new Promise((resolve) => setTimeout(resolve, vanishedMs))
+    return count
   } finally {
-    await rpc.batch([modeCall(automine, blockSeconds, true), { method: 'evm_mine' }])
+    await change(() => rpc.batch([modeCall(automine, blockSeconds, true), { method: 'evm_mine' }]))
   }
 }

@@ -1,15 +1,13 @@
 import type { Anvil } from './anvil.ts'
 import { headOf } from './chain-time.ts'
-import { dumpTo } from './dump.ts'
 import type { Rpc } from './rpc.ts'
 
 const everyMs = 1_000
-/** What a crash may lose at most, beside the save that is under way. */
 const pauseMsMax = 15_000
 
 export type Saver = {
   /** Answers the number of the newest block that is saved. */
-  save: (anvil: Pick<Anvil, 'rpc' | 'host' | 'port'>, always?: boolean) => Promise<number>
+  save: (anvil: Anvil, always?: boolean) => Promise<number>
   /** Something may have changed: the next round looks. */
   mark: () => void
   keepSaving: (anvil: Anvil) => Promise<void>
@@ -17,21 +15,23 @@ export type Saver = {
 }
 
 type Options = {
-  write: (dump: (path: string) => Promise<void>) => Promise<void>
+  write: (anvil: Anvil) => Promise<void>
+  /** Whether the next save should not wait any longer. */
+  isUrgent: () => boolean
   saved: (rpc: Rpc, head: number) => Promise<void>
   onFailure: (error: Error) => void
 }
 
 /** Anvil's own periodic dump writes without need and can be torn by a kill; this one does neither. */
-export const saver = ({ write, saved, onFailure }: Options): Saver => {
+export const saver = ({ write, isUrgent, saved, onFailure }: Options): Saver => {
   let savedHead = { hash: '', number: 0 }
   let marked = false
   let saving: Promise<unknown> = Promise.resolve()
 
-  const save: Saver['save'] = async ({ rpc, host, port }, always = false) => {
-    const { hash, number } = await headOf(rpc)
+  const save: Saver['save'] = async (anvil, always = false) => {
+    const { hash, number } = await headOf(anvil.rpc)
     if (hash === savedHead.hash && !always) return savedHead.number
-    await write((path) => dumpTo({ host, port }, path))
+    await write(anvil)
     savedHead = { hash, number }
     return number
   }
@@ -40,11 +40,12 @@ export const saver = ({ write, saved, onFailure }: Options): Saver => {
     const { child, rpc } = anvil
     let pauseMs = everyMs
     while (!child.hasExited()) {
-      await new Promise((resolve) => setTimeout(resolve, pauseMs).unref())
+      for (let waitedMs = 0; waitedMs < pauseMs && !isUrgent(); waitedMs += everyMs)
+        await new Promise((resolve) => setTimeout(resolve, everyMs).unref())
       if (!marked || child.hasExited()) continue
       marked = false
       const began = performance.now()
-      saving = save(anvil)
+      saving = save(anvil, isUrgent())
         .then((head) => saved(rpc, head))
         .catch((error: Error) => {
           if (!child.hasExited()) onFailure(error)

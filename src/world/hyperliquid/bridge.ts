@@ -1,4 +1,5 @@
 import type { Engine } from './engine.ts'
+import type { Payout } from './state.ts'
 
 export type Bridge = { work: () => Promise<void>; stop: () => void }
 
@@ -28,19 +29,32 @@ export const httpRpc = (url: string): Rpc => {
   }
 }
 
+/** As far back as blocks may have changed since they were looked through: by a reorganisation, or after a crash. */
+const changedBlocksMax = 128
+
 const hex = (value: number | bigint): string => `0x${value.toString(16)}`
 const topic = (address: string): string => `0x${address.slice(2).padStart(64, '0')}`
 
 /** USDC has six decimals, the venue's money eight. */
 const scale = 100n
 
+/** Its place within its transaction stays, whatever else comes into the block when that is mined again. */
+const keyed = (logs: readonly Log[]): { log: Log; key: string }[] => {
+  const counts = new Map<string, number>()
+  return logs.map((log) => {
+    const place = counts.get(log.transactionHash) ?? 0
+    counts.set(log.transactionHash, place + 1)
+    return { log, key: `${log.transactionHash}#${place}` }
+  })
+}
+
 /** Credits every transfer to the bridge once; the last block is remembered, the transfer itself too. */
 const scan = async (engine: Engine, rpc: Rpc): Promise<void> => {
   const { bridge } = engine.venue.state
   const head = Number(await rpc('eth_blockNumber', []))
   // A chain that was started anew is shorter than what was seen; what it repeats is known by its key.
-  const from = bridge.scanned > head ? 0 : bridge.scanned + 1
-  if (from > head) return
+  if (bridge.scanned === head) return
+  const from = bridge.scanned > head ? 0 : Math.max(0, bridge.scanned + 1 - changedBlocksMax)
   const logs = (await rpc('eth_getLogs', [
     {
       address: usdcAddress,
@@ -49,26 +63,51 @@ const scan = async (engine: Engine, rpc: Rpc): Promise<void> => {
       topics: [transferTopic, null, topic(bridgeAddress)],
     },
   ])) as Log[]
-  for (const { transactionHash, logIndex, topics, data } of logs) {
-    const key = `${transactionHash}:${Number(logIndex)}`
-    if (bridge.credited.has(key)) continue
+  for (const { log, key } of keyed(logs)) {
+    const { transactionHash, logIndex, topics, data } = log
+    // The second is what an earlier version wrote down.
+    if (bridge.credited.has(key) || bridge.credited.has(`${transactionHash}:${Number(logIndex)}`)) continue
     const user = `0x${(topics[1] ?? '').slice(-40).toLowerCase()}`
     engine.submit({ kind: 'deposit', user, units: BigInt(data) * scale, key })
   }
   engine.submit({ kind: 'scanned', block: head })
 }
 
-/** Sends a transfer and tells its hash; `find` sees whether an earlier life of this process already sent it. */
+/** Signed transactions of one payout, in their order; the last is the payment. They are stored before they are sent. */
+export type Attempt = { raw: string; hash: string; nonce: number }[]
+
 export type Payer = {
+  /** A payment that an earlier version sent, which stored no attempt. */
   find: (id: number) => Promise<string | undefined>
-  pay: (id: number, to: string, amount: bigint) => Promise<string>
+  sign: (id: number, to: string, amount: bigint) => Promise<Attempt>
+  /** Sends what is not mined yet. False when another transaction has used a number of the attempt: it cannot land. */
+  settle: (attempt: Attempt) => Promise<boolean>
+}
+
+const signOnce = async (
+  engine: Engine,
+  payer: Payer,
+  { id, destination, amount }: Payout,
+): Promise<Attempt> => {
+  const attempt = await payer.sign(id, destination, amount / scale)
+  engine.submit({ kind: 'paying', id, attempt })
+  await new Promise<void>((resolve) => engine.told(resolve))
+  return attempt
 }
 
 const payOut = async (engine: Engine, payer: Payer): Promise<void> => {
-  for (const { id, destination, amount, hash } of [...engine.venue.state.bridge.payouts]) {
+  for (const payout of [...engine.venue.state.bridge.payouts]) {
+    const { id, hash, attempt: stored } = payout
     if (hash !== null) continue
-    const sent = (await payer.find(id)) ?? (await payer.pay(id, destination, amount / scale))
-    engine.submit({ kind: 'paid', id, hash: sent })
+    const earlier = stored ? undefined : await payer.find(id)
+    if (earlier !== undefined) {
+      engine.submit({ kind: 'paid', id, hash: earlier })
+      continue
+    }
+    const attempt = stored ?? (await signOnce(engine, payer, payout))
+    const isPaid = await payer.settle(attempt)
+    if (isPaid) engine.submit({ kind: 'paid', id, hash: attempt.at(-1)?.hash ?? '' })
+    else engine.submit({ kind: 'paying', id, attempt: null })
   }
 }
 

@@ -135,7 +135,10 @@ const effects: Route = (needs, _body, query) => {
     ...(cloid ? { orders: byCloid(needs, cloid.toLowerCase()) } : {}),
     accounts: users.map((who) => accountTruth(needs, who)).filter((truth) => truth !== null),
     agents: [...state.agents].map(([agent, facts]) => ({ address: agent, ...facts })),
-    payouts: state.bridge.payouts.map((payout) => ({ ...payout, amount: unitsText(payout.amount) })),
+    payouts: state.bridge.payouts.map(({ attempt: _attempt, ...payout }) => ({
+      ...payout,
+      amount: unitsText(payout.amount),
+    })),
   }
 }
 

@@ -1,4 +1,5 @@
 import { cancelAll } from './amending.ts'
+import type { Attempt } from './bridge.ts'
 import { touch } from './candles.ts'
 import { type Answer, perform, type Request } from './exchange.ts'
 import { hourMs, payFunding, sampleEveryMs, samplePremiums } from './funding.ts'
@@ -25,6 +26,7 @@ export type Command =
   | { kind: 'credit'; user: string; coin: string; units: bigint }
   | { kind: 'deposit'; user: string; units: bigint; key: string }
   | { kind: 'scanned'; block: number }
+  | { kind: 'paying'; id: number; attempt: Attempt | null }
   | { kind: 'paid'; id: number; hash: string }
   | { kind: 'funding' }
   | { kind: 'expireAgent'; address: string }
@@ -107,9 +109,15 @@ const run = (venue: Venue, command: Command, sinceMs: number): Answer | undefine
     state.bridge.credited.add(command.key)
     deposit(venue, command.user, command.units)
   } else if (command.kind === 'scanned') state.bridge.scanned = command.block
-  else if (command.kind === 'paid') {
+  else if (command.kind === 'paying') {
     const payout = state.bridge.payouts[command.id]
-    if (payout) payout.hash = command.hash
+    if (payout) payout.attempt = command.attempt
+  } else if (command.kind === 'paid') {
+    const payout = state.bridge.payouts[command.id]
+    if (payout) {
+      payout.hash = command.hash
+      payout.attempt = null
+    }
   } else if (command.kind === 'funding') payFunding(venue, state.nowMs)
   else if (command.kind === 'expireAgent') {
     const agent = state.agents.get(command.address) ?? refuseAll('No such agent')

@@ -1,4 +1,4 @@
-import type { Payer, Rpc } from './bridge.ts'
+import type { Attempt, Payer, Rpc } from './bridge.ts'
 import { usdcAddress } from './bridge.ts'
 
 /** Account 9 of the mnemonic that every development node funds. World money only. */
@@ -30,40 +30,37 @@ const transferAbi = [
   },
 ] as const
 
-type Receipt = { status: string; transactionHash: string } | null
+type Receipt = { status: string } | null
 
-const receiptTries = 100
-const receiptEveryMs = 50
+const minedTries = 100
+const minedEveryMs = 50
+/** A reorganisation or a node that starts again may have dropped what was sent. */
+const sendEvery = 20
 
 const pause = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms))
 
-const confirmed = async (rpc: Rpc, hash: string): Promise<void> => {
-  for (let i = 0; i < receiptTries; i += 1) {
-    const receipt = (await rpc('eth_getTransactionReceipt', [hash])) as Receipt
-    if (receipt) {
-      if (receipt.status !== '0x1') throw new Error(`Payout ${hash} failed`)
-      return
-    }
-    await pause(receiptEveryMs)
-  }
-  throw new Error(`Payout ${hash} was not mined`)
-}
-
 /**
- * Pays out in fresh USDC. Each payout is marked by its number after the call data, which the token ignores, so
- * that a payout sent just before a crash is found on the chain and not sent again.
+ * Pays out in fresh USDC. The bytes of a payout are signed once and sent again until they are mined: the number in
+ * them lets them land once. Each payment is also marked by the number of its payout after the call data, which the
+ * token ignores.
  */
 export const openPayer = async (rpc: Rpc): Promise<Payer> => {
-  const { encodeFunctionData } = await import('viem')
+  const { encodeFunctionData, keccak256 } = await import('viem')
   const { mnemonicToAccount } = await import('viem/accounts')
   const account = mnemonicToAccount(mnemonic, { addressIndex: 9 })
   const chainId = Number(await rpc('eth_chainId', []))
   const mark = (id: number): string => id.toString(16).padStart(64, '0')
+  const nextNonce = async (tag: 'pending' | 'latest') =>
+    Number(await rpc('eth_getTransactionCount', [account.address, tag]))
+  const isMined = async (hash: string): Promise<boolean> => {
+    const receipt = (await rpc('eth_getTransactionReceipt', [hash])) as Receipt
+    if (receipt && receipt.status !== '0x1') throw new Error(`Payout ${hash} failed`)
+    return receipt !== null
+  }
 
-  const send = async (data: `0x${string}`): Promise<string> => {
-    const nonce = Number(await rpc('eth_getTransactionCount', [account.address, 'pending']))
+  const signOne = async (data: `0x${string}`, nonce: number) => {
     const gasPrice = BigInt(String(await rpc('eth_gasPrice', []))) * 2n
-    const signed = await account.signTransaction({
+    const raw = await account.signTransaction({
       chainId,
       nonce,
       to: usdcAddress,
@@ -73,9 +70,22 @@ export const openPayer = async (rpc: Rpc): Promise<Payer> => {
       maxPriorityFeePerGas: gasPrice / 2n,
       type: 'eip1559',
     })
-    const hash = String(await rpc('eth_sendRawTransaction', [signed]))
-    await confirmed(rpc, hash)
-    return hash
+    return { raw, hash: keccak256(raw), nonce }
+  }
+
+  /** The faucet of the world sends from the same account, so another transaction may have taken the number. */
+  const isOvertaken = async ({ hash, nonce }: Attempt[number]): Promise<boolean> =>
+    (await nextNonce('latest')) > nonce && !(await isMined(hash)) && (await nextNonce('latest')) > nonce
+
+  const land = async (step: Attempt[number]): Promise<boolean> => {
+    for (let tries = 0; tries < minedTries; tries += 1) {
+      if (await isMined(step.hash)) return true
+      if (await isOvertaken(step)) return false
+      // Bytes that the node has already are refused, and looked for again.
+      if (tries % sendEvery === 0) await rpc('eth_sendRawTransaction', [step.raw]).catch(() => {})
+      else await pause(minedEveryMs)
+    }
+    throw new Error(`Payout ${step.hash} was not mined`)
   }
 
   type Transaction = { hash: string; from: string; input: string }
@@ -99,14 +109,23 @@ export const openPayer = async (rpc: Rpc): Promise<Payer> => {
 
   return {
     find: sentBefore,
-    pay: async (id, to, amount) => {
-      await send(encodeFunctionData({ abi: mintAbi, functionName: 'mint', args: [account.address, amount] }))
+    sign: async (id, to, amount) => {
+      const nonce = await nextNonce('pending')
+      const minted = encodeFunctionData({
+        abi: mintAbi,
+        functionName: 'mint',
+        args: [account.address, amount],
+      })
       const call = encodeFunctionData({
         abi: transferAbi,
         functionName: 'transfer',
         args: [to as `0x${string}`, amount],
       })
-      return send(`${call}${mark(id)}`)
+      return [await signOne(minted, nonce), await signOne(`${call}${mark(id)}`, nonce + 1)]
+    },
+    settle: async (attempt) => {
+      for (const step of attempt) if (!(await land(step))) return false
+      return true
     },
   }
 }

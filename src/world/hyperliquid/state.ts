@@ -1,4 +1,5 @@
 import type { RandomState } from '#world/venue-core/random.ts'
+import type { Attempt } from './bridge.ts'
 import type { Candle } from './candles.ts'
 
 /** Everything the venue knows, as plain data: a snapshot is this and the books. Money is in units of 1e-8. */
@@ -212,4 +213,6 @@ export type Payout = {
   amount: bigint
   nonce: number
   hash: string | null
+  /** Signed and perhaps sent; null where it can no longer land. */
+  attempt?: Attempt | null
 }

@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto'
 import type { Account, AccountLookup } from './account.ts'
 import { accountVersions } from './account-versions.ts'
 import { toBase58 } from './base58.ts'
+import type { CallJournal } from './call-journal.ts'
 import { execution, type Landed } from './execution.ts'
 import { sha256 } from './keys.ts'
 import type { Ledger } from './ledger.ts'
@@ -23,10 +24,10 @@ export type View = {
 /** How far a node may lag behind the others. */
 export const lagSlotsMax = 16
 type Seed = (put: (address: string, account: Account) => void) => void
-type Options = { ledger: Ledger; finalitySlots: number; seed: Seed }
+type Options = { ledger: Ledger; journal: CallJournal; finalitySlots: number; seed: Seed }
 
 /** The chain: machine, time and ledger moving together. Everything is synchronous, so requests never interleave. */
-export const openChain = ({ ledger, finalitySlots, seed }: Options) => {
+export const openChain = ({ ledger, journal, finalitySlots, seed }: Options) => {
   const stored = ledger.world()
   const machine = openMachine(stored?.machine)
   const state = stored ?? { seed: randomBytes(32), genesisMs: Date.now(), offsetMs: 0, lastMs: 0 }
@@ -44,7 +45,12 @@ export const openChain = ({ ledger, finalitySlots, seed }: Options) => {
     prunedAt = slot
     versions.record(slot, accounts)
   }
-  const { simulate, send } = execution({ machine, time, ledger, tokens, landed, beforeWrite })
+  let restoring = true
+  const executed = (wire: Uint8Array, atMs: number) => {
+    if (!restoring) journal.add({ wire, atMs })
+  }
+  const parts = { machine, time, ledger, tokens, landed, executed, beforeWrite }
+  const { simulate, send, runAgain } = execution(parts)
   const depth = { processed: 0, confirmed: Math.min(1, finalitySlots), finalized: finalitySlots }
   let lagSlots = 0
   const slotAt = (commitment: Commitment): number => time.current() - depth[commitment] - lagSlots
@@ -53,8 +59,20 @@ export const openChain = ({ ledger, finalitySlots, seed }: Options) => {
   const save = (): void => {
     time.nowMs()
     ledger.save({ ...state, machine: machine.snapshot() })
+    // What a kill leaves in it after the commit is known to the ledger, and is not run again.
+    journal.clear()
     savedCount = ledger.count()
   }
+  const rememberMint = (id: string, signature: string): void => {
+    if (ledger.minted(id) !== undefined) return
+    ledger.rememberMint(id, signature)
+    if (!restoring) journal.add({ mint: id, signature })
+  }
+  for (const call of stored === undefined ? [] : journal.read()) {
+    if ('mint' in call) rememberMint(call.mint, call.signature)
+    else time.at(call.atMs, () => runAgain(call.wire))
+  }
+  restoring = false
   if (stored === undefined) save()
 
   return {
@@ -66,6 +84,8 @@ export const openChain = ({ ledger, finalitySlots, seed }: Options) => {
     rentExempt: machine.rentExempt,
     simulate,
     send,
+    rememberMint,
+    together: journal.together,
     /** Called for each transaction in a block; answers what ends it. */
     onLanded: (listener: (landed: Landed) => void): (() => void) => {
       listeners.add(listener)

@@ -7,7 +7,7 @@ import type { Machine, Outcome, Simulation } from './machine.ts'
 import { parseTransaction, type ResolvedKeys, type WireTransaction } from './message.ts'
 import { isDurable } from './nonce.ts'
 import { invalidParams, RpcError } from './rpc-error.ts'
-import type { Slots } from './slots.ts'
+import { type Slots, slotMs } from './slots.ts'
 import type { TokenIndex } from './token-index.ts'
 import { errorSentence, landsInBlock, type TransactionError } from './transaction-error.ts'
 
@@ -32,6 +32,8 @@ type Parts = {
   ledger: Ledger
   tokens: TokenIndex
   landed: (landed: Landed) => void
+  /** Is told of each transaction in a block before anybody else, with a time within its slot. */
+  executed: (wire: Uint8Array, atMs: number) => void
   /** Gets the accounts as they are before a transaction of that slot. */
   beforeWrite: (slot: number, accounts: (readonly [string, Account | undefined])[]) => void
 }
@@ -100,6 +102,7 @@ const record = (parts: Parts, { transaction, keys, outcome, slot, before }: Exec
     memo: memoOf(message),
     addresses: keys.keys,
   })
+  parts.executed(bytes, Math.min(parts.time.nowMs(), parts.time.msOf(slot) + slotMs - 1))
   parts.landed({
     signature: signatures[0] as string,
     slot,
@@ -178,5 +181,11 @@ export const execution = (parts: Parts) => {
     return signature
   }
 
-  return { simulate, send }
+  /** Runs a transaction of which an earlier process told that it is in a block. */
+  const runAgain = (bytes: Uint8Array): void => {
+    const transaction = readTransaction(bytes)
+    if (!wasProcessed(transaction)) run(transaction)
+  }
+
+  return { simulate, send, runAgain }
 }

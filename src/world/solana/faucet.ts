@@ -73,7 +73,9 @@ export const giveOnce = (chain: Chain, { address, token, amountUnits, id }: Gift
   if (known !== undefined) return known
   const gift =
     token === 'native' ? [lamportTransfer(address, amountUnits)] : tokenGift(token, address, amountUnits)
-  const signature = give(chain, gift, id ?? randomUUID())
-  if (id !== undefined) chain.ledger.rememberMint(id, signature)
-  return signature
+  return chain.together(() => {
+    const signature = give(chain, gift, id ?? randomUUID())
+    if (id !== undefined) chain.rememberMint(id, signature)
+    return signature
+  })
 }

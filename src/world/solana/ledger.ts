@@ -77,8 +77,8 @@ const statements = (db: DatabaseSync) => ({
 
 /**
  * One SQLite file holds the machine's snapshot and every transaction. Writes stay in one open transaction that
- * `save` commits together with the snapshot: after kill -9 both are from the same moment, so a transaction whose
- * effects were lost is also forgotten and may be sent again.
+ * `save` commits together with the snapshot: after kill -9 both are from the same moment. What came after it is run
+ * again from the journal of calls.
  */
 export const openLedger = (dataDir: string) => {
   const db = new DatabaseSync(join(dataDir, 'solana.sqlite'))

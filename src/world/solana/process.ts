@@ -3,6 +3,7 @@ import { parseArgs } from 'node:util'
 import { useCompileCache } from '#world/compile-cache.ts'
 
 useCompileCache()
+const { openCallJournal } = await import('./call-journal.ts')
 const { openChain } = await import('./chain.ts')
 const { openLedger } = await import('./ledger.ts')
 const { serve } = await import('./server.ts')
@@ -30,7 +31,8 @@ if (dataDir === undefined) throw new Error('--data-dir is required')
 mkdirSync(dataDir, { recursive: true })
 const ledger = openLedger(dataDir)
 const finalitySlots = integer('finality-slots', 0, 150)
-const chain = openChain({ ledger, finalitySlots, seed: seedTokens })
+const journal = openCallJournal(dataDir)
+const chain = openChain({ ledger, journal, finalitySlots, seed: seedTokens })
 const { port, server } = await serve(chain, integer('port', 0, 65_535))
 
 const saving = setInterval(chain.saveIfChanged, integer('save-every-ms', 50, 600_000))
@@ -44,6 +46,7 @@ const stop = (): void => {
   server.closeAllConnections()
   chain.save()
   ledger.close()
+  journal.close()
   process.exit(0)
 }
 process.once('SIGTERM', stop)

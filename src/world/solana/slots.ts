@@ -19,7 +19,11 @@ export const slots = (state: ClockState) => {
   const window = new Map<string, number>()
   let newest = Number.NEGATIVE_INFINITY
 
+  let fixedMs: number | undefined
+
   const nowMs = (): number => {
+    if (fixedMs !== undefined) state.lastMs = Math.max(state.lastMs, fixedMs)
+    if (fixedMs !== undefined) return state.lastMs
     /** The wall clock may be set back; the chain's clock never goes back. */
     state.lastMs = Math.max(state.lastMs, Date.now() + state.offsetMs)
     return state.lastMs
@@ -59,6 +63,15 @@ export const slots = (state: ClockState) => {
     isBlockhashValid: (blockhash: string): boolean => {
       current()
       return window.has(blockhash)
+    },
+    /** Runs something at an earlier time than now. */
+    at: (ms: number, run: () => void): void => {
+      fixedMs = ms
+      try {
+        run()
+      } finally {
+        fixedMs = undefined
+      }
     },
     advance: (advanceMs: number): void => {
       state.offsetMs += advanceMs

@@ -1,0 +1,42 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { changeOf, changingCalls } from './changing-calls.ts'
+
+const changes = {
+  raw: ['eth_sendRawTransaction', 'eth_sendRawTransactionSync'],
+  node: ['eth_sendTransaction', 'eth_sendUnsignedTransaction'],
+  set: [
+    'anvil_setBalance',
+    'hardhat_setCode',
+    'anvil_addBalance',
+    'tenderly_setBalance',
+    'evm_setAccountNonce',
+    'anvil_setNextBlockBaseFeePerGas',
+  ],
+  rewind: ['anvil_reorg', 'anvil_rollback', 'evm_revert', 'anvil_dropAllTransactions'],
+  mine: ['evm_mine', 'hardhat_mine', 'evm_setAutomine'],
+} as const
+
+test('every call that changes a chain is known, and how', () => {
+  for (const [change, methods] of Object.entries(changes))
+    for (const method of methods) assert.equal(changeOf({ method }), change, method)
+  for (const method of [
+    'eth_call',
+    'eth_getBalance',
+    'evm_snapshot',
+    'anvil_setLoggingEnabled',
+    'evm_setTime',
+    'anvil_impersonateAccount',
+    'anvil_nodeInfo',
+  ])
+    assert.equal(changeOf({ method }), undefined, method)
+})
+
+test('a change is found in a batch and behind escapes, and nothing in what is no call', () => {
+  const send = { id: 1, method: 'eth_sendRawTransaction', params: ['0x'] }
+  const read = { id: 2, method: 'eth_blockNumber' }
+  assert.equal(changingCalls(JSON.stringify([read, send]))?.length, 2)
+  assert.ok(changingCalls(JSON.stringify(send).replace('eth_send', 'eth\\u005fsend')))
+  for (const body of ['', 'null', '{"method":', '[null]', '7', JSON.stringify([read])])
+    assert.equal(changingCalls(body), undefined, body)
+})

@@ -1,0 +1,37 @@
+import type { Mined } from './call-journal.ts'
+import type { Rpc } from './rpc.ts'
+
+type Hex = `0x${string}`
+type Transaction = { hash: Hex; blockNumber: Hex | null; transactionIndex: Hex | null } | null
+type Block = { number: Hex; timestamp: Hex } | null
+
+const byNumber = (number: Hex | 'latest') => ({ method: 'eth_getBlockByNumber', params: [number, false] })
+
+/** Which of the transactions are in a block by now, and in which; one round trip where they are in the newest. */
+export const minedOf = async (rpc: Rpc, hashes: readonly Hex[]): Promise<Map<Hex, Mined>> => {
+  const [latest, ...found] = (await rpc.batch([
+    byNumber('latest'),
+    ...hashes.map((hash) => ({ method: 'eth_getTransactionByHash', params: [hash] })),
+  ])) as [Block, ...Transaction[]]
+  const times = new Map(latest ? [[latest.number, latest.timestamp]] : [])
+  const numbers = new Set(found.flatMap((each) => (each?.blockNumber ? [each.blockNumber] : [])))
+  const others = [...numbers].filter((number) => !times.has(number))
+  for (const block of (await rpc.batch(others.map(byNumber))) as Block[])
+    if (block) times.set(block.number, block.timestamp)
+  const mined = new Map<Hex, Mined>()
+  for (const each of found) {
+    const time = each?.blockNumber ? times.get(each.blockNumber) : undefined
+    if (!each?.blockNumber || time === undefined) continue
+    const [block, index] = [Number(each.blockNumber), Number(each.transactionIndex)]
+    mined.set(each.hash, { hash: each.hash, block, index, atSeconds: Number(time) })
+  }
+  return mined
+}
+
+/** Those that wait in the node's pool. */
+export const pendingOf = async (rpc: Rpc, hashes: readonly Hex[]): Promise<Set<Hex>> => {
+  const found = (await rpc.batch(
+    hashes.map((hash) => ({ method: 'eth_getTransactionByHash', params: [hash] })),
+  )) as Transaction[]
+  return new Set(found.flatMap((each) => (each && each.blockNumber === null ? [each.hash] : [])))
+}

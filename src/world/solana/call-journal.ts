@@ -1,0 +1,61 @@
+import { closeSync, ftruncateSync, openSync, readFileSync, writeSync } from 'node:fs'
+import { join } from 'node:path'
+
+/** A transaction with the time of its slot, or the signature that the faucet gave under an id. */
+export type Call = { atMs: number; wire: Uint8Array } | { mint: string; signature: string }
+type Line = { atMs: number; wire: string } | { mint: string; signature: string }
+
+export type CallJournal = ReturnType<typeof openCallJournal>
+
+/**
+ * What was executed since the last save, written before anybody is told of it. Not synced: it guards against the death
+ * of this process, not of the machine.
+ */
+export const openCallJournal = (dataDir: string) => {
+  const path = join(dataDir, 'calls.jsonl')
+  const log = openSync(path, 'a', 0o600)
+
+  const read = (): Call[] =>
+    readFileSync(path, 'utf8')
+      .split('\n')
+      .flatMap((text): Call[] => {
+        if (text === '') return []
+        try {
+          const line = JSON.parse(text) as Line
+          return 'mint' in line
+            ? [line]
+            : [{ atMs: line.atMs, wire: Buffer.from(line.wire, 'base64') }]
+        } catch {
+          // The last line of a process that was killed: nobody was told of it.
+          return []
+        }
+      })
+
+  let held: string[] | undefined
+  const write = (text: string): void => {
+    if (held) held.push(text)
+    else writeSync(log, text)
+  }
+
+  return {
+    read,
+    /** What is added meanwhile is written at once, so that a kill leaves all of it or nothing. */
+    together: <T>(run: () => T): T => {
+      held = []
+      try {
+        return run()
+      } finally {
+        const texts = held
+        held = undefined
+        if (texts.length > 0) write(texts.join(''))
+      }
+    },
+    add: (call: Call): void => {
+      const line: Line = 'mint' in call ? call : { atMs: call.atMs, wire: Buffer.from(call.wire).toString('base64') }
+      write(`\n${JSON.stringify(line)}\n`)
+    },
+    /** The ledger holds everything by now. */
+    clear: (): void => ftruncateSync(log, 0),
+    close: (): void => closeSync(log),
+  }
+}
