@@ -40,8 +40,10 @@ export const saver = ({ write, isUrgent, saved, onFailure }: Options): Saver => 
     const { child, rpc } = anvil
     let pauseMs = everyMs
     while (!child.hasExited()) {
-      for (let waitedMs = 0; waitedMs < pauseMs && !isUrgent(); waitedMs += everyMs)
+      for (let waitedMs = 0; waitedMs < pauseMs; waitedMs += everyMs) {
         await new Promise((resolve) => setTimeout(resolve, everyMs).unref())
+        if (isUrgent()) break
+      }
       if (!marked || child.hasExited()) continue
       marked = false
       const began = performance.now()
