@@ -166,63 +166,69 @@ const traderOf = (world: World, wallet: PrivateKeyAccount) => {
 }
 
 for (const during of ['quiet blocks', 'a reorganisation'])
-  test(`a deposit and withdrawals under way at the bridge are booked once, killed during ${during}`, linux, async (t) => {
-    const dataDir = await folderOf(t)
-    let world = await start(t, dataDir)
-    let on = clientOf(world)
-    const trader = newcomer()
-    await on.fund('42161', trader.address, 'native', '1')
-    await on.fund('42161', trader.address, 'USDC', '1000')
-    const pay = async (nonce: number, amount: bigint) => {
-      const data = encodeFunctionData({ abi, functionName: 'transfer', args: [bridge, amount] })
-      const raw = await signed('42161', trader, { to: bridgeUsdc, nonce, data })
-      return (await on.rpc('42161', 'eth_sendRawTransaction', [raw])) as Hex
-    }
-    await pay(0, 300n * dollar)
-    const first = traderOf(world, trader)
-    await eventually(async () => (await first.withdrawable()) === '300.0' || undefined, 'the first deposit')
-    const reorganise = () =>
-      during === 'quiet blocks'
-        ? Promise.resolve(undefined)
-        : on.control('POST', '/chains/42161/reorg', { depth: 3, remine_after_ms: 400 }).catch(() => undefined)
+  test(
+    `a deposit and withdrawals under way at the bridge are booked once, killed during ${during}`,
+    linux,
+    async (t) => {
+      const dataDir = await folderOf(t)
+      let world = await start(t, dataDir)
+      let on = clientOf(world)
+      const trader = newcomer()
+      await on.fund('42161', trader.address, 'native', '1')
+      await on.fund('42161', trader.address, 'USDC', '1000')
+      const pay = async (nonce: number, amount: bigint) => {
+        const data = encodeFunctionData({ abi, functionName: 'transfer', args: [bridge, amount] })
+        const raw = await signed('42161', trader, { to: bridgeUsdc, nonce, data })
+        return (await on.rpc('42161', 'eth_sendRawTransaction', [raw])) as Hex
+      }
+      await pay(0, 300n * dollar)
+      const first = traderOf(world, trader)
+      await eventually(async () => (await first.withdrawable()) === '300.0' || undefined, 'the first deposit')
+      const reorganise = () =>
+        during === 'quiet blocks'
+          ? Promise.resolve(undefined)
+          : on
+              .control('POST', '/chains/42161/reorg', { depth: 3, remine_after_ms: 400 })
+              .catch(() => undefined)
 
-    const destinations: Hex[] = []
-    for (const round of [0, 1, 2, 3]) {
+      const destinations: Hex[] = []
+      for (const round of [0, 1, 2, 3]) {
+        const venue = traderOf(world, trader)
+        const pids = processesOf(dataDir)
+        const destination = newcomer().address
+        destinations.push(destination)
+        await venue.exchange.withdraw3({ destination, amount: '11' })
+        // From the request to its payout it takes up to half a second: each round dies at another point of it.
+        await new Promise((resolve) => setTimeout(resolve, round * 150))
+        const vanishing = reorganise()
+        await pay(round + 1, 20n * dollar)
+        await killAtOnce(pids)
+        await vanishing
+        world = await start(t, dataDir)
+        on = clientOf(world)
+      }
       const venue = traderOf(world, trader)
-      const pids = processesOf(dataDir)
-      const destination = newcomer().address
-      destinations.push(destination)
-      await venue.exchange.withdraw3({ destination, amount: '11' })
-      // From the request to its payout it takes up to half a second: each round dies at another point of it.
-      await new Promise((resolve) => setTimeout(resolve, round * 150))
-      const vanishing = reorganise()
-      await pay(round + 1, 20n * dollar)
-      await killAtOnce(pids)
-      await vanishing
-      world = await start(t, dataDir)
-      on = clientOf(world)
-    }
-    const venue = traderOf(world, trader)
-    const arrived = async () =>
-      (await Promise.all(destinations.map((each) => on.balance('42161', bridgeUsdc, each)))).map(Number)
-    const expected = destinations.map(() => 10_000_000)
-    await eventually(async () => (await arrived()).every((each) => each > 0) || undefined, 'all payouts')
-    await eventually(async () => (await venue.withdrawable()) === '336.0' || undefined, 'all deposits')
-    await on.control('POST', '/venues/hyperliquid/bridge/scan', {})
-    await on.control('POST', '/venues/hyperliquid/bridge/scan', {})
-    assert.deepEqual(await arrived(), expected)
-    assert.equal(await venue.withdrawable(), '336.0')
-    const deposits = (await venue.deposits()).filter(([type]) => type === 'deposit')
-    assert.deepEqual(deposits.sort(), [
-      ['deposit', '20.0'],
-      ['deposit', '20.0'],
-      ['deposit', '20.0'],
-      ['deposit', '20.0'],
-      ['deposit', '300.0'],
-    ])
-    assert.equal(await on.balance('42161', bridgeUsdc, trader.address), 620n * dollar)
-    const { payouts } = (await on.control('GET', '/venues/hyperliquid/effects')) as {
-      payouts: { hash: Hex }[]
-    }
-    for (const { hash } of payouts) assert.equal((await on.receipt('42161', hash))?.status, '0x1')
-  })
+      const arrived = async () =>
+        (await Promise.all(destinations.map((each) => on.balance('42161', bridgeUsdc, each)))).map(Number)
+      const expected = destinations.map(() => 10_000_000)
+      await eventually(async () => (await arrived()).every((each) => each > 0) || undefined, 'all payouts')
+      await eventually(async () => (await venue.withdrawable()) === '336.0' || undefined, 'all deposits')
+      await on.control('POST', '/venues/hyperliquid/bridge/scan', {})
+      await on.control('POST', '/venues/hyperliquid/bridge/scan', {})
+      assert.deepEqual(await arrived(), expected)
+      assert.equal(await venue.withdrawable(), '336.0')
+      const deposits = (await venue.deposits()).filter(([type]) => type === 'deposit')
+      assert.deepEqual(deposits.sort(), [
+        ['deposit', '20.0'],
+        ['deposit', '20.0'],
+        ['deposit', '20.0'],
+        ['deposit', '20.0'],
+        ['deposit', '300.0'],
+      ])
+      assert.equal(await on.balance('42161', bridgeUsdc, trader.address), 620n * dollar)
+      const { payouts } = (await on.control('GET', '/venues/hyperliquid/effects')) as {
+        payouts: { hash: Hex }[]
+      }
+      for (const { hash } of payouts) assert.equal((await on.receipt('42161', hash))?.status, '0x1')
+    },
+  )

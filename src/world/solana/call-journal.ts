@@ -22,9 +22,7 @@ export const openCallJournal = (dataDir: string) => {
         if (text === '') return []
         try {
           const line = JSON.parse(text) as Line
-          return 'mint' in line
-            ? [line]
-            : [{ atMs: line.atMs, wire: Buffer.from(line.wire, 'base64') }]
+          return 'mint' in line ? [line] : [{ atMs: line.atMs, wire: Buffer.from(line.wire, 'base64') }]
         } catch {
           // The last line of a process that was killed: nobody was told of it.
           return []
@@ -51,7 +49,8 @@ export const openCallJournal = (dataDir: string) => {
       }
     },
     add: (call: Call): void => {
-      const line: Line = 'mint' in call ? call : { atMs: call.atMs, wire: Buffer.from(call.wire).toString('base64') }
+      const line: Line =
+        'mint' in call ? call : { atMs: call.atMs, wire: Buffer.from(call.wire).toString('base64') }
       write(`\n${JSON.stringify(line)}\n`)
     },
     /** The ledger holds everything by now. */
