@@ -1,18 +1,17 @@
 import type { Config } from '#config.ts'
-import type { UpstreamFacts } from '#features/discovery/health.ts'
 import { systemClock as clock } from '#kernel/clock.ts'
-import { Fault } from '#kernel/fault.ts'
 import { systemRandom as random } from '#kernel/id.ts'
 import type { Log } from '#kernel/log.ts'
 import type { Net } from '#kernel/net.ts'
 import type { UpstreamUrls } from '#start/place.ts'
 import { accountViews } from '#upstreams/hyperliquid/account-views.ts'
-import { type Egress, type Hyperliquid, hyperliquid } from '#upstreams/hyperliquid/hyperliquid.ts'
+import { type Egress, hyperliquid } from '#upstreams/hyperliquid/hyperliquid.ts'
 import { prices } from '#upstreams/hyperliquid/prices.ts'
 import { venueStreams } from '#upstreams/hyperliquid/stream.ts'
 import { noBudget, rateBudget } from '#upstreams/hyperliquid/weights.ts'
 import { venueStreamUrl, venueWeightOf } from './settings.ts'
 import { skippedRecords } from './skipped-records.ts'
+import { venueHealth } from './venue-health.ts'
 
 type Needs = { config: Config; urls: UpstreamUrls; net: Net; log: Log }
 
@@ -27,42 +26,6 @@ const usedOf = (egress: readonly Egress[]): number =>
 /** Of the users that the venue streams to an address, those that are read in turns, where there are enough places. */
 const briefUsersMax = 2
 const briefFrom = 5
-const askEveryMs = 10_000
-const downMs = 35_000
-
-/** The stream proves that the venue is there; where it is silent a cheap question does. */
-function venueHealth({ client, heardMs }: { client: Hyperliquid; heardMs: () => number }) {
-  const source = client.at('background')
-  let lastOkMs = 0
-  let failures = 0
-  const ask = async () => {
-    lastOkMs = Math.max(lastOkMs, heardMs())
-    if (clock.now().getTime() - lastOkMs < askEveryMs) return
-    await source.mids().then(
-      () => {
-        lastOkMs = clock.now().getTime()
-        failures = 0
-      },
-      (fault: unknown) => {
-        // What the gateway's own budget refused says nothing of the venue.
-        if (!(fault instanceof Fault) || fault.extras.budget === undefined) failures += 1
-      },
-    )
-  }
-  const timer = setInterval(() => void ask(), askEveryMs)
-  timer.unref()
-  void ask()
-  return {
-    state(): UpstreamFacts {
-      const okMs = Math.max(lastOkMs, heardMs())
-      // Nobody has heard of it yet: it may be slow, and after a failure it counts as down.
-      if (okMs === 0) return { status: failures > 0 ? 'down' : 'degraded', lastOkAt: null }
-      const isLate = clock.now().getTime() - okMs > downMs
-      return { status: isLate ? 'down' : failures > 0 ? 'degraded' : 'ok', lastOkAt: new Date(okMs) }
-    },
-    [Symbol.dispose]: () => clearInterval(timer),
-  }
-}
 
 /** The venue's client and streams of this instance; questions and actions share one budget. */
 export function openVenue({ config, urls: { hyperliquid: url }, net, log }: Needs) {
@@ -111,7 +74,8 @@ export function openVenue({ config, urls: { hyperliquid: url }, net, log }: Need
     else if (state.part === 'openOrders') views.pushed(state.user, state.part, state.value)
     else views.pushed(state.user, state.part, state.value)
   })
-  const health = venueHealth({ client, heardMs: streams.heardMs })
+  const background = client.at('background')
+  const health = venueHealth({ ask: () => background.mids(), heardMs: streams.heardMs, clock })
   const gauges = () => {
     const { connected, users, connections } = streams.state()
     return [

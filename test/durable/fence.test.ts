@@ -66,6 +66,18 @@ describe('the fence of a commit', () => {
       assert.equal(await cancelled(status), true, `${status}`)
   })
 
+  test('a cancel within an act takes no connection but that of the act', async () => {
+    await using a = await rig.instance({ steps: { only: async () => executed } }, { poolMax: 1 })
+    const user = newUser()
+    const task = await writer(rig).accept(user)
+    const afterCommit: (() => void)[] = []
+    const act = a.database.transaction((tx) =>
+      a.g.tasks.cancel(user, task.id, { tx, afterCommit: (notify) => afterCommit.push(notify) }),
+    )
+    assert.equal((await act).cancel_requested, true)
+    assert.equal(afterCommit.length, 1, 'the notification waits for the commit')
+  })
+
   test('a run that has lost its lease reports no failure of its step, and changes nothing', async () => {
     const errors: string[] = []
     const signals: AbortSignal[] = []

@@ -41,15 +41,19 @@ describe('leases', () => {
   test('a missed heartbeat ends the old run, and the new one brings the task to its end', async () => {
     const long = longSteps(2.5)
     await using a = await rig.instance(long.kind, { leaseMs })
-    const running = a.run(newUser())
+    const running = a.run(newUser(), { timeoutMs: 16 * leaseMs })
     await eventually(async () => long.total() > 0 || undefined, 'the step has begun')
     const taskId = [...long.runs.keys()][0]!
     const withheld = await a.heartbeats.pool.connect()
-    await eventually(
-      async () => (await rig.taskOf(taskId)).epoch > 1 || undefined,
-      'the task is claimed again',
-    )
-    withheld.release()
+    try {
+      await eventually(
+        async () => (await rig.taskOf(taskId)).epoch > 1 || undefined,
+        'the task is claimed again',
+        8 * leaseMs,
+      )
+    } finally {
+      withheld.release()
+    }
     assert.equal((await running).outcome, 'executed')
     assert.deepEqual(
       long.runs.get(taskId)?.map(({ aborted }) => aborted),

@@ -109,6 +109,7 @@ describe('the gateway describes itself', () => {
     await until('ok')
     const well = await health()
     assert.deepEqual([well.checks.store.status, well.checks.runner.status], ['ok', 'ok'])
+    assert.equal(well.checks.upstreams.hyperliquid?.status, 'ok')
     assert.doesNotMatch(JSON.stringify(well), /127\.0\.0\.1|localhost|postgres/)
     await world.chain(polygon, 'stop')
     try {

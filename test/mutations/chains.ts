@@ -94,4 +94,55 @@ export const chainMutations = [
       ],
     ],
   ),
+  ...mutationsOf(
+    'src/features/chains/confirm.ts',
+    ['src/features/chains/confirm.test.ts'],
+    [
+      [
+        '        (await renumberTaken(follow, sight)) ??\n',
+        '',
+        'a batch whose number foreign bytes took waits for its deadline',
+      ],
+    ],
+  ),
+  ...mutationsOf(
+    'src/features/chains/replace-carrier.ts',
+    ['src/features/chains/confirm.test.ts'],
+    [
+      [
+        'finalBlock)) <= nonce) return undefined',
+        'finalBlock)) < nonce) return undefined',
+        'a batch leaves a number that is still open',
+      ],
+      [
+        'if (times > 0n || again.mined) return undefined',
+        'if (again.mined) return undefined',
+        'a batch that the account ran is carried once more',
+      ],
+    ],
+  ),
+  ...mutationsOf(
+    'src/features/chains/gas-budget.ts',
+    ['test/chains/gas-budget.test.ts'],
+    [
+      [
+        'if (used + order.wei > budgetWei) throw refusal(order, used)',
+        '',
+        'a task is prepared for a user whose gas budget is used up',
+      ],
+      ['fullExit ? null : budgetWei', 'null', 'one user empties the gas sponsor'],
+      ['fullExit ? null : budgetWei', 'budgetWei', 'a used gas budget keeps the money of its user in'],
+    ],
+  ),
+  ...mutationsOf(
+    'src/store/migrations/0031_sponsor_gas.sql',
+    ['test/chains/gas-budget.test.ts'],
+    [
+      [
+        'set wei = greatest(wei + p_wei - v_charge.wei, 0)',
+        'set wei = wei',
+        'a task counts what it could have cost, and not what was paid',
+      ],
+    ],
+  ),
 ]

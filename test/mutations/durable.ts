@@ -48,6 +48,11 @@ export const durableMutations = [
         '',
         'a run without its lease judges the failure of its step',
       ],
+      [
+        '      if (entry?.epoch === epoch) entry.abort.abort()\n',
+        '',
+        'a run goes on after another instance has taken its task',
+      ],
     ],
   ),
   ...mutationsOf(
@@ -160,6 +165,55 @@ export const durableMutations = [
         'set next = greatest(next, $4::bigint) + 1',
         'set next = greatest(next, $4::bigint)',
         'two signatures take one number',
+      ],
+    ],
+  ),
+  ...mutationsOf(
+    'src/durable/cancel.ts',
+    ['test/durable/fence.test.ts'],
+    [
+      [
+        'const on = tx ?? pool',
+        'const on = pool',
+        'each cancel takes a second connection, and many at once take all of the pool and wait for ever',
+      ],
+    ],
+  ),
+  ...mutationsOf(
+    'src/durable/runner.ts',
+    ['test/durable/leases.test.ts'],
+    [
+      [
+        '        if (running.get(id) === entry) {\n',
+        '        {\n',
+        'the end of an old run deletes the entry of the new one, which then keeps no lease',
+      ],
+    ],
+  ),
+  ...mutationsOf(
+    'src/durable/lease.ts',
+    ['test/durable/leases.test.ts'],
+    [
+      [
+        'for no key update of task skip locked',
+        'for no key update of task',
+        'one locked row costs an instance all its leases',
+      ],
+      [
+        'await send<{ others: number; now: Date; lost: Held[] }>(heartbeats,',
+        'await send<{ others: number; now: Date; lost: Held[] }>(pool,',
+        'work that takes every connection delays the heartbeat until the leases are lost',
+      ],
+    ],
+  ),
+  ...mutationsOf(
+    'src/durable/wake.ts',
+    ['src/durable/wake.test.ts'],
+    [
+      [
+        'if ((await publish(topics)) || again.length === 0) continue',
+        'void publish(topics)\n      if (again.length === 0) continue',
+        'a hint does not wait for the one before, and a slow bus takes every connection',
       ],
     ],
   ),

@@ -24,9 +24,30 @@ export const venueMutations = [
     ],
   ),
   ...mutationsOf(
+    'src/upstreams/hyperliquid/sign.ts',
+    ['src/upstreams/hyperliquid/sign.test.ts'],
+    [
+      [
+        '  local: testnet,\n',
+        "  local: { chain: { signatureChainId: '0xa4b1', hyperliquidChain: 'Mainnet' }, source: 'a' },\n",
+        'what is signed for the local world is valid on the main network',
+      ],
+      [
+        "  source: 'b',\n",
+        "  source: 'a',\n",
+        'an order that is signed for the test network is valid on the main network',
+      ],
+    ],
+  ),
+  ...mutationsOf(
     'src/features/venue/bracket.ts',
     ['src/features/venue/bracket.test.ts'],
     [
+      [
+        "return entryRests ? 'waiting' : 'standing'",
+        "return 'standing'",
+        'an exit of an entry that rests counts as protection',
+      ],
       [
         "return entry.status === 'resting' ? 'unwind' : 'repair'",
         "return 'stands'",
@@ -77,6 +98,109 @@ export const venueMutations = [
         'the fee of a withdrawal is not told as having left the venue',
       ],
       ['{ fee_usd: limits.withdrawFeeUsd,', "{ fee_usd: '0',", 'the fee of a withdrawal is told as none'],
+    ],
+  ),
+  ...mutationsOf(
+    'src/features/venue/entry-outcome.ts',
+    ['src/features/venue/entry-outcome.test.ts'],
+    [
+      [
+        "said.as === 'waitingForFill' ? 'waiting' : 'standing'",
+        "'standing'",
+        'a task says of an exit that waits for its entry that it protects',
+      ],
+    ],
+  ),
+  ...mutationsOf(
+    'src/features/perp/views.ts',
+    ['src/features/perp/views.test.ts'],
+    [
+      [
+        ' && order.parentId === null)',
+        ')',
+        'a position lists a stop that waits for another entry and protects nothing',
+      ],
+      [
+        "find(({ coin }) => coin === 'USDC')",
+        "find(({ coin }) => coin === 'USDT')",
+        'a unified account is worth nothing',
+      ],
+    ],
+  ),
+  ...mutationsOf(
+    'src/features/venue/collateral.ts',
+    ['src/features/venue/collateral.test.ts'],
+    [
+      [
+        'if (isUnified(mode))',
+        'if (false)',
+        'a unified account has to move dollars that it cannot move, and withdraws nothing',
+      ],
+    ],
+  ),
+  ...mutationsOf(
+    'src/features/perp/open.ts',
+    ['test/venue/orders-told.test.ts'],
+    [
+      [
+        'Math.min(known?.leverage ?? 1, maxLeverage)',
+        '1',
+        'an order without leverage takes the margin of the whole position at leverage 1',
+      ],
+      [
+        '  return own + (extra > 0n ? extra : 0n)\n',
+        '  return own\n',
+        'the margin that another leverage takes for the position is not asked for',
+      ],
+    ],
+  ),
+  ...mutationsOf(
+    'src/features/perp/key-renewal.ts',
+    ['test/venue/key-renewal.test.ts'],
+    [
+      [
+        'later(clock.now(), renewAheadMs)',
+        'clock.now()',
+        'a trading key is renewed only after it has expired',
+      ],
+    ],
+  ),
+  ...mutationsOf(
+    'src/features/venue/act-effect.ts',
+    ['src/features/venue/act-effect.test.ts'],
+    [
+      [
+        "if (verdict.is !== 'refused' || !isThrottled(verdict.message)) return undefined",
+        'return undefined',
+        'a close fails at once where the account is above its request limit',
+      ],
+      [
+        'if (effectOf(task, leg).intent.exit !== true) return undefined',
+        '',
+        'what opens takes the one request in ten seconds that exits need',
+      ],
+      [
+        'cloidOf(task.id, retries === 0 ? leg :',
+        'cloidOf(task.id, retries >= 0 ? leg :',
+        'a second signature hides behind the refused one',
+      ],
+    ],
+  ),
+  ...mutationsOf(
+    'src/compose/venue-health.ts',
+    ['src/compose/venue-health.test.ts'],
+    [
+      [
+        "status: failures > 0 ? 'down' : 'degraded', lastOkAt: null",
+        "status: 'ok', lastOkAt: null",
+        'a venue that nobody has heard of counts as well',
+      ],
+      [
+        'if (!(fault instanceof Fault) || fault.extras.budget === undefined) failures',
+        'if (false) failures',
+        'a venue that does not answer counts as well',
+      ],
+      ["isLate ? 'down' :", "isLate ? 'ok' :", 'a venue that has been silent for long counts as well'],
     ],
   ),
 ]

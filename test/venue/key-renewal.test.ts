@@ -31,7 +31,7 @@ describe('trading keys are renewed', () => {
     const [before, other] = await Promise.all([status(soon), status(late)])
     assert.ok(new Date(before.api_wallet_renews_at) < new Date(before.api_wallet_expires_at))
     await expireAt(soon, new Date(Date.now() + 10 * dayMs))
-    await on.main.renewal.sweep()
+    assert.equal(await on.main.renewal.sweep(), 1, 'the key of one user is due')
     const renewed = await eventually(async () => {
       const now = await status(soon)
       return now.api_wallet_address === before.api_wallet_address ? undefined : now

@@ -1,0 +1,97 @@
+import assert from 'node:assert/strict'
+import { type TestContext, test } from 'node:test'
+import { budgetSpent } from '#kernel/fault.ts'
+import { venueHealth } from './venue-health.ts'
+
+type Answer = () => Promise<unknown>
+const well: Answer = async () => new Map()
+const away: Answer = () => Promise.reject(new Error('away'))
+const overBudget: Answer = () =>
+  Promise.reject(
+    budgetSpent('overloaded', 'The budget is spent', {
+      budget: 'venue_weight',
+      owner: 'instance',
+      retryAfterSeconds: 1,
+    }),
+  )
+
+const nextTurn = () => new Promise((resolve) => setImmediate(resolve))
+
+function watched(t: TestContext, first: Answer) {
+  t.mock.timers.enable({ apis: ['setInterval'] })
+  let nowMs = 1_700_000_000_000
+  let answer = first
+  let heardMs = 0
+  let asked = 0
+  const health = venueHealth({
+    ask: () => {
+      asked += 1
+      return answer()
+    },
+    heardMs: () => heardMs,
+    clock: { now: () => new Date(nowMs) },
+  })
+  t.after(() => health[Symbol.dispose]())
+  return {
+    asked: () => asked,
+    status: () => health.state().status,
+    lastOkAt: () => health.state().lastOkAt,
+    answers(next: Answer) {
+      answer = next
+    },
+    hears() {
+      heardMs = nowMs
+    },
+    async passes(seconds: number) {
+      for (let at = 0; at < seconds; at += 5) {
+        nowMs += 5_000
+        t.mock.timers.tick(5_000)
+        await nextTurn()
+      }
+    },
+  }
+}
+
+test('a venue that was not heard of yet is degraded, and ok after its first answer', async (t) => {
+  const venue = watched(t, well)
+  assert.deepEqual([venue.status(), venue.lastOkAt()], ['degraded', null])
+  await nextTurn()
+  assert.equal(venue.status(), 'ok')
+})
+
+test('a venue that never answered is down', async (t) => {
+  const venue = watched(t, away)
+  await nextTurn()
+  assert.deepEqual([venue.status(), venue.lastOkAt()], ['down', null])
+})
+
+test('a venue that stops answering is degraded, then down, and ok after one answer', async (t) => {
+  const venue = watched(t, well)
+  await nextTurn()
+  const lastOkAt = venue.lastOkAt()
+  venue.answers(away)
+  await venue.passes(10)
+  assert.equal(venue.status(), 'degraded')
+  await venue.passes(30)
+  assert.equal(venue.status(), 'down')
+  assert.deepEqual(venue.lastOkAt(), lastOkAt)
+  venue.answers(well)
+  await venue.passes(10)
+  assert.equal(venue.status(), 'ok')
+})
+
+test('a venue whose stream tells of anything is not asked', async (t) => {
+  const venue = watched(t, well)
+  await nextTurn()
+  for (let round = 0; round < 12; round++) {
+    venue.hears()
+    await venue.passes(5)
+  }
+  assert.deepEqual([venue.asked(), venue.status()], [1, 'ok'])
+})
+
+test('a question that the own budget refused says nothing of the venue', async (t) => {
+  const venue = watched(t, overBudget)
+  await nextTurn()
+  assert.equal(venue.status(), 'degraded')
+})

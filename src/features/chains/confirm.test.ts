@@ -1,0 +1,88 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import type { Effect, TaskView, Tx } from '#kernel/task.ts'
+import type { Evm, Head } from '#upstreams/evm/evm.ts'
+import type { Sponsor } from '#upstreams/evm/sponsor.ts'
+import { confirmStep } from './confirm.ts'
+
+const now = new Date(1_700_000_000_000)
+const nowSeconds = now.getTime() / 1_000
+const lane = { kind: 'evm', chain: '8453', signer: '0x51' }
+const head: Head = { number: 100n, hash: '0x64', timestampSeconds: nowSeconds, baseFeeWei: 1n }
+const batch = { account: '0xacc', calls: [], deadlineSeconds: nowSeconds + 600 }
+
+const effect: Effect = {
+  id: 'e',
+  step: 'prepare',
+  kind: 'evm_batch',
+  extId: '0xba',
+  intent: { chainId: lane.chain, batch },
+  signed: {},
+  status: 'sent',
+  validUntil: null,
+  at: now,
+  carriers: [{ n: 0, extId: '0xc0', raw: '0xraw', lane, nonce: 7n, status: 'sent', at: now }],
+}
+const task: TaskView = {
+  id: 't',
+  userId: 'u',
+  kind: 'earn_deposit',
+  data: {},
+  input: {},
+  attempt: 1,
+  effects: [effect],
+  createdAt: now,
+  deadline: new Date(now.getTime() + 600_000),
+}
+
+/** A chain that calls the number of the carrier used, and shows no receipt of it. */
+function confirming({ mined, times = 0n }: { mined: bigint; times?: bigint }) {
+  const sent: string[] = []
+  const chain: Partial<Evm> = {
+    row: {
+      id: lane.chain,
+      displayName: 'Base',
+      confirmations: 1,
+      explorerUrl: '',
+      stuckAfterMs: 30_000,
+    } as Evm['row'],
+    receipts: async () => ({ head, receipts: [undefined] }),
+    sendRaw: async (raw) => {
+      sent.push(raw)
+      return { verdict: 'nonce_used' }
+    },
+    headAt: async () => head,
+    transactionCount: async () => mined,
+    executed: async () => ({ times, timestampSeconds: nowSeconds }),
+  }
+  const sponsor: Partial<Sponsor> = {
+    fees: async () => ({ maxFeeWei: 2n, priorityWei: 1n }),
+    renumber: async (raw, _signer, { nonce }) => ({ extId: `${raw}:${nonce}`, raw, nonce }),
+  }
+  const step = confirmStep({
+    portOf: () => ({ chain: chain as Evm, sponsor: sponsor as Sponsor }),
+    lanes: { take: async (_tx, _lane, floor) => floor },
+    gasBudget: { settle: async () => undefined },
+    rules: {
+      plan: () => Promise.reject(new Error('not planned again')),
+      settle: async () => undefined,
+    },
+  })
+  return { run: () => step(task, { now, signal: new AbortController().signal }), sent }
+}
+
+test('a batch whose number foreign bytes took goes out under the next number at once', async () => {
+  const { run, sent } = confirming({ mined: 9n })
+  const result = await run()
+  assert.ok('replace' in result, JSON.stringify(result))
+  assert.deepEqual(sent, ['0xraw'], 'the stored bytes were sent before')
+  const carrier = await result.replace.build({} as Tx)
+  assert.deepEqual([result.replace.effectId, carrier.nonce, carrier.raw], ['e', 9n, '0xraw'])
+})
+
+test('a batch whose number is open, or that the account ran, keeps its number', async () => {
+  for (const facts of [{ mined: 7n }, { mined: 9n, times: 1n }]) {
+    const result = await confirming(facts).run()
+    assert.ok('park' in result, JSON.stringify(result))
+  }
+})

@@ -1,0 +1,82 @@
+/** What the sponsor pays for one user within a day: never more, whatever is asked for at once. */
+import assert from 'node:assert/strict'
+import { after, before, describe, test } from 'node:test'
+import { gasBudget } from '#features/chains/gas-budget.ts'
+import { systemRandom as random, uuidv7 } from '#kernel/id.ts'
+import { type Database, openDatabase } from '#store/database.ts'
+import { type TestDatabase, testDatabase } from '../harness/cluster.ts'
+
+const chainId = '8453'
+const id = () => uuidv7(new Date(), random)
+const isSpent = { code: 'rate_limited', extras: { budget: 'sponsor_gas_per_day' } }
+
+describe('the gas budget of a user', () => {
+  let db: TestDatabase
+  let database: Database
+  let today = new Date('2026-03-01T12:00:00Z')
+  before(async () => {
+    db = await testDatabase()
+    database = openDatabase({ url: db.url, poolMax: 8, applicationName: 'gas budget test' })
+  })
+  after(async () => {
+    await database?.close()
+    await db?.drop()
+  })
+
+  const budget = () => gasBudget({ on: database.pool, budgetWei: 100n, clock: { now: () => today } })
+  const reserve = (userId: string, wei: bigint, { fullExit = false, taskId = id() } = {}) =>
+    database
+      .transaction((tx) => budget().reserve(tx, taskId, { userId, chainId, wei, fullExit }))
+      .then(() => taskId)
+  const usedBy = async (userId: string) => {
+    const { rows } = await database.pool.query('select wei from sponsor_day where user_id = $1', [userId])
+    return rows.map(({ wei }) => wei)
+  }
+  const rejected = (work: Promise<unknown>) =>
+    assert.rejects(work, ({ code, extras }: typeof isSpent) => {
+      assert.deepEqual({ code, extras: { budget: extras.budget } }, isSpent)
+      return true
+    })
+
+  test('reservations at one moment take no more than the budget, and leave others theirs', async () => {
+    const [greedy, other] = [id(), id()]
+    const all = await Promise.allSettled(Array.from({ length: 20 }, () => reserve(greedy, 30n)))
+    assert.equal(all.filter(({ status }) => status === 'fulfilled').length, 3)
+    assert.deepEqual(await usedBy(greedy), ['90'])
+    await rejected(reserve(greedy, 11n))
+    await reserve(other, 100n)
+  })
+
+  test('what cannot be reserved is refused before a task exists', async () => {
+    const userId = id()
+    await reserve(userId, 60n)
+    await budget().check({ userId, chainId, wei: 40n, fullExit: false })
+    await rejected(budget().check({ userId, chainId, wei: 41n, fullExit: false }))
+  })
+
+  test('a whole withdrawal is never refused, and counts', async () => {
+    const userId = id()
+    await reserve(userId, 100n)
+    await budget().check({ userId, chainId, wei: 50n, fullExit: true })
+    await reserve(userId, 50n, { fullExit: true })
+    assert.deepEqual(await usedBy(userId), ['150'])
+  })
+
+  test('a task that has ended counts what was paid for it, once', async () => {
+    const userId = id()
+    const taskId = await reserve(userId, 100n)
+    for (let times = 0; times < 2; times++)
+      await database.transaction((tx) => budget().settle(tx, taskId, 20n))
+    assert.deepEqual(await usedBy(userId), ['20'])
+    await reserve(userId, 80n)
+    await rejected(reserve(userId, 1n))
+  })
+
+  test('the budget is full again on the next day', async () => {
+    const userId = id()
+    await reserve(userId, 100n)
+    today = new Date('2026-03-02T00:00:00Z')
+    await reserve(userId, 100n)
+    assert.deepEqual(await usedBy(userId), ['100', '100'])
+  })
+})
