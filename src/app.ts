@@ -6,6 +6,7 @@ import { connectionLimits, rateLimits } from '#compose/settings.ts'
 import { foreignWorld, openStore } from '#compose/store.ts'
 import { openVenue } from '#compose/venue.ts'
 import { type Config, ConfigRefused } from '#config.ts'
+import { warningsOf } from '#config-safety.ts'
 import { postgresBus } from '#durable/bus.ts'
 import { translate } from '#durable/call-faults.ts'
 import { ground as makeGround } from '#durable/ground.ts'
@@ -68,6 +69,7 @@ const workGauges = ({ queueDepth, oldestPendingSeconds }: QueueFacts, { running,
 /** The only place that knows every part: it builds each one and hands it to those that need it. */
 export async function app(needs: Needs): Promise<{ url: string } & AsyncDisposable> {
   const { config, log, urls, failpoints } = needs
+  for (const sentence of warningsOf(config)) log.warn({}, sentence)
   await using parts = new AsyncDisposableStack()
   let listening = config.BASE_URL
   const baseUrl = () => listening ?? `http://${config.HOST}:${config.PORT}`

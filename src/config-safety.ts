@@ -43,7 +43,18 @@ const isPublicKey = (key: string) => {
   return worldSponsors.includes(text) || mnemonicKeys.includes(sha256(text).toString('hex').slice(0, 16))
 }
 
-const isWeakKey = (key: string) => new Set(Buffer.from(key, 'base64')).size < 8
+const halfBytes = 16
+const differentMin = 8
+
+/** Small numbers, repeated and counted bytes: a half of 16 random bytes has about 15.5 different ones and steps. */
+function isWeak(bytes: Uint8Array): boolean {
+  const steps = bytes.map((byte, at) => byte - bytes[at - 1]!).subarray(1)
+  const parts = [bytes, steps].flatMap((all) => [all.subarray(0, halfBytes), all.subarray(-halfBytes)])
+  return parts.some((part) => new Set(part).size < differentMin)
+}
+
+const isWeakKey = (key: string) => isWeak(Buffer.from(key, 'base64'))
+const isWeakSponsor = (key: string) => isWeak(Buffer.from(key.slice(2), 'hex'))
 
 /** The key that everyone knows protects play money only. */
 export function problemsInLocal(config: Config): string[] {
@@ -80,6 +91,8 @@ export function problemsOutsideLocal(config: Config): string[] {
       refuse(name, 'another machine is reached without TLS; add sslmode=verify-full')
   if (config.SPONSOR_KEYS.length === 0) refuse('SPONSOR_KEYS', 'at least one account has to pay for gas')
   if (config.SPONSOR_KEYS.some(isPublicKey)) refuse('SPONSOR_KEYS', 'a key is known to everyone')
+  if (config.SPONSOR_KEYS.some(isWeakSponsor))
+    refuse('SPONSOR_KEYS', 'a key is not random; make one with `openssl rand -hex 32`')
   if (config.EARN_VAULT_ADDRESS.toLowerCase() === worldVault)
     refuse('EARN_VAULT_ADDRESS', 'this vault exists in the local world only')
   if (config.FINALITY === 'local') refuse('FINALITY', 'one block is not final on a public chain; set public')
@@ -131,4 +144,14 @@ function networkOfUrl(url: string): Config['HYPERLIQUID_NETWORK'] | undefined {
   const host = new URL(url).hostname
   if (/(^|\.)hyperliquid-testnet\.xyz$/i.test(host)) return 'testnet'
   return /(^|\.)hyperliquid\.xyz$/i.test(host) ? 'mainnet' : undefined
+}
+
+/** What a start warns of and does not refuse. */
+export function warningsOf({ BASE_URL, TRUST_PROXY }: Config): string[] {
+  // The gateway itself speaks plain HTTP, so somebody else ends the TLS of its public address.
+  const hasProxy = BASE_URL?.startsWith('https://') ?? false
+  if (!hasProxy || TRUST_PROXY.length > 0) return []
+  return [
+    'BASE_URL is https, so a proxy stands before the gateway, and TRUST_PROXY is empty: all clients behind that proxy count as one address',
+  ]
 }

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { faults } from '#kernel/fault.ts'
 import { planted } from './architecture/planted.ts'
 import { has, manifest, packageJson, read, sources } from './architecture/project.ts'
 import { type Finding, type Manifest, reachFindings } from './architecture/reach.ts'
@@ -102,4 +103,54 @@ test('a production install is small and runs no script', () => {
     required.filter(([, entry]) => entry.hasInstallScript).map(([path]) => path),
     [],
   )
+})
+
+/** Codes that no code answers: a catalogue that lists them promises what does not exist yet. */
+const unanswered = (codes: string[]) => {
+  const answering = files.filter(
+    ({ path }) =>
+      /^src\/(?!world\/)/.test(path) &&
+      !/(^|\/)contract\.ts$|\.test\.ts$/.test(path) &&
+      path !== 'src/kernel/fault.ts',
+  )
+  return codes.filter((code) => !answering.some(({ text }) => text.includes(`'${code}'`)))
+}
+
+test('every code of the catalogue is answered somewhere', () => {
+  assert.deepEqual(unanswered(Object.keys(faults)), [])
+  assert.deepEqual(unanswered([...Object.keys(faults), 'quote_expired']), ['quote_expired'])
+})
+
+type Locked = { dev?: boolean; optional?: boolean; integrity?: string } & Record<
+  'os' | 'cpu' | 'libc',
+  string[] | undefined
+>
+
+/** Paths of a lockfile that npm would install there and compare with no checksum of ours. */
+const unchecked = (
+  packages: Record<string, Partial<Locked>>,
+  place: Record<'os' | 'cpu' | 'libc', string>,
+  { production }: { production: boolean },
+) =>
+  Object.entries(packages)
+    .filter(([path, { integrity, dev }]) => path && !integrity && !(production && dev))
+    .filter(([, entry]) =>
+      (['os', 'cpu', 'libc'] as const).every((key) => entry[key]?.includes(place[key]) ?? true),
+    )
+    .map(([path]) => path)
+
+test('what an install fetches has a checksum, but for packages of systems that the registry at hand does not serve', () => {
+  const { packages }: { packages: Record<string, Locked> } = JSON.parse(read('package-lock.json'))
+  const linux = { os: 'linux', cpu: 'x64', libc: 'glibc' }
+  assert.deepEqual(unchecked(packages, linux, { production: false }), [])
+  for (const place of [linux, { ...linux, cpu: 'arm64' }, { os: 'win32', cpu: 'x64', libc: '' }])
+    assert.deepEqual(unchecked(packages, place, { production: true }), [], JSON.stringify(place))
+  for (const cpu of ['x64', 'arm64'])
+    assert.deepEqual(unchecked(packages, { os: 'darwin', cpu, libc: '' }, { production: true }), [
+      `node_modules/node-darwin-${cpu}`,
+    ])
+  const without = Object.entries(packages).filter(([path, { integrity }]) => path && !integrity)
+  assert.ok(without.every(([, { optional, os, cpu }]) => optional && os && cpu))
+  const planted = { ...packages, 'node_modules/pg': { ...packages['node_modules/pg'], integrity: '' } }
+  assert.deepEqual(unchecked(planted, linux, { production: true }), ['node_modules/pg'])
 })

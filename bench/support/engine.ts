@@ -18,6 +18,7 @@ export const newCaller = (): Caller => {
 }
 
 const asset = 'bench'
+const token = { symbol: 'BENCH', decimals: 0, address: asset }
 const contract = section('bench', {
   pay: task('POST /bench/pay', {
     ...{ summary: 'Sets money aside and ends when it is told to', access: 'trade', waitSeconds: 60 },
@@ -59,7 +60,7 @@ export function instance(url: string, poolMax: number, release: (n: number) => P
           also: async () => {},
           observe: [{ account: debit, totalUnits: totalOf(userId), settlements }],
           moves: (id): Move[] => [
-            { move: 'hold', key: id, debit, credit: outside(asset), amountUnits: 1n, reason: 'bench' },
+            { move: 'hold', key: id, debit, credit: outside(asset), amountUnits: 1n, reason: 'bench', token },
           ],
         }
       },

@@ -100,14 +100,15 @@ export function acceptor({ transactions, committer, clock, random, instanceId, l
 
   const write = async (on: pg.Pool | Tx, task: Task, wanted: NewTask, events: NewEvent[]): Promise<void> => {
     const { admission } = wanted
+    const moves = admission.moves?.(task.id) ?? []
     const body = {
       ...promiseJson(task, wanted),
       observe: observationsToJson(admission.observe ?? []),
-      moves: movesToJson(admission.moves?.(task.id) ?? []),
+      moves: movesToJson(moves),
       events,
     }
     await send(on as pg.Pool, 'select task_accept($1::jsonb)', [jsonText(body)]).catch((error: unknown) => {
-      throw ledgerFailure(error)
+      throw ledgerFailure(error, moves)
     })
   }
 

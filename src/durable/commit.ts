@@ -92,7 +92,7 @@ export function committer({ transactions, clock, random, instanceId, leaseMs, ba
       : ['select task_write($1::jsonb) as last', [body]]
     const sent = values.map(jsonText)
     const [row] = await send<{ last: bigint | null }>(on as pg.Pool, text, sent).catch((error: unknown) => {
-      throw ledgerFailure(error)
+      throw ledgerFailure(error, change.moves)
     })
     const last = row?.last ?? null
     return last === null ? undefined : { task: after, told: { last: BigInt(last), events } }

@@ -1,5 +1,5 @@
-import { Fault } from '#kernel/fault.ts'
 import { shardOf } from '#kernel/id.ts'
+import { insufficientBalance } from '#kernel/shortage.ts'
 import type { AccountRef, Move, Observation, Tx } from '#kernel/task.ts'
 import { houseOwner } from '#kernel/task.ts'
 import { all, one, type Queryable, q, send } from '#store/query.ts'
@@ -17,7 +17,9 @@ export class StaleObservation extends Error {}
 
 /** Moves as the database functions read them: amounts are text, since JSON numbers end at 2^53. */
 export const movesToJson = (moves: Move[]) =>
-  moves.map((move) => ('amountUnits' in move ? { ...move, amountUnits: String(move.amountUnits) } : move))
+  moves.map((move) =>
+    'amountUnits' in move ? { ...move, amountUnits: String(move.amountUnits), token: undefined } : move,
+  )
 
 export const observationsToJson = (seen: Observation[]) =>
   seen.map(({ account, totalUnits, settlements }) => ({
@@ -27,18 +29,20 @@ export const observationsToJson = (seen: Observation[]) =>
     house: houseOwner,
   }))
 
+type Raised = { asset: string; required: string; available: string }
+
 /** Turns what the ledger's functions raise into what the callers know. */
-export function ledgerFailure(error: unknown): unknown {
+export function ledgerFailure(error: unknown, moves: Move[]): unknown {
   const { code, detail } = error as { code?: string; detail?: string }
   if (code === 'PT002') return new StaleObservation()
   if (code !== 'PT001') return error
-  const { asset, required, available } = JSON.parse(detail ?? '{}') as Record<string, string>
-  const token = asset?.split(':').at(1) ?? asset
-  // The ledger counts units and knows no decimals, so the figures are named for what they are.
-  const sentence = `${required} units of ${token} are needed, and ${available} are free`
-  return new Fault('insufficient_balance', sentence, {
-    cause: error,
-    extras: { token, required_units: required, available_units: available },
+  const { asset, required, available } = JSON.parse(detail ?? '{}') as Raised
+  const hold = moves.find((move) => move.move === 'hold' && move.debit.asset === asset)
+  // A transfer of the gateway's own names no token; units are figures of no decimals.
+  const token = hold?.move === 'hold' ? hold.token : { symbol: asset, decimals: 0, address: asset }
+  return insufficientBalance(token, {
+    requiredUnits: BigInt(required),
+    availableUnits: BigInt(available),
   })
 }
 
@@ -51,7 +55,7 @@ export const ledger: Ledger = {
   async apply(tx, moves, { taskId, now }) {
     const values = [JSON.stringify(movesToJson(moves)), taskId, shardOf(ownerOf(moves)), now]
     await send(tx, 'select ledger_apply($1::jsonb, $2::uuid, $3, $4)', values).catch((error: unknown) => {
-      throw ledgerFailure(error)
+      throw ledgerFailure(error, moves)
     })
   },
 

@@ -1,4 +1,5 @@
 import type { Caller } from './caller.ts'
+import type { Token } from './chains.ts'
 import type { Fault } from './fault.ts'
 import type { Json, JsonObject } from './json.ts'
 
@@ -31,6 +32,7 @@ export type Tx = { readonly [txBrand]: 'tx' }
 
 /** An account of the ledger: whose, of what asset, and which book of that owner. */
 export type AccountRef = { owner: string; asset: string; book: string }
+export type LedgerToken = Pick<Token, 'symbol' | 'decimals' | 'address'>
 export const houseOwner = '00000000-0000-7000-8000-000000000000'
 /** The far side of every deposit and payment; the only book that may go below zero. */
 export const outside = (asset: string): AccountRef => ({ owner: houseOwner, asset, book: 'outside' })
@@ -48,7 +50,16 @@ export type Move =
       amountUnits: bigint
       reason: string
     }
-  | { move: 'hold'; key: string; debit: AccountRef; credit: AccountRef; amountUnits: bigint; reason: string }
+  | {
+      move: 'hold'
+      key: string
+      debit: AccountRef
+      credit: AccountRef
+      amountUnits: bigint
+      reason: string
+      /** What a refusal calls the asset. */
+      token: LedgerToken
+    }
   | { move: 'post'; key: string; amountUnits?: bigint }
   | { move: 'void'; key: string }
 

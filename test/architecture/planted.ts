@@ -250,6 +250,35 @@ const shapes: Planted[] = [
     path: 'src/features/policy/receipt.ts',
     good: [`export const receipt = (id: string) => ({ id }) as PolicyReceipt`],
   },
+  {
+    rule: 'poolInAct',
+    path: 'src/features/policy/operations.ts',
+    bad: [
+      `const kill = async (input, { userId }, { tx }) => {\n  await store.setSwitch(tx, userId)\n  return store.switchOf(on, userId)\n}`,
+      `const kill = (input, caller, request) => within(request, async (tx) => {\n  await lock(tx)\n  return send(pool, 'select 1')\n})`,
+      `async function kill(tx: Tx, userId: string) {\n  return on.query('select 1')\n}`,
+      `const kill = async (tx: Tx) => send(needs.on, 'select 1')`,
+      `const keeper = { async reserve(tx, action) {\n  return one(\n    transactions.pool,\n    text,\n  )\n} }`,
+    ],
+    good: [
+      `const show = async (_input, { userId }) => view(on, userId)`,
+      `const kill = async (input, caller, { tx }) => {\n  const on = tx ?? pool\n  return send(on, 'select 1')\n}`,
+      `const read = (on: Queryable, id: string) => one(on, id)\nconst kill = async (tx: Tx) => read(tx, 'a')`,
+      `const kill = (input, caller, request) => within(request, async (tx) => {\n  switchOn({ on: true })\n  return send(tx, 'select 1')\n})`,
+    ],
+  },
+  {
+    rule: 'shortage',
+    path: 'src/features/perp/fund.ts',
+    bad: [
+      `throw new Fault('insufficient_balance', 'Too little')`,
+      `throw new Fault(\n  "insufficient_balance",\n  'Too little',\n  { extras: { required_units: '1' } },\n)`,
+    ],
+    good: [
+      `throw insufficientBalance(token, { required, available })`,
+      `const faults = ['insufficient_balance']\nthrow new Fault('no_position', 'None')`,
+    ],
+  },
 ]
 
 export const planted: Planted[] = [...imports, ...shapes]

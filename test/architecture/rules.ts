@@ -1,7 +1,7 @@
 import { posix } from 'node:path'
 import type { Finding } from './reach.ts'
 import type { Source } from './source.ts'
-import { functionSpans, waitSpans } from './spans.ts'
+import { callables, functionSpans, waitSpans } from './spans.ts'
 import * as tables from './tables.ts'
 
 type Rule = (file: Source) => { line: number; says: string }[]
@@ -179,6 +179,52 @@ const receipt: Rule = (file) => {
   ]
 }
 
+/** Names under which features and engine know the pool. */
+const poolNames = new Set(['on', 'pool'])
+const asksOfPool = new Set(['query', 'connect'])
+
+/**
+ * An act holds a connection: where it waits for a second one, as many acts as the pool is large wait for each other. So
+ * a function that is given `tx` hands no pool on and asks none, unless it has called its transaction by that name.
+ */
+const poolInAct: Rule = (file) => {
+  if (!inSrc(file) || isTest(file)) return []
+  const found = new Set<number>()
+  for (const { params, body } of callables(file.running.tokens)) {
+    if (
+      !params.some(({ kind, text }, at) => kind === 'word' && text === 'tx' && params[at + 1]?.text !== ':')
+    )
+      continue
+    const isOwn = (name: string) =>
+      [...params, ...body].some(
+        ({ text }, at, all) =>
+          text === name &&
+          all[at - 1]?.text === 'const' &&
+          all[at + 1]?.text === '=' &&
+          all[at + 2]?.text === 'tx',
+      )
+    for (const [at, token] of body.entries()) {
+      if (token.kind !== 'word' || !poolNames.has(token.text) || isOwn(token.text)) continue
+      const [before, next] = [body[at - 1]?.text ?? '', body[at + 1]?.text ?? '']
+      if (before === '.' && !/^(needs|deps|transactions|database)$/.test(body[at - 2]?.text ?? '')) continue
+      const isHandedOn = /^[(,.]$/.test(before) && /^[),]$/.test(next)
+      const isAsked = next === '.' && asksOfPool.has(body[at + 2]?.text ?? '')
+      if (isHandedOn || isAsked) found.add(token.line)
+    }
+  }
+  return [...found].map((line) => ({ line, says: 'inside a transaction every query goes through it' }))
+}
+
+/** One shape for missing money: kernel/shortage.ts says symbol, decimals and both figures. */
+const shortage: Rule = (file) => {
+  if (!inSrc(file) || file.path === 'src/kernel/shortage.ts' || isTest(file)) return []
+  const says = 'missing money is told by insufficientBalance of kernel/shortage.ts'
+  return [...file.text.matchAll(/\bnew\s+Fault\s*\(\s*['"`]insufficient_balance['"`]/g)].map((hit) => ({
+    line: lineAt(file.text, hit.index),
+    says,
+  }))
+}
+
 export const rules: Record<string, Rule> = {
   runs,
   names,
@@ -193,6 +239,8 @@ export const rules: Record<string, Rule> = {
   comments,
   custody,
   receipt,
+  shortage,
+  poolInAct,
 }
 
 export const ruleFindings = (file: Source): Finding[] =>

@@ -71,6 +71,23 @@ export const functionSpans = (tokens: Token[]): Span[] => {
   })
 }
 
+export type Callable = { params: Token[]; body: Token[] }
+
+/** Functions of a file by the tokens of their parameters and of their body. */
+export const callables = (tokens: Token[]): Callable[] =>
+  tokens.flatMap((token, at) => {
+    const before = tokens[at - 1]
+    const isArrow = token.text === '=>'
+    if (token.kind !== 'punct' || (!isArrow && !(token.text === '{' && before?.text === ')'))) return []
+    const first = before?.text === ')' ? opening(tokens, at - 1) : at - 1
+    const head = tokens[first - 1]
+    if (!isArrow && head?.kind === 'word' && controls.has(head.text)) return []
+    const start = isArrow ? at + 1 : at
+    const isBlock = tokens[start]?.text === '{'
+    const end = isBlock ? closing(tokens, start) : expressionEnd(tokens, start)
+    return [{ params: tokens.slice(first, at), body: tokens.slice(start, end + 1) }]
+  })
+
 /** Bodies of loops and races, by index in the text: a wait inside one polls a condition or is its deadline. */
 export const waitSpans = (tokens: Token[]): { from: number; to: number }[] =>
   tokens.flatMap((token, at) => {

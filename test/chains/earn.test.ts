@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import { Fault } from '#kernel/fault.ts'
 import { systemRandom, uuidv7 } from '#kernel/id.ts'
+import { fromUnits } from '#kernel/money.ts'
 import { type Answer, type Stage, stage, type User, vaultAddress } from './stage.ts'
 
 const faultOf = (promise: Promise<unknown>): Promise<Fault> =>
@@ -142,7 +143,7 @@ describe('earn on the local chain', () => {
     assert.equal(poor.code, 'insufficient_balance')
     const figures = { required: '51', available: '50' }
     assert.deepEqual(poor.extras, { symbol: 'USDC', token: on.main.usdc, decimals: 6, ...figures })
-    assert.equal(poor.message, '51 USDC are needed, and 50 are free')
+    assert.equal(poor.message, 'The deposit takes 51 USDC, and 50 USDC are free')
     assert.equal((await faultOf(deposit(user, '10', { position_id: result.position_id }))).code, 'not_found')
     const foreign = on.call('earn_withdraw', { position_id: result.position_id }, user)
     assert.equal((await faultOf(foreign)).code, 'not_found')
@@ -150,7 +151,13 @@ describe('earn on the local chain', () => {
     assert.equal((await faultOf(on.call('earn_withdraw', { position_id: absent }, user))).code, 'not_found')
     assert.equal((await faultOf(on.call('earn_withdraw', { position_id: 'x' }, user))).code, 'not_found')
     const much = on.call('earn_withdraw', { position_id: result.position_id, amount_usdc: '10.5' }, other)
-    assert.equal((await faultOf(much)).code, 'insufficient_balance')
+    const beyond = await faultOf(much)
+    assert.equal(beyond.code, 'insufficient_balance')
+    assert.match(beyond.message, /^The withdrawal takes 10\.5 USDC, and [0-9.]+ USDC are free$/)
+    assert.deepEqual(
+      [beyond.extras.symbol, beyond.extras.decimals, beyond.extras.required],
+      ['USDC', 6, '10.5'],
+    )
     const { history } = await positionsOf(user)
     assert.deepEqual(history, [])
   })
@@ -177,6 +184,20 @@ describe('earn on the local chain', () => {
     try {
       const going = on.call('earn_withdraw', { position_id: result.position_id }, user, { timeoutMs: 30_000 })
       await until(async () => (await pendingOn(on)) > 0)
+      const twice = await faultOf(on.call('earn_withdraw', { position_id: result.position_id }, user))
+      const shares = fromUnits(BigInt(result.shares_delta), 18)
+      assert.equal(
+        twice.message,
+        `The withdrawal takes ${shares} lvUSDC, and 0 lvUSDC are free: every share of this position is set aside for other withdrawals`,
+      )
+      assert.deepEqual(twice.extras, {
+        symbol: 'lvUSDC',
+        token: vaultAddress,
+        decimals: 18,
+        required: shares,
+        available: '0',
+        reason: 'set_aside',
+      })
       // The refusal is mined first: the transaction of the keeper pays more.
       await on.rpc('anvil_setStorageAt', await illiquidSlot(on))
       await on.rpc('evm_mine')

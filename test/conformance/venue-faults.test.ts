@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { appendFileSync, readdirSync } from 'node:fs'
+import { request } from 'node:http'
 import { join } from 'node:path'
 import { after, before, test } from 'node:test'
 import { SubscriptionClient, WebSocketTransport } from '@nktkas/hyperliquid'
@@ -15,6 +16,26 @@ before(async () => {
   await venue.control('POST', '/price', { coin: 'BTC', price: 100_000 })
 })
 after(() => venue?.close())
+
+test('the control port of the venue answers to no other name and to no page of another origin', async () => {
+  const { port } = new URL(venue.controlUrl)
+  const ask = (headers: Record<string, string>) =>
+    new Promise<number>((resolve, reject) => {
+      const outgoing = request({ host: '127.0.0.1', port, path: '/faults', headers }, (reply) => {
+        reply.resume().once('end', () => resolve(reply.statusCode ?? 0))
+      })
+      outgoing.once('error', reject).end()
+    })
+  const host = `127.0.0.1:${port}`
+  assert.equal(await ask({ host }), 200)
+  for (const headers of [
+    { host: 'attacker.example' },
+    { host: `${host}.attacker.example` },
+    { host, origin: 'https://attacker.example' },
+    { host, origin: 'null' },
+  ])
+    assert.equal(await ask(headers), 403, JSON.stringify(headers))
+})
 
 type Truth = {
   sequence: number

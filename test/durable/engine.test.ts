@@ -17,6 +17,7 @@ import { send } from '#store/query.ts'
 import { type TestDatabase, testDatabase } from '../harness/cluster.ts'
 
 const asset = 'test:coin'
+const coin = { symbol: 'COIN', decimals: 2, address: 'coin' }
 const request = { id: 'r', address: '127.0.0.1', signal: new AbortController().signal }
 const callerOf = (userId: string): Caller => ({
   userId,
@@ -62,6 +63,7 @@ function instance(database: Database, seen: Seen[], name: string) {
               credit: outside(asset),
               amountUnits: BigInt(amount),
               reason: 'spend',
+              token: coin,
             },
           ],
         }
@@ -223,7 +225,15 @@ describe('durable tasks', () => {
     )
     assert.equal(replies.filter((reply) => reply.status === 'fulfilled').length, 10)
     for (const reply of replies)
-      if (reply.status === 'rejected') assert.equal((reply.reason as Fault).code, 'insufficient_balance')
+      if (reply.status === 'rejected') {
+        const { code, message, extras } = reply.reason as Fault
+        const { available } = extras
+        assert.deepEqual(
+          [code, message],
+          ['insufficient_balance', `The request takes 0.01 COIN, and ${available} COIN are free`],
+        )
+        assert.deepEqual(extras, { symbol: 'COIN', token: 'coin', decimals: 2, required: '0.01', available })
+      }
     assert.deepEqual(await balance(user).then(({ availUnits, heldUnits }) => [availUnits, heldUnits]), [
       0n,
       0n,

@@ -284,6 +284,7 @@ describe('faults of steps', () => {
       credit: outside('test:coin'),
       amountUnits: 5n,
       reason: 'test',
+      token: { symbol: 'COIN', decimals: 2, address: 'coin' },
     })
     await apply({
       move: 'transfer',

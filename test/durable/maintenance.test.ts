@@ -89,6 +89,39 @@ describe('maintenance', () => {
     assert.ok(Number(row?.took_ms) < 30_000, 'how long it takes is counted anew')
   })
 
+  test('an audit that fails rests for as long as one that ends', async () => {
+    await using db = await testDatabase()
+    const database = openDatabase({ url: db.url, poolMax: 2, applicationName: 'failing' })
+    const { pool, transaction: run, transactionAfter: runAfter } = database
+    const slow = openDatabase({ url: db.url, poolMax: 1, applicationName: 'slow' })
+    const holder = await slow.pool.connect()
+    await holder.query('begin')
+    await holder.query('lock table entry')
+    const maintain = upkeep({
+      ...{ transactions: { pool, run, runAfter }, clock, log: silentLog, intervalMs: 1 },
+    })
+    const failed = assert.rejects(maintain(), { code: '57014' })
+    await eventually(async () => {
+      const cancelled = await rig.rows(
+        `select pg_cancel_backend(pid) from pg_stat_activity where application_name = 'failing'
+           and wait_event_type = 'Lock' and query_start < clock_timestamp() - interval '300 ms'`,
+      )
+      return cancelled.length > 0 || undefined
+    }, 'the audit is cancelled')
+    await failed
+    await holder.query('rollback')
+    holder.release()
+    const runs = async () => {
+      const { rows } = await pool.query(`select * from maintenance_run where name = 'ledger audit'`)
+      return rows[0] as { started_at: Date; took_ms: bigint }
+    }
+    const first = await runs()
+    assert.ok(Number(first.took_ms) >= 300, String(first.took_ms))
+    await maintain()
+    assert.deepEqual((await runs()).started_at, first.started_at, 'it rests for 20 times as long')
+    await Promise.all([database.close(), slow.close()])
+  })
+
   test('an audit that outlasts the limit of other statements is finished', async () => {
     await using db = await testDatabase()
     const database = openDatabase({

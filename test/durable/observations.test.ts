@@ -6,6 +6,7 @@ import { type Move, outside } from '#kernel/task.ts'
 import { newUser, openRig, type Rig, writer } from './rig.ts'
 
 const asset = 'test:coin'
+const coin = { symbol: 'COIN', decimals: 2, address: 'coin' }
 
 describe('observed balances', () => {
   let rig: Rig
@@ -38,6 +39,7 @@ describe('observed balances', () => {
           credit: outside(asset),
           amountUnits,
           reason: 'test',
+          token: coin,
         }),
       end: (move: 'post' | 'void') => apply({ move, key: `${owner}:hold` }),
       accepted: async () => (await rig.rows('select 1 from task where user_id = $1', owner)).length,

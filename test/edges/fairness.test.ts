@@ -1,6 +1,9 @@
 import assert from 'node:assert/strict'
+import { execFile } from 'node:child_process'
 import { connect, type Socket } from 'node:net'
+import { join } from 'node:path'
 import { after, test } from 'node:test'
+import { promisify } from 'node:util'
 import { Fault } from '#kernel/fault.ts'
 import { door, knock, noLimits, rawExchange, tokens } from './door.ts'
 
@@ -62,6 +65,23 @@ test('a proxy that nobody listed is reported once', async (t) => {
   for (let turn = 0; turn < 3; turn++)
     await knock(it.url, 'GET /v1/probe', { headers: { 'x-forwarded-for': '192.0.2.7' } })
   assert.equal(warnings().length, 1)
+})
+
+/** What a process takes under a limit of open files, as its operator sets it. */
+async function connectionsUnder(files: number, env: Record<string, string> = {}) {
+  const program = `import { connectionLimits } from '#compose/settings.ts'
+    import { readConfig } from '#config.ts'
+    console.log(JSON.stringify(connectionLimits(readConfig(${JSON.stringify(env)}))))`
+  const shell = `ulimit -n ${files} && exec "$0" --input-type=module -e "$1"`
+  const root = join(import.meta.dirname, '..', '..')
+  const { stdout } = await promisify(execFile)('sh', ['-c', shell, process.execPath, program], { cwd: root })
+  return JSON.parse(stdout) as { max: number; perAddress: number }
+}
+
+test('all but 256 of the files that a process may open become connections', async () => {
+  assert.deepEqual(await connectionsUnder(856), { max: 600, perAddress: 150 })
+  assert.deepEqual(await connectionsUnder(300), { max: 64, perAddress: 16 })
+  assert.deepEqual(await connectionsUnder(856, { CONNECTIONS_MAX: '100' }), { max: 100, perAddress: 25 })
 })
 
 const open = new Set<Socket>()

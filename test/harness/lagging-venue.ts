@@ -29,6 +29,7 @@ export async function laggingVenue(target: string) {
   let lag: Lag = {}
   const sentAt = new Map<string, number>()
   const questions = new Map<string, number>()
+  const latest = new Map<string, Row>()
   const weights = new Map<string, number>()
   /** How far the venue's clock is ahead. */
   let aheadMs = 0
@@ -76,6 +77,7 @@ export async function laggingVenue(target: string) {
       if (request.url === '/exchange') noteSent(asked.action as Row)
       else {
         questions.set(type, (questions.get(type) ?? 0) + 1)
+        latest.set(type, asked)
         const user = String(asked.user ?? '').toLowerCase()
         weights.set(user, (weights.get(user) ?? 0) + infoWeight(type))
       }
@@ -105,6 +107,8 @@ export async function laggingVenue(target: string) {
     },
     /** How often a type of question was asked. */
     asked: (type: string) => questions.get(type) ?? 0,
+    /** The latest question of a type, as it was sent. */
+    latest: (type: string) => latest.get(type),
     /** The request weight of all questions about an account. */
     weightOf: (address: string) => weights.get(address.toLowerCase()) ?? 0,
     async [Symbol.asyncDispose]() {

@@ -50,6 +50,21 @@ describe('enrolment', () => {
     assert.ok(Math.abs(life - 14 * 86_400_000) < 60_000)
   })
 
+  test('a hundred users of one address get credits a day, and those after them none', async () => {
+    await using other = await house()
+    const creditsOf = async (address: string) => {
+      const [answer] = await challenged(other, 1)
+      return (await other.ask('auth_verify', answer, null, address)).credits_available
+    }
+    const of = (address: string, count: number) =>
+      Promise.all(Array.from({ length: count }, () => creditsOf(address)))
+    assert.deepEqual(new Set(await of('192.0.2.1', 100)), new Set([200]))
+    assert.deepEqual(await of('192.0.2.1', 2), [0, 0])
+    assert.deepEqual(await of('192.0.2.2', 1), [200])
+    other.time.offsetMs += 86_400_000
+    assert.deepEqual(await of('192.0.2.1', 1), [200])
+  })
+
   test('50 verifications of one key at once make one user, under one nonce and under 50', async () => {
     for (const nonces of [1, 50]) {
       const before = await counts(it)

@@ -4,10 +4,21 @@ import { randomBytes } from 'node:crypto'
 import { after, before, test } from 'node:test'
 import { operatorOf } from '../harness/admin.ts'
 import { testDatabase } from '../harness/cluster.ts'
-import { bearer, dataFolder, freshGateway, http, launch, NotReady, newAgent } from '../harness/gateway.ts'
+import {
+  bearer,
+  dataFolder,
+  eventually,
+  freshGateway,
+  http,
+  launch,
+  NotReady,
+  newAgent,
+} from '../harness/gateway.ts'
 import { welcomed } from './people.ts'
 import { worldOf } from './world.ts'
 
+/** Gateways wrap and check keys each minute: one wraps, the other finds it with its next turn. */
+const upkeepMsMax = 150_000
 const newKey = () => randomBytes(32).toString('base64')
 const [old, fresh] = [newKey(), newKey()]
 const folder = dataFolder()
@@ -90,6 +101,36 @@ test('a rotation wraps every key, tells its progress, and the old key can go', a
     headers: bearer(person),
   })
   assert.equal(deposit.body.status, 'completed', JSON.stringify(deposit.body))
+})
+
+test('a gateway with a new key wraps the others by itself, and one without that key says so', async () => {
+  using elsewhere = dataFolder()
+  await using database = await testDatabase()
+  const own = { DATABASE_URL: database.url }
+  await using late = await launch({ env: { ...withKeys(`old:${old}`), ...own } })
+  await newAgent(late.url)
+  const operator = operatorOf({ ...withKeys(`new:${fresh}`, `old:${old}`), ...own })
+  const keys = async () =>
+    (await operator.rows('keys', 'show')).map(({ kek_id, keys }) => [kek_id, Number(keys)])
+  assert.deepEqual(await keys(), [['old', 2]])
+  await using early = await launch({
+    env: { ...withKeys(`new:${fresh}`, `old:${old}`), ...own, DATA_DIR: elsewhere.path },
+  })
+  const lateSays = async () => {
+    const { body } = await http<{ checks: { custody: { status: string } } }>(`${late.url}/health`)
+    const { text } = (await http<{ text: string }>(`${late.url}/metrics`)).body
+    const gauge = /^key_encryption_keys_closed(?:\{[^}]*\})? (\d+)/m.exec(text)?.[1]
+    return [body.checks.custody.status, gauge]
+  }
+  assert.deepEqual(await lateSays(), ['ok', '0'])
+  await eventually(
+    async () => ((await lateSays()).join() === 'degraded,1' ? true : undefined),
+    'the gateway without the new key says so',
+    upkeepMsMax,
+  )
+  assert.deepEqual(await keys(), [['new', 2]])
+  await early.stop()
+  await late.stop()
 })
 
 test('keys that no key at hand opens are named, and the rotation does not end as done', async () => {

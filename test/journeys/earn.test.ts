@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
 import { after, before, describe, test } from 'node:test'
+import { fromUnits } from '#kernel/money.ts'
 import { eventually, freshGateway, http } from '../harness/gateway.ts'
 import { type Person, type Positions, type TaskBody, welcomed } from './people.ts'
 import { type World, worldOf } from './world.ts'
@@ -210,6 +211,12 @@ describe('a user earns on USDC', () => {
     )
     const again = await person.call<Refusal>('POST /v1/earn/withdraw', { body: { position_id } })
     assert.deepEqual([again.status, again.body.reason], [409, 'external_loss'])
+    const lost = fromUnits(half, 18)
+    assert.equal(
+      again.body.detail,
+      `The withdrawal takes ${lost} evUSDC, and 0 evUSDC are free: the shares of this position left the account another way`,
+    )
+    assert.deepEqual([again.body.required, again.body.decimals, again.body.symbol], [lost, 18, 'evUSDC'])
     const synced = (await person.call<TaskBody>('POST /v1/earn/sync?wait=true')).body
     assert.equal(synced.outcome, 'executed', JSON.stringify(synced))
     const later = await positionsOf(person)

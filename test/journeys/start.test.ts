@@ -229,6 +229,11 @@ describe('a start that cannot succeed says why', () => {
       return body.status === 'degraded' ? body : undefined
     }, 'health is degraded')
     const upstreams = Object.entries(health.checks.upstreams) as [string, { status: string }][]
+    for (const name of ['hyperliquid', 'ethereum', 'base', 'arbitrum', 'polygon', 'solana'])
+      assert.ok(
+        upstreams.some(([known]) => known === name),
+        `${name} is not among ${upstreams.map(([known]) => known)}`,
+      )
     assert.deepEqual(
       upstreams.filter(([, { status }]) => status === 'ok'),
       [],

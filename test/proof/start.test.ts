@@ -2,9 +2,12 @@
 import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
 import { test } from 'node:test'
+import { mnemonicToAccount, privateKeyToAddress } from 'viem/accounts'
 import { ConfigRefused, envExample, readConfig, variables } from '#config.ts'
+import { warningsOf, worldSponsors } from '#config-safety.ts'
 import { dataFolder, launch, NotReady } from '../harness/gateway.ts'
 
+const mnemonic = 'test test test test test test test test test test test junk'
 /** The second account of the mnemonic of every development node. */
 const mnemonicKey = '0x59c6995e998f97a5a0044966f0945389dc9e86dae88c7a8412f4603b6b78690d'
 const worldVault = '0xea12000000000000000000000000000000008453'
@@ -58,10 +61,42 @@ async function refusedStart(env: Env): Promise<string> {
   return assert.fail('it started')
 }
 
+test('random keys are never called trivial', () => {
+  for (let turn = 0; turn < 2_000; turn++)
+    assert.deepEqual(
+      problemsOf({
+        ...serious,
+        SPONSOR_KEYS: `0x${randomBytes(32).toString('hex')}`,
+        KEY_ENCRYPTION_KEYS: `k1:${randomBytes(32).toString('base64')}`,
+      }),
+      [],
+    )
+})
+
+test('a public https address without TRUST_PROXY is warned of at the start', async () => {
+  const behind = { BASE_URL: 'https://gateway.example' }
+  assert.match(warningsOf(readConfig(behind)).join(), /TRUST_PROXY is empty/)
+  assert.deepEqual(warningsOf(readConfig({ ...behind, TRUST_PROXY: '10.0.0.1' })), [])
+  assert.deepEqual(warningsOf(readConfig({})), [])
+})
+
 test('a production that is set up in full is taken', () => {
   assert.deepEqual(problemsOf(serious), [])
   assert.deepEqual(problemsOf({ ...serious, ENVIRONMENT: 'staging' }), [])
 })
+
+const counted = Array.from({ length: 32 }, (_, n) => (n + 1).toString(16).padStart(2, '0')).join('')
+const curveOrder = 0xfffffffffffffffffffffffffffffffebaaedce6af48a03bbfd25e8cd0364141n
+/** The least and greatest of the curve, repeated bytes and words, small numbers, bytes in order. */
+const trivialKeys = [
+  `0x${'1'.padStart(64, '0')}`,
+  `0x${'01'.repeat(32)}`,
+  `0x${'deadbeef'.repeat(8)}`,
+  `0x${'0123456789abcdef'.repeat(4)}`,
+  `0x${'1f2e3d4c5b6a7988'.padStart(64, '0')}`,
+  `0x${counted}`,
+  `0x${(curveOrder - 1n).toString(16)}`,
+]
 
 const playful: [string, Env, string][] = [
   ...['ETHEREUM', 'BASE', 'ARBITRUM', 'POLYGON', 'SOLANA'].map((chain): [string, Env, string] => [
@@ -92,6 +127,16 @@ const playful: [string, Env, string][] = [
     { KEY_ENCRYPTION_KEYS: `k1:${Buffer.alloc(32).toString('base64')}` },
     'KEY_ENCRYPTION_KEYS',
   ],
+  ...trivialKeys.map((key): [string, Env, string] => [
+    `the sponsor ${key.slice(0, 6)}..${key.slice(-4)}`,
+    { SPONSOR_KEYS: `${serious.SPONSOR_KEYS},${key}` },
+    'SPONSOR_KEYS',
+  ]),
+  ...trivialKeys.map((key): [string, Env, string] => [
+    `the key-encryption key ${key.slice(0, 6)}..${key.slice(-4)}`,
+    { KEY_ENCRYPTION_KEYS: `k1:${Buffer.from(key.slice(2), 'hex').toString('base64')}` },
+    'KEY_ENCRYPTION_KEYS',
+  ]),
   ['no sponsor', { SPONSOR_KEYS: '' }, 'SPONSOR_KEYS'],
   ['no key-encryption key', { KEY_ENCRYPTION_KEYS: '' }, 'KEY_ENCRYPTION_KEYS'],
   ['the key that everyone knows', { KEY_ENCRYPTION_KEYS: worldKek }, 'KEY_ENCRYPTION_KEYS'],
@@ -128,6 +173,20 @@ test('the key that everyone knows guards nothing outside this machine', () => {
   ] as Env[]) {
     assert.deepEqual(namesOf(env), ['KEY_ENCRYPTION_KEYS'])
     assert.deepEqual(problemsOf({ ...env, ...key }), [])
+  }
+})
+
+test('no mnemonic of development nodes leads to the sponsors of the local world', () => {
+  const known = Array.from(
+    { length: 20 },
+    (_, addressIndex) => mnemonicToAccount(mnemonic, { addressIndex }).address,
+  )
+  const sponsors = worldSponsors.map((key) => privateKeyToAddress(key as `0x${string}`))
+  assert.equal(new Set([...known, ...sponsors]).size, 24)
+  for (let addressIndex = 0; addressIndex < 20; addressIndex++) {
+    const key = mnemonicToAccount(mnemonic, { addressIndex }).getHdKey().privateKey!
+    const env = { ...serious, SPONSOR_KEYS: `0x${Buffer.from(key).toString('hex')}` }
+    assert.deepEqual(problemsOf(env), ['SPONSOR_KEYS: a key is known to everyone'])
   }
 })
 

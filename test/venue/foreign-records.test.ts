@@ -104,6 +104,8 @@ describe('records that are not understood', () => {
     await its.agreed(user)
     const { orders, positions: held } = await on.call('perp_orders', {}, user)
     assert.deepEqual([orders, held], [[], []])
+    // Oldest first, or a page that is cut short would lose the oldest fills.
+    assert.equal(on.lag.latest('userFillsByTime')?.reversed, false)
   })
 
   test('an account that never funded through this gateway is read from its beginning', async () => {

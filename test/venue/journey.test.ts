@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
+import { fromUnits, toUnits } from '#kernel/money.ts'
 import { type Stage, stage } from './stage.ts'
 
 describe('perpetuals at the local venue', () => {
@@ -130,7 +131,8 @@ describe('perpetuals at the local venue', () => {
     assert.equal(status.setup_complete, true, JSON.stringify(status))
     const taken = await on.call('perp_withdraw', { amount_usd: '100' }, user)
     assert.deepEqual([taken.status, taken.outcome], ['completed', 'executed'], JSON.stringify(taken))
-    assert.deepEqual([taken.result.amount, taken.result.fee_usd], ['99000000', '1'])
+    const { amount, amount_usd, fee_usd, withdrawn_usd } = taken.result as Record<string, unknown>
+    assert.deepEqual([amount, amount_usd, fee_usd, withdrawn_usd], ['99000000', '99', '1', '100'])
     assert.equal((await on.call('perp_orders', {}, user)).account.withdrawable_usd, '500')
     const { tokens } = await on.main.chain.balances(user.evm, [on.main.usdc])
     assert.equal(tokens[0], 499_000_000n)
@@ -156,6 +158,16 @@ describe('perpetuals at the local venue', () => {
     })
     await on.call('perp_close', { asset: 'ETH' }, user)
     const { account } = await on.call('perp_orders', {}, user)
+    const { total, hold } = (await on.truth(user)).spot[0]!
+    const free = toUnits(account.withdrawable_usd, 6) + toUnits(total, 8) / 100n - toUnits(hold, 8) / 100n
+    await assert.rejects(on.call('perp_withdraw', { amount_usd: '501' }, user), {
+      code: 'insufficient_balance',
+      message: `The withdrawal takes 501 USDC, and ${fromUnits(free, 6)} USDC are free`,
+      extras: {
+        ...{ symbol: 'USDC', token: 'USDC', decimals: 6 },
+        ...{ required: '501', available: fromUnits(free, 6) },
+      },
+    })
     const more = Math.floor(Number(account.withdrawable_usd)) + 50
     const home = await on.call('perp_withdraw', { amount_usd: String(more) }, user)
     assert.equal(home.outcome, 'executed', JSON.stringify(home))

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import { Fault } from '#kernel/fault.ts'
+import { eventually } from '../harness/gateway.ts'
 import { type Answer, type Stage, stage, type User } from './stage.ts'
 
 type Told = Answer & {
@@ -60,6 +61,14 @@ describe('orders as a trader sees them', () => {
     assert.equal(fault.issues[0]?.type, 'below_minimum')
     assert.match(fault.message, /worth 9\.5 USD/)
     assert.equal(fault.issues[0]?.ctx?.minimum_size, '0.00011')
+    const seller = await on.trader()
+    await executed('perp_open', { ...open, size: '0.001' }, seller)
+    const part = { asset: 'BTC', size: '0.00010', slippage_pct: '5' }
+    const less = await refused('perp_close', part, seller)
+    assert.deepEqual([less.issues[0]?.type, less.issues[0]?.ctx?.minimum_size], ['below_minimum', '0.00011'])
+    assert.match(less.message, /worth 9\.5 USD/)
+    await executed('perp_close', { ...part, size: '0.00011' }, seller)
+    await executed('perp_close', { asset: 'BTC' }, seller)
   })
 
   test('a market order that must not take liquidity is refused', async () => {
@@ -108,6 +117,7 @@ describe('orders as a trader sees them', () => {
       path: '/v1/perp/setup',
       body: {},
     })
+    assert.equal(first.extras.running_task_id, null)
     await on.call('perp_setup', {}, user)
     const second = await refused('perp_open', { ...open, size: '0.001' }, user)
     assert.deepEqual(second.extras.next_call, {
@@ -117,6 +127,23 @@ describe('orders as a trader sees them', () => {
       body: { amount_usd: '5' },
     })
     assert.match(second.message, /perp\/fund/)
+  })
+
+  test('while a task sets trading up, an order names that task', async () => {
+    const user = await on.addUser()
+    await on.credit(user, '100')
+    const slow = { door: 'exchange', type: 'approveAgent', effect: 'latency', latencyMs: 3_000, count: 1 }
+    await on.market.control('POST', '/faults', slow)
+    const settingUp = on.call('perp_setup', {}, user)
+    await eventually(async () => {
+      const faults = await on.market.control<{ struck: number }[]>('GET', '/faults')
+      return faults.some(({ struck }) => struck > 0) || undefined
+    }, 'the approval is on its way')
+    const fault = await refused('perp_open', { ...open, size: '0.001' }, user)
+    const { task_id, outcome } = await settingUp
+    assert.deepEqual([fault.code, fault.extras.running_task_id], ['setup_incomplete', task_id])
+    assert.ok(fault.message.includes(`the task ${task_id} (perp_setup) is about to do that`), fault.message)
+    assert.equal(outcome, 'executed')
   })
 
   test('a position shows the profit of the mark that stands beside it', async () => {

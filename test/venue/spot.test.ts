@@ -17,6 +17,13 @@ const typeOf = async (asking: Promise<unknown>): Promise<string | undefined> =>
     },
   )
 
+/** A refusal for missing money says its figures in the sentence and beside it. */
+async function lackOf(asking: Promise<unknown>) {
+  const fault = await asking.catch((thrown: unknown) => thrown)
+  assert.ok(fault instanceof Fault && fault.code === 'insufficient_balance', JSON.stringify(fault))
+  return { message: fault.message, ...fault.extras }
+}
+
 describe('spot against USDC', () => {
   let on: Stage
   let user: User
@@ -92,6 +99,21 @@ describe('spot against USDC', () => {
     const gone = await call('cancel', { order_id: resting.result.order_id, asset: 'HYPE' })
     assert.deepEqual([gone.outcome, gone.result.venue_status], ['executed', 'canceled'])
     assert.deepEqual((await call('orders', {})).orders, [])
+    assert.equal((await call('sell', { asset: 'HYPE' })).result.filled_size, '1')
+    const dust = await held('HYPE')
+    assert.ok(units(dust) > 0n && units(dust) < units('0.01'), dust)
+    const lack = {
+      symbol: 'HYPE',
+      token: 'HYPE',
+      decimals: dust.split('.')[1]!.length,
+      required: '0.01',
+      available: dust,
+    }
+    const says = (what: string) =>
+      `${what} takes 0.01 HYPE, and ${dust} HYPE are free: the smallest lot is 0.01`
+    assert.deepEqual(await lackOf(call('sell', { asset: 'HYPE' })), { message: says('The sale'), ...lack })
+    const exit = call('tp_sl', { asset: 'HYPE', sl_price: '30' })
+    assert.deepEqual(await lackOf(exit), { message: says('The exit'), ...lack })
   })
 
   test('a purchase with a bracket is sold once by its stop, and the target is gone', async () => {
@@ -201,7 +223,11 @@ describe('spot against USDC', () => {
     assert.equal(await refused('buy', {}), 'exactly_one_of')
     assert.equal(await refused('buy', { size: '0.001' }), 'below_minimum')
     assert.equal(await refused('buy', { notional_usdc: '9.9' }), 'below_minimum')
-    assert.equal(await refused('buy', { notional_usdc: '1001' }), 'insufficient_balance')
+    const dear = await lackOf(call('buy', { asset: 'HYPE', size: '30' }))
+    const { required, available, ...token } = dear as Record<string, unknown>
+    const message = `The purchase takes ${required} USDC, and ${available} USDC are free`
+    assert.deepEqual(token, { message, symbol: 'USDC', token: 'USDC', decimals: 6 })
+    assert.deepEqual([Number(required) > 1_200, available], [true, '1000'])
     assert.equal(await refused('buy', { size: '1', limit_price: '39' }), 'extra_forbidden')
     assert.equal(await refused('buy', { size: '1', order_type: 'limit' }), 'missing')
     assert.equal(
@@ -211,7 +237,10 @@ describe('spot against USDC', () => {
     assert.equal(await refused('buy', { size: '1', sl_price: '41' }), 'less_than')
     assert.equal(await refused('buy', { size: '1', tp_price: '39' }), 'greater_than')
     assert.equal(await refused('sell', {}), 'insufficient_balance')
-    assert.equal(await refused('sell', { size: '1' }), 'insufficient_balance')
+    assert.deepEqual(await lackOf(call('sell', { asset: 'HYPE', size: '1' })), {
+      message: 'The sale takes 1 HYPE, and 0 HYPE are free',
+      ...{ symbol: 'HYPE', token: 'HYPE', decimals: 2, required: '1', available: '0' },
+    })
     assert.equal(await refused('tp_sl', { sl_price: '30' }), 'insufficient_balance')
     assert.equal(await refused('tp_sl', {}), 'missing')
     assert.equal(await refused('cancel', { order_id: '01a1fb65-890a-7838-8775-55e64e5ea0ad' }), 'not_found')

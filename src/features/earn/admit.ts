@@ -2,10 +2,12 @@ import { setTimeout as pause } from 'node:timers/promises'
 import type { Ledger } from '#durable/ledger.ts'
 import type { EvmBatches } from '#features/chains/batch.ts'
 import type { Caller } from '#kernel/caller.ts'
+import type { Token } from '#kernel/chains.ts'
 import type { Clock } from '#kernel/clock.ts'
 import { Fault, invalid, notFound } from '#kernel/fault.ts'
 import { isUuid, type Random, uuidv7 } from '#kernel/id.ts'
 import { toUnits } from '#kernel/money.ts'
+import { insufficientBalance } from '#kernel/shortage.ts'
 import type { Action, Policy } from '#kernel/signer.ts'
 import type { AccountRef, Admission, Observation } from '#kernel/task.ts'
 import type { Queryable } from '#store/query.ts'
@@ -14,7 +16,7 @@ import { addEarnAccount, earnAccountOf, floorOf, type Place } from './earn-accou
 import type { EarnLimits } from './limits.ts'
 import { cashAsset, lotAccount, moveKeys, outsideOf, shareAsset, walletAccount } from './lots.ts'
 import type { Market } from './market.ts'
-import { planWithdrawal, short } from './plan-withdrawal.ts'
+import { planWithdrawal, usdcToken } from './plan-withdrawal.ts'
 import type { ReadSettled } from './settled-reading.ts'
 import { addPosition, findPosition, type PositionRow } from './store.ts'
 
@@ -24,6 +26,7 @@ export type AdmitNeeds = {
   on: Queryable
   vault: Vault
   usdc: string
+  shareToken: Token
   ledger: Pick<Ledger, 'balance' | 'books'>
   readSettled: ReadSettled
   batches: Pick<EvmBatches, 'ready' | 'simulate' | 'charge'>
@@ -115,7 +118,7 @@ async function admitDeposit(
     moves: (taskId) => [
       {
         ...{ move: 'hold', key: moveKeys(taskId).cash, debit: wallet, credit: outsideOf(wallet.asset) },
-        ...{ amountUnits, reason: 'earn_deposit' },
+        ...{ amountUnits, reason: 'earn_deposit', token: usdcToken(usdc) },
       },
     ],
     also: async (tx, taskId) => {
@@ -168,7 +171,12 @@ async function freeCash(
     const free = cashUnits > heldUnits ? cashUnits - heldUnits : 0n
     if (free >= amountUnits) return { cashUnits, settlements }
     const hopeless = cashUnits < amountUnits || heldUnits === 0n
-    if (hopeless || performance.now() > until) throw short(usdc, amountUnits, free)
+    if (hopeless || performance.now() > until)
+      throw insufficientBalance(usdcToken(usdc), {
+        what: 'The deposit',
+        requiredUnits: amountUnits,
+        availableUnits: free,
+      })
     await pause(settlePollMs)
   }
 }
@@ -206,7 +214,7 @@ async function admitWithdraw(
     moves: (taskId) => [
       {
         ...{ move: 'hold', key: moveKeys(taskId).shares, debit: lot, credit: outsideOf(lot.asset) },
-        ...{ amountUnits: way.holdUnits, reason: 'earn_withdraw' },
+        ...{ amountUnits: way.holdUnits, reason: 'earn_withdraw', token: needs.shareToken },
       },
     ],
     also: async (tx, taskId) => {

@@ -1,6 +1,7 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import type { Ledger } from '#durable/ledger.ts'
 import type { EvmBatches } from '#features/chains/batch.ts'
+import type { Token } from '#kernel/chains.ts'
 import { Fault } from '#kernel/fault.ts'
 import { usdDecimals } from '#kernel/money.ts'
 import { insufficientBalance } from '#kernel/shortage.ts'
@@ -19,6 +20,7 @@ type Needs = {
   on: Queryable
   vault: Vault
   usdc: string
+  shareToken: Token
   ledger: Pick<Ledger, 'books'>
   batches: Pick<EvmBatches, 'simulate'>
   readSettled: ReadSettled
@@ -27,8 +29,10 @@ type Needs = {
 const settleMsMax = 3_000
 const settlePollMs = 100
 
-export const short = (usdc: string, requiredUnits: bigint, availableUnits: bigint): Fault =>
-  insufficientBalance({ symbol: 'USDC', decimals: usdDecimals, token: usdc, requiredUnits, availableUnits })
+export const usdcToken = (address: string) => ({ symbol: 'USDC', decimals: usdDecimals, address })
+
+const short = (usdc: string, requiredUnits: bigint, availableUnits: bigint): Fault =>
+  insufficientBalance(usdcToken(usdc), { what: 'The withdrawal', requiredUnits, availableUnits })
 
 export async function planWithdrawal(needs: Needs, wish: Wish): Promise<Plan> {
   const { on, vault, ledger } = needs
@@ -39,13 +43,15 @@ export async function planWithdrawal(needs: Needs, wish: Wish): Promise<Plan> {
     const available = mine?.availUnits ?? 0n
     if (available === 0n && (mine?.heldUnits ?? 0n) === 0n)
       throw new Fault('no_position', 'The position has no shares to withdraw')
-    if (available === 0n)
-      throw new Fault(
-        'insufficient_balance',
-        'Every share of this position is set aside for other withdrawals',
-        { extras: { token: vault.address } },
-      )
     const { assetsUnits } = wish
+    if (available === 0n)
+      throw insufficientBalance(assetsUnits === null ? needs.shareToken : usdcToken(needs.usdc), {
+        what: 'The withdrawal',
+        requiredUnits: assetsUnits ?? mine?.heldUnits ?? 0n,
+        availableUnits: 0n,
+        note: 'every share of this position is set aside for other withdrawals',
+        reason: 'set_aside',
+      })
     const plan =
       assetsUnits === null
         ? await planWhole(needs, wish, available)
@@ -74,7 +80,7 @@ async function planWhole(needs: Needs, wish: Wish, available: bigint): Promise<P
   const { vault, batches } = needs
   const { account } = wish
   const sharesUnits = (await reachableOf(needs, wish)) ?? available
-  if (sharesUnits === 0n) throw lost(vault, available)
+  if (sharesUnits === 0n) throw lost(needs, available)
   const calls = vault.redeemCalls(account, sharesUnits)
   const trial = await batches.simulate(vault.chainId, account, calls)
   if (!trial.ok) return judgeFailure(needs, wish, { sharesUnits, trial })
@@ -104,14 +110,13 @@ async function planPart(
   return { assetsUnits, sharesUnits: needed, holdUnits: heldFor(needed, available), gas: trial.gas }
 }
 
-const lost = (vault: Vault, available: bigint): Fault =>
-  new Fault('insufficient_balance', 'The shares of this position left the account another way', {
-    extras: {
-      token: vault.address,
-      required_units: String(available),
-      available_units: '0',
-      reason: 'external_loss',
-    },
+const lost = ({ shareToken }: Needs, available: bigint): Fault =>
+  insufficientBalance(shareToken, {
+    what: 'The withdrawal',
+    requiredUnits: available,
+    availableUnits: 0n,
+    note: 'the shares of this position left the account another way',
+    reason: 'external_loss',
   })
 
 type Failed = { sharesUnits: bigint; trial: Extract<Simulation, { ok: false }> }

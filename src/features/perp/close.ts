@@ -40,9 +40,12 @@ export async function admitClose(
   const asked = input.size === undefined ? held : pricing.roundSize(input.size, market)
   const size = compareDecimals(asked, held) > 0 ? held : asked
   const mid = mids.get(market.symbol) ?? market.markPrice
+  const price = limit ?? pricing.boundPrice(mid, input.slippage_pct ?? slippageDefault, isBuy, market)
+  // The venue counts at the price of the order, which for a sale lies below the middle.
+  const worthPrice = isBuy ? (limit ?? mid) : price
   // A whole position may be of any size; otherwise dust could never be closed.
   if (size !== held)
-    demandWorth({ size, price: mid, minimum: limits.minOrderUsd, field: 'body.size', market }, pricing)
+    demandWorth({ size, price: worthPrice, minimum: limits.minOrderUsd, field: 'body.size', market }, pricing)
   const action: Omit<Action, 'taskId'> = {
     ...{
       userId,
@@ -59,8 +62,7 @@ export async function admitClose(
     ...{ size_decimals: market.sizeDecimals, price_decimals: market.priceDecimals },
     ...{ ahead_ms: aheadOf(clock, state.timeMs), since_ms: state.timeMs, is_buy: isBuy, size },
     ...(compareDecimals(asked, held) > 0 && { asked_size: asked }),
-    price: limit ?? pricing.boundPrice(mid, input.slippage_pct ?? slippageDefault, isBuy, market),
-    ...{ tif: limit === undefined ? 'ioc' : 'gtc', reduce_only: true, usd_micros: '0' },
+    ...{ price, tif: limit === undefined ? 'ioc' : 'gtc', reduce_only: true, usd_micros: '0' },
     ...{ gather: null, leverage: null, tp: null, sl: null },
   }
   return {

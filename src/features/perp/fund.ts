@@ -4,7 +4,6 @@ import { isUnified } from '#features/venue/account-mode.ts'
 import { registerFunded } from '#features/venue/account-store.ts'
 import type { VenueActs } from '#features/venue/act.ts'
 import { updateRows } from '#features/venue/agreement.ts'
-import { shortage } from '#features/venue/collateral.ts'
 import { addChanges } from '#features/venue/record-store.ts'
 import { claim, claimedKeys } from '#features/venue/store.ts'
 import { aheadOf } from '#features/venue/trade.ts'
@@ -31,7 +30,7 @@ import type { Account, Hyperliquid, LedgerUpdate } from '#upstreams/hyperliquid/
 import { type CreditMemory, cashOf, creditSigns } from './credit-signs.ts'
 import type { PerpLimits, Way } from './limits.ts'
 import { type Agents, type Approval, approval, type SetupNeeds } from './setup.ts'
-import { chainIdOf, demandWay } from './way.ts'
+import { chainIdOf, demandWay, depositShortage, walletToken } from './way.ts'
 
 /** USDC from the wallet to the venue's bridge, and then the credit of exactly this transfer. */
 
@@ -118,7 +117,7 @@ export async function admitFund(needs: FundNeeds, input: FundInput, { userId }: 
     const [totalUnits] = tokens
     if (totalUnits === undefined) throw new Fault('unavailable', 'The chain tells no balance')
     const available = totalUnits > heldUnits ? totalUnits - heldUnits : 0n
-    if (available < amountUnits) throw shortage({ what: 'The deposit', required: amountUnits, available })
+    if (available < amountUnits) throw depositShortage(way, amountUnits, available)
     return [{ account: wallet, totalUnits, settlements }]
   }
   const [observe, state] = await Promise.all([observed(), venue.account(account)])
@@ -150,7 +149,7 @@ export async function admitFund(needs: FundNeeds, input: FundInput, { userId }: 
     moves: (taskId) => [
       {
         ...{ move: 'hold', key: cashKey(taskId), debit: wallet, credit: outside(wallet.asset) },
-        ...{ amountUnits, reason: 'perp_fund' },
+        ...{ amountUnits, reason: 'perp_fund', token: walletToken(way) },
       },
     ],
     also: async (tx, taskId) => {

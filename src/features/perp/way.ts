@@ -1,4 +1,7 @@
-import { invalid } from '#kernel/fault.ts'
+import { type Fault, invalid } from '#kernel/fault.ts'
+import { usdDecimals } from '#kernel/money.ts'
+import { insufficientBalance } from '#kernel/shortage.ts'
+import type { LedgerToken } from '#kernel/task.ts'
 import type { Way } from './limits.ts'
 
 type Fields = { chain: string; token: string }
@@ -29,3 +32,13 @@ export function chainIdOf(chain: string | number | undefined, way: Way): string 
   const text = String(chain).toLowerCase()
   return text === 'arbitrum' || text === 'arbitrum one' ? way.chainId : text
 }
+
+/** The token that the bridge takes from the wallet: dollars with six decimals. */
+export const walletToken = ({ symbol, token }: Way): LedgerToken => ({
+  symbol,
+  decimals: usdDecimals,
+  address: token,
+})
+
+export const depositShortage = (way: Way, requiredUnits: bigint, availableUnits: bigint): Fault =>
+  insufficientBalance(walletToken(way), { what: 'The deposit', requiredUnits, availableUnits })

@@ -1,7 +1,8 @@
 import { marketNamed } from '#features/venue/symbol.ts'
 import { compareDecimals } from '#kernel/decimal-fields.ts'
 import { Fault } from '#kernel/fault.ts'
-import { fromUnits, toUnits } from '#kernel/money.ts'
+import { decimalPlaces, fromUnits, toUnits } from '#kernel/money.ts'
+import { insufficientBalance } from '#kernel/shortage.ts'
 import type { Hyperliquid, SpotMarket } from '#upstreams/hyperliquid/hyperliquid.ts'
 
 /** Markets against USDC, and what an account holds of their tokens. */
@@ -38,3 +39,13 @@ export function midOf(mids: ReadonlyMap<string, string>, market: SpotMarket): st
     extras: { status: 'no_quotes', reason: 'the book of the market is empty' },
   })
 }
+
+type Lack = { what: string; required: string; free: string; note?: string }
+
+/** What is free may be dust: less than a lot, in more places than a size has. */
+export function tooLittle({ symbol, sizeDecimals }: SpotMarket, { free, ...lack }: Lack): Fault {
+  const decimals = Math.max(sizeDecimals, decimalPlaces(free))
+  return insufficientBalance({ symbol, decimals }, { ...lack, available: free })
+}
+
+export const smallestLot = (lot: string): string => `the smallest lot is ${lot}`

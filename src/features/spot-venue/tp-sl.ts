@@ -11,10 +11,11 @@ import { aheadOf, demandAgent, tradeMs } from '#features/venue/trade.ts'
 import { demandExit, demandTick, demandWorth } from '#features/venue/wish.ts'
 import type { Caller } from '#kernel/caller.ts'
 import { compareDecimals } from '#kernel/decimal-fields.ts'
-import { Fault, invalid } from '#kernel/fault.ts'
+import { invalid } from '#kernel/fault.ts'
+import { fromUnits } from '#kernel/money.ts'
 import type { Admission, EffectUpdate, JsonObject, Step, StepResult, TaskView } from '#kernel/task.ts'
 import type { LegStatus } from '#upstreams/hyperliquid/hyperliquid.ts'
-import { freeOf, midOf, spotNamed } from './market.ts'
+import { freeOf, midOf, smallestLot, spotNamed, tooLittle } from './market.ts'
 import type { SpotNeeds } from './needs.ts'
 import { memoryFor, type SpotMemory, spotAction, spotData } from './trade.ts'
 import { demandRoom, keepTriggers, triggerId } from './triggers.ts'
@@ -56,10 +57,10 @@ async function admitOnce(needs: SpotNeeds, input: TpSlInput, userId: string): Pr
     demandExit({ leg, price, isBuy: true, reference, field: `body.${leg}_price` })
   const free = freeOf(balances, market.base)
   const size = pricing.roundSize(input.size ?? free, market)
-  if (compareDecimals(size, '0') === 0 || compareDecimals(size, free) > 0)
-    throw new Fault('insufficient_balance', `Only ${free} ${market.symbol} is free to be sold`, {
-      extras: { token: market.symbol, required: size, available: free },
-    })
+  const lot = fromUnits(1n, market.sizeDecimals)
+  if (compareDecimals(size, '0') === 0)
+    throw tooLittle(market, { what: 'The exit', required: lot, free, note: smallestLot(lot) })
+  if (compareDecimals(size, free) > 0) throw tooLittle(market, { what: 'The exit', required: size, free })
   const lowest = exits.reduce(
     (low, { price }) => (compareDecimals(price, low) < 0 ? price : low),
     exits[0]!.price,

@@ -8,12 +8,11 @@ import { aheadOf, besideAgent, orForbidden, slippageDefault, tradeMs } from '#fe
 import { demandExit, demandTick, demandTif, demandWorth, limitPriceOf, sizeOf } from '#features/venue/wish.ts'
 import type { Caller } from '#kernel/caller.ts'
 import { compareDecimals } from '#kernel/decimal-fields.ts'
-import { Fault } from '#kernel/fault.ts'
 import { fromUnits, mulDiv, toUnits, usdDecimals } from '#kernel/money.ts'
 import type { Action } from '#kernel/signer.ts'
 import type { Admission } from '#kernel/task.ts'
 import type { SpotMarket } from '#upstreams/hyperliquid/hyperliquid.ts'
-import { freeOf, midOf, quoteToken, spotNamed } from './market.ts'
+import { freeOf, midOf, quoteToken, smallestLot, spotNamed, tooLittle } from './market.ts'
 import type { SpotNeeds } from './needs.ts'
 import { demandRoom } from './triggers.ts'
 
@@ -163,22 +162,17 @@ type Held = { market: SpotMarket; price: string; free: string; minimum: string }
 function saleSize(input: SellInput, held: Held, pricing: SpotNeeds['pricing']): string {
   const { market, price, free, minimum } = held
   const { size: asked, notional_usdc: notional } = input
-  const short = (sentence: string, required: string) =>
-    new Fault('insufficient_balance', sentence, {
-      extras: { token: market.symbol, decimals: market.sizeDecimals, required, available: free },
-    })
   if (asked === undefined && notional === undefined) {
     const size = pricing.roundSize(free, market)
     const lot = fromUnits(1n, market.sizeDecimals)
     if (compareDecimals(size, '0') === 0)
-      throw short(`${free} ${market.symbol} is free to sell, and the smallest lot is ${lot}`, lot)
+      throw tooLittle(market, { what: 'The sale', required: lot, free, note: smallestLot(lot) })
     demandWorth({ size, price, minimum, field: 'body.size', market }, pricing)
     return size
   }
   const setting = { market, price, minimum, notionalField: 'notional_usdc' }
   const size = sizeOf({ size: asked, notional }, setting, pricing)
-  if (compareDecimals(size, free) > 0)
-    throw short(`The sale takes ${size} ${market.symbol}, and ${free} is free to sell`, size)
+  if (compareDecimals(size, free) > 0) throw tooLittle(market, { what: 'The sale', required: size, free })
   return size
 }
 

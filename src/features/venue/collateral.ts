@@ -1,5 +1,6 @@
-import { Fault } from '#kernel/fault.ts'
+import type { Fault } from '#kernel/fault.ts'
 import { fromUnits, toUnits, usdDecimals } from '#kernel/money.ts'
+import { insufficientBalance } from '#kernel/shortage.ts'
 import type { Hyperliquid } from '#upstreams/hyperliquid/hyperliquid.ts'
 import { isUnified } from './account-mode.ts'
 import { type Missing, movable, type Portion, portionNone } from './gather.ts'
@@ -35,19 +36,9 @@ export async function collateralFor(
 
 export const usdText = (micros: bigint): string => fromUnits(micros, usdDecimals)
 
+const dollar = { symbol: 'USDC', decimals: usdDecimals }
 type Shortage = { what: string; required: bigint; available: bigint }
 
-/** Amounts in dollars, as decimal text. */
+/** Amounts in micro-dollars. */
 export const shortage = ({ what, required, available }: Shortage): Fault =>
-  new Fault(
-    'insufficient_balance',
-    `${what} takes ${usdText(required)} USDC, and ${usdText(available)} USDC are free`,
-    {
-      extras: {
-        token: 'USDC',
-        decimals: usdDecimals,
-        required: usdText(required),
-        available: usdText(available),
-      },
-    },
-  )
+  insufficientBalance(dollar, { what, requiredUnits: required, availableUnits: available })

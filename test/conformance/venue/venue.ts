@@ -11,6 +11,7 @@ const program = join(root, 'src', 'world', 'hyperliquid', 'process.ts')
 export type RunningVenue = {
   url: string
   wsUrl: string
+  controlUrl: string
   dataDir: string
   control: <T = Record<string, unknown>>(method: string, path: string, body?: unknown) => Promise<T>
   /** Ends the process as it stands; `restart` brings it back on the same data and ports. */
@@ -74,6 +75,7 @@ export const startVenue = async (options: string[] = [], seed = 7): Promise<Runn
   return {
     url: `http://127.0.0.1:${ports.port}`,
     wsUrl: `ws://127.0.0.1:${ports.port}/ws`,
+    controlUrl: `http://127.0.0.1:${ports.controlPort}`,
     dataDir,
     control,
     kill,

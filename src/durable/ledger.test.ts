@@ -1,0 +1,52 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import type { Fault } from '#kernel/fault.ts'
+import { type Move, outside } from '#kernel/task.ts'
+import { ledgerFailure, movesToJson, StaleObservation } from './ledger.ts'
+
+const asset = '8453:0xabc'
+const hold: Move = {
+  move: 'hold',
+  key: 'k',
+  debit: { owner: 'u', asset, book: 'wallet' },
+  credit: outside(asset),
+  amountUnits: 25_000_000n,
+  reason: 'spend',
+  token: { symbol: 'USDC', decimals: 6, address: '0xAbC' },
+}
+const raised = (figures: object) => ({ code: 'PT001', detail: JSON.stringify(figures) })
+
+test('what the ledger refuses is told in the token of the hold, as decimals', () => {
+  const error = raised({ asset, required: '25000000', available: '1500000' })
+  const { code, message, extras } = ledgerFailure(error, [hold]) as Fault
+  assert.deepEqual(
+    [code, message],
+    ['insufficient_balance', 'The request takes 25 USDC, and 1.5 USDC are free'],
+  )
+  assert.deepEqual(extras, {
+    symbol: 'USDC',
+    token: '0xAbC',
+    decimals: 6,
+    required: '25',
+    available: '1.5',
+  })
+})
+
+test('other failures of the ledger stay what they are', () => {
+  const bug = new Error('bug')
+  assert.equal(ledgerFailure(bug, [hold]), bug)
+  assert.ok(ledgerFailure({ code: 'PT002' }, [hold]) instanceof StaleObservation)
+})
+
+test('the database is told amounts as text, and nothing of the token', () => {
+  assert.deepEqual(JSON.parse(JSON.stringify(movesToJson([hold]))), [
+    {
+      move: 'hold',
+      key: 'k',
+      debit: hold.debit,
+      credit: hold.credit,
+      amountUnits: '25000000',
+      reason: 'spend',
+    },
+  ])
+})
