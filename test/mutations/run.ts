@@ -24,6 +24,7 @@ import { identityMutations } from './identity.ts'
 import type { Mutation } from './mutation.ts'
 import { numberMutations } from './numbers.ts'
 import { ruleMutations } from './rules.ts'
+import { surfaceMutations } from './surface.ts'
 import { venueMutations } from './venue.ts'
 
 export const mutations: readonly Mutation[] = [
@@ -33,6 +34,7 @@ export const mutations: readonly Mutation[] = [
   ...chainMutations,
   ...venueMutations,
   ...durableMutations,
+  ...surfaceMutations,
 ]
 
 /** A test that hangs over a mistake has found it; one that is only slow must not count as that. */

@@ -1,0 +1,150 @@
+import { mutationsOf } from './mutation.ts'
+
+/** What clients and operators are told, and what guards the doors. */
+export const surfaceMutations = [
+  ...mutationsOf(
+    'src/durable/ledger.ts',
+    ['src/durable/ledger.test.ts'],
+    [
+      [
+        "const token = hold?.move === 'hold' ? hold.token :",
+        "const token = hold?.move === 'void' ? hold.token :",
+        'what the ledger refuses is told in units without a symbol',
+      ],
+    ],
+  ),
+  ...mutationsOf(
+    'src/durable/upkeep.ts',
+    ['test/durable/maintenance.test.ts'],
+    [
+      [
+        '    } finally {\n      // An audit',
+        '    } catch (error) {\n      throw error\n    }\n    {\n      // An audit',
+        'an audit that fails begins again in the next interval',
+      ],
+    ],
+  ),
+  ...mutationsOf(
+    'src/features/perp/close.ts',
+    ['test/venue/orders-told.test.ts'],
+    [
+      [
+        'const worthPrice = isBuy ? (limit ?? mid) : price',
+        'const worthPrice = mid',
+        'a partial close is accepted that the venue refuses as too small',
+      ],
+    ],
+  ),
+  ...mutationsOf(
+    'src/features/venue/trade.ts',
+    ['test/venue/orders-told.test.ts'],
+    [
+      [
+        'running_task_id: running?.id ?? null,',
+        'running_task_id: null,',
+        'a refusal names no task that is about to set trading up',
+      ],
+    ],
+  ),
+  ...mutationsOf(
+    'src/features/perp/withdraw.ts',
+    ['test/venue/journey.test.ts'],
+    [
+      [
+        'amount_usd: fromUnits(BigInt(paid_units), usdcDecimals)',
+        'amount_usd',
+        'the dollars of a withdrawal are told without its fee taken off',
+      ],
+    ],
+  ),
+  ...mutationsOf(
+    'src/upstreams/hyperliquid/hyperliquid.ts',
+    ['test/venue/foreign-records.test.ts'],
+    [
+      [
+        'startTime, reversed: false }',
+        'startTime }',
+        'fills are asked for in whatever order the venue likes',
+      ],
+    ],
+  ),
+  ...mutationsOf(
+    'src/compose/features.ts',
+    ['test/journeys/start.test.ts'],
+    [
+      [
+        "        ...(venue ? [['hyperliquid', venue.health()] as const] : []),\n",
+        '',
+        'the venue is missing from health',
+      ],
+    ],
+  ),
+  ...mutationsOf(
+    'src/compose/settings.ts',
+    ['test/edges/fairness.test.ts'],
+    [
+      [
+        'CONNECTIONS_MAX ?? connectionsOf(openFilesMax())',
+        'CONNECTIONS_MAX ?? connectionsMostByDefault',
+        'connections are not bounded by the open files of the process',
+      ],
+    ],
+  ),
+  ...mutationsOf(
+    'src/features/auth/register.ts',
+    ['test/identity/enrolment.test.ts'],
+    [
+      [
+        'const isGranted = signups.take(address)',
+        'const isGranted = true',
+        'one address gets credits for any number of users',
+      ],
+    ],
+  ),
+  ...mutationsOf(
+    'src/config-safety.ts',
+    ['test/proof/start.test.ts'],
+    [
+      [
+        'config.SPONSOR_KEYS.some(isWeakSponsor)',
+        'config.SPONSOR_KEYS.some(isPublicKey)',
+        'a sponsor key that is a small number is taken',
+      ],
+      ['return parts.some(', 'return parts.every(', 'a key of which a half is zeros is taken'],
+      [
+        'if (!hasProxy || TRUST_PROXY.length > 0) return []',
+        'if (!hasProxy) return []',
+        'a start warns of a proxy that is listed',
+      ],
+      [
+        '  (lane) => ',
+        "  (lane) => lane === 1 ? '0x59c6995e998f97a5a0044966f0945389dc9e86dae88c7a8412f4603b6b78690d' : ",
+        'a sponsor of the local world is an account of every development node',
+      ],
+    ],
+  ),
+  ...mutationsOf(
+    'src/app.ts',
+    ['test/journeys/admin-keys.test.ts'],
+    [
+      ['rewrap().then(watch.look)', 'watch.look()', 'no gateway wraps keys under a new one by itself'],
+      ['rewrap().then(watch.look)', 'rewrap()', 'a key that is closed while the gateway runs is not noticed'],
+    ],
+  ),
+  ...mutationsOf(
+    'src/world/listen.ts',
+    ['src/world/listen.test.ts'],
+    [['Set WORLD_PORT to another one', 'Set PORT to another one', 'the wrong variable is named for a port']],
+  ),
+  ...mutationsOf(
+    'src/world/hyperliquid/control.ts',
+    ['test/conformance/venue-faults.test.ts'],
+    [
+      [
+        '    if (isForeign(request)) return void response.writeHead(403).end()\n',
+        '',
+        "a page of another origin reaches the venue's control port",
+      ],
+    ],
+  ),
+]
