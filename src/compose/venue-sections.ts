@@ -106,7 +106,7 @@ export function openVenueSections(needs: Needs) {
     released: policy.release,
   })
   const spot = spotVenue({
-    ...{ ...shared, watcher: ground.watcher, keeper: config.HYPERLIQUID_SPOT_TRIGGERS, limits },
+    ...{ ...shared, keeper: config.HYPERLIQUID_SPOT_TRIGGERS, limits },
     agentOf: async (userId) => (await agents.of(userId)).current,
     agentLost: (task, agent) => agents.retired(task.userId, agent),
     renewKey: renewal.renew,

@@ -27,8 +27,6 @@ export type Watcher = {
   lease(market: string): Promise<Watch | undefined>
   /** Fires every armed order that the price has crossed, and answers how many. */
   crossed(watch: Watch, price: string): Promise<number>
-  /** One of cancel and trigger wins; false when the trigger did, or when there is no such order. */
-  disarm(userId: string, orderId: string): Promise<boolean>
 }
 
 type Armed = { id: string; user_id: string; kind: string; input: JsonObject; oco_group: string | null }
@@ -133,15 +131,6 @@ export function watcher({
       })
       if (fired > 0) wake.hint([readyTopic])
       return fired
-    },
-
-    async disarm(userId, orderId) {
-      const rows = await send(
-        transactions.pool,
-        `update trigger_order set status = 'cancelled' where id = $1 and user_id = $2 and status in ('waiting', 'armed') returning id`,
-        [orderId, userId],
-      )
-      return rows.length === 1
     },
   }
 }

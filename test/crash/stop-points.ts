@@ -108,6 +108,8 @@ export async function openStopPoints() {
   const arm = (point: string) => {
     writeFileSync(file, point)
     stopping.child.kill('SIGUSR2')
+    // Work that belongs to no task may have reached the point before.
+    stopping.child.kill('SIGCONT')
   }
   const isStopped = () => stateOf(stopping.pid).startsWith('T')
 
@@ -202,7 +204,7 @@ export async function openStopPoints() {
     if (cancel) await underWay(cancel)
     const continueAtMs = performance.now() + leases * leaseMs
     while (performance.now() < continueAtMs) await delay(10)
-    stopping.child.kill('SIGCONT')
+    arm('')
     await request
     const answer = await cancel
     const made = await newest()

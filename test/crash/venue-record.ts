@@ -93,7 +93,8 @@ export async function judge({ customer, venue, scene, told }: Case, last: Told, 
   const known = new Set(['entry', 'tp', 'sl'].flatMap((leg) => ids.map((id) => cloidOf(id, leg))))
   const own = record.orders.filter(({ cloid }) => known.has(cloid ?? ''))
   const mine = own.filter(({ cloid }) => cloid === cloidOf(last.task_id, 'entry'))
-  if (last.result.order_id === undefined) {
+  // A task without an order of its own names none, or the one that it has cancelled.
+  if (last.result.order_status === undefined) {
     const toldOf = new Set(
       told.flatMap(({ result }) => [...(result.tp_oids ?? []), ...(result.sl_oids ?? [])]),
     )

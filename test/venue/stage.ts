@@ -259,7 +259,7 @@ export function instanceOn(
     released: policy.policy.release,
   })
   const spot = spotVenue({
-    ...{ ...shared, watcher: g.watcher, keeper: tune.keeper ?? 'gateway' },
+    ...{ ...shared, keeper: tune.keeper ?? 'gateway' },
     agentOf: async (userId) => (await agents.of(userId)).current,
     agentLost: (task, agent) => agents.retired(task.userId, agent),
     renewKey: renewal.renew,

@@ -1,10 +1,10 @@
 import { admitCancelAll } from '#features/venue/cancel-all.ts'
 import { marketNamed } from '#features/venue/symbol.ts'
 import type { Caller } from '#kernel/caller.ts'
-import type { Admission, JsonObject, Step } from '#kernel/task.ts'
+import type { Admission, JsonObject, Step, StepResult, Tx } from '#kernel/task.ts'
 import { usdcMarkets } from './market.ts'
 import type { SpotNeeds } from './needs.ts'
-import { openTriggers, triggerOf } from './triggers.ts'
+import { cancelTriggers, isOpenTrigger, openTriggers, triggerOf } from './triggers.ts'
 
 /** Triggers that the gateway keeps end first: an order that is cancelled at the venue may be their entry. */
 
@@ -39,25 +39,46 @@ export async function admitSpotCancelAll(
   })
 }
 
-/** Each disarming is its own transaction, and repeating it changes nothing. */
-export function disarmingAll({ on, watcher }: Pick<SpotNeeds, 'on' | 'watcher'>): Record<'disarm', Step> {
+/** The result with a write of its own, also where its signature is refused. */
+function withWrite(result: StepResult, write: (tx: Tx) => Promise<void>): StepResult {
+  const also = async (tx: Tx) => {
+    await write(tx)
+    await result.also?.(tx)
+  }
+  if (!('intend' in result)) return { ...result, also }
+  const { intend } = result
+  const { refused } = intend
+  if (!refused) return { ...result, also }
+  return { ...result, also, intend: { ...intend, refused: (fault) => withWrite(refused(fault), write) } }
+}
+
+/**
+ * Triggers end in the commit of the first action at the venue, or of the end where there is none: a task that is
+ * cancelled before has cancelled nothing.
+ */
+export function disarmingAll({ on }: Pick<SpotNeeds, 'on'>, begin: Step): Record<'disarm', Step> {
   return {
-    async disarm(task) {
+    async disarm(task, context) {
       const triggers = task.data.triggers as unknown as { id: string; symbol: string }[]
-      const outcomes: JsonObject[] = []
-      for (const { id, symbol } of triggers) {
-        await watcher.disarm(task.userId, id)
-        const status = (await triggerOf(on, task.userId, id))?.status ?? 'gone'
-        const cancelled = status === 'cancelled'
-        outcomes.push({
+      const seen = await Promise.all(
+        triggers.map(async (each) => ({
+          ...each,
+          status: (await triggerOf(on, task.userId, each.id))?.status ?? 'gone',
+        })),
+      )
+      const open = seen.filter(({ status }) => isOpenTrigger(status)).map(({ id }) => id)
+      const outcomes = seen.map(({ id, symbol, status }): JsonObject => {
+        const cancelled = status === 'cancelled' || isOpenTrigger(status)
+        return {
           order_id: id,
           oid: id,
           asset: symbol,
           cancelled,
           venue_status: cancelled ? 'canceled' : status,
-        })
-      }
-      return { next: 'begin', data: { outcomes } }
+        }
+      })
+      const begun = await begin({ ...task, data: { ...task.data, outcomes } }, context)
+      return withWrite(begun, (tx) => cancelTriggers(tx, task.userId, open))
     },
   }
 }

@@ -7,7 +7,7 @@ import type { Admission, Step } from '#kernel/task.ts'
 import { usdcMarkets } from './market.ts'
 import type { SpotNeeds } from './needs.ts'
 import { spotAction } from './trade.ts'
-import { triggerOf } from './triggers.ts'
+import { cancelTriggers, isOpenTrigger, triggerOf } from './triggers.ts'
 
 const operation = 'spot_cancel'
 const idForm = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i
@@ -36,7 +36,7 @@ export async function admitSpotCancel(
   const trigger = await triggerOf(on, userId, id.toLowerCase())
   if (!trigger) throw notFound('order')
   const { symbol } = trigger.input
-  if (trigger.status !== 'armed' && trigger.status !== 'waiting') throw ended(trigger.status)
+  if (!isOpenTrigger(trigger.status)) throw ended(trigger.status)
   if (input.asset !== undefined && bareSymbol('spot', input.asset).toLowerCase() !== symbol.toLowerCase())
     throw invalid('body.asset', 'unsupported_asset', `The order is in ${symbol}`, { asset: symbol })
   const action = spotAction(needs, { userId, operation, symbol, usdMicros: 0n, exit: true })
@@ -44,15 +44,19 @@ export async function admitSpotCancel(
   return { first: 'disarm', deadlineMs: tradeMs, data: { trigger_id: trigger.id } }
 }
 
-export function disarming({ on, watcher }: Pick<SpotNeeds, 'on' | 'watcher'>): Record<'disarm', Step> {
+export function disarming({ on }: Pick<SpotNeeds, 'on'>): Record<'disarm', Step> {
   return {
     async disarm(task) {
       const id = String(task.data.trigger_id)
-      await watcher.disarm(task.userId, id)
-      const trigger = await triggerOf(on, task.userId, id)
-      const status = trigger?.status ?? 'gone'
-      if (status === 'cancelled')
-        return { end: 'completed', outcome: 'executed', result: { order_id: id, venue_status: 'canceled' } }
+      const status = (await triggerOf(on, task.userId, id))?.status ?? 'gone'
+      const isOpen = isOpenTrigger(status)
+      if (isOpen || status === 'cancelled')
+        return {
+          end: 'completed',
+          outcome: 'executed',
+          result: { order_id: id, venue_status: 'canceled' },
+          also: (tx) => cancelTriggers(tx, task.userId, isOpen ? [id] : []),
+        }
       const { code, message } = ended(status)
       return { end: 'failed', outcome: 'not_executed', error: { code, message, retryable: false } }
     },

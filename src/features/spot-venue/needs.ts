@@ -1,4 +1,3 @@
-import type { Watcher } from '#durable/watch.ts'
 import type { VenueActs } from '#features/venue/act.ts'
 import type { Pricing } from '#features/venue/exits.ts'
 import type { PlaceNeeds, Refusals } from '#features/venue/place.ts'
@@ -24,7 +23,6 @@ export type SpotNeeds = {
   pricing: Pricing & Sizing & { leastPrice(usd: string, size: string, grid: Grid): string }
   refusals: Refusals
   policy: Policy
-  watcher: Pick<Watcher, 'disarm'>
   evmAddressOf: (userId: string) => Promise<string>
   agentLost(task: TaskView, agent: string): Promise<void>
   /** Makes a new trading key where none is good; returns before the venue has taken it. */

@@ -41,6 +41,7 @@ export function spotVenue(needs: SpotNeeds): SpotVenue {
   const exit = { ...needs, venue: venue.at('exit') }
   const buying = stepsOf({ ...needs, venue: venue.at('work') })
   const selling = stepsOf(exit)
+  const cancelAll = cancelAllSteps(exit)
   const released = policy.release
 
   const operations = fulfil(contract, {
@@ -113,7 +114,7 @@ export function spotVenue(needs: SpotNeeds): SpotVenue {
     },
     cancelAll: {
       admit: (input, caller) => admitSpotCancelAll(exit, input, caller),
-      steps: { ...cancelAllSteps(exit), ...disarmingAll(needs) },
+      steps: { ...cancelAll, ...disarmingAll(needs, cancelAll.begin) },
       released,
     },
     fills: (input, { userId }) => spotFills(needs, userId, input),

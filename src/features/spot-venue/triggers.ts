@@ -126,6 +126,27 @@ export const armedIn = (on: Queryable, userId: string, symbol: string): Promise<
     [userId, assetKey('spot', symbol), triggerKind],
   )
 
+/** Neither fired nor cancelled. */
+export const isOpenTrigger = (status: string | undefined): boolean =>
+  status === 'armed' || status === 'waiting'
+
+/**
+ * In the commit that tells of it, so that a task that is cancelled before leaves them as they are. Throws where one of
+ * them is firing or has changed since it was read: nothing is committed, and the step reads again.
+ */
+export async function cancelTriggers(tx: Tx, userId: string, ids: readonly string[]): Promise<void> {
+  if (ids.length === 0) return
+  // The transaction that fires a trigger holds its row and needs the event log of the user: waiting here could deadlock.
+  const rows = await send(
+    tx,
+    `update trigger_order set status = 'cancelled' where id in
+       (select id from trigger_order where id = any($1) and user_id = $2 and status in ('waiting', 'armed')
+        for update skip locked) returning id`,
+    [ids, userId],
+  )
+  if (rows.length < ids.length) throw new Fault('unavailable', 'A trigger changed while it was cancelled')
+}
+
 /** Nothing is left that they could sell; what is bought later has exits of its own. */
 export async function dropArmed(tx: Tx, ids: readonly string[]): Promise<void> {
   await send(tx, `update trigger_order set status = 'cancelled' where id = any($1) and status = 'armed'`, [

@@ -1,0 +1,150 @@
+/** kill -9 at the boundaries of an exit that the gateway keeps: it fires once and sells once. */
+import assert from 'node:assert/strict'
+import { readFileSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { test } from 'node:test'
+import { bearer, eventually, type Gateway, http } from '../harness/gateway.ts'
+import { isNightly, proofSeed } from '../proof/support/seed.ts'
+import { ledgerDrift, openScene } from './scene.ts'
+import { newTrader, ofTheTask } from './venue-points.ts'
+import { frozenAccounts, recordOf, type Told, total, traded, units, venueOf } from './venue-record.ts'
+import { randomOf } from './venue-traders.ts'
+
+const hypeToken = 2
+const held = '60'
+const high = 40
+const low = 29
+const pointsMax = isNightly ? Number.POSITIVE_INFINITY : 10
+const watchWithinMs = 4_000
+
+test('killed at any point of an exit that fires, it sells exactly once', async (t) => {
+  const scene = await openScene()
+  const venue = venueOf(scene.control)
+  const env = { FAUCET_URL: 'off', LEASE_MS: '500' }
+  const file = join(tmpdir(), `portico-trigger-points-${process.pid}`)
+  writeFileSync(file, '')
+  const launched: Promise<Gateway>[] = []
+  const launch = (failpoint: Record<string, string>) => {
+    const gateway = scene.gateway({ ...env, ...failpoint })
+    gateway.catch(() => undefined)
+    launched.push(gateway)
+    return gateway
+  }
+  const survivor = await launch({})
+  t.after(async () => {
+    survivor.child.kill('SIGCONT')
+    const all = await Promise.allSettled(launched)
+    await Promise.all(all.map((each) => (each.status === 'fulfilled' ? each.value.kill() : undefined)))
+    await scene[Symbol.asyncDispose]()
+  })
+  const price = (usd: number) => venue('POST', '/price', { coin: '@1', price: usd })
+  await venue('POST', '/settings', { walking: false })
+  await price(high)
+
+  const customer = await newTrader(survivor, venue)
+  let keys = 0
+  const executed = async (path: string, body: object): Promise<Told> => {
+    const { body: said } = await http<Told>(`${survivor.url}/v1/${path}?wait=true&timeout=20`, {
+      method: 'POST',
+      headers: { ...bearer(customer), 'idempotency-key': `trigger-${keys++}` },
+      body,
+      timeoutMs: 25_000,
+    })
+    assert.equal(said.outcome, 'executed', `${path}: ${JSON.stringify(said)}`)
+    return said
+  }
+  await executed('perp/setup', {})
+  await executed('spot_venue/buy', { asset: 'HYPE', size: held })
+
+  const watcherOf = async (): Promise<string | undefined> => {
+    const { rows } = await scene.admin.query<{ owner: string }>(
+      `select owner from market_watch where market = 'hl:spot:HYPE' and lease_until > clock_timestamp()`,
+    )
+    return rows[0]?.owner
+  }
+  const instances = async () => (await scene.admin.query<{ id: string }>('select id from instance')).rows
+  const survivorId = (await instances())[0]!.id
+
+  /** The survivor is stopped where it holds no lock, so that the other instance gets the watch of the market. */
+  const leaveWatchToOther = () =>
+    eventually(
+      async () => {
+        survivor.child.kill('SIGSTOP')
+        const taken = await eventually(
+          async () => {
+            const owner = await watcherOf()
+            return owner !== undefined && owner !== survivorId ? true : undefined
+          },
+          'another instance watches',
+          watchWithinMs,
+        ).catch(() => undefined)
+        if (!taken) survivor.child.kill('SIGCONT')
+        return taken
+      },
+      'the watch goes to another instance',
+      5 * watchWithinMs,
+    )
+
+  type Sale = { status: string; outcome: string | null; error: unknown }
+  const saleOf = async (exitId: string): Promise<Sale | undefined> =>
+    (
+      await scene.admin.query<Sale>(
+        `select task.status, task.outcome, task.error from trigger_order o join task on task.id = o.task_id
+         where o.id = $1 and task.completed_at is not null`,
+        [exitId],
+      )
+    ).rows[0]
+
+  let sales = 0
+  /** Answers whether the gateway died at its point; whatever it did, the exit has sold once in the end. */
+  const fireOn = async (gateway: Gateway, at: string): Promise<boolean> => {
+    const { result } = await executed('spot_venue/tp-sl', { asset: 'HYPE', size: '1', sl_price: '30' })
+    const exitId = result.sl_oids[0]!
+    await leaveWatchToOther()
+    gateway.child.kill('SIGUSR2')
+    await price(low)
+    const hasDied = () => gateway.child.signalCode !== null
+    await eventually(async () => hasDied() || (await saleOf(exitId)), `${at}: it dies or sells`, 20_000)
+    const died = hasDied()
+    survivor.child.kill('SIGCONT')
+    const sale = await eventually(() => saleOf(exitId), `${at}: the sale has ended`, 40_000)
+    assert.deepEqual([sale.status, sale.outcome], ['completed', 'executed'], `${at}: ${JSON.stringify(sale)}`)
+    await price(high)
+    sales += 1
+    const { orders, fills, spot } = await recordOf(venue, customer)
+    assert.equal(orders.length, 1 + sales, `${at}: orders`)
+    assert.equal(traded(fills), units(held) - units('1') * BigInt(sales), `${at}: fills`)
+    const buyFees = fills.filter(({ side }) => side === 'B').map(({ fee }) => units(fee))
+    assert.equal(units(spot[hypeToken]!.total), traded(fills) - total(buyFees), `${at}: the holding`)
+    return died
+  }
+
+  const recorded = await launch({ FAILPOINT_LOG: file })
+  assert.equal(await fireOn(recorded, 'recorded'), false)
+  const names = [...new Set(readFileSync(file, 'utf8').split('\n'))].filter((name) => ofTheTask.test(name))
+  await recorded.stop()
+  const random = randomOf(proofSeed('points of a trigger'))
+  const needed = /update trigger_order|task_write:after|net:hyperliquid:after/
+  const order = (name: string) => (needed.test(name) ? 0 : 1) + random()
+  const points = names
+    .map((name) => ({ name, at: order(name) }))
+    .sort((a, b) => a.at - b.at)
+    .slice(0, pointsMax)
+    .map(({ name }) => `${name}@1`)
+  assert.ok(
+    points.some((point) => point.includes('update trigger_order:after')),
+    points.join(' '),
+  )
+
+  let deaths = 0
+  for (const point of points) {
+    const doomed = await launch({ FAILPOINT: point })
+    if (await fireOn(doomed, point)) deaths += 1
+    await doomed.kill()
+  }
+  assert.ok(deaths >= points.length / 2, `only ${deaths} of ${points.length} points were reached`)
+  assert.equal(await ledgerDrift(scene.admin), 0)
+  assert.deepEqual(await frozenAccounts(scene.admin), [])
+  t.diagnostic(`${points.length} points, ${deaths} deaths, ${sales} exits that fired and sold once`)
+})
