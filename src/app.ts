@@ -137,7 +137,8 @@ export async function app(needs: Needs): Promise<{ url: string } & AsyncDisposab
   const keepUp = upkeep({ transactions, clock, log, intervalMs: upkeepEveryMs * 0.8 })
   const rewrap = rotation(custody.keystore, database.pool, log)
   const timer = setInterval(() => {
-    Promise.all([auth.sweep(), keepUp(), rewrap().then(watch.look)]).catch((error: unknown) =>
+    // A key that is missing stops the wrapping, and is what the watch has to tell.
+    Promise.all([auth.sweep(), keepUp(), rewrap().finally(watch.look)]).catch((error: unknown) =>
       log.warn({ error }, 'the upkeep failed; it is tried again'),
     )
   }, upkeepEveryMs)

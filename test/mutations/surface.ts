@@ -127,8 +127,17 @@ export const surfaceMutations = [
     'src/app.ts',
     ['test/journeys/admin-keys.test.ts'],
     [
-      ['rewrap().then(watch.look)', 'watch.look()', 'no gateway wraps keys under a new one by itself'],
-      ['rewrap().then(watch.look)', 'rewrap()', 'a key that is closed while the gateway runs is not noticed'],
+      [
+        'rewrap().finally(watch.look)',
+        'rewrap().then(watch.look)',
+        'a key that is missing while the gateway runs stops the wrapping, and is not noticed',
+      ],
+      ['rewrap().finally(watch.look)', 'watch.look()', 'no gateway wraps keys under a new one by itself'],
+      [
+        'rewrap().finally(watch.look)',
+        'rewrap()',
+        'a key that is closed while the gateway runs is not noticed',
+      ],
     ],
   ),
   ...mutationsOf(
