@@ -103,6 +103,76 @@ describe('requests right after an order', () => {
     assert.equal(sold.outcome, 'executed', JSON.stringify(sold))
   })
 
+  describe('money that a task has spent a moment ago', () => {
+    const buy = (user: User, size: string, more: object = {}) =>
+      on.call('spot_venue_buy', { asset: 'HYPE', size, ...more }, user)
+    const bought = async (user: User, size: string, more: object = {}): Promise<Answer> => {
+      const done = await buy(user, size, more)
+      assert.equal(done.outcome, 'executed', JSON.stringify(done))
+      return done
+    }
+    /** With hardly anything but spot dollars. */
+    const spotTrader = async (amount: string) => {
+      const user = await on.trader('1')
+      await on.credit(user, amount, 'USDC')
+      return user
+    }
+    const later = { code: 'unavailable', extras: { retry_after: 1 } }
+
+    test('is not there for the next purchase', async () => {
+      const user = await spotTrader('100')
+      await lags(lagMs)
+      await bought(user, '1.5')
+      await assert.rejects(buy(user, '1.5'), { code: 'insufficient_balance' })
+      await bought(user, '0.5')
+    })
+
+    test('makes a purchase unavailable for now where no read shows the one before', async () => {
+      const user = await spotTrader('100')
+      await lags(forEver)
+      await bought(user, '1.5')
+      await assert.rejects(buy(user, '1.5'), later)
+      await bought(user, '0.5')
+    })
+
+    test('makes a purchase unavailable for now where an order in the book holds it', async () => {
+      const user = await spotTrader('100')
+      await lags(forEver)
+      await bought(user, '1.5', { order_type: 'limit', limit_price: '38' })
+      await assert.rejects(buy(user, '1.5'), later)
+    })
+
+    test('comes over from the perpetual side', async () => {
+      const user = await on.trader('100')
+      await lags(lagMs)
+      await bought(user, '1')
+      const again = await bought(user, '1')
+      assert.ok(Number(again.result.moved_from_perp_usd) > 39, JSON.stringify(again.result))
+      await assert.rejects(buy(user, '1'), { code: 'insufficient_balance' })
+    })
+
+    test('is not moved over to the other side', async () => {
+      const user = await on.trader('100')
+      await lags(forEver)
+      await bought(user, '1.5')
+      await assert.rejects(open(user, '0.004'), later)
+      await assert.rejects(on.call('perp_withdraw', { amount_usd: '90' }, user), later)
+    })
+
+    test('is not sold twice', async () => {
+      const user = await spotTrader('200')
+      await bought(user, '2')
+      await on.catchUp()
+      await lags(lagMs)
+      const sell = (size?: string) =>
+        on.call('spot_venue_sell', { asset: 'HYPE', ...(size && { size }) }, user)
+      assert.equal((await sell('1')).outcome, 'executed')
+      await assert.rejects(sell('1.5'), { code: 'insufficient_balance' })
+      const rest = await sell()
+      assert.deepEqual([rest.outcome, rest.result?.filled_size], ['executed', '0.99'], JSON.stringify(rest))
+    })
+  })
+
   test('a stop whose price is reached before any balance shows the purchase sells all the same', async () => {
     const user = await on.trader()
     await on.credit(user, '200', 'USDC')

@@ -28,7 +28,7 @@ describe('spot against USDC', () => {
   let on: Stage
   let user: User
   before(async () => {
-    on = await stage({ quiet: 'balances are compared to the unit right after each purchase and sale' })
+    on = await stage()
   })
   beforeEach(async () => {
     await on.market.control('DELETE', '/faults', {})

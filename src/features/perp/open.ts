@@ -1,7 +1,8 @@
-import { collateralFor, shortage } from '#features/venue/collateral.ts'
+import { collateralFor, portionFor } from '#features/venue/collateral.ts'
 import type { Pricing } from '#features/venue/exits.ts'
 import { asData, type Memory, opensAtOnce } from '#features/venue/memory.ts'
 import { accountAfterTasks, rereadBalances } from '#features/venue/read-after-write.ts'
+import { recentSpendings, type Spendings, type Unseen } from '#features/venue/spending.ts'
 import { assetKey, marketNamed } from '#features/venue/symbol.ts'
 import {
   type AgentNeeds,
@@ -142,6 +143,9 @@ type Margin = {
   isBuy: boolean
   position: Position | undefined
   freeUsd: string
+  spendings: Spendings
+  unseen: Unseen
+  isLast: boolean
 }
 
 /** The margin of the order, and what another leverage takes for the position that is already there. */
@@ -163,20 +167,18 @@ function freeFor({ isBuy, position, freeUsd }: Margin): bigint {
 }
 
 /** Moves a little more than is missing, since the fee comes out of the same balance. */
-async function gatherFor(venue: TradeNeeds['venue'], margin: Margin) {
-  const required = marginOf(margin)
-  const available = freeFor(margin)
-  if (available >= required) return { gather: null }
-  const missingMicros = required - available
-  const spareMicros = margin.notional / spareShare
-  const { portion, otherMicros } = await collateralFor(venue, margin.account, { missingMicros, spareMicros })
-  if (portion) return portion
-  throw shortage({
-    what: `The margin of the order at leverage ${margin.leverage}`,
-    required,
-    available: available + otherMicros,
-  })
-}
+const gatherFor = (venue: TradeNeeds['venue'], margin: Margin) =>
+  portionFor(
+    {
+      what: `The margin of the order at leverage ${margin.leverage}`,
+      required: marginOf(margin),
+      available: freeFor(margin),
+      unseen: margin.unseen,
+      spareMicros: margin.notional / spareShare,
+      isLast: margin.isLast,
+    },
+    (missing) => collateralFor(venue, margin.account, missing, margin.spendings),
+  )
 
 type Wanted = { reduces: boolean; isBuy: boolean; isCross: boolean }
 
@@ -223,9 +225,14 @@ export const admitOpen = (
   needs: TradeNeeds,
   request: OpenRequest,
   { userId }: Pick<Caller, 'userId'>,
-): Promise<Admission> => rereadBalances(needs, userId, () => admitOnce(needs, request, userId))
+): Promise<Admission> => rereadBalances(needs, userId, (isLast) => admitOnce(needs, request, userId, isLast))
 
-async function admitOnce(needs: TradeNeeds, request: OpenRequest, userId: string): Promise<Admission> {
+async function admitOnce(
+  needs: TradeNeeds,
+  request: OpenRequest,
+  userId: string,
+  isLast: boolean,
+): Promise<Admission> {
   const input = openInputOf(request)
   const { on, venue, pricing, policy, chainId, clock, limits } = needs
   const isBuy = sideOf(input)
@@ -240,9 +247,10 @@ async function admitOnce(needs: TradeNeeds, request: OpenRequest, userId: string
     accountAfterTasks(needs, { userId, account, symbol: market.symbol }),
     venue.mids(),
     leverageSettingOf(on, userId, market.symbol),
+    recentSpendings(needs, userId),
   ])
   const { agent, read } = await besideAgent(needs, userId, reading)
-  const [state, mids, setting] = read
+  const [state, mids, setting, spendings] = read
   const position = state.positions.find(({ symbol }) => symbol === market.symbol)
   const leverage = leverageOf(input, market, { position, setting })
   const mid = mids.get(market.symbol) ?? market.markPrice
@@ -267,11 +275,20 @@ async function admitOnce(needs: TradeNeeds, request: OpenRequest, userId: string
     ...{ userId, operation: 'perp_open', chainId, tokens: [assetKey('perp', market.symbol)], recipients: [] },
     ...{ usdMicros: reduces ? 0n : notional, exit: reduces },
   }
+  const margin: Margin = {
+    account,
+    notional,
+    leverage: leverage.value,
+    isBuy,
+    position,
+    freeUsd: state.crossFreeUsd,
+    spendings,
+    unseen: spendings.perpCash(state),
+    isLast,
+  }
   const gather = await orForbidden(policy, action, async () => {
     demandPosition(position, market, { reduces, isBuy, isCross: leverage.is_cross })
-    if (reduces) return { gather: null }
-    const freeUsd = state.crossFreeUsd
-    return gatherFor(venue, { account, notional, leverage: leverage.value, isBuy, position, freeUsd })
+    return reduces ? { gather: null } : gatherFor(venue, margin)
   })
   const memory: Memory = {
     ...{ operation: 'perp_open', market: 'perp', symbol: market.symbol, asset: market.asset },
@@ -281,6 +298,7 @@ async function admitOnce(needs: TradeNeeds, request: OpenRequest, userId: string
     ...{ is_buy: isBuy, size, price },
     ...{ tif: limit === undefined ? 'ioc' : (input.tif ?? 'gtc'), reduce_only: reduces, ...exits },
     ...{ usd_micros: String(action.usdMicros), ...gather },
+    ...(!reduces && { margin_micros: String(marginOf(margin)) }),
     leverage: reduces || isSet(leverage, position, setting, clock.now().getTime()) ? null : leverage,
   }
   return {

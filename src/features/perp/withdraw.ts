@@ -1,10 +1,11 @@
 import { type ActPlan, effectOf, type VenueActs } from '#features/venue/act.ts'
 import { cashPlace } from '#features/venue/agreement.ts'
 import { type CashSource, contradiction, explainedTransfers } from '#features/venue/cash-evidence.ts'
-import { collateralFor, shortage, spotCashMicros } from '#features/venue/collateral.ts'
+import { collateralFor, portionFor, spotCashMicros } from '#features/venue/collateral.ts'
 import { type Gathering, portionNone } from '#features/venue/gather.ts'
 import { failed, failedBy, type PlaceNeeds } from '#features/venue/place.ts'
 import { rereadBalances } from '#features/venue/read-after-write.ts'
+import { noteErrorMs, notePaid, recentSpendings } from '#features/venue/spending.ts'
 import { claim, claimedKeys } from '#features/venue/store.ts'
 import { aheadOf } from '#features/venue/trade.ts'
 import type { Caller } from '#kernel/caller.ts'
@@ -70,9 +71,14 @@ export const admitWithdraw = (
   needs: WithdrawNeeds,
   input: WithdrawInput,
   { userId }: Pick<Caller, 'userId'>,
-): Promise<Admission> => rereadBalances(needs, userId, () => admitOnce(needs, input, userId))
+): Promise<Admission> => rereadBalances(needs, userId, (isLast) => admitOnce(needs, input, userId, isLast))
 
-async function admitOnce(needs: WithdrawNeeds, input: WithdrawInput, userId: string): Promise<Admission> {
+async function admitOnce(
+  needs: WithdrawNeeds,
+  input: WithdrawInput,
+  userId: string,
+  isLast: boolean,
+): Promise<Admission> {
   const { venue, chain, policy, way, chainId, clock, limits } = needs
   const { amount_usd: amountUsd } = input
   const given = {
@@ -88,20 +94,32 @@ async function admitOnce(needs: WithdrawNeeds, input: WithdrawInput, userId: str
   const account = await needs.evmAddressOf(userId)
   const action: Omit<Action, 'taskId'> = { userId, chainId, ...factsOf(account) }
   await policy.check(action)
-  const [state, head] = await Promise.all([venue.account(account), chain.head()])
-  const required = toUnits(amountUsd, usdDecimals)
-  const available = toUnits(floored(state.withdrawableUsd), usdDecimals)
-  const { portion, otherMicros } =
-    available >= required
-      ? { portion: { gather: null }, otherMicros: 0n }
-      : await collateralFor(venue, account, { missingMicros: required - available })
-  if (!portion) throw shortage({ what: 'The withdrawal', required, available: available + otherMicros })
+  const [state, head, spendings] = await Promise.all([
+    venue.account(account),
+    chain.head(),
+    recentSpendings(needs, userId),
+  ])
+  let freeBefore: bigint | null = null
+  const portion = await portionFor(
+    {
+      what: 'The withdrawal',
+      required: toUnits(amountUsd, usdDecimals),
+      available: toUnits(floored(state.withdrawableUsd), usdDecimals),
+      unseen: spendings.perpCash(state),
+      isLast,
+    },
+    async (missing) => {
+      const found = await collateralFor(venue, account, missing, spendings)
+      if (found.portion === portionNone) freeBefore = found.otherMicros
+      return found
+    },
+  )
   const memory: Memory = {
     ...{ account, amount_usd: amountUsd, ahead_ms: aheadOf(clock, state.timeMs), since_ms: state.timeMs },
     paid_units: String(toUnits(amountUsd, usdcDecimals) - toUnits(limits.withdrawFeeUsd, usdcDecimals)),
     ...{ from_block: String(head.number + 1n), ...portion },
     cash_before: state.cashUsd,
-    unified_free_before: portion === portionNone ? String(otherMicros) : null,
+    unified_free_before: freeBefore === null ? null : String(freeBefore),
   }
   return {
     ...{ first: 'begin', deadlineMs: admissionMs, data: memory as unknown as JsonObject },
@@ -180,8 +198,7 @@ export function withdrawing(
       if (verdict.is === 'doubt') return acts.wait(task, 'gathered', verdict)
       if (verdict.is !== 'done')
         return failed(refusals.codeOfRefusal(verdict.message), verdict.message, effects)
-      const also = gathering.store(task, context, verdict.value)
-      return { ...(await send(task, context, effects)), also }
+      return gathering.store(task, context, verdict.value, await send(task, context, effects))
     },
 
     withdraw: (task, context) => send(task, context, []),
@@ -208,7 +225,10 @@ export function withdrawing(
       if (retry) return retry
       if (verdict.is !== 'done')
         return failed(refusals.codeOfRefusal(verdict.message), verdict.message, effects)
-      return { next: 'arrive', state: 'waiting', effects, data: { polls: 0 } }
+      const { amount_usd: amount, unified_free_before: unified, ahead_ms: aheadMs } = memoryOf(task)
+      const atMs = now.getTime() + aheadMs + noteErrorMs
+      const paid = notePaid(task, { side: unified === null ? 'perp' : 'spot', amount, atMs, now })
+      return { next: 'arrive', state: 'waiting', effects, data: { polls: 0, ...paid } }
     },
 
     async arrive(task, { now }) {

@@ -34,7 +34,7 @@ function settled(
   standing: Standing,
   { kept, effects }: { kept: KeptExit[]; effects: EffectUpdate[] },
 ): StepResult {
-  const found = completed(task, spotMemoryOf(task), standing, effects)
+  const found = completed(task, spotMemoryOf(task), standing, { effects, now: context.now })
   return withKept(task, context, standing, found, kept)
 }
 

@@ -1,8 +1,9 @@
-import { shortage } from '#features/venue/collateral.ts'
+import { portionFor } from '#features/venue/collateral.ts'
 import { movableFromPerp } from '#features/venue/gather.ts'
 import { asData, type Memory, opensAtOnce } from '#features/venue/memory.ts'
 import type { HeldBefore } from '#features/venue/order-evidence.ts'
 import { rereadBalances } from '#features/venue/read-after-write.ts'
+import { recentSpendings, SpendingNotShown } from '#features/venue/spending.ts'
 import { assetKey } from '#features/venue/symbol.ts'
 import { aheadOf, besideAgent, orForbidden, slippageDefault, tradeMs } from '#features/venue/trade.ts'
 import { demandExit, demandTick, demandTif, demandWorth, limitPriceOf, sizeOf } from '#features/venue/wish.ts'
@@ -87,37 +88,55 @@ function exitsOf(
 }
 
 /** What comes over from the perpetual side, where the spot side does not have it. */
-async function gatherFor(
+const gatherFor = (
   { venue }: Pick<SpotNeeds, 'venue'>,
-  account: string,
-  { required, free }: { required: bigint; free: string },
-) {
-  const available = toUnits(free, scale) / 10n ** BigInt(scale - usdDecimals)
-  if (available >= required) return { gather: null }
-  const missingMicros = required - available
-  const { portion, otherMicros } = await movableFromPerp(venue, account, { missingMicros })
-  if (portion) return portion
-  throw shortage({ what: 'The purchase', required, available: available + otherMicros })
-}
+  {
+    account,
+    balances,
+    spendings,
+  }: Pick<Awaited<ReturnType<typeof standingOf>>, 'account' | 'balances' | 'spendings'>,
+  { required, isLast }: { required: bigint; isLast: boolean },
+) =>
+  portionFor(
+    {
+      what: 'The purchase',
+      required,
+      available: toUnits(freeOf(balances, quoteToken), scale) / 10n ** BigInt(scale - usdDecimals),
+      unseen: spendings.spotCash(balances),
+      isLast,
+    },
+    (missing) => movableFromPerp(venue, account, missing, spendings),
+  )
 
 async function standingOf(needs: SpotNeeds, userId: string) {
   const { venue } = needs
   const account = await needs.evmAddressOf(userId)
-  const reading = Promise.all([venue.spotBalances(account), venue.account(account), venue.mids()])
+  const reading = Promise.all([
+    venue.spotBalances(account),
+    venue.account(account),
+    venue.mids(),
+    recentSpendings(needs, userId),
+  ])
   const { agent, read } = await besideAgent(needs, userId, reading)
-  const [balances, state, mids] = read
-  return { account, agent: agent.address, balances, sinceMs: state.timeMs, mids }
+  const [balances, state, mids, spendings] = read
+  return { account, agent: agent.address, balances, sinceMs: state.timeMs, mids, spendings }
 }
 
 export const admitBuy = (needs: SpotNeeds, input: BuyInput, { userId }: Pick<Caller, 'userId'>) =>
-  rereadBalances(needs, userId, () => admitBuyOnce(needs, input, userId))
+  rereadBalances(needs, userId, (isLast) => admitBuyOnce(needs, input, userId, isLast))
 
-async function admitBuyOnce(needs: SpotNeeds, input: BuyInput, userId: string): Promise<Admission> {
+async function admitBuyOnce(
+  needs: SpotNeeds,
+  input: BuyInput,
+  userId: string,
+  isLast: boolean,
+): Promise<Admission> {
   const { pricing, policy, clock, limits } = needs
   const market = await spotNamed(needs.venue, input.asset)
   demandTif(input)
   const limit = limitPriceOf(input, market, pricing)
-  const { account, agent, balances, sinceMs, mids } = await standingOf(needs, userId)
+  const standing = await standingOf(needs, userId)
+  const { account, agent, balances, sinceMs, mids } = standing
   const mid = midOf(mids, market)
   const price = limit ?? pricing.boundPrice(mid, input.slippage_pct ?? slippageDefault, true, market)
   const size = sizeOf(
@@ -135,8 +154,7 @@ async function admitBuyOnce(needs: SpotNeeds, input: BuyInput, userId: string): 
   const action = spotAction(needs, {
     ...{ userId, operation: 'spot_buy', symbol: market.symbol, usdMicros: required, exit: false },
   })
-  const free = freeOf(balances, quoteToken)
-  const gather = await orForbidden(policy, action, () => gatherFor(needs, account, { required, free }))
+  const gather = await orForbidden(policy, action, () => gatherFor(needs, standing, { required, isLast }))
   const atVenue = needs.keeper === 'venue'
   const wanted = (leg: 'tp' | 'sl') => {
     const exit = atVenue ? exits.find((each) => each.leg === leg) : undefined
@@ -184,11 +202,13 @@ async function admitSellOnce(needs: SpotNeeds, input: SellInput, userId: string)
   const market = await spotNamed(needs.venue, input.asset)
   demandTif(input)
   const limit = limitPriceOf(input, market, pricing)
-  const { account, agent, balances, sinceMs, mids } = await standingOf(needs, userId)
+  const { account, agent, balances, sinceMs, mids, spendings } = await standingOf(needs, userId)
   const price =
     limit ?? pricing.boundPrice(midOf(mids, market), input.slippage_pct ?? slippageDefault, false, market)
   const free = freeOf(balances, market.base)
   const size = saleSize(input, { market, price, free, minimum: limits.minOrderUsd }, pricing)
+  const unseen = spendings.onSpot(balances, market.base)
+  if (toUnits(size, scale) > toUnits(free, scale) - unseen.amount) throw new SpendingNotShown()
   const action = spotAction(needs, {
     ...{ userId, operation: 'spot_sell', symbol: market.symbol, usdMicros: 0n, exit: true },
   })

@@ -1,9 +1,10 @@
 import type { Fault } from '#kernel/fault.ts'
 import { fromUnits, toUnits, usdDecimals } from '#kernel/money.ts'
 import { insufficientBalance } from '#kernel/shortage.ts'
-import type { Hyperliquid } from '#upstreams/hyperliquid/hyperliquid.ts'
+import type { Hyperliquid, SpotBalance } from '#upstreams/hyperliquid/hyperliquid.ts'
 import { isUnified } from './account-mode.ts'
 import { type Missing, movable, type Portion, portionNone } from './gather.ts'
+import { assertShown, SpendingNotShown, type Spendings, type Unseen } from './spending.ts'
 
 /** Dollars that an account has free, on one side or in one balance for both. */
 
@@ -12,11 +13,13 @@ const scale = 18
 const microsOf = (text: string): bigint => toUnits(text, scale) / 10n ** BigInt(scale - usdDecimals)
 
 /** The free dollars of the spot side, in micro-dollars. */
-export async function spotCashMicros(
+export const spotCashMicros = async (
   venue: Pick<Hyperliquid, 'spotBalances'>,
   account: string,
-): Promise<bigint> {
-  const usdc = (await venue.spotBalances(account)).find(({ coin }) => coin === 'USDC')
+): Promise<bigint> => freeCashOf(await venue.spotBalances(account))
+
+function freeCashOf(balances: readonly SpotBalance[]): bigint {
+  const usdc = balances.find(({ coin }) => coin === 'USDC')
   if (!usdc) return 0n
   const free = microsOf(usdc.total) - microsOf(usdc.hold)
   return free > 0n ? free : 0n
@@ -27,11 +30,47 @@ export async function collateralFor(
   venue: Pick<Hyperliquid, 'spotBalances' | 'accountMode'>,
   account: string,
   missing: Missing,
-): Promise<{ portion: Portion | undefined; otherMicros: bigint }> {
-  const [otherMicros, mode] = await Promise.all([spotCashMicros(venue, account), venue.accountMode(account)])
-  if (isUnified(mode))
-    return { portion: otherMicros >= missing.missingMicros ? portionNone : undefined, otherMicros }
-  return { portion: movable(otherMicros, missing) ?? undefined, otherMicros }
+  spendings: Spendings,
+): Promise<{ portion: Portion | undefined; otherMicros: bigint; unseen: Unseen }> {
+  const [balances, mode] = await Promise.all([venue.spotBalances(account), venue.accountMode(account)])
+  const otherMicros = freeCashOf(balances)
+  const unseen = spendings.spotCash(balances)
+  const leastMicros = otherMicros - unseen.amount
+  const portion = isUnified(mode)
+    ? leastMicros >= missing.missingMicros && portionNone
+    : movable(leastMicros, missing)
+  return { portion: portion || undefined, otherMicros, unseen }
+}
+
+type Needed = {
+  /** Micro-dollars that the order takes, and those that are free on its side by the last read. */
+  required: bigint
+  available: bigint
+  unseen: Unseen
+  spareMicros?: bigint
+  /** What is not shown yet counts as spent. */
+  isLast: boolean
+  what: string
+}
+type FromOtherSide = (
+  missing: Missing,
+) => Promise<{ portion: Portion | undefined; otherMicros: bigint; unseen: Unseen }>
+
+/** What comes over from the other side for an order; throws where the account does not have it, or may not have it. */
+export async function portionFor(
+  { required, available, unseen, spareMicros, isLast, what }: Needed,
+  from: FromOtherSide,
+): Promise<Portion | { gather: null }> {
+  const least = available - unseen.amount
+  if (least >= required) return { gather: null }
+  assertShown(unseen, isLast)
+  const missing = { missingMicros: required - least, ...(spareMicros !== undefined && { spareMicros }) }
+  const other = await from(missing)
+  if (other.portion) return other.portion
+  assertShown(other.unseen, isLast)
+  if (available + other.otherMicros >= required && unseen.amount + other.unseen.amount > 0n)
+    throw new SpendingNotShown()
+  throw shortage({ what, required, available: available + other.otherMicros })
 }
 
 export const usdText = (micros: bigint): string => fromUnits(micros, usdDecimals)

@@ -9,6 +9,7 @@ import { isUnified } from './account-mode.ts'
 import type { ActPlan, VenueActs, Verdict } from './act.ts'
 import { spotPlace } from './agreement.ts'
 import { type CashSource, explainedTransfers } from './cash-evidence.ts'
+import { notePaid, type Spendings, type Unseen } from './spending.ts'
 import { claim, claimedKeys } from './store.ts'
 
 /** Dollars that lie on the other side of the account come over by themselves, as a step of the task that needs them. */
@@ -52,14 +53,16 @@ export async function movableFromPerp(
   venue: Pick<Hyperliquid, 'account' | 'accountMode'>,
   account: string,
   missing: Missing,
-): Promise<{ portion: Portion | undefined; otherMicros: bigint }> {
-  const [{ withdrawableUsd }, mode] = await Promise.all([venue.account(account), venue.accountMode(account)])
-  if (isUnified(mode)) return { portion: undefined, otherMicros: 0n }
-  const otherMicros = microsOf(withdrawableUsd)
-  return { portion: portion(otherMicros, missing) ?? undefined, otherMicros }
+  spendings: Spendings,
+): Promise<{ portion: Portion | undefined; otherMicros: bigint; unseen: Unseen }> {
+  const [state, mode] = await Promise.all([venue.account(account), venue.accountMode(account)])
+  const unseen = spendings.perpCash(state)
+  if (isUnified(mode)) return { portion: undefined, otherMicros: 0n, unseen }
+  const otherMicros = microsOf(state.withdrawableUsd)
+  return { portion: portion(otherMicros - unseen.amount, missing) ?? undefined, otherMicros, unseen }
 }
 
-type Gathered = { key: string }
+type Gathered = { key: string; atMs: number }
 type Memory = {
   account: string
   ahead_ms: number
@@ -89,8 +92,8 @@ export type Gathering = {
     refused: (fault: Fault) => StepResult,
   ): Promise<StepResult>
   settle(task: TaskView, context: StepContext): Promise<Verdict<Gathered>>
-  /** In the commit that goes on: the transfer belongs to this task. */
-  store(task: TaskView, context: StepContext, found: Gathered): (tx: Tx) => Promise<void>
+  /** The result with which the task goes on: its commit stores that the transfer belongs to this task. */
+  store(task: TaskView, context: StepContext, found: Gathered, onward: StepResult): StepResult
 }
 
 export const gathering = ({ on, venue, acts, to }: Needs): Gathering => ({
@@ -113,13 +116,16 @@ export const gathering = ({ on, venue, acts, to }: Needs): Gathering => ({
   settle: (task, { signal }) => {
     const { account, since_ms: sinceMs, gather, spot_before: total = '0' } = memoryOf(task)
     const ownOf = async (updates: LedgerUpdate[]): Promise<Gathered | undefined> => {
-      const keys = updates
+      const transfers = updates
         .filter(({ type, toPerp }) => type === 'accountClassTransfer' && toPerp === (to === 'perp'))
         .filter(({ amountUsd }) => amountUsd !== null && compareDecimals(amountUsd, gather ?? '0') === 0)
-        .map((update) => `transfer:${account}:${update.atMs}:${update.hash}`)
-      const taken = await claimedKeys(on, keys, task.id)
-      const key = keys.find((each) => !taken.has(each))
-      return key === undefined ? undefined : { key }
+        .map(({ atMs, hash }) => ({ key: `transfer:${account}:${atMs}:${hash}`, atMs }))
+      const taken = await claimedKeys(
+        on,
+        transfers.map(({ key }) => key),
+        task.id,
+      )
+      return transfers.find(({ key }) => !taken.has(key))
     }
     return acts.settle<Gathered>({
       ...{ task, leg, signal, read: () => undefined },
@@ -132,10 +138,18 @@ export const gathering = ({ on, venue, acts, to }: Needs): Gathering => ({
     })
   },
 
-  store:
-    (task, { now }, { key }) =>
-    async (tx) => {
-      const mine = await claim(tx, { key, userId: task.userId, taskId: task.id, at: now })
-      if (!mine) throw new Fault('unavailable', 'The transfer belongs to another task')
-    },
+  store: (task, { now }, { key, atMs }, onward) => {
+    const amount = memoryOf(task).gather ?? '0'
+    return {
+      ...onward,
+      data: {
+        ...onward.data,
+        ...notePaid(task, { side: to === 'perp' ? 'spot' : 'perp', amount, atMs, now }),
+      },
+      async also(tx: Tx) {
+        const mine = await claim(tx, { key, userId: task.userId, taskId: task.id, at: now })
+        if (!mine) throw new Fault('unavailable', 'The transfer belongs to another task')
+      },
+    }
+  },
 })

@@ -29,6 +29,8 @@ export type Memory = {
   /** Brings money home: open under a kill switch and against spent caps. */
   exit: boolean
   usd_micros: string
+  /** Of an order that opens or enlarges a position. */
+  margin_micros?: string
   /** Dollars that have to come over from the other side first. */
   gather: string | null
   gather_play?: string

@@ -10,6 +10,7 @@ import type { Gathering } from './gather.ts'
 import { entryOrder, legOfOrder, type Memory, memoryOf, wantedExits } from './memory.ts'
 import { positionNote } from './read-after-write.ts'
 import { fillsOf, noteOf, resultOf, type Standing } from './report.ts'
+import { noteSpent } from './spending.ts'
 import { assetKey } from './symbol.ts'
 
 /** Leverage where it differs, then the order with its exits, then the truth about all of it. */
@@ -104,7 +105,7 @@ export function placing(
     if (verdict.is === 'doubt') return acts.wait(task, 'gathered', verdict)
     if (verdict.is !== 'done') return refusedBy(needs, task, verdict)
     const onward = await setLeverage(task, context, verdict.effects)
-    return { ...onward, also: needs.gathering.store(task, context, verdict.value) }
+    return needs.gathering.store(task, context, verdict.value, onward)
   }
 
   const setLeverage = async (task: TaskView, context: StepContext, effects: EffectUpdate[]) => {
@@ -152,7 +153,7 @@ export function placing(
     }
     const judgement = judgeBracket(entry, sumOf(standing.fills).size, standing.exits)
     if (judgement === 'stands') {
-      const result = completed(task, memory, standing, effects)
+      const result = completed(task, memory, standing, { effects, now: context.now })
       const concluded = (await needs.conclude?.(task, context, standing, result)) ?? result
       if ('end' in concluded) return concluded
       return { ...concluded, data: { ...concluded.data, seen: now as unknown as JsonObject } }
@@ -205,7 +206,7 @@ export function completed(
   task: TaskView,
   memory: Memory,
   standing: Standing,
-  effects: EffectUpdate[],
+  { effects, now }: { effects: EffectUpdate[]; now: Date },
 ): StepResult {
   return {
     end: 'completed',
@@ -215,6 +216,7 @@ export function completed(
       fills: fillsOf(standing.fills),
       ...noteOf(memory, standing),
       ...positionNote(memory.market, standing.fills),
+      ...noteSpent(task, memory, standing, now),
     },
     effects,
   }

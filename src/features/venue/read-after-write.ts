@@ -1,12 +1,14 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import { type Clock, later } from '#kernel/clock.ts'
 import { Fault } from '#kernel/fault.ts'
-import { fromUnits, toUnits } from '#kernel/money.ts'
+import { toUnits } from '#kernel/money.ts'
 import type { JsonObject } from '#kernel/task.ts'
 import { type Queryable, send } from '#store/query.ts'
 import type { Account, Fill, Hyperliquid } from '#upstreams/hyperliquid/hyperliquid.ts'
 import { readLagMs } from './act.ts'
-import { agreedRecord, sizeAfter, sizeOf } from './order-evidence.ts'
+import { agreedRecord, sizeOf } from './order-evidence.ts'
+import { leastTaskId, type PositionAfter, positionAfter, taskAgeMaxMs } from './recent-tasks.ts'
+import { SpendingNotShown } from './spending.ts'
 import { isVenueOrderId } from './store.ts'
 
 /** Read-your-writes for admissions: a read of the venue may be older than what a task of the user has just done there. */
@@ -15,33 +17,11 @@ const scale = 18
 const units = (text: string): bigint => toUnits(text, scale)
 /** A lag is rarely longer than the sum of these; each read is answered by another node. */
 const rereadWaitsMs = [150, 300, 600] as const
-/** Tasks are found by their id, which begins with the time of their creation. */
-const taskAgeMaxMs = 10 * 60_000
-
-export type PositionAfter = { signed_size: string; at_ms: number }
-
-/** The position that these fills of one market left; undefined where they do not say it. */
-export function positionAfter(fills: readonly Fill[]): PositionAfter | undefined {
-  const atMs = Math.max(...fills.map((fill) => fill.atMs))
-  const last = fills.filter((fill) => fill.atMs === atMs)
-  const [first] = last
-  // Fills of one moment have no order among themselves, unless all of them move the position the same way.
-  if (!first || last.some(({ isBuy }) => isBuy !== first.isBuy)) return undefined
-  const sizes = last.map(sizeAfter)
-  const farthest = sizes.reduce((best, each) => (each > best === first.isBuy ? each : best))
-  return { signed_size: fromUnits(farthest, scale), at_ms: atMs }
-}
 
 /** What a task that traded a perpetual remembers of the position that it left. */
 export function positionNote(market: 'perp' | 'spot', fills: readonly Fill[]): JsonObject {
   const after = market === 'perp' ? positionAfter(fills) : undefined
   return after ? { position_after: after } : {}
-}
-
-/** The least id that a task of that time can have. */
-function leastTaskId(at: Date): string {
-  const hex = at.getTime().toString(16).padStart(12, '0')
-  return `${hex.slice(0, 8)}-${hex.slice(8)}-0000-0000-000000000000`
 }
 
 type TaskDeps = { on: Queryable; clock: Clock }
@@ -139,16 +119,24 @@ export async function recentlyCancelled({ on, clock }: TaskDeps, userId: string)
   return new Set(rows.flatMap(({ id }) => (id !== null && isVenueOrderId(id) ? [Number(id)] : [])))
 }
 
-/** Repeats an admission that a balance refuses, where a task of the user has moved money a moment ago. */
-export async function rereadBalances<T>(deps: TaskDeps, userId: string, admit: () => Promise<T>): Promise<T> {
+/**
+ * Repeats an admission that a balance refuses, where a task of the user has moved money a moment ago. `isLast`: what the
+ * read may not show yet counts as spent.
+ */
+export async function rereadBalances<T>(
+  deps: TaskDeps,
+  userId: string,
+  admit: (isLast: boolean) => Promise<T>,
+): Promise<T> {
   for (const waitMs of rereadWaitsMs) {
     try {
-      return await admit()
+      return await admit(false)
     } catch (lack) {
       const isShort = lack instanceof Fault && lack.code === 'insufficient_balance'
-      if (!isShort || !(await changedRecently(deps, userId))) throw lack
+      const mayChange = lack instanceof SpendingNotShown || (isShort && (await changedRecently(deps, userId)))
+      if (!mayChange) throw lack
     }
     await pause(waitMs)
   }
-  return admit()
+  return admit(true)
 }

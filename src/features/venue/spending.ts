@@ -1,0 +1,199 @@
+import type { Clock } from '#kernel/clock.ts'
+import { Fault } from '#kernel/fault.ts'
+import { fromUnits, toUnits, usdDecimals } from '#kernel/money.ts'
+import type { Json, JsonObject, TaskView } from '#kernel/task.ts'
+import { type Queryable, send } from '#store/query.ts'
+import type { Account, Fill, SpotBalance } from '#upstreams/hyperliquid/hyperliquid.ts'
+import { balancesSeen, cashPlace, positionPlace, spotPlace } from './agreement.ts'
+import { sumOf } from './bracket.ts'
+import { readLagMs } from './confirm-action.ts'
+import type { Memory } from './memory.ts'
+import { clockErrorMs, sizeAfter } from './order-evidence.ts'
+import { leastTaskId, positionAfter, taskAgeMaxMs } from './recent-tasks.ts'
+import type { Standing } from './report.ts'
+
+/** What tasks of the user spent at the venue a moment ago: a read of the account may still show it as free. */
+
+/** `at_ms`: of the venue's clock; null where only time clears it. */
+type Spending = {
+  place: string
+  amount: string
+  noted_ms: number
+  at_ms: number | null
+  /** A read with this total is newer than the spending. */
+  shown_by: { place: string; total: string } | null
+}
+
+const scale = 18
+const units = (text: string): bigint => toUnits(text, scale)
+/** A task notes what it spent up to this long before or after it spent it. */
+export const noteErrorMs = 2_000
+const microUnits = 10n ** BigInt(scale - usdDecimals)
+const microsUp = (amount: bigint): bigint => (amount + microUnits - 1n) / microUnits
+
+/** The venue does not show yet what was spent. */
+export class SpendingNotShown extends Fault {
+  constructor() {
+    super('unavailable', 'The venue does not show yet what the last task has spent', {
+      extras: { retry_after: 1 },
+    })
+  }
+}
+
+const withSpendings = (task: TaskView, added: Spending[]): JsonObject =>
+  added.length === 0
+    ? {}
+    : { spendings: [...((task.data.spendings as Json[] | undefined) ?? []), ...(added as unknown as Json[])] }
+
+/** Dollars that a task moved out of one side of the account. */
+export const notePaid = (
+  task: TaskView,
+  { side, amount, atMs, now }: { side: 'perp' | 'spot'; amount: string; atMs: number; now: Date },
+): JsonObject =>
+  withSpendings(task, [
+    {
+      place: side === 'perp' ? cashPlace : spotPlace('USDC'),
+      amount,
+      noted_ms: now.getTime(),
+      at_ms: atMs,
+      shown_by: null,
+    },
+  ])
+
+/** The token that the last of these fills left, by the venue's own count. */
+function tokenAfter(fills: readonly Fill[], token: string): string {
+  const atMs = Math.max(...fills.map((fill) => fill.atMs))
+  const left = fills
+    .filter((fill) => fill.atMs === atMs)
+    .map((fill) => sizeAfter(fill) - (fill.feeToken === token ? units(fill.feeUsd) : 0n))
+  const isBuy = fills[0]?.isBuy === true
+  return fromUnits(
+    left.reduce((best, each) => (each > best === isBuy ? each : best)),
+    scale,
+  )
+}
+
+const worthOf = (price: string, size: bigint): bigint => (units(price) * size) / 10n ** BigInt(scale)
+
+function spotSpendings(memory: Memory, fills: readonly Fill[], rest: bigint): Omit<Spending, 'noted_ms'>[] {
+  const token = memory.held_before?.coin
+  if (token === undefined) return []
+  const place = spotPlace(memory.is_buy ? 'USDC' : token)
+  const paid = fills.reduce((sum, { price, size, feeUsd, feeToken }) => {
+    const fee = feeToken === (memory.is_buy ? 'USDC' : token) ? units(feeUsd) : 0n
+    return sum + (memory.is_buy ? worthOf(price, units(size)) : units(size)) + fee
+  }, 0n)
+  const held = memory.is_buy ? worthOf(memory.price, rest) : rest
+  const traded = {
+    place,
+    amount: fromUnits(paid, scale),
+    at_ms: Math.max(...fills.map(({ atMs }) => atMs)),
+    shown_by: fills.length > 0 ? { place: spotPlace(token), total: tokenAfter(fills, token) } : null,
+  }
+  return [
+    ...(fills.length > 0 ? [traded] : []),
+    ...(rest > 0n ? [{ place, amount: fromUnits(held, scale), at_ms: null, shown_by: null }] : []),
+  ]
+}
+
+function perpSpendings(memory: Memory, fills: readonly Fill[], rests: boolean): Omit<Spending, 'noted_ms'>[] {
+  // What only reduces takes no margin, and a read that shows it is newer than what was spent before.
+  const { margin_micros: margin = '0', symbol } = memory
+  const after = rests ? undefined : positionAfter(fills)
+  return [
+    {
+      place: cashPlace,
+      amount: fromUnits(BigInt(margin), usdDecimals),
+      at_ms: after?.at_ms ?? null,
+      shown_by: after ? { place: positionPlace(symbol), total: after.signed_size } : null,
+    },
+  ]
+}
+
+/** What an order has spent, and what of it the rest in the book holds. */
+export function noteSpent(
+  task: TaskView,
+  memory: Memory,
+  { entry, fills }: Pick<Standing, 'entry' | 'fills'>,
+  now: Date,
+): JsonObject {
+  const own = fills.filter(({ orderId }) => orderId === entry.orderId)
+  const rests = entry.status === 'resting'
+  const rest = rests ? units(memory.size) - units(sumOf(own).size) : 0n
+  const found =
+    memory.market === 'spot' ? spotSpendings(memory, own, rest) : perpSpendings(memory, own, rests)
+  const noted_ms = now.getTime()
+  return withSpendings(
+    task,
+    found.map((each) => ({ ...each, noted_ms })),
+  )
+}
+
+/** `mayClear`: a newer read may show that it was spent already. */
+export type Unseen = { amount: bigint; mayClear: boolean }
+
+export type Spendings = {
+  /** Of a token of the spot side, in units of 18 decimals. */
+  onSpot(balances: readonly Pick<SpotBalance, 'coin' | 'total'>[], token: string): Unseen
+  /** Dollars of the spot side, in micro-dollars. */
+  spotCash(balances: readonly Pick<SpotBalance, 'coin' | 'total'>[]): Unseen
+  /** Dollars of the perpetuals side, in micro-dollars. */
+  perpCash(account: Pick<Account, 'positions' | 'cashUsd' | 'timeMs'>): Unseen
+}
+
+/** `shownUntilMs`: everything that happened before that time of the venue's clock is in the read. */
+type Read = { place: string; seen: ReadonlyMap<string, string>; shownUntilMs: number }
+
+function unseen(all: readonly Spending[], { place, seen, shownUntilMs }: Read): Unseen {
+  const isSpot = isSpotPlace(place)
+  const canShow = (by: Spending['shown_by']): by is NonNullable<Spending['shown_by']> =>
+    by !== null && isSpotPlace(by.place) === isSpot
+  const shownAt = all
+    .filter(({ shown_by: by }) => canShow(by) && units(seen.get(by.place) ?? '0') === units(by.total))
+    .map(({ at_ms }) => at_ms ?? 0)
+  const untilMs = Math.max(shownUntilMs, ...shownAt)
+  const left = all.filter((each) => each.place === place && (each.at_ms === null || each.at_ms > untilMs))
+  return {
+    amount: left.reduce((sum, { amount }) => sum + units(amount), 0n),
+    mayClear: left.some(({ at_ms, shown_by: by }) => canShow(by) || (!isSpot && at_ms !== null)),
+  }
+}
+
+const isSpotPlace = (place: string): boolean => place.startsWith(spotPlace(''))
+const inMicros = ({ amount, mayClear }: Unseen): Unseen => ({ amount: microsUp(amount), mayClear })
+
+const spendingsOf = (all: readonly Spending[]): Spendings => {
+  const onSpot: Spendings['onSpot'] = (balances, token) => {
+    const seen = new Map(balances.map(({ coin, total }) => [spotPlace(coin), total]))
+    return unseen(all, { place: spotPlace(token), seen, shownUntilMs: 0 })
+  }
+  return {
+    onSpot,
+    spotCash: (balances) => inMicros(onSpot(balances, 'USDC')),
+    perpCash: (account) => {
+      const seen = balancesSeen(account, [], { balances: false })
+      const shownUntilMs = account.timeMs - clockErrorMs
+      return inMicros(unseen(all, { place: cashPlace, seen, shownUntilMs }))
+    },
+  }
+}
+
+/** What tasks of the user have spent so lately that a read may not show it. */
+export async function recentSpendings(
+  { on, clock }: { on: Queryable; clock: Clock },
+  userId: string,
+): Promise<Spendings> {
+  const nowMs = clock.now().getTime()
+  const rows = await send<{ spendings: Spending[] }>(
+    on,
+    `select data -> 'spendings' as spendings from task where user_id = $1 and id > $2 and data ? 'spendings'`,
+    [userId, leastTaskId(new Date(nowMs - taskAgeMaxMs))],
+  )
+  const all = rows.flatMap(({ spendings }) => spendings)
+  return spendingsOf(all.filter(({ noted_ms }) => noted_ms > nowMs - readLagMs - noteErrorMs))
+}
+
+/** Throws while another read may show what is unseen; on the last attempt it counts as spent. */
+export function assertShown({ amount, mayClear }: Unseen, isLast: boolean): void {
+  if (amount > 0n && mayClear && !isLast) throw new SpendingNotShown()
+}
