@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { after, before, beforeEach, describe, test } from 'node:test'
 import { given } from '../harness/conservation.ts'
+import { eventually } from '../harness/gateway.ts'
 import { book, keeper } from './keeper.ts'
 import { type Answer, type Stage, stage, type User } from './stage.ts'
 
@@ -17,7 +18,10 @@ describe('answers of the real venue', () => {
   let its: ReturnType<typeof book>
   const parts = new AsyncDisposableStack()
   before(async () => {
-    on = await stage({ uncounted: 'a reconciler that looks every 400 ms spends a hundred times what it may', lagging: true })
+    on = await stage({
+      uncounted: 'a reconciler that looks every 400 ms spends a hundred times what it may',
+      lagging: true,
+    })
     its = book(on)
   })
   beforeEach(async () => {
@@ -105,6 +109,31 @@ describe('answers of the real venue', () => {
       const done = await on.call(name, input, user, { timeoutMs: 8_000 })
       assert.equal(done.outcome, 'executed', `${name}: ${JSON.stringify(done)}`)
     }
+  })
+
+  test('an action may still land while the clock of the account runs ahead of the blocks', async () => {
+    const user = await on.trader()
+    // Admitted by the true clock, and judged by one that is a minute ahead.
+    let isAhead = false
+    on.lag.set({
+      rewrite: (type, answer) =>
+        type === 'clearinghouseState' && isAhead
+          ? { ...(answer as Row), time: Number((answer as Row).time) + 60_000 }
+          : answer,
+    })
+    // The gateway gives up waiting for the reply, and the venue takes the order later.
+    const late = { door: 'exchange', type: 'order', effect: 'latency', latencyMs: 8_000, count: 1 }
+    await on.market.control('POST', '/faults', late)
+    const begun = await on.call('perp_open', { asset: 'BTC', side: 'long', size: '0.01' }, user, {
+      wait: false,
+    })
+    isAhead = true
+    const done = await finished(user, begun)
+    await eventually(
+      async () => ((await on.truth(user)).fills.length > 0 ? true : undefined),
+      'the order landed',
+    )
+    assert.equal(done.outcome, 'executed', JSON.stringify(done))
   })
 
   test('an account whose perpetuals of other deployers share its dollars keeps them on the perpetuals side', async () => {

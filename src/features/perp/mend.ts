@@ -17,7 +17,7 @@ import { closings, type Finish, isAtLeast, ofEntry, standingOf, unwinding, whole
 type Needs = {
   venue: Pick<
     Hyperliquid,
-    'order' | 'openOrders' | 'fillsSince' | 'recentFills' | 'mids' | 'account' | 'timeMs'
+    'order' | 'openOrders' | 'fillsSince' | 'recentFills' | 'mids' | 'account' | 'timeMs' | 'passedMs'
   >
   acts: VenueActs
   pricing: Pricing

@@ -16,7 +16,7 @@ import { type EarlierExit, earlierExits, type TpSlData } from './tp-sl.ts'
 
 export type TpSlDeps = {
   on: Queryable
-  venue: Pick<Hyperliquid, 'order' | 'openOrders' | 'fillsSince' | 'timeMs'>
+  venue: Pick<Hyperliquid, 'order' | 'openOrders' | 'fillsSince' | 'timeMs' | 'passedMs'>
   acts: VenueActs
   pricing: Pricing
 } & Pick<PlaceNeeds, 'refusals' | 'agentLost'>

@@ -11,7 +11,7 @@ import { effectOf, type Verdict } from './act-effect.ts'
  * land and every record agrees.
  */
 
-export type ActionSource = Pick<Hyperliquid, 'send' | 'account' | 'timeMs'>
+export type ActionSource = Pick<Hyperliquid, 'send' | 'timeMs' | 'passedMs'>
 type Deps = { venue: ActionSource; graceMs: number }
 
 /** The largest lag of any read at the venue; an action that landed at its very end shows up within it. */
@@ -120,8 +120,18 @@ async function timingOf({ intent }: Effect, { venue, graceMs }: Deps, { refusal 
         : refusal !== undefined && atMs - Number(nonce) >= graceMs,
   })
   const near = at(await venue.timeMs(account))
-  // A clock that was read a moment ago proves no absence.
-  return near.isLast ? at((await venue.account(account)).timeMs) : near
+  // A clock that was read a moment ago, or that runs ahead, proves no absence.
+  return near.isLast ? at(await venue.passedMs(account)) : near
+}
+
+/** Whether every read shows by now what happened at that time of the venue. */
+export async function isShownByNow(
+  venue: Pick<Hyperliquid, 'timeMs' | 'passedMs'>,
+  account: string,
+  atMs: number,
+): Promise<boolean> {
+  const shownMs = atMs + readLagMs
+  return (await venue.timeMs(account)) > shownMs && (await venue.passedMs(account)) > shownMs
 }
 
 /** Waits for the moment at which a negative finding counts, where no earlier look-up can tell anything. */

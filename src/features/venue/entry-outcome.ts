@@ -2,8 +2,9 @@ import { setTimeout as pause } from 'node:timers/promises'
 import { compareDecimals } from '#kernel/decimal-fields.ts'
 import type { TaskView } from '#kernel/task.ts'
 import type { Fill, LegStatus } from '#upstreams/hyperliquid/hyperliquid.ts'
-import { cloidOf, type LookUp, readLagMs } from './act.ts'
+import { cloidOf, type LookUp } from './act.ts'
 import { type Entry, type Exit, type ExitLeg, exitStateOf, sumOf } from './bracket.ts'
+import { isShownByNow } from './confirm-action.ts'
 import { fillsOfEntry, fillsOfOrder } from './entry-fills.ts'
 import { type Memory, memoryOf, wantedExits } from './memory.ts'
 import {
@@ -95,9 +96,9 @@ async function withFills(
   { sinceMs, isLast }: { sinceMs: number; isLast: boolean },
 ): Promise<OrderFound | undefined> {
   if (found.phase !== 'cancelled' || compareDecimals(found.filledSize, '0') > 0) return found
-  const nowMs = await venue.timeMs(account)
+  // Asked before the fills, which are then newer.
+  const isSettled = isLast || (await isShownByNow(venue, account, found.atMs))
   const filledSize = sumOf(await fillsOfOrder(venue, { account, sinceMs }, found.orderId)).size
-  const isSettled = isLast || nowMs > found.atMs + readLagMs
   return isSettled || compareDecimals(filledSize, '0') > 0 ? { ...found, filledSize } : undefined
 }
 
@@ -201,7 +202,7 @@ export type PlacedExits = Pick<Completing, 'landedAtMs'> & { exits: Exit[] }
 
 /** Exits that landed without an entry, each with its order id; `isComplete` is false while a record is missing. */
 export async function completeExits(
-  venue: EvidenceSource & Pick<PlaceNeeds['venue'], 'timeMs'>,
+  venue: EvidenceSource & Pick<PlaceNeeds['venue'], 'timeMs' | 'passedMs'>,
   task: TaskView,
   { exits: placed, landedAtMs, signal, suffix = '' }: Completing,
 ): Promise<{ exits: Exit[]; isComplete: boolean }> {
@@ -209,7 +210,7 @@ export async function completeExits(
   const startedMs = performance.now()
   let exits = [...placed]
   for (let [attempt, waitMs] = [0, pollFirstMs]; ; attempt += 1, waitMs = Math.min(waitMs * 2, pollMaxMs)) {
-    const isSettled = (await venue.timeMs(account)) > landedAtMs + readLagMs
+    const isSettled = await isShownByNow(venue, account, landedAtMs)
     // The lists are dear, and what the reply has taken needs no more than its order id.
     const allRecords = isSettled || (allRecordsAttempts.has(attempt) && hasUnknown(exits))
     exits = await resolveExits(venue, task, { exits, entryRests: false, suffix, allRecords, isSettled })
@@ -261,7 +262,7 @@ export async function completeOutcome(
     exits = await streamedExits(needs, task, { exits, entryRests })
   for (let [attempt, waitMs] = [0, pollFirstMs]; ; attempt += 1, waitMs = Math.min(waitMs * 2, pollMaxMs)) {
     if (attempt > 0) landedAtMs ??= await venue.timeMs(memory.account)
-    const isSettled = landedAtMs !== null && (await venue.timeMs(memory.account)) > landedAtMs + readLagMs
+    const isSettled = landedAtMs !== null && (await isShownByNow(venue, memory.account, landedAtMs))
     const resolving = {
       exits,
       entryRests,

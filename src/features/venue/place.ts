@@ -23,7 +23,15 @@ export type Refusals = {
 export type PlaceNeeds = {
   venue: Pick<
     Hyperliquid,
-    'order' | 'openOrders' | 'fillsSince' | 'recentFills' | 'account' | 'spotBalances' | 'timeMs' | 'standing'
+    | 'order'
+    | 'openOrders'
+    | 'fillsSince'
+    | 'recentFills'
+    | 'account'
+    | 'spotBalances'
+    | 'timeMs'
+    | 'passedMs'
+    | 'standing'
   >
   /** What the stream told of an order, where the account is followed. */
   orderHeard: VenueStreams['orderOf']

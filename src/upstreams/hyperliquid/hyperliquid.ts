@@ -50,6 +50,11 @@ export type Hyperliquid = {
   account(user: string): Promise<Account>
   /** What the venue's clock shows; the account is asked for it where no answer told it a moment ago. */
   timeMs(user: string): Promise<number>
+  /**
+   * A time that the venue has passed by each of its clocks: that of the account and that of its blocks, by which it
+   * judges the end of an action. Asked for afresh.
+   */
+  passedMs(user: string): Promise<number>
   spotBalances(user: string): Promise<SpotBalance[]>
   /** What the account has set for a market, and the margin that is free on each side of it. */
   standing(
@@ -87,6 +92,8 @@ type Options = VenueAddress & { clock: Clock; prices?: Prices }
 const modeMaxAgeMs = 300_000
 const modesMax = 10_000
 const freshMsDefault = 60_000
+/** The book of a market that trades in every block: its time is that of the last one. */
+const clockCoin = 'BTC'
 
 /** One answer for all who ask within its age; those of one moment share the request. */
 function remembered<T>(ask: () => Promise<T>, nowMs: () => number) {
@@ -162,6 +169,10 @@ function reads(
   return {
     account,
     timeMs: async (user) => clock.now() ?? (await account(user)).timeMs,
+    async passedMs(user) {
+      const [{ timeMs }, { time }] = await Promise.all([account(user), info('l2Book', { coin: clockCoin })])
+      return Math.min(timeMs, time)
+    },
     async mids() {
       const fresh = shared?.fresh()
       if (fresh) return fresh

@@ -124,6 +124,7 @@ const schemas = {
   ]),
   spotMetaAndAssetCtxs: T.Tuple([SpotMeta, T.Array(SpotContext)]),
   allMids: T.Record(text, decimal),
+  l2Book: T.Object({ time: whole }),
   clearinghouseState: T.Object({
     marginSummary: Summary,
     crossMarginSummary: Summary,
