@@ -136,6 +136,18 @@ describe('answers of the real venue', () => {
     assert.equal(done.outcome, 'executed', JSON.stringify(done))
   })
 
+  test('a withdrawal arrives and is booked by the fee that the venue took', async () => {
+    const user = await on.trader('500')
+    await on.market.control('POST', '/settings', { withdrawalFeeUsd: 3 })
+    try {
+      const done = await finished(user, await on.call('perp_withdraw', { amount_usd: '100' }, user))
+      const { amount_usd, fee_usd } = done.result
+      assert.deepEqual([done.outcome, amount_usd, fee_usd], ['executed', '97', '3'], JSON.stringify(done))
+    } finally {
+      await on.market.control('POST', '/settings', { withdrawalFeeUsd: 1 })
+    }
+  })
+
   test('an account whose perpetuals of other deployers share its dollars keeps them on the perpetuals side', async () => {
     on.lag.set({
       rewrite: (type, answer) => (type === 'userAbstraction' ? 'dexAbstraction' : answer),

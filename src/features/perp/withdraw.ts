@@ -42,11 +42,12 @@ export type WithdrawInput = {
   destination_chain_id?: string | number
   destination_token?: string
 }
+type Payout = { paid_units: string; fee_usd: string }
 type Memory = {
   account: string
   amount_usd: string
-  /** What arrives: the amount less the fee of the venue. */
-  paid_units: string
+  /** What arrives and what the venue keeps, by its own record of the withdrawal; absent until that shows up. */
+  payout?: Payout
   ahead_ms: number
   since_ms: number
   /** The next block to look for the arrival in. */
@@ -61,6 +62,8 @@ type Memory = {
 
 const usdcDecimals = 6
 const admissionMs = 10 * 60_000
+/** A payout that is less by more than this many fees is not taken for one. */
+const feeMultipleMax = 5n
 const memoryOf = (task: TaskView) => task.data as unknown as Memory
 
 const factsOf = (account: string): ActPlan['facts'] => ({
@@ -116,7 +119,6 @@ async function admitOnce(
   )
   const memory: Memory = {
     ...{ account, amount_usd: amountUsd, ahead_ms: aheadOf(clock, state.timeMs), since_ms: state.timeMs },
-    paid_units: String(toUnits(amountUsd, usdcDecimals) - toUnits(limits.withdrawFeeUsd, usdcDecimals)),
     ...{ from_block: String(head.number + 1n), ...portion },
     cash_before: state.cashUsd,
     unified_free_before: freeBefore === null ? null : String(freeBefore),
@@ -140,11 +142,11 @@ export function withdrawing(
   const arrivalOf = async (
     task: TaskView,
     blocks: { from: bigint; to: bigint },
+    isPayout: (amountUnits: bigint) => boolean,
   ): Promise<{ found: { key: string; arrival: Arrival } | undefined; searchedTo: bigint }> => {
-    const { account, paid_units } = memoryOf(task)
-    const { arrivals, searchedTo } = await chain.arrivals(way.token, account, blocks)
+    const { arrivals, searchedTo } = await chain.arrivals(way.token, memoryOf(task).account, blocks)
     const fitting = arrivals
-      .filter(({ amountUnits }) => amountUnits === BigInt(paid_units))
+      .filter(({ amountUnits }) => isPayout(amountUnits))
       .map((arrival) => ({ key: `arrival:${arrival.txHash}:${arrival.index}`, arrival }))
     const taken = await claimedKeys(
       on,
@@ -164,14 +166,34 @@ export function withdrawing(
     return acts.intend(task, plan, { now, next: 'confirm', effects, refused })
   }
 
-  /** Throws where the chain shows a payout that no list of the venue shows. */
+  /** Throws where the chain shows what may be a payout that no list of the venue shows. */
   const assertNotArrived = async (task: TaskView): Promise<void> => {
+    const { amount_usd, from_block } = memoryOf(task)
+    const most = toUnits(amount_usd, usdcDecimals)
+    const least = most - feeMultipleMax * toUnits(limits.withdrawFeeUsd, usdcDecimals)
+    const mayBePayout = (amountUnits: bigint) => amountUnits >= least && amountUnits <= most
     const { number: head } = await chain.head()
-    for (let from = BigInt(memoryOf(task).from_block); from <= head; ) {
-      const { found, searchedTo } = await arrivalOf(task, { from, to: head })
+    for (let from = BigInt(from_block); from <= head; ) {
+      const { found, searchedTo } = await arrivalOf(task, { from, to: head }, mayBePayout)
       if (found) throw contradiction('the amount arrived in the wallet')
       from = searchedTo + 1n
     }
+  }
+
+  const ownIn = (task: TaskView, updates: readonly LedgerUpdate[]): LedgerUpdate | undefined => {
+    const nonce = Number(effectOf(task, 'withdraw').carriers.at(-1)?.nonce)
+    return updates.find((update) => update.type === 'withdraw' && update.nonce === nonce)
+  }
+
+  /** By the venue's own record: its fee is not for us to know. */
+  const payoutOf = async (task: TaskView): Promise<Payout | undefined> => {
+    const { account, since_ms, amount_usd } = memoryOf(task)
+    const own = ownIn(task, await venue.ledgerSince(account, since_ms))
+    const told = own?.amountUsd ?? null
+    if (told === null) return undefined
+    const paid = toUnits(told, usdcDecimals)
+    const kept = fromUnits(toUnits(amount_usd, usdcDecimals) - paid, usdcDecimals)
+    return { paid_units: String(paid), fee_usd: kept }
   }
 
   /** The transfers of the account; throws where its balance shows a payout that they do not. */
@@ -205,16 +227,13 @@ export function withdrawing(
 
     async confirm(task, { signal, now }) {
       const { account, since_ms } = memoryOf(task)
-      const nonce = Number(effectOf(task, 'withdraw').carriers.at(-1)?.nonce)
-      const isOwnIn = (updates: LedgerUpdate[]) =>
-        updates.some((update) => update.type === 'withdraw' && update.nonce === nonce)
       const verdict = await acts.settle<true>({
         ...{ task, leg: 'withdraw', signal, read: () => true },
         async look({ isLast }) {
-          if (isOwnIn(await venue.ledgerSince(account, since_ms))) return true
+          if (ownIn(task, await venue.ledgerSince(account, since_ms))) return true
           if (!isLast) return undefined
           // The list that agrees with the balance may be newer than the one above.
-          if (isOwnIn(await agreedTransfers(task))) return true
+          if (ownIn(task, await agreedTransfers(task))) return true
           await assertNotArrived(task)
           return undefined
         },
@@ -232,16 +251,20 @@ export function withdrawing(
     },
 
     async arrive(task, { now }) {
-      const { amount_usd, paid_units, from_block } = memoryOf(task)
+      const { amount_usd, from_block } = memoryOf(task)
+      const payout = memoryOf(task).payout ?? (await payoutOf(task))
+      if (!payout) return waiting(task, now, 'arrive')
+      const { paid_units, fee_usd } = payout
       const from = BigInt(from_block)
       const { number: to } = await chain.head()
+      const isPayout = (amountUnits: bigint) => amountUnits === BigInt(paid_units)
       const { found, searchedTo } =
-        to < from ? { found: undefined, searchedTo: to } : await arrivalOf(task, { from, to })
+        to < from ? { found: undefined, searchedTo: to } : await arrivalOf(task, { from, to }, isPayout)
       // The last blocks are searched again: a reorganised one may bring what the first look did not show.
       if (!found) {
         const searched = searchedTo - BigInt(chain.row.confirmations)
         const next = searched >= from ? searched + 1n : from
-        return waiting(task, now, 'arrive', { from_block: String(next) })
+        return waiting(task, now, 'arrive', { from_block: String(next), payout })
       }
       const { key, arrival } = found
       changed(task.userId, way.chainId)
@@ -250,7 +273,7 @@ export function withdrawing(
         result: {
           // `amount` is what arrived, in both forms; with the fee it is what left the venue.
           ...{ amount: paid_units, amount_usd: fromUnits(BigInt(paid_units), usdcDecimals) },
-          ...{ fee_usd: limits.withdrawFeeUsd, withdrawn_usd: amount_usd, chain_id: way.chainId },
+          ...{ fee_usd, withdrawn_usd: amount_usd, chain_id: way.chainId },
           ...{ token_address: way.token, tx_hash: arrival.txHash, credited_at: now.toISOString() },
           moved_from_spot_usd: memoryOf(task).gather,
         },

@@ -158,6 +158,7 @@ const settingNames: readonly (keyof Settings)[] = [
   'spotTriggers',
   'scheduleCancelVolumeUsd',
   'requestsPerAddress',
+  'withdrawalFeeUsd',
   'wsConnectionsPerAddress',
   'wsNewPerMinute',
   'wsUsersPerAddress',

@@ -39,6 +39,8 @@ export type Settings = {
   wsConnectionsPerAddress: number
   wsNewPerMinute: number
   wsUsersPerAddress: number
+  /** In whole dollars; absent: what the venue takes today. */
+  withdrawalFeeUsd?: number
   /** Of accounts that open from now on; absent in the data of older versions. */
   accountMode?: Account['abstraction']
 }

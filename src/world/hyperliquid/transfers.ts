@@ -101,7 +101,7 @@ export const spotSend = (
   if (receiver !== account) noteLedger(venue, receiver, delta)
 }
 
-export const withdrawalFee = dollar
+const withdrawalFeeUsd = 1
 
 /** Leaves the account at once; the bridge pays it out afterwards, less its fee. */
 export const withdraw = (
@@ -112,6 +112,7 @@ export const withdraw = (
   nonce: number,
 ): void => {
   const units = perpAmount(amount)
+  const withdrawalFee = BigInt(venue.state.settings.withdrawalFeeUsd ?? withdrawalFeeUsd) * dollar
   if (units <= withdrawalFee || perpFree(venue, account) < units)
     refuseAll('Insufficient balance for withdrawal')
   account.raw -= units
