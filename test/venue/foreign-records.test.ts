@@ -119,4 +119,53 @@ describe('records that are not understood', () => {
     }, 'the fill before the baseline')
     assert.equal(filled[0]?.leg, 'entry')
   })
+
+  describe('of an account itself', () => {
+    const later = { code: 'unavailable' }
+    /** What a position or a balance of these names says of its size is not understood. */
+    const illegible =
+      (names: readonly string[]) =>
+      (type: string, answer: unknown): unknown => {
+        if (type === 'clearinghouseState') {
+          const { assetPositions, ...rest } = answer as Row & { assetPositions: { position: Row }[] }
+          const hidden = assetPositions.map(({ position }) => ({
+            position: names.includes(String(position.coin)) ? { ...position, szi: null } : position,
+          }))
+          return { ...rest, assetPositions: hidden }
+        }
+        if (type !== 'spotClearinghouseState') return answer
+        const shown = (answer as { balances: Row[] }).balances
+        return {
+          balances: shown.map((each) => (names.includes(String(each.coin)) ? { ...each, total: {} } : each)),
+        }
+      }
+
+    test('a position is neither missing nor gone', async () => {
+      const user = await on.trader()
+      await open(user)
+      await its.agreed(user)
+      on.lag.set({ rewrite: illegible(['BTC']) })
+      await assert.rejects(on.call('perp_close', { asset: 'BTC' }, user), later)
+      await assert.rejects(open(user, { side: 'short', reduce_only: true }), later)
+      await assert.rejects(on.call('perp_close', { asset: 'ETH' }, user), { code: 'no_position' })
+      await its.agreed(user)
+      on.lag.set({})
+      assert.equal((await on.call('perp_close', { asset: 'BTC' }, user)).outcome, 'executed')
+      await its.agreed(user)
+    })
+
+    test('a balance is neither missing nor gone', async () => {
+      const user = await on.trader()
+      const bought = await on.call('spot_venue_buy', { asset: 'HYPE', notional_usdc: '50' }, user)
+      assert.equal(bought.outcome, 'executed', JSON.stringify(bought))
+      await its.agreed(user)
+      on.lag.set({ rewrite: illegible(['HYPE', 'USDC']) })
+      await assert.rejects(on.call('spot_venue_sell', { asset: 'HYPE' }, user), later)
+      await assert.rejects(on.call('spot_venue_buy', { asset: 'HYPE', notional_usdc: '20' }, user), later)
+      await its.agreed(user)
+      on.lag.set({})
+      assert.equal((await on.call('spot_venue_sell', { asset: 'HYPE' }, user)).outcome, 'executed')
+      await its.agreed(user)
+    })
+  })
 })

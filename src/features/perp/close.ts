@@ -1,4 +1,5 @@
 import { asData, type Memory, opensAtOnce } from '#features/venue/memory.ts'
+import { positionOf } from '#features/venue/order-evidence.ts'
 import { accountAfterTasks } from '#features/venue/read-after-write.ts'
 import { assetKey, marketNamed } from '#features/venue/symbol.ts'
 import { aheadOf, besideAgent, slippageDefault, tradeMs } from '#features/venue/trade.ts'
@@ -33,7 +34,7 @@ export async function admitClose(
   ])
   const { agent, read } = await besideAgent(needs, userId, reading)
   const [state, mids] = read
-  const position = state.positions.find(({ symbol }) => symbol === market.symbol)
+  const position = positionOf(state, market.symbol)
   if (!position) throw new Fault('no_position', `There is no position in ${market.symbol} to close`)
   const isBuy = position.signedSize.startsWith('-')
   const held = position.signedSize.replace('-', '')

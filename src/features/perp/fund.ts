@@ -36,7 +36,10 @@ import { chainIdOf, demandWay, depositShortage, walletToken } from './way.ts'
 
 export type FundNeeds = {
   on: Queryable
-  venue: Pick<Hyperliquid, 'account' | 'ledgerSince' | 'agents' | 'spotBalances' | 'accountMode'>
+  venue: Pick<
+    Hyperliquid,
+    'account' | 'ledgerSince' | 'agents' | 'spotBalances' | 'spotHoldings' | 'accountMode'
+  >
   acts: VenueActs
   agents: Agents
   batches: EvmBatches
@@ -90,8 +93,8 @@ function amountOf({ amount, amount_usd }: FundInput, { minFundUsd }: PerpLimits)
   )
 }
 
-const holdsNothing = ({ positions, cashUsd }: Pick<Account, 'positions' | 'cashUsd'>): boolean =>
-  positions.length === 0 && compareDecimals(cashUsd, '0') === 0
+const holdsNothing = ({ positions, unread, cashUsd }: Account): boolean =>
+  positions.length + unread.length === 0 && compareDecimals(cashUsd, '0') === 0
 
 const walletOf = (userId: string, { chain, way }: Pick<FundNeeds, 'chain' | 'way'>): AccountRef => ({
   ...{ owner: userId, asset: assetOf(chain.row, way.token), book: 'wallet' },

@@ -3,7 +3,7 @@ import { type Entry, type Exit, type ExitLeg, sumOf } from '#features/venue/brac
 import { completeExits, exitsOfReply, type PlacedExits } from '#features/venue/entry-outcome.ts'
 import { exitOrder, type Pricing } from '#features/venue/exits.ts'
 import { type Memory, memoryOf, wantedExits } from '#features/venue/memory.ts'
-import { gatherEvidence } from '#features/venue/order-evidence.ts'
+import { gatherEvidence, positionOf } from '#features/venue/order-evidence.ts'
 import { factsOf, planOf, upstreamName } from '#features/venue/place.ts'
 import { positionNote } from '#features/venue/read-after-write.ts'
 import { fillsOf, resultOf, type Standing } from '#features/venue/report.ts'
@@ -71,10 +71,7 @@ export function mending({ venue, acts, pricing }: Needs) {
 
   const repairPlan = async (task: TaskView, { entry, exits }: Pick<Standing, 'entry' | 'exits'>) => {
     const memory = memoryOf(task)
-    const [fills, { positions }] = await Promise.all([
-      entryFills(memory, entry),
-      venue.account(memory.account),
-    ])
+    const [fills, state] = await Promise.all([entryFills(memory, entry), venue.account(memory.account)])
     const size = sumOf(fills).size
     const missing = wantedExits(memory).filter(({ leg }) =>
       exits.some((exit) => exit.leg === leg && exit.state === 'gone'),
@@ -82,7 +79,7 @@ export function mending({ venue, acts, pricing }: Needs) {
     const orders = missing.map((exit) =>
       exitOrder(task.id, memory, { ...exit, size, name: `${exit.leg}${again}` }, pricing),
     )
-    const held = positions.find(({ symbol }) => symbol === memory.symbol)?.signedSize.replace('-', '')
+    const held = positionOf(state, memory.symbol)?.signedSize.replace('-', '')
     // Exits of the whole position cancel each other and end with it; beside an older position they must not touch it.
     const grouping =
       held !== undefined && compareDecimals(held, size) === 0 && missing.length === exits.length

@@ -1,6 +1,7 @@
 import { collateralFor, portionFor } from '#features/venue/collateral.ts'
 import type { Pricing } from '#features/venue/exits.ts'
 import { asData, type Memory, opensAtOnce } from '#features/venue/memory.ts'
+import { positionOf } from '#features/venue/order-evidence.ts'
 import { accountAfterTasks, rereadBalances } from '#features/venue/read-after-write.ts'
 import { recentSpendings, type Spendings, type Unseen } from '#features/venue/spending.ts'
 import { assetKey, marketNamed } from '#features/venue/symbol.ts'
@@ -251,7 +252,7 @@ async function admitOnce(
   ])
   const { agent, read } = await besideAgent(needs, userId, reading)
   const [state, mids, setting, spendings] = read
-  const position = state.positions.find(({ symbol }) => symbol === market.symbol)
+  const position = positionOf(state, market.symbol)
   const leverage = leverageOf(input, market, { position, setting })
   const mid = mids.get(market.symbol) ?? market.markPrice
   const price = limit ?? pricing.boundPrice(mid, input.slippage_pct ?? slippageDefault, isBuy, market)

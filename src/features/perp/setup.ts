@@ -30,7 +30,7 @@ export type Agents = {
   retired(userId: string, address: string): Promise<void>
 }
 export type SetupNeeds = {
-  venue: Pick<Hyperliquid, 'account' | 'agents' | 'spotBalances'>
+  venue: Pick<Hyperliquid, 'account' | 'agents' | 'spotHoldings'>
   acts: VenueActs
   agents: Agents
   policy: Pick<Policy, 'check' | 'reserve'>
@@ -56,13 +56,15 @@ const ttlMs = 60_000
  * other questions.
  */
 export const isActive = async (
-  venue: Pick<Hyperliquid, 'account' | 'spotBalances'>,
+  venue: Pick<Hyperliquid, 'account' | 'spotHoldings'>,
   account: string,
   hadKey: boolean,
 ): Promise<boolean> => {
   if (hadKey) return true
-  const { accountValueUsd, positions } = await venue.account(account)
-  return accountValueUsd !== '0' || positions.length > 0 || (await venue.spotBalances(account)).length > 0
+  const { accountValueUsd, positions, unread } = await venue.account(account)
+  if (accountValueUsd !== '0' || positions.length + unread.length > 0) return true
+  const spot = await venue.spotHoldings(account)
+  return spot.balances.length + spot.unread.length > 0
 }
 
 export async function admitSetup(

@@ -1,6 +1,7 @@
 import { readLagMs } from '#features/venue/act.ts'
 import type { ExitLeg } from '#features/venue/bracket.ts'
 import { asData, type Memory, type WantedExit } from '#features/venue/memory.ts'
+import { positionOf } from '#features/venue/order-evidence.ts'
 import { accountAfterTasks } from '#features/venue/read-after-write.ts'
 import { isVenueOrderId, recentOrders } from '#features/venue/store.ts'
 import { assetKey, marketNamed } from '#features/venue/symbol.ts'
@@ -59,7 +60,7 @@ export async function admitTpSl(needs: TradeNeeds, input: TpSlInput, { userId }:
     userId,
     accountAfterTasks(needs, { userId, account, symbol: market.symbol }),
   )
-  const position = state.positions.find(({ symbol }) => symbol === market.symbol)
+  const position = positionOf(state, market.symbol)
   if (!position) throw new Fault('no_position', `There is no position in ${market.symbol} to protect`)
   const isLong = !position.signedSize.startsWith('-')
   const held = position.signedSize.replace('-', '')

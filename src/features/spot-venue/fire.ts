@@ -76,7 +76,7 @@ export function firing(needs: SpotNeeds, selling: Record<string, Step>): Record<
       demandAgent(needs, task.userId),
     ])
     const [balances, state, mids] = await Promise.all([
-      venue.spotBalances(account),
+      venue.spotBalances(account, [market.base]),
       venue.account(account),
       venue.mids(),
     ])

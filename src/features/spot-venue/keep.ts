@@ -65,7 +65,8 @@ type Concluding = Pick<SpotNeeds, 'on' | 'venue' | 'pricing'>
  */
 export function concluding({ on, venue, pricing }: Concluding): NonNullable<PlaceNeeds['conclude']> {
   const isGone = async ({ account, symbol }: SpotMemory): Promise<boolean> => {
-    const [balances, market] = await Promise.all([venue.spotBalances(account), spotNamed(venue, symbol)])
+    const market = await spotNamed(venue, symbol)
+    const balances = await venue.spotBalances(account, [market.base])
     const total = balances.find(({ coin }) => coin === market.base)?.total ?? '0'
     return pricing.roundSize(total, market) === '0'
   }

@@ -48,7 +48,7 @@ async function admitOnce(needs: SpotNeeds, input: TpSlInput, userId: string): Pr
   for (const { leg, price } of exits) demandTick(price, market, `body.${leg}_price`, pricing)
   const [account, agent] = await Promise.all([needs.evmAddressOf(userId), demandAgent(needs, userId)])
   const [balances, state, mids] = await Promise.all([
-    venue.spotBalances(account),
+    venue.spotBalances(account, [market.base]),
     venue.account(account),
     venue.mids(),
   ])

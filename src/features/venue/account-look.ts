@@ -2,7 +2,15 @@ import type { Transact } from '#durable/transactions.ts'
 import type { Queryable } from '#store/query.ts'
 import type { Hyperliquid } from '#upstreams/hyperliquid/hyperliquid.ts'
 import { accountFor, type VenueAccount, withoutBalances } from './account-store.ts'
-import { balancesSeen, type Difference, differences, isPosition, sentenceOf } from './agreement.ts'
+import {
+  balancesSeen,
+  type Difference,
+  differences,
+  isPosition,
+  positionPlace,
+  sentenceOf,
+  spotPlace,
+} from './agreement.ts'
 import type { Facts, Ingest } from './ingest.ts'
 import { paged } from './paged.ts'
 import * as record from './record-store.ts'
@@ -28,7 +36,7 @@ type Needs = {
   transact: Transact
   venue: Pick<
     Hyperliquid,
-    'account' | 'spotBalances' | 'fillsSince' | 'fundingSince' | 'ledgerSince' | 'accountMode'
+    'account' | 'spotHoldings' | 'fillsSince' | 'fundingSince' | 'ledgerSince' | 'accountMode'
   >
   ingest: Ingest
 }
@@ -41,11 +49,20 @@ const separateModes = ['default', 'disabled']
 
 export function looking({ on, transact, venue, ingest }: Needs) {
   const see = async ({ account, balances }: Pick<VenueAccount, 'account' | 'balances'>) => {
-    const [state, tokens] = await Promise.all([
+    const [state, spot] = await Promise.all([
       venue.account(account),
-      balances ? venue.spotBalances(account) : Promise.resolve([]),
+      balances ? venue.spotHoldings(account) : Promise.resolve({ balances: [], unread: [] }),
     ])
-    return { atMs: state.timeMs, places: balancesSeen(state, tokens, { balances }) }
+    const unread = [
+      ...state.unread.map((symbol) => symbol && positionPlace(symbol)),
+      ...spot.unread.map((token) => token && spotPlace(token)),
+    ]
+    if (unread.includes(null))
+      throw new Fault(
+        'unavailable',
+        'Hyperliquid shows a position or a balance of which not even the name is known',
+      )
+    return { atMs: state.timeMs, places: balancesSeen(state, spot.balances, { balances }), unread }
   }
 
   const readFills = (account: string, sinceMs: number) =>
@@ -100,7 +117,8 @@ export function looking({ on, transact, venue, ingest }: Needs) {
 
   const judge = async (account: VenueAccount, seen: Awaited<ReturnType<typeof see>>) => {
     const { places, entries } = await record.expectedAt(on, account, seen.atMs)
-    return differences(places, seen.places, entries)
+    // Nothing is concluded of what the venue shows in a form that is not known.
+    return differences(places, seen.places, entries).filter(({ place }) => !seen.unread.includes(place))
   }
 
   /** With one balance for both sides only positions can be compared. */

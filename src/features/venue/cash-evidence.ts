@@ -85,5 +85,5 @@ export async function explainedTransfers(
 }
 
 async function spotUsdc(venue: Pick<Hyperliquid, 'spotBalances'>, account: string): Promise<string> {
-  return (await venue.spotBalances(account)).find(({ coin }) => coin === 'USDC')?.total ?? '0'
+  return (await venue.spotBalances(account, ['USDC'])).find(({ coin }) => coin === 'USDC')?.total ?? '0'
 }

@@ -16,7 +16,7 @@ const microsOf = (text: string): bigint => toUnits(text, scale) / 10n ** BigInt(
 export const spotCashMicros = async (
   venue: Pick<Hyperliquid, 'spotBalances'>,
   account: string,
-): Promise<bigint> => freeCashOf(await venue.spotBalances(account))
+): Promise<bigint> => freeCashOf(await venue.spotBalances(account, ['USDC']))
 
 function freeCashOf(balances: readonly SpotBalance[]): bigint {
   const usdc = balances.find(({ coin }) => coin === 'USDC')
@@ -32,7 +32,10 @@ export async function collateralFor(
   missing: Missing,
   spendings: Spendings,
 ): Promise<{ portion: Portion | undefined; otherMicros: bigint; unseen: Unseen }> {
-  const [balances, mode] = await Promise.all([venue.spotBalances(account), venue.accountMode(account)])
+  const [balances, mode] = await Promise.all([
+    venue.spotBalances(account, ['USDC']),
+    venue.accountMode(account),
+  ])
   const otherMicros = freeCashOf(balances)
   const unseen = spendings.spotCash(balances)
   const leastMicros = otherMicros - unseen.amount

@@ -108,7 +108,7 @@ export const gathering = ({ on, venue, acts, to }: Needs): Gathering => ({
     }
     const progress = { step: 1, of: 2, text: `Moving ${amount} USDC from the ${otherSide[to]} side` }
     // From here on the task remembers what really comes over.
-    const usdc = (await venue.spotBalances(account)).find(({ coin }) => coin === 'USDC')
+    const usdc = (await venue.spotBalances(account, ['USDC'])).find(({ coin }) => coin === 'USDC')
     const data = { progress, gather: amount, gather_play: '0', spot_before: usdc?.total ?? '0' }
     return acts.intend(task, plan, { now, next: 'gathered', data, refused })
   },

@@ -1,7 +1,14 @@
 import { compareDecimals } from '#kernel/decimal-fields.ts'
 import { Fault } from '#kernel/fault.ts'
 import { fromUnits, toUnits } from '#kernel/money.ts'
-import type { Account, Fill, Hyperliquid, OpenOrder, OrderState } from '#upstreams/hyperliquid/hyperliquid.ts'
+import type {
+  Account,
+  Fill,
+  Hyperliquid,
+  OpenOrder,
+  OrderState,
+  Position,
+} from '#upstreams/hyperliquid/hyperliquid.ts'
 import { knownPhase, type Phase, sumOf } from './bracket.ts'
 
 /**
@@ -81,8 +88,15 @@ const recentFillsMax = 2_000
 const contradiction = () =>
   new Fault('unavailable', 'The records of the venue do not agree yet', { extras: { retry_after: 1 } })
 
-export const sizeOf = ({ positions }: Account, symbol: string): string =>
-  positions.find((each) => each.symbol === symbol)?.signedSize ?? '0'
+/** Throws where the venue may show the position in a form that is not known. */
+export function positionOf({ positions, unread }: Account, symbol: string): Position | undefined {
+  const found = positions.find((each) => each.symbol === symbol)
+  if (found || !unread.some((each) => each === null || each === symbol)) return found
+  throw new Fault('unavailable', `Hyperliquid shows the position in ${symbol} in a form that is not known`)
+}
+
+export const sizeOf = (account: Account, symbol: string): string =>
+  positionOf(account, symbol)?.signedSize ?? '0'
 
 /** Signed: what is held after the fill. */
 export const sizeAfter = ({ startSize, isBuy, size }: Fill): bigint =>
@@ -128,7 +142,7 @@ export async function assertBalanceExplained(
   { coin, market, total }: HeldBefore,
 ): Promise<void> {
   const [balances, fills] = await Promise.all([
-    venue.spotBalances(account),
+    venue.spotBalances(account, [coin]),
     venue.fillsSince(account, sinceMs),
   ])
   const now = balances.find((each) => each.coin === coin)?.total ?? '0'

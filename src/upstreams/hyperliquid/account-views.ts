@@ -261,7 +261,7 @@ export function accountViews({ venue, clock, perMinute, followedSinceMs, brief }
   return {
     account: (user) => view(user, 'account', () => asked.account(user)),
     openOrders: (user) => view(user, 'openOrders', () => asked.openOrders(user)),
-    spotBalances: (user) => view(user, 'spotBalances', () => asked.spotBalances(user)),
+    spotBalances: (user) => view(user, 'spotBalances', () => asked.spotBalances(user, [])),
     agents: (user) => view(user, 'agents', () => asked.agents(user)),
     mode: (user) => view(user, 'mode', () => asked.accountMode(user)),
     rateLimit: (user) => view(user, 'rateLimit', () => asked.rateLimit(user)),

@@ -1,4 +1,5 @@
 import type { Clock } from '#kernel/clock.ts'
+import { Fault } from '#kernel/fault.ts'
 import { plain } from './decimals.ts'
 import type { Prices } from './prices.ts'
 import {
@@ -20,6 +21,7 @@ import {
   type SpotBalance,
   type SpotMarket,
   spotsOf,
+  type Unread,
 } from './reading.ts'
 import { type Sent, type VenueAddress, venueRequests } from './requests.ts'
 import { type VenueClock, venueClock } from './venue-clock.ts'
@@ -38,6 +40,7 @@ export type {
   Position,
   SpotBalance,
   SpotMarket,
+  Unread,
 } from './reading.ts'
 export type { Egress, Sent } from './requests.ts'
 export type { Urgency } from './weights.ts'
@@ -55,7 +58,9 @@ export type Hyperliquid = {
    * judges the end of an action. Asked for afresh.
    */
   passedMs(user: string): Promise<number>
-  spotBalances(user: string): Promise<SpotBalance[]>
+  /** `unavailable` where one of the tokens has a balance of a form that is not known. */
+  spotBalances(user: string, tokens: readonly string[]): Promise<SpotBalance[]>
+  spotHoldings(user: string): Promise<{ balances: SpotBalance[]; unread: Unread }>
   /** What the account has set for a market, and the margin that is free on each side of it. */
   standing(
     user: string,
@@ -148,6 +153,9 @@ const stamped =
     return { markets: value, at }
   }
 
+const isUnread = (unread: Unread, name: string): boolean =>
+  unread.some((each) => each === null || each === name)
+
 type Ask = <K extends InfoType>(type: K, fields?: Record<string, unknown>) => Promise<InfoAnswer<K>>
 
 type Memory = {
@@ -166,6 +174,10 @@ function reads(
     clock.shown(state.timeMs)
     return state
   }
+  const spotHoldings = async (user: string) => {
+    const state = await info('spotClearinghouseState', { user })
+    return { balances: balancesOf(state), unread: state.unread ?? [] }
+  }
   return {
     account,
     timeMs: async (user) => clock.now() ?? (await account(user)).timeMs,
@@ -182,9 +194,13 @@ function reads(
       shared?.answered(mids, askedMs)
       return mids
     },
-    async spotBalances(user) {
-      return balancesOf(await info('spotClearinghouseState', { user }))
+    async spotBalances(user, tokens) {
+      const { balances, unread } = await spotHoldings(user)
+      const hidden = tokens.find((token) => isUnread(unread, token))
+      if (hidden === undefined) return balances
+      throw new Fault('unavailable', `Hyperliquid shows the balance of ${hidden} in a form that is not known`)
     },
+    spotHoldings,
     async standing(user, symbol) {
       const { leverage, availableToTrade, markPx } = await info('activeAssetData', { user, coin: symbol })
       const [buy = '0', sell = '0'] = availableToTrade.map(plain)

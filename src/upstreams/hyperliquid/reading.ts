@@ -42,6 +42,8 @@ export type Position = {
   marginUsedUsd: string
   fundingPaidUsd: string
 }
+/** Names of what the venue shows in a form that is not known; null where not even the name is. */
+export type Unread = readonly (string | null)[]
 export type Account = {
   accountValueUsd: string
   marginUsedUsd: string
@@ -51,6 +53,8 @@ export type Account = {
   /** What no position with cross margin needs, at the start of a position. */
   crossFreeUsd: string
   positions: Position[]
+  /** Positions beside them. */
+  unread: Unread
   /** The venue's own clock at the answer. */
   timeMs: number
 }
@@ -175,6 +179,7 @@ export function accountOf(state: InfoAnswer<'clearinghouseState'>): Account {
     cashUsd: usdOf(state.marginSummary.totalRawUsd),
     crossFreeUsd: difference(state.crossMarginSummary.accountValue, state.crossMarginSummary.totalMarginUsed),
     timeMs: state.time,
+    unread: state.unread ?? [],
     positions: state.assetPositions.map(({ position }) => ({
       ...{ symbol: position.coin, signedSize: amountOf(position.szi), leverage: position.leverage.value },
       ...{ isCross: position.leverage.type === 'cross', entryPrice: plainOrNull(position.entryPx) },

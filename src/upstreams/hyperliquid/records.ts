@@ -47,6 +47,23 @@ export const fieldOf =
   (value, skip) =>
     inField(value, field, (list) => understood(list, schema, skip))
 
+/** Names what is left out in `unread`: what such a list does not show may be there all the same. */
+export const namedFieldOf =
+  (field: string, schema: T.TSchema, nameOf: (record: unknown) => unknown): Sieve =>
+  (value, skip) => {
+    const unread: (string | null)[] = []
+    const read = inField(value, field, (list) =>
+      understood(list, schema, (record) => {
+        const name = nameOf(record)
+        unread.push(typeof name === 'string' ? name : null)
+        skip(record)
+      }),
+    )
+    return isFields(read) ? { ...read, unread } : read
+  }
+export const fieldIn = (value: unknown, field: string): unknown =>
+  isFields(value) ? value[field] : undefined
+
 /** A place in the list means something here, so that it stays and is empty. */
 export const emptied = (list: unknown, schema: T.TSchema, skip: Skip): unknown =>
   Array.isArray(list)

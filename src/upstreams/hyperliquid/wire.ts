@@ -3,10 +3,12 @@ import { Fault } from '#kernel/fault.ts'
 import { decimalPattern } from './decimals.ts'
 import {
   emptied,
+  fieldIn,
   fieldOf,
   fits,
   inField,
   listOf,
+  namedFieldOf,
   type OnSkipped,
   parsed,
   type Sieve,
@@ -109,6 +111,8 @@ const Fill = T.Object({
   cloid: T.Optional(orNull(text)),
   liquidation: T.Optional(orNull(T.Object({ liquidatedUser: T.Optional(text) }))),
 })
+/** Names of records that are not understood; null where not even the name is. */
+const unread = T.Optional(T.Array(orNull(text)))
 /** Of the forms of a change only the type is sure: each reader takes the fields that it knows. */
 const LedgerUpdate = T.Object({
   time: whole,
@@ -131,9 +135,11 @@ const schemas = {
     withdrawable: decimal,
     assetPositions: T.Array(AssetPosition),
     time: whole,
+    unread,
   }),
   spotClearinghouseState: T.Object({
     balances: T.Array(Balance),
+    unread,
   }),
   activeAssetData: T.Object({
     leverage: T.Object({ type: text, value: whole }),
@@ -183,6 +189,11 @@ const ordersSieve: Sieve = (value, skip) =>
     skip,
   )
 
+const positionsSieve = namedFieldOf('assetPositions', AssetPosition, (record) =>
+  fieldIn(fieldIn(record, 'position'), 'coin'),
+)
+const balancesSieve = namedFieldOf('balances', Balance, (record) => fieldIn(record, 'coin'))
+
 /** How the records of each list are told apart from those that this version does not understand. */
 const sieves: Partial<Record<InfoType, Sieve>> = {
   metaAndAssetCtxs: (value, skip) => {
@@ -200,8 +211,8 @@ const sieves: Partial<Record<InfoType, Sieve>> = {
     return [fieldOf('tokens', Token)(pairs, skip), understood(contexts, SpotContext, skip)]
   },
   allMids: valuesOf(decimal),
-  clearinghouseState: fieldOf('assetPositions', AssetPosition),
-  spotClearinghouseState: fieldOf('balances', Balance),
+  clearinghouseState: positionsSieve,
+  spotClearinghouseState: balancesSieve,
   frontendOpenOrders: ordersSieve,
   userFillsByTime: listOf(Fill),
   userFills: listOf(Fill),
@@ -216,9 +227,8 @@ const channelSieves: Partial<Record<Channel, Sieve>> = {
   userNonFundingLedgerUpdates: fieldOf('nonFundingLedgerUpdates', LedgerUpdate),
   orderUpdates: listOf(OrderUpdate),
   clearinghouseState: (value, skip) =>
-    inField(value, 'clearinghouseState', (state) => fieldOf('assetPositions', AssetPosition)(state, skip)),
-  spotState: (value, skip) =>
-    inField(value, 'spotState', (state) => fieldOf('balances', Balance)(state, skip)),
+    inField(value, 'clearinghouseState', (state) => positionsSieve(state, skip)),
+  spotState: (value, skip) => inField(value, 'spotState', (state) => balancesSieve(state, skip)),
   openOrders: (value, skip) => inField(value, 'orders', (orders) => ordersSieve(orders, skip)),
 }
 
