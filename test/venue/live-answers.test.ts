@@ -160,6 +160,35 @@ describe('answers of the real venue', () => {
     assert.deepEqual([done.status, done.outcome], ['completed', 'executed'], JSON.stringify(done))
   })
 
+  test('an account of a mode that nobody knows is read and closed, and its money is not moved', async () => {
+    on.lag.set({
+      rewrite: (type, answer) => (type === 'userAbstraction' ? 'pooledAccount' : answer),
+    })
+    const user = await on.trader('500')
+    await on.credit(user, '100', 'USDC')
+    await on.giveUsdc(user, '100')
+    const refused = {
+      code: 'upstream_changed',
+      message: /pooledAccount/,
+      extras: { account_mode: 'pooledAccount' },
+    }
+    const executed = async (name: string, input: object) => {
+      const done = await finished(user, await on.call(name, input, user))
+      assert.equal(done.outcome, 'executed', JSON.stringify(done))
+    }
+    const open = { asset: 'BTC', side: 'long', leverage: 5 }
+    await executed('perp_open', { ...open, size: '0.01' })
+    await on.catchUp()
+    await assert.rejects(on.call('perp_open', { ...open, size: '0.02' }, user), refused)
+    await assert.rejects(on.call('spot_venue_buy', { asset: 'HYPE', size: '5' }, user), refused)
+    await assert.rejects(on.call('perp_fund', { amount_usd: '50' }, user), refused)
+    await assert.rejects(on.call('perp_withdraw', { amount_usd: '50' }, user), refused)
+    const status = await on.call('perp_setup_status', {}, user)
+    assert.equal((status as unknown as { account_mode: string }).account_mode, 'other')
+    assert.equal((await positionOf(user))?.size, '0.01')
+    await executed('perp_close', { asset: 'BTC' })
+  })
+
   describe('what others do to an account', () => {
     before(() => {
       parts.use(keeper(on, on.main, { usersMost: 0, balancesFreeze: false }))

@@ -1,6 +1,6 @@
 import type { Ledger } from '#durable/ledger.ts'
 import type { BatchRules, EvmBatches } from '#features/chains/batch.ts'
-import { isUnified } from '#features/venue/account-mode.ts'
+import { knownUnified } from '#features/venue/account-mode.ts'
 import { registerFunded } from '#features/venue/account-store.ts'
 import type { VenueActs } from '#features/venue/act.ts'
 import { updateRows } from '#features/venue/agreement.ts'
@@ -133,7 +133,7 @@ export async function admitFund(needs: FundNeeds, input: FundInput, { userId }: 
     })
   // An account without a key has no mode of its own yet, and asking for it is dear.
   const { current } = await needs.agents.of(userId)
-  const unified = current !== undefined && isUnified(await venue.accountMode(account))
+  const unified = current !== undefined && knownUnified(await venue.accountMode(account))
   const chargeGas = await batches.charge({
     userId,
     chainId: way.chainId,

@@ -1,3 +1,4 @@
+import { knownUnified } from '#features/venue/account-mode.ts'
 import { type ActPlan, effectOf, type VenueActs } from '#features/venue/act.ts'
 import { cashPlace } from '#features/venue/agreement.ts'
 import { type CashSource, contradiction, explainedTransfers } from '#features/venue/cash-evidence.ts'
@@ -97,6 +98,7 @@ async function admitOnce(
   const account = await needs.evmAddressOf(userId)
   const action: Omit<Action, 'taskId'> = { userId, chainId, ...factsOf(account) }
   await policy.check(action)
+  knownUnified(await venue.accountMode(account))
   const [state, head, spendings] = await Promise.all([
     venue.account(account),
     chain.head(),

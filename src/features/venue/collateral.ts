@@ -2,7 +2,7 @@ import type { Fault } from '#kernel/fault.ts'
 import { fromUnits, toUnits, usdDecimals } from '#kernel/money.ts'
 import { insufficientBalance } from '#kernel/shortage.ts'
 import type { Hyperliquid, SpotBalance } from '#upstreams/hyperliquid/hyperliquid.ts'
-import { isUnified } from './account-mode.ts'
+import { knownUnified } from './account-mode.ts'
 import { type Missing, movable, type Portion, portionNone } from './gather.ts'
 import { assertShown, SpendingNotShown, type Spendings, type Unseen } from './spending.ts'
 
@@ -39,7 +39,7 @@ export async function collateralFor(
   const otherMicros = freeCashOf(balances)
   const unseen = spendings.spotCash(balances)
   const leastMicros = otherMicros - unseen.amount
-  const portion = isUnified(mode)
+  const portion = knownUnified(mode)
     ? leastMicros >= missing.missingMicros && portionNone
     : movable(leastMicros, missing)
   return { portion: portion || undefined, otherMicros, unseen }

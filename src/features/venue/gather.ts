@@ -5,7 +5,7 @@ import { fromUnits, toUnits, usdDecimals } from '#kernel/money.ts'
 import type { StepContext, StepResult, TaskView, Tx } from '#kernel/task.ts'
 import type { Queryable } from '#store/query.ts'
 import type { Hyperliquid, LedgerUpdate } from '#upstreams/hyperliquid/hyperliquid.ts'
-import { isUnified } from './account-mode.ts'
+import { knownUnified } from './account-mode.ts'
 import type { ActPlan, VenueActs, Verdict } from './act.ts'
 import { spotPlace } from './agreement.ts'
 import { type CashSource, explainedTransfers } from './cash-evidence.ts'
@@ -57,7 +57,7 @@ export async function movableFromPerp(
 ): Promise<{ portion: Portion | undefined; otherMicros: bigint; unseen: Unseen }> {
   const [state, mode] = await Promise.all([venue.account(account), venue.accountMode(account)])
   const unseen = spendings.perpCash(state)
-  if (isUnified(mode)) return { portion: undefined, otherMicros: 0n, unseen }
+  if (knownUnified(mode)) return { portion: undefined, otherMicros: 0n, unseen }
   const otherMicros = microsOf(state.withdrawableUsd)
   return { portion: portion(otherMicros - unseen.amount, missing) ?? undefined, otherMicros, unseen }
 }
