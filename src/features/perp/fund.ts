@@ -36,10 +36,7 @@ import { chainIdOf, demandWay, depositShortage, walletToken } from './way.ts'
 
 export type FundNeeds = {
   on: Queryable
-  venue: Pick<
-    Hyperliquid,
-    'account' | 'ledgerSince' | 'agents' | 'spotBalances' | 'spotHoldings' | 'accountMode'
-  >
+  venue: SetupNeeds['venue'] & Pick<Hyperliquid, 'ledgerSince' | 'spotBalances' | 'accountMode'>
   acts: VenueActs
   agents: Agents
   batches: EvmBatches

@@ -1,9 +1,8 @@
-import { collateralFor, portionFor } from '#features/venue/collateral.ts'
 import type { Pricing } from '#features/venue/exits.ts'
 import { asData, type Memory, opensAtOnce } from '#features/venue/memory.ts'
 import { positionOf } from '#features/venue/order-evidence.ts'
 import { accountAfterTasks, rereadBalances } from '#features/venue/read-after-write.ts'
-import { recentSpendings, type Spendings, type Unseen } from '#features/venue/spending.ts'
+import { recentSpendings } from '#features/venue/spending.ts'
 import { assetKey, marketNamed } from '#features/venue/symbol.ts'
 import {
   type AgentNeeds,
@@ -17,12 +16,12 @@ import { demandExit, demandTick, demandTif, limitPriceOf, type Sizing, sizeOf } 
 import type { Caller } from '#kernel/caller.ts'
 import { compareDecimals } from '#kernel/decimal-fields.ts'
 import { Fault, invalid } from '#kernel/fault.ts'
-import { mulDiv, toUnits, usdDecimals } from '#kernel/money.ts'
 import type { Action, Policy } from '#kernel/signer.ts'
 import type { Admission } from '#kernel/task.ts'
 import type { Hyperliquid, PerpMarket, Position } from '#upstreams/hyperliquid/hyperliquid.ts'
 import { type LeverageSetting, leverageSettingOf } from './leverage-setting.ts'
 import type { PerpLimits } from './limits.ts'
+import { gatherFor, type Margin, marginOf } from './open-margin.ts'
 
 /** What is decided before a position exists: a request that cannot succeed is refused here. */
 
@@ -76,7 +75,6 @@ const openInputOf = ({ leverage, side, ...rest }: OpenRequest): OpenInput => ({
   ...(side && { side: side === 'long' || side === 'LONG' ? 'long' : 'short' }),
 })
 
-const spareShare = 500n
 /** More than a clock that was read a moment ago can be wrong by. */
 const clockErrorMs = 1_000
 
@@ -135,52 +133,6 @@ function isSet(
   return trusted?.isCross === is_cross && trusted.leverage === value
 }
 
-const microsOf = (usd: string): bigint => toUnits(usd, 18) / 10n ** BigInt(18 - usdDecimals)
-
-type Margin = {
-  account: string
-  notional: bigint
-  leverage: number
-  isBuy: boolean
-  position: Position | undefined
-  freeUsd: string
-  spendings: Spendings
-  unseen: Unseen
-  isLast: boolean
-}
-
-/** The margin of the order, and what another leverage takes for the position that is already there. */
-function marginOf({ notional, leverage, position }: Margin): bigint {
-  const own = mulDiv(notional, 1n, BigInt(leverage), 'up')
-  if (!position || position.leverage === leverage) return own
-  const value = microsOf(position.valueUsd)
-  const extra =
-    mulDiv(value, 1n, BigInt(leverage), 'up') - mulDiv(value, 1n, BigInt(position.leverage), 'down')
-  return own + (extra > 0n ? extra : 0n)
-}
-
-/** The margin of a position counts twice for the other side: it is set free, and the new side may use it again. */
-function freeFor({ isBuy, position, freeUsd }: Margin): bigint {
-  const free = microsOf(freeUsd)
-  const isOpposite = position !== undefined && position.signedSize.startsWith('-') === isBuy
-  const total = free + (isOpposite ? 2n * microsOf(position.marginUsedUsd) : 0n)
-  return total > 0n ? total : 0n
-}
-
-/** Moves a little more than is missing, since the fee comes out of the same balance. */
-const gatherFor = (venue: TradeNeeds['venue'], margin: Margin) =>
-  portionFor(
-    {
-      what: `The margin of the order at leverage ${margin.leverage}`,
-      required: marginOf(margin),
-      available: freeFor(margin),
-      unseen: margin.unseen,
-      spareMicros: margin.notional / spareShare,
-      isLast: margin.isLast,
-    },
-    (missing) => collateralFor(venue, margin.account, missing, margin.spendings),
-  )
-
 type Wanted = { reduces: boolean; isBuy: boolean; isCross: boolean }
 
 /** What the position at hand forbids; the venue would refuse it later. */
@@ -228,6 +180,14 @@ export const admitOpen = (
   { userId }: Pick<Caller, 'userId'>,
 ): Promise<Admission> => rereadBalances(needs, userId, (isLast) => admitOnce(needs, request, userId, isLast))
 
+const readFor = (needs: TradeNeeds, whose: { userId: string; account: string; symbol: string }) =>
+  Promise.all([
+    accountAfterTasks(needs, whose),
+    needs.venue.mids(),
+    leverageSettingOf(needs.on, whose.userId, whose.symbol),
+    recentSpendings(needs, whose.userId),
+  ])
+
 async function admitOnce(
   needs: TradeNeeds,
   request: OpenRequest,
@@ -235,7 +195,7 @@ async function admitOnce(
   isLast: boolean,
 ): Promise<Admission> {
   const input = openInputOf(request)
-  const { on, venue, pricing, policy, chainId, clock, limits } = needs
+  const { venue, pricing, policy, chainId, clock, limits } = needs
   const isBuy = sideOf(input)
   demandTif(input)
   const { markets } = await venue.perps()
@@ -244,12 +204,7 @@ async function admitOnce(
   const limit = limitPriceOf(input, market, pricing)
   const account = await needs.evmAddressOf(userId)
   const reduces = input.reduce_only === true
-  const reading = Promise.all([
-    accountAfterTasks(needs, { userId, account, symbol: market.symbol }),
-    venue.mids(),
-    leverageSettingOf(on, userId, market.symbol),
-    recentSpendings(needs, userId),
-  ])
+  const reading = readFor(needs, { userId, account, symbol: market.symbol })
   const { agent, read } = await besideAgent(needs, userId, reading)
   const [state, mids, setting, spendings] = read
   const position = positionOf(state, market.symbol)
@@ -282,9 +237,8 @@ async function admitOnce(
     leverage: leverage.value,
     isBuy,
     position,
-    freeUsd: state.crossFreeUsd,
+    state,
     spendings,
-    unseen: spendings.perpCash(state),
     isLast,
   }
   const gather = await orForbidden(policy, action, async () => {

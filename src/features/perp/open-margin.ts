@@ -1,0 +1,53 @@
+import { collateralFor, portionFor } from '#features/venue/collateral.ts'
+import type { Spendings } from '#features/venue/spending.ts'
+import { mulDiv, toUnits, usdDecimals } from '#kernel/money.ts'
+import type { Account, Hyperliquid, Position } from '#upstreams/hyperliquid/hyperliquid.ts'
+
+/** The margin that an order takes, what is free for it, and what comes over from the spot side. */
+
+const spareShare = 500n
+
+const microsOf = (usd: string): bigint => toUnits(usd, 18) / 10n ** BigInt(18 - usdDecimals)
+
+export type Margin = {
+  account: string
+  notional: bigint
+  leverage: number
+  isBuy: boolean
+  position: Position | undefined
+  state: Account
+  spendings: Spendings
+  isLast: boolean
+}
+
+/** The margin of the order, and what another leverage takes for the position that is already there. */
+export function marginOf({ notional, leverage, position }: Margin): bigint {
+  const own = mulDiv(notional, 1n, BigInt(leverage), 'up')
+  if (!position || position.leverage === leverage) return own
+  const value = microsOf(position.valueUsd)
+  const extra =
+    mulDiv(value, 1n, BigInt(leverage), 'up') - mulDiv(value, 1n, BigInt(position.leverage), 'down')
+  return own + (extra > 0n ? extra : 0n)
+}
+
+/** The margin of a position counts twice for the other side: it is set free, and the new side may use it again. */
+function freeFor({ isBuy, position, state }: Margin): bigint {
+  const free = microsOf(state.crossFreeUsd)
+  const isOpposite = position !== undefined && position.signedSize.startsWith('-') === isBuy
+  const total = free + (isOpposite ? 2n * microsOf(position.marginUsedUsd) : 0n)
+  return total > 0n ? total : 0n
+}
+
+/** Moves a little more than is missing, since the fee comes out of the same balance. */
+export const gatherFor = (venue: Pick<Hyperliquid, 'spotBalances' | 'accountMode'>, margin: Margin) =>
+  portionFor(
+    {
+      what: `The margin of the order at leverage ${margin.leverage}`,
+      required: marginOf(margin),
+      available: freeFor(margin),
+      unseen: margin.spendings.perpCash(margin.state),
+      spareMicros: margin.notional / spareShare,
+      isLast: margin.isLast,
+    },
+    (missing) => collateralFor(venue, margin.account, missing, margin.spendings),
+  )
