@@ -139,13 +139,12 @@ export const gathering = ({ on, venue, acts, to }: Needs): Gathering => ({
   },
 
   store: (task, { now }, { key, atMs }, onward) => {
-    const amount = memoryOf(task).gather ?? '0'
+    const { gather, spot_before: before } = memoryOf(task)
+    const side = to === 'perp' ? 'spot' : 'perp'
+    const paid = notePaid(task, { side, amount: gather ?? '0', ...(before && { before }), atMs, now })
     return {
       ...onward,
-      data: {
-        ...onward.data,
-        ...notePaid(task, { side: to === 'perp' ? 'spot' : 'perp', amount, atMs, now }),
-      },
+      data: { ...onward.data, ...paid },
       async also(tx: Tx) {
         const mine = await claim(tx, { key, userId: task.userId, taskId: task.id, at: now })
         if (!mine) throw new Fault('unavailable', 'The transfer belongs to another task')

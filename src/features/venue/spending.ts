@@ -45,20 +45,24 @@ const withSpendings = (task: TaskView, added: Spending[]): JsonObject =>
     ? {}
     : { spendings: [...((task.data.spendings as Json[] | undefined) ?? []), ...(added as unknown as Json[])] }
 
+/** `before`: what the spot side held when the transfer was signed. */
+type Paid = { side: 'perp' | 'spot'; amount: string; before?: string; atMs: number; now: Date }
+
 /** Dollars that a task moved out of one side of the account. */
-export const notePaid = (
-  task: TaskView,
-  { side, amount, atMs, now }: { side: 'perp' | 'spot'; amount: string; atMs: number; now: Date },
-): JsonObject =>
-  withSpendings(task, [
+export function notePaid(task: TaskView, { side, amount, before, atMs, now }: Paid): JsonObject {
+  const place = side === 'perp' ? cashPlace : spotPlace('USDC')
+  // No two transfers move the same amount, so that no earlier state has this total.
+  const left = before === undefined ? undefined : fromUnits(units(before) - units(amount), scale)
+  return withSpendings(task, [
     {
-      place: side === 'perp' ? cashPlace : spotPlace('USDC'),
+      place,
       amount,
       noted_ms: now.getTime(),
       at_ms: atMs,
-      shown_by: null,
+      shown_by: side === 'spot' && left !== undefined ? { place, total: left } : null,
     },
   ])
+}
 
 /** The token that the last of these fills left, by the venue's own count. */
 function tokenAfter(fills: readonly Fill[], token: string): string {
