@@ -18,10 +18,7 @@ describe('answers of the real venue', () => {
   let its: ReturnType<typeof book>
   const parts = new AsyncDisposableStack()
   before(async () => {
-    on = await stage({
-      uncounted: 'a reconciler that looks every 400 ms spends a hundred times what it may',
-      lagging: true,
-    })
+    on = await stage({ quiet: 'each test rewrites the answers of the venue itself', lagging: true })
     its = book(on)
   })
   beforeEach(async () => {
