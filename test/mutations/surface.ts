@@ -51,7 +51,7 @@ export const surfaceMutations = [
     ['test/venue/journey.test.ts'],
     [
       [
-        'amount_usd: fromUnits(BigInt(paid_units), usdcDecimals)',
+        'amount_usd: fromUnits(paid, usdcDecimals)',
         'amount_usd',
         'the dollars of a withdrawal are told without its fee taken off',
       ],

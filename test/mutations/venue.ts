@@ -93,11 +93,15 @@ export const venueMutations = [
     ['test/venue/front-door.test.ts'],
     [
       [
-        'withdrawn_usd: amount_usd, chain_id',
-        'withdrawn_usd: fromUnits(BigInt(paid_units), usdcDecimals), chain_id',
+        'withdrawn_usd: amount_usd,',
+        'withdrawn_usd: fromUnits(paid, usdcDecimals),',
         'the fee of a withdrawal is not told as having left the venue',
       ],
-      ['{ fee_usd: limits.withdrawFeeUsd,', "{ fee_usd: '0',", 'the fee of a withdrawal is told as none'],
+      [
+        'fee_usd: fromUnits(asked - paid, usdcDecimals)',
+        "fee_usd: '0'",
+        'the fee of a withdrawal is told as none',
+      ],
     ],
   ),
   ...mutationsOf(
@@ -132,8 +136,8 @@ export const venueMutations = [
     ['src/features/venue/collateral.test.ts'],
     [
       [
-        'if (isUnified(mode))',
-        'if (false)',
+        'knownUnified(mode)\n',
+        'false\n',
         'a unified account has to move dollars that it cannot move, and withdraws nothing',
       ],
     ],
@@ -147,6 +151,12 @@ export const venueMutations = [
         '1',
         'an order without leverage takes the margin of the whole position at leverage 1',
       ],
+    ],
+  ),
+  ...mutationsOf(
+    'src/features/perp/open-margin.ts',
+    ['test/venue/orders-told.test.ts'],
+    [
       [
         '  return own + (extra > 0n ? extra : 0n)\n',
         '  return own\n',

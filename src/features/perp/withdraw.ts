@@ -43,11 +43,11 @@ export type WithdrawInput = {
   destination_chain_id?: string | number
   destination_token?: string
 }
-type Payout = { paid_units: string; fee_usd: string }
+type Payout = { paid_units: string }
 type Memory = {
   account: string
   amount_usd: string
-  /** What arrives and what the venue keeps, by its own record of the withdrawal; absent until that shows up. */
+  /** What arrives, by the venue's own record of the withdrawal; absent until that shows up. */
   payout?: Payout
   ahead_ms: number
   since_ms: number
@@ -189,13 +189,10 @@ export function withdrawing(
 
   /** By the venue's own record: its fee is not for us to know. */
   const payoutOf = async (task: TaskView): Promise<Payout | undefined> => {
-    const { account, since_ms, amount_usd } = memoryOf(task)
+    const { account, since_ms } = memoryOf(task)
     const own = ownIn(task, await venue.ledgerSince(account, since_ms))
     const told = own?.amountUsd ?? null
-    if (told === null) return undefined
-    const paid = toUnits(told, usdcDecimals)
-    const kept = fromUnits(toUnits(amount_usd, usdcDecimals) - paid, usdcDecimals)
-    return { paid_units: String(paid), fee_usd: kept }
+    return told === null ? undefined : { paid_units: String(toUnits(told, usdcDecimals)) }
   }
 
   /** The transfers of the account; throws where its balance shows a payout that they do not. */
@@ -256,10 +253,13 @@ export function withdrawing(
       const { amount_usd, from_block } = memoryOf(task)
       const payout = memoryOf(task).payout ?? (await payoutOf(task))
       if (!payout) return waiting(task, now, 'arrive')
-      const { paid_units, fee_usd } = payout
+      const asked = toUnits(amount_usd, usdcDecimals)
+      const told = BigInt(payout.paid_units)
+      // Whether the record shows the amount before the fee or after it is not verified live.
+      const lessFee = told === asked ? told - toUnits(limits.withdrawFeeUsd, usdcDecimals) : told
       const from = BigInt(from_block)
       const { number: to } = await chain.head()
-      const isPayout = (amountUnits: bigint) => amountUnits === BigInt(paid_units)
+      const isPayout = (amountUnits: bigint) => amountUnits === told || amountUnits === lessFee
       const { found, searchedTo } =
         to < from ? { found: undefined, searchedTo: to } : await arrivalOf(task, { from, to }, isPayout)
       // The last blocks are searched again: a reorganised one may bring what the first look did not show.
@@ -269,17 +269,21 @@ export function withdrawing(
         return waiting(task, now, 'arrive', { from_block: String(next), payout })
       }
       const { key, arrival } = found
+      const paid = arrival.amountUnits
       changed(task.userId, way.chainId)
       return {
         ...{ end: 'completed', outcome: 'executed' },
         result: {
           // `amount` is what arrived, in both forms; with the fee it is what left the venue.
-          ...{ amount: paid_units, amount_usd: fromUnits(BigInt(paid_units), usdcDecimals) },
-          ...{ fee_usd, withdrawn_usd: amount_usd, chain_id: way.chainId },
+          amount: String(paid),
+          amount_usd: fromUnits(paid, usdcDecimals),
+          fee_usd: fromUnits(asked - paid, usdcDecimals),
+          withdrawn_usd: amount_usd,
+          chain_id: way.chainId,
           ...{ token_address: way.token, tx_hash: arrival.txHash, credited_at: now.toISOString() },
           moved_from_spot_usd: memoryOf(task).gather,
         },
-        data: { balance_changes: [arrived(way, paid_units)] },
+        data: { balance_changes: [arrived(way, String(paid))] },
         async also(tx) {
           const mine = await claim(tx, { key, userId: task.userId, taskId: task.id, at: now })
           if (!mine) throw new Fault('unavailable', 'The arrival belongs to another task')

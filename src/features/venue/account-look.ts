@@ -1,4 +1,5 @@
 import type { Transact } from '#durable/transactions.ts'
+import { Fault } from '#kernel/fault.ts'
 import type { Queryable } from '#store/query.ts'
 import type { Hyperliquid } from '#upstreams/hyperliquid/hyperliquid.ts'
 import { accountFor, type VenueAccount, withoutBalances } from './account-store.ts'
