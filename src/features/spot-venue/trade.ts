@@ -195,9 +195,14 @@ function saleSize(input: SellInput, held: Held, pricing: SpotNeeds['pricing']): 
 }
 
 export const admitSell = (needs: SpotNeeds, input: SellInput, { userId }: Pick<Caller, 'userId'>) =>
-  rereadBalances(needs, userId, () => admitSellOnce(needs, input, userId))
+  rereadBalances(needs, userId, (isLast) => admitSellOnce(needs, input, userId, isLast))
 
-async function admitSellOnce(needs: SpotNeeds, input: SellInput, userId: string): Promise<Admission> {
+async function admitSellOnce(
+  needs: SpotNeeds,
+  input: SellInput,
+  userId: string,
+  isLast: boolean,
+): Promise<Admission> {
   const { pricing, policy, clock, limits } = needs
   const market = await spotNamed(needs.venue, input.asset)
   demandTif(input)
@@ -208,7 +213,8 @@ async function admitSellOnce(needs: SpotNeeds, input: SellInput, userId: string)
   const free = freeOf(balances, market.base)
   const size = saleSize(input, { market, price, free, minimum: limits.minOrderUsd }, pricing)
   const unseen = spendings.onSpot(balances, market.base)
-  if (toUnits(size, scale) > toUnits(free, scale) - unseen.amount) throw new SpendingNotShown()
+  // A sale is never refused for what may be sold already: of more than there is, the venue sells nothing.
+  if (!isLast && toUnits(size, scale) > toUnits(free, scale) - unseen.amount) throw new SpendingNotShown()
   const action = spotAction(needs, {
     ...{ userId, operation: 'spot_sell', symbol: market.symbol, usdMicros: 0n, exit: true },
   })

@@ -136,11 +136,12 @@ export function noteSpent(
 /** `mayClear`: a newer read may show that it was spent already. */
 export type Unseen = { amount: bigint; mayClear: boolean }
 
+type SpotHolding = Pick<SpotBalance, 'coin' | 'total' | 'hold'>
 export type Spendings = {
   /** Of a token of the spot side, in units of 18 decimals. */
-  onSpot(balances: readonly Pick<SpotBalance, 'coin' | 'total'>[], token: string): Unseen
+  onSpot(balances: readonly SpotHolding[], token: string): Unseen
   /** Dollars of the spot side, in micro-dollars. */
-  spotCash(balances: readonly Pick<SpotBalance, 'coin' | 'total'>[]): Unseen
+  spotCash(balances: readonly SpotHolding[]): Unseen
   /** Dollars of the perpetuals side, in micro-dollars. */
   perpCash(account: Pick<Account, 'positions' | 'cashUsd' | 'timeMs'>): Unseen
 }
@@ -169,7 +170,16 @@ const inMicros = ({ amount, mayClear }: Unseen): Unseen => ({ amount: microsUp(a
 const spendingsOf = (all: readonly Spending[]): Spendings => {
   const onSpot: Spendings['onSpot'] = (balances, token) => {
     const seen = new Map(balances.map(({ coin, total }) => [spotPlace(coin), total]))
-    return unseen(all, { place: spotPlace(token), seen, shownUntilMs: 0 })
+    const place = spotPlace(token)
+    const isHeld = (each: Spending) => each.place === place && each.at_ms === null && each.shown_by === null
+    const held = all.filter(isHeld).reduce((sum, { amount }) => sum + units(amount), 0n)
+    const hidden = held - units(balances.find(({ coin }) => coin === token)?.hold ?? '0')
+    const spent = unseen(
+      all.filter((each) => !isHeld(each)),
+      { place, seen, shownUntilMs: 0 },
+    )
+    if (hidden <= 0n) return spent
+    return { amount: spent.amount + hidden, mayClear: true }
   }
   return {
     onSpot,
