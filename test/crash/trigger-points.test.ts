@@ -35,7 +35,11 @@ test('killed at any point of an exit that fires, it sells exactly once', async (
   t.after(async () => {
     survivor.child.kill('SIGCONT')
     const all = await Promise.allSettled(launched)
-    await Promise.all(all.map((each) => (each.status === 'fulfilled' ? each.value.kill() : undefined)))
+    const others = all.flatMap((each) =>
+      each.status === 'fulfilled' && each.value !== survivor ? [each.value] : [],
+    )
+    await Promise.all(others.map((gateway) => gateway.kill()))
+    await survivor.stop()
     await scene[Symbol.asyncDispose]()
   })
   const price = (usd: number) => venue('POST', '/price', { coin: '@1', price: usd })

@@ -1,6 +1,7 @@
 /** kill -9 at the boundaries of the way of money to the venue. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { given } from '../harness/conservation.ts'
 import { http } from '../harness/gateway.ts'
 import { type Deed, openVenuePoints } from './venue-points.ts'
 import { recordOf, units } from './venue-record.ts'
@@ -19,6 +20,8 @@ const fund: Deed = {
       body: { chain_id: arbitrum, address: customer.address, token: 'USDC', amount: '1000' },
     })
     assert.equal(status, 200)
+    const asset = `usdc:${arbitrum}`
+    given.add({ evm: customer.address }, { asset, units: 1_000_000_000n, why: 'the faucet gave it' })
   },
   async judge({ told, customer, venue }) {
     const { ledger } = await recordOf(venue, customer)

@@ -213,4 +213,26 @@ export const venueMutations = [
       ["isLate ? 'down' :", "isLate ? 'ok' :", 'a venue that has been silent for long counts as well'],
     ],
   ),
+  ...mutationsOf(
+    'src/features/spot-venue/triggers.ts',
+    ['test/venue/kept-exits.test.ts'],
+    [
+      [
+        "  if (rows.length < ids.length) throw new Fault('unavailable', 'A trigger changed while it was cancelled')\n",
+        '',
+        'an exit that is firing is told as cancelled',
+      ],
+    ],
+  ),
+  ...mutationsOf(
+    'src/features/spot-venue/cancel-all.ts',
+    ['test/venue/kept-exits.test.ts'],
+    [
+      [
+        'return withWrite(begun, (tx) => cancelTriggers(tx, task.userId, open))',
+        'return begun',
+        'exits of the gateway are told as cancelled and stay armed',
+      ],
+    ],
+  ),
 ]
