@@ -18,8 +18,8 @@ const failureText = (name: string, place: string, error: Error): string => {
   return `\nFAILED  ${name}\n        ${place}\n${story.replace(/^/gm, '  ')}\n\n`
 }
 
-/** How long the process may live on after its last test; hooks that stop servers fall into it. */
-const lingerMs = 15_000
+/** How long the process may live on after its last test; hooks that audit users and stop servers fall into it. */
+const lingerMs = 60_000
 
 /** Calls `ended` once: with the last test's end, or when something that a test opened outlives it. */
 const runFiles = async (files: string[], timeoutMs: number, ended: (counts: Counts) => void) => {

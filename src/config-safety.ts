@@ -80,7 +80,8 @@ export function problemsOutsideLocal(config: Config): string[] {
     refuse('KEY_ENCRYPTION_KEYS', 'a key-encryption key is missing')
   if (config.KEY_ENCRYPTION_KEYS.some(({ key }) => key === worldKey))
     refuse('KEY_ENCRYPTION_KEYS', 'the default key is known to everyone')
-  if (config.KEY_ENCRYPTION_KEYS.some(({ key }) => isWeakKey(key)))
+  // Former keys only open what they have sealed.
+  if (config.KEY_ENCRYPTION_KEYS.slice(0, 1).some(({ key }) => isWeakKey(key)))
     refuse('KEY_ENCRYPTION_KEYS', 'a key is not random; make one with `openssl rand -base64 32`')
   const alsoRemote = ['ARBITRUM_SEPOLIA_RPC_URL', 'HYPERLIQUID_WS_URL', 'VAULT_TRANSIT_URL'] as const
   for (const name of [...upstreamNames, ...alsoRemote])
@@ -95,6 +96,8 @@ export function problemsOutsideLocal(config: Config): string[] {
     refuse('SPONSOR_KEYS', 'a key is not random; make one with `openssl rand -hex 32`')
   if (config.EARN_VAULT_ADDRESS.toLowerCase() === worldVault)
     refuse('EARN_VAULT_ADDRESS', 'this vault exists in the local world only')
+  if (config.HYPERLIQUID_URL && config.HYPERLIQUID_NETWORK === 'local')
+    refuse('HYPERLIQUID_NETWORK', 'the local network exists in the local world only; set mainnet or testnet')
   if (config.FINALITY === 'local') refuse('FINALITY', 'one block is not final on a public chain; set public')
   if (config.FAILPOINT) refuse('FAILPOINT', 'failpoints are for tests')
   if (config.FAILPOINT_STOP) refuse('FAILPOINT_STOP', 'failpoints are for tests')

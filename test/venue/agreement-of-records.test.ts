@@ -101,10 +101,12 @@ describe('records that disagree', () => {
     )
   })
 
-  test('a close of an account above its request limit is sent again after ten seconds and executes', async () => {
+  test('a close and a cancel of all orders above the request limit are sent again after ten seconds and execute', async () => {
     const user = await on.trader('1000')
     const opened = await on.call('perp_open', { asset: 'BTC', side: 'long', size: '0.002' }, user)
     assert.equal(opened.outcome, 'executed', JSON.stringify(opened))
+    const limit = { asset: 'BTC', side: 'long', size: '0.001', order_type: 'limit', limit_price: '60000' }
+    assert.equal((await on.call('perp_open', limit, user)).result.order_status, 'resting')
     await on.market.control('POST', '/settings', { requestsPerAddress: -1_000_000 })
     const before = (await on.call('perp_setup_status', {}, user)) as Answer & {
       venue_requests: { limited: boolean } | null
@@ -119,5 +121,12 @@ describe('records that disagree', () => {
     }
     assert.deepEqual(retries, [undefined, 1])
     assert.deepEqual((await on.truth(user)).positions, [])
+    const cancelled = await on.call('perp_cancel_all', {}, user, { timeoutMs: 60_000 })
+    assert.deepEqual(
+      [cancelled.status, cancelled.outcome],
+      ['completed', 'executed'],
+      JSON.stringify(cancelled),
+    )
+    assert.equal((await find(user, cancelled)).data.throttled_cancel0, 1)
   })
 })

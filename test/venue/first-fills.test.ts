@@ -51,7 +51,7 @@ describe('the first fills of an account', () => {
         return rows.length >= count ? rows : undefined
       },
       `${count} of ${type}`,
-      30_000,
+      90_000,
     )
 
   test('a position that is opened and closed right after the first funding tells both of its fills', async () => {

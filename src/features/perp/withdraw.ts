@@ -1,5 +1,4 @@
-import { knownUnified } from '#features/venue/account-mode.ts'
-import { type ActPlan, effectOf, type VenueActs } from '#features/venue/act.ts'
+import type { ActPlan, VenueActs } from '#features/venue/act.ts'
 import { cashPlace } from '#features/venue/agreement.ts'
 import { type CashSource, contradiction, explainedTransfers } from '#features/venue/cash-evidence.ts'
 import { collateralFor, portionFor, spotCashMicros } from '#features/venue/collateral.ts'
@@ -7,7 +6,7 @@ import { type Gathering, portionNone } from '#features/venue/gather.ts'
 import { failed, failedBy, type PlaceNeeds } from '#features/venue/place.ts'
 import { rereadBalances } from '#features/venue/read-after-write.ts'
 import { noteErrorMs, notePaid, recentSpendings } from '#features/venue/spending.ts'
-import { claim, claimedKeys } from '#features/venue/store.ts'
+import { claim } from '#features/venue/store.ts'
 import { aheadOf } from '#features/venue/trade.ts'
 import type { Caller } from '#kernel/caller.ts'
 import type { Clock } from '#kernel/clock.ts'
@@ -17,10 +16,11 @@ import { fromUnits, toUnits, usdDecimals } from '#kernel/money.ts'
 import type { Action, Policy } from '#kernel/signer.ts'
 import type { Admission, EffectUpdate, JsonObject, Step, StepContext, TaskView } from '#kernel/task.ts'
 import type { Queryable } from '#store/query.ts'
-import type { Arrival, Evm } from '#upstreams/evm/evm.ts'
+import type { Evm } from '#upstreams/evm/evm.ts'
 import type { Hyperliquid, LedgerUpdate } from '#upstreams/hyperliquid/hyperliquid.ts'
 import { waiting } from './fund.ts'
 import type { PerpLimits, Way } from './limits.ts'
+import { isPaid, type Payout, payoutSearch } from './payout.ts'
 import { chainIdOf, demandWay } from './way.ts'
 
 /** Collateral to the user's own wallet: taken by the venue at once, and then paid out by its bridge. */
@@ -43,7 +43,6 @@ export type WithdrawInput = {
   destination_chain_id?: string | number
   destination_token?: string
 }
-type Payout = { paid_units: string }
 type Memory = {
   account: string
   amount_usd: string
@@ -63,8 +62,11 @@ type Memory = {
 
 const usdcDecimals = 6
 const admissionMs = 10 * 60_000
-/** A payout that is less by more than this many fees is not taken for one. */
-const feeMultipleMax = 5n
+/** How many looks at the chain lie between two questions for the list, with and without something that arrived. */
+const askAgainPolls = 6
+const askAnywayPolls = 24
+/** The list shows a withdrawal only when it is paid: until then its absence says nothing. */
+const graceMs = 15 * 60_000
 const memoryOf = (task: TaskView) => task.data as unknown as Memory
 
 const factsOf = (account: string): ActPlan['facts'] => ({
@@ -98,7 +100,6 @@ async function admitOnce(
   const account = await needs.evmAddressOf(userId)
   const action: Omit<Action, 'taskId'> = { userId, chainId, ...factsOf(account) }
   await policy.check(action)
-  knownUnified(await venue.accountMode(account))
   const [state, head, spendings] = await Promise.all([
     venue.account(account),
     chain.head(),
@@ -112,6 +113,7 @@ async function admitOnce(
       available: toUnits(floored(state.withdrawableUsd), usdDecimals),
       unseen: spendings.perpCash(state),
       isLast,
+      isExit: true,
     },
     async (missing) => {
       const found = await collateralFor(venue, account, missing, spendings)
@@ -139,24 +141,8 @@ const floored = (usd: string): string => {
 export function withdrawing(
   needs: WithdrawNeeds & { gathering: Gathering },
 ): Record<'begin' | 'gathered' | 'withdraw' | 'confirm' | 'arrive', Step> {
-  const { on, venue, acts, chain, way, changed, refusals, limits, gathering } = needs
-
-  const arrivalOf = async (
-    task: TaskView,
-    blocks: { from: bigint; to: bigint },
-    isPayout: (amountUnits: bigint) => boolean,
-  ): Promise<{ found: { key: string; arrival: Arrival } | undefined; searchedTo: bigint }> => {
-    const { arrivals, searchedTo } = await chain.arrivals(way.token, memoryOf(task).account, blocks)
-    const fitting = arrivals
-      .filter(({ amountUnits }) => isPayout(amountUnits))
-      .map((arrival) => ({ key: `arrival:${arrival.txHash}:${arrival.index}`, arrival }))
-    const taken = await claimedKeys(
-      on,
-      fitting.map(({ key }) => key),
-      task.id,
-    )
-    return { found: fitting.find(({ key }) => !taken.has(key)), searchedTo }
-  }
+  const { venue, acts, chain, way, changed, refusals, gathering } = needs
+  const { arrivalOf, assertNotArrived, mayBePayout, ownIn, payoutOf } = payoutSearch(needs)
 
   const send = async (task: TaskView, { now }: StepContext, effects: EffectUpdate[]) => {
     const { account, amount_usd: amount, ahead_ms: aheadMs } = memoryOf(task)
@@ -166,33 +152,6 @@ export function withdrawing(
     }
     const refused = (fault: Fault) => failedBy(fault, effects)
     return acts.intend(task, plan, { now, next: 'confirm', effects, refused })
-  }
-
-  /** Throws where the chain shows what may be a payout that no list of the venue shows. */
-  const assertNotArrived = async (task: TaskView): Promise<void> => {
-    const { amount_usd, from_block } = memoryOf(task)
-    const most = toUnits(amount_usd, usdcDecimals)
-    const least = most - feeMultipleMax * toUnits(limits.withdrawFeeUsd, usdcDecimals)
-    const mayBePayout = (amountUnits: bigint) => amountUnits >= least && amountUnits <= most
-    const { number: head } = await chain.head()
-    for (let from = BigInt(from_block); from <= head; ) {
-      const { found, searchedTo } = await arrivalOf(task, { from, to: head }, mayBePayout)
-      if (found) throw contradiction('the amount arrived in the wallet')
-      from = searchedTo + 1n
-    }
-  }
-
-  const ownIn = (task: TaskView, updates: readonly LedgerUpdate[]): LedgerUpdate | undefined => {
-    const nonce = Number(effectOf(task, 'withdraw').carriers.at(-1)?.nonce)
-    return updates.find((update) => update.type === 'withdraw' && update.nonce === nonce)
-  }
-
-  /** By the venue's own record: its fee is not for us to know. */
-  const payoutOf = async (task: TaskView): Promise<Payout | undefined> => {
-    const { account, since_ms } = memoryOf(task)
-    const own = ownIn(task, await venue.ledgerSince(account, since_ms))
-    const told = own?.amountUsd ?? null
-    return told === null ? undefined : { paid_units: String(toUnits(told, usdcDecimals)) }
   }
 
   /** The transfers of the account; throws where its balance shows a payout that they do not. */
@@ -227,7 +186,7 @@ export function withdrawing(
     async confirm(task, { signal, now }) {
       const { account, since_ms } = memoryOf(task)
       const verdict = await acts.settle<true>({
-        ...{ task, leg: 'withdraw', signal, read: () => true },
+        ...{ task, leg: 'withdraw', signal, graceMs, read: () => true },
         async look({ isLast }) {
           if (ownIn(task, await venue.ledgerSince(account, since_ms))) return true
           if (!isLast) return undefined
@@ -251,22 +210,29 @@ export function withdrawing(
 
     async arrive(task, { now }) {
       const { amount_usd, from_block } = memoryOf(task)
-      const payout = memoryOf(task).payout ?? (await payoutOf(task))
-      if (!payout) return waiting(task, now, 'arrive')
       const asked = toUnits(amount_usd, usdcDecimals)
-      const told = BigInt(payout.paid_units)
-      // Whether the record shows the amount before the fee or after it is not verified live.
-      const lessFee = told === asked ? told - toUnits(limits.withdrawFeeUsd, usdcDecimals) : told
       const from = BigInt(from_block)
       const { number: to } = await chain.head()
-      const isPayout = (amountUnits: bigint) => amountUnits === told || amountUnits === lessFee
+      if (to < from) return waiting(task, now, 'arrive')
+      // The list of the venue shows the withdrawal when it is paid, minutes later, and costs of the request budget: it
+      // is asked once the chain shows what may be the payout, and rarely before.
+      let payout = memoryOf(task).payout
+      const polls = Number(task.data.polls ?? 0)
+      const askedAt = Number(task.data.asked_poll ?? -askAgainPolls)
+      const near = await arrivalOf(task, { from, to }, payout ? isPaid(payout) : mayBePayout(task))
+      const isDue = near.found !== undefined || polls % askAnywayPolls === askAnywayPolls - 1
+      if (!payout && isDue && polls - askedAt >= askAgainPolls) {
+        payout = await payoutOf(task)
+        if (!payout) return waiting(task, now, 'arrive', { asked_poll: polls })
+      }
+      if (!payout && near.found) return waiting(task, now, 'arrive')
       const { found, searchedTo } =
-        to < from ? { found: undefined, searchedTo: to } : await arrivalOf(task, { from, to }, isPayout)
+        payout && near.found ? await arrivalOf(task, { from, to }, isPaid(payout)) : near
       // The last blocks are searched again: a reorganised one may bring what the first look did not show.
       if (!found) {
         const searched = searchedTo - BigInt(chain.row.confirmations)
         const next = searched >= from ? searched + 1n : from
-        return waiting(task, now, 'arrive', { from_block: String(next), payout })
+        return waiting(task, now, 'arrive', { from_block: String(next), ...(payout && { payout }) })
       }
       const { key, arrival } = found
       const paid = arrival.amountUnits

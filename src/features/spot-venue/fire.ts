@@ -27,8 +27,11 @@ const isShort = (free: string, wanted: string | null): boolean =>
 
 const inputOf = (task: TaskView) => task.input as unknown as TriggerInput
 
-/** The venue took nothing: it was not reached, does not know the key, or limits the requests of the account. */
-const passing = ['expired', 'setup_incomplete', 'rate_limited']
+/**
+ * The venue took nothing: it was not reached, does not know the key, limits the requests of the account, or its price
+ * fell faster than the order came.
+ */
+const passing = ['expired', 'setup_incomplete', 'rate_limited', 'slippage']
 
 /** What certainly never came to the venue is still wanted: the exit is there again, and fires while the price stays. */
 function armedAgain(task: TaskView, now: Date, result: StepResult): StepResult {

@@ -108,11 +108,11 @@ const gatherFor = (
     (missing) => movableFromPerp(venue, account, missing, spendings),
   )
 
-async function standingOf(needs: SpotNeeds, userId: string, { base }: SpotMarket) {
+async function standingOf(needs: SpotNeeds, userId: string, tokens: readonly string[]) {
   const { venue } = needs
   const account = await needs.evmAddressOf(userId)
   const reading = Promise.all([
-    venue.spotBalances(account, [quoteToken, base]),
+    venue.spotBalances(account, tokens),
     venue.account(account),
     venue.mids(),
     recentSpendings(needs, userId),
@@ -135,7 +135,7 @@ async function admitBuyOnce(
   const market = await spotNamed(needs.venue, input.asset)
   demandTif(input)
   const limit = limitPriceOf(input, market, pricing)
-  const standing = await standingOf(needs, userId, market)
+  const standing = await standingOf(needs, userId, [quoteToken, market.base])
   const { account, agent, balances, sinceMs, mids } = standing
   const mid = midOf(mids, market)
   const price = limit ?? pricing.boundPrice(mid, input.slippage_pct ?? slippageDefault, true, market)
@@ -207,7 +207,9 @@ async function admitSellOnce(
   const market = await spotNamed(needs.venue, input.asset)
   demandTif(input)
   const limit = limitPriceOf(input, market, pricing)
-  const { account, agent, balances, sinceMs, mids, spendings } = await standingOf(needs, userId, market)
+  const { account, agent, balances, sinceMs, mids, spendings } = await standingOf(needs, userId, [
+    market.base,
+  ])
   const price =
     limit ?? pricing.boundPrice(midOf(mids, market), input.slippage_pct ?? slippageDefault, false, market)
   const free = freeOf(balances, market.base)

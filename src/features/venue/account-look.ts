@@ -67,13 +67,13 @@ export function looking({ on, transact, venue, ingest }: Needs) {
   }
 
   const readFills = (account: string, sinceMs: number) =>
-    paged((from) => venue.fillsSince(account, from), sinceMs)
+    paged((from) => venue.fillsSince(account, from), sinceMs, 'fills')
   const readFillsOf = async (account: string, sinceMs: number): Promise<Facts> => ({
     fills: await readFills(account, sinceMs),
   })
   const readChanges = async (account: string, sinceMs: number) => ({
-    fundings: await paged((from) => venue.fundingSince(account, from), sinceMs),
-    updates: await paged((from) => venue.ledgerSince(account, from), sinceMs),
+    fundings: await paged((from) => venue.fundingSince(account, from), sinceMs, 'fundings'),
+    updates: await paged((from) => venue.ledgerSince(account, from), sinceMs, 'updates'),
   })
 
   /** Where the record begins again; what it did not explain until then stays written down. */

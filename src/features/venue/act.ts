@@ -75,6 +75,8 @@ export type Question<T> = {
   signal: AbortSignal
   /** Asks the venue for the deed itself; undefined where it knows nothing of it. */
   look: (how: LookUp) => Promise<T | undefined>
+  /** How long a user-signed action without a trace is looked for, where it is not the usual time. */
+  graceMs?: number
   /** What the reply to the action says; undefined leaves it to `look`. */
   read: (legs: LegStatus[]) => T | undefined
 }
@@ -173,7 +175,8 @@ export function venueActs(needs: Needs): VenueActs {
       return { intend, next, state: 'signed', data: { polls: 0, ...data }, ...(effects && { effects }) }
     },
 
-    settle: (question) => confirmAction(question, { venue, graceMs: needs.graceMs ?? graceMsDefault }),
+    settle: (question) =>
+      confirmAction(question, { venue, graceMs: needs.graceMs ?? question.graceMs ?? graceMsDefault }),
 
     wait(task, next, { effects, cause, nextMs }) {
       const polls = Number(task.data.polls ?? 0)

@@ -184,6 +184,8 @@ export function cancelAllSteps(needs: Deps): Record<'begin' | 'confirm', Step> {
       const question = { task, leg: legOf(done), signal, account, sinceMs, targets }
       const verdict = await settleCancels(needs, question)
       if (verdict.is === 'doubt') return acts.wait(task, 'confirm', verdict)
+      const retry = acts.retryThrottled(task, verdict, { leg: legOf(done), next: 'begin', now: context.now })
+      if (retry) return retry
       if (verdict.is === 'done') {
         const outcomes = [...data.outcomes, ...verdict.value.map(cancelView)]
         return proceed(task, context, { done: done + targets.length, outcomes }, verdict.effects)

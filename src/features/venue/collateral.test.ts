@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { collateralFor } from './collateral.ts'
+import { collateralFor, portionFor } from './collateral.ts'
 import { portionNone } from './gather.ts'
 import type { Spendings, Unseen } from './spending.ts'
 
@@ -40,4 +40,25 @@ test('what the last tasks have spent is not moved a second time', async () => {
   const spent: Spendings = { ...spendings, spotCash: () => ({ amount: 60_000_000n, mayClear: true }) }
   const { portion } = await collateralFor(venue('default', '150'), '0x1', missing, spent)
   assert.equal(portion, undefined)
+})
+
+test('money goes home although a read may not show what was spent; a purchase does not take it twice', async () => {
+  const needed = {
+    what: 'It',
+    required: 500n,
+    available: 1_000n,
+    unseen: { amount: 900n, mayClear: true },
+    isLast: true,
+  }
+  const nothingThere = async () => ({ portion: undefined, otherMicros: 0n, unseen: nothing })
+  assert.deepEqual(await portionFor({ ...needed, isExit: true }, nothingThere), { gather: null })
+  await assert.rejects(portionFor(needed, nothingThere), { code: 'unavailable' })
+  const wants: bigint[] = []
+  const told = async ({ missingMicros }: { missingMicros: bigint }) => {
+    wants.push(missingMicros)
+    return { portion: portionNone, otherMicros: 0n, unseen: nothing }
+  }
+  // The read shows 700 left of 1,700, and not that this is after the 1,000 that were spent.
+  await portionFor({ ...needed, available: 700n, unseen: { amount: 1_000n, mayClear: true } }, told)
+  assert.deepEqual(wants, [500n])
 })

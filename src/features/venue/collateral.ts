@@ -53,6 +53,8 @@ type Needed = {
   spareMicros?: bigint
   /** What is not shown yet counts as spent. */
   isLast: boolean
+  /** Money that goes home is never refused for what may be spent already: the venue refuses what is too much. */
+  isExit?: boolean
   what: string
 }
 type FromOtherSide = (
@@ -61,11 +63,12 @@ type FromOtherSide = (
 
 /** What comes over from the other side for an order; throws where the account does not have it, or may not have it. */
 export async function portionFor(
-  { required, available, unseen, spareMicros, isLast, what }: Needed,
+  { required, available, unseen, spareMicros, isLast, isExit = false, what }: Needed,
   from: FromOtherSide,
 ): Promise<Portion | { gather: null }> {
-  const least = available - unseen.amount
-  if (least >= required) return { gather: null }
+  // A read that shows less than what is not seen yet shows a part of it already.
+  const least = available > unseen.amount ? available - unseen.amount : 0n
+  if (least >= required || (isExit && isLast && available >= required)) return { gather: null }
   assertShown(unseen, isLast)
   const missing = { missingMicros: required - least, ...(spareMicros !== undefined && { spareMicros }) }
   const other = await from(missing)

@@ -1,14 +1,16 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import { compareDecimals } from '#kernel/decimal-fields.ts'
+import { Fault } from '#kernel/fault.ts'
 import type { TaskView } from '#kernel/task.ts'
 import type { Fill, LegStatus } from '#upstreams/hyperliquid/hyperliquid.ts'
 import { cloidOf, type LookUp } from './act.ts'
+import { effectOf } from './act-effect.ts'
 import { type Entry, type Exit, type ExitLeg, exitStateOf, sumOf } from './bracket.ts'
-import { isShownByNow } from './confirm-action.ts'
+import { isShownByNow, readLagMs } from './confirm-action.ts'
 import { fillsOfEntry, fillsOfOrder } from './entry-fills.ts'
 import { type Memory, memoryOf, wantedExits } from './memory.ts'
 import {
-  agreedPosition,
+  agreedRecord,
   assertBalanceExplained,
   type EvidenceSource,
   gatherEvidence,
@@ -123,8 +125,14 @@ export async function lookUpEntry(
     return { entry, exits, replied: false, landedAtMs: found.atMs }
   }
   if (!isLast) return undefined
-  if (memory.market === 'perp') await agreedPosition(venue, account, memory.symbol)
-  else if (memory.held_before)
+  if (memory.market === 'perp') {
+    const { state } = await agreedRecord(venue, { account, symbol: memory.symbol })
+    const { expiresAtMs: ends } = effectOf(task, 'entry').intent
+    // Of several servers of the venue one may lag for long: its records agree with each other, and are old.
+    if (typeof ends === 'number' && state.timeMs <= ends + readLagMs)
+      throw new Fault('unavailable', 'The venue answers with a state from before the end of the order')
+  }
+  if (memory.market === 'spot' && memory.held_before)
     await assertBalanceExplained(venue, { account, sinceMs, isBuy }, memory.held_before)
   return undefined
 }

@@ -5,6 +5,7 @@ import { paged } from './paged.ts'
 
 type Entry = { atMs: number; id: number }
 const pageMax = 500
+const updates = 'updates' as const
 
 /** As the venue answers: the oldest first from that time on, and at most one page. */
 const venueWith =
@@ -17,14 +18,14 @@ const entriesAt = (times: readonly number[]): Entry[] => times.map((atMs, id) =>
 test('a list of several pages is read whole, and no entry twice', async () => {
   // Some moments lie across the end of a page.
   const entries = entriesAt(Array.from({ length: 1_800 }, (_, at) => Math.floor(at / 7)))
-  assert.deepEqual(await paged(venueWith(entries), 0), entries)
+  assert.deepEqual(await paged(venueWith(entries), 0, updates), entries)
 })
 
 test('a moment that fills a page is not taken for all of it', async () => {
   const entries = entriesAt([...Array.from({ length: pageMax + 1 }, () => 5), 6, 7])
   const isUnavailable = (fault: unknown) => fault instanceof Fault && fault.code === 'unavailable'
-  await assert.rejects(paged(venueWith(entries), 0), isUnavailable)
-  await assert.rejects(paged(venueWith(entries), 5), isUnavailable)
+  await assert.rejects(paged(venueWith(entries), 0, updates), isUnavailable)
+  await assert.rejects(paged(venueWith(entries), 5, updates), isUnavailable)
 })
 
 test('a moment that begins within a page is read with the next one', async () => {
@@ -33,5 +34,10 @@ test('a moment that begins within a page is read with the next one', async () =>
     ...Array.from({ length: 400 }, () => 5),
     6,
   ])
-  assert.deepEqual(await paged(venueWith(entries), 0), entries)
+  assert.deepEqual(await paged(venueWith(entries), 0, updates), entries)
+})
+
+test('as many fills of one moment as fit into one answer are all of them', async () => {
+  const entries = entriesAt(Array.from({ length: 600 }, () => 5))
+  assert.deepEqual(await paged(async () => entries, 0, 'fills'), entries)
 })

@@ -1,8 +1,8 @@
 import { Fault } from '#kernel/fault.ts'
 
 const pagesMax = 20
-/** The shortest list that may have been cut off. */
-const pageFull = 500
+/** What the venue puts into one answer at most. */
+const pageMost = { fills: 2_000, fundings: 500, updates: 500 } as const
 
 /**
  * All of a list that comes in pieces by time, the oldest first. Throws where a piece holds one moment alone: the rest of
@@ -11,17 +11,18 @@ const pageFull = 500
 export async function paged<T extends { atMs: number }>(
   read: (sinceMs: number) => Promise<T[]>,
   sinceMs: number,
+  list: keyof typeof pageMost,
 ): Promise<T[]> {
-  const list: T[] = []
+  const whole: T[] = []
   for (let [page, from] = [0, sinceMs]; page < pagesMax; page += 1) {
     const piece = await read(from)
-    if (piece.length < pageFull) return [...list, ...piece]
+    if (piece.length < pageMost[list]) return [...whole, ...piece]
     const times = piece.map(({ atMs }) => atMs)
     const lastMs = Math.max(...times)
     if (Math.min(...times) === lastMs)
       throw new Fault('unavailable', 'The venue tells more of one moment than it puts into one answer')
     // The next piece begins with that moment again, which may be cut off here.
-    list.push(...piece.filter(({ atMs }) => atMs < lastMs))
+    whole.push(...piece.filter(({ atMs }) => atMs < lastMs))
     from = lastMs
   }
   throw new Fault('unavailable', 'The venue tells more than can be read at once')

@@ -200,8 +200,13 @@ export async function recentSpendings(
   const nowMs = clock.now().getTime()
   const rows = await send<{ spendings: Spending[] }>(
     on,
-    `select data -> 'spendings' as spendings from task where user_id = $1 and id > $2 and data ? 'spendings'`,
-    [userId, leastTaskId(new Date(nowMs - taskAgeMaxMs))],
+    `select data -> 'spendings' as spendings from task
+     where user_id = $1 and id > $2 and (completed_at is null or completed_at > $3) and data ? 'spendings'`,
+    [
+      userId,
+      leastTaskId(new Date(nowMs - taskAgeMaxMs)),
+      new Date(nowMs - readLagMs - noteErrorMs - clockErrorMs),
+    ],
   )
   const all = rows.flatMap(({ spendings }) => spendings)
   return spendingsOf(all.filter(({ noted_ms }) => noted_ms > nowMs - readLagMs - noteErrorMs))

@@ -171,6 +171,8 @@ export function spotsOf([meta, contexts]: InfoAnswer<'spotMetaAndAssetCtxs'>): S
   })
 }
 
+const isNothing = (amount: string): boolean => /^-?0(\.0*)?$/.test(amountOf(amount))
+
 export function accountOf(state: InfoAnswer<'clearinghouseState'>): Account {
   return {
     accountValueUsd: usdOf(state.marginSummary.accountValue),
@@ -180,13 +182,19 @@ export function accountOf(state: InfoAnswer<'clearinghouseState'>): Account {
     crossFreeUsd: difference(state.crossMarginSummary.accountValue, state.crossMarginSummary.totalMarginUsed),
     timeMs: state.time,
     unread: state.unread ?? [],
-    positions: state.assetPositions.map(({ position }) => ({
-      ...{ symbol: position.coin, signedSize: amountOf(position.szi), leverage: position.leverage.value },
-      ...{ isCross: position.leverage.type === 'cross', entryPrice: plainOrNull(position.entryPx) },
-      ...{ valueUsd: usdOf(position.positionValue), unrealizedPnlUsd: usdOf(position.unrealizedPnl) },
-      ...{ liquidationPrice: plainOrNull(position.liquidationPx), marginUsedUsd: usdOf(position.marginUsed) },
-      fundingPaidUsd: usdOf(position.cumFunding.sinceOpen),
-    })),
+    // A closed position may stay listed with no size.
+    positions: state.assetPositions
+      .filter(({ position }) => !isNothing(position.szi))
+      .map(({ position }) => ({
+        ...{ symbol: position.coin, signedSize: amountOf(position.szi), leverage: position.leverage.value },
+        ...{ isCross: position.leverage.type === 'cross', entryPrice: plainOrNull(position.entryPx) },
+        ...{ valueUsd: usdOf(position.positionValue), unrealizedPnlUsd: usdOf(position.unrealizedPnl) },
+        ...{
+          liquidationPrice: plainOrNull(position.liquidationPx),
+          marginUsedUsd: usdOf(position.marginUsed),
+        },
+        fundingPaidUsd: usdOf(position.cumFunding.sinceOpen),
+      })),
   }
 }
 

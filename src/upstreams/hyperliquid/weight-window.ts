@@ -17,6 +17,7 @@ const silenceMostMs = 60_000
 
 /** What was spent within the last minute. Never more than the budget, wherever the venue's own minute begins. */
 export function weightWindow(perMinute: number) {
+  /** `atMs`: the first moment of the slot. */
   const slots: { atMs: number; weight: number }[] = []
   let used = 0
   let silentUntilMs = 0
@@ -28,10 +29,8 @@ export function weightWindow(perMinute: number) {
   const add = (weight: number, nowMs: number) => {
     const last = slots.at(-1)
     used += weight
-    if (last && nowMs - last.atMs < slotMs) {
-      last.atMs = nowMs
-      last.weight += weight
-    } else slots.push({ atMs: nowMs, weight })
+    if (last && nowMs - last.atMs < slotMs) last.weight += weight
+    else slots.push({ atMs: nowMs, weight })
   }
 
   return {

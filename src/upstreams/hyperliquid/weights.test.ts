@@ -237,19 +237,27 @@ test('an account that closed little can always close, however many others spend 
   assert.equal(close.is, 'sent')
 })
 
-for (const urgency of ['work', 'admission'] as const)
-  test(`three accounts that spend without end leave the ${urgency} of another one its part`, async () => {
-    const time = stillTime()
-    const budget = rateBudget({ perMinute: 1_200, ...time })
-    for (let turn = 0; turn < 600; turn += 1)
-      for (const account of ['one', 'two', 'three'])
-        for (const spending of ['view', 'admission', 'work'] as const)
-          if (spending !== 'work' || urgency === 'work') ask(budget, 1, spending, account)
-    await time.forward(0)
-    const other = Array.from({ length: 20 }, () => ask(budget, 3, urgency, 'quiet'))
-    await time.forward(0)
-    assert.deepEqual(new Set(other.map(({ is }) => is)), new Set(['sent']))
-  })
+test('three accounts that wish without end leave the wishes of another one their part', async () => {
+  const time = stillTime()
+  const budget = rateBudget({ perMinute: 1_200, ...time })
+  for (let turn = 0; turn < 600; turn += 1)
+    for (const account of ['one', 'two', 'three'])
+      for (const spending of ['view', 'admission'] as const) ask(budget, 1, spending, account)
+  await time.forward(0)
+  const other = Array.from({ length: 20 }, () => ask(budget, 3, 'admission', 'quiet'))
+  await time.forward(0)
+  assert.deepEqual(new Set(other.map(({ is }) => is)), new Set(['sent']))
+})
+
+test('calls that never pause are forgotten after a minute like others', () => {
+  const window = weightWindow(1_200)
+  let refused = 0
+  for (let now = 0; now < 300_000; now += 200)
+    if (window.waitMs(2, 'exit', now) > 0) refused += 1
+    else window.add(2, now)
+  assert.equal(refused, 0)
+  assert.ok(window.used(300_000) <= 620, String(window.used(300_000)))
+})
 
 test('a withdrawal from the venue is an exit', () => {
   assert.equal(actionUrgency({ type: 'withdraw3' }), 'exit')

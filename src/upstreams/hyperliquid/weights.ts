@@ -21,8 +21,8 @@ const accountShareOfAll = 60
 /** An account whose exits used no more hundredths than this closes out of the part that is kept for exits. */
 const lightShare = 8
 /**
- * An account that used more hundredths than the first number leaves the last ones of each class to the others. A user
- * has one account, and whoever has several users cannot spend the last part with all of them.
+ * New wishes of an account that used more hundredths than the first number leave the last ones of their class to the
+ * others. A user has one account, and whoever has several users cannot spend the last part with all of them.
  */
 const heavyAboveShare = 15
 const heavyLeavesShare = 10
@@ -151,7 +151,9 @@ export function rateBudget({ perMinute, nowMs, after }: Options): Budget {
     const isLight = windowOf(account, 'exit').used(now) + weight <= (perMinute * lightShare) / 100
     return isLight ? 'exit' : 'work'
   }
-  const rank = (asked: Asked, now: number) => order.indexOf(classOf(asked, now))
+  /** Whoever leaves room to others never stands before them. */
+  const rank = (asked: Asked, now: number) =>
+    2 * order.indexOf(classOf(asked, now)) + (leavesShareOf(asked, now) > 0 ? 1 : 0)
   /** The windows of an account have no classes of their own, so each call counts as an exit there. */
   const ownWaitMs = ({ weight, urgency, account }: Asked, now: number) =>
     account === undefined
@@ -160,9 +162,9 @@ export function rateBudget({ perMinute, nowMs, after }: Options): Budget {
           windowOf(account, urgency).waitMs(weight, 'exit', now),
           windowOf(account, 'all').waitMs(weight, 'exit', now),
         )
-  /** Exits have a part of their own that is kept for others. */
+  /** Only what is not accepted yet makes room: accepted work comes before new wishes. */
   const leavesShareOf = ({ weight, urgency, account }: Asked, now: number): number => {
-    if (account === undefined || urgency === 'exit') return 0
+    if (account === undefined || urgency !== 'admission') return 0
     const isHeavy = windowOf(account, 'all').used(now) + weight > (perMinute * heavyAboveShare) / 100
     return isHeavy ? heavyLeavesShare : 0
   }
@@ -191,7 +193,7 @@ export function rateBudget({ perMinute, nowMs, after }: Options): Budget {
 
   const drain = () => {
     const now = nowMs()
-    let blocked = order.length
+    let blocked = 2 * order.length
     for (const each of [...waiting]) {
       // One that waits for the budget of all keeps its place before those that are not more urgent.
       if (ownWaitMs(each, now) > 0 || rank(each, now) >= blocked) continue

@@ -1,0 +1,82 @@
+import { effectOf } from '#features/venue/act.ts'
+import { contradiction } from '#features/venue/cash-evidence.ts'
+import { claimedKeys } from '#features/venue/store.ts'
+import { toUnits } from '#kernel/money.ts'
+import type { TaskView } from '#kernel/task.ts'
+import type { Queryable } from '#store/query.ts'
+import type { Arrival, Evm } from '#upstreams/evm/evm.ts'
+import type { Hyperliquid, LedgerUpdate } from '#upstreams/hyperliquid/hyperliquid.ts'
+import type { PerpLimits, Way } from './limits.ts'
+
+/** What the bridge of the venue pays for a withdrawal: the venue's record of it, and its arrival on the chain. */
+
+export type Payout = { paid_units: string }
+type Needs = {
+  on: Queryable
+  venue: Pick<Hyperliquid, 'ledgerSince'>
+  chain: Pick<Evm, 'head' | 'arrivals'>
+  way: Way
+  limits: Pick<PerpLimits, 'withdrawFeeUsd'>
+}
+type Memory = { account: string; amount_usd: string; since_ms: number; from_block: string }
+
+const usdcDecimals = 6
+/** A payout that is less by more than this many fees is not taken for one. */
+const feeMultipleMax = 5n
+const memoryOf = (task: TaskView) => task.data as unknown as Memory
+
+export const isPaid =
+  ({ paid_units }: Payout) =>
+  (amountUnits: bigint) =>
+    amountUnits === BigInt(paid_units)
+
+export function payoutSearch({ on, venue, chain, way, limits }: Needs) {
+  const arrivalOf = async (
+    task: TaskView,
+    blocks: { from: bigint; to: bigint },
+    isPayout: (amountUnits: bigint) => boolean,
+  ): Promise<{ found: { key: string; arrival: Arrival } | undefined; searchedTo: bigint }> => {
+    const { arrivals, searchedTo } = await chain.arrivals(way.token, memoryOf(task).account, blocks)
+    const fitting = arrivals
+      .filter(({ amountUnits }) => isPayout(amountUnits))
+      .map((arrival) => ({ key: `arrival:${arrival.txHash}:${arrival.index}`, arrival }))
+    const taken = await claimedKeys(
+      on,
+      fitting.map(({ key }) => key),
+      task.id,
+    )
+    return { found: fitting.find(({ key }) => !taken.has(key)), searchedTo }
+  }
+
+  const mayBePayout = (task: TaskView) => {
+    const most = toUnits(memoryOf(task).amount_usd, usdcDecimals)
+    const least = most - feeMultipleMax * toUnits(limits.withdrawFeeUsd, usdcDecimals)
+    // Dust that strangers send is none.
+    return (amountUnits: bigint) => amountUnits > 0n && amountUnits >= least && amountUnits <= most
+  }
+  /** Throws where the chain shows what may be a payout that no list of the venue shows. */
+  const assertNotArrived = async (task: TaskView): Promise<void> => {
+    const { from_block } = memoryOf(task)
+    const { number: head } = await chain.head()
+    for (let from = BigInt(from_block); from <= head; ) {
+      const { found, searchedTo } = await arrivalOf(task, { from, to: head }, mayBePayout(task))
+      if (found) throw contradiction('the amount arrived in the wallet')
+      from = searchedTo + 1n
+    }
+  }
+
+  const ownIn = (task: TaskView, updates: readonly LedgerUpdate[]): LedgerUpdate | undefined => {
+    const nonce = Number(effectOf(task, 'withdraw').carriers.at(-1)?.nonce)
+    return updates.find((update) => update.type === 'withdraw' && update.nonce === nonce)
+  }
+
+  /** By the venue's own record: its fee is not for us to know. */
+  const payoutOf = async (task: TaskView): Promise<Payout | undefined> => {
+    const { account, since_ms } = memoryOf(task)
+    const own = ownIn(task, await venue.ledgerSince(account, since_ms))
+    const told = own?.amountUsd ?? null
+    return told === null ? undefined : { paid_units: String(toUnits(told, usdcDecimals)) }
+  }
+
+  return { arrivalOf, assertNotArrived, mayBePayout, ownIn, payoutOf }
+}
