@@ -1,7 +1,6 @@
 import type { ActPlan, VenueActs } from '#features/venue/act.ts'
 import type { Exit } from '#features/venue/bracket.ts'
 import { type CancelOutcome, lookUpEnd } from '#features/venue/cancel.ts'
-import { fillsOfOrder } from '#features/venue/entry-fills.ts'
 import { wantedExits } from '#features/venue/memory.ts'
 import { completed, factsOf, type PlaceNeeds, planOf } from '#features/venue/place.ts'
 import type { Standing } from '#features/venue/report.ts'
@@ -15,10 +14,9 @@ import { type KeptExit, spotMemoryOf, withKept } from './keep.ts'
  */
 
 type Needs = { acts: VenueActs; venue: Pick<Hyperliquid, 'order' | 'openOrders' | 'fillsSince'> }
-type Found = Pick<Standing, 'entry' | 'exits'>
 
 const leg = 'regroup'
-const foundOf = (task: TaskView): Found => task.data.standing as unknown as Found
+const foundOf = (task: TaskView): Standing => task.data.standing as unknown as Standing
 const stands = ({ state, orderId }: Exit): boolean =>
   orderId !== null && (state === 'standing' || state === 'waiting')
 
@@ -42,7 +40,7 @@ const isGone = ({ state }: Exit): boolean => state === 'gone'
 
 export function regrouping({ acts, venue }: Needs): { mend: PlaceNeeds['mend']; steps: { regrouped: Step } } {
   const mend: PlaceNeeds['mend'] = async (task, context, standing, effects) => {
-    const { entry, exits } = standing
+    const { exits } = standing
     const fired = exits.some(({ state }) => state === 'done')
     const kept = fired ? [] : exitsOf(task, isGone, exits)
     const siblings = exits.filter(stands)
@@ -56,12 +54,13 @@ export function regrouping({ acts, venue }: Needs): { mend: PlaceNeeds['mend']; 
       },
     }
     const refused = () => settled(task, context, standing, { kept, effects })
-    const data: JsonObject = { standing: { entry, exits } as unknown as JsonObject }
+    // With its fills: a list that is read later may lag behind the one that showed them.
+    const data: JsonObject = { standing: standing as unknown as JsonObject }
     return acts.intend(task, plan, { now: context.now, next: 'regrouped', data, effects, refused })
   }
 
   const regrouped: Step = async (task, context) => {
-    const { entry, exits } = foundOf(task)
+    const { entry, exits, fills } = foundOf(task)
     const { account, since_ms: sinceMs, size } = spotMemoryOf(task)
     const siblings = exits.filter(stands)
     const verdict = await acts.settle<CancelOutcome[]>({
@@ -81,7 +80,6 @@ export function regrouping({ acts, venue }: Needs): { mend: PlaceNeeds['mend']; 
     })
     const { effects } = verdict
     if (verdict.is === 'doubt') return acts.wait(task, 'regrouped', verdict)
-    const fills = await fillsOfOrder(venue, { account, sinceMs }, entry.orderId)
     // The sibling was not to be had: it stays at the venue, and the gateway keeps the other.
     if (verdict.is !== 'done')
       return settled(task, context, { entry, exits, fills }, { kept: exitsOf(task, isGone, exits), effects })
