@@ -30,6 +30,12 @@ export const isPaid =
   (amountUnits: bigint) =>
     amountUnits === BigInt(paid_units)
 
+/** Whatever the fee was. */
+export const isUpTo =
+  (most: bigint) =>
+  (amountUnits: bigint): boolean =>
+    amountUnits > 0n && amountUnits <= most
+
 export function payoutSearch({ on, venue, chain, way, limits }: Needs) {
   const arrivalOf = async (
     task: TaskView,
@@ -54,6 +60,7 @@ export function payoutSearch({ on, venue, chain, way, limits }: Needs) {
     // Dust that strangers send is none.
     return (amountUnits: bigint) => amountUnits > 0n && amountUnits >= least && amountUnits <= most
   }
+
   /** Throws where the chain shows what may be a payout that no list of the venue shows. */
   const assertNotArrived = async (task: TaskView): Promise<void> => {
     const { from_block } = memoryOf(task)
@@ -78,5 +85,5 @@ export function payoutSearch({ on, venue, chain, way, limits }: Needs) {
     return told === null ? undefined : { paid_units: String(toUnits(told, usdcDecimals)) }
   }
 
-  return { arrivalOf, assertNotArrived, mayBePayout, ownIn, payoutOf }
+  return { arrivalOf, assertNotArrived, ownIn, payoutOf }
 }

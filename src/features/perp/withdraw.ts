@@ -20,7 +20,7 @@ import type { Evm } from '#upstreams/evm/evm.ts'
 import type { Hyperliquid, LedgerUpdate } from '#upstreams/hyperliquid/hyperliquid.ts'
 import { waiting } from './fund.ts'
 import type { PerpLimits, Way } from './limits.ts'
-import { isPaid, type Payout, payoutSearch } from './payout.ts'
+import { isPaid, isUpTo, type Payout, payoutSearch } from './payout.ts'
 import { chainIdOf, demandWay } from './way.ts'
 
 /** Collateral to the user's own wallet: taken by the venue at once, and then paid out by its bridge. */
@@ -62,9 +62,8 @@ type Memory = {
 
 const usdcDecimals = 6
 const admissionMs = 10 * 60_000
-/** How many looks at the chain lie between two questions for the list, with and without something that arrived. */
+/** How many looks at the chain lie between two questions for the list. */
 const askAgainPolls = 6
-const askAnywayPolls = 24
 /** The list shows a withdrawal only when it is paid: until then its absence says nothing. */
 const graceMs = 15 * 60_000
 const memoryOf = (task: TaskView) => task.data as unknown as Memory
@@ -142,7 +141,7 @@ export function withdrawing(
   needs: WithdrawNeeds & { gathering: Gathering },
 ): Record<'begin' | 'gathered' | 'withdraw' | 'confirm' | 'arrive', Step> {
   const { venue, acts, chain, way, changed, refusals, gathering } = needs
-  const { arrivalOf, assertNotArrived, mayBePayout, ownIn, payoutOf } = payoutSearch(needs)
+  const { arrivalOf, assertNotArrived, ownIn, payoutOf } = payoutSearch(needs)
 
   const send = async (task: TaskView, { now }: StepContext, effects: EffectUpdate[]) => {
     const { account, amount_usd: amount, ahead_ms: aheadMs } = memoryOf(task)
@@ -215,19 +214,19 @@ export function withdrawing(
       const { number: to } = await chain.head()
       if (to < from) return waiting(task, now, 'arrive')
       // The list of the venue shows the withdrawal when it is paid, minutes later, and costs of the request budget: it
-      // is asked once the chain shows what may be the payout, and rarely before.
-      let payout = memoryOf(task).payout
-      const polls = Number(task.data.polls ?? 0)
-      const askedAt = Number(task.data.asked_poll ?? -askAgainPolls)
-      const near = await arrivalOf(task, { from, to }, payout ? isPaid(payout) : mayBePayout(task))
-      const isDue = near.found !== undefined || polls % askAnywayPolls === askAnywayPolls - 1
-      if (!payout && isDue && polls - askedAt >= askAgainPolls) {
+      // is asked once the chain shows what may be the payout.
+      const known = memoryOf(task).payout
+      const near = await arrivalOf(task, { from, to }, known ? isPaid(known) : isUpTo(asked))
+      let payout = known
+      if (!known && near.found) {
+        const polls = Number(task.data.polls ?? 0)
+        const askedAt = Number(task.data.asked_poll ?? -askAgainPolls)
+        if (polls - askedAt < askAgainPolls) return waiting(task, now, 'arrive')
         payout = await payoutOf(task)
         if (!payout) return waiting(task, now, 'arrive', { asked_poll: polls })
       }
-      if (!payout && near.found) return waiting(task, now, 'arrive')
       const { found, searchedTo } =
-        payout && near.found ? await arrivalOf(task, { from, to }, isPaid(payout)) : near
+        payout && !known ? await arrivalOf(task, { from, to }, isPaid(payout)) : near
       // The last blocks are searched again: a reorganised one may bring what the first look did not show.
       if (!found) {
         const searched = searchedTo - BigInt(chain.row.confirmations)
