@@ -168,19 +168,23 @@ const users = new Map<string, Agent[]>()
 /** A token may have been given back since, and reads may be limited for a while. */
 async function ownerOf(url: string, { agentId, privateKey, token }: Agent): Promise<Owner> {
   let now = token
+  let last = 0
   return eventually(
     async () => {
       const { status, body } = await http<{ wallets: { address: string; chain_type: string }[] }>(
         `${url}/v1/wallets`,
         { headers: bearer({ token: now }) },
       )
+      last = status
       if (status === 401) now = await freshToken(url, agentId, privateKey)
       if (status !== 200) return undefined
       return { token: now, evm: body.wallets.find(({ chain_type }) => chain_type === 'evm')!.address }
     },
     `the wallets of ${agentId}`,
     20_000,
-  )
+  ).catch((cause: Error) => {
+    throw new Error(`${cause.message}; the last answer was ${last}`, { cause })
+  })
 }
 
 /** Each user made at one of the addresses has what it was given, by the gateway at `url` and by its world. */

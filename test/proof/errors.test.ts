@@ -4,6 +4,7 @@ import { sign } from 'node:crypto'
 import { after, before, test } from 'node:test'
 import { type FaultCode, faults } from '#kernel/fault.ts'
 import { testDatabase } from '../harness/cluster.ts'
+import { given } from '../harness/conservation.ts'
 import {
   type Agent,
   bearer,
@@ -172,6 +173,7 @@ const provoking: Partial<Record<FaultCode, Provoke>> = {
     const other = await newAgent(gateway.url)
     const { user_id } = jsonOf(await get('/v1/user', bearer(other)))
     const token = await rows.token(String(user_id))
+    given.exempt(other.agentId, 'who is suspended reads nothing')
     await rows.suspend(String(user_id))
     return get('/v1/user', { ...headers, authorization: `Bearer ${token}` })
   },
