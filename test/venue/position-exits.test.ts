@@ -91,10 +91,15 @@ describe('a trader looks after an open position by HTTP alone', () => {
   const truth = async (who: Person) =>
     (await venue<Truth>('GET', `/effects?user=${who.evm.toLowerCase()}`)).accounts[0]!
   const filled = (who: Person, count: number, section = 'perp') =>
-    eventually(async () => {
-      const { body } = await who.call<{ fills: Fill[] }>(`GET /v1/${section}/fills`)
-      return body.fills.length >= count ? body.fills : undefined
-    }, 'the record has the fills')
+    eventually(
+      async () => {
+        const { body } = await who.call<{ fills: Fill[] }>(`GET /v1/${section}/fills`)
+        return body.fills.length >= count ? body.fills : undefined
+      },
+      'the record has the fills',
+      // A stream that dropped leaves them to the next look of the reconciler.
+      90_000,
+    )
 
   test('exits are set on a position, replaced, and follow its whole size', async () => {
     const person = await trader()
