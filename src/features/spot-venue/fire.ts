@@ -27,17 +27,17 @@ const isShort = (free: string, wanted: string | null): boolean =>
 
 const inputOf = (task: TaskView) => task.input as unknown as TriggerInput
 
-/**
- * The venue took nothing: it was not reached, does not know the key, limits the requests of the account, or its price
- * fell faster than the order came.
- */
-const passing = ['expired', 'setup_incomplete', 'rate_limited', 'slippage']
+/** The venue took nothing: it was not reached, does not know the key, or limits the requests of the account. */
+const passing = ['expired', 'setup_incomplete', 'rate_limited']
+/** How often a sale may find no buyer. Each attempt is a task, so a market without buyers must not fill the table. */
+const unsoldMax = 30
 
 /** What certainly never came to the venue is still wanted: the exit is there again, and fires while the price stays. */
 function armedAgain(task: TaskView, now: Date, result: StepResult): StepResult {
   if (!('end' in result) || result.end !== 'failed' || result.outcome !== 'not_executed') return result
-  if (!passing.includes(result.error.code)) return result
-  const { symbol, leg, size, trigger_price: price } = inputOf(task)
+  const { symbol, leg, size, trigger_price: price, unsold: unsoldBefore = 0 } = inputOf(task)
+  const unsold = result.error.code === 'slippage' ? unsoldBefore + 1 : unsoldBefore
+  if (!passing.includes(result.error.code) && (unsold === unsoldBefore || unsold > unsoldMax)) return result
   const ids = [triggerId(task.id, leg)]
   return {
     ...result,
@@ -46,7 +46,7 @@ function armedAgain(task: TaskView, now: Date, result: StepResult): StepResult {
       await result.also?.(tx)
       const exits = [{ leg, price }]
       await keepTriggers(tx, {
-        ...{ userId: task.userId, taskId: task.id, symbol, size, exits, parent: null, at: now },
+        ...{ userId: task.userId, taskId: task.id, symbol, size, exits, parent: null, at: now, unsold },
       })
     },
   }

@@ -20,6 +20,8 @@ export type TriggerInput = {
   parent_order_id: string | null
   /** Where the entry rests: as long as the market is above, it has hardly filled. */
   parent_price?: string
+  /** How often its sale found no buyer. */
+  unsold?: number
 }
 export type KeptTrigger = {
   id: string
@@ -50,16 +52,18 @@ export type WantedTriggers = {
   /** The order that has to fill first. */
   parent: { cloid: string; orderId: string | null; price: string } | null
   at: Date
+  unsold?: number
 }
 
 /** In the commit that ends the task: they are there from the moment on in which the task tells of them. */
 export async function keepTriggers(tx: Tx, wanted: WantedTriggers): Promise<void> {
-  const { userId, taskId, symbol, size, exits, parent, at } = wanted
+  const { userId, taskId, symbol, size, exits, parent, at, unsold } = wanted
   const group = exits.length > 1 ? triggerId(taskId, 'group') : null
   for (const { leg, price } of exits) {
     const input: TriggerInput = {
       ...{ symbol, leg, size, trigger_price: price, parent_order_id: parent?.orderId ?? null },
       ...(parent && { parent_price: parent.price }),
+      ...(unsold && { unsold }),
     }
     await send(
       tx,
