@@ -26,7 +26,8 @@ const url = await ground.database('failover')
 const env = {
   ...(await ground.world()),
   ...unlimited,
-  ...{ DATABASE_URL: url, LEASE_MS: String(leaseMs) },
+  DATABASE_URL: url,
+  LEASE_MS: String(leaseMs),
 }
 const pool = new pg.Pool({ connectionString: url, max: 4 })
 await using _closing = { [Symbol.asyncDispose]: () => pool.end() }
@@ -67,7 +68,10 @@ function flood(at: Gateway, agents: Agent[]): { stop(): Promise<void> } {
   const workers = agents.map(async (agent) => {
     while (going) {
       await http(`${at.url}/v1/earn/deposit`, {
-        ...{ method: 'POST', headers: bearer(agent), body: { amount_usdc: '1' }, timeoutMs: 5_000 },
+        method: 'POST',
+        headers: bearer(agent),
+        body: { amount_usdc: '1' },
+        timeoutMs: 5_000,
       }).catch(() => delay(20))
     }
   })
@@ -163,20 +167,18 @@ const told = (found: { ms: number; orphans: number }[]) => ({
   tasks_in_hand: median(found.map(({ orphans }) => orphans)),
 })
 report({
-  ...{ id: 'P15', name: 'SIGKILL of one of two: all its tasks move on the other, in leases of 2 s' },
-  ...{
-    goal: '<= 1.5 (lease + 1 s)',
-    ratios: survivor.map(({ ms }) => ms / leaseMs),
-    met: (value) => value <= 1.5,
-  },
+  id: 'P15',
+  name: 'SIGKILL of one of two: all its tasks move on the other, in leases of 2 s',
+  goal: '<= 1.5 (lease + 1 s)',
+  ratios: survivor.map(({ ms }) => ms / leaseMs),
+  met: (value) => value <= 1.5,
   annex: told(survivor),
 })
 report({
-  ...{ id: 'P15a', name: 'SIGKILL of the only one: all its tasks move on the next start, in leases of 2 s' },
-  ...{
-    goal: '<= 1.75 (lease + 1.5 s)',
-    ratios: alone.map(({ ms }) => ms / leaseMs),
-    met: (value) => value <= 1.75,
-  },
+  id: 'P15a',
+  name: 'SIGKILL of the only one: all its tasks move on the next start, in leases of 2 s',
+  goal: '<= 1.75 (lease + 1.5 s)',
+  ratios: alone.map(({ ms }) => ms / leaseMs),
+  met: (value) => value <= 1.75,
   annex: told(alone),
 })

@@ -32,7 +32,9 @@ const databaseUrl = await ground.database('weights')
 const env = {
   ...worldEnv,
   ...unlimited,
-  ...{ DATA_DIR: ground.fresh('gateway'), DATABASE_URL: databaseUrl, HYPERLIQUID_URL: meter.url },
+  DATA_DIR: ground.fresh('gateway'),
+  DATABASE_URL: databaseUrl,
+  HYPERLIQUID_URL: meter.url,
   HYPERLIQUID_WS_URL: `${venueUrl.replace(/^http/, 'ws')}/ws`,
 }
 const control = (path: string, body: object) =>
@@ -60,7 +62,11 @@ const close = (who: Person) => post(who, 'perp/close', { asset: 'BTC' })
 type Weighed = Awaited<ReturnType<typeof weigh>>
 const tell = (id: string, name: string, most: number, list: Weighed[], divisor = 1) =>
   report({
-    ...{ id, name, goal: `<= ${most}`, unit: 'weight', ratios: list.map(({ weight }) => weight / divisor) },
+    id,
+    name,
+    goal: `<= ${most}`,
+    unit: 'weight',
+    ratios: list.map(({ weight }) => weight / divisor),
     met: (weight) => weight <= most,
     annex: { parts: list.at(-1)?.parts },
   })
@@ -95,7 +101,10 @@ const people: Person[] = []
   // The account is streamed from its first trade on, once the reconciler has taken it.
   await pause(settleMs)
   const trades: Record<'open' | 'close' | 'bracket' | 'buy', Weighed[]> = {
-    ...{ open: [], close: [], bracket: [], buy: [] },
+    open: [],
+    close: [],
+    bracket: [],
+    buy: [],
   }
   for (let run = 0; run < runs; run += 1) {
     trades.open.push(await weigh(() => post(trader, 'perp/open', long)))
@@ -185,7 +194,8 @@ const trade = async (who: Person, at: number) => {
     count(opened.status, 'open')
     await pause(2_000)
     const closed = await who.call<TaskBody>('POST /v1/perp/close?wait=true', {
-      ...{ at: gateway.url, body: { asset: 'BTC' } },
+      at: gateway.url,
+      body: { asset: 'BTC' },
     })
     count(closed.status, 'close')
     await pause(togetherMs / 3)
@@ -193,8 +203,10 @@ const trade = async (who: Person, at: number) => {
 }
 await Promise.all(people.flatMap((who, at) => [poll(who), trade(who, at)]))
 report({
-  ...{ id: 'W8', name: `${usersTogether} users who trade and poll once a second, the worst minute` },
-  ...{ goal: '< 1,200, no close and no open refused', unit: 'weight' },
+  id: 'W8',
+  name: `${usersTogether} users who trade and poll once a second, the worst minute`,
+  goal: '< 1,200, no close and no open refused',
+  unit: 'weight',
   ratios: [meter.worstMinuteSince(from)],
   met: (weight) => weight < perMinute && !Object.keys(refused).some((what) => /^(open|close)/.test(what)),
   annex: { refused, p50_view_ms: Math.round(median(waits)), parts: meter.partsSince(from) },

@@ -80,12 +80,10 @@ for (let run = 0; run < runs; run++)
 for (const [index, { id, name }] of places.entries()) {
   const mine = found[index]!
   report({
-    ...{
-      id,
-      name: `p99 from the end of a task to its waiter on ${name}`,
-      goal: '<= 10 ms, 0 polls',
-      unit: 'ms',
-    },
+    id,
+    name: `p99 from the end of a task to its waiter on ${name}`,
+    goal: '<= 10 ms, 0 polls',
+    unit: 'ms',
     ratios: mine.map(({ ms }) => percentile(ms, 0.99)),
     // A waiter reads three times when it joins by its key and once when it is woken; a poll would be a fifth.
     met: (ms) => ms <= goalMs && median(mine.map(({ looksEach }) => looksEach)) <= 4,

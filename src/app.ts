@@ -81,7 +81,12 @@ export async function app(needs: Needs): Promise<{ url: string } & AsyncDisposab
   const net = parts.use(makeNet({ failpoints, labels: labelsOf(urls) }))
   const ground = parts.use(
     makeGround({
-      ...{ transactions, bus: postgresBus(database), clock, random, log, baseUrl },
+      transactions,
+      bus: postgresBus(database),
+      clock,
+      random,
+      log,
+      baseUrl,
       heartbeats: stores.heartbeats.pool,
       options: { slots: config.RUNNER_SLOTS, leaseMs: config.LEASE_MS, pollMs: claimPollMs },
     }),
@@ -100,15 +105,34 @@ export async function app(needs: Needs): Promise<{ url: string } & AsyncDisposab
   if (venue) parts.use(venue)
   const probe = parts.use(makeProbe({ chains: chains.heads, clock }))
   const { operations, kinds, auth, health, earn, spotWatch } = openFeatures({
-    ...{ config, urls, transactions, stores, ground, net, chains, custody, venue, probe, log, baseUrl },
+    config,
+    urls,
+    transactions,
+    stores,
+    ground,
+    net,
+    chains,
+    custody,
+    venue,
+    probe,
+    log,
+    baseUrl,
     keyWatch: watch,
   })
   const engine = ground.engine(operations, kinds)
   const reconciling = venue && openReconciler({ config, venue, stores, ground, custody, log })
   const authenticate = (header: string | undefined) => auth.authenticate(header).catch(translate)
   const http = await httpEdge({
-    ...{ operations, call: engine.call, authenticate, health, baseUrl, log, clock },
-    ...{ trustProxy: config.TRUST_PROXY, corsOrigins: config.CORS_ORIGINS, limits: rateLimits(config) },
+    operations,
+    call: engine.call,
+    authenticate,
+    health,
+    baseUrl,
+    log,
+    clock,
+    trustProxy: config.TRUST_PROXY,
+    corsOrigins: config.CORS_ORIGINS,
+    limits: rateLimits(config),
     connections: connectionLimits(config),
     shares: { streamsPerUser: config.STREAMS_PER_USER },
     gauges: async () => [

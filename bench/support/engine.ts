@@ -21,7 +21,9 @@ const asset = 'bench'
 const token = { symbol: 'BENCH', decimals: 0, address: asset }
 const contract = section('bench', {
   pay: task('POST /bench/pay', {
-    ...{ summary: 'Sets money aside and ends when it is told to', access: 'trade', waitSeconds: 60 },
+    summary: 'Sets money aside and ends when it is told to',
+    access: 'trade',
+    waitSeconds: 60,
     body: T.Object({ n: T.Integer() }),
     output: TaskResponse,
   }),
@@ -42,7 +44,10 @@ export function instance(url: string, poolMax: number, release: (n: number) => P
     transactions: { pool: database.pool, run: database.transaction, runAfter: database.transactionAfter },
     heartbeats: database.pool,
     bus: postgresBus(database),
-    ...{ clock: systemClock, random: systemRandom, log: silentLog, baseUrl: () => 'http://bench' },
+    clock: systemClock,
+    random: systemRandom,
+    log: silentLog,
+    baseUrl: () => 'http://bench',
     options: { slots: 1_000, leaseMs: 5_000, pollMs: 500 },
   })
   /** What the chain would say that each user has. */
@@ -78,7 +83,9 @@ export function instance(url: string, poolMax: number, release: (n: number) => P
   const operation = operations[0] as Operation
   const request = () => ({ id: 'bench', address: '127.0.0.1', signal: new AbortController().signal })
   return {
-    ...{ call, pool: database.pool, operation },
+    call,
+    pool: database.pool,
+    operation,
     async accept(caller, n, key) {
       const options = { wait: false, timeoutMs: 0, ...(key !== undefined && { key }) }
       const reply = await call(operation, { n }, caller, options, request())

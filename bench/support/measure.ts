@@ -28,17 +28,17 @@ const round = (value: number) => Number(value.toPrecision(3))
 export function report({ id, name, goal, ratios, unit, met, annex = {} }: Result): void {
   const ratio = round(median(ratios))
   const line = {
-    ...{
-      id,
-      name,
-      goal,
-      ...(unit && { unit }),
-      ratio,
-      median: ratio,
-      min: round(Math.min(...ratios)),
-      max: round(Math.max(...ratios)),
-    },
-    ...{ runs: ratios.length, verdict: met(ratio) ? 'met' : 'not met', annex },
+    id,
+    name,
+    goal,
+    ...(unit && { unit }),
+    ratio,
+    median: ratio,
+    min: round(Math.min(...ratios)),
+    max: round(Math.max(...ratios)),
+    runs: ratios.length,
+    verdict: met(ratio) ? 'met' : 'not met',
+    annex,
   }
   process.stdout.write(`${JSON.stringify(line)}\n`)
 }

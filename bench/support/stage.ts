@@ -62,10 +62,15 @@ export async function stage(): Promise<Stage> {
       const { evm, solana, hyperliquid, prices, faucet } = world.urls
       control = world.urls.control
       return {
-        ...{ ETHEREUM_RPC_URL: evm['1'], BASE_RPC_URL: evm['8453'] },
-        ...{ ARBITRUM_RPC_URL: evm['42161'], POLYGON_RPC_URL: evm['137'] },
-        ...{ SOLANA_RPC_URL: solana, HYPERLIQUID_URL: hyperliquid, HYPERLIQUID_WEIGHT_PER_MINUTE: '0' },
-        ...{ PRICES_URL: prices, FAUCET_URL: faucet },
+        ETHEREUM_RPC_URL: evm['1'],
+        BASE_RPC_URL: evm['8453'],
+        ARBITRUM_RPC_URL: evm['42161'],
+        POLYGON_RPC_URL: evm['137'],
+        SOLANA_RPC_URL: solana,
+        HYPERLIQUID_URL: hyperliquid,
+        HYPERLIQUID_WEIGHT_PER_MINUTE: '0',
+        PRICES_URL: prices,
+        FAUCET_URL: faucet,
       }
     },
     control: () => control,
@@ -75,8 +80,12 @@ export async function stage(): Promise<Stage> {
 
 /** No limit turns the load away, and yet each one counts. */
 export const unlimited = {
-  ...{ RATE_AUTH: '1000000', RATE_READ: '1000000', RATE_MONEY: '1000000' },
-  ...{ RATE_EXIT: '1000000', RATE_STREAM: '1000000', RATE_REFUSED: '1000000' },
+  RATE_AUTH: '1000000',
+  RATE_READ: '1000000',
+  RATE_MONEY: '1000000',
+  RATE_EXIT: '1000000',
+  RATE_STREAM: '1000000',
+  RATE_REFUSED: '1000000',
 }
 
 export type Served = { url: string; pid: number; startMs: number } & AsyncDisposable

@@ -43,11 +43,20 @@ export function openCustody({ config, urls, net, chains: { table, ports }, store
   const evmAddressOf = async (userId: string) =>
     (await walletsOf(on, userId)).find(({ kind }) => kind === 'evm')!.address
   const policy = makePolicy({
-    ...{ on, transact: ground.transact, clock, random, walletsOf },
+    on,
+    transact: ground.transact,
+    clock,
+    random,
+    walletsOf,
     house: houseLimits(config, table, served),
   })
   const signer = custodySigner({
-    ...{ on: stores.custody.pool, keystore, scheme: evmScheme, clock, agents, genuine: policy.genuine },
+    on: stores.custody.pool,
+    keystore,
+    scheme: evmScheme,
+    clock,
+    agents,
+    genuine: policy.genuine,
     chains: custodyChains(config, table, served),
     venues: served.venue
       ? [{ ...custodyVenue(config), scheme: hyperliquidScheme(config.HYPERLIQUID_NETWORK) }]

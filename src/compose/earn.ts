@@ -31,8 +31,15 @@ export function openEarn({ config, log, chains, stores, ground, custody, holding
   const vault = makeVault({ chain, chainId: row.id, address, asset: row.usdc })
   const shareToken = { symbol: 'evUSDC', name: 'Earn vault share', decimals: 18, address }
   const earn = makeEarn({
-    ...{ on, vault, chain: row, shareToken, ledger: ground.ledger, clock, random },
-    ...{ batches: custody.batches, policy: custody.policy.policy },
+    on,
+    vault,
+    chain: row,
+    shareToken,
+    ledger: ground.ledger,
+    clock,
+    random,
+    batches: custody.batches,
+    policy: custody.policy.policy,
     evmAddressOf: custody.evmAddressOf,
     transact: ground.transact,
     events: ground.events,

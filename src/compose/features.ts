@@ -64,7 +64,12 @@ function openAuth(
   const on = stores.database.pool
   const credits = makeCredits({ on, ledger: ground.ledger, clock })
   const auth = makeAuth({
-    ...{ on, transact: ground.transact, clock, random, baseUrl, keystore: custody.keystore },
+    on,
+    transact: ground.transact,
+    clock,
+    random,
+    baseUrl,
+    keystore: custody.keystore,
     tokenTtlMs: config.TOKEN_TTL_SECONDS * 1000,
     grantSignup: credits.grantSignup,
     publishRevoked: async (userId, hashes) =>
@@ -104,7 +109,9 @@ export function openFeatures(needs: Needs) {
     : undefined
   const { auth, credits } = openAuth(needs, welcome)
   const health = healthCheck({
-    ...{ version, environment: config.ENVIRONMENT, clock },
+    version,
+    environment: config.ENVIRONMENT,
+    clock,
     store: () => on.query('select 1'),
     runner: () => queueFacts(transactions, clock),
     custody: needs.keyWatch.status,

@@ -16,8 +16,15 @@ type Needs = { config: Config; venue: Venue; stores: Stores; ground: Ground; cus
 export function openReconciler({ config, venue, stores, ground, custody: { policy }, log }: Needs) {
   const on = stores.database.pool
   const made = reconciler({
-    ...{ on, transact: ground.transact, events: ground.events, instanceId: ground.instanceId },
-    ...{ venue: venue.client.at('background'), streams: venue.streams, clock, random, log },
+    on,
+    transact: ground.transact,
+    events: ground.events,
+    instanceId: ground.instanceId,
+    venue: venue.client.at('background'),
+    streams: venue.streams,
+    clock,
+    random,
+    log,
     freeze: (tx, userId, reason) => policy.freeze(tx, { userId, chainId: venueChainId }, reason),
     thaw: (tx, userId) => policy.thaw(tx, { userId, chainId: venueChainId }),
     balancesFreeze: config.HYPERLIQUID_BALANCE_DRIFT === 'freeze',

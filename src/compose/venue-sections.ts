@@ -61,7 +61,11 @@ export function openVenueSections(needs: Needs) {
   const { signer, keystore, batches } = custody
   const evmAddressOf = touchingViews(needs, opened)
   const acts = venueActs({
-    ...{ venue: venue.at('exit'), chainId: venueChainId, policy, signer, lanes: ground.lanes },
+    venue: venue.at('exit'),
+    chainId: venueChainId,
+    policy,
+    signer,
+    lanes: ground.lanes,
   })
   const limits = perpLimitsOf(config)
   const changing = (userId: string) => {
@@ -90,7 +94,13 @@ export function openVenueSections(needs: Needs) {
     clock,
   }
   const operations = makePerp({
-    ...{ ...shared, agents, batches, chain, ledger: ground.ledger, changed, limits },
+    ...shared,
+    agents,
+    batches,
+    chain,
+    ledger: ground.ledger,
+    changed,
+    limits,
     transferCall: (token, to, amountUnits) => ({ to: token, value: 0n, data: transferData(to, amountUnits) }),
     way: {
       chainId: bridge.chainId,
@@ -101,18 +111,29 @@ export function openVenueSections(needs: Needs) {
   })
   const work = venue.at('work')
   const renewal = keyRenewal({
-    ...{ ...shared, venue: work, agents, log, transact: ground.transact, enqueue: ground.enqueue },
+    ...shared,
+    venue: work,
+    agents,
+    log,
+    transact: ground.transact,
+    enqueue: ground.enqueue,
     status: setupStatus({ on, views: opened.views, agents, evmAddressOf, clock, limits }),
     released: policy.release,
   })
   const spot = spotVenue({
-    ...{ ...shared, keeper: config.HYPERLIQUID_SPOT_TRIGGERS, limits },
+    ...shared,
+    keeper: config.HYPERLIQUID_SPOT_TRIGGERS,
+    limits,
     agentOf: async (userId) => (await agents.of(userId)).current,
     agentLost: (task, agent) => agents.retired(task.userId, agent),
     renewKey: renewal.renew,
   })
   const watch = spotWatch({
-    ...{ on, venue: venue.at('exit'), watcher: ground.watcher, evmAddressOf, log },
+    on,
+    venue: venue.at('exit'),
+    watcher: ground.watcher,
+    evmAddressOf,
+    log,
     told: opened.streams.mids,
   })
   return { operations: [...operations, ...spot.operations], kinds: [...spot.kinds, ...renewal.kinds], watch }

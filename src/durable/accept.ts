@@ -43,30 +43,33 @@ export function acceptor({ transactions, committer, clock, random, instanceId, l
   const rowOf = ({ userId, kind, input, admission, key, parentId, leased, runAt }: NewTask): Task => {
     const at = clock.now()
     return {
-      ...{
-        id: uuidv7(at, random),
-        shard: shardOf(userId),
-        user_id: userId,
-        kind: kind.kind,
-        kind_version: kind.version,
-      },
-      ...{
-        status: 'pending',
-        state: 'accepted',
-        outcome: null,
-        step: admission.first,
-        data: admission.data,
-        input,
-      },
-      ...{ result: null, error: null, priority: kind.priority, run_at: runAt ?? at, attempts: 0, commits: 0 },
-      ...{
-        owner: leased ? instanceId : null,
-        epoch: leased ? 1 : 0,
-        lease_until: null,
-        cancel_requested: false,
-      },
-      ...{ deadline: later(at, admission.deadlineMs ?? deadlineMsDefault), parent_id: parentId ?? null },
-      ...{ idempotency_key: key?.key ?? null, created_at: at, updated_at: at, completed_at: null },
+      id: uuidv7(at, random),
+      shard: shardOf(userId),
+      user_id: userId,
+      kind: kind.kind,
+      kind_version: kind.version,
+      status: 'pending',
+      state: 'accepted',
+      outcome: null,
+      step: admission.first,
+      data: admission.data,
+      input,
+      result: null,
+      error: null,
+      priority: kind.priority,
+      run_at: runAt ?? at,
+      attempts: 0,
+      commits: 0,
+      owner: leased ? instanceId : null,
+      epoch: leased ? 1 : 0,
+      lease_until: null,
+      cancel_requested: false,
+      deadline: later(at, admission.deadlineMs ?? deadlineMsDefault),
+      parent_id: parentId ?? null,
+      idempotency_key: key?.key ?? null,
+      created_at: at,
+      updated_at: at,
+      completed_at: null,
     }
   }
 
@@ -74,28 +77,24 @@ export function acceptor({ transactions, committer, clock, random, instanceId, l
     task.user_id === houseOwner ? [] : [createdEvent(task, baseUrl())]
 
   const promiseJson = (task: Task, { key }: NewTask) => ({
-    ...{
-      id: task.id,
-      shard: task.shard,
-      user: task.user_id,
-      kind: task.kind,
-      version: task.kind_version,
-      step: task.step,
-    },
-    ...{
-      data: task.data,
-      input: task.input,
-      priority: task.priority,
-      runAt: task.run_at,
-      owner: task.owner,
-    },
-    ...{
-      leaseSeconds: leaseMs / 1000,
-      deadline: task.deadline,
-      parent: task.parent_id,
-      at: task.created_at,
-    },
-    ...{ key: key?.key, operation: key?.operation, hash: key?.hash },
+    id: task.id,
+    shard: task.shard,
+    user: task.user_id,
+    kind: task.kind,
+    version: task.kind_version,
+    step: task.step,
+    data: task.data,
+    input: task.input,
+    priority: task.priority,
+    runAt: task.run_at,
+    owner: task.owner,
+    leaseSeconds: leaseMs / 1000,
+    deadline: task.deadline,
+    parent: task.parent_id,
+    at: task.created_at,
+    key: key?.key,
+    operation: key?.operation,
+    hash: key?.hash,
   })
 
   const write = async (on: pg.Pool | Tx, task: Task, wanted: NewTask, events: NewEvent[]): Promise<void> => {
@@ -121,7 +120,10 @@ export function acceptor({ transactions, committer, clock, random, instanceId, l
     await also(tx, task.id)
     await write(tx, task, wanted, [])
     const events = send(tx, 'select outbox_add($1, $2, $3::jsonb, $4)', [
-      ...[task.user_id, task.id, jsonText(eventsOf(task)), task.created_at],
+      task.user_id,
+      task.id,
+      jsonText(eventsOf(task)),
+      task.created_at,
     ])
     await allEnded([events, commit()])
   }

@@ -43,13 +43,11 @@ export function committer({ transactions, clock, random, instanceId, leaseMs, ba
     const ended = change.status !== 'running'
     const after: Task = {
       ...task,
-      ...{
-        status: change.status,
-        state: change.state,
-        outcome: change.outcome,
-        step: change.step,
-        attempts: change.attempts,
-      },
+      status: change.status,
+      state: change.state,
+      outcome: change.outcome,
+      step: change.step,
+      attempts: change.attempts,
       data: { ...task.data, ...change.data },
       result: change.result ?? task.result,
       error: change.error ?? task.error,
@@ -63,23 +61,22 @@ export function committer({ transactions, clock, random, instanceId, leaseMs, ba
     const all = promise ? [createdEvent(task, baseUrl()), ...told] : told
     const events = task.user_id === houseOwner ? [] : all
     const body = {
-      ...{
-        id: task.id,
-        owner: instanceId,
-        epoch: task.epoch,
-        commits: task.commits,
-        at,
-        done: task.step,
-        attempt: task.attempts + 1,
-      },
-      ...{
-        status: after.status,
-        state: after.state,
-        outcome: after.outcome,
-        step: after.step,
-        attempts: after.attempts,
-      },
-      ...{ data: change.data, result: change.result, error: change.error, parkMs: change.parkMs },
+      id: task.id,
+      owner: instanceId,
+      epoch: task.epoch,
+      commits: task.commits,
+      at,
+      done: task.step,
+      attempt: task.attempts + 1,
+      status: after.status,
+      state: after.state,
+      outcome: after.outcome,
+      step: after.step,
+      attempts: after.attempts,
+      data: change.data,
+      result: change.result,
+      error: change.error,
+      parkMs: change.parkMs,
       runAt: change.parkMs === undefined ? undefined : after.run_at,
       leaseSeconds: after.owner === null ? undefined : leaseMs / 1000,
       moves: movesToJson(change.moves),
@@ -121,15 +118,13 @@ export function committer({ transactions, clock, random, instanceId, leaseMs, ba
   }
 
   const carrierJson = (carrier: NewCarrier, effectId: string, { kind, chain, signer }: Lane) => ({
-    ...{
-      effectId,
-      raw: carrier.raw,
-      extId: carrier.extId,
-      nonce: String(carrier.nonce),
-      laneKind: kind,
-      chain,
-      signer,
-    },
+    effectId,
+    raw: carrier.raw,
+    extId: carrier.extId,
+    nonce: String(carrier.nonce),
+    laneKind: kind,
+    chain,
+    signer,
   })
 
   const effectOf = ({ effect: built, carrier }: Built, lane: Lane, step: string): Effect => {
@@ -137,7 +132,11 @@ export function committer({ transactions, clock, random, instanceId, leaseMs, ba
     const { policyReceipt: _receipt, validUntil = null, ...facts } = built
     const common = { status: 'prepared' as const, at }
     return {
-      ...{ ...facts, ...common, id: uuidv7(at, random), step, validUntil },
+      ...facts,
+      ...common,
+      id: uuidv7(at, random),
+      step,
+      validUntil,
       carriers: [{ ...carrier, ...common, n: 0, lane }],
     }
   }

@@ -16,9 +16,12 @@ export type EventRow = {
 }
 
 export const storedEvent = (row: EventRow): StoredEvent => ({
-  ...{ id: String(row.seq), type: row.type, task_id: row.task_id },
+  id: String(row.seq),
+  type: row.type,
+  task_id: row.task_id,
   subject: row.subject as StoredEvent['subject'],
-  ...{ data: row.body, created_at: row.at.toISOString() },
+  data: row.body,
+  created_at: row.at.toISOString(),
 })
 
 const pageMost = 200

@@ -54,7 +54,13 @@ export function ground(needs: Needs) {
   const kinds = new Map<string, TaskKind>()
   const committing = committer({ transactions, clock, random, instanceId, leaseMs, baseUrl })
   const accepting = acceptor({
-    ...{ transactions, committer: committing, clock, random, instanceId, leaseMs, baseUrl },
+    transactions,
+    committer: committing,
+    clock,
+    random,
+    instanceId,
+    leaseMs,
+    baseUrl,
   })
   const running = runner({
     transactions,
@@ -72,7 +78,10 @@ export function ground(needs: Needs) {
   const timetable = schedules({ transactions, acceptor: accepting, kinds, wake, clock, random, log })
 
   return {
-    ...{ instanceId, ledger, wake, transact: transactions.run },
+    instanceId,
+    ledger,
+    wake,
+    transact: transactions.run,
     lanes: lanes(transactions),
     tasks: tasksOf({ transactions, wake, clock }),
     events: eventsOf({ transactions, wake, news: told, changes, clock }),

@@ -20,8 +20,15 @@ export const isEnded = (task: Pick<Task, 'status'>): boolean =>
 
 /** What a step sees of its task. */
 export const stepView = (task: Task, effects: Effect[]): TaskView => ({
-  ...{ id: task.id, userId: task.user_id, kind: task.kind, data: task.data, input: task.input },
-  ...{ attempt: task.attempts, effects, createdAt: task.created_at, deadline: task.deadline },
+  id: task.id,
+  userId: task.user_id,
+  kind: task.kind,
+  data: task.data,
+  input: task.input,
+  attempt: task.attempts,
+  effects,
+  createdAt: task.created_at,
+  deadline: task.deadline,
 })
 
 const liveEffects: EffectStatus[] = ['prepared', 'sent', 'unknown']

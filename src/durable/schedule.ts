@@ -70,7 +70,9 @@ export function schedules({ transactions, acceptor, kinds, wake, clock, random, 
     if (!kind || (late && due.misfire === 'skip')) return
     const key = internalKey('sched', `${due.id} ${due.next_at.toISOString()}`)
     await acceptor.enqueue(tx, {
-      ...{ userId: due.user_id ?? houseOwner, kind, input: due.input },
+      userId: due.user_id ?? houseOwner,
+      kind,
+      input: due.input,
       admission: { data: {}, first: Object.keys(kind.steps)[0]! },
       key: { key, operation: `schedule:${due.kind}`, hash: bodyHash(due.kind, due.input) },
     })

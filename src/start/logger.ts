@@ -8,7 +8,9 @@ function told(error: unknown): object {
   const { name, message, stack, cause } = error
   const { code } = error as { code?: unknown }
   return {
-    ...{ type: name, message, stack },
+    type: name,
+    message,
+    stack,
     ...(typeof code === 'string' && { code }),
     ...(cause !== undefined && { cause: told(cause) }),
   }

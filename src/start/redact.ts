@@ -1,7 +1,14 @@
 /** Field names whose values never belong into a log, at whatever depth they appear. */
 const secrets = new Set([
-  ...['authorization', 'x-backend-key', 'signature', 'secret', 'token', 'password', 'privateKey'],
-  ...['raw', 'signed'],
+  'authorization',
+  'x-backend-key',
+  'signature',
+  'secret',
+  'token',
+  'password',
+  'privateKey',
+  'raw',
+  'signed',
 ])
 const depthMost = 8
 const shown = '[redacted]'

@@ -105,7 +105,8 @@ async function exchange(agent: Agent, url: URL, request: NetRequest): Promise<Ne
   }
   const retryAfterMs = delayOf(headers['retry-after'])
   return {
-    ...{ status: statusCode, body: Buffer.concat(chunks).toString('utf8') },
+    status: statusCode,
+    body: Buffer.concat(chunks).toString('utf8'),
     ...(retryAfterMs !== undefined && { retryAfterMs }),
   }
 }

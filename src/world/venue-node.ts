@@ -58,23 +58,28 @@ export const venueNode = ({ dir, clock, arbitrumUrl, realism, log }: Options): V
     await mkdir(dataDir, { recursive: true })
     let ready: Ready | undefined
     const args = [
-      ...[
-        ...nodeFlags,
-        entry,
-        ...compileCacheArgs(),
-        '--data-dir',
-        dataDir,
-        '--port',
-        '0',
-        '--control-port',
-        '0',
-        '--watch-stdin',
-      ],
-      ...['--arbitrum-rpc', arbitrumUrl()],
-      ...['--realism', realism, '--realism-seed', String(realismSeed)],
+      ...nodeFlags,
+      entry,
+      ...compileCacheArgs(),
+      '--data-dir',
+      dataDir,
+      '--port',
+      '0',
+      '--control-port',
+      '0',
+      '--watch-stdin',
+      '--arbitrum-rpc',
+      arbitrumUrl(),
+      '--realism',
+      realism,
+      '--realism-seed',
+      String(realismSeed),
     ]
     const { child, port } = await startChild({
-      ...{ command: process.execPath, args, pidFile: join(dir, 'hyperliquid.pid'), holdStdin: true },
+      command: process.execPath,
+      args,
+      pidFile: join(dir, 'hyperliquid.pid'),
+      holdStdin: true,
       portIn: (output) => {
         ready ??= readyIn(output)
         return ready?.port

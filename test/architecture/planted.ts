@@ -3,7 +3,7 @@ export type Planted = { rule: string; path: string; bad?: string[]; good?: strin
 
 const lines = (count: number, line: string) => Array.from({ length: count }, () => line).join('\n')
 
-const longFunction = (head: string, tail: string) => `${head}\n${lines(75, '  call()')}\n${tail}\n`
+const longFunction = (head: string, tail: string) => `${head}\n${lines(150, '  call()')}\n${tail}\n`
 
 const imports: Planted[] = [
   {
@@ -109,23 +109,39 @@ const shapes: Planted[] = [
     rule: 'size',
     path: 'src/kernel/a.ts',
     bad: [
-      lines(301, 'export const a = 1'),
+      lines(351, 'export const a = 1'),
       longFunction('export function a() {', '}'),
       longFunction('export async function* a(b: string): AsyncGenerator<string> {', '}'),
       longFunction('export const a = (b: number): Promise<number> => {', '}'),
       longFunction('export const a = async b => {', '}'),
       longFunction('export const a = {\n  async b(c: string) {', '} }'),
-      `export const a = () =>\n  list\n${lines(75, '    .map((x) => x)')}\n`,
-      `export const a = () => ({\n${lines(75, '    b: 1,')}\n})\n`,
-      `export const a = () => {\n  b(() => {\n${lines(75, '    call()')}\n  })\n}\n`,
-      `export const a = () => {\n  b(() => {\n    call()\n  })\n${lines(75, '  call()')}\n}\n`,
+      `export const a = () =>\n  list\n${lines(150, '    .map((x) => x)')}\n`,
+      `export const a = () => ({\n${lines(150, '    b: 1,')}\n})\n`,
+      `export const a = () => {\n  b(() => {\n${lines(150, '    call()')}\n  })\n}\n`,
+      `export const a = () => {\n  b(() => {\n    call()\n  })\n${lines(150, '  call()')}\n}\n`,
+      `export const a = () => {\n${lines(50, '  const b = () => {\n    call()\n  }')}\n}\n`,
     ],
     good: [
-      lines(300, 'export const a = 1'),
+      lines(350, 'export const a = 1'),
       `export const a = [\n${lines(100, "  '{',")}\n]`,
       `export const a = () => 1\n${lines(100, 'export const b = 1')}`,
       `if (a) {\n${lines(100, '  call()')}\n}`,
-      `export const a = () => {\n${lines(40, '  const b = () => {\n    call()\n  }')}\n}\n`,
+    ],
+  },
+  {
+    rule: 'noPacking',
+    path: 'src/kernel/a.ts',
+    bad: [
+      'const a = { ...{ b, c }, d }',
+      'const a = [...[b, c], d]',
+      "const a = [...(['b', 'c'] as const), d]",
+      'call(...[a, b])',
+      'const a = {\n  d,\n  ...{ b, c },\n}',
+    ],
+    good: [
+      'const a = { ...b, ...(c && { d: 1 }), ...(c ? { d: 1 } : {}) }',
+      'const a = [...[b, c].map((x) => x), ...(c ? [d] : [])]',
+      'const a = [...([b, c] as const).map((x) => x)]',
     ],
   },
   { rule: 'size', path: 'src/features/perp/contract.ts', good: [lines(400, 'export const a = 1')] },

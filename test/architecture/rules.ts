@@ -1,5 +1,6 @@
 import { posix } from 'node:path'
 import type { Finding } from './reach.ts'
+import { closing } from './scan.ts'
 import type { Source } from './source.ts'
 import { callables, functionSpans, waitSpans } from './spans.ts'
 import * as tables from './tables.ts'
@@ -38,10 +39,26 @@ const size: Rule = (file) => {
   const found: { line: number; says: string }[] = []
   if (!exempt && lines > fileMax) found.push({ line: fileMax, says: `${lines} lines, at most ${fileMax}` })
   if (exempt || isTest(file)) return found
-  for (const { from, ownLines } of functionSpans(file.running.tokens))
-    if (ownLines > functionMax)
-      found.push({ line: from, says: `a function of ${ownLines} lines of its own, at most ${functionMax}` })
+  for (const { from, to } of functionSpans(file.running.tokens))
+    if (to - from + 1 > functionMax)
+      found.push({ line: from, says: `a function of ${to - from + 1} lines, at most ${functionMax}` })
   return found
+}
+
+/** A literal spread into a literal keeps several entries on one line, and switches excess-property checks off. */
+const noPacking: Rule = (file) => {
+  const { tokens } = file.running
+  const isPacked = (at: number): boolean => {
+    const bracket = tokens[at + 1]?.text === '(' ? at + 2 : at + 1
+    if (!'[{'.includes(tokens[bracket]?.text ?? ' ')) return false
+    const after = tokens[closing(tokens, at + 1) + 1]
+    return after === undefined || ',)}]'.includes(after.text)
+  }
+  return tokens.flatMap(({ text, line }, at) =>
+    text === '...' && isPacked(at)
+      ? [{ line, says: 'a literal spread into a literal; write its entries' }]
+      : [],
+  )
 }
 
 /** What stripping took away is a type, so an `any` that is gone when the code runs stood for a type. */
@@ -229,6 +246,7 @@ export const rules: Record<string, Rule> = {
   runs,
   names,
   size,
+  noPacking,
   noAny,
   noDefaultExport,
   typeNotInterface,

@@ -1,7 +1,7 @@
 import { closing, type Token } from './scan.ts'
 
-/** Lines `from` to `to` of one function, its parameters included, and how many of them are its own. */
-export type Span = { from: number; to: number; ownLines: number }
+/** Lines `from` to `to` of one function, its parameters and the functions in it included. */
+export type Span = { from: number; to: number }
 
 const controls = new Set(['if', 'for', 'while', 'switch', 'catch', 'with'])
 const continues = /^(\.|\?\.|\?|:|&|\||\+|-|\*|\/|%|<|>|=|,|\))$/
@@ -38,8 +38,8 @@ const expressionEnd = (tokens: Token[], start: number): number => {
 }
 
 /** Works on tokens without types: there, `) {` opens a body unless a control word stands before the brackets. */
-const rawSpans = (tokens: Token[]): Omit<Span, 'ownLines'>[] => {
-  const spans: Omit<Span, 'ownLines'>[] = []
+export const functionSpans = (tokens: Token[]): Span[] => {
+  const spans: Span[] = []
   for (const [at, token] of tokens.entries()) {
     const before = tokens[at - 1]
     if (token.kind !== 'punct') continue
@@ -57,18 +57,6 @@ const rawSpans = (tokens: Token[]): Omit<Span, 'ownLines'>[] => {
     }
   }
   return spans
-}
-
-/** A factory that closes over its needs is as long as its own lines: the functions in it are counted by themselves. */
-export const functionSpans = (tokens: Token[]): Span[] => {
-  const spans = rawSpans(tokens)
-  return spans.map(({ from, to }) => {
-    const inner = new Set<number>()
-    for (const other of spans)
-      if (other.from >= from && other.to <= to && other.to - other.from < to - from)
-        for (let line = other.from + 1; line <= other.to; line++) inner.add(line)
-    return { from, to, ownLines: to - from + 1 - inner.size }
-  })
 }
 
 export type Callable = { params: Token[]; body: Token[] }

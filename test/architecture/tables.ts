@@ -93,13 +93,19 @@ export const testBuiltins = ['node:test', 'node:assert', 'node:assert/strict']
 /** Where an import may be computed: binaries are packages named after their platform, artifacts after their contract. */
 export const computedImports = ['store/embedded', 'store/embedded.ts', 'world/evm/artifact.ts']
 
-export const limits = { fileLines: 300, functionLines: 70 }
+/** Hints that a file or a function lacks a noun. A function counts with every function inside it. */
+export const limits = { fileLines: 350, functionLines: 150 }
 export const fileLinesExempt = /(^|\/)contract\.ts$|\/(migrations|artifacts)\//
 
 /** A raised limit is a reviewed line here, with its reason. */
 export const raised: Record<string, { fileLines?: number; functionLines?: number; why: string }> = {
   'src/main.ts': { fileLines: 60, why: 'lower on purpose: it starts and stops, and knows nothing else' },
-  'src/app.ts': { functionLines: 150, why: 'the list of every part and what it is given is one list' },
+  'src/durable/call.ts': { functionLines: 222, why: 'every kind of operation, until it is split' },
+  'src/durable/runner.ts': { functionLines: 201, why: 'claim, run and commit, until it is split' },
+  'src/durable/commit.ts': { functionLines: 190, why: 'every result of a step, until it is split' },
+  'src/upstreams/hyperliquid/stream.ts': { functionLines: 208, why: 'one connection, until it is split' },
+  'src/upstreams/evm/evm.ts': { functionLines: 159, why: 'the calls of one chain, until they are split' },
+  'src/world/evm/node.ts': { functionLines: 163, why: 'start, save and stop of one node' },
 }
 
 /** Refused as any word of a file's or folder's name. */

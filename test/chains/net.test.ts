@@ -19,7 +19,11 @@ async function server(answer: RequestListener) {
 }
 
 const get = (url: string, more: object = {}) => ({
-  ...{ url, method: 'GET', headers: {}, timeoutMs: 2_000, maxBytes: 1_000 },
+  url,
+  method: 'GET',
+  headers: {},
+  timeoutMs: 2_000,
+  maxBytes: 1_000,
   ...more,
 })
 const codeOf = async (promise: Promise<unknown>) => {

@@ -121,7 +121,10 @@ export function instanceOn(
     transactions: { pool: on, run: database.transaction, runAfter: database.transactionAfter },
     heartbeats: on,
     bus: postgresBus(database),
-    ...{ clock, random, log: silentLog, baseUrl: () => 'http://gateway.test' },
+    clock,
+    random,
+    log: silentLog,
+    baseUrl: () => 'http://gateway.test',
     options: { slots: 64, leaseMs: 2_000, pollMs: 100 },
   })
   const table = chainTable({ urls: { ...urls.evm, [solanaId]: urls.solana }, finality: 'local' }).map(
@@ -141,16 +144,26 @@ export function instanceOn(
   const usdc = base.chain.row.usdc
   const contracts = [{ chainId: baseId, address: vaultAddress }]
   const policy = makePolicy({
-    ...{ on, transact: g.transact, clock, random, walletsOf },
+    on,
+    transact: g.transact,
+    clock,
+    random,
+    walletsOf,
     house: {
       perTransactionMicros: 100_000_000_000n,
       perDayMicros: 1_000_000_000_000n,
-      ...{ chains: table.map(({ id }) => id), tokens: null, contracts },
+      chains: table.map(({ id }) => id),
+      tokens: null,
+      contracts,
     },
   })
   const store = keystore({ keks: keks(kek), schemes: { evm: evmScheme, svm: svmScheme }, clock, random })
   const signer = custodySigner({
-    ...{ on: custody.pool, keystore: store, scheme: evmScheme, clock, genuine: policy.genuine },
+    on: custody.pool,
+    keystore: store,
+    scheme: evmScheme,
+    clock,
+    genuine: policy.genuine,
     chains: [
       {
         chainId: baseId,
@@ -187,8 +200,17 @@ export function instanceOn(
   const evmAddressOf = async (userId: string) =>
     (await walletsOf(on, userId)).find(({ kind }) => kind === 'evm')!.address
   const earning = earn({
-    ...{ on, vault, chain: base.chain.row, shareToken, ledger: g.ledger, batches, policy: policy.policy },
-    ...{ evmAddressOf, changed: holdings.invalidate, clock, random },
+    on,
+    vault,
+    chain: base.chain.row,
+    shareToken,
+    ledger: g.ledger,
+    batches,
+    policy: policy.policy,
+    evmAddressOf,
+    changed: holdings.invalidate,
+    clock,
+    random,
     transact: g.transact,
     events: g.events,
     finalBlock: base.chain.finalBlock,
@@ -224,21 +246,19 @@ export function instanceOn(
   }
 
   return {
-    ...{
-      ground: g,
-      engine,
-      call,
-      ports,
-      base,
-      vault,
-      holdings,
-      table,
-      earning,
-      keeper,
-      store,
-      usdc,
-      welcomeFunding: welcome,
-    },
+    ground: g,
+    engine,
+    call,
+    ports,
+    base,
+    vault,
+    holdings,
+    table,
+    earning,
+    keeper,
+    store,
+    usdc,
+    welcomeFunding: welcome,
     async [Symbol.asyncDispose]() {
       await g[Symbol.asyncDispose]()
       await net[Symbol.asyncDispose]()
@@ -278,7 +298,7 @@ export async function stage(tune: Tune = {}) {
     await send(
       database.pool,
       'insert into app_user (id, agent_id, auth_scheme, created_at) values ($1, $2, $3, $4)',
-      [...[id, agentId(now, random), 'keypair', now]],
+      [id, agentId(now, random), 'keypair', now],
     )
     const prepared = await main.store.prepare(id)
     const own = await database.transaction((tx) => main.store.provision(tx, prepared))
@@ -313,8 +333,17 @@ export async function stage(tune: Tune = {}) {
   }
 
   return {
-    ...{ world, urls: world.urls, database, instance, main, call: main.call },
-    ...{ control, addUser, richUser, give, rpc },
+    world,
+    urls: world.urls,
+    database,
+    instance,
+    main,
+    call: main.call,
+    control,
+    addUser,
+    richUser,
+    give,
+    rpc,
     welcome: (user: User, admission: Admission): Promise<string> =>
       database.transaction((tx) =>
         main.ground.enqueue(tx, { userId: user.id, kind: main.welcomeFunding, input: {}, admission }),

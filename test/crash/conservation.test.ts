@@ -100,8 +100,14 @@ const start = (path: string): Promise<Gateway> =>
   launch({
     readyMsMax: 120_000,
     env: {
-      ...{ DATA_DIR: path, TOKEN_TTL_SECONDS: '3600', SPONSOR_USER_DAY: '10' },
-      ...{ RATE_AUTH: '0', RATE_READ: '0', RATE_MONEY: '0', RATE_EXIT: '0', RATE_REFUSED: '0' },
+      DATA_DIR: path,
+      TOKEN_TTL_SECONDS: '3600',
+      SPONSOR_USER_DAY: '10',
+      RATE_AUTH: '0',
+      RATE_READ: '0',
+      RATE_MONEY: '0',
+      RATE_EXIT: '0',
+      RATE_REFUSED: '0',
       HYPERLIQUID_WEIGHT_PER_MINUTE: '0',
     },
   })

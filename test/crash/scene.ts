@@ -23,13 +23,14 @@ export async function openScene() {
   const world = await startWorld({ dataDir: `${folder.path}/world`, port: 0 })
   const { evm, solana, hyperliquid, prices, faucet, control } = world.urls
   const upstreams = {
-    ...{
-      ETHEREUM_RPC_URL: evm['1'],
-      BASE_RPC_URL: evm['8453'],
-      ARBITRUM_RPC_URL: evm['42161'],
-      POLYGON_RPC_URL: evm['137'],
-    },
-    ...{ SOLANA_RPC_URL: solana, HYPERLIQUID_URL: hyperliquid, PRICES_URL: prices, FAUCET_URL: faucet },
+    ETHEREUM_RPC_URL: evm['1'],
+    BASE_RPC_URL: evm['8453'],
+    ARBITRUM_RPC_URL: evm['42161'],
+    POLYGON_RPC_URL: evm['137'],
+    SOLANA_RPC_URL: solana,
+    HYPERLIQUID_URL: hyperliquid,
+    PRICES_URL: prices,
+    FAUCET_URL: faucet,
     DATABASE_URL: database.url,
   }
   const off = {

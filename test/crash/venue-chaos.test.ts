@@ -63,7 +63,9 @@ async function newTrader({ url }: Gateway, venue: Venue): Promise<Trader> {
   // Money of long ago, which no read is too late for.
   await venue('POST', '/realism/catch-up')
   const setup = await http<Told>(`${url}/v1/perp/setup?wait=true`, {
-    ...{ method: 'POST', headers: { ...headers, 'idempotency-key': `setup-${address}` }, body: {} },
+    method: 'POST',
+    headers: { ...headers, 'idempotency-key': `setup-${address}` },
+    body: {},
   })
   assert.equal(setup.body.outcome, 'executed', JSON.stringify(setup.body))
   return { ...agent, address, resting: [] }
@@ -83,7 +85,9 @@ async function trade(ready: () => Gateway[], trader: Trader, seed: number, count
   const taken: string[] = []
   for (let n = 0; taken.length < count; n++) {
     const told = await insist(ready, trader, {
-      ...{ key: `chaos-${seed}-${n}`, wish: wishOf(random, trader), pick: random },
+      key: `chaos-${seed}-${n}`,
+      wish: wishOf(random, trader),
+      pick: random,
     })
     if (!told) continue
     taken.push(told.task_id)

@@ -8,7 +8,8 @@ const size = '0.001'
 const held = '0.2'
 
 const close: Deed = {
-  ...{ kind: 'perp_close', path: 'perp/close' },
+  kind: 'perp_close',
+  path: 'perp/close',
   body: () => ({ asset: 'BTC', size }),
   async prepare(_stand, ask) {
     const opened = await ask('perp/open', 'held', { asset: 'BTC', side: 'long', size: held, leverage: 10 })

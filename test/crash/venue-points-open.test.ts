@@ -7,11 +7,17 @@ import { cloidOf, positionIs, recordOf, units } from './venue-record.ts'
 const size = '0.001'
 
 const open: Deed = {
-  ...{ kind: 'perp_open', path: 'perp/open' },
+  kind: 'perp_open',
+  path: 'perp/open',
   // Another leverage each time, so that each task has to set it.
   body: (n) => ({
-    ...{ asset: 'BTC', side: 'long', size, order_type: 'market', leverage: 4 + (n % 2) },
-    ...{ tp_price: '110000', sl_price: '95000' },
+    asset: 'BTC',
+    side: 'long',
+    size,
+    order_type: 'market',
+    leverage: 4 + (n % 2),
+    tp_price: '110000',
+    sl_price: '95000',
   }),
   async judge(stand, { task_id, result }) {
     const { told, customer, venue } = stand

@@ -8,7 +8,8 @@ const hypeToken = 2
 const size = '1'
 
 const buy: Deed = {
-  ...{ kind: 'spot_buy', path: 'spot_venue/buy' },
+  kind: 'spot_buy',
+  path: 'spot_venue/buy',
   body: () => ({ asset: 'HYPE', size, sl_price: '30' }),
   async judge({ told, customer, venue, scene }, { task_id, result }) {
     const { orders, fills, spot } = await recordOf(venue, customer)

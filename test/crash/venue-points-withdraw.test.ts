@@ -10,7 +10,8 @@ const amount = '3'
 const paid = '2'
 
 const withdraw: Deed = {
-  ...{ kind: 'perp_withdraw', path: 'perp/withdraw' },
+  kind: 'perp_withdraw',
+  path: 'perp/withdraw',
   body: () => ({ amount_usd: amount }),
   async judge({ told, customer, venue }) {
     // The transfer can be seen on the chain a moment before the venue notes what it sent.

@@ -48,7 +48,9 @@ const endMs = 40_000
 
 const post = (url: string, customer: Customer, path: string, key: string, body: object) =>
   http<Told>(`${url}/v1/${path}?wait=true&timeout=20`, {
-    ...{ method: 'POST', body, headers: { ...bearer(customer), 'idempotency-key': key } },
+    method: 'POST',
+    body,
+    headers: { ...bearer(customer), 'idempotency-key': key },
     timeoutMs: 25_000,
   })
 

@@ -64,8 +64,10 @@ export async function insist(
     const answer =
       gateway &&
       (await http<Told & { code?: string }>(`${gateway.url}${wish.path}?wait=true&timeout=15`, {
-        ...{ method: 'POST', headers: { ...bearer(trader), 'idempotency-key': key } },
-        ...{ body: wish.body, timeoutMs: 25_000 },
+        method: 'POST',
+        headers: { ...bearer(trader), 'idempotency-key': key },
+        body: wish.body,
+        timeoutMs: 25_000,
       }).catch(() => undefined))
     if (answer?.status === 200) return answer.body
     if (answer && answer.status >= 400 && answer.status < 500 && answer.status !== 429) {

@@ -35,7 +35,10 @@ function instance(database: Database, seen: Seen[], name: string) {
     transactions: { pool: database.pool, run: database.transaction, runAfter: database.transactionAfter },
     heartbeats: database.pool,
     bus: postgresBus(database),
-    ...{ clock: systemClock, random: systemRandom, log: silentLog, baseUrl: () => 'http://here' },
+    clock: systemClock,
+    random: systemRandom,
+    log: silentLog,
+    baseUrl: () => 'http://here',
     options: { slots: 32, leaseMs: 1_000, pollMs: 100 },
   })
   const contract = section('test', {

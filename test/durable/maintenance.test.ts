@@ -98,7 +98,10 @@ describe('maintenance', () => {
     await holder.query('begin')
     await holder.query('lock table entry')
     const maintain = upkeep({
-      ...{ transactions: { pool, run, runAfter }, clock, log: silentLog, intervalMs: 1 },
+      transactions: { pool, run, runAfter },
+      clock,
+      log: silentLog,
+      intervalMs: 1,
     })
     const failed = assert.rejects(maintain(), { code: '57014' })
     await eventually(async () => {
@@ -125,7 +128,10 @@ describe('maintenance', () => {
   test('an audit that outlasts the limit of other statements is finished', async () => {
     await using db = await testDatabase()
     const database = openDatabase({
-      ...{ url: db.url, poolMax: 2, applicationName: 'quick', statementTimeoutMs: 100 },
+      url: db.url,
+      poolMax: 2,
+      applicationName: 'quick',
+      statementTimeoutMs: 100,
     })
     const { pool, transaction: run, transactionAfter: runAfter } = database
     const slow = openDatabase({ url: db.url, poolMax: 1, applicationName: 'slow' })
@@ -133,7 +139,10 @@ describe('maintenance', () => {
     await holder.query('begin')
     await holder.query('lock table entry')
     const maintain = upkeep({
-      ...{ transactions: { pool, run, runAfter }, clock, log: silentLog, intervalMs: 60_000 },
+      transactions: { pool, run, runAfter },
+      clock,
+      log: silentLog,
+      intervalMs: 60_000,
     })
     const done = maintain()
     await eventually(async () => {

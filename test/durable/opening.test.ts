@@ -25,12 +25,16 @@ const time = { offsetMs: 0 }
 const clock: Clock = { now: () => new Date(Date.now() + time.offsetMs) }
 const newUser = () => uuidv7(new Date(), systemRandom)
 const callerOf = (userId: string): Caller => ({
-  ...{ userId, agentId: 'agt', scheme: 'keypair' },
+  userId,
+  agentId: 'agt',
+  scheme: 'keypair',
   scopes: new Set(['trade']),
 })
 const contract = section('test', {
   sign: task('POST /test/sign', {
-    ...{ summary: 'Signs at once', access: 'trade', waitSeconds: 60 },
+    summary: 'Signs at once',
+    access: 'trade',
+    waitSeconds: 60,
     body: T.Object({ stumbles: T.Boolean() }),
     output: TaskResponse,
   }),
@@ -44,7 +48,10 @@ function instance(database: Database, name: string, looks: Map<string, Look[]>) 
     transactions: { pool: database.pool, run: database.transaction, runAfter: database.transactionAfter },
     heartbeats: database.pool,
     bus: postgresBus(database),
-    ...{ clock, random: systemRandom, log: silentLog, baseUrl: () => 'http://here' },
+    clock,
+    random: systemRandom,
+    log: silentLog,
+    baseUrl: () => 'http://here',
     options: { slots: 64, leaseMs: 1_000, pollMs: 100 },
   })
   const built = (taskId: string, nonce: bigint): Built => ({
@@ -54,13 +61,16 @@ function instance(database: Database, name: string, looks: Map<string, Look[]>) 
   const operations = fulfil(contract, {
     sign: {
       admit: async ({ stumbles }) => ({
-        ...{ first: 'begin', data: { stumbles }, opens: true },
+        first: 'begin',
+        data: { stumbles },
+        opens: true,
         also: async () => {},
       }),
       steps: {
         begin: async ({ id }) => ({
           intend: {
-            ...{ lane, build: async (nonce: bigint) => built(id, nonce) },
+            lane,
+            build: async (nonce: bigint) => built(id, nonce),
             opening: async () => async (nonce: bigint) => ({ ...built(id, nonce), also: async () => {} }),
           },
           next: 'look',
@@ -70,7 +80,9 @@ function instance(database: Database, name: string, looks: Map<string, Look[]>) 
           looks.set(id, [...(looks.get(id) ?? []), { instance: name, fresh }])
           if (data.stumbles && attempt === 0) throw new Fault('upstream_timeout', 'no reply')
           return {
-            ...{ end: 'completed', outcome: 'executed', result: {} },
+            end: 'completed',
+            outcome: 'executed',
+            result: {},
             effects: [
               { effectId: effects[0]!.id, status: 'confirmed', carrierExtId: effects[0]!.carriers[0]!.extId },
             ],

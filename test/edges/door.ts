@@ -146,17 +146,15 @@ const admission = async (): Promise<Admission> => ({ data: {}, first: 'never' })
 const echo = async (input: unknown): Promise<object> => ({ ...(input as object) })
 
 export const operations: Operation[] = fulfil(contract, {
-  ...{
-    list: echo,
-    open: echo,
-    byUuid: echo,
-    check: echo,
-    save: echo,
-    ease: echo,
-    cancel: echo,
-    sign: echo,
-    image: echo,
-  },
+  list: echo,
+  open: echo,
+  byUuid: echo,
+  check: echo,
+  save: echo,
+  ease: echo,
+  cancel: echo,
+  sign: echo,
+  image: echo,
   get: async ({ probe_id }) => ({ probe_id, at: 'now', secret: 'never shown' }),
   prove: async ({ agent_id }) => {
     if (agent_id !== 'right') throw new Fault('invalid_signature', 'The signature is wrong')

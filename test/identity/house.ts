@@ -76,15 +76,24 @@ export function assemble(database: Database, options: Options = {}) {
   const store = keystore({
     keks: options.keks ?? keks(newKek('first')),
     schemes: { evm: evmScheme, svm: svmScheme },
-    ...{ clock, random },
+    clock,
+    random,
   })
   const creditsPart = credits({ on, ledger, clock })
   const policyPart = policy({
-    ...{ on, transact, clock, random, walletsOf },
+    on,
+    transact,
+    clock,
+    random,
+    walletsOf,
     house: { ...limits, ...options.limits },
   })
   const authPart = auth({
-    ...{ on, transact, clock, random, keystore: store },
+    on,
+    transact,
+    clock,
+    random,
+    keystore: store,
     baseUrl: () => 'http://gateway.test',
     grantSignup: creditsPart.grantSignup,
     ...(options.welcome && { welcome: options.welcome }),
@@ -104,8 +113,19 @@ export function assemble(database: Database, options: Options = {}) {
   ]
   const ask = asking(operations)
   return {
-    ...{ on, transact, clock, random, time, revoked, heard, ask, operations },
-    ...{ auth: authPart, credits: creditsPart, policy: policyPart, keystore: store },
+    on,
+    transact,
+    clock,
+    random,
+    time,
+    revoked,
+    heard,
+    ask,
+    operations,
+    auth: authPart,
+    credits: creditsPart,
+    policy: policyPart,
+    keystore: store,
     enrol: () => enrol(ask),
     token: async (agent: Agent) => (await ask('auth_token', tokenRequest(agent, clock))).token,
   }

@@ -154,18 +154,22 @@ test('a task ended as not executed gives back its hold and its share of the limi
   // What was signed counts as expired: the wall clock of the gateway has not moved with that of the chain.
   await operator.act(
     'time travel',
-    ...[
-      'psql',
-      `update effect set valid_until = now() - interval '1 second' where task_id = '${id}'`,
-      '--write',
-    ],
+    'psql',
+    `update effect set valid_until = now() - interval '1 second' where task_id = '${id}'`,
+    '--write',
   )
   const policy = async () =>
     (await person.call<{ spent_24h_usd: string }>('GET /v1/policy')).body.spent_24h_usd
   assert.equal(await policy(), '4')
   await operator.act(
     'as if it had never run',
-    ...['tasks', 'end', id, '--outcome', 'not_executed', '--evidence', 'absent from two explorers'],
+    'tasks',
+    'end',
+    id,
+    '--outcome',
+    'not_executed',
+    '--evidence',
+    'absent from two explorers',
   )
   const ended = await person.ended(id, 5_000)
   assert.deepEqual(

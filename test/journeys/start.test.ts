@@ -215,9 +215,16 @@ describe('a start that cannot succeed says why', () => {
     const startedMs = performance.now()
     await using gateway = await launch({
       env: {
-        ...{ DATA_DIR: folder.path, DATABASE_URL: database.url },
-        ...{ ETHEREUM_RPC_URL: quiet, BASE_RPC_URL: quiet, ARBITRUM_RPC_URL: dead, POLYGON_RPC_URL: dead },
-        ...{ SOLANA_RPC_URL: quiet, HYPERLIQUID_URL: quiet, PRICES_URL: quiet, FAUCET_URL: dead },
+        DATA_DIR: folder.path,
+        DATABASE_URL: database.url,
+        ETHEREUM_RPC_URL: quiet,
+        BASE_RPC_URL: quiet,
+        ARBITRUM_RPC_URL: dead,
+        POLYGON_RPC_URL: dead,
+        SOLANA_RPC_URL: quiet,
+        HYPERLIQUID_URL: quiet,
+        PRICES_URL: quiet,
+        FAUCET_URL: dead,
       },
     })
     assert.ok(performance.now() - startedMs < 20_000)

@@ -50,7 +50,10 @@ export async function worldOf(control: string) {
     BigInt((await rpc('eth_call', [{ to: token, data: `0x70a08231${word(owner)}` }, 'latest'])) as string)
 
   return {
-    ...{ manifest, usdc, vault, rpc },
+    manifest,
+    usdc,
+    vault,
+    rpc,
     /** The settings of an instance that stands in this world without having started it. */
     env: {
       ETHEREUM_RPC_URL: manifest.urls.evm['1'],

@@ -12,8 +12,8 @@ export const venueMutations = [
         'cash moves to the other side of the account than was asked for',
       ],
       [
-        'amount: action.amount, time: nonce',
-        'amount: action.amount, time: 0',
+        'amount: action.amount,\n        time: nonce',
+        'amount: action.amount,\n        time: 0',
         'a withdrawal carries no time and can be signed twice alike',
       ],
       [

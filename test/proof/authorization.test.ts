@@ -256,7 +256,12 @@ test('a token reaches as far as its scopes and no further', async () => {
 const absentId = '01890000-0000-7000-8000-000000000000'
 /** Names of ids that are no objects of a user: who they say, or which part of the world. */
 const notObjects = new Set([
-  ...['agent_id', 'user_id', 'application_id', 'chain_id', 'source_chain_id', 'destination_chain_id'],
+  'agent_id',
+  'user_id',
+  'application_id',
+  'chain_id',
+  'source_chain_id',
+  'destination_chain_id',
   // A label of the caller's own.
   'client_order_id',
 ])

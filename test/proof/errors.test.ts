@@ -225,16 +225,20 @@ const provoking: Partial<Record<FaultCode, Provoke>> = {
 
 /** Codes of the door itself, which every operation can answer. */
 const ofTheDoor: FaultCode[] = [
-  ...([
-    'validation',
-    'unauthorized',
-    'invalid_token',
-    'insufficient_scope',
-    'suspended',
-    'not_found',
-  ] as const),
-  ...(['method_not_allowed', 'bad_request', 'body_too_large', 'unsupported_media_type'] as const),
-  ...(['headers_too_large', 'rate_limited', 'idempotency_conflict', 'unavailable'] as const),
+  'validation',
+  'unauthorized',
+  'invalid_token',
+  'insufficient_scope',
+  'suspended',
+  'not_found',
+  'method_not_allowed',
+  'bad_request',
+  'body_too_large',
+  'unsupported_media_type',
+  'headers_too_large',
+  'rate_limited',
+  'idempotency_conflict',
+  'unavailable',
 ]
 /** A vault that refuses a deposit which the balance covers: the local one never does. */
 const unprovoked = new Set(['conflict'])

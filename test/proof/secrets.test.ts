@@ -53,9 +53,14 @@ function start(env: Record<string, string>): Promise<Gateway> {
   const folder = parts.use(dataFolder())
   const { evm, solana, hyperliquid, prices, faucet } = world.urls
   const upstreams = {
-    ...{ ETHEREUM_RPC_URL: evm['1'], BASE_RPC_URL: evm['8453'], ARBITRUM_RPC_URL: evm['42161'] },
-    ...{ POLYGON_RPC_URL: evm['137'], SOLANA_RPC_URL: solana, HYPERLIQUID_URL: hyperliquid },
-    ...{ PRICES_URL: prices, FAUCET_URL: faucet },
+    ETHEREUM_RPC_URL: evm['1'],
+    BASE_RPC_URL: evm['8453'],
+    ARBITRUM_RPC_URL: evm['42161'],
+    POLYGON_RPC_URL: evm['137'],
+    SOLANA_RPC_URL: solana,
+    HYPERLIQUID_URL: hyperliquid,
+    PRICES_URL: prices,
+    FAUCET_URL: faucet,
   }
   const keys = { KEY_ENCRYPTION_KEYS: kekText, SPONSOR_KEYS: sponsorKeys.join(',') }
   return launch({

@@ -224,10 +224,19 @@ test('a production without any setting is told everything at once, and no secret
 
 test('bad settings are all named, with what they want and without what they hold', async () => {
   const bad: Env = {
-    ...{ PORT: 'eighty', LEASE_MS: '1', ENVIRONMENT: 'prod', DATABASE_URL: 'mysql://root:hunter2@db/x' },
-    ...{ SPONSOR_KEYS: '0xdeadbeefdeadbeef', KEY_ENCRYPTION_KEYS: 'k1:c2hvcnQ=', BASE_URL: 'not a url' },
-    ...{ POLICY_TX_USD_MAX: '1e9', LOG_LEVEL: 'loud', RATE_READ: '-1', EARN_VAULT_ADDRESS: '0x12' },
-    ...{ TOKEN_TTL_SECONDS: '99999', DATABASE_POOL: '1.5' },
+    PORT: 'eighty',
+    LEASE_MS: '1',
+    ENVIRONMENT: 'prod',
+    DATABASE_URL: 'mysql://root:hunter2@db/x',
+    SPONSOR_KEYS: '0xdeadbeefdeadbeef',
+    KEY_ENCRYPTION_KEYS: 'k1:c2hvcnQ=',
+    BASE_URL: 'not a url',
+    POLICY_TX_USD_MAX: '1e9',
+    LOG_LEVEL: 'loud',
+    RATE_READ: '-1',
+    EARN_VAULT_ADDRESS: '0x12',
+    TOKEN_TTL_SECONDS: '99999',
+    DATABASE_POOL: '1.5',
   }
   assert.deepEqual(namesOf(bad), Object.keys(bad).sort())
   const said = await refusedStart(bad)

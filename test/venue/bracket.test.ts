@@ -21,7 +21,11 @@ describe('brackets', () => {
   /** The order is on its way while the price moves: what was right when it was judged is wrong when it arrives. */
   const openWhileMoving = async (user: User, body: object, price: number): Promise<Answer> => {
     await on.market.control('POST', '/faults', {
-      ...{ door: 'exchange', type: 'order', effect: 'latency', latencyMs: 700, count: 1 },
+      door: 'exchange',
+      type: 'order',
+      effect: 'latency',
+      latencyMs: 700,
+      count: 1,
     })
     const opening = on.call('perp_open', { asset: 'BTC', size: '0.01', ...body }, user)
     await eventually(async () => {
@@ -66,8 +70,15 @@ describe('brackets', () => {
     const done = await on.call(
       'perp_open',
       {
-        ...{ asset: 'HYPE', side: 'long', size: String(Math.ceil(Number(sz)) + 20), leverage: 5 },
-        ...{ order_type: 'limit', limit_price: px, tif: 'ioc', tp_price: '80', sl_price: '20' },
+        asset: 'HYPE',
+        side: 'long',
+        size: String(Math.ceil(Number(sz)) + 20),
+        leverage: 5,
+        order_type: 'limit',
+        limit_price: px,
+        tif: 'ioc',
+        tp_price: '80',
+        sl_price: '20',
       },
       user,
     )
@@ -97,8 +108,14 @@ describe('brackets', () => {
     const done = await on.call(
       'perp_open',
       {
-        ...{ asset: 'BTC', side: 'short', size: '0.01', order_type: 'limit', limit_price: '120000' },
-        ...{ tp_price: '90000', sl_price: '130000', sl_is_market: false },
+        asset: 'BTC',
+        side: 'short',
+        size: '0.01',
+        order_type: 'limit',
+        limit_price: '120000',
+        tp_price: '90000',
+        sl_price: '130000',
+        sl_is_market: false,
       },
       user,
     )
@@ -166,7 +183,10 @@ describe('brackets', () => {
   test('a lost reply to a bracket brings all three orders to light', async () => {
     const user = await on.trader()
     await on.market.control('POST', '/faults', {
-      ...{ door: 'exchange', type: 'order', effect: 'dropReply', count: 1 },
+      door: 'exchange',
+      type: 'order',
+      effect: 'dropReply',
+      count: 1,
     })
     const done = await on.call(
       'perp_open',

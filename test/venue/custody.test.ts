@@ -30,7 +30,11 @@ describe('custody at the venue', () => {
   const taken = receipts()
   const signer = () =>
     custodySigner({
-      ...{ on: it.on, keystore: it.keystore, scheme: evmScheme, chains: [], clock: it.clock },
+      on: it.on,
+      keystore: it.keystore,
+      scheme: evmScheme,
+      chains: [],
+      clock: it.clock,
       genuine: taken.genuine,
       venues: [{ venue, chainId: '999', mostMicros: 1_000_000_000n, scheme: hyperliquidScheme('local') }],
     })
@@ -45,11 +49,20 @@ describe('custody at the venue', () => {
   type User = Awaited<ReturnType<typeof newcomer>>
 
   const entry: VenueOrder = {
-    ...{ asset: 0, isBuy: true, price: '100000', size: '0.001', reduceOnly: false, when: { tif: 'ioc' } },
+    asset: 0,
+    isBuy: true,
+    price: '100000',
+    size: '0.001',
+    reduceOnly: false,
+    when: { tif: 'ioc' },
     cloid: `0x${'1'.repeat(32)}`,
   }
   const stop: VenueOrder = {
-    ...{ ...entry, isBuy: false, price: '85500', reduceOnly: true, cloid: `0x${'2'.repeat(32)}` },
+    ...entry,
+    isBuy: false,
+    price: '85500',
+    reduceOnly: true,
+    cloid: `0x${'2'.repeat(32)}`,
     when: { triggerPrice: '95000', leg: 'sl', isMarket: true },
   }
   /** The first spot market. */
@@ -60,10 +73,21 @@ describe('custody at the venue', () => {
     const nowMs = it.clock.now().getTime()
     const byAgent = ['order', 'cancel', 'set_leverage'].includes(action.type)
     return {
-      ...{ type: 'venue_action', venue, chainId: '999', userId: user.userId, taskId: newTask(it) },
-      ...{ operation: 'perp_open', tokens: [], recipients: [], usdMicros: 100_000_000n, exit: false },
-      ...{ account: user.own, signer: byAgent ? user.agent : user.own, action },
-      ...{ nonce: BigInt(nowMs), expiresAtMs: byAgent ? nowMs + 20_000 : null },
+      type: 'venue_action',
+      venue,
+      chainId: '999',
+      userId: user.userId,
+      taskId: newTask(it),
+      operation: 'perp_open',
+      tokens: [],
+      recipients: [],
+      usdMicros: 100_000_000n,
+      exit: false,
+      account: user.own,
+      signer: byAgent ? user.agent : user.own,
+      action,
+      nonce: BigInt(nowMs),
+      expiresAtMs: byAgent ? nowMs + 20_000 : null,
       ...change,
     }
   }

@@ -67,14 +67,12 @@ describe('a user trades perpetuals by HTTP alone', () => {
     await shown(person, ({ account }) => account.withdrawable_usd === '2000', 'the deposit')
 
     const opened = await post(person, 'open?wait=true', {
-      ...{
-        asset: 'BTC/USDC:USDC',
-        side: 'LONG',
-        size: '0.02',
-        leverage: '2',
-        tp_price: 110_000,
-        sl_price: '95000',
-      },
+      asset: 'BTC/USDC:USDC',
+      side: 'LONG',
+      size: '0.02',
+      leverage: '2',
+      tp_price: 110_000,
+      sl_price: '95000',
     })
     assert.equal(opened.body.outcome, 'executed', JSON.stringify(opened.body))
     const { sl_oids } = opened.body.result
@@ -137,7 +135,9 @@ describe('a user trades perpetuals by HTTP alone', () => {
     const limit = { ...open, order_type: 'limit' }
     assert.deepEqual(await refused('open', limit), [422, 'missing', 'limit_price'])
     assert.deepEqual(await refused('open', { ...limit, limit_price: '99999.5' }), [
-      ...[422, 'tick_invalid', 'limit_price'],
+      422,
+      'tick_invalid',
+      'limit_price',
     ])
     assert.deepEqual(await refused('fund', { amount_usd: '4.999999' }), [422, 'below_minimum', 'amount_usd'])
     assert.deepEqual((await refused('fund', { amount_usd: '10000.01' })).slice(0, 2), [
@@ -145,10 +145,14 @@ describe('a user trades perpetuals by HTTP alone', () => {
       'insufficient_balance',
     ])
     assert.deepEqual(await refused('fund', { amount_usd: 10, source_chain_id: 8453 }), [
-      ...[422, 'unsupported_chain', 'source_chain_id'],
+      422,
+      'unsupported_chain',
+      'source_chain_id',
     ])
     assert.deepEqual(await refused('withdraw', { amount_usd: 10, destination_token: 'ETH' }), [
-      ...[422, 'unsupported_asset', 'destination_token'],
+      422,
+      'unsupported_asset',
+      'destination_token',
     ])
     assert.deepEqual(await refused('withdraw', { amount_usd: '1.5' }), [422, 'below_minimum', 'amount_usd'])
     assert.deepEqual((await refused('withdraw', { amount_usd: '5' })).slice(0, 2), [

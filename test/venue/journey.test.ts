@@ -19,7 +19,12 @@ describe('perpetuals at the local venue', () => {
     const { markets } = await on.call('perp_markets', { search_text: 'btc' }, user)
     assert.deepEqual(
       markets.map(({ symbol, max_leverage, size_decimals, min_order_usd, mark_price, routable }) => [
-        ...[symbol, max_leverage, size_decimals, min_order_usd, mark_price, routable],
+        symbol,
+        max_leverage,
+        size_decimals,
+        min_order_usd,
+        mark_price,
+        routable,
       ]),
       [['BTC', 40, 5, '10', '100000', true]],
     )
@@ -143,7 +148,10 @@ describe('perpetuals at the local venue', () => {
     await on.credit(user, '400', 'USDC')
     const order = { asset: 'ETH', side: 'long', leverage: 1 }
     await on.market.control('POST', '/faults', {
-      ...{ door: 'exchange', type: 'usdClassTransfer', effect: 'dropReply', count: 1 },
+      door: 'exchange',
+      type: 'usdClassTransfer',
+      effect: 'dropReply',
+      count: 1,
     })
     const opened = await on.call('perp_open', { ...order, size: '0.1' }, user)
     assert.equal(opened.outcome, 'executed', JSON.stringify(opened))
@@ -164,8 +172,11 @@ describe('perpetuals at the local venue', () => {
       code: 'insufficient_balance',
       message: `The withdrawal takes 501 USDC, and ${fromUnits(free, 6)} USDC are free`,
       extras: {
-        ...{ symbol: 'USDC', token: 'USDC', decimals: 6 },
-        ...{ required: '501', available: fromUnits(free, 6) },
+        symbol: 'USDC',
+        token: 'USDC',
+        decimals: 6,
+        required: '501',
+        available: fromUnits(free, 6),
       },
     })
     const more = Math.floor(Number(account.withdrawable_usd)) + 50

@@ -14,7 +14,12 @@ import { type Instance, type Stage, type User, venueId } from './stage.ts'
 
 /** Nothing is looked at by itself, unless somebody traded or a test asks. */
 const quick: Pace = {
-  ...{ tickMs: 40, settleMs: 500, restMs: 3_600_000, tradingMs: 400, activeMs: 600_000, leaseMs: 2_000 },
+  tickMs: 40,
+  settleMs: 500,
+  restMs: 3_600_000,
+  tradingMs: 400,
+  activeMs: 600_000,
+  leaseMs: 2_000,
 }
 
 export function keeper(
@@ -29,20 +34,24 @@ export function keeper(
   const streams = venueStreams({ url: on.market.wsUrl, clock, random, log: silentLog, usersMost })
   const { ground, policy, upstream } = instance
   const made = reconciler({
-    ...{
-      on: on.database.pool,
-      transact: ground.transact,
-      events: ground.events,
-      instanceId: ground.instanceId,
-    },
-    ...{ venue: upstream.at('background'), streams, clock, random, log: silentLog, balancesFreeze },
+    on: on.database.pool,
+    transact: ground.transact,
+    events: ground.events,
+    instanceId: ground.instanceId,
+    venue: upstream.at('background'),
+    streams,
+    clock,
+    random,
+    log: silentLog,
+    balancesFreeze,
     freeze: (tx, userId, reason) => policy.freeze(tx, { userId, chainId: venueId }, reason),
     thaw: (tx, userId) => policy.thaw(tx, { userId, chainId: venueId }),
     pace: { ...quick, ...how },
   })
   const running = made.start()
   return {
-    ...{ streams, counts: made.counts },
+    streams,
+    counts: made.counts,
     async [Symbol.asyncDispose]() {
       await running[Symbol.asyncDispose]()
       await streams[Symbol.asyncDispose]()
@@ -61,7 +70,9 @@ export const book = (on: Stage) => {
       return row && row.state !== 'new' ? row : undefined
     }, 'a baseline')
   return {
-    ...{ sql, account, standing },
+    sql,
+    account,
+    standing,
     /** Agreed, by a look that began after this call. */
     agreed: async (user: User) => {
       await standing(user)

@@ -104,7 +104,9 @@ describe('a trader looks after an open position by HTTP alone', () => {
   test('exits are set on a position, replaced, and follow its whole size', async () => {
     const person = await trader()
     assert.deepEqual(await refused(person, 'perp/tp-sl', { asset: 'BTC', sl_price: 90_000 }), [
-      ...[409, 'no_position', undefined],
+      409,
+      'no_position',
+      undefined,
     ])
     await done(person, 'perp/open', { asset: 'BTC', side: 'long', size: '0.01', leverage: 5 })
     assert.deepEqual(await refused(person, 'perp/tp-sl', { asset: 'BTC' }), [422, 'missing', 'tp_price'])

@@ -148,7 +148,7 @@ describe('a busy venue raises no false alarm', () => {
     await its.standing(user)
     await its.sql(
       `update venue_account set owner = $2, lease_until = now() + interval '1 hour' where user_id = $1`,
-      [...[user.id, idle.ground.instanceId]],
+      [user.id, idle.ground.instanceId],
     )
     await its.agreed(user)
     const before = idle.budget.used()

@@ -280,7 +280,7 @@ describe('accounts are held against the venue', () => {
     const lease = (owner: string, seconds: number) =>
       its.sql(
         'update venue_account set owner = $2, lease_until = now() + make_interval(secs => $3) where user_id = $1',
-        [...[user.id, owner, seconds]],
+        [user.id, owner, seconds],
       )
     await lease(second.ground.instanceId, 3_600)
     const { looks } = other.counts()

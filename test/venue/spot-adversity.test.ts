@@ -158,10 +158,16 @@ describe('spot in adversity', () => {
     await on.price('@1', 34)
     const tasks = await eventually(async () => {
       const { tasks: some, total } = await on.main.ground.tasks.list(user.id, {
-        ...{ skip: 0, limit: 100, kind: 'spot_trigger', status: 'completed' },
+        skip: 0,
+        limit: 100,
+        kind: 'spot_trigger',
+        status: 'completed',
       })
       const { total: lost } = await on.main.ground.tasks.list(user.id, {
-        ...{ skip: 0, limit: 1, kind: 'spot_trigger', status: 'failed' },
+        skip: 0,
+        limit: 1,
+        kind: 'spot_trigger',
+        status: 'failed',
       })
       return total + lost === 199 ? some : undefined
     }, 'every exit has come to its end')

@@ -45,10 +45,18 @@ describe('exits on spot', () => {
 
   test('exits of which the venue refuses one are both kept by the gateway, so that one still ends the other', async () => {
     await on.market.control('POST', '/faults', {
-      ...{ door: 'exchange', type: 'order', effect: 'latency', latencyMs: 700, count: 1 },
+      door: 'exchange',
+      type: 'order',
+      effect: 'latency',
+      latencyMs: 700,
+      count: 1,
     })
     const buying = call('buy', {
-      ...{ asset: 'HYPE', size: '2', slippage_pct: '10', tp_price: '41', sl_price: '35' },
+      asset: 'HYPE',
+      size: '2',
+      slippage_pct: '10',
+      tp_price: '41',
+      sl_price: '35',
     })
     await eventually(async () => {
       const faults = await on.market.control<{ struck: number }[]>('GET', '/faults')

@@ -144,7 +144,12 @@ describe('spot against USDC', () => {
 
   test('exits of an order that rests sleep with it, and go with it', async () => {
     const resting = await call('buy', {
-      ...{ asset: 'HYPE', size: '2', order_type: 'limit', limit_price: '38', tp_price: '44', sl_price: '30' },
+      asset: 'HYPE',
+      size: '2',
+      order_type: 'limit',
+      limit_price: '38',
+      tp_price: '44',
+      sl_price: '30',
     })
     assert.equal(resting.result.order_status, 'resting', JSON.stringify(resting))
     // Beyond the target: an exit that were awake would fire now.
@@ -239,7 +244,11 @@ describe('spot against USDC', () => {
     assert.equal(await refused('sell', {}), 'insufficient_balance')
     assert.deepEqual(await lackOf(call('sell', { asset: 'HYPE', size: '1' })), {
       message: 'The sale takes 1 HYPE, and 0 HYPE are free',
-      ...{ symbol: 'HYPE', token: 'HYPE', decimals: 2, required: '1', available: '0' },
+      symbol: 'HYPE',
+      token: 'HYPE',
+      decimals: 2,
+      required: '1',
+      available: '0',
     })
     assert.equal(await refused('tp_sl', { sl_price: '30' }), 'insufficient_balance')
     assert.equal(await refused('tp_sl', {}), 'missing')

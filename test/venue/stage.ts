@@ -155,7 +155,10 @@ export function instanceOn(
     transactions: { pool: on, run: database.transaction, runAfter: database.transactionAfter },
     heartbeats: on,
     bus: postgresBus(database),
-    ...{ clock, random, log: silentLog, baseUrl: () => 'http://gateway.test' },
+    clock,
+    random,
+    log: silentLog,
+    baseUrl: () => 'http://gateway.test',
     options: { slots: 64, leaseMs: 2_000, pollMs: 100 },
   })
   const table = chainTable({ urls: { ...urls.evm, [solanaId]: urls.solana }, finality: 'local' })
@@ -169,7 +172,11 @@ export function instanceOn(
   const { chain } = ports.get(arbitrumId)!
   const usdc = chain.row.usdc
   const policy = makePolicy({
-    ...{ on, transact: g.transact, clock, random, walletsOf },
+    on,
+    transact: g.transact,
+    clock,
+    random,
+    walletsOf,
     house: {
       perTransactionMicros: 50_000_000_000n,
       perDayMicros: tune.dayMicros ?? 10_000_000_000_000n,
@@ -180,7 +187,11 @@ export function instanceOn(
   })
   const store = keystore({ keks: keks(kek), schemes: { evm: evmScheme, svm: svmScheme }, clock, random })
   const signer = custodySigner({
-    ...{ on: custody.pool, keystore: store, scheme: evmScheme, clock, genuine: policy.genuine },
+    on: custody.pool,
+    keystore: store,
+    scheme: evmScheme,
+    clock,
+    genuine: policy.genuine,
     chains: [
       {
         chainId: arbitrumId,
@@ -225,21 +236,37 @@ export function instanceOn(
   }
   const upstream = hyperliquid({ url: venueUrl, net: counting, clock, egress: [{ budget }] })
   const views = accountViews({
-    ...{ venue: upstream, clock, followedSinceMs: () => undefined },
+    venue: upstream,
+    clock,
+    followedSinceMs: () => undefined,
     // Tests look far more often than an account may, and no stream is there to answer from.
     perMinute: tune.weight ?? 0,
   })
   const { lanes } = g
   const acts = venueActs({
-    ...{ venue: upstream.at('exit'), chainId: venueId, policy: policy.policy, signer, lanes },
+    venue: upstream.at('exit'),
+    chainId: venueId,
+    policy: policy.policy,
+    signer,
+    lanes,
     ...(tune.graceMs !== undefined && { graceMs: tune.graceMs }),
   })
   const evmAddressOf = async (userId: string) =>
     (await walletsOf(on, userId)).find(({ kind }) => kind === 'evm')!.address
   const limits = { ...perpLimits, ...tune.limits }
   const shared = {
-    ...{ on, venue: upstream, views, chainId: venueId, acts, pricing: grid, refusals, policy: policy.policy },
-    ...{ evmAddressOf, clock, limits, orderHeard: async () => undefined },
+    on,
+    venue: upstream,
+    views,
+    chainId: venueId,
+    acts,
+    pricing: grid,
+    refusals,
+    policy: policy.policy,
+    evmAddressOf,
+    clock,
+    limits,
+    orderHeard: async () => undefined,
   }
   const agents = {
     of: (userId: string) => agentsOf(on, { userId, venue }),
@@ -249,17 +276,27 @@ export function instanceOn(
     retired: (userId, address) => retireAgent(on, { userId, venue }, { address, now: clock.now() }),
   } satisfies Parameters<typeof perp>[0]['agents']
   const perpOperations = perp({
-    ...{ ...shared, agents, ledger: g.ledger, batches, chain, changed: () => {} },
+    ...shared,
+    agents,
+    ledger: g.ledger,
+    batches,
+    chain,
+    changed: () => {},
     transferCall: (token, to, amountUnits) => ({ to: token, value: 0n, data: transferData(to, amountUnits) }),
     way: { chainId: arbitrumId, symbol: 'USDC', token: usdc, bridge },
   })
   const renewal = keyRenewal({
-    ...{ ...shared, agents, log: silentLog, transact: g.transact, enqueue: g.enqueue },
+    ...shared,
+    agents,
+    log: silentLog,
+    transact: g.transact,
+    enqueue: g.enqueue,
     status: setupStatus({ on, views, agents, evmAddressOf, clock, limits }),
     released: policy.policy.release,
   })
   const spot = spotVenue({
-    ...{ ...shared, keeper: tune.keeper ?? 'gateway' },
+    ...shared,
+    keeper: tune.keeper ?? 'gateway',
     agentOf: async (userId) => (await agents.of(userId)).current,
     agentLost: (task, agent) => agents.retired(task.userId, agent),
     renewKey: renewal.renew,
@@ -268,7 +305,12 @@ export function instanceOn(
   const engine = g.engine(operations, [...spot.kinds, ...renewal.kinds])
   engine.start()
   const watch = spotWatch({
-    ...{ on, venue: upstream, watcher: g.watcher, evmAddressOf, log: silentLog, everyMs: 100 },
+    on,
+    venue: upstream,
+    watcher: g.watcher,
+    evmAddressOf,
+    log: silentLog,
+    everyMs: 100,
   })
   watch.start()
 
@@ -293,7 +335,17 @@ export function instanceOn(
   }
 
   return {
-    ...{ ground: g, call, acts, store, policy, upstream, budget, renewal, usdc, chain, signer },
+    ground: g,
+    call,
+    acts,
+    store,
+    policy,
+    upstream,
+    budget,
+    renewal,
+    usdc,
+    chain,
+    signer,
     /** How often the venue said that it was too much. */
     tooMuch: () => tooMuch,
     async [Symbol.asyncDispose]() {
@@ -314,8 +366,16 @@ export async function stage(tune: Tune = {}) {
   parts.defer(() => home.drop())
   const seed = tune.quiet === undefined ? proofSeed('venue') : 1
   const market = await startVenue([
-    ...['--arbitrum-rpc', world.urls.evm[arbitrumId], '--tick-ms', '200', '--bridge-ms', '100'],
-    ...['--realism', tune.quiet === undefined ? 'realistic' : 'quiet', '--realism-seed', String(seed)],
+    '--arbitrum-rpc',
+    world.urls.evm[arbitrumId],
+    '--tick-ms',
+    '200',
+    '--bridge-ms',
+    '100',
+    '--realism',
+    tune.quiet === undefined ? 'realistic' : 'quiet',
+    '--realism-seed',
+    String(seed),
   ])
   parts.defer(() => market.close())
   const limitWeight = () => market.control('POST', '/realism', { weightPerMinute: enforcedFor(tune) })
@@ -357,7 +417,7 @@ export async function stage(tune: Tune = {}) {
     await send(
       database.pool,
       'insert into app_user (id, agent_id, auth_scheme, created_at) values ($1, $2, $3, $4)',
-      [...[id, agentId(now, random), 'keypair', now]],
+      [id, agentId(now, random), 'keypair', now],
     )
     const prepared = await main.store.prepare(id)
     const own = await database.transaction((tx) => main.store.provision(tx, prepared))
@@ -380,18 +440,16 @@ export async function stage(tune: Tune = {}) {
   }
 
   return {
-    ...{
-      world,
-      market: { ...market, restart: restartMarket },
-      lag,
-      database,
-      main,
-      instance,
-      call,
-      addUser,
-      credit,
-      catchUp,
-    },
+    world,
+    market: { ...market, restart: restartMarket },
+    lag,
+    database,
+    main,
+    instance,
+    call,
+    addUser,
+    credit,
+    catchUp,
     /** With money at the venue and a key that trades. */
     async trader(amount = '10000'): Promise<User> {
       const user = await addUser()
@@ -403,7 +461,9 @@ export async function stage(tune: Tune = {}) {
     async giveUsdc(user: User, amount: string) {
       const body = { chain_id: arbitrumId, address: user.evm, token: 'USDC', amount }
       const reply = await fetch(`${world.urls.control}/faucet/fund`, {
-        ...{ method: 'POST', body: JSON.stringify(body), headers: { 'content-type': 'application/json' } },
+        method: 'POST',
+        body: JSON.stringify(body),
+        headers: { 'content-type': 'application/json' },
       })
       if (!reply.ok) throw new Error(await reply.text())
       const units = decimalUnits(amount, 6)
@@ -412,7 +472,8 @@ export async function stage(tune: Tune = {}) {
     price: (coin: string, price: number) => market.control('POST', '/price', { coin, price }),
     async book(coin: string): Promise<{ levels: { px: string; sz: string }[][] }> {
       const reply = await fetch(`${market.url}/info`, {
-        ...{ method: 'POST', headers: { 'content-type': 'application/json' } },
+        method: 'POST',
+        headers: { 'content-type': 'application/json' },
         body: JSON.stringify({ type: 'l2Book', coin }),
       })
       return (await reply.json()) as { levels: { px: string; sz: string }[][] }

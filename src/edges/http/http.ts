@@ -79,7 +79,12 @@ export async function httpEdge(needs: HttpNeeds): Promise<HttpEdge> {
 
   const read = inputReaders(sources)
   const door: Door = {
-    ...{ call: needs.call, authenticate: needs.authenticate, visits: live, metrics: meters, streams, log },
+    call: needs.call,
+    authenticate: needs.authenticate,
+    visits: live,
+    metrics: meters,
+    streams,
+    log,
     limits: rateLimits(needs.limits ?? defaultLimits, needs.points ?? pointsInMemory()),
     overload: load,
     sse: needs.sse ?? sseDefaults,
@@ -187,7 +192,13 @@ function receive(
       const status = reply.raw.statusCode
       meters.ended(method, route, status, ms)
       logRequest(log, status, () => ({
-        ...{ requestId: request.id, method, route, url: request.url, status, ms, address: request.ip },
+        requestId: request.id,
+        method,
+        route,
+        url: request.url,
+        status,
+        ms,
+        address: request.ip,
         agentId: visit.caller?.agentId,
         traceId: traceIdOf(request.headers.traceparent),
         left: !reply.raw.writableFinished,

@@ -14,8 +14,12 @@ export function limitsPerMinute(points: PerMinute): Limits {
   const limit = (count: number): Limit => ({ points: count, windowSeconds: 60 })
   const { auth, read, money, exit, stream, refused = auth } = points
   return {
-    ...{ auth: limit(auth), read: limit(read), money: limit(money), exit: limit(exit) },
-    ...{ stream: limit(stream), refused: limit(refused) },
+    auth: limit(auth),
+    read: limit(read),
+    money: limit(money),
+    exit: limit(exit),
+    stream: limit(stream),
+    refused: limit(refused),
   }
 }
 

@@ -178,7 +178,10 @@ export function errorStatuses(entry: Entry): number[] {
       ...(entry.kind === 'task' || entry.kind === 'act' ? [409] : []),
       ...(takesBody ? [413, 415] : []),
       // A query parameter that nobody knows is refused everywhere.
-      ...[422, 429, 500, 503],
+      422,
+      429,
+      500,
+      503,
       ...declared,
     ]),
   ].sort((a, b) => a - b)

@@ -69,7 +69,10 @@ export function print(fault: Fault, facts: Facts): Printed {
       status,
       detail: fault.message,
       ...(code === 'validation' ? { errors: issuesOf(fault) } : {}),
-      ...{ code, retryable, ...more, request_id: facts.requestId },
+      code,
+      retryable,
+      ...more,
+      request_id: facts.requestId,
     }
     return { status, headers: { ...headers, 'content-type': problemType }, body: JSON.stringify(problem) }
   }

@@ -119,7 +119,9 @@ export function evmBatches({ gasBudget, ports, policy, signer, lanes, startNonce
       const lane = { kind: laneKind, chain: plan.chainId, signer: payer }
       await open(port, lane)
       const intent = intentOf(task, plan, {
-        ...{ chain, payer, account },
+        chain,
+        payer,
+        account,
         nowSeconds: Math.floor(now.getTime() / 1_000),
       })
       const build: Intent['build'] = async (nonce, tx) => {
@@ -191,14 +193,24 @@ function intentOf(task: TaskView, plan: BatchPlan, { chain, payer, account, nowS
   // The chain's clock can be ahead of ours, and the chain judges the deadline.
   const deadlineSeconds = Math.max(nowSeconds, account.head.timestampSeconds) + chain.row.batchTtlSeconds
   const batch: EvmBatch = {
-    ...{ chainId, account: address, delegate, calls, deadlineSeconds },
+    chainId,
+    account: address,
+    delegate,
+    calls,
+    deadlineSeconds,
     nonce: chain.batchNonce(task.id),
     executor: payer,
   }
   const delegated = account.delegate?.toLowerCase() === delegate.toLowerCase()
   const delegation = delegated ? null : { chainId, delegate, nonce: account.nonce }
   const intent: EvmIntent = {
-    ...{ type: 'evm_batch', userId: task.userId, taskId: task.id, chainId, spends, batch, delegation },
+    type: 'evm_batch',
+    userId: task.userId,
+    taskId: task.id,
+    chainId,
+    spends,
+    batch,
+    delegation,
     ...action,
   }
   return intent

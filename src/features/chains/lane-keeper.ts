@@ -61,7 +61,9 @@ export function laneKeeper({ on, transact, ports, plan, log }: Needs): LaneKeepe
       const made = plan(mined, counter, await storedFrom(tx, chain, signer, mined))
       if (made.next !== counter)
         await send(tx, 'update lane set next = $4 where kind = $1 and chain = $2 and signer = $3', [
-          ...[laneKind, chain, signer],
+          laneKind,
+          chain,
+          signer,
           made.next,
         ])
       return made

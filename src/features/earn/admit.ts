@@ -78,8 +78,13 @@ async function admitDeposit(
   const known = position_id ? await positionOf(userId, position_id) : undefined
   const amountUnits = amountOf(amount_usdc, limits.minDepositUsdc)
   const action: Omit<Action, 'taskId'> = {
-    ...{ userId, operation: 'earn_deposit', chainId: vault.chainId },
-    ...{ tokens: [usdc], recipients: [vault.address], usdMicros: amountUnits, exit: false },
+    userId,
+    operation: 'earn_deposit',
+    chainId: vault.chainId,
+    tokens: [usdc],
+    recipients: [vault.address],
+    usdMicros: amountUnits,
+    exit: false,
   }
   await policy.check(action)
   const place = { chainId: vault.chainId, vault: vault.address.toLowerCase() }
@@ -110,15 +115,25 @@ async function admitDeposit(
     first: 'prepare',
     deadlineMs: admissionMs,
     data: {
-      ...{ position_id: positionId, account, chain_id: vault.chainId, vault: vault.address },
-      ...{ assets_units: String(amountUnits), amount_usdc, apy_at_action: apy },
+      position_id: positionId,
+      account,
+      chain_id: vault.chainId,
+      vault: vault.address,
+      assets_units: String(amountUnits),
+      amount_usdc,
+      apy_at_action: apy,
     },
     observe: seen(cash),
     reobserve: async () => seen(await readCash()),
     moves: (taskId) => [
       {
-        ...{ move: 'hold', key: moveKeys(taskId).cash, debit: wallet, credit: outsideOf(wallet.asset) },
-        ...{ amountUnits, reason: 'earn_deposit', token: usdcToken(usdc) },
+        move: 'hold',
+        key: moveKeys(taskId).cash,
+        debit: wallet,
+        credit: outsideOf(wallet.asset),
+        amountUnits,
+        reason: 'earn_deposit',
+        token: usdcToken(usdc),
       },
     ],
     also: async (tx, taskId) => {
@@ -193,8 +208,13 @@ async function admitWithdraw(
   const assetsUnits = asked === null ? null : amountOf(asked, needs.limits.minWithdrawUsdc)
   const account = await evmAddressOf(userId)
   const action: Omit<Action, 'taskId'> = {
-    ...{ userId, operation: 'earn_withdraw', chainId: vault.chainId },
-    ...{ tokens: [usdc], recipients: [account], usdMicros: 0n, exit: true },
+    userId,
+    operation: 'earn_withdraw',
+    chainId: vault.chainId,
+    tokens: [usdc],
+    recipients: [account],
+    usdMicros: 0n,
+    exit: true,
   }
   await policy.check(action)
   const fullExit = assetsUnits === null
@@ -207,14 +227,25 @@ async function admitWithdraw(
     first: 'prepare',
     deadlineMs: admissionMs,
     data: {
-      ...{ position_id: position.id, account, chain_id: vault.chainId, vault: vault.address },
-      ...{ assets_units: way.assetsUnits === null ? null : String(way.assetsUnits), amount_usdc: asked },
-      ...{ shares_units: String(way.sharesUnits), held_shares: String(way.holdUnits), apy_at_action: apy },
+      position_id: position.id,
+      account,
+      chain_id: vault.chainId,
+      vault: vault.address,
+      assets_units: way.assetsUnits === null ? null : String(way.assetsUnits),
+      amount_usdc: asked,
+      shares_units: String(way.sharesUnits),
+      held_shares: String(way.holdUnits),
+      apy_at_action: apy,
     },
     moves: (taskId) => [
       {
-        ...{ move: 'hold', key: moveKeys(taskId).shares, debit: lot, credit: outsideOf(lot.asset) },
-        ...{ amountUnits: way.holdUnits, reason: 'earn_withdraw', token: needs.shareToken },
+        move: 'hold',
+        key: moveKeys(taskId).shares,
+        debit: lot,
+        credit: outsideOf(lot.asset),
+        amountUnits: way.holdUnits,
+        reason: 'earn_withdraw',
+        token: needs.shareToken,
       },
     ],
     also: async (tx, taskId) => {

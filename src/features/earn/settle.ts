@@ -67,10 +67,15 @@ export function earnRules({ on, vault, usdc, shareToken, ledger, clock, changed 
       const { account, assets_units } = memoryOf(task)
       const amountUnits = BigInt(assets_units ?? '0')
       return {
-        ...{ chainId: vault.chainId, account, operation: 'earn_deposit' },
+        chainId: vault.chainId,
+        account,
+        operation: 'earn_deposit',
         calls: vault.depositCalls(account, amountUnits),
         spends: [{ token: usdc, amountUnits, spender: vault.address }],
-        ...{ tokens: [usdc], recipients: [vault.address], usdMicros: amountUnits, exit: false },
+        tokens: [usdc],
+        recipients: [vault.address],
+        usdMicros: amountUnits,
+        exit: false,
         minBlock: await floor(task),
       }
     },
@@ -80,9 +85,12 @@ export function earnRules({ on, vault, usdc, shareToken, ledger, clock, changed 
       if (!flow) return undefined
       const keys = moveKeys(task.id)
       const bought: Move = {
-        ...{ move: 'transfer', key: keys.shares, debit: outsideOf(shares) },
+        move: 'transfer',
+        key: keys.shares,
+        debit: outsideOf(shares),
         credit: lotAccount(task.userId, shares, position_id),
-        ...{ amountUnits: flow.sharesUnits, reason: 'earn_deposit' },
+        amountUnits: flow.sharesUnits,
+        reason: 'earn_deposit',
       }
       return {
         result: resultOf(task, flow, 1n, receipt.txHash),
@@ -102,8 +110,15 @@ export function earnRules({ on, vault, usdc, shareToken, ledger, clock, changed 
           ? vault.redeemCalls(account, BigInt(shares_units ?? '0'))
           : vault.withdrawCalls(account, BigInt(assets_units))
       return {
-        ...{ chainId: vault.chainId, account, operation: 'earn_withdraw', calls, spends: [] },
-        ...{ tokens: [usdc], recipients: [account], usdMicros: 0n, exit: true },
+        chainId: vault.chainId,
+        account,
+        operation: 'earn_withdraw',
+        calls,
+        spends: [],
+        tokens: [usdc],
+        recipients: [account],
+        usdMicros: 0n,
+        exit: true,
         fullExit: assets_units === null,
         minBlock: await floor(task),
       }

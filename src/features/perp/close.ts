@@ -48,26 +48,43 @@ export async function admitClose(
   if (size !== held)
     demandWorth({ size, price: worthPrice, minimum: limits.minOrderUsd, field: 'body.size', market }, pricing)
   const action: Omit<Action, 'taskId'> = {
-    ...{
-      userId,
-      operation: 'perp_close',
-      chainId,
-      tokens: [assetKey('perp', market.symbol)],
-      recipients: [],
-    },
-    ...{ usdMicros: 0n, exit: true },
+    userId,
+    operation: 'perp_close',
+    chainId,
+    tokens: [assetKey('perp', market.symbol)],
+    recipients: [],
+    usdMicros: 0n,
+    exit: true,
   }
   const memory: Memory = {
-    ...{ operation: 'perp_close', market: 'perp', symbol: market.symbol, asset: market.asset },
-    ...{ account, agent: agent.address, exit: true },
-    ...{ size_decimals: market.sizeDecimals, price_decimals: market.priceDecimals },
-    ...{ ahead_ms: aheadOf(clock, state.timeMs), since_ms: state.timeMs, is_buy: isBuy, size },
+    operation: 'perp_close',
+    market: 'perp',
+    symbol: market.symbol,
+    asset: market.asset,
+    account,
+    agent: agent.address,
+    exit: true,
+    size_decimals: market.sizeDecimals,
+    price_decimals: market.priceDecimals,
+    ahead_ms: aheadOf(clock, state.timeMs),
+    since_ms: state.timeMs,
+    is_buy: isBuy,
+    size,
     ...(compareDecimals(asked, held) > 0 && { asked_size: asked }),
-    ...{ price, tif: limit === undefined ? 'ioc' : 'gtc', reduce_only: true, usd_micros: '0' },
-    ...{ gather: null, leverage: null, tp: null, sl: null },
+    price,
+    tif: limit === undefined ? 'ioc' : 'gtc',
+    reduce_only: true,
+    usd_micros: '0',
+    gather: null,
+    leverage: null,
+    tp: null,
+    sl: null,
   }
   return {
-    ...{ first: 'begin', deadlineMs: tradeMs, data: asData(memory), opens: opensAtOnce(memory) },
+    first: 'begin',
+    deadlineMs: tradeMs,
+    data: asData(memory),
+    opens: opensAtOnce(memory),
     also: (tx, taskId) => policy.reserve(tx, { ...action, taskId }),
   }
 }

@@ -94,7 +94,9 @@ const holdsNothing = ({ positions, unread, cashUsd }: Account): boolean =>
   positions.length + unread.length === 0 && compareDecimals(cashUsd, '0') === 0
 
 const walletOf = (userId: string, { chain, way }: Pick<FundNeeds, 'chain' | 'way'>): AccountRef => ({
-  ...{ owner: userId, asset: assetOf(chain.row, way.token), book: 'wallet' },
+  owner: userId,
+  asset: assetOf(chain.row, way.token),
+  book: 'wallet',
 })
 
 export async function admitFund(needs: FundNeeds, input: FundInput, { userId }: Caller): Promise<Admission> {
@@ -103,8 +105,13 @@ export async function admitFund(needs: FundNeeds, input: FundInput, { userId }: 
   demandWay(way, given, { chain: 'source_chain_id', token: 'source_token' })
   const amountUnits = amountOf(input, limits)
   const action: Omit<Action, 'taskId'> = {
-    ...{ userId, operation: 'perp_fund', chainId: way.chainId, tokens: [way.token] },
-    ...{ recipients: [way.bridge], usdMicros: amountUnits, exit: false },
+    userId,
+    operation: 'perp_fund',
+    chainId: way.chainId,
+    tokens: [way.token],
+    recipients: [way.bridge],
+    usdMicros: amountUnits,
+    exit: false,
   }
   await policy.check(action)
   const account = await needs.evmAddressOf(userId)
@@ -138,18 +145,29 @@ export async function admitFund(needs: FundNeeds, input: FundInput, { userId }: 
     fullExit: false,
   })
   const memory: Memory = {
-    ...{ account, amount_units: String(amountUnits), ahead_ms: aheadOf(clock, state.timeMs) },
-    ...{ since_ms: state.timeMs, unified },
+    account,
+    amount_units: String(amountUnits),
+    ahead_ms: aheadOf(clock, state.timeMs),
+    since_ms: state.timeMs,
+    unified,
     cash_seen: unified ? await cashOf(venue, { account, unified }) : state.cashUsd,
     is_first: !unified && holdsNothing(state),
   }
   return {
-    ...{ first: 'prepare', deadlineMs: admissionMs, data: memory as unknown as JsonObject },
-    ...{ observe, reobserve: observed },
+    first: 'prepare',
+    deadlineMs: admissionMs,
+    data: memory as unknown as JsonObject,
+    observe,
+    reobserve: observed,
     moves: (taskId) => [
       {
-        ...{ move: 'hold', key: cashKey(taskId), debit: wallet, credit: outside(wallet.asset) },
-        ...{ amountUnits, reason: 'perp_fund', token: walletToken(way) },
+        move: 'hold',
+        key: cashKey(taskId),
+        debit: wallet,
+        credit: outside(wallet.asset),
+        amountUnits,
+        reason: 'perp_fund',
+        token: walletToken(way),
       },
     ],
     also: async (tx, taskId) => {
@@ -167,10 +185,15 @@ function rulesOf({ chain, way, transferCall, changed }: FundNeeds): BatchRules {
       const { account, amount_units } = memoryOf(task)
       const amountUnits = BigInt(amount_units)
       return {
-        ...{ chainId: way.chainId, account, operation: 'perp_fund' },
+        chainId: way.chainId,
+        account,
+        operation: 'perp_fund',
         calls: [transferCall(way.token, way.bridge, amountUnits)],
         spends: [{ token: way.token, amountUnits, spender: way.bridge }],
-        ...{ tokens: [way.token], recipients: [way.bridge], usdMicros: amountUnits, exit: false },
+        tokens: [way.token],
+        recipients: [way.bridge],
+        usdMicros: amountUnits,
+        exit: false,
       }
     },
     async settle(task, receipt) {
@@ -207,10 +230,16 @@ export function funding(needs: FundNeeds): Record<'prepare' | 'confirm' | 'credi
     const { amount_units, tx_hash = '' } = data as unknown as Memory
     const amount = fromUnits(BigInt(amount_units), usdcDecimals)
     return {
-      ...{ end: 'completed', outcome: 'executed' },
+      end: 'completed',
+      outcome: 'executed',
       result: {
-        ...{ amount: amount_units, amount_usd: amount, fee_usd: '0', chain_id: way.chainId },
-        ...{ token_address: way.token, tx_hash, credited_at: at },
+        amount: amount_units,
+        amount_usd: amount,
+        fee_usd: '0',
+        chain_id: way.chainId,
+        token_address: way.token,
+        tx_hash,
+        credited_at: at,
         ...(input.source_token !== undefined && { source_token: input.source_token }),
       },
     }
@@ -241,7 +270,8 @@ export function funding(needs: FundNeeds): Record<'prepare' | 'confirm' | 'credi
       if (!('end' in result) || result.end !== 'completed') return result
       const { data, moves, effects, events, also } = result
       return {
-        ...{ next: 'credit', state: 'waiting' },
+        next: 'credit',
+        state: 'waiting',
         ...(data && { data: { ...data, polls: 0 } }),
         ...(moves && { moves }),
         ...(effects && { effects }),
@@ -267,7 +297,9 @@ export function funding(needs: FundNeeds): Record<'prepare' | 'confirm' | 'credi
       const { waiting: agent } = await agents.of(task.userId)
       if (!agent) return { ...credited(task, at), also }
       const intended = await approving.intend(task, context, agent.address, {
-        ...{ next: 'approved', operation: 'perp_fund', also },
+        next: 'approved',
+        operation: 'perp_fund',
+        also,
         refused: () => ({ ...credited(task, at), also }),
       })
       return { ...intended, data: { ...intended.data, credited_at: at } }

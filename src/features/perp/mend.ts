@@ -99,7 +99,9 @@ export function mending({ venue, acts, pricing }: Needs) {
     const memory = memoryOf(task)
     const { orders, legs, grouping } = await repairPlan(task, { entry, exits })
     const plan: ActPlan = {
-      ...{ leg: 'repair', ...planOf(memory), facts: factsOf(memory, { usdMicros: 0n, exit: true }) },
+      leg: 'repair',
+      ...planOf(memory),
+      facts: factsOf(memory, { usdMicros: 0n, exit: true }),
       action: { type: 'order', orders, grouping },
       notes: orders.map(({ cloid }, at) => ({ cloid, leg: legs[at]!, symbol: memory.symbol })),
     }
@@ -112,7 +114,9 @@ export function mending({ venue, acts, pricing }: Needs) {
   const settleRepair = (task: TaskView, signal: AbortSignal, wanted: ExitLeg[]) => {
     const { account, since_ms: sinceMs } = memoryOf(task)
     return acts.settle<Exit[]>({
-      ...{ task, leg: 'repair', signal },
+      task,
+      leg: 'repair',
+      signal,
       read: (legs) => (legs.length === wanted.length ? exitsOfReply(wanted, legs) : undefined),
       async look({ allRecords }) {
         const evidence = gatherEvidence(venue, { account, sinceMs, allRecords })

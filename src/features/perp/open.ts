@@ -1,6 +1,6 @@
 import type { Pricing } from '#features/venue/exits.ts'
 import { asData, type Memory, opensAtOnce } from '#features/venue/memory.ts'
-import { positionOf } from '#features/venue/order-evidence.ts'
+import { clockErrorMs, positionOf } from '#features/venue/order-evidence.ts'
 import { accountAfterTasks, rereadBalances } from '#features/venue/read-after-write.ts'
 import { recentSpendings } from '#features/venue/spending.ts'
 import { assetKey, marketNamed } from '#features/venue/symbol.ts'
@@ -74,9 +74,6 @@ const openInputOf = ({ leverage, side, ...rest }: OpenRequest): OpenInput => ({
   ...(leverage !== undefined && { leverage: Number(leverage) }),
   ...(side && { side: side === 'long' || side === 'LONG' ? 'long' : 'short' }),
 })
-
-/** More than a clock that was read a moment ago can be wrong by. */
-const clockErrorMs = 1_000
 
 function sideOf({ is_buy, side }: OpenInput): boolean {
   if ((is_buy === undefined) === (side === undefined))
@@ -228,8 +225,13 @@ async function admitOnce(
   const exits = exitsOf({ input, market, isBuy, reference }, pricing)
   const notional = pricing.notionalMicros(price, size, 'up')
   const action: Omit<Action, 'taskId'> = {
-    ...{ userId, operation: 'perp_open', chainId, tokens: [assetKey('perp', market.symbol)], recipients: [] },
-    ...{ usdMicros: reduces ? 0n : notional, exit: reduces },
+    userId,
+    operation: 'perp_open',
+    chainId,
+    tokens: [assetKey('perp', market.symbol)],
+    recipients: [],
+    usdMicros: reduces ? 0n : notional,
+    exit: reduces,
   }
   const margin: Margin = {
     account,
@@ -246,18 +248,33 @@ async function admitOnce(
     return reduces ? { gather: null } : gatherFor(venue, margin)
   })
   const memory: Memory = {
-    ...{ operation: 'perp_open', market: 'perp', symbol: market.symbol, asset: market.asset },
-    ...{ account, agent: agent.address, exit: reduces },
-    ...{ size_decimals: market.sizeDecimals, price_decimals: market.priceDecimals },
-    ...{ ahead_ms: aheadOf(clock, state.timeMs), since_ms: state.timeMs - clockErrorMs },
-    ...{ is_buy: isBuy, size, price },
-    ...{ tif: limit === undefined ? 'ioc' : (input.tif ?? 'gtc'), reduce_only: reduces, ...exits },
-    ...{ usd_micros: String(action.usdMicros), ...gather },
+    operation: 'perp_open',
+    market: 'perp',
+    symbol: market.symbol,
+    asset: market.asset,
+    account,
+    agent: agent.address,
+    exit: reduces,
+    size_decimals: market.sizeDecimals,
+    price_decimals: market.priceDecimals,
+    ahead_ms: aheadOf(clock, state.timeMs),
+    since_ms: state.timeMs - clockErrorMs,
+    is_buy: isBuy,
+    size,
+    price,
+    tif: limit === undefined ? 'ioc' : (input.tif ?? 'gtc'),
+    reduce_only: reduces,
+    ...exits,
+    usd_micros: String(action.usdMicros),
+    ...gather,
     ...(!reduces && { margin_micros: String(marginOf(margin)) }),
     leverage: reduces || isSet(leverage, position, setting, clock.now().getTime()) ? null : leverage,
   }
   return {
-    ...{ first: 'begin', deadlineMs: tradeMs, data: asData(memory), opens: opensAtOnce(memory) },
+    first: 'begin',
+    deadlineMs: tradeMs,
+    data: asData(memory),
+    opens: opensAtOnce(memory),
     also: (tx, taskId) => policy.reserve(tx, { ...action, taskId }),
   }
 }

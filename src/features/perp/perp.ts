@@ -65,7 +65,8 @@ export function perp(needs: PerpNeeds): Operation[] {
   const gather = gathering({ ...work, to: 'perp' })
   const place = { ...work, gathering: gather, agentLost, mend }
   const cancelled: Section = {
-    ...{ kind: 'perp', operation: 'perp_cancel' },
+    kind: 'perp',
+    operation: 'perp_cancel',
     marketOf: async ({ symbol }) => (await venue.perps()).markets.find((each) => each.symbol === symbol),
   }
   const placed = placing(place)
@@ -85,7 +86,9 @@ export function perp(needs: PerpNeeds): Operation[] {
     setupStatus: async (_input, { userId }) => status(userId),
     setup: {
       admit: (input, caller) => admitSetup(setUp, input, caller),
-      ...{ steps: settingUp(setUp), released, retry: setupRetry },
+      steps: settingUp(setUp),
+      released,
+      retry: setupRetry,
     },
 
     orders: async (_input, { userId }) => ordersOf({ on, venue, views }, userId, await evmAddressOf(userId)),
@@ -94,7 +97,7 @@ export function perp(needs: PerpNeeds): Operation[] {
     close: { admit: (input, caller) => admitClose(exit, input, caller), steps, released },
     cancel: {
       admit: (input, caller) => admitCancel(exit, cancelled, input, caller),
-      ...{ steps: cancelling({ ...exit, agentLost: (task, agent) => agents.retired(task.userId, agent) }) },
+      steps: cancelling({ ...exit, agentLost: (task, agent) => agents.retired(task.userId, agent) }),
       released,
     },
     ...positionOperations({ ...exit, agentLost }),
@@ -108,7 +111,8 @@ export function perp(needs: PerpNeeds): Operation[] {
     },
     withdraw: {
       admit: (input, caller) => admitWithdraw(exit, input, caller),
-      ...{ steps: withdrawing({ ...exit, gathering: gather }), released },
+      steps: withdrawing({ ...exit, gathering: gather }),
+      released,
     },
   })
 }

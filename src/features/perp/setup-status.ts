@@ -51,12 +51,16 @@ export const setupStatus =
       ? unifiedValue(spot.length > 0 ? spot : (await views.spotBalances(account)).value)
       : state
     return {
-      ...{ setup_complete: activated && approved, account_activated: activated, eoa_address: account },
+      setup_complete: activated && approved,
+      account_activated: activated,
+      eoa_address: account,
       api_wallet_address: shown?.address ?? null,
       api_wallet_expires_at: listed ? new Date(listed.validUntilMs).toISOString() : null,
       api_wallet_renews_at: listed ? new Date(listed.validUntilMs - renewAheadMs).toISOString() : null,
-      ...{ account_mode: modeOf(mode), account_value_usd: accountValueUsd },
-      ...{ withdrawable_usd: withdrawableUsd, min_fund_usd: limits.minFundUsd },
+      account_mode: modeOf(mode),
+      account_value_usd: accountValueUsd,
+      withdrawable_usd: withdrawableUsd,
+      min_fund_usd: limits.minFundUsd,
       steps: [
         { key: 'agent_key', done: shown !== undefined, error: null },
         { key: 'account_activated', done: activated, error: null },

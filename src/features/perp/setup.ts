@@ -76,7 +76,13 @@ export async function admitSetup(
 ): Promise<Admission> {
   const { venue, agents, policy, chainId, clock } = needs
   const action: Omit<Action, 'taskId'> = {
-    ...{ userId, operation: 'perp_setup', chainId, tokens: [], recipients: [], usdMicros: 0n, exit },
+    userId,
+    operation: 'perp_setup',
+    chainId,
+    tokens: [],
+    recipients: [],
+    usdMicros: 0n,
+    exit,
   }
   await policy.check(action)
   const account = await needs.evmAddressOf(userId)
@@ -84,7 +90,8 @@ export async function admitSetup(
   const expired = current?.expiresAt != null && current.expiresAt <= clock.now()
   const fresh = !waiting && (rotate || !current || expired) ? await agents.prepare(userId) : undefined
   return {
-    ...{ first: 'begin', deadlineMs: setupMs },
+    first: 'begin',
+    deadlineMs: setupMs,
     data: { account, ahead_ms: aheadOf(clock, state.timeMs), exit },
     async also(tx, taskId) {
       await policy.reserve(tx, { ...action, taskId })
@@ -125,19 +132,29 @@ export function approval({ venue, acts, agents }: Pick<SetupNeeds, 'venue' | 'ac
       // The end is named in the action, so that the reply alone tells how long the key lives.
       const validUntilMs = now.getTime() + aheadMs + agentLifeMs
       const plan: ActPlan = {
-        ...{ leg: 'agent', account, agent: account, aheadMs, ttlMs },
+        leg: 'agent',
+        account,
+        agent: account,
+        aheadMs,
+        ttlMs,
         facts: { operation, tokens: [], recipients: [], usdMicros: 0n, exit },
         action: { type: 'approve_agent', agent, name: `${agentName} valid_until ${validUntilMs}` },
       }
       const result = await acts.intend(task, plan, {
-        ...{ now: now, next, data: { agent, valid_until_ms: validUntilMs }, effects, refused },
+        now: now,
+        next,
+        data: { agent, valid_until_ms: validUntilMs },
+        effects,
+        refused,
       })
       return also ? { ...result, also } : result
     },
     settle: (task, { signal }) => {
       const { account, agent = '', valid_until_ms: asked } = memoryOf(task)
       return acts.settle({
-        ...{ task, leg: 'agent', signal },
+        task,
+        leg: 'agent',
+        signal,
         read: () => (asked === undefined ? undefined : { validUntilMs: asked }),
         async look() {
           const known = await venue.agents(account)
@@ -150,7 +167,9 @@ export function approval({ venue, acts, agents }: Pick<SetupNeeds, 'venue' | 'ac
       (task, { now }, validUntilMs) =>
       (tx) =>
         agents.approved(tx, task.userId, {
-          ...{ address: memoryOf(task).agent ?? '', expiresAt: new Date(validUntilMs), now },
+          address: memoryOf(task).agent ?? '',
+          expiresAt: new Date(validUntilMs),
+          now,
         }),
   }
 }
@@ -164,7 +183,10 @@ export function settingUp(needs: SetupNeeds): Record<'begin' | 'confirm', Step> 
 
   /** What is left is the first deposit, and that approves the key by itself. */
   const unfunded = async (task: TaskView, effects: EffectUpdate[]): Promise<StepResult> => ({
-    ...{ end: 'completed', outcome: 'partial', result: await told(task), effects },
+    end: 'completed',
+    outcome: 'partial',
+    result: await told(task),
+    effects,
   })
 
   return {
@@ -189,14 +211,19 @@ export function settingUp(needs: SetupNeeds): Record<'begin' | 'confirm', Step> 
       }
       const { validUntilMs } = verdict.value
       const change = {
-        ...{ setup_complete: true, account_activated: true, last_error: null },
+        setup_complete: true,
+        account_activated: true,
+        last_error: null,
         api_wallet_address: memoryOf(task).agent ?? null,
         api_wallet_expires_at: new Date(validUntilMs).toISOString(),
         api_wallet_renews_at: new Date(validUntilMs - renewAheadMs).toISOString(),
         steps: stepKeys.map((key) => ({ key, done: true, error: null })),
       }
       return {
-        ...{ end: 'completed', outcome: 'executed', result: await told(task, change), effects },
+        end: 'completed',
+        outcome: 'executed',
+        result: await told(task, change),
+        effects,
         also: approving.store(task, context, validUntilMs),
       }
     },

@@ -112,12 +112,18 @@ export function unwinding({ venue, acts, pricing, finish }: UnwindNeeds) {
     const isBuy = !memory.is_buy
     const name = `close${round + 1}`
     const order: VenueOrder = {
-      ...{ asset: memory.asset, isBuy, size, reduceOnly: true, when: { tif: 'ioc' } },
+      asset: memory.asset,
+      isBuy,
+      size,
+      reduceOnly: true,
+      when: { tif: 'ioc' },
       price: pricing.boundPrice(mid, unwindSlippagePercent, isBuy, gridOf(memory)),
       cloid: cloidOf(task.id, name),
     }
     const plan: ActPlan = {
-      ...{ leg: name, ...planOf(memory), facts: factsOf(memory, { usdMicros: 0n, exit: true }) },
+      leg: name,
+      ...planOf(memory),
+      facts: factsOf(memory, { usdMicros: 0n, exit: true }),
       action: { type: 'order', orders: [order], grouping: 'none' },
       notes: [{ cloid: order.cloid, leg: name, symbol: memory.symbol }],
     }
@@ -136,7 +142,9 @@ export function unwinding({ venue, acts, pricing, finish }: UnwindNeeds) {
     const { entry } = standingOf(task)
     if (entry.status !== 'resting' || entry.orderId === null) return close(task, context, [])
     const plan: ActPlan = {
-      ...{ leg: 'withdrawn', ...planOf(memory), facts: factsOf(memory, { usdMicros: 0n, exit: true }) },
+      leg: 'withdrawn',
+      ...planOf(memory),
+      facts: factsOf(memory, { usdMicros: 0n, exit: true }),
       action: { type: 'cancel', cancels: [{ asset: memory.asset, orderId: entry.orderId }] },
     }
     const refused = (): StepResult => ({ park: { afterMs: 1_000, next: 'unwind' }, state: 'settling' })
@@ -146,7 +154,9 @@ export function unwinding({ venue, acts, pricing, finish }: UnwindNeeds) {
   const withdrawn: Step = async (task, context) => {
     const { account, since_ms: sinceMs, size } = memoryOf(task)
     const verdict = await acts.settle<CancelOutcome>({
-      ...{ task, leg: 'withdrawn', signal: context.signal },
+      task,
+      leg: 'withdrawn',
+      signal: context.signal,
       read: ([leg]: LegStatus[]) =>
         leg?.is === 'accepted' ? { status: 'canceled', isCancelled: true } : undefined,
       look: (how) =>
@@ -166,12 +176,10 @@ export function unwinding({ venue, acts, pricing, finish }: UnwindNeeds) {
     const { account, since_ms: sinceMs } = memoryOf(task)
     const name = `close${Number(task.data.closings ?? 1)}`
     const verdict = await acts.settle({
-      ...{
-        task,
-        leg: name,
-        signal: context.signal,
-        read: ([leg]: LegStatus[]) => leg && (leg.is === 'filled' ? leg.size : '0'),
-      },
+      task,
+      leg: name,
+      signal: context.signal,
+      read: ([leg]: LegStatus[]) => leg && (leg.is === 'filled' ? leg.size : '0'),
       async look({ allRecords }) {
         const evidence = gatherEvidence(venue, { account, sinceMs, allRecords })
         return (await evidence.find({ cloid: cloidOf(task.id, name) }))?.filledSize

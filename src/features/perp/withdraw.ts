@@ -69,7 +69,11 @@ const graceMs = 15 * 60_000
 const memoryOf = (task: TaskView) => task.data as unknown as Memory
 
 const factsOf = (account: string): ActPlan['facts'] => ({
-  ...{ operation: 'perp_withdraw', tokens: ['USDC'], recipients: [account], usdMicros: 0n, exit: true },
+  operation: 'perp_withdraw',
+  tokens: ['USDC'],
+  recipients: [account],
+  usdMicros: 0n,
+  exit: true,
 })
 
 export const admitWithdraw = (
@@ -94,7 +98,9 @@ async function admitOnce(
   const minimum = limits.minWithdrawUsd
   if (compareDecimals(amountUsd, minimum) < 0)
     throw invalid('body.amount_usd', 'below_minimum', `Input should be at least ${minimum} USD`, {
-      ...{ minimum, unit: 'USD', fee: limits.withdrawFeeUsd },
+      minimum,
+      unit: 'USD',
+      fee: limits.withdrawFeeUsd,
     })
   const account = await needs.evmAddressOf(userId)
   const action: Omit<Action, 'taskId'> = { userId, chainId, ...factsOf(account) }
@@ -121,13 +127,19 @@ async function admitOnce(
     },
   )
   const memory: Memory = {
-    ...{ account, amount_usd: amountUsd, ahead_ms: aheadOf(clock, state.timeMs), since_ms: state.timeMs },
-    ...{ from_block: String(head.number + 1n), ...portion },
+    account,
+    amount_usd: amountUsd,
+    ahead_ms: aheadOf(clock, state.timeMs),
+    since_ms: state.timeMs,
+    from_block: String(head.number + 1n),
+    ...portion,
     cash_before: state.cashUsd,
     unified_free_before: freeBefore === null ? null : String(freeBefore),
   }
   return {
-    ...{ first: 'begin', deadlineMs: admissionMs, data: memory as unknown as JsonObject },
+    first: 'begin',
+    deadlineMs: admissionMs,
+    data: memory as unknown as JsonObject,
     also: (tx, taskId) => policy.reserve(tx, { ...action, taskId }),
   }
 }
@@ -146,7 +158,12 @@ export function withdrawing(
   const send = async (task: TaskView, { now }: StepContext, effects: EffectUpdate[]) => {
     const { account, amount_usd: amount, ahead_ms: aheadMs } = memoryOf(task)
     const plan: ActPlan = {
-      ...{ leg: 'withdraw', account, agent: account, aheadMs, ttlMs: 0, facts: factsOf(account) },
+      leg: 'withdraw',
+      account,
+      agent: account,
+      aheadMs,
+      ttlMs: 0,
+      facts: factsOf(account),
       action: { type: 'withdraw', destination: account, amount },
     }
     const refused = (fault: Fault) => failedBy(fault, effects)
@@ -185,7 +202,11 @@ export function withdrawing(
     async confirm(task, { signal, now }) {
       const { account, since_ms } = memoryOf(task)
       const verdict = await acts.settle<true>({
-        ...{ task, leg: 'withdraw', signal, graceMs, read: () => true },
+        task,
+        leg: 'withdraw',
+        signal,
+        graceMs,
+        read: () => true,
         async look({ isLast }) {
           if (ownIn(task, await venue.ledgerSince(account, since_ms))) return true
           if (!isLast) return undefined
@@ -237,7 +258,8 @@ export function withdrawing(
       const paid = arrival.amountUnits
       changed(task.userId, way.chainId)
       return {
-        ...{ end: 'completed', outcome: 'executed' },
+        end: 'completed',
+        outcome: 'executed',
         result: {
           // `amount` is what arrived, in both forms; with the fee it is what left the venue.
           amount: String(paid),
@@ -245,7 +267,9 @@ export function withdrawing(
           fee_usd: fromUnits(asked - paid, usdcDecimals),
           withdrawn_usd: amount_usd,
           chain_id: way.chainId,
-          ...{ token_address: way.token, tx_hash: arrival.txHash, credited_at: now.toISOString() },
+          token_address: way.token,
+          tx_hash: arrival.txHash,
+          credited_at: now.toISOString(),
           moved_from_spot_usd: memoryOf(task).gather,
         },
         data: { balance_changes: [arrived(way, String(paid))] },
@@ -259,6 +283,9 @@ export function withdrawing(
 }
 
 const arrived = (way: Way, units: string): JsonObject => ({
-  ...{ chain_id: way.chainId, token_address: way.token, symbol: way.symbol },
-  ...{ amount: units, decimals: usdcDecimals },
+  chain_id: way.chainId,
+  token_address: way.token,
+  symbol: way.symbol,
+  amount: units,
+  decimals: usdcDecimals,
 })

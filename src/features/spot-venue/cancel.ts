@@ -27,7 +27,8 @@ export async function admitSpotCancel(
   const id = String(input.order_id ?? input.oid ?? '')
   if (!idForm.test(id) || (input.order_id !== undefined && input.oid !== undefined)) {
     const section: Section = {
-      ...{ kind: 'spot', operation },
+      kind: 'spot',
+      operation,
       marketOf: async ({ symbol }) => (await usdcMarkets(venue)).markets.find(({ coin }) => coin === symbol),
     }
     return admitCancel(needs, section, input, caller)

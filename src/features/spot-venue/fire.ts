@@ -46,7 +46,14 @@ function armedAgain(task: TaskView, now: Date, result: StepResult): StepResult {
       await result.also?.(tx)
       const exits = [{ leg, price }]
       await keepTriggers(tx, {
-        ...{ userId: task.userId, taskId: task.id, symbol, size, exits, parent: null, at: now, unsold },
+        userId: task.userId,
+        taskId: task.id,
+        symbol,
+        size,
+        exits,
+        parent: null,
+        at: now,
+        unsold,
       })
     },
   }
@@ -97,11 +104,20 @@ export function firing(needs: SpotNeeds, selling: Record<string, Step>): Record<
         `The venue takes no order of less than ${limits.minOrderUsd} ${quoteToken}, and ${size} ${symbol} is worth less`,
       )
     const placing = {
-      ...{ operation: 'spot_trigger', market, account, agent: agent.address, sinceMs: state.timeMs },
+      operation: 'spot_trigger',
+      market,
+      account,
+      agent: agent.address,
+      sinceMs: state.timeMs,
     }
     return {
       ...memoryFor(placing, clock),
-      ...{ is_buy: false, size, price, tif: 'ioc', exit: true, usd_micros: '0' },
+      is_buy: false,
+      size,
+      price,
+      tif: 'ioc',
+      exit: true,
+      usd_micros: '0',
       held_before: heldOf(balances, market),
       fired: leg,
     }
@@ -113,10 +129,15 @@ export function firing(needs: SpotNeeds, selling: Record<string, Step>): Record<
       if (!('symbol' in found)) return found
       const { symbol } = found
       const action = spotAction(needs, {
-        ...{ userId: task.userId, operation: 'spot_trigger', symbol, usdMicros: 0n, exit: true },
+        userId: task.userId,
+        operation: 'spot_trigger',
+        symbol,
+        usdMicros: 0n,
+        exit: true,
       })
       return {
-        ...{ next: 'begin', data: spotData(found) },
+        next: 'begin',
+        data: spotData(found),
         also: (tx) => policy.reserve(tx, { ...action, taskId: task.id }),
       }
     } catch (fault) {

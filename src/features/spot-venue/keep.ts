@@ -36,7 +36,10 @@ export function withKept(
     ...idsOf(leg),
   ]
   const keptLegs = kept.map(({ leg }) => ({
-    ...{ role: leg, order_id: triggerId(task.id, leg), status: rests ? 'waiting' : 'standing', error: null },
+    role: leg,
+    order_id: triggerId(task.id, leg),
+    status: rests ? 'waiting' : 'standing',
+    error: null,
   }))
   const legs = [...(told.legs ?? []).filter(({ status }) => status !== 'gone'), ...keptLegs]
   return {
@@ -44,7 +47,11 @@ export function withKept(
     result: { ...told, tp_oids: all('tp'), sl_oids: all('sl'), legs },
     also: (tx) =>
       keepTriggers(tx, {
-        ...{ userId: task.userId, taskId: task.id, symbol, exits: kept, at: now },
+        userId: task.userId,
+        taskId: task.id,
+        symbol,
+        exits: kept,
+        at: now,
         size: rests ? wanted : sumOf(fills).size,
         parent: rests ? { cloid: cloidOf(task.id, 'entry'), orderId, price } : null,
       }),

@@ -47,7 +47,9 @@ export function regrouping({ acts, venue }: Needs): { mend: PlaceNeeds['mend']; 
     if (fired || siblings.length === 0) return settled(task, context, standing, { kept, effects })
     const memory = spotMemoryOf(task)
     const plan: ActPlan = {
-      ...{ leg, ...planOf(memory), facts: factsOf(memory, { usdMicros: 0n, exit: true }) },
+      leg,
+      ...planOf(memory),
+      facts: factsOf(memory, { usdMicros: 0n, exit: true }),
       action: {
         type: 'cancel',
         cancels: siblings.map(({ orderId }) => ({ asset: memory.asset, orderId: orderId! })),
@@ -64,7 +66,9 @@ export function regrouping({ acts, venue }: Needs): { mend: PlaceNeeds['mend']; 
     const { account, since_ms: sinceMs, size } = spotMemoryOf(task)
     const siblings = exits.filter(stands)
     const verdict = await acts.settle<CancelOutcome[]>({
-      ...{ task, leg, signal: context.signal },
+      task,
+      leg,
+      signal: context.signal,
       read: (legs: LegStatus[]) =>
         legs.length === siblings.length && legs.every((each) => each.is === 'accepted')
           ? legs.map(() => ({ status: 'canceled', isCancelled: true }))

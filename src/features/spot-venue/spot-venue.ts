@@ -29,8 +29,10 @@ const marksMaxAgeMs = 15_000
 function stepsOf(needs: SpotNeeds): Record<string, Step> {
   const regroup = regrouping(needs)
   const place = {
-    ...{ ...needs, gathering: gathering({ ...needs, to: 'spot' }) },
-    ...{ mend: regroup.mend, conclude: concluding(needs) },
+    ...needs,
+    gathering: gathering({ ...needs, to: 'spot' }),
+    mend: regroup.mend,
+    conclude: concluding(needs),
   }
   return { ...placing(place), ...regroup.steps }
 }
@@ -85,15 +87,16 @@ export function spotVenue(needs: SpotNeeds): SpotVenue {
         ...triggers.map((trigger) => triggerView(trigger, free(trigger.input.symbol))),
       ]
       const held = balances.map(({ coin, total, hold, entryUsd }) => ({
-        ...{ asset: byBase.get(coin)?.symbol ?? coin, total, hold, entry_notional_usd: entryUsd },
+        asset: byBase.get(coin)?.symbol ?? coin,
+        total,
+        hold,
+        entry_notional_usd: entryUsd,
       }))
       const seen = new Set([...rows, ...held].map(({ asset }) => asset))
       return {
-        ...{
-          orders: rows,
-          balances: held,
-          as_of: new Date(Math.min(ordersAtMs, balancesAtMs)).toISOString(),
-        },
+        orders: rows,
+        balances: held,
+        as_of: new Date(Math.min(ordersAtMs, balancesAtMs)).toISOString(),
         mark_prices: Object.fromEntries(
           markets
             .filter(({ symbol }) => seen.has(symbol))
@@ -106,11 +109,13 @@ export function spotVenue(needs: SpotNeeds): SpotVenue {
     sell: { admit: (input, caller) => admitSell(exit, input, caller), steps: selling, released },
     tpSl: {
       admit: (input, caller) => admitTpSl(exit, input, caller),
-      ...{ steps: settingTriggers(exit), released },
+      steps: settingTriggers(exit),
+      released,
     },
     cancel: {
       admit: (input, caller) => admitSpotCancel(exit, input, caller),
-      ...{ steps: { ...cancelling(exit), ...disarming(needs) }, released },
+      steps: { ...cancelling(exit), ...disarming(needs) },
+      released,
     },
     cancelAll: {
       admit: (input, caller) => admitSpotCancelAll(exit, input, caller),
@@ -121,7 +126,11 @@ export function spotVenue(needs: SpotNeeds): SpotVenue {
     orderHistory: (input, { userId }) => spotOrderHistory(needs, userId, input),
   })
   const trigger: TaskKind = {
-    ...{ kind: triggerKind, version: 1, priority: 0, steps: firing(exit, selling), released },
+    kind: triggerKind,
+    version: 1,
+    priority: 0,
+    steps: firing(exit, selling),
+    released,
     retry: firingRetry,
   }
   return { operations, kinds: [trigger] }

@@ -67,7 +67,11 @@ async function admitOnce(needs: SpotNeeds, input: TpSlInput, userId: string): Pr
   )
   demandWorth({ size, price: lowest, minimum: limits.minOrderUsd, field: 'body.size' }, pricing)
   const action = spotAction(needs, {
-    ...{ userId, operation: 'spot_tp_sl', symbol: market.symbol, usdMicros: 0n, exit: true },
+    userId,
+    operation: 'spot_tp_sl',
+    symbol: market.symbol,
+    usdMicros: 0n,
+    exit: true,
   })
   await policy.check(action)
   await demandRoom(needs.on, userId)
@@ -81,12 +85,22 @@ async function admitOnce(needs: SpotNeeds, input: TpSlInput, userId: string): Pr
       clock,
     ),
     // The exits stand on the other side of a purchase, which here lies in the past.
-    ...{ is_buy: true, size, price: reference, tif: 'ioc', exit: true, usd_micros: '0' },
-    ...{ tp: wanted('tp'), sl: wanted('sl'), kept: atVenue ? [] : exits, all: input.size === undefined },
+    is_buy: true,
+    size,
+    price: reference,
+    tif: 'ioc',
+    exit: true,
+    usd_micros: '0',
+    tp: wanted('tp'),
+    sl: wanted('sl'),
+    kept: atVenue ? [] : exits,
+    all: input.size === undefined,
     ahead_ms: aheadOf(clock, state.timeMs),
   }
   return {
-    ...{ first: 'begin', deadlineMs: tradeMs, data: spotData(memory) },
+    first: 'begin',
+    deadlineMs: tradeMs,
+    data: spotData(memory),
     also: (tx, taskId) => policy.reserve(tx, { ...action, taskId }),
   }
 }
@@ -95,7 +109,8 @@ const idsOf = (exits: readonly { leg: ExitLeg; id: string }[], leg: ExitLeg) =>
   exits.filter((each) => each.leg === leg).map(({ id }) => id)
 
 const toldOf = (exits: readonly { leg: ExitLeg; id: string }[]) => ({
-  ...{ tp_oids: idsOf(exits, 'tp'), sl_oids: idsOf(exits, 'sl') },
+  tp_oids: idsOf(exits, 'tp'),
+  sl_oids: idsOf(exits, 'sl'),
 })
 
 /** Kept by the gateway from the commit that ends the task. */
@@ -107,11 +122,17 @@ function kept(
 ): StepResult {
   const { symbol, size, all } = memoryOf(task) as TpSlMemory
   return {
-    ...{ end: 'completed', outcome: 'executed' },
+    end: 'completed',
+    outcome: 'executed',
     result: toldOf(exits.map(({ leg }) => ({ leg, id: triggerId(task.id, leg) }))),
     also: (tx) =>
       keepTriggers(tx, {
-        ...{ userId: task.userId, taskId: task.id, symbol, exits, parent: null, at: now },
+        userId: task.userId,
+        taskId: task.id,
+        symbol,
+        exits,
+        parent: null,
+        at: now,
         size: all ? null : size,
       }),
     ...result,
@@ -148,7 +169,9 @@ export function settingTriggers(needs: Needs): Record<'begin' | 'confirm', Step>
       )
       const legs = wantedExits(memory).map(({ leg }) => leg)
       const plan: ActPlan = {
-        ...{ leg: 'exits', ...planOf(memory), facts: factsOf(memory) },
+        leg: 'exits',
+        ...planOf(memory),
+        facts: factsOf(memory),
         action: { type: 'order', orders, grouping: 'none' },
         notes: orders.map(({ cloid }, at) => ({ cloid, leg: legs[at]!, symbol: memory.symbol })),
       }

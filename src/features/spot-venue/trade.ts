@@ -63,10 +63,22 @@ export const memoryFor = (
   { operation, market, account, agent, sinceMs }: Placing,
   clock: SpotNeeds['clock'],
 ): Omit<SpotMemory, 'is_buy' | 'size' | 'price' | 'tif' | 'exit' | 'usd_micros'> => ({
-  ...{ operation, market: 'spot', symbol: market.symbol, asset: market.asset, account, agent },
-  ...{ size_decimals: market.sizeDecimals, price_decimals: market.priceDecimals },
-  ...{ ahead_ms: aheadOf(clock, sinceMs), since_ms: sinceMs, reduce_only: false },
-  ...{ gather: null, leverage: null, tp: null, sl: null, kept: [] },
+  operation,
+  market: 'spot',
+  symbol: market.symbol,
+  asset: market.asset,
+  account,
+  agent,
+  size_decimals: market.sizeDecimals,
+  price_decimals: market.priceDecimals,
+  ahead_ms: aheadOf(clock, sinceMs),
+  since_ms: sinceMs,
+  reduce_only: false,
+  gather: null,
+  leverage: null,
+  tp: null,
+  sl: null,
+  kept: [],
 })
 
 type Bracket = { market: SpotMarket; reference: string; size: string; minimum: string }
@@ -152,7 +164,11 @@ async function admitBuyOnce(
   if (exits.length > 0) await demandRoom(needs.on, userId)
   const required = pricing.notionalMicros(price, size, 'up')
   const action = spotAction(needs, {
-    ...{ userId, operation: 'spot_buy', symbol: market.symbol, usdMicros: required, exit: false },
+    userId,
+    operation: 'spot_buy',
+    symbol: market.symbol,
+    usdMicros: required,
+    exit: false,
   })
   const gather = await orForbidden(policy, action, () => gatherFor(needs, standing, { required, isLast }))
   const atVenue = needs.keeper === 'venue'
@@ -162,14 +178,24 @@ async function admitBuyOnce(
   }
   const memory: SpotMemory = {
     ...memoryFor({ operation: 'spot_buy', market, account, agent, sinceMs }, clock),
-    ...{ is_buy: true, size, price, tif: limit === undefined ? 'ioc' : (input.tif ?? 'gtc') },
-    ...{ exit: false, usd_micros: String(required), tp: wanted('tp'), sl: wanted('sl') },
+    is_buy: true,
+    size,
+    price,
+    tif: limit === undefined ? 'ioc' : (input.tif ?? 'gtc'),
+    exit: false,
+    usd_micros: String(required),
+    tp: wanted('tp'),
+    sl: wanted('sl'),
     held_before: heldOf(balances, market),
     ...gather,
-    ...{ kept: atVenue ? [] : exits, exit_size: exitSize },
+    kept: atVenue ? [] : exits,
+    exit_size: exitSize,
   }
   return {
-    ...{ first: 'begin', deadlineMs: tradeMs, data: spotData(memory), opens: opensAtOnce(memory) },
+    first: 'begin',
+    deadlineMs: tradeMs,
+    data: spotData(memory),
+    opens: opensAtOnce(memory),
     also: (tx, taskId) => policy.reserve(tx, { ...action, taskId }),
   }
 }
@@ -218,15 +244,27 @@ async function admitSellOnce(
   // A sale is never refused for what may be sold already: of more than there is, the venue sells nothing.
   if (!isLast && toUnits(size, scale) > toUnits(free, scale) - unseen.amount) throw new SpendingNotShown()
   const action = spotAction(needs, {
-    ...{ userId, operation: 'spot_sell', symbol: market.symbol, usdMicros: 0n, exit: true },
+    userId,
+    operation: 'spot_sell',
+    symbol: market.symbol,
+    usdMicros: 0n,
+    exit: true,
   })
   const memory: SpotMemory = {
     ...memoryFor({ operation: 'spot_sell', market, account, agent, sinceMs }, clock),
-    ...{ is_buy: false, size, price, tif: limit === undefined ? 'ioc' : (input.tif ?? 'gtc') },
-    ...{ exit: true, usd_micros: '0', held_before: heldOf(balances, market) },
+    is_buy: false,
+    size,
+    price,
+    tif: limit === undefined ? 'ioc' : (input.tif ?? 'gtc'),
+    exit: true,
+    usd_micros: '0',
+    held_before: heldOf(balances, market),
   }
   return {
-    ...{ first: 'begin', deadlineMs: tradeMs, data: spotData(memory), opens: opensAtOnce(memory) },
+    first: 'begin',
+    deadlineMs: tradeMs,
+    data: spotData(memory),
+    opens: opensAtOnce(memory),
     also: (tx, taskId) => policy.reserve(tx, { ...action, taskId }),
   }
 }

@@ -61,7 +61,11 @@ export async function keepTriggers(tx: Tx, wanted: WantedTriggers): Promise<void
   const group = exits.length > 1 ? triggerId(taskId, 'group') : null
   for (const { leg, price } of exits) {
     const input: TriggerInput = {
-      ...{ symbol, leg, size, trigger_price: price, parent_order_id: parent?.orderId ?? null },
+      symbol,
+      leg,
+      size,
+      trigger_price: price,
+      parent_order_id: parent?.orderId ?? null,
       ...(parent && { parent_price: parent.price }),
       ...(unsold && { unsold }),
     }
@@ -71,17 +75,34 @@ export async function keepTriggers(tx: Tx, wanted: WantedTriggers): Promise<void
          (id, user_id, kind, market, direction, trigger_price, oco_group, input, status, parent, origin, created_at)
        values ($1, $2, $3, $4, $5, $6::numeric, $7, $8, $9, $10, $11, $12) on conflict do nothing`,
       [
-        ...[triggerId(taskId, leg), userId, triggerKind, assetKey('spot', symbol)],
-        ...[leg === 'tp' ? 'gte' : 'lte', price, group, JSON.stringify(input)],
-        ...[parent ? 'waiting' : 'armed', parent?.cloid ?? null, taskId, at],
+        triggerId(taskId, leg),
+        userId,
+        triggerKind,
+        assetKey('spot', symbol),
+        leg === 'tp' ? 'gte' : 'lte',
+        price,
+        group,
+        JSON.stringify(input),
+        parent ? 'waiting' : 'armed',
+        parent?.cloid ?? null,
+        taskId,
+        at,
       ],
     )
   }
 }
 
 const columns = [
-  ...(['id', 'user_id', 'market', 'trigger_price', 'oco_group', 'input', 'status'] as const),
-  ...(['parent', 'origin', 'created_at'] as const),
+  'id',
+  'user_id',
+  'market',
+  'trigger_price',
+  'oco_group',
+  'input',
+  'status',
+  'parent',
+  'origin',
+  'created_at',
 ] as const
 
 export const openTriggers = (on: Queryable, userId: string): Promise<KeptTrigger[]> =>

@@ -4,7 +4,10 @@ import type { Entry } from './triggers.ts'
 import { othersMost, pauseLooks, reachedMost, turns } from './turns.ts'
 
 const entry = (n: number, price: string | null = '20'): Entry => ({
-  ...{ market: 'hl:spot:HYPE', user_id: `user${n}`, parent: `order${n}`, price },
+  market: 'hl:spot:HYPE',
+  user_id: `user${n}`,
+  parent: `order${n}`,
+  price,
   since: new Date(0),
 })
 const at = (price: string) => () => price

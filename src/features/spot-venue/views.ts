@@ -3,10 +3,15 @@ import type { SpotMarket } from '#upstreams/hyperliquid/hyperliquid.ts'
 import type { KeptTrigger } from './triggers.ts'
 
 export const marketView = (market: SpotMarket, minOrderUsd: string) => ({
-  ...{ symbol: market.symbol, base: market.base, quote: market.quote },
-  ...{ asset_key: assetKey('spot', market.symbol), price: market.midPrice ?? market.markPrice },
-  ...{ size_decimals: market.sizeDecimals, volume_24h_usd: market.dayVolumeUsd },
-  ...{ min_order_usd: minOrderUsd, routable: market.midPrice !== null },
+  symbol: market.symbol,
+  base: market.base,
+  quote: market.quote,
+  asset_key: assetKey('spot', market.symbol),
+  price: market.midPrice ?? market.markPrice,
+  size_decimals: market.sizeDecimals,
+  volume_24h_usd: market.dayVolumeUsd,
+  min_order_usd: minOrderUsd,
+  routable: market.midPrice !== null,
   reason: market.midPrice === null ? 'no_quotes' : null,
 })
 
@@ -17,11 +22,25 @@ const sides = { tp: 'above', sl: 'below' } as const
 export function triggerView({ id, input, status, origin, created_at }: KeptTrigger, free: string) {
   const { symbol, leg, size, trigger_price, parent_order_id } = input
   return {
-    ...{ order_id: id, oid: id, cloid: null, asset: symbol, side: 'sell' as const },
-    ...{ size: size ?? free, orig_size: size ?? free, limit_price: trigger_price },
-    ...{ order_type: kinds[leg], tif: null, reduce_only: true, is_trigger: true, trigger_price },
-    ...{ trigger_condition: `Price ${sides[leg]} ${trigger_price}`, tpsl: leg, is_position_tpsl: false },
+    order_id: id,
+    oid: id,
+    cloid: null,
+    asset: symbol,
+    side: 'sell' as const,
+    size: size ?? free,
+    orig_size: size ?? free,
+    limit_price: trigger_price,
+    order_type: kinds[leg],
+    tif: null,
+    reduce_only: true,
+    is_trigger: true,
+    trigger_price,
+    trigger_condition: `Price ${sides[leg]} ${trigger_price}`,
+    tpsl: leg,
+    is_position_tpsl: false,
     status: status === 'waiting' ? ('waiting' as const) : ('open' as const),
-    ...{ parent_order_id, task_id: origin, timestamp: created_at.toISOString() },
+    parent_order_id,
+    task_id: origin,
+    timestamp: created_at.toISOString(),
   }
 }

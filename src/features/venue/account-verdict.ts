@@ -28,7 +28,9 @@ export type VerdictNeeds = {
 }
 
 const flagged = ({ account }: store.VenueAccount, data: Record<string, string | null>) => ({
-  ...{ type: 'security.flagged', subject: { kind: 'account', id: account }, data },
+  type: 'security.flagged',
+  subject: { kind: 'account', id: account },
+  data,
 })
 
 export async function freezeAccount(

@@ -132,13 +132,23 @@ export function venueActs(needs: Needs): VenueActs {
       await openLane(lane, BigInt(venueNowMs))
       const sealed = () => signer.venueKeys({ userId: task.userId, venue: venueName, byAgent })
       const intentOf = (nonce: bigint): VenueIntent => ({
-        ...{ type: 'venue_action', venue: venueName, chainId, userId: task.userId, taskId: task.id },
-        ...{ ...facts, account, signer: by, action, nonce },
+        type: 'venue_action',
+        venue: venueName,
+        chainId,
+        userId: task.userId,
+        taskId: task.id,
+        ...facts,
+        account,
+        signer: by,
+        action,
+        nonce,
         expiresAtMs: byAgent ? Math.max(venueNowMs, Number(nonce)) + ttlMs : null,
       })
       const noted = (tx: Tx) =>
         noteOrders(tx, notes, {
-          ...{ userId: task.userId, taskId: task.id, at: now },
+          userId: task.userId,
+          taskId: task.id,
+          at: now,
           orders: action.type === 'order' ? action.orders : [],
         })
       const signed = async (intent: VenueIntent, receipt: PolicyReceipt, keys: VenueKeys) => {
@@ -146,7 +156,9 @@ export function venueActs(needs: Needs): VenueActs {
         const raw = await keys.sign(intent, receipt)
         return {
           effect: {
-            ...{ kind: effectKind, extId: effectIdOf(task, leg), policyReceipt: receipt.id },
+            kind: effectKind,
+            extId: effectIdOf(task, leg),
+            policyReceipt: receipt.id,
             intent: JSON.parse(canonicalJson(intent)) as JsonObject,
             signed: { body: sha256(raw) },
             ...(expiresAtMs !== null && { validUntil: later(new Date(0), expiresAtMs) }),

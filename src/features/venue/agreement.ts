@@ -100,16 +100,28 @@ export const fillRow = (
 ): FillRow => {
   const market = spots.get(fill.symbol)
   return {
-    ...{ trade_id: fill.tradeId, order_id: fill.orderId, cloid: fill.cloid, symbol: fill.symbol },
-    ...{ base: market?.base ?? null, quote: market?.quote ?? null, price: fill.price },
-    ...{ signed_size: fill.isBuy ? fill.size : `-${fill.size}`, fee: fill.feeUsd, fee_token: fill.feeToken },
-    ...{ cause: fill.cause, at_ms: fill.atMs },
+    trade_id: fill.tradeId,
+    order_id: fill.orderId,
+    cloid: fill.cloid,
+    symbol: fill.symbol,
+    base: market?.base ?? null,
+    quote: market?.quote ?? null,
+    price: fill.price,
+    signed_size: fill.isBuy ? fill.size : `-${fill.size}`,
+    fee: fill.feeUsd,
+    fee_token: fill.feeToken,
+    cause: fill.cause,
+    at_ms: fill.atMs,
     realized_pnl: fill.closedPnlUsd,
   }
 }
 
 export const fundingRow = ({ symbol, paidUsd, atMs }: Funding): ChangeRow => ({
-  ...{ key: `funding:${symbol}:${atMs}`, kind: 'funding', place: cashPlace, amount: paidUsd, reason: null },
+  key: `funding:${symbol}:${atMs}`,
+  kind: 'funding',
+  place: cashPlace,
+  amount: paidUsd,
+  reason: null,
   at_ms: atMs,
 })
 
@@ -119,7 +131,9 @@ export function updateRows({ type, hash, amountUsd, nonce, moves, atMs }: Ledger
   const row = { kind: type, reason: null, at_ms: atMs }
   if (moves === null) return [{ key, ...row, place: null, amount: null }]
   return moves.map(({ place, amount }, n) => ({
-    ...{ key: `${key}:${n}`, ...row, amount },
+    key: `${key}:${n}`,
+    ...row,
+    amount,
     place: place === 'perp' ? cashPlace : spotPlace(place),
   }))
 }

@@ -6,8 +6,19 @@ import { type Entry, type Exit, exitStateOf, isEnding, judgeBracket, sumOf } fro
 const entry = (status: Entry['status']): Entry => ({ orderId: 1, status, filledSize: null, error: null })
 const exit = (leg: Exit['leg'], state: Exit['state']): Exit => ({ leg, orderId: 2, state, error: null })
 const fill = (size: string, price: string, feeUsd: string): Fill => ({
-  ...{ symbol: 'BTC', orderId: 1, tradeId: 1, isBuy: true, price, size, feeUsd, feeToken: 'USDC' },
-  ...{ closedPnlUsd: '0', cloid: null, startSize: '0', cause: 'order', atMs: 0 },
+  symbol: 'BTC',
+  orderId: 1,
+  tradeId: 1,
+  isBuy: true,
+  price,
+  size,
+  feeUsd,
+  feeToken: 'USDC',
+  closedPnlUsd: '0',
+  cloid: null,
+  startSize: '0',
+  cause: 'order',
+  atMs: 0,
 })
 
 describe('a bracket', () => {

@@ -71,17 +71,30 @@ export async function admitCancel(
     throw invalid('body.asset', 'unsupported_asset', `The order is in ${symbol}`, { asset: symbol })
   const agent = await demandAgent(needs, userId)
   const action: Omit<Action, 'taskId'> = {
-    ...{ userId, operation, chainId, tokens: [assetKey(kind, symbol)], recipients: [] },
-    ...{ usdMicros: 0n, exit: true },
+    userId,
+    operation,
+    chainId,
+    tokens: [assetKey(kind, symbol)],
+    recipients: [],
+    usdMicros: 0n,
+    exit: true,
   }
   const memory: Memory = {
-    ...{ operation, token: assetKey(kind, symbol), order_id: orderId, asset },
-    ...{ account, agent: agent.address },
-    ...{ ahead_ms: aheadOf(clock, state.timeMs), since_ms: state.timeMs },
+    operation,
+    token: assetKey(kind, symbol),
+    order_id: orderId,
+    asset,
+    account,
+    agent: agent.address,
+    ahead_ms: aheadOf(clock, state.timeMs),
+    since_ms: state.timeMs,
     ...(order && { left: order.size }),
   }
   return {
-    ...{ first: 'begin', deadlineMs: tradeMs, data: memory as unknown as JsonObject, opens: true },
+    first: 'begin',
+    deadlineMs: tradeMs,
+    data: memory as unknown as JsonObject,
+    opens: true,
     also: (tx, taskId) => policy.reserve(tx, { ...action, taskId }),
   }
 }
@@ -101,7 +114,9 @@ async function orderFound(
   if (known && phaseOf(known.status) === 'open')
     return { order: known.order, market: await marketOf(known.order) }
   const ours = await marketOfRecentOrder(on, {
-    ...{ userId, orderId: String(orderId), kind },
+    userId,
+    orderId: String(orderId),
+    kind,
     since: later(clock.now(), -readLagMs),
   })
   if (ours && !known) return { market: ours }
@@ -161,10 +176,17 @@ export function cancelling(needs: CancelNeeds): Record<'begin' | 'confirm', Step
       const { operation, token, order_id: orderId, asset, account, agent } = memoryOf(task)
       const { ahead_ms: aheadMs } = memoryOf(task)
       const plan: ActPlan = {
-        ...{ leg: 'cancel', account, agent, aheadMs, ttlMs: orderTtlMs },
+        leg: 'cancel',
+        account,
+        agent,
+        aheadMs,
+        ttlMs: orderTtlMs,
         facts: {
-          ...{ operation, tokens: [token], recipients: [] },
-          ...{ usdMicros: 0n, exit: true },
+          operation,
+          tokens: [token],
+          recipients: [],
+          usdMicros: 0n,
+          exit: true,
         },
         action: { type: 'cancel', cancels: [{ asset, orderId }] },
       }
@@ -174,7 +196,9 @@ export function cancelling(needs: CancelNeeds): Record<'begin' | 'confirm', Step
     async confirm(task, { signal, now }) {
       const { order_id: orderId, account, since_ms: sinceMs = 0, left } = memoryOf(task)
       const verdict = await acts.settle<CancelOutcome>({
-        ...{ task, leg: 'cancel', signal },
+        task,
+        leg: 'cancel',
+        signal,
         read: ([leg]: LegStatus[]) =>
           leg?.is === 'accepted' ? { status: 'canceled', isCancelled: true } : undefined,
         look: (how) => lookUpEnd(venue, { account, sinceMs, orderId, left, ...how }),

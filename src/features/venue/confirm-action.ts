@@ -45,7 +45,8 @@ export async function confirmAction<T>(question: Question<T>, deps: Deps): Promi
   if (!attempt) throw new Error(`effect ${effect.id} has nothing to carry it`)
   const account = String(effect.intent.account)
   const executed = (value: T): Verdict<T> => ({
-    ...{ is: 'done', value },
+    is: 'done',
+    value,
     effects: [{ effectId: effect.id, status: 'confirmed', carrierExtId: attempt.extId }],
   })
   const send = async (): Promise<{ sent: Sent; value: T | undefined }> => {

@@ -71,7 +71,10 @@ function entryFound(
   isLast: boolean,
 ): Entry | undefined {
   const entry = (as: Entry['status'], filled: string | null, error: Entry['error'] = null): Entry => ({
-    ...{ orderId, status: as, filledSize: filled, error },
+    orderId,
+    status: as,
+    filledSize: filled,
+    error,
   })
   const isWhole = compareDecimals(filledSize, memory.size) >= 0
   if (isWhole) return entry('filled', filledSize)
@@ -119,7 +122,10 @@ export async function lookUpEntry(
   if (entry) {
     const exits = wantedExits(memory).map(
       ({ leg }): Exit => ({
-        ...{ leg, orderId: null, state: 'unknown', error: null },
+        leg,
+        orderId: null,
+        state: 'unknown',
+        error: null,
       }),
     )
     return { entry, exits, replied: false, landedAtMs: found.atMs }

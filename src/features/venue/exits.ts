@@ -27,7 +27,11 @@ export function exitOrder(
 ): VenueOrder {
   const isBuy = !memory.is_buy
   return {
-    ...{ asset: memory.asset, isBuy, size, reduceOnly: true, cloid: cloidOf(taskId, name) },
+    asset: memory.asset,
+    isBuy,
+    size,
+    reduceOnly: true,
+    cloid: cloidOf(taskId, name),
     price: wanted.isMarket
       ? boundPrice(wanted.price, exitSlippagePercent, isBuy, gridOf(memory))
       : wanted.price,

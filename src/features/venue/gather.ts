@@ -102,7 +102,11 @@ export const gathering = ({ on, venue, acts, to }: Needs): Gathering => ({
     const { account, ahead_ms: aheadMs } = memory
     const amount = amountOf(task.id, memory)
     const plan: ActPlan = {
-      ...{ leg, account, agent: account, aheadMs, ttlMs: 0 },
+      leg,
+      account,
+      agent: account,
+      aheadMs,
+      ttlMs: 0,
       facts: { operation, exit, tokens: ['USDC'], recipients: [], usdMicros: 0n },
       action: { type: 'move_cash', amount, to },
     }
@@ -128,7 +132,10 @@ export const gathering = ({ on, venue, acts, to }: Needs): Gathering => ({
       return transfers.find(({ key }) => !taken.has(key))
     }
     return acts.settle<Gathered>({
-      ...{ task, leg, signal, read: () => undefined },
+      task,
+      leg,
+      signal,
+      read: () => undefined,
       async look({ isLast }) {
         const own = await ownOf(await venue.ledgerSince(account, sinceMs))
         if (own || !isLast) return own

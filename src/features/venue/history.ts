@@ -191,8 +191,13 @@ export async function orderHistory(on: Queryable, { userId, kind, symbol, before
   const [atMs, cloid = null] = before?.split('-') ?? []
   const at = atMs === undefined ? null : later(new Date(0), Number(atMs))
   const rows = await send<OrderRecord>(on, ordersPage, [
-    ...[userId, venueName, kind, symbol ?? null],
-    ...[at, cloid, limit + 1],
+    userId,
+    venueName,
+    kind,
+    symbol ?? null,
+    at,
+    cloid,
+    limit + 1,
   ])
   const page = rows.slice(0, limit)
   const last = page.at(-1)

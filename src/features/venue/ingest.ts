@@ -198,24 +198,27 @@ function fillEvents(fill: Fill, { taskId, leg }: Exclude<Owner, string>, isSpot:
   const { symbol, orderId, tradeId, cloid, isBuy, price, size, startSize, feeUsd, feeToken } = fill
   const common = { ...place, asset: symbol, fill_id: String(tradeId), at: at(fill.atMs) }
   const filled: NewEvent = {
-    ...{ type: 'order.filled', subject: { kind: 'order', id: String(orderId) } },
+    type: 'order.filled',
+    subject: { kind: 'order', id: String(orderId) },
     ...(taskId && { taskId }),
     data: {
-      ...{
-        ...common,
-        order_id: String(orderId),
-        cloid,
-        task_id: taskId,
-        leg: legOf(leg),
-        side: isBuy ? 'buy' : 'sell',
-      },
-      ...{ size, price, fee: feeUsd, fee_token: feeToken },
+      ...common,
+      order_id: String(orderId),
+      cloid,
+      task_id: taskId,
+      leg: legOf(leg),
+      side: isBuy ? 'buy' : 'sell',
+      size,
+      price,
+      fee: feeUsd,
+      fee_token: feeToken,
       ...realizedPnlOf([fill]),
     },
   }
   if (isSpot) return [filled]
   const moved: NewEvent = {
-    ...{ type: 'position.changed', subject: { kind: 'position', id: symbol } },
+    type: 'position.changed',
+    subject: { kind: 'position', id: symbol },
     ...(taskId && { taskId }),
     data: { ...common, size_before: startSize, change: isBuy ? size : `-${size}`, cause: fill.cause },
   }
@@ -223,11 +226,13 @@ function fillEvents(fill: Fill, { taskId, leg }: Exclude<Owner, string>, isSpot:
 }
 
 const liquidationEvent = ({ symbol, orderId, atMs }: Fill): NewEvent => ({
-  ...{ type: 'position.liquidated', subject: { kind: 'position', id: symbol } },
+  type: 'position.liquidated',
+  subject: { kind: 'position', id: symbol },
   data: { ...place, asset: symbol, order_id: String(orderId), at: at(atMs) },
 })
 
 const fundingEvent = ({ symbol, paidUsd, rate, atMs }: Funding): NewEvent => ({
-  ...{ type: 'funding.paid', subject: { kind: 'position', id: symbol } },
+  type: 'funding.paid',
+  subject: { kind: 'position', id: symbol },
   data: { ...place, asset: symbol, amount_usd: paidUsd, rate, at: at(atMs) },
 })

@@ -69,6 +69,11 @@ export const legOfOrder = ({ operation, fired }: Memory): 'entry' | 'close' | Ex
 export const opensAtOnce = ({ gather, leverage }: Memory): boolean => gather === null && leverage === null
 
 export const entryOrder = (taskId: string, memory: Memory): VenueOrder => ({
-  ...{ asset: memory.asset, isBuy: memory.is_buy, price: memory.price, size: memory.size },
-  ...{ reduceOnly: memory.reduce_only, when: { tif: memory.tif }, cloid: cloidOf(taskId, 'entry') },
+  asset: memory.asset,
+  isBuy: memory.is_buy,
+  price: memory.price,
+  size: memory.size,
+  reduceOnly: memory.reduce_only,
+  when: { tif: memory.tif },
+  cloid: cloidOf(taskId, 'entry'),
 })

@@ -108,8 +108,14 @@ function eventsOf({ task_id, leg, symbol }: Ours, { cloid, orderId, status, atMs
   if (phase === 'filled' || status === absentStatus) return []
   const type = phase === 'rejected' ? 'order.rejected' : 'order.cancelled'
   const data = {
-    ...{ venue: venueName, asset: symbol, order_id: String(orderId), cloid, task_id, leg: legOf(leg) },
-    ...{ reason: status, at: new Date(atMs).toISOString() },
+    venue: venueName,
+    asset: symbol,
+    order_id: String(orderId),
+    cloid,
+    task_id,
+    leg: legOf(leg),
+    reason: status,
+    at: new Date(atMs).toISOString(),
   }
   return [{ type, taskId: task_id, subject: { kind: 'order', id: String(orderId) }, data }]
 }

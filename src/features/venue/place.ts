@@ -56,19 +56,27 @@ export const orderTtlMs = 20_000
 export const upstreamName = 'Hyperliquid'
 
 export const failed = (code: string, message: string, effects: EffectUpdate[] = []): StepResult => ({
-  ...{ end: 'failed', outcome: 'not_executed', effects },
+  end: 'failed',
+  outcome: 'not_executed',
+  effects,
   error: { code, message, retryable: code === 'rate_limited', upstream: upstreamName },
 })
 export const failedBy = (fault: Fault, effects: EffectUpdate[] = []): StepResult =>
   failed(fault.code, fault.message, effects)
 
 export const factsOf = (memory: Memory, change: Partial<ActPlan['facts']> = {}): ActPlan['facts'] => ({
-  ...{ operation: memory.operation, tokens: [assetKey(memory.market, memory.symbol)], recipients: [] },
-  ...{ usdMicros: BigInt(memory.usd_micros), exit: memory.exit },
+  operation: memory.operation,
+  tokens: [assetKey(memory.market, memory.symbol)],
+  recipients: [],
+  usdMicros: BigInt(memory.usd_micros),
+  exit: memory.exit,
   ...change,
 })
 export const planOf = (memory: Memory): Pick<ActPlan, 'account' | 'agent' | 'aheadMs' | 'ttlMs'> => ({
-  ...{ account: memory.account, agent: memory.agent, aheadMs: memory.ahead_ms, ttlMs: orderTtlMs },
+  account: memory.account,
+  agent: memory.agent,
+  aheadMs: memory.ahead_ms,
+  ttlMs: orderTtlMs,
 })
 
 export function placing(
@@ -95,7 +103,10 @@ export function placing(
     const notes = orders.map(({ cloid }, at) => ({ cloid, leg: legs[at]!, symbol: memory.symbol }))
     const grouping = exits.length > 0 ? ('bracket' as const) : ('none' as const)
     const plan: ActPlan = {
-      ...{ leg: 'entry', ...planOf(memory), facts: factsOf(memory), notes },
+      leg: 'entry',
+      ...planOf(memory),
+      facts: factsOf(memory),
+      notes,
       action: { type: 'order', orders, grouping },
     }
     const refused = (fault: Fault) => failedBy(fault, effects)
@@ -121,7 +132,9 @@ export function placing(
     if (!memory.leverage) return order(task, context, effects)
     const { is_cross: isCross, value: leverage } = memory.leverage
     const plan: ActPlan = {
-      ...{ leg: 'leverage', ...planOf(memory), facts: factsOf(memory, { usdMicros: 0n }) },
+      leg: 'leverage',
+      ...planOf(memory),
+      facts: factsOf(memory, { usdMicros: 0n }),
       action: { type: 'set_leverage', asset: memory.asset, isCross, leverage },
     }
     const refused = (fault: Fault) => failedBy(fault, effects)
@@ -132,7 +145,10 @@ export function placing(
     const memory = memoryOf(task)
     const wanted = memory.leverage!
     const verdict = await acts.settle({
-      ...{ task, leg: 'leverage', signal: context.signal, read: () => true as const },
+      task,
+      leg: 'leverage',
+      signal: context.signal,
+      read: () => true as const,
       async look() {
         const { isCross, leverage: value } = await venue.standing(memory.account, memory.symbol)
         return isCross === wanted.is_cross && value === wanted.value ? (true as const) : undefined
@@ -145,7 +161,9 @@ export function placing(
 
   const settleEntry = (task: TaskView, { signal }: StepContext) =>
     acts.settle<Seen>({
-      ...{ task, leg: 'entry', signal },
+      task,
+      leg: 'entry',
+      signal,
       read: (legs) => entryOfReply(legs, memoryOf(task), refusals),
       look: (how) => lookUpEntry(needs, task, how),
     })

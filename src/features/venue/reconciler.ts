@@ -24,14 +24,12 @@ export type Pace = {
   leaseMs: number
 }
 export const calmPace: Pace = {
-  ...{
-    tickMs: 1_000,
-    settleMs: 10_000,
-    restMs: 300_000,
-    tradingMs: 15_000,
-    activeMs: 600_000,
-    leaseMs: 10_000,
-  },
+  tickMs: 1_000,
+  settleMs: 10_000,
+  restMs: 300_000,
+  tradingMs: 15_000,
+  activeMs: 600_000,
+  leaseMs: 10_000,
 }
 
 export type ReconcilerNeeds = Omit<VerdictNeeds, 'settleMs' | 'nextAfter' | 'drifted'> & {
@@ -71,7 +69,8 @@ function visits(needs: ReconcilerNeeds, pace: Pace) {
   const lease = { owner: needs.instanceId, leaseSeconds: pace.leaseMs / 1_000 }
   const streamed = following({ on, streams, clock, lease, activeMs: pace.activeMs, hear })
   const verdict: VerdictNeeds = {
-    ...{ ...needs, settleMs: pace.settleMs },
+    ...needs,
+    settleMs: pace.settleMs,
     drifted: () => {
       counts.drifts += 1
     },

@@ -95,7 +95,11 @@ export async function expectedAt(
   atMs: number,
 ): Promise<{ places: Balances; entries: number }> {
   const rows = await send<{ place: string; amount: string; entries: number }>(on, expectation, [
-    ...[user_id, venueName, baseline_ms, atMs, balances],
+    user_id,
+    venueName,
+    baseline_ms,
+    atMs,
+    balances,
   ])
   const entries = rows.reduce((sum, row) => sum + row.entries, 0)
   return { places: new Map(rows.map(({ place, amount }) => [place, amount])), entries }
@@ -125,7 +129,11 @@ export const adjust = (
     tx,
     whose,
     found.map((each) => ({
-      ...{ key: `${kind}:${atMs}:${each.place}`, kind, place: each.place, amount: apartOf(each), reason },
+      key: `${kind}:${atMs}:${each.place}`,
+      kind,
+      place: each.place,
+      amount: apartOf(each),
+      reason,
       at_ms: atMs,
     })),
   )

@@ -14,9 +14,15 @@ export type Standing = { entry: Entry; exits: Exit[]; fills: Fill[] }
 
 export const fillsOf = (fills: readonly Fill[]): JsonObject[] =>
   fills.map((fill) => ({
-    ...{ venue: venueName, order_id: String(fill.orderId), fill_id: String(fill.tradeId) },
-    ...{ side: fill.isBuy ? 'buy' : 'sell', price: fill.price, size: fill.size },
-    ...{ fee: fill.feeUsd, fee_token: fill.feeToken, confirmed: true },
+    venue: venueName,
+    order_id: String(fill.orderId),
+    fill_id: String(fill.tradeId),
+    side: fill.isBuy ? 'buy' : 'sell',
+    price: fill.price,
+    size: fill.size,
+    fee: fill.feeUsd,
+    fee_token: fill.feeToken,
+    confirmed: true,
     ...realizedPnlOf([fill]),
     at: new Date(fill.atMs).toISOString(),
   }))
@@ -32,12 +38,18 @@ export function resultOf(taskId: string, memory: Memory, { entry, exits, fills }
   return {
     // What stands in the book has not moved anything yet.
     resting: entry.status === 'resting',
-    ...{ asset: memory.symbol, order_id: entry.orderId === null ? null : String(entry.orderId) },
-    ...{ cloid: cloidOf(taskId, 'entry'), order_status: shownStatus[entry.status] },
-    ...{ filled_size: sum.size, avg_price: sum.averagePrice, fee: sum.fee, fee_token: sum.feeToken },
+    asset: memory.symbol,
+    order_id: entry.orderId === null ? null : String(entry.orderId),
+    cloid: cloidOf(taskId, 'entry'),
+    order_status: shownStatus[entry.status],
+    filled_size: sum.size,
+    avg_price: sum.averagePrice,
+    fee: sum.fee,
+    fee_token: sum.feeToken,
     // A spot purchase realises nothing.
     ...((memory.market === 'perp' || !memory.is_buy) && realizedPnlOf(own)),
-    ...{ tp_oids: oids(exits, 'tp'), sl_oids: oids(exits, 'sl') },
+    tp_oids: oids(exits, 'tp'),
+    sl_oids: oids(exits, 'sl'),
     [memory.market === 'perp' ? 'moved_from_spot_usd' : 'moved_from_perp_usd']: memory.gather,
     ...(memory.asked_size !== undefined && { asked_size: memory.asked_size, position_size: memory.size }),
     legs: [
@@ -59,5 +71,8 @@ export function noteOf(memory: Memory, { entry }: Pick<Standing, 'entry'>): Json
 }
 
 const legOf = (role: string, orderId: number | null, status: string, error: string | null): JsonObject => ({
-  ...{ role, order_id: orderId === null ? null : String(orderId), status, error },
+  role,
+  order_id: orderId === null ? null : String(orderId),
+  status,
+  error,
 })

@@ -23,9 +23,19 @@ export async function noteOrders(
         `insert into venue_order (cloid, venue, user_id, task_id, leg, symbol, at, market, is_buy, size, price, trigger_price, reduce_only)
          values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13) on conflict do nothing`,
         [
-          ...[cloid, venueName, userId, taskId, leg, symbol, at],
-          ...[isSpotAsset(asset) ? 'spot' : 'perp', isBuy, size, price],
-          ...['triggerPrice' in when ? when.triggerPrice : null, reduceOnly],
+          cloid,
+          venueName,
+          userId,
+          taskId,
+          leg,
+          symbol,
+          at,
+          isSpotAsset(asset) ? 'spot' : 'perp',
+          isBuy,
+          size,
+          price,
+          'triggerPrice' in when ? when.triggerPrice : null,
+          reduceOnly,
         ],
       )
     }),

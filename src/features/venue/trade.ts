@@ -33,7 +33,9 @@ async function nextOf({ on, limits }: Pick<AgentNeeds, 'on' | 'limits'>, userId:
   const wasFunded = rows.some(({ kind, outcome }) => kind === 'perp_fund' && outcome === 'executed')
   const setUp: NextCall = { operation: 'perp_setup', method: 'POST', path: '/v1/perp/setup', body: {} }
   const fund: NextCall = {
-    ...{ operation: 'perp_fund', method: 'POST', path: '/v1/perp/fund' },
+    operation: 'perp_fund',
+    method: 'POST',
+    path: '/v1/perp/fund',
     body: { amount_usd: limits.minFundUsd },
   }
   // After a set-up what is missing is the first deposit, which has the key approved.

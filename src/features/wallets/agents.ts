@@ -15,8 +15,11 @@ export type SealedAgent = Omit<AgentWalletRow, 'approved_at' | 'expires_at' | 'r
 type Whose = { userId: string; venue: string }
 
 const agentOf = (row: AgentWalletRow): Agent => ({
-  ...{ id: row.id, address: row.address, createdAt: row.created_at },
-  ...{ approvedAt: row.approved_at, expiresAt: row.expires_at },
+  id: row.id,
+  address: row.address,
+  createdAt: row.created_at,
+  approvedAt: row.approved_at,
+  expiresAt: row.expires_at,
 })
 
 /** At most two: the key that the venue knows, and the one that it is going to know. */
@@ -50,8 +53,15 @@ export const addAgent = async (on: Queryable, row: SealedAgent): Promise<void> =
      values ($1, $2, $3, $4, $5, $6, $7, $8, $9)
      on conflict (user_id, venue) where approved_at is null and retired_at is null do nothing`,
     [
-      ...[row.id, row.user_id, row.venue, row.address, row.ciphertext, row.wrapped_dek, row.kek_id],
-      ...[row.version, row.created_at],
+      row.id,
+      row.user_id,
+      row.venue,
+      row.address,
+      row.ciphertext,
+      row.wrapped_dek,
+      row.kek_id,
+      row.version,
+      row.created_at,
     ],
   )
 }

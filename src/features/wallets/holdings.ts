@@ -114,7 +114,9 @@ function answerOf(looks: readonly Look[], { prices, source, error }: Priced, now
   const list = looks.flatMap(({ row, known }) =>
     (known.reading?.held ?? []).map((held: Held) =>
       holdingOf(held, {
-        ...{ chain: row, block: known.reading?.block ?? 0n, source },
+        chain: row,
+        block: known.reading?.block ?? 0n,
+        source,
         price: prices.get(priceKeyOf(row, held)),
       }),
     ),

@@ -53,11 +53,19 @@ function digestByHand({ calls, nonce, deadlineSeconds, executor: sender }: EvmBa
   const inner = word('bytes32, bytes32, bool', [named(batchType), keccak256(concat(callHashes)), true])
   const zero = numberToHex(0, { size: 32 })
   const struct = word('bytes32, bytes32, uint256, bytes32, address, uint256', [
-    ...[named(signedType), inner, nonce, zero, sender, BigInt(deadlineSeconds)],
+    named(signedType),
+    inner,
+    nonce,
+    zero,
+    sender,
+    BigInt(deadlineSeconds),
   ])
   const domain = word('bytes32, bytes32, bytes32, uint256, address, bytes32', [
     '0xd87cd6ef79d4e2b95e15ce8abf732db51ec771f1ca2edccf22a46c729ac56472',
-    ...[named('Calibur'), named('1.0.0'), 8453n, account],
+    named('Calibur'),
+    named('1.0.0'),
+    8453n,
+    account,
     numberToHex(BigInt(delegate), { size: 32 }),
   ])
   return keccak256(concat(['0x1901', domain, struct]))

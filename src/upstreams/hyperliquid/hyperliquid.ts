@@ -138,7 +138,10 @@ export function hyperliquid(options: Options): Hyperliquid {
   const at = (urgency: Urgency): Hyperliquid => {
     const made = known.get(urgency) ?? {
       ...reads((type, fields = {}) => info(type, fields, urgency), { clock, nowMs, shared, accountMode }),
-      ...{ perps: stamped(perps), spots: stamped(spots), send, at },
+      perps: stamped(perps),
+      spots: stamped(spots),
+      send,
+      at,
     }
     known.set(urgency, made)
     return made

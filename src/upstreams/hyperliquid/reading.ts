@@ -115,10 +115,19 @@ type WireOrder = InfoAnswer<'frontendOpenOrders'>[number]
 export function orderOf(order: Omit<WireOrder, 'children'>, parentId: number | null): OpenOrder {
   const leg = order.orderType.startsWith('Take Profit') ? ('tp' as const) : ('sl' as const)
   return {
-    ...{ symbol: order.coin, orderId: order.oid, parentId, cloid: order.cloid ?? null },
-    ...{ isBuy: order.side === 'B', price: plain(order.limitPx), size: amountOf(order.sz) },
-    ...{ origSize: amountOf(order.origSz), kind: order.orderType, tif: order.tif ?? null },
-    ...{ reduceOnly: order.reduceOnly, isPositionTpsl: order.isPositionTpsl, atMs: order.timestamp },
+    symbol: order.coin,
+    orderId: order.oid,
+    parentId,
+    cloid: order.cloid ?? null,
+    isBuy: order.side === 'B',
+    price: plain(order.limitPx),
+    size: amountOf(order.sz),
+    origSize: amountOf(order.origSz),
+    kind: order.orderType,
+    tif: order.tif ?? null,
+    reduceOnly: order.reduceOnly,
+    isPositionTpsl: order.isPositionTpsl,
+    atMs: order.timestamp,
     trigger: order.isTrigger
       ? { price: plain(order.triggerPx), condition: order.triggerCondition, leg }
       : null,
@@ -137,12 +146,19 @@ export function perpsOf([meta, contexts]: InfoAnswer<'metaAndAssetCtxs'>): PerpM
     if (!market || !context) return []
     return [
       {
-        ...{ symbol: market.name, asset, maxLeverage: market.maxLeverage },
-        ...{ sizeDecimals: market.szDecimals, priceDecimals: priceDecimalsOf('perp', market.szDecimals) },
-        ...{ onlyIsolated: market.onlyIsolated === true, isDelisted: market.isDelisted === true },
-        ...{ markPrice: plain(context.markPx), oraclePrice: plain(context.oraclePx) },
-        ...{ midPrice: plainOrNull(context.midPx), fundingRate: plain(context.funding) },
-        ...{ openInterest: plain(context.openInterest), dayVolumeUsd: plain(context.dayNtlVlm) },
+        symbol: market.name,
+        asset,
+        maxLeverage: market.maxLeverage,
+        sizeDecimals: market.szDecimals,
+        priceDecimals: priceDecimalsOf('perp', market.szDecimals),
+        onlyIsolated: market.onlyIsolated === true,
+        isDelisted: market.isDelisted === true,
+        markPrice: plain(context.markPx),
+        oraclePrice: plain(context.oraclePx),
+        midPrice: plainOrNull(context.midPx),
+        fundingRate: plain(context.funding),
+        openInterest: plain(context.openInterest),
+        dayVolumeUsd: plain(context.dayNtlVlm),
         prevDayPrice: plain(context.prevDayPx),
       },
     ]
@@ -161,10 +177,15 @@ export function spotsOf([meta, contexts]: InfoAnswer<'spotMetaAndAssetCtxs'>): S
     if (!base || !quote || !prices) return []
     return [
       {
-        ...{ symbol: aliases[base.name] ?? base.name, coin: name, asset: spotOffset + index },
-        ...{ base: base.name, quote: quote.name, sizeDecimals: base.szDecimals },
+        symbol: aliases[base.name] ?? base.name,
+        coin: name,
+        asset: spotOffset + index,
+        base: base.name,
+        quote: quote.name,
+        sizeDecimals: base.szDecimals,
         priceDecimals: priceDecimalsOf('spot', base.szDecimals),
-        ...{ markPrice: plain(prices.markPx), midPrice: plainOrNull(prices.midPx) },
+        markPrice: plain(prices.markPx),
+        midPrice: plainOrNull(prices.midPx),
         dayVolumeUsd: plain(prices.dayNtlVlm),
       },
     ]
@@ -186,13 +207,15 @@ export function accountOf(state: InfoAnswer<'clearinghouseState'>): Account {
     positions: state.assetPositions
       .filter(({ position }) => !isNothing(position.szi))
       .map(({ position }) => ({
-        ...{ symbol: position.coin, signedSize: amountOf(position.szi), leverage: position.leverage.value },
-        ...{ isCross: position.leverage.type === 'cross', entryPrice: plainOrNull(position.entryPx) },
-        ...{ valueUsd: usdOf(position.positionValue), unrealizedPnlUsd: usdOf(position.unrealizedPnl) },
-        ...{
-          liquidationPrice: plainOrNull(position.liquidationPx),
-          marginUsedUsd: usdOf(position.marginUsed),
-        },
+        symbol: position.coin,
+        signedSize: amountOf(position.szi),
+        leverage: position.leverage.value,
+        isCross: position.leverage.type === 'cross',
+        entryPrice: plainOrNull(position.entryPx),
+        valueUsd: usdOf(position.positionValue),
+        unrealizedPnlUsd: usdOf(position.unrealizedPnl),
+        liquidationPrice: plainOrNull(position.liquidationPx),
+        marginUsedUsd: usdOf(position.marginUsed),
         fundingPaidUsd: usdOf(position.cumFunding.sinceOpen),
       })),
   }
@@ -208,10 +231,19 @@ function causeOf({ dir, liquidation }: WireFill, user: string): Fill['cause'] {
 type WireFill = InfoAnswer<'userFillsByTime'>[number]
 
 export const fillOf = (fill: WireFill, user: string): Fill => ({
-  ...{ symbol: fill.coin, orderId: fill.oid, tradeId: fill.tid, cloid: fill.cloid ?? null },
-  ...{ isBuy: fill.side === 'B', price: plain(fill.px), size: amountOf(fill.sz) },
-  ...{ startSize: amountOf(fill.startPosition), feeUsd: amountOf(fill.fee), feeToken: fill.feeToken },
-  ...{ closedPnlUsd: usdOf(fill.closedPnl), cause: causeOf(fill, user), atMs: fill.time },
+  symbol: fill.coin,
+  orderId: fill.oid,
+  tradeId: fill.tid,
+  cloid: fill.cloid ?? null,
+  isBuy: fill.side === 'B',
+  price: plain(fill.px),
+  size: amountOf(fill.sz),
+  startSize: amountOf(fill.startPosition),
+  feeUsd: amountOf(fill.fee),
+  feeToken: fill.feeToken,
+  closedPnlUsd: usdOf(fill.closedPnl),
+  cause: causeOf(fill, user),
+  atMs: fill.time,
 })
 
 export const balancesOf = ({ balances }: InfoAnswer<'spotClearinghouseState'>): SpotBalance[] =>
@@ -223,8 +255,11 @@ export const balancesOf = ({ balances }: InfoAnswer<'spotClearinghouseState'>): 
   }))
 
 export const fundingOf = ({ time, delta }: InfoAnswer<'userFunding'>[number]): Funding => ({
-  ...{ symbol: delta.coin, paidUsd: usdOf(delta.usdc), signedSize: amountOf(delta.szi) },
-  ...{ rate: plain(delta.fundingRate), atMs: time },
+  symbol: delta.coin,
+  paidUsd: usdOf(delta.usdc),
+  signedSize: amountOf(delta.szi),
+  rate: plain(delta.fundingRate),
+  atMs: time,
 })
 
 type WireUpdate = InfoAnswer<'userNonFundingLedgerUpdates'>[number]

@@ -11,14 +11,30 @@ const secret = Buffer.from(key.slice(2), 'hex')
 const own = privateKeyToAddress(key)
 
 const order: VenueOrder = {
-  ...{ asset: 4, isBuy: true, price: '1670.1', size: '0.0147', reduceOnly: false },
+  asset: 4,
+  isBuy: true,
+  price: '1670.1',
+  size: '0.0147',
+  reduceOnly: false,
   when: { tif: 'ioc' },
   cloid: '0x00000000000000000000000000000001',
 }
 const intent = (action: VenueIntent['action'], change: Partial<VenueIntent> = {}): VenueIntent => ({
-  ...{ type: 'venue_action', venue: 'hyperliquid', account: own, signer: own, action },
-  ...{ userId: 'u', taskId: 't', operation: 'perp_open', chainId: '999', tokens: [], recipients: [] },
-  ...{ usdMicros: 0n, exit: false, nonce: 1_677_777_606_040n, expiresAtMs: 1_677_777_666_040 },
+  type: 'venue_action',
+  venue: 'hyperliquid',
+  account: own,
+  signer: own,
+  action,
+  userId: 'u',
+  taskId: 't',
+  operation: 'perp_open',
+  chainId: '999',
+  tokens: [],
+  recipients: [],
+  usdMicros: 0n,
+  exit: false,
+  nonce: 1_677_777_606_040n,
+  expiresAtMs: 1_677_777_666_040,
   ...change,
 })
 const signatureOf = ({ r, s, v }: { r: string; s: string; v: number }) =>
@@ -51,7 +67,9 @@ describe('signing for the venue', () => {
     const signerOf = (connectionId: `0x${string}`) =>
       recoverTypedDataAddress({
         domain: {
-          ...{ name: 'Exchange', version: '1', chainId: 1337 },
+          name: 'Exchange',
+          version: '1',
+          chainId: 1337,
           verifyingContract: '0x0000000000000000000000000000000000000000',
         },
         types: {
@@ -86,7 +104,9 @@ describe('signing for the venue', () => {
     assert.equal(action.time, nonce)
     const recovered = await recoverTypedDataAddress({
       domain: {
-        ...{ name: 'HyperliquidSignTransaction', version: '1', chainId: Number(action.signatureChainId) },
+        name: 'HyperliquidSignTransaction',
+        version: '1',
+        chainId: Number(action.signatureChainId),
         verifyingContract: '0x0000000000000000000000000000000000000000',
       },
       types: {
@@ -99,7 +119,9 @@ describe('signing for the venue', () => {
       },
       primaryType: 'HyperliquidTransaction:Withdraw',
       message: {
-        ...{ hyperliquidChain: 'Mainnet', destination: own.toLowerCase(), amount: '12.5' },
+        hyperliquidChain: 'Mainnet',
+        destination: own.toLowerCase(),
+        amount: '12.5',
         time: 1_677_777_606_040n,
       },
       signature: signatureOf(signature),
@@ -117,7 +139,9 @@ describe('signing for the venue', () => {
   }) =>
     recoverTypedDataAddress({
       domain: {
-        ...{ name: 'Exchange', version: '1', chainId: 1337 },
+        name: 'Exchange',
+        version: '1',
+        chainId: 1337,
         verifyingContract: '0x0000000000000000000000000000000000000000',
       },
       types: {

@@ -48,7 +48,11 @@ type Hex = `0x${string}`
 type Wire = { type: string } & Record<string, unknown>
 
 const wireOrder = ({ asset, isBuy, price, size, reduceOnly, when, cloid }: VenueOrder) => ({
-  ...{ a: asset, b: isBuy, p: price, s: size, r: reduceOnly },
+  a: asset,
+  b: isBuy,
+  p: price,
+  s: size,
+  r: reduceOnly,
   t:
     'tif' in when
       ? { limit: { tif: tifs[when.tif] } }
@@ -62,40 +66,47 @@ export function wireAction(action: VenueAction, nonce: number, network: VenueNet
   switch (action.type) {
     case 'order':
       return canonicalize(OrderRequest.entries.action, {
-        ...{ type: 'order', orders: action.orders.map(wireOrder), grouping: groupings[action.grouping] },
+        type: 'order',
+        orders: action.orders.map(wireOrder),
+        grouping: groupings[action.grouping],
       }) as Wire
     case 'cancel':
       return canonicalize(CancelRequest.entries.action, {
-        ...{
-          type: 'cancel',
-          cancels: action.cancels.map(({ asset, orderId }) => ({ a: asset, o: orderId })),
-        },
+        type: 'cancel',
+        cancels: action.cancels.map(({ asset, orderId }) => ({ a: asset, o: orderId })),
       }) as Wire
     case 'set_leverage': {
       const { asset, isCross, leverage } = action
       return canonicalize(UpdateLeverageRequest.entries.action, {
-        ...{ type: 'updateLeverage', asset, isCross, leverage },
+        type: 'updateLeverage',
+        asset,
+        isCross,
+        leverage,
       }) as Wire
     }
     case 'approve_agent':
       return canonicalize(ApproveAgentRequest.entries.action, {
-        ...{ type: 'approveAgent', ...chain, agentAddress: action.agent.toLowerCase() },
-        ...{ agentName: action.name, nonce },
+        type: 'approveAgent',
+        ...chain,
+        agentAddress: action.agent.toLowerCase(),
+        agentName: action.name,
+        nonce,
       }) as Wire
     case 'withdraw':
       return canonicalize(Withdraw3Request.entries.action, {
-        ...{ type: 'withdraw3', ...chain, destination: action.destination.toLowerCase() },
-        ...{ amount: action.amount, time: nonce },
+        type: 'withdraw3',
+        ...chain,
+        destination: action.destination.toLowerCase(),
+        amount: action.amount,
+        time: nonce,
       }) as Wire
     case 'move_cash':
       return canonicalize(UsdClassTransferRequest.entries.action, {
-        ...{
-          type: 'usdClassTransfer',
-          ...chain,
-          amount: action.amount,
-          toPerp: action.to === 'perp',
-          nonce,
-        },
+        type: 'usdClassTransfer',
+        ...chain,
+        amount: action.amount,
+        toPerp: action.to === 'perp',
+        nonce,
       }) as Wire
   }
 }

@@ -107,7 +107,9 @@ export function venueStreams({
   const open = () => {
     opening ??= import('@nktkas/hyperliquid').then(({ WebSocketTransport }) => {
       const made = new WebSocketTransport({
-        ...{ url, timeout: requestMs, keepAlive: { interval: pingEveryMs, timeout: requestMs } },
+        url,
+        timeout: requestMs,
+        keepAlive: { interval: pingEveryMs, timeout: requestMs },
         reconnect: { reconnectionDelay: pace.delayMs, connectionTimeout: requestMs },
       })
       made.socket.addEventListener('open', () => {
@@ -294,5 +296,9 @@ const orderNewsOf = ({
   status,
   statusTimestamp,
 }: ChannelMessage<'orderUpdates'>[number]): OrderNews => ({
-  ...{ symbol: order.coin, orderId: order.oid, cloid: order.cloid ?? null, status, atMs: statusTimestamp },
+  symbol: order.coin,
+  orderId: order.oid,
+  cloid: order.cloid ?? null,
+  status,
+  atMs: statusTimestamp,
 })

@@ -58,7 +58,7 @@ test('a call costs what the venue documents', () => {
   assert.deepEqual(types.map(infoWeight), [2, 2, 2, 60, 20])
   assert.deepEqual(
     [0, 19, 20, 2_000].map((n) => itemsWeight('userFillsByTime', Array(n).fill(0))),
-    [...[0, 0, 1, 100]],
+    [0, 0, 1, 100],
   )
   assert.equal(itemsWeight('frontendOpenOrders', Array(200).fill(0)), 0)
   const orders = (n: number) => ({ type: 'order', orders: Array(n).fill({ r: false }) })

@@ -33,7 +33,8 @@ describe('the answers of the venue', () => {
 
   test('a refusal as a whole is one, and what cannot be read is neither done nor refused', () => {
     assert.deepEqual(exchangeReplyOf('{"status":"err","response":"Action already expired"}'), {
-      ...{ is: 'refused', message: 'Action already expired' },
+      is: 'refused',
+      message: 'Action already expired',
     })
     assert.deepEqual(exchangeReplyOf('{"status":"ok","response":{"type":"default"}}'), { is: 'ok', legs: [] })
     for (const body of ['null', '', '<html>', '{"status":"ok"}', '{"status":"maybe","response":""}'])

@@ -51,14 +51,26 @@ export const startAnvil = async (options: Options): Promise<Anvil> => {
   const { chainId, pidFile, load, exitFile, blockSeconds, genesisSeconds } = options
   const host = privateHost()
   const args = [
-    ...['--chain-id', chainId, '--port', '0', '--host', host, '--hardfork', 'prague'],
+    '--chain-id',
+    chainId,
+    '--port',
+    '0',
+    '--host',
+    host,
+    '--hardfork',
+    'prague',
     // No page of a browser reads a chain; anvil would let every origin.
     '--no-cors',
-    ...['--prune-history', String(keptStates)],
+    '--prune-history',
+    String(keptStates),
     // Receipts live as long as their block keeps its transactions, and idle blocks count too.
-    ...['--transaction-block-keeper', String(keptBlocks)],
+    '--transaction-block-keeper',
+    String(keptBlocks),
     // Saving is ours (node.ts); anvil writes only when it ends.
-    ...['--dump-state', exitFile, '--state-interval', '1000000000'],
+    '--dump-state',
+    exitFile,
+    '--state-interval',
+    '1000000000',
     ...(load === undefined ? [] : ['--load-state', load]),
     ...(genesisSeconds === undefined ? [] : ['--timestamp', String(genesisSeconds)]),
     ...(blockSeconds === undefined ? [] : ['--block-time', String(blockSeconds)]),

@@ -148,8 +148,13 @@ export const newState = (seed: number, nowMs: number): State => {
     bridge: { scanned: -1, credited: new Set(), payouts: [] },
     next: { markMs: nowMs, sampleMs: nowMs, fundingMs: (Math.floor(nowMs / 3_600_000) + 1) * 3_600_000 },
     settings: {
-      ...{ walking: true, spotTriggers: false, scheduleCancelVolumeUsd: 0, requestsPerAddress: 0 },
-      ...{ wsConnectionsPerAddress: 0, wsNewPerMinute: 0, wsUsersPerAddress: 0 },
+      walking: true,
+      spotTriggers: false,
+      scheduleCancelVolumeUsd: 0,
+      requestsPerAddress: 0,
+      wsConnectionsPerAddress: 0,
+      wsNewPerMinute: 0,
+      wsUsersPerAddress: 0,
     },
   }
 }

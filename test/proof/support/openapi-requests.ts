@@ -105,7 +105,9 @@ function caseOf(path: string, method: string, operation: Operation, resolve: Res
     : []
   const answers = operation.responses
   return {
-    ...{ name: operation.operationId, method: method.toUpperCase(), path },
+    name: operation.operationId,
+    method: method.toUpperCase(),
+    path,
     isPublic: operation.security.length === 0,
     isStream: Object.keys((answers['200']?.content ?? {}) as Json).includes('text/event-stream'),
     statuses: Object.keys(answers).map(Number),
