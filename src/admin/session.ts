@@ -8,7 +8,7 @@ import { type Clock, systemClock } from '#kernel/clock.ts'
 import { systemRandom, uuidv7 } from '#kernel/id.ts'
 import { databasePlace } from '#start/place.ts'
 import { type Database, openDatabase } from '#store/database.ts'
-import { readMigrations } from '#store/migrate.ts'
+import { appliedMigrations, readMigrations } from '#store/migrate.ts'
 import { all, type Queryable, q, send } from '#store/query.ts'
 import { StoreRefusal } from '#store/refusal.ts'
 import { type Row, rowLines } from './output.ts'
@@ -52,23 +52,19 @@ export async function addAction(
 
 /** Refused before anything is written: a command of another release would not fit the tables. */
 export async function demandSchema(db: Queryable): Promise<void> {
-  const newest = readMigrations().at(-1)?.number ?? 0
-  const found = await appliedMigration(db)
-  if (found === newest) return
-  const what =
-    found < newest ? 'Start the gateway of this release once, which migrates it' : 'Use that release'
-  throw new StoreRefusal(`The database is at migration ${found}, and this release at ${newest}. ${what}.`)
-}
-
-const undefinedTable = '42P01'
-
-async function appliedMigration(db: Queryable): Promise<number> {
-  const text = 'select max(number) as number from schema_migration'
-  const rows = await send<{ number: number | null }>(db, text).catch((error: { code?: string }) => {
-    if (error.code === undefinedTable) return []
-    throw error
-  })
-  return rows[0]?.number ?? 0
+  const ours = readMigrations().map(({ name }) => name)
+  const applied = await appliedMigrations(<Row extends object>(text: string) => send<Row>(db, text))
+  const theirs = applied?.map(({ name }) => name) ?? []
+  const missing = ours.find((name) => !theirs.includes(name))
+  const foreign = theirs.find((name) => !ours.includes(name))
+  if (foreign)
+    throw new StoreRefusal(
+      `The database has the migration ${foreign}, which this release does not know. Use the release that made it.`,
+    )
+  if (missing)
+    throw new StoreRefusal(
+      `The database lacks the migration ${missing}. Start the gateway of this release once, which migrates it.`,
+    )
 }
 
 export async function openSession(

@@ -5,7 +5,8 @@ import { fileURLToPath } from 'node:url'
 import pg from 'pg'
 import { StoreRefusal } from './refusal.ts'
 
-export type Migration = { number: number; name: string; sql: string; checksum: string }
+/** `name` is `<area>/<file>`: the order of the areas may change, the name of a migration may not. */
+export type Migration = { area: string; number: number; name: string; sql: string; checksum: string }
 
 /** One key for every version of the code, so that old and new instances wait for each other. */
 const migrationLock = 5_065_703
@@ -16,20 +17,41 @@ const ddlAttemptsMax = 10
 
 export const migrationsFolder = fileURLToPath(new URL('./migrations', import.meta.url))
 
-/** `0001_init.sql`, `0002_....sql` and so on. A number may be missing, none may come twice. */
+/**
+ * `<nn>-<area>/<nnnn>_<words>.sql`, in the order in which they run: areas by their prefix, since an area may refer to
+ * the ones before it, and the files of an area by number.
+ */
 export function readMigrations(folder = migrationsFolder): Migration[] {
-  const names = readdirSync(folder).filter((name) => name.endsWith('.sql'))
-  const migrations = names.sort().map((name) => {
-    const number = Number(/^(\d{4})_[a-z0-9_]+\.sql$/.exec(name)?.[1])
-    if (!number) throw new StoreRefusal(`The migration ${name} is not named 0001_<words>.sql.`)
-    // A checkout on Windows may have rewritten the line ends; that is no other migration.
-    const sql = readFileSync(join(folder, name), 'utf8').replaceAll('\r\n', '\n')
-    return { number, name, sql, checksum: createHash('sha256').update(sql).digest('hex') }
+  const migrations = visibleNames(folder).flatMap((areaFolder) => {
+    const area = /^\d\d-([a-z]+)$/.exec(areaFolder)?.[1]
+    if (!area) throw new StoreRefusal(`The migrations folder ${areaFolder} is not named 01-<area>.`)
+    const path = join(folder, areaFolder)
+    return visibleNames(path).map((file) => readMigration(area, path, file))
   })
-  const twice = migrations.find(({ number }, index) => number === migrations[index - 1]?.number)
-  if (twice) throw new StoreRefusal(`The migration ${twice.name} has the number of the one before it.`)
+  const known = new Map<string, string>()
+  for (const migration of migrations) {
+    const earlier = known.get(idOf(migration))
+    if (earlier) throw new StoreRefusal(`The migrations ${earlier} and ${migration.name} have one number.`)
+    known.set(idOf(migration), migration.name)
+  }
   return migrations
 }
+
+const visibleNames = (folder: string) =>
+  readdirSync(folder)
+    .filter((name) => !name.startsWith('.'))
+    .sort()
+
+function readMigration(area: string, folder: string, file: string): Migration {
+  const number = Number(/^(\d{4})_[a-z0-9_]+\.sql$/.exec(file)?.[1])
+  if (!number) throw new StoreRefusal(`The migration ${area}/${file} is not named 0001_<words>.sql.`)
+  // A checkout on Windows may have rewritten the line ends; that is no other migration.
+  const sql = readFileSync(join(folder, file), 'utf8').replaceAll('\r\n', '\n')
+  const checksum = createHash('sha256').update(sql).digest('hex')
+  return { area, number, name: `${area}/${file}`, sql, checksum }
+}
+
+const idOf = ({ area, number }: Pick<Migration, 'area' | 'number'>): string => `${area} ${number}`
 
 /**
  * Brings the database to the schema of this code, forward only, one transaction for each file. Any number of
@@ -87,61 +109,80 @@ async function lock(client: pg.Client, progress: (line: string) => void): Promis
   await client.query('select pg_advisory_lock($1)', [migrationLock])
 }
 
-async function pendingOf(client: pg.Client, migrations: Migration[]): Promise<Migration[]> {
-  // Asked first, because "if not exists" on an existing table sends a notice at every start.
-  const { rows: table } = await client.query<{ present: boolean }>(
-    `select to_regclass('schema_migration') is not null as present`,
+type Applied = Pick<Migration, 'area' | 'number' | 'name' | 'checksum'>
+
+/** What was applied to a database; undefined where it has no table of migrations. */
+export async function appliedMigrations(
+  query: <Row extends object>(text: string) => Promise<Row[]>,
+): Promise<Applied[] | undefined> {
+  const columns = await query<{ name: string }>(
+    `select attname as name from pg_attribute where attrelid = to_regclass('schema_migration') and attnum > 0`,
   )
-  if (!table[0]?.present) {
-    await client.query(
-      `create table schema_migration (
-         number int primary key, name text not null, checksum text not null,
-         applied_at timestamptz not null default now())`,
+  if (columns.length === 0) return undefined
+  if (!columns.some(({ name }) => name === 'area')) {
+    throw new StoreRefusal(
+      'The database was made by a checkout from before the first release, which this code cannot read. ' +
+        'Remove the data folder, or the database that DATABASE_URL names, and start again.',
     )
   }
-  const { rows } = await client.query<{ number: number; name: string; checksum: string }>(
-    'select number, name, checksum from schema_migration order by number',
-  )
-  const known = new Map(migrations.map((migration) => [migration.number, migration]))
-  const newest = migrations.at(-1)
-  for (const { number, name, checksum } of rows) {
-    const migration = known.get(number)
-    if (number > (newest?.number ?? 0)) {
-      throw new StoreRefusal(
-        `The database is newer than this code: it has ${name}, and this code ends at ${newest?.name ?? 'nothing'}. ` +
-          'Start the version that wrote it, or a later one.',
-      )
-    }
-    if (migration?.checksum !== checksum) {
-      throw new StoreRefusal(
-        `The migration ${name} is not the one that was applied to this database: an applied file is never edited ` +
-          'or removed. Restore it and put the change into a new file.',
-      )
-    }
+  return query<Applied>('select area, number, name, checksum from schema_migration order by area, number')
+}
+
+async function pendingOf(client: pg.Client, migrations: Migration[]): Promise<Migration[]> {
+  // Read first, because "if not exists" on an existing table sends a notice at every start.
+  const applied = await appliedMigrations(async <Row extends object>(text: string) => {
+    const { rows } = await client.query<Row & pg.QueryResultRow>(text)
+    return rows
+  })
+  if (!applied) {
+    await client.query(
+      `create table schema_migration (
+         area text not null, number int not null, name text not null, checksum text not null,
+         applied_at timestamptz not null default now(), primary key (area, number))`,
+    )
+    return migrations
   }
-  const applied = rows.at(-1)
-  const pending = migrations.filter(({ number }) => !rows.some((row) => row.number === number))
-  const late = pending.find(({ number }) => number < (applied?.number ?? 0))
-  if (late) {
+  const known = new Map(migrations.map((migration) => [idOf(migration), migration]))
+  for (const row of applied) checkApplied(row, known.get(idOf(row)), migrations)
+  const done = new Map(applied.map((row) => [idOf(row), row]))
+  const pending = migrations.filter((migration) => !done.has(idOf(migration)))
+  for (const { area, number, name } of pending) {
+    const later = applied.find((row) => row.area === area && row.number > number)
+    if (!later) continue
     throw new StoreRefusal(
-      `The migration ${late.name} came after ${applied?.name} was applied to this database: give it a later number.`,
+      `The migration ${name} came after ${later.name} was applied to this database: give it a later number.`,
     )
   }
   return pending
 }
 
+function checkApplied(row: Applied, migration: Migration | undefined, migrations: Migration[]): void {
+  const newest = migrations.findLast(({ area }) => area === row.area)
+  if (row.number > (newest?.number ?? 0)) {
+    throw new StoreRefusal(
+      `The database is newer than this code: it has ${row.name}, and this code ends at ` +
+        `${newest?.name ?? 'nothing'} there. Start the version that wrote it, or a later one.`,
+    )
+  }
+  if (migration?.checksum !== row.checksum) {
+    throw new StoreRefusal(
+      `The migration ${row.name} is not the one that was applied to this database: an applied file is never edited ` +
+        'or removed. Restore it and put the change into a new file.',
+    )
+  }
+}
+
 async function apply(client: pg.Client, migration: Migration): Promise<void> {
-  const { number, name, sql, checksum } = migration
+  const { area, number, name, sql, checksum } = migration
   for (let attempt = 1; ; attempt++) {
     try {
       await client.query('begin')
       await client.query(`set local lock_timeout = ${ddlLockTimeoutMs}`)
       await client.query(sql)
-      await client.query('insert into schema_migration (number, name, checksum) values ($1, $2, $3)', [
-        number,
-        name,
-        checksum,
-      ])
+      await client.query(
+        'insert into schema_migration (area, number, name, checksum) values ($1, $2, $3, $4)',
+        [area, number, name, checksum],
+      )
       await client.query('commit')
       return
     } catch (cause) {

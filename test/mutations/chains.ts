@@ -135,7 +135,7 @@ export const chainMutations = [
     ],
   ),
   ...mutationsOf(
-    'src/store/migrations/0031_sponsor_gas.sql',
+    'src/store/migrations/07-chains/0001_init.sql',
     ['test/chains/gas-budget.test.ts'],
     [
       [

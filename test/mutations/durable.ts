@@ -67,17 +67,17 @@ export const durableMutations = [
     ],
   ),
   ...mutationsOf(
-    'src/store/migrations/0010_cancel_and_lease.sql',
+    'src/store/migrations/04-tasks/0001_init.sql',
     ['test/durable/fence.test.ts'],
     [
       [
-        "    where id = v_id and epoch = (p ->> 'epoch')::integer and owner = (p ->> 'owner')::uuid and commits = (p ->> 'commits')::integer",
-        "    where id = v_id and commits = (p ->> 'commits')::integer",
+        "    where id = v_id and epoch = (p ->> 'epoch')::integer and owner = (p ->> 'owner')::uuid\n",
+        '    where id = v_id\n',
         'an instance that lost its lease commits its step',
       ],
       [
-        "where id = v_id and epoch = (p ->> 'epoch')::integer and owner = (p ->> 'owner')::uuid and commits = (p ->> 'commits')::integer",
-        "where id = v_id and epoch = (p ->> 'epoch')::integer and owner = (p ->> 'owner')::uuid",
+        "      and commits = (p ->> 'commits')::integer and status in",
+        '      and status in',
         'a step whose commit lost its reply is committed twice',
       ],
       [
@@ -88,7 +88,7 @@ export const durableMutations = [
     ],
   ),
   ...mutationsOf(
-    'src/store/migrations/0010_cancel_and_lease.sql',
+    'src/store/migrations/04-tasks/0001_init.sql',
     ['test/durable/faults.test.ts', 'test/durable/engine.test.ts'],
     [
       [
@@ -104,7 +104,7 @@ export const durableMutations = [
     ],
   ),
   ...mutationsOf(
-    'src/store/migrations/0011_ledger_order.sql',
+    'src/store/migrations/03-ledger/0001_init.sql',
     ['test/durable/engine.test.ts', 'test/durable/faults.test.ts'],
     [
       [
@@ -120,7 +120,7 @@ export const durableMutations = [
     ],
   ),
   ...mutationsOf(
-    'src/store/migrations/0011_ledger_order.sql',
+    'src/store/migrations/03-ledger/0001_init.sql',
     ['test/durable/observations.test.ts'],
     [
       [
@@ -131,7 +131,7 @@ export const durableMutations = [
     ],
   ),
   ...mutationsOf(
-    'src/store/migrations/0001_durable.sql',
+    'src/store/migrations/03-ledger/0001_init.sql',
     ['test/durable/engine.test.ts'],
     [
       [
@@ -142,7 +142,7 @@ export const durableMutations = [
     ],
   ),
   ...mutationsOf(
-    'src/store/migrations/0001_durable.sql',
+    'src/store/migrations/03-ledger/0001_init.sql',
     ['test/durable/observations.test.ts'],
     [
       [

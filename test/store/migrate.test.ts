@@ -1,16 +1,16 @@
 import assert from 'node:assert/strict'
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
 import { type TestContext, test } from 'node:test'
 import pg from 'pg'
 import { migrate, readMigrations } from '#store/migrate.ts'
 import { testDatabase } from '../harness/cluster.ts'
 import { until } from './instances.ts'
 
-/** An empty database and a folder of migrations, by name. */
+/** An empty database and a folder of migrations, by path. */
 async function ground(t: TestContext, files: Record<string, string>) {
   const { url, drop } = await testDatabase()
   const folder = mkdtempSync(join(tmpdir(), 'portico-migrations-'))
@@ -22,16 +22,19 @@ async function ground(t: TestContext, files: Record<string, string>) {
     rmSync(folder, { recursive: true })
   })
   await client.query('drop schema public cascade; create schema public')
-  const write = (name: string, sql: string) => writeFileSync(join(folder, name), sql)
+  const write = (path: string, sql: string) => {
+    mkdirSync(dirname(join(folder, path)), { recursive: true })
+    writeFileSync(join(folder, path), sql)
+  }
   for (const [name, sql] of Object.entries(files)) write(name, sql)
   return { url, folder, client, write }
 }
 
 test('each migration is applied once, in order, by whichever instance comes first', async (t) => {
   const files = {
-    '0001_count.sql': 'create table counted (n int); insert into counted values (1)',
-    '0002_slow.sql': 'select pg_sleep(0.2); insert into counted select max(n) + 1 from counted',
-    '0003_last.sql': 'insert into counted select max(n) + 1 from counted',
+    '01-area/0001_count.sql': 'create table counted (n int); insert into counted values (1)',
+    '01-area/0002_slow.sql': 'select pg_sleep(0.2); insert into counted select max(n) + 1 from counted',
+    '01-area/0003_last.sql': 'insert into counted select max(n) + 1 from counted',
   }
   const { url, folder, client } = await ground(t, files)
   const script = `
@@ -54,7 +57,7 @@ test('each migration is applied once, in order, by whichever instance comes firs
       return Buffer.concat(chunks).toString().trim()
     }),
   )
-  assert.deepEqual(answers.sort(), ['', '', Object.keys(files).join()])
+  assert.deepEqual(answers.sort(), ['', '', Object.keys(files).join().replaceAll('01-', '')])
   assert.deepEqual((await client.query('select n from counted order by n')).rows, [
     { n: 1 },
     { n: 2 },
@@ -65,50 +68,57 @@ test('each migration is applied once, in order, by whichever instance comes firs
 
 test('a failing migration leaves nothing of itself and names its line', async (t) => {
   const { url, folder, client, write } = await ground(t, {
-    '0001_good.sql': 'create table good (id int);',
-    '0002_bad.sql': 'create table half (id int);\n\ninsert into nowhere values (1);\n',
+    '01-area/0001_good.sql': 'create table good (id int);',
+    '01-area/0002_bad.sql': 'create table half (id int);\n\ninsert into nowhere values (1);\n',
   })
   await assert.rejects(
     migrate({ url, folder }),
-    /The migration 0002_bad\.sql:3 failed: relation "nowhere" does not exist/,
+    /The migration area\/0002_bad\.sql:3 failed: relation "nowhere" does not exist/,
   )
   const tables = `select tablename from pg_tables where schemaname = 'public' order by 1`
   assert.deepEqual(
     (await client.query(tables)).rows.map(({ tablename }) => tablename),
     ['good', 'schema_migration'],
   )
-  write('0002_bad.sql', 'create table whole (id int);')
-  assert.deepEqual(await migrate({ url, folder }), { applied: ['0002_bad.sql'] })
+  write('01-area/0002_bad.sql', 'create table whole (id int);')
+  assert.deepEqual(await migrate({ url, folder }), { applied: ['area/0002_bad.sql'] })
 })
 
 test('an applied migration that was edited is refused', async (t) => {
-  const { url, folder, write } = await ground(t, { '0001_first.sql': 'create table first (id int);\n' })
+  const { url, folder, write } = await ground(t, {
+    '01-area/0001_first.sql': 'create table first (id int);\n',
+  })
   await migrate({ url, folder })
-  write('0001_first.sql', 'create table first (id int);\r\n')
+  write('01-area/0001_first.sql', 'create table first (id int);\r\n')
   await migrate({ url, folder })
-  write('0001_first.sql', 'create table first (id bigint);\n')
+  write('01-area/0001_first.sql', 'create table first (id bigint);\n')
   await assert.rejects(migrate({ url, folder }), {
     name: 'StoreRefusal',
-    message: /0001_first\.sql is not the one that was/,
+    message: /area\/0001_first\.sql is not the one that was/,
   })
 })
 
 test('a database that is newer than the code is refused', async (t) => {
-  const { url, folder, client } = await ground(t, { '0001_first.sql': 'create table first (id int);' })
+  const { url, folder, client } = await ground(t, {
+    '01-area/0001_first.sql': 'create table first (id int);',
+  })
   await migrate({ url, folder })
   await client.query(
-    `insert into schema_migration (number, name, checksum) values (2, '0002_later.sql', 'x')`,
+    `insert into schema_migration (area, number, name, checksum) values ('area', 2, 'area/0002_later.sql', 'x')`,
   )
   await assert.rejects(migrate({ url, folder }), {
     name: 'StoreRefusal',
-    message: /newer than this code: it has 0002_later\.sql, and this code ends at 0001_first\.sql/,
+    message:
+      /newer than this code: it has area\/0002_later\.sql, and this code ends at area\/0001_first\.sql/,
   })
 })
 
 test('a migration gives way to a reader that holds the table, and comes back', async (t) => {
-  const { url, folder, client, write } = await ground(t, { '0001_first.sql': 'create table first (id int);' })
+  const { url, folder, client, write } = await ground(t, {
+    '01-area/0001_first.sql': 'create table first (id int);',
+  })
   await migrate({ url, folder })
-  write('0002_second.sql', `set local lock_timeout = '50ms'; alter table first add column more int;`)
+  write('01-area/0002_second.sql', `set local lock_timeout = '50ms'; alter table first add column more int;`)
   await client.query('begin; select * from first')
   const migrating = migrate({ url, folder })
   const watcher = new pg.Client({ connectionString: url })
@@ -118,16 +128,48 @@ test('a migration gives way to a reader that holds the table, and comes back', a
   await until(async () => (await watcher.query(timedOut)).rowCount, 'the migration waits for the reader')
   await watcher.end()
   await client.query('commit')
-  assert.deepEqual(await migrating, { applied: ['0002_second.sql'] })
+  assert.deepEqual(await migrating, { applied: ['area/0002_second.sql'] })
 })
 
 test('a migration that comes late, twice or under a strange name is refused', async (t) => {
-  const { url, folder, write } = await ground(t, { '0002_second.sql': 'create table second (id int);' })
+  const { url, folder, write } = await ground(t, {
+    '01-area/0002_second.sql': 'create table second (id int);',
+  })
   await migrate({ url, folder })
-  write('0001_first.sql', 'create table first (id int);')
-  await assert.rejects(migrate({ url, folder }), /0001_first\.sql came after 0002_second\.sql was applied/)
-  write('0002_again.sql', '')
-  assert.throws(() => readMigrations(folder), /0002_second\.sql has the number of the one before it/)
-  write('third.sql', '')
-  assert.throws(() => readMigrations(folder), /third\.sql is not named 0001_<words>\.sql/)
+  write('01-area/0001_first.sql', 'create table first (id int);')
+  await assert.rejects(
+    migrate({ url, folder }),
+    /area\/0001_first\.sql came after area\/0002_second\.sql was applied/,
+  )
+  write('02-area/0002_again.sql', '')
+  assert.throws(
+    () => readMigrations(folder),
+    /area\/0002_second\.sql and area\/0002_again\.sql have one number/,
+  )
+  write('01-area/third.sql', '')
+  assert.throws(() => readMigrations(folder), /area\/third\.sql is not named 0001_<words>\.sql/)
+  write('0004_fourth.sql', '')
+  assert.throws(() => readMigrations(folder), /folder 0004_fourth\.sql is not named 01-<area>/)
+})
+
+test('each area has numbers of its own and may refer to the areas before it', async (t) => {
+  const { url, folder, write } = await ground(t, {
+    '01-base/0001_init.sql': 'create table base (id int primary key);',
+    '02-upper/0001_init.sql': 'create table upper (base_id int references base (id));',
+  })
+  await migrate({ url, folder })
+  write('01-base/0002_more.sql', 'alter table base add column more int;')
+  write('02-upper/0002_more.sql', 'alter table upper add column more int;')
+  assert.deepEqual(await migrate({ url, folder }), { applied: ['base/0002_more.sql', 'upper/0002_more.sql'] })
+})
+
+test('a database whose migrations had one sequence of numbers is refused', async (t) => {
+  const { url, folder, client } = await ground(t, {
+    '01-area/0001_first.sql': 'create table first (id int);',
+  })
+  await client.query('create table schema_migration (number int primary key, name text, checksum text)')
+  await assert.rejects(migrate({ url, folder }), {
+    name: 'StoreRefusal',
+    message: /from before the first release, which this code cannot read/,
+  })
 })

@@ -1,6 +1,6 @@
--- What operators do by hand, and the sponsors that they have paused. Forward only.
+-- Records of what was done: by operators, and what is audited.
 
--- One row for each use of the operator's command line. Rows are only added.
+-- One row per use of the operator's command line. Append-only.
 create table admin_action (
   id bigint generated always as identity primary key,
   at timestamptz not null,
@@ -8,6 +8,7 @@ create table admin_action (
   -- Null where a command only reads.
   reason text check (length(reason) between 1 and 2000),
   command text not null,
+  -- What the command was applied to, such as a user or a task.
   subject text,
   details jsonb not null default '{}'
 );
@@ -19,12 +20,14 @@ end $$;
 create trigger admin_action_append_only before update or delete on admin_action
   for each row execute function admin_action_is_append_only();
 
--- An account that pays for gas and carries nothing new; what it has under way is still confirmed and replaced.
-create table paused_sponsor (
-  chain text not null,
-  signer text not null,
-  since timestamptz not null,
-  set_by text not null,
-  reason text not null,
-  primary key (chain, signer)
+-- Hash chain of what is audited, by user. Nothing writes it yet.
+create table audit (
+  user_id uuid not null,
+  seq bigint not null,
+  -- Hash of the row before.
+  prev text not null,
+  hash text not null,
+  body jsonb not null,
+  at timestamptz not null,
+  primary key (user_id, seq)
 );

@@ -1,5 +1,6 @@
--- What the sponsor pays for each user and day, in wei. Forward only.
+-- Gas: what sponsors pay for users, and sponsors that are paused.
 
+-- What the sponsors pay for each user, chain and day (UTC), in wei: final charges and reservations.
 create table sponsor_day (
   user_id uuid not null,
   chain_id text not null,
@@ -8,7 +9,8 @@ create table sponsor_day (
   primary key (user_id, chain_id, day)
 );
 
--- Reserved at acceptance by what the transaction may cost, corrected by what it did cost.
+-- What each task adds to the day of its user. Reserved at acceptance by what the transaction may cost, corrected to
+-- what it did cost.
 create table sponsor_charge (
   task_id uuid primary key,
   user_id uuid not null,
@@ -18,7 +20,7 @@ create table sponsor_charge (
   is_final boolean not null default false
 );
 
--- Answers what the day amounts to with it, or null where the budget does not cover it: then nothing was written.
+-- Returns the new sum of the day, or null where the budget does not cover it: then nothing is written.
 create function sponsor_reserve(p_task uuid, p_user uuid, p_chain text, p_day date, p_wei numeric, p_budget numeric)
 returns numeric language plpgsql as $$
 declare
@@ -34,6 +36,7 @@ begin
   return v_wei;
 end $$;
 
+-- Replaces the reservation of a task by its cost, once.
 create function sponsor_settle(p_task uuid, p_wei numeric) returns void language plpgsql as $$
 declare
   v_charge sponsor_charge;
@@ -44,3 +47,14 @@ begin
   update sponsor_day set wei = greatest(wei + p_wei - v_charge.wei, 0)
     where user_id = v_charge.user_id and chain_id = v_charge.chain_id and day = v_charge.day;
 end $$;
+
+-- Sponsors that an operator has paused. They pay for no new transaction; those in flight are still confirmed or
+-- replaced.
+create table paused_sponsor (
+  chain text not null,
+  signer text not null,
+  since timestamptz not null,
+  set_by text not null,
+  reason text not null,
+  primary key (chain, signer)
+);

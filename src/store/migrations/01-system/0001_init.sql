@@ -1,0 +1,23 @@
+-- The installation: what this database is bound to, which instances run on it, and when maintenance ran.
+
+-- Facts that bind the database to something outside it, such as the local world that its tasks and nonces are about.
+create table belonging (
+  key text primary key,
+  value text not null
+);
+
+-- Gateway processes. One whose seen_at is old counts as dead; its row is deleted after a day.
+create table instance (
+  id uuid primary key,
+  started_at timestamptz not null,
+  seen_at timestamptz not null
+);
+
+-- Jobs that one instance runs for all of them, such as retention and the ledger audit.
+create table maintenance_run (
+  name text primary key,
+  -- The instance whose statement advances this time does the run.
+  started_at timestamptz not null,
+  -- Duration of the last run: the longer a job takes, the longer the pause before the next run.
+  took_ms bigint not null default 0
+);

@@ -1,0 +1,41 @@
+-- The event log of each user, which streams and lists of notifications read.
+
+-- The number of the last event of each user.
+create table user_stream (
+  user_id uuid primary key,
+  seq bigint not null
+);
+
+-- Events by user, numbered from 1 without gaps. Old rows are deleted by age.
+create table outbox (
+  user_id uuid not null,
+  seq bigint not null,
+  type text not null,
+  -- Null for events that belong to no task.
+  task_id uuid,
+  -- The record that the event is about, as {"kind", "id"}.
+  subject jsonb,
+  body jsonb not null,
+  at timestamptz not null,
+  primary key (user_id, seq)
+);
+create index outbox_age on outbox (at);
+
+-- Appends events of one user and returns the number of the last one; null without events. An event may name its task
+-- itself, where p_task is null.
+create function outbox_add(p_user uuid, p_task uuid, p_events jsonb, p_at timestamptz)
+returns bigint language plpgsql as $$
+declare
+  v_count integer := jsonb_array_length(p_events);
+  v_seq bigint;
+begin
+  if v_count = 0 then return null; end if;
+  -- The row lock makes commit order equal to seq order, without gaps. Every transaction takes it last.
+  insert into user_stream as s (user_id, seq) values (p_user, v_count)
+    on conflict (user_id) do update set seq = s.seq + v_count returning seq into v_seq;
+  insert into outbox (user_id, seq, type, task_id, subject, body, at)
+    select p_user, v_seq - v_count + n, e ->> 'type', coalesce(p_task, (e ->> 'taskId')::uuid),
+      nullif(e -> 'subject', 'null'::jsonb), e -> 'data', p_at
+    from jsonb_array_elements(p_events) with ordinality as x (e, n);
+  return v_seq;
+end $$;

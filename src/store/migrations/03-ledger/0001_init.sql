@@ -1,0 +1,230 @@
+-- Double-entry ledger. Amounts are in base units of the asset. The rules are functions of the database, so that a
+-- commit that moves money is one round trip whatever it consists of.
+
+-- Balances. They are derived from the ledger entries, and an audit counts them again.
+create table account (
+  id bigint generated always as identity primary key,
+  shard smallint not null,
+  -- A user, or the system account.
+  owner uuid not null,
+  asset text not null,
+  -- Sub-account of that owner, such as the wallet, an earn position, or 'outside:<n>' for money outside of the ledger.
+  book text not null,
+  avail numeric(78, 0) not null default 0,
+  -- Set aside by pending holds.
+  held numeric(78, 0) not null default 0 check (held >= 0),
+  -- Version counter, raised by every movement that is no hold: it detects balance snapshots that are out of date.
+  settlements bigint not null default 0,
+  unique (owner, asset, book),
+  constraint only_the_outside_may_owe check (avail >= 0 or book like 'outside:%')
+) with (fillfactor = 70);
+
+-- Movements between two accounts. A hold is pending until it is posted or voided.
+create table transfer (
+  id bigint generated always as identity primary key,
+  -- Idempotency key: a repeated movement changes nothing.
+  key text not null,
+  debit bigint not null references account (id),
+  credit bigint not null references account (id),
+  amount numeric(78, 0) not null check (amount > 0),
+  state text not null check (state in ('pending', 'posted', 'voided')),
+  task_id uuid,
+  reason text not null,
+  at timestamptz not null,
+  settled_at timestamptz,
+  unique (key)
+);
+create index transfer_of_task on transfer (task_id) where task_id is not null;
+
+-- One row per transfer, account and phase. Append-only: every balance can be counted again from it.
+create table entry (
+  account_id bigint not null references account (id),
+  transfer_id bigint not null references transfer (id),
+  phase text not null check (phase in ('transfer', 'hold', 'post', 'void')),
+  -- Change of the available balance.
+  d_avail numeric(78, 0) not null,
+  -- Change of the held balance.
+  d_held numeric(78, 0) not null,
+  at timestamptz not null,
+  primary key (account_id, transfer_id, phase)
+);
+create index entry_of_transfer on entry (transfer_id);
+
+create function entry_is_append_only() returns trigger language plpgsql as $$
+begin
+  raise exception 'ledger entries are never changed';
+end $$;
+create trigger entry_append_only before update or delete on entry
+  for each row execute function entry_is_append_only();
+
+create function entries_balance() returns trigger language plpgsql as $$
+begin
+  if (select sum(d_avail + d_held) from entry where transfer_id = new.transfer_id) <> 0 then
+    raise exception 'entries of transfer % do not sum to zero', new.transfer_id;
+  end if;
+  return null;
+end $$;
+create constraint trigger entries_sum_to_zero after insert on entry
+  deferrable initially deferred for each row execute function entries_balance();
+
+-- The external account is split into 16 by the user's shard: one hot row would serialise every user.
+create function ledger_book(p_ref jsonb, p_shard integer) returns text language sql immutable as $$
+  select case when p_ref ->> 'book' = 'outside' then 'outside:' || (p_shard % 16) else p_ref ->> 'book' end
+$$;
+
+-- The id of an account, which is created on first use. p_ref is {"owner", "asset", "book"}.
+create function ledger_account(p_ref jsonb, p_shard integer) returns bigint language plpgsql as $$
+declare
+  v_id bigint;
+  v_book text := ledger_book(p_ref, p_shard);
+begin
+  loop
+    select id into v_id from account
+      where owner = (p_ref ->> 'owner')::uuid and asset = p_ref ->> 'asset' and book = v_book;
+    if found then return v_id; end if;
+    insert into account (shard, owner, asset, book)
+      values (p_shard, (p_ref ->> 'owner')::uuid, p_ref ->> 'asset', v_book)
+      on conflict do nothing;
+  end loop;
+end $$;
+
+-- Writes one entry and applies it to its account.
+create function ledger_write(
+  p_transfer bigint, p_account bigint, p_phase text, p_avail numeric, p_held numeric, p_settles boolean, p_at timestamptz
+) returns void language plpgsql as $$
+begin
+  insert into entry (account_id, transfer_id, phase, d_avail, d_held, at)
+    values (p_account, p_transfer, p_phase, p_avail, p_held, p_at);
+  update account
+    set avail = avail + p_avail, held = held + p_held, settlements = settlements + (case when p_settles then 1 else 0 end)
+    where id = p_account;
+end $$;
+
+-- Ends a hold: posts p_post of it to the credit account and returns the rest to the debit account.
+create function ledger_settle(
+  p_transfer bigint, p_debit bigint, p_credit bigint, p_amount numeric, p_post numeric, p_at timestamptz
+) returns void language plpgsql as $$
+begin
+  if p_post > 0 then
+    perform ledger_write(p_transfer, p_debit, 'post', p_amount - p_post, -p_amount, true, p_at);
+    perform ledger_write(p_transfer, p_credit, 'post', p_post, 0, true, p_at);
+    update transfer set state = 'posted', settled_at = p_at where id = p_transfer;
+  else
+    perform ledger_write(p_transfer, p_debit, 'void', p_amount, -p_amount, true, p_at);
+    update transfer set state = 'voided', settled_at = p_at where id = p_transfer;
+  end if;
+end $$;
+
+-- Books what a chain or venue says an account holds, against the external account. Refuses a snapshot that was taken
+-- before the last movement.
+create function ledger_observe(p_seen jsonb, p_shard integer, p_at timestamptz) returns void language plpgsql as $$
+declare
+  v_id bigint := ledger_account(p_seen -> 'account', p_shard);
+  v_account account;
+  v_delta numeric;
+  v_far bigint;
+  v_transfer bigint;
+begin
+  select * into v_account from account where id = v_id for no key update;
+  if v_account.settlements <> (p_seen ->> 'settlements')::bigint then
+    raise exception 'stale observation' using errcode = 'PT002';
+  end if;
+  v_delta := greatest((p_seen ->> 'totalUnits')::numeric - v_account.avail - v_account.held, -v_account.avail);
+  if v_delta = 0 then return; end if;
+  v_far := ledger_account(
+    jsonb_build_object('owner', p_seen ->> 'house', 'asset', v_account.asset, 'book', 'outside'), p_shard);
+  insert into transfer (debit, credit, key, amount, state, reason, at, settled_at)
+    values (case when v_delta > 0 then v_far else v_id end, case when v_delta > 0 then v_id else v_far end,
+      'observed:' || v_id || ':' || gen_random_uuid(), abs(v_delta), 'posted', 'observed', p_at, p_at)
+    returning id into v_transfer;
+  perform ledger_write(v_transfer, v_id, 'transfer', v_delta, 0, false, p_at);
+  perform ledger_write(v_transfer, v_far, 'transfer', -v_delta, 0, false, p_at);
+end $$;
+
+-- Locks the accounts of an admission before any of it is written: the user's accounts by id, then the external ones by
+-- id, as every other transaction of the ledger does. Only needed where several accounts of the user take part; with
+-- one, the statements that follow lock in this order by themselves.
+create function ledger_lock(p_seen jsonb, p_moves jsonb, p_shard integer) returns void language plpgsql as $$
+declare
+  v_own bigint[];
+  v_far bigint[];
+begin
+  select array_agg(distinct ledger_account(ref, p_shard)) into v_own from (
+    select s -> 'account' as ref from jsonb_array_elements(p_seen) s
+    union all select m -> side from jsonb_array_elements(p_moves) m, unnest(array['debit', 'credit']) side
+      where m ? side and (side = 'debit' or m ->> 'move' = 'transfer') and m -> side ->> 'book' <> 'outside') x;
+  perform 1 from account where id = any(v_own) order by id for no key update;
+  select array_agg(distinct ledger_account(ref, p_shard)) into v_far from (
+    select jsonb_build_object('owner', s ->> 'house', 'asset', s #>> '{account,asset}', 'book', 'outside') as ref
+      from jsonb_array_elements(p_seen) s join account a on a.id = ledger_account(s -> 'account', p_shard)
+      where greatest((s ->> 'totalUnits')::numeric - a.avail - a.held, -a.avail) <> 0
+    union all select m -> side from jsonb_array_elements(p_moves) m, unnest(array['debit', 'credit']) side
+      where m ? side and (side = 'debit' or m ->> 'move' = 'transfer') and m -> side ->> 'book' = 'outside') x;
+  perform 1 from account where id = any(v_far) order by id for no key update;
+end $$;
+
+-- Applies movements of a task: transfers and holds, and the posts and voids that end holds.
+create function ledger_apply(p_moves jsonb, p_task uuid, p_shard integer, p_at timestamptz)
+returns void language plpgsql as $$
+declare
+  v_move jsonb;
+  v_debit bigint;
+  v_credit bigint;
+  v_amount numeric;
+  v_avail numeric;
+  v_transfer transfer;
+begin
+  -- Every transaction locks rows in this order, external accounts last, so that no two wait for each other. The lock
+  -- is weak enough to let foreign key checks pass.
+  perform 1 from account where id in (
+    select ledger_account(m -> side, p_shard) from jsonb_array_elements(p_moves) m, unnest(array['debit', 'credit']) side
+      where m ? side and (side = 'debit' or m ->> 'move' = 'transfer')
+    union select t.debit from jsonb_array_elements(p_moves) m join transfer t on t.key = m ->> 'key'
+      where m ->> 'move' in ('post', 'void')
+    union select t.credit from jsonb_array_elements(p_moves) m join transfer t on t.key = m ->> 'key'
+      where m ->> 'move' = 'post'
+  ) order by (book like 'outside:%'), id for no key update;
+
+  for v_move in select * from jsonb_array_elements(p_moves) loop
+    if v_move ->> 'move' in ('transfer', 'hold') then
+      v_debit := ledger_account(v_move -> 'debit', p_shard);
+      v_credit := ledger_account(v_move -> 'credit', p_shard);
+      v_amount := (v_move ->> 'amountUnits')::numeric;
+      insert into transfer (debit, credit, key, amount, state, task_id, reason, at, settled_at)
+        values (v_debit, v_credit, v_move ->> 'key', v_amount,
+          case v_move ->> 'move' when 'hold' then 'pending' else 'posted' end, p_task, v_move ->> 'reason', p_at,
+          case v_move ->> 'move' when 'hold' then null else p_at end)
+        on conflict (key) do nothing returning * into v_transfer;
+      -- A repeated movement: it is booked already.
+      if v_transfer.id is null then continue; end if;
+      select avail into v_avail from account where id = v_debit and book not like 'outside:%';
+      if found and v_avail < v_amount then
+        raise exception 'insufficient balance' using errcode = 'PT001', detail = jsonb_build_object(
+          'asset', v_move -> 'debit' ->> 'asset', 'required', v_amount::text, 'available', v_avail::text)::text;
+      end if;
+      if v_move ->> 'move' = 'hold' then
+        perform ledger_write(v_transfer.id, v_debit, 'hold', -v_amount, v_amount, false, p_at);
+      else
+        perform ledger_write(v_transfer.id, v_debit, 'transfer', -v_amount, 0, true, p_at);
+        perform ledger_write(v_transfer.id, v_credit, 'transfer', v_amount, 0, true, p_at);
+      end if;
+    else
+      select * into v_transfer from transfer where key = v_move ->> 'key' for no key update;
+      if not found then
+        raise exception 'no such hold: %', v_move ->> 'key' using errcode = 'PT003';
+      end if;
+      -- A hold ends one way only. A post of zero is a void.
+      if v_transfer.state = (case when v_move ->> 'move' = 'post' and coalesce(v_move ->> 'amountUnits', '') <> '0'
+          then 'voided' else 'posted' end) then
+        raise exception 'the hold was % before: %', v_transfer.state, v_move ->> 'key' using errcode = 'PT003';
+      end if;
+      if v_transfer.state <> 'pending' then continue; end if;
+      v_amount := case v_move ->> 'move'
+        when 'void' then 0 else coalesce((v_move ->> 'amountUnits')::numeric, v_transfer.amount) end;
+      if v_amount > v_transfer.amount then
+        raise exception 'a hold cannot deliver more than it holds: %', v_move ->> 'key' using errcode = 'PT003';
+      end if;
+      perform ledger_settle(v_transfer.id, v_transfer.debit, v_transfer.credit, v_transfer.amount, v_amount, p_at);
+    end if;
+  end loop;
+end $$;

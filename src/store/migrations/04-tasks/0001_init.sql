@@ -1,0 +1,358 @@
+-- Durable tasks, what they sign and send, and what creates them: requests, schedules and price triggers. The hot paths
+-- are functions, so that a commit is one round trip.
+
+-- Tasks. A task is claimed under a lease; each step ends with one commit, which is fenced by owner and epoch.
+create table task (
+  id uuid primary key,
+  shard smallint not null,
+  user_id uuid not null,
+  -- The task that created this one.
+  parent_id uuid,
+  idempotency_key text,
+  kind text not null,
+  -- Version of the steps with which the task was accepted, and runs to its end.
+  kind_version integer not null,
+  input jsonb not null,
+  -- What the steps have stored for the steps after them.
+  data jsonb not null,
+  -- The step that runs next.
+  step text not null,
+  status text not null check (status in ('pending', 'running', 'completed', 'failed', 'cancelled')),
+  -- Progress in words of the domain; the reason code once the task has failed or was cancelled.
+  state text not null,
+  -- What happened outside. It is unknown while signed bytes may still land.
+  outcome text check (outcome in ('executed', 'not_executed', 'partial', 'unknown')),
+  result jsonb,
+  error jsonb,
+  cancel_requested boolean not null default false,
+  -- Lowest first.
+  priority smallint not null,
+  run_at timestamptz not null,
+  deadline timestamptz not null,
+  -- The instance that leases the task; null where none does.
+  owner uuid,
+  -- Fencing token, raised with each claim.
+  epoch integer not null default 0,
+  lease_until timestamptz,
+  -- Failed attempts of the present step.
+  attempts integer not null default 0,
+  -- Committed steps.
+  commits integer not null default 0,
+  created_at timestamptz not null,
+  updated_at timestamptz not null,
+  completed_at timestamptz,
+  constraint unknown_is_never_final check (outcome is distinct from 'unknown' or status = 'running'),
+  constraint ended_tells_its_outcome check (
+    (status in ('completed', 'failed', 'cancelled'))
+      = (completed_at is not null and outcome is not null and outcome <> 'unknown'))
+) with (fillfactor = 70);
+-- A claim scans unowned tasks only. Epoch and lease are not indexed, so that commits of steps stay HOT updates.
+create index task_ready on task (priority, run_at) where status in ('pending', 'running') and owner is null;
+create index task_leased on task (owner) where owner is not null;
+-- Lists of a user's tasks, newest first: all, by kind, by how they ended, and those that have not ended.
+create index task_of_user on task (user_id, id desc);
+create index task_kind_of_user on task (user_id, kind, id desc);
+create index task_ended_of_user on task (user_id, status, id desc) where status in ('completed', 'failed', 'cancelled');
+create index task_open_of_user on task (user_id, id desc) where status in ('pending', 'running');
+-- What a user's tasks did in the last seconds, which reads of the venue may not show yet.
+create index task_recent_of_user on task (user_id, completed_at) where completed_at is not null;
+
+-- History of the committed steps of each task.
+create table task_step (
+  task_id uuid not null references task (id),
+  step text not null,
+  epoch integer not null,
+  attempt integer not null,
+  -- What the step added to the task's data.
+  out jsonb not null,
+  at timestamptz not null
+);
+create index task_step_of_task on task_step (task_id);
+
+-- Idempotency keys of requests, schedules and triggers.
+create table idempotency (
+  user_id uuid not null,
+  key text not null check (length(key) between 1 and 255),
+  operation text not null,
+  body_hash text not null,
+  -- The task that the key stands for. Keys of tasks are kept.
+  task_id uuid references task (id),
+  -- The reply to a request that made no task. Such rows are deleted by age.
+  response jsonb,
+  at timestamptz not null,
+  primary key (user_id, key)
+);
+create index idempotency_reply_age on idempotency (at) where task_id is null;
+
+-- What a task does outside of this database: one signed intent. It is stored before it is sent.
+create table effect (
+  id uuid primary key,
+  task_id uuid not null references task (id),
+  step text not null,
+  kind text not null,
+  -- What the policy has allowed.
+  intent jsonb not null,
+  signed jsonb not null,
+  -- Its id outside, such as the hash of the signed calls.
+  ext_id text not null,
+  status text not null check (status in ('prepared', 'sent', 'confirmed', 'rejected', 'dropped', 'unknown')),
+  -- Id of the policy decision.
+  policy_receipt text not null,
+  -- Evidence for the final status, such as the block of the receipt.
+  proof jsonb,
+  -- After this it can no longer land.
+  valid_until timestamptz,
+  at timestamptz not null,
+  unique (kind, ext_id)
+);
+create index effect_of_task on effect (task_id);
+create index effect_live on effect (kind, at) where status in ('prepared', 'sent', 'unknown');
+
+-- Signed transactions of an effect. A replacement is a further row under the same nonce.
+create table carrier (
+  effect_id uuid not null references effect (id),
+  -- Counts the transactions of the effect from 0.
+  n integer not null,
+  -- The bytes to send.
+  raw text not null,
+  -- Transaction hash, or the venue's id of the action.
+  ext_id text not null unique,
+  lane_kind text not null,
+  chain text not null,
+  signer text not null,
+  nonce bigint not null,
+  status text not null check (status in ('prepared', 'sent', 'confirmed', 'replaced', 'dropped')),
+  at timestamptz not null,
+  primary key (effect_id, n),
+  unique (lane_kind, chain, signer, nonce, n)
+);
+
+-- Next nonce of each signer. The lock on its row serialises the signatures of that signer.
+create table lane (
+  -- Protocol of the nonce, such as 'evm'.
+  kind text not null,
+  chain text not null,
+  signer text not null,
+  next bigint not null,
+  primary key (kind, chain, signer)
+);
+
+-- Creates a task at each slot of a grid of times. The slot is part of the task's idempotency key.
+create table schedule (
+  id uuid primary key,
+  -- Null for the system's own.
+  user_id uuid,
+  kind text not null,
+  input jsonb not null,
+  every_seconds integer,
+  cron text,
+  timezone text not null default 'UTC',
+  -- Slots that were missed make one task or none.
+  misfire text not null default 'once' check (misfire in ('skip', 'once')),
+  status text not null default 'active' check (status in ('active', 'paused', 'ended')),
+  next_at timestamptz,
+  last_slot timestamptz,
+  created_at timestamptz not null
+);
+create index schedule_due on schedule (next_at) where status = 'active';
+
+-- Creates a task when a price crosses the trigger: take-profits and stop-losses that the gateway hosts.
+create table trigger_order (
+  id uuid primary key,
+  user_id uuid not null,
+  kind text not null,
+  market text not null,
+  -- Fires at or below the trigger price, or at or above it.
+  direction text not null check (direction in ('lte', 'gte')),
+  trigger_price numeric not null,
+  -- When one order of a group fires, the others are cancelled.
+  oco_group uuid,
+  input jsonb not null,
+  -- An order waits until the entry order that it protects has filled.
+  status text not null check (status in ('waiting', 'armed', 'fired', 'cancelled', 'expired')),
+  -- Client order id of the entry order.
+  parent text,
+  -- The task that asked for this order.
+  origin uuid,
+  -- The task that it created when it fired.
+  task_id uuid,
+  expires_at timestamptz,
+  created_at timestamptz not null
+);
+create index trigger_armed on trigger_order (market, direction, trigger_price) where status = 'armed';
+create index trigger_waiting on trigger_order (market) where status = 'waiting';
+create index trigger_open on trigger_order (user_id, created_at) where status in ('waiting', 'armed');
+create index trigger_oco on trigger_order (oco_group) where oco_group is not null;
+
+-- Which instance checks the triggers of a market.
+create table market_watch (
+  market text primary key,
+  owner uuid,
+  -- Fencing token, raised when another instance takes over.
+  epoch integer not null default 0,
+  lease_until timestamptz,
+  last_price numeric,
+  seen_at timestamptz
+);
+
+-- Stores what a step has signed, before it is sent.
+create function effect_store(p jsonb, p_task uuid, p_at timestamptz) returns void language plpgsql as $$
+begin
+  if p ? 'effect' then
+    insert into effect (id, task_id, step, kind, intent, signed, ext_id, status, policy_receipt, valid_until, at)
+      select (e ->> 'id')::uuid, p_task, p ->> 'done', e ->> 'kind', e -> 'intent', e -> 'signed', e ->> 'extId',
+        'prepared', e ->> 'policyReceipt', (e ->> 'validUntil')::timestamptz, p_at
+      from (select p -> 'effect' as e) x;
+  end if;
+  if p ? 'carrier' then
+    insert into carrier (effect_id, n, raw, ext_id, lane_kind, chain, signer, nonce, status, at)
+      select (c ->> 'effectId')::uuid,
+        coalesce((select max(n) + 1 from carrier where effect_id = (c ->> 'effectId')::uuid), 0),
+        c ->> 'raw', c ->> 'extId', c ->> 'laneKind', c ->> 'chain', c ->> 'signer', (c ->> 'nonce')::bigint,
+        'prepared', p_at
+      from (select p -> 'carrier' as c) x;
+  end if;
+end $$;
+
+-- Accepts a task: the task, its idempotency key, balance snapshots, movements and events.
+create function task_accept(p jsonb) returns void language plpgsql as $$
+declare
+  v_at timestamptz := (p ->> 'at')::timestamptz;
+  v_id uuid := (p ->> 'id')::uuid;
+  v_user uuid := (p ->> 'user')::uuid;
+  v_shard integer := (p ->> 'shard')::integer;
+  v_observed jsonb := coalesce(p -> 'observe', '[]');
+  v_moves jsonb := coalesce(p -> 'moves', '[]');
+  v_seen jsonb;
+begin
+  insert into task (id, shard, user_id, kind, kind_version, status, state, step, data, input, priority, run_at, owner,
+      epoch, lease_until, deadline, parent_id, idempotency_key, created_at, updated_at)
+    values (v_id, v_shard, v_user, p ->> 'kind', (p ->> 'version')::integer, 'pending', 'accepted', p ->> 'step',
+      p -> 'data', p -> 'input', (p ->> 'priority')::smallint, coalesce((p ->> 'runAt')::timestamptz, v_at),
+      (p ->> 'owner')::uuid, case when p ->> 'owner' is null then 0 else 1 end,
+      case when p ->> 'owner' is null then null
+        else clock_timestamp() + make_interval(secs => (p ->> 'leaseSeconds')::float8) end,
+      (p ->> 'deadline')::timestamptz, (p ->> 'parent')::uuid, p ->> 'key', v_at, v_at);
+  if p ->> 'key' is not null then
+    insert into idempotency (user_id, key, operation, body_hash, task_id, at)
+      values (v_user, p ->> 'key', p ->> 'operation', p ->> 'hash', v_id, v_at);
+  end if;
+  if jsonb_array_length(v_observed) > 1 or (jsonb_array_length(v_observed) = 1 and
+      (jsonb_array_length(v_moves) > 1 or v_moves #> '{0,debit}' <> v_observed #> '{0,account}')) then
+    perform ledger_lock(v_observed, v_moves, v_shard);
+  end if;
+  for v_seen in select * from jsonb_array_elements(v_observed) s
+      order by s #>> '{account,asset}', s #>> '{account,book}' loop
+    perform ledger_observe(v_seen, v_shard, v_at);
+  end loop;
+  if jsonb_array_length(v_moves) > 0 then
+    perform ledger_apply(v_moves, v_id, v_shard, v_at);
+  end if;
+  perform outbox_add(v_user, v_id, p -> 'events', v_at);
+end $$;
+
+-- Accepts a task and commits its first step, which signs, at once: the task begins as p_step leaves it. Returns the
+-- number of its last event, or 0 without events.
+create function task_open(p jsonb, p_step jsonb) returns bigint language plpgsql as $$
+declare
+  v_at timestamptz := (p ->> 'at')::timestamptz;
+  v_done_at timestamptz := (p_step ->> 'at')::timestamptz;
+  v_id uuid := (p ->> 'id')::uuid;
+  v_user uuid := (p ->> 'user')::uuid;
+begin
+  insert into task (id, shard, user_id, kind, kind_version, status, state, step, data, input, priority, run_at, owner,
+      epoch, lease_until, commits, deadline, parent_id, idempotency_key, created_at, updated_at)
+    values (v_id, (p ->> 'shard')::smallint, v_user, p ->> 'kind', (p ->> 'version')::integer, 'running',
+      p_step ->> 'state', p_step ->> 'step', (p -> 'data') || (p_step -> 'data'), p -> 'input',
+      (p ->> 'priority')::smallint, (p ->> 'runAt')::timestamptz, (p ->> 'owner')::uuid, 1,
+      clock_timestamp() + make_interval(secs => (p ->> 'leaseSeconds')::float8), 1,
+      (p ->> 'deadline')::timestamptz, (p ->> 'parent')::uuid, p ->> 'key', v_at, v_done_at);
+  if p ->> 'key' is not null then
+    insert into idempotency (user_id, key, operation, body_hash, task_id, at)
+      values (v_user, p ->> 'key', p ->> 'operation', p ->> 'hash', v_id, v_at);
+  end if;
+  insert into task_step (task_id, step, epoch, attempt, out, at)
+    values (v_id, p_step ->> 'done', 1, (p_step ->> 'attempt')::integer, p_step -> 'data', v_done_at);
+  perform effect_store(p_step, v_id, v_done_at);
+  return coalesce(outbox_add(v_user, v_id, p_step -> 'events', v_done_at), 0);
+end $$;
+
+-- Commits one step if the caller still owns the task, and renews its lease. Returns the number of its last event, or 0
+-- without events; null where the caller is not the owner any more: then nothing is written.
+create function task_write(p jsonb) returns bigint language plpgsql as $$
+declare
+  v_at timestamptz := (p ->> 'at')::timestamptz;
+  v_id uuid := (p ->> 'id')::uuid;
+  v_ended boolean := p ->> 'status' in ('completed', 'failed', 'cancelled');
+  v_task task;
+  v_update jsonb;
+  v_hold transfer;
+begin
+  update task set
+      status = p ->> 'status', state = p ->> 'state', outcome = p ->> 'outcome', step = p ->> 'step',
+      data = data || (p -> 'data'), result = coalesce(p -> 'result', result), error = coalesce(p -> 'error', error),
+      attempts = (p ->> 'attempts')::integer,
+      owner = case when v_ended or p ->> 'parkMs' is not null then null else owner end,
+      lease_until = coalesce(clock_timestamp() + make_interval(secs => (p ->> 'leaseSeconds')::float8), lease_until),
+      run_at = coalesce((p ->> 'runAt')::timestamptz, run_at), commits = commits + 1,
+      updated_at = v_at, completed_at = case when v_ended then v_at end
+    -- The count of commits detects a repeat after a lost reply. A stored effect outweighs a cancel request.
+    where id = v_id and epoch = (p ->> 'epoch')::integer and owner = (p ->> 'owner')::uuid
+      and commits = (p ->> 'commits')::integer and status in ('pending', 'running')
+      and (not cancel_requested or p ->> 'status' = 'cancelled' or exists
+        (select 1 from effect where task_id = v_id and effect.status not in ('dropped', 'rejected')))
+    returning * into v_task;
+  if not found then return null; end if;
+
+  insert into task_step (task_id, step, epoch, attempt, out, at)
+    values (v_id, p ->> 'done', (p ->> 'epoch')::integer, (p ->> 'attempt')::integer, p -> 'data', v_at);
+
+  if jsonb_array_length(coalesce(p -> 'moves', '[]')) > 0 then
+    perform ledger_apply(p -> 'moves', v_id, v_task.shard, v_at);
+  end if;
+  if v_ended then
+    for v_hold in select * from transfer where task_id = v_id and state = 'pending'
+        order by debit, id for no key update loop
+      perform ledger_settle(v_hold.id, v_hold.debit, v_hold.credit, v_hold.amount, 0, v_at);
+    end loop;
+  end if;
+
+  perform effect_store(p, v_id, v_at);
+  for v_update in select * from jsonb_array_elements(coalesce(p -> 'effects', '[]')) loop
+    update effect set status = v_update ->> 'status', proof = coalesce(v_update -> 'proof', proof)
+      where id = (v_update ->> 'effectId')::uuid and task_id = v_id
+        and status not in ('confirmed', 'rejected', 'dropped');
+    if v_update ->> 'status' = 'confirmed' then
+      update carrier
+        set status = case when ext_id = v_update ->> 'carrierExtId' then 'confirmed' else 'replaced' end
+        where effect_id = (v_update ->> 'effectId')::uuid;
+    elsif v_update ->> 'status' = 'dropped' then
+      update carrier set status = 'dropped' where effect_id = (v_update ->> 'effectId')::uuid;
+    elsif v_update ->> 'status' = 'sent' then
+      update carrier set status = 'sent' where effect_id = (v_update ->> 'effectId')::uuid and status = 'prepared';
+    end if;
+  end loop;
+  if v_ended and p ->> 'outcome' = 'not_executed' and exists
+      (select 1 from effect where task_id = v_id and status in ('prepared', 'sent', 'unknown')) then
+    raise exception 'task % cannot end as not executed: its effect may still land', v_id using errcode = 'PT004';
+  end if;
+
+  return coalesce(outbox_add(v_task.user_id, v_id, p -> 'events', v_at), 0);
+end $$;
+
+-- The same with a plain answer: whether the step was committed.
+create function task_commit(p jsonb) returns boolean language sql as $$
+  select task_write(p) is not null
+$$;
+
+-- Requests the cancellation of a task that has sent nothing. The row lock comes first, so that it waits for a
+-- transaction that is storing a signature; the next statement has a snapshot of its own and sees that signature.
+create function task_cancel(p_task uuid, p_user uuid, p_at timestamptz) returns setof task language plpgsql as $$
+begin
+  perform 1 from task where id = p_task and user_id = p_user and status in ('pending', 'running') for no key update;
+  if not found then return; end if;
+  return query update task set cancel_requested = true, run_at = least(run_at, p_at)
+    where id = p_task and not exists
+      (select 1 from effect where task_id = p_task and status not in ('dropped', 'rejected'))
+    returning *;
+end $$;
