@@ -15,6 +15,7 @@ const { values } = parseArgs({
     port: { type: 'string', default: '0' },
     'block-time': { type: 'boolean', default: false },
     realism: { type: 'string', default: 'quiet' },
+    only: { type: 'string' },
   },
 })
 
@@ -42,8 +43,9 @@ try {
   if (!Number.isInteger(port) || port < 0 || port > 65_535) throw new Error('--port must be from 0 to 65535.')
   const realism = presetNames.find((name) => name === values.realism)
   if (!realism) throw new Error(`--realism must be one of ${presetNames.join(', ')}.`)
+  const only = values.only?.split(',')
   const log = (progress: string) => void say({ progress })
-  const world = await supervise({ dataDir, port, automine: !values['block-time'], realism, log })
+  const world = await supervise({ dataDir, port, automine: !values['block-time'], realism, only, log })
   say({ ready: { urls: world.urls, worldId: world.worldId } })
   // The first faucet call should not wait for what only it needs, and neither should the start.
   setTimeout(() => void import('./evm/faucet.ts').catch(() => {}), 1_500).unref()

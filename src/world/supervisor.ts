@@ -31,6 +31,8 @@ type Options = {
   port: number
   automine: boolean
   realism: PresetName
+  /** Chains by their id, `solana` and `hyperliquid`; undefined: all of them. */
+  only?: readonly string[] | undefined
   log: (line: string) => void
 }
 type Running = { urls: WorldUrls; worldId: string; close: () => Promise<void> }
@@ -128,7 +130,9 @@ const urlsOf = (ports: Record<string, number>, controlPort: number): WorldUrls =
   }
 }
 
-export const supervise = async ({ dataDir, port, automine, realism, log }: Options): Promise<Running> => {
+export const supervise = async (options: Options): Promise<Running> => {
+  const { dataDir, port, automine, realism, only, log } = options
+  const isWanted = (part: string) => only?.includes(part) ?? true
   await mkdir(dataDir, { recursive: true })
   const release = await lockDirectory(dataDir)
   await endOrphans(dataDir)
@@ -177,7 +181,8 @@ export const supervise = async ({ dataDir, port, automine, realism, log }: Optio
   try {
     const began = performance.now()
     const wish = port === 0 ? { wish: memory.value.ports.control ?? 0 } : { demand: port }
-    const starts = [...nodes.map((node) => node.start()), solana.start()]
+    const starts = nodes.filter(({ chain }) => isWanted(chain.id)).map((node) => node.start())
+    if (isWanted('solana')) starts.push(solana.start())
     // A failed start is reported below; until then it must not count as unhandled.
     for (const start of starts) start.catch(() => {})
     const control = await listen(door(routes), wish)
@@ -193,7 +198,7 @@ export const supervise = async ({ dataDir, port, automine, realism, log }: Optio
     })
     opened.push(line)
     bridgePort = line.port
-    starts.push((arbitrum?.start() ?? Promise.resolve()).then(() => venue.start()))
+    if (isWanted('hyperliquid')) starts.push((arbitrum?.start() ?? Promise.resolve()).then(venue.start))
     starts.at(-1)?.catch(() => {})
     const ports = Object.fromEntries([...fronts].map(([target, front]) => [target, front.port]))
     urls = urlsOf(ports, control.port)

@@ -14,6 +14,9 @@ export type WorldUrls = {
   control: string
 }
 
+/** What a world can start; the venue brings the chain of its bridge. */
+export type WorldPart = keyof WorldUrls['evm'] | 'solana' | 'hyperliquid'
+
 export type World = { urls: WorldUrls; worldId: string } & AsyncDisposable
 
 type Options = {
@@ -24,6 +27,8 @@ type Options = {
   automine?: boolean
   /** `realistic`: nodes lag, reorganise and refuse as public ones do. */
   realism?: 'quiet' | 'realistic'
+  /** Absent: everything. What is left out is down, and starts when the control server is asked for it. */
+  only?: readonly WorldPart[]
   progress?: (line: string) => void
 }
 
@@ -64,13 +69,14 @@ const untilReady = (child: ChildProcess, progress: (line: string) => void) =>
  * world ends, and saves, when this process ends in whatever way.
  */
 export const startWorld = async (options: Options): Promise<World> => {
-  const { dataDir, port, automine = true, realism = 'quiet', progress } = options
+  const { dataDir, port, automine = true, realism = 'quiet', only, progress } = options
   const directory = resolve(dataDir)
   await mkdir(directory, { recursive: true, mode: 0o700 })
   const compileCache = await compileCacheIn(directory)
   const entry = join(import.meta.dirname, 'process.ts')
   const cacheArgs = compileCache === undefined ? [] : ['--compile-cache', compileCache]
   const args = [entry, ...cacheArgs, '--data-dir', directory, '--port', String(port), '--realism', realism]
+  if (only) args.push('--only', only.join())
   if (!automine) args.push('--block-time')
   // Detached: Ctrl-C in a terminal reaches this process alone, which then ends the world in order.
   const child = spawn(process.execPath, [...nodeFlags, ...args], {

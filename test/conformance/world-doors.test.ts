@@ -12,6 +12,8 @@ let world: World
 
 before(async () => {
   dataDir = await mkdtemp(join(tmpdir(), 'portico-doors-'))
+  // The runner of the tests names a folder for compiled code, and the world then keeps none.
+  delete process.env.NODE_COMPILE_CACHE
   world = await startWorld({ dataDir, port: 0 })
 })
 
@@ -113,6 +115,28 @@ test("the world's own routes of Solana are not for clients, and its files are no
   for (const name of ['compile-cache', 'world.json', 'solana', '8453.state.gz'])
     assert.equal((await stat(join(dataDir, name))).mode & 0o077, 0, name)
   assert.ok((await readdir(join(dataDir, 'compile-cache'))).length > 0, 'compiled code is kept here')
+})
+
+test('a world that starts only a part has its other doors, which lead nowhere until it is asked to', async () => {
+  const folder = await mkdtemp(join(tmpdir(), 'portico-part-'))
+  try {
+    await using part = await startWorld({ dataDir: folder, port: 0, only: ['8453'] })
+    const running = async () => {
+      const { text } = await send(part.urls.control, { method: 'GET' })
+      const { running: all } = JSON.parse(text) as { running: Record<string, boolean> }
+      return Object.keys(all).filter((name) => all[name])
+    }
+    assert.deepEqual(await running(), ['8453'])
+    const ask = { headers: json, body: { ...chainId, method: 'eth_blockNumber' } }
+    assert.equal((await send(part.urls.evm['8453'], ask)).status, 200)
+    await assert.rejects(send(part.urls.evm['137'], ask), 'nobody is there')
+    const { status } = await send(part.urls.control, { path: '/chains/137/start', headers: json, body: {} })
+    assert.equal(status, 200)
+    assert.equal((await send(part.urls.evm['137'], ask)).status, 200)
+    assert.deepEqual((await running()).sort(), ['137', '8453'])
+  } finally {
+    await rm(folder, { recursive: true, force: true })
+  }
 })
 
 test('no process of the world opens an inspector when it is signalled', async () => {
