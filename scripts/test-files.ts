@@ -2,13 +2,25 @@
  * The inner half of `npm test`: runs the test files named as arguments in this process, prints every failure in
  * full and sends the counts to the process that started it. `npm test` kills it when it does not end.
  */
-import { relative } from 'node:path'
+import { readFileSync } from 'node:fs'
+import { join, relative } from 'node:path'
 import { run } from 'node:test'
 import { inspect } from 'node:util'
 
-export type Counts = { passed: number; failed: number; skipped: number; empty: string[] }
+export type Counts = {
+  passed: number
+  failed: number
+  skipped: number
+  empty: string[]
+  /** Of this process and of all that it started and waited for; only Linux tells. */
+  cpuSeconds: number | undefined
+}
 
+const group = join(import.meta.dirname, 'test-group.ts')
 const short = (file: string | undefined) => (file ? relative(process.cwd(), file) : '')
+
+/** A suite of the root is a file. */
+const isFile = ({ nesting }: { nesting: number }) => nesting === 0
 
 /** A parent that fails because its child did has no story of its own. */
 const hasStory = (error: Error) => !('failureType' in error && error.failureType === 'subtestsFailed')
@@ -18,36 +30,47 @@ const failureText = (name: string, place: string, error: Error): string => {
   return `\nFAILED  ${name}\n        ${place}\n${story.replace(/^/gm, '  ')}\n\n`
 }
 
+/** Fields 14 to 17 of `stat`, after a name in brackets that may hold anything, in hundredths of a second. */
+const cpuSeconds = (): number | undefined => {
+  if (process.platform !== 'linux') return undefined
+  const stat = readFileSync('/proc/self/stat', 'utf8')
+  const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ')
+  return fields.slice(11, 15).reduce((sum, ticks) => sum + Number(ticks), 0) / 100
+}
+
 /** How long the process may live on after its last test; hooks that audit users and stop servers fall into it. */
 const lingerMs = 60_000
 
 /** Calls `ended` once: with the last test's end, or when something that a test opened outlives it. */
-const runFiles = async (files: string[], timeoutMs: number, ended: (counts: Counts) => void) => {
+const runFiles = async (timeoutMs: number, ended: (counts: Counts) => void) => {
   const titles: string[] = []
-  const counts: Counts = { passed: 0, failed: 0, skipped: 0, empty: [] }
+  const counts: Counts = { passed: 0, failed: 0, skipped: 0, empty: [], cpuSeconds: undefined }
   const fail = (text: string) => {
     counts.failed++
     process.stdout.write(text)
   }
   let underWay = 0
+  let testsOfFile = 0
   let linger: NodeJS.Timeout | undefined
   const stillOpen = () => {
     const open = [...new Set(process.getActiveResourcesInfo())].join(', ')
     fail(`\nFAILED  the tests ended, but what they opened did not: ${open}\n`)
     ended(counts)
   }
-  for await (const { type, data } of run({ files, isolation: 'none', timeout: timeoutMs })) {
+  for await (const { type, data } of run({ files: [group], isolation: 'none', timeout: timeoutMs })) {
     if (type === 'test:dequeue') {
       underWay++
       clearTimeout(linger)
     } else if (type === 'test:complete' && --underWay === 0) linger = setTimeout(stillOpen, lingerMs).unref()
-    else if (type === 'test:start') titles[data.nesting] = data.name
-    else if (type === 'test:pass') {
-      // The runner lets a file without a test pass under the file's own name.
-      if (short(data.name) === short(data.file)) counts.empty.push(short(data.file))
-      else if (data.details.type !== 'suite') counts[data.skip === undefined ? 'passed' : 'skipped']++
+    else if (type === 'test:start') {
+      titles[data.nesting] = data.name
+      if (isFile(data)) testsOfFile = 0
+    } else if (type === 'test:pass') {
+      if (data.details.type !== 'suite') counts[data.skip === undefined ? 'passed' : 'skipped']++
+      if (data.details.type !== 'suite') testsOfFile++
+      else if (isFile(data) && testsOfFile === 0) counts.empty.push(data.name)
     } else if (type === 'test:fail') {
-      const name = [...titles.slice(0, data.nesting), data.name].join(' > ')
+      const name = [...titles.slice(1, data.nesting), data.name].join(' > ')
       const { error } = data.details
       if (hasStory(error)) fail(failureText(name, `${short(data.file)}:${data.line ?? ''}`, error))
     } else if (type === 'test:diagnostic' && /asynchronous activity after the test ended/.test(data.message))
@@ -58,7 +81,9 @@ const runFiles = async (files: string[], timeoutMs: number, ended: (counts: Coun
 }
 
 if (import.meta.main) {
-  const [timeoutMs, ...files] = process.argv.slice(2)
+  const timeoutMs = Number(process.argv[2])
   // Exits by its own hand, since what is left open would hold it.
-  await runFiles(files, Number(timeoutMs), (counts) => process.send?.(counts, () => process.exit()))
+  await runFiles(timeoutMs, (counts) =>
+    process.send?.({ ...counts, cpuSeconds: cpuSeconds() }, () => process.exit()),
+  )
 }

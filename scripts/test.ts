@@ -1,46 +1,29 @@
 /**
- * `npm test [-- part-of-a-path ...] [--only <glob>]`: the pure tests in one process, then every other file in a
- * process of its own, two at a time, beside one database cluster. Ends with one line of sums.
+ * `npm test [-- part-of-a-path ...] [--only <glob>]`: the pure tests in one process, then every other file in
+ * a process of its own, some at a time, beside one database cluster. Ends with one line of sums.
  */
 import { fork } from 'node:child_process'
-import { existsSync, readdirSync } from 'node:fs'
-import { matchesGlob, sep } from 'node:path'
+import { existsSync } from 'node:fs'
 import { parseArgs } from 'node:util'
 import { cleanEnvironment, nodeFlags, root } from './environment.ts'
 import type { Counts } from './test-files.ts'
+import { openRunFolder, type RunFolder } from './test-folder.ts'
+import { type Batch, batchesOf, choose, discover, isPure } from './test-plan.ts'
 
-type Result = Omit<Counts, 'empty'>
+type Result = Pick<Counts, 'passed' | 'failed' | 'skipped'>
 
 /** The long proofs place 10,000 orders, a few in a second. */
 const fileTimeoutMs = process.env.PROOF === 'nightly' ? 3_600_000 : 480_000
-const abreast = 2
-
-/** Tests beside a file that starts processes or opens a database are journeys in all but place. */
-const alone = /^(test\/(?!architecture\.test\.ts)|src\/(world|store)\/)/
-
-const discover = (): string[] =>
-  ['src', 'test']
-    .filter((folder) => existsSync(`${root}/${folder}`))
-    .flatMap((folder) =>
-      readdirSync(`${root}/${folder}`, { recursive: true, encoding: 'utf8' }).map(
-        (name) => `${folder}/${name.split(sep).join('/')}`,
-      ),
-    )
-    .filter((path) => path.endsWith('.test.ts'))
-    .sort()
-
-const choose = (files: string[]): string[] => {
-  const { values, positionals } = parseArgs({
-    options: { only: { type: 'string', multiple: true } },
-    allowPositionals: true,
-  })
-  const globs = values.only ?? []
-  if (globs.length === 0 && positionals.length === 0) return files
-  return files.filter(
-    (file) =>
-      globs.some((glob) => matchesGlob(file, glob)) || positionals.some((part) => file.includes(part)),
-  )
-}
+const { values: options, positionals } = parseArgs({
+  options: {
+    only: { type: 'string', multiple: true, default: [] },
+    /** Most of a file is waiting, so that two processors serve three. */
+    lanes: { type: 'string', default: '3' },
+  },
+  allowPositionals: true,
+})
+/** What is compiled once is read by every later process; it lies where `npm ci` begins anew. */
+const settings = { NODE_COMPILE_CACHE: `${root}/node_modules/.cache/portico-test` }
 
 /** Every child leads a process group, so that what a test started ends with it, however the test ended. */
 const running = new Set<number>()
@@ -55,12 +38,15 @@ const endGroup = (pid: number): void => {
   running.delete(pid)
 }
 
-const runFiles = (label: string, files: string[], env: NodeJS.ProcessEnv): Promise<Result> =>
+type Run = Batch & { env: NodeJS.ProcessEnv; folder: RunFolder }
+
+const runFiles = ({ label, files, env, folder }: Run): Promise<Result> =>
   new Promise((resolve) => {
     const startMs = performance.now()
+    const temporary = folder.open()
     const child = fork(`${root}/scripts/test-files.ts`, [String(fileTimeoutMs), ...files], {
       cwd: root,
-      env,
+      env: { ...env, TMPDIR: temporary.path },
       detached: true,
       execArgv: nodeFlags,
       stdio: ['ignore', 'pipe', 'pipe', 'ipc'],
@@ -75,21 +61,30 @@ const runFiles = (label: string, files: string[], env: NodeJS.ProcessEnv): Promi
     child.on('message', (message: Counts) => {
       counts = message
     })
+    const groupTimeoutMs = fileTimeoutMs * Math.min(files.length, 3)
     const watch = setTimeout(() => {
       late = true
       if (pid) endGroup(pid)
-    }, fileTimeoutMs)
+    }, groupTimeoutMs)
     child.on('exit', () => pid && endGroup(pid))
     child.on('close', (code, signal) => {
       clearTimeout(watch)
+      temporary.remove()
       const seconds = ((performance.now() - startMs) / 1_000).toFixed(1)
-      const { passed, failed, skipped, empty } = counts ?? { passed: 0, failed: 1, skipped: 0, empty: [] }
+      const { passed, failed, skipped, empty, cpuSeconds } = counts ?? {
+        passed: 0,
+        failed: 1,
+        skipped: 0,
+        empty: [],
+        cpuSeconds: undefined,
+      }
+      const cpu = cpuSeconds === undefined ? '' : `, ${cpuSeconds.toFixed(1)} s of CPU`
       const result = { passed, failed: failed + empty.length, skipped }
       const verdict = result.failed > 0 ? 'FAILED' : 'passed'
       const sums = `${result.passed} passed, ${result.failed} failed, ${result.skipped} skipped`
-      const lines = [`${verdict}  ${label}  (${sums}; ${seconds} s)`]
+      const lines = [`${verdict}  ${label}  (${sums}; ${seconds} s${cpu})`]
       if (result.failed > 0) lines.push(Buffer.concat(output).toString().trimEnd())
-      if (late) lines.push(`  did not end within ${fileTimeoutMs / 1_000} s`)
+      if (late) lines.push(`  did not end within ${groupTimeoutMs / 1_000} s`)
       else if (!counts) lines.push(`  ended before its tests did: ${signal ?? `exit code ${code}`}`)
       for (const file of empty) lines.push(`  ${file} holds no test`)
       console.log(lines.join('\n'))
@@ -109,42 +104,64 @@ const startCluster = async (): Promise<Cluster | undefined> => {
   return startTestCluster()
 }
 
-const runAlone = async (files: string[]): Promise<Result[]> => {
-  if (files.length === 0) return []
+type Judged = { results: Result[]; flaky: string[] }
+
+const runAlone = async (files: readonly string[], folder: RunFolder): Promise<Judged> => {
+  if (files.length === 0) return { results: [], flaky: [] }
   const cluster = await startCluster()
-  const env = cleanEnvironment(cluster && { PORTICO_TEST_DATABASE_URL: cluster.url })
-  const queue = [...files]
-  const results = new Map<string, Result>()
+  const env = cleanEnvironment({ ...settings, ...(cluster && { PORTICO_TEST_DATABASE_URL: cluster.url }) })
+  const queue = batchesOf(files)
+  const results = new Map<Batch, Result>()
+  const flaky: string[] = []
   const lane = async () => {
-    for (let file = queue.shift(); file && !stopping; file = queue.shift())
-      results.set(file, await runFiles(file, [file], env))
+    for (let batch = queue.shift(); batch && !stopping; batch = queue.shift())
+      results.set(batch, await runFiles({ ...batch, env, folder }))
   }
   try {
-    await Promise.all(Array.from({ length: abreast }, lane))
+    await Promise.all(Array.from({ length: Number(options.lanes) }, lane))
     // Files share the processors here, and some tests bound a time. A file that failed beside another one is judged
     // once more with the machine to itself; what fails twice, or fails in many places, has failed.
-    const failed = [...results].filter(([, { failed }]) => failed > 0).map(([file]) => file)
-    if (failed.length <= secondsMax)
-      for (const file of failed)
-        if (!stopping) results.set(file, await runFiles(`${file}, once more and alone`, [file], env))
+    const failed = [...results].filter(([, { failed }]) => failed > 0).map(([batch]) => batch)
+    for (const batch of failed.length <= secondsMax ? failed : []) {
+      if (stopping) break
+      const label = `${batch.label}, once more and alone`
+      const second = await runFiles({ files: batch.files, label, env, folder })
+      results.set(batch, second)
+      if (second.failed === 0) flaky.push(batch.label)
+    }
   } finally {
     await cluster?.stop()
   }
-  return [...results.values()]
+  return { results: [...results.values()], flaky }
 }
 
 const main = async (): Promise<boolean> => {
-  const files = choose(discover())
-  const pure = files.filter((file) => !alone.test(file))
-  const results =
-    pure.length > 0 ? [await runFiles(`${pure.length} pure files`, pure, cleanEnvironment())] : []
-  results.push(...(await runAlone(files.filter((file) => alone.test(file)))))
-  const sum = (key: keyof Result) => results.reduce((total, result) => total + result[key], 0)
-  const passed = sum('passed')
-  const failed = sum('failed')
-  if (passed + failed === 0) console.log('no test was found')
-  console.log(`${passed} passed, ${failed} failed, ${sum('skipped')} skipped`)
-  return failed === 0 && passed > 0
+  const files = choose(discover(), { parts: positionals, globs: options.only })
+  const folder = openRunFolder()
+  try {
+    const pure = files.filter(isPure)
+    const env = cleanEnvironment(settings)
+    const results =
+      pure.length > 0
+        ? [await runFiles({ label: `${pure.length} pure files`, files: pure, env, folder })]
+        : []
+    const others = await runAlone(
+      files.filter((file) => !isPure(file)),
+      folder,
+    )
+    results.push(...others.results)
+    const sum = (key: keyof Result) => results.reduce((total, result) => total + result[key], 0)
+    const passed = sum('passed')
+    const failed = sum('failed')
+    if (passed + failed === 0) console.log('no test was found')
+    const { flaky } = others
+    if (flaky.length > 0)
+      console.log(`${flaky.length} flaky: failed beside others and passed alone: ${flaky.join(', ')}`)
+    console.log(`${passed} passed, ${failed} failed, ${sum('skipped')} skipped`)
+    return failed === 0 && passed > 0
+  } finally {
+    folder.remove()
+  }
 }
 
 for (const signal of ['SIGINT', 'SIGTERM'] as const)

@@ -1,5 +1,4 @@
 import { existsSync, mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { Ajv, type ValidateFunction } from 'ajv'
 import { createGenerator } from 'ts-json-schema-generator'
@@ -11,7 +10,8 @@ const version = (folder: string): string =>
   JSON.parse(readFileSync(join(folder, 'package.json'), 'utf8')).version
 
 const cache = join(
-  tmpdir(),
+  modules,
+  '.cache',
   `venue-schemas-${version(client)}-${version(join(modules, 'ts-json-schema-generator'))}`,
 )
 

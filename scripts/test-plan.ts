@@ -1,0 +1,81 @@
+/** Which test files there are, which of them a command line means, and in which order they run. */
+import { existsSync, readdirSync } from 'node:fs'
+import { matchesGlob, sep } from 'node:path'
+import { root } from './environment.ts'
+
+/** Tests beside a file that starts processes or opens a database are journeys in all but place. */
+const alone = /^(test\/(?!architecture\.test\.ts)|src\/(world|store)\/)/
+
+/** Longest first: a long file that starts last keeps one lane waiting for it. Whatever is not named here is short. */
+const longest = [
+  /^test\/crash\//,
+  /^test\/venue\//,
+  /^test\/journeys\//,
+  /^test\/proof\//,
+  /^test\/(durable|chains|conformance)\//,
+]
+
+export const discover = (): string[] =>
+  ['src', 'test']
+    .filter((folder) => existsSync(`${root}/${folder}`))
+    .flatMap((folder) =>
+      readdirSync(`${root}/${folder}`, { recursive: true, encoding: 'utf8' }).map(
+        (name) => `${folder}/${name.split(sep).join('/')}`,
+      ),
+    )
+    .filter((path) => path.endsWith('.test.ts'))
+    .sort()
+
+type Wish = { parts: readonly string[]; globs: readonly string[] }
+
+export const choose = (files: readonly string[], { parts, globs }: Wish): string[] => {
+  if (globs.length === 0 && parts.length === 0) return [...files]
+  return files.filter(
+    (file) => globs.some((glob) => matchesGlob(file, glob)) || parts.some((part) => file.includes(part)),
+  )
+}
+
+/** Pure tests share a process; each of the others needs one of its own. */
+export const isPure = (file: string): boolean => !alone.test(file)
+
+/** Files that share a process, and with it what they import. */
+type Family = {
+  files: RegExp
+  /** Over how many processes they are spread. */
+  parts?: number
+}
+const families: readonly Family[] = [
+  { files: /^test\/venue\//, parts: 4 },
+  { files: /^test\/journeys\/(?!admin|launcher|start)/, parts: 2 },
+  { files: /^test\/conformance\/venue-/ },
+  { files: /^test\/(identity|edges)\/(?!fairness)/ },
+  { files: /^test\/durable\// },
+  { files: /^src\/(world|store)\// },
+]
+
+export type Batch = { label: string; files: readonly string[] }
+
+const rankOf = (file: string): number => {
+  const rank = longest.findIndex((each) => each.test(file))
+  return rank < 0 ? longest.length : rank
+}
+
+/** What runs in one process each, in the order in which the processes start. */
+export const batchesOf = (files: readonly string[]): Batch[] => {
+  const counts = new Map<Family, number>()
+  const keyOf = (file: string) => {
+    const family = families.find((each) => each.files.test(file))
+    if (!family) return file
+    const count = counts.get(family) ?? 0
+    counts.set(family, count + 1)
+    return `${family.files.source} ${count % (family.parts ?? 1)}`
+  }
+  const groups = Map.groupBy(
+    files.toSorted((a, b) => rankOf(a) - rankOf(b)),
+    keyOf,
+  )
+  return [...groups.values()].map((all) => ({
+    label: all.length === 1 ? all[0]! : `${all[0]} and ${all.length - 1} more`,
+    files: all,
+  }))
+}
