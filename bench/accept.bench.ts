@@ -3,9 +3,9 @@ import { setTimeout as delay } from 'node:timers/promises'
 import pg from 'pg'
 import { systemRandom, uuidv7 } from '#kernel/id.ts'
 import { type Agent, bearer, eventually, http, launch, newAgent } from '../test/harness/gateway.ts'
-import { instance, newCaller } from './support/engine.ts'
+import { createInstance, newCaller } from './support/engine.ts'
+import { createEnvironment, unlimited } from './support/environment.ts'
 import { load, median, report } from './support/measure.ts'
-import { stage, unlimited } from './support/stage.ts'
 
 const runs = 5
 const width = 32
@@ -13,8 +13,8 @@ const users = 48
 const engineUsers = 500
 const depositsPerRun = 96
 
-await using ground = await stage()
-const url = await ground.database('accept')
+await using environment = await createEnvironment()
+const url = await environment.newDatabase('accept')
 const pool = new pg.Pool({ connectionString: url, max: width })
 await using _closing = { [Symbol.asyncDispose]: () => pool.end() }
 await pool.query(
@@ -31,9 +31,9 @@ const ratio = (a: number[], b: number[]) => a.map((value, run) => value / b[run]
 
 /** The promise alone, of a kind whose decision asks nobody outside; its money is set aside in the same commit. */
 async function engineAlone(): Promise<void> {
-  await using own = instance(await ground.database('engine'), width, () => delay(0))
+  await using engine = createInstance(await environment.newDatabase('engine'), width, () => delay(0))
   const callers = Array.from({ length: engineUsers }, newCaller)
-  const accept = (n: number) => own.accept(callers[n % engineUsers]!, n)
+  const accept = (n: number) => engine.accept(callers[n % engineUsers]!, n)
   await load(engineUsers, 4, accept)
   await warm()
   const rate = { ours: [] as number[], bare: [] as number[] }
@@ -65,21 +65,26 @@ async function engineAlone(): Promise<void> {
 }
 
 /** The same through the door for a real deposit, whose decision reads the chain and tries the transaction on it. */
-async function throughTheDoor(): Promise<void> {
+async function throughHttp(): Promise<void> {
   await using gateway = await launch({
-    env: { ...(await ground.world()), ...unlimited, DATA_DIR: ground.fresh('gateway'), DATABASE_URL: url },
+    env: {
+      ...(await environment.world()),
+      ...unlimited,
+      DATA_DIR: environment.newFolder('gateway'),
+      DATABASE_URL: url,
+    },
     readyMsMax: 60_000,
   })
   const open = async () =>
     Number(
       (await pool.query(`select count(*) from task where status in ('pending', 'running')`)).rows[0].count,
     )
-  const settled = () =>
+  const waitUntilEnded = () =>
     eventually(async () => ((await open()) === 0 ? true : undefined), 'every task has ended', 120_000)
   const agents: Agent[] = []
   for (let at = 0; at < users; at += 8)
     agents.push(...(await Promise.all(Array.from({ length: 8 }, () => newAgent(gateway.url)))))
-  await settled()
+  await waitUntilEnded()
   const deposit = async (n: number) => {
     const reply = await http(`${gateway.url}/v1/earn/deposit`, {
       method: 'POST',
@@ -89,16 +94,16 @@ async function throughTheDoor(): Promise<void> {
     if (reply.status !== 200) throw new Error(`deposit: ${reply.status} ${JSON.stringify(reply.body)}`)
   }
   await load(users, width, deposit)
-  await settled()
+  await waitUntilEnded()
   await warm()
   const rate = { ours: [] as number[], bare: [] as number[] }
   const p50 = { ours: [] as number[], bare: [] as number[] }
   for (let run = 0; run < runs; run++) {
     rate.ours.push((await load(depositsPerRun, width, deposit)).perSecond)
-    await settled()
+    await waitUntilEnded()
     rate.bare.push((await load(2_000, width, bare)).perSecond)
     p50.ours.push(median((await load(16, 1, deposit)).ms))
-    await settled()
+    await waitUntilEnded()
     p50.bare.push(median((await load(300, 1, bare)).ms))
   }
   report({
@@ -124,4 +129,4 @@ async function throughTheDoor(): Promise<void> {
 }
 
 await engineAlone()
-await throughTheDoor()
+await throughHttp()

@@ -13,18 +13,18 @@ import {
   launch,
   newAgent,
 } from '../test/harness/gateway.ts'
+import { createEnvironment, unlimited } from './support/environment.ts'
 import { median, report } from './support/measure.ts'
-import { stage, unlimited } from './support/stage.ts'
 
 const runs = 5
 const users = 24
 const leaseMs = 2_000
-const tasksInHandMin = 6
+const heldTasksMin = 6
 
-await using ground = await stage()
-const url = await ground.database('failover')
+await using environment = await createEnvironment()
+const url = await environment.newDatabase('failover')
 const env = {
-  ...(await ground.world()),
+  ...(await environment.world()),
   ...unlimited,
   DATABASE_URL: url,
   LEASE_MS: String(leaseMs),
@@ -32,7 +32,8 @@ const env = {
 const pool = new pg.Pool({ connectionString: url, max: 4 })
 await using _closing = { [Symbol.asyncDispose]: () => pool.end() }
 pool.on('error', () => {})
-const start = (name: string) => launch({ env: { ...env, DATA_DIR: ground.fresh(name) }, readyMsMax: 60_000 })
+const start = (name: string) =>
+  launch({ env: { ...env, DATA_DIR: environment.newFolder(name) }, readyMsMax: 60_000 })
 
 let first = await start('first')
 const second = await start('second')
@@ -42,8 +43,8 @@ await using _instances = {
   },
 }
 
-type Held = { id: string; owner: string; epoch: number }
-const settled = () =>
+type HeldTask = { id: string; owner: string; epoch: number }
+const waitUntilIdle = () =>
   eventually(
     async () => {
       const { rows } = await pool.query(
@@ -83,14 +84,14 @@ function flood(at: Gateway, agents: Agent[]): { stop(): Promise<void> } {
   }
 }
 
-const heldBy = async (owners: readonly string[]): Promise<Held[]> =>
+const heldBy = async (owners: readonly string[]): Promise<HeldTask[]> =>
   (
-    await pool.query<Held>(
+    await pool.query<HeldTask>(
       `select id, owner, epoch from task where owner = any($1) and status in ('pending', 'running')`,
       [owners],
     )
   ).rows
-const unmoved = async (held: Held[]): Promise<number> => {
+const countUnmoved = async (held: HeldTask[]): Promise<number> => {
   const { rows } = await pool.query<{ id: string; epoch: number; status: string }>(
     'select id, epoch, status from task where id = any($1)',
     [held.map(({ id }) => id)],
@@ -105,20 +106,24 @@ const unmoved = async (held: Held[]): Promise<number> => {
 }
 
 /** Kills under load, lets `then` happen, and answers how long the orphans stood still. */
-async function killed(
+async function measureKill(
   victim: Gateway,
   owner: string,
   agents: Agent[],
   then: () => Promise<void>,
 ): Promise<{ ms: number; orphans: number }> {
   const load = flood(victim, agents)
-  const busy = async () => ((await heldBy([owner])).length >= tasksInHandMin ? true : undefined)
+  const busy = async () => ((await heldBy([owner])).length >= heldTasksMin ? true : undefined)
   await eventually(busy, 'the instance has its hands full', 30_000)
   const diedMs = performance.now()
   await victim.kill()
   const held = await heldBy([owner])
   const after = Promise.all([then(), load.stop()])
-  await eventually(async () => ((await unmoved(held)) === 0 ? true : undefined), 'the orphans move', 60_000)
+  await eventually(
+    async () => ((await countUnmoved(held)) === 0 ? true : undefined),
+    'the orphans move',
+    60_000,
+  )
   const ms = performance.now() - diedMs
   await after
   return { ms, orphans: held.length }
@@ -127,7 +132,7 @@ async function killed(
 const agents: Agent[] = []
 for (let at = 0; at < users; at += 8)
   agents.push(...(await Promise.all(Array.from({ length: 8 }, () => newAgent(first.url)))))
-await settled()
+await waitUntilIdle()
 
 /** The id under which an instance leases is told by the heartbeat of a fresh start: the one that was not there. */
 const restarted = async (name: string): Promise<{ gateway: Gateway; owner: string }> => {
@@ -145,8 +150,8 @@ for (let run = 0; run < runs; run++) {
   await first.kill()
   const fresh = await restarted('first')
   first = fresh.gateway
-  survivor.push(await killed(first, fresh.owner, agents, async () => {}))
-  await settled()
+  survivor.push(await measureKill(first, fresh.owner, agents, async () => {}))
+  await waitUntilIdle()
 }
 await second.stop()
 const alone: { ms: number; orphans: number }[] = []
@@ -155,14 +160,14 @@ for (let run = 0; run < runs; run++) {
   const fresh = await restarted('first')
   first = fresh.gateway
   alone.push(
-    await killed(first, fresh.owner, agents, async () => {
+    await measureKill(first, fresh.owner, agents, async () => {
       first = await start('first')
     }),
   )
-  await settled()
+  await waitUntilIdle()
 }
 
-const told = (found: { ms: number; orphans: number }[]) => ({
+const summarize = (found: { ms: number; orphans: number }[]) => ({
   milliseconds: median(found.map(({ ms }) => ms)),
   tasks_in_hand: median(found.map(({ orphans }) => orphans)),
 })
@@ -172,7 +177,7 @@ report({
   goal: '<= 1.5 (lease + 1 s)',
   ratios: survivor.map(({ ms }) => ms / leaseMs),
   met: (value) => value <= 1.5,
-  annex: told(survivor),
+  annex: summarize(survivor),
 })
 report({
   id: 'P15a',
@@ -180,5 +185,5 @@ report({
   goal: '<= 1.75 (lease + 1.5 s)',
   ratios: alone.map(({ ms }) => ms / leaseMs),
   met: (value) => value <= 1.75,
-  annex: told(alone),
+  annex: summarize(alone),
 })

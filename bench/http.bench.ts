@@ -3,21 +3,29 @@
 import { fork } from 'node:child_process'
 import { join } from 'node:path'
 import { eventually, http, launch, newAgent } from '../test/harness/gateway.ts'
+import {
+  cpuMsOf,
+  createEnvironment,
+  createLoadGenerator,
+  type LoadResult,
+  type LoadSpec,
+  startServer,
+  unlimited,
+} from './support/environment.ts'
 import { median, report } from './support/measure.ts'
-import { asker, cpuMsOf, type Hits, serve, stage, unlimited, type Volley } from './support/stage.ts'
 
 const runs = 5
 const forMs = 2_000
 const width = 32
 const poolMax = 20
 
-await using ground = await stage()
-const databaseUrl = await ground.database('http')
+await using environment = await createEnvironment()
+const databaseUrl = await environment.newDatabase('http')
 await using gateway = await launch({
   env: {
-    ...(await ground.world()),
+    ...(await environment.world()),
     ...unlimited,
-    DATA_DIR: ground.fresh('gateway'),
+    DATA_DIR: environment.newFolder('gateway'),
     DATABASE_URL: databaseUrl,
     DATABASE_POOL: String(poolMax),
   },
@@ -39,36 +47,36 @@ await eventually(
   60_000,
 )
 
-await using asking = asker()
+await using loadGenerator = createLoadGenerator()
 const textOf = async (path: string) => JSON.stringify((await http(gateway.url + path)).body)
-await using rawHealth = await serve('raw-server.ts', [await textOf('/health')])
-await using rawChains = await serve('raw-server.ts', [await textOf('/v1/chains')])
+await using rawHealth = await startServer('raw-server.ts', [await textOf('/health')])
+await using rawChains = await startServer('raw-server.ts', [await textOf('/v1/chains')])
 const statements = fork(
   join(import.meta.dirname, 'support/credits-server.ts'),
   [databaseUrl, String(poolMax), ...users],
   { stdio: ['ignore', 'inherit', 'inherit', 'ipc'] },
 )
 const bare = () =>
-  new Promise<Hits>((resolve) => {
+  new Promise<LoadResult>((resolve) => {
     statements.once('message', resolve)
     statements.send({ width, forMs })
   })
 
-type Measured = Hits & { cpuUs: number }
-const measured = async (pid: number, run: () => Promise<Hits>): Promise<Measured> => {
+type Measured = LoadResult & { cpuUs: number }
+const measureCpu = async (pid: number, run: () => Promise<LoadResult>): Promise<Measured> => {
   const before = cpuMsOf(pid) ?? Number.NaN
   const hits = await run()
   return { ...hits, cpuUs: (((cpuMsOf(pid) ?? Number.NaN) - before) * 1_000) / hits.count }
 }
-const ours = (path: string, more: Partial<Volley> = {}) =>
-  measured(gateway.pid, () => asking.ask({ url: gateway.url + path, width, forMs, ...more }))
+const ours = (path: string, more: Partial<LoadSpec> = {}) =>
+  measureCpu(gateway.pid, () => loadGenerator.run({ url: gateway.url + path, width, forMs, ...more }))
 const raw = ({ url, pid }: { url: string; pid: number }) =>
-  measured(pid, () => asking.ask({ url, width, forMs }))
+  measureCpu(pid, () => loadGenerator.run({ url, width, forMs }))
 
 const pairs = {
   health: { ours: () => ours('/health'), base: () => raw(rawHealth) },
   chains: { ours: () => ours('/v1/chains'), base: () => raw(rawChains) },
-  credits: { ours: () => ours('/v1/credits', { tokens }), base: () => measured(statements.pid!, bare) },
+  credits: { ours: () => ours('/v1/credits', { tokens }), base: () => measureCpu(statements.pid!, bare) },
 }
 type Name = keyof typeof pairs
 const names = Object.keys(pairs) as Name[]

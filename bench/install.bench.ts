@@ -2,8 +2,8 @@
 import { spawn } from 'node:child_process'
 import { cpSync, lstatSync, readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { createEnvironment, startServer } from './support/environment.ts'
 import { report } from './support/measure.ts'
-import { serve, stage } from './support/stage.ts'
 
 const root = join(import.meta.dirname, '..')
 /** Binaries that a server may bring itself. */
@@ -36,23 +36,25 @@ const install = (folder: string): Promise<string | undefined> =>
       stdio: ['ignore', 'ignore', 'pipe'],
       timeout: installMsMax,
     })
-    let complaint = ''
+    let errorText = ''
     child.stderr.on('data', (chunk: Buffer) => {
-      complaint += chunk.toString()
+      errorText += chunk.toString()
     })
     child.once('error', (error) => resolve(error.message))
     child.once('close', (code) =>
-      resolve(code === 0 ? undefined : complaint.trim().split('\n').slice(0, 3).join(' ')),
+      resolve(code === 0 ? undefined : errorText.trim().split('\n').slice(0, 3).join(' ')),
     )
   })
 
-await using ground = await stage()
-const folder = ground.fresh('install')
+await using environment = await createEnvironment()
+const folder = environment.newFolder('install')
 for (const name of ['package.json', 'package-lock.json']) cpSync(join(root, name), join(folder, name))
-const refusal = await install(folder)
-if (refusal !== undefined) {
-  const unreachable = /ENOTFOUND|EAI_AGAIN|ECONNREFUSED|ETIMEDOUT|ECONNRESET|E40[134]|network/.test(refusal)
-  if (!unreachable) throw new Error(`npm ci failed: ${refusal}`)
+const installError = await install(folder)
+if (installError !== undefined) {
+  const unreachable = /ENOTFOUND|EAI_AGAIN|ECONNREFUSED|ETIMEDOUT|ECONNRESET|E40[134]|network/.test(
+    installError,
+  )
+  if (!unreachable) throw new Error(`npm ci failed: ${installError}`)
   console.log(`{"skipped":"P13","reason":"the registry is out of reach"}`)
 } else {
   await measure()
@@ -66,7 +68,8 @@ async function measure(): Promise<void> {
   })
   const counted = listed.filter((name) => !binaries.test(name))
   const sizes = counted.map((name) => ({ name, ...sizesOf(join(modules, name)) }))
-  const mib = (of: (size: Sizes) => number) => sizes.reduce((sum, size) => sum + of(size), 0) / 2 ** 20
+  const mib = (select: (size: Sizes) => number) =>
+    sizes.reduce((sum, size) => sum + select(size), 0) / 2 ** 20
   const hidden: { packages: Record<string, { hasInstallScript?: boolean }> } = JSON.parse(
     readFileSync(join(modules, '.package-lock.json'), 'utf8'),
   )
@@ -107,8 +110,8 @@ async function measure(): Promise<void> {
   })
 }
 
-async function startsFrom(place: string): Promise<boolean> {
-  cpSync(join(root, 'src'), join(place, 'src'), { recursive: true })
+async function startsFrom(target: string): Promise<boolean> {
+  cpSync(join(root, 'src'), join(target, 'src'), { recursive: true })
   // Chains that do not answer are no reason not to start.
   const nowhere = 'http://127.0.0.1:9'
   const names = ['ETHEREUM', 'BASE', 'ARBITRUM', 'POLYGON', 'SOLANA'].map((name) => [
@@ -122,11 +125,11 @@ async function startsFrom(place: string): Promise<boolean> {
     FAUCET_URL: nowhere,
     PORT: '0',
     HOST: '127.0.0.1',
-    DATA_DIR: ground.fresh('data'),
-    DATABASE_URL: await ground.database('install'),
+    DATA_DIR: environment.newFolder('data'),
+    DATABASE_URL: await environment.newDatabase('install'),
   }
   try {
-    await using _gateway = await serve(join(place, 'src/main.ts'), [], env)
+    await using _gateway = await startServer(join(target, 'src/main.ts'), [], env)
     return true
   } catch (error) {
     console.error(error)

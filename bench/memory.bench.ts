@@ -1,8 +1,14 @@
 /** P12: resident memory after the start and under half of the load that the machine can bear. BENCH=long: 10 minutes. */
 import { setTimeout as delay } from 'node:timers/promises'
 import { launch, newAgent } from '../test/harness/gateway.ts'
+import {
+  createEnvironment,
+  createLoadGenerator,
+  residentMibOf,
+  startServer,
+  unlimited,
+} from './support/environment.ts'
 import { report } from './support/measure.ts'
-import { asker, residentMibOf, serve, stage, unlimited } from './support/stage.ts'
 
 const isLong = process.env.BENCH === 'long'
 const loadMs = isLong ? 600_000 : 60_000
@@ -10,17 +16,17 @@ const idleMs = 10_000
 const width = 16
 const sampleMs = 500
 
-await using ground = await stage()
+await using environment = await createEnvironment()
 await using gateway = await launch({
   env: {
-    ...(await ground.world()),
+    ...(await environment.world()),
     ...unlimited,
-    DATA_DIR: ground.fresh('gateway'),
-    DATABASE_URL: await ground.database('memory'),
+    DATA_DIR: environment.newFolder('gateway'),
+    DATABASE_URL: await environment.newDatabase('memory'),
   },
 })
-await using fastify = await serve('fastify-server.ts')
-await using asking = asker()
+await using fastify = await startServer('fastify-server.ts')
+await using loadGenerator = createLoadGenerator()
 await delay(idleMs)
 const mib = (pid: number) => residentMibOf(pid) ?? Number.NaN
 const idle = { ours: mib(gateway.pid), bare: mib(fastify.pid) }
@@ -29,7 +35,7 @@ const agents = await Promise.all(Array.from({ length: width }, () => newAgent(ga
 const tokens = agents.map(({ token }) => token)
 // Tokens live for a quarter of an hour, longer than the long run.
 const credits = { url: `${gateway.url}/v1/credits`, width, tokens }
-const capacity = (await asking.ask({ ...credits, forMs: 3_000 })).perSecond
+const capacity = (await loadGenerator.run({ ...credits, forMs: 3_000 })).perSecond
 
 const samples: { minutes: number; mib: number }[] = []
 const startedMs = performance.now()
@@ -37,10 +43,10 @@ const sampling = setInterval(() => {
   samples.push({ minutes: (performance.now() - startedMs) / 60_000, mib: mib(gateway.pid) })
 }, sampleMs)
 const [{ perSecond }] = await Promise.all([
-  asking.ask({ ...credits, forMs: loadMs, perSecond: capacity / 2 }),
+  loadGenerator.run({ ...credits, forMs: loadMs, perSecond: capacity / 2 }),
   (async () => {
-    await using beside = asker()
-    await beside.ask({ url: `${fastify.url}/health`, width, forMs: loadMs, perSecond: capacity / 2 })
+    await using beside = createLoadGenerator()
+    await beside.run({ url: `${fastify.url}/health`, width, forMs: loadMs, perSecond: capacity / 2 })
   })(),
 ])
 clearInterval(sampling)
@@ -49,8 +55,8 @@ const loaded = { ours: mib(gateway.pid), bare: mib(fastify.pid) }
 /** Of the second half: in the first one the heap finds its size. */
 function slope(): number {
   const late = samples.slice(Math.floor(samples.length / 2))
-  const mean = (of: (sample: (typeof late)[number]) => number) =>
-    late.reduce((sum, s) => sum + of(s), 0) / late.length
+  const mean = (select: (sample: (typeof late)[number]) => number) =>
+    late.reduce((sum, s) => sum + select(s), 0) / late.length
   const at = mean(({ minutes }) => minutes)
   const size = mean(({ mib: value }) => value)
   const over = late.reduce((sum, s) => sum + (s.minutes - at) * (s.mib - size), 0)

@@ -10,8 +10,8 @@ import pg from 'pg'
 import { privateKeyToAccount } from 'viem/accounts'
 import { systemRandom, uuidv7 } from '#kernel/id.ts'
 import { type Agent, bearer, http, launch, newAgent } from '../test/harness/gateway.ts'
+import { createEnvironment, unlimited } from './support/environment.ts'
 import { load, median, percentile, report } from './support/measure.ts'
-import { stage, unlimited } from './support/stage.ts'
 
 const runs = 5
 const ordersPerRun = 60
@@ -20,15 +20,15 @@ const users = 49
 const width = 32
 const burst = 600
 
-await using ground = await stage()
-const databaseUrl = await ground.database('orders')
-const world = await ground.world()
+await using environment = await createEnvironment()
+const databaseUrl = await environment.newDatabase('orders')
+const world = await environment.world()
 const pool = new pg.Pool({ connectionString: databaseUrl, max: 4 })
 await using _closing = { [Symbol.asyncDispose]: () => pool.end() }
 await pool.query('create table bare (id uuid primary key, body jsonb, at timestamptz)')
 
 const venue = async (path: string, body: object): Promise<void> => {
-  const url = `${ground.control()}/venues/hyperliquid${path}`
+  const url = `${environment.control()}/venues/hyperliquid${path}`
   const { status } = await http(url, { method: 'POST', body })
   if (status !== 200) throw new Error(`${path}: ${status}`)
 }
@@ -38,7 +38,7 @@ await using gateway = await launch({
   env: {
     ...world,
     ...unlimited,
-    DATA_DIR: ground.fresh('gateway'),
+    DATA_DIR: environment.newFolder('gateway'),
     DATABASE_URL: databaseUrl,
     FAUCET_URL: 'off',
     POLICY_DAY_USD_MAX: '100000000',
@@ -102,8 +102,8 @@ const streamed = (body: (n: number) => object) => async (n: number) => {
 }
 const waited = (body: (n: number) => object) => async (n: number) => {
   const agent = agents[n % users]!
-  const told = await call<{ outcome: string }>(agent, '/v1/perp/open?wait=true', body(n))
-  if (told.outcome !== 'executed') throw new Error(JSON.stringify(told))
+  const task = await call<{ outcome: string }>(agent, '/v1/perp/open?wait=true', body(n))
+  if (task.outcome !== 'executed') throw new Error(JSON.stringify(task))
 }
 
 const wallet = privateKeyToAccount(`0x${'1'.repeat(64)}`)
@@ -127,34 +127,34 @@ type Part = keyof typeof parts | keyof typeof kinds
 const steps = Object.entries({ ...kinds, ...parts }) as [Part, (n: number) => Promise<unknown>][]
 
 type Times = Record<Part, number[]>
-const none = (): Times => ({ resting: [], filled: [], sign: [], trip: [], commit: [] })
+const noTimes = (): Times => ({ resting: [], filled: [], sign: [], trip: [], commit: [] })
 
 /**
  * Orders and their floor take turns: each part is then done as an order does it, once and after something else, and
  * whatever else the machine does meets both alike.
  */
-async function turns(count: number): Promise<Times> {
-  const ms = none()
+async function measureInTurns(count: number): Promise<Times> {
+  const ms = noTimes()
   for (let turn = 0; turn < count; turn++)
     for (const [name, run] of steps) ms[name].push(...(await load(1, 1, () => run(turn))).ms)
   return ms
 }
 /** The same, each in a loop of its own: the parts of the floor are then at their fastest, and orders nearly so. */
-async function loops(count: number): Promise<Times> {
-  const ms = none()
+async function measureInLoops(count: number): Promise<Times> {
+  const ms = noTimes()
   for (const [name, run] of steps) ms[name].push(...(await load(count, 1, run)).ms)
   return ms
 }
 const floorOf = ({ commit, sign, trip }: Times) => 3 * median(commit) + median(sign) + 2 * median(trip)
 
 // A service is measured as it runs, with its code compiled: the floor is as warm after as many repeats.
-await turns(warmUp)
+await measureInTurns(warmUp)
 
 const found = { turns: [] as Times[], loops: [] as Times[] }
 const perSecond: number[] = []
 for (let run = 0; run < runs; run++) {
-  found.turns.push(await turns(ordersPerRun))
-  found.loops.push(await loops(ordersPerRun))
+  found.turns.push(await measureInTurns(ordersPerRun))
+  found.loops.push(await measureInLoops(ordersPerRun))
 }
 while (agents.length < users) agents.push(...(await Promise.all(Array.from({ length: 8 }, newTrader))))
 await load(users * 3, width, waited(market))
@@ -172,14 +172,19 @@ for (const [id, kind, way] of [
   ['P6g', 'filled', 'loops'],
   ['P6h', 'resting', 'loops'],
 ] as const) {
-  const of = (part: Part) => median(found[way].flatMap((run) => run[part]))
+  const valueFor = (part: Part) => median(found[way].flatMap((run) => run[part]))
   report({
     id,
     goal: '<= 3',
     met: (ratio) => ratio <= 3,
     name: `p50 of ${words[kind]}, request to event, to 3 commits + 1 signature + 2 round trips, ${words[way]}`,
     ratios: found[way].map((run) => median(run[kind]) / floorOf(run)),
-    annex: { order_ms: of(kind), commit_ms: of('commit'), sign_ms: of('sign'), round_trip_ms: of('trip') },
+    annex: {
+      order_ms: valueFor(kind),
+      commit_ms: valueFor('commit'),
+      sign_ms: valueFor('sign'),
+      round_trip_ms: valueFor('trip'),
+    },
   })
 }
 const slowest = ({ resting, filled }: Times) => percentile([...resting, ...filled], 0.99)

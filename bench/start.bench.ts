@@ -3,16 +3,16 @@
 import { rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { launch } from '../test/harness/gateway.ts'
+import { createEnvironment, startServer } from './support/environment.ts'
 import { median, report } from './support/measure.ts'
-import { serve, stage } from './support/stage.ts'
 
 const runs = 5
 const worldRuns = 3
 
-await using ground = await stage()
-const databaseUrl = await ground.database('start')
-const world = await ground.world()
-const env = { ...world, DATABASE_URL: databaseUrl, DATA_DIR: ground.fresh('gateway') }
+await using environment = await createEnvironment()
+const databaseUrl = await environment.newDatabase('start')
+const world = await environment.world()
+const env = { ...world, DATABASE_URL: databaseUrl, DATA_DIR: environment.newFolder('gateway') }
 
 const timed = async (settings: Record<string, string>): Promise<number> => {
   const startedMs = performance.now()
@@ -22,25 +22,25 @@ const timed = async (settings: Record<string, string>): Promise<number> => {
   return ms
 }
 const bare = async () => {
-  await using fastify = await serve('fastify-server.ts')
+  await using fastify = await startServer('fastify-server.ts')
   return fastify.startMs
 }
-const forgetCode = () => rmSync(join(env.DATA_DIR, 'compile-cache'), { recursive: true, force: true })
+const clearCompileCache = () => rmSync(join(env.DATA_DIR, 'compile-cache'), { recursive: true, force: true })
 
 const found = { bare: [] as number[], cold: [] as number[], warm: [] as number[] }
 await bare()
 for (let run = 0; run < runs; run++) {
   found.bare.push(await bare())
-  forgetCode()
+  clearCompileCache()
   found.cold.push(await timed(env))
   found.warm.push(await timed(env))
 }
-const whole = { bare: [] as number[], first: [] as number[], later: [] as number[] }
+const wholeWorld = { bare: [] as number[], first: [] as number[], later: [] as number[] }
 for (let run = 0; run < worldRuns; run++) {
-  const DATA_DIR = ground.fresh(`whole-${run}`)
-  whole.bare.push(await bare())
-  whole.first.push(await timed({ DATA_DIR }))
-  whole.later.push(await timed({ DATA_DIR }))
+  const DATA_DIR = environment.newFolder(`whole-${run}`)
+  wholeWorld.bare.push(await bare())
+  wholeWorld.first.push(await timed({ DATA_DIR }))
+  wholeWorld.later.push(await timed({ DATA_DIR }))
 }
 
 const ratios = (ours: number[], base: number[]) => ours.map((ms, run) => ms / base[run]!)
@@ -68,15 +68,15 @@ report({
   id: 'P11b',
   name: 'whole world to ready on a later start, to bare Fastify',
   goal: '<= 15 (3 s beside 0.2 s)',
-  ratios: ratios(whole.later, whole.bare),
+  ratios: ratios(wholeWorld.later, wholeWorld.bare),
   met: (value) => value <= 15,
-  annex: annex(whole.later, whole.bare),
+  annex: annex(wholeWorld.later, wholeWorld.bare),
 })
 report({
   id: 'P11c',
   name: 'whole world to ready on the first start, to bare Fastify',
   goal: '<= 15 (3 s beside 0.2 s)',
-  ratios: ratios(whole.first, whole.bare),
+  ratios: ratios(wholeWorld.first, wholeWorld.bare),
   met: (value) => value <= 15,
-  annex: annex(whole.first, whole.bare),
+  annex: annex(wholeWorld.first, wholeWorld.bare),
 })

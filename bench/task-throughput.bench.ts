@@ -5,13 +5,13 @@ import { join } from 'node:path'
 import { DBOS } from '@dbos-inc/dbos-sdk'
 import pg from 'pg'
 import * as T from 'typebox'
-import { postgresBus } from '#durable/bus.ts'
-import { ground } from '#durable/ground.ts'
+import { createEngine } from '#durable/engine.ts'
+import { postgresBus } from '#durable/postgres-notify.ts'
 import type { Caller } from '#kernel/caller.ts'
 import { systemClock } from '#kernel/clock.ts'
 import { systemRandom, uuidv7 } from '#kernel/id.ts'
 import { silentLog } from '#kernel/log.ts'
-import { fulfil, type Operation, section, task } from '#kernel/operation.ts'
+import { group, implement, type Operation, task } from '#kernel/operation.ts'
 import { TaskResponse } from '#kernel/task-response.ts'
 import { openDatabase } from '#store/database.ts'
 import { embeddedPostgres } from '#store/embedded.ts'
@@ -26,8 +26,8 @@ const server = await embeddedPostgres({ dataDir: folder, settings: { max_connect
 await migrate({ url: server.url })
 const database = openDatabase({ url: server.url, poolMax: width, applicationName: 'bench' })
 
-const durable = ground({
-  transactions: { pool: database.pool, run: database.transaction, runAfter: database.transactionAfter },
+const durable = createEngine({
+  transactions: { pool: database.pool, run: database.transaction, pipelined: database.pipelinedTransaction },
   heartbeats: database.pool,
   bus: postgresBus(database),
   clock: systemClock,
@@ -36,7 +36,7 @@ const durable = ground({
   baseUrl: () => 'http://bench',
   options: { slots: 64, leaseMs: 5_000, pollMs: 500 },
 })
-const contract = section('bench', {
+const contract = group('bench', {
   three: task('POST /bench/three', {
     summary: 'Three steps that do nothing',
     access: 'trade',
@@ -45,7 +45,7 @@ const contract = section('bench', {
     output: TaskResponse,
   }),
 })
-const operations = fulfil(contract, {
+const operations = implement(contract, {
   three: {
     admit: async () => ({ data: {}, first: 'one' }),
     steps: {
@@ -55,7 +55,7 @@ const operations = fulfil(contract, {
     },
   },
 })
-const engine = durable.engine(operations, [])
+const engine = durable.createRuntime(operations, [])
 engine.start()
 const callers = Array.from({ length: 64 }, (): Caller => {
   const userId = uuidv7(new Date(), systemRandom)
@@ -63,7 +63,13 @@ const callers = Array.from({ length: 64 }, (): Caller => {
 })
 const request = { id: 'bench', address: '127.0.0.1', signal: new AbortController().signal }
 const ours = (n: number) =>
-  engine.call(operations[0] as Operation, { n }, callers[n % 64]!, { wait: true, timeoutMs: 60_000 }, request)
+  engine.invoke(
+    operations[0] as Operation,
+    { n },
+    callers[n % 64]!,
+    { wait: true, timeoutMs: 60_000 },
+    request,
+  )
 
 await database.pool.query('create database dbos_bench')
 const dbosPool = new pg.Pool({ connectionString: server.url.replace('/portico', '/dbos_bench'), max: width })

@@ -11,7 +11,7 @@ import { privateKeyToAddress } from 'viem/accounts'
 import { canonicalAction } from '#world/hyperliquid/actions.ts'
 import { l1Digest, toHex } from '#world/hyperliquid/recover.ts'
 import { createBook } from '#world/venue-core/book.ts'
-import { integer, next } from '#world/venue-core/random.ts'
+import { nextInteger, nextRandom } from '#world/venue-core/random.ts'
 import { keyOf, startVenue } from '../test/conformance/venue/venue.ts'
 import { load, median, report } from './support/measure.ts'
 
@@ -23,18 +23,18 @@ const connections = 32
 type Step = { kind: 'limit' | 'cancel' | 'market'; buy: boolean; price: number; size: number; target: number }
 
 /** 60 % limit, 30 % cancel, 10 % market; `spread` prices wide. */
-const flow = (seed: number, spread: number): Step[] => {
+const randomSteps = (seed: number, spread: number): Step[] => {
   const random = { at: seed }
   return Array.from({ length: coreSteps }, (_, i) => {
-    const kind = next(random)
-    const buy = next(random) < 0.5
-    const away = integer(random, spread)
+    const kind = nextRandom(random)
+    const buy = nextRandom(random) < 0.5
+    const away = nextInteger(random, spread)
     return {
       kind: kind < 0.6 ? 'limit' : kind < 0.9 ? 'cancel' : 'market',
       buy,
       price: buy ? 100_000 - away + Math.floor(spread / 8) : 100_000 + away - Math.floor(spread / 8),
-      size: 1 + integer(random, 50),
-      target: Math.max(1, i - integer(random, 400)),
+      size: 1 + nextInteger(random, 50),
+      target: Math.max(1, i - nextInteger(random, 400)),
     }
   })
 }
@@ -66,10 +66,10 @@ const theirs = (steps: readonly Step[]): number => {
 
 const benchCore = (id: string, name: string, spread: number, goal: number): void => {
   const rates = { ours: [] as number[], theirs: [] as number[] }
-  ours(flow(0, spread))
-  theirs(flow(0, spread))
+  ours(randomSteps(0, spread))
+  theirs(randomSteps(0, spread))
   for (let run = 1; run <= runs; run += 1) {
-    const steps = flow(run, spread)
+    const steps = randomSteps(run, spread)
     rates.ours.push(ours(steps))
     rates.theirs.push(theirs(steps))
   }
@@ -135,15 +135,15 @@ await venue.control('POST', '/price', { coin: 'BTC', price: 100_000 })
 
 const agent = new Agent({ connections, pipelining: 1 })
 const send = async (body: string): Promise<void> => {
-  const said = await request(`${venue.url}/exchange`, {
+  const response = await request(`${venue.url}/exchange`, {
     method: 'POST',
     headers: { 'content-type': 'application/json' },
     body,
     dispatcher: agent,
   })
-  const text = await said.body.text()
-  if (said.statusCode !== 200 || text.includes('error') || text.includes('"err"'))
-    throw new Error(`${said.statusCode} ${text}`)
+  const text = await response.body.text()
+  if (response.statusCode !== 200 || text.includes('error') || text.includes('"err"'))
+    throw new Error(`${response.statusCode} ${text}`)
 }
 
 const cpuSeconds = async (): Promise<number> => {

@@ -2,10 +2,10 @@
 
 import { setTimeout as pause } from 'node:timers/promises'
 import { http, launch } from '../test/harness/gateway.ts'
-import { type Person, type TaskBody, welcomed } from '../test/journeys/people.ts'
+import { createFundedPerson, type Person, type TaskBody } from '../test/journeys/people.ts'
+import { createEnvironment, unlimited } from './support/environment.ts'
 import { median, report } from './support/measure.ts'
-import { stage, unlimited } from './support/stage.ts'
-import { venueMeter } from './support/venue-meter.ts'
+import { createVenueMeter } from './support/venue-meter.ts'
 
 const runs = 5
 const viewsPerRun = 30
@@ -24,55 +24,55 @@ process.stdout.write(
   })}\n`,
 )
 
-await using ground = await stage()
-const worldEnv = await ground.world()
+await using environment = await createEnvironment()
+const worldEnv = await environment.world()
 const venueUrl = worldEnv.HYPERLIQUID_URL!
-await using meter = await venueMeter(venueUrl)
-const databaseUrl = await ground.database('weights')
+await using meter = await createVenueMeter(venueUrl)
+const databaseUrl = await environment.newDatabase('weights')
 const env = {
   ...worldEnv,
   ...unlimited,
-  DATA_DIR: ground.fresh('gateway'),
+  DATA_DIR: environment.newFolder('gateway'),
   DATABASE_URL: databaseUrl,
   HYPERLIQUID_URL: meter.url,
   HYPERLIQUID_WS_URL: `${venueUrl.replace(/^http/, 'ws')}/ws`,
 }
 const control = (path: string, body: object) =>
-  http(`${ground.control()}/venues/hyperliquid${path}`, { method: 'POST', body })
+  http(`${environment.control()}/venues/hyperliquid${path}`, { method: 'POST', body })
 await control('/price', { coin: 'BTC', price: 100_000 })
 await control('/settings', { wsUsersPerAddress: streamedUsers })
 
-const post = async (who: Person, path: string, body: object): Promise<TaskBody> => {
-  const { status, body: said } = await who.call<TaskBody>(`POST /v1/${path}?wait=true`, { body })
-  if (status !== 200 || (said.outcome !== 'executed' && !path.endsWith('setup')))
-    throw new Error(`${path}: ${status} ${JSON.stringify(said)}`)
-  return said
+const post = async (person: Person, path: string, body: object): Promise<TaskBody> => {
+  const { status, body: reply } = await person.call<TaskBody>(`POST /v1/${path}?wait=true`, { body })
+  if (status !== 200 || (reply.outcome !== 'executed' && !path.endsWith('setup')))
+    throw new Error(`${path}: ${status} ${JSON.stringify(reply)}`)
+  return reply
 }
 /** What passes until nothing follows any more. */
-const weigh = async (work: () => Promise<unknown>, restMs = 1_000) => {
-  const from = meter.mark()
+const measureWeight = async (work: () => Promise<unknown>, restMs = 1_000) => {
+  const from = meter.position()
   await work()
   await pause(restMs)
   return { weight: meter.weightSince(from), parts: meter.partsSince(from) }
 }
 const long = { asset: 'BTC', side: 'long', size: '0.001', leverage: 5 }
 const bracket = { ...long, tp_price: '120000', sl_price: '80000' }
-const close = (who: Person) => post(who, 'perp/close', { asset: 'BTC' })
+const close = (person: Person) => post(person, 'perp/close', { asset: 'BTC' })
 
-type Weighed = Awaited<ReturnType<typeof weigh>>
-const tell = (id: string, name: string, most: number, list: Weighed[], divisor = 1) =>
+type WeightSample = Awaited<ReturnType<typeof measureWeight>>
+const reportWeight = (id: string, name: string, weightMax: number, list: WeightSample[], divisor = 1) =>
   report({
     id,
     name,
-    goal: `<= ${most}`,
+    goal: `<= ${weightMax}`,
     unit: 'weight',
     ratios: list.map(({ weight }) => weight / divisor),
-    met: (weight) => weight <= most,
+    met: (weight) => weight <= weightMax,
     annex: { parts: list.at(-1)?.parts },
   })
 
-const enrolled = async (url: string): Promise<Person> => {
-  const person = await welcomed(url)
+const createTrader = async (url: string): Promise<Person> => {
+  const person = await createFundedPerson(url)
   await post(person, 'perp/setup', {})
   await post(person, 'perp/fund', { amount_usd: '1000' })
   return person
@@ -82,85 +82,97 @@ const people: Person[] = []
 {
   // Not limited, since a minute is too short for all that is measured here one after the other.
   await using gateway = await launch({ env: { ...env, HYPERLIQUID_WEIGHT_PER_MINUTE: '100000' } })
-  const enrols: Weighed[] = []
-  const firstLooks: Weighed[] = []
+  const setups: WeightSample[] = []
+  const firstReconciliations: WeightSample[] = []
   for (let run = 0; run < 3; run += 1) {
-    enrols.push(
-      await weigh(async () => {
-        people.push(await enrolled(gateway.url))
+    setups.push(
+      await measureWeight(async () => {
+        people.push(await createTrader(gateway.url))
       }, 0),
     )
-    firstLooks.push(await weigh(async () => {}, settleMs))
+    firstReconciliations.push(await measureWeight(async () => {}, settleMs))
   }
-  tell('W1', 'enrolment with set-up and first deposit', 60, enrols)
-  tell('W1a', 'first look of the reconciler at a new account, out of the least urgent class', 110, firstLooks)
+  reportWeight('W1', 'enrolment with set-up and first deposit', 60, setups)
+  reportWeight(
+    'W1a',
+    'first look of the reconciler at a new account, out of the least urgent class',
+    110,
+    firstReconciliations,
+  )
 
   const [trader] = people as [Person]
   await post(trader, 'perp/open', long)
   await close(trader)
   // The account is streamed from its first trade on, once the reconciler has taken it.
   await pause(settleMs)
-  const trades: Record<'open' | 'close' | 'bracket' | 'buy', Weighed[]> = {
+  const trades: Record<'open' | 'close' | 'bracket' | 'buy', WeightSample[]> = {
     open: [],
     close: [],
     bracket: [],
     buy: [],
   }
   for (let run = 0; run < runs; run += 1) {
-    trades.open.push(await weigh(() => post(trader, 'perp/open', long)))
-    trades.close.push(await weigh(() => close(trader)))
-    trades.bracket.push(await weigh(() => post(trader, 'perp/open', bracket)))
+    trades.open.push(await measureWeight(() => post(trader, 'perp/open', long)))
+    trades.close.push(await measureWeight(() => close(trader)))
+    trades.bracket.push(await measureWeight(() => post(trader, 'perp/open', bracket)))
     await close(trader)
-    trades.buy.push(await weigh(() => post(trader, 'spot_venue/buy', { asset: 'HYPE', notional_usdc: '20' })))
+    trades.buy.push(
+      await measureWeight(() => post(trader, 'spot_venue/buy', { asset: 'HYPE', notional_usdc: '20' })),
+    )
   }
-  tell('W2', 'open of a followed account', 6, trades.open)
-  tell('W3', 'open with take-profit and stop-loss', 8, trades.bracket)
-  tell('W4', 'close', 6, trades.close)
-  tell('W5', 'purchase on spot, dollars from the perpetual side included', 30, trades.buy)
+  reportWeight('W2', 'open of a followed account', 6, trades.open)
+  reportWeight('W3', 'open with take-profit and stop-loss', 8, trades.bracket)
+  reportWeight('W4', 'close', 6, trades.close)
+  reportWeight('W5', 'purchase on spot, dollars from the perpetual side included', 30, trades.buy)
 
   // Beyond what the same order costs where nothing happens to it.
   const usualOpen = median(trades.open.map(({ weight }) => weight))
-  const doubted = async (fault: object, outcome: string): Promise<Weighed> => {
+  const measureUnknownOutcome = async (fault: object, outcome: string): Promise<WeightSample> => {
     await control('/faults', { door: 'exchange', type: 'order', ...fault })
-    const found = await weigh(async () => {
-      const told = await trader.call<TaskBody>('POST /v1/perp/open?wait=true&timeout=60', { body: long })
-      const end = await trader.ended(told.body.task_id, 60_000)
+    const found = await measureWeight(async () => {
+      const reply = await trader.call<TaskBody>('POST /v1/perp/open?wait=true&timeout=60', { body: long })
+      const end = await trader.ended(reply.body.task_id, 60_000)
       if (end.outcome !== outcome) throw new Error(JSON.stringify(end))
     })
-    await http(`${ground.control()}/venues/hyperliquid/faults`, { method: 'DELETE', body: {} })
+    await http(`${environment.control()}/venues/hyperliquid/faults`, { method: 'DELETE', body: {} })
     return { ...found, weight: found.weight - usualOpen }
   }
-  const lost = [await doubted({ effect: 'dropReply', count: 1 }, 'executed')]
-  lost.push(await doubted({ effect: 'dropReply', count: 1 }, 'executed'))
-  tell('W9', 'lost reply to an order that was taken, on top of the open', 30, lost)
-  const never = [await doubted({ effect: 'status', status: 503 }, 'not_executed')]
-  tell('W10', 'order that never arrives, until it counts as not executed, on top of the open', 240, never)
+  const lost = [await measureUnknownOutcome({ effect: 'dropReply', count: 1 }, 'executed')]
+  lost.push(await measureUnknownOutcome({ effect: 'dropReply', count: 1 }, 'executed'))
+  reportWeight('W9', 'lost reply to an order that was taken, on top of the open', 30, lost)
+  const never = [await measureUnknownOutcome({ effect: 'status', status: 503 }, 'not_executed')]
+  reportWeight(
+    'W10',
+    'order that never arrives, until it counts as not executed, on top of the open',
+    240,
+    never,
+  )
   await close(trader)
 
-  const polled = async (who: Person, path: string) => {
+  const polled = async (person: Person, path: string) => {
     for (let view = 0; view < viewsPerRun; view += 1) {
       const startedMs = performance.now()
-      const { status } = await who.call(`GET ${path}`)
+      const { status } = await person.call(`GET ${path}`)
       if (status !== 200) throw new Error(`${path}: ${status}`)
       await pause(Math.max(0, 1_000 - (performance.now() - startedMs)))
     }
   }
   const [, , watcher] = people as [Person, Person, Person]
-  tell(
+  reportWeight(
     'W6',
     'view of orders, amortised at one a second',
     2,
     [
-      await weigh(() => polled(trader, '/v1/perp/orders'), 0),
-      await weigh(() => polled(watcher, '/v1/perp/orders'), 0),
+      await measureWeight(() => polled(trader, '/v1/perp/orders'), 0),
+      await measureWeight(() => polled(watcher, '/v1/perp/orders'), 0),
     ],
     viewsPerRun,
   )
-  tell(
+  reportWeight(
     'W7',
     'view of the set-up, amortised at one a second',
     2,
-    [await weigh(() => polled(watcher, '/v1/perp/setup'), 0)],
+    [await measureWeight(() => polled(watcher, '/v1/perp/setup'), 0)],
     viewsPerRun,
   )
 
@@ -168,32 +180,35 @@ const people: Person[] = []
 }
 {
   await using gateway = await launch({ env })
-  while (people.length < usersTogether) people.push(await enrolled(gateway.url))
+  while (people.length < usersTogether) people.push(await createTrader(gateway.url))
   await pause(settleMs)
 }
 await using gateway = await launch({ env: { ...env, HYPERLIQUID_WEIGHT_PER_MINUTE: String(perMinute) } })
 const refused: Record<string, number> = {}
 const waits: number[] = []
-const from = meter.mark()
+const from = meter.position()
 const untilMs = performance.now() + togetherMs
 const count = (status: number, what: string) => {
   if (status !== 200) refused[`${what} ${status}`] = (refused[`${what} ${status}`] ?? 0) + 1
 }
-const poll = async (who: Person) => {
+const poll = async (person: Person) => {
   while (performance.now() < untilMs) {
     const startedMs = performance.now()
-    count((await who.call('GET /v1/perp/orders', { at: gateway.url })).status, 'orders')
+    count((await person.call('GET /v1/perp/orders', { at: gateway.url })).status, 'orders')
     waits.push(performance.now() - startedMs)
     await pause(Math.max(0, 1_000 - (performance.now() - startedMs)))
   }
 }
-const trade = async (who: Person, at: number) => {
+const trade = async (person: Person, at: number) => {
   await pause((at * togetherMs) / usersTogether / 2)
   while (performance.now() < untilMs) {
-    const opened = await who.call<TaskBody>('POST /v1/perp/open?wait=true', { at: gateway.url, body: long })
+    const opened = await person.call<TaskBody>('POST /v1/perp/open?wait=true', {
+      at: gateway.url,
+      body: long,
+    })
     count(opened.status, 'open')
     await pause(2_000)
-    const closed = await who.call<TaskBody>('POST /v1/perp/close?wait=true', {
+    const closed = await person.call<TaskBody>('POST /v1/perp/close?wait=true', {
       at: gateway.url,
       body: { asset: 'BTC' },
     })
@@ -201,7 +216,7 @@ const trade = async (who: Person, at: number) => {
     await pause(togetherMs / 3)
   }
 }
-await Promise.all(people.flatMap((who, at) => [poll(who), trade(who, at)]))
+await Promise.all(people.flatMap((person, at) => [poll(person), trade(person, at)]))
 report({
   id: 'W8',
   name: `${usersTogether} users who trade and poll once a second, the worst minute`,

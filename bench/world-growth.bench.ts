@@ -12,8 +12,8 @@ import { encodeFunctionData, erc20Abi, type Hex } from 'viem'
 import { generatePrivateKey, privateKeyToAccount } from 'viem/accounts'
 import { toBase58 } from '#world/solana/base58.ts'
 import { startWorld } from '#world/world.ts'
+import { createEnvironment, residentMibOf } from './support/environment.ts'
 import { percentile, report } from './support/measure.ts'
-import { residentMibOf, stage } from './support/stage.ts'
 
 const minutes = process.env.BENCH === 'long' ? 8 : 1
 const loadMs = minutes * 60_000
@@ -38,8 +38,8 @@ const mib = (bytes: number) => bytes / 1_048_576
 const alive = setInterval(() => {}, 1_000)
 await using cleanup = new AsyncDisposableStack()
 cleanup.defer(() => clearInterval(alive))
-const ground = cleanup.use(await stage())
-const dataDir = ground.fresh('world')
+const environment = cleanup.use(await createEnvironment())
+const dataDir = environment.newFolder('world')
 const world = cleanup.use(await startWorld({ dataDir, port: 0 }))
 const endMs = performance.now() + loadMs
 let failures = 0
@@ -74,7 +74,7 @@ const atRate = async (perSecond: number, run: (n: number) => Promise<unknown>): 
 /** Recipients come back after a while, as a house has so many customers and no more. */
 const recipientOf = (n: number): Hex => `0x${(0x100000 + (n % 2_000)).toString(16).padStart(40, '0')}`
 
-const transferring = async (id: EvmId): Promise<void> => {
+const sendTransfers = async (id: EvmId): Promise<void> => {
   const sender = privateKeyToAccount(generatePrivateKey())
   for (const [token, amount] of [
     ['native', '5'],
@@ -97,30 +97,30 @@ const transferring = async (id: EvmId): Promise<void> => {
       data,
       ...fees,
     })
-    const said = await post(world.urls.evm[id], {
+    const reply = await post(world.urls.evm[id], {
       jsonrpc: '2.0',
       id: 1,
       method: 'eth_sendRawTransaction',
       params: [raw],
     })
-    if (said.error) throw new Error(JSON.stringify(said.error))
+    if (reply.error) throw new Error(JSON.stringify(reply.error))
   })
 }
 
 const solanaUsers = Array.from({ length: 400 }, () => toBase58(randomBytes(32)))
 
-const minting = () =>
+const sendMints = () =>
   atRate(solanaRate, async (n) => {
-    const said = await post(`${world.urls.control}/faucet/fund`, {
+    const reply = await post(`${world.urls.control}/faucet/fund`, {
       chain_id: '7565164',
       address: solanaUsers[n % solanaUsers.length],
       token: 'USDC',
       amount: '1',
     })
-    if (said.tx_hash === undefined) throw new Error(JSON.stringify(said))
+    if (reply.tx_hash === undefined) throw new Error(JSON.stringify(reply))
   })
 
-const trading = async (): Promise<void> => {
+const sendOrders = async (): Promise<void> => {
   const wallet = privateKeyToAccount(generatePrivateKey())
   const venue = `${world.urls.control}/venues/hyperliquid`
   await post(`${venue}/credit`, { user: wallet.address, amount: 100_000 })
@@ -148,7 +148,7 @@ const isSaving = (id: EvmId): boolean => {
 
 const pauses = { saving: [] as number[], otherwise: [] as number[] }
 /** How long a small read takes, told apart by whether the chain was being saved meanwhile. */
-const probing = async (id: EvmId): Promise<void> => {
+const probeChain = async (id: EvmId): Promise<void> => {
   while (performance.now() < endMs) {
     await delay(probeMs)
     const before = isSaving(id)
@@ -197,9 +197,9 @@ const sample = () => {
 }
 
 sample()
-const sampling = setInterval(sample, sampleMs)
-await Promise.all([...evmIds.map(transferring), ...evmIds.map(probing), minting(), trading()])
-clearInterval(sampling)
+const sampler = setInterval(sample, sampleMs)
+await Promise.all([...evmIds.map(sendTransfers), ...evmIds.map(probeChain), sendMints(), sendOrders()])
+clearInterval(sampler)
 sample()
 
 /** The node's own pause, when nothing else is asked of it: the longest answer while its state is read out. */
@@ -230,11 +230,11 @@ for (let run = 0; run < 5; run++) ownPauses.push(await pauseOf('8453'))
 const first = samples[0] as Sample
 const last = samples.at(-1) as Sample
 /** What the last third of the run adds, carried on to an hour: a bound that is reached meanwhile flattens it. */
-const inAnHour = (of: (sample: Sample) => number): number => {
+const inAnHour = (valueFor: (sample: Sample) => number): number => {
   const late = samples.filter(({ minute }) => minute >= (last.minute * 2) / 3)
   const from = late[0] as Sample
-  const perMinute = (of(last) - of(from)) / Math.max(0.01, last.minute - from.minute)
-  return of(last) + Math.max(0, perMinute) * (60 - last.minute)
+  const perMinute = (valueFor(last) - valueFor(from)) / Math.max(0.01, last.minute - from.minute)
+  return valueFor(last) + Math.max(0, perMinute) * (60 - last.minute)
 }
 
 const largest = [...last.files].sort(([, a], [, b]) => b - a)

@@ -31,11 +31,11 @@ const numbers = ['ratio', 'median', 'min', 'max', 'runs'] as const
 export const readResult = (line: string): BenchResult | undefined => {
   if (!line.startsWith('{"id":')) return undefined
   const result: BenchResult = JSON.parse(line)
-  const whole =
+  const isComplete =
     [result.id, result.name, result.goal].every((text) => typeof text === 'string' && text !== '') &&
     numbers.every((key) => Number.isFinite(result[key])) &&
     (result.verdict === 'met' || result.verdict === 'not met')
-  if (!whole) throw new Error(`a result that is not whole: ${line}`)
+  if (!isComplete) throw new Error(`a result that is not whole: ${line}`)
   return result
 }
 

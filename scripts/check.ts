@@ -24,7 +24,7 @@ const command = (file: string, args: string[]): Promise<Verdict> =>
 const node = (...args: string[]) => command(process.execPath, [...nodeFlags, ...args])
 
 /** The generators judge by themselves; one that writes all the same is compared, and the file put back. */
-const unchanged = async (script: string, file: string): Promise<Verdict> => {
+const checkUnchanged = async (script: string, file: string): Promise<Verdict> => {
   const path = `${root}/${file}`
   const before = existsSync(path) ? readFileSync(path, 'utf8') : undefined
   const made = await node(script, '--check')
@@ -51,7 +51,7 @@ const steps: Step[] = [
   { name: 'mutations', run: () => node('test/mutations/run.ts', '--check') },
   ...generated
     .filter(([, script]) => existsSync(`${root}/${script}`))
-    .map(([name, script, file]) => ({ name, run: () => unchanged(script, file) })),
+    .map(([name, script, file]) => ({ name, run: () => checkUnchanged(script, file) })),
 ]
 
 const verdicts = await Promise.all(

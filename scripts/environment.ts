@@ -3,7 +3,7 @@ import { delimiter, dirname } from 'node:path'
 export const root = dirname(import.meta.dirname)
 
 /** What a step may see of the surroundings; everything else (NODE_OPTIONS, PG*, our own settings) could change it. */
-const kept = [
+const keptVariables = [
   'PATH HOME USER LOGNAME SHELL TERM LANG TZ TMPDIR TEMP TMP CI GITHUB_ACTIONS NO_COLOR FORCE_COLOR',
   'SystemRoot ComSpec PATHEXT APPDATA LOCALAPPDATA USERPROFILE',
   'DATABASE_URL GATEWAY_URL PROOF PROOF_SEED BENCH',
@@ -12,9 +12,10 @@ const kept = [
   .split(' ')
 
 export const cleanEnvironment = (extras: Record<string, string> = {}): NodeJS.ProcessEnv => {
-  const kindred = Object.keys(process.env).filter((name) => /^(LC_|PORTICO_TEST_)/.test(name))
+  const isKept = Object.keys(process.env).filter((name) => /^(LC_|PORTICO_TEST_)/.test(name))
   const env: NodeJS.ProcessEnv = {}
-  for (const name of [...kept, ...kindred]) if (process.env[name] !== undefined) env[name] = process.env[name]
+  for (const name of [...keptVariables, ...isKept])
+    if (process.env[name] !== undefined) env[name] = process.env[name]
   const path = [`${root}/node_modules/.bin`, dirname(process.execPath), env.PATH ?? '']
   return { ...env, PATH: path.join(delimiter), ...extras }
 }

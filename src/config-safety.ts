@@ -1,5 +1,10 @@
 import { createHash } from 'node:crypto'
-import { isPlainRemote, isPlainRemoteDatabase, isRemote, isRemoteDatabase } from '#kernel/remote.ts'
+import {
+  isRemote,
+  isRemoteDatabase,
+  isUnencryptedRemote,
+  isUnencryptedRemoteDatabase,
+} from '#kernel/remote.ts'
 import { publishedBridges } from '#kernel/venue.ts'
 import type { Config } from './config.ts'
 
@@ -11,7 +16,7 @@ const sha256 = (value: string) => createHash('sha256').update(value).digest()
 export const worldKey = sha256('portico local world').toString('base64')
 /** Funded by the local world, and by nobody else: a development node knows them as little as a public one. */
 export const worldSponsors = [1, 2, 3, 4].map(
-  (lane) => `0x${sha256(`portico local world sponsor ${lane}`).toString('hex')}`,
+  (index) => `0x${sha256(`portico local world sponsor ${index}`).toString('hex')}`,
 )
 /** Digests of the 20 keys that every development node funds: what is sent to one of them is anybody's. */
 const mnemonicKeys =
@@ -72,36 +77,36 @@ export function problemsInLocal(config: Config): string[] {
 /** What must never serve real money. */
 export function problemsOutsideLocal(config: Config): string[] {
   const problems: string[] = []
-  const refuse = (name: keyof Config, why: string) => problems.push(`${name}: ${why}`)
+  const report = (name: keyof Config, why: string) => problems.push(`${name}: ${why}`)
   for (const name of upstreamNames)
     if (config[name] === 'local')
-      refuse(name, 'the local world serves no real money; set the URL of the public service, or off')
+      report(name, 'the local world serves no real money; set the URL of the public service, or off')
   if (config.KEY_ENCRYPTION_KEYS.length === 0 && !config.VAULT_TRANSIT_URL)
-    refuse('KEY_ENCRYPTION_KEYS', 'a key-encryption key is missing')
+    report('KEY_ENCRYPTION_KEYS', 'a key-encryption key is missing')
   if (config.KEY_ENCRYPTION_KEYS.some(({ key }) => key === worldKey))
-    refuse('KEY_ENCRYPTION_KEYS', 'the default key is known to everyone')
+    report('KEY_ENCRYPTION_KEYS', 'the default key is known to everyone')
   // Former keys only open what they have sealed.
   if (config.KEY_ENCRYPTION_KEYS.slice(0, 1).some(({ key }) => isWeakKey(key)))
-    refuse('KEY_ENCRYPTION_KEYS', 'a key is not random; make one with `openssl rand -base64 32`')
+    report('KEY_ENCRYPTION_KEYS', 'a key is not random; make one with `openssl rand -base64 32`')
   const alsoRemote = ['ARBITRUM_SEPOLIA_RPC_URL', 'HYPERLIQUID_WS_URL', 'VAULT_TRANSIT_URL'] as const
   for (const name of [...upstreamNames, ...alsoRemote])
-    if (isPlainRemote(config[name]))
-      refuse(name, 'another machine is reached without TLS; set an https address')
+    if (isUnencryptedRemote(config[name]))
+      report(name, 'another machine is reached without TLS; set an https address')
   for (const name of ['DATABASE_URL', 'DATABASE_DIRECT_URL'] as const)
-    if (isPlainRemoteDatabase(config[name]))
-      refuse(name, 'another machine is reached without TLS; add sslmode=verify-full')
-  if (config.SPONSOR_KEYS.length === 0) refuse('SPONSOR_KEYS', 'at least one account has to pay for gas')
-  if (config.SPONSOR_KEYS.some(isPublicKey)) refuse('SPONSOR_KEYS', 'a key is known to everyone')
+    if (isUnencryptedRemoteDatabase(config[name]))
+      report(name, 'another machine is reached without TLS; add sslmode=verify-full')
+  if (config.SPONSOR_KEYS.length === 0) report('SPONSOR_KEYS', 'at least one account has to pay for gas')
+  if (config.SPONSOR_KEYS.some(isPublicKey)) report('SPONSOR_KEYS', 'a key is known to everyone')
   if (config.SPONSOR_KEYS.some(isWeakSponsor))
-    refuse('SPONSOR_KEYS', 'a key is not random; make one with `openssl rand -hex 32`')
+    report('SPONSOR_KEYS', 'a key is not random; make one with `openssl rand -hex 32`')
   if (config.EARN_VAULT_ADDRESS.toLowerCase() === worldVault)
-    refuse('EARN_VAULT_ADDRESS', 'this vault exists in the local world only')
+    report('EARN_VAULT_ADDRESS', 'this vault exists in the local world only')
   if (config.HYPERLIQUID_URL && config.HYPERLIQUID_NETWORK === 'local')
-    refuse('HYPERLIQUID_NETWORK', 'the local network exists in the local world only; set mainnet or testnet')
-  if (config.FINALITY === 'local') refuse('FINALITY', 'one block is not final on a public chain; set public')
-  if (config.FAILPOINT) refuse('FAILPOINT', 'failpoints are for tests')
-  if (config.FAILPOINT_STOP) refuse('FAILPOINT_STOP', 'failpoints are for tests')
-  if (config.FAILPOINT_LOG) refuse('FAILPOINT_LOG', 'failpoints are for tests')
+    report('HYPERLIQUID_NETWORK', 'the local network exists in the local world only; set mainnet or testnet')
+  if (config.FINALITY === 'local') report('FINALITY', 'one block is not final on a public chain; set public')
+  if (config.FAILPOINT) report('FAILPOINT', 'failpoints are for tests')
+  if (config.FAILPOINT_STOP) report('FAILPOINT_STOP', 'failpoints are for tests')
+  if (config.FAILPOINT_LOG) report('FAILPOINT_LOG', 'failpoints are for tests')
   return problems
 }
 

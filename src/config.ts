@@ -19,7 +19,7 @@ type Parse<T> = (text: string) => T
 type Variable<T> = { doc: string; initial: string; parse: Parse<T> }
 
 class BadValue extends Error {}
-const bad = (wants: string): never => {
+const reject = (wants: string): never => {
   throw new BadValue(wants)
 }
 
@@ -32,25 +32,25 @@ const list: Parse<string[]> = (value) =>
     .filter(Boolean)
 const addresses: Parse<string[]> = (value) => {
   const items = list(value)
-  return items.every((item) => isIP(item) > 0) ? items : bad('IP addresses, separated by commas')
+  return items.every((item) => isIP(item) > 0) ? items : reject('IP addresses, separated by commas')
 }
 const oneOf =
   <const V extends string>(...values: V[]): Parse<V> =>
   (value) =>
-    values.find((each) => each === value) ?? bad(`one of ${values.join(', ')}`)
+    values.find((each) => each === value) ?? reject(`one of ${values.join(', ')}`)
 const integer =
-  (least: number, most: number): Parse<number> =>
+  (min: number, max: number): Parse<number> =>
   (value) => {
     const number = /^\d{1,12}$/.test(value) ? Number(value) : -1
-    return number >= least && number <= most ? number : bad(`a whole number from ${least} to ${most}`)
+    return number >= min && number <= max ? number : reject(`a whole number from ${min} to ${max}`)
   }
 const optionalInteger =
-  (least: number, most: number): Parse<number | undefined> =>
+  (min: number, max: number): Parse<number | undefined> =>
   (value) =>
-    value === '' ? undefined : integer(least, most)(value)
+    value === '' ? undefined : integer(min, max)(value)
 const decimal: Parse<string> = (value) =>
-  /^(0|[1-9]\d{0,15})(\.\d{1,6})?$/.test(value) ? value : bad('a decimal such as 25000')
-const url: Parse<string> = (value) => (URL.canParse(value) ? value.replace(/\/$/, '') : bad('a URL'))
+  /^(0|[1-9]\d{0,15})(\.\d{1,6})?$/.test(value) ? value : reject('a decimal such as 25000')
+const url: Parse<string> = (value) => (URL.canParse(value) ? value.replace(/\/$/, '') : reject('a URL'))
 const optionalUrl: Parse<string | undefined> = (value) => (value === '' ? undefined : url(value))
 /** `local`: the world that starts with the gateway. `off`: the part is not served. */
 const upstream: Parse<string | undefined> = (value) => {
@@ -62,178 +62,214 @@ const databaseUrl: Parse<string | undefined> = (value) =>
     ? undefined
     : /^postgres(ql)?:\/\//.test(value)
       ? value
-      : bad('a URL that begins with postgresql://')
+      : reject('a URL that begins with postgresql://')
 const keyPairs: Parse<{ id: string; key: string }[]> = (value) =>
   list(value).map((item) => {
     const at = item.indexOf(':')
     if (at < 1 || Buffer.from(item.slice(at + 1), 'base64').length !== 32)
-      bad('id:base64 of 32 bytes, separated by commas')
+      reject('id:base64 of 32 bytes, separated by commas')
     return { id: item.slice(0, at), key: item.slice(at + 1) }
   })
 const hexKeys: Parse<string[]> = (value) =>
   list(value).map((item) =>
-    /^0x[0-9a-fA-F]{64}$/.test(item) ? item : bad('0x and 64 hex digits each, separated by commas'),
+    /^0x[0-9a-fA-F]{64}$/.test(item) ? item : reject('0x and 64 hex digits each, separated by commas'),
   )
 const evmAddress: Parse<string> = (value) =>
-  /^0x[0-9a-fA-F]{40}$/.test(value) ? value : bad('an address: 0x and 40 hex digits')
+  /^0x[0-9a-fA-F]{40}$/.test(value) ? value : reject('an address: 0x and 40 hex digits')
 
 const optionalEvmAddress: Parse<string | undefined> = (value) =>
   value === '' ? undefined : evmAddress(value)
 
-const v = <T>(parse: Parse<T>, initial: string, doc: string): Variable<T> => ({ parse, initial, doc })
+const variable = <T>(parse: Parse<T>, initial: string, doc: string): Variable<T> => ({ parse, initial, doc })
 
 export const variables = {
-  ENVIRONMENT: v(
+  ENVIRONMENT: variable(
     oneOf<Environment>('local', 'staging', 'production'),
     'local',
     'local, staging or production; production refuses everything that is made for play',
   ),
-  HOST: v(text, '127.0.0.1', 'Address to listen on'),
-  PORT: v(integer(0, 65_535), '8080', 'Port to listen on; 0 picks a free one'),
-  BASE_URL: v(optionalUrl, '', 'Public address of the gateway; empty: http://HOST:PORT'),
-  DATA_DIR: v(text, '.portico', 'Folder for the embedded database and the local world'),
-  WORLD_PORT: v(integer(0, 65_535), '8090', 'Control port of the local world; 0 picks a free one'),
-  WORLD_REALISM: v(
+  HOST: variable(text, '127.0.0.1', 'Address to listen on'),
+  PORT: variable(integer(0, 65_535), '8080', 'Port to listen on; 0 picks a free one'),
+  BASE_URL: variable(optionalUrl, '', 'Public address of the gateway; empty: http://HOST:PORT'),
+  DATA_DIR: variable(text, '.portico', 'Folder for the embedded database and the local world'),
+  WORLD_PORT: variable(integer(0, 65_535), '8090', 'Control port of the local world; 0 picks a free one'),
+  WORLD_REALISM: variable(
     oneOf('quiet', 'realistic'),
     'quiet',
     'realistic: nodes and venue of the local world lag, reorganise and refuse now and then, as public ones do',
   ),
-  DATABASE_URL: v(databaseUrl, '', 'PostgreSQL 15 to 18; empty: the embedded server'),
-  DATABASE_DIRECT_URL: v(
+  DATABASE_URL: variable(databaseUrl, '', 'PostgreSQL 15 to 18; empty: the embedded server'),
+  DATABASE_DIRECT_URL: variable(
     databaseUrl,
     '',
     'The same database past a pooler, for LISTEN and migrations; empty: DATABASE_URL',
   ),
-  DATABASE_POOL: v(integer(4, 200), '20', 'Connections of this instance to the database'),
-  ETHEREUM_RPC_URL: v(upstream, 'local', 'JSON-RPC of Ethereum'),
-  BASE_RPC_URL: v(upstream, 'local', 'JSON-RPC of Base'),
-  ARBITRUM_RPC_URL: v(upstream, 'local', 'JSON-RPC of Arbitrum One'),
-  ARBITRUM_SEPOLIA_RPC_URL: v(
+  DATABASE_POOL: variable(integer(4, 200), '20', 'Connections of this instance to the database'),
+  ETHEREUM_RPC_URL: variable(upstream, 'local', 'JSON-RPC of Ethereum'),
+  BASE_RPC_URL: variable(upstream, 'local', 'JSON-RPC of Base'),
+  ARBITRUM_RPC_URL: variable(upstream, 'local', 'JSON-RPC of Arbitrum One'),
+  ARBITRUM_SEPOLIA_RPC_URL: variable(
     optionalUrl,
     '',
     'JSON-RPC of Arbitrum Sepolia; served and needed with HYPERLIQUID_NETWORK=testnet only',
   ),
-  POLYGON_RPC_URL: v(upstream, 'local', 'JSON-RPC of Polygon'),
-  SOLANA_RPC_URL: v(upstream, 'local', 'JSON-RPC of Solana'),
-  PRICES_URL: v(upstream, 'local', 'Prices in the shape of DefiLlama, for instance https://coins.llama.fi'),
-  FAUCET_URL: v(upstream, 'local', 'Funds each new user with play money; only local and staging have one'),
-  HYPERLIQUID_URL: v(
+  POLYGON_RPC_URL: variable(upstream, 'local', 'JSON-RPC of Polygon'),
+  SOLANA_RPC_URL: variable(upstream, 'local', 'JSON-RPC of Solana'),
+  PRICES_URL: variable(
+    upstream,
+    'local',
+    'Prices in the shape of DefiLlama, for instance https://coins.llama.fi',
+  ),
+  FAUCET_URL: variable(
+    upstream,
+    'local',
+    'Funds each new user with play money; only local and staging have one',
+  ),
+  HYPERLIQUID_URL: variable(
     upstream,
     'local',
     'The perpetuals venue, for instance https://api.hyperliquid.xyz; off outside the local environment',
   ),
-  HYPERLIQUID_NETWORK: v(
+  HYPERLIQUID_NETWORK: variable(
     oneOf('local', 'mainnet', 'testnet'),
     'local',
     'For which network orders and transfers are signed; a URL of another network is refused; outside local: mainnet',
   ),
-  HYPERLIQUID_WS_URL: v(optionalUrl, '', 'Its streams; empty: HYPERLIQUID_URL with ws and /ws'),
-  HYPERLIQUID_INFO_URL: v(
+  HYPERLIQUID_WS_URL: variable(optionalUrl, '', 'Its streams; empty: HYPERLIQUID_URL with ws and /ws'),
+  HYPERLIQUID_INFO_URL: variable(
     optionalUrl,
     '',
     'An own node that answers what it can without a request budget; the rest goes to HYPERLIQUID_URL',
   ),
-  HYPERLIQUID_EGRESS_ADDRESSES: v(
+  HYPERLIQUID_EGRESS_ADDRESSES: variable(
     addresses,
     '',
     'Own addresses to send requests from, separated by commas; the venue counts the weight of each by itself',
   ),
-  HYPERLIQUID_WEIGHT_PER_MINUTE: v(
+  HYPERLIQUID_WEIGHT_PER_MINUTE: variable(
     optionalInteger(0, 1_000_000),
     '',
     'Request weight that this instance may use of its address; 0: no limit; empty: 1200, and no limit at the quiet local world',
   ),
-  HYPERLIQUID_STREAMED_USERS: v(
+  HYPERLIQUID_STREAMED_USERS: variable(
     integer(0, 10),
     '10',
     'Users whom the venue streams to this instance; from 5 on two of the places serve all further users in turns',
   ),
-  HYPERLIQUID_BALANCE_DRIFT: v(
+  HYPERLIQUID_BALANCE_DRIFT: variable(
     oneOf('freeze', 'tell'),
     'freeze',
     'A difference in cash or tokens alone freezes an account, or is only logged; outside local it is only logged',
   ),
-  HYPERLIQUID_BRIDGE_ADDRESS: v(
+  HYPERLIQUID_BRIDGE_ADDRESS: variable(
     optionalEvmAddress,
     '',
     'Contract on Arbitrum that takes deposits for the venue; empty: the published one of HYPERLIQUID_NETWORK, which for testnet is not verified live',
   ),
-  HYPERLIQUID_SPOT_TRIGGERS: v(
+  HYPERLIQUID_SPOT_TRIGGERS: variable(
     oneOf('gateway', 'venue'),
     'gateway',
     'Who keeps the exits of a spot holding: the gateway watches the price itself, or the venue, if it takes triggers for spot; not verified live',
   ),
-  HYPERLIQUID_MIN_ORDER_USD: v(decimal, '10', 'Smallest order that the venue takes'),
-  HYPERLIQUID_MIN_FUND_USD: v(decimal, '5', 'Smallest deposit that the bridge credits; not verified live'),
-  HYPERLIQUID_MIN_WITHDRAW_USD: v(decimal, '2', 'Smallest withdrawal'),
-  HYPERLIQUID_WITHDRAW_FEE_USD: v(decimal, '1', 'What the venue keeps of a withdrawal; not verified live'),
-  FINALITY: v(
+  HYPERLIQUID_MIN_ORDER_USD: variable(decimal, '10', 'Smallest order that the venue takes'),
+  HYPERLIQUID_MIN_FUND_USD: variable(
+    decimal,
+    '5',
+    'Smallest deposit that the bridge credits; not verified live',
+  ),
+  HYPERLIQUID_MIN_WITHDRAW_USD: variable(decimal, '2', 'Smallest withdrawal'),
+  HYPERLIQUID_WITHDRAW_FEE_USD: variable(
+    decimal,
+    '1',
+    'What the venue keeps of a withdrawal; not verified live',
+  ),
+  FINALITY: variable(
     oneOf('local', 'public'),
     'local',
     'local: one block is final; public: the confirmations of each chain',
   ),
-  EARN_CHAIN_ID: v(text, '8453', 'Chain of the vault'),
-  EARN_VAULT_ADDRESS: v(evmAddress, worldVault, 'ERC-4626 vault for USDC on Base'),
-  EARN_MIN_DEPOSIT_USDC: v(decimal, '1', 'Smallest deposit'),
-  EARN_MIN_WITHDRAW_USDC: v(decimal, '1', 'Smallest partial withdrawal; a whole one may be smaller'),
-  SPONSOR_USER_DAY: v(
+  EARN_CHAIN_ID: variable(text, '8453', 'Chain of the vault'),
+  EARN_VAULT_ADDRESS: variable(evmAddress, worldVault, 'ERC-4626 vault for USDC on Base'),
+  EARN_MIN_DEPOSIT_USDC: variable(decimal, '1', 'Smallest deposit'),
+  EARN_MIN_WITHDRAW_USDC: variable(decimal, '1', 'Smallest partial withdrawal; a whole one may be smaller'),
+  SPONSOR_USER_DAY: variable(
     decimal,
     '0.02',
     'Gas that is paid for one user within a day (UTC) on each chain, in its native coin; whole withdrawals are never refused',
   ),
-  SPONSOR_KEYS: v(
+  SPONSOR_KEYS: variable(
     hexKeys,
     worldSponsors.join(','),
     'Private keys of the accounts that pay for gas, one lane each',
   ),
-  KEY_ENCRYPTION_KEYS: v(
+  KEY_ENCRYPTION_KEYS: variable(
     keyPairs,
     `${worldKeyId}:${worldKey}`,
     'id:base64 of 32 bytes; the first one wraps new wallet keys, the others still open old ones',
   ),
-  VAULT_TRANSIT_URL: v(
+  VAULT_TRANSIT_URL: variable(
     optionalUrl,
     '',
     'A transit secrets engine that wraps wallet keys instead; empty: KEY_ENCRYPTION_KEYS',
   ),
-  VAULT_TRANSIT_TOKEN: v(optional, '', 'Token for the transit engine'),
-  VAULT_TRANSIT_KEY: v(text, 'portico', 'Name of the key in the transit engine'),
-  TOKEN_TTL_SECONDS: v(integer(60, 3_600), '900', 'Life of an access token'),
-  POLICY_TX_USD_MAX: v(decimal, '25000', 'Most that one action may move, unless the user sets less'),
-  POLICY_DAY_USD_MAX: v(decimal, '100000', 'Most within 24 hours, unless the user sets less'),
-  CORS_ORIGINS: v(list, '', 'Origins that browsers may call from, separated by commas'),
-  TRUST_PROXY: v(list, '', 'Addresses of proxies whose X-Forwarded-For counts'),
-  RATE_AUTH: v(integer(0, 1_000_000), '300', 'Authentication calls per minute and address; 0: no limit'),
-  RATE_READ: v(integer(0, 1_000_000), '6000', 'Reads per minute and principal; 0: no limit'),
-  RATE_MONEY: v(integer(0, 1_000_000), '1200', 'Money operations per minute and principal; 0: no limit'),
-  RATE_EXIT: v(integer(0, 1_000_000), '6000', 'Cancels and closes per minute and principal; 0: no limit'),
-  RATE_STREAM: v(integer(0, 1_000_000), '120', 'New streams per minute and principal; 0: no limit'),
-  RATE_REFUSED: v(integer(0, 1_000_000), '300', 'Refused credentials per minute and address; 0: no limit'),
-  CONNECTIONS_MAX: v(
+  VAULT_TRANSIT_TOKEN: variable(optional, '', 'Token for the transit engine'),
+  VAULT_TRANSIT_KEY: variable(text, 'portico', 'Name of the key in the transit engine'),
+  TOKEN_TTL_SECONDS: variable(integer(60, 3_600), '900', 'Life of an access token'),
+  POLICY_TX_USD_MAX: variable(decimal, '25000', 'Most that one action may move, unless the user sets less'),
+  POLICY_DAY_USD_MAX: variable(decimal, '100000', 'Most within 24 hours, unless the user sets less'),
+  CORS_ORIGINS: variable(list, '', 'Origins that browsers may call from, separated by commas'),
+  TRUST_PROXY: variable(list, '', 'Addresses of proxies whose X-Forwarded-For counts'),
+  RATE_AUTH: variable(
+    integer(0, 1_000_000),
+    '300',
+    'Authentication calls per minute and address; 0: no limit',
+  ),
+  RATE_READ: variable(integer(0, 1_000_000), '6000', 'Reads per minute and principal; 0: no limit'),
+  RATE_MONEY: variable(
+    integer(0, 1_000_000),
+    '1200',
+    'Money operations per minute and principal; 0: no limit',
+  ),
+  RATE_EXIT: variable(
+    integer(0, 1_000_000),
+    '6000',
+    'Cancels and closes per minute and principal; 0: no limit',
+  ),
+  RATE_STREAM: variable(integer(0, 1_000_000), '120', 'New streams per minute and principal; 0: no limit'),
+  RATE_REFUSED: variable(
+    integer(0, 1_000_000),
+    '300',
+    'Refused credentials per minute and address; 0: no limit',
+  ),
+  CONNECTIONS_MAX: variable(
     optionalInteger(16, 1_000_000),
     '',
     'Client connections at once; empty: what the limit of open files leaves, up to 10000',
   ),
-  CONNECTIONS_PER_ADDRESS: v(
+  CONNECTIONS_PER_ADDRESS: variable(
     optionalInteger(4, 1_000_000),
     '',
     'Of one address, unless TRUST_PROXY is set; then the longest unused one is closed. Empty: a quarter of CONNECTIONS_MAX',
   ),
-  STREAMS_PER_USER: v(integer(1, 1_000), '10', 'Open event streams of one user at this instance'),
-  RUNNER_SLOTS: v(integer(1, 1_000), '64', 'Tasks that this instance runs at once'),
-  LEASE_MS: v(
+  STREAMS_PER_USER: variable(integer(1, 1_000), '10', 'Open event streams of one user at this instance'),
+  RUNNER_SLOTS: variable(integer(1, 1_000), '64', 'Tasks that this instance runs at once'),
+  LEASE_MS: variable(
     integer(500, 60_000),
     '5000',
     'A task of an instance that is silent for this long is taken over',
   ),
-  LOG_LEVEL: v(oneOf('debug', 'info', 'warn', 'error', 'silent'), 'warn', 'What is logged'),
-  FAILPOINT: v(optional, '', 'name@n: the process kills itself there; refused in production'),
-  FAILPOINT_STOP: v(
+  LOG_LEVEL: variable(oneOf('debug', 'info', 'warn', 'error', 'silent'), 'warn', 'What is logged'),
+  FAILPOINT: variable(optional, '', 'name@n: the process kills itself there; refused in production'),
+  FAILPOINT_STOP: variable(
     optional,
     '',
     'File that names the point at which the process stops itself, read at SIGUSR2; refused in production',
   ),
-  FAILPOINT_LOG: v(optional, '', 'File that records each failpoint that is passed; refused in production'),
+  FAILPOINT_LOG: variable(
+    optional,
+    '',
+    'File that records each failpoint that is passed; refused in production',
+  ),
 } as const satisfies Record<string, Variable<unknown>>
 
 type Name = keyof typeof variables

@@ -6,9 +6,9 @@ import { compileCacheOf, openDataDir } from '#start/data-dir.ts'
 const expected = new Set(['ConfigRefused', 'DataDirRefusal', 'InUse', 'StoreRefusal', 'WorldRefusal'])
 const stopMsMax = 10_000
 
-const say = (line: string) => process.stdout.write(`${line}\n`)
+const printLine = (line: string) => process.stdout.write(`${line}\n`)
 
-function refuse(error: unknown): never {
+function exitWithProblems(error: unknown): never {
   const known = error instanceof Error && expected.has(error.constructor.name)
   const problems =
     error instanceof ConfigRefused
@@ -31,7 +31,7 @@ async function main(): Promise<void> {
   const log = logger(config.LOG_LEVEL)
 
   let stopping = false
-  const gateway = startGateway(config, log, say)
+  const gateway = startGateway(config, log, printLine)
   const stop = () => {
     if (stopping) process.exit(1)
     stopping = true
@@ -48,7 +48,7 @@ async function main(): Promise<void> {
   if (process.channel) process.on('disconnect', () => stopping || stop())
 
   const { url } = await gateway
-  if (!stopping) say(`portico ready ${url}`)
+  if (!stopping) printLine(`portico ready ${url}`)
 }
 
-main().catch(refuse)
+main().catch(exitWithProblems)

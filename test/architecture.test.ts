@@ -1,15 +1,15 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { faults } from '#kernel/fault.ts'
-import { planted } from './architecture/planted.ts'
+import { type Finding, importFindings, type Manifest } from './architecture/import-rules.ts'
 import { has, manifest, packageJson, read, sources } from './architecture/project.ts'
-import { type Finding, type Manifest, reachFindings } from './architecture/reach.ts'
+import { ruleFixtures } from './architecture/rule-fixtures.ts'
 import { ruleFindings, rules } from './architecture/rules.ts'
 import { type Source, source } from './architecture/source.ts'
-import { outside, packages, raised, reach } from './architecture/tables.ts'
+import { allowedImports, packages, raisedLimits, unrestrictedFiles } from './architecture/tables.ts'
 
 const findings = (file: Source, known: Manifest): Finding[] => [
-  ...reachFindings(file, known),
+  ...importFindings(file, known),
   ...ruleFindings(file),
 ]
 
@@ -40,7 +40,7 @@ test('the imports of the project are seen at all', () => {
 })
 
 test('every planted violation is caught and every good source passes', () => {
-  for (const { rule, path, bad = [], good = [] } of planted) {
+  for (const { rule, path, bad = [], good = [] } of ruleFixtures) {
     for (const text of bad) {
       const caught = findings(source(path, text), plantedManifest).map((found) => found.rule)
       assert.ok(caught.includes(rule), `${rule} let this pass in ${path}:\n${text.slice(0, 300)}`)
@@ -51,7 +51,7 @@ test('every planted violation is caught and every good source passes', () => {
 })
 
 test('every rule has a planted violation', () => {
-  const proven = new Set(planted.filter(({ bad }) => bad?.length).map(({ rule }) => rule))
+  const proven = new Set(ruleFixtures.filter(({ bad }) => bad?.length).map(({ rule }) => rule))
   assert.deepEqual([...proven].sort(), ['reach', ...Object.keys(rules)].sort())
 })
 
@@ -63,12 +63,12 @@ test('the tables name only what exists', () => {
       known.some((name) => (key.endsWith('/') ? name.startsWith(key) : name === key)),
       `packages: ${key} is not in package.json`,
     )
-  for (const area of Object.values(reach).flat())
+  for (const area of Object.values(allowedImports).flat())
     assert.ok(
-      area.split(' ').some((word) => word in reach || outside.includes(word)),
+      area.split(' ').some((word) => word in allowedImports || unrestrictedFiles.includes(word)),
       `reach: ${area} has no row of its own`,
     )
-  for (const path of Object.keys(raised)) assert.ok(has(path), `raised: ${path} does not exist`)
+  for (const path of Object.keys(raisedLimits)) assert.ok(has(path), `raised: ${path} does not exist`)
 })
 
 test('every dependency is pinned and explained', () => {

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { misfits, mutations } from './mutations/run.ts'
+import { mutations, staleMutations } from './mutations/run.ts'
 
 test('every planted mistake still fits the code: its snippet occurs exactly once in its file, and its tests exist', () => {
-  assert.deepEqual(misfits(mutations), [])
+  assert.deepEqual(staleMutations(mutations), [])
 })
 
 test('there are at least sixty of them, no two alike, each with a test', () => {
@@ -16,10 +16,10 @@ test('there are at least sixty of them, no two alike, each with a test', () => {
 test('a mutation whose snippet, file or test is missing, or whose snippet occurs twice, is reported', () => {
   const [mutation] = mutations
   const read = (text: string | undefined) => () => text
-  assert.match(misfits([mutation!], read('nothing of it'))[0]!, /occurs 0 times/)
-  assert.match(misfits([mutation!], read(mutation!.find.repeat(2)))[0]!, /occurs 2 times/)
-  assert.match(misfits([mutation!], read(undefined))[0]!, /there is no src/)
+  assert.match(staleMutations([mutation!], read('nothing of it'))[0]!, /occurs 0 times/)
+  assert.match(staleMutations([mutation!], read(mutation!.find.repeat(2)))[0]!, /occurs 2 times/)
+  assert.match(staleMutations([mutation!], read(undefined))[0]!, /there is no src/)
   const tests = ['test/missing.test.ts']
-  assert.match(misfits([{ ...mutation!, tests }], read(mutation!.find))[0]!, /no test test.missing/)
-  assert.deepEqual(misfits([mutation!], read(mutation!.find)), [])
+  assert.match(staleMutations([{ ...mutation!, tests }], read(mutation!.find))[0]!, /no test test.missing/)
+  assert.deepEqual(staleMutations([mutation!], read(mutation!.find)), [])
 })

@@ -6,7 +6,7 @@ import { createServer } from 'node:net'
 import { after, before, describe, test } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import { variables } from '#config.ts'
-import { assertAllConserved, given } from './harness/conservation.ts'
+import { assertAllConserved, testFunding } from './harness/conservation.ts'
 import { dataFolder, eventually } from './harness/gateway.ts'
 
 const root = fileURLToPath(new URL('..', import.meta.url))
@@ -112,7 +112,7 @@ describe('the tour of the README', () => {
     await eventually(async () => (line().endsWith('\n') ? true : undefined), 'the user', 150_000)
     const [token = '', evm = ''] = line().trim().split(' ')
     const why = 'the tour asks the faucet for more'
-    given.add({ evm }, { asset: 'usdc:8453', units: 500_000_000n, why })
+    testFunding.add({ evm }, { asset: 'usdc:8453', units: 500_000_000n, why })
     await assertAllConserved({ url, control }, [async () => ({ token, evm })]).finally(() =>
       writeFileSync(audited, ''),
     )

@@ -6,12 +6,12 @@ import { systemClock } from '#kernel/clock.ts'
 import { openDatabase } from '#store/database.ts'
 import { loadFor, median } from './measure.ts'
 
-export type Order = { width: number; forMs: number }
+export type LoadSpec = { width: number; forMs: number }
 
 const [url = '', poolMax = '', ...users] = process.argv.slice(2)
 const database = openDatabase({ url, poolMax: Number(poolMax), applicationName: 'bench' })
-const { available } = credits({ on: database.pool, ledger, clock: systemClock })
-process.on('message', ({ width, forMs }: Order) => {
+const { available } = credits({ db: database.pool, ledger, clock: systemClock })
+process.on('message', ({ width, forMs }: LoadSpec) => {
   void loadFor(forMs, width, (n) => available(users[n % users.length]!)).then(({ perSecond, ms }) =>
     process.send?.({ count: ms.length, perSecond, p50Us: median(ms) * 1_000, p99Us: 0, wrong: 0 }),
   )

@@ -1,14 +1,14 @@
 /** Instances of the durable engine in this process, with a kind of task that waits for a word from the bench. */
 import * as T from 'typebox'
-import { postgresBus } from '#durable/bus.ts'
-import type { Call } from '#durable/call.ts'
-import { ground } from '#durable/ground.ts'
+import { createEngine } from '#durable/engine.ts'
+import { postgresBus } from '#durable/postgres-notify.ts'
+import type { Invoke } from '#durable/run-operation.ts'
 import type { Caller } from '#kernel/caller.ts'
 import { systemClock } from '#kernel/clock.ts'
 import { systemRandom, uuidv7 } from '#kernel/id.ts'
 import { silentLog } from '#kernel/log.ts'
-import { fulfil, type Operation, section, task } from '#kernel/operation.ts'
-import { type Move, outside } from '#kernel/task.ts'
+import { group, implement, type Operation, task } from '#kernel/operation.ts'
+import { externalAccount, type Move } from '#kernel/task.ts'
 import { TaskResponse } from '#kernel/task-response.ts'
 import { openDatabase } from '#store/database.ts'
 
@@ -19,7 +19,7 @@ export const newCaller = (): Caller => {
 
 const asset = 'bench'
 const token = { symbol: 'BENCH', decimals: 0, address: asset }
-const contract = section('bench', {
+const contract = group('bench', {
   pay: task('POST /bench/pay', {
     summary: 'Sets money aside and ends when it is told to',
     access: 'trade',
@@ -29,8 +29,8 @@ const contract = section('bench', {
   }),
 })
 
-export type Instance = {
-  call: Call
+export type EngineInstance = {
+  call: Invoke
   pool: ReturnType<typeof openDatabase>['pool']
   operation: Operation
   accept(caller: Caller, n: number, key?: string): Promise<string>
@@ -38,10 +38,18 @@ export type Instance = {
 } & AsyncDisposable
 
 /** `release` settles when the task of that number may end. */
-export function instance(url: string, poolMax: number, release: (n: number) => Promise<void>): Instance {
+export function createInstance(
+  url: string,
+  poolMax: number,
+  release: (n: number) => Promise<void>,
+): EngineInstance {
   const database = openDatabase({ url, poolMax, applicationName: 'bench' })
-  const durable = ground({
-    transactions: { pool: database.pool, run: database.transaction, runAfter: database.transactionAfter },
+  const durable = createEngine({
+    transactions: {
+      pool: database.pool,
+      run: database.transaction,
+      pipelined: database.pipelinedTransaction,
+    },
     heartbeats: database.pool,
     bus: postgresBus(database),
     clock: systemClock,
@@ -53,19 +61,27 @@ export function instance(url: string, poolMax: number, release: (n: number) => P
   /** What the chain would say that each user has. */
   const totals = new Map<string, bigint>()
   const totalOf = (userId: string) => totals.get(userId) ?? 1_000_000n
-  const operations = fulfil(contract, {
+  const operations = implement(contract, {
     pay: {
       admit: async (_input, { userId }) => {
         const debit = { owner: userId, asset, book: 'wallet' }
-        const { settlements } = await durable.ledger.balance(database.pool, debit)
+        const { version } = await durable.ledger.balance(database.pool, debit)
         return {
           data: {},
           first: 'end',
           // Every kind that moves money writes something of its own beside the task, here nothing.
-          also: async () => {},
-          observe: [{ account: debit, totalUnits: totalOf(userId), settlements }],
+          writes: async () => {},
+          snapshots: [{ account: debit, totalUnits: totalOf(userId), version }],
           moves: (id): Move[] => [
-            { move: 'hold', key: id, debit, credit: outside(asset), amountUnits: 1n, reason: 'bench', token },
+            {
+              move: 'hold',
+              key: id,
+              debit,
+              credit: externalAccount(asset),
+              amountUnits: 1n,
+              reason: 'bench',
+              token,
+            },
           ],
         }
       },
@@ -78,22 +94,22 @@ export function instance(url: string, poolMax: number, release: (n: number) => P
       },
     },
   })
-  const { call, start } = durable.engine(operations, [])
+  const { invoke, start } = durable.createRuntime(operations, [])
   start()
   const operation = operations[0] as Operation
   const request = () => ({ id: 'bench', address: '127.0.0.1', signal: new AbortController().signal })
   return {
-    call,
+    call: invoke,
     pool: database.pool,
     operation,
     async accept(caller, n, key) {
       const options = { wait: false, timeoutMs: 0, ...(key !== undefined && { key }) }
-      const reply = await call(operation, { n }, caller, options, request())
+      const reply = await invoke(operation, { n }, caller, options, request())
       if (reply.kind !== 'answer') throw new Error('a task does not answer with a stream')
       return (reply.body as { task_id: string }).task_id
     },
     wait: (caller, n, key) =>
-      call(operation, { n }, caller, { wait: true, timeoutMs: 30_000, key }, request()),
+      invoke(operation, { n }, caller, { wait: true, timeoutMs: 30_000, key }, request()),
     async [Symbol.asyncDispose]() {
       await durable[Symbol.asyncDispose]()
       await database.close()

@@ -3,7 +3,7 @@ import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { Agent, request } from 'undici'
 
-const light = new Set([
+const lightTypes = new Set([
   'l2Book',
   'allMids',
   'clearinghouseState',
@@ -20,17 +20,17 @@ const perItems = new Set([
 ])
 const minuteMs = 60_000
 
-export type Entry = { atMs: number; type: string; user: string | undefined; weight: number }
+export type MeterEntry = { atMs: number; type: string; user: string | undefined; weight: number }
 
-const infoWeight = (type: string): number => (light.has(type) ? 2 : type === 'userRole' ? 60 : 20)
+const infoWeight = (type: string): number => (lightTypes.has(type) ? 2 : type === 'userRole' ? 60 : 20)
 const items = (type: string, text: string): number => {
   if (!perItems.has(type)) return 0
   const answer: unknown = JSON.parse(text)
   return Array.isArray(answer) ? Math.floor(answer.length / 20) : 0
 }
 
-export async function venueMeter(target: string) {
-  const entries: Entry[] = []
+export async function createVenueMeter(target: string) {
+  const entries: MeterEntry[] = []
   const agent = new Agent({ connections: 64 })
   const server = createServer(async (incoming, outgoing) => {
     const chunks: Buffer[] = []
@@ -60,20 +60,20 @@ export async function venueMeter(target: string) {
     outgoing.writeHead(reply.statusCode, { 'content-type': 'application/json' }).end(text)
   })
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-  const since = (from: number) => entries.slice(from)
+  const entriesSince = (from: number) => entries.slice(from)
   return {
     url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
-    mark: () => entries.length,
-    weightSince: (from: number) => since(from).reduce((sum, { weight }) => sum + weight, 0),
+    position: () => entries.length,
+    weightSince: (from: number) => entriesSince(from).reduce((sum, { weight }) => sum + weight, 0),
     /** The weight by type of question or action. */
     partsSince(from: number): Record<string, number> {
       const parts: Record<string, number> = {}
-      for (const { type, weight } of since(from)) parts[type] = (parts[type] ?? 0) + weight
+      for (const { type, weight } of entriesSince(from)) parts[type] = (parts[type] ?? 0) + weight
       return parts
     },
     /** The most that any one minute held. */
     worstMinuteSince(from: number): number {
-      const list = since(from)
+      const list = entriesSince(from)
       let worst = 0
       let sum = 0
       for (let [first, last] = [0, 0]; last < list.length; last += 1) {

@@ -1,12 +1,12 @@
 import { venueChainId } from '#compose/settings.ts'
-import { userTopic } from '#durable/wake.ts'
+import { userTopic } from '#durable/notifier.ts'
 import * as policy from '#features/policy/store.ts'
-import { accountFor, markFrozen } from '#features/venue/account-store.ts'
+import { findAccount, markFrozen } from '#features/venue/account-store.ts'
 import type { Tx } from '#kernel/task.ts'
-import { send } from '#store/query.ts'
+import { query } from '#store/query.ts'
 import { UsageError } from './arguments.ts'
 import type { AdminCommand } from './commands.ts'
-import { type Session, signature } from './session.ts'
+import { operatorText, type Session } from './session.ts'
 import { userOf } from './users.ts'
 
 /** Accounts at the venue that open nothing: frozen by the reconciler, or here. */
@@ -20,21 +20,26 @@ const listAccounts: AdminCommand['run'] = async (session) => {
       union all select 'earn', user_id, vault, state, frozen_since, reason from earn_account
         where state = 'frozen') x
     join app_user u on u.id = x.user_id order by x.since`
-  session.print(await send(pool, text))
+  session.print(await query(pool, text))
 }
 
-const changesOf: AdminCommand['run'] = async (session, args) => {
+const listChanges: AdminCommand['run'] = async (session, args) => {
   const { pool } = session.database
   const { id } = await userOf(pool, args.positional('user'))
   await session.record(pool, { command: 'accounts changes', subject: id })
   const text = `select place, amount, kind, reason, to_timestamp(at_ms / 1000.0) as at from venue_change
     where user_id = $1 and kind in ('adjustment', 'lifted') order by at_ms desc limit 1000`
-  session.print(await send(pool, text, [id]))
+  session.print(await query(pool, text, [id]))
 }
 
-async function flag(tx: Tx, session: Session, account: { user_id: string; account: string }, data: object) {
+async function addFlagEvent(
+  tx: Tx,
+  session: Session,
+  account: { user_id: string; account: string },
+  data: object,
+) {
   const event = { type: 'security.flagged', subject: { kind: 'account', id: account.account }, data }
-  await send(tx, 'select outbox_add($1, null, $2::jsonb, $3)', [
+  await query(tx, 'select outbox_add($1, null, $2::jsonb, $3)', [
     account.user_id,
     JSON.stringify([event]),
     session.clock.now(),
@@ -45,24 +50,24 @@ const freeze: AdminCommand['run'] = async (session, args) => {
   const { database, clock } = session
   const { id } = await userOf(database.pool, args.positional('user'))
   await database.transaction(async (tx) => {
-    const account = await accountFor(tx, id, true)
+    const account = await findAccount(tx, id, true)
     if (!account) throw new UsageError(`User ${id} has no account at the venue.`)
     const now = clock.now()
     const reason = `operator: ${session.reason}`
     if ((await markFrozen(tx, account, reason, now)).length === 0)
       throw new UsageError(`The account of user ${id} is frozen already.`)
-    const where = { scope: 'venue', userId: id, chainId: venueChainId } as const
-    await policy.setSwitch(tx, where, { since: now, setBy: signature(session), reason })
+    const switchId = { scope: 'venue', userId: id, chainId: venueChainId } as const
+    await policy.setSwitch(tx, switchId, { since: now, setBy: operatorText(session), reason })
     await session.record(tx, {
       command: 'accounts freeze',
       subject: id,
       details: { account: account.account },
     })
     const data = { venue: account.venue, state: 'frozen', code: 'operator', reason, since: now.toISOString() }
-    await flag(tx, session, account, data)
+    await addFlagEvent(tx, session, account, data)
   })
   await session.notify([userTopic(id)])
-  session.say(`The account of user ${id} at the venue opens nothing`)
+  session.printLine(`The account of user ${id} at the venue opens nothing`)
 }
 
 /** The next look of the reconciler takes over what is unexplained, under this reason, and lifts the freeze. */
@@ -70,16 +75,16 @@ const unfreeze: AdminCommand['run'] = async (session, args) => {
   const { database, clock } = session
   const { id } = await userOf(database.pool, args.positional('user'))
   await database.transaction(async (tx) => {
-    const rows = await send(
+    const rows = await query(
       tx,
       `update venue_account set state = 'lifting', lifted_by = $2, next_at = $3
        where user_id = $1 and state = 'frozen' returning account`,
-      [id, signature(session), clock.now()],
+      [id, operatorText(session), clock.now()],
     )
     if (rows.length === 0) throw new UsageError(`User ${id} has no frozen account at the venue.`)
     await session.record(tx, { command: 'accounts unfreeze', subject: id, details: rows[0]! })
   })
-  session.say(`The account of user ${id} is unfrozen with the next look at it`)
+  session.printLine(`The account of user ${id} is unfrozen with the next look at it`)
 }
 
 export const accountCommands: readonly AdminCommand[] = [
@@ -97,7 +102,7 @@ export const accountCommands: readonly AdminCommand[] = [
     options: {},
     changes: false,
     summary: 'list what was adjusted in the record of an account, and why',
-    run: changesOf,
+    run: listChanges,
   },
   {
     name: 'accounts freeze',

@@ -2,7 +2,7 @@ import { userInfo } from 'node:os'
 import { ConfigRefused, readConfig } from '#config.ts'
 import { Fault } from '#kernel/fault.ts'
 import { InUse } from '#start/lock.ts'
-import { toldOfStore } from '#start/told.ts'
+import { toStartupError } from '#start/startup-errors.ts'
 import { StoreRefusal } from '#store/refusal.ts'
 import { readArguments, UsageError } from './arguments.ts'
 import { commands, helpLines } from './commands.ts'
@@ -10,22 +10,22 @@ import { openSession } from './session.ts'
 
 /** The operator's command line. It ends with 0 where the command did what it says, and with 1 otherwise. */
 
-const say = (line: string) => process.stdout.write(`${line}\n`)
+const printLine = (line: string) => process.stdout.write(`${line}\n`)
 
 async function main(argv: string[]): Promise<void> {
   if (argv.length === 0 || argv[0] === 'help' || argv[0] === '--help') {
-    for (const line of helpLines()) say(line)
+    for (const line of helpLines()) printLine(line)
     return
   }
   const { usage: command, by, why, json, args } = readArguments(argv, commands)
   if (command.changes && why === undefined)
     throw new UsageError(`${command.name} needs --why: the reason is recorded.`)
   const config = readConfig()
-  const options = { config, actor: by ?? userInfo().username, reason: why ?? null, json, say }
+  const options = { config, actor: by ?? userInfo().username, reason: why ?? null, json, printLine }
   if (command.runAlone) return command.runAlone(options, args)
   await using parts = new AsyncDisposableStack()
   const session = await openSession(options, parts).catch((error: unknown) => {
-    throw toldOfStore(error, config)
+    throw toStartupError(error, config)
   })
   await command.run(session, args)
 }

@@ -20,7 +20,7 @@ export type Arguments = {
   flag(option: string): boolean
 }
 
-const general: Readonly<Record<string, OptionKind>> = {
+const generalOptions: Readonly<Record<string, OptionKind>> = {
   by: 'string',
   why: 'string',
   json: 'boolean',
@@ -36,23 +36,23 @@ export type Parsed<U extends Usage> = {
 
 /** The command whose words come first, the longest match first: `tasks end <task>` before `tasks`. */
 function commandOf<U extends Usage>(words: readonly string[], commands: readonly U[]): U | undefined {
-  const fits = ({ name }: U) => name.split(' ').every((word, at) => words[at] === word)
-  return commands.filter(fits).toSorted((a, b) => b.name.length - a.name.length)[0]
+  const matches = ({ name }: U) => name.split(' ').every((word, at) => words[at] === word)
+  return commands.filter(matches).toSorted((a, b) => b.name.length - a.name.length)[0]
 }
 
 const isOptional = (name: string) => name.startsWith('[')
-const bare = (name: string) => name.replace(/[[\]<>]/g, '')
+const stripBrackets = (name: string) => name.replace(/[[\]<>]/g, '')
 
 export function readArguments<U extends Usage>(argv: readonly string[], commands: readonly U[]): Parsed<U> {
   const usage = commandOf(argv, commands)
   if (!usage) throw new UsageError(`There is no command ${argv.slice(0, 2).join(' ')}.`)
-  const kinds = { ...general, ...usage.options }
+  const kinds = { ...generalOptions, ...usage.options }
   const options = Object.fromEntries(Object.entries(kinds).map(([name, type]) => [name, { type }]))
   const { values, positionals } = parse(argv.slice(usage.name.split(' ').length), options)
   const needed = usage.positionals.filter((name) => !isOptional(name))
   if (positionals.length < needed.length || positionals.length > usage.positionals.length)
     throw new UsageError(`Usage: ${usageLine(usage)}`)
-  const given = new Map(usage.positionals.map((name, at) => [bare(name), positionals[at]]))
+  const given = new Map(usage.positionals.map((name, at) => [stripBrackets(name), positionals[at]]))
   const text = (option: string) => {
     const value = values[option]
     return typeof value === 'string' && value.trim() !== '' ? value.trim() : undefined

@@ -6,9 +6,9 @@ import { restoreCluster } from '#store/embedded/restore.ts'
 import { embeddedPostgres } from '#store/embedded.ts'
 import { StoreRefusal } from '#store/refusal.ts'
 import type { AdminCommand } from './commands.ts'
-import { addAction, demandSchema, type SessionOptions } from './session.ts'
+import { assertSchema, recordAction, type SessionOptions } from './session.ts'
 
-function demandEmbedded({ config }: Pick<SessionOptions, 'config'>): void {
+function assertEmbedded({ config }: Pick<SessionOptions, 'config'>): void {
   if (config.DATABASE_URL)
     throw new StoreRefusal(
       'DATABASE_URL names a server of your own: back it up and restore it with its own tools (pg_basebackup, pg_dump of its version, or the snapshots of its provider).',
@@ -16,36 +16,43 @@ function demandEmbedded({ config }: Pick<SessionOptions, 'config'>): void {
 }
 
 const backup: AdminCommand['run'] = async (session, args) => {
-  demandEmbedded(session)
+  assertEmbedded(session)
   const target = resolve(args.positional('folder'))
-  const { config, databaseUrl, say } = session
-  const made = await backupCluster({ dataDir: config.DATA_DIR, url: databaseUrl, target, progress: say })
-  const details = { folder: target, files: made.files, bytes: made.bytes, until: made.stopLsn }
+  const { config, databaseUrl, printLine } = session
+  const result = await backupCluster({
+    dataDir: config.DATA_DIR,
+    url: databaseUrl,
+    target,
+    progress: printLine,
+  })
+  const details = { folder: target, files: result.files, bytes: result.bytes, until: result.stopLsn }
   await session.record(session.database.pool, { command: 'backup', details })
-  say(`${made.files} files, ${made.bytes} bytes in ${target}`)
-  say('The key-encryption keys are not in it. Keep them elsewhere: both together are the keys of the users.')
+  printLine(`${result.files} files, ${result.bytes} bytes in ${target}`)
+  printLine(
+    'The key-encryption keys are not in it. Keep them elsewhere: both together are the keys of the users.',
+  )
 }
 
 /** Begins while no server runs, and records itself in the restored database. */
 async function restore(options: SessionOptions, args: Parameters<AdminCommand['run']>[1]): Promise<void> {
-  demandEmbedded(options)
-  const { config, say } = options
+  assertEmbedded(options)
+  const { config, printLine } = options
   const source = resolve(args.positional('folder'))
   using _lock = lockDataDir(config.DATA_DIR)
-  const { aside } = await restoreCluster({ dataDir: config.DATA_DIR, source, progress: say })
+  const { previousData } = await restoreCluster({ dataDir: config.DATA_DIR, source, progress: printLine })
   await using parts = new AsyncDisposableStack()
-  const server = await embeddedPostgres({ dataDir: config.DATA_DIR, progress: say })
+  const server = await embeddedPostgres({ dataDir: config.DATA_DIR, progress: printLine })
   parts.defer(() => server.close())
   const database = openDatabase({ url: server.url, poolMax: 1, applicationName: 'portico admin' })
   parts.defer(() => database.close())
-  const details = { folder: source, aside: aside ?? null }
-  const recorded = demandSchema(database.pool).then(
-    () => addAction(database.pool, options, { command: 'restore', details }),
-    (error: Error) => say(`Not recorded: ${error.message}`),
+  const details = { folder: source, aside: previousData ?? null }
+  const recorded = assertSchema(database.pool).then(
+    () => recordAction(database.pool, options, { command: 'restore', details }),
+    (error: Error) => printLine(`Not recorded: ${error.message}`),
   )
   await recorded
-  say(`The database of ${config.DATA_DIR} is that of ${source}`)
-  if (aside) say(`The one before is kept in ${aside}; remove it when all is well`)
+  printLine(`The database of ${config.DATA_DIR} is that of ${source}`)
+  if (previousData) printLine(`The one before is kept in ${previousData}; remove it when all is well`)
 }
 
 export const backupCommands: readonly AdminCommand[] = [

@@ -1,13 +1,13 @@
 import { openKeystore } from '#compose/custody.ts'
 import { noFailpoints } from '#kernel/failpoint.ts'
-import { send } from '#store/query.ts'
+import { query } from '#store/query.ts'
 import { net as createNet } from '#upstreams/net.ts'
 import type { AdminCommand } from './commands.ts'
 import type { Session } from './session.ts'
 
 /** Which key-encryption keys wrap the keys of wallets, and how many each. */
 const countByKey = ({ database }: Session) =>
-  send<{ kek_id: string; keys: bigint }>(
+  query<{ kek_id: string; keys: bigint }>(
     database.pool,
     `select kek_id, count(*) as keys from
        (select kek_id from wallet union all select kek_id from agent_wallet) as sealed
@@ -22,12 +22,12 @@ const showKeys: AdminCommand['run'] = async (session) => {
   const { keys: keks, keystore } = openKeys(session, parts)
   await session.record(session.database.pool, { command: 'keys show' })
   const problems = new Map(
-    (await keystore.closedKeks(session.database.pool)).map(({ kekId, reason }) => [kekId, reason]),
+    (await keystore.unusableKeks(session.database.pool)).map(({ kekId, reason }) => [kekId, reason]),
   )
   const rows = (await countByKey(session)).map(({ kek_id, keys }) => ({
     kek_id,
     keys,
-    role: kek_id === keks.current.id ? 'current' : keks.of(kek_id) ? 'former' : 'not in the settings',
+    role: kek_id === keks.current.id ? 'current' : keks.find(kek_id) ? 'former' : 'not in the settings',
     opens: problems.get(kek_id) ?? 'yes',
   }))
   session.print(rows)
@@ -37,11 +37,11 @@ const rotateKeys: AdminCommand['run'] = async (session) => {
   await using parts = new AsyncDisposableStack()
   const { keys: keks, keystore } = openKeys(session, parts)
   const { pool } = session.database
-  const outside = async () =>
+  const countOutdated = async () =>
     (await countByKey(session))
       .filter(({ kek_id }) => kek_id !== keks.current.id)
       .reduce((sum, { keys }) => sum + Number(keys), 0)
-  const total = await outside()
+  const total = await countOutdated()
   await session.record(pool, {
     command: 'keys rotate',
     subject: keks.current.id,
@@ -50,15 +50,15 @@ const rotateKeys: AdminCommand['run'] = async (session) => {
   const broken = new Set<string>()
   let rewrapped = 0
   let after: string | null = null
-  session.say(`${total} keys are to be wrapped under ${keks.current.id}`)
+  session.printLine(`${total} keys are to be wrapped under ${keks.current.id}`)
   do {
     const page = await keystore.rewrap(pool, { after })
     rewrapped += page.rewrapped
     for (const id of page.broken) broken.add(id)
     after = page.next
-    session.say(`${rewrapped} of ${total} keys`)
+    session.printLine(`${rewrapped} of ${total} keys`)
   } while (after !== null)
-  const left = await outside()
+  const left = await countOutdated()
   const details = { phase: 'ended', keys: rewrapped, left, broken: [...broken] }
   await session.record(pool, { command: 'keys rotate', subject: keks.current.id, details })
   if (broken.size > 0)
@@ -67,7 +67,9 @@ const rotateKeys: AdminCommand['run'] = async (session) => {
     throw new Error(
       `${left} keys were wrapped under another key meanwhile: put ${keks.current.id} first on every instance, and run this again.`,
     )
-  session.say(`All keys are wrapped under ${keks.current.id}; the others may be removed from the settings`)
+  session.printLine(
+    `All keys are wrapped under ${keks.current.id}; the others may be removed from the settings`,
+  )
 }
 
 export const keyCommands: readonly AdminCommand[] = [

@@ -1,4 +1,4 @@
-import { send } from '#store/query.ts'
+import { query } from '#store/query.ts'
 import type { AdminCommand } from './commands.ts'
 
 const listActions: AdminCommand['run'] = async (session, args) => {
@@ -7,7 +7,7 @@ const listActions: AdminCommand['run'] = async (session, args) => {
   const limit = Math.min(Math.max(Number.parseInt(args.text('limit') ?? '100', 10) || 100, 1), 10_000)
   const text = `select id, at, actor, command, subject, reason, details from admin_action
     where ($1::text is null or subject = $1) order by id desc limit $2`
-  session.print(await send(pool, text, [args.text('subject') ?? null, limit]))
+  session.print(await query(pool, text, [args.text('subject') ?? null, limit]))
 }
 
 export const logCommands: readonly AdminCommand[] = [

@@ -2,41 +2,41 @@
 export type Cell = string | number | bigint | boolean | Date | null | undefined | object
 export type Row = Readonly<Record<string, Cell>>
 
-const plain = (cell: Cell): unknown => {
+const toPlain = (cell: Cell): unknown => {
   if (cell instanceof Date) return cell.toISOString()
   return typeof cell === 'bigint' ? String(cell) : cell
 }
 
-const units = (text: string): string =>
+const escapeUnits = (text: string): string =>
   Array.from(
     { length: text.length },
     (_, at) => `\\u${text.charCodeAt(at).toString(16).padStart(4, '0')}`,
   ).join('')
 
 /** A terminal obeys control characters, and some others hide or turn around what follows: users may have written them. */
-const visible = (text: string): string => text.replace(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu, units)
+const escapeControls = (text: string): string => text.replace(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu, escapeUnits)
 
 export const jsonLine = (value: unknown): string =>
-  visible(JSON.stringify(value, (_key, cell: unknown) => plain(cell as Cell)))
+  escapeControls(JSON.stringify(value, (_key, cell: unknown) => toPlain(cell as Cell)))
 
 /** The same over several lines. */
 export const jsonText = (value: unknown): string =>
-  JSON.stringify(value, (_key, cell: unknown) => plain(cell as Cell), 2)
+  JSON.stringify(value, (_key, cell: unknown) => toPlain(cell as Cell), 2)
     .split('\n')
-    .map(visible)
+    .map(escapeControls)
     .join('\n')
 
-function shown(cell: Cell): string {
+function formatCell(cell: Cell): string {
   if (cell === null || cell === undefined) return '-'
-  const value = plain(cell)
-  return typeof value === 'object' ? jsonLine(value) : visible(String(value))
+  const value = toPlain(cell)
+  return typeof value === 'object' ? jsonLine(value) : escapeControls(String(value))
 }
 
 export function tableLines(rows: readonly Row[]): string[] {
   const [first] = rows
   if (!first) return ['(none)']
   const names = Object.keys(first)
-  const cells = [names, ...rows.map((row) => names.map((name) => shown(row[name])))]
+  const cells = [names, ...rows.map((row) => names.map((name) => formatCell(row[name])))]
   const widths = names.map((_, at) => Math.max(...cells.map((line) => line[at]!.length)))
   return cells.map((line) =>
     line

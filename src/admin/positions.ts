@@ -1,42 +1,42 @@
-import { userTopic } from '#durable/wake.ts'
+import { userTopic } from '#durable/notifier.ts'
 import { freezeEarnAccount, unfreezeEarnAccount } from '#features/earn/earn-account.ts'
-import { send } from '#store/query.ts'
+import { query } from '#store/query.ts'
 import { UsageError } from './arguments.ts'
 import type { AdminCommand } from './commands.ts'
-import { signature } from './session.ts'
+import { operatorText } from './session.ts'
 import { userOf } from './users.ts'
 
 /** Users whose deposits into the vault are stopped: by the audit, or here. Withdrawals always go on. */
 
-const list: AdminCommand['run'] = async (session) => {
+const listFrozen: AdminCommand['run'] = async (session) => {
   const { pool } = session.database
   await session.record(pool, { command: 'positions list' })
   const text = `select e.user_id, u.agent_id, e.chain_id, e.vault, e.reason, e.frozen_since, e.frozen_by, e.mismatch, e.compared_at
     from earn_account e join app_user u on u.id = e.user_id where e.state = 'frozen' order by e.frozen_since`
-  session.print(await send(pool, text))
+  session.print(await query(pool, text))
 }
 
-const set =
+const setFrozen =
   (frozen: boolean): AdminCommand['run'] =>
   async (session, args) => {
     const { database, clock } = session
     const { id } = await userOf(database.pool, args.positional('user'))
     const command = frozen ? 'positions freeze' : 'positions unfreeze'
     await database.transaction(async (tx) => {
-      const rows = await send<{ chain_id: string; vault: string }>(
+      const rows = await query<{ chain_id: string; vault: string }>(
         tx,
         'select chain_id, vault from earn_account where user_id = $1',
         [id],
       )
-      const by = signature(session)
+      const by = operatorText(session)
       const now = clock.now()
       const reason = `operator: ${session.reason}`
       let changed = 0
       for (const { chain_id: chainId, vault } of rows) {
-        const place = { chainId, vault }
+        const vaultKey = { chainId, vault }
         const isChanged = frozen
-          ? await freezeEarnAccount(tx, id, place, { reason, by, now })
-          : await unfreezeEarnAccount(tx, id, place, by)
+          ? await freezeEarnAccount(tx, id, vaultKey, { reason, by, now })
+          : await unfreezeEarnAccount(tx, id, vaultKey, by)
         if (isChanged) changed += 1
       }
       if (changed === 0)
@@ -44,10 +44,10 @@ const set =
       await session.record(tx, { command, subject: id, details: { vaults: changed } })
       const data = { state: frozen ? 'frozen' : 'active', code: 'operator', reason, since: now.toISOString() }
       const event = { type: 'security.flagged', subject: { kind: 'account', id }, data }
-      await send(tx, 'select outbox_add($1, null, $2::jsonb, $3)', [id, JSON.stringify([event]), now])
+      await query(tx, 'select outbox_add($1, null, $2::jsonb, $3)', [id, JSON.stringify([event]), now])
     })
     await session.notify([userTopic(id)])
-    session.say(`Deposits of user ${id} into the vault are ${frozen ? 'stopped' : 'accepted'}`)
+    session.printLine(`Deposits of user ${id} into the vault are ${frozen ? 'stopped' : 'accepted'}`)
   }
 
 export const positionCommands: readonly AdminCommand[] = [
@@ -57,7 +57,7 @@ export const positionCommands: readonly AdminCommand[] = [
     options: {},
     changes: false,
     summary: 'list users whose deposits into the vault are stopped',
-    run: list,
+    run: listFrozen,
   },
   {
     name: 'positions freeze',
@@ -65,7 +65,7 @@ export const positionCommands: readonly AdminCommand[] = [
     options: {},
     changes: true,
     summary: 'stop deposits of this user into the vault; withdrawals go on',
-    run: set(true),
+    run: setFrozen(true),
   },
   {
     name: 'positions unfreeze',
@@ -73,6 +73,6 @@ export const positionCommands: readonly AdminCommand[] = [
     options: {},
     changes: true,
     summary: 'accept deposits of this user into the vault again',
-    run: set(false),
+    run: setFrozen(false),
   },
 ]

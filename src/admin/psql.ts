@@ -44,32 +44,33 @@ async function execute(session: Session, client: pg.Client, statement: string, w
   for (const result of Array.isArray(found) ? found : [found]) {
     if (result.fields.length > 0) {
       session.print(result.rows as Row[])
-      if (!session.json) session.say(`(${result.rows.length} ${result.rows.length === 1 ? 'row' : 'rows'})`)
-    } else session.say(`${result.command}${result.rowCount === null ? '' : ` ${result.rowCount}`}`)
+      if (!session.json)
+        session.printLine(`(${result.rows.length} ${result.rows.length === 1 ? 'row' : 'rows'})`)
+    } else session.printLine(`${result.command}${result.rowCount === null ? '' : ` ${result.rowCount}`}`)
   }
 }
 
 /** A statement ends with a semicolon at the end of a line, or with the input. */
 async function* statementsOf(input: NodeJS.ReadStream): AsyncGenerator<string> {
   const lines = createInterface({ input, terminal: false })
-  let gathered = ''
+  let buffered = ''
   if (input.isTTY) process.stderr.write('portico=> ')
   for await (const line of lines) {
-    gathered += `${line}\n`
+    buffered += `${line}\n`
     if (/;\s*$/.test(line)) {
-      yield gathered
-      gathered = ''
+      yield buffered
+      buffered = ''
     }
-    if (input.isTTY) process.stderr.write(gathered.trim() === '' ? 'portico=> ' : 'portico-> ')
+    if (input.isTTY) process.stderr.write(buffered.trim() === '' ? 'portico=> ' : 'portico-> ')
   }
-  if (gathered.trim() !== '') yield gathered
+  if (buffered.trim() !== '') yield buffered
 }
 
 const psql: AdminCommand['run'] = async (session, args) => {
   const write = args.flag('write')
   if (args.flag('url')) {
     await session.record(session.database.pool, { command: 'psql', details: { url: true } })
-    return session.say(session.databaseUrl)
+    return session.printLine(session.databaseUrl)
   }
   if (write && session.reason === null) throw new UsageError('--write needs --why.')
   const client = await connect(session)
@@ -80,7 +81,7 @@ const psql: AdminCommand['run'] = async (session, args) => {
       const failure = await execute(session, client, each, write).catch((error: Error) => error)
       if (!failure) continue
       if (!process.stdin.isTTY) throw failure
-      for (const line of tableLines([{ error: failure.message }])) session.say(line)
+      for (const line of tableLines([{ error: failure.message }])) session.printLine(line)
     }
   } finally {
     await client.end()

@@ -1,15 +1,15 @@
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Config } from '#config.ts'
-import { postgresBus } from '#durable/bus.ts'
+import { publishTopics } from '#durable/notifier.ts'
+import { postgresBus } from '#durable/postgres-notify.ts'
 import type { Transactions } from '#durable/transactions.ts'
-import { publishTopics } from '#durable/wake.ts'
 import { type Clock, systemClock } from '#kernel/clock.ts'
 import { systemRandom, uuidv7 } from '#kernel/id.ts'
-import { databasePlace } from '#start/place.ts'
+import { openDatabaseEndpoint } from '#start/endpoints.ts'
 import { type Database, openDatabase } from '#store/database.ts'
 import { appliedMigrations, readMigrations } from '#store/migrate.ts'
-import { all, type Queryable, q, send } from '#store/query.ts'
+import { builder, fetchAll, type Queryable, query } from '#store/query.ts'
 import { StoreRefusal } from '#store/refusal.ts'
 import { type Row, rowLines } from './output.ts'
 
@@ -25,7 +25,7 @@ export type Session = Operator & {
   database: Database
   transactions: Transactions
   clock: Clock
-  say: (line: string) => void
+  printLine: (line: string) => void
   /** One object a line instead of columns and sentences about them. */
   json: boolean
   print: (rows: readonly Row[]) => void
@@ -35,25 +35,25 @@ export type Session = Operator & {
   notify(topics: readonly string[]): Promise<void>
 }
 
-export type SessionOptions = Operator & { config: Config; json: boolean; say: (line: string) => void }
+export type SessionOptions = Operator & { config: Config; json: boolean; printLine: (line: string) => void }
 
 /** Rows name the operator and the reason as one text, where a column holds both. */
-export const signature = ({ actor, reason }: Operator): string => `${actor}: ${reason}`
+export const operatorText = ({ actor, reason }: Operator): string => `${actor}: ${reason}`
 
-export async function addAction(
+export async function recordAction(
   db: Queryable,
   { actor, reason }: Operator,
   { command, subject, details = {} }: AdminAction,
 ): Promise<void> {
   const at = systemClock.now()
   const row = { at, actor, reason, command, subject: subject ?? null, details: JSON.stringify(details) }
-  await all(db, q.insertInto('admin_action').values(row as never))
+  await fetchAll(db, builder.insertInto('admin_action').values(row as never))
 }
 
 /** Refused before anything is written: a command of another release would not fit the tables. */
-export async function demandSchema(db: Queryable): Promise<void> {
+export async function assertSchema(db: Queryable): Promise<void> {
   const ours = readMigrations().map(({ name }) => name)
-  const applied = await appliedMigrations(<Row extends object>(text: string) => send<Row>(db, text))
+  const applied = await appliedMigrations(<Row extends object>(text: string) => query<Row>(db, text))
   const theirs = applied?.map(({ name }) => name) ?? []
   const missing = ours.find((name) => !theirs.includes(name))
   const foreign = theirs.find((name) => !ours.includes(name))
@@ -68,40 +68,40 @@ export async function demandSchema(db: Queryable): Promise<void> {
 }
 
 export async function openSession(
-  { config, actor, reason, json, say }: SessionOptions,
+  { config, actor, reason, json, printLine }: SessionOptions,
   parts: AsyncDisposableStack,
 ): Promise<Session> {
   // A start would make an empty database where none is.
   if (!config.DATABASE_URL && !existsSync(join(config.DATA_DIR, 'postgres.json')))
     throw new StoreRefusal(`There is no database in ${config.DATA_DIR}. Set DATA_DIR or DATABASE_URL.`)
   const progress = (line: string) => process.stderr.write(`${line}\n`)
-  const place = parts.use(await databasePlace(config, progress))
-  const directUrl = config.DATABASE_DIRECT_URL ?? place.url
-  const options = { url: place.url, directUrl, poolMax: 4, applicationName: 'portico admin' }
+  const endpoint = parts.use(await openDatabaseEndpoint(config, progress))
+  const directUrl = config.DATABASE_DIRECT_URL ?? endpoint.url
+  const options = { url: endpoint.url, directUrl, poolMax: 4, applicationName: 'portico admin' }
   const database = openDatabase(options)
   parts.defer(() => database.close())
-  await demandSchema(database.pool)
+  await assertSchema(database.pool)
   const instanceId = uuidv7(systemClock.now(), systemRandom)
   const bus = postgresBus(database)
   return {
     config,
     actor,
     reason,
-    say,
+    printLine,
     json,
     instanceId,
     database,
-    databaseUrl: place.url,
+    databaseUrl: endpoint.url,
     transactions: {
       pool: database.pool,
       run: database.transaction,
-      runAfter: database.transactionAfter,
+      pipelined: database.pipelinedTransaction,
     },
     clock: systemClock,
     print: (rows) => {
-      for (const line of rowLines(rows, json)) say(line)
+      for (const line of rowLines(rows, json)) printLine(line)
     },
-    record: (db, action) => addAction(db, { actor, reason }, action),
+    record: (db, action) => recordAction(db, { actor, reason }, action),
     notify: (topics) => publishTopics(bus, instanceId, topics),
   }
 }

@@ -1,5 +1,5 @@
-import { sponsorsTopic } from '#durable/wake.ts'
-import { send } from '#store/query.ts'
+import { sponsorsTopic } from '#durable/notifier.ts'
+import { query } from '#store/query.ts'
 import { type Arguments, UsageError } from './arguments.ts'
 import type { AdminCommand } from './commands.ts'
 
@@ -17,46 +17,48 @@ const listSponsors: AdminCommand['run'] = async (session) => {
         where not exists (select from lane l where l.kind = 'evm' and l.chain = p.chain and l.signer = p.signer)) l
     left join paused_sponsor p on p.chain = l.chain and p.signer = l.signer
     order by l.chain, l.signer`
-  session.print(await send(pool, text))
+  session.print(await query(pool, text))
 }
 
-function whichOf(args: Arguments): { signer: string; on: readonly string[] } {
+function readTarget(args: Arguments): { signer: string; chainIds: readonly string[] } {
   const signer = args.positional('address').toLowerCase()
   if (!/^0x[0-9a-f]{40}$/.test(signer))
     throw new UsageError('A sponsor is named by its address: 0x and 40 digits.')
   const chain = args.text('chain')
   if (chain !== undefined && !chains.some((id) => id === chain))
     throw new UsageError(`--chain is one of ${chains.join(', ')}; without it all of them.`)
-  return { signer, on: chain === undefined ? chains : [chain] }
+  return { signer, chainIds: chain === undefined ? chains : [chain] }
 }
 
 const pause: AdminCommand['run'] = async (session, args) => {
-  const { signer, on } = whichOf(args)
+  const { signer, chainIds } = readTarget(args)
   const { database, clock, actor, reason } = session
   await database.transaction(async (tx) => {
-    for (const chain of on)
-      await send(
+    for (const chain of chainIds)
+      await query(
         tx,
         `insert into paused_sponsor (chain, signer, since, set_by, reason) values ($1, $2, $3, $4, $5)
          on conflict do nothing`,
         [chain, signer, clock.now(), actor, reason],
       )
-    await session.record(tx, { command: 'sponsors pause', subject: signer, details: { chains: on } })
+    await session.record(tx, { command: 'sponsors pause', subject: signer, details: { chains: chainIds } })
   })
   await session.notify([sponsorsTopic])
-  session.say(`${signer} pays for nothing new on ${on.join(', ')}; what is under way is still confirmed`)
+  session.printLine(
+    `${signer} pays for nothing new on ${chainIds.join(', ')}; what is under way is still confirmed`,
+  )
 }
 
 const unpause: AdminCommand['run'] = async (session, args) => {
-  const { signer, on } = whichOf(args)
+  const { signer, chainIds } = readTarget(args)
   await session.database.transaction(async (tx) => {
     const text = 'delete from paused_sponsor where signer = $1 and chain = any($2::text[]) returning chain'
-    const rows = await send(tx, text, [signer, on])
-    if (rows.length === 0) throw new UsageError(`${signer} is not paused on ${on.join(', ')}.`)
-    await session.record(tx, { command: 'sponsors unpause', subject: signer, details: { chains: on } })
+    const rows = await query(tx, text, [signer, chainIds])
+    if (rows.length === 0) throw new UsageError(`${signer} is not paused on ${chainIds.join(', ')}.`)
+    await session.record(tx, { command: 'sponsors unpause', subject: signer, details: { chains: chainIds } })
   })
   await session.notify([sponsorsTopic])
-  session.say(`${signer} pays again on ${on.join(', ')}`)
+  session.printLine(`${signer} pays again on ${chainIds.join(', ')}`)
 }
 
 export const sponsorCommands: readonly AdminCommand[] = [

@@ -1,19 +1,19 @@
 import { setTimeout as delay } from 'node:timers/promises'
-import { committer } from '#durable/commit.ts'
-import { asTask, effectsOf, isLive, type Task } from '#durable/row.ts'
-import { taskTopic, userTopic } from '#durable/wake.ts'
+import { createCommitter } from '#durable/commit.ts'
+import { taskTopic, userTopic } from '#durable/notifier.ts'
+import { asTask, isLive, readEffects, type Task } from '#durable/task-row.ts'
 import { releaseSpend } from '#features/policy/store.ts'
 import { isUuid, systemRandom } from '#kernel/id.ts'
 import type { JsonObject } from '#kernel/json.ts'
 import type { Effect, EffectUpdate, Move, StepResult, Tx } from '#kernel/task.ts'
-import { send } from '#store/query.ts'
+import { query } from '#store/query.ts'
 import { type Arguments, oneOf, UsageError } from './arguments.ts'
 import type { AdminCommand } from './commands.ts'
 import { jsonText } from './output.ts'
 import type { Session } from './session.ts'
 
 const outcomes = ['executed', 'not_executed'] as const
-type Ruling = {
+type Resolution = {
   outcome: (typeof outcomes)[number]
   evidence: string
   txHash: string | undefined
@@ -27,16 +27,16 @@ const listTasks: AdminCommand['run'] = async (session, args) => {
       (select string_agg(distinct c.ext_id, ' ') from effect e join carrier c on c.effect_id = e.id where e.task_id = t.id) as sent
     from task t left join app_user u on u.id = t.user_id
     where t.status in ('pending', 'running') and ($1 = 'all' or t.state = $1) order by t.updated_at limit 1000`
-  session.print(await send(pool, text, [state]))
+  session.print(await query(pool, text, [state]))
 }
 
-async function taskOf({ database }: Session, id: string): Promise<Task> {
-  const rows = isUuid(id) ? await send(database.pool, 'select * from task where id = $1', [id]) : []
+async function readTask({ database }: Session, id: string): Promise<Task> {
+  const rows = isUuid(id) ? await query(database.pool, 'select * from task where id = $1', [id]) : []
   if (!rows[0]) throw new UsageError(`There is no task ${id}.`)
   return asTask(rows[0] as Task)
 }
 
-type Hold = {
+type TransferSummary = {
   key: string
   asset: string
   from: string
@@ -46,8 +46,8 @@ type Hold = {
   reason: string
 }
 
-const transfersOf = ({ database }: Session, taskId: string): Promise<Hold[]> =>
-  send<Hold>(
+const readTransfers = ({ database }: Session, taskId: string): Promise<TransferSummary[]> =>
+  query<TransferSummary>(
     database.pool,
     `select t.key, d.asset, d.book as "from", c.book as "to", t.amount::text as amount, t.state, t.reason
      from transfer t join account d on d.id = t.debit join account c on c.id = t.credit
@@ -56,31 +56,31 @@ const transfersOf = ({ database }: Session, taskId: string): Promise<Hold[]> =>
   )
 
 const showTask: AdminCommand['run'] = async (session, args) => {
-  const task = await taskOf(session, args.positional('task'))
+  const task = await readTask(session, args.positional('task'))
   const { pool } = session.database
   await session.record(pool, { command: 'tasks show', subject: task.id })
   const [effects, transfers, steps] = await Promise.all([
-    effectsOf(pool, task.id),
-    transfersOf(session, task.id),
-    send(pool, 'select step, epoch, attempt, at from task_step where task_id = $1 order by at', [task.id]),
+    readEffects(pool, task.id),
+    readTransfers(session, task.id),
+    query(pool, 'select step, epoch, attempt, at from task_step where task_id = $1 order by at', [task.id]),
   ])
-  const sent = effects.map(({ signed: _signed, carriers, ...effect }) => ({
+  const sent = effects.map(({ signed: _signed, txAttempts, ...effect }) => ({
     ...effect,
     // The signed bytes are long, and the hash is what an explorer asks for.
-    transactions: carriers.map(({ raw: _raw, ...carrier }) => carrier),
+    transactions: txAttempts.map(({ raw: _raw, ...carrier }) => carrier),
   }))
   const shown = { task, effects: sent, transfers, steps }
-  session.say(jsonText(shown))
+  session.printLine(jsonText(shown))
 }
 
 const leaseSeconds = 60
-const takeMsMax = 15_000
+const claimMsMax = 15_000
 
 /** A look-up that is under way ends first: the task is taken only while no instance works on it. */
-async function take({ database, instanceId }: Session, { id }: Task): Promise<Task> {
+async function claimTask({ database, instanceId }: Session, { id }: Task): Promise<Task> {
   const startedMs = performance.now()
   while (true) {
-    const [row] = await send(
+    const [row] = await query(
       database.pool,
       `update task set owner = $2, epoch = epoch + 1, cancel_requested = false,
          lease_until = clock_timestamp() + make_interval(secs => $3)
@@ -90,19 +90,19 @@ async function take({ database, instanceId }: Session, { id }: Task): Promise<Ta
       [id, instanceId, leaseSeconds],
     )
     if (row) return asTask(row as Task)
-    const [now] = await send<{ state: string }>(database.pool, 'select state from task where id = $1', [id])
+    const [now] = await query<{ state: string }>(database.pool, 'select state from task where id = $1', [id])
     if (now?.state !== 'review')
       throw new UsageError(
         `Task ${id} is not in review: its state is ${now?.state}. It may have ended by itself.`,
       )
-    if (performance.now() - startedMs > takeMsMax)
+    if (performance.now() - startedMs > claimMsMax)
       throw new UsageError(`An instance works on task ${id} without a pause. Try again.`)
     await delay(50)
   }
 }
 
 /** What was signed and may still be taken by a chain or a venue would turn `not_executed` into a lie. */
-function demandExpired(effects: readonly Effect[], now: Date): void {
+function assertExpired(effects: readonly Effect[], now: Date): void {
   const open = effects.filter(isLive).find(({ validUntil }) => validUntil !== null && validUntil > now)
   if (!open) return
   const until = open.validUntil!.toISOString()
@@ -110,12 +110,12 @@ function demandExpired(effects: readonly Effect[], now: Date): void {
 }
 
 function resultOf(
-  ruling: Ruling,
+  resolution: Resolution,
   effects: readonly Effect[],
-  transfers: readonly Hold[],
+  transfers: readonly TransferSummary[],
   actor: string,
 ): StepResult {
-  const { outcome, evidence, txHash } = ruling
+  const { outcome, evidence, txHash } = resolution
   const proof: JsonObject = { operator: actor, evidence, ...(txHash !== undefined && { tx_hash: txHash }) }
   const live = effects.filter(isLive)
   const facts: JsonObject = { ended_by: 'operator', ...(txHash !== undefined && { tx_hash: txHash }) }
@@ -140,7 +140,7 @@ function resultOf(
   return { end: 'completed', outcome, result: facts, data, moves, effects: confirmed }
 }
 
-function rulingOf(args: Arguments): Ruling {
+function readResolution(args: Arguments): Resolution {
   const evidence = args.text('evidence')
   if (!evidence)
     throw new UsageError('--evidence says what shows the outcome: where you looked, and what you saw.')
@@ -151,37 +151,44 @@ function rulingOf(args: Arguments): Ruling {
 /** Ends a task through the same fenced commit as its own steps, so that holds, effects and events stay in line. */
 const endTask: AdminCommand['run'] = async (session, args) => {
   const { database, instanceId, transactions, clock, actor } = session
-  const ruling = rulingOf(args)
-  const known = await taskOf(session, args.positional('task'))
-  const task = await take(session, known)
+  const resolution = readResolution(args)
+  const known = await readTask(session, args.positional('task'))
+  const task = await claimTask(session, known)
   try {
-    const effects = await effectsOf(database.pool, task.id)
-    if (ruling.outcome === 'not_executed') demandExpired(effects, clock.now())
-    const transfers = await transfersOf(session, task.id)
-    const ending = resultOf(ruling, effects, transfers, actor)
+    const effects = await readEffects(database.pool, task.id)
+    if (resolution.outcome === 'not_executed') assertExpired(effects, clock.now())
+    const transfers = await readTransfers(session, task.id)
+    const ending = resultOf(resolution, effects, transfers, actor)
     const details = {
       kind: task.kind,
-      ...ruling,
+      ...resolution,
       holds: transfers.filter(({ state }) => state === 'pending'),
     }
-    const also = async (tx: Tx) => {
-      if (ruling.outcome === 'not_executed') await releaseSpend(tx, task.id)
+    const writes = async (tx: Tx) => {
+      if (resolution.outcome === 'not_executed') await releaseSpend(tx, task.id)
       await session.record(tx, { command: 'tasks end', subject: task.id, details })
     }
     const baseUrl = () => session.config.BASE_URL ?? ''
     const leaseMs = leaseSeconds * 1_000
-    const commits = committer({ transactions, clock, random: systemRandom, instanceId, leaseMs, baseUrl })
-    if (!(await commits.step(task, { ...ending, also })))
+    const commits = createCommitter({
+      transactions,
+      clock,
+      random: systemRandom,
+      instanceId,
+      leaseMs,
+      baseUrl,
+    })
+    if (!(await commits.step(task, { ...ending, writes })))
       throw new UsageError(`Task ${task.id} changed at the same moment. Try again.`)
   } catch (error) {
-    await send(database.pool, 'update task set owner = null where id = $1 and owner = $2', [
+    await query(database.pool, 'update task set owner = null where id = $1 and owner = $2', [
       task.id,
       instanceId,
     ])
     throw error
   }
   await session.notify([taskTopic(task.id), userTopic(task.user_id)])
-  session.say(`Task ${task.id} has ended: ${ruling.outcome}`)
+  session.printLine(`Task ${task.id} has ended: ${resolution.outcome}`)
 }
 
 export const taskCommands: readonly AdminCommand[] = [

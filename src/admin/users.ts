@@ -1,14 +1,14 @@
-import { accessTopic, revokedTopic } from '#durable/wake.ts'
+import { accessTopic, revokedTopic } from '#durable/notifier.ts'
 import { decodeBase64, isUsableKey, publicKeyBytes } from '#features/auth/ed25519.ts'
 import * as auth from '#features/auth/store.ts'
 import * as policy from '#features/policy/store.ts'
 import { isUuid, sha256 } from '#kernel/id.ts'
 import type { Queryable } from '#store/query.ts'
-import { send } from '#store/query.ts'
+import { query } from '#store/query.ts'
 import { oneOf, UsageError } from './arguments.ts'
 import type { AdminCommand } from './commands.ts'
 import type { Session } from './session.ts'
-import { signature } from './session.ts'
+import { operatorText } from './session.ts'
 
 type User = { id: string; agent_id: string; suspended_at: Date | null; created_at: Date }
 
@@ -16,7 +16,7 @@ type User = { id: string; agent_id: string; suspended_at: Date | null; created_a
 export async function userOf(db: Queryable, name: string): Promise<User> {
   const column = isUuid(name) ? 'id' : 'agent_id'
   const text = `select id, agent_id, suspended_at, created_at from app_user where ${column} = $1`
-  const [row] = await send<User>(db, text, [name])
+  const [row] = await query<User>(db, text, [name])
   if (!row) throw new UsageError(`There is no user ${name}. Name a user id or an agent id (agt_...).`)
   return row
 }
@@ -24,7 +24,7 @@ export async function userOf(db: Queryable, name: string): Promise<User> {
 const notifyRevoked = ({ notify }: Session, userId: string, hashes: readonly string[]) =>
   notify([...hashes.map(revokedTopic), accessTopic(userId)])
 
-const freeze =
+const setSuspension =
   (suspended: boolean): AdminCommand['run'] =>
   async (session, args) => {
     const { id } = await userOf(session.database.pool, args.positional('user'))
@@ -34,7 +34,7 @@ const freeze =
       return auth.tokenHashesOf(tx, id)
     })
     await notifyRevoked(session, id, hashes)
-    session.say(suspended ? `User ${id} is suspended` : `User ${id} may sign in again`)
+    session.printLine(suspended ? `User ${id} is suspended` : `User ${id} may sign in again`)
   }
 
 const setKey: AdminCommand['run'] = async (session, args) => {
@@ -51,7 +51,9 @@ const setKey: AdminCommand['run'] = async (session, args) => {
     return auth.removeTokensOf(tx, id)
   })
   await notifyRevoked(session, id, hashes)
-  session.say(`User ${id} signs with the new key; the former keys and ${hashes.length} tokens are revoked`)
+  session.printLine(
+    `User ${id} signs with the new key; the former keys and ${hashes.length} tokens are revoked`,
+  )
 }
 
 /** A token is named by itself or, where only its hash was kept, by the 64 hex digits of its SHA-256. */
@@ -71,7 +73,7 @@ const revokeTokens: AdminCommand['run'] = async (session, args) => {
       return removed
     })
     await notifyRevoked(session, id, hashes)
-    return session.say(`${hashes.length} tokens of user ${id} are revoked`)
+    return session.printLine(`${hashes.length} tokens of user ${id} are revoked`)
   }
   const hash = hashOf(token!)
   const removed = await database.transaction(async (tx) => {
@@ -81,7 +83,7 @@ const revokeTokens: AdminCommand['run'] = async (session, args) => {
   })
   if (!removed) throw new UsageError('There is no such token; it may have expired.')
   await notifyRevoked(session, removed.userId, [hash])
-  session.say(`The token of user ${removed.userId} is revoked`)
+  session.printLine(`The token of user ${removed.userId} is revoked`)
 }
 
 const showPolicy: AdminCommand['run'] = async (session, args) => {
@@ -91,7 +93,7 @@ const showPolicy: AdminCommand['run'] = async (session, args) => {
     from (select 1) always left join policy p on p.user_id = $1
     left join kill_switch k on k.scope = 'user' and k.subject = $1::text`
   await session.record(session.database.pool, { command: 'policy show', subject: id })
-  session.print(await send(session.database.pool, text, [id]))
+  session.print(await query(session.database.pool, text, [id]))
 }
 
 const noLimits = {
@@ -109,11 +111,11 @@ const resetPolicy: AdminCommand['run'] = async (session, args) => {
   await database.transaction(async (tx) => {
     const now = clock.now()
     await policy.lockPolicy(tx, id, now)
-    const [before] = await send<{ version: number }>(tx, 'select * from policy where user_id = $1', [id])
+    const [before] = await query<{ version: number }>(tx, 'select * from policy where user_id = $1', [id])
     await policy.savePolicy(tx, id, noLimits, (before?.version ?? 0) + 1, now)
     await session.record(tx, { command: 'policy reset', subject: id, details: { before: printable(before) } })
   })
-  session.say(`The limits of user ${id} are those of the platform again`)
+  session.printLine(`The limits of user ${id} are those of the platform again`)
 }
 
 const printable = (row: object | undefined) =>
@@ -125,7 +127,7 @@ const listSwitches: AdminCommand['run'] = async (session) => {
   const { pool } = session.database
   await session.record(pool, { command: 'kill-switch list' })
   session.print(
-    await send(pool, 'select scope, subject, since, set_by, reason from kill_switch order by since'),
+    await query(pool, 'select scope, subject, since, set_by, reason from kill_switch order by since'),
   )
 }
 
@@ -137,11 +139,13 @@ const setSwitch: AdminCommand['run'] = async (session, args) => {
   const userId = user === undefined ? undefined : (await userOf(database.pool, user)).id
   const id: policy.SwitchId = userId === undefined ? { scope: 'global' } : { scope: 'user', userId }
   await database.transaction(async (tx) => {
-    if (turnOn) await policy.setSwitch(tx, id, { since: clock.now(), setBy: signature(session) })
+    if (turnOn) await policy.setSwitch(tx, id, { since: clock.now(), setBy: operatorText(session) })
     else await policy.clearSwitch(tx, id)
     await session.record(tx, { command: `kill-switch ${turnOn ? 'on' : 'off'}`, subject: userId ?? 'global' })
   })
-  session.say(`The kill switch ${userId ? `of user ${userId}` : 'for everybody'} is ${turnOn ? 'on' : 'off'}`)
+  session.printLine(
+    `The kill switch ${userId ? `of user ${userId}` : 'for everybody'} is ${turnOn ? 'on' : 'off'}`,
+  )
 }
 
 export const userCommands: readonly AdminCommand[] = [
@@ -151,7 +155,7 @@ export const userCommands: readonly AdminCommand[] = [
     options: {},
     changes: true,
     summary: 'suspend a user: tokens answer suspended and none is issued; tasks under way go on',
-    run: freeze(true),
+    run: setSuspension(true),
   },
   {
     name: 'users unfreeze',
@@ -159,7 +163,7 @@ export const userCommands: readonly AdminCommand[] = [
     options: {},
     changes: true,
     summary: 'let a suspended user sign in again',
-    run: freeze(false),
+    run: setSuspension(false),
   },
   {
     name: 'users set-key',

@@ -1,12 +1,12 @@
 import type { Config } from '#config.ts'
 import type { EvmPort } from '#features/chains/batch.ts'
+import { chainList, solanaId } from '#features/chains/chain-list.ts'
 import type { PausedSponsors } from '#features/chains/paused-sponsors.ts'
-import { chainTable, solanaId } from '#features/chains/table.ts'
 import { systemClock as clock } from '#kernel/clock.ts'
 import type { Net } from '#kernel/net.ts'
-import type { UpstreamUrls } from '#start/place.ts'
+import type { UpstreamUrls } from '#start/endpoints.ts'
 import { evm } from '#upstreams/evm/evm.ts'
-import { nodeProblem } from '#upstreams/evm/identity.ts'
+import { nodeMismatch } from '#upstreams/evm/node-check.ts'
 import { sponsor } from '#upstreams/evm/sponsor.ts'
 import { solana } from '#upstreams/solana/solana.ts'
 
@@ -15,7 +15,7 @@ const sponsorBalanceMinWei = 10_000_000_000_000_000n
 const sponsorExitMinWei = 1_000_000_000_000_000n
 
 export function openChains(config: Config, urls: UpstreamUrls, net: Net, paused: PausedSponsors) {
-  const table = chainTable({ urls: { ...urls.evm, [solanaId]: urls.solana }, finality: config.FINALITY })
+  const table = chainList({ urls: { ...urls.evm, [solanaId]: urls.solana }, finality: config.FINALITY })
   const secrets = config.SPONSOR_KEYS.map((key) => Buffer.from(key.slice(2), 'hex'))
   const ports = new Map<string, EvmPort>()
   const readers = table.map((row) => {
@@ -44,9 +44,9 @@ export function openChains(config: Config, urls: UpstreamUrls, net: Net, paused:
 export type Chains = ReturnType<typeof openChains>
 
 /** A chain that does not answer is no problem here: it is down, and says so itself. */
-export async function wrongNodes({ ports }: Chains, environment: string): Promise<string[]> {
+export async function findNodeProblems({ ports }: Chains, environment: string): Promise<string[]> {
   const asked = [...ports.values()].map(async ({ chain: { row, identify } }) => {
-    const problem = nodeProblem(await identify(), { chainId: row.id, local: environment === 'local' })
+    const problem = nodeMismatch(await identify(), { chainId: row.id, local: environment === 'local' })
     return problem === undefined ? [] : [`${row.displayName}: ${problem}`]
   })
   const found = await Promise.allSettled(asked)

@@ -1,65 +1,79 @@
 import { type Config, ConfigRefused } from '#config.ts'
-import type { Ground } from '#durable/ground.ts'
+import type { Engine } from '#durable/engine.ts'
 import { evmBatches } from '#features/chains/batch.ts'
 import { gasBudget } from '#features/chains/gas-budget.ts'
 import { policy as makePolicy } from '#features/policy/policy.ts'
-import { agentBook } from '#features/wallets/agent-book.ts'
-import { type ClosedKek, type Keystore, keystore as makeKeystore } from '#features/wallets/keystore.ts'
+import { agentCache } from '#features/wallets/agent-cache.ts'
+import { type Keystore, keystore as makeKeystore, type UnusableKek } from '#features/wallets/keystore.ts'
 import { custodySigner } from '#features/wallets/signer.ts'
-import { rememberedWallets } from '#features/wallets/store.ts'
+import { cachedWallets } from '#features/wallets/store.ts'
 import { systemClock as clock } from '#kernel/clock.ts'
 import { systemRandom as random } from '#kernel/id.ts'
 import type { Log } from '#kernel/log.ts'
 import { toUnits } from '#kernel/money.ts'
 import type { Net } from '#kernel/net.ts'
-import type { UpstreamUrls } from '#start/place.ts'
+import type { UpstreamUrls } from '#start/endpoints.ts'
 import type { Queryable } from '#store/query.ts'
-import { startNonce } from '#upstreams/evm/nonce.ts'
-import { evmScheme } from '#upstreams/evm/sign.ts'
-import { hyperliquidScheme } from '#upstreams/hyperliquid/sign.ts'
-import { svmScheme } from '#upstreams/solana/sign.ts'
+import { startNonce } from '#upstreams/evm/nonce-repair-plan.ts'
+import { evmCrypto } from '#upstreams/evm/sign.ts'
+import { hyperliquidCrypto } from '#upstreams/hyperliquid/sign.ts'
+import { svmCrypto } from '#upstreams/solana/sign.ts'
 import type { Chains } from './chains.ts'
-import { bridgeOf, custodyChains, custodyVenue, houseLimits, keysOf } from './settings.ts'
+import { bridgeOf, custodyChains, custodyVenue, keysOf, platformLimits } from './settings.ts'
 import type { Stores } from './store.ts'
 
-type Needs = { config: Config; urls: UpstreamUrls; net: Net; chains: Chains; stores: Stores; ground: Ground }
+type CustodyDeps = {
+  config: Config
+  urls: UpstreamUrls
+  net: Net
+  chains: Chains
+  stores: Stores
+  taskEngine: Engine
+}
 
 /** The sealed keys of wallets, with the key-encryption keys of the settings. */
 export function openKeystore(config: Config, net: Net) {
   const keys = keysOf(config, net, random)
-  const schemes = { evm: evmScheme, svm: svmScheme }
-  return { keys, keystore: makeKeystore({ keks: keys, schemes, clock, random }) }
+  const schemes = { evm: evmCrypto, svm: svmCrypto }
+  return { keys, keystore: makeKeystore({ keks: keys, crypto: schemes, clock, random }) }
 }
 
 const nativeDecimals = 18
 
 /** Keys, the policy that guards them, and the signed batches that come of both. */
-export function openCustody({ config, urls, net, chains: { table, ports }, stores, ground }: Needs) {
+export function openCustody({
+  config,
+  urls,
+  net,
+  chains: { table, ports },
+  stores,
+  taskEngine,
+}: CustodyDeps) {
   const served = { venue: urls.hyperliquid !== undefined && ports.has(bridgeOf(config).chainId) }
   const { keystore } = openKeystore(config, net)
-  const on = stores.database.pool
-  const walletsOf = rememberedWallets()
-  const agents = agentBook()
+  const db = stores.database.pool
+  const walletsOf = cachedWallets()
+  const agents = agentCache()
   const evmAddressOf = async (userId: string) =>
-    (await walletsOf(on, userId)).find(({ kind }) => kind === 'evm')!.address
+    (await walletsOf(db, userId)).find(({ kind }) => kind === 'evm')!.address
   const policy = makePolicy({
-    on,
-    transact: ground.transact,
+    db,
+    transact: taskEngine.transact,
     clock,
     random,
     walletsOf,
-    house: houseLimits(config, table, served),
+    platformLimits: platformLimits(config, table, served),
   })
   const signer = custodySigner({
-    on: stores.custody.pool,
+    db: stores.custody.pool,
     keystore,
-    scheme: evmScheme,
+    crypto: evmCrypto,
     clock,
     agents,
-    genuine: policy.genuine,
+    isAuthentic: policy.isAuthentic,
     chains: custodyChains(config, table, served),
     venues: served.venue
-      ? [{ ...custodyVenue(config), scheme: hyperliquidScheme(config.HYPERLIQUID_NETWORK) }]
+      ? [{ ...custodyVenue(config), crypto: hyperliquidCrypto(config.HYPERLIQUID_NETWORK) }]
       : [],
   })
   const budgetWei = toUnits(config.SPONSOR_USER_DAY, nativeDecimals)
@@ -67,16 +81,20 @@ export function openCustody({ config, urls, net, chains: { table, ports }, store
     ports,
     policy: policy.policy,
     signer,
-    lanes: ground.lanes,
+    nonces: taskEngine.nonces,
     startNonce,
-    gasBudget: gasBudget({ on, budgetWei, clock }),
+    gasBudget: gasBudget({ db, budgetWei, clock }),
   })
   return { keystore, policy, signer, batches, agents, evmAddressOf }
 }
 export type Custody = ReturnType<typeof openCustody>
 
 /** Each call wraps every key under the current key-encryption key that is still under a former one. */
-export function rotation({ rewrap }: Pick<Keystore, 'rewrap'>, on: Queryable, log: Log): () => Promise<void> {
+export function createKeyRotation(
+  { rewrap }: Pick<Keystore, 'rewrap'>,
+  db: Queryable,
+  log: Log,
+): () => Promise<void> {
   let running = false
   return async () => {
     // A large rotation takes longer than the pause between two calls.
@@ -84,7 +102,7 @@ export function rotation({ rewrap }: Pick<Keystore, 'rewrap'>, on: Queryable, lo
     running = true
     try {
       for (let after: string | null = null, more = true; more; more = after !== null) {
-        const { rewrapped, broken, next } = await rewrap(on, { after })
+        const { rewrapped, broken, next } = await rewrap(db, { after })
         after = next
         if (rewrapped > 0) log.info({ rewrapped }, 'wallet keys were wrapped under the current key')
         if (broken.length > 0) log.error({ wallets: broken }, 'these wallet keys open under no key at hand')
@@ -95,33 +113,33 @@ export function rotation({ rewrap }: Pick<Keystore, 'rewrap'>, on: Queryable, lo
   }
 }
 
-const sentenceOf = ({ kekId, reason }: ClosedKek): string =>
+const problemText = ({ kekId, reason }: UnusableKek): string =>
   reason === 'absent'
     ? `KEY_ENCRYPTION_KEYS: wallets are sealed under the key ${kekId}, which is not in the list; add it behind the others`
     : `KEY_ENCRYPTION_KEYS: the key ${kekId} is not the one that sealed the wallets under this id; set the right one`
 
-type WatchDeps = { keystore: Pick<Keystore, 'closedKeks'>; on: Queryable; log: Log }
+type KeyMonitorDeps = { keystore: Pick<Keystore, 'unusableKeks'>; db: Queryable; log: Log }
 
 /** Whether every key-encryption key in use opens what it wrapped: asked at the start, and again each minute. */
-export function keyWatch({ keystore, on, log }: WatchDeps) {
-  let closed: readonly ClosedKek[] = []
-  let asked = false
-  const look = async () => {
-    closed = await keystore.closedKeks(on)
-    asked = true
+export function createKeyMonitor({ keystore, db, log }: KeyMonitorDeps) {
+  let closed: readonly UnusableKek[] = []
+  let isChecked = false
+  const check = async () => {
+    closed = await keystore.unusableKeks(db)
+    isChecked = true
     if (closed.length > 0) log.error({ keys: closed }, 'key-encryption keys in use open nothing')
   }
   return {
-    look,
+    check,
     /** Throws where a key is wrong or missing: new wallets would be sealed beside a mistake. */
-    async demand(): Promise<void> {
+    async assertUsable(): Promise<void> {
       // A key service that is away is no wrong key; signing fails until it is back, and health says so.
-      await look().catch((error: unknown) =>
+      await check().catch((error: unknown) =>
         log.error({ error }, 'the key-encryption keys could not be checked'),
       )
-      if (closed.length > 0) throw new ConfigRefused(closed.map(sentenceOf))
+      if (closed.length > 0) throw new ConfigRefused(closed.map(problemText))
     },
-    status: (): 'ok' | 'degraded' => (asked && closed.length === 0 ? 'ok' : 'degraded'),
+    status: (): 'ok' | 'degraded' => (isChecked && closed.length === 0 ? 'ok' : 'degraded'),
     gauges: () => [
       {
         name: 'key_encryption_keys_closed',
@@ -131,4 +149,4 @@ export function keyWatch({ keystore, on, log }: WatchDeps) {
     ],
   }
 }
-export type KeyWatch = ReturnType<typeof keyWatch>
+export type KeyMonitor = ReturnType<typeof createKeyMonitor>

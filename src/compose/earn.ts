@@ -1,5 +1,5 @@
 import type { Config } from '#config.ts'
-import type { Ground } from '#durable/ground.ts'
+import type { Engine } from '#durable/engine.ts'
 import { earn as makeEarn } from '#features/earn/earn.ts'
 import type { Holdings } from '#features/wallets/holdings.ts'
 import { systemClock as clock } from '#kernel/clock.ts'
@@ -10,39 +10,39 @@ import type { Chains } from './chains.ts'
 import type { Custody } from './custody.ts'
 import type { Stores } from './store.ts'
 
-type Needs = {
+type EarnDeps = {
   config: Config
   log: Log
   chains: Chains
   stores: Stores
-  ground: Ground
+  taskEngine: Engine
   custody: Custody
   /** A function: holdings show what earn holds, and earn tells holdings what changed. */
   holdings: () => Holdings
 }
 
 /** Served where the chain of the vault is; without it the section does not exist. */
-export function openEarn({ config, log, chains, stores, ground, custody, holdings }: Needs) {
+export function openEarn({ config, log, chains, stores, taskEngine, custody, holdings }: EarnDeps) {
   const chain = chains.ports.get(config.EARN_CHAIN_ID)?.chain
   if (!chain) return undefined
   const { row } = chain
-  const on = stores.database.pool
+  const db = stores.database.pool
   const address = config.EARN_VAULT_ADDRESS
   const vault = makeVault({ chain, chainId: row.id, address, asset: row.usdc })
   const shareToken = { symbol: 'evUSDC', name: 'Earn vault share', decimals: 18, address }
   const earn = makeEarn({
-    on,
+    db,
     vault,
     chain: row,
     shareToken,
-    ledger: ground.ledger,
+    ledger: taskEngine.ledger,
     clock,
     random,
     batches: custody.batches,
     policy: custody.policy.policy,
     evmAddressOf: custody.evmAddressOf,
-    transact: ground.transact,
-    events: ground.events,
+    transact: taskEngine.transact,
+    events: taskEngine.events,
     log,
     finalBlock: chain.finalBlock,
     changed: (userId, chainId) => holdings().invalidate(userId, chainId),

@@ -1,12 +1,12 @@
 import type { Config } from '#config.ts'
-import type { Ground } from '#durable/ground.ts'
-import { queueFacts } from '#durable/load.ts'
+import type { Engine } from '#durable/engine.ts'
+import { accessTopic, gapTopic, revokedHash, revokedTopic } from '#durable/notifier.ts'
+import { readQueueStats } from '#durable/queue-stats.ts'
+import { toTaskFullView } from '#durable/task-view.ts'
 import type { Transactions } from '#durable/transactions.ts'
-import { viewOf } from '#durable/view.ts'
-import { accessTopic, gapTopic, revokedHash, revokedTopic } from '#durable/wake.ts'
 import { auth as makeAuth } from '#features/auth/auth.ts'
+import type { ChainHealth } from '#features/chains/chain-health.ts'
 import { chains as chainList } from '#features/chains/chains.ts'
-import type { Probe } from '#features/chains/probe.ts'
 import { credits as makeCredits } from '#features/credits/credits.ts'
 import { discovery } from '#features/discovery/discovery.ts'
 import { healthCheck } from '#features/discovery/health.ts'
@@ -14,9 +14,9 @@ import { snapshotKind } from '#features/earn/snapshot.ts'
 import { notifications } from '#features/notifications/notifications.ts'
 import { tasks } from '#features/tasks/tasks.ts'
 import { user } from '#features/user/user.ts'
-import { welcomeAdmission, welcomeFunding } from '#features/wallets/funding.ts'
+import { createFaucetGrant, faucetGrantAdmission } from '#features/wallets/faucet-grant.ts'
 import { type Holdings, holdings as makeHoldings } from '#features/wallets/holdings.ts'
-import { seenTokens } from '#features/wallets/holdings-seen.ts'
+import { pastTokens } from '#features/wallets/past-tokens.ts'
 import { walletsOf } from '#features/wallets/store.ts'
 import { wallets } from '#features/wallets/wallets.ts'
 import type { Chain } from '#kernel/chains.ts'
@@ -26,29 +26,29 @@ import type { Log } from '#kernel/log.ts'
 import type { Net } from '#kernel/net.ts'
 import type { Operation } from '#kernel/operation.ts'
 import type { TaskKind } from '#kernel/task.ts'
-import type { UpstreamUrls } from '#start/place.ts'
+import type { UpstreamUrls } from '#start/endpoints.ts'
 import { faucet } from '#upstreams/faucet/faucet.ts'
 import { prices } from '#upstreams/prices/prices.ts'
 import type { Chains } from './chains.ts'
-import type { Custody, KeyWatch } from './custody.ts'
+import type { Custody, KeyMonitor } from './custody.ts'
 import { openEarn } from './earn.ts'
 import { perpLimitsOf } from './settings.ts'
 import type { Stores } from './store.ts'
 import type { Venue } from './venue.ts'
-import { openVenueSections } from './venue-sections.ts'
+import { openVenueFeatures } from './venue-features.ts'
 
-type Needs = {
+type FeatureDeps = {
   config: Config
   urls: UpstreamUrls
   transactions: Transactions
   stores: Stores
-  ground: Ground
+  taskEngine: Engine
   net: Net
   chains: Chains
   custody: Custody
   venue: Venue | undefined
-  probe: Probe
-  keyWatch: KeyWatch
+  probe: ChainHealth
+  keyMonitor: KeyMonitor
   log: Log
   baseUrl: () => string
 }
@@ -58,14 +58,14 @@ const version = '1.0.0'
 const protocols = ['http', 'sse']
 
 function openAuth(
-  { config, stores, ground, custody, chains, baseUrl }: Needs,
-  welcome: TaskKind | undefined,
+  { config, stores, taskEngine, custody, chains, baseUrl }: FeatureDeps,
+  faucetGrant: TaskKind | undefined,
 ) {
-  const on = stores.database.pool
-  const credits = makeCredits({ on, ledger: ground.ledger, clock })
+  const db = stores.database.pool
+  const credits = makeCredits({ db, ledger: taskEngine.ledger, clock })
   const auth = makeAuth({
-    on,
-    transact: ground.transact,
+    db,
+    transact: taskEngine.transact,
     clock,
     random,
     baseUrl,
@@ -73,48 +73,57 @@ function openAuth(
     tokenTtlMs: config.TOKEN_TTL_SECONDS * 1000,
     grantSignup: credits.grantSignup,
     publishRevoked: async (userId, hashes) =>
-      ground.wake.proclaim([...hashes.map(revokedTopic), accessTopic(userId)]),
-    welcome: async (tx, { userId, wallets: own }) => {
-      if (!welcome) return
-      const admission = welcomeAdmission(own, chains.table)
-      await ground.enqueue(tx, { userId, kind: welcome, input: {}, admission })
+      taskEngine.notifier.broadcast([...hashes.map(revokedTopic), accessTopic(userId)]),
+    onSignup: async (tx, { userId, wallets: own }) => {
+      if (!faucetGrant) return
+      const admission = faucetGrantAdmission(own, chains.table)
+      await taskEngine.enqueue(tx, { userId, kind: faucetGrant, input: {}, admission })
     },
   })
-  ground.wake.each((topic) => {
-    if (topic === gapTopic) auth.forgetTokens()
+  taskEngine.notifier.onAny((topic) => {
+    if (topic === gapTopic) auth.clearTokenCache()
     const hash = revokedHash(topic)
     if (hash !== undefined) auth.onRevoked(hash)
   })
   return { auth, credits }
 }
 
-export function openFeatures(needs: Needs) {
-  const { config, urls, transactions, stores, ground, net, chains, custody, venue, probe, log, baseUrl } =
+export function openFeatures(needs: FeatureDeps) {
+  const { config, urls, transactions, stores, taskEngine, net, chains, custody, venue, probe, log, baseUrl } =
     needs
   const { table, readers } = chains
-  const on = stores.database.pool
-  const earn = openEarn({ config, log, chains, stores, ground, custody, holdings: () => holdings })
+  const db = stores.database.pool
+  const earn = openEarn({ config, log, chains, stores, taskEngine, custody, holdings: () => holdings })
   const holdings: Holdings = makeHoldings({
     chains: readers,
     prices: prices({ url: urls.prices ?? '', net, clock }),
     share: earn?.share ?? null,
-    walletsOf: (userId) => walletsOf(on, userId),
-    seenTokens: (userId) => seenTokens(on, userId),
+    walletsOf: (userId) => walletsOf(db, userId),
+    pastTokens: (userId) => pastTokens(db, userId),
     clock,
   })
   const changed = (userId: string, chainId: string) => holdings.invalidate(userId, chainId)
-  const sections = openVenueSections({ config, venue, chains, stores, ground, custody, log, changed })
-  const welcome = urls.faucet
-    ? welcomeFunding({ faucet: faucet({ url: urls.faucet, net }), changed })
+  const venueFeatures = openVenueFeatures({
+    config,
+    venue,
+    chains,
+    stores,
+    taskEngine,
+    custody,
+    log,
+    changed,
+  })
+  const faucetGrant = urls.faucet
+    ? createFaucetGrant({ faucet: faucet({ url: urls.faucet, net }), changed })
     : undefined
-  const { auth, credits } = openAuth(needs, welcome)
+  const { auth, credits } = openAuth(needs, faucetGrant)
   const health = healthCheck({
     version,
     environment: config.ENVIRONMENT,
     clock,
-    store: () => on.query('select 1'),
-    runner: () => queueFacts(transactions, clock),
-    custody: needs.keyWatch.status,
+    store: () => db.query('select 1'),
+    runner: () => readQueueStats(transactions, clock),
+    custody: needs.keyMonitor.status,
     upstreams: async () =>
       Object.fromEntries([
         ...table.map(
@@ -126,23 +135,23 @@ export function openFeatures(needs: Needs) {
   const facts = factsOf(config, table)
   const operations: Operation[] = [
     ...discovery({ operations: () => operations, facts, protocols, health }),
-    ...chainList({ table, status: probe.status }),
+    ...chainList({ chainRows: table, status: probe.status }),
     ...auth.operations,
-    ...wallets({ table, holdings, walletsOf: (userId) => walletsOf(on, userId) }),
+    ...wallets({ chainRows: table, holdings, walletsOf: (userId) => walletsOf(db, userId) }),
     ...(earn?.operations ?? []),
-    ...(sections?.operations ?? []),
-    ...tasks({ tasks: ground.tasks, view: (task) => viewOf(task, baseUrl()) }),
+    ...(venueFeatures?.operations ?? []),
+    ...tasks({ tasks: taskEngine.tasks, view: (task) => toTaskFullView(task, baseUrl()) }),
     ...credits.operations,
-    ...user({ on, walletsOf, credits, policySummary: custody.policy.summary }),
-    ...notifications({ events: ground.events }),
+    ...user({ db, walletsOf, credits, policySummary: custody.policy.summary }),
+    ...notifications({ events: taskEngine.events }),
     ...custody.policy.operations,
   ]
   const kinds = [
-    ...(welcome ? [welcome] : []),
+    ...(faucetGrant ? [faucetGrant] : []),
     ...(earn ? [snapshotKind(earn.snapshot), earn.audit] : []),
-    ...(sections?.kinds ?? []),
+    ...(venueFeatures?.kinds ?? []),
   ]
-  return { operations, kinds, auth, health, earn, spotWatch: sections?.watch }
+  return { operations, kinds, auth, health, earn, priceLoop: venueFeatures?.priceLoop }
 }
 
 const factsOf = (config: Config, table: readonly Chain[]) => ({

@@ -1,5 +1,5 @@
 import type { Config } from '#config.ts'
-import type { Ground } from '#durable/ground.ts'
+import type { Engine } from '#durable/engine.ts'
 import { accountCounts } from '#features/venue/account-store.ts'
 import { reconciler } from '#features/venue/reconciler.ts'
 import { systemClock as clock } from '#kernel/clock.ts'
@@ -10,28 +10,42 @@ import { venueChainId } from './settings.ts'
 import type { Stores } from './store.ts'
 import type { Venue } from './venue.ts'
 
-type Needs = { config: Config; venue: Venue; stores: Stores; ground: Ground; custody: Custody; log: Log }
+type ReconcilerDeps = {
+  config: Config
+  venue: Venue
+  stores: Stores
+  taskEngine: Engine
+  custody: Custody
+  log: Log
+}
 
 /** Compares the accounts at the venue with the gateway's record of them. */
-export function openReconciler({ config, venue, stores, ground, custody: { policy }, log }: Needs) {
-  const on = stores.database.pool
+export function openReconciler({
+  config,
+  venue,
+  stores,
+  taskEngine,
+  custody: { policy },
+  log,
+}: ReconcilerDeps) {
+  const db = stores.database.pool
   const made = reconciler({
-    on,
-    transact: ground.transact,
-    events: ground.events,
-    instanceId: ground.instanceId,
-    venue: venue.client.at('background'),
+    db,
+    transact: taskEngine.transact,
+    events: taskEngine.events,
+    instanceId: taskEngine.instanceId,
+    venue: venue.client.withUrgency('background'),
     streams: venue.streams,
     clock,
     random,
     log,
     freeze: (tx, userId, reason) => policy.freeze(tx, { userId, chainId: venueChainId }, reason),
-    thaw: (tx, userId) => policy.thaw(tx, { userId, chainId: venueChainId }),
+    unfreeze: (tx, userId) => policy.unfreeze(tx, { userId, chainId: venueChainId }),
     balancesFreeze: config.HYPERLIQUID_BALANCE_DRIFT === 'freeze',
   })
   const gauges = async () => {
-    const { frozen } = await accountCounts(on)
-    const { looks, faults, drifts, skipped, followed } = made.counts()
+    const { frozen } = await accountCounts(db)
+    const { comparisons, faults, mismatches, skipped, followed } = made.counts()
     return [
       {
         name: 'venue_accounts_frozen',
@@ -39,7 +53,7 @@ export function openReconciler({ config, venue, stores, ground, custody: { polic
         value: frozen,
       },
       { name: 'venue_accounts_followed', help: 'Accounts that are followed by stream', value: followed },
-      { name: 'venue_looks', help: 'Looks at accounts since the start', value: looks },
+      { name: 'venue_looks', help: 'Looks at accounts since the start', value: comparisons },
       {
         name: 'venue_looks_failed',
         help: 'Looks that the venue or the database did not answer',
@@ -50,7 +64,7 @@ export function openReconciler({ config, venue, stores, ground, custody: { polic
         help: 'Fills of markets that are not listed, left out since the start',
         value: skipped,
       },
-      { name: 'venue_drifts', help: 'Accounts that this instance has frozen', value: drifts },
+      { name: 'venue_drifts', help: 'Accounts that this instance has frozen', value: mismatches },
     ]
   }
   return { ...made, gauges }

@@ -1,7 +1,7 @@
 import type { Config } from '#config.ts'
 import type { PerpLimits } from '#features/perp/limits.ts'
-import type { HouseLimits } from '#features/policy/policy.ts'
-import { envKek, type Keks, keks } from '#features/wallets/keks.ts'
+import type { PlatformLimits } from '#features/policy/policy.ts'
+import { envKek, type Keks, keks } from '#features/wallets/key-encryption-keys.ts'
 import type { SigningChain } from '#features/wallets/signing-rules.ts'
 import type { SigningVenue } from '#features/wallets/venue-rules.ts'
 import type { Chain } from '#kernel/chains.ts'
@@ -39,7 +39,7 @@ export const rateLimits = (config: Config) => {
 
 /** The database, upstreams and files of this process need descriptors too. */
 const descriptorsReserved = 256
-const connectionsMostByDefault = 10_000
+const connectionsMaxDefault = 10_000
 
 /** What is open at once is bounded by the process, so a crowd must not use up what the rest of it needs. */
 export function connectionLimits({ CONNECTIONS_MAX, CONNECTIONS_PER_ADDRESS, TRUST_PROXY }: Config) {
@@ -49,14 +49,14 @@ export function connectionLimits({ CONNECTIONS_MAX, CONNECTIONS_PER_ADDRESS, TRU
 }
 
 const connectionsOf = (files: number): number =>
-  Math.min(connectionsMostByDefault, Math.max(64, files - descriptorsReserved))
+  Math.min(connectionsMaxDefault, Math.max(64, files - descriptorsReserved))
 
 function openFilesMax(): number {
   // The report would otherwise resolve the names of all peers; the types do not know the setting yet.
   Object.assign(process.report, { excludeNetwork: true })
   const { userLimits } = process.report.getReport() as { userLimits?: { open_files?: { soft?: unknown } } }
   const files = Number(userLimits?.open_files?.soft)
-  return Number.isFinite(files) ? files : connectionsMostByDefault + descriptorsReserved
+  return Number.isFinite(files) ? files : connectionsMaxDefault + descriptorsReserved
 }
 
 /** The chain id that stands for the venue. */
@@ -70,7 +70,11 @@ export function bridgeOf(config: Config) {
 
 type Served = { venue: boolean }
 
-export const houseLimits = (config: Config, table: readonly Chain[], { venue }: Served): HouseLimits => ({
+export const platformLimits = (
+  config: Config,
+  table: readonly Chain[],
+  { venue }: Served,
+): PlatformLimits => ({
   perTransactionMicros: micros(config.POLICY_TX_USD_MAX),
   perDayMicros: micros(config.POLICY_DAY_USD_MAX),
   chains: [...table.map(({ id }) => id), ...(venue ? [venueChainId] : [])],
@@ -93,8 +97,8 @@ export const custodyChains = (config: Config, table: readonly Chain[], { venue }
               ...(row.id === config.EARN_CHAIN_ID ? [config.EARN_VAULT_ADDRESS] : []),
               ...(venue && row.id === bridgeOf(config).chainId ? [bridgeOf(config).address] : []),
             ],
-            mostUnits: { [row.usdc.toLowerCase()]: micros(config.POLICY_TX_USD_MAX) },
-            turnsTime: config.ENVIRONMENT === 'local',
+            maxUnits: { [row.usdc.toLowerCase()]: micros(config.POLICY_TX_USD_MAX) },
+            hasSettableClock: config.ENVIRONMENT === 'local',
           },
         ]
       : [],
@@ -103,8 +107,8 @@ export const custodyChains = (config: Config, table: readonly Chain[], { venue }
 export const custodyVenue = (config: Config): SigningVenue => ({
   venue: 'hyperliquid',
   chainId: venueChainId,
-  mostMicros: micros(config.POLICY_TX_USD_MAX),
-  turnsTime: config.ENVIRONMENT === 'local',
+  maxMicros: micros(config.POLICY_TX_USD_MAX),
+  hasSettableClock: config.ENVIRONMENT === 'local',
 })
 
 const documentedWeight = 1_200

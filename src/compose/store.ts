@@ -3,22 +3,22 @@ import type { Failpoints } from '#kernel/failpoint.ts'
 import type { Log } from '#kernel/log.ts'
 import { openDatabase } from '#store/database.ts'
 import { migrate } from '#store/migrate.ts'
-import { send } from '#store/query.ts'
+import { query } from '#store/query.ts'
 
-type Needs = {
+type StoreDeps = {
   config: Config
   log: Log
-  say: (line: string) => void
+  printLine: (line: string) => void
   databaseUrl: string
   failpoints: Failpoints
 }
 
 export async function openStore(
-  { config, log, say, databaseUrl, failpoints }: Needs,
+  { config, log, printLine, databaseUrl, failpoints }: StoreDeps,
   parts: AsyncDisposableStack,
 ) {
   const directUrl = config.DATABASE_DIRECT_URL ?? databaseUrl
-  await migrate({ url: directUrl, progress: say })
+  await migrate({ url: directUrl, progress: printLine })
   const onIdleError = (error: Error) => log.warn({ error }, 'an idle database connection was lost')
   const settings = { url: databaseUrl, directUrl, failpoints, onIdleError }
   const database = openDatabase({ ...settings, poolMax: config.DATABASE_POOL, applicationName: 'portico' })
@@ -35,14 +35,14 @@ export async function openStore(
  * The tasks and nonces of a database are about one local world. Beside another one they would all be lies, so the start
  * ends here; answers the sentence that says what to do.
  */
-export async function foreignWorld(
+export async function findWorldMismatch(
   { pool }: Stores['database'],
   worldId: string,
 ): Promise<string | undefined> {
-  await send(pool, `insert into belonging (key, value) values ('world', $1) on conflict do nothing`, [
+  await query(pool, `insert into belonging (key, value) values ('world', $1) on conflict do nothing`, [
     worldId,
   ])
-  const [row] = await send<{ value: string }>(pool, `select value from belonging where key = 'world'`)
+  const [row] = await query<{ value: string }>(pool, `select value from belonging where key = 'world'`)
   if (row?.value === worldId) return undefined
   return `The database belongs to the local world ${row?.value}, but the data folder holds the world ${worldId}. Start with both of one origin, or remove both: the data folder, and the database if it is not inside it.`
 }

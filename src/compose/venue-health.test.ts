@@ -4,8 +4,8 @@ import { budgetSpent } from '#kernel/fault.ts'
 import { venueHealth } from './venue-health.ts'
 
 type Answer = () => Promise<unknown>
-const well: Answer = async () => new Map()
-const away: Answer = () => Promise.reject(new Error('away'))
+const answering: Answer = async () => new Map()
+const unanswered: Answer = () => Promise.reject(new Error('away'))
 const overBudget: Answer = () =>
   Promise.reject(
     budgetSpent('overloaded', 'The budget is spent', {
@@ -21,28 +21,28 @@ function watched(t: TestContext, first: Answer) {
   t.mock.timers.enable({ apis: ['setInterval'] })
   let nowMs = 1_700_000_000_000
   let answer = first
-  let heardMs = 0
-  let asked = 0
+  let lastMessageMs = 0
+  let pings = 0
   const health = venueHealth({
-    ask: () => {
-      asked += 1
+    ping: () => {
+      pings += 1
       return answer()
     },
-    heardMs: () => heardMs,
+    lastMessageMs: () => lastMessageMs,
     clock: { now: () => new Date(nowMs) },
   })
   t.after(() => health[Symbol.dispose]())
   return {
-    asked: () => asked,
+    asked: () => pings,
     status: () => health.state().status,
     lastOkAt: () => health.state().lastOkAt,
-    answers(next: Answer) {
+    setAnswer(next: Answer) {
       answer = next
     },
-    hears() {
-      heardMs = nowMs
+    receivesMessage() {
+      lastMessageMs = nowMs
     },
-    async passes(seconds: number) {
+    async advance(seconds: number) {
       for (let at = 0; at < seconds; at += 5) {
         nowMs += 5_000
         t.mock.timers.tick(5_000)
@@ -53,39 +53,39 @@ function watched(t: TestContext, first: Answer) {
 }
 
 test('a venue that was not heard of yet is degraded, and ok after its first answer', async (t) => {
-  const venue = watched(t, well)
+  const venue = watched(t, answering)
   assert.deepEqual([venue.status(), venue.lastOkAt()], ['degraded', null])
   await nextTurn()
   assert.equal(venue.status(), 'ok')
 })
 
 test('a venue that never answered is down', async (t) => {
-  const venue = watched(t, away)
+  const venue = watched(t, unanswered)
   await nextTurn()
   assert.deepEqual([venue.status(), venue.lastOkAt()], ['down', null])
 })
 
 test('a venue that stops answering is degraded, then down, and ok after one answer', async (t) => {
-  const venue = watched(t, well)
+  const venue = watched(t, answering)
   await nextTurn()
   const lastOkAt = venue.lastOkAt()
-  venue.answers(away)
-  await venue.passes(10)
+  venue.setAnswer(unanswered)
+  await venue.advance(10)
   assert.equal(venue.status(), 'degraded')
-  await venue.passes(30)
+  await venue.advance(30)
   assert.equal(venue.status(), 'down')
   assert.deepEqual(venue.lastOkAt(), lastOkAt)
-  venue.answers(well)
-  await venue.passes(10)
+  venue.setAnswer(answering)
+  await venue.advance(10)
   assert.equal(venue.status(), 'ok')
 })
 
 test('a venue whose stream tells of anything is not asked', async (t) => {
-  const venue = watched(t, well)
+  const venue = watched(t, answering)
   await nextTurn()
   for (let round = 0; round < 12; round++) {
-    venue.hears()
-    await venue.passes(5)
+    venue.receivesMessage()
+    await venue.advance(5)
   }
   assert.deepEqual([venue.asked(), venue.status()], [1, 'ok'])
 })

@@ -2,25 +2,25 @@ import type { UpstreamFacts } from '#features/discovery/health.ts'
 import type { Clock } from '#kernel/clock.ts'
 import { Fault } from '#kernel/fault.ts'
 
-type Needs = {
+type VenueHealthDeps = {
   /** A cheap question. */
-  ask: () => Promise<unknown>
+  ping: () => Promise<unknown>
   /** When the stream last told of anything, in milliseconds; 0 before it ever did. */
-  heardMs: () => number
+  lastMessageMs: () => number
   clock: Clock
 }
 
-const askEveryMs = 10_000
+const pingEveryMs = 10_000
 const downMs = 35_000
 
 /** The stream proves that the venue is there; where it is silent a cheap question does. */
-export function venueHealth({ ask, heardMs, clock }: Needs) {
+export function venueHealth({ ping, lastMessageMs, clock }: VenueHealthDeps) {
   let lastOkMs = 0
   let failures = 0
   const check = async () => {
-    lastOkMs = Math.max(lastOkMs, heardMs())
-    if (clock.now().getTime() - lastOkMs < askEveryMs) return
-    await ask().then(
+    lastOkMs = Math.max(lastOkMs, lastMessageMs())
+    if (clock.now().getTime() - lastOkMs < pingEveryMs) return
+    await ping().then(
       () => {
         lastOkMs = clock.now().getTime()
         failures = 0
@@ -31,12 +31,12 @@ export function venueHealth({ ask, heardMs, clock }: Needs) {
       },
     )
   }
-  const timer = setInterval(() => void check(), askEveryMs)
+  const timer = setInterval(() => void check(), pingEveryMs)
   timer.unref()
   void check()
   return {
     state(): UpstreamFacts {
-      const okMs = Math.max(lastOkMs, heardMs())
+      const okMs = Math.max(lastOkMs, lastMessageMs())
       // Nobody has heard of it yet: it may be slow, and after a failure it counts as down.
       if (okMs === 0) return { status: failures > 0 ? 'down' : 'degraded', lastOkAt: null }
       const isLate = clock.now().getTime() - okMs > downMs

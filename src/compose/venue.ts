@@ -3,19 +3,19 @@ import { systemClock as clock } from '#kernel/clock.ts'
 import { systemRandom as random } from '#kernel/id.ts'
 import type { Log } from '#kernel/log.ts'
 import type { Net } from '#kernel/net.ts'
-import type { UpstreamUrls } from '#start/place.ts'
+import type { UpstreamUrls } from '#start/endpoints.ts'
 import { accountViews } from '#upstreams/hyperliquid/account-views.ts'
 import { type Egress, hyperliquid } from '#upstreams/hyperliquid/hyperliquid.ts'
 import { prices } from '#upstreams/hyperliquid/prices.ts'
+import { rateBudget, unlimitedBudget } from '#upstreams/hyperliquid/rate-budget.ts'
 import { venueStreams } from '#upstreams/hyperliquid/stream.ts'
-import { noBudget, rateBudget } from '#upstreams/hyperliquid/weights.ts'
 import { venueStreamUrl, venueWeightOf } from './settings.ts'
 import { skippedRecords } from './skipped-records.ts'
 import { venueHealth } from './venue-health.ts'
 
-type Needs = { config: Config; urls: UpstreamUrls; net: Net; log: Log }
+type VenueDeps = { config: Config; urls: UpstreamUrls; net: Net; log: Log }
 
-const later = (ms: number, run: () => void) => {
+const schedule = (ms: number, run: () => void) => {
   const timer = setTimeout(run, ms)
   return () => clearTimeout(timer)
 }
@@ -28,17 +28,18 @@ const briefUsersMax = 2
 const briefFrom = 5
 
 /** The venue's client and streams of this instance; questions and actions share one budget. */
-export function openVenue({ config, urls: { hyperliquid: url }, net, log }: Needs) {
+export function openVenue({ config, urls: { hyperliquid: url }, net, log }: VenueDeps) {
   if (!url) return undefined
   const perMinute = venueWeightOf(config)
   const nowMs = () => performance.now()
-  const budgetOf = () => (perMinute === 0 ? noBudget : rateBudget({ perMinute, nowMs, after: later }))
+  const budgetOf = () =>
+    perMinute === 0 ? unlimitedBudget : rateBudget({ perMinute, nowMs, after: schedule })
   const addresses = config.HYPERLIQUID_EGRESS_ADDRESSES
   const egress: Egress[] =
     addresses.length === 0
       ? [{ budget: budgetOf() }]
       : addresses.map((localAddress) => ({ localAddress, budget: budgetOf() }))
-  const usersMost = config.HYPERLIQUID_STREAMED_USERS
+  const followedUsersMax = config.HYPERLIQUID_STREAMED_USERS
   const skipped = skippedRecords({ clock, log })
   const { onSkipped } = skipped
   const streams = venueStreams({
@@ -46,13 +47,13 @@ export function openVenue({ config, urls: { hyperliquid: url }, net, log }: Need
     clock,
     random,
     log,
-    usersMost,
+    followedUsersMax,
     // Where no weight is counted, requests are as good.
-    briefUsersMax: perMinute === 0 || usersMost < briefFrom ? 0 : briefUsersMax,
+    briefUsersMax: perMinute === 0 || followedUsersMax < briefFrom ? 0 : briefUsersMax,
     onSkipped,
   })
-  const shared = prices({ nowMs: () => clock.now().getTime(), hears: () => streams.state().tellsMids })
-  streams.onMids(shared.told)
+  const shared = prices({ nowMs: () => clock.now().getTime(), isStreaming: () => streams.state().hasMids })
+  streams.onMids(shared.push)
   const client = hyperliquid({
     url,
     net,
@@ -70,12 +71,12 @@ export function openVenue({ config, urls: { hyperliquid: url }, net, log }: Need
     brief: streams.brief,
   })
   streams.onState((state) => {
-    if (state.part === 'account') views.pushed(state.user, state.part, state.value)
-    else if (state.part === 'openOrders') views.pushed(state.user, state.part, state.value)
-    else views.pushed(state.user, state.part, state.value)
+    if (state.part === 'account') views.applyPush(state.user, state.part, state.value)
+    else if (state.part === 'openOrders') views.applyPush(state.user, state.part, state.value)
+    else views.applyPush(state.user, state.part, state.value)
   })
-  const background = client.at('background')
-  const health = venueHealth({ ask: () => background.mids(), heardMs: streams.heardMs, clock })
+  const background = client.withUrgency('background')
+  const health = venueHealth({ ping: () => background.mids(), lastMessageMs: streams.lastMessageMs, clock })
   const gauges = () => {
     const { connected, users, connections } = streams.state()
     return [

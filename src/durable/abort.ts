@@ -2,7 +2,7 @@
 export class StepAborted extends Error {}
 
 /** Ends with the work or with the signal, whichever is first. */
-export const orAborted = <T>(work: Promise<T>, signal: AbortSignal): Promise<T> =>
+export const raceAbort = <T>(work: Promise<T>, signal: AbortSignal): Promise<T> =>
   new Promise((resolve, reject) => {
     const stop = () => reject(new StepAborted('the step was aborted', { cause: signal.reason }))
     if (signal.aborted) stop()

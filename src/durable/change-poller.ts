@@ -1,78 +1,78 @@
-import { all, type Queryable, q } from '#store/query.ts'
+import { builder, fetchAll, type Queryable } from '#store/query.ts'
 import { listeners } from './listeners.ts'
 
 /** How long a change may go unnoticed when its hint was lost. */
 export const pollMs = 1_000
 
-type Follower = { seq: () => bigint; notify: () => void }
+type EventSubscriber = { seq: () => bigint; notify: () => void }
 
 /** Finds changes whose hint was lost: one poll for all streams and waits of this instance. */
 export type ChangePoller = {
   /** Calls back when the log of the user is longer than `seq`. */
-  onEvents(userId: string, follower: Follower): Disposable
+  onEvents(userId: string, subscriber: EventSubscriber): Disposable
   /** Calls back once the task has ended. */
   onEnd(taskId: string, notify: () => void): Disposable
 }
 
 export function createChangePoller(db: Queryable, everyMs: number = pollMs): ChangePoller {
-  const followers = listeners<Follower>()
+  const subscribers = listeners<EventSubscriber>()
   const waiters = listeners<() => void>()
   let timer: NodeJS.Timeout | undefined
-  let listening = 0
-  let isLooking = false
+  let registered = 0
+  let isPolling = false
 
-  const lookAtLogs = async (): Promise<void> => {
-    const userIds = followers.keys()
+  const pollEventLogs = async (): Promise<void> => {
+    const userIds = subscribers.keys()
     if (userIds.length === 0) return
-    const rows = await all(
+    const rows = await fetchAll(
       db,
-      q
+      builder
         .selectFrom('user_stream')
         .select(['user_id', 'seq'])
         .where('user_id', '=', (eb) => eb.fn.any(eb.val(userIds))),
     )
     for (const { user_id, seq: newest } of rows)
-      for (const { seq, notify } of followers.of(user_id)) if (BigInt(newest) > seq()) notify()
+      for (const { seq, notify } of subscribers.get(user_id)) if (BigInt(newest) > seq()) notify()
   }
-  const lookAtTasks = async (): Promise<void> => {
+  const pollTasks = async (): Promise<void> => {
     const taskIds = waiters.keys()
     if (taskIds.length === 0) return
-    const rows = await all(
+    const rows = await fetchAll(
       db,
-      q
+      builder
         .selectFrom('task')
         .select('id')
         .where('id', '=', (eb) => eb.fn.any(eb.val(taskIds)))
         .where('status', 'in', ['completed', 'failed', 'cancelled']),
     )
-    for (const { id } of rows) for (const notify of waiters.of(id)) notify()
+    for (const { id } of rows) for (const notify of waiters.get(id)) notify()
   }
-  const look = async (): Promise<void> => {
+  const poll = async (): Promise<void> => {
     // A poll still under way is not joined by a second one; the next finds the change.
-    if (isLooking) return
-    isLooking = true
-    await Promise.allSettled([lookAtLogs(), lookAtTasks()])
-    isLooking = false
+    if (isPolling) return
+    isPolling = true
+    await Promise.allSettled([pollEventLogs(), pollTasks()])
+    isPolling = false
   }
 
-  const listen = (registration: Disposable): Disposable => {
-    listening += 1
-    timer ??= setInterval(() => void look(), everyMs)
+  const register = (registration: Disposable): Disposable => {
+    registered += 1
+    timer ??= setInterval(() => void poll(), everyMs)
     let isOpen = true
     return {
       [Symbol.dispose]() {
         if (!isOpen) return
         isOpen = false
         registration[Symbol.dispose]()
-        listening -= 1
-        if (listening > 0) return
+        registered -= 1
+        if (registered > 0) return
         clearInterval(timer)
         timer = undefined
       },
     }
   }
   return {
-    onEvents: (userId, follower) => listen(followers.on(userId, follower)),
-    onEnd: (taskId, notify) => listen(waiters.on(taskId, notify)),
+    onEvents: (userId, subscriber) => register(subscribers.on(userId, subscriber)),
+    onEnd: (taskId, notify) => register(waiters.on(taskId, notify)),
   }
 }

@@ -2,17 +2,26 @@ import type pg from 'pg'
 import { type Clock, later } from '#kernel/clock.ts'
 import { Fault } from '#kernel/fault.ts'
 import { type Random, uuidv7 } from '#kernel/id.ts'
-import type { Built, Effect, Intent, Lane, NewCarrier, Replacement, StepResult, Tx } from '#kernel/task.ts'
-import { houseOwner } from '#kernel/task.ts'
-import { allEnded, jsonText, send } from '#store/query.ts'
-import { type Change, changeOf, eventsOf } from './change.ts'
-import { ledgerFailure, movesToJson } from './ledger.ts'
-import type { Told } from './news.ts'
-import { asTask, type Task } from './row.ts'
-import { repeated, type Transactions } from './transactions.ts'
-import { createdEvent } from './view.ts'
+import type {
+  Effect,
+  Intent,
+  NewTxAttempt,
+  NonceSequence,
+  Replacement,
+  SignedEffect,
+  StepResult,
+  Tx,
+} from '#kernel/task.ts'
+import { systemOwner } from '#kernel/task.ts'
+import { jsonText, query, settleAll } from '#store/query.ts'
+import { movesToJson, toLedgerError } from './ledger.ts'
+import type { CommittedEvents } from './local-events.ts'
+import { type StepTransition, transition, transitionEvents } from './step-transition.ts'
+import { asTask, type Task } from './task-row.ts'
+import { createdEvent } from './task-view.ts'
+import { retryOnConflict, type Transactions } from './transactions.ts'
 
-type Needs = {
+type CommitterDeps = {
   transactions: Transactions
   clock: Clock
   random: Random
@@ -20,24 +29,31 @@ type Needs = {
   leaseMs: number
   baseUrl: () => string
 }
-type Intending = Extract<StepResult, { intend: unknown }>
+type SigningResult = Extract<StepResult, { intend: unknown }>
 /** A step that may be committed together with the promise: it signs, and that is all that it does. */
-export type Opens = Intending & { intend: { opening: NonNullable<Intent['opening']> } }
-export const isOpening = (result: StepResult): result is Opens => {
-  if (!('intend' in result) || !result.intend.opening || result.also) return false
+export type SignOnAccept = SigningResult & { intend: { signOnAccept: NonNullable<Intent['signOnAccept']> } }
+export const canSignOnAccept = (result: StepResult): result is SignOnAccept => {
+  if (!('intend' in result) || !result.intend.signOnAccept || result.writes) return false
   return (result.moves ?? []).length === 0 && (result.effects ?? []).length === 0
 }
 /** The task as committed, what its owner is told of it, and the effect that its step has signed. */
-export type Committed = { task: Task; told?: Told; signed?: Effect }
+export type Committed = { task: Task; committedEvents?: CommittedEvents; signed?: Effect }
 
 /** Writes the result of a step, fenced by owner and epoch. */
-export function committer({ transactions, clock, random, instanceId, leaseMs, baseUrl }: Needs) {
+export function createCommitter({
+  transactions,
+  clock,
+  random,
+  instanceId,
+  leaseMs,
+  baseUrl,
+}: CommitterDeps) {
   const write = async (
-    on: pg.Pool | Tx,
+    db: pg.Pool | Tx,
     task: Task,
-    change: Change,
+    change: StepTransition,
     extra: object = {},
-    promise?: object,
+    acceptance?: object,
   ): Promise<Committed | undefined> => {
     const at = clock.now()
     const ended = change.status !== 'running'
@@ -57,9 +73,9 @@ export function committer({ transactions, clock, random, instanceId, leaseMs, ba
       updated_at: at,
       completed_at: ended ? at : null,
     }
-    const told = eventsOf(task, after, baseUrl(), change.events)
-    const all = promise ? [createdEvent(task, baseUrl()), ...told] : told
-    const events = task.user_id === houseOwner ? [] : all
+    const taskEvents = transitionEvents(task, after, baseUrl(), change.events)
+    const all = acceptance ? [createdEvent(task, baseUrl()), ...taskEvents] : taskEvents
+    const events = task.user_id === systemOwner ? [] : all
     const body = {
       id: task.id,
       owner: instanceId,
@@ -84,21 +100,21 @@ export function committer({ transactions, clock, random, instanceId, leaseMs, ba
       events,
       ...extra,
     }
-    const [text, values] = promise
-      ? ['select task_open($1::jsonb, $2::jsonb) as last', [promise, body]]
+    const [text, values] = acceptance
+      ? ['select task_open($1::jsonb, $2::jsonb) as last', [acceptance, body]]
       : ['select task_write($1::jsonb) as last', [body]]
     const sent = values.map(jsonText)
-    const [row] = await send<{ last: bigint | null }>(on as pg.Pool, text, sent).catch((error: unknown) => {
-      throw ledgerFailure(error, change.moves)
+    const [row] = await query<{ last: bigint | null }>(db as pg.Pool, text, sent).catch((error: unknown) => {
+      throw toLedgerError(error, change.moves)
     })
     const last = row?.last ?? null
-    return last === null ? undefined : { task: after, told: { last: BigInt(last), events } }
+    return last === null ? undefined : { task: after, committedEvents: { last: BigInt(last), events } }
   }
 
   /** The row lock of the task comes first, so that locks are always taken in one order. */
   const fenced = async <T>(task: Task, run: (tx: Tx) => Promise<T>): Promise<T | undefined> =>
     transactions.run(async (tx) => {
-      const held = await send(
+      const held = await query(
         tx,
         `select id from task where id = $1 and epoch = $2 and owner = $3 and status in ('pending', 'running') for update`,
         [task.id, task.epoch, instanceId],
@@ -106,28 +122,39 @@ export function committer({ transactions, clock, random, instanceId, leaseMs, ba
       return held.length === 1 ? run(tx) : undefined
     })
 
-  const takeNonce = async (tx: Tx, { lane: { kind, chain, signer }, floor = 0n }: Intending['intend']) => {
-    const [row] = await send<{ nonce: string | bigint }>(
+  const takeNonce = async (
+    tx: Tx,
+    { nonceSequence: { kind, chain, signer }, minNonce = 0n }: SigningResult['intend'],
+  ) => {
+    const [row] = await query<{ nonce: string | bigint }>(
       tx,
       `update lane set next = greatest(next, $4::bigint) + 1
        where kind = $1 and chain = $2 and signer = $3 returning next - 1 as nonce`,
-      [kind, chain, signer, floor],
+      [kind, chain, signer, minNonce],
     )
     if (!row) throw new Error(`lane ${kind} ${chain} ${signer} was not opened`)
     return BigInt(row.nonce)
   }
 
-  const carrierJson = (carrier: NewCarrier, effectId: string, { kind, chain, signer }: Lane) => ({
+  const txAttemptJson = (
+    attempt: NewTxAttempt,
+    effectId: string,
+    { kind, chain, signer }: NonceSequence,
+  ) => ({
     effectId,
-    raw: carrier.raw,
-    extId: carrier.extId,
-    nonce: String(carrier.nonce),
+    raw: attempt.raw,
+    extId: attempt.extId,
+    nonce: String(attempt.nonce),
     laneKind: kind,
     chain,
     signer,
   })
 
-  const effectOf = ({ effect: built, carrier }: Built, lane: Lane, step: string): Effect => {
+  const buildEffect = (
+    { effect: built, txAttempt }: SignedEffect,
+    lane: NonceSequence,
+    step: string,
+  ): Effect => {
     const at = clock.now()
     const { policyReceipt: _receipt, validUntil = null, ...facts } = built
     const common = { status: 'prepared' as const, at }
@@ -137,49 +164,55 @@ export function committer({ transactions, clock, random, instanceId, leaseMs, ba
       id: uuidv7(at, random),
       step,
       validUntil,
-      carriers: [{ ...carrier, ...common, n: 0, lane }],
+      txAttempts: [{ ...txAttempt, ...common, n: 0, nonceSequence: lane }],
     }
   }
 
-  const signedJson = ({ effect, carrier }: Built, { id }: Effect, lane: Lane) => ({
+  const signedJson = ({ effect, txAttempt }: SignedEffect, { id }: Effect, lane: NonceSequence) => ({
     effect: { ...effect, id },
-    carrier: carrierJson(carrier, id, lane),
+    carrier: txAttemptJson(txAttempt, id, lane),
   })
 
-  const stepIn = async (tx: Tx, task: Task, result: StepResult): Promise<Committed | undefined> => {
-    const change = changeOf(task, result)
+  const commitInTransaction = async (
+    tx: Tx,
+    task: Task,
+    result: StepResult,
+  ): Promise<Committed | undefined> => {
+    const change = transition(task, result)
     if (!('intend' in result)) {
-      const extra = 'replace' in result ? { carrier: await replacement(tx, result.replace) } : {}
+      const extra = 'replace' in result ? { carrier: await replacementJson(tx, result.replace) } : {}
       return write(tx, task, change, extra)
     }
-    const { lane, build, refused } = result.intend
+    const { nonceSequence, build, onRefused } = result.intend
     const built = await build(await takeNonce(tx, result.intend), tx).catch((error: unknown) => {
-      throw refused && error instanceof Fault && !error.retryable ? new SigningRefused(refused(error)) : error
+      throw onRefused && error instanceof Fault && !error.retryable
+        ? new SigningRefused(onRefused(error))
+        : error
     })
-    const signed = effectOf(built, lane, task.step)
-    const after = await write(tx, task, change, signedJson(built, signed, lane))
+    const signed = buildEffect(built, nonceSequence, task.step)
+    const after = await write(tx, task, change, signedJson(built, signed, nonceSequence))
     return after && { ...after, signed }
   }
 
-  const replacement = async (tx: Tx, { effectId, lane, build }: Replacement) =>
-    carrierJson(await build(tx), effectId, lane)
+  const replacementJson = async (tx: Tx, { effectId, nonceSequence, build }: Replacement) =>
+    txAttemptJson(await build(tx), effectId, nonceSequence)
 
   return {
     /** Undefined where this instance no longer owns the task, or where a cancel came first. */
     async step(task: Task, result: StepResult): Promise<Committed | undefined> {
-      const laned = 'intend' in result || 'replace' in result
-      if (!laned && !result.also) {
-        return repeated(() => write(transactions.pool, task, changeOf(task, result)))
+      const takesNonce = 'intend' in result || 'replace' in result
+      if (!takesNonce && !result.writes) {
+        return retryOnConflict(() => write(transactions.pool, task, transition(task, result)))
       }
       return fenced(task, async (tx) => {
-        await result.also?.(tx)
-        const committed = await stepIn(tx, task, result)
+        await result.writes?.(tx)
+        const committed = await commitInTransaction(tx, task, result)
         // A cancel that arrived meanwhile takes everything back: the nonce, the signature, the feature's own writes.
         if (!committed) throw new CommitLost()
         return committed
       }).catch((error: unknown) => {
         if (error instanceof CommitLost) return undefined
-        if (error instanceof SigningRefused) return this.step(task, error.instead)
+        if (error instanceof SigningRefused) return this.step(task, error.fallback)
         throw error
       })
     },
@@ -187,16 +220,20 @@ export function committer({ transactions, clock, random, instanceId, leaseMs, ba
      * The promise and its first step at once. The number comes first, so that who waits for it holds nothing that
      * others wait for; all that is written goes out together.
      */
-    open: (task: Task, result: Opens, promise: object): Promise<Committed> =>
-      transactions.runAfter(
-        (tx) => allEnded([takeNonce(tx, result.intend), result.intend.opening(tx)]),
-        async (tx, [nonce, opened], commit) => {
-          const { lane } = result.intend
-          const built = await opened(nonce)
-          const signed = effectOf(built, lane, task.step)
-          const extra = signedJson(built, signed, lane)
-          const change = changeOf(task, result)
-          const [, after] = await allEnded([built.also(), write(tx, task, change, extra, promise), commit()])
+    acceptAndSign: (task: Task, result: SignOnAccept, acceptance: object): Promise<Committed> =>
+      transactions.pipelined(
+        (tx) => settleAll([takeNonce(tx, result.intend), result.intend.signOnAccept(tx)]),
+        async (tx, [nonce, sign], commit) => {
+          const { nonceSequence } = result.intend
+          const built = await sign(nonce)
+          const signed = buildEffect(built, nonceSequence, task.step)
+          const extra = signedJson(built, signed, nonceSequence)
+          const change = transition(task, result)
+          const [, after] = await settleAll([
+            built.writes(),
+            write(tx, task, change, extra, acceptance),
+            commit(),
+          ])
           if (!after) throw new Error(`task ${task.id} was not there a moment after it was written`)
           return { ...after, signed }
         },
@@ -207,7 +244,7 @@ export function committer({ transactions, clock, random, instanceId, leaseMs, ba
       afterMs: number,
       { state, outcome }: { state: string; outcome: 'unknown' | null },
     ) {
-      const change = changeOf(task, { park: { afterMs, next: task.step } })
+      const change = transition(task, { park: { afterMs, next: task.step } })
       return write(transactions.pool, task, {
         ...change,
         state,
@@ -216,7 +253,7 @@ export function committer({ transactions, clock, random, instanceId, leaseMs, ba
       })
     },
     async reread(taskId: string): Promise<Task | undefined> {
-      const [row] = await send(transactions.pool, 'select * from task where id = $1', [taskId])
+      const [row] = await query(transactions.pool, 'select * from task where id = $1', [taskId])
       return row && asTask(row as Task)
     },
   }
@@ -225,10 +262,10 @@ export function committer({ transactions, clock, random, instanceId, leaseMs, ba
 class CommitLost extends Error {}
 /** Takes back the number and everything else of the transaction; what it carries is committed instead. */
 class SigningRefused extends Error {
-  readonly instead: StepResult
-  constructor(instead: StepResult) {
+  readonly fallback: StepResult
+  constructor(fallback: StepResult) {
     super('the signature was refused')
-    this.instead = instead
+    this.fallback = fallback
   }
 }
-export type Committer = ReturnType<typeof committer>
+export type Committer = ReturnType<typeof createCommitter>

@@ -1,7 +1,7 @@
 import { Fault } from '#kernel/fault.ts'
 import { sha256 } from '#kernel/id.ts'
 import { canonicalJson, type JsonObject } from '#kernel/json.ts'
-import { one, type Queryable, q } from '#store/query.ts'
+import { builder, fetchOne, type Queryable } from '#store/query.ts'
 
 export type StoredKey = { taskId: string | null; response: JsonObject | null }
 
@@ -12,13 +12,13 @@ export const bodyHash = (operation: string, input: unknown): string =>
 export const internalKey = (source: 'trigger' | 'sched', name: string): string => `${source} ${name}`
 
 /** What a key stands for already. Another operation or another body under it is a client's bug that must not move money. */
-export async function lookUpKey(
-  on: Queryable,
+export async function findKey(
+  db: Queryable,
   { userId, key, operation, hash }: { userId: string; key: string; operation: string; hash: string },
 ): Promise<StoredKey | undefined> {
-  const row = await one(
-    on,
-    q.selectFrom('idempotency').selectAll().where('user_id', '=', userId).where('key', '=', key),
+  const row = await fetchOne(
+    db,
+    builder.selectFrom('idempotency').selectAll().where('user_id', '=', userId).where('key', '=', key),
   )
   if (!row) return undefined
   if (row.operation !== operation || row.body_hash !== hash)

@@ -1,29 +1,29 @@
 import type pg from 'pg'
 import type { Clock } from '#kernel/clock.ts'
 import type { Log } from '#kernel/log.ts'
-import { send } from '#store/query.ts'
-import { asTask, type Task } from './row.ts'
+import { query } from '#store/query.ts'
+import { asTask, type Task } from './task-row.ts'
 
-type Held = { id: string; epoch: number }
-type Needs = {
+type LeasedTask = { id: string; epoch: number }
+type LeaseDeps = {
   pool: pg.Pool
   heartbeats: pg.Pool
   clock: Clock
   log: Log
   instanceId: string
   options: { slots: number; leaseMs: number; pollMs: number }
-  room: (priority: 0 | 1) => number
+  capacity: (priority: 0 | 1) => number
   /** The users who have their share of the slots for tasks of this priority. */
-  served: (priority: 0 | 1) => string[]
-  take: (task: Task) => void
+  usersAtShare: (priority: 0 | 1) => string[]
+  onClaimed: (task: Task) => void
   /** The kinds and versions that this instance can run; the others are left to those that can. */
   kinds: () => string[]
   /** What this instance works on; a lease that nobody works under runs out. */
-  held: () => Held[]
+  leased: () => LeasedTask[]
   /** Another claim has the task, or nobody has. */
-  lost: (task: Held) => void
+  onLost: (task: LeasedTask) => void
   /** How many other instances are alive. */
-  company: (others: number) => void
+  onPeerCount: (others: number) => void
 }
 
 const batchMax = 16
@@ -56,99 +56,108 @@ const heartbeatSql = `with beat as (insert into instance (id, started_at, seen_a
       where task.owner is distinct from $1 or task.epoch <> held.epoch), '[]') as lost`
 
 /** Which instance works on which task: claims, keeps leases alive, and frees those of the dead. */
-export function leases({
+export function createLeases({
   pool,
   heartbeats,
   clock,
   log,
   instanceId,
   options,
-  room,
-  served,
+  capacity,
+  usersAtShare,
   kinds,
-  take,
-  held,
-  lost,
-  company,
-}: Needs) {
+  onClaimed,
+  leased,
+  onLost,
+  onPeerCount,
+}: LeaseDeps) {
   const leaseSeconds = options.leaseMs / 1000
   const timers: NodeJS.Timeout[] = []
-  let wakeTimer: { at: number; timer: NodeJS.Timeout } | undefined
+  let claimTimer: { at: number; timer: NodeJS.Timeout } | undefined
   let claiming: Promise<void> | undefined
-  let again = false
+  let claimAgain = false
   let stopped = true
   /** Whether the last claim may have left something behind for want of room. */
-  let crowded = true
+  let mayHaveMore = true
 
   /** Priorities up to `most`: when the ordinary slots are full, only exits are asked for. */
   const claimOnce = async (): Promise<boolean> => {
-    const ordinary = room(1)
-    const most = ordinary > 0 ? 2 : 0
-    const limit = Math.min(batchMax, ordinary > 0 ? ordinary : room(0))
-    crowded = true
+    const ordinary = capacity(1)
+    const priorityMax = ordinary > 0 ? 2 : 0
+    const limit = Math.min(batchMax, ordinary > 0 ? ordinary : capacity(0))
+    mayHaveMore = true
     if (limit === 0) return false
-    const [full, fullOfExits] = [served(1), served(0)]
-    const values = [instanceId, leaseSeconds, clock.now(), most, limit, kinds(), full, fullOfExits]
-    const rows = await send(pool, claimSql, values)
-    for (const row of rows) take(asTask(row as Task))
-    crowded = ordinary === 0 || rows.length === limit || full.length > 0
+    const [usersFull, usersFullOfExits] = [usersAtShare(1), usersAtShare(0)]
+    const values = [
+      instanceId,
+      leaseSeconds,
+      clock.now(),
+      priorityMax,
+      limit,
+      kinds(),
+      usersFull,
+      usersFullOfExits,
+    ]
+    const rows = await query(pool, claimSql, values)
+    for (const row of rows) onClaimed(asTask(row as Task))
+    mayHaveMore = ordinary === 0 || rows.length === limit || usersFull.length > 0
     return rows.length === limit
   }
 
-  const nudge = (): void => {
+  const claimNow = (): void => {
     if (stopped) return
     if (claiming) {
-      again = true
+      claimAgain = true
       return
     }
     claiming = (async () => {
       do {
-        again = false
+        claimAgain = false
         while (!stopped && (await claimOnce()));
-      } while (again && !stopped)
+      } while (claimAgain && !stopped)
     })()
       .catch((error: unknown) => log.warn({ error }, 'tasks could not be claimed; the next poll tries again'))
       .finally(() => {
         claiming = undefined
-        if (again) nudge()
+        if (claimAgain) claimNow()
       })
   }
 
-  let isSkewTold = false
+  let isSkewLogged = false
   /** Deadlines and due times are judged by each instance's own clock, leases by the database's. */
-  const noteSkew = (databaseMs: number) => {
+  const checkSkew = (databaseMs: number) => {
     const skewMs = Math.abs(databaseMs - clock.now().getTime())
-    if (skewMs > skewMsMax && !isSkewTold)
+    if (skewMs > skewMsMax && !isSkewLogged)
       log.warn({ skewMs }, 'the clock of this machine differs from the clock of the database')
-    isSkewTold = skewMs > skewMsMax
+    isSkewLogged = skewMs > skewMsMax
   }
 
   const heartbeat = async () => {
-    const tasks = held()
-    const [row] = await send<{ others: number; now: Date; lost: Held[] }>(heartbeats, heartbeatSql, [
+    const tasks = leased()
+    const [row] = await query<{ others: number; now: Date; lost: LeasedTask[] }>(heartbeats, heartbeatSql, [
       instanceId,
       leaseSeconds,
       tasks.map(({ id }) => id),
       tasks.map(({ epoch }) => epoch),
     ])
     if (!row) return
-    company(row.others)
-    for (const task of row.lost) lost(task)
-    noteSkew(row.now.getTime())
+    onPeerCount(row.others)
+    for (const task of row.lost) onLost(task)
+    checkSkew(row.now.getTime())
   }
 
   const sweep = async () => {
-    const freed = await send(
+    const freed = await query(
       pool,
       `update task set owner = null where id in (select id from task where owner is not null
          and lease_until < clock_timestamp() limit 500 for update skip locked) returning id`,
     )
-    if (freed.length > 0) nudge()
+    if (freed.length > 0) claimNow()
   }
 
-  const every = (ms: number, what: string, run: () => Promise<void>, atOnce = false) => {
+  const every = (ms: number, what: string, run: () => Promise<void>, immediately = false) => {
     let busy = false
-    const turn = () => {
+    const tick = () => {
       if (busy) return
       busy = true
       run()
@@ -157,8 +166,8 @@ export function leases({
           busy = false
         })
     }
-    if (atOnce) turn()
-    timers.push(setInterval(turn, ms))
+    if (immediately) tick()
+    timers.push(setInterval(tick, ms))
   }
 
   return {
@@ -166,37 +175,37 @@ export function leases({
       stopped = false
       every(options.leaseMs / 3, 'heartbeat', heartbeat, true)
       every(sweepMs, 'sweep of expired leases', sweep)
-      every(options.pollMs, 'poll', async () => nudge())
-      nudge()
+      every(options.pollMs, 'poll', async () => claimNow())
+      claimNow()
     },
-    nudge,
+    claimNow,
     /** There is room for one more. */
-    freed() {
-      if (crowded) nudge()
+    slotFreed() {
+      if (mayHaveMore) claimNow()
     },
     /** Claims again when a parked task becomes due, without waiting for the poll. */
-    wakeAt(due: Date) {
+    claimAt(due: Date) {
       const at = due.getTime()
-      if (stopped || (wakeTimer && wakeTimer.at <= at)) return
-      clearTimeout(wakeTimer?.timer)
+      if (stopped || (claimTimer && claimTimer.at <= at)) return
+      clearTimeout(claimTimer?.timer)
       const timer = setTimeout(
         () => {
-          wakeTimer = undefined
-          nudge()
+          claimTimer = undefined
+          claimNow()
         },
         Math.min(Math.max(0, at - clock.now().getTime()), options.pollMs),
       )
-      wakeTimer = { at, timer }
+      claimTimer = { at, timer }
     },
     /** Gives back what is still leased, so that others need not wait for the lease to run out. */
     async releaseAll() {
-      await send(pool, 'update task set owner = null where owner = $1', [instanceId])
-      await send(pool, 'delete from instance where id = $1', [instanceId])
+      await query(pool, 'update task set owner = null where owner = $1', [instanceId])
+      await query(pool, 'delete from instance where id = $1', [instanceId])
     },
     async [Symbol.asyncDispose]() {
       stopped = true
       for (const timer of timers) clearInterval(timer)
-      clearTimeout(wakeTimer?.timer)
+      clearTimeout(claimTimer?.timer)
       await claiming
     },
   }

@@ -1,15 +1,15 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { Fault } from '#kernel/fault.ts'
-import { type Move, outside } from '#kernel/task.ts'
-import { ledgerFailure, movesToJson, StaleObservation } from './ledger.ts'
+import { externalAccount, type Move } from '#kernel/task.ts'
+import { movesToJson, StaleSnapshot, toLedgerError } from './ledger.ts'
 
 const asset = '8453:0xabc'
 const hold: Move = {
   move: 'hold',
   key: 'k',
   debit: { owner: 'u', asset, book: 'wallet' },
-  credit: outside(asset),
+  credit: externalAccount(asset),
   amountUnits: 25_000_000n,
   reason: 'spend',
   token: { symbol: 'USDC', decimals: 6, address: '0xAbC' },
@@ -18,7 +18,7 @@ const raised = (figures: object) => ({ code: 'PT001', detail: JSON.stringify(fig
 
 test('what the ledger refuses is told in the token of the hold, as decimals', () => {
   const error = raised({ asset, required: '25000000', available: '1500000' })
-  const { code, message, extras } = ledgerFailure(error, [hold]) as Fault
+  const { code, message, extras } = toLedgerError(error, [hold]) as Fault
   assert.deepEqual(
     [code, message],
     ['insufficient_balance', 'The request takes 25 USDC, and 1.5 USDC are free'],
@@ -34,8 +34,8 @@ test('what the ledger refuses is told in the token of the hold, as decimals', ()
 
 test('other failures of the ledger stay what they are', () => {
   const bug = new Error('bug')
-  assert.equal(ledgerFailure(bug, [hold]), bug)
-  assert.ok(ledgerFailure({ code: 'PT002' }, [hold]) instanceof StaleObservation)
+  assert.equal(toLedgerError(bug, [hold]), bug)
+  assert.ok(toLedgerError({ code: 'PT002' }, [hold]) instanceof StaleSnapshot)
 })
 
 test('the database is told amounts as text, and nothing of the token', () => {

@@ -1,7 +1,7 @@
 export type Listeners<T> = {
   on(key: string, listener: T): Disposable
   /** The listeners of the key; empty where there are none. */
-  of(key: string): Iterable<T>
+  get(key: string): Iterable<T>
   keys(): string[]
 }
 
@@ -19,7 +19,7 @@ export function listeners<T>(): Listeners<T> {
         },
       }
     },
-    of: (key) => byKey.get(key) ?? [],
+    get: (key) => byKey.get(key) ?? [],
     keys: () => [...byKey.keys()],
   }
 }

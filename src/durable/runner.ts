@@ -4,24 +4,24 @@ import { Fault } from '#kernel/fault.ts'
 import type { Random } from '#kernel/id.ts'
 import type { Log } from '#kernel/log.ts'
 import type { Effect, RetryRule, StepResult, TaskKind } from '#kernel/task.ts'
-import { orAborted, StepAborted } from './abort.ts'
+import { raceAbort, StepAborted } from './abort.ts'
 import type { Committed, Committer } from './commit.ts'
 import { kindKey } from './kinds.ts'
-import { leases } from './lease.ts'
-import type { News, Told } from './news.ts'
-import { effectsOf, isEnded, isLive, stepView, type Task } from './row.ts'
+import { createLeases } from './lease.ts'
+import type { CommittedEvents, LocalEvents } from './local-events.ts'
+import { type Notifier, readyTopic } from './notifier.ts'
 import { slotsByUser } from './slots-by-user.ts'
-import { cancelled, failed, leftToNewer, releasing } from './step-result.ts'
+import { cancelled, deferToNewerVersion, failed, withNotExecutedHook } from './step-result.ts'
+import { isEnded, isLive, readEffects, stepView, type Task } from './task-row.ts'
 import type { Transactions } from './transactions.ts'
-import { readyTopic, type Wake } from './wake.ts'
 
 export type RunnerOptions = { slots: number; leaseMs: number; pollMs: number }
-type Needs = {
+type RunnerDeps = {
   transactions: Transactions
   committer: Committer
   kinds: ReadonlyMap<string, TaskKind>
-  wake: Wake
-  news: News
+  notifier: Notifier
+  localEvents: LocalEvents
   clock: Clock
   random: Random
   log: Log
@@ -46,20 +46,20 @@ export type Runner = {
   start(): void
 } & AsyncDisposable
 
-const defaultRetry: RetryRule = { attemptsMax: 8, firstMs: 200, mostMs: 10_000 }
+const defaultRetry: RetryRule = { attemptsMax: 8, firstMs: 200, maxMs: 10_000 }
 /** An unknown outcome is looked up for ever, ever more rarely. */
-const reconcileRetry: RetryRule = { attemptsMax: Number.POSITIVE_INFINITY, firstMs: 500, mostMs: 60_000 }
+const reconcileRetry: RetryRule = { attemptsMax: Number.POSITIVE_INFINITY, firstMs: 500, maxMs: 60_000 }
 const stepTimeoutMsDefault = 30_000
 /** Exits (cancel, close, stop) find room even when everything else is busy. */
-const slotsForExits = 8
+const exitSlots = 8
 /** The part of the slots that one user fills at most; of those for exits it is a half. */
-const shareOfUser = 0.75
+const userShare = 0.75
 /** A task that is being worked on; `effects` where all of them are known without asking, `signed` in the last commit. */
-type Hand = {
+type LoadedTask = {
   task: Task
   effects?: Effect[] | undefined
   signed?: Effect | undefined
-  told?: Told | undefined
+  committedEvents?: CommittedEvents | undefined
 }
 
 /** The run of one claim; `abort` ends it where the lease is lost. */
@@ -71,42 +71,46 @@ function effectsAfter(effects: Effect[], result: StepResult, { signed }: Committ
   return signed ? [...effects, signed] : effects
 }
 
-function markedFresh({ fresh: _before, ...effect }: Effect, signed: Effect | undefined): Effect {
-  return effect.id === signed?.id ? { ...effect, fresh: true } : effect
+function withNeverSent({ neverSent: _before, ...effect }: Effect, signed: Effect | undefined): Effect {
+  return effect.id === signed?.id ? { ...effect, neverSent: true } : effect
 }
 
-export function runner({
+export function createRunner({
   transactions,
   committer,
   kinds,
-  wake,
-  news,
+  notifier,
+  localEvents,
   clock,
   random,
   log,
   instanceId,
   options,
   heartbeats,
-}: Needs): Runner {
+}: RunnerDeps): Runner {
   const running = new Map<string, RunningTask>()
   let reserved = 0
   let stopping = false
 
-  const room = (priority: number) =>
-    Math.max(0, options.slots + (priority === 0 ? slotsForExits : 0) - running.size - reserved)
+  const capacity = (priority: number) =>
+    Math.max(0, options.slots + (priority === 0 ? exitSlots : 0) - running.size - reserved)
 
-  const slotsOf = slotsByUser()
-  const share = (priority: number) =>
-    Math.ceil(options.slots * shareOfUser) + (priority === 0 ? slotsForExits / 2 : 0)
+  const slotCounts = slotsByUser()
+  const userSlotsMax = (priority: number) =>
+    Math.ceil(options.slots * userShare) + (priority === 0 ? exitSlots / 2 : 0)
 
-  const backoffMs = ({ firstMs, mostMs }: RetryRule, attempt: number) =>
-    Math.ceil(Math.min(mostMs, firstMs * 2 ** Math.min(attempt, 30)) * (0.5 + random.fraction() / 2))
+  const backoffMs = ({ firstMs, maxMs }: RetryRule, attempt: number) =>
+    Math.ceil(Math.min(maxMs, firstMs * 2 ** Math.min(attempt, 30)) * (0.5 + random.fraction() / 2))
 
   /** What a step that threw makes of its task. Nothing is called failed while bytes of it may be under way. */
-  const afterThrow = async (task: Task, kind: TaskKind, error: unknown): Promise<Hand | undefined> => {
+  const handleFailure = async (
+    task: Task,
+    kind: TaskKind,
+    error: unknown,
+  ): Promise<LoadedTask | undefined> => {
     const fault = error instanceof Fault ? error : undefined
     if (!fault) log.error({ error, task: task.id, step: task.step }, 'a step threw what it should not')
-    const live = (await effectsOf(transactions.pool, task.id)).some(
+    const live = (await readEffects(transactions.pool, task.id)).some(
       (effect) => isLive(effect) || effect.status === 'confirmed',
     )
     const attempts = task.attempts + 1
@@ -118,15 +122,15 @@ export function runner({
       })
     }
     const rule = kind.retry ?? defaultRetry
-    const hopeless = fault && !fault.retryable
-    if (!hopeless && attempts < rule.attemptsMax && clock.now() < task.deadline)
+    const isFinal = fault && !fault.retryable
+    if (!isFinal && attempts < rule.attemptsMax && clock.now() < task.deadline)
       return committer.retry(task, backoffMs(rule, task.attempts), { state: task.state, outcome: null })
     const end = failed(
       fault?.code ?? 'internal',
       fault?.message ?? 'An internal error stopped the task',
       fault?.extras,
     )
-    return committer.step(task, releasing(end, kind, task.id))
+    return committer.step(task, withNotExecutedHook(end, kind, task.id))
   }
 
   const runStep = async (
@@ -142,11 +146,11 @@ export function runner({
     const step = kind.steps[task.step]
     if (!step) {
       log.warn({ task: task.id, kind: task.kind, step: task.step }, 'this version has no such step')
-      return leftToNewer(task)
+      return deferToNewerVersion(task)
     }
     const timeoutMs = kind.stepTimeoutMs ?? stepTimeoutMsDefault
     const signal = AbortSignal.any([AbortSignal.timeout(timeoutMs), lost])
-    return orAborted(step(stepView(task, effects), { now: clock.now(), signal }), signal).catch(
+    return raceAbort(step(stepView(task, effects), { now: clock.now(), signal }), signal).catch(
       (error: unknown) => {
         if (!(error instanceof StepAborted) || lost.aborted) throw error
         throw new Fault('upstream_timeout', `The step ${task.step} took longer than ${timeoutMs} ms`, {
@@ -156,25 +160,33 @@ export function runner({
     )
   }
 
-  const attempt = async (hand: Hand, kind: TaskKind, lost: AbortSignal): Promise<Hand | undefined> => {
-    const { task } = hand
+  const attempt = async (
+    loaded: LoadedTask,
+    kind: TaskKind,
+    lost: AbortSignal,
+  ): Promise<LoadedTask | undefined> => {
+    const { task } = loaded
     try {
-      const known = hand.effects ?? (await effectsOf(transactions.pool, task.id))
-      const effects = known.map((each) => markedFresh(each, hand.signed))
+      const known = loaded.effects ?? (await readEffects(transactions.pool, task.id))
+      const effects = known.map((each) => withNeverSent(each, loaded.signed))
       const result = await runStep(task, effects, kind, lost)
-      const committed = await committer.step(task, releasing(result, kind, task.id))
+      const committed = await committer.step(task, withNotExecutedHook(result, kind, task.id))
       return committed && { ...committed, effects: effectsAfter(effects, result, committed) }
     } catch (error) {
       if (lost.aborted) return undefined
-      return afterThrow(task, kind, error)
+      return handleFailure(task, kind, error)
     }
   }
 
   /** Nothing was written: a cancel came first, or the reply to an earlier commit was lost. The row tells which. */
-  const advance = async (hand: Hand, kind: TaskKind, lost: AbortSignal): Promise<Hand | undefined> => {
-    const after = await attempt(hand, kind, lost)
+  const advance = async (
+    loaded: LoadedTask,
+    kind: TaskKind,
+    lost: AbortSignal,
+  ): Promise<LoadedTask | undefined> => {
+    const after = await attempt(loaded, kind, lost)
     if (after || lost.aborted) return after
-    const { task } = hand
+    const { task } = loaded
     const now = await committer.reread(task.id)
     const mine = now && now.epoch === task.epoch && now.owner === instanceId && !isEnded(now)
     if (!mine) return undefined
@@ -184,71 +196,72 @@ export function runner({
     return changed ? { task: now } : undefined
   }
 
-  const run = async (first: Hand, lost: AbortSignal): Promise<void> => {
+  const run = async (first: LoadedTask, lost: AbortSignal): Promise<void> => {
     const kind = kinds.get(kindKey(first.task.kind, first.task.kind_version))
-    if (!kind) return void (await committer.step(first.task, leftToNewer(first.task)))
-    let hand = first
+    if (!kind) return void (await committer.step(first.task, deferToNewerVersion(first.task)))
+    let loaded = first
     while (!stopping && !lost.aborted) {
-      const next = await advance(hand, kind, lost)
+      const next = await advance(loaded, kind, lost)
       if (!next) return
-      hand = next
-      const { task } = hand
-      news.tell(task, hand.told)
+      loaded = next
+      const { task } = loaded
+      localEvents.publish(task, loaded.committedEvents)
       if (isEnded(task)) return
-      if (task.owner === null) return queue.wakeAt(task.run_at)
+      if (task.owner === null) return queue.claimAt(task.run_at)
     }
   }
 
-  const track = (hand: Hand) => {
-    const { id, epoch, user_id: userId } = hand.task
+  const track = (loaded: LoadedTask) => {
+    const { id, epoch, user_id: userId } = loaded.task
     // A claim of one's own task has raised its epoch: nothing that the earlier run does can be committed.
     running.get(id)?.abort.abort()
-    if (!running.has(id)) slotsOf.add(userId)
+    if (!running.has(id)) slotCounts.add(userId)
     const abort = new AbortController()
-    const work = run(hand, abort.signal)
+    const work = run(loaded, abort.signal)
       // The database is away or refused: the lease runs out and another claim takes the task from its last commit.
       .catch((error: unknown) => log.warn({ error, task: id }, 'a task was let go; its lease will run out'))
       .finally(() => {
         if (running.get(id) === entry) {
           running.delete(id)
-          slotsOf.remove(userId)
+          slotCounts.remove(userId)
         }
-        queue.freed()
+        queue.slotFreed()
       })
     const entry: RunningTask = { epoch, abort, work }
     running.set(id, entry)
   }
 
-  const queue = leases({
+  const queue = createLeases({
     pool: transactions.pool,
     heartbeats,
     clock,
     log,
     instanceId,
     options,
-    room,
-    served: (priority) => slotsOf.withAtLeast(share(priority)),
+    capacity,
+    usersAtShare: (priority) => slotCounts.withAtLeast(userSlotsMax(priority)),
     kinds: () => [...kinds.keys()],
-    take: (task) => track({ task }),
-    held: () => [...running].map(([id, { epoch }]) => ({ id, epoch })),
-    lost: ({ id, epoch }) => {
+    onClaimed: (task) => track({ task }),
+    leased: () => [...running].map(([id, { epoch }]) => ({ id, epoch })),
+    onLost: ({ id, epoch }) => {
       const entry = running.get(id)
       if (entry?.epoch === epoch) entry.abort.abort()
     },
-    company: wake.company,
+    onPeerCount: notifier.setPeerCount,
   })
-  const offReady = wake.on(readyTopic, () => queue.nudge())
+  const readySubscription = notifier.on(readyTopic, () => queue.claimNow())
 
   const reserve = (priority: number, userId: string): Slot | undefined => {
-    if (stopping || room(priority) === 0 || slotsOf.count(userId) >= share(priority)) return undefined
+    if (stopping || capacity(priority) === 0 || slotCounts.count(userId) >= userSlotsMax(priority))
+      return undefined
     reserved += 1
-    slotsOf.add(userId)
+    slotCounts.add(userId)
     let isReserved = true
     const release = () => {
       if (!isReserved) return
       isReserved = false
       reserved -= 1
-      slotsOf.remove(userId)
+      slotCounts.remove(userId)
     }
     return {
       take(task, signed) {
@@ -258,7 +271,7 @@ export function runner({
       [Symbol.dispose]() {
         if (!isReserved) return
         release()
-        queue.freed()
+        queue.slotFreed()
       },
     }
   }
@@ -269,7 +282,7 @@ export function runner({
     start: () => queue.start(),
     async [Symbol.asyncDispose]() {
       stopping = true
-      offReady[Symbol.dispose]()
+      readySubscription[Symbol.dispose]()
       await queue[Symbol.asyncDispose]()
       await Promise.all([...running.values()].map(({ work }) => work))
       await queue.releaseAll()

@@ -1,21 +1,21 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { StepResult, TaskKind, Tx } from '#kernel/task.ts'
-import { failed, releasing } from './step-result.ts'
+import { failed, withNotExecutedHook } from './step-result.ts'
 
 const tx = {} as Tx
 
 function releasingKind() {
   const calls: string[] = []
   const released = async (_tx: Tx, taskId: string) => void calls.push(`released ${taskId}`)
-  const kind: TaskKind = { kind: 'test', version: 1, priority: 1, steps: {}, released }
+  const kind: TaskKind = { kind: 'test', version: 1, priority: 1, steps: {}, onNotExecuted: released }
   return { calls, kind }
 }
 
 test('a task that ends with nothing executed gives its reservation back, before what its step writes', async () => {
   const { calls, kind } = releasingKind()
-  const end = { ...failed('rejected', 'no'), also: async () => void calls.push('step') } as StepResult
-  await releasing(end, kind, 'a').also?.(tx)
+  const end = { ...failed('rejected', 'no'), writes: async () => void calls.push('step') } as StepResult
+  await withNotExecutedHook(end, kind, 'a').writes?.(tx)
   assert.deepEqual(calls, ['released a', 'step'])
 })
 
@@ -26,10 +26,10 @@ test('a task that executed, in full or in part, or that goes on, keeps its reser
     { end: 'completed', outcome: 'partial', result: {} },
     { next: 'later' },
   ]
-  for (const result of results) assert.equal(releasing(result, kind, 'a'), result)
+  for (const result of results) assert.equal(withNotExecutedHook(result, kind, 'a'), result)
 })
 
 test('a kind that reserves nothing has nothing to give back', () => {
   const end = failed('rejected', 'no')
-  assert.equal(releasing(end, { kind: 'test', version: 1, priority: 1, steps: {} }, 'a'), end)
+  assert.equal(withNotExecutedHook(end, { kind: 'test', version: 1, priority: 1, steps: {} }, 'a'), end)
 })

@@ -1,6 +1,6 @@
 import type { JsonObject } from '#kernel/json.ts'
 import type { LiveState, StepResult, TaskKind } from '#kernel/task.ts'
-import type { Task } from './row.ts'
+import type { Task } from './task-row.ts'
 
 /** Results that the runner gives in place of a step, and what it adds to those of a step. */
 
@@ -25,27 +25,30 @@ export const failed = (code: string, message: string, details: Record<string, un
 })
 
 /** For a newer version: nothing of the task changes, and nothing counts as an attempt. */
-export const leftToNewer = (task: Task): StepResult => ({
+export const deferToNewerVersion = (task: Task): StepResult => ({
   park: { afterMs: unknownStepMs, next: task.step },
   state: task.state as LiveState,
   ...(task.outcome === 'unknown' && { outcome: 'unknown' }),
 })
 
 /** A task that ends with nothing executed gives back what its kind reserved when it was accepted. */
-export function releasing(result: StepResult, kind: TaskKind, taskId: string): StepResult {
-  const { released } = kind
-  if (!released) return result
-  if ('intend' in result && result.intend.refused) {
-    const { refused, ...intent } = result.intend
-    return { ...result, intend: { ...intent, refused: (fault) => releasing(refused(fault), kind, taskId) } }
+export function withNotExecutedHook(result: StepResult, kind: TaskKind, taskId: string): StepResult {
+  const { onNotExecuted } = kind
+  if (!onNotExecuted) return result
+  if ('intend' in result && result.intend.onRefused) {
+    const { onRefused, ...intent } = result.intend
+    return {
+      ...result,
+      intend: { ...intent, onRefused: (fault) => withNotExecutedHook(onRefused(fault), kind, taskId) },
+    }
   }
   if (!('end' in result) || result.outcome !== 'not_executed') return result
   return {
     ...result,
-    also: async (tx) => {
+    writes: async (tx) => {
       // The rows of caps come before those of budgets, as where a task is accepted.
-      await released(tx, taskId)
-      await result.also?.(tx)
+      await onNotExecuted(tx, taskId)
+      await result.writes?.(tx)
     },
   }
 }

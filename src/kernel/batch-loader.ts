@@ -5,17 +5,17 @@ type BatchLoaderOptions<K, V> = {
   loadsMax: number
   keysMax: number
 }
-type Waiting<V> = PromiseWithResolvers<V | undefined>
+type PendingLoad<V> = PromiseWithResolvers<V | undefined>
 
 /** Loads at once what was asked for while earlier loads were under way, so that a long queue costs few of them. */
 export function createBatchLoader<K, V>({ load, loadsMax, keysMax }: BatchLoaderOptions<K, V>) {
-  const waiting = new Map<K, Waiting<V>>()
+  const pending = new Map<K, PendingLoad<V>>()
   let loads = 0
 
   const next = (): void => {
-    if (loads >= loadsMax || waiting.size === 0) return
-    const batch = [...waiting.entries().take(keysMax)]
-    for (const [key] of batch) waiting.delete(key)
+    if (loads >= loadsMax || pending.size === 0) return
+    const batch = [...pending.entries().take(keysMax)]
+    for (const [key] of batch) pending.delete(key)
     loads += 1
     load(batch.map(([key]) => key))
       .then(
@@ -33,10 +33,10 @@ export function createBatchLoader<K, V>({ load, loadsMax, keysMax }: BatchLoader
   }
 
   return (key: K): Promise<V | undefined> => {
-    const known = waiting.get(key)
+    const known = pending.get(key)
     if (known) return known.promise
-    const asked: Waiting<V> = Promise.withResolvers()
-    waiting.set(key, asked)
+    const asked: PendingLoad<V> = Promise.withResolvers()
+    pending.set(key, asked)
     next()
     return asked.promise
   }

@@ -2,10 +2,10 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
 import * as T from 'typebox'
-import { armOf, compareDecimals, decimalOf, readDecimals, type Schema } from './decimal-fields.ts'
+import { compareDecimals, decimalOf, readDecimals, type Schema, selectSchema } from './decimal-fields.ts'
 import type { NumberSources } from './json.ts'
-import { canonical, fromUnits } from './money.ts'
-import { DecIn, Nullable } from './scalars.ts'
+import { canonicalDecimal, fromUnits } from './money.ts'
+import { DecIn, Nullable } from './wire-types.ts'
 
 const asSchema = (schema: T.TSchema): Schema => schema as unknown as Schema
 
@@ -133,8 +133,8 @@ test('a reference is followed, also one that leads back to itself', () => {
 test('the arm of a union is the one with the matching tag', () => {
   const swap = { type: 'object', required: ['kind'], properties: { kind: { const: 'swap' }, a: {} } }
   const send = { type: 'object', required: ['kind'], properties: { kind: { const: 'send' }, a: {} } }
-  assert.equal(armOf({ anyOf: [swap, send, { type: 'null' }] }, { kind: 'send', a: 1 }), send)
-  assert.equal(armOf({ anyOf: [{ type: 'string' }, { type: 'array' }] }, 5), undefined)
+  assert.equal(selectSchema({ anyOf: [swap, send, { type: 'null' }] }, { kind: 'send', a: 1 }), send)
+  assert.equal(selectSchema({ anyOf: [{ type: 'string' }, { type: 'array' }] }, 5), undefined)
 })
 
 test('each decimal of the grammar survives as text and as number, to the digit', () => {
@@ -144,7 +144,7 @@ test('each decimal of the grammar survives as text and as number, to the digit',
       const text = fromUnits(units, places)
       assert.deepEqual(read(amount, `{"a":${text}}`), { value: { a: text }, issues: [] })
       assert.deepEqual(read(amount, `{"a":"${text}"}`), { value: { a: text }, issues: [] })
-      assert.equal(canonical(text), text)
+      assert.equal(canonicalDecimal(text), text)
     }),
   )
 })
@@ -156,7 +156,7 @@ test('any JSON number is read exactly or refused', () => {
       const { value, issues } = read(amount, `{"a":${text}}`)
       if (issues.length > 0) return
       const out = value.a as string
-      assert.equal(canonical(out), out)
+      assert.equal(canonicalDecimal(out), out)
       if (Number.isFinite(Number(text))) assert.ok(Number(out) === Number(text))
     }),
   )

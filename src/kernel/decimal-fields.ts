@@ -1,6 +1,6 @@
 import { type Issue, issuesMax } from './fault.ts'
 import type { NumberSources } from './json.ts'
-import { canonical, decimalOfSource, decimalPattern, decimalPlaces, toUnits } from './money.ts'
+import { canonicalDecimal, decimalOfSource, decimalPattern, decimalPlaces, toUnits } from './money.ts'
 
 /** JSON Schema as plain data, which is what every door and this file read. */
 export type Schema = { readonly [keyword: string]: unknown }
@@ -14,13 +14,13 @@ type Context = { sources: NumberSources | undefined; resolve: Resolve; issues: I
 const wholeDigitsMax = 39
 const placesMax = 18
 const textLengthMax = 200
-const textForm = /^-?(?:0|[1-9]\d*)(?:\.\d+)?$/
-const numberForm = /^(-?(?:0|[1-9]\d*)(?:\.\d+)?)(?:[eE]([+-]?\d+))?$/
+const textPattern = /^-?(?:0|[1-9]\d*)(?:\.\d+)?$/
+const numberPattern = /^(-?(?:0|[1-9]\d*)(?:\.\d+)?)(?:[eE]([+-]?\d+))?$/
 
 export const isRecord = (value: unknown): value is Record<string, unknown> =>
   typeof value === 'object' && value !== null && !Array.isArray(value)
 const asSchema = (value: unknown): Schema | undefined => (isRecord(value) ? value : undefined)
-const noNames: Resolve = () => undefined
+const resolveNothing: Resolve = () => undefined
 
 /**
  * Replaces each `x-decimal` field, number or text, by its canonical decimal text, in place. A number is read from its
@@ -31,7 +31,7 @@ export function readDecimals(
   schema: Schema,
   value: unknown,
   sources?: NumberSources,
-  resolve: Resolve = noNames,
+  resolve: Resolve = resolveNothing,
 ): { value: unknown; issues: Issue[] } {
   const root: Holder = { value }
   const issues: Issue[] = []
@@ -46,7 +46,7 @@ function walk(schema: Schema, holder: Holder, key: string, loc: Loc, context: Co
     readField(schema, holder, key, loc, context)
     return
   }
-  const arm = armOf(schema, value, context.resolve)
+  const arm = selectSchema(schema, value, context.resolve)
   if (arm !== schema) {
     if (arm && holdsDecimals(arm, context.resolve)) walk(arm, holder, key, loc, context)
     return
@@ -79,30 +79,31 @@ function readField(schema: Schema, holder: Holder, key: string, loc: Loc, contex
 /** Only where no source text is known, as for a value that never was JSON text here. */
 const numberText = (value: number): string => String(value)
 
-type Wrong = Omit<Issue, 'loc'>
+type DecimalIssue = Omit<Issue, 'loc'>
 
-const tooManyPlaces = (max: number): Wrong => ({
+const tooManyPlaces = (max: number): DecimalIssue => ({
   type: 'decimal_max_places',
   msg: `Decimal input should have no more than ${max} decimal places`,
   ctx: { max },
 })
-const tooManyDigits: Wrong = {
+const tooManyDigits: DecimalIssue = {
   type: 'decimal_whole_digits',
   msg: `Decimal input should have no more than ${wholeDigitsMax} digits before the decimal point`,
   ctx: { max: wholeDigitsMax },
 }
 
 /** The canonical text of one decimal, or what is wrong with it. */
-export function decimalOf(text: string, isText: boolean, schema: Schema): string | Wrong {
+export function decimalOf(text: string, isText: boolean, schema: Schema): string | DecimalIssue {
   const places = placesOf(schema)
-  const match = (isText ? textForm : numberForm).exec(text)
+  const match = (isText ? textPattern : numberPattern).exec(text)
   if (!match) {
     return isText
       ? { type: 'string_pattern_mismatch', msg: `String should match pattern '${decimalPattern}'` }
       : { type: 'finite_number', msg: 'Input should be a finite number' }
   }
   // Trimming zeros is quadratic in the worst case, so a text of absurd length never gets there.
-  const plain = text.length > textLengthMax ? undefined : isText ? canonical(text) : decimalOfSource(text)
+  const plain =
+    text.length > textLengthMax ? undefined : isText ? canonicalDecimal(text) : decimalOfSource(text)
   if (plain === undefined) {
     const read = overflow(match[1] ?? text, Number(match[2] ?? 0), places)
     return read === '0' ? (outOfBounds('0', schema) ?? '0') : read
@@ -112,7 +113,7 @@ export function decimalOf(text: string, isText: boolean, schema: Schema): string
 }
 
 /** Why a well-formed number leaves the grammar: too long before the point, or behind it. */
-function overflow(mantissa: string, exponent: number, places: number): string | Wrong {
+function overflow(mantissa: string, exponent: number, places: number): string | DecimalIssue {
   const [whole = '', fraction = ''] = mantissa.replace('-', '').split('.')
   const digits = (whole + fraction).replace(/^0+/, '')
   if (digits === '') return '0'
@@ -142,7 +143,7 @@ const bounds = [
   },
 ] as const
 
-function outOfBounds(plain: string, schema: Schema): Wrong | undefined {
+function outOfBounds(plain: string, schema: Schema): DecimalIssue | undefined {
   for (const { keyword, type, words, holds } of bounds) {
     const bound = schema[keyword]
     if (typeof bound !== 'number' && typeof bound !== 'string') continue
@@ -175,18 +176,22 @@ export function propertySchema(schema: Schema, name: string): Schema | undefined
 }
 
 /** The schema that a value falls under: itself, the target of a reference, or the best arm of a union. */
-export function armOf(schema: Schema, value: unknown, resolve: Resolve = noNames): Schema | undefined {
+export function selectSchema(
+  schema: Schema,
+  value: unknown,
+  resolve: Resolve = resolveNothing,
+): Schema | undefined {
   if (typeof schema.$ref === 'string') {
     const target = resolve(schema.$ref)
-    return target && armOf(target, value, resolve)
+    return target && selectSchema(target, value, resolve)
   }
   const arms = list(schema.anyOf ?? schema.oneOf)
   if (arms.length === 0) return schema
   let best: Schema | undefined
   let bestScore = -1
   for (const arm of arms) {
-    const found = armOf(arm, value, resolve)
-    const score = found ? fit(found, value) : -1
+    const found = selectSchema(arm, value, resolve)
+    const score = found ? matchScore(found, value) : -1
     if (score > bestScore) {
       best = found
       bestScore = score
@@ -199,7 +204,7 @@ const kindOf = (value: unknown): string =>
   value === null ? 'null' : Array.isArray(value) ? 'array' : typeof value
 
 /** How well a value fits an arm by its outline: -1 not at all, else the more the better. */
-function fit(arm: Schema, value: unknown): number {
+function matchScore(arm: Schema, value: unknown): number {
   const kind = kindOf(value)
   const types = arm.type === undefined ? undefined : [arm.type].flat()
   if (types && !types.includes(kind) && !(kind === 'number' && types.includes('integer'))) return -1
@@ -211,7 +216,7 @@ function fit(arm: Schema, value: unknown): number {
   for (const [name, field] of Object.entries(properties)) {
     if (!Object.hasOwn(value, name) || !isRecord(field)) continue
     const tag = field.const !== undefined || Array.isArray(field.enum)
-    score += tag && fit(field, value[name]) < 0 ? -1000 : 1
+    score += tag && matchScore(field, value[name]) < 0 ? -1000 : 1
   }
   const missing = Array.isArray(arm.required)
     ? arm.required.filter((name) => !Object.hasOwn(value, String(name))).length
@@ -219,20 +224,20 @@ function fit(arm: Schema, value: unknown): number {
   return Math.max(0, score - 100 * missing + 100_000)
 }
 
-const known = new WeakMap<Schema, boolean>()
+const decimalSchemas = new WeakMap<Schema, boolean>()
 
 /** Most schemas hold no decimal at all; asking once per schema keeps their requests free of the walk. */
 function holdsDecimals(schema: Schema, resolve: Resolve): boolean {
-  const before = known.get(schema)
+  const before = decimalSchemas.get(schema)
   if (before !== undefined) return before
-  known.set(schema, true)
+  decimalSchemas.set(schema, true)
   const found =
-    schema['x-decimal'] !== undefined || parts(schema, resolve).some((p) => holdsDecimals(p, resolve))
-  known.set(schema, found)
+    schema['x-decimal'] !== undefined || childSchemas(schema, resolve).some((p) => holdsDecimals(p, resolve))
+  decimalSchemas.set(schema, found)
   return found
 }
 
-function parts(schema: Schema, resolve: Resolve): Schema[] {
+function childSchemas(schema: Schema, resolve: Resolve): Schema[] {
   const target = typeof schema.$ref === 'string' ? resolve(schema.$ref) : undefined
   const lists = ['anyOf', 'oneOf', 'allOf', 'prefixItems'].flatMap((keyword) => list(schema[keyword]))
   const maps = ['properties', 'patternProperties'].flatMap((keyword) =>

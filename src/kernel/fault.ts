@@ -11,7 +11,7 @@ export const issuesMax = 20
 
 type Row = { status: number; retryable: boolean; when: string }
 
-const rows = {
+const catalogue = {
   validation: { status: 422, retryable: false, when: 'a field of the request is missing or wrong' },
   unauthorized: { status: 401, retryable: false, when: 'no credential, or a wrong API key' },
   invalid_token: { status: 401, retryable: true, when: 'the token is unknown, expired or revoked' },
@@ -53,10 +53,10 @@ const rows = {
   upstream_timeout: { status: 504, retryable: true, when: 'an upstream did not answer a read in time' },
 } as const satisfies Record<string, Row>
 
-export type FaultCode = keyof typeof rows
+export type FaultCode = keyof typeof catalogue
 
 /** The catalogue that is served to clients: code, HTTP status, whether a retry can help, when it happens. */
-export const faults: Readonly<Record<FaultCode, Row>> = rows
+export const faults: Readonly<Record<FaultCode, Row>> = catalogue
 
 type Details = { cause?: unknown; extras?: Record<string, unknown>; issues?: Issue[] }
 
@@ -75,11 +75,11 @@ export class Fault extends Error {
   }
 
   get status(): number {
-    return rows[this.code].status
+    return catalogue[this.code].status
   }
 
   get retryable(): boolean {
-    return rows[this.code].retryable
+    return catalogue[this.code].retryable
   }
 }
 

@@ -16,11 +16,11 @@ export function decimalOfSource(source: string): string | undefined {
   const point = whole.length + shift
   const left = point > 0 ? digits.slice(0, point).padEnd(point, '0') : '0'
   const right = point >= 0 ? digits.slice(point) : '0'.repeat(-point) + digits
-  return canonical(`${sign}${left}${right ? `.${right}` : ''}`)
+  return canonicalDecimal(`${sign}${left}${right ? `.${right}` : ''}`)
 }
 
 /** Drops leading and trailing zeros; undefined where the text is no decimal of the grammar. */
-export function canonical(text: string): string | undefined {
+export function canonicalDecimal(text: string): string | undefined {
   const match = /^(-?)(\d+)(?:\.(\d+))?$/.exec(text)
   if (!match) return undefined
   const whole = match[2]!.replace(/^0+(?=\d)/, '')
@@ -34,7 +34,7 @@ export const decimalPlaces = (text: string): number => text.split('.')[1]?.lengt
 
 /** Exact: throws a RangeError rather than round. Callers check the places first and answer 422. */
 export function toUnits(text: string, decimals: number): bigint {
-  const clean = canonical(text)
+  const clean = canonicalDecimal(text)
   if (clean === undefined) throw new RangeError(`not a decimal: ${text}`)
   const negative = clean.startsWith('-')
   const [whole = '0', fraction = ''] = (negative ? clean.slice(1) : clean).split('.')

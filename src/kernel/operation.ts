@@ -44,37 +44,37 @@ export type TaskShape = Shape & {
   priority?: 0 | 1 | 2
 }
 
-type Stamp<K extends string, S> = { kind: K; route: Route; method: Method; path: string } & S
-export type ReadEntry<S extends ReadShape = ReadShape> = Stamp<'read', S>
-export type ActEntry<S extends ActShape = ActShape> = Stamp<'act', S>
-export type StreamEntry<S extends StreamShape = StreamShape> = Stamp<'stream', S>
-export type TaskEntry<S extends TaskShape = TaskShape> = Stamp<'task', S>
+type EntryOf<K extends string, S> = { kind: K; route: Route; method: Method; path: string } & S
+export type ReadEntry<S extends ReadShape = ReadShape> = EntryOf<'read', S>
+export type ActEntry<S extends ActShape = ActShape> = EntryOf<'act', S>
+export type StreamEntry<S extends StreamShape = StreamShape> = EntryOf<'stream', S>
+export type TaskEntry<S extends TaskShape = TaskShape> = EntryOf<'task', S>
 export type Entry = ReadEntry | ActEntry | StreamEntry | TaskEntry
 
-function stamp<K extends string, S>(kind: K, route: Route, shape: S): Stamp<K, S> {
+function toEntry<K extends string, S>(kind: K, route: Route, shape: S): EntryOf<K, S> {
   const space = route.indexOf(' ')
   return { kind, route, method: route.slice(0, space) as Method, path: route.slice(space + 1), ...shape }
 }
 
 /** Answers at once and changes nothing. */
-export const read = <const S extends ReadShape>(route: Route, shape: S) => stamp('read', route, shape)
+export const read = <const S extends ReadShape>(route: Route, shape: S) => toEntry('read', route, shape)
 /** Changes something at once, in one transaction, under an idempotency key. */
-export const act = <const S extends ActShape>(route: Route, shape: S) => stamp('act', route, shape)
+export const act = <const S extends ActShape>(route: Route, shape: S) => toEntry('act', route, shape)
 /** Answers with a stream of events. */
-export const stream = <const S extends StreamShape>(route: Route, shape: S) => stamp('stream', route, shape)
+export const stream = <const S extends StreamShape>(route: Route, shape: S) => toEntry('stream', route, shape)
 /** Becomes a durable task; the caller may wait for its end. */
-export const task = <const S extends TaskShape>(route: Route, shape: S) => stamp('task', route, shape)
+export const task = <const S extends TaskShape>(route: Route, shape: S) => toEntry('task', route, shape)
 
-export type Contract = { section: string; entries: Record<string, Entry> }
+export type Contract = { group: string; entries: Record<string, Entry> }
 
 /** Names come from section and key, never from the path: `earn_deposit`, `client.earn.deposit`. */
-export const section = <const E extends Record<string, Entry>>(name: string, entries: E) => ({
-  section: name,
+export const group = <const E extends Record<string, Entry>>(name: string, entries: E) => ({
+  group: name,
   entries,
 })
 
-export const operationName = (sectionName: string, key: string): string =>
-  `${sectionName}_${key}`.replace(/[-A-Z]/g, (at) => (at === '-' ? '_' : `_${at.toLowerCase()}`))
+export const operationName = (groupName: string, key: string): string =>
+  `${groupName}_${key}`.replace(/[-A-Z]/g, (match) => (match === '-' ? '_' : `_${match.toLowerCase()}`))
 
 type Part<E, K extends string> = E extends { [P in K]: infer S extends T.TSchema } ? T.Static<S> : unknown
 export type InputOf<E> = Part<E, 'body'> & Part<E, 'query'> & Part<E, 'params'>
@@ -92,7 +92,7 @@ type TaskFunction<E> = {
   retry?: RetryRule
   stepTimeoutMs?: number
   /** Runs in the transaction in which the task ends with nothing executed, whatever ended it. */
-  released?: (tx: Tx, taskId: string) => Promise<void>
+  onNotExecuted?: (tx: Tx, taskId: string) => Promise<void>
 }
 
 type FunctionOf<E> = E extends { kind: 'task' }
@@ -107,25 +107,25 @@ type FunctionOf<E> = E extends { kind: 'task' }
 
 export type Functions<C extends Contract> = { [K in keyof C['entries']]: FunctionOf<C['entries'][K]> }
 
-type Loose = { [K in Entry['kind']]: FunctionOf<Extract<Entry, { kind: K }>> }
+type UntypedFunctions = { [K in Entry['kind']]: FunctionOf<Extract<Entry, { kind: K }>> }
 /** An entry with the function that fulfils it, in the form that doors and runner read. */
 export type Operation = {
   [K in Entry['kind']]: {
     name: string
-    section: string
+    group: string
     key: string
     entry: Extract<Entry, { kind: K }>
-    run: Loose[K]
+    run: UntypedFunctions[K]
   }
 }[Entry['kind']]
 
 /** The one cast of the contract: from here on operations are read without their own types. */
-export function fulfil<C extends Contract>(contract: C, functions: Functions<C>): Operation[] {
+export function implement<C extends Contract>(contract: C, functions: Functions<C>): Operation[] {
   return Object.entries(contract.entries).map(
     ([key, entry]) =>
       ({
-        name: operationName(contract.section, key),
-        section: contract.section,
+        name: operationName(contract.group, key),
+        group: contract.group,
         key,
         entry,
         run: functions[key],

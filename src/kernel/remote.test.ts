@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { isPlainRemote, isPlainRemoteDatabase, isRemote, isRemoteDatabase } from './remote.ts'
+import { isRemote, isRemoteDatabase, isUnencryptedRemote, isUnencryptedRemoteDatabase } from './remote.ts'
 
 test('this machine is not remote, whatever it is called', () => {
   for (const url of ['http://127.0.0.1:8545', 'http://localhost', 'http://[::1]:1/', 'http://127.1.2.3'])
@@ -11,9 +11,9 @@ test('this machine is not remote, whatever it is called', () => {
 })
 
 test('another machine without TLS is told from one with it', () => {
-  assert.equal(isPlainRemote('http://node.example'), true)
-  assert.equal(isPlainRemote('wss://node.example'), false)
-  assert.equal(isPlainRemote('http://127.0.0.1'), false)
+  assert.equal(isUnencryptedRemote('http://node.example'), true)
+  assert.equal(isUnencryptedRemote('wss://node.example'), false)
+  assert.equal(isUnencryptedRemote('http://127.0.0.1'), false)
 })
 
 test('a database on a socket is of this machine, and a remote one needs TLS', () => {
@@ -25,8 +25,8 @@ test('a database on a socket is of this machine, and a remote one needs TLS', ()
   assert.deepEqual(sockets.map(isRemoteDatabase), [false, false, false])
   assert.equal(isRemoteDatabase('postgresql://u@db.example/db'), true)
   assert.equal(isRemoteDatabase('postgresql://u@localhost/db?host=db.example'), true)
-  assert.equal(isPlainRemoteDatabase('postgresql://u@db.example/db'), true)
-  assert.equal(isPlainRemoteDatabase('postgresql://u@db.example/db?sslmode=prefer'), true)
-  assert.equal(isPlainRemoteDatabase('postgresql://u@db.example/db?sslmode=verify-full'), false)
-  assert.equal(isPlainRemoteDatabase('postgresql://u@127.0.0.1/db'), false)
+  assert.equal(isUnencryptedRemoteDatabase('postgresql://u@db.example/db'), true)
+  assert.equal(isUnencryptedRemoteDatabase('postgresql://u@db.example/db?sslmode=prefer'), true)
+  assert.equal(isUnencryptedRemoteDatabase('postgresql://u@db.example/db?sslmode=verify-full'), false)
+  assert.equal(isUnencryptedRemoteDatabase('postgresql://u@127.0.0.1/db'), false)
 })

@@ -4,7 +4,7 @@ const loopback = /^(localhost|127(\.\d{1,3}){3}|\[::1\])$/
 export const isRemote = (value: string | undefined): boolean =>
   value !== undefined && URL.canParse(value) && !loopback.test(new URL(value).hostname)
 
-export const isPlainRemote = (value: string | undefined): boolean =>
+export const isUnencryptedRemote = (value: string | undefined): boolean =>
   value !== undefined && isRemote(value) && ['http:', 'ws:'].includes(new URL(value).protocol)
 
 /** A database on a socket in the file system names no host, or a folder. */
@@ -15,9 +15,9 @@ export const isRemoteDatabase = (value: string | undefined): boolean => {
   return host !== '' && !host.startsWith('/') && !loopback.test(host)
 }
 
-const encrypting = ['require', 'verify-ca', 'verify-full']
+const encryptedModes = ['require', 'verify-ca', 'verify-full']
 
-export const isPlainRemoteDatabase = (value: string | undefined): boolean =>
+export const isUnencryptedRemoteDatabase = (value: string | undefined): boolean =>
   value !== undefined &&
   isRemoteDatabase(value) &&
-  !encrypting.includes(new URL(value).searchParams.get('sslmode') ?? '')
+  !encryptedModes.includes(new URL(value).searchParams.get('sslmode') ?? '')

@@ -72,7 +72,7 @@ export type Policy = {
   /** In the accepting transaction: counts the amount against the caps under the user's row lock. */
   reserve(tx: Tx, action: Action): Promise<void>
   /** Both at once, where the promise and its first signature are one transaction: takes the lock and reads. */
-  opening(tx: Tx, userId: string, chainId: string): Promise<PolicyOpening>
+  authorizeOnAccept(tx: Tx, userId: string, chainId: string): Promise<AuthorizeOnAccept>
   /** In the intent's transaction: asks everything again and hands out the receipt. */
   authorize(tx: Tx, intent: SigningIntent): Promise<PolicyReceipt>
   /** Nothing moved after all: the reserved amount counts no more. */
@@ -80,13 +80,13 @@ export type Policy = {
 }
 
 /** Judges an intent; `write` books it in the same transaction. */
-export type PolicyOpening = (intent: SigningIntent) => { receipt: PolicyReceipt; write(): Promise<void> }
+export type AuthorizeOnAccept = (intent: SigningIntent) => { receipt: PolicyReceipt; write(): Promise<void> }
 
 export type SignedBatch = { signature: string; delegation: SignedDelegation | null }
 export type Signer = { signBatch(intent: EvmIntent, receipt: PolicyReceipt): Promise<SignedBatch> }
 
 /** A call as custody understands it; undefined selectors are refused. */
-export type ReadCall =
+export type DecodedCall =
   | { name: 'approve'; token: string; spender: string; amountUnits: bigint }
   | { name: 'transfer'; token: string; to: string; amountUnits: bigint }
   | { name: 'deposit'; vault: string; assetsUnits: bigint; receiver: string }
@@ -94,13 +94,13 @@ export type ReadCall =
   | { name: 'redeem'; vault: string; sharesUnits: bigint; receiver: string; owner: string }
 
 /** The mathematics of a foreign chain, with a key in hand. Lives with the chain's adapter and is lent to custody. */
-export type EvmScheme = {
+export type EvmCrypto = {
   addressOf(secret: Uint8Array): string
   signBatch(secret: Uint8Array, batch: EvmBatch): Promise<string>
   signDelegation(secret: Uint8Array, delegation: Delegation): Promise<SignedDelegation>
-  readCall(call: EvmCall): ReadCall | undefined
+  decodeCall(call: EvmCall): DecodedCall | undefined
 }
-export type SvmScheme = {
+export type SvmCrypto = {
   addressOf(secret: Uint8Array): Promise<string>
   signBytes(secret: Uint8Array, message: Uint8Array): Promise<Uint8Array>
 }

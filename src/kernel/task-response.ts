@@ -1,4 +1,5 @@
 import * as T from 'typebox'
+import { liveStates, outcomes, taskStatuses } from './task.ts'
 import {
   ChainId,
   Dec,
@@ -12,8 +13,7 @@ import {
   TextOrNull,
   Time,
   TimeOrNull,
-} from './scalars.ts'
-import { liveStates, outcomes, taskStatuses } from './task.ts'
+} from './wire-types.ts'
 
 /** The shapes of a task on every door. */
 

@@ -33,9 +33,9 @@ export type Tx = { readonly [txBrand]: 'tx' }
 /** An account of the ledger: whose, of what asset, and which book of that owner. */
 export type AccountRef = { owner: string; asset: string; book: string }
 export type LedgerToken = Pick<Token, 'symbol' | 'decimals' | 'address'>
-export const houseOwner = '00000000-0000-7000-8000-000000000000'
+export const systemOwner = '00000000-0000-7000-8000-000000000000'
 /** The far side of every deposit and payment; the only book that may go below zero. */
-export const outside = (asset: string): AccountRef => ({ owner: houseOwner, asset, book: 'outside' })
+export const externalAccount = (asset: string): AccountRef => ({ owner: systemOwner, asset, book: 'outside' })
 
 /**
  * `transfer` moves at once. `hold` sets units aside for `credit` until `post` delivers them or `void` gives them back.
@@ -67,9 +67,9 @@ export type Move =
  * What a chain or venue said an account holds. `settlements` is the account's counter read BEFORE asking: if a hold was
  * posted or voided in between, the answer is of unknown age and the admission starts again.
  */
-export type Observation = { account: AccountRef; totalUnits: bigint; settlements: bigint }
+export type BalanceSnapshot = { account: AccountRef; totalUnits: bigint; version: bigint }
 
-export type Lane = { kind: string; chain: string; signer: string }
+export type NonceSequence = { kind: string; chain: string; signer: string }
 
 /** Something that will change the world outside. Its bytes and id are stored before they are sent. */
 export type NewEffect = {
@@ -81,15 +81,15 @@ export type NewEffect = {
   validUntil?: Date
 }
 /** A transaction that carries an effect; a replacement is a further carrier under the same nonce. */
-export type NewCarrier = { extId: string; raw: string; nonce: bigint }
+export type NewTxAttempt = { extId: string; raw: string; nonce: bigint }
 export const effectStatuses = ['prepared', 'sent', 'confirmed', 'rejected', 'dropped', 'unknown'] as const
 export type EffectStatus = (typeof effectStatuses)[number]
 
-export type Carrier = {
+export type TxAttempt = {
   n: number
   extId: string
   raw: string
-  lane: Lane
+  nonceSequence: NonceSequence
   nonce: bigint
   status: string
   at: Date
@@ -104,9 +104,9 @@ export type Effect = {
   status: EffectStatus
   validUntil: Date | null
   at: Date
-  carriers: Carrier[]
+  txAttempts: TxAttempt[]
   /** Committed by this instance in the step before, so that nobody can have sent it. What is read again never has it. */
-  fresh?: true
+  neverSent?: true
 }
 export type EffectUpdate = {
   effectId: string
@@ -126,14 +126,14 @@ export type NewEvent = {
   data: JsonObject
 }
 
-type Common = {
+type StepResultBase = {
   /** Merged into the memory of the task. */
   data?: JsonObject
   moves?: Move[]
   effects?: EffectUpdate[]
   events?: NewEvent[]
   /** Writes of the feature's own tables, in the transaction that commits the step. */
-  also?: (tx: Tx) => Promise<void>
+  writes?: (tx: Tx) => Promise<void>
 }
 
 /**
@@ -141,31 +141,35 @@ type Common = {
  * lock. A crash before the commit consumes no nonce and sends nothing.
  */
 export type Intent = {
-  lane: Lane
+  nonceSequence: NonceSequence
   /** The number is at least this: venues whose numbers are times take none that lies behind. */
-  floor?: bigint
-  build: (nonce: bigint, tx: Tx) => Promise<Built>
+  minNonce?: bigint
+  build: (nonce: bigint, tx: Tx) => Promise<SignedEffect>
   /**
    * For the first step of a task that does not exist yet. It is sent together with the `begin` and the number, and
    * stands alone where that was refused: so it only reads and locks, and numbers may be left out in such a lane.
    */
-  opening?: (tx: Tx) => Promise<Opening>
+  signOnAccept?: (tx: Tx) => Promise<SignWithNonce>
   /** What becomes of the step where the signature is refused; without it a refusal is a failed attempt. */
-  refused?: (fault: Fault) => StepResult
+  onRefused?: (fault: Fault) => StepResult
 }
-export type Built = { effect: NewEffect; carrier: NewCarrier }
+export type SignedEffect = { effect: NewEffect; txAttempt: NewTxAttempt }
 /** `also` is written beside the task, in statements that leave at once: the commit leaves with them. */
-export type Opening = (nonce: bigint) => Promise<Built & { also: () => Promise<void> }>
+export type SignWithNonce = (nonce: bigint) => Promise<SignedEffect & { writes: () => Promise<void> }>
 /** A further carrier for a live effect, under the nonce of its first one. */
-export type Replacement = { effectId: string; lane: Lane; build: (tx: Tx) => Promise<NewCarrier> }
+export type Replacement = {
+  effectId: string
+  nonceSequence: NonceSequence
+  build: (tx: Tx) => Promise<NewTxAttempt>
+}
 
 export type StepResult =
-  | (Common & { next: string; state?: LiveState })
-  | (Common & { intend: Intent; next: string; state?: LiveState })
-  | (Common & { replace: Replacement; next: string; state?: LiveState })
-  | (Common & { park: { afterMs: number; next: string }; state?: LiveState; outcome?: 'unknown' })
-  | (Common & { end: 'completed'; outcome: 'executed' | 'partial'; result: JsonObject })
-  | (Common & {
+  | (StepResultBase & { next: string; state?: LiveState })
+  | (StepResultBase & { intend: Intent; next: string; state?: LiveState })
+  | (StepResultBase & { replace: Replacement; next: string; state?: LiveState })
+  | (StepResultBase & { park: { afterMs: number; next: string }; state?: LiveState; outcome?: 'unknown' })
+  | (StepResultBase & { end: 'completed'; outcome: 'executed' | 'partial'; result: JsonObject })
+  | (StepResultBase & {
       end: 'failed' | 'cancelled'
       outcome: 'not_executed' | 'partial'
       error: {
@@ -194,23 +198,23 @@ export type TaskView = {
 export type StepContext = { now: Date; signal: AbortSignal }
 export type Step = (task: TaskView, context: StepContext) => Promise<StepResult>
 
-export type RetryRule = { attemptsMax: number; firstMs: number; mostMs: number }
+export type RetryRule = { attemptsMax: number; firstMs: number; maxMs: number }
 
 /** The decision of `admit`: what the task starts with, committed together with the task itself. */
 export type Admission = {
   data: JsonObject
   first: string
   deadlineMs?: number
-  observe?: Observation[]
+  snapshots?: BalanceSnapshot[]
   /** Reads again what `observe` tells, after the account was settled in between. */
-  reobserve?: () => Promise<Observation[]>
+  rereadSnapshots?: () => Promise<BalanceSnapshot[]>
   moves?: (taskId: string) => Move[]
-  also?: (tx: Tx, taskId: string) => Promise<void>
+  writes?: (tx: Tx, taskId: string) => Promise<void>
   /**
    * The first step asks nobody and signs: by its `opening` it is committed together with the promise, where this
    * instance has room for the task. That reserves for itself, and `also` is left out.
    */
-  opens?: boolean
+  signOnAccept?: boolean
 }
 
 /** A kind of task: its steps by name. Old versions stay while a row carries them. */
@@ -223,7 +227,7 @@ export type TaskKind = {
   /** Each step may run this long before it counts as failed. */
   stepTimeoutMs?: number
   /** Runs in the transaction in which the task ends with nothing executed, whatever ended it. */
-  released?: (tx: Tx, taskId: string) => Promise<void>
+  onNotExecuted?: (tx: Tx, taskId: string) => Promise<void>
 }
 export type Admit<Input> = (input: Input, caller: Caller) => Promise<Admission>
 

@@ -47,7 +47,7 @@ export type VenueIntent = Action & {
 }
 
 /** Lent to custody: builds what goes over the wire from the intent alone, and signs exactly that. */
-export type VenueScheme = {
+export type VenueCrypto = {
   addressOf(secret: Uint8Array): string
   /** The whole body as it is stored and sent. */
   sign(secret: Uint8Array, intent: VenueIntent): Promise<string>

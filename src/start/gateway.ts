@@ -2,12 +2,12 @@ import { appendFileSync, readFileSync } from 'node:fs'
 import type { Config } from '#config.ts'
 import { type Failpoints, failpoints, noFailpoints } from '#kernel/failpoint.ts'
 import type { Log } from '#kernel/log.ts'
+import { openDatabaseEndpoint, openUpstreamEndpoints } from './endpoints.ts'
 import { lockDataDir } from './lock.ts'
-import { databasePlace, upstreamPlace } from './place.ts'
-import { demandFreePort } from './port.ts'
-import { toldOfStore } from './told.ts'
+import { assertPortFree } from './port.ts'
+import { toStartupError } from './startup-errors.ts'
 
-type Says = (line: string) => void
+type PrintLine = (line: string) => void
 export type Gateway = { url: string; close(): Promise<void> }
 
 /**
@@ -31,18 +31,18 @@ function failpointsOf({ FAILPOINT, FAILPOINT_LOG, FAILPOINT_STOP }: Config): Fai
 }
 
 /** Everything, in the order in which it can be had; what has started is closed in reverse, also when the rest fails. */
-export async function startGateway(config: Config, log: Log, say: Says): Promise<Gateway> {
+export async function startGateway(config: Config, log: Log, printLine: PrintLine): Promise<Gateway> {
   const parts = new AsyncDisposableStack()
   try {
-    await demandFreePort(config.HOST, config.PORT, 'PORT')
+    await assertPortFree(config.HOST, config.PORT, 'PORT')
     const lock = lockDataDir(config.DATA_DIR)
     parts.defer(() => lock[Symbol.dispose]())
     // The rest of the code is read while database and world start; a refusal above has not waited for it.
     const loading = import('#app.ts')
     loading.catch(() => undefined)
     const [database, upstreams] = await Promise.allSettled([
-      databasePlace(config, say),
-      upstreamPlace(config, say),
+      openDatabaseEndpoint(config, printLine),
+      openUpstreamEndpoints(config, printLine),
     ])
     // Both are closed even if one of them did not start.
     if (upstreams.status === 'fulfilled') parts.use(upstreams.value)
@@ -54,17 +54,17 @@ export async function startGateway(config: Config, log: Log, say: Says): Promise
     const gateway = await app({
       config,
       log,
-      say,
+      printLine,
       databaseUrl: database.value.url,
       urls,
       failpoints: failpointsOf(config),
     }).catch((error: unknown) => {
-      throw toldOfStore(error, config)
+      throw toStartupError(error, config)
     })
     parts.use(gateway)
-    say(`docs   ${gateway.url}/docs`)
-    say(`data   ${config.DATA_DIR}`)
-    if (urls.control) say(`world  ${urls.control}`)
+    printLine(`docs   ${gateway.url}/docs`)
+    printLine(`data   ${config.DATA_DIR}`)
+    if (urls.control) printLine(`world  ${urls.control}`)
     return { url: gateway.url, close: () => parts.disposeAsync() }
   } catch (error) {
     await parts.disposeAsync()

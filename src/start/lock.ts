@@ -27,7 +27,7 @@ function isAlive(pid: number): boolean {
   }
 }
 
-const mark = () => `${process.pid} ${startedAt(process.pid) ?? ''}`
+const lockContent = () => `${process.pid} ${startedAt(process.pid) ?? ''}`
 
 /** One gateway per data folder. A mark that a killed process left behind is taken over. */
 export function lockDataDir(dataDir: string): Disposable {
@@ -36,13 +36,13 @@ export function lockDataDir(dataDir: string): Disposable {
   for (let attempt = 0; attempt < 3; attempt++) {
     try {
       const handle = openSync(file, 'wx')
-      writeSync(handle, mark())
+      writeSync(handle, lockContent())
       closeSync(handle)
-      return { [Symbol.dispose]: () => readFileSync(file, 'utf8') === mark() && unlinkSync(file) }
+      return { [Symbol.dispose]: () => readFileSync(file, 'utf8') === lockContent() && unlinkSync(file) }
     } catch (error) {
       if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error
     }
-    const [pid = '', started = ''] = readMark(file).split(' ')
+    const [pid = '', started = ''] = readLock(file).split(' ')
     const same = started === '' || startedAt(Number(pid)) === started
     if (pid !== '' && Number(pid) !== process.pid && isAlive(Number(pid)) && same)
       throw new InUse(
@@ -53,7 +53,7 @@ export function lockDataDir(dataDir: string): Disposable {
   throw new InUse(`The data folder ${dataDir} is being taken by another process.`)
 }
 
-function readMark(file: string): string {
+function readLock(file: string): string {
   try {
     return readFileSync(file, 'utf8')
   } catch {

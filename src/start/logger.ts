@@ -1,9 +1,9 @@
 import { pino } from 'pino'
 import type { Log } from '#kernel/log.ts'
-import { redacted } from './redact.ts'
+import { redact } from './redact.ts'
 
 /** Only what an error says of itself: libraries hang whole connections on theirs. */
-function told(error: unknown): object {
+function serializeError(error: unknown): object {
   if (!(error instanceof Error)) return { message: String(error) }
   const { name, message, stack, cause } = error
   const { code } = error as { code?: unknown }
@@ -12,7 +12,7 @@ function told(error: unknown): object {
     message,
     stack,
     ...(typeof code === 'string' && { code }),
-    ...(cause !== undefined && { cause: told(cause) }),
+    ...(cause !== undefined && { cause: serializeError(cause) }),
   }
 }
 
@@ -23,8 +23,8 @@ export function logger(level: string): Log {
       level,
       base: null,
       timestamp: pino.stdTimeFunctions.isoTime,
-      formatters: { log: redacted },
-      serializers: { error: told },
+      formatters: { log: redact },
+      serializers: { error: serializeError },
     },
     pino.destination({ fd: 2, sync: false }),
   )

@@ -2,7 +2,7 @@ import { createServer } from 'node:net'
 import { InUse } from './lock.ts'
 
 /** Asked before anything heavy starts, so that a port in use is told at once. */
-export async function demandFreePort(host: string, port: number, variable: string): Promise<void> {
+export async function assertPortFree(host: string, port: number, variable: string): Promise<void> {
   if (port === 0) return
   const server = createServer()
   await new Promise<void>((resolve, reject) => {

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { redacted } from './redact.ts'
+import { redact } from './redact.ts'
 
 test('a secret is hidden at any depth, in lists too, and what lies beside it stays', () => {
   const facts = {
@@ -9,7 +9,7 @@ test('a secret is hidden at any depth, in lists too, and what lies beside it sta
     request: { headers: { authorization: 'Bearer agt_1', accept: 'text/html' } },
     carriers: [{ id: 1, raw: '0xf8' }, 'plain'],
   }
-  assert.deepEqual(redacted(facts), {
+  assert.deepEqual(redact(facts), {
     token: '[redacted]',
     route: '/v1/chains',
     request: { headers: { authorization: '[redacted]', accept: 'text/html' } },
@@ -20,8 +20,8 @@ test('a secret is hidden at any depth, in lists too, and what lies beside it sta
 
 test('facts without a secret pass as they are, and endless ones come to an end', () => {
   const facts = { ms: 1, at: new Date(0), nested: { list: [1, { a: 2 }] }, nothing: null }
-  assert.equal(redacted(facts), facts)
+  assert.equal(redact(facts), facts)
   const round: Record<string, unknown> = { signed: 'x' }
   round.self = round
-  assert.doesNotMatch(JSON.stringify(redacted(round)), /"x"/)
+  assert.doesNotMatch(JSON.stringify(redact(round)), /"x"/)
 })

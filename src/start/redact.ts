@@ -10,8 +10,8 @@ const secrets = new Set([
   'raw',
   'signed',
 ])
-const depthMost = 8
-const shown = '[redacted]'
+const depthMax = 8
+const placeholder = '[redacted]'
 
 const isPlain = (value: unknown): value is Record<string, unknown> => {
   if (typeof value !== 'object' || value === null) return false
@@ -19,25 +19,29 @@ const isPlain = (value: unknown): value is Record<string, unknown> => {
   return prototype === Object.prototype || prototype === null
 }
 
-function within(value: unknown, depth: number): unknown {
+function redactNested(value: unknown, depth: number): unknown {
   if (Array.isArray(value)) {
-    if (depth === depthMost) return shown
-    const items = value.map((item) => within(item, depth + 1))
+    if (depth === depthMax) return placeholder
+    const items = value.map((item) => redactNested(item, depth + 1))
     return items.some((item, at) => item !== value[at]) ? items : value
   }
   if (!isPlain(value)) return value
-  return depth === depthMost ? shown : redacted(value, depth + 1)
+  return depth === depthMax ? placeholder : redact(value, depth + 1)
 }
 
 /** The facts themselves where nothing has to be hidden: that is nearly every line, and each request writes one. */
-export function redacted(facts: Record<string, unknown>, depth = 0): Record<string, unknown> {
+export function redact(facts: Record<string, unknown>, depth = 0): Record<string, unknown> {
   let copy: Record<string, unknown> | undefined
   for (const name of Object.keys(facts)) {
     const value = facts[name]
-    const told = secrets.has(name) ? shown : typeof value === 'object' ? within(value, depth) : value
-    if (told === value) continue
+    const replacement = secrets.has(name)
+      ? placeholder
+      : typeof value === 'object'
+        ? redactNested(value, depth)
+        : value
+    if (replacement === value) continue
     copy ??= { ...facts }
-    copy[name] = told
+    copy[name] = replacement
   }
   return copy ?? facts
 }

@@ -5,8 +5,8 @@ import type { Tx } from '#kernel/task.ts'
 import { columnTypes } from './column-types.ts'
 import { isConflict } from './conflict.ts'
 import { instrument } from './instrument.ts'
-import { type Listening, listen } from './listen.ts'
-import { allEnded, isStalePlan } from './query.ts'
+import { type Listener, listen } from './listener.ts'
+import { isStalePlan, settleAll } from './query.ts'
 import { isDatabaseUnavailable } from './unavailable.ts'
 
 export type DatabaseOptions = {
@@ -38,7 +38,7 @@ export type Database = {
    * The same, with a first part that shares the round trip of the `begin`. Where that was refused, the first part has
    * stood alone: it only reads, locks, or writes what does no harm.
    */
-  transactionAfter<F, T>(
+  pipelinedTransaction<F, T>(
     first: (tx: Transaction) => Promise<F>,
     run: (tx: Transaction, found: F, commit: Commit) => Promise<T>,
   ): Promise<T>
@@ -47,31 +47,31 @@ export type Database = {
     onMessage: (channel: string, payload: string) => void
     /** Also after every reconnection: what was sent meanwhile is lost, so wake every waiter. */
     onConnected: () => void
-  }): Listening
+  }): Listener
   close(): Promise<void>
 }
 
-const repeatsMax = 3
+const retriesMax = 3
 const connectTimeoutMsDefault = 5_000
 const idleInTransactionMsMax = 10_000
 
 export function openDatabase(options: DatabaseOptions): Database {
   const pool = openPool(options)
-  const listenings = new Set<Listening>()
+  const listeners = new Set<Listener>()
   let closing: Promise<void> | undefined
   return {
     pool,
-    transaction: (run, isolation) => again(() => attempt(pool, (client) => begin(client, isolation), run)),
-    transactionAfter: (first, run) =>
-      again(() => attempt(pool, async (client) => (await allEnded([begin(client), first(client)]))[1], run)),
+    transaction: (run, isolation) => retry(() => attempt(pool, (client) => begin(client, isolation), run)),
+    pipelinedTransaction: (first, run) =>
+      retry(() => attempt(pool, async (client) => (await settleAll([begin(client), first(client)]))[1], run)),
     listen(wanted) {
       const { url, directUrl = url, applicationName, connectTimeoutMs = connectTimeoutMsDefault } = options
       const listening = listen({ url: directUrl, applicationName, connectTimeoutMs, ...wanted })
-      listenings.add(listening)
+      listeners.add(listening)
       return listening
     },
     close() {
-      closing ??= Promise.all([...[...listenings].map((each) => each.close()), pool.end()]).then(() => {})
+      closing ??= Promise.all([...[...listeners].map((each) => each.close()), pool.end()]).then(() => {})
       return closing
     },
   }
@@ -112,20 +112,20 @@ function openPool({
   // A checked-out connection that breaks tells its query; the event alone would end the process.
   pool.on('connect', (client) => {
     client.on('error', () => {})
-    writeTogether(client)
+    corkWrites(client)
     if (failpoints !== noFailpoints) instrument(client, failpoints)
   })
   return pool
 }
 
-type Corked = { connection: { stream: { cork(): void; uncork(): void } } }
+type CorkableClient = { connection: { stream: { cork(): void; uncork(): void } } }
 
 /** Statements of one moment leave in one write: each write of its own costs as much as everything else about them. */
-function writeTogether(client: pg.ClientBase): void {
-  const { stream } = (client as unknown as Corked).connection
+function corkWrites(client: pg.ClientBase): void {
+  const { stream } = (client as unknown as CorkableClient).connection
   const query = client.query.bind(client) as (...args: unknown[]) => unknown
   let corked = false
-  const corking = (...args: unknown[]) => {
+  const corkedQuery = (...args: unknown[]) => {
     if (!corked) {
       corked = true
       stream.cork()
@@ -136,17 +136,17 @@ function writeTogether(client: pg.ClientBase): void {
     }
     return query(...args)
   }
-  client.query = corking as typeof client.query
+  client.query = corkedQuery as typeof client.query
 }
 
-async function again<T>(run: () => Promise<T>): Promise<T> {
-  for (let repeats = 0; ; repeats++) {
+async function retry<T>(run: () => Promise<T>): Promise<T> {
+  for (let retries = 0; ; retries++) {
     try {
       return await run()
     } catch (error) {
-      if (!(isConflict(error) || isStalePlan(error)) || repeats === repeatsMax) throw error
+      if (!(isConflict(error) || isStalePlan(error)) || retries === retriesMax) throw error
       // Two that collided would collide again in step.
-      await delay(Math.random() * 10 * 2 ** repeats)
+      await delay(Math.random() * 10 * 2 ** retries)
     }
   }
 }
@@ -178,14 +178,14 @@ async function attempt<F, T>(
     await commit()
     return answer
   } catch (error) {
-    reusable ||= !isDatabaseUnavailable(error) && (await rolledBack(client))
+    reusable ||= !isDatabaseUnavailable(error) && (await rollBack(client))
     throw error
   } finally {
     client.release(!reusable)
   }
 }
 
-const rolledBack = (client: pg.PoolClient) =>
+const rollBack = (client: pg.PoolClient) =>
   client.query('rollback').then(
     () => true,
     () => false,

@@ -5,7 +5,7 @@ import { type Binaries, findBinaries, packagedNative } from './embedded/binaries
 import {
   addressOf,
   initCluster,
-  type Launched,
+  type LaunchedServer,
   launchServer,
   majorOf,
   postmasterPid,
@@ -14,7 +14,14 @@ import {
   superuser,
   systemIdentifier,
 } from './embedded/cluster.ts'
-import { codeOf, confirmIdentity, type Place, placeFor, serverAccount, text } from './embedded/place.ts'
+import {
+  type ClusterPaths,
+  confirmIdentity,
+  errorCode,
+  errorMessage,
+  prepareClusterPaths,
+  serverAccount,
+} from './embedded/cluster-paths.ts'
 import { StoreRefusal } from './refusal.ts'
 import { isDatabaseUnavailable } from './unavailable.ts'
 
@@ -35,9 +42,9 @@ export type EmbeddedOptions = {
   native?: string | null
 }
 
-type Hold = { client: pg.Client; version: string }
-type Start = {
-  place: Place
+type ServerConnection = { client: pg.Client; version: string }
+type LaunchContext = {
+  paths: ClusterPaths
   options: EmbeddedOptions
   progress: (line: string) => void
   stopped: AbortSignal
@@ -48,7 +55,7 @@ const database = 'portico'
 const windows = process.platform === 'win32'
 /** Every instance that uses the server holds it shared; the one that gets it exclusively is the last. */
 const instanceLock = 5_065_702
-const silenceMsMax = 60_000
+const noAnswerMsMax = 60_000
 const recoveryMsMax = 15 * 60_000
 const launchesMax = 8
 const stopMsMax = 10_000
@@ -60,44 +67,44 @@ const stopMsMax = 10_000
 export async function embeddedPostgres(options: EmbeddedOptions): Promise<EmbeddedPostgres> {
   const progress = options.progress ?? (() => {})
   const stop = new AbortController()
-  const place = placeFor(options.dataDir, serverAccount())
-  const start: Start = { place, options, progress, stopped: stop.signal }
-  let hold = await takeHold(start)
-  let renewal: Promise<void> | undefined
-  const watch = ({ client }: Hold) => {
+  const paths = prepareClusterPaths(options.dataDir, serverAccount())
+  const start: LaunchContext = { paths, options, progress, stopped: stop.signal }
+  let connection = await connectOrLaunch(start)
+  let relaunch: Promise<void> | undefined
+  const reconnectOnEnd = ({ client }: ServerConnection) => {
     client.once('end', () => {
       if (stop.signal.aborted) return
       progress('The database server went away; starting it again')
-      renewal = renew()
+      relaunch = reconnect()
     })
   }
-  const renew = async () => {
+  const reconnect = async () => {
     for (let waitMs = 50; !stop.signal.aborted; waitMs = Math.min(waitMs * 2, 5_000)) {
       try {
-        hold = await takeHold(start)
-        watch(hold)
+        connection = await connectOrLaunch(start)
+        reconnectOnEnd(connection)
         return
       } catch (error) {
-        if (!stop.signal.aborted) progress(`The database server does not start: ${text(error)}`)
+        if (!stop.signal.aborted) progress(`The database server does not start: ${errorMessage(error)}`)
       }
       await delay(waitMs, undefined, { signal: stop.signal }).catch(() => {})
     }
   }
-  watch(hold)
+  reconnectOnEnd(connection)
 
   let closing: Promise<void> | undefined
   return {
     get url() {
-      return urlOf(place)
+      return urlOf(paths)
     },
     get version() {
-      return hold.version
+      return connection.version
     },
     close() {
       closing ??= (async () => {
         stop.abort()
-        await renewal
-        await leave(start, hold)
+        await relaunch
+        await release(start, connection)
       })()
       return closing
     },
@@ -105,29 +112,29 @@ export async function embeddedPostgres(options: EmbeddedOptions): Promise<Embedd
 }
 
 /** Every turn begins with the attempt to adopt, so it does not matter who started the server, or when. */
-async function takeHold(start: Start): Promise<Hold> {
-  const { place, stopped, progress } = start
-  let launched: Launched | undefined
+async function connectOrLaunch(start: LaunchContext): Promise<ServerConnection> {
+  const { paths, stopped, progress } = start
+  let launched: LaunchedServer | undefined
   let launches = 0
   let launchAfterMs = 0
-  let giveUpAtMs = performance.now() + silenceMsMax
+  let deadlineMs = performance.now() + noAnswerMsMax
   try {
     for (let waitMs = 5; ; waitMs = Math.min(waitMs * 1.5, 100)) {
       if (stopped.aborted) throw new Error('The start was called off')
-      const major = majorOf(place)
-      confirmIdentity(place, major === undefined ? undefined : systemIdentifier(place))
+      const major = majorOf(paths)
+      confirmIdentity(paths, major === undefined ? undefined : systemIdentifier(paths))
       const answer = major === undefined ? 'absent' : await attach(start)
       if (typeof answer !== 'string') return answer
-      if (answer === 'busy') giveUpAtMs = Math.max(giveUpAtMs, performance.now() + recoveryMsMax)
+      if (answer === 'busy') deadlineMs = Math.max(deadlineMs, performance.now() + recoveryMsMax)
       const idle = !launched || launched.process.exitCode !== null || launched.process.signalCode !== null
-      if (performance.now() > giveUpAtMs || (idle && answer === 'absent' && launches >= launchesMax)) {
-        throw neverAnswered(place, launched)
+      if (performance.now() > deadlineMs || (idle && answer === 'absent' && launches >= launchesMax)) {
+        throw noAnswerError(paths, launched)
       }
       if (answer === 'absent' && idle && performance.now() >= launchAfterMs) {
-        start.binaries ??= await choose(start, major)
-        if (major === undefined) await create(start, start.binaries)
+        start.binaries ??= await chooseBinaries(start, major)
+        if (major === undefined) await createCluster(start, start.binaries)
         progress(`Starting PostgreSQL ${start.binaries.version}`)
-        launched = await launchServer(place, start.binaries, settingsOf(start.options))
+        launched = await launchServer(paths, start.binaries, settingsOf(start.options))
         launches += 1
         launchAfterMs = performance.now() + 50 * 2 ** launches
         waitMs = 5
@@ -135,13 +142,13 @@ async function takeHold(start: Start): Promise<Hold> {
       await delay(waitMs)
     }
   } catch (error) {
-    if (launched) await callOff(launched)
+    if (launched) await abortLaunch(launched)
     throw error
   }
 }
 
 /** Stops a server that was being started again when its user closed. */
-async function callOff({ process: server }: Launched): Promise<void> {
+async function abortLaunch({ process: server }: LaunchedServer): Promise<void> {
   if (server.exitCode !== null || server.signalCode !== null) return
   const ended = once(server, 'exit')
   server.kill('SIGINT')
@@ -150,18 +157,18 @@ async function callOff({ process: server }: Launched): Promise<void> {
   limit.abort()
 }
 
-const choose = ({ place, options, progress }: Start, major: number | undefined) =>
+const chooseBinaries = ({ paths, options, progress }: LaunchContext, major: number | undefined) =>
   findBinaries({
-    account: place.account,
+    account: paths.account,
     major,
     native: options.native === undefined ? packagedNative() : (options.native ?? undefined),
     progress,
   })
 
-async function create({ place, options, progress }: Start, binaries: Binaries): Promise<void> {
-  progress(`Creating the database in ${place.data}`)
-  await initCluster(place, binaries, options.fsync !== false)
-  confirmIdentity(place, systemIdentifier(place))
+async function createCluster({ paths, options, progress }: LaunchContext, binaries: Binaries): Promise<void> {
+  progress(`Creating the database in ${paths.data}`)
+  await initCluster(paths, binaries, options.fsync !== false)
+  confirmIdentity(paths, systemIdentifier(paths))
 }
 
 const settingsOf = ({ fsync, settings }: EmbeddedOptions): Settings => ({
@@ -170,8 +177,11 @@ const settingsOf = ({ fsync, settings }: EmbeddedOptions): Settings => ({
 })
 
 /** `busy`: it starts, recovers or stops. `closed`: it is there but lets nobody in now. `absent`: nobody answers. */
-async function attach({ place, options }: Start): Promise<Hold | 'busy' | 'closed' | 'absent'> {
-  const address = addressOf(place)
+async function attach({
+  paths,
+  options,
+}: LaunchContext): Promise<ServerConnection | 'busy' | 'closed' | 'absent'> {
+  const address = addressOf(paths)
   if (!address) return 'absent'
   const client = new pg.Client({
     ...address,
@@ -190,13 +200,13 @@ async function attach({ place, options }: Start): Promise<Hold | 'busy' | 'close
        current_setting('fsync') as fsync from pg_control_system()`,
     )
     const found = rows[0]
-    if (found?.id !== systemIdentifier(place)) {
-      throw new StoreRefusal(`The server at ${address.host} serves another database than ${place.data}.`)
+    if (found?.id !== systemIdentifier(paths)) {
+      throw new StoreRefusal(`The server at ${address.host} serves another database than ${paths.data}.`)
     }
     if (found.fsync === 'off' && options.fsync !== false) {
       throw new StoreRefusal(
-        `The server of ${place.data} runs with fsync off, which can lose money: stop it (kill -INT ` +
-          `${postmasterPid(place)}) and start again.`,
+        `The server of ${paths.data} runs with fsync off, which can lose money: stop it (kill -INT ` +
+          `${postmasterPid(paths)}) and start again.`,
       )
     }
     await client.query('select pg_advisory_lock_shared($1)', [instanceLock])
@@ -204,7 +214,7 @@ async function attach({ place, options }: Start): Promise<Hold | 'busy' | 'close
     return { client, version: found.version.split(' ')[0] as string }
   } catch (error) {
     await client.end().catch(() => {})
-    const code = codeOf(error)
+    const code = errorCode(error)
     if (code === '57P03') return 'busy'
     if (code === '57P01' || code === '53300') return 'closed'
     if (code === 'EACCES' || !isDatabaseUnavailable(error)) throw error
@@ -217,21 +227,21 @@ async function ensureDatabase(client: pg.Client): Promise<void> {
   if (rowCount) return
   await client.query(`create database ${database}`).catch((error) => {
     // Another instance was faster; which of the two codes it is depends on how much faster.
-    if (codeOf(error) !== '42P04' && codeOf(error) !== '23505') throw error
+    if (errorCode(error) !== '42P04' && errorCode(error) !== '23505') throw error
   })
 }
 
 /** Our share is given back first: two that leave together would otherwise hinder each other, and nobody would stop it. */
-async function leave(start: Start, { client }: Hold): Promise<void> {
-  const { place, progress } = start
+async function release(start: LaunchContext, { client }: ServerConnection): Promise<void> {
+  const { paths, progress } = start
   try {
     await client.query('select pg_advisory_unlock_shared($1)', [instanceLock])
     const { rows } = await client.query<{ last: boolean }>('select pg_try_advisory_lock($1) as last', [
       instanceLock,
     ])
     if (!rows[0]?.last) return
-    if (windows) start.binaries ??= await choose(start, majorOf(place))
-    if (!(await stopServer(place, start.binaries?.pgCtl)))
+    if (windows) start.binaries ??= await chooseBinaries(start, majorOf(paths))
+    if (!(await stopServer(paths, start.binaries?.pgCtl)))
       progress('The database server did not stop in time')
   } catch (error) {
     if (!isDatabaseUnavailable(error)) throw error
@@ -240,9 +250,9 @@ async function leave(start: Start, { client }: Hold): Promise<void> {
   }
 }
 
-function urlOf(place: Place): string {
-  const address = addressOf(place)
-  if (!address) throw new StoreRefusal(`The server of ${place.data} does not run.`)
+function urlOf(paths: ClusterPaths): string {
+  const address = addressOf(paths)
+  if (!address) throw new StoreRefusal(`The server of ${paths.data} does not run.`)
   const { host, port, password } = address
   // Port and sslmode are spelled out, for PGPORT and PGSSLMODE in the environment would speak otherwise.
   return password
@@ -250,11 +260,11 @@ function urlOf(place: Place): string {
     : `postgresql:///${database}?host=${encodeURIComponent(host)}&port=${port}&user=${superuser}&sslmode=disable`
 }
 
-function neverAnswered(place: Place, launched: Launched | undefined): StoreRefusal {
-  const pid = postmasterPid(place)
-  const complaint = launched?.complaint().split('\n').slice(-3).join(' ')
+function noAnswerError(paths: ClusterPaths, launched: LaunchedServer | undefined): StoreRefusal {
+  const pid = postmasterPid(paths)
+  const failureText = launched?.failureText().split('\n').slice(-3).join(' ')
   return new StoreRefusal(
-    `The database server of ${place.data} does not answer${pid ? ` though process ${pid} runs` : ''}: ` +
-      `${complaint || 'it said nothing'} (see ${place.log}).`,
+    `The database server of ${paths.data} does not answer${pid ? ` though process ${pid} runs` : ''}: ` +
+      `${failureText || 'it said nothing'} (see ${paths.log}).`,
   )
 }

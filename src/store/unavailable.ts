@@ -1,7 +1,7 @@
 /** Whole classes: 08 connection exceptions, 53 disk, memory or connections used up. */
-const classes = /^(08|53)/
+const codeClasses = /^(08|53)/
 /** Shutdown, crash, starting up, not taking connections now, a connection that was idle too long, and a primary that became a replica. */
-const states = new Set(['57P01', '57P02', '57P03', '57P05', '55000', '25P03', '25006'])
+const codes = new Set(['57P01', '57P02', '57P03', '57P05', '55000', '25P03', '25006'])
 const systemCodes = new Set([
   'ECONNREFUSED',
   'ECONNRESET',
@@ -17,7 +17,7 @@ const systemCodes = new Set([
   'EMFILE',
 ])
 /** node-postgres gives these no code. */
-const sentences =
+const messages =
   /^(Connection terminated|timeout exceeded when trying to connect|timeout expired|Query read timeout|Client has encountered a connection error|Client was closed|Cannot use a pool after calling end)/
 
 /**
@@ -27,10 +27,10 @@ const sentences =
 export function isDatabaseUnavailable(error: unknown): boolean {
   for (let each = error, depth = 0; each instanceof Error && depth < 5; each = each.cause, depth++) {
     const { code, syscall } = each as { code?: string; syscall?: string }
-    if (code !== undefined && (states.has(code) || classes.test(code))) return true
+    if (code !== undefined && (codes.has(code) || codeClasses.test(code))) return true
     // A missing file elsewhere is no lost connection: only the socket's counts.
     if (code !== undefined && systemCodes.has(code)) return code !== 'ENOENT' || syscall === 'connect'
-    if (sentences.test(each.message)) return true
+    if (messages.test(each.message)) return true
   }
   return false
 }

@@ -15,7 +15,7 @@ const failuresToOpen = 8
 const openForMs = 1_000
 
 /** Codes of failures before the first byte of a request could have left. */
-const neverLeft = new Set([
+const unsentCodes = new Set([
   'ECONNREFUSED',
   'ENOTFOUND',
   'EAI_AGAIN',
@@ -117,7 +117,7 @@ const delayOf = (header: string | string[] | undefined): number | undefined =>
 
 function faultOf(label: string, cause: unknown): Fault {
   const code = codeOf(cause)
-  if (code !== undefined && neverLeft.has(code))
+  if (code !== undefined && unsentCodes.has(code))
     return new Fault('unavailable', `${label} cannot be reached`, { cause })
   return new Fault('upstream_timeout', `${label} did not answer`, { cause })
 }

@@ -15,26 +15,29 @@ type Options = {
   args: readonly string[]
   pidFile: string
   /** Called with all output so far until it returns the port that the process listens on. */
-  portIn: (output: string) => number | undefined
+  parsePort: (output: string) => number | undefined
   /** Keeps the child's stdin open: it then ends by itself should this process die. */
   holdStdin: boolean
 }
 
-const startMs = 15_000
+const startTimeoutMs = 15_000
 const graceMs = 2_500
 
-const awaitPort = (process: ChildProcess, portIn: Options['portIn'], name: string) =>
+const awaitPort = (process: ChildProcess, parsePort: Options['parsePort'], name: string) =>
   new Promise<number>((resolve, reject) => {
     let output = ''
-    let complaint = ''
-    const timer = setTimeout(() => reject(new Error(`${name} did not start in ${startMs} ms.`)), startMs)
+    let stderrText = ''
+    const timer = setTimeout(
+      () => reject(new Error(`${name} did not start in ${startTimeoutMs} ms.`)),
+      startTimeoutMs,
+    )
     process.stderr?.on('data', (chunk: Buffer) => {
-      if (complaint.length < 4_000) complaint += chunk.toString()
+      if (stderrText.length < 4_000) stderrText += chunk.toString()
     })
     process.stdout?.on('data', (chunk: Buffer) => {
       if (output.length > 100_000) return
       output += chunk.toString()
-      const port = portIn(output)
+      const port = parsePort(output)
       if (port === undefined) return
       // Later output is still read, so that a full pipe never blocks the child, but no longer kept.
       output = ' '.repeat(100_001)
@@ -47,18 +50,18 @@ const awaitPort = (process: ChildProcess, portIn: Options['portIn'], name: strin
     })
     process.once('exit', (code, signal) => {
       clearTimeout(timer)
-      reject(new Error(`${name} ended while starting (${code ?? signal}). ${complaint.trim()}`))
+      reject(new Error(`${name} ended while starting (${code ?? signal}). ${stderrText.trim()}`))
     })
   })
 
 /** Starts a process, remembers it in a pid file, and waits until it tells its port. */
 export const startChild = async (options: Options): Promise<{ child: Child; port: number }> => {
-  const { command, args, pidFile, portIn, holdStdin } = options
+  const { command, args, pidFile, parsePort, holdStdin } = options
   const process = spawn(command, args, { stdio: [holdStdin ? 'pipe' : 'ignore', 'pipe', 'pipe'] })
-  let gone = false
+  let hasExited = false
   const exited = new Promise<void>((resolve) => {
     const end = () => {
-      gone = true
+      hasExited = true
       void rm(pidFile, { force: true }).then(resolve, resolve)
     }
     process.once('exit', end)
@@ -67,22 +70,22 @@ export const startChild = async (options: Options): Promise<{ child: Child; port
   process.stdin?.on('error', () => {})
   if (process.pid !== undefined) await writeFile(pidFile, String(process.pid))
   const stop: Child['stop'] = async (signal) => {
-    if (gone) return exited
+    if (hasExited) return exited
     process.kill(signal)
     const timer = setTimeout(() => process.kill('SIGKILL'), graceMs)
     await exited
     clearTimeout(timer)
   }
-  const child: Child = { pid: process.pid ?? 0, exited, hasExited: () => gone, stop }
+  const child: Child = { pid: process.pid ?? 0, exited, hasExited: () => hasExited, stop }
   try {
-    return { child, port: await awaitPort(process, portIn, command) }
+    return { child, port: await awaitPort(process, parsePort, command) }
   } catch (error) {
     await stop('SIGKILL')
     throw error
   }
 }
 
-const killIfThere = (pid: number) => {
+const killIfAlive = (pid: number) => {
   try {
     process.kill(pid, 'SIGKILL')
   } catch (error) {
@@ -91,12 +94,12 @@ const killIfThere = (pid: number) => {
 }
 
 /** Ends what a killed supervisor left behind. A pid alone proves nothing: its command line must name our files. */
-export const endOrphan = async (pidFile: string, pid: number, mark: string): Promise<void> => {
-  const ours = () => isAlive(pid) && commandLine(pid).includes(mark)
-  if (ours()) process.kill(pid, 'SIGTERM')
+export const endOrphan = async (pidFile: string, pid: number, commandLinePart: string): Promise<void> => {
+  const isOurs = () => isAlive(pid) && commandLine(pid).includes(commandLinePart)
+  if (isOurs()) process.kill(pid, 'SIGTERM')
   const deadline = Date.now() + graceMs
-  while (ours()) {
-    if (Date.now() > deadline) killIfThere(pid)
+  while (isOurs()) {
+    if (Date.now() > deadline) killIfAlive(pid)
     await new Promise((resolve) => setTimeout(resolve, 20))
   }
   await rm(pidFile, { force: true })

@@ -3,7 +3,7 @@ import { chmodSync, mkdirSync, mkdtempSync, rmSync, statSync, symlinkSync } from
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { test } from 'node:test'
-import { compileCacheIn } from './compile-cache.ts'
+import { prepareCompileCache } from './compile-cache.ts'
 
 test('compiled code is kept in a folder that no other account can write, or not at all', {
   skip: process.platform === 'win32',
@@ -11,15 +11,15 @@ test('compiled code is kept in a folder that no other account can write, or not 
   const dir = mkdtempSync(join(tmpdir(), 'portico-cache-'))
   t.after(() => rmSync(dir, { recursive: true, force: true }))
   const cache = join(dir, 'compile-cache')
-  assert.equal(await compileCacheIn(dir), cache)
+  assert.equal(await prepareCompileCache(dir), cache)
   assert.equal(statSync(cache).mode & 0o777, 0o700)
   chmodSync(cache, 0o770)
-  assert.equal(await compileCacheIn(dir), undefined, 'others may write it')
+  assert.equal(await prepareCompileCache(dir), undefined, 'others may write it')
   rmSync(cache, { recursive: true })
   mkdirSync(join(dir, 'elsewhere'), { mode: 0o700 })
   symlinkSync(join(dir, 'elsewhere'), cache)
-  assert.equal(await compileCacheIn(dir), undefined, 'it is a link')
+  assert.equal(await prepareCompileCache(dir), undefined, 'it is a link')
   rmSync(cache)
   chmodSync(dir, 0o777)
-  assert.equal(await compileCacheIn(dir), undefined, 'others may replace it')
+  assert.equal(await prepareCompileCache(dir), undefined, 'others may replace it')
 })

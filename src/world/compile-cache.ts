@@ -6,7 +6,7 @@ import { join } from 'node:path'
  * Where compiled code is kept between starts; undefined where another account could put code of its own there,
  * because what lies in the cache is run without being checked against its source.
  */
-export const compileCacheIn = async (dataDir: string): Promise<string | undefined> => {
+export const prepareCompileCache = async (dataDir: string): Promise<string | undefined> => {
   const path = join(dataDir, 'compile-cache')
   const uid = process.getuid?.()
   await mkdir(path, { recursive: true, mode: 0o700 })

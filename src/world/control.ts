@@ -1,20 +1,20 @@
 import { advanceSecondsMax, type WorldClock } from './clock.ts'
-import { type Fields, numberField, onlyFields, Refusal, type Route, textField } from './door.ts'
 import { worldChains } from './evm/chains.ts'
 import type { EvmNode } from './evm/node.ts'
 import { faucet, solanaId } from './faucet.ts'
-import { faultFrom } from './fault-fields.ts'
-import type { FaultDial } from './faults.ts'
-import type { MemoryFile } from './memory.ts'
+import { readInjectedFailure } from './injected-failure-fields.ts'
+import type { FailureInjector } from './injected-failures.ts'
 import { presetNames } from './presets.ts'
 import type { Override, PriceBook } from './prices/book.ts'
+import { type Fields, HttpError, numberField, type Route, rejectUnknownFields, textField } from './router.ts'
 import type { SolanaNode } from './solana-node.ts'
+import type { StateFile } from './state-file.ts'
 import type { VenueNode } from './venue-node.ts'
 
-export type Parts = {
-  memory: MemoryFile
+export type ControlDeps = {
+  stateFile: StateFile
   clock: WorldClock
-  dials: ReadonlyMap<string, FaultDial>
+  injectors: ReadonlyMap<string, FailureInjector>
   nodes: readonly EvmNode[]
   solana: SolanaNode
   venue: VenueNode
@@ -29,7 +29,7 @@ const reorgDepthMax = 60
 const remineMsMax = 60_000
 const yieldBpsMax = 100_000
 
-const timeRoutes = ({ clock, memory, nodes, solana, venue }: Parts): Route[] => {
+const timeRoutes = ({ clock, stateFile, nodes, solana, venue }: ControlDeps): Route[] => {
   const now = () => ({ now_ms: clock.nowMs(), offset_seconds: clock.offsetSeconds() })
   return [
     { method: 'GET', path: /^\/time$/, run: now },
@@ -37,10 +37,10 @@ const timeRoutes = ({ clock, memory, nodes, solana, venue }: Parts): Route[] => 
       method: 'POST',
       path: /^\/time$/,
       run: async ({ fields }) => {
-        onlyFields(fields, ['advance_seconds'])
+        rejectUnknownFields(fields, ['advance_seconds'])
         clock.advance(numberField(fields, 'advance_seconds', 0, advanceSecondsMax))
-        memory.value.clock_offset_seconds = clock.offsetSeconds()
-        await memory.save()
+        stateFile.value.clock_offset_seconds = clock.offsetSeconds()
+        await stateFile.save()
         // A chain that dies just now learns the time when it comes back.
         await Promise.allSettled([
           ...nodes.map((node) => node.syncTime()),
@@ -53,19 +53,19 @@ const timeRoutes = ({ clock, memory, nodes, solana, venue }: Parts): Route[] => 
   ]
 }
 
-const faultRoutes = ({ dials }: Parts): Route[] => {
-  const dialOf = (target: string): FaultDial => {
-    const dial = dials.get(target)
-    if (!dial) throw new Refusal(400, `target must be one of ${[...dials.keys()].join(', ')}.`)
-    return dial
+const faultRoutes = ({ injectors }: ControlDeps): Route[] => {
+  const injectorFor = (target: string): FailureInjector => {
+    const injector = injectors.get(target)
+    if (!injector) throw new HttpError(400, `target must be one of ${[...injectors.keys()].join(', ')}.`)
+    return injector
   }
   const all = () => ({
-    faults: [...dials].flatMap(([target, dial]) => {
-      const current = dial.current()
+    faults: [...injectors].flatMap(([target, injector]) => {
+      const current = injector.current()
       return current ? [{ target, ...current }] : []
     }),
-    presets: [...dials].flatMap(([target, dial]) => {
-      const preset = dial.preset()
+    presets: [...injectors].flatMap(([target, injector]) => {
+      const preset = injector.preset()
       return preset
         ? [{ target, preset: preset.setting.name, seed: preset.setting.seed, ...preset.counts }]
         : []
@@ -73,15 +73,15 @@ const faultRoutes = ({ dials }: Parts): Route[] => {
   })
   /** A preset stays until another one is set: taking back a single fault does not touch it. */
   const usePreset = (fields: Fields) => {
-    onlyFields(fields, ['target', 'preset', 'seed'])
+    rejectUnknownFields(fields, ['target', 'preset', 'seed'])
     const name = presetNames.find((each) => each === fields.preset)
-    if (!name) throw new Refusal(400, `preset must be one of ${presetNames.join(', ')}.`)
+    if (!name) throw new HttpError(400, `preset must be one of ${presetNames.join(', ')}.`)
     const seed = fields.seed === undefined ? 1 : Math.trunc(numberField(fields, 'seed', 0, 2 ** 32 - 1))
     const targets = fields.target === undefined ? presetTargets : [textField(fields, 'target')]
     const unknown = targets.find((target) => !presetTargets.includes(target))
     if (unknown !== undefined)
-      throw new Refusal(400, `target of a preset must be one of ${presetTargets.join(', ')}.`)
-    for (const target of targets) dialOf(target).usePreset(name, seed)
+      throw new HttpError(400, `target of a preset must be one of ${presetTargets.join(', ')}.`)
+    for (const target of targets) injectorFor(target).usePreset(name, seed)
     return all()
   }
   return [
@@ -92,7 +92,7 @@ const faultRoutes = ({ dials }: Parts): Route[] => {
       run: ({ fields }) => {
         if (fields.preset !== undefined) return usePreset(fields)
         const { target: _, ...fault } = fields
-        dialOf(textField(fields, 'target')).set(faultFrom(fault))
+        injectorFor(textField(fields, 'target')).set(readInjectedFailure(fault))
         return all()
       },
     },
@@ -101,8 +101,8 @@ const faultRoutes = ({ dials }: Parts): Route[] => {
       path: /^\/faults$/,
       run: ({ query, fields }) => {
         const target = query.get('target') ?? fields.target
-        if (target === undefined) for (const dial of dials.values()) dial.clear()
-        else dialOf(String(target)).clear()
+        if (target === undefined) for (const injector of injectors.values()) injector.clear()
+        else injectorFor(String(target)).clear()
         return all()
       },
     },
@@ -110,15 +110,15 @@ const faultRoutes = ({ dials }: Parts): Route[] => {
 }
 
 const isRunning = (node: EvmNode | SolanaNode | VenueNode): boolean =>
-  ('place' in node ? node.place() : node.port()) !== undefined
+  ('endpoint' in node ? node.endpoint() : node.port()) !== undefined
 
-const chainRoutes = ({ nodes, solana, venue }: Parts): Route[] => {
+const chainRoutes = ({ nodes, solana, venue }: ControlDeps): Route[] => {
   const find = (id: string | undefined) => {
     const node = nodes.find(({ chain }) => chain.id === id)
     if (node) return node
     if (id === solanaId || id === 'solana') return solana
     if (id === 'hyperliquid') return venue
-    throw new Refusal(
+    throw new HttpError(
       400,
       `The chain in the path must be one of ${nodes.map((each) => each.chain.id)}, ${solanaId}.`,
     )
@@ -127,7 +127,7 @@ const chainRoutes = ({ nodes, solana, venue }: Parts): Route[] => {
     {
       method: 'POST',
       path: /^\/chains\/([^/]+)\/(start|stop|kill)$/,
-      run: async (_visit, [id, verb]) => {
+      run: async (_request, [id, verb]) => {
         const node = find(id)
         if (verb === 'start') await node.start()
         else await node.stop(verb === 'kill' ? 'SIGKILL' : 'SIGTERM')
@@ -139,8 +139,8 @@ const chainRoutes = ({ nodes, solana, venue }: Parts): Route[] => {
       path: /^\/chains\/([^/]+)\/reorg$/,
       run: async ({ fields }, [id]) => {
         const node = find(id)
-        if (!('rpc' in node)) throw new Refusal(400, 'Only EVM chains can be reorganised here.')
-        onlyFields(fields, ['depth', 'remine_after_ms'])
+        if (!('rpc' in node)) throw new HttpError(400, 'Only EVM chains can be reorganised here.')
+        rejectUnknownFields(fields, ['depth', 'remine_after_ms'])
         const depth = numberField(fields, 'depth', 1, reorgDepthMax)
         if (fields.remine_after_ms !== undefined)
           await node.reorganise(depth, numberField(fields, 'remine_after_ms', 0, remineMsMax))
@@ -154,10 +154,10 @@ const chainRoutes = ({ nodes, solana, venue }: Parts): Route[] => {
 const priceText = (value: unknown): string => {
   const text = typeof value === 'number' ? String(value) : value
   if (typeof text === 'string' && /^\d{1,15}(\.\d{1,18})?$/.test(text)) return text
-  throw new Refusal(400, 'price_usd must be a decimal number of at least 0.')
+  throw new HttpError(400, 'price_usd must be a decimal number of at least 0.')
 }
 
-const priceRoutes = ({ book, memory }: Parts): Route[] => {
+const priceRoutes = ({ book, stateFile }: ControlDeps): Route[] => {
   const all = () => ({
     prices: Object.fromEntries(book.symbols().map((symbol) => [symbol, book.quote(symbol)?.usd])),
   })
@@ -167,31 +167,31 @@ const priceRoutes = ({ book, memory }: Parts): Route[] => {
       method: 'POST',
       path: /^\/prices$/,
       run: async ({ fields }) => {
-        onlyFields(fields, ['symbol', 'price_usd', 'confidence', 'age_seconds', 'listed'])
+        rejectUnknownFields(fields, ['symbol', 'price_usd', 'confidence', 'age_seconds', 'listed'])
         const change: Override = {}
         if ('price_usd' in fields) change.price_usd = priceText(fields.price_usd)
         if ('confidence' in fields) change.confidence = numberField(fields, 'confidence', 0, 1)
         if ('age_seconds' in fields)
           change.age_seconds = numberField(fields, 'age_seconds', 0, advanceSecondsMax)
         if (fields.listed !== undefined) {
-          if (typeof fields.listed !== 'boolean') throw new Refusal(400, 'listed must be true or false.')
+          if (typeof fields.listed !== 'boolean') throw new HttpError(400, 'listed must be true or false.')
           change.listed = fields.listed
         }
-        if (Object.keys(change).length === 0) throw new Refusal(400, 'price_usd is missing.')
+        if (Object.keys(change).length === 0) throw new HttpError(400, 'price_usd is missing.')
         book.set(textField(fields, 'symbol', 20), change)
-        await memory.save()
+        await stateFile.save()
         return all()
       },
     },
   ]
 }
 
-const vaultRoutes = ({ nodes }: Parts): Route[] => {
+const vaultRoutes = ({ nodes }: ControlDeps): Route[] => {
   // viem is loaded with the first use: a world that starts again must not wait for it.
-  const lazily = async () => {
+  const loadVault = async () => {
     const { vaultChain } = await import('./evm/chains.ts')
     const node = nodes.find(({ chain }) => chain.id === vaultChain)
-    if (node?.place() === undefined) throw new Refusal(503, "The vault's chain is stopped.")
+    if (node?.endpoint() === undefined) throw new HttpError(503, "The vault's chain is stopped.")
     return { node, rpc: node.rpc(), ...(await import('./evm/vault.ts')) }
   }
   return [
@@ -199,37 +199,37 @@ const vaultRoutes = ({ nodes }: Parts): Route[] => {
       method: 'GET',
       path: /^\/vault$/,
       run: async () => {
-        const { rpc, vaultNow } = await lazily()
-        return vaultNow(rpc)
+        const { rpc, readVault } = await loadVault()
+        return readVault(rpc)
       },
     },
     {
       method: 'POST',
       path: /^\/vault$/,
       run: async ({ fields }) => {
-        onlyFields(fields, ['drip_bps_per_year', 'donate_usdc', 'illiquid'])
-        const { drip_bps_per_year: drip, donate_usdc: gift, illiquid } = fields
-        if (drip !== undefined) numberField(fields, 'drip_bps_per_year', 0, yieldBpsMax)
+        rejectUnknownFields(fields, ['drip_bps_per_year', 'donate_usdc', 'illiquid'])
+        const { drip_bps_per_year: yieldBps, donate_usdc: donation, illiquid } = fields
+        if (yieldBps !== undefined) numberField(fields, 'drip_bps_per_year', 0, yieldBpsMax)
         if (illiquid !== undefined && typeof illiquid !== 'boolean') {
-          throw new Refusal(400, 'illiquid must be true or false.')
+          throw new HttpError(400, 'illiquid must be true or false.')
         }
-        const giftText = gift === undefined ? undefined : String(gift)
-        const [, whole = '', fraction = ''] = /^(\d{1,12})(?:\.(\d{1,6}))?$/.exec(giftText ?? '0') ?? []
+        const donationText = donation === undefined ? undefined : String(donation)
+        const [, whole = '', fraction = ''] = /^(\d{1,12})(?:\.(\d{1,6}))?$/.exec(donationText ?? '0') ?? []
         if (whole === '')
-          throw new Refusal(400, 'donate_usdc must be decimal text with at most 6 digits after the point.')
-        const { rpc, setYield, setIlliquid, donate, vaultNow } = await lazily()
-        if (typeof drip === 'number') await setYield(rpc, drip)
+          throw new HttpError(400, 'donate_usdc must be decimal text with at most 6 digits after the point.')
+        const { rpc, setYield, setIlliquid, donate, readVault } = await loadVault()
+        if (typeof yieldBps === 'number') await setYield(rpc, yieldBps)
         if (typeof illiquid === 'boolean') await setIlliquid(rpc, illiquid)
-        if (giftText !== undefined) await donate(rpc, BigInt(whole + fraction.padEnd(6, '0')))
-        return vaultNow(rpc)
+        if (donationText !== undefined) await donate(rpc, BigInt(whole + fraction.padEnd(6, '0')))
+        return readVault(rpc)
       },
     },
     {
       method: 'GET',
       path: /^\/effects$/,
       run: async ({ query }) => {
-        if (query.get('contract') !== 'vault') throw new Refusal(400, 'contract must be vault.')
-        const { node, vaultEffects } = await lazily()
+        if (query.get('contract') !== 'vault') throw new HttpError(400, 'contract must be vault.')
+        const { node, vaultEffects } = await loadVault()
         const effects = await vaultEffects(node, query.get('owner') ?? undefined)
         return { contract: 'vault', count: effects.length, effects }
       },
@@ -238,30 +238,30 @@ const vaultRoutes = ({ nodes }: Parts): Route[] => {
 }
 
 /** Prices, faults and the record of the venue, under its own names. */
-const venueRoutes = ({ venue }: Parts): Route[] =>
+const venueRoutes = ({ venue }: ControlDeps): Route[] =>
   ['GET', 'POST', 'DELETE'].map((method) => ({
     method,
     path: /^\/venues\/hyperliquid(\/.*)$/,
     run: async ({ query, fields }, [path = '/']) => {
       const search = query.size > 0 ? `?${query}` : ''
       const body = method === 'GET' ? undefined : fields
-      const { status, said } = await venue.control(method, `${path}${search}`, body)
-      if (status === 200) return said
-      const { error, detail } = said as { error?: string; detail?: string }
-      throw new Refusal(status, error ?? detail ?? 'The venue refuses.')
+      const { status, reply } = await venue.control(method, `${path}${search}`, body)
+      if (status === 200) return reply
+      const { error, detail } = reply as { error?: string; detail?: string }
+      throw new HttpError(status, error ?? detail ?? 'The venue refuses.')
     },
   }))
 
-export const controlRoutes = (parts: Parts): Route[] => {
-  const fund = faucet(parts)
+export const controlRoutes = (deps: ControlDeps): Route[] => {
+  const fund = faucet(deps)
   return [
-    { method: 'GET', path: /^\/$/, run: () => parts.manifest() },
+    { method: 'GET', path: /^\/$/, run: () => deps.manifest() },
     { method: 'POST', path: /^\/faucet\/fund$/, run: ({ fields }) => fund(fields) },
-    ...timeRoutes(parts),
-    ...faultRoutes(parts),
-    ...chainRoutes(parts),
-    ...priceRoutes(parts),
-    ...vaultRoutes(parts),
-    ...venueRoutes(parts),
+    ...timeRoutes(deps),
+    ...faultRoutes(deps),
+    ...chainRoutes(deps),
+    ...priceRoutes(deps),
+    ...vaultRoutes(deps),
+    ...venueRoutes(deps),
   ]
 }

@@ -4,12 +4,12 @@ import { listen } from './listen.ts'
 
 test('a port that the settings demand and that is in use is told with the variable to change', async () => {
   const answer = () => undefined
-  const first = await listen(answer, { demand: 0 })
+  const first = await listen(answer, { requiredPort: 0 })
   try {
-    await assert.rejects(listen(answer, { demand: first.port }), {
+    await assert.rejects(listen(answer, { requiredPort: first.port }), {
       message: `Port ${first.port} is in use. Set WORLD_PORT to another one; 0 picks a free one.`,
     })
-    const other = await listen(answer, { wish: first.port })
+    const other = await listen(answer, { preferredPort: first.port })
     assert.notEqual(other.port, first.port)
     await other.close()
   } finally {

@@ -1,9 +1,9 @@
 import { createServer, type IncomingMessage, type RequestListener, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import type { Duplex } from 'node:stream'
-import { corsHeaders, foreignRefusal, isForeign } from './foreign.ts'
+import { corsHeaders, foreignOriginMessage, isForeignOrigin } from './origin-check.ts'
 
-export type Listening = { port: number; close: () => Promise<void> }
+export type ListeningServer = { port: number; close: () => Promise<void> }
 
 const bind = (server: Server, port: number) =>
   new Promise<number>((resolve, reject) => {
@@ -17,38 +17,38 @@ const bind = (server: Server, port: number) =>
 /** Listens on loopback. A port that is merely wished for falls back to a free one; a demanded port does not. */
 export const listen = async (
   onRequest: RequestListener,
-  port: { wish: number } | { demand: number },
+  port: { preferredPort: number } | { requiredPort: number },
   onUpgrade?: (request: IncomingMessage, socket: Duplex, head: Buffer) => void,
-): Promise<Listening> => {
+): Promise<ListeningServer> => {
   const server = createServer({ keepAliveTimeout: 60_000 }, (incoming, answer) => {
-    if (!isForeign(incoming)) {
+    if (!isForeignOrigin(incoming)) {
       for (const [name, value] of Object.entries(corsHeaders(incoming))) answer.setHeader(name, value)
       if (incoming.method === 'OPTIONS') return answer.writeHead(204).end()
       return onRequest(incoming, answer)
     }
     answer.writeHead(403, { 'content-type': 'application/json', connection: 'close' })
-    answer.end(JSON.stringify({ detail: foreignRefusal }))
+    answer.end(JSON.stringify({ detail: foreignOriginMessage }))
   })
   const upgraded = new Set<Duplex>()
   if (onUpgrade)
     server.on('upgrade', (request, socket, head) => {
-      if (isForeign(request)) return socket.end('HTTP/1.1 403 Forbidden\r\nconnection: close\r\n\r\n')
+      if (isForeignOrigin(request)) return socket.end('HTTP/1.1 403 Forbidden\r\nconnection: close\r\n\r\n')
       upgraded.add(socket)
       socket.once('close', () => upgraded.delete(socket))
       onUpgrade(request, socket, head)
     })
   const number =
-    'demand' in port
-      ? await bind(server, port.demand).catch((cause: NodeJS.ErrnoException) => {
+    'requiredPort' in port
+      ? await bind(server, port.requiredPort).catch((cause: NodeJS.ErrnoException) => {
           if (cause.code !== 'EADDRINUSE') throw cause
           throw new Error(
-            `Port ${port.demand} is in use. Set WORLD_PORT to another one; 0 picks a free one.`,
+            `Port ${port.requiredPort} is in use. Set WORLD_PORT to another one; 0 picks a free one.`,
             {
               cause,
             },
           )
         })
-      : await bind(server, port.wish).catch((error: NodeJS.ErrnoException) => {
+      : await bind(server, port.preferredPort).catch((error: NodeJS.ErrnoException) => {
           if (error.code !== 'EADDRINUSE') throw error
           return bind(server, 0)
         })

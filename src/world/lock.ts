@@ -2,20 +2,20 @@ import { open, readFile, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { commandLine, isAlive } from './process-table.ts'
 
-const patienceMsDefault = 10_000
+const defaultTimeoutMs = 10_000
 const pollMs = 50
 
 /** A pid is reused sooner or later, so the holder must also look like a world of this very directory. */
-const holds = (pid: number, dataDir: string) =>
+const isHeldBy = (pid: number, dataDir: string) =>
   pid > 0 && isAlive(pid) && `${commandLine(pid)} `.includes(` ${dataDir} `)
 
 /** Makes this process the only world of the directory. Waits for one that is just going down. */
 export const lockDirectory = async (
   dataDir: string,
-  patienceMs = patienceMsDefault,
+  timeoutMs = defaultTimeoutMs,
 ): Promise<() => Promise<void>> => {
   const path = join(dataDir, 'world.lock')
-  const deadline = Date.now() + patienceMs
+  const deadline = Date.now() + timeoutMs
   for (;;) {
     try {
       const file = await open(path, 'wx')
@@ -33,7 +33,7 @@ export const lockDirectory = async (
     // An empty file is a holder between creating and writing; it gets one round to finish.
     if (text === '') await new Promise((resolve) => setTimeout(resolve, pollMs))
     const again = await readFile(path, 'utf8').catch(() => undefined)
-    if (again === text && !holds(holder, dataDir)) await rm(path, { force: true })
+    if (again === text && !isHeldBy(holder, dataDir)) await rm(path, { force: true })
     else if (Date.now() > deadline) {
       throw new Error(
         `Another world (process ${text}) uses ${dataDir}; stop it first or choose another directory.`,

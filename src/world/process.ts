@@ -22,19 +22,19 @@ const { values } = parseArgs({
 // A parent killed in the middle leaves a pipe without reader: then there is nobody to tell, which is no failure.
 process.stdout.on('error', () => {})
 process.stderr.on('error', () => {})
-const say = (message: Record<string, unknown>) => process.stdout.write(`${JSON.stringify(message)}\n`)
+const send = (message: Record<string, unknown>) => process.stdout.write(`${JSON.stringify(message)}\n`)
 
-let parentGone: () => void = () => {}
-const gone = new Promise<void>((resolve) => {
-  parentGone = resolve
+let requestStop: () => void = () => {}
+const stopRequested = new Promise<void>((resolve) => {
+  requestStop = resolve
 })
-process.stdin.once('end', () => parentGone())
-process.stdin.once('close', () => parentGone())
-process.stdin.once('error', () => parentGone())
+process.stdin.once('end', () => requestStop())
+process.stdin.once('close', () => requestStop())
+process.stdin.once('error', () => requestStop())
 process.stdin.resume()
-process.once('SIGTERM', () => parentGone())
-process.once('SIGINT', () => parentGone())
-process.once('SIGHUP', () => parentGone())
+process.once('SIGTERM', () => requestStop())
+process.once('SIGINT', () => requestStop())
+process.once('SIGHUP', () => requestStop())
 
 try {
   const dataDir = values['data-dir']
@@ -44,15 +44,15 @@ try {
   const realism = presetNames.find((name) => name === values.realism)
   if (!realism) throw new Error(`--realism must be one of ${presetNames.join(', ')}.`)
   const only = values.only?.split(',')
-  const log = (progress: string) => void say({ progress })
+  const log = (progress: string) => void send({ progress })
   const world = await supervise({ dataDir, port, automine: !values['block-time'], realism, only, log })
-  say({ ready: { urls: world.urls, worldId: world.worldId } })
+  send({ ready: { urls: world.urls, worldId: world.worldId } })
   // The first faucet call should not wait for what only it needs, and neither should the start.
   setTimeout(() => void import('./evm/faucet.ts').catch(() => {}), 1_500).unref()
-  await gone
+  await stopRequested
   await world.close()
   process.exit(0)
 } catch (error) {
-  say({ failed: (error as Error).message })
+  send({ failed: (error as Error).message })
   process.exit(1)
 }

@@ -7,30 +7,36 @@ import {
 } from 'node:http'
 import { connect } from 'node:net'
 import type { Duplex } from 'node:stream'
-import type { ActivePreset, FaultDial } from './faults.ts'
-import { applyFault, bodyOf, lineFaultOf, meetFault, type Verdict } from './faulty.ts'
-import { type Listening, listen } from './listen.ts'
+import {
+  drawConnectionFailure,
+  type InjectionResult,
+  injectFailure,
+  injectNextFailure,
+  readBody,
+} from './fault-injection.ts'
+import type { ActivePreset, FailureInjector } from './injected-failures.ts'
+import { type ListeningServer, listen } from './listen.ts'
 
 /** Where a server of the world listens; not always on the address that clients know. */
-export type Place = { host: string; port: number }
+export type Endpoint = { host: string; port: number }
 
 type Options = {
-  wish: number
-  dial: FaultDial
+  preferredPort: number
+  injector: FailureInjector
   /** Undefined while the server behind is down: then the line is cut, as a closed port would. */
-  target: () => Place | undefined
-  before?: () => Promise<void> | undefined
+  target: () => Endpoint | undefined
+  beforeRequest?: () => Promise<void> | undefined
   /** Why a request is not let through to the server, if so. */
-  refuses?: (incoming: IncomingMessage, body: Buffer) => string | undefined
+  rejectionReason?: (incoming: IncomingMessage, body: Buffer) => string | undefined
   /** Serves the request instead while the dial holds a preset. */
   realism?: Realism
   /** Writes down the requests that it wants, before and after the server has them. */
-  records?: Records
+  recorder?: CallRecorder
   /** Serves a line that both sides may speak on at any time; without it the line is not looked into. */
-  join?: (place: Place, incoming: IncomingMessage, socket: Duplex, head: Buffer) => void
+  connectSocket?: (endpoint: Endpoint, incoming: IncomingMessage, socket: Duplex, head: Buffer) => void
 }
 
-type Records = {
+type CallRecorder = {
   isChange: (body: string) => boolean
   record: (body: string, ask: (body: string) => Promise<string>) => Promise<string>
 }
@@ -45,23 +51,23 @@ export type Realism = {
   ) => Promise<string>
 }
 
-const undisturbed: Verdict = { now: 'forward', dropReply: false }
+const noFailure: InjectionResult = { type: 'forward', dropReply: false }
 
-type Delivery = {
+type ForwardedRequest = {
   agent: Agent
-  place: Place
+  endpoint: Endpoint
   incoming: IncomingMessage
   body: Buffer
   extraHeaders?: Record<string, string>
 }
 
-const deliver = (
-  delivery: Delivery,
+const forward = (
+  forwarded: ForwardedRequest,
   onReply: (reply: IncomingMessage) => void,
   onError?: (error: Error) => void,
 ) => {
-  const { agent, incoming, body, extraHeaders } = delivery
-  const { host, port } = delivery.place
+  const { agent, incoming, body, extraHeaders } = forwarded
+  const { host, port } = forwarded.endpoint
   const headers: OutgoingHttpHeaders = { ...incoming.headers }
   delete headers['transfer-encoding']
   Object.assign(headers, extraHeaders)
@@ -77,28 +83,28 @@ const deliver = (
   outgoing.end(body)
 }
 
-const pass = (delivery: Delivery, answer: ServerResponse) =>
-  deliver(delivery, (reply) => {
+const forwardAndReply = (forwarded: ForwardedRequest, answer: ServerResponse) =>
+  forward(forwarded, (reply) => {
     answer.writeHead(reply.statusCode ?? 502, reply.headers)
     reply.once('error', () => answer.destroy())
     reply.pipe(answer)
   })
 
 /** Delivers the request, waits until the server has answered in full, and says nothing. */
-const passAndDrop = (delivery: Delivery) =>
-  deliver(delivery, (reply) => {
+const forwardAndDropReply = (forwarded: ForwardedRequest) =>
+  forward(forwarded, (reply) => {
     reply.resume()
-    reply.once('close', () => delivery.incoming.socket.destroy())
+    reply.once('close', () => forwarded.incoming.socket.destroy())
   })
 
-const askPlain = (
-  delivery: Omit<Delivery, 'body'>,
+const sendUpstream = (
+  forwarded: Omit<ForwardedRequest, 'body'>,
   body: string,
   extraHeaders: Record<string, string> = {},
 ): Promise<string> =>
   new Promise((resolve, reject) =>
-    deliver(
-      { ...delivery, body: Buffer.from(body), extraHeaders },
+    forward(
+      { ...forwarded, body: Buffer.from(body), extraHeaders },
       (reply) => {
         const chunks: Buffer[] = []
         reply.on('data', (chunk: Buffer) => chunks.push(chunk))
@@ -109,93 +115,104 @@ const askPlain = (
     ),
   )
 
-type Ask = Parameters<Realism['answer']>[1]
+type SendUpstream = Parameters<Realism['answer']>[1]
 
-const recordedBy = (records: Records | undefined, plain: Ask): Ask => {
-  if (!records) return plain
+const withRecording = (recorder: CallRecorder | undefined, plain: SendUpstream): SendUpstream => {
+  if (!recorder) return plain
   return (text, headers) =>
-    records.isChange(text) ? records.record(text, (each) => plain(each, headers)) : plain(text, headers)
+    recorder.isChange(text) ? recorder.record(text, (each) => plain(each, headers)) : plain(text, headers)
 }
 
-const sayJson = (answer: ServerResponse, said: string) => {
-  answer.writeHead(200, { 'content-type': 'application/json', 'content-length': Buffer.byteLength(said) })
-  answer.end(said)
+const sendJson = (answer: ServerResponse, replyText: string) => {
+  answer.writeHead(200, {
+    'content-type': 'application/json',
+    'content-length': Buffer.byteLength(replyText),
+  })
+  answer.end(replyText)
 }
 
-type Misbehaving = { delivery: Delivery; preset: ActivePreset; realism: Realism; ask: Ask }
-
-const misbehave = async ({ delivery, preset, realism, ask }: Misbehaving, answer: ServerResponse) => {
-  const { incoming, body } = delivery
-  const verdict = await applyFault(lineFaultOf(preset), incoming, answer)
-  if (verdict.now === 'answered') return
-  const said = await realism.answer({ preset, body }, ask)
-  if (verdict.dropReply) return incoming.socket.destroy()
-  sayJson(answer, said)
+type RealisticRequest = {
+  forwarded: ForwardedRequest
+  preset: ActivePreset
+  realism: Realism
+  ask: SendUpstream
 }
 
-const refuse = (answer: ServerResponse, detail: string): void => {
+const answerRealistically = async (
+  { forwarded, preset, realism, ask }: RealisticRequest,
+  answer: ServerResponse,
+) => {
+  const { incoming, body } = forwarded
+  const injection = await injectFailure(drawConnectionFailure(preset), incoming, answer)
+  if (injection.type === 'answered') return
+  const replyText = await realism.answer({ preset, body }, ask)
+  if (injection.dropReply) return incoming.socket.destroy()
+  sendJson(answer, replyText)
+}
+
+const sendForbidden = (answer: ServerResponse, detail: string): void => {
   answer.writeHead(403, { 'content-type': 'application/json', connection: 'close' })
   answer.end(JSON.stringify({ error: { code: -32601, message: detail }, detail }))
 }
 
 /** A line that both sides may speak on at any time: joined as it is, and not looked into. */
-const joinPlain = (place: Place, incoming: IncomingMessage, socket: Duplex, head: Buffer) => {
-  const onward = connect(place.port, place.host)
-  onward.on('error', () => socket.destroy())
-  socket.once('close', () => onward.destroy())
-  onward.once('close', () => socket.destroy())
+const tunnelSocket = (endpoint: Endpoint, incoming: IncomingMessage, socket: Duplex, head: Buffer) => {
+  const upstream = connect(endpoint.port, endpoint.host)
+  upstream.on('error', () => socket.destroy())
+  socket.once('close', () => upstream.destroy())
+  upstream.once('close', () => socket.destroy())
   const lines = [`${incoming.method} ${incoming.url} HTTP/1.1`]
   for (let at = 0; at < incoming.rawHeaders.length; at += 2)
     lines.push(`${incoming.rawHeaders[at]}: ${incoming.rawHeaders[at + 1]}`)
-  onward.write(`${lines.join('\r\n')}\r\n\r\n`)
-  onward.write(head)
-  onward.pipe(socket).pipe(onward)
+  upstream.write(`${lines.join('\r\n')}\r\n\r\n`)
+  upstream.write(head)
+  upstream.pipe(socket).pipe(upstream)
 }
 
 /** What clients see of a chain: the node itself, plus whatever the fault dial does to it. */
 export const startProxy = async ({
-  wish,
-  dial,
+  preferredPort,
+  injector,
   target,
-  before,
-  refuses,
+  beforeRequest,
+  rejectionReason,
   realism,
-  records,
-  join = joinPlain,
-}: Options): Promise<Listening> => {
+  recorder,
+  connectSocket = tunnelSocket,
+}: Options): Promise<ListeningServer> => {
   const agent = new Agent({ keepAlive: true })
   const handle = async (incoming: IncomingMessage, answer: ServerResponse) => {
-    const body = await bodyOf(incoming)
-    const reason = refuses?.(incoming, body)
-    if (reason !== undefined) return refuse(answer, reason)
+    const body = await readBody(incoming)
+    const reason = rejectionReason?.(incoming, body)
+    if (reason !== undefined) return sendForbidden(answer, reason)
     // Undisturbed requests are not looked into.
-    const verdict = dial.isSet() ? await meetFault(dial, incoming, answer, body) : undisturbed
-    if (verdict.now === 'answered') return
-    const waiting = before?.()
+    const injection = injector.isSet() ? await injectNextFailure(injector, incoming, answer, body) : noFailure
+    if (injection.type === 'answered') return
+    const waiting = beforeRequest?.()
     if (waiting) await waiting
-    const place = target()
-    const preset = dial.preset()
-    if (place === undefined) return incoming.socket.destroy()
-    const delivery = { agent, place, incoming, body }
-    const ask = recordedBy(records, (text, headers) => askPlain(delivery, text, headers))
-    const isRecorded = records?.isChange(body.toString()) === true
-    if (verdict.dropReply && isRecorded) {
+    const endpoint = target()
+    const preset = injector.preset()
+    if (endpoint === undefined) return incoming.socket.destroy()
+    const forwarded = { agent, endpoint, incoming, body }
+    const ask = withRecording(recorder, (text, headers) => sendUpstream(forwarded, text, headers))
+    const isRecorded = recorder?.isChange(body.toString()) === true
+    if (injection.dropReply && isRecorded) {
       await ask(body.toString())
       incoming.socket.destroy()
-    } else if (verdict.dropReply) passAndDrop(delivery)
+    } else if (injection.dropReply) forwardAndDropReply(forwarded)
     else if (preset && realism && incoming.method === 'POST')
-      await misbehave({ delivery, preset, realism, ask }, answer)
-    else if (isRecorded) sayJson(answer, await ask(body.toString()))
-    else pass(delivery, answer)
+      await answerRealistically({ forwarded, preset, realism, ask }, answer)
+    else if (isRecorded) sendJson(answer, await ask(body.toString()))
+    else forwardAndReply(forwarded, answer)
   }
   const listening = await listen(
     (incoming, answer) => void handle(incoming, answer).catch(() => incoming.socket.destroy()),
-    { wish },
+    { preferredPort },
     (incoming, socket, head) => {
       socket.on('error', () => {})
-      const place = target()
-      if (place === undefined) socket.destroy()
-      else join(place, incoming, socket, head)
+      const endpoint = target()
+      if (endpoint === undefined) socket.destroy()
+      else connectSocket(endpoint, incoming, socket, head)
     },
   )
   return {

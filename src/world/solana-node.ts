@@ -3,11 +3,11 @@ import { join } from 'node:path'
 import { startChild } from './child.ts'
 import type { WorldClock } from './clock.ts'
 import { compileCacheArgs } from './compile-cache.ts'
-import { lifecycle, type Signal } from './lifecycle.ts'
 import { nodeFlags } from './node-flags.ts'
-import type { Priced } from './prices/prices.ts'
+import type { PricedToken } from './prices/price-responder.ts'
+import { createRestartable, type Signal } from './restartable.ts'
 
-export type SolanaToken = Priced & { mint: string; name: string; program: string }
+export type SolanaToken = PricedToken & { mint: string; name: string; program: string }
 
 export type SolanaNode = {
   start: () => Promise<void>
@@ -22,12 +22,12 @@ const entry = join(import.meta.dirname, 'solana/process.ts')
 const timeoutMs = 10_000
 const pollMs = 40
 
-const portIn = (output: string): number | undefined => {
+const parsePort = (output: string): number | undefined => {
   const line = output.split('\n').find((each) => each.includes('"ready"') && each.trimEnd().endsWith('}'))
   return line === undefined ? undefined : (JSON.parse(line) as { port: number }).port
 }
 
-const ask = async (
+const request = async (
   port: number | undefined,
   method: string,
   path: string,
@@ -45,7 +45,7 @@ const ask = async (
 }
 
 /** A client reads at `confirmed` as a rule, and what the faucet gave must be there when it has answered. */
-const untilConfirmed = async (port: number | undefined, signature: string): Promise<void> => {
+const waitUntilConfirmed = async (port: number | undefined, signature: string): Promise<void> => {
   const call = {
     jsonrpc: '2.0',
     id: 1,
@@ -54,7 +54,7 @@ const untilConfirmed = async (port: number | undefined, signature: string): Prom
   }
   const deadlineMs = Date.now() + timeoutMs
   while (Date.now() < deadlineMs) {
-    const { result } = (await ask(port, 'POST', '/', call)) as {
+    const { result } = (await request(port, 'POST', '/', call)) as {
       result: { value: ({ confirmationStatus: string } | null)[] }
     }
     const status = result.value[0]?.confirmationStatus
@@ -71,11 +71,11 @@ export const solanaNode = ({ dir, clock, log }: Options): SolanaNode => {
 
   /** The child keeps a clock of its own; asking for no advance tells how far it is behind. */
   const sync = async (port: number) => {
-    const { now_ms: nowMs } = (await ask(port, 'POST', '/clock', { advance_seconds: 0 })) as {
+    const { now_ms: nowMs } = (await request(port, 'POST', '/clock', { advance_seconds: 0 })) as {
       now_ms: number
     }
     const behindSeconds = Math.round((clock.nowMs() - nowMs) / 1000)
-    if (behindSeconds > 0) await ask(port, 'POST', '/clock', { advance_seconds: behindSeconds })
+    if (behindSeconds > 0) await request(port, 'POST', '/clock', { advance_seconds: behindSeconds })
   }
 
   const launch = async () => {
@@ -83,7 +83,7 @@ export const solanaNode = ({ dir, clock, log }: Options): SolanaNode => {
     await mkdir(dataDir, { recursive: true })
     const args = [...nodeFlags, entry, ...compileCacheArgs(), '--data-dir', dataDir, '--port', '0']
     const pidFile = join(dir, 'solana.pid')
-    const started = await startChild({ command: process.execPath, args, pidFile, portIn, holdStdin: true })
+    const started = await startChild({ command: process.execPath, args, pidFile, parsePort, holdStdin: true })
     try {
       await sync(started.port)
     } catch (error) {
@@ -93,22 +93,22 @@ export const solanaNode = ({ dir, clock, log }: Options): SolanaNode => {
     return started
   }
 
-  const life = lifecycle({ name: 'Solana', launch, log })
-  const port = () => life.now()?.port
+  const restartable = createRestartable({ name: 'Solana', launch, log })
+  const port = () => restartable.current()?.port
   return {
-    start: life.start,
-    stop: life.stop,
+    start: restartable.start,
+    stop: restartable.stop,
     syncTime: async () => {
       const current = port()
       if (current !== undefined) await sync(current)
     },
     tokens: async () => {
-      known ??= (await ask(port(), 'GET', '/tokens')) as SolanaToken[]
+      known ??= (await request(port(), 'GET', '/tokens')) as SolanaToken[]
       return known
     },
     mint: async (body) => {
-      const minted = (await ask(port(), 'POST', '/mint', body)) as { signature: string }
-      await untilConfirmed(port(), minted.signature)
+      const minted = (await request(port(), 'POST', '/mint', body)) as { signature: string }
+      await waitUntilConfirmed(port(), minted.signature)
       return minted
     },
     port,

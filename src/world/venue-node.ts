@@ -3,9 +3,9 @@ import { join } from 'node:path'
 import { startChild } from './child.ts'
 import type { WorldClock } from './clock.ts'
 import { compileCacheArgs } from './compile-cache.ts'
-import { lifecycle, type Signal } from './lifecycle.ts'
 import { nodeFlags } from './node-flags.ts'
 import type { PresetName } from './presets.ts'
+import { createRestartable, type Signal } from './restartable.ts'
 
 /** A trading venue in a process of its own, with a control port that only this world speaks to. */
 export type VenueNode = {
@@ -13,7 +13,7 @@ export type VenueNode = {
   stop: (signal: Signal) => Promise<void>
   syncTime: () => Promise<void>
   /** Passes one request on to the control port of the venue. */
-  control: (method: string, path: string, body?: unknown) => Promise<{ status: number; said: unknown }>
+  control: (method: string, path: string, body?: unknown) => Promise<{ status: number; reply: unknown }>
   port: () => number | undefined
 }
 
@@ -31,26 +31,26 @@ const timeoutMs = 10_000
 /** Another one is set at the venue's control port. */
 const realismSeed = 1
 
-const readyIn = (output: string): Ready | undefined => {
+const parseReady = (output: string): Ready | undefined => {
   const line = output.split('\n').find((each) => each.includes('"ready"') && each.trimEnd().endsWith('}'))
   return line === undefined ? undefined : (JSON.parse(line) as Ready)
 }
 
-const ask = async (port: number, method: string, path: string, body?: unknown) => {
+const request = async (port: number, method: string, path: string, body?: unknown) => {
   const answer = await fetch(`http://127.0.0.1:${port}${path}`, {
     method,
     ...(body === undefined ? {} : { body: JSON.stringify(body) }),
     signal: AbortSignal.timeout(timeoutMs),
   })
-  return { status: answer.status, said: (await answer.json()) as unknown }
+  return { status: answer.status, reply: (await answer.json()) as unknown }
 }
 
 export const venueNode = ({ dir, clock, arbitrumUrl, realism, log }: Options): VenueNode => {
   /** A tick answers with the venue's time, which is behind where the world's was turned. */
   const sync = async (controlPort: number) => {
-    const { said } = await ask(controlPort, 'POST', '/tick')
-    const behindMs = Math.round((clock.nowMs() - (said as { nowMs: number }).nowMs) / 1000) * 1000
-    if (behindMs > 0) await ask(controlPort, 'POST', '/advance', { ms: behindMs })
+    const { reply } = await request(controlPort, 'POST', '/tick')
+    const behindMs = Math.round((clock.nowMs() - (reply as { nowMs: number }).nowMs) / 1000) * 1000
+    if (behindMs > 0) await request(controlPort, 'POST', '/advance', { ms: behindMs })
   }
 
   const launch = async () => {
@@ -80,8 +80,8 @@ export const venueNode = ({ dir, clock, arbitrumUrl, realism, log }: Options): V
       args,
       pidFile: join(dir, 'hyperliquid.pid'),
       holdStdin: true,
-      portIn: (output) => {
-        ready ??= readyIn(output)
+      parsePort: (output) => {
+        ready ??= parseReady(output)
         return ready?.port
       },
     })
@@ -96,19 +96,19 @@ export const venueNode = ({ dir, clock, arbitrumUrl, realism, log }: Options): V
     return { child, port, controlPort }
   }
 
-  const life = lifecycle({ name: 'Hyperliquid', launch, log })
+  const restartable = createRestartable({ name: 'Hyperliquid', launch, log })
   return {
-    start: life.start,
-    stop: life.stop,
+    start: restartable.start,
+    stop: restartable.stop,
     syncTime: async () => {
-      const current = life.now()
+      const current = restartable.current()
       if (current) await sync(current.controlPort)
     },
     control: async (method, path, body) => {
-      const current = life.now()
-      if (!current) return { status: 503, said: { detail: 'Hyperliquid is stopped.' } }
-      return ask(current.controlPort, method, path, body)
+      const current = restartable.current()
+      if (!current) return { status: 503, reply: { detail: 'Hyperliquid is stopped.' } }
+      return request(current.controlPort, method, path, body)
     },
-    port: () => life.now()?.port,
+    port: () => restartable.current()?.port,
   }
 }

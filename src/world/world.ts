@@ -2,7 +2,7 @@ import { type ChildProcess, spawn } from 'node:child_process'
 import { mkdir } from 'node:fs/promises'
 import { join, resolve } from 'node:path'
 import { createInterface } from 'node:readline'
-import { compileCacheIn } from './compile-cache.ts'
+import { prepareCompileCache } from './compile-cache.ts'
 import { nodeFlags } from './node-flags.ts'
 
 export type WorldUrls = {
@@ -35,24 +35,24 @@ type Options = {
 type Message = { progress?: string; failed?: string; ready?: { urls: WorldUrls; worldId: string } }
 
 /** Longer than the lock's patience plus a slow first start. */
-const startMs = 45_000
+const startTimeoutMs = 45_000
 const graceMs = 5_000
 
-const untilReady = (child: ChildProcess, progress: (line: string) => void) =>
+const waitUntilReady = (child: ChildProcess, progress: (line: string) => void) =>
   new Promise<NonNullable<Message['ready']>>((resolve, reject) => {
     const timer = setTimeout(
-      () => reject(new Error(`The local world did not start in ${startMs} ms.`)),
-      startMs,
+      () => reject(new Error(`The local world did not start in ${startTimeoutMs} ms.`)),
+      startTimeoutMs,
     )
-    let complaint = ''
+    let errorText = ''
     child.stderr?.on('data', (chunk: Buffer) => {
-      if (complaint.length < 4_000) complaint += chunk.toString()
+      if (errorText.length < 4_000) errorText += chunk.toString()
     })
     if (!child.stdout) return
     createInterface({ input: child.stdout }).on('line', (line) => {
-      const { progress: news, failed, ready } = JSON.parse(line) as Message
-      if (news !== undefined) progress(news)
-      if (failed !== undefined) complaint = failed
+      const { progress: progressLine, failed, ready } = JSON.parse(line) as Message
+      if (progressLine !== undefined) progress(progressLine)
+      if (failed !== undefined) errorText = failed
       if (!ready) return
       clearTimeout(timer)
       resolve(ready)
@@ -60,7 +60,7 @@ const untilReady = (child: ChildProcess, progress: (line: string) => void) =>
     // `close` comes after the last line has been read, `exit` may come before it.
     child.once('close', () => {
       clearTimeout(timer)
-      reject(new Error(complaint.trim() || 'The local world ended while starting.'))
+      reject(new Error(errorText.trim() || 'The local world ended while starting.'))
     })
   })
 
@@ -72,7 +72,7 @@ export const startWorld = async (options: Options): Promise<World> => {
   const { dataDir, port, automine = true, realism = 'quiet', only, progress } = options
   const directory = resolve(dataDir)
   await mkdir(directory, { recursive: true, mode: 0o700 })
-  const compileCache = await compileCacheIn(directory)
+  const compileCache = await prepareCompileCache(directory)
   const entry = join(import.meta.dirname, 'process.ts')
   const cacheArgs = compileCache === undefined ? [] : ['--compile-cache', compileCache]
   const args = [entry, ...cacheArgs, '--data-dir', directory, '--port', String(port), '--realism', realism]
@@ -98,7 +98,7 @@ export const startWorld = async (options: Options): Promise<World> => {
     clearTimeout(timer)
   }
   try {
-    const { urls, worldId } = await untilReady(child, progress ?? (() => {}))
+    const { urls, worldId } = await waitUntilReady(child, progress ?? (() => {}))
     void exited.then(() => ending || progress?.('The local world ended by itself.'))
     child.unref()
     for (const stream of [child.stdin, child.stdout, child.stderr])

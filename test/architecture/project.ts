@@ -1,6 +1,6 @@
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { posix, sep } from 'node:path'
-import type { Manifest } from './reach.ts'
+import type { Manifest } from './import-rules.ts'
 import { type Source, source } from './source.ts'
 
 const root = `${import.meta.dirname}/../..`

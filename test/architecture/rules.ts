@@ -1,6 +1,6 @@
 import { posix } from 'node:path'
-import type { Finding } from './reach.ts'
-import { closing } from './scan.ts'
+import type { Finding } from './import-rules.ts'
+import { closingIndex } from './scan.ts'
 import type { Source } from './source.ts'
 import { callables, functionSpans, waitSpans } from './spans.ts'
 import * as tables from './tables.ts'
@@ -13,7 +13,7 @@ const isTest = (file: Source) => file.path.endsWith('.test.ts')
 const lineAt = (text: string, index: number) => text.slice(0, index).split('\n').length
 
 /** Every place where `pattern` meets the code (comments and strings are blank there). */
-const meets = (code: string, pattern: RegExp, says: string) =>
+const findMatches = (code: string, pattern: RegExp, says: string) =>
   [...code.matchAll(pattern)].map((hit) => ({ line: lineAt(code, hit.index), says }))
 
 const names: Rule = (file) => {
@@ -31,7 +31,7 @@ const names: Rule = (file) => {
 
 const size: Rule = (file) => {
   if (!inSrc(file)) return []
-  const raised = tables.raised[file.path]
+  const raised = tables.raisedLimits[file.path]
   const fileMax = raised?.fileLines ?? tables.limits.fileLines
   const functionMax = raised?.functionLines ?? tables.limits.functionLines
   const exempt = tables.fileLinesExempt.test(file.path)
@@ -51,7 +51,7 @@ const noPacking: Rule = (file) => {
   const isPacked = (at: number): boolean => {
     const bracket = tokens[at + 1]?.text === '(' ? at + 2 : at + 1
     if (!'[{'.includes(tokens[bracket]?.text ?? ' ')) return false
-    const after = tokens[closing(tokens, at + 1) + 1]
+    const after = tokens[closingIndex(tokens, at + 1) + 1]
     return after === undefined || ',)}]'.includes(after.text)
   }
   return tokens.flatMap(({ text, line }, at) =>
@@ -69,8 +69,8 @@ const noAny: Rule = (file) =>
     .map((token) => ({ line: token.line, says: 'any takes the types away; say unknown and look' }))
 
 const noDefaultExport: Rule = (file) => [
-  ...meets(file.written.code, /\bexport\s+default\b/g, 'a default export has no name of its own'),
-  ...meets(file.written.code, /\bas\s+default\b/g, 'a default export has no name of its own'),
+  ...findMatches(file.written.code, /\bexport\s+default\b/g, 'a default export has no name of its own'),
+  ...findMatches(file.written.code, /\bas\s+default\b/g, 'a default export has no name of its own'),
 ]
 
 const typeNotInterface: Rule = (file) => {
@@ -89,7 +89,7 @@ const typeNotInterface: Rule = (file) => {
 
 const classesOnlyForErrors: Rule = (file) =>
   inSrc(file)
-    ? meets(
+    ? findMatches(
         file.running.code,
         /(?<![.\w$])class\b(?=\s+\w|\s*\{)(?!\s+\w+\s+extends\s+\w*(Error|Fault)\b)/g,
         'a class that is no error',
@@ -100,8 +100,8 @@ const environment: Rule = (file) => {
   if (!inSrc(file) || file.path === 'src/config.ts') return []
   const says = 'only config.ts reads the environment'
   return [
-    ...meets(file.running.code, /\bprocess\s*(\?\.|\.)\s*env\b/g, says),
-    ...meets(file.running.code, /\bprocess\s*(\?\.)?\s*\[/g, says),
+    ...findMatches(file.running.code, /\bprocess\s*(\?\.|\.)\s*env\b/g, says),
+    ...findMatches(file.running.code, /\bprocess\s*(\?\.)?\s*\[/g, says),
     ...file.imports
       .filter((found) => /^(node:)?process$/.test(found.specifier ?? '') && found.names.includes('env'))
       .map((found) => ({ line: found.line, says })),
@@ -140,9 +140,9 @@ const honestTests: Rule = (file) => {
   const code = file.running.code
   return [
     // A clock that the test turns is none: it replaces waiting, not behaviour.
-    ...meets(code, /(?<![\w$])mock\s*\.\s*(?!timers\b)\w/g, 'a mock proves the mock'),
-    ...meets(code, /\b(test|it|describe|suite)\s*\.\s*(only|skip|todo)\b/g, 'this test does not run'),
-    ...meets(code, /\b(only|skip|todo)\s*:\s*true\b/g, 'this test does not run'),
+    ...findMatches(code, /(?<![\w$])mock\s*\.\s*(?!timers\b)\w/g, 'a mock proves the mock'),
+    ...findMatches(code, /\b(test|it|describe|suite)\s*\.\s*(only|skip|todo)\b/g, 'this test does not run'),
+    ...findMatches(code, /\b(only|skip|todo)\s*:\s*true\b/g, 'this test does not run'),
   ]
 }
 
@@ -181,7 +181,7 @@ const receipt: Rule = (file) => {
   // A test forges one, to see it refused.
   const maker = file.path === 'src/features/policy/receipt.ts' || file.path.startsWith('test/')
   return [
-    ...meets(
+    ...findMatches(
       code,
       /\bexport\s+(declare\s+)?const\s+\w+\s*:\s*unique\s+symbol\b/g,
       'an exported brand is no brand',
@@ -189,16 +189,16 @@ const receipt: Rule = (file) => {
     ...(maker
       ? []
       : [
-          ...meets(code, /\bas\s+PolicyReceipt\b/g, 'only policy/receipt.ts makes a policy receipt'),
-          ...meets(code, /\bis\s+PolicyReceipt\b/g, 'only policy/receipt.ts makes a policy receipt'),
-          ...meets(code, /\bPolicyReceipt\s+as\s+\w/g, 'a policy receipt goes by its own name'),
+          ...findMatches(code, /\bas\s+PolicyReceipt\b/g, 'only policy/receipt.ts makes a policy receipt'),
+          ...findMatches(code, /\bis\s+PolicyReceipt\b/g, 'only policy/receipt.ts makes a policy receipt'),
+          ...findMatches(code, /\bPolicyReceipt\s+as\s+\w/g, 'a policy receipt goes by its own name'),
         ]),
   ]
 }
 
 /** Names under which features and engine know the pool. */
-const poolNames = new Set(['on', 'pool'])
-const asksOfPool = new Set(['query', 'connect'])
+const poolNames = new Set(['db', 'pool'])
+const poolMethods = new Set(['query', 'connect'])
 
 /**
  * An act holds a connection: where it waits for a second one, as many acts as the pool is large wait for each other. So
@@ -225,17 +225,17 @@ const poolInAct: Rule = (file) => {
       const [before, next] = [body[at - 1]?.text ?? '', body[at + 1]?.text ?? '']
       if (before === '.' && !/^(needs|deps|transactions|database)$/.test(body[at - 2]?.text ?? '')) continue
       const isHandedOn = /^[(,.]$/.test(before) && /^[),]$/.test(next)
-      const isAsked = next === '.' && asksOfPool.has(body[at + 2]?.text ?? '')
+      const isAsked = next === '.' && poolMethods.has(body[at + 2]?.text ?? '')
       if (isHandedOn || isAsked) found.add(token.line)
     }
   }
   return [...found].map((line) => ({ line, says: 'inside a transaction every query goes through it' }))
 }
 
-/** One shape for missing money: kernel/shortage.ts says symbol, decimals and both figures. */
+/** One shape for missing money: kernel/insufficient-balance.ts says symbol, decimals and both figures. */
 const shortage: Rule = (file) => {
-  if (!inSrc(file) || file.path === 'src/kernel/shortage.ts' || isTest(file)) return []
-  const says = 'missing money is told by insufficientBalance of kernel/shortage.ts'
+  if (!inSrc(file) || file.path === 'src/kernel/insufficient-balance.ts' || isTest(file)) return []
+  const says = 'missing money is told by insufficientBalance of kernel/insufficient-balance.ts'
   return [...file.text.matchAll(/\bnew\s+Fault\s*\(\s*['"`]insufficient_balance['"`]/g)].map((hit) => ({
     line: lineAt(file.text, hit.index),
     says,

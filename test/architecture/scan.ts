@@ -11,7 +11,7 @@ export type Token = {
 
 export type Scan = { tokens: Token[]; comments: { text: string; line: number }[]; code: string }
 
-const forms = {
+const tokenPatterns = {
   space: /\s+/y,
   comment: /\/\/[^\n]*|\/\*[\s\S]*?\*\//y,
   string: /'(?:[^'\\\n]|\\[\s\S])*'|"(?:[^"\\\n]|\\[\s\S])*"/y,
@@ -48,56 +48,57 @@ export const scan = (text: string): Scan => {
     form.lastIndex = index
     return form.exec(text)?.[0]
   }
-  const take = (found: string, kind?: Token['kind']): void => {
+  const addToken = (found: string, kind?: Token['kind']): void => {
     if (kind) tokens.push({ kind, text: found, index, line })
     // Strings keep their quotes in `code`, so that what stands between two of them still reads as a value.
-    const kept =
+    const newlines =
       kind === 'word' || kind === 'punct' || kind === 'number' ? found : found.replace(/[^\n]/g, ' ')
-    code.push(kind === 'string' ? `'${' '.repeat(found.length - 2)}'` : kept)
+    code.push(kind === 'string' ? `'${' '.repeat(found.length - 2)}'` : newlines)
     index += found.length
     line += found.split('\n').length - 1
   }
 
   while (index < text.length) {
     const hole = holes.at(-1)
-    const blank = match(forms.space)
+    const blank = match(tokenPatterns.space)
     if (blank) {
-      take(blank)
+      addToken(blank)
       continue
     }
-    const comment = match(forms.comment)
+    const comment = match(tokenPatterns.comment)
     if (comment) {
       comments.push({ text: comment, line })
-      take(comment)
+      addToken(comment)
       continue
     }
-    const template = match(forms.template) ?? (hole === 0 ? match(forms.templateRest) : undefined)
+    const template =
+      match(tokenPatterns.template) ?? (hole === 0 ? match(tokenPatterns.templateRest) : undefined)
     if (template) {
       if (template.startsWith('}')) holes.pop()
       if (template.endsWith('${')) holes.push(0)
-      take(template, 'template')
+      addToken(template, 'template')
       continue
     }
-    const regexp = mayBeginRegexp(tokens.at(-1)) ? match(forms.regexp) : undefined
-    const quoted = match(forms.string)
-    const word = match(forms.word)
-    const number = match(forms.number)
-    if (quoted) take(quoted, 'string')
-    else if (regexp) take(regexp, 'regexp')
-    else if (word) take(word, 'word')
-    else if (number) take(number, 'number')
+    const regexp = mayBeginRegexp(tokens.at(-1)) ? match(tokenPatterns.regexp) : undefined
+    const quoted = match(tokenPatterns.string)
+    const word = match(tokenPatterns.word)
+    const number = match(tokenPatterns.number)
+    if (quoted) addToken(quoted, 'string')
+    else if (regexp) addToken(regexp, 'regexp')
+    else if (word) addToken(word, 'word')
+    else if (number) addToken(number, 'number')
     else {
-      const punct = match(forms.punct) ?? ''
+      const punct = match(tokenPatterns.punct) ?? ''
       if (hole !== undefined && punct === '{') holes[holes.length - 1] = hole + 1
       if (hole !== undefined && punct === '}') holes[holes.length - 1] = hole - 1
-      take(punct, 'punct')
+      addToken(punct, 'punct')
     }
   }
   return { tokens, comments, code: code.join('') }
 }
 
 /** The index of the closing bracket that belongs to the opening one at `open`. */
-export const closing = (tokens: Token[], open: number): number => {
+export const closingIndex = (tokens: Token[], open: number): number => {
   let depth = 0
   for (let at = open; at < tokens.length; at++) {
     const token = tokens[at]

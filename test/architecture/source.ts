@@ -1,5 +1,5 @@
 import { stripTypeScriptTypes } from 'node:module'
-import { closing, type Scan, scan, type Token } from './scan.ts'
+import { closingIndex, type Scan, scan, type Token } from './scan.ts'
 
 export type Import = {
   /** Undefined where the argument is computed. */
@@ -86,7 +86,7 @@ const importsIn = (tokens: Token[]): Found[] => {
       if (next?.text === '(') add(argument(tokens, at + 1))
       else if (next?.text === '.' && tokens[at + 2]?.text === 'resolve') add(argument(tokens, at + 3))
     } else if (token.text === 'createRequire' && next?.text === '(') {
-      const end = closing(tokens, at + 1)
+      const end = closingIndex(tokens, at + 1)
       if (tokens[end + 1]?.text === '(') add(argument(tokens, end + 1))
     }
   }

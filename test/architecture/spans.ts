@@ -1,12 +1,12 @@
-import { closing, type Token } from './scan.ts'
+import { closingIndex, type Token } from './scan.ts'
 
 /** Lines `from` to `to` of one function, its parameters and the functions in it included. */
 export type Span = { from: number; to: number }
 
 const controls = new Set(['if', 'for', 'while', 'switch', 'catch', 'with'])
-const continues = /^(\.|\?\.|\?|:|&|\||\+|-|\*|\/|%|<|>|=|,|\))$/
+const continuation = /^(\.|\?\.|\?|:|&|\||\+|-|\*|\/|%|<|>|=|,|\))$/
 
-const opening = (tokens: Token[], close: number): number => {
+const openingIndex = (tokens: Token[], close: number): number => {
   let depth = 0
   for (let at = close; at >= 0; at--) {
     const token = tokens[at]
@@ -22,17 +22,17 @@ const expressionEnd = (tokens: Token[], start: number): number => {
   for (let at = start; at < tokens.length; at++) {
     const token = tokens[at]
     if (token?.kind === 'template' && token.text.endsWith('${')) {
-      at = closing(tokens, at)
+      at = closingIndex(tokens, at)
     } else if (token?.kind === 'punct') {
       if (')]},;'.includes(token.text)) return at - 1
-      if ('([{'.includes(token.text)) at = closing(tokens, at)
+      if ('([{'.includes(token.text)) at = closingIndex(tokens, at)
     }
     const last = tokens[at]
     const next = tokens[at + 1]
     if (!next) return at
     const lastLine = (last?.line ?? 0) + (last?.kind === 'template' ? last.text.split('\n').length - 1 : 0)
     const open = last?.kind === 'punct' && !')]}'.includes(last.text)
-    if (next.line > lastLine && !open && !(next.kind === 'punct' && continues.test(next.text))) return at
+    if (next.line > lastLine && !open && !(next.kind === 'punct' && continuation.test(next.text))) return at
   }
   return tokens.length - 1
 }
@@ -44,16 +44,16 @@ export const functionSpans = (tokens: Token[]): Span[] => {
     const before = tokens[at - 1]
     if (token.kind !== 'punct') continue
     if (token.text === '=>') {
-      const first = before?.text === ')' ? tokens[opening(tokens, at - 1)] : before
+      const first = before?.text === ')' ? tokens[openingIndex(tokens, at - 1)] : before
       const body = tokens[at + 1]
-      const end = body?.text === '{' ? closing(tokens, at + 1) : expressionEnd(tokens, at + 1)
+      const end = body?.text === '{' ? closingIndex(tokens, at + 1) : expressionEnd(tokens, at + 1)
       spans.push({ from: first?.line ?? token.line, to: tokens[end]?.line ?? token.line })
     } else if (token.text === '{' && before?.text === ')') {
-      const open = opening(tokens, at - 1)
+      const open = openingIndex(tokens, at - 1)
       const name = tokens[open - 1]
       if (name?.kind === 'word' && controls.has(name.text)) continue
       if (name?.text === 'await' && tokens[open - 2]?.text === 'for') continue
-      spans.push({ from: name?.line ?? token.line, to: tokens[closing(tokens, at)]?.line ?? token.line })
+      spans.push({ from: name?.line ?? token.line, to: tokens[closingIndex(tokens, at)]?.line ?? token.line })
     }
   }
   return spans
@@ -67,12 +67,12 @@ export const callables = (tokens: Token[]): Callable[] =>
     const before = tokens[at - 1]
     const isArrow = token.text === '=>'
     if (token.kind !== 'punct' || (!isArrow && !(token.text === '{' && before?.text === ')'))) return []
-    const first = before?.text === ')' ? opening(tokens, at - 1) : at - 1
+    const first = before?.text === ')' ? openingIndex(tokens, at - 1) : at - 1
     const head = tokens[first - 1]
     if (!isArrow && head?.kind === 'word' && controls.has(head.text)) return []
     const start = isArrow ? at + 1 : at
     const isBlock = tokens[start]?.text === '{'
-    const end = isBlock ? closing(tokens, start) : expressionEnd(tokens, start)
+    const end = isBlock ? closingIndex(tokens, start) : expressionEnd(tokens, start)
     return [{ params: tokens.slice(first, at), body: tokens.slice(start, end + 1) }]
   })
 
@@ -81,9 +81,9 @@ export const waitSpans = (tokens: Token[]): { from: number; to: number }[] =>
   tokens.flatMap((token, at) => {
     if (token.kind !== 'word') return []
     const span = (end: number) => [{ from: token.index, to: tokens[end]?.index ?? token.index }]
-    if (token.text === 'race' && tokens[at - 2]?.text === 'Promise') return span(closing(tokens, at + 1))
+    if (token.text === 'race' && tokens[at - 2]?.text === 'Promise') return span(closingIndex(tokens, at + 1))
     if (!/^(while|for|do)$/.test(token.text) || tokens[at - 1]?.text === '.') return []
     const head = tokens[at + 1]?.text === 'await' ? at + 2 : at + 1
-    const body = token.text === 'do' ? at + 1 : closing(tokens, head) + 1
-    return span(tokens[body]?.text === '{' ? closing(tokens, body) : expressionEnd(tokens, body))
+    const body = token.text === 'do' ? at + 1 : closingIndex(tokens, head) + 1
+    return span(tokens[body]?.text === '{' ? closingIndex(tokens, body) : expressionEnd(tokens, body))
   })

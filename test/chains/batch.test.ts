@@ -2,36 +2,36 @@ import assert from 'node:assert/strict'
 import { after, before, beforeEach, describe, test } from 'node:test'
 import { parseTransaction } from 'viem'
 import { Fault } from '#kernel/fault.ts'
-import { send } from '#store/query.ts'
+import { query } from '#store/query.ts'
 import { eventually } from '../harness/gateway.ts'
-import { type Stage, stage, type User } from './stage.ts'
+import { type ChainsApp, createChainsApp, type User } from './chains-app.ts'
 
 const gwei = 1_000_000_000n
-const sending = ['eth_sendRawTransaction']
+const sendMethods = ['eth_sendRawTransaction']
 
 describe('batches on a chain that misbehaves', () => {
-  let on: Stage
+  let app: ChainsApp
   before(async () => {
-    on = await stage({ row: (row) => ({ ...row, stuckAfterMs: 400, batchTtlSeconds: 300 }) })
+    app = await createChainsApp({ row: (row) => ({ ...row, stuckAfterMs: 400, batchTtlSeconds: 300 }) })
   })
   after(async () => {
-    await on[Symbol.asyncDispose]()
+    await app[Symbol.asyncDispose]()
   })
   beforeEach(async () => {
-    await on.control('DELETE', '/faults', {})
-    await on.rpc('evm_setAutomine', [true])
-    await on.rpc('anvil_setNextBlockBaseFeePerGas', [`0x${gwei.toString(16)}`])
-    await on.rpc('evm_mine')
-    await on.main.keeper.reconcile()
+    await app.control('DELETE', '/faults', {})
+    await app.rpc('evm_setAutomine', [true])
+    await app.rpc('anvil_setNextBlockBaseFeePerGas', [`0x${gwei.toString(16)}`])
+    await app.rpc('evm_mine')
+    await app.main.nonceRepair.reconcile()
   })
 
-  const fault = (what: object) => on.control('PUT', '/faults', { target: 'evm:8453', ...what })
+  const fault = (what: object) => app.control('PUT', '/faults', { target: 'evm:8453', ...what })
   const deposit = (user: User, amount_usdc = '100', timeoutMs = 30_000) =>
-    on.call('earn_deposit', { amount_usdc }, user, { timeoutMs })
-  const cash = async (user: User) => (await on.main.vault.account(user.evm)).cashUnits
-  const pooled = async () => Number(((await on.rpc('txpool_status')) as { pending: string }).pending)
+    app.call('earn_deposit', { amount_usdc }, user, { timeoutMs })
+  const cash = async (user: User) => (await app.main.vault.account(user.evm)).cashUnits
+  const pooled = async () => Number(((await app.rpc('txpool_status')) as { pending: string }).pending)
   const taskOf = async (user: User) => {
-    const { tasks } = await on.main.ground.tasks.list(user.id, { skip: 0, limit: 1 })
+    const { tasks } = await app.main.durable.tasks.list(user.id, { skip: 0, limit: 1 })
     return tasks[0]
   }
   const stateOf = async (user: User, state: string) =>
@@ -41,98 +41,98 @@ describe('batches on a chain that misbehaves', () => {
       15_000,
     )
   const freeOf = async (user: User) =>
-    on.main.ground.ledger.balance(on.database.pool, {
+    app.main.durable.ledger.balance(app.database.pool, {
       owner: user.id,
-      asset: `8453:${on.main.usdc.toLowerCase()}`,
+      asset: `8453:${app.main.usdc.toLowerCase()}`,
       book: 'wallet',
     })
 
   test('a reply that is lost after the sending neither loses nor doubles the deposit', async () => {
-    const user = await on.richUser()
-    await fault({ drop_reply: true, methods: sending, count: 2 })
+    const user = await app.fundedUser()
+    await fault({ drop_reply: true, methods: sendMethods, count: 2 })
     const done = await deposit(user)
     assert.equal(done.outcome, 'executed', JSON.stringify(done.error))
     assert.equal(done.transactions.length, 1)
-    assert.equal(await on.flows(user), 1)
+    assert.equal(await app.flows(user), 1)
   })
 
   test('a node that refuses to listen is asked again with the same bytes', async () => {
-    const user = await on.richUser()
-    await fault({ status: 503, methods: sending, count: 2 })
+    const user = await app.fundedUser()
+    await fault({ status: 503, methods: sendMethods, count: 2 })
     const done = await deposit(user)
     assert.equal(done.outcome, 'executed', JSON.stringify(done.error))
     assert.equal(done.transactions.length, 1)
-    assert.equal(await on.flows(user), 1)
+    assert.equal(await app.flows(user), 1)
   })
 
   test('while the chain is silent the outcome is unknown, and afterwards it is the truth', async () => {
-    const user = await on.richUser()
-    await on.rpc('evm_setAutomine', [false])
-    const going = deposit(user)
+    const user = await app.fundedUser()
+    await app.rpc('evm_setAutomine', [false])
+    const pendingDeposit = deposit(user)
     await eventually(async () => ((await pooled()) > 0 ? true : undefined), 'a transaction in the pool')
     await fault({ status: 502 })
     await stateOf(user, 'reconciling')
     assert.equal((await taskOf(user))?.outcome, 'unknown')
-    await on.control('DELETE', '/faults', {})
-    await on.rpc('evm_setAutomine', [true])
-    await on.rpc('evm_mine')
-    const done = await going
+    await app.control('DELETE', '/faults', {})
+    await app.rpc('evm_setAutomine', [true])
+    await app.rpc('evm_mine')
+    const done = await pendingDeposit
     assert.equal(done.outcome, 'executed', JSON.stringify(done))
-    assert.equal(await on.flows(user), 1)
+    assert.equal(await app.flows(user), 1)
   })
 
   test('an authorization that the chain skips ends as nothing executed, although the receipt is green', async () => {
-    const user = await on.richUser()
-    await on.rpc('evm_setAutomine', [false])
-    const going = deposit(user)
+    const user = await app.fundedUser()
+    await app.rpc('evm_setAutomine', [false])
+    const pendingDeposit = deposit(user)
     await eventually(async () => ((await pooled()) > 0 ? true : undefined), 'a transaction in the pool')
-    await on.rpc('anvil_setNonce', [user.evm, '0x5'])
-    await on.rpc('evm_mine')
-    const done = await going
+    await app.rpc('anvil_setNonce', [user.evm, '0x5'])
+    await app.rpc('evm_mine')
+    const done = await pendingDeposit
     assert.equal(done.status, 'failed')
     assert.equal(done.outcome, 'not_executed')
-    const receipt = (await on.rpc('eth_getTransactionReceipt', [done.transactions[0]?.tx_hash])) as {
+    const receipt = (await app.rpc('eth_getTransactionReceipt', [done.transactions[0]?.tx_hash])) as {
       status: string
     }
     assert.equal(receipt.status, '0x1')
     assert.equal(await cash(user), 10_000_000_000n)
     const { availUnits, heldUnits } = await freeOf(user)
     assert.deepEqual([availUnits, heldUnits], [10_000_000_000n, 0n])
-    await on.rpc('evm_setAutomine', [true])
+    await app.rpc('evm_setAutomine', [true])
     assert.equal((await deposit(user)).outcome, 'executed')
   })
 
   type Stored = { n: number; nonce: bigint; raw: string; ext_id: string }
-  const carriersOf = (user: User) =>
-    send<Stored>(
-      on.database.pool,
+  const attemptsOf = (user: User) =>
+    query<Stored>(
+      app.database.pool,
       `select c.n, c.nonce, c.raw, c.ext_id from carrier c join effect e on e.id = c.effect_id
        join task t on t.id = e.task_id where t.user_id = $1 order by c.n`,
       [user.id],
     )
   /** A deposit that offers too little, since the chain became ten times as dear before it was sent. */
   const stuck = async (user: User) => {
-    await fault({ status: 503, methods: sending })
-    const going = deposit(user)
+    await fault({ status: 503, methods: sendMethods })
+    const pendingDeposit = deposit(user)
     await stateOf(user, 'reconciling')
-    await on.rpc('anvil_setNextBlockBaseFeePerGas', [`0x${(10n * gwei).toString(16)}`])
-    await on.rpc('evm_mine')
-    await on.rpc('evm_setAutomine', [false])
-    await on.control('DELETE', '/faults', {})
-    const carriers = await eventually(
+    await app.rpc('anvil_setNextBlockBaseFeePerGas', [`0x${(10n * gwei).toString(16)}`])
+    await app.rpc('evm_mine')
+    await app.rpc('evm_setAutomine', [false])
+    await app.control('DELETE', '/faults', {})
+    const attempts = await eventually(
       async () => {
-        const found = await carriersOf(user)
+        const found = await attemptsOf(user)
         return found.length > 1 ? found : undefined
       },
       'a replacement',
       20_000,
     )
-    const replacement = carriers[1]!.ext_id
+    const replacement = attempts[1]!.ext_id
     await eventually(
-      async () => ((await on.rpc('eth_getTransactionByHash', [replacement])) ? true : undefined),
+      async () => ((await app.rpc('eth_getTransactionByHash', [replacement])) ? true : undefined),
       'the replacement at the node',
     )
-    return { going, carriers }
+    return { pendingDeposit, attempts }
   }
   const feesOf = (raw: string) => {
     const { maxFeePerGas = 0n, maxPriorityFeePerGas = 0n } = parseTransaction(raw as `0x${string}`)
@@ -140,15 +140,15 @@ describe('batches on a chain that misbehaves', () => {
   }
 
   test('a stuck transaction is replaced under its nonce at an eighth more, and one of them is mined', async () => {
-    const user = await on.richUser()
-    const { going, carriers } = await stuck(user)
-    const [first, second] = carriers as [Stored, Stored]
+    const user = await app.fundedUser()
+    const { pendingDeposit, attempts } = await stuck(user)
+    const [first, second] = attempts as [Stored, Stored]
     assert.equal(first.nonce, second.nonce)
     for (const [index, fee] of feesOf(second.raw).entries())
       assert.ok(fee * 8n >= feesOf(first.raw)[index]! * 9n)
-    await on.rpc('evm_setAutomine', [true])
-    await on.rpc('evm_mine')
-    const done = await going
+    await app.rpc('evm_setAutomine', [true])
+    await app.rpc('evm_mine')
+    const done = await pendingDeposit
     assert.equal(done.outcome, 'executed', JSON.stringify(done.error))
     const statuses = done.transactions.map(({ status }) => status)
     assert.equal(statuses.filter((each) => each === 'finalized').length, 1)
@@ -156,109 +156,109 @@ describe('batches on a chain that misbehaves', () => {
       statuses.every((each) => each === 'finalized' || each === 'replaced'),
       statuses.join(),
     )
-    assert.equal(await on.flows(user), 1)
+    assert.equal(await app.flows(user), 1)
   })
 
   test('the transaction that was replaced may still be the one that is mined', async () => {
-    const user = await on.richUser()
-    const { going, carriers } = await stuck(user)
-    await on.rpc('anvil_dropAllTransactions')
-    await on.rpc('anvil_setNextBlockBaseFeePerGas', [`0x${gwei.toString(16)}`])
-    await on.rpc('eth_sendRawTransaction', [carriers[0]?.raw])
-    await on.rpc('evm_mine')
-    await on.rpc('evm_setAutomine', [true])
-    const done = await going
+    const user = await app.fundedUser()
+    const { pendingDeposit, attempts } = await stuck(user)
+    await app.rpc('anvil_dropAllTransactions')
+    await app.rpc('anvil_setNextBlockBaseFeePerGas', [`0x${gwei.toString(16)}`])
+    await app.rpc('eth_sendRawTransaction', [attempts[0]?.raw])
+    await app.rpc('evm_mine')
+    await app.rpc('evm_setAutomine', [true])
+    const done = await pendingDeposit
     assert.equal(done.outcome, 'executed', JSON.stringify(done.error))
-    assert.equal(done.result.tx_hash, carriers[0]?.ext_id)
-    assert.equal(await on.flows(user), 1)
+    assert.equal(done.result.tx_hash, attempts[0]?.ext_id)
+    assert.equal(await app.flows(user), 1)
   })
 
   test('what the chain never took before its deadline is given up with a proof, and its money is free', async () => {
-    const user = await on.richUser()
-    await fault({ status: 503, methods: sending })
-    const going = deposit(user)
+    const user = await app.fundedUser()
+    await fault({ status: 503, methods: sendMethods })
+    const pendingDeposit = deposit(user)
     await stateOf(user, 'reconciling')
-    await on.control('POST', '/time', { advance_seconds: 400 })
-    await on.rpc('evm_mine')
-    const done = await going
+    await app.control('POST', '/time', { advance_seconds: 400 })
+    await app.rpc('evm_mine')
+    const done = await pendingDeposit
     assert.equal(done.status, 'failed', JSON.stringify(done))
     assert.equal(done.outcome, 'not_executed')
     assert.equal(done.error.code, 'expired')
-    const [effect] = await send<{ status: string; proof: { executions: number } }>(
-      on.database.pool,
+    const [effect] = await query<{ status: string; proof: { executions: number } }>(
+      app.database.pool,
       'select status, proof from effect where task_id = $1',
       [done.task_id],
     )
     assert.equal(effect?.status, 'dropped')
     assert.equal(effect?.proof.executions, 0)
     assert.equal((await freeOf(user)).heldUnits, 0n)
-    await on.control('DELETE', '/faults', {})
-    const lanes = await on.main.keeper.reconcile()
-    assert.equal(lanes.reduce((sum, each) => sum + each.resent, 0) >= 1, true)
+    await app.control('DELETE', '/faults', {})
+    const repairReports = await app.main.nonceRepair.reconcile()
+    assert.equal(repairReports.reduce((sum, each) => sum + each.resent, 0) >= 1, true)
     assert.equal((await deposit(user)).outcome, 'executed')
-    assert.equal(await on.flows(user), 1)
+    assert.equal(await app.flows(user), 1)
   })
 
   test('nothing is completed before finality, and a reorganisation only makes it wait', async () => {
-    await using second = on.instance({ row: (row) => ({ ...row, confirmations: 3 }) })
-    await on.main.ground[Symbol.asyncDispose]()
-    const user = await on.richUser()
-    const going = second.call('earn_deposit', { amount_usdc: '100' }, user, { timeoutMs: 30_000 })
+    await using second = app.instance({ row: (row) => ({ ...row, confirmations: 3 }) })
+    await app.main.durable[Symbol.asyncDispose]()
+    const user = await app.fundedUser()
+    const pendingDeposit = second.call('earn_deposit', { amount_usdc: '100' }, user, { timeoutMs: 30_000 })
     await stateOf(user, 'confirming')
     assert.equal((await taskOf(user))?.status, 'running')
-    await on.control('POST', '/chains/8453/reorg', { depth: 1 })
+    await app.control('POST', '/chains/8453/reorg', { depth: 1 })
     await eventually(
       async () => {
-        await on.rpc('evm_mine')
+        await app.rpc('evm_mine')
         return (await taskOf(user))?.status === 'completed' ? true : undefined
       },
       'completion after the reorganisation',
       25_000,
     )
-    assert.equal((await going).outcome, 'executed')
-    assert.equal(await on.flows(user), 1)
+    assert.equal((await pendingDeposit).outcome, 'executed')
+    assert.equal(await app.flows(user), 1)
   })
 })
 
 describe('lanes', () => {
-  let on: Stage
+  let app: ChainsApp
   before(async () => {
-    on = await stage()
+    app = await createChainsApp()
   })
   after(async () => {
-    await on[Symbol.asyncDispose]()
+    await app[Symbol.asyncDispose]()
   })
 
   const deposit = (user: User, timeoutMs = 30_000) =>
-    on.call('earn_deposit', { amount_usdc: '10' }, user, { timeoutMs })
-  const lanes = () =>
-    send<{ signer: string; next: bigint }>(
-      on.database.pool,
+    app.call('earn_deposit', { amount_usdc: '10' }, user, { timeoutMs })
+  const sequences = () =>
+    query<{ signer: string; next: bigint }>(
+      app.database.pool,
       `select signer, next from lane where chain = '8453'`,
     )
   const drift = async () => {
-    const rows = await lanes()
+    const rows = await sequences()
     const mined = await Promise.all(
-      rows.map(({ signer }) => on.main.base.chain.transactionCount(signer, 'latest')),
+      rows.map(({ signer }) => app.main.base.chain.transactionCount(signer, 'latest')),
     )
     return rows.map(({ next }, index) => BigInt(next) - (mined[index] ?? 0n))
   }
   const zero = (list: bigint[]) => list.every((each) => each === 0n)
 
   test('many users over two instances take every number once', async () => {
-    const other = on.instance()
+    const other = app.instance()
     try {
-      const users = await Promise.all(Array.from({ length: 8 }, () => on.richUser()))
+      const users = await Promise.all(Array.from({ length: 8 }, () => app.fundedUser()))
       const calls = users.flatMap((user) =>
-        [on.main, other, on.main, other].map((instance) =>
+        [app.main, other, app.main, other].map((instance) =>
           instance.call('earn_deposit', { amount_usdc: '10' }, user, { timeoutMs: 60_000 }),
         ),
       )
       for (const done of await Promise.all(calls))
         assert.equal(done.outcome, 'executed', JSON.stringify(done.error))
-      for (const user of users) assert.equal(await on.flows(user), 4)
+      for (const user of users) assert.equal(await app.flows(user), 4)
       assert.ok(zero(await drift()), String(await drift()))
-      const rows = await lanes()
+      const rows = await sequences()
       assert.ok(rows.length > 1, 'the work was spread over lanes')
     } finally {
       await other[Symbol.asyncDispose]()
@@ -266,55 +266,55 @@ describe('lanes', () => {
   })
 
   test('a counter that drifted far ahead comes back, and the next deposit is mined at once', async () => {
-    await send(on.database.pool, `update lane set next = next + 342 where chain = '8453'`)
+    await query(app.database.pool, `update lane set next = next + 342 where chain = '8453'`)
     const startedMs = performance.now()
-    await on.main.keeper.reconcile()
+    await app.main.nonceRepair.reconcile()
     assert.ok(zero(await drift()))
     assert.ok(performance.now() - startedMs < 5_000)
-    assert.equal((await deposit(await on.richUser())).outcome, 'executed')
+    assert.equal((await deposit(await app.fundedUser())).outcome, 'executed')
   })
 
   test('a gap below a stored transaction is filled and frees it', async () => {
-    const user = await on.richUser()
-    await send(on.database.pool, `update lane set next = next + 3 where chain = '8453'`)
-    const going = deposit(user)
+    const user = await app.fundedUser()
+    await query(app.database.pool, `update lane set next = next + 3 where chain = '8453'`)
+    const pendingDeposit = deposit(user)
     await eventually(async () => {
-      const { tasks } = await on.main.ground.tasks.list(user.id, { skip: 0, limit: 1 })
+      const { tasks } = await app.main.durable.tasks.list(user.id, { skip: 0, limit: 1 })
       return tasks[0]?.state === 'submitted' ? true : undefined
     }, 'a transaction that waits behind a gap')
-    const reports = await on.main.keeper.reconcile()
+    const reports = await app.main.nonceRepair.reconcile()
     assert.equal(reports.reduce((sum, each) => sum + each.filled, 0) >= 3, true)
-    assert.equal((await going).outcome, 'executed')
+    assert.equal((await pendingDeposit).outcome, 'executed')
     assert.ok(zero(await drift()))
-    assert.equal(await on.flows(user), 1)
+    assert.equal(await app.flows(user), 1)
   })
 
   test('a chain that comes back older than the database gets its transactions again', async () => {
-    const user = await on.richUser()
-    await on.control('POST', '/chains/8453/stop')
-    await on.control('POST', '/chains/8453/start')
-    const snapshot = await on.rpc('evm_snapshot')
+    const user = await app.fundedUser()
+    await app.control('POST', '/chains/8453/stop')
+    await app.control('POST', '/chains/8453/start')
+    const snapshot = await app.rpc('evm_snapshot')
     const done = await deposit(user)
     assert.equal(done.outcome, 'executed', JSON.stringify(done.error))
-    await on.rpc('evm_revert', [snapshot])
-    assert.equal(await on.flows(user), 0)
+    await app.rpc('evm_revert', [snapshot])
+    assert.equal(await app.flows(user), 0)
     assert.ok(!zero(await drift()))
     const startedMs = performance.now()
-    await on.main.keeper.reconcile()
+    await app.main.nonceRepair.reconcile()
     assert.ok(zero(await drift()))
     assert.ok(performance.now() - startedMs < 5_000)
-    assert.equal(await on.flows(user), 1)
+    assert.equal(await app.flows(user), 1)
   })
 
   test('drained lanes pause the service before a task exists, and it recovers by itself', async () => {
-    const user = await on.richUser()
-    const { signers } = on.main.base.sponsor
+    const user = await app.fundedUser()
+    const { signers } = app.main.base.sponsor
     const balance = (wei: string) =>
-      Promise.all(signers.map((signer) => on.rpc('anvil_setBalance', [signer, wei])))
+      Promise.all(signers.map((signer) => app.rpc('anvil_setBalance', [signer, wei])))
     await balance('0x0')
     try {
       const noticed = () =>
-        on.main.base.sponsor.ready().then(
+        app.main.base.sponsor.ready().then(
           () => undefined,
           () => true,
         )

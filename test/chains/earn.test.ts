@@ -3,7 +3,7 @@ import { after, before, describe, test } from 'node:test'
 import { Fault } from '#kernel/fault.ts'
 import { systemRandom, uuidv7 } from '#kernel/id.ts'
 import { fromUnits } from '#kernel/money.ts'
-import { type Answer, type Stage, stage, type User, vaultAddress } from './stage.ts'
+import { type Answer, type ChainsApp, createChainsApp, type User, vaultAddress } from './chains-app.ts'
 
 const faultOf = (promise: Promise<unknown>): Promise<Fault> =>
   promise.then(
@@ -15,23 +15,23 @@ const faultOf = (promise: Promise<unknown>): Promise<Fault> =>
   )
 
 describe('earn on the local chain', () => {
-  let on: Stage
+  let app: ChainsApp
   before(async () => {
-    on = await stage()
+    app = await createChainsApp()
   })
   after(async () => {
-    await on[Symbol.asyncDispose]()
+    await app[Symbol.asyncDispose]()
   })
 
-  const positionsOf = (user: User): Promise<Answer> => on.call('earn_positions', {}, user)
-  const shares = async (user: User) => (await on.main.vault.account(user.evm)).sharesUnits
-  const cash = async (user: User) => (await on.main.vault.account(user.evm)).cashUnits
+  const positionsOf = (user: User): Promise<Answer> => app.call('earn_positions', {}, user)
+  const shares = async (user: User) => (await app.main.vault.account(user.evm)).sharesUnits
+  const cash = async (user: User) => (await app.main.vault.account(user.evm)).cashUnits
   const deposit = (user: User, amount_usdc: string, more: object = {}) =>
-    on.call('earn_deposit', { amount_usdc, ...more }, user)
+    app.call('earn_deposit', { amount_usdc, ...more }, user)
 
   test('a user without any gas deposits, sees the position, and withdraws everything', async () => {
-    const user = await on.richUser()
-    const done = await on.call('earn_enable', { amount_usdc: '1000' }, user)
+    const user = await app.fundedUser()
+    const done = await app.call('earn_enable', { amount_usdc: '1000' }, user)
     assert.equal(done.status, 'completed', JSON.stringify(done))
     assert.equal(done.outcome, 'executed')
     assert.equal(done.kind, 'earn_deposit')
@@ -60,7 +60,7 @@ describe('earn on the local chain', () => {
     assert.equal(history[0]!.tx_hash, done.result.tx_hash)
     assert.equal(history[0]!.amount_usdc, 1000)
 
-    const out = await on.call('earn_withdraw', { position_id: positions[0]!.id, amount_usdc: null }, user)
+    const out = await app.call('earn_withdraw', { position_id: positions[0]!.id, amount_usdc: null }, user)
     assert.equal(out.status, 'completed', JSON.stringify(out))
     assert.equal(await shares(user), 0n)
     assert.ok((await cash(user)) >= 9_999_999_999n)
@@ -68,11 +68,11 @@ describe('earn on the local chain', () => {
     assert.equal(later.positions[0]!.status, 'withdrawn')
     assert.equal(later.positions[0]!.shares, '0')
     assert.equal(later.history.length, 2)
-    assert.equal(await on.flows(user), 2)
+    assert.equal(await app.flows(user), 2)
   })
 
   test('a second deposit runs on the account that is delegated already, into the same or a new position', async () => {
-    const user = await on.richUser()
+    const user = await app.fundedUser()
     const first = await deposit(user, '10')
     const same = await deposit(user, '5.5', { position_id: first.result.position_id })
     const fresh = await deposit(user, '7')
@@ -88,10 +88,10 @@ describe('earn on the local chain', () => {
   })
 
   test('a part is withdrawn to the unit that was asked for', async () => {
-    const user = await on.richUser()
+    const user = await app.fundedUser()
     const { result } = await deposit(user, '100')
     const before = await cash(user)
-    const out = await on.call(
+    const out = await app.call(
       'earn_withdraw',
       { position_id: result.position_id, amount_usdc: '40.25' },
       user,
@@ -105,17 +105,17 @@ describe('earn on the local chain', () => {
   })
 
   test('eight parallel deposits of one fresh user all land', async () => {
-    const user = await on.richUser()
+    const user = await app.fundedUser()
     const all = await Promise.all(Array.from({ length: 8 }, () => deposit(user, '100')))
     for (const each of all) assert.equal(each.outcome, 'executed', JSON.stringify(each.error))
     assert.equal(await cash(user), 9_200_000_000n)
-    assert.equal(await on.flows(user), 8)
+    assert.equal(await app.flows(user), 8)
     const { positions } = await positionsOf(user)
     assert.equal(positions.length, 8)
   })
 
   test('parallel deposits never spend one balance twice', async () => {
-    const user = await on.richUser('250')
+    const user = await app.fundedUser('250')
     const all = await Promise.allSettled(Array.from({ length: 6 }, () => deposit(user, '100')))
     const landed = all.filter((each) => each.status === 'fulfilled')
     for (const each of all)
@@ -125,16 +125,16 @@ describe('earn on the local chain', () => {
   })
 
   test('one key sent three times is one deposit', async () => {
-    const user = await on.richUser()
-    const again = () => on.call('earn_deposit', { amount_usdc: '25' }, user, { key: 'the same' })
+    const user = await app.fundedUser()
+    const again = () => app.call('earn_deposit', { amount_usdc: '25' }, user, { key: 'the same' })
     const ids = (await Promise.all([again(), again(), again()])).map(({ task_id }) => task_id)
     assert.equal(new Set([...ids, (await again()).task_id]).size, 1)
-    assert.equal(await on.flows(user), 1)
+    assert.equal(await app.flows(user), 1)
   })
 
   test('what cannot succeed is refused before a task exists', async () => {
-    const user = await on.richUser('50')
-    const other = await on.richUser('50')
+    const user = await app.fundedUser('50')
+    const other = await app.fundedUser('50')
     const { result } = await deposit(other, '10')
     const small = await faultOf(deposit(user, '0.999999'))
     assert.equal(small.issues[0]?.type, 'below_minimum')
@@ -142,15 +142,15 @@ describe('earn on the local chain', () => {
     const poor = await faultOf(deposit(user, '51'))
     assert.equal(poor.code, 'insufficient_balance')
     const figures = { required: '51', available: '50' }
-    assert.deepEqual(poor.extras, { symbol: 'USDC', token: on.main.usdc, decimals: 6, ...figures })
+    assert.deepEqual(poor.extras, { symbol: 'USDC', token: app.main.usdc, decimals: 6, ...figures })
     assert.equal(poor.message, 'The deposit takes 51 USDC, and 50 USDC are free')
     assert.equal((await faultOf(deposit(user, '10', { position_id: result.position_id }))).code, 'not_found')
-    const foreign = on.call('earn_withdraw', { position_id: result.position_id }, user)
+    const foreign = app.call('earn_withdraw', { position_id: result.position_id }, user)
     assert.equal((await faultOf(foreign)).code, 'not_found')
     const absent = uuidv7(new Date(), systemRandom)
-    assert.equal((await faultOf(on.call('earn_withdraw', { position_id: absent }, user))).code, 'not_found')
-    assert.equal((await faultOf(on.call('earn_withdraw', { position_id: 'x' }, user))).code, 'not_found')
-    const much = on.call('earn_withdraw', { position_id: result.position_id, amount_usdc: '10.5' }, other)
+    assert.equal((await faultOf(app.call('earn_withdraw', { position_id: absent }, user))).code, 'not_found')
+    assert.equal((await faultOf(app.call('earn_withdraw', { position_id: 'x' }, user))).code, 'not_found')
+    const much = app.call('earn_withdraw', { position_id: result.position_id, amount_usdc: '10.5' }, other)
     const beyond = await faultOf(much)
     assert.equal(beyond.code, 'insufficient_balance')
     assert.match(beyond.message, /^The withdrawal takes 10\.5 USDC, and [0-9.]+ USDC are free$/)
@@ -163,28 +163,30 @@ describe('earn on the local chain', () => {
   })
 
   test('a vault without means at hand refuses the withdrawal with its reason, and the shares stay free', async () => {
-    const user = await on.richUser()
+    const user = await app.fundedUser()
     const { result } = await deposit(user, '100')
-    await on.control('POST', '/vault', { illiquid: true })
+    await app.control('POST', '/vault', { illiquid: true })
     try {
-      const fault = await faultOf(on.call('earn_withdraw', { position_id: result.position_id }, user))
+      const fault = await faultOf(app.call('earn_withdraw', { position_id: result.position_id }, user))
       assert.equal(fault.code, 'insufficient_liquidity')
       assert.match(String(fault.extras.reason), /liquidity/)
     } finally {
-      await on.control('POST', '/vault', { illiquid: false })
+      await app.control('POST', '/vault', { illiquid: false })
     }
-    const out = await on.call('earn_withdraw', { position_id: result.position_id }, user)
+    const out = await app.call('earn_withdraw', { position_id: result.position_id }, user)
     assert.equal(out.outcome, 'executed', JSON.stringify(out))
   })
 
   test('a vault that loses its means between admission and execution ends the task with nothing executed', async () => {
-    const user = await on.richUser()
+    const user = await app.fundedUser()
     const { result } = await deposit(user, '100')
-    await on.rpc('evm_setAutomine', [false])
+    await app.rpc('evm_setAutomine', [false])
     try {
-      const going = on.call('earn_withdraw', { position_id: result.position_id }, user, { timeoutMs: 30_000 })
-      await until(async () => (await pendingOn(on)) > 0)
-      const twice = await faultOf(on.call('earn_withdraw', { position_id: result.position_id }, user))
+      const pendingDeposit = app.call('earn_withdraw', { position_id: result.position_id }, user, {
+        timeoutMs: 30_000,
+      })
+      await until(async () => (await pendingOn(app)) > 0)
+      const twice = await faultOf(app.call('earn_withdraw', { position_id: result.position_id }, user))
       const shares = fromUnits(BigInt(result.shares_delta), 18)
       assert.equal(
         twice.message,
@@ -199,43 +201,43 @@ describe('earn on the local chain', () => {
         reason: 'set_aside',
       })
       // The refusal is mined first: the transaction of the keeper pays more.
-      await on.rpc('anvil_setStorageAt', await illiquidSlot(on))
-      await on.rpc('evm_mine')
-      const out = await going
+      await app.rpc('anvil_setStorageAt', await illiquidSlot(app))
+      await app.rpc('evm_mine')
+      const out = await pendingDeposit
       assert.equal(out.status, 'failed', JSON.stringify(out))
       assert.equal(out.outcome, 'not_executed')
       assert.match(out.error.message, /liquidity/)
       assert.equal(out.transactions[0]!.status, 'failed')
     } finally {
-      await on.rpc('evm_setAutomine', [true])
-      await on.control('POST', '/vault', { illiquid: false })
+      await app.rpc('evm_setAutomine', [true])
+      await app.control('POST', '/vault', { illiquid: false })
     }
     const { positions, history } = await positionsOf(user)
     assert.equal(BigInt(positions[0]!.shares), await shares(user))
     assert.equal(history[0]!.status, 'failed')
-    const out = await on.call('earn_withdraw', { position_id: result.position_id }, user)
+    const out = await app.call('earn_withdraw', { position_id: result.position_id }, user)
     assert.equal(out.outcome, 'executed')
   })
 
   test('shares moved outside are told as such and never as a loss', async () => {
-    const user = await on.richUser()
+    const user = await app.fundedUser()
     const { result } = await deposit(user, '100')
     const half = (await shares(user)) / 2n
-    await on.rpc('anvil_setBalance', [user.evm, '0xde0b6b3a7640000'])
-    await on.rpc('anvil_impersonateAccount', [user.evm])
+    await app.rpc('anvil_setBalance', [user.evm, '0xde0b6b3a7640000'])
+    await app.rpc('anvil_impersonateAccount', [user.evm])
     const data = `0xa9059cbb${'11'.repeat(20).padStart(64, '0')}${half.toString(16).padStart(64, '0')}`
-    await on.rpc('eth_sendTransaction', [{ from: user.evm, to: vaultAddress, data }])
+    await app.rpc('eth_sendTransaction', [{ from: user.evm, to: vaultAddress, data }])
     const { positions } = await positionsOf(user)
     assert.equal(positions[0]!.status, 'active')
     assert.equal(positions[0]!.external_delta_shares, String(-half))
     assert.ok(Number(positions[0]!.unrealized_yield_usdc) >= -0.000002, positions[0]!.unrealized_yield_usdc)
-    const out = await on.call('earn_withdraw', { position_id: result.position_id }, user)
+    const out = await app.call('earn_withdraw', { position_id: result.position_id }, user)
     assert.equal(out.outcome, 'executed', JSON.stringify(out))
     assert.equal(await shares(user), 0n)
     const left = await positionsOf(user)
     assert.equal(left.positions[0]!.shares, String(half))
     assert.equal(left.positions[0]!.external_delta_shares, String(-half))
-    const synced = await on.call('earn_sync', {}, user)
+    const synced = await app.call('earn_sync', {}, user)
     assert.equal(synced.outcome, 'executed', JSON.stringify(synced))
     const later = await positionsOf(user)
     assert.equal(later.positions[0]!.shares, '0')
@@ -243,13 +245,13 @@ describe('earn on the local chain', () => {
   })
 
   test('the vault is described to everybody, and its own limits of zero stop nobody', async () => {
-    const info = await on.call('earn_info', {}, null)
+    const info = await app.call('earn_info', {}, null)
     assert.equal(info.chain_id, '8453')
     assert.equal(info.apy, null)
     assert.ok(Number(info.share_price) > 0)
     assert.equal(info.min_deposit_usdc, '1')
-    const user = await on.addUser()
-    const raw = await on.call('earn_vault', {}, user)
+    const user = await app.addUser()
+    const raw = await app.call('earn_vault', {}, user)
     assert.equal(raw.share_decimals, 18)
     assert.equal(raw.asset.decimals, 6)
     assert.deepEqual((await positionsOf(user)).positions, [])
@@ -257,19 +259,19 @@ describe('earn on the local chain', () => {
   })
 
   test('the yield is the rate of the drip within a basis point, after an hour', async () => {
-    await on.control('POST', '/vault', { drip_bps_per_year: 500 })
-    await on.main.earning.snapshot()
-    await on.control('POST', '/time', { advance_seconds: 3_600 })
-    await on.rpc('evm_mine')
-    await on.main.earning.snapshot()
-    const { apy, apy_7d: week } = await on.call('earn_info', {}, null)
+    await app.control('POST', '/vault', { drip_bps_per_year: 500 })
+    await app.main.earnFeature.snapshot()
+    await app.control('POST', '/time', { advance_seconds: 3_600 })
+    await app.rpc('evm_mine')
+    await app.main.earnFeature.snapshot()
+    const { apy, apy_7d: week } = await app.call('earn_info', {}, null)
     assert.ok(apy !== null && Math.abs(apy - 0.05) < 0.0001, `apy is ${apy}`)
     assert.equal(week, apy)
   })
 })
 
-const pendingOn = async (on: Stage) =>
-  Number(((await on.rpc('txpool_status')) as { pending: string }).pending)
+const pendingOn = async (app: ChainsApp) =>
+  Number(((await app.rpc('txpool_status')) as { pending: string }).pending)
 
 async function until(holds: () => Promise<boolean>, msMax = 10_000): Promise<void> {
   const end = performance.now() + msMax
@@ -280,16 +282,16 @@ async function until(holds: () => Promise<boolean>, msMax = 10_000): Promise<voi
 }
 
 /** Sets the vault's flag past its transactions; found by trying, so that no layout is written down here. */
-async function illiquidSlot(on: Stage): Promise<[string, string, string]> {
+async function illiquidSlot(app: ChainsApp): Promise<[string, string, string]> {
   for (let slot = 0; slot < 24; slot++) {
     const at = `0x${slot.toString(16)}`
-    const value = await on.rpc('eth_getStorageAt', [vaultAddress, at, 'latest'])
+    const value = await app.rpc('eth_getStorageAt', [vaultAddress, at, 'latest'])
     if (value !== `0x${'0'.repeat(64)}`) continue
     const one = `0x${'0'.repeat(63)}1`
-    await on.rpc('anvil_setStorageAt', [vaultAddress, at, one])
-    const { illiquid } = await on.control('GET', '/vault')
+    await app.rpc('anvil_setStorageAt', [vaultAddress, at, one])
+    const { illiquid } = await app.control('GET', '/vault')
     if (illiquid) return [vaultAddress, at, one]
-    await on.rpc('anvil_setStorageAt', [vaultAddress, at, value])
+    await app.rpc('anvil_setStorageAt', [vaultAddress, at, value])
   }
   return assert.fail('the flag of the vault was not found')
 }

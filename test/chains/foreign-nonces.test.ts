@@ -3,20 +3,20 @@ import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import { setTimeout as delay } from 'node:timers/promises'
 import { eventually } from '../harness/gateway.ts'
-import { type Stage, stage } from './stage.ts'
+import { type ChainsApp, createChainsApp } from './chains-app.ts'
 
 describe('a sponsor whose key is used elsewhere too', () => {
-  let on: Stage
+  let app: ChainsApp
   before(async () => {
-    on = await stage()
+    app = await createChainsApp()
   })
-  after(() => on?.[Symbol.asyncDispose]())
+  after(() => app?.[Symbol.asyncDispose]())
 
   /** Moves nothing, from the sponsor's own account, and never stored by the gateway. */
   const sendForeign = async (signer: string, feeTimes = 1n): Promise<void> => {
-    const { chain, sponsor } = on.main.base
+    const { chain, sponsor } = app.main.base
     const nonce = await chain.transactionCount(signer, 'latest')
-    let { raw } = await sponsor.fill(signer, nonce)
+    let { raw } = await sponsor.fillNonce(signer, nonce)
     if (feeTimes > 1n) {
       const fees = await sponsor.fees()
       const dearer = { maxFeeWei: fees.maxFeeWei * feeTimes, priorityWei: fees.priorityWei * feeTimes }
@@ -24,47 +24,47 @@ describe('a sponsor whose key is used elsewhere too', () => {
     }
     await chain.sendRaw(raw)
   }
-  const pooled = async () => Number(((await on.rpc('txpool_status')) as { pending: string }).pending)
+  const pooled = async () => Number(((await app.rpc('txpool_status')) as { pending: string }).pending)
 
   test('a number that foreign bytes took is replaced at once, not after the deadline', async () => {
-    const user = await on.richUser()
-    await on.rpc('evm_setAutomine', [false])
-    const going = on.call('earn_deposit', { amount_usdc: '100' }, user, { timeoutMs: 60_000 })
+    const user = await app.fundedUser()
+    await app.rpc('evm_setAutomine', [false])
+    const pendingDeposit = app.call('earn_deposit', { amount_usdc: '100' }, user, { timeoutMs: 60_000 })
     await eventually(async () => ((await pooled()) > 0 ? true : undefined), 'the deposit waits in the pool')
-    const { tasks } = await on.main.ground.tasks.list(user.id, { skip: 0, limit: 1 })
-    const { rows } = await on.database.pool.query(
+    const { tasks } = await app.main.durable.tasks.list(user.id, { skip: 0, limit: 1 })
+    const { rows } = await app.database.pool.query(
       'select c.signer from carrier c join effect e on e.id = c.effect_id where e.task_id = $1',
       [tasks[0]!.id],
     )
     await sendForeign(rows[0].signer, 20n)
     const startedMs = performance.now()
-    await on.rpc('evm_mine')
-    await on.rpc('evm_setAutomine', [true])
-    const done = await going
+    await app.rpc('evm_mine')
+    await app.rpc('evm_setAutomine', [true])
+    const done = await pendingDeposit
     assert.equal(done.outcome, 'executed', JSON.stringify(done))
     assert.ok(performance.now() - startedMs < 30_000, `${performance.now() - startedMs} ms`)
     const [first, second] = done.transactions
     assert.equal(done.transactions.length, 2)
     assert.ok(second!.nonce > first!.nonce)
     assert.equal(done.result.tx_hash, second!.tx_hash)
-    assert.equal(await on.flows(user), 1)
-    assert.equal((await on.main.vault.account(user.evm)).sharesUnits, BigInt(done.result.shares_delta))
+    assert.equal(await app.flows(user), 1)
+    assert.equal((await app.main.vault.account(user.evm)).sharesUnits, BigInt(done.result.shares_delta))
   })
 
   test('deposits go on while each sponsor account sends a foreign transaction every second', async () => {
-    const user = await on.richUser()
+    const user = await app.fundedUser()
     const stop = new AbortController()
     let sent = 0
     const foreign = (async () => {
       while (!stop.signal.aborted) {
-        for (const signer of on.main.base.sponsor.signers) await sendForeign(signer)
+        for (const signer of app.main.base.sponsor.signers) await sendForeign(signer)
         sent += 1
         await delay(1_000, undefined, { signal: stop.signal }).catch(() => undefined)
       }
     })()
     try {
       for (let n = 0; n < 16; n++) {
-        const done = await on.call('earn_deposit', { amount_usdc: '10' }, user, { timeoutMs: 60_000 })
+        const done = await app.call('earn_deposit', { amount_usdc: '10' }, user, { timeoutMs: 60_000 })
         assert.equal(done.outcome, 'executed', JSON.stringify(done))
       }
     } finally {
@@ -72,7 +72,7 @@ describe('a sponsor whose key is used elsewhere too', () => {
       await foreign
     }
     assert.ok(sent > 0)
-    assert.equal(await on.flows(user), 16)
-    assert.equal((await on.main.vault.account(user.evm)).cashUnits, 10_000_000_000n - 160_000_000n)
+    assert.equal(await app.flows(user), 16)
+    assert.equal((await app.main.vault.account(user.evm)).cashUnits, 10_000_000_000n - 160_000_000n)
   })
 })

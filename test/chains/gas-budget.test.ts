@@ -23,7 +23,7 @@ describe('the gas budget of a user', () => {
     await db?.drop()
   })
 
-  const budget = () => gasBudget({ on: database.pool, budgetWei: 100n, clock: { now: () => today } })
+  const budget = () => gasBudget({ db: database.pool, budgetWei: 100n, clock: { now: () => today } })
   const reserve = (userId: string, wei: bigint, { fullExit = false, taskId = id() } = {}) =>
     database
       .transaction((tx) => budget().reserve(tx, taskId, { userId, chainId, wei, fullExit }))

@@ -1,27 +1,27 @@
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
-import { welcomeAdmission } from '#features/wallets/funding.ts'
+import { faucetGrantAdmission } from '#features/wallets/faucet-grant.ts'
 import { systemRandom, uuidv7 } from '#kernel/id.ts'
-import { type Answer, type Stage, stage, type User } from './stage.ts'
+import { type Answer, type ChainsApp, createChainsApp, type User } from './chains-app.ts'
 
 describe('wallets and holdings', () => {
-  let on: Stage
+  let app: ChainsApp
   before(async () => {
-    on = await stage()
+    app = await createChainsApp()
   })
   after(async () => {
-    await on[Symbol.asyncDispose]()
+    await app[Symbol.asyncDispose]()
   })
 
-  const holdingsOf = (user: User, input: object = {}) => on.call('wallets_holdings', input, user)
+  const holdingsOf = (user: User, input: object = {}) => app.call('wallets_holdings', input, user)
   const find = ({ holdings }: Answer, chainId: string, symbol: string) =>
     holdings.find((each) => each.chain_id === chainId && each.symbol === symbol)
   const statuses = ({ chains }: Answer) =>
     Object.fromEntries(chains.map(({ chain_id, status }) => [chain_id, status]))
 
   test('each user has one wallet for all EVM chains and one for Solana', async () => {
-    const user = await on.addUser()
-    const { wallets, provisioning } = await on.call('wallets_list', {}, user)
+    const user = await app.addUser()
+    const { wallets, provisioning } = await app.call('wallets_list', {}, user)
     assert.deepEqual(
       wallets.map(({ address, chain_type, supported_chain_ids }) => [
         address,
@@ -37,7 +37,7 @@ describe('wallets and holdings', () => {
   })
 
   test('an empty wallet holds nothing, completely', async () => {
-    const answer = await holdingsOf(await on.addUser())
+    const answer = await holdingsOf(await app.addUser())
     assert.deepEqual(answer.holdings, [])
     assert.equal(answer.total_value_usd, '0')
     assert.equal(answer.complete, true)
@@ -45,7 +45,7 @@ describe('wallets and holdings', () => {
   })
 
   test('every chain and both token programs of Solana are listed with price and value', async () => {
-    const user = await on.addUser()
+    const user = await app.addUser()
     for (const [chainId, address, token, amount] of [
       ['8453', user.evm, 'USDC', '12.5'],
       ['8453', user.evm, 'native', '0.5'],
@@ -54,7 +54,7 @@ describe('wallets and holdings', () => {
       ['7565164', user.svm, 'PYUSD', '7.25'],
       ['7565164', user.svm, 'native', '2'],
     ] as const)
-      await on.give(chainId, address, token, amount)
+      await app.fund(chainId, address, token, amount)
     const answer = await holdingsOf(user, { event: 'wallet-refresh' })
     assert.deepEqual(
       answer.holdings.map(({ chain_id, symbol, kind, balance, value_usd }) => [
@@ -86,18 +86,18 @@ describe('wallets and holdings', () => {
   })
 
   test('a gift shows within two seconds, also in a wallet that was read empty just before', async () => {
-    const user = await on.addUser()
+    const user = await app.addUser()
     assert.deepEqual((await holdingsOf(user)).holdings, [])
-    await on.give('42161', user.evm, 'ARB', '10')
+    await app.fund('42161', user.evm, 'ARB', '10')
     const startedMs = performance.now()
     while (!find(await holdingsOf(user), '42161', 'ARB'))
       assert.ok(performance.now() - startedMs < 2_000, 'the gift did not show in time')
   })
 
   test('a deposit moves from cash to shares in the next reading, and the shares have a value', async () => {
-    const user = await on.richUser('100')
+    const user = await app.fundedUser('100')
     assert.equal(find(await holdingsOf(user), '8453', 'USDC')?.balance, '100')
-    const done = await on.call('earn_deposit', { amount_usdc: '40' }, user)
+    const done = await app.call('earn_deposit', { amount_usdc: '40' }, user)
     assert.equal(done.outcome, 'executed')
     const answer = await holdingsOf(user)
     assert.equal(find(answer, '8453', 'USDC')?.balance, '60')
@@ -107,12 +107,12 @@ describe('wallets and holdings', () => {
   })
 
   test('a dead chain is told as such, quickly, and the others are served', async () => {
-    const user = await on.addUser()
-    await on.give('1', user.evm, 'LINK', '5')
-    await on.give('137', user.evm, 'USDC', '9')
+    const user = await app.addUser()
+    await app.fund('1', user.evm, 'LINK', '5')
+    await app.fund('137', user.evm, 'USDC', '9')
     await holdingsOf(user)
-    const fresh = await on.addUser()
-    await on.control('PUT', '/faults', { target: 'evm:137', silent: true })
+    const fresh = await app.addUser()
+    await app.control('PUT', '/faults', { target: 'evm:137', silent: true })
     try {
       const startedMs = performance.now()
       const answer = await holdingsOf(user, { event: 'wallet-refresh' })
@@ -132,39 +132,39 @@ describe('wallets and holdings', () => {
       const first = await holdingsOf(fresh)
       assert.equal(statuses(first)['137'], 'failed')
     } finally {
-      await on.control('DELETE', '/faults', {})
+      await app.control('DELETE', '/faults', {})
     }
     const later = await holdingsOf(user, { event: 'wallet-refresh' })
     assert.equal(statuses(later)['137'], 'ok')
   })
 
   test('unknown and doubtful prices are null and mark the total as incomplete', async () => {
-    const user = await on.addUser()
-    await on.give('8453', user.evm, 'AERO', '5')
-    await on.give('8453', user.evm, 'USDC', '2')
-    await on.control('POST', '/prices', { symbol: 'AERO', confidence: 0.5 })
+    const user = await app.addUser()
+    await app.fund('8453', user.evm, 'AERO', '5')
+    await app.fund('8453', user.evm, 'USDC', '2')
+    await app.control('POST', '/prices', { symbol: 'AERO', confidence: 0.5 })
     const answer = await holdingsOf(user)
     const aero = find(answer, '8453', 'AERO')
     assert.equal(aero?.price_usd, null)
     assert.equal(aero?.value_usd, null)
     assert.equal(answer.total_value_usd, '2')
     assert.equal(answer.complete, false)
-    await on.control('POST', '/prices', { symbol: 'AERO', confidence: 0.99 })
+    await app.control('POST', '/prices', { symbol: 'AERO', confidence: 0.99 })
   })
 
   test('a new user is welcomed on every chain, once', async () => {
-    const user = await on.addUser()
+    const user = await app.addUser()
     const own = [
       { id: uuidv7(new Date(), systemRandom), kind: 'evm' as const, address: user.evm },
       { id: uuidv7(new Date(), systemRandom), kind: 'svm' as const, address: user.svm },
     ]
-    const taskId = await on.welcome(user, welcomeAdmission(own, on.main.table))
-    const done = await on.ended(user, taskId)
+    const taskId = await app.grantFaucet(user, faucetGrantAdmission(own, app.main.chainRows))
+    const done = await app.ended(user, taskId)
     assert.equal(done.outcome, 'executed', JSON.stringify(done))
     const once = await holdingsOf(user, { event: 'wallet-refresh' })
     assert.equal(find(once, '8453', 'USDC')?.balance, '10000')
     assert.equal(find(once, '7565164', 'USDC')?.balance, '10000')
-    await on.ended(user, await on.welcome(user, welcomeAdmission(own, on.main.table)))
+    await app.ended(user, await app.grantFaucet(user, faucetGrantAdmission(own, app.main.chainRows)))
     const twice = await holdingsOf(user, { event: 'wallet-refresh' })
     assert.equal(find(twice, '8453', 'USDC')?.balance, '10000')
   })

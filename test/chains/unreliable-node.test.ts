@@ -5,19 +5,19 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { randomOf } from '../crash/venue-traders.ts'
 import { eventually } from '../harness/gateway.ts'
 import { proofSeed } from '../proof/support/seed.ts'
-import { type Answer, baseId, type Stage, stage, type User } from './stage.ts'
+import { type Answer, baseId, type ChainsApp, createChainsApp, type User } from './chains-app.ts'
 import { unreliableNode } from './unreliable-node.ts'
 
 const blockMs = 250
 
 describe('a node that lags, forgets and answers with pages', () => {
-  let on: Stage
+  let app: ChainsApp
   let node: Awaited<ReturnType<typeof unreliableNode>>
   const stop = new AbortController()
   let mining: Promise<void>
   before(async () => {
     node = await unreliableNode(randomOf(proofSeed('unreliable-node')))
-    on = await stage({
+    app = await createChainsApp({
       row: (row) => {
         if (row.id !== baseId) return row
         node.before(row.rpcUrl)
@@ -26,7 +26,7 @@ describe('a node that lags, forgets and answers with pages', () => {
     })
     mining = (async () => {
       while (!stop.signal.aborted) {
-        await on.rpc('evm_mine')
+        await app.rpc('evm_mine')
         await delay(blockMs, undefined, { signal: stop.signal }).catch(() => undefined)
       }
     })()
@@ -35,34 +35,34 @@ describe('a node that lags, forgets and answers with pages', () => {
     stop.abort()
     await mining
     node?.set({})
-    await on?.[Symbol.asyncDispose]()
+    await app?.[Symbol.asyncDispose]()
     await node?.[Symbol.asyncDispose]()
   })
   beforeEach(() => node.set({}))
 
   const deposit = (user: User, amount_usdc: string) =>
-    on.call('earn_deposit', { amount_usdc }, user, { timeoutMs: 60_000 })
-  const sharesOf = async (user: User) => (await on.main.vault.account(user.evm)).sharesUnits
+    app.call('earn_deposit', { amount_usdc }, user, { timeoutMs: 60_000 })
+  const sharesOf = async (user: User) => (await app.main.vault.account(user.evm)).sharesUnits
   const bookedOf = async (user: User) => {
-    const books = await on.main.ground.ledger.books(
-      on.database.pool,
+    const books = await app.main.durable.ledger.subAccounts(
+      app.database.pool,
       user.id,
-      `${baseId}:${on.main.vault.address.toLowerCase()}`,
+      `${baseId}:${app.main.vault.address.toLowerCase()}`,
     )
     return books.reduce((sum, { availUnits, heldUnits }) => sum + availUnits + heldUnits, 0n)
   }
   const executed = (answers: Answer[]) => answers.filter(({ outcome }) => outcome === 'executed').length
 
   test('siblings a block or two behind, pages, 429 and cut connections: every task tells what the chain has', async () => {
-    const users = await Promise.all([on.richUser(), on.richUser()])
+    const users = await Promise.all([app.fundedUser(), app.fundedUser()])
     for (const user of users) assert.equal((await deposit(user, '20')).outcome, 'executed')
     node.set({ lag: { chance: 0.4, blocks: 2 }, broken: 0.05 })
     const refused: string[] = []
     /** Refused before there is a task, which is no lie: asked again until it is taken. */
-    const insist = async (name: string, input: object, user: User): Promise<Answer> => {
+    const callUntilAnswered = async (name: string, input: object, user: User): Promise<Answer> => {
       for (let turn = 0; ; turn++) {
         try {
-          return await on.call(name, input, user, { timeoutMs: 60_000 })
+          return await app.call(name, input, user, { timeoutMs: 60_000 })
         } catch (error) {
           const { code, retryable } = error as { code?: string; retryable?: boolean }
           refused.push(String(code))
@@ -73,12 +73,14 @@ describe('a node that lags, forgets and answers with pages', () => {
     }
     for (const user of users) {
       const made = await Promise.all(
-        Array.from({ length: 6 }, (_, n) => insist('earn_deposit', { amount_usdc: String(5 + n) }, user)),
+        Array.from({ length: 6 }, (_, n) =>
+          callUntilAnswered('earn_deposit', { amount_usdc: String(5 + n) }, user),
+        ),
       )
       assert.equal(executed(made), 6, JSON.stringify(made))
       const out: Promise<Answer>[] = []
       for (const { result } of made) {
-        out.push(insist('earn_withdraw', { position_id: result.position_id }, user))
+        out.push(callUntilAnswered('earn_withdraw', { position_id: result.position_id }, user))
         await delay(40)
       }
       const left = await Promise.all(out)
@@ -89,46 +91,46 @@ describe('a node that lags, forgets and answers with pages', () => {
     node.set({})
     assert.ok(node.counts.lagged > 0 && node.counts.broken > 0, JSON.stringify(node.counts))
     for (const user of users) {
-      assert.equal(await on.flows(user), 13)
+      assert.equal(await app.flows(user), 13)
       assert.equal(await bookedOf(user), await sharesOf(user))
     }
   })
 
   test('a receipt of a block that is not on the chain is no proof, and its transaction is not given up', async () => {
-    const user = await on.richUser()
-    node.set({ keepsBack: true, inventsReceipts: true })
-    const going = deposit(user, '100')
+    const user = await app.fundedUser()
+    node.set({ withholdsSends: true, fakesReceipts: true })
+    const pendingDeposit = deposit(user, '100')
     await eventually(
       async () => (node.counts.invented > 3 ? true : undefined),
       'the invented receipt was looked at',
       20_000,
     )
-    const { tasks } = await on.main.ground.tasks.list(user.id, { skip: 0, limit: 1 })
+    const { tasks } = await app.main.durable.tasks.list(user.id, { skip: 0, limit: 1 })
     assert.equal(tasks[0]!.status, 'running')
     node.set({})
     await node.release()
-    const done = await going
+    const done = await pendingDeposit
     assert.equal(done.outcome, 'executed', JSON.stringify(done))
-    assert.equal(await on.flows(user), 1)
+    assert.equal(await app.flows(user), 1)
     assert.equal(await bookedOf(user), await sharesOf(user))
   })
 
   for (const message of ['already known', 'nonce too low: next nonce 7, tx nonce 6'])
     test(`a node that took the bytes and says "${message}" is looked up and not believed`, async () => {
-      const user = await on.richUser()
-      node.set({ saysOfSent: { code: -32000, message } })
+      const user = await app.fundedUser()
+      node.set({ sendError: { code: -32000, message } })
       const done = await deposit(user, '10')
       assert.equal(done.outcome, 'executed', JSON.stringify(done))
       assert.equal(done.transactions.length, 1)
-      assert.equal(await on.flows(user), 1)
+      assert.equal(await app.flows(user), 1)
     })
 
   test('a search for arrivals ends where its node does: a block that a sibling has not seen is not without them', async () => {
-    const { chain } = on.main.base
-    const user = await on.addUser()
-    await on.give(baseId, user.evm, 'USDC', '7')
+    const { chain } = app.main.base
+    const user = await app.addUser()
+    await app.fund(baseId, user.evm, 'USDC', '7')
     const { number: to } = await chain.head()
-    const search = (from: bigint) => chain.arrivals(on.main.usdc, user.evm, { from, to })
+    const search = (from: bigint) => chain.arrivals(app.main.usdc, user.evm, { from, to })
     node.set({ lag: { chance: 1, blocks: 12 } })
     const seen = await search(0n)
     assert.deepEqual(seen.arrivals, [])
@@ -140,12 +142,12 @@ describe('a node that lags, forgets and answers with pages', () => {
   })
 
   test('a provider that takes a few blocks at once is searched in pieces', async () => {
-    const { chain } = on.main.base
-    const user = await on.richUser('9')
+    const { chain } = app.main.base
+    const user = await app.fundedUser('9')
     const { number: to } = await chain.head()
     const from = to > 40n ? to - 40n : 0n
     node.set({ logBlocksMax: 3 })
-    const { arrivals, searchedTo } = await chain.arrivals(on.main.usdc, user.evm, { from, to })
+    const { arrivals, searchedTo } = await chain.arrivals(app.main.usdc, user.evm, { from, to })
     assert.ok(node.counts.refusedSearches > 0)
     assert.deepEqual([arrivals.map(({ amountUnits }) => amountUnits), searchedTo], [[9_000_000n], to])
   })

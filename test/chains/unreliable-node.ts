@@ -7,17 +7,17 @@ type Reply = { jsonrpc: string; id: unknown; result?: unknown; error?: { code: n
 type Receipt = { blockNumber: string; blockHash: string; transactionHash: string } | null
 type Log = { blockNumber: string }
 
-export type Mischief = {
+export type NodeFailures = {
   /** Chance that a request is answered by a sibling that is so many blocks behind. */
   lag?: { chance: number; blocks: number }
   /** Chance of a page, a 429 or a broken connection instead of an answer. */
   broken?: number
   /** What is answered to raw transactions that the real node took. */
-  saysOfSent?: { code: number; message: string }
+  sendError?: { code: number; message: string }
   /** Raw transactions are acknowledged and kept back. */
-  keepsBack?: boolean
+  withholdsSends?: boolean
   /** Receipts of what was kept back, in a block that is not on the chain. */
-  inventsReceipts?: boolean
+  fakesReceipts?: boolean
   /** More blocks than this are refused in one search for logs. */
   logBlocksMax?: number
 }
@@ -39,8 +39,8 @@ async function bodyOf(request: IncomingMessage): Promise<string> {
 
 export async function unreliableNode(random: () => number) {
   let target = ''
-  let mischief: Mischief = {}
-  const kept: { raw: string; hash: string }[] = []
+  let failures: NodeFailures = {}
+  const withheld: { raw: string; hash: string }[] = []
   const counts = { lagged: 0, broken: 0, invented: 0, refusedSearches: 0 }
 
   const forward = async (calls: Call[]): Promise<Reply[]> => {
@@ -77,8 +77,8 @@ export async function unreliableNode(random: () => number) {
       return isNewer ? { ...reply, result: null } : reply
     })
 
-  const inventedFor = async (hash: unknown): Promise<unknown> => {
-    if (!kept.some((each) => each.hash === hash)) return null
+  const fakeReceipt = async (hash: unknown): Promise<unknown> => {
+    if (!withheld.some((each) => each.hash === hash)) return null
     counts.invented += 1
     const number = await ask('eth_blockNumber', [])
     const zeros = '0'.repeat(64)
@@ -104,21 +104,21 @@ export async function unreliableNode(random: () => number) {
       return { jsonrpc: '2.0', id: reply.id, error: { code: -32600, message } }
     })
 
-  const keepBack = async (call: Call): Promise<Reply> => {
+  const withhold = async (call: Call): Promise<Reply> => {
     const raw = String(call.params[0])
     const { keccak256 } = await import('viem')
     const hash = keccak256(raw as `0x${string}`)
-    kept.push({ raw, hash })
+    withheld.push({ raw, hash })
     return { jsonrpc: '2.0', id: call.id, result: hash }
   }
 
   const answer = async (calls: Call[]): Promise<Reply[]> => {
-    const { lag, saysOfSent, keepsBack, inventsReceipts, logBlocksMax } = mischief
+    const { lag, sendError, withholdsSends, fakesReceipts, logBlocksMax } = failures
     const isSending = calls.some(({ method }) => method === 'eth_sendRawTransaction')
-    if (isSending && keepsBack) return Promise.all(calls.map(keepBack))
-    if (isSending && saysOfSent) {
+    if (isSending && withholdsSends) return Promise.all(calls.map(withhold))
+    if (isSending && sendError) {
       await forward(calls)
-      return calls.map(({ id }) => ({ jsonrpc: '2.0', id, error: saysOfSent }))
+      return calls.map(({ id }) => ({ jsonrpc: '2.0', id, error: sendError }))
     }
     if (lag && !isSending && random() < lag.chance) {
       counts.lagged += 1
@@ -127,12 +127,12 @@ export async function unreliableNode(random: () => number) {
     }
     const answered = await forward(calls)
     const replies = logBlocksMax ? refuseLongSearches(calls, answered, logBlocksMax) : answered
-    if (!inventsReceipts) return replies
+    if (!fakesReceipts) return replies
     return Promise.all(
       replies.map(async (reply) => {
         const call = calls.find(({ id }) => id === reply.id)
         if (call?.method !== 'eth_getTransactionReceipt' || reply.result !== null) return reply
-        return { ...reply, result: await inventedFor(call.params[0]) }
+        return { ...reply, result: await fakeReceipt(call.params[0]) }
       }),
     )
   }
@@ -148,7 +148,7 @@ export async function unreliableNode(random: () => number) {
   const server = createServer((request, response) => {
     void (async () => {
       const parsed = JSON.parse(await bodyOf(request)) as Call | Call[]
-      if (random() < (mischief.broken ?? 0)) return breakDown(response)
+      if (random() < (failures.broken ?? 0)) return breakDown(response)
       const replies = await answer(Array.isArray(parsed) ? parsed : [parsed])
       response.writeHead(200, { 'content-type': 'application/json' })
       response.end(JSON.stringify(Array.isArray(parsed) ? replies : replies[0]))
@@ -158,16 +158,16 @@ export async function unreliableNode(random: () => number) {
   return {
     url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
     counts,
-    kept,
+    withheld,
     before: (url: string) => {
       target = url
     },
-    set: (what: Mischief) => {
-      mischief = what
+    set: (what: NodeFailures) => {
+      failures = what
     },
     /** What was kept back goes out after all. */
     release: async () => {
-      for (const { raw } of kept.splice(0)) await ask('eth_sendRawTransaction', [raw])
+      for (const { raw } of withheld.splice(0)) await ask('eth_sendRawTransaction', [raw])
     },
     async [Symbol.asyncDispose]() {
       server.closeAllConnections()

@@ -4,8 +4,8 @@ import { request } from 'node:http'
 import { join } from 'node:path'
 import { after, before, test } from 'node:test'
 import { SubscriptionClient, WebSocketTransport } from '@nktkas/hyperliquid'
-import { integer, next } from '#world/venue-core/random.ts'
-import { ask, newCloid, type Trader, traderAt } from './venue/trader.ts'
+import { nextInteger, nextRandom } from '#world/venue-core/random.ts'
+import { newCloid, postRaw, type Trader, traderAt } from './venue/trader.ts'
 import { eventually, type RunningVenue, startVenue } from './venue/venue.ts'
 
 let venue: RunningVenue
@@ -37,7 +37,7 @@ test('the control port of the venue answers to no other name and to no page of a
     assert.equal(await ask(headers), 403, JSON.stringify(headers))
 })
 
-type Truth = {
+type VenueRecord = {
   sequence: number
   conservation: { perp: string; spot: Record<string, string>; open: Record<string, number> }
   accounts: {
@@ -48,9 +48,9 @@ type Truth = {
   orders?: { oid: number }[]
 }
 
-const truth = (query = ''): Promise<Truth> => venue.control<Truth>('GET', `/effects${query}`)
+const readRecord = (query = ''): Promise<VenueRecord> => venue.control<VenueRecord>('GET', `/effects${query}`)
 
-const nothingLost = ({ conservation }: Truth): void => {
+const assertConserved = ({ conservation }: VenueRecord): void => {
   assert.equal(conservation.perp, '0.0')
   assert.deepEqual([...new Set(Object.values(conservation.spot))], ['0.0'])
   assert.deepEqual([...new Set(Object.values(conservation.open))], [0])
@@ -62,17 +62,17 @@ const buy = (cloid: `0x${string}`, s = '0.001') => ({
 })
 
 /** What a careful client does: it asks for the client id before it sends again. */
-const placeSurely = async ({ exchange, info, user }: Trader, cloid: `0x${string}`): Promise<void> => {
+const placeOnce = async ({ exchange, info, user }: Trader, cloid: `0x${string}`): Promise<void> => {
   for (;;) {
     try {
       await exchange.order(buy(cloid))
       return
     } catch {
       // The reply says nothing reliable now; only the venue's record does.
-      const said = await eventually('the order status', () =>
+      const reply = await eventually('the order status', () =>
         info.orderStatus({ user, oid: cloid }).catch(() => undefined),
       )
-      if (said.status === 'order') return
+      if (reply.status === 'order') return
     }
   }
 }
@@ -82,8 +82,8 @@ test('a reply that is dropped after the commit leaves an order that is found by 
   const cloid = newCloid()
   await venue.control('POST', '/faults', { effect: 'dropReply', door: 'exchange', type: 'order', count: 1 })
   await assert.rejects(trader.exchange.order(buy(cloid)))
-  const said = await trader.info.orderStatus({ user: trader.user, oid: cloid })
-  assert.equal(said.status === 'order' && said.order.status, 'filled')
+  const reply = await trader.info.orderStatus({ user: trader.user, oid: cloid })
+  assert.equal(reply.status === 'order' && reply.order.status, 'filled')
 })
 
 test('a reset and an error status before the commit leave nothing behind', async () => {
@@ -132,10 +132,10 @@ test('a slow venue answers late and only the chosen questions', async () => {
 test('weights are counted and the one too many gets 429', async () => {
   await venue.control('POST', '/limits', { weightPerMinute: 100 })
   const statuses: number[] = []
-  for (let i = 0; i < 8; i += 1) statuses.push((await ask(venue, { type: 'meta' })).status)
+  for (let i = 0; i < 8; i += 1) statuses.push((await postRaw(venue, { type: 'meta' })).status)
   assert.deepEqual(statuses, [200, 200, 200, 200, 200, 429, 429, 429])
   await venue.control('POST', '/limits', { weightPerMinute: 0 })
-  assert.equal((await ask(venue, { type: 'meta' })).status, 200)
+  assert.equal((await postRaw(venue, { type: 'meta' })).status, 200)
 })
 
 test('the budget of requests per address is refused in the words of the venue', async () => {
@@ -192,7 +192,7 @@ test('seeded orders through drops, resets, 429, 503 and kills: one fill for ever
   ]
   const arm = async () => {
     for (const [i, fault] of faults.entries())
-      await venue.control('POST', '/faults', { ...fault, seed: i + integer(random, 1_000) })
+      await venue.control('POST', '/faults', { ...fault, seed: i + nextInteger(random, 1_000) })
   }
   const cloids = new Map(traders.map(({ user }) => [user, [] as string[]]))
   await arm()
@@ -201,10 +201,10 @@ test('seeded orders through drops, resets, 429, 503 and kills: one fill for ever
       for (let i = 0; i < 12; i += 1) {
         const cloid = newCloid()
         cloids.get(trader.user)?.push(cloid)
-        await placeSurely(trader, cloid)
+        await placeOnce(trader, cloid)
       }
     })
-    const killed = next(random) < 0.7
+    const killed = nextRandom(random) < 0.7
     if (killed) {
       await venue.restart()
       await arm()
@@ -212,17 +212,17 @@ test('seeded orders through drops, resets, 429, 503 and kills: one fill for ever
     await Promise.all(work)
   }
   await venue.control('DELETE', '/faults')
-  const seen = await truth()
-  nothingLost(seen)
+  const seen = await readRecord()
+  assertConserved(seen)
   for (const { user } of traders) {
     const account = seen.accounts.find(({ address }) => address === user)
-    const wanted = [...(cloids.get(user) ?? [])].sort()
-    assert.equal(wanted.length, 48)
-    assert.deepEqual(account?.orders.map(({ cloid }) => cloid).sort(), wanted)
+    const expectedLots = [...(cloids.get(user) ?? [])].sort()
+    assert.equal(expectedLots.length, 48)
+    assert.deepEqual(account?.orders.map(({ cloid }) => cloid).sort(), expectedLots)
     const filled = new Map<string, number>()
     for (const { cloid, sz } of account?.fills ?? [])
       filled.set(String(cloid), (filled.get(String(cloid)) ?? 0) + Number(sz))
-    assert.deepEqual([...filled.keys()].sort(), wanted)
+    assert.deepEqual([...filled.keys()].sort(), expectedLots)
     assert.ok([...filled.values()].every((size) => Math.abs(size - 0.001) < 1e-9))
   }
 })
@@ -258,13 +258,13 @@ test('a killed venue comes back exactly as it was, a torn last line included', a
   })
   const nonce = Date.now() + 5_000
   await exchange.noop({ nonce })
-  const before = (await truth(`?user=${user}`)).accounts
+  const before = (await readRecord(`?user=${user}`)).accounts
   await venue.kill('SIGKILL')
   const log = readdirSync(venue.dataDir).find((name) => name.startsWith('events-'))
   assert.ok(log)
   appendFileSync(join(venue.dataDir, log), '{"at":1,"kind":"cre')
   await venue.restart()
-  assert.deepEqual((await truth(`?user=${user}`)).accounts, before)
+  assert.deepEqual((await readRecord(`?user=${user}`)).accounts, before)
   await assert.rejects(exchange.noop({ nonce }), /duplicate nonce/)
   await venue.control('POST', '/price', { coin: 'BTC', price: 79_000 })
   const state = await trader.info.clearinghouseState({ user })
@@ -280,11 +280,11 @@ test('a killed venue comes back exactly as it was, a torn last line included', a
 test('an orderly end and a second start keep everything too', async () => {
   const trader = await traderAt(venue, 322)
   await trader.exchange.order(buy(newCloid()))
-  const before = await truth()
+  const before = await readRecord()
   await venue.kill('SIGTERM')
   await venue.restart()
-  const after = await truth()
+  const after = await readRecord()
   assert.deepEqual(after.accounts, before.accounts)
   assert.ok(after.sequence >= before.sequence)
-  nothingLost(after)
+  assertConserved(after)
 })

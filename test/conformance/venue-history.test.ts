@@ -3,10 +3,10 @@ import { mkdtempSync, readdirSync, rmSync, statSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, before, test } from 'node:test'
+import type { Command } from '#world/hyperliquid/apply.ts'
 import { openJournal, replay, writeLine } from '#world/hyperliquid/journal.ts'
-import type { Command } from '#world/hyperliquid/machine.ts'
 import { conservation } from '#world/hyperliquid/settlement.ts'
-import { dollars, limit, startMs, userAt } from './venue/machine.ts'
+import { dollars, limit, startMs, userAt } from './venue/venue-harness.ts'
 
 let dataDir: string
 before(() => {

@@ -35,9 +35,9 @@ type Statuses = {
   response: { data: { statuses: Record<string, { oid: number; totalSz: string }>[] } }
 }
 
-const statusesOf = (said: unknown) => {
-  const { status, response } = said as Statuses
-  assert.equal(status, 'ok', JSON.stringify(said))
+const statusesOf = (reply: unknown) => {
+  const { status, response } = reply as Statuses
+  assert.equal(status, 'ok', JSON.stringify(reply))
   return response.data.statuses
 }
 
@@ -101,7 +101,7 @@ test('market orders open and close a position', async () => {
 test('a bracket is placed in one request and closed by its take profit', async () => {
   const { client, user } = await clientAt(204)
   const leg = { coin: 'ETH-PERP', is_buy: false, sz: 0.5, reduce_only: true }
-  const said = await client.exchange.placeOrder({
+  const reply = await client.exchange.placeOrder({
     orders: [
       {
         coin: 'ETH-PERP',
@@ -116,7 +116,7 @@ test('a bracket is placed in one request and closed by its take profit', async (
     ],
     grouping: 'normalTpsl',
   })
-  assert.deepEqual(statusesOf(said).slice(1), ['waitingForTrigger', 'waitingForTrigger'])
+  assert.deepEqual(statusesOf(reply).slice(1), ['waitingForTrigger', 'waitingForTrigger'])
   await venue.control('POST', '/price', { coin: 'ETH', price: 3_210 })
   assert.deepEqual((await client.info.perpetuals.getClearinghouseState(user)).assetPositions, [])
   assert.deepEqual(await client.info.getFrontendOpenOrders(user), [])

@@ -4,28 +4,34 @@ import { clearinghouseState } from '#world/hyperliquid/info-account.ts'
 import { type Perp, perps, type Tier } from '#world/hyperliquid/markets.ts'
 import type { Account } from '#world/hyperliquid/state.ts'
 import { accountOf, stateOf, type Venue } from '#world/hyperliquid/venue.ts'
-import { integer, next, type RandomState } from '#world/venue-core/random.ts'
-import { type Machine, openMachine, take, traded, userAt } from './venue/machine.ts'
+import { nextInteger, nextRandom, type RandomState } from '#world/venue-core/random.ts'
+import { createVenueHarness, take, traded, userAt, type VenueHarness } from './venue/venue-harness.ts'
 
 const user = userAt(0x77)
 
-const randomPortfolio = (seed: number): { book: Machine; random: RandomState } => {
+const randomPortfolio = (seed: number): { harness: VenueHarness; random: RandomState } => {
   const random = { at: seed * 7_919 }
-  const book = openMachine(seed)
-  const wealth = 10 ** (2.5 + next(random) * 4)
-  book.run({ kind: 'credit', user, coin: 'perp', units: BigInt(Math.round(wealth)) * 100_000_000n })
-  for (let i = 0; i <= integer(random, 4); i += 1) {
-    const market = traded[integer(random, traded.length)] as Perp
-    const leverage = 1 + integer(random, market.maxLeverage)
-    book.act(user, {
+  const harness = createVenueHarness(seed)
+  const wealth = 10 ** (2.5 + nextRandom(random) * 4)
+  harness.run({ kind: 'credit', user, coin: 'perp', units: BigInt(Math.round(wealth)) * 100_000_000n })
+  for (let i = 0; i <= nextInteger(random, 4); i += 1) {
+    const market = traded[nextInteger(random, traded.length)] as Perp
+    const leverage = 1 + nextInteger(random, market.maxLeverage)
+    harness.act(user, {
       type: 'updateLeverage',
       asset: market.asset,
-      isCross: !market.onlyIsolated && next(random) < 0.6,
+      isCross: !market.onlyIsolated && nextRandom(random) < 0.6,
       leverage,
     })
-    take(book, user, market, next(random) < 0.5, wealth * leverage * (0.05 + next(random) * 0.4))
+    take(
+      harness,
+      user,
+      market,
+      nextRandom(random) < 0.5,
+      wealth * leverage * (0.05 + nextRandom(random) * 0.4),
+    )
   }
-  return { book, random }
+  return { harness, random }
 }
 
 /** The formulae in plain dollars, written down here a second time. */
@@ -90,12 +96,15 @@ const expected = (venue: Venue, marks: ReadonlyMap<number, number> = new Map()) 
   }
 }
 
-const near = (said: string, wanted: number, what: string): void => {
-  const tolerance = 2e-6 + Math.abs(wanted) * 1e-10
-  assert.ok(Math.abs(Number(said) - wanted) <= tolerance, `${what}: ${said} is not ${wanted}`)
+const assertNear = (actual: string, expectedValue: number, what: string): void => {
+  const tolerance = 2e-6 + Math.abs(expectedValue) * 1e-10
+  assert.ok(
+    Math.abs(Number(actual) - expectedValue) <= tolerance,
+    `${what}: ${actual} is not ${expectedValue}`,
+  )
 }
 
-type Said = {
+type ClearinghouseView = {
   crossMarginSummary: { accountValue: string; totalMarginUsed: string; totalNtlPos: string }
   crossMaintenanceMarginUsed: string
   withdrawable: string
@@ -122,22 +131,26 @@ const liquidationPriceOf = (line: Line, value: number, maintenance: number): num
 }
 
 const checkView = (venue: Venue): number => {
-  const said = clearinghouseState(venue, user) as Said
+  const view = clearinghouseState(venue, user) as ClearinghouseView
   const { lines, value, maintenance, initial, withdrawable } = expected(venue)
-  near(said.crossMarginSummary.accountValue, Math.max(0, value), 'account value')
-  near(said.crossMarginSummary.totalMarginUsed, initial, 'initial margin')
-  near(said.crossMaintenanceMarginUsed, maintenance, 'maintenance margin')
-  near(said.withdrawable, withdrawable, 'withdrawable')
+  assertNear(view.crossMarginSummary.accountValue, Math.max(0, value), 'account value')
+  assertNear(view.crossMarginSummary.totalMarginUsed, initial, 'initial margin')
+  assertNear(view.crossMaintenanceMarginUsed, maintenance, 'maintenance margin')
+  assertNear(view.withdrawable, withdrawable, 'withdrawable')
   for (const line of lines) {
-    const shown = said.assetPositions.find(({ position }) => position.coin === line.market.coin)?.position
+    const shown = view.assetPositions.find(({ position }) => position.coin === line.market.coin)?.position
     assert.ok(shown)
-    near(shown.positionValue, line.value, 'position value')
+    assertNear(shown.positionValue, line.value, 'position value')
     const margin = line.cross ? line.value / line.leverage : line.raw + line.size * line.mark
-    near(shown.marginUsed, Math.max(0, margin), 'margin used')
-    near(shown.unrealizedPnl, line.size > 0 ? line.value - line.cost : line.cost - line.value, 'unrealized')
+    assertNear(shown.marginUsed, Math.max(0, margin), 'margin used')
+    assertNear(
+      shown.unrealizedPnl,
+      line.size > 0 ? line.value - line.cost : line.cost - line.value,
+      'unrealized',
+    )
     const price = liquidationPriceOf(line, value, maintenance)
     if (Math.round(price * 1e8) <= 0) assert.equal(shown.liquidationPx, null)
-    else near(String(shown.liquidationPx), price, 'liquidation price')
+    else assertNear(String(shown.liquidationPx), price, 'liquidation price')
   }
   return lines.length
 }
@@ -168,38 +181,38 @@ const liquidationsOf = (venue: Venue, from: number) =>
     .filter(({ delta }) => delta.type === 'liquidation')
     .map(({ delta }) => delta as unknown as { leverageType: string; liquidatedPositions: { coin: string }[] })
 
-const moveAndJudge = (book: Machine, market: Perp, usd: number): number => {
-  const { venue } = book
+const moveAndCheck = (harness: VenueHarness, market: Perp, usd: number): number => {
+  const { venue } = harness
   const known = accountOf(venue, user).ledger.length
   // The price lands on a tick, so it is tried on the venue's own grid first.
-  const probe = openMachine(venue.state.seed)
+  const probe = createVenueHarness(venue.state.seed)
   probe.run({ kind: 'price', coin: market.coin, usd, pin: true })
   const mark = stateOf(probe.venue, market.asset).mark / 1e8
-  const judged = verdict(venue, new Map([[market.asset, mark]]))
-  book.run({ kind: 'price', coin: market.coin, usd, pin: true })
-  if (!judged) return 0
-  const happened = liquidationsOf(venue, known)
+  const expectedOutcome = verdict(venue, new Map([[market.asset, mark]]))
+  harness.run({ kind: 'price', coin: market.coin, usd, pin: true })
+  if (!expectedOutcome) return 0
+  const liquidated = liquidationsOf(venue, known)
   assert.equal(
-    happened.some(({ leverageType }) => leverageType === 'Cross'),
-    judged.cross,
+    liquidated.some(({ leverageType }) => leverageType === 'Cross'),
+    expectedOutcome.cross,
     'cross liquidation',
   )
   assert.deepEqual(
-    happened
+    liquidated
       .filter(({ leverageType }) => leverageType === 'Isolated')
       .flatMap(({ liquidatedPositions }) => liquidatedPositions.map(({ coin }) => coin))
       .sort(),
-    [...judged.isolated].sort(),
+    [...expectedOutcome.isolated].sort(),
   )
-  return happened.length
+  return liquidated.length
 }
 
-const checkFunding = (book: Machine): number => {
-  const { venue } = book
+const checkFunding = (harness: VenueHarness): number => {
+  const { venue } = harness
   const before = accountOf(venue, user)
   const paidBefore = before.fundings.length
   const lines = linesOf(venue, before, new Map())
-  book.run({ kind: 'funding' })
+  harness.run({ kind: 'funding' })
   const paid = accountOf(venue, user).fundings.slice(paidBefore)
   assert.equal(paid.length, lines.length)
   for (const { asset, usd, rate } of paid) {
@@ -208,7 +221,7 @@ const checkFunding = (book: Machine): number => {
     const eighth = (premium + Math.max(-0.0005, Math.min(0.0005, 0.0001 - premium))) / 8
     assert.ok(Math.abs(Number(rate) / 1e10 - Math.max(-0.04, Math.min(0.04, eighth))) < 1e-10)
     const oracle = stateOf(venue, asset).oracle / 1e8
-    near((Number(usd) / 1e8).toFixed(8), (-line.size * oracle * Number(rate)) / 1e10, 'funding')
+    assertNear((Number(usd) / 1e8).toFixed(8), (-line.size * oracle * Number(rate)) / 1e10, 'funding')
   }
   return paid.length
 }
@@ -218,18 +231,22 @@ test('1,000 random portfolios: margin, liquidation price, liquidation and fundin
   let liquidations = 0
   let fundings = 0
   for (let seed = 1; seed <= 1_000; seed += 1) {
-    const { book, random } = randomPortfolio(seed)
-    positions += checkView(book.venue)
-    fundings += checkFunding(book)
+    const { harness, random } = randomPortfolio(seed)
+    positions += checkView(harness.venue)
+    fundings += checkFunding(harness)
     for (let i = 0; i < 3; i += 1) {
-      const held = [...accountOf(book.venue, user).positions.keys()]
-      const market = perps[held[integer(random, held.length)] ?? 0] as Perp
-      const factor = Math.exp((next(random) - 0.5) * 0.7)
-      liquidations += moveAndJudge(book, market, (stateOf(book.venue, market.asset).oracle / 1e8) * factor)
-      checkView(book.venue)
-      book.balanced()
+      const held = [...accountOf(harness.venue, user).positions.keys()]
+      const market = perps[held[nextInteger(random, held.length)] ?? 0] as Perp
+      const factor = Math.exp((nextRandom(random) - 0.5) * 0.7)
+      liquidations += moveAndCheck(
+        harness,
+        market,
+        (stateOf(harness.venue, market.asset).oracle / 1e8) * factor,
+      )
+      checkView(harness.venue)
+      harness.assertBalanced()
     }
-    assert.ok(accountOf(book.venue, user).raw >= 0n || accountOf(book.venue, user).positions.size > 0)
+    assert.ok(accountOf(harness.venue, user).raw >= 0n || accountOf(harness.venue, user).positions.size > 0)
   }
   assert.ok(positions > 1_500, `only ${positions} positions`)
   assert.ok(fundings > 1_500, `only ${fundings} funding payments`)

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { ExchangeClient, HttpTransport } from '@nktkas/hyperliquid'
 import { WebSocket } from 'ws'
-import { ask, newCloid, refusalOf, type Trader, traderAt } from './venue/trader.ts'
+import { errorOf, newCloid, postRaw, type Trader, traderAt } from './venue/trader.ts'
 import { eventually, type RunningVenue, startVenue } from './venue/venue.ts'
 
 let venue: RunningVenue
@@ -26,13 +26,13 @@ const usdOf = async ({ info, user }: Trader) => {
   const row = balances.find(({ coin }) => coin === 'USDC')
   return { total: Number(row?.total ?? 0), hold: Number(row?.hold ?? 0) }
 }
-const near = (seen: number, expected: number, within = 1) =>
+const assertNear = (seen: number, expected: number, within = 1) =>
   assert.ok(Math.abs(seen - expected) <= within, `${seen}, expected ${expected}`)
 const market = (a: number, b: boolean, p: string, s: string) => ({
   orders: [{ a, b, p, s, r: false, t: { limit: { tif: 'Ioc' as const } }, c: newCloid() }],
   grouping: 'na' as const,
 })
-const nothingLost = async () => {
+const assertConserved = async () => {
   const { conservation } = await venue.control<{
     conservation: { perp: string; spot: Record<string, string> }
   }>('GET', '/effects?accounts=none')
@@ -52,38 +52,38 @@ for (const abstraction of ['unifiedAccount', 'portfolioMargin'] as const)
     await exchange.updateLeverage({ asset: 0, isCross: true, leverage: 10 })
     await exchange.order(market(0, true, '101000', '0.5'))
     const open = await usdOf(one)
-    near(open.total, 10_000, 30)
-    near(open.hold, 5_000, 10)
+    assertNear(open.total, 10_000, 30)
+    assertNear(open.hold, 5_000, 10)
     assert.equal((await info.clearinghouseState({ user })).assetPositions.length, 1)
     await exchange.order(market(10_001, true, '41', '10'))
-    near((await usdOf(one)).total, open.total - 400, 5)
-    const tooMuch = await refusalOf(exchange.withdraw3({ destination: user, amount: '9000' }))
+    assertNear((await usdOf(one)).total, open.total - 400, 5)
+    const tooMuch = await errorOf(exchange.withdraw3({ destination: user, amount: '9000' }))
     assert.equal(tooMuch, 'Insufficient balance for withdrawal')
     await exchange.withdraw3({ destination: user, amount: '4000' })
-    near((await usdOf(one)).total, open.total - 4_400, 5)
+    assertNear((await usdOf(one)).total, open.total - 4_400, 5)
     await exchange.order(market(10_001, false, '39', '9'))
-    near((await usdOf(one)).total, open.total - 4_040, 5)
+    assertNear((await usdOf(one)).total, open.total - 4_040, 5)
     assert.match(
-      await refusalOf(exchange.usdClassTransfer({ amount: '1', toPerp: true })),
+      await errorOf(exchange.usdClassTransfer({ amount: '1', toPerp: true })),
       /unified account is active/,
     )
     const close = market(0, false, '99000', '0.5')
     await exchange.order(close)
     const { total, hold } = await usdOf(one)
-    near(total, open.total - 4_040, 40)
+    assertNear(total, open.total - 4_040, 40)
     assert.equal(hold, 0)
     await exchange.spotSend({ destination: `0x${'77'.repeat(20)}`, token: usdcToken, amount: '100' })
-    near((await usdOf(one)).total, total - 100, 0.01)
+    assertNear((await usdOf(one)).total, total - 100, 0.01)
     await exchange.userSetAbstraction({ user, abstraction: 'disabled' })
-    near(Number((await info.clearinghouseState({ user })).withdrawable), total - 100, 0.01)
-    await nothingLost()
+    assertNear(Number((await info.clearinghouseState({ user })).withdrawable), total - 100, 0.01)
+    await assertConserved()
   })
 
 test('a mode is set for the account that is named, which must be the signer or its sub-account', async () => {
   const { exchange, info, user } = await trader()
   const other = await trader()
   const stranger = exchange.userSetAbstraction({ user: other.user, abstraction: 'unifiedAccount' })
-  assert.match(await refusalOf(stranger), /^Invalid sub-account/)
+  assert.match(await errorOf(stranger), /^Invalid sub-account/)
   assert.equal(await info.userAbstraction({ user: other.user }), 'default')
   const { data: sub } = (await exchange.createSubAccount({ name: 'one' })).response
   await exchange.userSetAbstraction({ user: sub, abstraction: 'unifiedAccount' })
@@ -111,8 +111,8 @@ test('a sub-account is made, filled, traded for by its master, renamed and empti
   await exchange.subAccountTransfer({ subAccountUser: sub, isDeposit: false, usd: 1_900_000_000 })
   const other = await trader()
   const wrong = other.exchange.order(market(0, true, '101000', '0.01'), { vaultAddress: sub })
-  assert.match(await refusalOf(wrong), /^Vault not registered/)
-  await nothingLost()
+  assert.match(await errorOf(wrong), /^Vault not registered/)
+  await assertConserved()
 })
 
 test('an asset is sent between the sides of an account and to another one', async () => {
@@ -131,10 +131,10 @@ test('an asset is sent between the sides of an account and to another one', asyn
   const to = `0x${'78'.repeat(20)}` as const
   await send(to, 'spot', '', '120')
   assert.equal((await one.info.clearinghouseState({ user: to })).withdrawable, '120.0')
-  assert.equal(await refusalOf(send(to, 'spot', 'spot', '181')), 'Insufficient balance for token transfer')
+  assert.equal(await errorOf(send(to, 'spot', 'spot', '181')), 'Insufficient balance for token transfer')
   const [latest] = (await one.info.userNonFundingLedgerUpdates({ user: to })).slice(-1)
   assert.equal(latest?.delta.type, 'send')
-  await nothingLost()
+  await assertConserved()
 })
 
 test('an order in slices trades every half minute, is shown, and can be ended', async () => {
@@ -173,15 +173,15 @@ test('signatures for the test network count unless the venue is told which netwo
   await testnet.setDisplayName({ displayName: 'x' })
   await testnet.usdSend(send)
   await venue.control('POST', '/realism', { network: 'mainnet' })
-  assert.match(await refusalOf(testnet.setDisplayName({ displayName: 'x' })), /does not exist/)
-  assert.match(await refusalOf(testnet.usdSend(send)), /hyperliquidChain/)
+  assert.match(await errorOf(testnet.setDisplayName({ displayName: 'x' })), /does not exist/)
+  assert.match(await errorOf(testnet.usdSend(send)), /hyperliquidChain/)
   await venue.control('POST', '/realism', { network: 'testnet' })
   await testnet.setDisplayName({ displayName: 'x' })
   const mainnet = new ExchangeClient({
     transport: new HttpTransport({ apiUrl: venue.url, rpcUrl: venue.url }),
     wallet,
   })
-  assert.match(await refusalOf(mainnet.setDisplayName({ displayName: 'x' })), /does not exist/)
+  assert.match(await errorOf(mainnet.setDisplayName({ displayName: 'x' })), /does not exist/)
   await venue.control('POST', '/realism', { preset: 'quiet' })
   await mainnet.setDisplayName({ displayName: 'x' })
   assert.ok(user)
@@ -198,8 +198,8 @@ test('the older name of the channel for user events tells of fills', async () =>
     seen.some(({ channel }) => channel === 'subscriptionResponse') ? true : undefined,
   )
   await exchange.order(market(0, true, '101000', '0.001'))
-  const told = await eventually('the fill', () => seen.find(({ channel }) => channel === 'user'))
-  assert.equal(told.data.fills?.length, 1)
+  const fills = await eventually('the fill', () => seen.find(({ channel }) => channel === 'user'))
+  assert.equal(fills.data.fills?.length, 1)
   socket.close()
 })
 
@@ -211,16 +211,16 @@ test('funding has a past, and what is not served by a list is served empty', asy
   assert.ok(rates.every(({ time }, at) => at === 0 || time - (rates[at - 1]?.time ?? 0) === 3_600_000))
   assert.ok(new Set(rates.map(({ fundingRate }) => fundingRate)).size > 1)
   assert.deepEqual(await info.outcomeMeta(), { outcomes: [], questions: [] })
-  assert.equal((await ask(venue, { type: 'noSuchThing' })).status, 422)
+  assert.equal((await postRaw(venue, { type: 'noSuchThing' })).status, 422)
 })
 
 test('an order above the largest value is refused with that value', async () => {
   const { exchange } = await trader('90000000')
-  const said = await refusalOf(
+  const reply = await errorOf(
     exchange.order({
       orders: [{ a: 6, b: true, p: '38', s: '200000', r: false, t: { limit: { tif: 'Gtc' } } }],
       grouping: 'na',
     }),
   )
-  assert.equal(said, 'Order value too large. Max is $5000000.')
+  assert.equal(reply, 'Order value too large. Max is $5000000.')
 })

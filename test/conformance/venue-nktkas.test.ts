@@ -7,8 +7,8 @@ import {
   SubscriptionClient,
   WebSocketTransport,
 } from '@nktkas/hyperliquid'
-import { complaints } from './venue/schemas.ts'
-import { newCloid, refusalOf, type Trader, traderAt } from './venue/trader.ts'
+import { schemaErrors } from './venue/schemas.ts'
+import { errorOf, newCloid, type Trader, traderAt } from './venue/trader.ts'
 import { accountOf, eventually, type RunningVenue, startVenue } from './venue/venue.ts'
 
 let venue: RunningVenue
@@ -39,9 +39,9 @@ type Wire = Parameters<ExchangeClient['order']>[0]['orders'][number]
 type Status = Awaited<ReturnType<ExchangeClient['order']>>['response']['data']['statuses'][number]
 
 const place = async ({ exchange }: Trader, ...orders: Wire[]): Promise<Status[]> => {
-  const said = await exchange.order({ orders, grouping: 'na' })
-  assert.deepEqual(complaints('OrderResponse', said, 'exchange'), [])
-  return said.response.data.statuses
+  const reply = await exchange.order({ orders, grouping: 'na' })
+  assert.deepEqual(schemaErrors('OrderResponse', reply, 'exchange'), [])
+  return reply.response.data.statuses
 }
 
 const restingOid = (status: Status | undefined): number => {
@@ -59,8 +59,8 @@ const positionOf = async ({ info, user }: Trader, coin: string) =>
     ?.position
 
 const statusOf = async ({ info, user }: Trader, oid: number | `0x${string}`): Promise<string> => {
-  const said = await info.orderStatus({ user, oid })
-  return said.status === 'order' ? said.order.status : said.status
+  const reply = await info.orderStatus({ user, oid })
+  return reply.status === 'order' ? reply.order.status : reply.status
 }
 
 test('a limit order rests, is shown, and is cancelled by number and by client id', async () => {
@@ -108,7 +108,7 @@ test('every refusal is the sentence of the venue, and the order is remembered wi
   })
   const refused = async (over: Partial<Wire>) => {
     const c = newCloid()
-    const sentence = await refusalOf(place(trader, order({ ...over, c })))
+    const sentence = await errorOf(place(trader, order({ ...over, c })))
     return [sentence, await statusOf(trader, c)]
   }
   assert.deepEqual(await refused({ p: '90000.1' }), [
@@ -154,9 +154,9 @@ test('every refusal is the sentence of the venue, and the order is remembered wi
     'insufficientSpotBalanceRejected',
   ])
   assert.deepEqual(await refused({ a: 11, p: '0.37', s: '100' }), ['Trading is halted. asset=11', 'rejected'])
-  assert.equal(await refusalOf(trader.exchange.cancel({ cancels: [{ a: 1, o: 5 }] })), neverPlaced(1))
+  assert.equal(await errorOf(trader.exchange.cancel({ cancels: [{ a: 1, o: 5 }] })), neverPlaced(1))
   assert.equal(
-    await refusalOf(trader.exchange.order({ orders: [], grouping: 'na' })),
+    await errorOf(trader.exchange.order({ orders: [], grouping: 'na' })),
     'Batch of orders is empty.',
   )
 })
@@ -165,7 +165,7 @@ const neverPlaced = (asset: number) => `Order was never placed, already canceled
 
 test('a batch answers per order: one refused, one resting, one filled', async () => {
   const trader = await traderAt(venue, 4)
-  const sentences = await refusalOf(
+  const sentences = await errorOf(
     place(
       trader,
       { a: 0, b: true, p: '90000.1', s: '0.01', r: false, t: gtc },
@@ -182,7 +182,7 @@ test('a cancel with the wrong asset does not find the order', async () => {
   const trader = await traderAt(venue, 5)
   const [status] = await place(trader, { a: 0, b: true, p: '90000', s: '0.01', r: false, t: gtc })
   const o = restingOid(status)
-  assert.equal(await refusalOf(trader.exchange.cancel({ cancels: [{ a: 1, o }] })), neverPlaced(1))
+  assert.equal(await errorOf(trader.exchange.cancel({ cancels: [{ a: 1, o }] })), neverPlaced(1))
   assert.equal(await statusOf(trader, o), 'open')
 })
 
@@ -192,13 +192,13 @@ test('modify moves an order to a new number; a gone order cannot be modified', a
   const [status] = await place(trader, { a: 0, b: true, p: '90000', s: '0.01', r: false, t: gtc, c: cloid })
   const oid = restingOid(status)
   const order = { a: 0, b: true, p: '91000', s: '0.02', r: false, t: gtc } as const
-  const said = await trader.exchange.modify({ oid, order: { ...order, c: cloid } })
-  assert.deepEqual(complaints('ModifyResponse', said, 'exchange'), [])
+  const reply = await trader.exchange.modify({ oid, order: { ...order, c: cloid } })
+  assert.deepEqual(schemaErrors('ModifyResponse', reply, 'exchange'), [])
   const [open] = await trader.info.frontendOpenOrders({ user: trader.user })
   assert.equal(open?.limitPx, '91000.0')
   assert.equal(open?.cloid, cloid)
   assert.equal(
-    await refusalOf(trader.exchange.modify({ oid, order })),
+    await errorOf(trader.exchange.modify({ oid, order })),
     'Cannot modify canceled or filled order',
   )
   const batch = await trader.exchange.batchModify({
@@ -214,7 +214,7 @@ test('modify moves an order to a new number; a gone order cannot be modified', a
 test('the bracket of a filled market order waits for the mark, and the stop closes the position once', async () => {
   const trader = await traderAt(venue, 7)
   await trader.exchange.updateLeverage({ asset: 1, isCross: true, leverage: 2 })
-  const said = await trader.exchange.order({
+  const reply = await trader.exchange.order({
     orders: [
       { a: 1, b: true, p: '3030', s: '1', r: false, t: ioc },
       { a: 1, b: false, p: '3200', s: '1', r: true, t: when('3300', 'tp') },
@@ -222,7 +222,7 @@ test('the bracket of a filled market order waits for the mark, and the stop clos
     ],
     grouping: 'normalTpsl',
   })
-  const [entry, ...legs] = said.response.data.statuses
+  const [entry, ...legs] = reply.response.data.statuses
   filledOf(entry)
   assert.deepEqual(legs, ['waitingForTrigger', 'waitingForTrigger'])
   await venue.control('POST', '/price', { coin: 'ETH', price: 2_880 })
@@ -247,7 +247,7 @@ test('the bracket of a filled market order waits for the mark, and the stop clos
 test('the bracket of a resting order waits for its fill and dies with it', async () => {
   const trader = await traderAt(venue, 8)
   const bracket = async (p: string) => {
-    const said = await trader.exchange.order({
+    const reply = await trader.exchange.order({
       orders: [
         { a: 2, b: true, p, s: '5', r: false, t: gtc },
         { a: 2, b: false, p: '170', s: '5', r: true, t: when('180', 'tp', false) },
@@ -255,13 +255,13 @@ test('the bracket of a resting order waits for its fill and dies with it', async
       ],
       grouping: 'normalTpsl',
     })
-    assert.deepEqual(said.response.data.statuses.slice(1), ['waitingForFill', 'waitingForFill'])
-    return restingOid(said.response.data.statuses[0])
+    assert.deepEqual(reply.response.data.statuses.slice(1), ['waitingForFill', 'waitingForFill'])
+    return restingOid(reply.response.data.statuses[0])
   }
-  const doomed = await bracket('120')
+  const cancelled = await bracket('120')
   const [open] = await trader.info.frontendOpenOrders({ user: trader.user })
   assert.equal(open?.children.length, 2)
-  await trader.exchange.cancel({ cancels: [{ a: 2, o: doomed }] })
+  await trader.exchange.cancel({ cancels: [{ a: 2, o: cancelled }] })
   assert.deepEqual(await trader.info.frontendOpenOrders({ user: trader.user }), [])
   const filled = await bracket('140')
   await venue.control('POST', '/price', { coin: 'SOL', price: 139 })
@@ -303,7 +303,7 @@ test('groups that make no sense refuse the whole request', async () => {
   const entry: Wire = { a: 0, b: true, p: '90000', s: '0.01', r: false, t: gtc }
   const child: Wire = { a: 0, b: false, p: '110000', s: '0.01', r: true, t: when('110000', 'tp') }
   const group = (grouping: 'normalTpsl' | 'positionTpsl', ...orders: Wire[]) =>
-    refusalOf(trader.exchange.order({ orders, grouping }))
+    errorOf(trader.exchange.order({ orders, grouping }))
   assert.equal(await group('normalTpsl', entry), 'Unexpected number of trigger orders')
   assert.equal(await group('normalTpsl', entry, child, child, child), 'Unexpected number of trigger orders')
   assert.equal(await group('positionTpsl', entry, child), 'Unexpected number of trigger orders')
@@ -317,8 +317,8 @@ test('reduce-only is capped at the position and older reduce-only orders give wa
   const [old] = await place(trader, { a: 0, b: false, p: '105000', s: '0.02', r: true, t: gtc })
   const [fresh] = await place(trader, { a: 0, b: false, p: '104000', s: '0.05', r: true, t: gtc })
   assert.equal(await statusOf(trader, restingOid(old)), 'reduceOnlyCanceled')
-  const said = await trader.info.orderStatus({ user: trader.user, oid: restingOid(fresh) })
-  assert.equal(said.status === 'order' && said.order.order.sz, '0.02')
+  const reply = await trader.info.orderStatus({ user: trader.user, oid: restingOid(fresh) })
+  assert.equal(reply.status === 'order' && reply.order.order.sz, '0.02')
   const [closed] = await place(trader, { a: 0, b: false, p: '99000', s: '1', r: true, t: ioc })
   assert.equal(filledOf(closed).totalSz, '0.02')
   assert.equal(await statusOf(trader, restingOid(fresh)), 'reduceOnlyCanceled')
@@ -351,17 +351,17 @@ test('leverage, margin mode and isolated margin follow the rules', async () => {
   const trader = await traderAt(venue, 15)
   const { exchange, user } = trader
   assert.equal(
-    await refusalOf(exchange.updateLeverage({ asset: 0, isCross: true, leverage: 41 })),
+    await errorOf(exchange.updateLeverage({ asset: 0, isCross: true, leverage: 41 })),
     'Invalid leverage value',
   )
   assert.equal(
-    await refusalOf(exchange.updateLeverage({ asset: 10, isCross: true, leverage: 2 })),
+    await errorOf(exchange.updateLeverage({ asset: 10, isCross: true, leverage: 2 })),
     'Cross margin is not allowed for this asset.',
   )
   await exchange.updateLeverage({ asset: 1, isCross: false, leverage: 4 })
   await place(trader, { a: 1, b: true, p: '3010', s: '2', r: false, t: ioc })
   assert.equal(
-    await refusalOf(exchange.updateLeverage({ asset: 1, isCross: true, leverage: 4 })),
+    await errorOf(exchange.updateLeverage({ asset: 1, isCross: true, leverage: 4 })),
     'Cannot switch leverage type with open position.',
   )
   const before = await positionOf(trader, 'ETH')
@@ -370,7 +370,7 @@ test('leverage, margin mode and isolated margin follow the rules', async () => {
   const margin = Number((await positionOf(trader, 'ETH'))?.marginUsed) - Number(before?.marginUsed)
   assert.ok(Math.abs(margin - 250) < 1e-6)
   assert.equal(
-    await refusalOf(exchange.updateIsolatedMargin({ asset: 1, isBuy: true, ntli: -2_000_000_000 })),
+    await errorOf(exchange.updateIsolatedMargin({ asset: 1, isBuy: true, ntli: -2_000_000_000 })),
     'Position does not have sufficient margin for reduction.',
   )
   const data = await trader.info.activeAssetData({ user, coin: 'ETH' })
@@ -382,7 +382,7 @@ test('agents trade for their master, reads go to the master, and replaced agents
   const agent = await traderAt(venue, 1_016, '0')
   const order: Wire = { a: 0, b: true, p: '90000', s: '0.01', r: false, t: gtc }
   const unknown = `User or API Wallet ${agent.user} does not exist.`
-  assert.equal(await refusalOf(place(agent, order)), unknown)
+  assert.equal(await errorOf(place(agent, order)), unknown)
   await master.exchange.approveAgent({ agentAddress: agent.user, agentName: 'desk' })
   assert.deepEqual(await master.info.userRole({ user: agent.user }), {
     role: 'agent',
@@ -394,14 +394,14 @@ test('agents trade for their master, reads go to the master, and replaced agents
   assert.equal((await master.info.openOrders({ user: master.user })).length, 1)
   assert.deepEqual(await agent.info.openOrders({ user: agent.user }), [])
   assert.equal(
-    await refusalOf(agent.exchange.withdraw3({ destination: agent.user, amount: '10' })),
+    await errorOf(agent.exchange.withdraw3({ destination: agent.user, amount: '10' })),
     `Must deposit before performing actions. User: ${agent.user}`,
   )
   const second = accountOf(2_016).address.toLowerCase() as `0x${string}`
   await master.exchange.approveAgent({ agentAddress: second, agentName: 'desk' })
-  assert.equal(await refusalOf(place(agent, order)), unknown)
+  assert.equal(await errorOf(place(agent, order)), unknown)
   assert.equal(
-    await refusalOf(master.exchange.approveAgent({ agentAddress: agent.user, agentName: 'desk' })),
+    await errorOf(master.exchange.approveAgent({ agentAddress: agent.user, agentName: 'desk' })),
     'Extra agent already used.',
   )
 })
@@ -417,12 +417,12 @@ test('an agent ends with its time', async () => {
   await agent.exchange.noop({ nonce: Date.now() })
   await venue.control('POST', '/agents/expire', { address: agent.user })
   assert.equal(
-    await refusalOf(agent.exchange.noop({ nonce: Date.now() })),
+    await errorOf(agent.exchange.noop({ nonce: Date.now() })),
     `User or API Wallet ${agent.user} does not exist.`,
   )
   assert.deepEqual(await master.info.extraAgents({ user: master.user }), [])
   assert.equal(
-    await refusalOf(master.exchange.approveAgent({ agentAddress: agent.user, agentName: 'x valid_until 1' })),
+    await errorOf(master.exchange.approveAgent({ agentAddress: agent.user, agentName: 'x valid_until 1' })),
     'Agent valid_until already expired.',
   )
 })
@@ -431,14 +431,14 @@ test('a nonce works once, an old one never, and an expired action not at all', a
   const trader = await traderAt(venue, 18)
   const nonce = Date.now()
   await trader.exchange.noop({ nonce })
-  assert.equal(await refusalOf(trader.exchange.noop({ nonce })), `Invalid nonce: duplicate nonce ${nonce}`)
-  assert.match(await refusalOf(trader.exchange.noop({ nonce: nonce - 2 * 86_400_000 })), /^Invalid nonce/)
-  assert.match(await refusalOf(trader.exchange.noop({ nonce: nonce + 86_500_000 })), /^Invalid nonce/)
+  assert.equal(await errorOf(trader.exchange.noop({ nonce })), `Invalid nonce: duplicate nonce ${nonce}`)
+  assert.match(await errorOf(trader.exchange.noop({ nonce: nonce - 2 * 86_400_000 })), /^Invalid nonce/)
+  assert.match(await errorOf(trader.exchange.noop({ nonce: nonce + 86_500_000 })), /^Invalid nonce/)
   for (let i = 1; i <= 100; i += 1) await trader.exchange.noop({ nonce: nonce + i })
-  assert.match(await refusalOf(trader.exchange.noop({ nonce: nonce - 1 })), /lower than the smallest/)
+  assert.match(await errorOf(trader.exchange.noop({ nonce: nonce - 1 })), /lower than the smallest/)
   const order: Wire = { a: 0, b: true, p: '90000', s: '0.01', r: false, t: gtc }
   const expired = trader.exchange.order({ orders: [order], grouping: 'na' }, { expiresAfter: Date.now() - 1 })
-  assert.equal(await refusalOf(expired), 'Action already expired')
+  assert.equal(await errorOf(expired), 'Action already expired')
   await trader.exchange.order({ orders: [order], grouping: 'na' }, { expiresAfter: Date.now() + 60_000 })
   assert.equal((await trader.info.openOrders({ user: trader.user })).length, 1)
 })
@@ -458,7 +458,7 @@ test('money moves between perp, spot and accounts and is all accounted for', asy
   const withdrawal = ledger.find(({ delta }) => delta.type === 'withdraw')?.delta
   assert.deepEqual(withdrawal?.type === 'withdraw' && [withdrawal.usdc, withdrawal.fee], ['49.0', '1.0'])
   assert.equal(
-    await refusalOf(trader.exchange.withdraw3({ destination: trader.user, amount: '5000' })),
+    await errorOf(trader.exchange.withdraw3({ destination: trader.user, amount: '5000' })),
     'Insufficient balance for withdrawal',
   )
 })
@@ -478,7 +478,7 @@ test('spot buys and sells keep balances, holds and fees in the right token', asy
   const [rested] = await place(trader, { a: 10_001, b: false, p: '60', s: '2', r: false, t: gtc })
   assert.equal((await balance('HYPE'))?.hold, '2.0')
   assert.equal(
-    await refusalOf(place(trader, { a: 10_001, b: false, p: '60', s: '3', r: false, t: gtc })),
+    await errorOf(place(trader, { a: 10_001, b: false, p: '60', s: '3', r: false, t: gtc })),
     'Insufficient spot balance asset=10001',
   )
   await trader.exchange.cancel({ cancels: [{ a: 10_001, o: restingOid(rested) }] })
@@ -498,7 +498,7 @@ test('a builder is paid what was approved and no more', async () => {
   const order: Wire = { a: 0, b: true, p: '101000', s: '0.01', r: false, t: ioc }
   const send = (f: number) =>
     trader.exchange.order({ orders: [order], grouping: 'na', builder: { b: builder, f } })
-  assert.equal(await refusalOf(send(10)), 'Builder fee has not been approved.')
+  assert.equal(await errorOf(send(10)), 'Builder fee has not been approved.')
   await trader.exchange.approveBuilderFee({ builder, maxFeeRate: '0.01%' })
   assert.equal(await trader.info.maxBuilderFee({ user: trader.user, builder }), 10)
   await send(10)
@@ -510,7 +510,7 @@ test('a builder is paid what was approved and no more', async () => {
 test('a scheduled cancel takes everything off when its time has come', async () => {
   const trader = await traderAt(venue, 23)
   const [status] = await place(trader, { a: 0, b: true, p: '90000', s: '0.01', r: false, t: gtc })
-  assert.match(await refusalOf(trader.exchange.scheduleCancel({ time: Date.now() })), /too early/)
+  assert.match(await errorOf(trader.exchange.scheduleCancel({ time: Date.now() })), /too early/)
   const { nowMs } = await venue.control<{ nowMs: number }>('GET', '/effects')
   await trader.exchange.scheduleCancel({ time: nowMs + 60_000 })
   await venue.control('POST', '/advance', { ms: 61_000 })

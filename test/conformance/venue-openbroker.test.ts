@@ -40,9 +40,9 @@ const clientAt = async (number: number, usd = '10000') => {
   return client
 }
 
-const statusesOf = (said: { status: string; response?: unknown }) => {
-  assert.equal(said.status, 'ok', JSON.stringify(said))
-  const { data } = said.response as { data: { statuses: unknown[] } }
+const statusesOf = (reply: { status: string; response?: unknown }) => {
+  assert.equal(reply.status, 'ok', JSON.stringify(reply))
+  const { data } = reply.response as { data: { statuses: unknown[] } }
   return data.statuses.map(parseOrderStatus)
 }
 const positionsOf = async (client: HyperliquidClient) => {
@@ -94,11 +94,11 @@ test("openbroker's pair of exits protects a position, which its stop closes", as
 
 test("openbroker's atomic bracket rests with its exits, and one cancel takes all of it", async () => {
   const client = await clientAt(704)
-  const said = await client.bracketOrder('ETH', true, 0.5, 2_900, {
+  const reply = await client.bracketOrder('ETH', true, 0.5, 2_900, {
     takeProfitPrice: 3_200,
     stopLossPrice: 2_700,
   })
-  const statuses = statusesOf(said)
+  const statuses = statusesOf(reply)
   assert.deepEqual(
     statuses.map(({ kind }) => kind),
     ['resting', 'waiting', 'waiting'],

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { after, before, beforeEach, test } from 'node:test'
 import { WebSocket } from 'ws'
-import { ask, newCloid, type Trader, traderAt } from './venue/trader.ts'
+import { newCloid, postRaw, type Trader, traderAt } from './venue/trader.ts'
 import { eventually, type RunningVenue, startVenue } from './venue/venue.ts'
 
 let venue: RunningVenue
@@ -15,7 +15,7 @@ before(async () => {
 after(() => venue?.close())
 beforeEach(() => venue.control('POST', '/realism', { preset: 'quiet' }))
 
-const dial = (settings: object) => venue.control('POST', '/realism', settings)
+const setRealism = (settings: object) => venue.control('POST', '/realism', settings)
 const trader = (): Promise<Trader> => {
   number += 1
   return traderAt(venue, number)
@@ -25,7 +25,7 @@ const buy = (c: `0x${string}`, tif: 'Ioc' | 'Gtc' = 'Ioc', p = '101000') => ({
   grouping: 'na' as const,
 })
 const info = async <T>(body: object): Promise<T> => {
-  const { status, text } = await ask(venue, body)
+  const { status, text } = await postRaw(venue, body)
   assert.equal(status, 200, text)
   return JSON.parse(text) as T
 }
@@ -39,7 +39,7 @@ const untilSeen = async <T>(read: () => Promise<T>, passes: (seen: T) => boolean
 
 test('an order is unknown to its status for as long as the dial says, and its reply is not', async () => {
   const { exchange, user } = await trader()
-  await dial({ statusLag: 300 })
+  await setRealism({ statusLag: 300 })
   const cloid = newCloid()
   const reply = await exchange.order(buy(cloid))
   assert.ok('filled' in (reply.response.data.statuses[0] as object))
@@ -53,10 +53,10 @@ test('a resting order that was filled is shown as open by a late status', async 
   const { exchange, user } = await trader()
   const cloid = newCloid()
   await exchange.order(buy(cloid, 'Gtc', '99000'))
-  await dial({ statusLag: 300 })
+  await setRealism({ statusLag: 300 })
   await venue.control('POST', '/price', { coin: 'BTC', price: 98_000 })
-  type Said = { order: { status: string } }
-  const read = () => info<Said>({ type: 'orderStatus', user, oid: cloid })
+  type StatusReply = { order: { status: string } }
+  const read = () => info<StatusReply>({ type: 'orderStatus', user, oid: cloid })
   const { first } = await untilSeen(read, ({ order }) => order.status === 'filled')
   assert.equal(first.order.status, 'open')
   await venue.control('POST', '/price', { coin: 'BTC', price: 100_000 })
@@ -64,27 +64,27 @@ test('a resting order that was filled is shown as open by a late status', async 
 
 test('a blind status misses young orders by its chance and no older ones', async () => {
   const { exchange, user } = await trader()
-  await dial({ seed: 5, statusBlind: { rate: 0.5, forMs: 60_000 } })
+  await setRealism({ seed: 5, statusBlind: { rate: 0.5, forMs: 60_000 } })
   const cloid = newCloid()
   await exchange.order(buy(cloid))
-  const look = async () => {
-    const said: string[] = []
+  const readStatuses = async () => {
+    const statuses: string[] = []
     for (let i = 0; i < 20; i += 1)
-      said.push((await info<{ status: string }>({ type: 'orderStatus', user, oid: cloid })).status)
-    return said
+      statuses.push((await info<{ status: string }>({ type: 'orderStatus', user, oid: cloid })).status)
+    return statuses
   }
-  const first = await look()
+  const first = await readStatuses()
   assert.deepEqual([...new Set(first)].sort(), ['order', 'unknownOid'])
-  await dial({ seed: 5 })
-  assert.deepEqual(await look(), first, 'the same seed gives the same answers')
+  await setRealism({ seed: 5 })
+  assert.deepEqual(await readStatuses(), first, 'the same seed gives the same answers')
   await venue.control('POST', '/advance', { ms: 61_000 })
-  assert.deepEqual([...new Set(await look())], ['order'])
+  assert.deepEqual([...new Set(await readStatuses())], ['order'])
 })
 
 test('open orders, positions, spot balances and fills each lag by their own setting', async () => {
   const { exchange, user } = await trader()
   await exchange.usdClassTransfer({ amount: '100', toPerp: false })
-  await dial({ openOrdersLag: 400, clearinghouseLag: 400, spotLag: 400, fillsLag: 400 })
+  await setRealism({ openOrdersLag: 400, clearinghouseLag: 400, spotLag: 400, fillsLag: 400 })
   const kinds = [
     'openOrders',
     'frontendOpenOrders',
@@ -111,7 +111,7 @@ test('open orders, positions, spot balances and fills each lag by their own sett
 })
 
 test('what was done can be declared old, so that a test begins with reads that show it', async () => {
-  await dial({ clearinghouseLag: 60_000 })
+  await setRealism({ clearinghouseLag: 60_000 })
   const { user } = await trader()
   const read = async () =>
     (await info<{ withdrawable: string }>({ type: 'clearinghouseState', user })).withdrawable
@@ -122,7 +122,7 @@ test('what was done can be declared old, so that a test begins with reads that s
 
 test('a fill comes late over the stream, and foreign records come by stream and by list', async () => {
   const { exchange, user } = await trader()
-  await dial({ fillsLag: 300, foreignRecords: true })
+  await setRealism({ fillsLag: 300, foreignRecords: true })
   const socket = new WebSocket(venue.wsUrl)
   await new Promise((resolve) => socket.once('open', resolve))
   const seen: { channel: string; data: never; atMs: number }[] = []
@@ -168,7 +168,7 @@ test('a fill comes late over the stream, and foreign records come by stream and 
 test('amounts carry the error of a float, the same at every read', async () => {
   const { exchange, user } = await trader()
   await exchange.usdClassTransfer({ amount: '16', toPerp: false })
-  await dial({ printedFloats: 1 })
+  await setRealism({ printedFloats: 1 })
   const read = () =>
     info<{ delta: { type: string; usdc: string } }[]>({
       type: 'userNonFundingLedgerUpdates',
@@ -184,10 +184,10 @@ test('an ended order can carry a status word that is in no document', async () =
   const { exchange, user } = await trader()
   const cloid = newCloid()
   await exchange.order(buy(cloid, 'Gtc', '90000'))
-  await dial({ unknownStatus: { rate: 1, word: 'internalCancel' } })
+  await setRealism({ unknownStatus: { rate: 1, word: 'internalCancel' } })
   await exchange.cancelByCloid({ cancels: [{ asset: 0, cloid }] })
-  const said = await info<{ order: { status: string } }>({ type: 'orderStatus', user, oid: cloid })
-  assert.equal(said.order.status, 'internalCancel')
+  const reply = await info<{ order: { status: string } }>({ type: 'orderStatus', user, oid: cloid })
+  assert.equal(reply.order.status, 'internalCancel')
 })
 
 test('orders and transfers of others reach an account for real', async () => {
@@ -211,7 +211,7 @@ test('orders and transfers of others reach an account for real', async () => {
 })
 
 test('new accounts open in the mode that is set', async () => {
-  await dial({ accountMode: 'portfolioMargin' })
+  await setRealism({ accountMode: 'portfolioMargin' })
   const { user, exchange } = await trader()
   assert.equal(await info({ type: 'userAbstraction', user }), 'portfolioMargin')
   await venue.control('POST', '/account-mode', { user, mode: 'default' })
@@ -220,7 +220,7 @@ test('new accounts open in the mode that is set', async () => {
 })
 
 test('streams are dropped and connect again', async () => {
-  await dial({ streamDropMs: 300 })
+  await setRealism({ streamDropMs: 300 })
   let closed = 0
   const sockets = Array.from({ length: 8 }, () => new WebSocket(venue.wsUrl))
   for (const socket of sockets)
@@ -240,7 +240,7 @@ test('the realistic preset is one setting, is printed with its seed, and enforce
   assert.deepEqual([set.seed, set.weightPerMinute], [77, 1_200])
   assert.deepEqual(await venue.control('GET', '/realism'), set)
   const statuses = await Promise.all(
-    Array.from({ length: 61 }, async () => (await ask(venue, { type: 'meta' })).status),
+    Array.from({ length: 61 }, async () => (await postRaw(venue, { type: 'meta' })).status),
   )
   assert.deepEqual([statuses.filter((status) => status === 200).length, statuses.includes(429)], [60, true])
   await assert.rejects(venue.control('POST', '/realism', { preset: 'wild' }), /preset must be/)

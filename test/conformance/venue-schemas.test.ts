@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import WebSocket from 'ws'
-import { livelyVenue } from './venue/lively.ts'
-import { complaints } from './venue/schemas.ts'
-import { ask, type Trader } from './venue/trader.ts'
+import { populateVenue } from './venue/populated-venue.ts'
+import { schemaErrors } from './venue/schemas.ts'
+import { postRaw, type Trader } from './venue/trader.ts'
 import { eventually, type RunningVenue, startVenue } from './venue/venue.ts'
 
 let venue: RunningVenue
@@ -12,7 +12,7 @@ let ruined: Trader
 
 before(async () => {
   venue = await startVenue(['--tick-ms', '250'])
-  const traders = await livelyVenue(venue)
+  const traders = await populateVenue(venue)
   busy = traders.busy
   ruined = traders.ruined
 })
@@ -84,7 +84,7 @@ const typeName = (type: string, ending: string): string =>
   `${type[0]?.toUpperCase()}${type.slice(1)}${ending}`
 
 const answer = async (body: { type: string }): Promise<unknown> => {
-  const { status, text } = await ask(venue, body)
+  const { status, text } = await postRaw(venue, body)
   assert.equal(status, 200, `${JSON.stringify(body)}: ${text}`)
   return JSON.parse(text)
 }
@@ -92,7 +92,7 @@ const answer = async (body: { type: string }): Promise<unknown> => {
 test('every general answer fits the published types', async () => {
   for (const body of general)
     assert.deepEqual(
-      complaints(typeName(body.type, 'Response'), await answer(body)),
+      schemaErrors(typeName(body.type, 'Response'), await answer(body)),
       [],
       JSON.stringify(body),
     )
@@ -108,7 +108,7 @@ test('every answer about an account fits the published types', async () => {
   ])
   for (const body of bodies)
     assert.deepEqual(
-      complaints(typeName(body.type, 'Response'), await answer(body)),
+      schemaErrors(typeName(body.type, 'Response'), await answer(body)),
       [],
       JSON.stringify(body),
     )
@@ -152,8 +152,8 @@ test('the status of every order fits the published type', async () => {
     history.find(({ order }) => order.cloid)?.order.cloid,
     1,
   ]) {
-    const said = await answer({ type: 'orderStatus', user: busy.user, oid } as { type: string })
-    assert.deepEqual(complaints('OrderStatusResponse', said), [])
+    const reply = await answer({ type: 'orderStatus', user: busy.user, oid } as { type: string })
+    assert.deepEqual(schemaErrors('OrderStatusResponse', reply), [])
   }
 })
 
@@ -170,11 +170,11 @@ test('unknown questions and broken bodies are refused with 422', async () => {
     { type: 'meta', dex: 'other' },
     { type: 'l2Book', coin: 'BTC', nSigFigs: 9 },
   ]
-  for (const body of bodies) assert.equal((await ask(venue, body)).status, 422, JSON.stringify(body))
-  const { text } = await ask(venue, { type: 'somethingNew' })
+  for (const body of bodies) assert.equal((await postRaw(venue, body)).status, 422, JSON.stringify(body))
+  const { text } = await postRaw(venue, { type: 'somethingNew' })
   assert.equal(text, 'Failed to deserialize the JSON body into the target type')
   for (const body of [{ action: { type: 'unheard' }, nonce: 1, signature: {} }, {}, { action: null }])
-    assert.equal((await ask(venue, body, 'exchange')).status, 422, JSON.stringify(body))
+    assert.equal((await postRaw(venue, body, 'exchange')).status, 422, JSON.stringify(body))
 })
 
 const byUser = [
@@ -235,13 +235,16 @@ test('every message of every subscription fits the published types', async () =>
   await venue.control('POST', '/price', { coin: 'ETH', price: 2_400 })
   const channels = [...new Set(wanted.map(({ type }) => (type === 'userEvents' ? 'user' : type)))]
   await eventually('a message on every channel', () => {
-    const silent = channels.filter((wantedChannel) => !seen.some(({ channel }) => channel === wantedChannel))
-    return silent.length === 0 ? true : undefined
+    const silentChannels = channels.filter(
+      (wantedChannel) => !seen.some(({ channel }) => channel === wantedChannel),
+    )
+    return silentChannels.length === 0 ? true : undefined
   })
   socket.close()
   for (const { channel, data } of seen) {
     assert.notEqual(channel, 'error', JSON.stringify(data))
-    if (channel !== 'subscriptionResponse') assert.deepEqual(complaints(eventOf(channel), data), [], channel)
+    if (channel !== 'subscriptionResponse')
+      assert.deepEqual(schemaErrors(eventOf(channel), data), [], channel)
   }
 })
 
@@ -250,16 +253,16 @@ test('the socket answers as upstream: pong, posts, repeated and unknown subscrip
   const seen: { channel: string; data?: unknown }[] = []
   socket.on('message', (data) => seen.push(JSON.parse(String(data))))
   await new Promise((resolve) => socket.once('open', resolve))
-  const say = (frame: unknown) => socket.send(typeof frame === 'string' ? frame : JSON.stringify(frame))
-  say({ method: 'ping' })
-  say({ method: 'subscribe', subscription: { type: 'trades', coin: 'ETH' } })
-  say({ method: 'subscribe', subscription: { coin: 'ETH', type: 'trades' } })
-  say({ method: 'unsubscribe', subscription: { type: 'trades', coin: 'ETH' } })
-  say({ method: 'unsubscribe', subscription: { type: 'trades', coin: 'ETH' } })
-  say({ method: 'subscribe', subscription: { type: 'trades', coin: 'NOBODY' } })
-  say({ method: 'post', id: 9, request: { type: 'info', payload: { type: 'allMids' } } })
-  say({ method: 'post', id: 10, request: { type: 'info', payload: { type: 'nonsense' } } })
-  say('not json')
+  const send = (frame: unknown) => socket.send(typeof frame === 'string' ? frame : JSON.stringify(frame))
+  send({ method: 'ping' })
+  send({ method: 'subscribe', subscription: { type: 'trades', coin: 'ETH' } })
+  send({ method: 'subscribe', subscription: { coin: 'ETH', type: 'trades' } })
+  send({ method: 'unsubscribe', subscription: { type: 'trades', coin: 'ETH' } })
+  send({ method: 'unsubscribe', subscription: { type: 'trades', coin: 'ETH' } })
+  send({ method: 'subscribe', subscription: { type: 'trades', coin: 'NOBODY' } })
+  send({ method: 'post', id: 9, request: { type: 'info', payload: { type: 'allMids' } } })
+  send({ method: 'post', id: 10, request: { type: 'info', payload: { type: 'nonsense' } } })
+  send('not json')
   await eventually('the last answer', () =>
     seen.filter(({ channel }) => channel === 'error').length === 4 ? true : undefined,
   )

@@ -44,9 +44,9 @@ const clientOf = (world: World) => {
       method,
       ...(body === undefined ? {} : { body: JSON.stringify(body) }),
     })
-    const said = await answer.json()
-    assert.equal(answer.status, 200, JSON.stringify(said))
-    return said
+    const reply = await answer.json()
+    assert.equal(answer.status, 200, JSON.stringify(reply))
+    return reply
   }
   const balance = async (id: ChainId, token: Hex, owner: Hex): Promise<bigint> => {
     const data = encodeFunctionData({ abi, functionName: 'balanceOf', args: [owner] })
@@ -98,15 +98,15 @@ test(
   async (t) => {
     const dataDir = await folderOf(t)
     let world = await start(t, dataDir)
-    let on = clientOf(world)
+    let client = clientOf(world)
     const [one, two, three] = [newcomer(), newcomer(), newcomer()]
     const senders = [one, two, three]
     for (const { address } of senders) {
-      await on.fund('8453', address, 'native', '1')
-      await on.fund('8453', address, 'USDC', '1000')
+      await client.fund('8453', address, 'native', '1')
+      await client.fund('8453', address, 'USDC', '1000')
     }
     const send = async (from: PrivateKeyAccount, sent: Sent) =>
-      (await on.rpc('8453', 'eth_sendRawTransaction', [await signed('8453', from, sent)])) as Hex
+      (await client.rpc('8453', 'eth_sendRawTransaction', [await signed('8453', from, sent)])) as Hex
     const data = encodeFunctionData({ abi, functionName: 'approve', args: [vault, 1_000n * dollar] })
     for (const sender of senders) await send(sender, { to: usdc, nonce: 0, data })
     const deposit = (owner: Hex) =>
@@ -115,7 +115,7 @@ test(
     for (const round of [0, 1, 2]) {
       const pids = processesOf(dataDir)
       assert.equal(pids.length, 7, 'the world, four chains, Solana and the venue')
-      const [gifted, cheated] = [newcomer().address, newcomer().address]
+      const [grants, cheated] = [newcomer().address, newcomer().address]
       const hashes: Hex[] = []
       const sendMany = async (from: PrivateKeyAccount) => {
         for (let nonce = 1 + round * 10; nonce < 11 + round * 10; nonce++)
@@ -126,24 +126,24 @@ test(
           )
       }
       await Promise.all([sendMany(one), sendMany(two)])
-      await on.fund('8453', gifted, 'USDC', '12.5')
-      await on.rpc('8453', 'anvil_setBalance', [cheated, numberToHex(41n)])
+      await client.fund('8453', grants, 'USDC', '12.5')
+      await client.rpc('8453', 'anvil_setBalance', [cheated, numberToHex(41n)])
       hashes.push(await send(three, { to: cheated, nonce: 1 + round, value: 1n }))
       const seen = async () => {
-        const receipts = await Promise.all(hashes.map((hash) => on.receipt('8453', hash)))
+        const receipts = await Promise.all(hashes.map((hash) => client.receipt('8453', hash)))
         return {
           receipts: receipts.map((each) => [each?.transactionHash, each?.status, each?.blockNumber]),
-          gifted: await on.balance('8453', usdc, gifted),
-          cheated: await on.native('8453', cheated),
-          dollars: await Promise.all(senders.map(({ address }) => on.balance('8453', usdc, address))),
-          coins: await Promise.all(senders.map(({ address }) => on.native('8453', address))),
-          shares: await Promise.all(senders.map(({ address }) => on.balance('8453', vault, address))),
+          gifted: await client.balance('8453', usdc, grants),
+          cheated: await client.native('8453', cheated),
+          dollars: await Promise.all(senders.map(({ address }) => client.balance('8453', usdc, address))),
+          coins: await Promise.all(senders.map(({ address }) => client.native('8453', address))),
+          shares: await Promise.all(senders.map(({ address }) => client.balance('8453', vault, address))),
         }
       }
       const before = await seen()
       await killAtOnce(pids)
       world = await start(t, dataDir)
-      on = clientOf(world)
+      client = clientOf(world)
       assert.deepEqual(await seen(), before, `round ${round}`)
       assert.ok(before.receipts.every(([, status]) => status === '0x1'))
       assert.equal(before.cheated, 42n)
@@ -172,14 +172,14 @@ for (const during of ['quiet blocks', 'a reorganisation'])
     async (t) => {
       const dataDir = await folderOf(t)
       let world = await start(t, dataDir)
-      let on = clientOf(world)
+      let client = clientOf(world)
       const trader = newcomer()
-      await on.fund('42161', trader.address, 'native', '1')
-      await on.fund('42161', trader.address, 'USDC', '1000')
+      await client.fund('42161', trader.address, 'native', '1')
+      await client.fund('42161', trader.address, 'USDC', '1000')
       const pay = async (nonce: number, amount: bigint) => {
         const data = encodeFunctionData({ abi, functionName: 'transfer', args: [bridge, amount] })
         const raw = await signed('42161', trader, { to: bridgeUsdc, nonce, data })
-        return (await on.rpc('42161', 'eth_sendRawTransaction', [raw])) as Hex
+        return (await client.rpc('42161', 'eth_sendRawTransaction', [raw])) as Hex
       }
       await pay(0, 300n * dollar)
       const first = traderOf(world, trader)
@@ -187,7 +187,7 @@ for (const during of ['quiet blocks', 'a reorganisation'])
       const reorganise = () =>
         during === 'quiet blocks'
           ? Promise.resolve(undefined)
-          : on
+          : client
               .control('POST', '/chains/42161/reorg', { depth: 3, remine_after_ms: 400 })
               .catch(() => undefined)
 
@@ -205,16 +205,16 @@ for (const during of ['quiet blocks', 'a reorganisation'])
         await killAtOnce(pids)
         await vanishing
         world = await start(t, dataDir)
-        on = clientOf(world)
+        client = clientOf(world)
       }
       const venue = traderOf(world, trader)
       const arrived = async () =>
-        (await Promise.all(destinations.map((each) => on.balance('42161', bridgeUsdc, each)))).map(Number)
+        (await Promise.all(destinations.map((each) => client.balance('42161', bridgeUsdc, each)))).map(Number)
       const expected = destinations.map(() => 10_000_000)
       await eventually(async () => (await arrived()).every((each) => each > 0) || undefined, 'all payouts')
       await eventually(async () => (await venue.withdrawable()) === '336.0' || undefined, 'all deposits')
-      await on.control('POST', '/venues/hyperliquid/bridge/scan', {})
-      await on.control('POST', '/venues/hyperliquid/bridge/scan', {})
+      await client.control('POST', '/venues/hyperliquid/bridge/scan', {})
+      await client.control('POST', '/venues/hyperliquid/bridge/scan', {})
       assert.deepEqual(await arrived(), expected)
       assert.equal(await venue.withdrawable(), '336.0')
       const deposits = (await venue.deposits()).filter(([type]) => type === 'deposit')
@@ -225,10 +225,10 @@ for (const during of ['quiet blocks', 'a reorganisation'])
         ['deposit', '20.0'],
         ['deposit', '300.0'],
       ])
-      assert.equal(await on.balance('42161', bridgeUsdc, trader.address), 620n * dollar)
-      const { payouts } = (await on.control('GET', '/venues/hyperliquid/effects')) as {
+      assert.equal(await client.balance('42161', bridgeUsdc, trader.address), 620n * dollar)
+      const { payouts } = (await client.control('GET', '/venues/hyperliquid/effects')) as {
         payouts: { hash: Hex }[]
       }
-      for (const { hash } of payouts) assert.equal((await on.receipt('42161', hash))?.status, '0x1')
+      for (const { hash } of payouts) assert.equal((await client.receipt('42161', hash))?.status, '0x1')
     },
   )

@@ -111,7 +111,7 @@ const funded = (index: number) =>
 const newcomer = () => privateKeyToAccount(generatePrivateKey())
 
 type Answer = { status: number; body: ReturnType<typeof JSON.parse> }
-const ask = async (method: string, path: string, body?: unknown): Promise<Answer> => {
+const callControl = async (method: string, path: string, body?: unknown): Promise<Answer> => {
   const answer = await fetch(`${urls.control}${path}`, {
     method,
     ...(body ? { body: JSON.stringify(body) } : {}),
@@ -119,20 +119,20 @@ const ask = async (method: string, path: string, body?: unknown): Promise<Answer
   return { status: answer.status, body: await answer.json() }
 }
 const ok = async (method: string, path: string, body?: unknown) => {
-  const { status, body: said } = await ask(method, path, body)
-  assert.equal(status, 200, JSON.stringify(said))
-  return said
+  const { status, body: reply } = await callControl(method, path, body)
+  assert.equal(status, 200, JSON.stringify(reply))
+  return reply
 }
 
-const until = async (what: string, holds: () => Promise<boolean>, patienceMs = 8_000) => {
-  const deadline = Date.now() + patienceMs
+const until = async (what: string, holds: () => Promise<boolean>, timeoutMs = 8_000) => {
+  const deadline = Date.now() + timeoutMs
   while (!(await holds().catch(() => false))) {
-    assert.ok(Date.now() < deadline, `${what} did not happen in ${patienceMs} ms`)
+    assert.ok(Date.now() < deadline, `${what} did not happen in ${timeoutMs} ms`)
     await new Promise((resolve) => setTimeout(resolve, 25))
   }
 }
 
-const settled = async (hash: Hex) => {
+const waitForReceipt = async (hash: Hex) => {
   const receipt = await reader().waitForTransactionReceipt({ hash, timeout: 5_000 })
   assert.equal(receipt.status, 'success')
   return receipt
@@ -147,7 +147,9 @@ const send = async (
   args: unknown[],
 ) =>
   // An estimate of this second is too low in the next one, when the vault has growth to write down.
-  settled(await wallet(account).writeContract({ address, abi, functionName, args, gas: 1_000_000n } as never))
+  waitForReceipt(
+    await wallet(account).writeContract({ address, abi, functionName, args, gas: 1_000_000n } as never),
+  )
 const headSeconds = async () => (await reader().getBlock()).timestamp
 
 before(async () => {
@@ -233,38 +235,38 @@ test('USDC has six digits, can be sent, and moves by a signed permit', async () 
 })
 
 test('the vault takes a deposit, grows by the set rate, and pays all of it back', async () => {
-  const saver = funded(2)
+  const depositor = funded(2)
   await ok('POST', '/faucet/fund', {
     chain_id: '8453',
-    address: saver.address,
+    address: depositor.address,
     token: 'USDC',
     amount: '1000',
   })
   const limit = (functionName: 'maxDeposit' | 'maxWithdraw') =>
-    reader().readContract({ address: vault, abi: erc4626Abi, functionName, args: [saver.address] })
+    reader().readContract({ address: vault, abi: erc4626Abi, functionName, args: [depositor.address] })
   const price = async () => {
     const args = [10n ** 30n] as const
     return reader().readContract({ address: vault, abi: erc4626Abi, functionName: 'convertToAssets', args })
   }
   assert.equal(await limit('maxDeposit'), 2n ** 256n - 1n)
-  await send(saver, usdc, erc20Abi, 'approve', [vault, 1_000n * dollar])
-  await send(saver, vault, erc4626Abi, 'deposit', [1_000n * dollar, saver.address])
+  await send(depositor, usdc, erc20Abi, 'approve', [vault, 1_000n * dollar])
+  await send(depositor, vault, erc4626Abi, 'deposit', [1_000n * dollar, depositor.address])
   const [from, priceFrom] = [await headSeconds(), await price()]
   await ok('POST', '/time', { advance_seconds: 30 * 86_400 })
   const [to, priceTo] = [await headSeconds(), await price()]
   const yearly = (Number(priceTo) / Number(priceFrom)) ** ((365 * 86_400) / Number(to - from)) - 1
   assert.ok(Math.abs(yearly - 0.06) < 0.0001, `the yearly yield was ${yearly}`)
   assert.ok((await limit('maxWithdraw')) >= 1_000n * dollar)
-  await send(saver, vault, erc4626Abi, 'withdraw', [100n * dollar, saver.address, saver.address])
-  await send(saver, vault, erc4626Abi, 'redeem', [
-    await balance(vault, saver.address),
-    saver.address,
-    saver.address,
+  await send(depositor, vault, erc4626Abi, 'withdraw', [100n * dollar, depositor.address, depositor.address])
+  await send(depositor, vault, erc4626Abi, 'redeem', [
+    await balance(vault, depositor.address),
+    depositor.address,
+    depositor.address,
   ])
-  assert.equal(await balance(vault, saver.address), 0n)
+  assert.equal(await balance(vault, depositor.address), 0n)
   const expected = 1_000 * 1.06 ** (30 / 365)
-  assert.ok(Math.abs(Number(await balance(usdc, saver.address)) / 1e6 - expected) < 0.01)
-  const { count, effects } = await ok('GET', `/effects?contract=vault&owner=${saver.address}`)
+  assert.ok(Math.abs(Number(await balance(usdc, depositor.address)) / 1e6 - expected) < 0.01)
+  const { count, effects } = await ok('GET', `/effects?contract=vault&owner=${depositor.address}`)
   assert.equal(count, 3)
   assert.deepEqual(
     effects.map((each: { event: string }) => each.event),
@@ -273,7 +275,7 @@ test('the vault takes a deposit, grows by the set rate, and pays all of it back'
 })
 
 test('the vault obeys its dials: no growth, a donation, no liquidity', async () => {
-  const saver = funded(2)
+  const depositor = funded(2)
   const total = () => reader().readContract({ address: vault, abi: erc4626Abi, functionName: 'totalAssets' })
   await ok('POST', '/vault', { drip_bps_per_year: 0 })
   const still = await total()
@@ -281,11 +283,17 @@ test('the vault obeys its dials: no growth, a donation, no liquidity', async () 
   assert.equal(await total(), still)
   await ok('POST', '/vault', { donate_usdc: '10.5' })
   assert.equal(await total(), still + 10_500_000n)
-  await ok('POST', '/faucet/fund', { chain_id: '8453', address: saver.address, token: usdc, amount: '10' })
-  await send(saver, usdc, erc20Abi, 'approve', [vault, 10n * dollar])
-  await send(saver, vault, erc4626Abi, 'deposit', [10n * dollar, saver.address])
+  await ok('POST', '/faucet/fund', {
+    chain_id: '8453',
+    address: depositor.address,
+    token: usdc,
+    amount: '10',
+  })
+  await send(depositor, usdc, erc20Abi, 'approve', [vault, 10n * dollar])
+  await send(depositor, vault, erc4626Abi, 'deposit', [10n * dollar, depositor.address])
   await ok('POST', '/vault', { illiquid: true })
-  const withdraw = () => send(saver, vault, erc4626Abi, 'withdraw', [dollar, saver.address, saver.address])
+  const withdraw = () =>
+    send(depositor, vault, erc4626Abi, 'withdraw', [dollar, depositor.address, depositor.address])
   await assert.rejects(withdraw(), /reverted/)
   assert.equal(
     (await ok('POST', '/vault', { illiquid: false, drip_bps_per_year: 600 })).drip_bps_per_year,
@@ -300,7 +308,7 @@ test('an attacker who inflates an empty vault loses the money to nobody', async 
     readFileSync(new URL('../../src/world/evm/artifacts/Vault.json', import.meta.url), 'utf8'),
   ) as { abi: Abi; bytecode: Hex }
   const hash = await wallet(attacker).deployContract({ ...artifact, args: [usdc, attacker.address] })
-  const fresh = (await settled(hash)).contractAddress as Address
+  const fresh = (await waitForReceipt(hash)).contractAddress as Address
   for (const { address } of [attacker, victim]) {
     await ok('POST', '/faucet/fund', { chain_id: '8453', address, token: 'USDC', amount: '20000' })
   }
@@ -348,7 +356,7 @@ test('the router swaps at about the market price, for tokens and for ether', asy
   assert.ok(got > parseEther('0.99') && got < parseEther('1'), `got ${got}`)
   const value = parseEther('0.1')
   const args = [0n, [weth, usdc], trader.address, 2n ** 60n] as const
-  await settled(
+  await waitForReceipt(
     await wallet(trader).writeContract({
       address: router,
       abi: routerAbi,
@@ -424,7 +432,7 @@ test('a user without ether approves and deposits in one sponsored batch, once', 
     // The vault writes its yield in a later second, but not in the one of the estimate.
     gas: 600_000n,
   })
-  assert.equal((await settled(hash)).type, 'eip7702')
+  assert.equal((await waitForReceipt(hash)).type, 'eip7702')
   assert.equal(await balance(usdc, user.address), 0n)
   assert.ok((await balance(vault, user.address)) > 0n)
   assert.equal(await reader().getBalance({ address: user.address }), 0n)
@@ -465,24 +473,32 @@ test('a batch whose last call fails moves nothing', async () => {
 
 test('the faucet gives once per id, and says what is wrong with a bad request', async () => {
   const { address } = newcomer()
-  const wish = { chain_id: '137', address, id: `gift-${address}`, token: 'WPOL', amount: '3.5' }
-  const answers = await Promise.all([1, 2, 3, 4].map(() => ok('POST', '/faucet/fund', wish)))
+  const grantRequest = { chain_id: '137', address, id: `gift-${address}`, token: 'WPOL', amount: '3.5' }
+  const answers = await Promise.all([1, 2, 3, 4].map(() => ok('POST', '/faucet/fund', grantRequest)))
   for (const answer of answers) assert.deepEqual(answer, answers[0])
   assert.equal(
     await balance('0x0d500B1d8E8eF31E21C99d1Db9A6444d3ADf1270', address, '137'),
     parseUnits('3.5', 18),
   )
-  assert.equal((await ask('POST', '/faucet/fund', { ...wish, amount: '4' })).status, 409)
+  assert.equal((await callControl('POST', '/faucet/fund', { ...grantRequest, amount: '4' })).status, 409)
   await ok('POST', '/faucet/fund', { chain_id: '1', address, token: 'native', amount: '0.25' })
   assert.equal(await reader('1').getBalance({ address }), parseEther('0.25'))
   const bad = { chain_id: '5', address: '0x12', amount: '-1', token: 'NOPE' }
   for (const [field, value] of Object.entries(bad)) {
-    const { status, body } = await ask('POST', '/faucet/fund', { ...wish, id: undefined, [field]: value })
+    const { status, body } = await callControl('POST', '/faucet/fund', {
+      ...grantRequest,
+      id: undefined,
+      [field]: value,
+    })
     assert.equal(status, 400)
     assert.match(body.detail, new RegExp(field))
   }
   for (const amount of ['0', '1000001', '1.0000000000000000001', 'ten']) {
-    assert.equal((await ask('POST', '/faucet/fund', { ...wish, id: undefined, amount })).status, 400, amount)
+    assert.equal(
+      (await callControl('POST', '/faucet/fund', { ...grantRequest, id: undefined, amount })).status,
+      400,
+      amount,
+    )
   }
 })
 
@@ -497,12 +513,12 @@ test('the faucet, the clock and the faults reach Solana too', async () => {
     const { result } = (await answer.json()) as { result: { value: unknown } }
     return result.value
   }
-  const wish = { chain_id: '7565164', address, id: 'one', token: 'native', amount: '1.5' }
-  const given = await ok('POST', '/faucet/fund', wish)
-  assert.deepEqual(await ok('POST', '/faucet/fund', wish), given)
+  const grantRequest = { chain_id: '7565164', address, id: 'one', token: 'native', amount: '1.5' }
+  const grant = await ok('POST', '/faucet/fund', grantRequest)
+  assert.deepEqual(await ok('POST', '/faucet/fund', grantRequest), grant)
   assert.equal(await solana('getBalance', [address, { commitment: 'confirmed' }]), 1_500_000_000)
-  const welcome = await ok('POST', '/faucet/fund', { chain_id: '7565164', address, id: 'two' })
-  const symbols = welcome.credited.map(({ symbol }: { symbol: string }) => symbol)
+  const defaultGrant = await ok('POST', '/faucet/fund', { chain_id: '7565164', address, id: 'two' })
+  const symbols = defaultGrant.credited.map(({ symbol }: { symbol: string }) => symbol)
   assert.deepEqual(symbols, ['USDC', 'JUP', 'PYUSD'])
   await ok('PUT', '/faults', { target: 'solana', refuse: true, methods: ['getBalance'], count: 1 })
   await assert.rejects(solana('getBalance', [address]), /fetch failed/)
@@ -531,12 +547,12 @@ test('a dropped reply leaves the transaction on the chain', async () => {
 })
 
 test('a server can be busy, broken, silent, slow or away, for one method or a share of the calls', async () => {
-  const call = (method: string, patienceMs = 5_000) =>
+  const call = (method: string, timeoutMs = 5_000) =>
     fetch(urls.evm['1'], {
       method: 'POST',
       headers: { 'content-type': 'application/json' },
       body: JSON.stringify([{ jsonrpc: '2.0', id: 1, method, params: [] }]),
-      signal: AbortSignal.timeout(patienceMs),
+      signal: AbortSignal.timeout(timeoutMs),
     })
   const fault = (setting: object) => ok('PUT', '/faults', { target: 'evm:1', ...setting })
   await fault({ status: 429, methods: ['eth_gasPrice'] })
@@ -551,9 +567,9 @@ test('a server can be busy, broken, silent, slow or away, for one method or a sh
   await fault({ refuse: true })
   await assert.rejects(call('eth_chainId'), /fetch failed/)
   await fault({ latency_ms: 120 })
-  const began = performance.now()
+  const startedMs = performance.now()
   await call('eth_chainId')
-  assert.ok(performance.now() - began >= 115)
+  assert.ok(performance.now() - startedMs >= 115)
   await fault({ status: 503, rate: 0.5, seed: 3 })
   const seen = await Promise.all(Array.from({ length: 40 }, () => call('eth_chainId')))
   const failed = seen.filter(({ status }) => status === 503).length
@@ -565,7 +581,7 @@ test('a server can be busy, broken, silent, slow or away, for one method or a sh
     { target: 'evm:1' },
     { target: 'evm:1', latency: 5 },
   ]) {
-    assert.equal((await ask('PUT', '/faults', wrong)).status, 400)
+    assert.equal((await callControl('PUT', '/faults', wrong)).status, 400)
   }
 })
 
@@ -577,7 +593,7 @@ test('time moves on every chain, and a read sees it without any transaction', as
   for (const [index, id] of ids.entries()) assert.ok((await stamp(id)) - (earlier[index] as bigint) >= 3_600n)
   const at = await stamp('42161')
   await until('an idle block', async () => (await stamp('42161')) > at)
-  assert.equal((await ask('POST', '/time', { advance_seconds: -5 })).status, 400)
+  assert.equal((await callControl('POST', '/time', { advance_seconds: -5 })).status, 400)
 })
 
 test('prices have the shape of DefiLlama, and can be set, doubted and taken away', async () => {
@@ -607,7 +623,7 @@ test('prices have the shape of DefiLlama, and can be set, doubted and taken away
   assert.equal(changed[`base:${dai}`], undefined)
   await ok('PUT', '/faults', { target: 'prices', status: 429, count: 1 })
   assert.equal((await fetch(`${urls.prices}/prices/current/${key}`)).status, 429)
-  assert.equal((await ask('POST', '/prices', { symbol: 'ETH', price_usd: 'much' })).status, 400)
+  assert.equal((await callControl('POST', '/prices', { symbol: 'ETH', price_usd: 'much' })).status, 400)
 })
 
 test('a chain can be stopped, started, killed and reorganised, and comes back from a death of its own', async () => {
@@ -620,7 +636,10 @@ test('a chain can be stopped, started, killed and reorganised, and comes back fr
   const arb: Address = '0xaf88d065e77c8cC2239327C5EDb3A432268e5831'
   assert.equal((await ok('POST', '/chains/42161/stop')).running, false)
   await assert.rejects(reader('42161').getBlockNumber())
-  assert.equal((await ask('POST', '/faucet/fund', { chain_id: '42161', address: someone })).status, 503)
+  assert.equal(
+    (await callControl('POST', '/faucet/fund', { chain_id: '42161', address: someone })).status,
+    503,
+  )
   await ok('POST', '/chains/42161/start')
   assert.equal(await balance(arb, someone, '42161'), 10_000n * dollar)
   assert.deepEqual(
@@ -638,20 +657,20 @@ test('a chain can be stopped, started, killed and reorganised, and comes back fr
   await ok('POST', '/faucet/fund', { chain_id: '42161', address: other })
   await ok('POST', '/chains/42161/reorg', { depth: 1 })
   assert.equal(await balance(arb, other, '42161'), 0n)
-  assert.equal((await ask('POST', '/chains/99/stop')).status, 400)
+  assert.equal((await callControl('POST', '/chains/99/stop')).status, 400)
 })
 
 test('the world outlives a killed parent, a killed supervisor and a stopped one', async () => {
   const { address } = newcomer()
-  const wish = { chain_id: '8453', address, id: `keep-${address}` }
-  const given = await ok('POST', '/faucet/fund', wish)
+  const grantRequest = { chain_id: '8453', address, id: `keep-${address}` }
+  const grant = await ok('POST', '/faucet/fund', grantRequest)
   const { offset_seconds: offset } = await ok('GET', '/time')
   const nonceOf = (index: number) => reader().getTransactionCount({ address: funded(index).address })
   const nonce = await nonceOf(2)
   const checks = async () => {
     assert.equal(world?.worldId, worldId)
     assert.equal(await balance(usdc, getAddress(address)), 10_000n * dollar)
-    assert.deepEqual(await ok('POST', '/faucet/fund', wish), given)
+    assert.deepEqual(await ok('POST', '/faucet/fund', grantRequest), grant)
     assert.equal(await nonceOf(2), nonce)
     assert.ok(Math.abs(Number(await headSeconds()) - Date.now() / 1000 - offset) < 15)
     assert.equal((await ok('GET', '/prices')).prices.ETH, '4000.5')

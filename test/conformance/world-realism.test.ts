@@ -22,13 +22,13 @@ after(async () => {
 
 type Counts = { target: string; seed: number } & Partial<Record<string, number>>
 
-const ask = async (method: string, path: string, body?: unknown) => {
+const request = async (method: string, path: string, body?: unknown) => {
   const answer = await fetch(`${world.urls.control}${path}`, {
     method,
     ...(body ? { body: JSON.stringify(body) } : {}),
   })
-  const said = (await answer.json()) as { presets: Counts[]; detail?: string }
-  return { status: answer.status, said }
+  const reply = (await answer.json()) as { presets: Counts[]; detail?: string }
+  return { status: answer.status, reply }
 }
 
 /** Undefined where the line failed: this test counts what nodes say. */
@@ -58,30 +58,30 @@ const transfer = (from: PrivateKeyAccount, to: Hex, nonce: number) =>
     maxPriorityFeePerGas: 1_000_000_000n,
   })
 
-const poll = async <T>(what: string, look: () => Promise<T | undefined>, patienceMs = 20_000): Promise<T> => {
-  const deadline = Date.now() + patienceMs
+const poll = async <T>(what: string, read: () => Promise<T | undefined>, timeoutMs = 20_000): Promise<T> => {
+  const deadline = Date.now() + timeoutMs
   for (;;) {
-    const found = await look()
+    const found = await read()
     if (found !== undefined) return found
-    assert.ok(Date.now() < deadline, `${what} did not happen in ${patienceMs} ms`)
+    assert.ok(Date.now() < deadline, `${what} did not happen in ${timeoutMs} ms`)
     await new Promise((resolve) => setTimeout(resolve, 20))
   }
 }
 
 test('a world that starts realistic has a preset on every chain, and a bad one is refused', async () => {
-  const { said } = await ask('GET', '/faults')
-  const chains = said.presets.map(({ target }) => target)
+  const { reply } = await request('GET', '/faults')
+  const chains = reply.presets.map(({ target }) => target)
   assert.deepEqual(chains.sort(), ['evm:1', 'evm:137', 'evm:42161', 'evm:8453', 'solana'])
-  assert.equal((await ask('PUT', '/faults', { preset: 'chaotic' })).status, 400)
-  assert.equal((await ask('PUT', '/faults', { target: 'prices', preset: 'realistic' })).status, 400)
-  assert.equal((await ask('PUT', '/faults', { preset: 'realistic', rate: 1 })).status, 400)
+  assert.equal((await request('PUT', '/faults', { preset: 'chaotic' })).status, 400)
+  assert.equal((await request('PUT', '/faults', { target: 'prices', preset: 'realistic' })).status, 400)
+  assert.equal((await request('PUT', '/faults', { preset: 'realistic', rate: 1 })).status, 400)
 })
 
 test('nodes disagree about the newest block, and all transactions land in the end', async () => {
-  await ask('PUT', '/faults', { target: 'evm:8453', preset: 'realistic', seed: 11 })
+  await request('PUT', '/faults', { target: 'evm:8453', preset: 'realistic', seed: 11 })
   const sender = privateKeyToAccount(generatePrivateKey())
   const to = privateKeyToAccount(generatePrivateKey()).address
-  await ask('POST', '/faucet/fund', {
+  await request('POST', '/faucet/fund', {
     chain_id: '8453',
     address: sender.address,
     token: 'native',
@@ -113,17 +113,17 @@ test('nodes disagree about the newest block, and all transactions land in the en
   await poll('the sum', async () =>
     (await call('eth_getBalance', [to, 'latest'])) === '0x1a4' ? 1 : undefined,
   )
-  const counts = (await ask('GET', '/faults')).said.presets.find(({ target }) => target === 'evm:8453')
+  const counts = (await request('GET', '/faults')).reply.presets.find(({ target }) => target === 'evm:8453')
   assert.equal(counts?.seed, 11)
   assert.ok((counts?.lagging ?? 0) > 20, JSON.stringify(counts))
   assert.ok((counts?.busy ?? 0) > 0, JSON.stringify(counts))
 })
 
 test('a receipt vanishes in a reorganisation and comes back in another block', async () => {
-  await ask('PUT', '/faults', { target: 'evm:8453', preset: 'quiet' })
+  await request('PUT', '/faults', { target: 'evm:8453', preset: 'quiet' })
   const sender = privateKeyToAccount(generatePrivateKey())
   const to = privateKeyToAccount(generatePrivateKey()).address
-  await ask('POST', '/faucet/fund', {
+  await request('POST', '/faucet/fund', {
     chain_id: '8453',
     address: sender.address,
     token: 'native',
@@ -133,7 +133,7 @@ test('a receipt vanishes in a reorganisation and comes back in another block', a
   const receipt = () => call('eth_getTransactionReceipt', [hash]) as Promise<{ blockHash: Hex } | null>
   const first = await receipt()
   assert.ok(first)
-  const running = ask('POST', '/chains/8453/reorg', { depth: 1, remine_after_ms: 500 })
+  const running = request('POST', '/chains/8453/reorg', { depth: 1, remine_after_ms: 500 })
   await poll('the receipt vanishes', async () => ((await receipt()) === null ? true : undefined))
   // A transaction that comes meanwhile waits for the one before it.
   const next = await call('eth_sendRawTransaction', [await transfer(sender, to, 1)])

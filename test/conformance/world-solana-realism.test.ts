@@ -16,8 +16,8 @@ const seed = 5
 before(async () => {
   dataDir = await mkdtemp(join(tmpdir(), 'portico-solana-realism-'))
   world = await startWorld({ dataDir, port: 0 })
-  const gift = { chain_id: '7565164', address: payer.publicKey.toBase58(), token: 'native', amount: '100' }
-  assert.equal((await control('POST', '/faucet/fund', gift)).status, 200)
+  const grant = { chain_id: '7565164', address: payer.publicKey.toBase58(), token: 'native', amount: '100' }
+  assert.equal((await control('POST', '/faucet/fund', grant)).status, 200)
   assert.equal((await control('PUT', '/faults', { target: 'solana', preset: 'realistic', seed })).status, 200)
 })
 
@@ -35,7 +35,7 @@ const control = async (method: string, path: string, body?: unknown) => {
     method,
     ...(body === undefined ? {} : { body: JSON.stringify(body) }),
   })
-  return { status: answer.status, said: (await answer.json()) as { presets: Preset[] } }
+  return { status: answer.status, reply: (await answer.json()) as { presets: Preset[] } }
 }
 
 /** The reply of a node, or what the line gave instead. */
@@ -54,12 +54,12 @@ const once = async (method: string, params: unknown[]): Promise<Reply | 'busy' |
   }
 }
 
-const poll = async <T>(what: string, look: () => Promise<T | undefined>, patienceMs = 30_000): Promise<T> => {
-  const deadline = Date.now() + patienceMs
+const poll = async <T>(what: string, read: () => Promise<T | undefined>, timeoutMs = 30_000): Promise<T> => {
+  const deadline = Date.now() + timeoutMs
   for (;;) {
-    const found = await look()
+    const found = await read()
     if (found !== undefined) return found
-    assert.ok(Date.now() < deadline, `${what} did not happen in ${patienceMs} ms`)
+    assert.ok(Date.now() < deadline, `${what} did not happen in ${timeoutMs} ms`)
     await new Promise((resolve) => setTimeout(resolve, 20))
   }
 }
@@ -71,8 +71,8 @@ const call = <T>(method: string, params: unknown[]): Promise<T> =>
   })
 
 const countsOf = async (): Promise<Preset> => {
-  const { said } = await control('GET', '/faults')
-  const found = said.presets.find(({ target }) => target === 'solana')
+  const { reply } = await control('GET', '/faults')
+  const found = reply.presets.find(({ target }) => target === 'solana')
   assert.ok(found)
   return found
 }
@@ -134,8 +134,8 @@ test('an unknown blockhash is refused, a confirmed transaction is dropped, and s
       (await statusOf(signature)) === 'confirmed' ? true : undefined,
     )
     await poll('the fork is abandoned', async () => {
-      const looks = await Promise.all([1, 2, 3, 4, 5].map(() => statusOf(signature)))
-      return looks.every((status) => status === undefined) ? true : undefined
+      const reads = await Promise.all([1, 2, 3, 4, 5].map(() => statusOf(signature)))
+      return reads.every((status) => status === undefined) ? true : undefined
     })
     await send()
     await poll('it lands', async () => ((await statusOf(signature)) === 'finalized' ? true : undefined))

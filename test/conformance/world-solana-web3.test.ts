@@ -57,12 +57,12 @@ const funded = async () => {
 const payment = (from: Keypair, to: PublicKey, lamports: number) =>
   new Transaction().add(SystemProgram.transfer({ fromPubkey: from.publicKey, toPubkey: to, lamports }))
 
-const poll = async <T>(what: string, look: () => T | undefined, patienceMs = 25_000): Promise<T> => {
-  const deadline = Date.now() + patienceMs
+const poll = async <T>(what: string, read: () => T | undefined, timeoutMs = 25_000): Promise<T> => {
+  const deadline = Date.now() + timeoutMs
   for (;;) {
-    const found = look()
+    const found = read()
     if (found !== undefined) return found
-    assert.ok(Date.now() < deadline, `${what} did not happen in ${patienceMs} ms`)
+    assert.ok(Date.now() < deadline, `${what} did not happen in ${timeoutMs} ms`)
     await new Promise((resolve) => setTimeout(resolve, 20))
   }
 }
@@ -147,8 +147,8 @@ test('a read at each commitment sees what has reached it, and its context says a
   const slotOf = async () => (await connection.getSignatureStatus(signature)).value?.slot ?? 0
   const slot = await slotOf()
   for (const commitment of ['processed', 'confirmed', 'finalized'] as const) {
-    const patienceMs = 30_000
-    const deadline = Date.now() + patienceMs
+    const timeoutMs = 30_000
+    const deadline = Date.now() + timeoutMs
     for (;;) {
       const { context, value } = await connection.getBalanceAndContext(to, commitment)
       assert.equal(
@@ -157,7 +157,7 @@ test('a read at each commitment sees what has reached it, and its context says a
         `${commitment} at ${context.slot}, sent at ${slot}`,
       )
       if (value > 0) break
-      assert.ok(Date.now() < deadline, `${commitment} did not see it in ${patienceMs} ms`)
+      assert.ok(Date.now() < deadline, `${commitment} did not see it in ${timeoutMs} ms`)
       await new Promise((resolve) => setTimeout(resolve, 50))
     }
     const behind = (await connection.getBalanceAndContext(to, 'processed')).context.slot - slot

@@ -307,10 +307,10 @@ describe('the local Solana speaks to the official client', { timeout: 60_000 }, 
 
   it('gives once per id, whatever is asked again', async () => {
     const owner = (await generateKeyPairSigner()).address
-    const gift = { address: owner, mint: 'native', amount_units: '2000000', id: `gift-${owner}` }
-    const [first, again] = [await world.post('/mint', gift), await world.post('/mint', gift)]
+    const grant = { address: owner, mint: 'native', amount_units: '2000000', id: `gift-${owner}` }
+    const [first, again] = [await world.post('/mint', grant), await world.post('/mint', grant)]
     assert.deepEqual(first.body, again.body)
-    assert.equal((await world.post('/mint', { ...gift, mint: 'NOPE', id: 'x' })).status, 400)
+    assert.equal((await world.post('/mint', { ...grant, mint: 'NOPE', id: 'x' })).status, 400)
     assert.equal(await balance(world, owner), 2_000_000n)
   })
 

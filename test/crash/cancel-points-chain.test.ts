@@ -2,12 +2,12 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { http } from '../harness/gateway.ts'
-import { type CancelCase, openStopPoints, type Setting } from './stop-points.ts'
+import { type CancelCase, type CancelContext, createStopPoints } from './stop-points.ts'
 import { recordOf } from './venue-record.ts'
 
-const vaultEffects = async ({ scene, customer }: Setting, name: string): Promise<number> => {
+const vaultEffects = async ({ app, customer }: CancelContext, name: string): Promise<number> => {
   const { body } = await http<{ effects: { type?: string; event?: string }[] }>(
-    `${scene.control}/effects?contract=vault&owner=${customer.address}`,
+    `${app.control}/effects?contract=vault&owner=${customer.address}`,
   )
   return body.effects.filter(({ type, event }) => String(type ?? event).toLowerCase() === name).length
 }
@@ -17,7 +17,7 @@ const deposit: CancelCase = {
   path: 'earn/deposit',
   prepare: async () => {},
   body: async () => ({ amount_usdc: 1 }),
-  landed: (setting) => vaultEffects(setting, 'deposit'),
+  landed: (context) => vaultEffects(context, 'deposit'),
 }
 
 let positionId: unknown
@@ -30,7 +30,7 @@ const withdraw: CancelCase = {
     positionId = result?.position_id
   },
   body: async () => ({ position_id: positionId, amount_usdc: '1' }),
-  landed: (setting) => vaultEffects(setting, 'withdraw'),
+  landed: (context) => vaultEffects(context, 'withdraw'),
 }
 
 const fund: CancelCase = {
@@ -47,6 +47,6 @@ const fund: CancelCase = {
 }
 
 test('a cancel that arrives while an instance is stopped is refused or moves nothing, on a chain', async (t) => {
-  await using points = await openStopPoints()
+  await using points = await createStopPoints()
   for (const each of [deposit, withdraw, fund]) t.diagnostic(await points.raceAll(each))
 })

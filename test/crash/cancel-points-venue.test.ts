@@ -1,13 +1,13 @@
 /** Cancels against a stopped instance: tasks whose effects are at the venue. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { type CancelCase, openStopPoints, type Setting } from './stop-points.ts'
+import { type CancelCase, type CancelContext, createStopPoints } from './stop-points.ts'
 import { cloidOf, recordOf } from './venue-record.ts'
 
-const prepare = async ({ run }: Setting) => {
+const prepare = async ({ run }: CancelContext) => {
   assert.equal((await run('perp/setup', {})).outcome, 'executed')
 }
-const entries = async ({ venue, customer }: Setting, taskIds: string[]) => {
+const entries = async ({ venue, customer }: CancelContext, taskIds: string[]) => {
   const { orders } = await recordOf(venue, customer)
   const known = new Set(taskIds.map((id) => cloidOf(id, 'entry')))
   return orders.filter(({ cloid }) => known.has(cloid ?? '')).length
@@ -55,10 +55,10 @@ const cancel: CancelCase = {
 const exits: CancelCase = {
   kind: 'perp_tp_sl',
   path: 'perp/tp-sl',
-  async prepare(setting) {
-    await prepare(setting)
+  async prepare(context) {
+    await prepare(context)
     const entry = { asset: 'BTC', side: 'long', size: '0.01', leverage: 5 }
-    assert.equal((await setting.run('perp/open', entry)).outcome, 'executed')
+    assert.equal((await context.run('perp/open', entry)).outcome, 'executed')
   },
   body: async () => ({ asset: 'BTC', sl_price: '80000' }),
   async landed({ venue, customer }, taskIds) {
@@ -81,6 +81,6 @@ const setup: CancelCase = {
 }
 
 test('a cancel that arrives while an instance is stopped is refused or moves nothing, at the venue', async (t) => {
-  await using points = await openStopPoints()
+  await using points = await createStopPoints()
   for (const each of [open, buy, withdraw, cancel, exits, setup]) t.diagnostic(await points.raceAll(each))
 })

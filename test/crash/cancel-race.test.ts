@@ -4,8 +4,8 @@ import { test } from 'node:test'
 import { setTimeout as delay } from 'node:timers/promises'
 import { bearer, eventually, type Gateway, http } from '../harness/gateway.ts'
 import { isNightly, proofSeed } from '../proof/support/seed.ts'
-import { crewOf } from './crew.ts'
-import { type Customer, ledgerDrift, newCustomer, openScene, type TaskBody } from './scene.ts'
+import { type Customer, createCrashApp, ledgerDrift, newCustomer, type TaskBody } from './crash-app.ts'
+import { createGatewayPool } from './gateway-pool.ts'
 import { newTrader } from './venue-points.ts'
 import { cloidOf, frozenAccounts, recordOf, venueOf } from './venue-record.ts'
 import { markets, randomOf } from './venue-traders.ts'
@@ -67,17 +67,17 @@ async function acceptAndCancel(
 }
 
 test('a cancel that races a signature is refused or moves nothing, and every task ends', async (t) => {
-  const scene = await openScene()
-  const crew = crewOf(() => scene.gateway({ POLICY_DAY_USD_MAX: '100000000' }))
+  const app = await createCrashApp()
+  const gatewayPool = createGatewayPool(() => app.gateway({ POLICY_DAY_USD_MAX: '100000000' }))
   t.after(async () => {
-    await crew.close()
-    await scene[Symbol.asyncDispose]()
+    await gatewayPool.close()
+    await app[Symbol.asyncDispose]()
   })
-  await crew.fillAll()
-  const venue = venueOf(scene.control)
+  await gatewayPool.fillAll()
+  const venue = venueOf(app.control)
   await venue('POST', '/settings', { walking: false })
   for (const [coin, price] of Object.entries(markets)) await venue('POST', '/price', { coin, price })
-  const { url } = crew.ready()[0]!
+  const { url } = gatewayPool.ready()[0]!
   const savers: Customer[] = []
   const traders: Customer[] = []
   for (let n = 0; n < usersOfAKind; n++) {
@@ -101,7 +101,7 @@ test('a cancel that races a signature is refused or moves nothing, and every tas
       const cancels: Cancel[] = []
       for (let n = 0; n < tasksPerUser; n++)
         cancels.push(
-          await acceptAndCancel(crew.ready, customer, {
+          await acceptAndCancel(gatewayPool.ready, customer, {
             key: `race-${n}`,
             path,
             body,
@@ -119,15 +119,15 @@ test('a cancel that races a signature is refused or moves nothing, and every tas
   while (busy) {
     await Promise.race([racing.catch(() => undefined), delay(100, undefined, { ref: false })])
     // On a busy machine a start takes longer than the pause between two kills; one instance is always there.
-    if (!busy || crew.ready().length < 2 || performance.now() - lastKillMs < killEveryMs) continue
-    crew.killOne()
+    if (!busy || gatewayPool.ready().length < 2 || performance.now() - lastKillMs < killEveryMs) continue
+    gatewayPool.killOne()
     lastKillMs = performance.now()
   }
   const raced = await racing
-  await crew.fillAll()
+  await gatewayPool.fillAll()
   const open = async () =>
     (
-      await scene.admin.query<{ id: string; kind: string; state: string; cancel_requested: boolean }>(
+      await app.admin.query<{ id: string; kind: string; state: string; cancel_requested: boolean }>(
         `select id, kind, state, cancel_requested from task where kind in ('earn_deposit', 'perp_open')
            and status in ('pending', 'running')`,
       )
@@ -143,7 +143,7 @@ test('a cancel that races a signature is refused or moves nothing, and every tas
 
   const tally = { accepted: 0, refused: 0, unanswered: 0, executed: 0 }
   for (const { customer, cancels } of raced) {
-    const { rows } = await scene.admin.query<{ id: string; status: string; outcome: string; state: string }>(
+    const { rows } = await app.admin.query<{ id: string; status: string; outcome: string; state: string }>(
       `select t.id, t.status, t.outcome, t.state from task t join app_user u on u.id = t.user_id
        where u.agent_id = $1 and t.kind in ('earn_deposit', 'perp_open')`,
       [customer.agentId],
@@ -160,7 +160,7 @@ test('a cancel that races a signature is refused or moves nothing, and every tas
     const executed = rows.filter(({ outcome }) => outcome === 'executed')
     tally.executed += executed.length
     if (savers.includes(customer)) {
-      const { deposits: landed } = await scene.vaultEffects(customer.address)
+      const { deposits: landed } = await app.vaultEffects(customer.address)
       assert.equal(landed, executed.length, `${customer.address}: deposits on the chain`)
     } else {
       const record = await recordOf(venue, customer)
@@ -169,16 +169,16 @@ test('a cancel that races a signature is refused or moves nothing, and every tas
     }
   }
   t.diagnostic(
-    `${JSON.stringify(tally)}; ${crew.kills()} kills; ${Math.round(lastKillMs - startedMs)} ms of racing; all ended ${settledMs} ms after the last kill`,
+    `${JSON.stringify(tally)}; ${gatewayPool.kills()} kills; ${Math.round(lastKillMs - startedMs)} ms of racing; all ended ${settledMs} ms after the last kill`,
   )
   assert.ok(tally.accepted > 0 && tally.executed > 0, JSON.stringify(tally))
-  assert.equal(await ledgerDrift(scene.admin), 0)
-  assert.deepEqual(await frozenAccounts(scene.admin), [])
+  assert.equal(await ledgerDrift(app.admin), 0)
+  assert.deepEqual(await frozenAccounts(app.admin), [])
 
   const all = raced.flatMap(({ customer, cancels }) => cancels.map(({ taskId }) => ({ customer, taskId })))
-  const gateway = crew.ready()[0]!
+  const gateway = gatewayPool.ready()[0]!
   const atOnce = async (
-    request: (of: { customer: Customer; taskId: string }, n: number) => Promise<number>,
+    request: (select: { customer: Customer; taskId: string }, n: number) => Promise<number>,
   ) => {
     const startedMs = performance.now()
     const answers = await Promise.all(

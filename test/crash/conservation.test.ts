@@ -4,10 +4,16 @@ import { existsSync, readFileSync, rmSync } from 'node:fs'
 import { isAbsolute, join } from 'node:path'
 import { test } from 'node:test'
 import { setTimeout as delay } from 'node:timers/promises'
-import { assertConserved, conservationOf, type Given, givenTo, liveTasks } from '../harness/conservation.ts'
+import {
+  type Amounts,
+  assertConserved,
+  compareFunds,
+  liveTasks,
+  readFaucetGrant,
+} from '../harness/conservation.ts'
 import { dataFolder, eventually, type Gateway, launch } from '../harness/gateway.ts'
 import { childrenOf, killAtOnce, processesOf, programOf } from '../harness/processes.ts'
-import { type Person, personOf, welcomed } from '../journeys/people.ts'
+import { createFundedPerson, type Person, personOf } from '../journeys/people.ts'
 import { isNightly, proofSeed } from '../proof/support/seed.ts'
 import { randomOf } from './venue-traders.ts'
 
@@ -19,14 +25,13 @@ const requestMsMax = 60_000
 
 type Positions = { positions: { id: string; shares: string }[] }
 type Answer = { code?: string; outcome?: string | null; task_id?: string }
-type Trader = { person: Person; given: Given; random: () => number }
+type Trader = { person: Person; given: Amounts; random: () => number }
 type Load = { isOver: () => boolean; counts: Map<string, number>; mistakes: string[] }
 
 /** Somebody who asks for too much at once is refused; anything else is a mistake. */
 const isExpected = (status: number): boolean => [200, 409, 429, 503].includes(status)
 
-const between = ({ random }: Trader, least: number, most: number) =>
-  least + Math.floor(random() * (most - least + 1))
+const between = ({ random }: Trader, min: number, max: number) => min + Math.floor(random() * (max - min + 1))
 
 async function send(load: Load, { person }: Trader, path: string, body: object): Promise<Answer | undefined> {
   if (load.isOver()) return undefined
@@ -114,10 +119,10 @@ const start = (path: string): Promise<Gateway> =>
 /** The embedded server; its folder lies elsewhere where the data folder is closed to its account. */
 function databaseOf(dataDir: string): { home: string; pid: number } {
   const { home } = JSON.parse(readFileSync(join(dataDir, 'postgres.json'), 'utf8')) as { home: string }
-  const place = isAbsolute(home) ? home : join(dataDir, home)
-  const pidFile = join(place, 'data', 'postmaster.pid')
+  const folderPath = isAbsolute(home) ? home : join(dataDir, home)
+  const pidFile = join(folderPath, 'data', 'postmaster.pid')
   const [pid = ''] = existsSync(pidFile) ? readFileSync(pidFile, 'utf8').split('\n') : []
-  return { home: place, pid: Number(pid) }
+  return { home: folderPath, pid: Number(pid) }
 }
 
 const controlOf = (gateway: Gateway): string =>
@@ -138,8 +143,8 @@ test(title, linux, async (t) => {
   })
   const traders: Trader[] = []
   for (let n = 0; n < users; n++) {
-    const person = await welcomed(gateway.url)
-    const given = await givenTo(controlOf(gateway), person)
+    const person = await createFundedPerson(gateway.url)
+    const given = await readFaucetGrant(controlOf(gateway), person)
     traders.push({ person, given, random: randomOf(seed + n) })
     const setup = await person.call<Answer>('POST /v1/perp/setup?wait=true', { body: {} })
     assert.equal(setup.status, 200, JSON.stringify(setup.body))
@@ -159,13 +164,13 @@ test(title, linux, async (t) => {
   await Promise.race([working, delay(ends - performance.now())])
   lost = true
   const server = databaseOf(folder.path)
-  const doomed = [...processesOf(folder.path), server.pid, ...childrenOf(server.pid)]
-  const programs = doomed.map(programOf)
+  const killedPids = [...processesOf(folder.path), server.pid, ...childrenOf(server.pid)]
+  const programs = killedPids.map(programOf)
   assert.equal(programs.filter((each) => each === 'anvil').length, 4, programs.join(', '))
   // The gateway, the world, Solana and the venue.
   assert.equal(programs.filter((each) => each === 'node').length, 4, programs.join(', '))
-  assert.ok(doomed.includes(gateway.pid))
-  await killAtOnce(doomed)
+  assert.ok(killedPids.includes(gateway.pid))
+  await killAtOnce(killedPids)
   await gateway.kill()
   await working
   const logged = gateway.lines.filter((line) => /"level":(50|60)|"level":"error"/.test(line)).slice(0, 20)
@@ -177,7 +182,7 @@ test(title, linux, async (t) => {
     const owner = await personOf(gateway.url, person)
     const ended = async () => ((await liveTasks(at.url, owner)).length === 0 ? true : undefined)
     await eventually(ended, `the tasks of ${owner.evm} have ended`, settleMsMax)
-    assertConserved(await conservationOf(at, owner, given))
+    assertConserved(await compareFunds(at, owner, given))
   }
   const counted = [...load.counts].sort().map(([name, count]) => `${name}: ${count}`)
   t.diagnostic(`${users} users, ${loadMs / 1_000} s; ${counted.join(', ')}`)

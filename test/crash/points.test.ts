@@ -5,36 +5,43 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, before, test } from 'node:test'
 import { type Gateway, NotReady } from '../harness/gateway.ts'
-import { type Customer, deposit, ledgerDrift, newCustomer, openScene, type Scene } from './scene.ts'
+import {
+  type CrashApp,
+  type Customer,
+  createCrashApp,
+  deposit,
+  ledgerDrift,
+  newCustomer,
+} from './crash-app.ts'
 
 /** Statements and calls that belong to the task; the rest is the noise of a living process. */
-const ofTheTask =
+const taskPointPattern =
   /^(db:(task_accept|task_write|outbox_add|policy_lock|update lane|select task|begin|commit|insert policy|update policy|select effect|select carrier)|net:base)/
 const nightly = process.env.PROOF === 'nightly'
 /** Of what a task does more than once, its second time too. */
 const passesOf = (name: string) => (nightly ? 50 : /task_write|net:/.test(name) ? 2 : 1)
 
-let scene: Scene
+let app: CrashApp
 let survivor: Gateway
 let customer: Customer
 let made = 0
 
 before(async () => {
-  scene = await openScene()
-  survivor = await scene.gateway()
+  app = await createCrashApp()
+  survivor = await app.gateway()
   customer = await newCustomer(survivor.url)
   assert.equal((await deposit(survivor.url, customer, 'first', true)).body.status, 'completed')
   made = 1
 })
 after(async () => {
   await survivor?.stop()
-  await scene?.[Symbol.asyncDispose]()
+  await app?.[Symbol.asyncDispose]()
 })
 
 async function failpointsOfOneDeposit(): Promise<string[]> {
   const file = join(tmpdir(), `portico-failpoints-${process.pid}`)
   writeFileSync(file, '')
-  const recorded = await scene.gateway({ FAILPOINT_LOG: file })
+  const recorded = await app.gateway({ FAILPOINT_LOG: file })
   recorded.child.kill('SIGUSR2')
   const { body } = await deposit(recorded.url, customer, 'recorded', true)
   assert.equal(body.status, 'completed')
@@ -42,19 +49,19 @@ async function failpointsOfOneDeposit(): Promise<string[]> {
   await recorded.kill()
   const counts = new Map<string, number>()
   for (const name of readFileSync(file, 'utf8').split('\n'))
-    if (ofTheTask.test(name)) counts.set(name, (counts.get(name) ?? 0) + 1)
+    if (taskPointPattern.test(name)) counts.set(name, (counts.get(name) ?? 0) + 1)
   return [...counts].flatMap(([name, count]) =>
     Array.from({ length: Math.min(count, passesOf(name)) }, (_, n) => `${name}@${n + 1}`),
   )
 }
 
 /** The doomed one takes the request and dies at its point; the survivor then has to bring it to its one end. */
-async function dieAt(point: string, doomed: Gateway): Promise<boolean> {
+async function dieAt(point: string, victim: Gateway): Promise<boolean> {
   const key = `at-${point.replaceAll(' ', '-')}`
-  doomed.child.kill('SIGUSR2')
-  const first = await deposit(doomed.url, customer, key, true).catch(() => undefined)
-  const died = doomed.child.signalCode === 'SIGKILL' || first === undefined
-  await doomed.kill()
+  victim.child.kill('SIGUSR2')
+  const first = await deposit(victim.url, customer, key, true).catch(() => undefined)
+  const died = victim.child.signalCode === 'SIGKILL' || first === undefined
+  await victim.kill()
   const { status, body } = await deposit(survivor.url, customer, key, true).catch((cause: unknown) => {
     throw new Error(
       `${point}: the survivor (${survivor.child.exitCode ?? survivor.child.signalCode}) said\n${survivor.lines.slice(-12).join('\n')}`,
@@ -68,7 +75,7 @@ async function dieAt(point: string, doomed: Gateway): Promise<boolean> {
     `${point}: ${JSON.stringify(body)}`,
   )
   made++
-  const { deposits } = await scene.vaultEffects(customer.address)
+  const { deposits } = await app.vaultEffects(customer.address)
   assert.equal(deposits, made, `${point}: deposits on the chain`)
   return died
 }
@@ -91,13 +98,13 @@ test('killed at any point of an earn task, it happens exactly once (failing 7)',
   // The next one starts while the last one is being survived.
   let next: Promise<Gateway> | undefined
   for (const [index, point] of points.entries()) {
-    const doomed = await (next ?? scene.gateway({ FAILPOINT: point }))
+    const victim = await (next ?? app.gateway({ FAILPOINT: point }))
     const following = points[index + 1]
-    next = following === undefined ? undefined : scene.gateway({ FAILPOINT: following })
+    next = following === undefined ? undefined : app.gateway({ FAILPOINT: following })
     next?.catch((error: unknown) => assert.ok(error instanceof NotReady))
-    if (await dieAt(point, doomed)) deaths++
+    if (await dieAt(point, victim)) deaths++
   }
   t.diagnostic(`${points.length} points, ${deaths} deaths, ${made} deposits asked for and made`)
   assert.ok(deaths >= points.length / 2, `only ${deaths} of ${points.length} points were reached`)
-  assert.equal(await ledgerDrift(scene.admin), 0)
+  assert.equal(await ledgerDrift(app.admin), 0)
 })

@@ -5,16 +5,16 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { bearer, eventually, type Gateway, http, newAgent } from '../harness/gateway.ts'
 import { creditAtVenue } from '../harness/venue-gateway.ts'
 import { isNightly, proofSeed } from '../proof/support/seed.ts'
-import { crewOf } from './crew.ts'
-import { type Customer, ledgerDrift, openScene } from './scene.ts'
+import { type Customer, createCrashApp, ledgerDrift } from './crash-app.ts'
+import { createGatewayPool } from './gateway-pool.ts'
 
 const holders = isNightly ? 200 : 24
 /** A gateway that starts takes over the lease of a market first, so that one has to live a little to sell at all. */
 const killEveryMs = 4_000
 const settleMs = 240_000
 
-type Told = { outcome: string | null; result: { sl_oids: string[]; tp_oids: string[] } }
-type Truth = {
+type TaskReply = { outcome: string | null; result: { sl_oids: string[]; tp_oids: string[] } }
+type VenueState = {
   conservation: { spot: Record<string, string> }
   accounts: {
     address: string
@@ -26,14 +26,14 @@ type Truth = {
 
 test(`the stops of ${holders} holders sell once each, whichever gateway dies`, async (t) => {
   const seed = proofSeed('spot stops')
-  const scene = await openScene()
-  const crew = crewOf(() => scene.gateway({ FAUCET_URL: 'off', DATABASE_POOL: '30' }))
+  const app = await createCrashApp()
+  const gatewayPool = createGatewayPool(() => app.gateway({ FAUCET_URL: 'off', DATABASE_POOL: '30' }))
   t.after(async () => {
-    await crew.close()
-    await scene[Symbol.asyncDispose]()
+    await gatewayPool.close()
+    await app[Symbol.asyncDispose]()
   })
   const venue = async <B>(method: string, path: string, body?: object): Promise<B> => {
-    const reply = await http<B>(`${scene.control}/venues/hyperliquid${path}`, {
+    const reply = await http<B>(`${app.control}/venues/hyperliquid${path}`, {
       method,
       ...(body && { body }),
     })
@@ -41,9 +41,9 @@ test(`the stops of ${holders} holders sell once each, whichever gateway dies`, a
     return reply.body
   }
   const price = (usd: number) => venue('POST', '/price', { coin: '@1', price: usd })
-  const post = async (at: Gateway, who: Customer, path: string, body: object): Promise<Told> => {
+  const post = async (at: Gateway, who: Customer, path: string, body: object): Promise<TaskReply> => {
     const headers = { ...bearer(who), 'idempotency-key': `${path}-${who.address}` }
-    const answer = await http<Told>(`${at.url}/v1/${path}?wait=true`, { method: 'POST', headers, body })
+    const answer = await http<TaskReply>(`${at.url}/v1/${path}?wait=true`, { method: 'POST', headers, body })
     assert.equal(answer.body.outcome, 'executed', JSON.stringify(answer.body))
     return answer.body
   }
@@ -64,8 +64,8 @@ test(`the stops of ${holders} holders sell once each, whichever gateway dies`, a
 
   await venue('POST', '/settings', { walking: false })
   await price(40)
-  await crew.fillAll()
-  const [first] = crew.ready()
+  await gatewayPool.fillAll()
+  const [first] = gatewayPool.ready()
   const people: Customer[] = []
   for (let at = 0; at < holders; at += 8)
     people.push(...(await Promise.all(Array.from({ length: 8 }, (_, n) => newHolder(first!, at + n)))))
@@ -79,24 +79,23 @@ test(`the stops of ${holders} holders sell once each, whichever gateway dies`, a
   let falling = true
   const storm = (async () => {
     while (falling) {
-      crew.killOne()
+      gatewayPool.killOne()
       await delay(killEveryMs)
     }
   })()
-  const began = performance.now()
+  const startedAt = performance.now()
   for (let usd = 39; usd >= 31; usd -= 1) {
     await price(usd)
     await delay(700)
   }
   const statuses = async () =>
     (
-      await scene.admin.query<{ status: string; leg: string; n: number }>(
+      await app.admin.query<{ status: string; leg: string; n: number }>(
         `select status, input->>'leg' as leg, count(*)::integer as n from trigger_order group by 1, 2 order by 1, 2`,
       )
     ).rows
   const open = async () =>
-    (await scene.admin.query(`select kind, step, state from task where status in ('pending', 'running')`))
-      .rows
+    (await app.admin.query(`select kind, step, state from task where status in ('pending', 'running')`)).rows
   await eventually(
     async () => {
       const armed = (await statuses()).some(({ status }) => status === 'armed')
@@ -108,24 +107,24 @@ test(`the stops of ${holders} holders sell once each, whichever gateway dies`, a
     throw new Error(JSON.stringify([await statuses(), await open()]), { cause: error })
   })
   falling = false
-  const seconds = (performance.now() - began) / 1_000
+  const seconds = (performance.now() - startedAt) / 1_000
   await storm
   await venue('DELETE', '/faults', {})
 
-  const { rows: sales } = await scene.admin.query<{ user_id: string; outcome: string }>(
+  const { rows: sales } = await app.admin.query<{ user_id: string; outcome: string }>(
     `select user_id, outcome, error, data -> 'since_ms' as since_ms, input from task where kind = 'spot_trigger'`,
   )
   const executed = sales.filter(({ outcome }) => outcome === 'executed')
   const others = sales.filter(({ outcome }) => outcome !== 'executed')
   assert.equal(executed.length, holders, JSON.stringify(others))
   assert.equal(new Set(executed.map(({ user_id }) => user_id)).size, holders)
-  const truth = await venue<Truth>('GET', '/effects')
+  const truth = await venue<VenueState>('GET', '/effects')
   for (const { address } of people) {
     const account = truth.accounts.find((each) => each.address === address.toLowerCase())!
-    const told = JSON.stringify(account)
-    assert.deepEqual(account.orders.map(({ side }) => side).sort(), ['A', 'B'], told)
-    assert.equal(new Set(account.fills.map(({ oid }) => oid)).size, 2, told)
-    assert.ok(Number(account.spot[2]?.total) < 0.01 && Number(account.spot[2]?.hold) === 0, told)
+    const reply = JSON.stringify(account)
+    assert.deepEqual(account.orders.map(({ side }) => side).sort(), ['A', 'B'], reply)
+    assert.equal(new Set(account.fills.map(({ oid }) => oid)).size, 2, reply)
+    assert.ok(Number(account.spot[2]?.total) < 0.01 && Number(account.spot[2]?.hold) === 0, reply)
   }
   const ends = await statuses()
   assert.deepEqual(
@@ -133,9 +132,9 @@ test(`the stops of ${holders} holders sell once each, whichever gateway dies`, a
     [['cancelled', holders]],
   )
   for (const left of Object.values(truth.conservation.spot)) assert.equal(Number(left), 0)
-  assert.equal(await ledgerDrift(scene.admin), 0)
+  assert.equal(await ledgerDrift(app.admin), 0)
   t.diagnostic(
-    `${holders} stops in ${seconds.toFixed(1)} s, ${sales.length} sales begun, ${crew.kills()} kills`,
+    `${holders} stops in ${seconds.toFixed(1)} s, ${sales.length} sales begun, ${gatewayPool.kills()} kills`,
   )
-  assert.ok(crew.kills() > 1, 'the storm was felt')
+  assert.ok(gatewayPool.kills() > 1, 'the storm was felt')
 })

@@ -7,20 +7,20 @@ import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { bearer, eventually, http } from '../harness/gateway.ts'
 import { isNightly, proofSeed } from '../proof/support/seed.ts'
-import { type Customer, ledgerDrift, newCustomer, openScene } from './scene.ts'
-import { newTrader, ofTheTask } from './venue-points.ts'
+import { type Customer, createCrashApp, ledgerDrift, newCustomer } from './crash-app.ts'
+import { newTrader, taskPointPattern } from './venue-points.ts'
 import { frozenAccounts, type VenueCall, venueOf } from './venue-record.ts'
 import { markets, randomOf } from './venue-traders.ts'
 
-type Scene = Awaited<ReturnType<typeof openScene>>
-export type Setting = {
-  scene: Scene
+type Scene = Awaited<ReturnType<typeof createCrashApp>>
+export type CancelContext = {
+  app: Scene
   venue: VenueCall
   customer: Customer
   /** Runs a task to its end on the instance that never stops. */
-  run(path: string, body: object): Promise<Ended>
+  run(path: string, body: object): Promise<EndedTask>
 }
-type Ended = {
+type EndedTask = {
   task_id: string
   status: string
   outcome: string | null
@@ -29,51 +29,51 @@ type Ended = {
 export type CancelCase = {
   kind: string
   path: string
-  prepare(setting: Setting): Promise<void>
+  prepare(context: CancelContext): Promise<void>
   /** What one more task asks for; may bring about what it needs. */
-  body(setting: Setting): Promise<object>
+  body(context: CancelContext): Promise<object>
   /** How many of the tasks with these ids the chain or the venue has carried out. */
-  landed(setting: Setting, taskIds: string[]): Promise<number>
+  landed(context: CancelContext, taskIds: string[]): Promise<number>
   /** Each task needs a user of its own. */
   isOncePerUser?: boolean
 }
-type Stored = { id: string; status: string; outcome: string | null }
+type StoredTask = { id: string; status: string; outcome: string | null }
 
 const leaseMs = 500
 const pointsPerKind = isNightly ? Number.POSITIVE_INFINITY : 4
 const leasesStopped = isNightly ? [0, 1, 2, 3, 4] : [0, 1, 2]
 const endsWithinMs = 20_000
-const isOfTheTask = (name: string) => ofTheTask.test(name) || name.startsWith('net:base')
+const isTaskPoint = (name: string) => taskPointPattern.test(name) || name.startsWith('net:base')
 
 /** What a process does by its first letter; `T` is stopped. */
 const stateOf = (pid: number) =>
   execFileSync('ps', ['-o', 'state=', '-p', String(pid)], { encoding: 'utf8' }).trim()
 
-export async function openStopPoints() {
-  const scene = await openScene()
-  const venue = venueOf(scene.control)
+export async function createStopPoints() {
+  const app = await createCrashApp()
+  const venue = venueOf(app.control)
   const file = join(tmpdir(), `portico-stop-${process.pid}`)
   const log = join(tmpdir(), `portico-stop-log-${process.pid}`)
   for (const path of [file, log]) writeFileSync(path, '')
   const env = { POLICY_DAY_USD_MAX: '100000000', LEASE_MS: String(leaseMs) }
   const [stopping, other] = await Promise.all([
-    scene.gateway({ ...env, FAILPOINT_STOP: file, FAILPOINT_LOG: log }),
-    scene.gateway(env),
+    app.gateway({ ...env, FAILPOINT_STOP: file, FAILPOINT_LOG: log }),
+    app.gateway(env),
   ])
   await venue('POST', '/settings', { walking: false })
   for (const [coin, price] of Object.entries(markets)) await venue('POST', '/price', { coin, price })
   await venue('POST', '/price', { coin: '@1', price: markets.HYPE })
 
   const post = (url: string, customer: Customer, path: string, key: string, body: object) =>
-    http<Ended>(`${url}/v1/${path}`, {
+    http<EndedTask>(`${url}/v1/${path}`, {
       method: 'POST',
       headers: { ...bearer(customer), 'idempotency-key': key },
       body,
       timeoutMs: 30_000,
     })
   let keys = 0
-  const settingOf = (customer: Customer): Setting => ({
-    scene,
+  const contextOf = (customer: Customer): CancelContext => ({
+    app,
     venue,
     customer,
     async run(path, body) {
@@ -90,16 +90,16 @@ export async function openStopPoints() {
       )
     },
   })
-  const newSetting = async (cancelCase: CancelCase): Promise<Setting> => {
+  const createContext = async (cancelCase: CancelCase): Promise<CancelContext> => {
     const isEarn = cancelCase.path.startsWith('earn/') || cancelCase.path === 'perp/fund'
     const customer = isEarn ? await newCustomer(other.url) : await newTrader(other, venue)
-    const setting = settingOf(customer)
-    await cancelCase.prepare(setting)
-    return setting
+    const context = contextOf(customer)
+    await cancelCase.prepare(context)
+    return context
   }
-  const tasksOf = async ({ customer }: Setting, kind: string): Promise<Stored[]> =>
+  const tasksOf = async ({ customer }: CancelContext, kind: string): Promise<StoredTask[]> =>
     (
-      await scene.admin.query<Stored>(
+      await app.admin.query<StoredTask>(
         `select t.id, t.status, t.outcome from task t join app_user u on u.id = t.user_id
          where u.agent_id = $1 and t.kind = $2 order by t.id`,
         [customer.agentId, kind],
@@ -114,13 +114,13 @@ export async function openStopPoints() {
   const isStopped = () => stateOf(stopping.pid).startsWith('T')
 
   /** A cancel that waits for a lock is known to have begun. */
-  const underWay = async (cancel: Promise<unknown>) => {
+  const cancelUnderWay = async (cancel: Promise<unknown>) => {
     let isAnswered = false
     void cancel.finally(() => {
       isAnswered = true
     })
     await eventually(async () => {
-      const { rows } = await scene.admin.query(
+      const { rows } = await app.admin.query(
         `select 1 from pg_stat_activity where wait_event_type = 'Lock' and query like '%task_cancel%'`,
       )
       return isAnswered || rows.length > 0 ? true : undefined
@@ -128,13 +128,13 @@ export async function openStopPoints() {
   }
 
   /** The points that one task passes on its way, each with its first pass and some with their second. */
-  const pointsOf = async (cancelCase: CancelCase, setting: Setting, random: () => number) => {
+  const pointsOf = async (cancelCase: CancelCase, context: CancelContext, random: () => number) => {
     writeFileSync(log, '')
-    const body = await cancelCase.body(setting)
+    const body = await cancelCase.body(context)
     arm('')
     const { body: accepted } = await post(
       stopping.url,
-      setting.customer,
+      context.customer,
       cancelCase.path,
       `log-${keys++}`,
       body,
@@ -142,7 +142,7 @@ export async function openStopPoints() {
     await ended(accepted.task_id, 'recorded')
     const counts = new Map<string, number>()
     for (const name of readFileSync(log, 'utf8').split('\n'))
-      if (isOfTheTask(name)) counts.set(name, (counts.get(name) ?? 0) + 1)
+      if (isTaskPoint(name)) counts.set(name, (counts.get(name) ?? 0) + 1)
     const points = [...counts].flatMap(([name, count]) =>
       [1, 2].filter((pass) => pass <= count && (pass === 1 || isNightly)).map((pass) => `${name}@${pass}`),
     )
@@ -162,7 +162,7 @@ export async function openStopPoints() {
     eventually(
       async () =>
         (
-          await scene.admin.query<Stored>(
+          await app.admin.query<StoredTask>(
             `select id, status, outcome from task where id = $1 and status not in ('pending', 'running')`,
             [taskId],
           )
@@ -172,11 +172,11 @@ export async function openStopPoints() {
     )
 
   /** Answers what the cancel was told, or undefined where the point was not passed before the task existed. */
-  const stopAt = async (cancelCase: CancelCase, setting: Setting, point: string, leases: number) => {
+  const stopAt = async (cancelCase: CancelCase, context: CancelContext, point: string, leases: number) => {
     const at = `${cancelCase.kind} ${point}, stopped for ${leases} leases`
-    const { customer } = setting
-    const before = (await tasksOf(setting, cancelCase.kind)).length
-    const body = await cancelCase.body(setting)
+    const { customer } = context
+    const before = (await tasksOf(context, cancelCase.kind)).length
+    const body = await cancelCase.body(context)
     arm(point)
     const request = post(stopping.url, customer, cancelCase.path, `stop-${keys++}`, body).catch(
       () => undefined,
@@ -185,7 +185,7 @@ export async function openStopPoints() {
     void request.finally(() => {
       isAnswered = true
     })
-    const newest = async () => (await tasksOf(setting, cancelCase.kind))[before]
+    const newest = async () => (await tasksOf(context, cancelCase.kind))[before]
     const isSettled = async () => {
       if (isStopped()) return true
       const task = isAnswered ? await newest() : undefined
@@ -201,7 +201,7 @@ export async function openStopPoints() {
         headers: bearer(customer),
         timeoutMs: 20_000,
       })
-    if (cancel) await underWay(cancel)
+    if (cancel) await cancelUnderWay(cancel)
     const continueAtMs = performance.now() + leases * leaseMs
     while (performance.now() < continueAtMs) await delay(10)
     arm('')
@@ -216,7 +216,7 @@ export async function openStopPoints() {
         assert.deepEqual([end.status, end.outcome], ['cancelled', 'not_executed'], at)
       else assert.notEqual(end.status, 'cancelled', at)
     }
-    assert.equal((await tasksOf(setting, cancelCase.kind)).length, before + 1, `${at}: one task`)
+    assert.equal((await tasksOf(context, cancelCase.kind)).length, before + 1, `${at}: one task`)
     return { wasStopped, answer: answer?.status }
   }
 
@@ -224,36 +224,36 @@ export async function openStopPoints() {
     async raceAll(cancelCase: CancelCase): Promise<string> {
       const startedMs = performance.now()
       const random = randomOf(proofSeed(`cancels of ${cancelCase.kind}`))
-      let setting = await newSetting(cancelCase)
-      const points = await pointsOf(cancelCase, setting, random)
+      let context = await createContext(cancelCase)
+      const points = await pointsOf(cancelCase, context, random)
       assert.ok(points.length > 3, points.join(' '))
       const tally = { points: points.length, stopped: 0, accepted: 0, refused: 0, absent: 0 }
-      const judge = async (at: string) => {
-        const executed = (await tasksOf(setting, cancelCase.kind)).filter(
+      const verify = async (at: string) => {
+        const executed = (await tasksOf(context, cancelCase.kind)).filter(
           ({ outcome }) => outcome === 'executed',
         )
-        const ids = (await tasksOf(setting, cancelCase.kind)).map(({ id }) => id)
-        assert.equal(await cancelCase.landed(setting, ids), executed.length, at)
+        const ids = (await tasksOf(context, cancelCase.kind)).map(({ id }) => id)
+        assert.equal(await cancelCase.landed(context, ids), executed.length, at)
       }
       for (const [n, point] of points.entries()) {
-        if (cancelCase.isOncePerUser) setting = await newSetting(cancelCase)
+        if (cancelCase.isOncePerUser) context = await createContext(cancelCase)
         const leases = leasesStopped[n % leasesStopped.length]!
-        const { wasStopped, answer } = await stopAt(cancelCase, setting, point, leases)
+        const { wasStopped, answer } = await stopAt(cancelCase, context, point, leases)
         if (wasStopped) tally.stopped += 1
         tally[answer === 200 ? 'accepted' : answer === 409 ? 'refused' : 'absent'] += 1
-        await judge(`${cancelCase.kind} ${point}, stopped for ${leases} leases`)
+        await verify(`${cancelCase.kind} ${point}, stopped for ${leases} leases`)
       }
       // Which points a run passes differs from run to run, so that some are never reached again.
       assert.ok(tally.stopped >= points.length / 3, JSON.stringify(tally))
-      assert.equal(await ledgerDrift(scene.admin), 0)
-      assert.deepEqual(await frozenAccounts(scene.admin), [])
+      assert.equal(await ledgerDrift(app.admin), 0)
+      assert.deepEqual(await frozenAccounts(app.admin), [])
       const seconds = ((performance.now() - startedMs) / 1_000).toFixed(1)
       return `${cancelCase.kind}: ${JSON.stringify(tally)}; ${seconds} s`
     },
     async [Symbol.asyncDispose]() {
       stopping.child.kill('SIGCONT')
       await Promise.all([stopping.stop(), other.stop()])
-      await scene[Symbol.asyncDispose]()
+      await app[Symbol.asyncDispose]()
     },
   }
 }

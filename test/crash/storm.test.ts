@@ -3,8 +3,15 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { setTimeout as delay } from 'node:timers/promises'
 import { bearer, eventually, type Gateway, http } from '../harness/gateway.ts'
-import { crewOf } from './crew.ts'
-import { type Customer, deposit, ledgerDrift, newCustomer, openScene, type TaskBody } from './scene.ts'
+import {
+  type Customer,
+  createCrashApp,
+  deposit,
+  ledgerDrift,
+  newCustomer,
+  type TaskBody,
+} from './crash-app.ts'
+import { createGatewayPool } from './gateway-pool.ts'
 
 const users = 10
 const depositsPerUser = 20
@@ -13,7 +20,7 @@ const killEveryMs = 300
 const settleMs = 10_000
 
 /** As a client does that wants its money moved once: the same key until somebody says what became of it. */
-async function insist(
+async function submitUntilAnswered(
   gateways: () => Gateway[],
   customer: Customer,
   key: string,
@@ -32,36 +39,36 @@ async function insist(
 }
 
 test('200 earn tasks survive a minute in which an instance is killed every 300 ms', async (t) => {
-  const scene = await openScene()
-  const crew = crewOf(() => scene.gateway())
+  const app = await createCrashApp()
+  const gatewayPool = createGatewayPool(() => app.gateway())
   t.after(async () => {
-    await crew.close()
-    await scene[Symbol.asyncDispose]()
+    await gatewayPool.close()
+    await app[Symbol.asyncDispose]()
   })
-  await crew.fillAll()
+  await gatewayPool.fillAll()
   const customers: Customer[] = []
-  for (let n = 0; n < users; n++) customers.push(await newCustomer(crew.ready()[0]!.url))
+  for (let n = 0; n < users; n++) customers.push(await newCustomer(gatewayPool.ready()[0]!.url))
 
   const ends = performance.now() + stormMs
   const accepting = customers.map(async (customer, user) => {
     const tasks: TaskBody[] = []
     // Spread over the whole storm, so that every kill finds work under way.
     for (let n = 0; n < depositsPerUser; n++) {
-      tasks.push(await insist(crew.ready, customer, `storm-${user}-${n}`, ends + 60_000))
+      tasks.push(await submitUntilAnswered(gatewayPool.ready, customer, `storm-${user}-${n}`, ends + 60_000))
       await delay(Math.max(0, (stormMs / depositsPerUser) * (n + 1) - (performance.now() - (ends - stormMs))))
     }
     return tasks
   })
   while (performance.now() < ends) {
-    crew.killOne()
+    gatewayPool.killOne()
     await delay(killEveryMs)
   }
-  const kills = crew.kills()
+  const kills = gatewayPool.kills()
   const lastKill = performance.now()
-  await crew.fillAll()
+  await gatewayPool.fillAll()
   const accepted = (await Promise.all(accepting)).flat()
   const open = async () => {
-    const { rows } = await scene.admin.query(
+    const { rows } = await app.admin.query(
       `select id, step, state from task where kind = 'earn_deposit' and status in ('pending', 'running')`,
     )
     return rows
@@ -76,8 +83,8 @@ test('200 earn tasks survive a minute in which an instance is killed every 300 m
   assert.equal(new Set(accepted.map(({ task_id }) => task_id)).size, users * depositsPerUser)
   const tally = { completed: 0, effects: 0 }
   for (const customer of customers) {
-    const { deposits, shares } = await scene.vaultEffects(customer.address)
-    const { url } = crew.ready()[0]!
+    const { deposits, shares } = await app.vaultEffects(customer.address)
+    const { url } = gatewayPool.ready()[0]!
     const { body } = await http<{ items: TaskBody[] }>(`${url}/v1/tasks?kind=earn_deposit&limit=100`, {
       headers: bearer(customer),
     })
@@ -85,7 +92,7 @@ test('200 earn tasks survive a minute in which an instance is killed every 300 m
       ({ status, outcome }) => status === 'completed' && outcome === 'executed',
     ).length
     assert.equal(deposits, completed, `${customer.address}: deposits on the chain and completed tasks`)
-    const { rows } = await scene.admin.query(
+    const { rows } = await app.admin.query(
       `select coalesce(sum(avail + held), 0)::text as shares from account a join app_user u on u.id = a.owner where u.agent_id = $1 and a.book like 'position:%'`,
       [customer.agentId],
     )
@@ -98,5 +105,5 @@ test('200 earn tasks survive a minute in which an instance is killed every 300 m
   )
   assert.equal(tally.completed, users * depositsPerUser)
   assert.ok(kills >= 10, `only ${kills} kills`)
-  assert.equal(await ledgerDrift(scene.admin), 0)
+  assert.equal(await ledgerDrift(app.admin), 0)
 })

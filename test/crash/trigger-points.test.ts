@@ -6,27 +6,27 @@ import { join } from 'node:path'
 import { test } from 'node:test'
 import { bearer, eventually, type Gateway, http } from '../harness/gateway.ts'
 import { isNightly, proofSeed } from '../proof/support/seed.ts'
-import { ledgerDrift, openScene } from './scene.ts'
-import { newTrader, ofTheTask } from './venue-points.ts'
-import { frozenAccounts, recordOf, type Told, total, traded, units, venueOf } from './venue-record.ts'
+import { createCrashApp, ledgerDrift } from './crash-app.ts'
+import { newTrader, taskPointPattern } from './venue-points.ts'
+import { frozenAccounts, recordOf, type TaskReply, total, traded, units, venueOf } from './venue-record.ts'
 import { randomOf } from './venue-traders.ts'
 
 const hypeToken = 2
-const held = '60'
+const heldSize = '60'
 const high = 40
 const low = 29
 const pointsMax = isNightly ? Number.POSITIVE_INFINITY : 10
-const watchWithinMs = 4_000
+const claimWithinMs = 4_000
 
 test('killed at any point of an exit that fires, it sells exactly once', async (t) => {
-  const scene = await openScene()
-  const venue = venueOf(scene.control)
+  const app = await createCrashApp()
+  const venue = venueOf(app.control)
   const env = { FAUCET_URL: 'off', LEASE_MS: '500' }
   const file = join(tmpdir(), `portico-trigger-points-${process.pid}`)
   writeFileSync(file, '')
   const launched: Promise<Gateway>[] = []
   const launch = (failpoint: Record<string, string>) => {
-    const gateway = scene.gateway({ ...env, ...failpoint })
+    const gateway = app.gateway({ ...env, ...failpoint })
     gateway.catch(() => undefined)
     launched.push(gateway)
     return gateway
@@ -40,7 +40,7 @@ test('killed at any point of an exit that fires, it sells exactly once', async (
     )
     await Promise.all(others.map((gateway) => gateway.kill()))
     await survivor.stop()
-    await scene[Symbol.asyncDispose]()
+    await app[Symbol.asyncDispose]()
   })
   const price = (usd: number) => venue('POST', '/price', { coin: '@1', price: usd })
   await venue('POST', '/settings', { walking: false })
@@ -48,52 +48,52 @@ test('killed at any point of an exit that fires, it sells exactly once', async (
 
   const customer = await newTrader(survivor, venue)
   let keys = 0
-  const executed = async (path: string, body: object): Promise<Told> => {
-    const { body: said } = await http<Told>(`${survivor.url}/v1/${path}?wait=true&timeout=20`, {
+  const executed = async (path: string, body: object): Promise<TaskReply> => {
+    const { body: reply } = await http<TaskReply>(`${survivor.url}/v1/${path}?wait=true&timeout=20`, {
       method: 'POST',
       headers: { ...bearer(customer), 'idempotency-key': `trigger-${keys++}` },
       body,
       timeoutMs: 25_000,
     })
-    assert.equal(said.outcome, 'executed', `${path}: ${JSON.stringify(said)}`)
-    return said
+    assert.equal(reply.outcome, 'executed', `${path}: ${JSON.stringify(reply)}`)
+    return reply
   }
   await executed('perp/setup', {})
-  await executed('spot_venue/buy', { asset: 'HYPE', size: held })
+  await executed('spot_venue/buy', { asset: 'HYPE', size: heldSize })
 
-  const watcherOf = async (): Promise<string | undefined> => {
-    const { rows } = await scene.admin.query<{ owner: string }>(
+  const leaseOwnerOf = async (): Promise<string | undefined> => {
+    const { rows } = await app.admin.query<{ owner: string }>(
       `select owner from market_watch where market = 'hl:spot:HYPE' and lease_until > clock_timestamp()`,
     )
     return rows[0]?.owner
   }
-  const instances = async () => (await scene.admin.query<{ id: string }>('select id from instance')).rows
+  const instances = async () => (await app.admin.query<{ id: string }>('select id from instance')).rows
   const survivorId = (await instances())[0]!.id
 
   /** The survivor is stopped where it holds no lock, so that the other instance gets the watch of the market. */
-  const leaveWatchToOther = () =>
+  const moveLeaseToOther = () =>
     eventually(
       async () => {
         survivor.child.kill('SIGSTOP')
         const taken = await eventually(
           async () => {
-            const owner = await watcherOf()
+            const owner = await leaseOwnerOf()
             return owner !== undefined && owner !== survivorId ? true : undefined
           },
           'another instance watches',
-          watchWithinMs,
+          claimWithinMs,
         ).catch(() => undefined)
         if (!taken) survivor.child.kill('SIGCONT')
         return taken
       },
       'the watch goes to another instance',
-      5 * watchWithinMs,
+      5 * claimWithinMs,
     )
 
   type Sale = { status: string; outcome: string | null; error: unknown }
   const saleOf = async (exitId: string): Promise<Sale | undefined> =>
     (
-      await scene.admin.query<Sale>(
+      await app.admin.query<Sale>(
         `select task.status, task.outcome, task.error from trigger_order o join task on task.id = o.task_id
          where o.id = $1 and task.completed_at is not null`,
         [exitId],
@@ -102,10 +102,10 @@ test('killed at any point of an exit that fires, it sells exactly once', async (
 
   let sales = 0
   /** Answers whether the gateway died at its point; whatever it did, the exit has sold once in the end. */
-  const fireOn = async (gateway: Gateway, at: string): Promise<boolean> => {
+  const fireTriggerOn = async (gateway: Gateway, at: string): Promise<boolean> => {
     const { result } = await executed('spot_venue/tp-sl', { asset: 'HYPE', size: '1', sl_price: '30' })
     const exitId = result.sl_oids[0]!
-    await leaveWatchToOther()
+    await moveLeaseToOther()
     gateway.child.kill('SIGUSR2')
     await price(low)
     const hasDied = () => gateway.child.signalCode !== null
@@ -118,15 +118,17 @@ test('killed at any point of an exit that fires, it sells exactly once', async (
     sales += 1
     const { orders, fills, spot } = await recordOf(venue, customer)
     assert.equal(orders.length, 1 + sales, `${at}: orders`)
-    assert.equal(traded(fills), units(held) - units('1') * BigInt(sales), `${at}: fills`)
+    assert.equal(traded(fills), units(heldSize) - units('1') * BigInt(sales), `${at}: fills`)
     const buyFees = fills.filter(({ side }) => side === 'B').map(({ fee }) => units(fee))
     assert.equal(units(spot[hypeToken]!.total), traded(fills) - total(buyFees), `${at}: the holding`)
     return died
   }
 
   const recorded = await launch({ FAILPOINT_LOG: file })
-  assert.equal(await fireOn(recorded, 'recorded'), false)
-  const names = [...new Set(readFileSync(file, 'utf8').split('\n'))].filter((name) => ofTheTask.test(name))
+  assert.equal(await fireTriggerOn(recorded, 'recorded'), false)
+  const names = [...new Set(readFileSync(file, 'utf8').split('\n'))].filter((name) =>
+    taskPointPattern.test(name),
+  )
   await recorded.stop()
   const random = randomOf(proofSeed('points of a trigger'))
   const needed = /update trigger_order|task_write:after|net:hyperliquid:after/
@@ -143,12 +145,12 @@ test('killed at any point of an exit that fires, it sells exactly once', async (
 
   let deaths = 0
   for (const point of points) {
-    const doomed = await launch({ FAILPOINT: point })
-    if (await fireOn(doomed, point)) deaths += 1
-    await doomed.kill()
+    const victim = await launch({ FAILPOINT: point })
+    if (await fireTriggerOn(victim, point)) deaths += 1
+    await victim.kill()
   }
   assert.ok(deaths >= points.length / 2, `only ${deaths} of ${points.length} points were reached`)
-  assert.equal(await ledgerDrift(scene.admin), 0)
-  assert.deepEqual(await frozenAccounts(scene.admin), [])
+  assert.equal(await ledgerDrift(app.admin), 0)
+  assert.deepEqual(await frozenAccounts(app.admin), [])
   t.diagnostic(`${points.length} points, ${deaths} deaths, ${sales} exits that fired and sold once`)
 })

@@ -9,9 +9,16 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { bearer, eventually, type Gateway, http, newAgent } from '../harness/gateway.ts'
 import { creditAtVenue } from '../harness/venue-gateway.ts'
 import { isNightly, proofSeed } from '../proof/support/seed.ts'
-import { crewOf } from './crew.ts'
-import { ledgerDrift, openScene, type Scene } from './scene.ts'
-import { insist, markets, randomOf, type Told, type Trader, wishOf } from './venue-traders.ts'
+import { type CrashApp, createCrashApp, ledgerDrift } from './crash-app.ts'
+import { createGatewayPool } from './gateway-pool.ts'
+import {
+  markets,
+  randomOf,
+  randomOrderRequest,
+  submitUntilAnswered,
+  type TaskReply,
+  type Trader,
+} from './venue-traders.ts'
 
 const accounts = 50
 const orders = isNightly ? 10_000 : 1_000
@@ -20,7 +27,7 @@ const killEveryMs = 10_000
 const settleMs = 90_000
 
 type VenueOrder = { oid: number; cloid?: string; status: string; phase: string; user: string }
-type Truth = {
+type VenueState = {
   conservation: { perp: string; spot: Record<string, string>; open: Record<string, number> }
   accounts: { address: string; orders: VenueOrder[]; fills: { oid: number; sz: string }[] }[]
 }
@@ -29,7 +36,7 @@ type Row = {
   kind: string
   status: string
   outcome: string | null
-  result: Told['result']
+  result: TaskReply['result']
   data: { order_id?: number }
 }
 
@@ -41,9 +48,9 @@ const units = (text: string): bigint => {
 }
 
 const venueOf =
-  (scene: Scene) =>
+  (app: CrashApp) =>
   async <B>(method: string, path: string, body?: object): Promise<B> => {
-    const reply = await http<B>(`${scene.control}/venues/hyperliquid${path}`, {
+    const reply = await http<B>(`${app.control}/venues/hyperliquid${path}`, {
       method,
       ...(body && { body }),
     })
@@ -62,7 +69,7 @@ async function newTrader({ url }: Gateway, venue: Venue): Promise<Trader> {
   await creditAtVenue(venue, { evm: address, amount: '100000' })
   // Money of long ago, which no read is too late for.
   await venue('POST', '/realism/catch-up')
-  const setup = await http<Told>(`${url}/v1/perp/setup?wait=true`, {
+  const setup = await http<TaskReply>(`${url}/v1/perp/setup?wait=true`, {
     method: 'POST',
     headers: { ...headers, 'idempotency-key': `setup-${address}` },
     body: {},
@@ -84,21 +91,21 @@ async function trade(ready: () => Gateway[], trader: Trader, seed: number, count
   const random = randomOf(seed)
   const taken: string[] = []
   for (let n = 0; taken.length < count; n++) {
-    const told = await insist(ready, trader, {
+    const reply = await submitUntilAnswered(ready, trader, {
       key: `chaos-${seed}-${n}`,
-      wish: wishOf(random, trader),
+      request: randomOrderRequest(random, trader),
       pick: random,
     })
-    if (!told) continue
-    taken.push(told.task_id)
-    if (told.result?.order_status === 'resting' && told.result.order_id)
-      trader.resting.push(told.result.order_id)
+    if (!reply) continue
+    taken.push(reply.task_id)
+    if (reply.result?.order_status === 'resting' && reply.result.order_id)
+      trader.resting.push(reply.result.order_id)
   }
   return taken
 }
 
 /** Every task by the venue's own record, and every order of the venue by a task. */
-function compare(rows: Row[], { accounts: all }: Truth): { filled: number; orders: number } {
+function compare(rows: Row[], { accounts: all }: VenueState): { filled: number; orders: number } {
   const byCloid = new Map<string, { order: VenueOrder; filled: bigint }[]>()
   for (const { orders: own, fills } of all)
     for (const order of own) {
@@ -113,19 +120,22 @@ function compare(rows: Row[], { accounts: all }: Truth): { filled: number; order
     const cloid = cloidOf(row.id)
     known.add(cloid)
     const found = byCloid.get(cloid) ?? []
-    const told = `${row.kind} ${JSON.stringify(row)} beside ${found.length} of ${JSON.stringify(found[0]?.order)}`
-    assert.ok(found.length <= 1, `placed twice: ${told}`)
+    const reply = `${row.kind} ${JSON.stringify(row)} beside ${found.length} of ${JSON.stringify(found[0]?.order)}`
+    assert.ok(found.length <= 1, `placed twice: ${reply}`)
     const done = found[0]?.filled ?? 0n
     if (done > 0n) filled++
     if (row.status === 'completed') {
-      assert.equal(found.length, 1, `completed without an order: ${told}`)
-      const said = units(row.result?.filled_size ?? '0')
+      assert.equal(found.length, 1, `completed without an order: ${reply}`)
+      const venueOrder = units(row.result?.filled_size ?? '0')
       // What rested when the task ended may have filled since.
-      assert.ok(row.result?.order_status === 'resting' ? done >= said : done === said, `${done}: ${told}`)
+      assert.ok(
+        row.result?.order_status === 'resting' ? done >= venueOrder : done === venueOrder,
+        `${done}: ${reply}`,
+      )
     } else {
-      assert.deepEqual([row.status, row.outcome], ['failed', 'not_executed'], told)
-      assert.equal(done, 0n, `failed and yet filled: ${told}`)
-      assert.notEqual(found[0]?.order.status, 'open', `failed and yet in the book: ${told}`)
+      assert.deepEqual([row.status, row.outcome], ['failed', 'not_executed'], reply)
+      assert.equal(done, 0n, `failed and yet filled: ${reply}`)
+      assert.notEqual(found[0]?.order.status, 'open', `failed and yet in the book: ${reply}`)
     }
   }
   compareCancels(
@@ -140,31 +150,31 @@ function compareCancels(rows: Row[], orders: VenueOrder[]): void {
   const byId = new Map(orders.map((order) => [order.oid, order]))
   for (const row of rows.filter(({ kind }) => kind === 'perp_cancel')) {
     const order = byId.get(Number(row.result?.order_id ?? row.data.order_id))
-    const told = `${JSON.stringify(row)} beside ${JSON.stringify(order)}`
-    assert.ok(order, `cancelled nothing: ${told}`)
-    if (row.status === 'completed') assert.match(order.status, /canceled$/i, told)
-    else assert.notEqual(order.status, 'open', `not cancelled and yet in the book: ${told}`)
+    const reply = `${JSON.stringify(row)} beside ${JSON.stringify(order)}`
+    assert.ok(order, `cancelled nothing: ${reply}`)
+    if (row.status === 'completed') assert.match(order.status, /canceled$/i, reply)
+    else assert.notEqual(order.status, 'open', `not cancelled and yet in the book: ${reply}`)
   }
 }
 
 /** How many accounts the gateways have held against the venue, and found as they should be. */
-async function agreed({ admin }: Scene): Promise<number> {
-  const began = new Date()
-  await admin.query('update venue_account set next_at = $1', [began])
-  const apart = async () =>
+async function countReconciled({ admin }: CrashApp): Promise<number> {
+  const startedAt = new Date()
+  await admin.query('update venue_account set next_at = $1', [startedAt])
+  const mismatched = async () =>
     (
       await admin.query(
         `select account, state, reason, suspicion from venue_account
          where state <> 'active' or suspicion is not null or checked_at is null or checked_at < $1`,
-        [began],
+        [startedAt],
       )
     ).rows
   await eventually(
-    async () => ((await apart()).length === 0 ? true : undefined),
+    async () => ((await mismatched()).length === 0 ? true : undefined),
     'every account agrees with the venue',
     settleMs,
   ).catch(async (error: unknown) => {
-    throw new Error(`apart: ${JSON.stringify(await apart())}`, { cause: error })
+    throw new Error(`apart: ${JSON.stringify(await mismatched())}`, { cause: error })
   })
   const { rows } = await admin.query(`select count(*)::integer as n from venue_account`)
   const flags = await admin.query(`select body from outbox where type = 'security.flagged'`)
@@ -174,21 +184,21 @@ async function agreed({ admin }: Scene): Promise<number> {
 
 test(`${orders} orders of ${accounts} accounts: each at most once, and told as it is`, async (t) => {
   const seed = proofSeed('venue chaos')
-  const scene = await openScene()
-  const venue = venueOf(scene)
-  const crew = crewOf(() =>
-    scene.gateway({ FAUCET_URL: 'off', POLICY_DAY_USD_MAX: '100000000', DATABASE_POOL: '30' }),
+  const app = await createCrashApp()
+  const venue = venueOf(app)
+  const gatewayPool = createGatewayPool(() =>
+    app.gateway({ FAUCET_URL: 'off', POLICY_DAY_USD_MAX: '100000000', DATABASE_POOL: '30' }),
   )
   t.after(async () => {
-    await crew.close()
-    await scene[Symbol.asyncDispose]()
+    await gatewayPool.close()
+    await app[Symbol.asyncDispose]()
   })
   // Nobody counts weight: a gateway that does is silent for a second after each of the injected 429s.
   await venue('POST', '/realism', { preset: 'realistic', seed, weightPerMinute: 0 })
   await venue('POST', '/settings', { walking: false })
   for (const [coin, price] of Object.entries(markets)) await venue('POST', '/price', { coin, price })
-  await crew.fillAll()
-  const [first] = crew.ready()
+  await gatewayPool.fillAll()
+  const [first] = gatewayPool.ready()
   const traders: Trader[] = []
   for (let at = 0; at < accounts; at += 10)
     traders.push(...(await Promise.all(Array.from({ length: 10 }, () => newTrader(first!, venue)))))
@@ -199,21 +209,21 @@ test(`${orders} orders of ${accounts} accounts: each at most once, and told as i
   const storm = (async () => {
     while (trading) {
       await delay(killEveryMs)
-      if (trading && crew.ready().length === 2) crew.killOne()
+      if (trading && gatewayPool.ready().length === 2) gatewayPool.killOne()
     }
   })()
   const taken = await Promise.all(
-    traders.map((trader, at) => trade(crew.ready, trader, seed + at, orders / accounts)),
+    traders.map((trader, at) => trade(gatewayPool.ready, trader, seed + at, orders / accounts)),
   ).finally(() => {
     trading = false
   })
   const seconds = (performance.now() - startedMs) / 1_000
   await storm
-  await crew.fillAll()
+  await gatewayPool.fillAll()
   const struck = (await venue<{ struck: number }[]>('GET', '/faults')).map((each) => each.struck)
   await venue('DELETE', '/faults', {})
   const open = async () =>
-    (await scene.admin.query(`select id, kind, step, state from task where status in ('pending', 'running')`))
+    (await app.admin.query(`select id, kind, step, state from task where status in ('pending', 'running')`))
       .rows
   await eventually(
     async () => ((await open()).length === 0 ? true : undefined),
@@ -225,24 +235,24 @@ test(`${orders} orders of ${accounts} accounts: each at most once, and told as i
 
   const ids = taken.flat()
   assert.equal(new Set(ids).size, orders, 'every key has a task of its own')
-  const { rows } = await scene.admin.query<Row>(
+  const { rows } = await app.admin.query<Row>(
     `select id, kind, status, outcome, result, data from task where kind like 'perp_%' and kind <> 'perp_setup'`,
   )
   assert.deepEqual(new Set(rows.map(({ id }) => id)), new Set(ids), 'no task beside those that were told')
-  const truth = await venue<Truth>('GET', '/effects')
-  const mine = new Set(traders.map(({ address }) => address.toLowerCase()))
-  truth.accounts = truth.accounts.filter(({ address }) => mine.has(address.toLowerCase()))
+  const truth = await venue<VenueState>('GET', '/effects')
+  const placedOrders = new Set(traders.map(({ address }) => address.toLowerCase()))
+  truth.accounts = truth.accounts.filter(({ address }) => placedOrders.has(address.toLowerCase()))
   const { filled, orders: placed } = compare(rows, truth)
   assert.equal(truth.conservation.perp, '0.0')
   assert.deepEqual([...new Set(Object.values(truth.conservation.open))], [0])
-  assert.equal(await ledgerDrift(scene.admin), 0)
-  assert.equal(await agreed(scene), accounts)
+  assert.equal(await ledgerDrift(app.admin), 0)
+  assert.equal(await countReconciled(app), accounts)
   const ends = Object.entries(Object.groupBy(rows, ({ status }) => status)).map(
     ([status, list]) => `${list?.length} ${status}`,
   )
   t.diagnostic(
     `${orders} orders in ${seconds.toFixed(1)} s (${(orders / seconds).toFixed(0)} a second): ${ends.join(', ')}; ` +
-      `${placed} orders at the venue, ${filled} filled; ${crew.kills()} kills, faults struck ${struck.join(', ')}`,
+      `${placed} orders at the venue, ${filled} filled; ${gatewayPool.kills()} kills, faults struck ${struck.join(', ')}`,
   )
-  assert.ok(crew.kills() > 0 && struck.every((count) => count > 0), 'the storm was felt')
+  assert.ok(gatewayPool.kills() > 0 && struck.every((count) => count > 0), 'the storm was felt')
 })

@@ -1,29 +1,34 @@
 /** kill -9 at the boundaries of an order that ends a part of a position. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { type Deed, openVenuePoints } from './venue-points.ts'
-import { positionIs, recordOf, units } from './venue-record.ts'
+import { createVenuePoints, type TaskCase } from './venue-points.ts'
+import { assertPosition, recordOf, units } from './venue-record.ts'
 
 const size = '0.001'
-const held = '0.2'
+const heldSize = '0.2'
 
-const close: Deed = {
+const close: TaskCase = {
   kind: 'perp_close',
   path: 'perp/close',
   body: () => ({ asset: 'BTC', size }),
-  async prepare(_stand, ask) {
-    const opened = await ask('perp/open', 'held', { asset: 'BTC', side: 'long', size: held, leverage: 10 })
+  async prepare(_context, send) {
+    const opened = await send('perp/open', 'held', {
+      asset: 'BTC',
+      side: 'long',
+      size: heldSize,
+      leverage: 10,
+    })
     assert.equal(opened.outcome, 'executed')
-    assert.equal(opened.result.filled_size, held)
+    assert.equal(opened.result.filled_size, heldSize)
   },
-  async judge(stand) {
-    const { told, customer, venue } = stand
-    await positionIs(stand, units(held) - units(size) * BigInt(told.length))
-    assert.equal((await recordOf(venue, customer)).orders.length, 1 + told.length)
+  async verify(context) {
+    const { replies, customer, venue } = context
+    await assertPosition(context, units(heldSize) - units(size) * BigInt(replies.length))
+    assert.equal((await recordOf(venue, customer)).orders.length, 1 + replies.length)
   },
 }
 
 test(`killed at any point of ${close.kind}, it happens exactly once`, async (t) => {
-  await using ground = await openVenuePoints()
-  t.diagnostic(await ground.killAll(close))
+  await using venuePoints = await createVenuePoints()
+  t.diagnostic(await venuePoints.killAll(close))
 })

@@ -1,38 +1,38 @@
 /** kill -9 at the boundaries of the way of money to the venue. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { given } from '../harness/conservation.ts'
+import { testFunding } from '../harness/conservation.ts'
 import { http } from '../harness/gateway.ts'
-import { type Deed, openVenuePoints } from './venue-points.ts'
+import { createVenuePoints, type TaskCase } from './venue-points.ts'
 import { recordOf, units } from './venue-record.ts'
 
 const arbitrum = '42161'
 const amount = '6'
 
-const fund: Deed = {
+const fund: TaskCase = {
   kind: 'perp_fund',
   path: 'perp/fund',
   pointsMax: 16,
   body: () => ({ amount_usd: amount }),
-  async prepare({ customer, scene }) {
-    const { status } = await http(`${scene.control}/faucet/fund`, {
+  async prepare({ customer, app }) {
+    const { status } = await http(`${app.control}/faucet/fund`, {
       method: 'POST',
       body: { chain_id: arbitrum, address: customer.address, token: 'USDC', amount: '1000' },
     })
     assert.equal(status, 200)
     const asset = `usdc:${arbitrum}`
-    given.add({ evm: customer.address }, { asset, units: 1_000_000_000n, why: 'the faucet gave it' })
+    testFunding.add({ evm: customer.address }, { asset, units: 1_000_000_000n, why: 'the faucet gave it' })
   },
-  async judge({ told, customer, venue }) {
+  async verify({ replies, customer, venue }) {
     const { ledger } = await recordOf(venue, customer)
     const isOfATask = ({ delta }: (typeof ledger)[number]) =>
       delta.type === 'deposit' && units(delta.usdc ?? '0') === units(amount)
-    assert.equal(ledger.filter(isOfATask).length, told.length)
-    assert.equal(new Set(told.map(({ result }) => result.tx_hash)).size, told.length)
+    assert.equal(ledger.filter(isOfATask).length, replies.length)
+    assert.equal(new Set(replies.map(({ result }) => result.tx_hash)).size, replies.length)
   },
 }
 
 test(`killed at any point of ${fund.kind}, it happens exactly once`, async (t) => {
-  await using ground = await openVenuePoints()
-  t.diagnostic(await ground.killAll(fund))
+  await using venuePoints = await createVenuePoints()
+  t.diagnostic(await venuePoints.killAll(fund))
 })

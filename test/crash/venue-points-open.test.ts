@@ -1,12 +1,12 @@
 /** kill -9 at the boundaries of an order for a position with its exits. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { type Deed, openVenuePoints } from './venue-points.ts'
-import { cloidOf, positionIs, recordOf, units } from './venue-record.ts'
+import { createVenuePoints, type TaskCase } from './venue-points.ts'
+import { assertPosition, cloidOf, recordOf, units } from './venue-record.ts'
 
 const size = '0.001'
 
-const open: Deed = {
+const open: TaskCase = {
   kind: 'perp_open',
   path: 'perp/open',
   // Another leverage each time, so that each task has to set it.
@@ -19,20 +19,20 @@ const open: Deed = {
     tp_price: '110000',
     sl_price: '95000',
   }),
-  async judge(stand, { task_id, result }) {
-    const { told, customer, venue } = stand
-    await positionIs(stand, units(size) * BigInt(told.length))
+  async verify(context, { task_id, result }) {
+    const { replies, customer, venue } = context
+    await assertPosition(context, units(size) * BigInt(replies.length))
     const { orders } = await recordOf(venue, customer)
     for (const leg of ['tp', 'sl'] as const)
       assert.deepEqual(
         orders.filter(({ cloid }) => cloid === cloidOf(task_id, leg)).map(({ oid }) => String(oid)),
         result[`${leg}_oids`],
       )
-    assert.equal(orders.length, 3 * told.length)
+    assert.equal(orders.length, 3 * replies.length)
   },
 }
 
 test(`killed at any point of ${open.kind}, it happens exactly once`, async (t) => {
-  await using ground = await openVenuePoints()
-  t.diagnostic(await ground.killAll(open))
+  await using venuePoints = await createVenuePoints()
+  t.diagnostic(await venuePoints.killAll(open))
 })

@@ -1,19 +1,19 @@
 /** kill -9 at the boundaries of the exchange of a trading key. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { type Deed, openVenuePoints } from './venue-points.ts'
+import { createVenuePoints, type TaskCase } from './venue-points.ts'
 
 type Agents = { agents: { address: string; user: string }[] }
 
-const rotate: Deed = {
+const rotate: TaskCase = {
   kind: 'perp_setup',
   path: 'perp/setup',
   body: () => ({ rotate: true }),
-  async prepare({ told }, ask) {
+  async prepare({ replies }, send) {
     // The key that the customer has already.
-    told.push(await ask('perp/setup', 'setup', {}))
+    replies.push(await send('perp/setup', 'setup', {}))
   },
-  async judge({ customer, venue, told }, last) {
+  async verify({ customer, venue, replies }, last) {
     const { agents } = await venue<Agents>('GET', '/effects')
     const own = agents.filter(({ user }) => user.toLowerCase() === customer.address.toLowerCase())
     const keyOf = ({ result }: typeof last) =>
@@ -22,11 +22,11 @@ const rotate: Deed = {
       own.some(({ address }) => address.toLowerCase() === keyOf(last)),
       'the venue knows the last key',
     )
-    assert.equal(new Set(told.map(keyOf)).size, told.length, 'each task has a key of its own')
+    assert.equal(new Set(replies.map(keyOf)).size, replies.length, 'each task has a key of its own')
   },
 }
 
 test(`killed at any point of ${rotate.kind}, it happens exactly once`, async (t) => {
-  await using ground = await openVenuePoints()
-  t.diagnostic(await ground.killAll(rotate))
+  await using venuePoints = await createVenuePoints()
+  t.diagnostic(await venuePoints.killAll(rotate))
 })

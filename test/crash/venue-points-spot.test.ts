@@ -1,26 +1,26 @@
 /** kill -9 at the boundaries of a purchase whose exits the gateway keeps. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { type Deed, openVenuePoints } from './venue-points.ts'
+import { createVenuePoints, type TaskCase } from './venue-points.ts'
 import { recordOf, total, traded, units } from './venue-record.ts'
 
 const hypeToken = 2
 const size = '1'
 
-const buy: Deed = {
+const buy: TaskCase = {
   kind: 'spot_buy',
   path: 'spot_venue/buy',
   body: () => ({ asset: 'HYPE', size, sl_price: '30' }),
-  async judge({ told, customer, venue, scene }, { task_id, result }) {
+  async verify({ replies, customer, venue, app }, { task_id, result }) {
     const { orders, fills, spot } = await recordOf(venue, customer)
-    assert.equal(orders.length, told.length)
-    assert.equal(traded(fills), units(size) * BigInt(told.length))
+    assert.equal(orders.length, replies.length)
+    assert.equal(traded(fills), units(size) * BigInt(replies.length))
     assert.equal(units(spot[hypeToken]!.total), traded(fills) - total(fills.map(({ fee }) => units(fee))))
-    const { rows } = await scene.admin.query<{ id: string; status: string; origin: string }>(
+    const { rows } = await app.admin.query<{ id: string; status: string; origin: string }>(
       `select id, status, origin from trigger_order where user_id = (select user_id from task where id = $1)`,
       [task_id],
     )
-    assert.deepEqual(rows.map(({ id }) => id).sort(), told.flatMap((each) => each.result.sl_oids).sort())
+    assert.deepEqual(rows.map(({ id }) => id).sort(), replies.flatMap((each) => each.result.sl_oids).sort())
     assert.deepEqual(
       rows.filter(({ origin }) => origin === task_id).map(({ id, status }) => [id, status]),
       [[result.sl_oids[0], 'armed']],
@@ -29,6 +29,6 @@ const buy: Deed = {
 }
 
 test(`killed at any point of ${buy.kind}, it happens exactly once`, async (t) => {
-  await using ground = await openVenuePoints()
-  t.diagnostic(await ground.killAll(buy))
+  await using venuePoints = await createVenuePoints()
+  t.diagnostic(await venuePoints.killAll(buy))
 })

@@ -6,48 +6,48 @@ import { join } from 'node:path'
 import { bearer, eventually, type Gateway, http, newAgent } from '../harness/gateway.ts'
 import { creditAtVenue } from '../harness/venue-gateway.ts'
 import { isNightly, proofSeed } from '../proof/support/seed.ts'
-import { type Customer, ledgerDrift, openScene } from './scene.ts'
-import { frozenAccounts, judge, type Told, type VenueCall, venueOf } from './venue-record.ts'
+import { type Customer, createCrashApp, ledgerDrift } from './crash-app.ts'
+import { frozenAccounts, type TaskReply, type VenueCall, venueOf, verifyRecord } from './venue-record.ts'
 import { markets, randomOf } from './venue-traders.ts'
 
-export type Stand = {
+export type CaseContext = {
   customer: Customer
   venue: VenueCall
-  scene: Awaited<ReturnType<typeof openScene>>
+  app: Awaited<ReturnType<typeof createCrashApp>>
   /** What has been asked for and told of, in this order. */
-  told: Told[]
+  replies: TaskReply[]
 }
-export type Deed = {
+export type TaskCase = {
   /** The kind of its tasks. */
   kind: string
   path: string
   /** What is asked for by the n-th key of a customer, after `before`. */
-  body(n: number, stand: Stand): object
+  body(n: number, context: CaseContext): object
   /** What the deeds need before the first of them. */
-  prepare?(stand: Stand, ask: Ask): Promise<void>
+  prepare?(context: CaseContext, send: SendRequest): Promise<void>
   /** What each of them needs anew. */
-  before?(stand: Stand, ask: Ask): Promise<void>
+  before?(context: CaseContext, send: SendRequest): Promise<void>
   /** Its tasks ask the venue for nothing. */
   isLocal?: boolean
   /** A task that takes long is killed at so many points, which the seed chooses; at night at all of them. */
   pointsMax?: number
   /** What belongs to this kind alone; orders are judged for each that has one. */
-  judge?(stand: Stand, last: Told): Promise<void>
+  verify?(context: CaseContext, last: TaskReply): Promise<void>
 }
-export type Ask = (path: string, key: string, body: object) => Promise<Told>
+export type SendRequest = (path: string, key: string, body: object) => Promise<TaskReply>
 
 /** Statements and calls that belong to the task; the rest is the noise of a living process. */
-export const ofTheTask =
+export const taskPointPattern =
   /^(db:(task_accept|task_open|task_write|outbox_add|policy_lock|update lane|select task|commit|insert policy|update policy|select effect|select carrier|insert venue_order|insert venue_credit|insert trigger_order|update trigger_order)|net:(hyperliquid|arbitrum))/
 /** Of what a task does often, this many passes; each kind of point at least once. */
 const passesOf = (name: string) =>
   isNightly ? 50 : name.startsWith('net:') ? 3 : /task_write/.test(name) ? 2 : 1
-const lanes = 3
-const roundsMost = 4
+const concurrency = 3
+const roundsMax = 4
 const endMs = 40_000
 
 const post = (url: string, customer: Customer, path: string, key: string, body: object) =>
-  http<Told>(`${url}/v1/${path}?wait=true&timeout=20`, {
+  http<TaskReply>(`${url}/v1/${path}?wait=true&timeout=20`, {
     method: 'POST',
     body,
     headers: { ...bearer(customer), 'idempotency-key': key },
@@ -55,19 +55,19 @@ const post = (url: string, customer: Customer, path: string, key: string, body: 
   })
 
 /** Its reply may break off a moment before its end is told. */
-const fellBy = ({ child }: Gateway) =>
+const deathSignal = ({ child }: Gateway) =>
   eventually(async () => child.signalCode ?? undefined, 'the death', 1_000).then(
     (signal) => signal === 'SIGKILL',
     () => false,
   )
 
 /** The answer to a key once its task has ended. */
-async function ended(gateway: Gateway, customer: Customer, path: string, key: string, body: object) {
+async function waitForEnd(gateway: Gateway, customer: Customer, path: string, key: string, body: object) {
   return eventually(
     async () => {
-      const { status, body: told } = await post(gateway.url, customer, path, key, body)
-      assert.ok(status === 200 || status === 202, `${path} ${key}: ${status} ${JSON.stringify(told)}`)
-      return status === 200 && told.outcome !== null && told.outcome !== 'unknown' ? told : undefined
+      const { status, body: reply } = await post(gateway.url, customer, path, key, body)
+      assert.ok(status === 200 || status === 202, `${path} ${key}: ${status} ${JSON.stringify(reply)}`)
+      return status === 200 && reply.outcome !== null && reply.outcome !== 'unknown' ? reply : undefined
     },
     `the end of ${path} ${key}`,
     endMs,
@@ -91,36 +91,36 @@ const pointsMax = 12
 const kindOf = (point: string) => point.slice(0, point.indexOf('@'))
 
 /** Each name at passes that are spread over all of its passes; which ones, the seed tells. */
-function chosen(names: string[], random: () => number): string[] {
+function choosePasses(names: string[], random: () => number): string[] {
   const counts = new Map<string, number>()
-  for (const name of names) if (ofTheTask.test(name)) counts.set(name, (counts.get(name) ?? 0) + 1)
+  for (const name of names) if (taskPointPattern.test(name)) counts.set(name, (counts.get(name) ?? 0) + 1)
   return [...counts].flatMap(([name, count]) => {
-    const most = Math.min(count, passesOf(name))
-    const stride = count / most
-    const passes = Array.from({ length: most }, (_, n) => 1 + Math.floor((n + random()) * stride))
+    const passesMax = Math.min(count, passesOf(name))
+    const stride = count / passesMax
+    const passes = Array.from({ length: passesMax }, (_, n) => 1 + Math.floor((n + random()) * stride))
     return [...new Set(passes)].map((pass) => `${name}@${pass}`)
   })
 }
 
 type Sample = { needed: readonly RegExp[]; max: number; random: () => number }
 
-function sampled(points: readonly string[], { needed, max, random }: Sample): string[] {
+function samplePoints(points: readonly string[], { needed, max, random }: Sample): string[] {
   const isNeeded = (point: string) => needed.some((each) => each.test(point))
   const ranked = points
     .map((point) => ({ point, at: (isNeeded(point) ? 0 : 1) + random() }))
     .sort((a, b) => a.at - b.at)
-  const kept = new Set(ranked.slice(0, max).map(({ point }) => point))
-  return points.filter((point) => kept.has(point))
+  const sampleSet = new Set(ranked.slice(0, max).map(({ point }) => point))
+  return points.filter((point) => sampleSet.has(point))
 }
 
-export async function openVenuePoints() {
-  const scene = await openScene()
-  const venue = venueOf(scene.control)
+export async function createVenuePoints() {
+  const app = await createCrashApp()
+  const venue = venueOf(app.control)
   const env = { FAUCET_URL: 'off', POLICY_DAY_USD_MAX: '100000000' }
-  const survivor = await scene.gateway(env)
+  const survivor = await app.gateway(env)
   const launched: Promise<Gateway>[] = []
   const launch = (failpoint: Record<string, string>) => {
-    const gateway = scene.gateway({ ...env, ...failpoint })
+    const gateway = app.gateway({ ...env, ...failpoint })
     gateway.catch(() => undefined)
     launched.push(gateway)
     return gateway
@@ -129,43 +129,53 @@ export async function openVenuePoints() {
   for (const [coin, price] of Object.entries(markets)) await venue('POST', '/price', { coin, price })
   await venue('POST', '/price', { coin: '@1', price: markets.HYPE })
 
-  const askOf =
-    (customer: Customer): Ask =>
+  const senderFor =
+    (customer: Customer): SendRequest =>
     (path, key, body) =>
-      ended(survivor, customer, path, key, body)
-  const newStand = async (deed: Deed): Promise<Stand> => {
+      waitForEnd(survivor, customer, path, key, body)
+  const createContext = async (taskCase: TaskCase): Promise<CaseContext> => {
     const customer = await newTrader(survivor, venue)
-    const ask = askOf(customer)
-    assert.equal((await ask('perp/setup', 'setup', {})).outcome, 'executed')
-    const stand = { customer, venue, scene, told: [] }
-    await deed.prepare?.(stand, ask)
-    return stand
+    const send = senderFor(customer)
+    assert.equal((await send('perp/setup', 'setup', {})).outcome, 'executed')
+    const context = { customer, venue, app, replies: [] }
+    await taskCase.prepare?.(context, send)
+    return context
   }
-  const settled = async (deed: Deed, stand: Stand, last: Told, at: string) => {
+  const waitForReplies = async (taskCase: TaskCase, context: CaseContext, last: TaskReply, at: string) => {
     assert.deepEqual([last.status, last.outcome], ['completed', 'executed'], `${at}: ${JSON.stringify(last)}`)
-    stand.told.push(last)
-    await judge(stand, last, at)
-    await deed.judge?.(stand, last)
+    context.replies.push(last)
+    await verifyRecord(context, last, at)
+    await taskCase.verify?.(context, last)
   }
 
-  const pointsOf = async (deed: Deed, stand: Stand, random: () => number): Promise<string[]> => {
-    const file = join(tmpdir(), `portico-failpoints-${process.pid}-${deed.kind}`)
+  const pointsOf = async (
+    taskCase: TaskCase,
+    context: CaseContext,
+    random: () => number,
+  ): Promise<string[]> => {
+    const file = join(tmpdir(), `portico-failpoints-${process.pid}-${taskCase.kind}`)
     writeFileSync(file, '')
     const recorded = await launch({ FAILPOINT_LOG: file })
-    await deed.before?.(stand, askOf(stand.customer))
+    await taskCase.before?.(context, senderFor(context.customer))
     recorded.child.kill('SIGUSR2')
-    const told = await ended(recorded, stand.customer, deed.path, 'recorded', deed.body(0, stand))
+    const reply = await waitForEnd(
+      recorded,
+      context.customer,
+      taskCase.path,
+      'recorded',
+      taskCase.body(0, context),
+    )
     const passed = readFileSync(file, 'utf8').split('\n')
-    const names = deed.isLocal ? passed.filter((name) => !name.startsWith('net:')) : passed
-    await settled(deed, stand, told, 'recorded')
+    const names = taskCase.isLocal ? passed.filter((name) => !name.startsWith('net:')) : passed
+    await waitForReplies(taskCase, context, reply, 'recorded')
     // What it has compiled is kept for those that are killed.
     await recorded.stop()
-    return chosen(names, random)
+    return choosePasses(names, random)
   }
 
   /** Where the death left the task; `none` where nothing was promised yet. */
-  const stepOf = async ({ customer }: Stand, key: string): Promise<string> => {
-    const { rows } = await scene.admin.query<{ step: string; status: string }>(
+  const stepOf = async ({ customer }: CaseContext, key: string): Promise<string> => {
+    const { rows } = await app.admin.query<{ step: string; status: string }>(
       `select step, status from task where idempotency_key = $1 and user_id =
          (select user_id from wallet where lower(address) = lower($2))`,
       [key, customer.address],
@@ -176,43 +186,47 @@ export async function openVenuePoints() {
 
   /** The doomed one takes the request and dies at its point; the survivor has to bring it to its one end. */
   const dieAt = async (
-    deed: Deed,
-    stand: Stand,
+    taskCase: TaskCase,
+    context: CaseContext,
     point: string,
-    doomed: Gateway,
+    victim: Gateway,
   ): Promise<string | undefined> => {
-    const key = `${stand.told.length}-${point.replaceAll(' ', '-')}`
-    await deed.before?.(stand, askOf(stand.customer))
-    const body = deed.body(stand.told.length, stand)
-    doomed.child.kill('SIGUSR2')
-    const first = await post(doomed.url, stand.customer, deed.path, key, body).catch(() => undefined)
-    const died = first === undefined && (await fellBy(doomed))
-    await doomed.kill()
-    const step = await stepOf(stand, key)
-    const told = await ended(survivor, stand.customer, deed.path, key, body).catch((cause: unknown) => {
-      throw new Error(
-        `${point} (${step}): the survivor (${survivor.child.exitCode ?? survivor.child.signalCode}) said\n${survivor.lines.slice(-12).join('\n')}`,
-        { cause },
-      )
-    })
-    await settled(deed, stand, told, `${deed.kind} ${point} (${step})`)
+    const key = `${context.replies.length}-${point.replaceAll(' ', '-')}`
+    await taskCase.before?.(context, senderFor(context.customer))
+    const body = taskCase.body(context.replies.length, context)
+    victim.child.kill('SIGUSR2')
+    const first = await post(victim.url, context.customer, taskCase.path, key, body).catch(() => undefined)
+    const died = first === undefined && (await deathSignal(victim))
+    await victim.kill()
+    const step = await stepOf(context, key)
+    const reply = await waitForEnd(survivor, context.customer, taskCase.path, key, body).catch(
+      (cause: unknown) => {
+        throw new Error(
+          `${point} (${step}): the survivor (${survivor.child.exitCode ?? survivor.child.signalCode}) said\n${survivor.lines.slice(-12).join('\n')}`,
+          { cause },
+        )
+      },
+    )
+    await waitForReplies(taskCase, context, reply, `${taskCase.kind} ${point} (${step})`)
     return died ? step : undefined
   }
 
   return {
-    async killAll(deed: Deed): Promise<string> {
+    async killAll(taskCase: TaskCase): Promise<string> {
       const startedMs = performance.now()
-      const random = randomOf(proofSeed(`points of ${deed.kind}`))
-      const stands = await Promise.all(Array.from({ length: lanes }, () => newStand(deed)))
-      const all = await pointsOf(deed, stands[0]!, random)
+      const random = randomOf(proofSeed(`points of ${taskCase.kind}`))
+      const contexts = await Promise.all(Array.from({ length: concurrency }, () => createContext(taskCase)))
+      const all = await pointsOf(taskCase, contexts[0]!, random)
       const stored = [/^db:task_(accept|open):after/, /^db:task_write:before/]
-      const needed = deed.isLocal ? stored : [...stored, /^net:hyperliquid:after/]
+      const needed = taskCase.isLocal ? stored : [...stored, /^net:hyperliquid:after/]
       for (const each of needed)
         assert.ok(
           all.some((point) => each.test(point)),
           `${each} is not among ${all.join(' ')}`,
         )
-      const points = isNightly ? all : sampled(all, { needed, max: deed.pointsMax ?? pointsMax, random })
+      const points = isNightly
+        ? all
+        : samplePoints(all, { needed, max: taskCase.pointsMax ?? pointsMax, random })
       const steps = new Map<string, number>()
       const reached = new Set<string>()
       const survive = async (left: string[]) => {
@@ -220,37 +234,37 @@ export async function openVenuePoints() {
           const point = left.shift()
           return point === undefined ? undefined : { point, gateway: launch({ FAILPOINT: point }) }
         }
-        const lane = async (stand: Stand) => {
+        const worker = async (context: CaseContext) => {
           // The next one starts while the last one is being survived.
           for (let now = start(), next: typeof now; now; now = next) {
-            const doomed = await now.gateway
+            const victim = await now.gateway
             next = start()
-            const step = await dieAt(deed, stand, now.point, doomed)
+            const step = await dieAt(taskCase, context, now.point, victim)
             if (step === undefined) continue
             steps.set(step, (steps.get(step) ?? 0) + 1)
             reached.add(now.point)
           }
         }
-        await Promise.all(stands.map(lane))
+        await Promise.all(contexts.map(worker))
       }
       const kinds = [...new Set(points.map(kindOf))]
       const missed = () => kinds.filter((kind) => ![...reached].some((point) => kindOf(point) === kind))
       await survive([...points])
       // No two runs pass a place equally often, and what two instances share either may do.
-      for (let round = 0; round < roundsMost && missed().length > 0; round++)
+      for (let round = 0; round < roundsMax && missed().length > 0; round++)
         await survive(missed().map((kind) => `${kind}@1`))
       assert.deepEqual(missed(), [], 'kinds of points that nobody died at')
-      assert.equal(await ledgerDrift(scene.admin), 0)
-      assert.deepEqual(await frozenAccounts(scene.admin), [])
+      assert.equal(await ledgerDrift(app.admin), 0)
+      assert.deepEqual(await frozenAccounts(app.admin), [])
       const where = [...steps].map(([step, deaths]) => `${step} ${deaths}`).join(', ')
       const seconds = ((performance.now() - startedMs) / 1_000).toFixed(1)
-      return `${deed.kind}: ${points.length} points, ${reached.size} reached; deaths by step: ${where}; ${seconds} s`
+      return `${taskCase.kind}: ${points.length} points, ${reached.size} reached; deaths by step: ${where}; ${seconds} s`
     },
     async [Symbol.asyncDispose]() {
       const all = await Promise.allSettled(launched)
       await Promise.all(all.map((each) => (each.status === 'fulfilled' ? each.value.kill() : undefined)))
       await survivor.stop()
-      await scene[Symbol.asyncDispose]()
+      await app[Symbol.asyncDispose]()
     },
   }
 }

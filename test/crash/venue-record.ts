@@ -4,7 +4,7 @@ import { createHash } from 'node:crypto'
 import type pg from 'pg'
 import { http } from '../harness/gateway.ts'
 
-export type Told = {
+export type TaskReply = {
   task_id: string
   status: string
   outcome: string | null
@@ -41,7 +41,7 @@ export type Account = {
   ledger: { delta: { type: string; usdc?: string; nonce?: number } }[]
 }
 export type Payout = { user: string; amount: string; nonce: number; hash: string | null }
-export type Truth = {
+export type VenueState = {
   accounts: Account[]
   orders: VenueOrder[]
   payouts: Payout[]
@@ -68,7 +68,7 @@ export const units = (text: string): bigint => {
 export const total = (amounts: bigint[]) => amounts.reduce((sum, each) => sum + each, 0n)
 
 export const recordOf = async (venue: VenueCall, { address }: { address: string }) =>
-  (await venue<Truth>('GET', `/effects?user=${address}`)).accounts[0]!
+  (await venue<VenueState>('GET', `/effects?user=${address}`)).accounts[0]!
 
 /** Signed by what was bought and sold. */
 export const traded = (fills: VenueFill[]) =>
@@ -78,13 +78,22 @@ export const frozenAccounts = async (admin: pg.Pool) =>
   (await admin.query(`select account, state, reason from venue_account where state not in ('new', 'active')`))
     .rows
 
-type Case = { customer: { address: string }; venue: VenueCall; scene: { admin: pg.Pool }; told: Told[] }
+type RecordContext = {
+  customer: { address: string }
+  venue: VenueCall
+  app: { admin: pg.Pool }
+  replies: TaskReply[]
+}
 
 /** One key, one task; an order once, filled as it was told; and no order that belongs to no task. */
-export async function judge({ customer, venue, scene, told }: Case, last: Told, at: string): Promise<void> {
-  const ids = told.map(({ task_id }) => task_id)
+export async function verifyRecord(
+  { customer, venue, app, replies }: RecordContext,
+  last: TaskReply,
+  at: string,
+): Promise<void> {
+  const ids = replies.map(({ task_id }) => task_id)
   assert.equal(new Set(ids).size, ids.length, `${at}: one task for each key`)
-  const { rows } = await scene.admin.query<{ own: string; status: string }>(
+  const { rows } = await app.admin.query<{ own: string; status: string }>(
     'select count(*) as own from task where kind = (select kind from task where id = $1) and user_id = (select user_id from task where id = $1)',
     [last.task_id],
   )
@@ -95,11 +104,11 @@ export async function judge({ customer, venue, scene, told }: Case, last: Told, 
   const mine = own.filter(({ cloid }) => cloid === cloidOf(last.task_id, 'entry'))
   // A task without an order of its own names none, or the one that it has cancelled.
   if (last.result.order_status === undefined) {
-    const toldOf = new Set(
-      told.flatMap(({ result }) => [...(result.tp_oids ?? []), ...(result.sl_oids ?? [])]),
+    const replyOf = new Set(
+      replies.flatMap(({ result }) => [...(result.tp_oids ?? []), ...(result.sl_oids ?? [])]),
     )
-    const silent = own.filter(({ oid }) => !toldOf.has(String(oid)))
-    return assert.equal(silent.length, 0, `${at}: orders nobody told of`)
+    const unreported = own.filter(({ oid }) => !replyOf.has(String(oid)))
+    return assert.equal(unreported.length, 0, `${at}: orders nobody told of`)
   }
   assert.equal(mine.length, 1, `${at}: entries of one key ${JSON.stringify(mine)}`)
   const entry = mine[0]!
@@ -124,7 +133,7 @@ export async function judge({ customer, venue, scene, told }: Case, last: Told, 
 const lotUnits = 1_000n
 
 /** The position by the venue's own word, and by all that was bought and sold. */
-export async function positionIs({ customer, venue }: Case, expected: bigint): Promise<void> {
+export async function assertPosition({ customer, venue }: RecordContext, expected: bigint): Promise<void> {
   const { positions, fills } = await recordOf(venue, customer)
   assert.deepEqual(
     positions.map(({ coin, lots }) => [coin, BigInt(lots) * lotUnits]),

@@ -2,10 +2,10 @@
 import assert from 'node:assert/strict'
 import { setTimeout as delay } from 'node:timers/promises'
 import { bearer, type Gateway, http } from '../harness/gateway.ts'
-import type { Customer } from './scene.ts'
+import type { Customer } from './crash-app.ts'
 
-export type Wish = { path: string; body: Record<string, unknown> }
-export type Told = {
+export type OrderRequest = { path: string; body: Record<string, unknown> }
+export type TaskReply = {
   task_id: string
   status: string
   outcome: string | null
@@ -28,7 +28,7 @@ export const markets = { BTC: 100_000, ETH: 4_000, SOL: 200, HYPE: 40 } as const
 type Coin = keyof typeof markets
 const coins = Object.keys(markets) as Coin[]
 
-export function wishOf(random: () => number, trader: Trader): Wish {
+export function randomOrderRequest(random: () => number, trader: Trader): OrderRequest {
   const draw = random()
   const asset = coins[Math.floor(random() * coins.length)]!
   const side = random() < 0.5 ? 'long' : 'short'
@@ -51,11 +51,11 @@ export function wishOf(random: () => number, trader: Trader): Wish {
 const refusals = ['no_position', 'not_found', 'order_not_cancellable', 'insufficient_balance', 'conflict']
 
 /** The same key until somebody says what became of it; undefined where the wish was refused. */
-export async function insist(
+export async function submitUntilAnswered(
   gateways: () => Gateway[],
   trader: Trader,
-  { key, wish, pick }: { key: string; wish: Wish; pick: () => number },
-): Promise<Told | undefined> {
+  { key, request, pick }: { key: string; request: OrderRequest; pick: () => number },
+): Promise<TaskReply | undefined> {
   const untilMs = performance.now() + 120_000
   let last: unknown
   for (let waitMs = 20; performance.now() < untilMs; waitMs = Math.min(waitMs * 2, 1_000)) {
@@ -63,10 +63,10 @@ export async function insist(
     const gateway = ready[Math.floor(pick() * ready.length)]
     const answer =
       gateway &&
-      (await http<Told & { code?: string }>(`${gateway.url}${wish.path}?wait=true&timeout=15`, {
+      (await http<TaskReply & { code?: string }>(`${gateway.url}${request.path}?wait=true&timeout=15`, {
         method: 'POST',
         headers: { ...bearer(trader), 'idempotency-key': key },
-        body: wish.body,
+        body: request.body,
         timeoutMs: 25_000,
       }).catch(() => undefined))
     if (answer?.status === 200) return answer.body

@@ -1,25 +1,29 @@
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import { createChangePoller } from '#durable/change-poller.ts'
-import { ground } from '#durable/ground.ts'
-import type { WakeBus } from '#durable/wake.ts'
+import { createEngine } from '#durable/engine.ts'
+import type { MessageBus } from '#durable/notifier.ts'
 import { systemClock } from '#kernel/clock.ts'
 import { systemRandom, uuidv7 } from '#kernel/id.ts'
 import { silentLog } from '#kernel/log.ts'
 import { type Database, openDatabase } from '#store/database.ts'
-import { send } from '#store/query.ts'
+import { query } from '#store/query.ts'
 import { type TestDatabase, testDatabase } from '../harness/cluster.ts'
 import { eventually } from '../harness/gateway.ts'
 
 /** Loses every hint. */
-const silentBus: WakeBus = {
+const silentBus: MessageBus = {
   publish: async () => undefined,
   subscribe: () => ({ [Symbol.asyncDispose]: async () => undefined }),
 }
 
 const instance = (database: Database) =>
-  ground({
-    transactions: { pool: database.pool, run: database.transaction, runAfter: database.transactionAfter },
+  createEngine({
+    transactions: {
+      pool: database.pool,
+      run: database.transaction,
+      pipelined: database.pipelinedTransaction,
+    },
     heartbeats: database.pool,
     bus: silentBus,
     clock: systemClock,
@@ -58,8 +62,8 @@ describe('one look a second for all streams and waits of an instance', () => {
     }
     const startedMs = performance.now()
     await eventually(async () => (statements >= 20 ? true : undefined), 'ten looks')
-    const looks = Math.ceil((performance.now() - startedMs) / 50) + 1
-    assert.ok(statements <= 2 * looks, `${statements} statements in at most ${looks} looks`)
+    const polls = Math.ceil((performance.now() - startedMs) / 50) + 1
+    assert.ok(statements <= 2 * polls, `${statements} statements in at most ${polls} looks`)
     held.dispose()
     const before = statements
     await new Promise((resolve) => setImmediate(resolve))
@@ -72,22 +76,22 @@ describe('one look a second for all streams and waits of an instance', () => {
     const stop = new AbortController()
     const users = Array.from({ length: 5 }, newId)
     const got = new Map<string, string[]>()
-    const following = users.map(async (userId) => {
-      for await (const page of here.events.follow(userId, 0n, { signal: stop.signal }))
+    const subscriptions = users.map(async (userId) => {
+      for await (const page of here.events.subscribe(userId, 0n, { signal: stop.signal }))
         got.set(userId, [...(got.get(userId) ?? []), ...page.map(({ id }) => id)])
     })
     for (const userId of users) {
       for (const type of ['one', 'two'])
         await second.transaction((tx) => there.events.add(tx, userId, [{ type, data: {} }]))
-      there.events.told(userId)
+      there.events.notify(userId)
     }
     await eventually(
       async () => (users.every((userId) => got.get(userId)?.join() === '1,2') ? true : undefined),
       'the events of all users',
     )
     stop.abort()
-    await Promise.all(following)
-    const [row] = await send<{ n: bigint }>(first.pool, 'select count(*) as n from user_stream', [])
+    await Promise.all(subscriptions)
+    const [row] = await query<{ n: bigint }>(first.pool, 'select count(*) as n from user_stream', [])
     assert.ok(Number(row?.n) >= users.length)
     await here[Symbol.asyncDispose]()
     await there[Symbol.asyncDispose]()

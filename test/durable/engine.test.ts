@@ -1,19 +1,19 @@
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import * as T from 'typebox'
-import { postgresBus } from '#durable/bus.ts'
-import { ground } from '#durable/ground.ts'
+import { createEngine } from '#durable/engine.ts'
+import { postgresBus } from '#durable/postgres-notify.ts'
 import type { Caller } from '#kernel/caller.ts'
 import { systemClock } from '#kernel/clock.ts'
 import { Fault } from '#kernel/fault.ts'
 import { systemRandom, uuidv7 } from '#kernel/id.ts'
 import { silentLog } from '#kernel/log.ts'
-import { fulfil, type Operation, section, task } from '#kernel/operation.ts'
-import { outside, type TaskKind } from '#kernel/task.ts'
+import { group, implement, type Operation, task } from '#kernel/operation.ts'
+import { externalAccount, type TaskKind } from '#kernel/task.ts'
 import { TaskResponse } from '#kernel/task-response.ts'
 import { type Database, openDatabase } from '#store/database.ts'
 import { migrate } from '#store/migrate.ts'
-import { send } from '#store/query.ts'
+import { query } from '#store/query.ts'
 import { type TestDatabase, testDatabase } from '../harness/cluster.ts'
 
 const asset = 'test:coin'
@@ -31,8 +31,12 @@ const newUser = () => uuidv7(new Date(), systemRandom)
 type Seen = { taskId: string; instance: string }
 
 function instance(database: Database, seen: Seen[], name: string) {
-  const g = ground({
-    transactions: { pool: database.pool, run: database.transaction, runAfter: database.transactionAfter },
+  const taskEngine = createEngine({
+    transactions: {
+      pool: database.pool,
+      run: database.transaction,
+      pipelined: database.pipelinedTransaction,
+    },
     heartbeats: database.pool,
     bus: postgresBus(database),
     clock: systemClock,
@@ -41,7 +45,7 @@ function instance(database: Database, seen: Seen[], name: string) {
     baseUrl: () => 'http://here',
     options: { slots: 32, leaseMs: 1_000, pollMs: 100 },
   })
-  const contract = section('test', {
+  const contract = group('test', {
     spend: task('POST /test/spend', {
       summary: 'Spend coins',
       access: 'trade',
@@ -50,7 +54,7 @@ function instance(database: Database, seen: Seen[], name: string) {
       output: TaskResponse,
     }),
   })
-  const operations = fulfil(contract, {
+  const operations = implement(contract, {
     spend: {
       admit: async ({ amount, how }, { userId }) => {
         if (how === 'refuse') throw new Fault('market_closed', 'closed')
@@ -63,7 +67,7 @@ function instance(database: Database, seen: Seen[], name: string) {
               move: 'hold',
               key: `${taskId}:hold`,
               debit: account,
-              credit: outside(asset),
+              credit: externalAccount(asset),
               amountUnits: BigInt(amount),
               reason: 'spend',
               token: coin,
@@ -93,18 +97,18 @@ function instance(database: Database, seen: Seen[], name: string) {
       },
     },
   })
-  const engine = g.engine(operations, [] as TaskKind[])
-  engine.start()
+  const runtime = taskEngine.createRuntime(operations, [] as TaskKind[])
+  runtime.start()
   const spend = operations[0] as Operation
   return {
-    g,
-    engine,
+    taskEngine,
+    runtime,
     spend: (
       userId: string,
       body: Record<string, unknown>,
       options: { key?: string; wait?: boolean; timeoutMs?: number } = {},
     ) =>
-      engine.call(
+      runtime.invoke(
         spend,
         body,
         callerOf(userId),
@@ -134,13 +138,13 @@ describe('durable tasks', () => {
 
   const fund = async (userId: string, units: bigint) =>
     first.transaction((tx) =>
-      a.g.ledger.apply(
+      a.taskEngine.ledger.apply(
         tx,
         [
           {
             move: 'transfer',
             key: `fund:${userId}`,
-            debit: outside(asset),
+            debit: externalAccount(asset),
             credit: { owner: userId, asset, book: 'wallet' },
             amountUnits: units,
             reason: 'fund',
@@ -149,7 +153,8 @@ describe('durable tasks', () => {
         { taskId: null, now: new Date() },
       ),
     )
-  const balance = (userId: string) => a.g.ledger.balance(first.pool, { owner: userId, asset, book: 'wallet' })
+  const balance = (userId: string) =>
+    a.taskEngine.ledger.balance(first.pool, { owner: userId, asset, book: 'wallet' })
 
   before(async () => {
     db = await testDatabase()
@@ -160,8 +165,8 @@ describe('durable tasks', () => {
     b = instance(second, seen, 'b')
   })
   after(async () => {
-    await a.g[Symbol.asyncDispose]()
-    await b.g[Symbol.asyncDispose]()
+    await a.taskEngine[Symbol.asyncDispose]()
+    await b.taskEngine[Symbol.asyncDispose]()
     await first.close()
     await second.close()
     await db.drop()
@@ -177,12 +182,12 @@ describe('durable tasks', () => {
       60n,
       0n,
     ])
-    const { events } = await a.g.events.page(user, 0n, { limit: 50 })
+    const { events } = await a.taskEngine.events.page(user, 0n, { limit: 50 })
     assert.deepEqual(
       events.map(({ id }) => id),
       events.map((_, n) => String(n + 1)),
     )
-    const rest = await a.g.events.page(user, 1n, { limit: 50 })
+    const rest = await a.taskEngine.events.page(user, 1n, { limit: 50 })
     assert.deepEqual(rest.events, events.slice(1), 'what follows the first event does not repeat it')
     assert.equal(events[0]?.type, 'task.created')
     assert.equal(events.at(-1)?.type, 'task.completed')
@@ -192,16 +197,16 @@ describe('durable tasks', () => {
     const user = newUser()
     const many = Array.from({ length: 20_500 }, () => ({ type: 'test.many', subject: null, data: {} }))
     const rare = { type: 'test.rare', subject: null, data: {} }
-    await first.transaction((tx) => a.g.events.add(tx, user, [...many, rare] as never))
+    await first.transaction((tx) => a.taskEngine.events.add(tx, user, [...many, rare] as never))
     const types = ['test.rare']
-    const early = await a.g.events.page(user, 0n, { limit: 10 }, { types })
+    const early = await a.taskEngine.events.page(user, 0n, { limit: 10 }, { types })
     assert.deepEqual(early, { events: [], total: 0, nextAfter: 20_000n })
-    const late = await a.g.events.page(user, early.nextAfter, { limit: 10 }, { types })
+    const late = await a.taskEngine.events.page(user, early.nextAfter, { limit: 10 }, { types })
     assert.deepEqual([late.events.map(({ id }) => id), late.total, late.nextAfter], [['20501'], 1, 20_501n])
-    const whole = await a.g.events.page(user, 0n, { limit: 10, skip: 5 })
+    const whole = await a.taskEngine.events.page(user, 0n, { limit: 10, skip: 5 })
     assert.deepEqual([whole.events[0]?.id, whole.total, whole.nextAfter], ['6', 20_501, 15n])
     const ending = new AbortController()
-    for await (const [event] of a.g.events.follow(user, 0n, { types, signal: ending.signal })) {
+    for await (const [event] of a.taskEngine.events.subscribe(user, 0n, { types, signal: ending.signal })) {
       assert.equal(event?.id, '20501')
       ending.abort()
     }
@@ -246,7 +251,7 @@ describe('durable tasks', () => {
   test('a refused admission leaves no task behind', async () => {
     const user = newUser()
     await assert.rejects(a.spend(user, { amount: 1, how: 'refuse' }), { code: 'market_closed' })
-    assert.equal((await a.g.tasks.list(user, { skip: 0, limit: 10 })).total, 0)
+    assert.equal((await a.taskEngine.tasks.list(user, { skip: 0, limit: 10 })).total, 0)
   })
 
   test('a refusal by the venue gives the hold back', async () => {
@@ -278,18 +283,18 @@ describe('durable tasks', () => {
     await fund(user, 5n)
     const { body } = await a.spend(user, { amount: 5, how: 'forever' }, { timeoutMs: 400 })
     assert.equal(body.status, 'running')
-    await b.g.tasks.cancel(user, body.task_id)
+    await b.taskEngine.tasks.cancel(user, body.task_id)
     const deadline = Date.now() + 5_000
-    while ((await a.g.tasks.find(user, body.task_id)).status !== 'cancelled') {
+    while ((await a.taskEngine.tasks.find(user, body.task_id)).status !== 'cancelled') {
       assert.ok(Date.now() < deadline, 'the cancel took too long')
       await new Promise((resolve) => setImmediate(resolve))
     }
     assert.deepEqual(await balance(user).then(({ availUnits }) => availUnits), 5n)
-    await assert.rejects(a.g.tasks.cancel(newUser(), body.task_id), { code: 'not_found' })
+    await assert.rejects(a.taskEngine.tasks.cancel(newUser(), body.task_id), { code: 'not_found' })
   })
 
   test('the ledger sums to zero, and every account equals its entries', async () => {
-    const [sums] = await send<{ accounts: string; off: string }>(
+    const [sums] = await query<{ accounts: string; off: string }>(
       first.pool,
       `select (select coalesce(sum(avail + held), 0) from account)::text as accounts,
         (select count(*) from account a where avail <> (select coalesce(sum(d_avail), 0) from entry where account_id = a.id)

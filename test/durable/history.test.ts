@@ -2,17 +2,17 @@
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import pg from 'pg'
-import { tasksOf, totalMax } from '#durable/cancel.ts'
+import { createTaskQueries, totalMax } from '#durable/task-queries.ts'
 import { earnTasksPage } from '#features/earn/store.ts'
 import { lastTaskOf, marketOfRecentOrder, recentOrders } from '#features/venue/store.ts'
 import { systemClock as clock } from '#kernel/clock.ts'
-import { executed, newUser, openRig, type Rig } from './rig.ts'
+import { type EngineFixture, executed, newUser, openFixture } from './engine-fixture.ts'
 
 const tasksOfUser = 20_000
 /** The table has several thousand. */
 const blocksMax = 300
 
-type Sent = { text: string; values: unknown[] }
+type SentQuery = { text: string; values: unknown[] }
 type Plan = { 'QUERY PLAN': [{ Plan: { 'Shared Hit Blocks': number; 'Shared Read Blocks': number } }] }
 
 const literal = (value: unknown): string => {
@@ -22,11 +22,11 @@ const literal = (value: unknown): string => {
 }
 
 describe('a user with a long history', () => {
-  let rig: Rig
+  let fixture: EngineFixture
   const user = newUser()
   before(async () => {
-    rig = await openRig()
-    await rig.rows(
+    fixture = await openFixture()
+    await fixture.rows(
       `insert into task (id, shard, user_id, kind, kind_version, status, state, outcome, step, data, input, result, priority,
          run_at, deadline, created_at, updated_at, completed_at)
        select ('01900000-0000-7000-8000-' || lpad(to_hex(n), 12, '0'))::uuid, 0, $1, case n % 2 when 0 then 'perp_open' else 'spot_buy' end,
@@ -36,19 +36,19 @@ describe('a user with a long history', () => {
       user,
       tasksOfUser,
     )
-    await rig.rows('vacuum analyze task')
+    await fixture.rows('vacuum analyze task')
   })
-  after(async () => rig[Symbol.asyncDispose]())
+  after(async () => fixture[Symbol.asyncDispose]())
 
   /** The statements of a request, and the blocks that each of them reads by a plan for any value. */
-  const blocksOf = async (request: (on: pg.Pool) => Promise<unknown>): Promise<number[]> => {
-    const sent: Sent[] = []
-    const query = (each: Sent) => {
+  const blocksOf = async (request: (db: pg.Pool) => Promise<unknown>): Promise<number[]> => {
+    const sent: SentQuery[] = []
+    const query = (each: SentQuery) => {
       sent.push(each)
-      return rig.admin.pool.query(each)
+      return fixture.admin.pool.query(each)
     }
     await request({ query } as unknown as pg.Pool)
-    const client = await rig.admin.pool.connect()
+    const client = await fixture.admin.pool.connect()
     try {
       await client.query('set plan_cache_mode = force_generic_plan')
       const blocks: number[] = []
@@ -67,13 +67,13 @@ describe('a user with a long history', () => {
       client.release(true)
     }
   }
-  const assertShort = async (what: string, request: (on: pg.Pool) => Promise<unknown>) => {
+  const assertBlocksBounded = async (what: string, request: (db: pg.Pool) => Promise<unknown>) => {
     const blocks = await blocksOf(request)
     assert.ok(blocks.length > 0, `${what} asked nothing`)
     assert.ok(Math.max(...blocks) <= blocksMax, `${what} read ${blocks.join(', ')} blocks`)
   }
   const listOn = (pool: pg.Pool) =>
-    tasksOf({ transactions: { pool } as never, wake: {} as never, clock }).list
+    createTaskQueries({ transactions: { pool } as never, notifier: {} as never, clock }).list
 
   test('lists of tasks, whatever they are filtered by', async () => {
     const page = { skip: 0, limit: 20 }
@@ -88,32 +88,34 @@ describe('a user with a long history', () => {
       { status: 'running' as const },
       { status: 'failed' as const, kind: 'spot_buy' },
     ])
-      await assertShort(`the list by ${JSON.stringify(filter)}`, (on) =>
+      await assertBlocksBounded(`the list by ${JSON.stringify(filter)}`, (on) =>
         listOn(on)(user, { ...page, ...filter }),
       )
   })
 
   test('what its last tasks did, which exits wait for', async () => {
     const since = new Date(Date.now() - 5_000)
-    await assertShort('recent orders', (on) => recentOrders(on, { userId: user, kind: 'perp', since }))
-    await assertShort('the market of an order', (on) =>
+    await assertBlocksBounded('recent orders', (on) =>
+      recentOrders(on, { userId: user, kind: 'perp', since }),
+    )
+    await assertBlocksBounded('the market of an order', (on) =>
       marketOfRecentOrder(on, { userId: user, orderId: '1', kind: 'perp', since }),
     )
-    await assertShort('the last task of a kind', (on) => lastTaskOf(on, user, 'perp_setup'))
-    await assertShort('the history of positions', (on) =>
+    await assertBlocksBounded('the last task of a kind', (on) => lastTaskOf(on, user, 'perp_setup'))
+    await assertBlocksBounded('the history of positions', (on) =>
       earnTasksPage(on, user, { limit: 51, after: undefined }),
     )
   })
 
   test('the total of a list ends where its pages end', async () => {
-    const page = await listOn(rig.admin.pool)(user, { skip: 10_000, limit: 100 })
+    const page = await listOn(fixture.admin.pool)(user, { skip: 10_000, limit: 100 })
     assert.equal(page.total, totalMax)
     assert.equal(page.tasks.length, 100)
-    await using a = await rig.instance({ steps: { only: async () => executed } })
+    await using a = await fixture.instance({ steps: { only: async () => executed } })
     const other = newUser()
     await a.run(other)
     await a.run(other)
-    assert.equal((await a.g.tasks.list(other, { skip: 0, limit: 1, status: 'completed' })).total, 2)
-    assert.equal((await a.g.tasks.list(other, { skip: 0, limit: 1, status: 'failed' })).total, 0)
+    assert.equal((await a.taskEngine.tasks.list(other, { skip: 0, limit: 1, status: 'completed' })).total, 2)
+    assert.equal((await a.taskEngine.tasks.list(other, { skip: 0, limit: 1, status: 'failed' })).total, 0)
   })
 })

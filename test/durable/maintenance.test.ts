@@ -1,36 +1,36 @@
 /** Retention and audit, which every instance asks for and one of them does. */
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
-import { upkeep } from '#durable/upkeep.ts'
+import { createMaintenance } from '#durable/maintenance.ts'
 import { systemClock as clock } from '#kernel/clock.ts'
 import { silentLog } from '#kernel/log.ts'
 import { openDatabase } from '#store/database.ts'
 import { testDatabase } from '../harness/cluster.ts'
 import { eventually } from '../harness/gateway.ts'
-import { newUser, openRig, type Rig } from './rig.ts'
+import { type EngineFixture, newUser, openFixture } from './engine-fixture.ts'
 
 describe('maintenance', () => {
-  let rig: Rig
+  let fixture: EngineFixture
   before(async () => {
-    rig = await openRig()
+    fixture = await openFixture()
   })
-  after(async () => rig[Symbol.asyncDispose]())
+  after(async () => fixture[Symbol.asyncDispose]())
 
   test('one of several instances forgets all that is old, and the others do nothing in that interval', async () => {
     const transactions = {
-      pool: rig.admin.pool,
-      run: rig.admin.transaction,
-      runAfter: rig.admin.transactionAfter,
+      pool: fixture.admin.pool,
+      run: fixture.admin.transaction,
+      pipelined: fixture.admin.pipelinedTransaction,
     }
-    const maintain = () => upkeep({ transactions, clock, log: silentLog, intervalMs: 60_000 })()
+    const maintain = () => createMaintenance({ transactions, clock, log: silentLog, intervalMs: 60_000 })()
     const left = async () =>
       (
-        await rig.rows<{ events: number; replies: number }>(
+        await fixture.rows<{ events: number; replies: number }>(
           `select (select count(*)::integer from outbox) as events, (select count(*)::integer from idempotency) as replies`,
         )
       )[0]
     const addOld = (count: number) =>
-      rig.rows(
+      fixture.rows(
         `with event as (insert into outbox (user_id, seq, type, body, at)
              select $1, n, 'old', '{}', now() - interval '8 days' from generate_series(1, $2::integer) n)
          insert into idempotency (user_id, key, operation, body_hash, at)
@@ -44,7 +44,7 @@ describe('maintenance', () => {
     await addOld(1)
     await maintain()
     assert.deepEqual(await left(), { events: 1, replies: 1 })
-    await rig.rows(`update maintenance_run set started_at = now() - interval '2 minutes' returning name`)
+    await fixture.rows(`update maintenance_run set started_at = now() - interval '2 minutes' returning name`)
     await maintain()
     assert.deepEqual(await left(), { events: 0, replies: 0 })
   })
@@ -52,20 +52,20 @@ describe('maintenance', () => {
   const drifting = async () => {
     const errors: unknown[] = []
     const transactions = {
-      pool: rig.admin.pool,
-      run: rig.admin.transaction,
-      runAfter: rig.admin.transactionAfter,
+      pool: fixture.admin.pool,
+      run: fixture.admin.transaction,
+      pipelined: fixture.admin.pipelinedTransaction,
     }
     const log = { ...silentLog, error: (facts: unknown) => errors.push(facts) }
-    const maintain = upkeep({ transactions, clock, log, intervalMs: 60_000 })
-    await rig.rows(
+    const maintain = createMaintenance({ transactions, clock, log, intervalMs: 60_000 })
+    await fixture.rows(
       `insert into account (shard, owner, asset, book, avail) values (0, $1, 'test', 'wallet', 1)`,
       newUser(),
     )
     return { maintain, errors }
   }
   const ranBefore = (ago: string, tookMs: number) =>
-    rig.rows(
+    fixture.rows(
       'update maintenance_run set started_at = now() - $1::interval, took_ms = $2 returning name',
       ago,
       tookMs,
@@ -83,7 +83,7 @@ describe('maintenance', () => {
     await ranBefore('11 minutes', 30_000)
     await maintain()
     assert.equal(errors.length, before + 1)
-    const [row] = await rig.rows<{ took_ms: bigint }>(
+    const [row] = await fixture.rows<{ took_ms: bigint }>(
       `select took_ms from maintenance_run where name = 'ledger audit'`,
     )
     assert.ok(Number(row?.took_ms) < 30_000, 'how long it takes is counted anew')
@@ -92,20 +92,20 @@ describe('maintenance', () => {
   test('an audit that fails rests for as long as one that ends', async () => {
     await using db = await testDatabase()
     const database = openDatabase({ url: db.url, poolMax: 2, applicationName: 'failing' })
-    const { pool, transaction: run, transactionAfter: runAfter } = database
+    const { pool, transaction: run, pipelinedTransaction: runAfter } = database
     const slow = openDatabase({ url: db.url, poolMax: 1, applicationName: 'slow' })
     const holder = await slow.pool.connect()
     await holder.query('begin')
     await holder.query('lock table entry')
-    const maintain = upkeep({
-      transactions: { pool, run, runAfter },
+    const maintain = createMaintenance({
+      transactions: { pool, run, pipelined: runAfter },
       clock,
       log: silentLog,
       intervalMs: 1,
     })
     const failed = assert.rejects(maintain(), { code: '57014' })
     await eventually(async () => {
-      const cancelled = await rig.rows(
+      const cancelled = await fixture.rows(
         `select pg_cancel_backend(pid) from pg_stat_activity where application_name = 'failing'
            and wait_event_type = 'Lock' and query_start < clock_timestamp() - interval '300 ms'`,
       )
@@ -133,20 +133,20 @@ describe('maintenance', () => {
       applicationName: 'quick',
       statementTimeoutMs: 100,
     })
-    const { pool, transaction: run, transactionAfter: runAfter } = database
+    const { pool, transaction: run, pipelinedTransaction: runAfter } = database
     const slow = openDatabase({ url: db.url, poolMax: 1, applicationName: 'slow' })
     const holder = await slow.pool.connect()
     await holder.query('begin')
     await holder.query('lock table entry')
-    const maintain = upkeep({
-      transactions: { pool, run, runAfter },
+    const maintain = createMaintenance({
+      transactions: { pool, run, pipelined: runAfter },
       clock,
       log: silentLog,
       intervalMs: 60_000,
     })
     const done = maintain()
     await eventually(async () => {
-      const waiting = await rig.rows(
+      const waiting = await fixture.rows(
         `select from pg_stat_activity where application_name = 'quick' and wait_event_type = 'Lock'
            and query_start < clock_timestamp() - interval '300 ms'`,
       )

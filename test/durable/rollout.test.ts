@@ -2,15 +2,15 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { openDatabase } from '#store/database.ts'
-import { send } from '#store/query.ts'
+import { query } from '#store/query.ts'
 import { testDatabase } from '../harness/cluster.ts'
 
 test('a statement that reads every column goes on after a column was added, also in transactions', async () => {
   await using db = await testDatabase()
   const database = openDatabase({ url: db.url, poolMax: 1, applicationName: 'rollout' })
   const { pool } = database
-  const inPool = () => send(pool, 'select * from shared')
-  const inTransaction = () => database.transaction((tx) => send(tx, 'select * from shared for update'))
+  const inPool = () => query(pool, 'select * from shared')
+  const inTransaction = () => database.transaction((tx) => query(tx, 'select * from shared for update'))
   await pool.query('create table shared (a integer)')
   await pool.query('insert into shared values (1)')
   assert.deepEqual([...(await inTransaction()), ...(await inPool())], [{ a: 1 }, { a: 1 }])

@@ -2,21 +2,21 @@
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import { silentLog } from '#kernel/log.ts'
-import { executed, newUser, openRig, type Rig } from './rig.ts'
+import { type EngineFixture, executed, newUser, openFixture } from './engine-fixture.ts'
 
 const kind = { steps: { only: async () => executed } }
 const fired = { kind: 'fired', version: 1, priority: 0 as const, steps: kind.steps }
 
 describe('price triggers', () => {
-  let rig: Rig
+  let fixture: EngineFixture
   before(async () => {
-    rig = await openRig()
+    fixture = await openFixture()
   })
-  after(async () => rig[Symbol.asyncDispose]())
+  after(async () => fixture[Symbol.asyncDispose]())
 
   const arm = async (market: string, userId: string): Promise<string> => {
     const id = newUser()
-    await rig.rows(
+    await fixture.rows(
       `insert into trigger_order (id, user_id, kind, market, direction, trigger_price, input, status, created_at)
        values ($1, $2, 'fired', $3, 'lte', 10, '{}', 'armed', clock_timestamp()) returning id`,
       id,
@@ -26,41 +26,41 @@ describe('price triggers', () => {
     return id
   }
   const statusOf = async (id: string) =>
-    (await rig.rows<{ status: string }>('select status from trigger_order where id = $1', id))[0]?.status
+    (await fixture.rows<{ status: string }>('select status from trigger_order where id = $1', id))[0]?.status
 
   test('no idempotency key of a client keeps a trigger from firing', async () => {
-    await using a = await rig.instance(kind, { internal: [fired] })
+    await using a = await fixture.instance(kind, { internal: [fired] })
     const [user, other] = [newUser(), newUser()]
     const own = await arm('KEYS', user)
     const foreign = await arm('KEYS', other)
     await a.run(user, { key: `trigger:${own}` })
-    const watch = await a.g.watcher.lease('KEYS')
-    assert.equal(await a.g.watcher.crossed(watch!, '9'), 2)
+    const lease = await a.taskEngine.priceTriggers.lease('KEYS')
+    assert.equal(await a.taskEngine.priceTriggers.fireTriggers(lease!, '9'), 2)
     assert.deepEqual([await statusOf(own), await statusOf(foreign)], ['fired', 'fired'])
   })
 
   test('an order that cannot fire stays armed, is reported, and holds up no other order', async () => {
     const errors: unknown[] = []
-    await using a = await rig.instance(kind, {
+    await using a = await fixture.instance(kind, {
       internal: [fired],
       log: { ...silentLog, error: (facts) => errors.push(facts) },
     })
     const [user, other] = [newUser(), newUser()]
     const broken = await arm('BROKEN', user)
     const sound = await arm('BROKEN', other)
-    await rig.rows(
+    await fixture.rows(
       `create function refuse_task() returns trigger language plpgsql as $$
          begin raise exception 'this task is refused'; end $$`,
     )
-    await rig.rows(
+    await fixture.rows(
       `create trigger refuse_task before insert on task for each row when (new.user_id = '${user}') execute function refuse_task()`,
     )
-    const watch = await a.g.watcher.lease('BROKEN')
-    assert.equal(await a.g.watcher.crossed(watch!, '9'), 1)
+    const lease = await a.taskEngine.priceTriggers.lease('BROKEN')
+    assert.equal(await a.taskEngine.priceTriggers.fireTriggers(lease!, '9'), 1)
     assert.deepEqual([await statusOf(broken), await statusOf(sound)], ['armed', 'fired'])
     assert.equal(errors.length, 1)
-    await rig.rows('drop trigger refuse_task on task')
-    assert.equal(await a.g.watcher.crossed(watch!, '9'), 1)
+    await fixture.rows('drop trigger refuse_task on task')
+    assert.equal(await a.taskEngine.priceTriggers.fireTriggers(lease!, '9'), 1)
     assert.equal(await statusOf(broken), 'fired')
   })
 })

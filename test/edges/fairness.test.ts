@@ -5,30 +5,31 @@ import { join } from 'node:path'
 import { after, test } from 'node:test'
 import { promisify } from 'node:util'
 import { Fault } from '#kernel/fault.ts'
-import { door, knock, noLimits, rawExchange, tokens } from './door.ts'
+import { createHttpApp, noLimits, rawExchange, sendRequest, tokens } from './http-app.ts'
 
 const limit = (points: number) => ({ points, windowSeconds: 60 })
-const guess = (url: string) => knock(url, 'GET /v1/probe', { headers: { authorization: 'Bearer agt_guess' } })
+const guess = (url: string) =>
+  sendRequest(url, 'GET /v1/probe', { headers: { authorization: 'Bearer agt_guess' } })
 
 test('a valid token is admitted however many bad ones came from its address', async (t) => {
-  const it = await door({ limits: { ...noLimits, refused: limit(3) } })
-  t.after(() => it.close())
+  const app = await createHttpApp({ limits: { ...noLimits, refused: limit(3) } })
+  t.after(() => app.close())
   const statuses: number[] = []
-  for (let turn = 0; turn < 5; turn++) statuses.push((await guess(it.url)).status)
+  for (let turn = 0; turn < 5; turn++) statuses.push((await guess(app.url)).status)
   assert.deepEqual(statuses, [401, 401, 401, 429, 429])
-  assert.equal((await knock(it.url, 'GET /v1/probe')).status, 200)
-  assert.equal((await knock(it.url, 'POST /v1/pay/t1/cancel')).status, 200)
-  const { body, headers } = await guess(it.url)
+  assert.equal((await sendRequest(app.url, 'GET /v1/probe')).status, 200)
+  assert.equal((await sendRequest(app.url, 'POST /v1/pay/t1/cancel')).status, 200)
+  const { body, headers } = await guess(app.url)
   assert.deepEqual([body.budget, body.owner], ['refused', 'address'])
   assert.ok(Number(body.retry_after) >= 1 && Number(body.retry_after) <= 60)
   assert.equal(headers.get('retry-after'), String(body.retry_after))
 })
 
 test('an operation that counts failures only refuses nobody who succeeds', async (t) => {
-  const it = await door({ limits: { ...noLimits, auth: limit(2) } })
-  t.after(() => it.close())
+  const app = await createHttpApp({ limits: { ...noLimits, auth: limit(2) } })
+  t.after(() => app.close())
   const prove = (agent_id: string) =>
-    knock(it.url, 'POST /v1/prove', { body: { agent_id }, headers: { authorization: undefined } })
+    sendRequest(app.url, 'POST /v1/prove', { body: { agent_id }, headers: { authorization: undefined } })
   const wrong: number[] = []
   for (let turn = 0; turn < 4; turn++) wrong.push((await prove('wrong')).status)
   assert.deepEqual(wrong, [401, 401, 429, 429])
@@ -36,20 +37,20 @@ test('an operation that counts failures only refuses nobody who succeeds', async
 })
 
 test('each refusal names the budget, whose it is, and when it is full again', async (t) => {
-  const it = await door({ limits: { ...noLimits, read: limit(1), auth: limit(1) } })
-  const busy = await door({ load: { delayMsMax: 250, everyMs: 5, sample: () => 900 } })
-  t.after(() => Promise.all([it.close(), busy.close()]))
-  await knock(it.url, 'GET /v1/probe')
-  const read = await knock(it.url, 'GET /v1/probe')
+  const app = await createHttpApp({ limits: { ...noLimits, read: limit(1), auth: limit(1) } })
+  const busy = await createHttpApp({ load: { delayMsMax: 250, everyMs: 5, sample: () => 900 } })
+  t.after(() => Promise.all([app.close(), busy.close()]))
+  await sendRequest(app.url, 'GET /v1/probe')
+  const read = await sendRequest(app.url, 'GET /v1/probe')
   assert.deepEqual([read.status, read.body.budget, read.body.owner], [429, 'read', 'user'])
   assert.match(String(read.body.detail), /read.*user.*full again in \d+ s/)
   const sign = () =>
-    knock(it.url, 'POST /v1/sign', { body: { agent_id: 'a' }, headers: { authorization: undefined } })
+    sendRequest(app.url, 'POST /v1/sign', { body: { agent_id: 'a' }, headers: { authorization: undefined } })
   await sign()
   const signed = await sign()
   assert.deepEqual([signed.status, signed.body.budget, signed.body.owner], [429, 'auth', 'address'])
-  let shed = await knock(busy.url, 'GET /v1/probe')
-  while (shed.status === 200) shed = await knock(busy.url, 'GET /v1/probe')
+  let shed = await sendRequest(busy.url, 'GET /v1/probe')
+  while (shed.status === 200) shed = await sendRequest(busy.url, 'GET /v1/probe')
   assert.deepEqual(
     [shed.status, shed.body.budget, shed.body.owner, shed.body.retry_after],
     [503, 'event_loop', 'instance', 1],
@@ -57,13 +58,13 @@ test('each refusal names the budget, whose it is, and when it is full again', as
 })
 
 test('a proxy that nobody listed is reported once', async (t) => {
-  const it = await door()
-  t.after(() => it.close())
-  const warnings = () => it.lines.filter(({ sentence }) => sentence.includes('TRUST_PROXY'))
-  await knock(it.url, 'GET /v1/probe')
+  const app = await createHttpApp()
+  t.after(() => app.close())
+  const warnings = () => app.lines.filter(({ sentence }) => sentence.includes('TRUST_PROXY'))
+  await sendRequest(app.url, 'GET /v1/probe')
   assert.equal(warnings().length, 0)
   for (let turn = 0; turn < 3; turn++)
-    await knock(it.url, 'GET /v1/probe', { headers: { 'x-forwarded-for': '192.0.2.7' } })
+    await sendRequest(app.url, 'GET /v1/probe', { headers: { 'x-forwarded-for': '192.0.2.7' } })
   assert.equal(warnings().length, 1)
 })
 
@@ -113,60 +114,60 @@ async function askOver(socket: Socket, path: string): Promise<string> {
 }
 
 test('silent connections of one address make room for others, the oldest first', async (t) => {
-  const it = await door({ connections: { max: 100, perAddress: 20 } })
-  t.after(() => it.close())
-  const kept = await idle(it.url, '127.0.0.3')
-  const crowd: Socket[] = []
-  for (let turn = 0; turn < 150; turn++) crowd.push(await idle(it.url, '127.0.0.2'))
-  const alive = () => crowd.filter((socket) => !socket.closed && !socket.destroyed).length
+  const app = await createHttpApp({ connections: { max: 100, perAddress: 20 } })
+  t.after(() => app.close())
+  const kept = await idle(app.url, '127.0.0.3')
+  const sockets: Socket[] = []
+  for (let turn = 0; turn < 150; turn++) sockets.push(await idle(app.url, '127.0.0.2'))
+  const alive = () => sockets.filter((socket) => !socket.closed && !socket.destroyed).length
   const until = performance.now() + 10_000
   while (alive() > 20 && performance.now() < until) await new Promise((resolve) => setImmediate(resolve))
   assert.ok(alive() <= 20, `${alive()} are open`)
   assert.match(await askOver(kept, '/v1/probe'), /^HTTP\/1\.1 200/)
-  assert.match(await askOver(crowd.at(-1)!, '/v1/probe'), /^HTTP\/1\.1 200/)
-  const [line, ...others] = it.lines.filter(({ sentence }) => sentence.includes('connections'))
+  assert.match(await askOver(sockets.at(-1)!, '/v1/probe'), /^HTTP\/1\.1 200/)
+  const [line, ...others] = app.lines.filter(({ sentence }) => sentence.includes('connections'))
   assert.deepEqual([line?.facts.address, line?.facts.limit], ['address:127.0.0.2', 20])
   assert.equal(others.length, 0, 'one line for a crowd')
 })
 
 test('many addresses together leave a place for one more', async (t) => {
-  const it = await door({ connections: { max: 30, perAddress: 20 } })
-  t.after(() => it.close())
+  const app = await createHttpApp({ connections: { max: 30, perAddress: 20 } })
+  t.after(() => app.close())
   for (let turn = 0; turn < 20; turn++) {
-    await idle(it.url, '127.0.0.4')
-    await idle(it.url, '127.0.0.5')
+    await idle(app.url, '127.0.0.4')
+    await idle(app.url, '127.0.0.5')
   }
-  const late = await idle(it.url, '127.0.0.6')
+  const late = await idle(app.url, '127.0.0.6')
   assert.match(await askOver(late, '/v1/probe'), /^HTTP\/1\.1 200/)
 })
 
 test('a connection that sends request upon request without an answer is closed, a short row is answered', async (t) => {
-  const it = await door()
-  t.after(() => it.close())
+  const app = await createHttpApp()
+  t.after(() => app.close())
   const one = (path: string) => `GET ${path} HTTP/1.1\r\nhost: x\r\nauthorization: ${tokens.all}\r\n\r\n`
-  const short = await idle(it.url, '127.0.0.1')
+  const short = await idle(app.url, '127.0.0.1')
   let answers = 0
   short.on('data', (chunk: Buffer) => {
     answers += chunk.toString().split('HTTP/1.1 200').length - 1
   })
   short.write(one('/v1/probe').repeat(20))
   while (answers < 20) await new Promise((resolve) => setImmediate(resolve))
-  const long = await idle(it.url, '127.0.0.1')
+  const long = await idle(app.url, '127.0.0.1')
   const closed = new Promise((resolve) => long.once('close', resolve))
   const wait =
     `POST /v1/pay?wait=true&timeout=90 HTTP/1.1\r\nhost: x\r\nauthorization: ${tokens.all}\r\n` +
     'content-type: application/json\r\ncontent-length: 17\r\n\r\n{"amount_usdc":5}'
   long.write(wait.repeat(200))
   await closed
-  assert.match(await askOver(await idle(it.url, '127.0.0.1'), '/v1/probe'), /^HTTP\/1\.1 200/)
+  assert.match(await askOver(await idle(app.url, '127.0.0.1'), '/v1/probe'), /^HTTP\/1\.1 200/)
 })
 
 test('an upload that its sender gives up is no bug of ours', async (t) => {
-  const it = await door()
-  t.after(() => it.close())
-  const socket = await idle(it.url, '127.0.0.1')
+  const app = await createHttpApp()
+  t.after(() => app.close())
+  const socket = await idle(app.url, '127.0.0.1')
   const { promise: begun, resolve } = Promise.withResolvers<void>()
-  it.edge.fastify.server.once('request', () => resolve())
+  app.edge.fastify.server.once('request', () => resolve())
   socket.write(
     `POST /v1/pay HTTP/1.1\r\nhost: x\r\nauthorization: ${tokens.all}\r\ncontent-type: application/json\r\n` +
       'content-length: 1000\r\n\r\n{"amount',
@@ -175,25 +176,25 @@ test('an upload that its sender gives up is no bug of ours', async (t) => {
   socket.destroy()
   const until = performance.now() + 10_000
   const line = () =>
-    it.lines.find(({ sentence, facts }) => sentence === 'request' && facts.route === '/v1/pay')
+    app.lines.find(({ sentence, facts }) => sentence === 'request' && facts.route === '/v1/pay')
   while (!line() && performance.now() < until) await new Promise((done) => setImmediate(done))
   assert.equal(line()?.facts.left, true)
   assert.deepEqual(
-    it.lines.filter(({ sentence }) => sentence === 'request failed'),
+    app.lines.filter(({ sentence }) => sentence === 'request failed'),
     [],
   )
 })
 
 test('two Host headers are refused, and the numbers are for a local name only', async (t) => {
-  const it = await door()
-  t.after(() => it.close())
+  const app = await createHttpApp()
+  t.after(() => app.close())
   const two = await rawExchange(
-    it.url,
+    app.url,
     'GET /health HTTP/1.1\r\nhost: a.example\r\nHost: b.example\r\nconnection: close\r\n\r\n',
   )
   assert.match(two, /^HTTP\/1\.1 400[\s\S]*"bad_request"/)
   const metrics = (host: string) =>
-    rawExchange(it.url, `GET /metrics HTTP/1.1\r\nhost: ${host}\r\nconnection: close\r\n\r\n`)
+    rawExchange(app.url, `GET /metrics HTTP/1.1\r\nhost: ${host}\r\nconnection: close\r\n\r\n`)
   for (const host of ['127.0.0.1:9', 'localhost', '[::1]:80', '127.0.0.1'])
     assert.match(await metrics(host), /^HTTP\/1\.1 200/, host)
   for (const host of ['evil.example', 'localhost.evil.example', '127.0.0.1.nip.io:80'])
@@ -201,14 +202,14 @@ test('two Host headers are refused, and the numbers are for a local name only', 
 })
 
 test('a store that is away is no failure of the credential', async (t) => {
-  const it = await door({
+  const app = await createHttpApp({
     limits: { ...noLimits, refused: limit(1) },
     authenticate: async () => {
       throw new Fault('unavailable', 'The store is away')
     },
   })
-  t.after(() => it.close())
-  for (let turn = 0; turn < 3; turn++) assert.equal((await guess(it.url)).status, 503)
+  t.after(() => app.close())
+  for (let turn = 0; turn < 3; turn++) assert.equal((await guess(app.url)).status, 503)
 })
 
 /** Asks for the largest document and reads nothing of the answer. */
@@ -220,27 +221,27 @@ async function unread(url: string, from: string): Promise<Socket> {
 }
 
 test('answers that nobody reads keep no other address out', async (t) => {
-  const it = await door({ connections: { max: 30, perAddress: 20 } })
-  t.after(() => it.close())
+  const app = await createHttpApp({ connections: { max: 30, perAddress: 20 } })
+  t.after(() => app.close())
   const begun = { count: 0 }
-  it.edge.fastify.server.on('request', () => {
+  app.edge.fastify.server.on('request', () => {
     begun.count += 1
   })
   for (const from of ['127.0.0.7', '127.0.0.8'])
-    for (let turn = 0; turn < 15; turn++) await unread(it.url, from)
+    for (let turn = 0; turn < 15; turn++) await unread(app.url, from)
   const until = performance.now() + 10_000
   while (begun.count < 30 && performance.now() < until) await new Promise((done) => setImmediate(done))
-  const late = await idle(it.url, '127.0.0.9')
+  const late = await idle(app.url, '127.0.0.9')
   assert.match(await askOver(late, '/v1/probe'), /^HTTP\/1\.1 200/)
 })
 
 test('an answer of which nothing is read for a while ends with its connection', async (t) => {
-  const it = await door({ connections: { max: 30, perAddress: 20, stallMs: 200 } })
-  t.after(() => it.close())
+  const app = await createHttpApp({ connections: { max: 30, perAddress: 20, stallMs: 200 } })
+  t.after(() => app.close())
   const { promise: ended, resolve } = Promise.withResolvers<void>()
-  it.edge.fastify.server.once('request', (_request, response) => response.once('close', () => resolve()))
-  const socket = await unread(it.url, '127.0.0.7')
-  const wait = await idle(it.url, '127.0.0.7')
+  app.edge.fastify.server.once('request', (_request, response) => response.once('close', () => resolve()))
+  const socket = await unread(app.url, '127.0.0.7')
+  const wait = await idle(app.url, '127.0.0.7')
   const { promise: answered, resolve: seen } = Promise.withResolvers<string>()
   wait.once('data', (chunk: Buffer) => seen(chunk.toString()))
   wait.write(

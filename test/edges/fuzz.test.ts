@@ -4,27 +4,33 @@ import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js'
 import formats from 'ajv-formats'
 import fc from 'fast-check'
 import { faults } from '#kernel/fault.ts'
-import { type Case, casesOf, type Document, type Parts, urlOf } from '../proof/support/openapi-requests.ts'
-import { type Answer, door, type Knocker, knock } from './door.ts'
+import {
+  type Document,
+  type OperationCase,
+  operationCases,
+  type Parts,
+  urlOf,
+} from '../proof/support/openapi-requests.ts'
+import { type Answer, createHttpApp, type HttpApp, sendRequest } from './http-app.ts'
 
 async function* brief() {
   yield { event: 'done', data: {} }
 }
 
-let it: Knocker
+let app: HttpApp
 let document: Document
-let cases: Case[]
+let cases: OperationCase[]
 let ajv: Ajv2020
 before(async () => {
-  it = await door({ streams: new Proxy({}, { get: () => brief }) })
-  document = (await knock(it.url, 'GET /openapi.json')).body as unknown as Document
+  app = await createHttpApp({ streams: new Proxy({}, { get: () => brief }) })
+  document = (await sendRequest(app.url, 'GET /openapi.json')).body as unknown as Document
   // These fail as they are told, which is the opposite of what is asked here.
-  cases = casesOf(document).filter(({ name }) => name !== 'probe_break' && name !== 'probe_prove')
+  cases = operationCases(document).filter(({ name }) => name !== 'probe_break' && name !== 'probe_prove')
   ajv = new Ajv2020({ strict: false, allErrors: true })
   formats.default(ajv)
   ajv.addSchema({ $id: 'doc', ...document })
 })
-after(() => it.close())
+after(() => app.close())
 
 const checks = new Map<string, ValidateFunction>()
 
@@ -35,14 +41,18 @@ const matches = (schema: object, body: unknown): void => {
   assert.ok(check(body), JSON.stringify({ errors: check.errors, body }))
 }
 
-const send = ({ method, path }: Case, parts: Parts, headers: Record<string, string | undefined> = {}) =>
-  knock(it.url, `${method} ${urlOf(path, parts)}`, {
+const send = (
+  { method, path }: OperationCase,
+  parts: Parts,
+  headers: Record<string, string | undefined> = {},
+) =>
+  sendRequest(app.url, `${method} ${urlOf(path, parts)}`, {
     ...(parts.body !== undefined && { body: parts.body }),
     headers,
   })
 
 /** An answer that the document foresees, in the form that it foresees. */
-function documented(found: Case, answer: Answer): void {
+function documented(found: OperationCase, answer: Answer): void {
   assert.ok(found.statuses.includes(answer.status), `${found.name}: ${answer.status} ${answer.text}`)
   if (found.isStream && answer.status === 200) {
     assert.match(answer.headers.get('content-type') ?? '', /^text\/event-stream/)
@@ -103,7 +113,7 @@ test('no credential is 401 with the exact header, wherever one is needed', async
         assert.equal(answer.status, 401)
         assert.equal(
           answer.headers.get('www-authenticate'),
-          `Bearer resource_metadata="${it.url}/.well-known/oauth-protected-resource"`,
+          `Bearer resource_metadata="${app.url}/.well-known/oauth-protected-resource"`,
         )
         documented(found, answer)
       }),
@@ -119,7 +129,7 @@ test('a wrong method is 405 and Allow names the right ones', async () => {
     )
     await fc.assert(
       fc.asyncProperty(found.valid, fc.constantFrom(...others), async (parts, method) => {
-        const answer = await knock(it.url, `${method} ${urlOf(found.path, parts)}`)
+        const answer = await sendRequest(app.url, `${method} ${urlOf(found.path, parts)}`)
         // A path such as /v1/probe/open is also one of /v1/probe/{probe_id}.
         if (answer.status !== 405) return
         assert.ok(answer.headers.get('allow')?.includes(found.method))
@@ -143,7 +153,7 @@ test('no body of any kind is answered by a 5xx or in an undocumented form', asyn
   await fc.assert(
     fc.asyncProperty(fc.constantFrom(...bodied), jsonish, async (found, raw) => {
       const parts = { path: { task_id: 't', probe_id: 'p' }, query: {}, body: undefined }
-      const answer = await knock(it.url, `${found.method} ${urlOf(found.path, parts)}`, {
+      const answer = await sendRequest(app.url, `${found.method} ${urlOf(found.path, parts)}`, {
         raw,
         headers: { 'content-type': 'application/json' },
       })
@@ -177,7 +187,7 @@ test('no path, query or header is answered by a 5xx or in an undocumented form',
       fc.array(part, { maxLength: 5 }).map((parts) => `/${parts.join('/')}`.replace(/[\s\p{Cc}]/gu, '')),
       fc.dictionary(names, header, { noNullPrototype: true }),
       async (method, path, headers) => {
-        const answer = await knock(it.url, `${method} ${path}`, { headers })
+        const answer = await sendRequest(app.url, `${method} ${path}`, { headers })
         assert.ok(answer.status < 500, answer.text)
         if (answer.status < 400 || method === 'HEAD') return
         if (answer.status === 422) assert.ok(Array.isArray(answer.body.detail ?? answer.body.errors))

@@ -1,13 +1,13 @@
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { gzipSync } from 'node:zlib'
-import { door, type Knocker, knock } from './door.ts'
+import { createHttpApp, type HttpApp, sendRequest } from './http-app.ts'
 
-let it: Knocker
+let app: HttpApp
 before(async () => {
-  it = await door()
+  app = await createHttpApp()
 })
-after(() => it.close())
+after(() => app.close())
 
 type Item = { loc: (string | number)[]; msg: string; type: string; ctx?: object }
 
@@ -15,13 +15,13 @@ const json = { 'content-type': 'application/json' }
 
 /** The items of a 422, which has nothing beside them. */
 async function issues(route: string, sent: object): Promise<Item[]> {
-  const { status, body } = await knock(it.url, route, sent)
+  const { status, body } = await sendRequest(app.url, route, sent)
   assert.equal(status, 422, JSON.stringify(body))
   assert.deepEqual(Object.keys(body), ['detail'])
   return body.detail as Item[]
 }
 const wrong = (body: unknown) => issues('POST /v1/probe/check', { body })
-const seen = () => it.seen.at(-1)!
+const seen = () => app.seen.at(-1)!
 
 test('each keyword is told in the words of FastAPI', async () => {
   const cases: [object, Item][] = [
@@ -144,23 +144,23 @@ test('no body and broken JSON are told as such', async () => {
 
 test('an optional body may be absent, empty, null or there, and gets its defaults', async () => {
   for (const sent of [{}, { raw: '', headers: json }, { raw: 'null', headers: json }]) {
-    assert.equal((await knock(it.url, 'PUT /v1/probe', sent)).status, 200)
+    assert.equal((await sendRequest(app.url, 'PUT /v1/probe', sent)).status, 200)
     assert.deepEqual(seen().input, { title: 'none' })
   }
-  await knock(it.url, 'PUT /v1/probe', { body: { title: 'x' } })
+  await sendRequest(app.url, 'PUT /v1/probe', { body: { title: 'x' } })
   assert.deepEqual(seen().input, { title: 'x' })
 })
 
 test('an operation without a body works with and without a content type', async () => {
   for (const headers of [{}, json, { 'content-type': 'text/plain' }]) {
-    assert.equal((await knock(it.url, 'POST /v1/pay/t1/cancel', { headers })).status, 200)
+    assert.equal((await sendRequest(app.url, 'POST /v1/pay/t1/cancel', { headers })).status, 200)
     assert.deepEqual(seen().input, { task_id: 't1' })
   }
 })
 
 test('a query is read by its schema and by nothing else', async () => {
   const input = async (query: string) => {
-    assert.equal((await knock(it.url, `GET /v1/probe?${query}`)).status, 200, query)
+    assert.equal((await sendRequest(app.url, `GET /v1/probe?${query}`)).status, 200, query)
     return seen().input
   }
   const defaults = { skip: 0, limit: 10, flag: false }
@@ -225,7 +225,7 @@ test('numbers beyond a double or beyond exact integers are refused, not rounded'
 
 test('decimals reach the function as exact text, from number and from text', async () => {
   const paid = async (raw: string) => {
-    const { status, body } = await knock(it.url, 'POST /v1/pay', { raw, headers: json })
+    const { status, body } = await sendRequest(app.url, 'POST /v1/pay', { raw, headers: json })
     assert.equal(status, 200, JSON.stringify(body))
     return seen().input
   }
@@ -274,7 +274,7 @@ test('a body that moves money refuses unknown fields at any depth and drops iden
   const deep = await issues('POST /v1/pay', { body: { amount_usdc: 5, legs: [{ price: 1, pat: 2 }] } })
   assert.ok(deep.some(({ type, loc }) => type === 'extra_forbidden' && loc.join('.') === 'body.legs.0.pat'))
   const identity = { agent_id: 'x', application_id: 'y', user_id: 'z' }
-  await knock(it.url, 'POST /v1/pay', { body: { amount_usdc: 5, ...identity } })
+  await sendRequest(app.url, 'POST /v1/pay', { body: { amount_usdc: 5, ...identity } })
   assert.deepEqual(seen().input, { amount_usdc: '5' })
 })
 
@@ -296,9 +296,9 @@ test('a query parameter that nobody knows is refused on every route, each by its
 
 test('a body of which every field may be left out may be absent itself', async () => {
   for (const sent of [{}, { raw: '', headers: json }, { body: {} }])
-    assert.equal((await knock(it.url, 'POST /v1/ease', sent)).status, 200)
+    assert.equal((await sendRequest(app.url, 'POST /v1/ease', sent)).status, 200)
   assert.deepEqual(seen().input, { note: 'none' })
-  const document = (await knock(it.url, 'GET /openapi.json')).body as {
+  const document = (await sendRequest(app.url, 'GET /openapi.json')).body as {
     paths: Record<string, { post: { requestBody: { required: boolean } } }>
   }
   assert.equal(document.paths['/v1/ease']?.post.requestBody.required, false)
@@ -307,7 +307,7 @@ test('a body of which every field may be left out may be absent itself', async (
 
 test('a compressed body is refused as such', async () => {
   const raw = new Uint8Array(gzipSync('{"name":"ab"}'))
-  const labelled = await knock(it.url, 'POST /v1/probe/check', {
+  const labelled = await sendRequest(app.url, 'POST /v1/probe/check', {
     raw,
     headers: { ...json, 'content-encoding': 'gzip' },
   })
@@ -318,11 +318,11 @@ test('a compressed body is refused as such', async () => {
 })
 
 test('other bodies ignore unknown fields, and a declared identity field is read', async () => {
-  await knock(it.url, 'POST /v1/probe/check', {
+  await sendRequest(app.url, 'POST /v1/probe/check', {
     body: { name: 'ab', extra: 1, user_id: 'z', free: { any: 1 } },
   })
   assert.deepEqual(seen().input, { name: 'ab', count: 1, free: { any: 1 } })
-  await knock(it.url, 'POST /v1/sign', { body: { agent_id: 'agt_x', user_id: 'z' } })
+  await sendRequest(app.url, 'POST /v1/sign', { body: { agent_id: 'agt_x', user_id: 'z' } })
   assert.deepEqual(seen().input, { agent_id: 'agt_x' })
 })
 
@@ -334,9 +334,9 @@ test('wait and timeout are bounded and never part of the input', async () => {
   ] as const) {
     assert.equal((await issues(`POST /v1/pay?${query}`, { body: { amount_usdc: 5 } }))[0]?.type, type)
   }
-  await knock(it.url, 'POST /v1/pay?timeout=5', { body: { amount_usdc: 5 } })
+  await sendRequest(app.url, 'POST /v1/pay?timeout=5', { body: { amount_usdc: 5 } })
   assert.deepEqual(seen().options, { wait: false, timeoutMs: 5_000 })
-  await knock(it.url, 'POST /v1/pay', { body: { amount_usdc: 5 } })
+  await sendRequest(app.url, 'POST /v1/pay', { body: { amount_usdc: 5 } })
   assert.deepEqual(seen().options, { wait: false, timeoutMs: 60_000 })
   assert.deepEqual(seen().input, { amount_usdc: '5' })
 })
@@ -344,15 +344,15 @@ test('wait and timeout are bounded and never part of the input', async () => {
 test('the idempotency key comes by header or by body, and both must agree', async () => {
   const body = { amount_usdc: 5 }
   const key = (name: string) => ({ 'idempotency-key': name })
-  const first = await knock(it.url, 'POST /v1/pay', { body, headers: key('k-1') })
+  const first = await sendRequest(app.url, 'POST /v1/pay', { body, headers: key('k-1') })
   assert.equal(seen().options.key, 'k-1')
   assert.equal(first.headers.get('idempotent-replayed'), null)
   assert.equal(first.headers.get('idempotency-key'), 'k-1')
-  const again = await knock(it.url, 'POST /v1/pay', { body: { ...body, idempotency_key: 'k-1' } })
+  const again = await sendRequest(app.url, 'POST /v1/pay', { body: { ...body, idempotency_key: 'k-1' } })
   assert.equal(again.headers.get('idempotent-replayed'), 'true')
   assert.deepEqual(seen().input, { amount_usdc: '5' })
   const agreed = { body: { ...body, idempotency_key: 'k-1' }, headers: key('k-1') }
-  assert.equal((await knock(it.url, 'POST /v1/pay', agreed)).status, 200)
+  assert.equal((await sendRequest(app.url, 'POST /v1/pay', agreed)).status, 200)
   const loc = ['body', 'idempotency_key']
   for (const [sent, where] of [
     [{ body: { ...body, idempotency_key: 'k-2' }, headers: key('k-1') }, loc],
@@ -365,11 +365,14 @@ test('the idempotency key comes by header or by body, and both must agree', asyn
   ] as const) {
     assert.deepEqual((await issues('POST /v1/pay', sent))[0]?.loc, where)
   }
-  assert.equal((await knock(it.url, 'POST /v1/pay/t9/cancel', { headers: key('~'.repeat(255)) })).status, 200)
+  assert.equal(
+    (await sendRequest(app.url, 'POST /v1/pay/t9/cancel', { headers: key('~'.repeat(255)) })).status,
+    200,
+  )
   assert.deepEqual(seen().options.key, '~'.repeat(255))
 })
 
 test('an answer shows what its schema declares and no more', async () => {
-  const { body } = await knock(it.url, 'GET /v1/probe/p%2F1')
+  const { body } = await sendRequest(app.url, 'GET /v1/probe/p%2F1')
   assert.deepEqual(body, { probe_id: 'p/1', at: 'now' })
 })

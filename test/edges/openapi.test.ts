@@ -5,7 +5,7 @@ import { type Documented, openapiOf } from '#edges/http/openapi.ts'
 import { faults } from '#kernel/fault.ts'
 import { type Entry, read } from '#kernel/operation.ts'
 import { resolverOf } from '../proof/support/openapi-requests.ts'
-import { operations } from './door.ts'
+import { operations } from './http-app.ts'
 
 type Json = Record<string, unknown>
 type Method = Json & { operationId: string; parameters?: Json[]; responses: Record<string, Json> }
@@ -81,12 +81,12 @@ test('each status that can be answered is documented, with the codes behind it',
   assert.deepEqual(statuses('GET /v1/probe/{probe_id}'), [200, 401, 403, 404, 422, 429, 500, 503])
   assert.deepEqual(statuses('POST /v1/pay'), [200, 401, 403, 409, 413, 415, 422, 429, 500, 503])
   const { responses } = document.components as { responses: Record<string, { description: string }> }
-  const told = Object.values(responses)
+  const descriptions = Object.values(responses)
     .map(({ description }) => description)
     .join()
   const elsewhere = ['method_not_allowed', 'headers_too_large']
   for (const code of Object.keys(faults).filter((name) => !elsewhere.includes(name))) {
-    assert.ok(told.includes(`\`${code}\``), code)
+    assert.ok(descriptions.includes(`\`${code}\``), code)
   }
 })
 
@@ -94,7 +94,7 @@ test('two different schemas under one name are refused', () => {
   const entry = (schema: T.TSchema) => read('GET /x', { summary: 'x', access: 'public', output: schema })
   const both = [T.Object({ a: T.String() }, { $id: 'Same' }), T.Object({ b: T.String() }, { $id: 'Same' })]
   const made = both.map(
-    (schema, i): Documented => ({ name: `n${i}`, section: 's', entry: entry(schema) as Entry }),
+    (schema, i): Documented => ({ name: `n${i}`, group: 's', entry: entry(schema) as Entry }),
   )
   assert.throws(() => openapiOf(made), /two different schemas are named Same/)
 })

@@ -1,15 +1,15 @@
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { type FaultCode, faults } from '#kernel/fault.ts'
-import { door, type Knocker, knock, rawExchange, tokens } from './door.ts'
+import { createHttpApp, type HttpApp, rawExchange, sendRequest, tokens } from './http-app.ts'
 
-let it: Knocker
+let app: HttpApp
 before(async () => {
-  it = await door()
+  app = await createHttpApp()
 })
-after(() => it.close())
+after(() => app.close())
 
-const challenge = () => `Bearer resource_metadata="${it.url}/.well-known/oauth-protected-resource"`
+const challenge = () => `Bearer resource_metadata="${app.url}/.well-known/oauth-protected-resource"`
 
 test('no credential and a wrong one are 401 with the exact header, before anything else is looked at', async () => {
   const sendings: [string, object][] = [
@@ -22,7 +22,7 @@ test('no credential and a wrong one are 401 with the exact header, before anythi
   for (const [route, sent] of sendings) {
     for (const authorization of [undefined, 'Bearer agt_wrong', 'Basic eDp5']) {
       const headers = { ...(sent as { headers?: object }).headers, authorization }
-      const answer = await knock(it.url, route, { ...sent, headers })
+      const answer = await sendRequest(app.url, route, { ...sent, headers })
       assert.equal(answer.status, 401, route)
       assert.equal(answer.headers.get('www-authenticate'), challenge())
       assert.equal(answer.body.code, authorization === undefined ? 'unauthorized' : 'invalid_token')
@@ -32,7 +32,10 @@ test('no credential and a wrong one are 401 with the exact header, before anythi
 })
 
 test('a missing scope is 403 before the body is judged', async () => {
-  const answer = await knock(it.url, 'POST /v1/pay', { body: {}, headers: { authorization: tokens.reader } })
+  const answer = await sendRequest(app.url, 'POST /v1/pay', {
+    body: {},
+    headers: { authorization: tokens.reader },
+  })
   assert.equal(answer.status, 403)
   assert.equal(answer.body.code, 'insufficient_scope')
   assert.equal(answer.body.scope, 'trade')
@@ -40,14 +43,17 @@ test('a missing scope is 403 before the body is judged', async () => {
 
 test('a public path takes any credential and judges none', async () => {
   for (const authorization of [undefined, 'Bearer agt_wrong', 'Bearer agt_down', tokens.all]) {
-    assert.equal((await knock(it.url, 'GET /v1/probe/open', { headers: { authorization } })).status, 200)
+    assert.equal(
+      (await sendRequest(app.url, 'GET /v1/probe/open', { headers: { authorization } })).status,
+      200,
+    )
   }
-  assert.equal(it.seen.at(-1)?.caller?.userId, 'u1')
-  assert.equal(it.seen.at(-2)?.caller, null)
+  assert.equal(app.seen.at(-1)?.caller?.userId, 'u1')
+  assert.equal(app.seen.at(-2)?.caller, null)
 })
 
 test('an unknown path is 404, a known path under another method 405 with Allow', async () => {
-  const absent = await knock(it.url, 'GET /v1/nothing', { headers: { authorization: undefined } })
+  const absent = await sendRequest(app.url, 'GET /v1/nothing', { headers: { authorization: undefined } })
   assert.equal(absent.status, 404)
   assert.equal(absent.body.code, 'not_found')
   for (const [route, allow] of [
@@ -57,7 +63,7 @@ test('an unknown path is 404, a known path under another method 405 with Allow',
     ['PATCH /v1/probe/some/', 'GET, HEAD, OPTIONS'],
     ['POST /health', 'GET, HEAD, OPTIONS'],
   ] as const) {
-    const answer = await knock(it.url, route, { headers: { authorization: undefined } })
+    const answer = await sendRequest(app.url, route, { headers: { authorization: undefined } })
     assert.equal(answer.status, 405, route)
     assert.equal(answer.body.code, 'method_not_allowed')
     assert.equal(answer.headers.get('allow'), allow, route)
@@ -65,30 +71,30 @@ test('an unknown path is 404, a known path under another method 405 with Allow',
 })
 
 test('HEAD answers where GET does, and opens no stream', async () => {
-  const head = await knock(it.url, 'HEAD /v1/probe/open')
+  const head = await sendRequest(app.url, 'HEAD /v1/probe/open')
   assert.equal(head.status, 200)
   assert.equal(head.text, '')
-  const streamed = await knock(it.url, 'HEAD /v1/watch')
+  const streamed = await sendRequest(app.url, 'HEAD /v1/watch')
   assert.equal(streamed.status, 405)
   assert.equal(streamed.headers.get('allow'), 'GET, OPTIONS')
 })
 
 test('OPTIONS tells the methods of a known path and 404 of an unknown one', async () => {
-  const known = await knock(it.url, 'OPTIONS /v1/probe', { headers: { authorization: undefined } })
+  const known = await sendRequest(app.url, 'OPTIONS /v1/probe', { headers: { authorization: undefined } })
   assert.equal(known.status, 204)
   assert.equal(known.headers.get('allow'), 'GET, HEAD, OPTIONS, PUT')
-  assert.equal((await knock(it.url, 'OPTIONS /v1/nothing')).status, 404)
+  assert.equal((await sendRequest(app.url, 'OPTIONS /v1/nothing')).status, 404)
 })
 
 test('a path is found with and without its last slash', async () => {
-  assert.equal((await knock(it.url, 'POST /chat/image/')).status, 200)
-  assert.equal((await knock(it.url, 'POST /chat/image')).status, 200)
-  assert.equal((await knock(it.url, 'GET /v1/probe/open/')).status, 200)
+  assert.equal((await sendRequest(app.url, 'POST /chat/image/')).status, 200)
+  assert.equal((await sendRequest(app.url, 'POST /chat/image')).status, 200)
+  assert.equal((await sendRequest(app.url, 'GET /v1/probe/open/')).status, 200)
 })
 
 test('only JSON is read: other types are 415, none of them reaches a function', async () => {
   for (const type of ['text/plain', 'application/x-www-form-urlencoded', 'multipart/form-data', 'a/b; c']) {
-    const answer = await knock(it.url, 'POST /v1/pay', {
+    const answer = await sendRequest(app.url, 'POST /v1/pay', {
       raw: 'amount_usdc=5',
       headers: { 'content-type': type },
     })
@@ -97,7 +103,7 @@ test('only JSON is read: other types are 415, none of them reaches a function', 
   }
   const charset = { 'content-type': 'Application/JSON; charset=utf-8' }
   assert.equal(
-    (await knock(it.url, 'POST /v1/pay', { raw: '{"amount_usdc":5}', headers: charset })).status,
+    (await sendRequest(app.url, 'POST /v1/pay', { raw: '{"amount_usdc":5}', headers: charset })).status,
     200,
   )
 })
@@ -105,11 +111,11 @@ test('only JSON is read: other types are 415, none of them reaches a function', 
 test('a body over 256 KiB is 413, one just below is read', async () => {
   const headers = { 'content-type': 'application/json' }
   const sized = (bytes: number) => `{"name":"ab","free":{"x":"${'y'.repeat(bytes - 30)}"}}`
-  const large = await knock(it.url, 'POST /v1/probe/check', { raw: sized(256 * 1024 + 100), headers })
+  const large = await sendRequest(app.url, 'POST /v1/probe/check', { raw: sized(256 * 1024 + 100), headers })
   assert.equal(large.status, 413)
   assert.equal(large.body.code, 'body_too_large')
   assert.equal(
-    (await knock(it.url, 'POST /v1/probe/check', { raw: sized(256 * 1024 - 100), headers })).status,
+    (await sendRequest(app.url, 'POST /v1/probe/check', { raw: sized(256 * 1024 - 100), headers })).status,
     200,
   )
 })
@@ -119,12 +125,15 @@ test('a body that lies about its length is refused in our form', async () => {
     `POST /v1/pay HTTP/1.1\r\nhost: x\r\nauthorization: ${tokens.all}\r\nconnection: close\r\n` +
     'content-type: application/json\r\ntransfer-encoding: chunked\r\n\r\n'
   const chunk = `10000\r\n${' '.repeat(0x10000)}\r\n`
-  assert.match(await rawExchange(it.url, chunked + chunk.repeat(5)), /^HTTP\/1\.1 413[\s\S]*"body_too_large"/)
+  assert.match(
+    await rawExchange(app.url, chunked + chunk.repeat(5)),
+    /^HTTP\/1\.1 413[\s\S]*"body_too_large"/,
+  )
 })
 
 test('headers over 16 KiB are 431 and a broken request line is 400, both as JSON', async () => {
   const large = await rawExchange(
-    it.url,
+    app.url,
     `GET /health HTTP/1.1\r\nhost: x\r\nx-a: ${'y'.repeat(17_000)}\r\n\r\n`,
   )
   assert.match(large, /^HTTP\/1\.1 431 [\s\S]*x-request-id: [\w-]{36}\r\n[\s\S]*"code":"headers_too_large"/)
@@ -133,13 +142,13 @@ test('headers over 16 KiB are 431 and a broken request line is 400, both as JSON
     'GET / HTTP/9.9\r\n\r\n',
     'GET /health HTTP/1.1\r\nbad header\r\n\r\n',
   ]) {
-    assert.match(await rawExchange(it.url, bytes), /^HTTP\/1\.1 400 [\s\S]*"code":"bad_request"/)
+    assert.match(await rawExchange(app.url, bytes), /^HTTP\/1\.1 400 [\s\S]*"code":"bad_request"/)
   }
 })
 
 test('a URL that cannot be decoded is 400 in our form, with id and security headers', async () => {
   for (const path of ['/%', '/v1/probe/%ff', '/v1/probe/%E0%A4%A']) {
-    const answer = await rawExchange(it.url, `GET ${path} HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n`)
+    const answer = await rawExchange(app.url, `GET ${path} HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n`)
     assert.match(answer, /^HTTP\/1\.1 400 /, path)
     assert.match(answer, /"code":"bad_request"/)
     assert.match(answer, /x-request-id: [\w-]{36}/)
@@ -148,11 +157,11 @@ test('a URL that cannot be decoded is 400 in our form, with id and security head
 })
 
 test('a path parameter beyond every id is 404', async () => {
-  assert.equal((await knock(it.url, `GET /v1/probe/${'x'.repeat(2_000)}`)).status, 404)
+  assert.equal((await sendRequest(app.url, `GET /v1/probe/${'x'.repeat(2_000)}`)).status, 404)
 })
 
 test('a bug is 500 without its message, and is logged with its stack under the same id', async () => {
-  const answer = await knock(it.url, 'POST /v1/break', { body: { how: 'bug' } })
+  const answer = await sendRequest(app.url, 'POST /v1/break', { body: { how: 'bug' } })
   assert.equal(answer.status, 500)
   assert.deepEqual(answer.body, {
     detail: 'Something went wrong on our side',
@@ -161,10 +170,10 @@ test('a bug is 500 without its message, and is logged with its stack under the s
     outcome: 'unknown',
     request_id: answer.headers.get('x-request-id'),
   })
-  const logged = it.lines.find(({ facts }) => facts.requestId === answer.body.request_id && facts.err)
+  const logged = app.lines.find(({ facts }) => facts.requestId === answer.body.request_id && facts.err)
   assert.match(
     String((logged?.facts.err as Error | undefined)?.stack),
-    /the secret of the house[\s\S]*door\.ts/,
+    /the secret of the house[\s\S]*http-app\.ts/,
   )
 })
 
@@ -172,7 +181,7 @@ test('every code of the catalogue is printed with its status, its extras and its
   const codes = Object.keys(faults).filter((code) => code !== 'validation') as FaultCode[]
   for (const code of codes) {
     const extras = { reason: 'told', code: 'forged', request_id: 'forged' }
-    const answer = await knock(it.url, 'POST /v1/break', { body: { how: code, extras } })
+    const answer = await sendRequest(app.url, 'POST /v1/break', { body: { how: code, extras } })
     const { status, retryable } = faults[code]
     assert.equal(answer.status, status)
     assert.equal(answer.headers.get('content-type'), 'application/json; charset=utf-8')
@@ -189,27 +198,29 @@ test('every code of the catalogue is printed with its status, its extras and its
 
 test('Retry-After repeats what the fault says, in whole seconds', async () => {
   const body = { how: 'unavailable', extras: { retry_after: 6.2 } }
-  assert.equal((await knock(it.url, 'POST /v1/break', { body })).headers.get('retry-after'), '7')
+  assert.equal((await sendRequest(app.url, 'POST /v1/break', { body })).headers.get('retry-after'), '7')
 })
 
 test('the same faults become RFC 9457 for those who ask for it', async () => {
   const headers = { accept: 'application/problem+json' }
-  const { status, body, ...answer } = await knock(it.url, 'POST /v1/break', {
+  const { status, body, ...answer } = await sendRequest(app.url, 'POST /v1/break', {
     body: { how: 'conflict' },
     headers,
   })
   assert.equal(status, 409)
   assert.equal(answer.headers.get('content-type'), 'application/problem+json; charset=utf-8')
-  assert.equal(body.type, `${it.url}/error-catalog.json#conflict`)
+  assert.equal(body.type, `${app.url}/error-catalog.json#conflict`)
   assert.deepEqual([body.status, body.detail, body.code], [409, 'Failed as told: conflict', 'conflict'])
-  const invalid = await knock(it.url, 'POST /v1/pay', { body: {}, headers })
+  const invalid = await sendRequest(app.url, 'POST /v1/pay', { body: {}, headers })
   assert.equal(invalid.status, 422)
   assert.equal(typeof invalid.body.detail, 'string')
   assert.equal((invalid.body.errors as { type: string }[])[0]?.type, 'missing')
 })
 
 test('the store away while the credential is looked up is 503, not 401', async () => {
-  const answer = await knock(it.url, 'GET /v1/probe', { headers: { authorization: 'Bearer agt_down' } })
+  const answer = await sendRequest(app.url, 'GET /v1/probe', {
+    headers: { authorization: 'Bearer agt_down' },
+  })
   assert.equal(answer.status, 503)
   assert.equal(answer.body.outcome, 'not_executed')
   assert.ok(Number(answer.headers.get('retry-after')) >= 1)

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
 import { Fault } from '#kernel/fault.ts'
-import { connectTo, door, knock, tokens } from './door.ts'
+import { connectTo, createHttpApp, sendRequest, tokens } from './http-app.ts'
 
 type Reader = {
   headers: Headers
@@ -49,7 +49,7 @@ const aborted = (signal: AbortSignal): Promise<void> =>
   })
 
 /** Yields what it is given, then waits until nobody listens. */
-const lasting = (events: object[], ended: () => void = () => undefined) =>
+const openEndedStream = (events: object[], ended: () => void = () => undefined) =>
   async function* (signal: AbortSignal) {
     try {
       yield* events
@@ -59,14 +59,14 @@ const lasting = (events: object[], ended: () => void = () => undefined) =>
     }
   }
 
-async function opened(t: TestContext, needs: Parameters<typeof door>[0]) {
-  const it = await door(needs)
-  t.after(() => it.close())
-  return it
+async function createStreamApp(t: TestContext, deps: Parameters<typeof createHttpApp>[0]) {
+  const app = await createHttpApp(deps)
+  t.after(() => app.close())
+  return app
 }
 
 test('events are written as they come, with id, name and data, and the stream ends with its producer', async (t) => {
-  const it = await opened(t, {
+  const app = await createStreamApp(t, {
     streams: {
       async *short() {
         yield { id: '1', event: 'meta', data: { a: 1 } }
@@ -75,7 +75,7 @@ test('events are written as they come, with id, name and data, and the stream en
       },
     },
   })
-  const stream = await open(it.url, '/v1/watch?mode=short', { origin: 'https://app.example' })
+  const stream = await open(app.url, '/v1/watch?mode=short', { origin: 'https://app.example' })
   assert.equal(
     await stream.rest(),
     'retry: 3000\n\n' +
@@ -94,7 +94,7 @@ test('events are written as they come, with id, name and data, and the stream en
 })
 
 test('a refusal before the first event is an HTTP error, one behind it an error event', async (t) => {
-  const it = await opened(t, {
+  const app = await createStreamApp(t, {
     streams: {
       // biome-ignore lint/correctness/useYield: it refuses before it yields
       async *poor() {
@@ -110,36 +110,36 @@ test('a refusal before the first event is an HTTP error, one behind it an error 
       },
     },
   })
-  const poor = await knock(it.url, 'GET /v1/watch?mode=poor')
+  const poor = await sendRequest(app.url, 'GET /v1/watch?mode=poor')
   assert.deepEqual([poor.status, poor.body.code, poor.body.required], [409, 'insufficient_balance', 1])
-  const absent = await knock(it.url, 'GET /v1/watch?mode=absent')
+  const absent = await sendRequest(app.url, 'GET /v1/watch?mode=absent')
   assert.equal(absent.status, 404)
-  const late = await (await open(it.url, '/v1/watch?mode=late')).rest()
+  const late = await (await open(app.url, '/v1/watch?mode=late')).rest()
   assert.match(
     late,
     /event: error\ndata: \{"message":"The model is away","code":"unavailable","retryable":true/,
   )
-  const bug = await (await open(it.url, '/v1/watch?mode=bug')).rest()
+  const bug = await (await open(app.url, '/v1/watch?mode=bug')).rest()
   assert.match(bug, /"code":"internal"/)
   assert.doesNotMatch(bug, /secret/)
-  assert.ok(it.lines.some(({ facts }) => String((facts.err as Error)?.message).includes('secret')))
+  assert.ok(app.lines.some(({ facts }) => String((facts.err as Error)?.message).includes('secret')))
 })
 
 test('a silent stream opens, is kept alive by comments and ends for the producer when the client leaves', async (t) => {
   const { promise, resolve } = Promise.withResolvers<void>()
-  const it = await opened(t, {
-    streams: { silent: lasting([], resolve) },
+  const app = await createStreamApp(t, {
+    streams: { silent: openEndedStream([], resolve) },
     sse: { heartbeatMs: 20, bufferBytesMax: 65_536, stallMs: 1_000 },
   })
-  const stream = await open(it.url, '/v1/watch?mode=silent')
+  const stream = await open(app.url, '/v1/watch?mode=silent')
   await stream.until(/: ping\n\n[\s\S]*: ping\n\n/)
-  assert.match(await (await fetch(`${it.url}/metrics`)).text(), /^sse_streams_open 1$/m)
+  assert.match(await (await fetch(`${app.url}/metrics`)).text(), /^sse_streams_open 1$/m)
   stream.leave()
   await promise
 })
 
 test('Last-Event-ID reaches the function', async (t) => {
-  const it = await opened(t, {
+  const app = await createStreamApp(t, {
     streams: {
       async *resumed(_signal, lastEventId) {
         yield { data: { from: lastEventId ?? null } }
@@ -147,14 +147,14 @@ test('Last-Event-ID reaches the function', async (t) => {
     },
   })
   assert.match(
-    await (await open(it.url, '/v1/watch?mode=resumed', { 'last-event-id': '41' })).rest(),
+    await (await open(app.url, '/v1/watch?mode=resumed', { 'last-event-id': '41' })).rest(),
     /"from":"41"/,
   )
-  assert.match(await (await open(it.url, '/v1/watch?mode=resumed')).rest(), /"from":null/)
+  assert.match(await (await open(app.url, '/v1/watch?mode=resumed')).rest(), /"from":null/)
 })
 
 test('a POST can open a stream and carries its key', async (t) => {
-  const it = await opened(t, {
+  const app = await createStreamApp(t, {
     streams: {
       async *hello() {
         yield { data: 1 }
@@ -162,16 +162,16 @@ test('a POST can open a stream and carries its key', async (t) => {
     },
   })
   const headers = { 'idempotency-key': 'c-1' }
-  const answer = await knock(it.url, 'POST /v1/talk', { body: { query: 'hello' }, headers })
+  const answer = await sendRequest(app.url, 'POST /v1/talk', { body: { query: 'hello' }, headers })
   assert.match(answer.text, /data: 1\n\n/)
-  assert.equal(it.seen.at(-1)?.options.key, 'c-1')
+  assert.equal(app.seen.at(-1)?.options.key, 'c-1')
 })
 
 test('a reader that takes nothing makes the producer wait, and is cut in the end', async (t) => {
   let produced = 0
   const { promise, resolve } = Promise.withResolvers<void>()
   const bufferBytesMax = 64 * 1024
-  const it = await opened(t, {
+  const app = await createStreamApp(t, {
     sse: { heartbeatMs: 15_000, bufferBytesMax, stallMs: 300 },
     streams: {
       async *flood(signal) {
@@ -183,7 +183,7 @@ test('a reader that takes nothing makes the producer wait, and is cut in the end
       },
     },
   })
-  const socket = connectTo(it.url)
+  const socket = connectTo(app.url)
   socket.on('error', () => undefined)
   socket.pause()
   socket.write(`GET /v1/watch?mode=flood HTTP/1.1\r\nhost: x\r\nauthorization: ${tokens.all}\r\n\r\n`)
@@ -194,25 +194,25 @@ test('a reader that takes nothing makes the producer wait, and is cut in the end
 })
 
 test('a closing server ends streams with their last id, answers waits as they stand and takes nobody new', async () => {
-  const it = await door({ streams: { news: lasting([{ id: '7', data: {} }]) } })
-  const stream = await open(it.url, '/v1/watch?mode=news')
+  const app = await createHttpApp({ streams: { news: openEndedStream([{ id: '7', data: {} }]) } })
+  const stream = await open(app.url, '/v1/watch?mode=news')
   await stream.until('id: 7')
-  const waiting = knock(it.url, 'POST /v1/pay?wait=true&timeout=90', { body: { amount_usdc: 5 } })
-  while (!it.seen.some(({ options }) => options.wait)) await new Promise((resolve) => setImmediate(resolve))
+  const waiting = sendRequest(app.url, 'POST /v1/pay?wait=true&timeout=90', { body: { amount_usdc: 5 } })
+  while (!app.seen.some(({ options }) => options.wait)) await new Promise((resolve) => setImmediate(resolve))
   const startedMs = performance.now()
-  const closing = it.close()
+  const closing = app.close()
   assert.match(await stream.rest(), /id: 7\n\n$/)
   const answer = await waiting
   assert.deepEqual([answer.status, answer.body.status], [200, 'running'])
   await closing
   assert.ok(performance.now() - startedMs < 5_000)
-  await assert.rejects(fetch(`${it.url}/health`))
+  await assert.rejects(fetch(`${app.url}/health`))
 })
 
 /** Resolves with all that came over a connection that says nothing until it is told to. */
 function silentConnection(url: string) {
   const socket = connectTo(url)
-  const { promise: opened, resolve: isOpen } = Promise.withResolvers<void>()
+  const { promise: createStreamApp, resolve: isOpen } = Promise.withResolvers<void>()
   const { promise: ended, resolve: end } = Promise.withResolvers<string>()
   let text = ''
   socket.once('connect', () => isOpen())
@@ -221,26 +221,26 @@ function silentConnection(url: string) {
   })
   socket.on('error', () => undefined)
   socket.once('close', () => end(text))
-  return { opened, ended, send: (bytes: string) => socket.write(bytes) }
+  return { createStreamApp, ended, send: (bytes: string) => socket.write(bytes) }
 }
 
 test('a closing server refuses what still comes in and does not wait for connections that say nothing', async () => {
   const asked = Promise.withResolvers<void>()
   const gate = Promise.withResolvers<void>()
-  const it = await door({
+  const app = await createHttpApp({
     health: async () => {
       asked.resolve()
       await gate.promise
       return { body: {}, down: false }
     },
   })
-  const late = silentConnection(it.url)
-  const silent = silentConnection(it.url)
-  await Promise.all([late.opened, silent.opened])
-  const slow = knock(it.url, 'GET /health')
+  const late = silentConnection(app.url)
+  const silent = silentConnection(app.url)
+  await Promise.all([late.createStreamApp, silent.createStreamApp])
+  const slow = sendRequest(app.url, 'GET /health')
   await asked.promise
   const startedMs = performance.now()
-  const closing = it.close()
+  const closing = app.close()
   late.send('GET /v1/probe/open HTTP/1.1\r\nhost: x\r\n\r\n')
   assert.match(await late.ended, /^HTTP\/1\.1 503 [\s\S]*retry-after: 1\r\n[\s\S]*"code":"unavailable"/)
   assert.equal(await silent.ended, '')
@@ -254,22 +254,22 @@ test('a stream ends when the credential that opened it does not count any more',
   let fault: Fault | undefined
   let released = false
   let asked = 0
-  const it = await opened(t, {
-    shares: { checkEveryMs: 20 },
+  const app = await createStreamApp(t, {
+    quotas: { checkEveryMs: 20 },
     authenticate: async () => {
       asked += 1
       if (fault) throw fault
       return { userId: 'u1', agentId: 'agt_1', scheme: 'keypair', scopes: new Set(['read'] as const) }
     },
     streams: {
-      long: lasting([{ id: '7', event: 'note', data: {} }], () => {
+      long: openEndedStream([{ id: '7', event: 'note', data: {} }], () => {
         released = true
       }),
     },
   })
   for (const code of ['invalid_token', 'suspended'] as const) {
     released = false
-    const stream = await open(it.url, '/v1/watch?mode=long')
+    const stream = await open(app.url, '/v1/watch?mode=long')
     await stream.until('event: note')
     fault = new Fault('unavailable', 'The store is away')
     const before = asked
@@ -284,23 +284,23 @@ test('a stream ends when the credential that opened it does not count any more',
 })
 
 test('a user has a share of streams, and a full share of one user is no refusal of another', async (t) => {
-  const it = await opened(t, {
-    shares: { streamsPerUser: 3 },
-    streams: { long: lasting([{ event: 'note', data: {} }]) },
+  const app = await createStreamApp(t, {
+    quotas: { streamsPerUser: 3 },
+    streams: { long: openEndedStream([{ event: 'note', data: {} }]) },
   })
   const path = '/v1/watch?mode=long'
-  const mine = [await open(it.url, path), await open(it.url, path), await open(it.url, path)]
-  const refused = await knock(it.url, `GET ${path}`)
+  const mine = [await open(app.url, path), await open(app.url, path), await open(app.url, path)]
+  const refused = await sendRequest(app.url, `GET ${path}`)
   assert.deepEqual(
     [refused.status, refused.body.budget, refused.body.owner, refused.headers.get('retry-after')],
     [429, 'open_streams', 'user', '1'],
   )
-  const other = await open(it.url, path, { authorization: tokens.reader })
+  const other = await open(app.url, path, { authorization: tokens.reader })
   await other.until('event: note')
   mine[0]!.leave()
   const until = performance.now() + 10_000
   for (;;) {
-    const { status, body } = await fetch(it.url + path, { headers: { authorization: tokens.all } })
+    const { status, body } = await fetch(app.url + path, { headers: { authorization: tokens.all } })
     await body?.cancel()
     if (status === 200) break
     assert.ok(performance.now() < until, 'the place of a stream that ended is free again')
@@ -308,21 +308,21 @@ test('a user has a share of streams, and a full share of one user is no refusal 
 })
 
 test('waits over the share of a user are answered at once, and the operation goes on', async (t) => {
-  const it = await opened(t, { shares: { waitsPerUser: 2 } })
-  const pay = () => knock(it.url, 'POST /v1/pay?wait=true&timeout=90', { body: { amount_usdc: 5 } })
+  const app = await createStreamApp(t, { quotas: { waitsPerUser: 2 } })
+  const pay = () => sendRequest(app.url, 'POST /v1/pay?wait=true&timeout=90', { body: { amount_usdc: 5 } })
   const controller = new AbortController()
   const held = [1, 2].map(() =>
-    fetch(`${it.url}/v1/pay?wait=true&timeout=90`, {
+    fetch(`${app.url}/v1/pay?wait=true&timeout=90`, {
       method: 'POST',
       headers: { authorization: tokens.all, 'content-type': 'application/json' },
       body: '{"amount_usdc":5}',
       signal: controller.signal,
     }).catch(() => undefined),
   )
-  while (it.seen.length < 2) await new Promise((resolve) => setImmediate(resolve))
+  while (app.seen.length < 2) await new Promise((resolve) => setImmediate(resolve))
   const over = await pay()
   assert.deepEqual([over.status, over.body.status], [200, 'running'])
-  assert.equal(it.seen.at(-1)?.options.timeoutMs, 0)
+  assert.equal(app.seen.at(-1)?.options.timeoutMs, 0)
   controller.abort()
   await Promise.all(held)
 })

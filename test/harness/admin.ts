@@ -5,10 +5,14 @@ import { fileURLToPath } from 'node:url'
 
 const main = fileURLToPath(new URL('../../src/admin/admin.ts', import.meta.url))
 
-export type Ran = { code: number | null; out: string; err: string; lines: string[] }
+export type CommandResult = { code: number | null; out: string; err: string; lines: string[] }
 
 /** Nothing of the machine's own settings reaches it. */
-export async function admin(env: Record<string, string>, words: readonly string[], input = ''): Promise<Ran> {
+export async function admin(
+  env: Record<string, string>,
+  words: readonly string[],
+  input = '',
+): Promise<CommandResult> {
   const child = spawn(process.execPath, [main, ...words], {
     env: { PATH: process.env.PATH ?? '', HOME: process.env.HOME ?? '', TMPDIR: tmpdir(), ...env },
     stdio: ['pipe', 'pipe', 'pipe'],
@@ -23,7 +27,7 @@ export async function admin(env: Record<string, string>, words: readonly string[
   return { code, out, err, lines: out.split('\n').filter(Boolean) }
 }
 
-export type Action = {
+export type LoggedAction = {
   id: string
   at: string
   actor: string
@@ -35,10 +39,11 @@ export type Action = {
 
 /** An operator called ann at one installation; a refusal of the command line fails the test. */
 export function operatorOf(env: Record<string, string>) {
-  const run = async (...words: string[]): Promise<Ran> => {
-    const ran = await admin(env, words)
-    if (ran.code !== 0) throw new Error(`admin ${words.join(' ')}: ${ran.code}\n${ran.out}${ran.err}`)
-    return ran
+  const run = async (...words: string[]): Promise<CommandResult> => {
+    const result = await admin(env, words)
+    if (result.code !== 0)
+      throw new Error(`admin ${words.join(' ')}: ${result.code}\n${result.out}${result.err}`)
+    return result
   }
   const rows = async <R = Record<string, unknown>>(...words: string[]): Promise<R[]> =>
     (await run(...words, '--json', '--by', 'ann')).lines.map((line) => JSON.parse(line) as R)
@@ -47,12 +52,12 @@ export function operatorOf(env: Record<string, string>) {
     rows,
     /** A command that changes something, with its reason. */
     act: (why: string, ...words: string[]) => run(...words, '--by', 'ann', '--why', why),
-    refused: async (...words: string[]): Promise<string> => {
+    refusal: async (...words: string[]): Promise<string> => {
       const { code, err, out } = await admin(env, words)
       if (code !== 1) throw new Error(`admin ${words.join(' ')} was not refused: ${code} ${out}`)
       return err
     },
-    log: (...words: string[]) => rows<Action>('log', ...words),
+    log: (...words: string[]) => rows<LoggedAction>('log', ...words),
   }
 }
 export type Operator = ReturnType<typeof operatorOf>

@@ -20,9 +20,9 @@ export type TestCluster = { url: string; stop(): Promise<void> }
 
 const templateLock = 5_065_704
 /** The next test of the same file mostly asks at once. */
-const lingerMs = 300
+const stopAfterIdleMs = 300
 const host = hash(hostname()).slice(0, 6)
-const owned = new RegExp(`^portico_test_${host}_(\\d+)_`)
+const ownDatabaseName = new RegExp(`^portico_test_${host}_(\\d+)_`)
 const settings = {
   max_connections: '300',
   autovacuum: 'off',
@@ -36,7 +36,7 @@ export async function startTestCluster(progress?: (line: string) => void): Promi
   const given = process.env.DATABASE_URL
   if (given) {
     await withAdmin(given, sweepDatabases)
-    await prepare(given)
+    await prepareTemplate(given)
     return { url: given, stop: async () => {} }
   }
   await sweepRuns()
@@ -53,7 +53,7 @@ export async function startTestCluster(progress?: (line: string) => void): Promi
     removeCluster(folder)
   }
   try {
-    await prepare(server.url)
+    await prepareTemplate(server.url)
   } catch (error) {
     await stop()
     throw error
@@ -65,7 +65,7 @@ export async function startTestCluster(progress?: (line: string) => void): Promi
 export async function testDatabase(): Promise<TestDatabase> {
   const server = await serverOfThisProcess()
   try {
-    const template = await prepare(server.url)
+    const template = await prepareTemplate(server.url)
     const name = `portico_test_${host}_${process.pid}_${randomBytes(5).toString('hex')}`
     await withAdmin(server.url, (admin) => admin.query(`create database ${name} template ${template}`))
     let dropped: Promise<void> | undefined
@@ -86,19 +86,19 @@ export async function testDatabase(): Promise<TestDatabase> {
 
 type Server = { url: string; release(): Promise<void> }
 
-let own: { users: number; started: ReturnType<typeof embeddedPostgres> } | undefined
+let sharedServer: { users: number; started: ReturnType<typeof embeddedPostgres> } | undefined
 
 async function serverOfThisProcess(): Promise<Server> {
   const given = process.env.PORTICO_TEST_DATABASE_URL ?? process.env.DATABASE_URL
   if (given) return { url: given, release: async () => {} }
-  const mine = own ?? {
+  const mine = sharedServer ?? {
     users: 0,
     started: embeddedPostgres({ dataDir: sharedFolder(), fsync: false, settings }),
   }
-  own = mine
+  sharedServer = mine
   mine.users += 1
   const server = await mine.started.catch((error) => {
-    own = undefined
+    sharedServer = undefined
     throw error
   })
   return {
@@ -106,10 +106,10 @@ async function serverOfThisProcess(): Promise<Server> {
     release: async () => {
       mine.users -= 1
       setTimeout(() => {
-        if (mine.users > 0 || own !== mine) return
-        own = undefined
+        if (mine.users > 0 || sharedServer !== mine) return
+        sharedServer = undefined
         server.close()
-      }, lingerMs)
+      }, stopAfterIdleMs)
     },
   }
 }
@@ -124,14 +124,14 @@ function sharedFolder(): string {
   return folder
 }
 
-const prepared = new Map<string, Promise<string>>()
+const preparedTemplates = new Map<string, Promise<string>>()
 
 /** The name of the template of today's migrations, made when this server has none yet. */
-function prepare(url: string): Promise<string> {
+function prepareTemplate(url: string): Promise<string> {
   const migrations = readMigrations()
   const template = `portico_template_${hash(migrations.map(({ name, checksum }) => name + checksum).join()).slice(0, 16)}`
   const key = `${url} ${template}`
-  const known = prepared.get(key)
+  const known = preparedTemplates.get(key)
   if (known) return known
   const made = withAdmin(url, async (admin) => {
     const present = () => admin.query('select 1 from pg_database where datname = $1', [template])
@@ -149,8 +149,8 @@ function prepare(url: string): Promise<string> {
     await admin.query(`alter database ${draft} rename to ${template}`)
     return template
   })
-  prepared.set(key, made)
-  made.catch(() => prepared.delete(key))
+  preparedTemplates.set(key, made)
+  made.catch(() => preparedTemplates.delete(key))
   return made
 }
 
@@ -158,8 +158,8 @@ function prepare(url: string): Promise<string> {
 async function sweepDatabases(admin: pg.Client): Promise<void> {
   const { rows } = await admin.query<{ name: string }>('select datname as name from pg_database')
   const orphans = rows.filter(({ name }) => {
-    const pid = owned.exec(name)?.[1]
-    return pid !== undefined && !alive(Number(pid))
+    const pid = ownDatabaseName.exec(name)?.[1]
+    return pid !== undefined && !isAlive(Number(pid))
   })
   // Only a superuser may ask for the age; on another's server the templates stay.
   const old = await admin
@@ -193,7 +193,7 @@ function withDatabase(url: string, database: string): string {
 async function sweepRuns(): Promise<void> {
   for (const name of readdirSync(tmpdir())) {
     const pid = Number(/^portico-test-run-(\d+)-/.exec(name)?.[1])
-    if (!(pid > 0) || alive(pid)) continue
+    if (!(pid > 0) || isAlive(pid)) continue
     const folder = join(tmpdir(), name)
     try {
       await stopOrphan(folder)
@@ -214,7 +214,7 @@ async function stopOrphan(folder: string): Promise<void> {
     }
   }
   const pid = pidOf()
-  if (!(pid > 0) || !alive(pid)) return
+  if (!(pid > 0) || !isAlive(pid)) return
   process.kill(pid, 'SIGINT')
   for (let turn = 0; turn < 500 && pidOf() === pid; turn++) await delay(10)
 }
@@ -230,7 +230,7 @@ function removeCluster(folder: string): void {
   rmSync(folder, { recursive: true, force: true })
 }
 
-function alive(pid: number): boolean {
+function isAlive(pid: number): boolean {
   try {
     process.kill(pid, 0)
     return true

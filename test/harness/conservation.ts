@@ -56,9 +56,9 @@ export type Task = {
 type Position = { id: string; shares: string; external_delta_shares: string | null }
 
 /** What the gateway says of one user. */
-export type Told = { tasks(): Promise<Task[]>; positions(): Promise<Position[]> }
+export type GatewayView = { tasks(): Promise<Task[]>; positions(): Promise<Position[]> }
 /** Units by asset: `usdc:8453`, `gas:8453`, `shares`, and by the venue's names `venue:USDC`, `venue:HYPE`. */
-export type Given = Record<string, bigint>
+export type Amounts = Record<string, bigint>
 export type Owner = { token: string; evm: string }
 /** Answers the venue's own record under a path of its control port. */
 type VenueRecord = <B>(path: string) => Promise<B>
@@ -73,27 +73,27 @@ const venueUnits = (text: string | undefined): bigint => decimalUnits(text ?? '0
 
 type Adjustment = { asset: string; units: bigint; why: string }
 const adjustments = new Map<string, Adjustment[]>()
-const exemptions = new Map<string, string>()
+const excludedUsers = new Map<string, string>()
 const keyOf = ({ evm }: { evm: string }) => evm.toLowerCase()
 
 /** What a test does to the money of a user beside the gateway. */
-export const given = {
+export const testFunding = {
   add(owner: { evm: string }, adjustment: Adjustment): void {
     adjustments.set(keyOf(owner), [...(adjustments.get(keyOf(owner)) ?? []), adjustment])
   },
   /** Nobody can tell what the user of this agent id or address has to have. */
-  exempt(id: string, why: string): void {
-    exemptions.set(id.toLowerCase(), why)
+  excludeUser(id: string, why: string): void {
+    excludedUsers.set(id.toLowerCase(), why)
   },
 }
-export const isExempt = (id: string): boolean => exemptions.has(id.toLowerCase())
+export const isExcluded = (id: string): boolean => excludedUsers.has(id.toLowerCase())
 
-const reachMsMax = 20_000
+const requestMsMax = 20_000
 
 /** Asks again while the request is limited. */
-async function ask<B>(url: string, init: RequestInit = {}): Promise<B> {
-  for (const untilMs = performance.now() + reachMsMax; ; await delay(100)) {
-    const reply = await fetch(url, { ...init, signal: AbortSignal.timeout(reachMsMax) })
+async function requestJson<B>(url: string, init: RequestInit = {}): Promise<B> {
+  for (const untilMs = performance.now() + requestMsMax; ; await delay(100)) {
+    const reply = await fetch(url, { ...init, signal: AbortSignal.timeout(requestMsMax) })
     if (reply.ok) return (await reply.json()) as B
     if (reply.status !== 429 || performance.now() > untilMs)
       throw new Error(`${url}: ${reply.status} ${await reply.text()}`)
@@ -102,9 +102,9 @@ async function ask<B>(url: string, init: RequestInit = {}): Promise<B> {
 
 async function openWorld(
   control: string,
-  venue: VenueRecord = (path) => ask(`${control}/venues/hyperliquid${path}`),
+  venue: VenueRecord = (path) => requestJson(`${control}/venues/hyperliquid${path}`),
 ) {
-  const manifest = await ask<Manifest>(`${control}/`)
+  const manifest = await requestJson<Manifest>(`${control}/`)
   return {
     async wallet(chain: string, owner: string) {
       const { usdc, vault } = manifest.contracts[chain]!
@@ -112,7 +112,7 @@ async function openWorld(
       const balanceOf = (to: string) => ({ method: 'eth_call', params: [{ to, data }, 'latest'] })
       const calls = [balanceOf(usdc), { method: 'eth_getBalance', params: [owner, 'latest'] }]
       if (vault !== undefined) calls.push(balanceOf(vault))
-      const replies = await ask<{ id: number; result: string }[]>(manifest.urls.evm[chain]!, {
+      const replies = await requestJson<{ id: number; result: string }[]>(manifest.urls.evm[chain]!, {
         method: 'POST',
         headers: { 'content-type': 'application/json' },
         body: JSON.stringify(calls.map((call, id) => ({ jsonrpc: '2.0', id, ...call }))),
@@ -127,7 +127,7 @@ async function openWorld(
 }
 
 /** What the faucet gave, read before anything else happens. */
-export async function givenTo(control: string, { evm }: Pick<Owner, 'evm'>): Promise<Given> {
+export async function readFaucetGrant(control: string, { evm }: Pick<Owner, 'evm'>): Promise<Amounts> {
   const world = await openWorld(control)
   const found = await Promise.all(
     chains.map(async (chain) => [`usdc:${chain}`, (await world.wallet(chain, evm)).usdc] as const),
@@ -136,8 +136,8 @@ export async function givenTo(control: string, { evm }: Pick<Owner, 'evm'>): Pro
 }
 
 /** What the faucet gave by the task that asked it to, and what the test says of itself. */
-function givenBy(tasks: Task[], owner: { evm: string }): Given {
-  const all: Given = {}
+function expectedGrant(tasks: Task[], owner: { evm: string }): Amounts {
+  const all: Amounts = {}
   for (const { kind, result } of tasks)
     if (kind === 'welcome_funding')
       for (const chain of result?.funded ?? []) all[`usdc:${chain}`] = welcomeUnits
@@ -145,8 +145,9 @@ function givenBy(tasks: Task[], owner: { evm: string }): Given {
   return all
 }
 
-function toldTo({ token }: Pick<Owner, 'token'>, url: string): Told {
-  const read = <B>(path: string) => ask<B>(url + path, { headers: { authorization: `Bearer ${token}` } })
+function gatewayView({ token }: Pick<Owner, 'token'>, url: string): GatewayView {
+  const read = <B>(path: string) =>
+    requestJson<B>(url + path, { headers: { authorization: `Bearer ${token}` } })
   return {
     async tasks() {
       const all: Task[] = []
@@ -173,11 +174,11 @@ const isLive = ({ status }: Task) => status === 'pending' || status === 'running
 
 /** Tasks of which nobody knows yet how they end. */
 export const liveTasks = async (url: string, who: Owner): Promise<Task[]> =>
-  (await toldTo(who, url).tasks()).filter(isLive)
+  (await gatewayView(who, url).tasks()).filter(isLive)
 
 /** What the fills and fundings moved, by asset. */
-function traded({ fills, fundings }: VenueAccount): Given {
-  const moved: Given = {}
+function tradedAmounts({ fills, fundings }: VenueAccount): Amounts {
+  const moved: Amounts = {}
   const add = (token: string, units: bigint) => {
     moved[token] = (moved[token] ?? 0n) + units
   }
@@ -194,36 +195,42 @@ function traded({ fills, fundings }: VenueAccount): Given {
 }
 
 /** What the account holds; collateral is in USDC, whichever side or position it belongs to. */
-function heldAt({ rawUsd, spot, positions }: VenueAccount): Given {
-  const held: Given = {}
+function venueHoldings({ rawUsd, spot, positions }: VenueAccount): Amounts {
+  const held: Amounts = {}
   for (const [index, balance] of Object.entries(spot))
     held[venueTokens[index] ?? index] = venueUnits(balance.total)
   held.USDC = (held.USDC ?? 0n) + venueUnits(rawUsd) + total(positions.map((each) => venueUnits(each.rawUsd)))
   return held
 }
 
-type Line = { expected: bigint; found: bigint }
-export type Conserved = { who: string; lines: Record<string, Line> }
+type Comparison = { expected: bigint; found: bigint }
+export type ConservationReport = { who: string; lines: Record<string, Comparison> }
 type World = Awaited<ReturnType<typeof openWorld>>
 
 /** Each fill that a task tells of is a fill of the venue, with the same size and fee. */
-function fillLines(tasks: Task[], account: VenueAccount | undefined): Record<string, Line> {
-  const told = tasks.flatMap(({ fills }) => fills ?? [])
-  const ids = new Set(told.map(({ fill_id }) => fill_id))
-  const happened = (account?.fills ?? []).filter(({ tid }) => ids.has(String(tid)))
+function fillComparisons(tasks: Task[], account: VenueAccount | undefined): Record<string, Comparison> {
+  const taskFills = tasks.flatMap(({ fills }) => fills ?? [])
+  const ids = new Set(taskFills.map(({ fill_id }) => fill_id))
+  const venueFills = (account?.fills ?? []).filter(({ tid }) => ids.has(String(tid)))
   return {
     'size of the fills that tasks tell of': {
-      expected: total(happened.map(({ sz }) => venueUnits(sz))),
-      found: total(told.map(({ size }) => venueUnits(size))),
+      expected: total(venueFills.map(({ sz }) => venueUnits(sz))),
+      found: total(taskFills.map(({ size }) => venueUnits(size))),
     },
     'fees of the fills that tasks tell of': {
-      expected: total(happened.map(({ fee }) => venueUnits(fee))),
-      found: total(told.map(({ fee }) => venueUnits(fee))),
+      expected: total(venueFills.map(({ fee }) => venueUnits(fee))),
+      found: total(taskFills.map(({ fee }) => venueUnits(fee))),
     },
   }
 }
 
-async function linesOf(world: World, tasks: Task[], positions: Position[], who: { evm: string }, has: Given) {
+async function comparisonsOf(
+  world: World,
+  tasks: Task[],
+  positions: Position[],
+  who: { evm: string },
+  has: Amounts,
+) {
   const done = tasks.filter(({ outcome }) => outcome === 'executed')
   type Field = Exclude<keyof NonNullable<Task['result']>, 'funded'>
   const sum = (kind: string, field: Field, decimals: number) =>
@@ -237,12 +244,12 @@ async function linesOf(world: World, tasks: Task[], positions: Position[], who: 
   const funded = sum('perp_fund', 'amount', 0)
   const paid = sum('perp_withdraw', 'amount', 0)
   const taken = sum('perp_withdraw', 'withdrawn_usd', usdcDecimals)
-  const moved: Given = { [vaultChain]: outOf - into, [bridgeChain]: paid - funded }
+  const moved: Amounts = { [vaultChain]: outOf - into, [bridgeChain]: paid - funded }
   const [wallets, account] = await Promise.all([
     Promise.all(chains.map((chain) => world.wallet(chain, who.evm))),
     world.venue(who.evm),
   ])
-  const lines: Record<string, Line> = {}
+  const lines: Record<string, Comparison> = {}
   for (const [at, { usdc, gas }] of wallets.entries()) {
     const chain = chains[at]!
     lines[`USDC in the wallet on ${chain}`] = {
@@ -258,9 +265,9 @@ async function linesOf(world: World, tasks: Task[], positions: Position[], who: 
     found: shares,
   }
   // What came or went another way is beside the positions until its owner has it booked.
-  const isOutside = has.shares !== undefined
+  const hasExternal = has.shares !== undefined
   const sharesOf = ({ shares: booked, external_delta_shares: outside }: Position) =>
-    BigInt(booked) + (isOutside ? BigInt(outside ?? '0') : 0n)
+    BigInt(booked) + (hasExternal ? BigInt(outside ?? '0') : 0n)
   lines['shares of the positions and of the account'] = {
     expected: total(positions.map(sharesOf)),
     found: shares,
@@ -269,8 +276,8 @@ async function linesOf(world: World, tasks: Task[], positions: Position[], who: 
     expected: sum('perp_withdraw', 'fee_usd', usdcDecimals),
     found: taken - paid,
   }
-  const atVenue = account ? heldAt(account) : {}
-  const trades = account ? traded(account) : {}
+  const atVenue = account ? venueHoldings(account) : {}
+  const trades = account ? tradedAmounts(account) : {}
   const scale = 10n ** BigInt(venueDecimals - usdcDecimals)
   for (const token of new Set([...Object.values(venueTokens), ...Object.keys(atVenue)])) {
     const came = token === 'USDC' ? (funded - taken) * scale : 0n
@@ -279,40 +286,44 @@ async function linesOf(world: World, tasks: Task[], positions: Position[], who: 
       found: atVenue[token] ?? 0n,
     }
   }
-  Object.assign(lines, fillLines(tasks, account))
+  Object.assign(lines, fillComparisons(tasks, account))
   return lines
 }
 
 /** Once nothing of the user is under way: each line has to agree to the unit. */
-export async function conservationOf(
+export async function compareFunds(
   { url, control }: { url: string; control: string },
   who: Owner,
-  has: Given,
-): Promise<Conserved> {
-  const told = toldTo(who, url)
-  const [world, tasks, positions] = [await openWorld(control), await told.tasks(), await told.positions()]
-  return { who: who.evm, lines: await linesOf(world, tasks, positions, who, has) }
+  has: Amounts,
+): Promise<ConservationReport> {
+  const gateway = gatewayView(who, url)
+  const [world, tasks, positions] = [
+    await openWorld(control),
+    await gateway.tasks(),
+    await gateway.positions(),
+  ]
+  return { who: who.evm, lines: await comparisonsOf(world, tasks, positions, who, has) }
 }
 
-export function assertConserved({ who, lines }: Conserved): void {
-  const apart = Object.entries(lines)
+export function assertConserved({ who, lines }: ConservationReport): void {
+  const differences = Object.entries(lines)
     .filter(([, { expected, found }]) => expected !== found)
     .map(([line, { expected, found }]) => `${line}: ${expected} expected, ${found} found`)
   const known = (adjustments.get(who.toLowerCase()) ?? []).map(
     ({ asset, units, why }) => `given ${units} of ${asset}: ${why}`,
   )
-  if (apart.length > 0) assert.fail([who, ...apart, ...known].join('\n'))
+  if (differences.length > 0) assert.fail([who, ...differences, ...known].join('\n'))
 }
 
-type Account = { evm: string; told: Told }
+type Account = { evm: string; gateway: GatewayView }
 type Query = (text: string, values: unknown[]) => Promise<{ rows: { units: string }[] }>
-const endMsMax = 15_000
-const abreast = 8
+const endedMsMax = 15_000
+const concurrency = 8
 
 /** The tasks of a user once none of them is under way. */
-async function endedTasks({ evm, told }: Account): Promise<Task[]> {
-  for (const untilMs = performance.now() + endMsMax; ; await delay(50)) {
-    const tasks = await told.tasks()
+async function waitForTasks({ evm, gateway }: Account): Promise<Task[]> {
+  for (const untilMs = performance.now() + endedMsMax; ; await delay(50)) {
+    const tasks = await gateway.tasks()
     const live = tasks.filter(isLive)
     if (live.length === 0) return tasks
     const left = live.map(({ kind, task_id, state }) => `${kind} ${task_id} ${state}`)
@@ -321,7 +332,7 @@ async function endedTasks({ evm, told }: Account): Promise<Task[]> {
 }
 
 /** A user of whom nothing is under way has nothing held. */
-async function heldBy(query: Query, { evm }: { evm: string }): Promise<Line> {
+async function heldBy(query: Query, { evm }: { evm: string }): Promise<Comparison> {
   const { rows } = await query(
     `select coalesce(sum(a.held), 0)::text as units from account a join wallet w on w.user_id = a.owner
      where lower(w.address) = lower($1)`,
@@ -337,30 +348,30 @@ async function assertEach(
   accounts: readonly (() => Promise<Account>)[],
 ): Promise<void> {
   const left = [...accounts]
-  const faults: string[] = []
-  const audit = async (find: () => Promise<Account>) => {
+  const failures: string[] = []
+  const check = async (find: () => Promise<Account>) => {
     const account = await find()
-    if (isExempt(account.evm)) return
-    const tasks = await endedTasks(account)
-    const has = givenBy(tasks, account)
-    const lines = await linesOf(world, tasks, await account.told.positions(), account, has)
+    if (isExcluded(account.evm)) return
+    const tasks = await waitForTasks(account)
+    const has = expectedGrant(tasks, account)
+    const lines = await comparisonsOf(world, tasks, await account.gateway.positions(), account, has)
     if (query) lines['held by the ledger'] = await heldBy(query, account)
     assertConserved({ who: account.evm, lines })
   }
   const worker = async () => {
     for (let next = left.pop(); next; next = left.pop())
-      await audit(next).catch((error: unknown) => faults.push(String(error)))
+      await check(next).catch((error: unknown) => failures.push(String(error)))
   }
-  await Promise.all(Array.from({ length: abreast }, worker))
-  if (faults.length > 0) assert.fail(faults.join('\n'))
+  await Promise.all(Array.from({ length: concurrency }, worker))
+  if (failures.length > 0) assert.fail(failures.join('\n'))
 }
 
 /** Without the address of its database the ledger of a gateway is not asked. */
-export type Audited = { url: string; control: string; databaseUrl?: string | undefined }
+export type AuditTarget = { url: string; control: string; databaseUrl?: string | undefined }
 
 /** The property for users of a gateway. */
 export async function assertAllConserved(
-  { url, control, databaseUrl }: Audited,
+  { url, control, databaseUrl }: AuditTarget,
   owners: readonly (() => Promise<Owner>)[],
 ): Promise<void> {
   if (owners.length === 0) return
@@ -368,7 +379,7 @@ export async function assertAllConserved(
   await database?.connect()
   const accounts = owners.map((find) => async () => {
     const owner = await find()
-    return { evm: owner.evm, told: toldTo(owner, url) }
+    return { evm: owner.evm, gateway: gatewayView(owner, url) }
   })
   const query: Query | undefined = database && ((text, values) => database.query(text, values))
   try {
@@ -379,7 +390,7 @@ export async function assertAllConserved(
 }
 
 /** The property where no HTTP is between test and gateway, and the venue is not the world's own. */
-export async function assertConservedBeside(
+export async function assertConservedWith(
   { control, venue, query }: { control: string; venue: VenueRecord; query: Query },
   accounts: readonly Account[],
 ): Promise<void> {

@@ -8,7 +8,7 @@ import { createInterface } from 'node:readline'
 import { setTimeout as delay } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import { serverFolder, testDatabase } from './cluster.ts'
-import { type Audited, assertAllConserved, isExempt, type Owner } from './conservation.ts'
+import { type AuditTarget, assertAllConserved, isExcluded, type Owner } from './conservation.ts'
 
 const main = fileURLToPath(new URL('../../src/main.ts', import.meta.url))
 
@@ -22,7 +22,7 @@ export type Gateway = {
   kill(): Promise<void>
 } & AsyncDisposable
 
-export type Launch = {
+export type LaunchOptions = {
   env?: Record<string, string>
   readyMsMax?: number
   /** Control port of the world, where the gateway does not start one itself. */
@@ -47,7 +47,11 @@ export class NotReady extends Error {
 const worldOf = ({ lines }: Pick<Gateway, 'lines'>): string | undefined =>
   lines.find((line) => line.startsWith('world '))?.split(/\s+/)[1]
 
-export async function launch({ env = {}, readyMsMax = 90_000, control }: Launch = {}): Promise<Gateway> {
+export async function launch({
+  env = {},
+  readyMsMax = 90_000,
+  control,
+}: LaunchOptions = {}): Promise<Gateway> {
   const child = spawn(process.execPath, [main], {
     env: { ...cleanEnv(), HOST: '127.0.0.1', PORT: '0', WORLD_PORT: '0', LEASE_MS: '2000', ...env },
     stdio: ['ignore', 'pipe', 'pipe'],
@@ -63,17 +67,17 @@ export async function launch({ env = {}, readyMsMax = 90_000, control }: Launch 
     createInterface({ input: child.stdout! }).on('line', read)
     createInterface({ input: child.stderr! }).on('line', read)
   })
-  const patience = new AbortController()
+  const timeout = new AbortController()
   const url = await Promise.race([
     ready,
     exited.then((code) => {
       throw new NotReady(code, lines.join('\n'))
     }),
-    delay(readyMsMax, undefined, { ref: false, signal: patience.signal }).then(() => {
+    delay(readyMsMax, undefined, { ref: false, signal: timeout.signal }).then(() => {
       child.kill('SIGKILL')
       throw new NotReady(null, `not ready within ${readyMsMax} ms\n${lines.join('\n')}`)
     }),
-  ]).finally(() => patience.abort())
+  ]).finally(() => timeout.abort())
   const stop = async () => {
     if (child.exitCode === null && child.signalCode === null) child.kill('SIGTERM')
     return exited
@@ -93,7 +97,7 @@ export async function launch({ env = {}, readyMsMax = 90_000, control }: Launch 
       const world = control ?? worldOf({ lines })
       try {
         if (world !== undefined && child.exitCode === null && child.signalCode === null)
-          await everyUserConserved({ url, control: world, databaseUrl: env.DATABASE_URL })
+          await assertEveryUserConserved({ url, control: world, databaseUrl: env.DATABASE_URL })
       } finally {
         await stop()
       }
@@ -188,16 +192,16 @@ async function ownerOf(url: string, { agentId, privateKey, token }: Agent): Prom
 }
 
 /** Each user made at one of the addresses has what it was given, by the gateway at `url` and by its world. */
-export async function everyUserConserved(
-  audited: Audited,
-  madeAt: Iterable<string> = [audited.url],
+export async function assertEveryUserConserved(
+  target: AuditTarget,
+  origins: Iterable<string> = [target.url],
 ): Promise<void> {
-  const made = [...madeAt]
+  const agents = [...origins]
     .flatMap((each) => users.get(each) ?? [])
-    .filter(({ agentId }) => !isExempt(agentId))
+    .filter(({ agentId }) => !isExcluded(agentId))
   await assertAllConserved(
-    audited,
-    made.map((agent) => () => ownerOf(audited.url, agent)),
+    target,
+    agents.map((agent) => () => ownerOf(target.url, agent)),
   )
 }
 
@@ -227,13 +231,13 @@ export const bearer = ({ token }: { token: string }) => ({ authorization: `Beare
 
 /** Asks again until the answer satisfies, or the time is over. */
 export async function eventually<T>(
-  look: () => Promise<T | undefined>,
+  poll: () => Promise<T | undefined>,
   what: string,
   msMax = 10_000,
 ): Promise<T> {
   const until = performance.now() + msMax
   while (true) {
-    const found = await look()
+    const found = await poll()
     if (found !== undefined) return found
     if (performance.now() > until) throw new Error(`not within ${msMax} ms: ${what}`)
     await delay(25)

@@ -18,7 +18,7 @@ export type KmsEmulator = AsyncDisposable & {
   seal(on: boolean): void
 }
 
-const refused = (status: number, ...errors: string[]): Answer => ({ status, body: { errors } })
+const errorReply = (status: number, ...errors: string[]): Answer => ({ status, body: { errors } })
 const text = (body: Body, field: string) => (typeof body[field] === 'string' ? (body[field] as string) : '')
 
 export async function kmsEmulator(): Promise<KmsEmulator> {
@@ -30,23 +30,23 @@ export async function kmsEmulator(): Promise<KmsEmulator> {
   const answer = (path: string, given: string | undefined, body: Body): Answer => {
     const [, verb = '', name = '', rotate] = /^\/v1\/transit\/(\w+)\/([\w.-]+)(\/rotate)?$/.exec(path) ?? []
     counts.set(verb, (counts.get(verb) ?? 0) + 1)
-    if (sealed) return refused(503, 'Vault is sealed')
-    if (given !== token) return refused(403, 'permission denied')
+    if (sealed) return errorReply(503, 'Vault is sealed')
+    if (given !== token) return errorReply(403, 'permission denied')
     const key = keys.get(name)
     if (verb === 'keys' && !rotate) {
       if (!key) keys.set(name, { derived: body.derived === true, versions: [randomBytes(32)] })
       return { status: 200, body: { data: { name, type: 'aes256-gcm96' } } }
     }
-    if (!key) return refused(400, 'encryption key not found')
+    if (!key) return errorReply(400, 'encryption key not found')
     if (verb === 'keys') {
       key.versions.push(randomBytes(32))
       return { status: 200, body: { data: { latest_version: key.versions.length } } }
     }
     if (key.derived && !text(body, 'context'))
-      return refused(400, 'missing "context" for key derivation; the key was created using a derived key')
+      return errorReply(400, 'missing "context" for key derivation; the key was created using a derived key')
     if (verb === 'encrypt') return { status: 200, body: { data: encrypt(key, body) } }
     if (verb === 'decrypt') return decrypt(key, body)
-    return refused(404, 'unsupported path')
+    return errorReply(404, 'unsupported path')
   }
 
   const server = createServer(async (incoming, outgoing) => {
@@ -55,7 +55,7 @@ export async function kmsEmulator(): Promise<KmsEmulator> {
     const reply =
       incoming.method === 'POST' && body
         ? answer(incoming.url ?? '', Array.isArray(given) ? given[0] : given, body)
-        : refused(405, 'unsupported operation')
+        : errorReply(405, 'unsupported operation')
     outgoing.writeHead(reply.status, { 'content-type': 'application/json' }).end(JSON.stringify(reply.body))
   })
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
@@ -92,7 +92,7 @@ function encrypt(key: TransitKey, body: Body) {
 function decrypt(key: TransitKey, body: Body): Answer {
   const [, version, base64] = /^vault:v(\d+):(.+)$/.exec(text(body, 'ciphertext')) ?? []
   const secret = version ? keyOf(key, Number(version), body) : undefined
-  if (!secret || !base64) return refused(400, 'invalid ciphertext: no prefix')
+  if (!secret || !base64) return errorReply(400, 'invalid ciphertext: no prefix')
   try {
     const sealed = Buffer.from(base64, 'base64')
     const decipher = createDecipheriv('aes-256-gcm', secret, sealed.subarray(0, 12), { authTagLength: 16 })
@@ -100,7 +100,7 @@ function decrypt(key: TransitKey, body: Body): Answer {
     const plain = Buffer.concat([decipher.update(sealed.subarray(12, -16)), decipher.final()])
     return { status: 200, body: { data: { plaintext: plain.toString('base64') } } }
   } catch {
-    return refused(400, 'cipher: message authentication failed')
+    return errorReply(400, 'cipher: message authentication failed')
   }
 }
 

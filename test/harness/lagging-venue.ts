@@ -1,7 +1,7 @@
 /** A proxy in front of the venue that answers late, or not at all, what it knows; orders and cancels pass untouched. */
 import { createServer, type IncomingMessage } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { infoWeight } from '#upstreams/hyperliquid/weights.ts'
+import { infoWeight } from '#upstreams/hyperliquid/rate-budget.ts'
 
 type Row = Record<string, unknown>
 
@@ -42,7 +42,7 @@ export async function laggingVenue(target: string) {
   const isShown = (order: Row, afterMs: number | undefined) =>
     afterMs === undefined || ageOf(order) >= afterMs
 
-  const disturbed = (type: string, answer: unknown): unknown => {
+  const applyLag = (type: string, answer: unknown): unknown => {
     if (type === 'clearinghouseState') aheadMs = Number((answer as Row).time) - Date.now()
     if (type === 'orderStatus') {
       const order = ((answer as Row).order as Row | undefined)?.order as Row | undefined
@@ -64,7 +64,7 @@ export async function laggingVenue(target: string) {
     return answer
   }
 
-  const noteSent = (action: Row) => {
+  const recordSent = (action: Row) => {
     for (const order of (action.orders as Row[] | undefined) ?? [])
       if (typeof order.c === 'string') sentAt.set(order.c, sentAt.get(order.c) ?? Date.now())
   }
@@ -74,7 +74,7 @@ export async function laggingVenue(target: string) {
       const body = await bodyOf(request)
       const asked = JSON.parse(body) as Row
       const type = String(asked.type ?? '')
-      if (request.url === '/exchange') noteSent(asked.action as Row)
+      if (request.url === '/exchange') recordSent(asked.action as Row)
       else {
         questions.set(type, (questions.get(type) ?? 0) + 1)
         latest.set(type, asked)
@@ -88,8 +88,8 @@ export async function laggingVenue(target: string) {
       })
       const text = await reply.text()
       const isRead = request.url === '/info' && reply.status === 200
-      const said = isRead ? disturbed(type, JSON.parse(text)) : undefined
-      const changed = isRead ? JSON.stringify(lag.rewrite?.(type, said) ?? said) : text
+      const lagged = isRead ? applyLag(type, JSON.parse(text)) : undefined
+      const changed = isRead ? JSON.stringify(lag.rewrite?.(type, lagged) ?? lagged) : text
       const isReply = request.url === '/exchange' && reply.status === 200 && lag.rewriteReply !== undefined
       response.writeHead(reply.status, { 'content-type': 'application/json' })
       response.end(

@@ -48,6 +48,6 @@ export async function killAtOnce(pids: readonly number[]): Promise<void> {
       // A backend of the database may have ended by itself.
       if ((error as NodeJS.ErrnoException).code !== 'ESRCH') throw error
     }
-  const gone = async () => (pids.some(isRunning) ? undefined : true)
-  await eventually(gone, 'every killed process is gone', 20_000)
+  const haveEnded = async () => (pids.some(isRunning) ? undefined : true)
+  await eventually(haveEnded, 'every killed process is gone', 20_000)
 }

@@ -1,11 +1,11 @@
 /** Reads server-sent events as a browser would: field by field, an empty line ends an event. */
-export type Sent = { id?: string; event?: string; data: unknown }
+export type SentEvent = { id?: string; event?: string; data: unknown }
 
 export async function* sentEvents(
   url: string,
   headers: Record<string, string>,
   signal: AbortSignal,
-): AsyncGenerator<Sent> {
+): AsyncGenerator<SentEvent> {
   const reply = await fetch(url, { headers: { accept: 'text/event-stream', ...headers }, signal })
   if (reply.status !== 200 || !reply.body) throw new Error(`stream: ${reply.status} ${await reply.text()}`)
   let rest = ''
@@ -31,16 +31,16 @@ export async function* sentEvents(
 export async function eventsUntil(
   url: string,
   headers: Record<string, string>,
-  enough: (sent: Sent, all: Sent[]) => boolean,
+  isLast: (sent: SentEvent, all: SentEvent[]) => boolean,
   msMax = 20_000,
-): Promise<Sent[]> {
+): Promise<SentEvent[]> {
   const stop = new AbortController()
   const timer = setTimeout(() => stop.abort(new Error(`the event did not come within ${msMax} ms`)), msMax)
-  const all: Sent[] = []
+  const all: SentEvent[] = []
   try {
     for await (const sent of sentEvents(url, headers, stop.signal)) {
       all.push(sent)
-      if (enough(sent, all)) return all
+      if (isLast(sent, all)) return all
     }
     throw new Error('the stream ended early')
   } finally {

@@ -1,5 +1,5 @@
 import { proofSeed } from '../proof/support/seed.ts'
-import { decimalUnits, given, venueDecimals } from './conservation.ts'
+import { decimalUnits, testFunding, venueDecimals } from './conservation.ts'
 import { freshGateway, http } from './gateway.ts'
 
 /** What ten addresses may spend at the venue in a minute: tests make many accounts at once. */
@@ -23,7 +23,7 @@ export async function creditAtVenue(
 ): Promise<void> {
   await venue('POST', '/credit', { user: evm, coin, amount })
   const asset = `venue:${coin === 'perp' ? 'USDC' : coin}`
-  given.add({ evm }, { asset, units: decimalUnits(amount, venueDecimals), why: 'credited by the test' })
+  testFunding.add({ evm }, { asset, units: decimalUnits(amount, venueDecimals), why: 'credited by the test' })
 }
 
 /** From here on the venue lags, is blind now and then, and counts, by the seed of the run. */

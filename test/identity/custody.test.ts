@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import { recoverAddress } from 'viem/utils'
 import { receipts } from '#features/policy/receipt.ts'
-import { envKek, keks } from '#features/wallets/keks.ts'
+import { envKek, keks } from '#features/wallets/key-encryption-keys.ts'
 import { custodySigner } from '#features/wallets/signer.ts'
 import type { SigningChain } from '#features/wallets/signing-rules.ts'
 import { sealedWallet } from '#features/wallets/store.ts'
@@ -10,10 +10,19 @@ import { later } from '#kernel/clock.ts'
 import { systemRandom } from '#kernel/id.ts'
 import type { EvmIntent, PolicyReceipt } from '#kernel/signer.ts'
 import { intentHash } from '#kernel/signer.ts'
-import { send } from '#store/query.ts'
+import { query } from '#store/query.ts'
 import { batchHash } from '#upstreams/evm/batch.ts'
-import { evmScheme } from '#upstreams/evm/sign.ts'
-import { assemble, delegate, faultOf, type House, house, newKek, usdc, vault } from './house.ts'
+import { evmCrypto } from '#upstreams/evm/sign.ts'
+import {
+  assembleApp,
+  createIdentityApp,
+  delegate,
+  faultOf,
+  type IdentityApp,
+  newKek,
+  usdc,
+  vault,
+} from './identity-app.ts'
 import {
   actionOf,
   approve,
@@ -27,43 +36,43 @@ import {
   withdraw,
 } from './intents.ts'
 
-let it: House
+let app: IdentityApp
 const first = newKek('first')
 before(async () => {
-  it = await house({ keks: keks(first) })
+  app = await createIdentityApp({ keks: keks(first) })
 })
-after(() => it[Symbol.asyncDispose]())
+after(() => app[Symbol.asyncDispose]())
 
-type Part = Pick<House, 'on' | 'keystore' | 'clock'>
+type Part = Pick<IdentityApp, 'db' | 'keystore' | 'clock'>
 const base: SigningChain = {
   chainId: '8453',
   delegate,
   contracts: [vault],
-  mostUnits: { [usdc]: units * 2n },
+  maxUnits: { [usdc]: units * 2n },
 }
-const signerOf = (from: Part, genuine: (receipt: PolicyReceipt) => boolean = it.policy.genuine) =>
+const signerOf = (from: Part, isAuthentic: (receipt: PolicyReceipt) => boolean = app.policy.isAuthentic) =>
   custodySigner({
-    on: from.on,
+    db: from.db,
     keystore: from.keystore,
-    scheme: evmScheme,
+    crypto: evmCrypto,
     chains: [base],
     clock: from.clock,
-    genuine,
+    isAuthentic,
   })
 
 const newcomer = async () => {
-  const { userId } = await it.auth.authenticate(`Bearer ${await it.token(await it.enrol())}`)
-  const wallet = await sealedWallet(it.on, userId, 'evm')
+  const { userId } = await app.auth.authenticate(`Bearer ${await app.token(await app.register())}`)
+  const wallet = await sealedWallet(app.db, userId, 'evm')
   assert.ok(wallet)
   return { userId, own: wallet.address, wallet }
 }
 type User = Awaited<ReturnType<typeof newcomer>>
 
 const allowed = async (user: User, change: (intent: EvmIntent) => EvmIntent = (each) => each) => {
-  const action = actionOf(it, user.userId)
-  await it.transact((tx) => it.policy.policy.reserve(tx, action))
-  const intent = change(intentOf(it, action, user.own))
-  return { intent, receipt: await it.transact((tx) => it.policy.policy.authorize(tx, intent)) }
+  const action = actionOf(app, user.userId)
+  await app.transact((tx) => app.policy.policy.reserve(tx, action))
+  const intent = change(intentOf(app, action, user.own))
+  return { intent, receipt: await app.transact((tx) => app.policy.policy.authorize(tx, intent)) }
 }
 const ruleOf = async (answer: Promise<unknown>) => {
   const { code, extras } = await faultOf(answer)
@@ -75,7 +84,7 @@ describe('signatures', () => {
   test('what policy allowed is signed with the key of the wallet', async () => {
     const user = await newcomer()
     const { intent, receipt } = await allowed(user)
-    const { signature, delegation } = await signerOf(it).signBatch(intent, receipt)
+    const { signature, delegation } = await signerOf(app).signBatch(intent, receipt)
     const signer = await recoverAddress({
       hash: batchHash(intent.batch),
       signature: signature as `0x${string}`,
@@ -88,25 +97,31 @@ describe('signatures', () => {
     const user = await newcomer()
     const { intent, receipt } = await allowed(user)
     const twin = await allowed(user)
-    const sign = (given: EvmIntent, by: PolicyReceipt) => ruleOf(signerOf(it).signBatch(given, by))
+    const sign = (given: EvmIntent, by: PolicyReceipt) => ruleOf(signerOf(app).signBatch(given, by))
     assert.equal(await sign(intent, { ...receipt }), 'signer_receipt')
     assert.equal(await sign(intent, twin.receipt), 'signer_receipt_intent')
     assert.equal(await sign({ ...intent, usdMicros: 0n }, receipt), 'signer_receipt_intent')
     const changed = { ...intent, batch: { ...intent.batch, nonce: intent.batch.nonce + 1n } }
     assert.equal(await sign(changed, receipt), 'signer_receipt_intent')
-    it.time.offsetMs += 61_000
+    app.time.offsetMs += 61_000
     assert.equal(await sign(intent, receipt), 'signer_receipt_expired')
-    it.time.offsetMs = 0
+    app.time.offsetMs = 0
   })
 
   /** A policy that is taken over hands out receipts for anything; custody still holds the line. */
   const taken = receipts()
   const forged = (user: User, change: (intent: EvmIntent) => EvmIntent) => {
-    const intent = change(intentOf(it, actionOf(it, user.userId), user.own))
+    const intent = change(intentOf(app, actionOf(app, user.userId), user.own))
     const { userId, taskId } = intent
-    const expiresAt = later(it.clock.now(), 60_000)
-    const receipt = taken.make({ id: newTask(it), userId, taskId, intentHash: intentHash(intent), expiresAt })
-    return signerOf(it, taken.genuine).signBatch(intent, receipt)
+    const expiresAt = later(app.clock.now(), 60_000)
+    const receipt = taken.make({
+      id: newTask(app),
+      userId,
+      taskId,
+      intentHash: intentHash(intent),
+      expiresAt,
+    })
+    return signerOf(app, taken.isAuthentic).signBatch(intent, receipt)
   }
   const calls = (made: (user: User) => EvmIntent['batch']['calls']) => (intent: EvmIntent, user: User) => ({
     ...intent,
@@ -224,7 +239,7 @@ describe('signatures', () => {
     const user = await newcomer()
     const { intent, receipt } = await allowed(user)
     const hash = batchHash(intent.batch)
-    const signing = signerOf(it).signBatch(intent, receipt)
+    const signing = signerOf(app).signBatch(intent, receipt)
     intent.batch.calls = [transfer(stranger)]
     const { signature } = await signing
     assert.equal(await recoverAddress({ hash, signature: signature as `0x${string}` }), user.own)
@@ -238,9 +253,9 @@ describe('keys at rest', () => {
     const [user, thief] = [await newcomer(), await newcomer()]
     const swap = `update wallet set ciphertext = $2, wrapped_dek = $3 where user_id = $1 and kind = 'evm'`
     moved.push(thief.wallet.id)
-    await send(it.on, swap, [thief.userId, user.wallet.ciphertext, user.wallet.wrapped_dek])
+    await query(app.db, swap, [thief.userId, user.wallet.ciphertext, user.wallet.wrapped_dek])
     const { intent, receipt } = await allowed(thief)
-    await assert.rejects(signerOf(it).signBatch(intent, receipt), /another key or for another place/)
+    await assert.rejects(signerOf(app).signBatch(intent, receipt), /another key or for another place/)
   })
 
   test('a row whose address, kind or user was edited does not open', async () => {
@@ -248,12 +263,12 @@ describe('keys at rest', () => {
     for (const edit of [
       { address: stranger },
       { kind: 'svm' as const },
-      { user_id: newTask(it) },
+      { user_id: newTask(app) },
       { version: 2 },
     ])
-      await assert.rejects(it.keystore.lend({ ...wallet, ...edit }, async () => undefined))
+      await assert.rejects(app.keystore.withKey({ ...wallet, ...edit }, async () => undefined))
     assert.equal(
-      await it.keystore.lend(wallet, async (secret) => evmScheme.addressOf(secret)),
+      await app.keystore.withKey(wallet, async (secret) => evmCrypto.addressOf(secret)),
       wallet.address,
     )
   })
@@ -266,7 +281,7 @@ describe('keys at rest', () => {
       newKek('second'),
       envKek('first', Buffer.alloc(32).toString('base64'), systemRandom),
     ]) {
-      const thief = assemble(it.database, { keks: keks(guess) })
+      const thief = assembleApp(app.database, { keks: keks(guess) })
       await assert.rejects(signerOf(thief).signBatch(intent, receipt))
     }
   })
@@ -274,7 +289,7 @@ describe('keys at rest', () => {
   test('a secret is wiped once it was lent', async () => {
     const { wallet } = await newcomer()
     let kept: Uint8Array | undefined
-    await it.keystore.lend(wallet, async (secret) => {
+    await app.keystore.withKey(wallet, async (secret) => {
       kept = secret
       assert.notDeepEqual(Buffer.from(secret), Buffer.alloc(32))
     })
@@ -284,10 +299,11 @@ describe('keys at rest', () => {
   test('a rotation under load loses no signature, and may be broken off and resumed', async () => {
     const users = await Promise.all(Array.from({ length: 12 }, newcomer))
     const second = newKek('second')
-    const turned = assemble(it.database, { keks: keks(second, first) })
+    const turned = assembleApp(app.database, { keks: keks(second, first) })
     const wallets = async (kek: string) =>
       Number(
-        (await send<{ n: bigint }>(it.on, 'select count(*) as n from wallet where kek_id = $1', [kek]))[0]?.n,
+        (await query<{ n: bigint }>(app.db, 'select count(*) as n from wallet where kek_id = $1', [kek]))[0]
+          ?.n,
       )
     const before = await wallets('first')
 
@@ -303,13 +319,13 @@ describe('keys at rest', () => {
       }
     }
     const load = Promise.all(users.map(sign))
-    const another = assemble(it.database, { keks: keks(second, first) })
-    const cut = await turned.keystore.rewrap(it.on, { most: 3 })
+    const another = assembleApp(app.database, { keks: keks(second, first) })
+    const cut = await turned.keystore.rewrap(app.db, { limit: 3 })
     assert.equal(cut.rewrapped, 3)
-    const through = async ({ keystore }: Pick<House, 'keystore'>) => {
+    const through = async ({ keystore }: Pick<IdentityApp, 'keystore'>) => {
       const broken: string[] = []
       for (let after: string | null | undefined; after !== null; ) {
-        const some = await keystore.rewrap(it.on, { after: after ?? null, most: 5 })
+        const some = await keystore.rewrap(app.db, { after: after ?? null, limit: 5 })
         broken.push(...some.broken)
         after = some.next
       }
@@ -321,7 +337,7 @@ describe('keys at rest', () => {
     assert.ok(signatures >= users.length * 3)
     assert.deepEqual(broken, moved)
     assert.deepEqual([await wallets('first'), await wallets('second')], [1, before - 1])
-    const alone = assemble(it.database, { keks: keks(second) })
+    const alone = assembleApp(app.database, { keks: keks(second) })
     const { intent, receipt } = await allowed(users[0] as User)
     assert.match((await signerOf(alone).signBatch(intent, receipt)).signature, /^0x/)
   })

@@ -1,6 +1,14 @@
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
-import { type Agent, faultOf, type House, house, newKey, secondsOf, tokenRequest } from './house.ts'
+import {
+  type Agent,
+  createIdentityApp,
+  faultOf,
+  type IdentityApp,
+  newKey,
+  secondsOf,
+  tokenRequest,
+} from './identity-app.ts'
 
 /** S5: what the keypair doors refuse, and the few spellings that they take. */
 
@@ -12,30 +20,30 @@ const p = 2n ** 255n - 19n
 const letters = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/'
 const nextLetter = (end: string) => letters[letters.indexOf(end.charAt(0)) + 1]
 
-let it: House
+let app: IdentityApp
 let agent: Agent
 before(async () => {
-  it = await house()
-  agent = await it.enrol()
+  app = await createIdentityApp()
+  agent = await app.register()
 })
-after(() => it[Symbol.asyncDispose]())
+after(() => app[Symbol.asyncDispose]())
 
 /** An address of its own for each try, so that one case does not lock the next one out. */
 let addresses = 0
-const ask = (name: string, input: object) => it.ask(name, input, null, `10.0.0.${addresses++}`)
+const ask = (name: string, input: object) => app.ask(name, input, null, `10.0.0.${addresses++}`)
 const codeOf = (answer: Promise<unknown>) =>
   answer.then(
     () => 'ok',
     () => faultOf(answer).then(({ code }) => code),
   )
-const now = () => secondsOf(it.clock)
+const now = () => secondsOf(app.clock)
 const signed = (message: string | Uint8Array, by: Pick<Agent, 'sign'> = agent) =>
   by.sign(message).toString('base64')
-const token = (fields: object) => ask('auth_token', { ...tokenRequest(agent, it.clock), ...fields })
+const token = (fields: object) => ask('auth_token', { ...tokenRequest(agent, app.clock), ...fields })
 const register = (public_key: string) => ask('auth_register', { public_key })
 /** By an agent of its own: at the edges a second is never far from one that was signed before. */
 const atSecond = async (timestamp: number) =>
-  ask('auth_token', tokenRequest(await it.enrol(), it.clock, timestamp))
+  ask('auth_token', tokenRequest(await app.register(), app.clock, timestamp))
 const big64 = (timestamp: number) => {
   const bytes = Buffer.alloc(8)
   bytes.writeBigInt64BE(BigInt(timestamp))
@@ -181,7 +189,7 @@ describe('S5: Ed25519 at the doors', () => {
     test(`${what}: ${expected}`, async () => assert.equal(await codeOf(run()), expected))
 
   test('a signature buys one token, in whatever spelling it comes again', async () => {
-    const request = tokenRequest(await it.enrol(), it.clock)
+    const request = tokenRequest(await app.register(), app.clock)
     assert.equal(await codeOf(ask('auth_token', request)), 'ok')
     const again = await faultOf(ask('auth_token', { ...request, signature: urlSafe(request.signature) }))
     assert.equal(again.code, 'signature_replayed')
@@ -189,47 +197,47 @@ describe('S5: Ed25519 at the doors', () => {
   })
 
   test('of 50 requests with one signature one gets a token', async () => {
-    const request = tokenRequest(await it.enrol(), it.clock)
+    const request = tokenRequest(await app.register(), app.clock)
     const codes = await Promise.all(Array.from({ length: 50 }, () => codeOf(ask('auth_token', request))))
     assert.equal(codes.filter((code) => code === 'ok').length, 1)
     assert.equal(codes.filter((code) => code === 'signature_replayed').length, 49)
   })
 
   test('a spent signature stays spent until it would be refused as stale', async () => {
-    const request = tokenRequest(await it.enrol(), it.clock, now() + 299)
+    const request = tokenRequest(await app.register(), app.clock, now() + 299)
     assert.equal(await codeOf(ask('auth_token', request)), 'ok')
     for (const passedMs of [598_000, 598_999, 599_999]) {
-      it.time.offsetMs += passedMs
-      await it.auth.sweep()
+      app.time.offsetMs += passedMs
+      await app.auth.sweep()
       const code = await codeOf(ask('auth_token', request))
-      it.time.offsetMs -= passedMs
+      app.time.offsetMs -= passedMs
       assert.ok(['signature_replayed', 'stale_timestamp'].includes(code), `${code} after ${passedMs} ms`)
     }
   })
 
   test('a signature stamped as far ahead as is allowed buys no second token after a sweep', async () => {
     const signedAt = now() + 300
-    const request = tokenRequest(await it.enrol(), it.clock, signedAt)
+    const request = tokenRequest(await app.register(), app.clock, signedAt)
     assert.equal(await codeOf(ask('auth_token', request)), 'ok')
-    const before = it.time.offsetMs
+    const before = app.time.offsetMs
     // The last moment of the window: 300 s and a fraction after the timestamp.
-    it.time.offsetMs += (signedAt + 300) * 1000 + 900 - it.clock.now().getTime()
-    await it.auth.sweep()
+    app.time.offsetMs += (signedAt + 300) * 1000 + 900 - app.clock.now().getTime()
+    await app.auth.sweep()
     const code = await codeOf(ask('auth_token', request))
-    it.time.offsetMs = before
+    app.time.offsetMs = before
     assert.equal(code, 'signature_replayed')
   })
 
   test('workers of one agent that sign milliseconds of the same second get a token each', async () => {
-    const agent = await it.enrol()
-    const second = it.clock.now().getTime() - 5_000
-    const requests = [0, 1, 2, 3].map((ms) => tokenRequest(agent, it.clock, second + ms))
+    const agent = await app.register()
+    const second = app.clock.now().getTime() - 5_000
+    const requests = [0, 1, 2, 3].map((ms) => tokenRequest(agent, app.clock, second + ms))
     const codes = await Promise.all(requests.map((request) => codeOf(ask('auth_token', request))))
     assert.deepEqual(codes, ['ok', 'ok', 'ok', 'ok'])
     const replayed = await faultOf(ask('auth_token', requests[0]!))
     assert.deepEqual([replayed.code, replayed.retryable], ['signature_replayed', false])
     assert.match(replayed.message, /Sign a new timestamp.*milliseconds/)
-    const stale = await faultOf(ask('auth_token', tokenRequest(agent, it.clock, second - 400_000)))
+    const stale = await faultOf(ask('auth_token', tokenRequest(agent, app.clock, second - 400_000)))
     assert.deepEqual([stale.code, stale.retryable], ['stale_timestamp', false])
   })
 
@@ -237,9 +245,9 @@ describe('S5: Ed25519 at the doors', () => {
     const key = newKey()
     const { nonce, challenge } = await register(key.publicKey.toString('base64'))
     const answer = { nonce, signature: signed(challenge, key) }
-    it.time.offsetMs += 301_000
+    app.time.offsetMs += 301_000
     assert.equal(await codeOf(ask('auth_verify', answer)), 'invalid_challenge')
-    it.time.offsetMs -= 301_000
+    app.time.offsetMs -= 301_000
     assert.equal(await codeOf(ask('auth_verify', answer)), 'ok')
     assert.equal(await codeOf(ask('auth_verify', answer)), 'invalid_challenge')
   })
@@ -270,9 +278,9 @@ describe('S5: Ed25519 at the doors', () => {
 
   test('after ten failures of an agent at an address a wrong signature is one too many, a right one is not', async () => {
     const from = (address: string) =>
-      it.ask(
+      app.ask(
         'auth_token',
-        { ...tokenRequest(agent, it.clock, now() - 252), signature: signed('no') },
+        { ...tokenRequest(agent, app.clock, now() - 252), signature: signed('no') },
         null,
         address,
       )
@@ -283,7 +291,7 @@ describe('S5: Ed25519 at the doors', () => {
     assert.equal(await codeOf(from('192.0.2.2')), 'invalid_signature')
     const parallel = await Promise.all(Array.from({ length: 40 }, () => codeOf(from('192.0.2.3'))))
     assert.equal(parallel.filter((code) => code === 'invalid_signature').length, 10)
-    const right = await it.ask('auth_token', tokenRequest(agent, it.clock, now() - 251), null, '192.0.2.1')
+    const right = await app.ask('auth_token', tokenRequest(agent, app.clock, now() - 251), null, '192.0.2.1')
     assert.equal(typeof (right as { token?: unknown }).token, 'string')
     const network = ['2001:db8:1:2::1', '2001:db8:1:2:a::b', '2001:db8:1:2:c::d']
     for (let turn = 0; turn < 10; turn++) await codeOf(from(network[turn % 3]!))

@@ -2,7 +2,7 @@ import { encodeFunctionData, parseAbi } from 'viem/utils'
 import { uuidv7 } from '#kernel/id.ts'
 import type { Action, EvmCall, EvmIntent } from '#kernel/signer.ts'
 import { approveData, transferData } from '#upstreams/evm/erc20.ts'
-import { delegate, type House, usdc, vault } from './house.ts'
+import { delegate, type IdentityApp, usdc, vault } from './identity-app.ts'
 
 /** A user with wallets, and the deposit of 25 USDC that this user might make. */
 
@@ -29,12 +29,12 @@ export const withdraw = (receiver: string, owner: string, to = vault) =>
 export const redeem = (receiver: string, owner: string, to = vault) =>
   call(to, encodeFunctionData({ abi, functionName: 'redeem', args: [units, receiver as Hex, owner as Hex] }))
 
-export const newTask = (it: Pick<House, 'clock' | 'random'>) => uuidv7(it.clock.now(), it.random)
+export const newTask = (app: Pick<IdentityApp, 'clock' | 'random'>) => uuidv7(app.clock.now(), app.random)
 
-export function actionOf(it: House, userId: string, change: Partial<Action> = {}): Action {
+export function actionOf(app: IdentityApp, userId: string, change: Partial<Action> = {}): Action {
   return {
     userId,
-    taskId: newTask(it),
+    taskId: newTask(app),
     operation: 'earn_deposit',
     chainId: '8453',
     tokens: [usdc],
@@ -46,12 +46,12 @@ export function actionOf(it: House, userId: string, change: Partial<Action> = {}
 }
 
 export function intentOf(
-  it: House,
+  app: IdentityApp,
   action: Action,
   own: string,
   calls = [approve(), deposit(own)],
 ): EvmIntent {
-  const deadlineSeconds = Math.floor(it.clock.now().getTime() / 1000) + 600
+  const deadlineSeconds = Math.floor(app.clock.now().getTime() / 1000) + 600
   return {
     ...action,
     type: 'evm_batch',

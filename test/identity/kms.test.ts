@@ -1,14 +1,14 @@
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
-import { keks } from '#features/wallets/keks.ts'
+import { keks } from '#features/wallets/key-encryption-keys.ts'
 import { noFailpoints } from '#kernel/failpoint.ts'
 import { vaultTransit } from '#upstreams/kms/kms.ts'
 import { net } from '#upstreams/net.ts'
 import { type KmsEmulator, kmsEmulator } from '../harness/kms-emulator.ts'
-import { assemble, faultOf, type House, house } from './house.ts'
+import { assembleApp, createIdentityApp, faultOf, type IdentityApp } from './identity-app.ts'
 
 let vault: KmsEmulator
-let it: House
+let app: IdentityApp
 const http = net({ failpoints: noFailpoints })
 const post = (path: string, body: object) =>
   fetch(`${vault.url}/v1/transit/${path}`, {
@@ -23,10 +23,10 @@ before(async () => {
   vault = await kmsEmulator()
   await post('keys/derived', { type: 'aes256-gcm96', derived: true })
   await post('keys/plain', { type: 'aes256-gcm96' })
-  it = await house({ keks: keks(transit('derived')) })
+  app = await createIdentityApp({ keks: keks(transit('derived')) })
 })
 after(async () => {
-  await it[Symbol.asyncDispose]()
+  await app[Symbol.asyncDispose]()
   await http[Symbol.asyncDispose]()
   await vault[Symbol.asyncDispose]()
 })
@@ -70,16 +70,16 @@ describe('keys wrapped by Vault', () => {
   })
 
   test('a user is enrolled with keys that only Vault can open', async () => {
-    const agent = await it.enrol()
+    const agent = await app.register()
     assert.match(agent.agentId, /^agt_/)
     assert.ok(vault.count('encrypt') >= 2)
   })
 
   test('while Vault is away nobody is enrolled, and nothing is left behind', async () => {
-    const other = assemble(it.database, { keks: keks(transit('derived')) })
+    const other = assembleApp(app.database, { keks: keks(transit('derived')) })
     vault.seal(true)
-    assert.equal((await faultOf(other.enrol())).code, 'unavailable')
+    assert.equal((await faultOf(other.register())).code, 'unavailable')
     vault.seal(false)
-    await other.enrol()
+    await other.register()
   })
 })

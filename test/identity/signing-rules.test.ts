@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { judgeReceipt } from '#features/wallets/signing-rules.ts'
+import { assertReceipt } from '#features/wallets/signing-rules.ts'
 import type { EvmIntent, PolicyReceipt } from '#kernel/signer.ts'
 import { intentHash } from '#kernel/signer.ts'
 
@@ -15,11 +15,11 @@ const receiptWith = (change: Partial<Record<keyof PolicyReceipt, unknown>>) =>
     expiresAt: new Date('2026-01-01T00:01:00Z'),
     ...change,
   }) as unknown as PolicyReceipt
-const judged = (change: Partial<Record<keyof PolicyReceipt, unknown>>, genuine = true) =>
-  judgeReceipt({ intent, receipt: receiptWith(change), now, genuine })
+const checkReceipt = (change: Partial<Record<keyof PolicyReceipt, unknown>>, isAuthentic = true) =>
+  assertReceipt({ intent, receipt: receiptWith(change), now, isAuthentic })
 
 test('a receipt signs its own intent, for its own user and task, until it expires', () => {
-  judged({})
+  checkReceipt({})
   const refusals: [Partial<Record<keyof PolicyReceipt, unknown>>, string][] = [
     [{ userId: 'other' }, 'signer_receipt_owner'],
     [{ taskId: 'other' }, 'signer_receipt_owner'],
@@ -28,12 +28,12 @@ test('a receipt signs its own intent, for its own user and task, until it expire
   ]
   for (const [change, rule] of refusals)
     assert.throws(
-      () => judged(change),
+      () => checkReceipt(change),
       ({ extras }: { extras: { rule: string } }) => extras.rule === rule,
       rule,
     )
   assert.throws(
-    () => judged({}, false),
+    () => checkReceipt({}, false),
     ({ extras }: { extras: { rule: string } }) => extras.rule === 'signer_receipt',
   )
 })

@@ -4,24 +4,24 @@ import { after, before, test } from 'node:test'
 import { tokens } from '#features/auth/tokens.ts'
 import { systemClock as clock } from '#kernel/clock.ts'
 import { systemRandom as random } from '#kernel/id.ts'
-import { type House, house } from './house.ts'
+import { createIdentityApp, type IdentityApp } from './identity-app.ts'
 
-let it: House
+let app: IdentityApp
 before(async () => {
-  it = await house()
+  app = await createIdentityApp()
 })
-after(() => it[Symbol.asyncDispose]())
+after(() => app[Symbol.asyncDispose]())
 
 const flood = 3_000
 
 test('a flood of bad tokens costs few statements, and a good one behind them waits for these few', async () => {
-  const token = await it.token(await it.enrol())
+  const token = await app.token(await app.register())
   let statements = 0
-  const query = ((...given: Parameters<typeof it.on.query>) => {
+  const query = ((...given: Parameters<typeof app.db.query>) => {
     statements += 1
-    return it.on.query(...given)
-  }) as typeof it.on.query
-  const { authenticate } = tokens({ on: { query }, clock, random, publishRevoked: async () => {} })
+    return app.db.query(...given)
+  }) as typeof app.db.query
+  const { authenticate } = tokens({ db: { query }, clock, random, publishRevoked: async () => {} })
   const guesses = Array.from({ length: flood }, () =>
     authenticate(`Bearer agt_${randomBytes(32).toString('base64url')}`).then(
       () => 'admitted',

@@ -3,10 +3,10 @@ import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import pg from 'pg'
 import { systemRandom, uuidv7 } from '#kernel/id.ts'
-import { given } from '../harness/conservation.ts'
+import { testFunding } from '../harness/conservation.ts'
 import { type Agent, bearer, freshGateway, http, newAgent } from '../harness/gateway.ts'
 import { operationsOf } from '../proof/support/contracts.ts'
-import { leastRequest, pathOf } from '../proof/support/least.ts'
+import { minimalRequest, pathOf } from '../proof/support/minimal-request.ts'
 
 const connections = 4
 const atOnce = 12
@@ -15,7 +15,7 @@ const cancelsMs = 2_000
 
 describe('acts at once on few connections', () => {
   let gateway: Awaited<ReturnType<typeof freshGateway>>
-  let on: pg.Pool
+  let db: pg.Pool
   let agent: Agent
 
   before(async () => {
@@ -27,19 +27,19 @@ describe('acts at once on few connections', () => {
       RATE_EXIT: '0',
       RATE_REFUSED: '0',
     })
-    on = new pg.Pool({ connectionString: gateway.databaseUrl, max: 1 })
+    db = new pg.Pool({ connectionString: gateway.databaseUrl, max: 1 })
     agent = await newAgent(gateway.url)
-    given.exempt(agent.agentId, 'its tasks of an unknown kind never end')
+    testFunding.excludeUser(agent.agentId, 'its tasks of an unknown kind never end')
   })
   after(async () => {
-    await on?.end()
+    await db?.end()
     await gateway?.[Symbol.asyncDispose]()
   })
 
   /** Of a kind that no instance knows, so that nobody runs them. */
   async function newTasks(count: number): Promise<string[]> {
     const ids = Array.from({ length: count }, () => uuidv7(new Date(), systemRandom))
-    await on.query(
+    await db.query(
       `insert into task (id, shard, user_id, kind, kind_version, status, state, step, data, input, priority, run_at,
          deadline, created_at, updated_at)
        select id, 0, (select id from app_user where agent_id = $2), 'unknown', 1, 'pending', 'accepted', 'first', '{}', '{}', 1,
@@ -69,7 +69,7 @@ describe('acts at once on few connections', () => {
       answers.filter(({ status }) => status !== 200).map(({ status, body }) => [status, body]),
       [],
     )
-    const { rows } = await on.query(
+    const { rows } = await db.query(
       'select count(*)::integer as n from task where id = any($1) and cancel_requested',
       [ids],
     )
@@ -96,7 +96,7 @@ describe('acts at once on few connections', () => {
     for (const { name, entry } of acts.toSorted((a, b) =>
       a.name === 'policy_kill' ? 1 : b.name === 'policy_kill' ? -1 : 0,
     )) {
-      const least = leastRequest(entry)
+      const least = minimalRequest(entry)
       const [taskId] = await newTasks(1)
       const path = pathOf(entry, { ...least, params: { ...least.params, task_id: taskId } })
       const answers = await Promise.all(

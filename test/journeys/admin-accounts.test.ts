@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { type Operator, operatorOf } from '../harness/admin.ts'
 import { dataFolder, eventually, freshGateway } from '../harness/gateway.ts'
-import { type Person, welcomed } from './people.ts'
+import { createFundedPerson, type Person } from './people.ts'
 
 let gateway: Awaited<ReturnType<typeof freshGateway>>
 let operator: Operator
@@ -18,14 +18,14 @@ after(async () => {
   folder[Symbol.dispose]()
 })
 
-type Told = { status: string; code?: string; reason?: string; outcome?: string }
+type OrderAnswer = { status: string; code?: string; reason?: string; outcome?: string }
 const perp = (person: Person, path: string, body: object) =>
-  person.call<Told>(`POST /v1/perp/${path}`, { body })
+  person.call<OrderAnswer>(`POST /v1/perp/${path}`, { body })
 const open = (person: Person) =>
   perp(person, 'open?wait=true', { asset: 'BTC', side: 'long', notional_usd: '40', leverage: 2 })
 
 test('a frozen account opens nothing and closes; unfrozen it opens again, and the user is told of both', async () => {
-  const person = await welcomed(gateway.url)
+  const person = await createFundedPerson(gateway.url)
   await perp(person, 'setup?wait=true', {})
   const funded = await perp(person, 'fund?wait=true', { amount_usd: '60' })
   assert.equal(funded.body.status, 'completed', JSON.stringify(funded.body))
@@ -49,7 +49,7 @@ test('a frozen account opens nothing and closes; unfrozen it opens again, and th
   assert.equal(closed.body.outcome, 'executed', JSON.stringify(closed.body))
   const [listed] = await operator.rows('accounts', 'list')
   assert.deepEqual([listed?.agent_id, listed?.state], [person.agentId, 'frozen'])
-  assert.match(await operator.refused('accounts', 'freeze', person.agentId, '--why', 'x'), /frozen already/)
+  assert.match(await operator.refusal('accounts', 'freeze', person.agentId, '--why', 'x'), /frozen already/)
 
   await operator.act('the user explained', 'accounts', 'unfreeze', person.agentId)
   await eventually(
@@ -68,13 +68,13 @@ test('a frozen account opens nothing and closes; unfrozen it opens again, and th
   const states = events.filter(({ type }) => type === 'security.flagged').map(({ data }) => data.state)
   assert.deepEqual(states.toSorted(), ['frozen', 'lifted'])
   assert.match(
-    await operator.refused('accounts', 'unfreeze', person.agentId, '--why', 'x'),
+    await operator.refusal('accounts', 'unfreeze', person.agentId, '--why', 'x'),
     /no frozen account/,
   )
 })
 
 test('an account that is not looked after cannot be frozen', async () => {
-  const person = await welcomed(gateway.url)
-  const refused = await operator.refused('accounts', 'freeze', person.agentId, '--why', 'x')
+  const person = await createFundedPerson(gateway.url)
+  const refused = await operator.refusal('accounts', 'freeze', person.agentId, '--why', 'x')
   assert.match(refused, /has no account at the venue/)
 })

@@ -32,7 +32,7 @@ test('a backup beside a running gateway restores into an empty folder with every
   await more
   assert.match(made.out, /files, \d+ bytes in .*copy/)
   assert.equal(statSync(path('copy')).mode & 0o777, 0o700)
-  assert.match(await operator.refused('backup', path('copy')), /exists already/)
+  assert.match(await operator.refusal('backup', path('copy')), /exists already/)
 
   const second = installations.operator('second')
   const restored = await second.act('a drill', 'restore', path('copy'))
@@ -51,9 +51,9 @@ test('a backup beside a running gateway restores into an empty folder with every
 test('a server of your own is backed up with its own tools', async () => {
   const foreign = operatorOf({ DATABASE_URL: 'postgresql://nobody@127.0.0.1:1/x', DATA_DIR: path('third') })
   assert.match(
-    await foreign.refused('restore', path('copy'), '--why', 'x'),
+    await foreign.refusal('restore', path('copy'), '--why', 'x'),
     /DATABASE_URL names a server of your own/,
   )
   const empty = installations.operator('never')
-  assert.match(await empty.refused('tasks', 'list'), /There is no database in/)
+  assert.match(await empty.refusal('tasks', 'list'), /There is no database in/)
 })

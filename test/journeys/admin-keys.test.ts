@@ -14,7 +14,7 @@ import {
   NotReady,
   newAgent,
 } from '../harness/gateway.ts'
-import { welcomed } from './people.ts'
+import { createFundedPerson } from './people.ts'
 import { worldOf } from './world.ts'
 
 /** Gateways wrap and check keys each minute: one wraps, the other finds it with its next turn. */
@@ -69,7 +69,7 @@ test('a start is refused where a key in use is missing or is another one under t
 test('a rotation wraps every key, tells its progress, and the old key can go', async () => {
   const rows = (name: string) => operatorOf(withKeys(`new:${fresh}`, `old:${old}`)).rows('keys', name)
   await using gateway = await launch({ env: withKeys(`old:${old}`) })
-  const person = await welcomed(gateway.url)
+  const person = await createFundedPerson(gateway.url)
   for (let n = 0; n < 60; n++) await newAgent(gateway.url)
   const operator = operatorOf(withKeys(`new:${fresh}`, `old:${old}`))
   const [before] = await rows('show')

@@ -41,7 +41,7 @@ test('a restore in place goes back to the moment of the backup, and keeps what w
   const url = (await operator.run('psql', '--url')).out.trim()
   const then = await contents(url)
   const late = await newAgent(gateway.url)
-  assert.match(await operator.refused('restore', path('early'), '--why', 'too soon'), /in use by process/)
+  assert.match(await operator.refusal('restore', path('early'), '--why', 'too soon'), /in use by process/)
   await gateway.stop()
 
   const { out } = await operator.act('went wrong', 'restore', path('early'))
@@ -65,9 +65,9 @@ test('a damaged backup is refused and leaves the database as it was', async () =
   const file = readdirSync(join(base, database)).find((name) => /^\d+$/.test(name))!
   appendFileSync(join(base, database, file), 'x')
   await gateway.stop()
-  const damaged = await operator.refused('restore', path('damaged'), '--why', 'x')
+  const damaged = await operator.refusal('restore', path('damaged'), '--why', 'x')
   assert.match(damaged, /missing or damaged/)
-  assert.match(await operator.refused('restore', path('nothing'), '--why', 'x'), /is no backup/)
+  assert.match(await operator.refusal('restore', path('nothing'), '--why', 'x'), /is no backup/)
   gateway = await installations.launch('first')
   assert.ok(await isKnown(gateway.url, agent.token))
 })

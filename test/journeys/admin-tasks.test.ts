@@ -5,10 +5,10 @@ import type { AddressInfo } from 'node:net'
 import { after, before, test } from 'node:test'
 import { type Operator, operatorOf } from '../harness/admin.ts'
 import { testDatabase } from '../harness/cluster.ts'
-import { given } from '../harness/conservation.ts'
+import { testFunding } from '../harness/conservation.ts'
 import { bearer, dataFolder, eventually, freshGateway, launch } from '../harness/gateway.ts'
 import { eventsUntil } from '../harness/stream.ts'
-import { type Person, welcomed } from './people.ts'
+import { createFundedPerson, type Person } from './people.ts'
 import { base, worldOf } from './world.ts'
 
 type Rpc = { id: number; method: string }
@@ -25,13 +25,13 @@ async function forgetfulNode(url: string) {
     const answered = (await reply.json()) as object | object[]
     const lost = (call: Rpc, answer: object) =>
       state.forgets && call.method === 'eth_getTransactionReceipt' ? { ...answer, result: null } : answer
-    const told =
+    const forwarded =
       Array.isArray(asked) && Array.isArray(answered)
         ? answered.map((each, at) =>
             lost(asked.find(({ id }) => id === (each as Rpc).id) ?? asked[at]!, each),
           )
         : lost(asked as Rpc, answered as object)
-    response.setHeader('content-type', 'application/json').end(JSON.stringify(told))
+    response.setHeader('content-type', 'application/json').end(JSON.stringify(forwarded))
   })
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
   const close = () => {
@@ -75,8 +75,8 @@ async function depositInReview(person: Person, amount: string): Promise<string> 
     30_000,
   )
   const why = 'a task that an operator ends tells no amounts'
-  given.add(person, { asset: 'usdc:8453', units: -BigInt(landed.assets_units), why })
-  given.add(person, { asset: 'shares', units: BigInt(landed.shares_units), why })
+  testFunding.add(person, { asset: 'usdc:8453', units: -BigInt(landed.assets_units), why })
+  testFunding.add(person, { asset: 'shares', units: BigInt(landed.shares_units), why })
   await world.advance(700)
   await eventually(
     async () => {
@@ -97,8 +97,8 @@ type Shown = {
 const show = async (id: string) => JSON.parse((await operator.run('tasks', 'show', id)).out) as Shown
 
 test('a task in review is listed with what it has sent, and ended as executed with evidence', async () => {
-  const person = await welcomed(gateway.url)
-  given.exempt(person.evm, 'a deposit that an operator ends opens no position for its shares')
+  const person = await createFundedPerson(gateway.url)
+  testFunding.excludeUser(person.evm, 'a deposit that an operator ends opens no position for its shares')
   const id = await depositInReview(person, '3')
   const [listed] = (await operator.rows('tasks', 'list')).filter((row) => row.id === id)
   assert.equal(listed?.agent_id, person.agentId)
@@ -110,13 +110,13 @@ test('a task in review is listed with what it has sent, and ended as executed wi
     [['pending', '3000000']],
   )
 
-  const lacking = await operator.refused('tasks', 'end', id, '--outcome', 'executed', '--why', 'x')
+  const lacking = await operator.refusal('tasks', 'end', id, '--outcome', 'executed', '--why', 'x')
   assert.match(lacking, /--evidence/)
   const early = ['--outcome', 'not_executed', '--evidence', 'none', '--why', 'x']
-  assert.match(await operator.refused('tasks', 'end', id, ...early), /can still be executed until/)
+  assert.match(await operator.refusal('tasks', 'end', id, ...early), /can still be executed until/)
   assert.equal((await person.task(id)).state, 'review')
 
-  const told = eventsUntil(
+  const events = eventsUntil(
     `${gateway.url}/v1/notifications/stream`,
     { ...bearer(person), 'last-event-id': '0' },
     ({ event, data }) => event === 'task.completed' && JSON.stringify(data).includes(id),
@@ -126,7 +126,7 @@ test('a task in review is listed with what it has sent, and ended as executed wi
   await operator.act('the node has forgotten', 'tasks', 'end', id, ...words)
   const ended = await person.ended(id, 5_000)
   assert.deepEqual([ended.status, ended.outcome, ended.result.tx_hash], ['completed', 'executed', hash])
-  await told
+  await events
 
   const after = await show(id)
   assert.deepEqual(
@@ -144,12 +144,12 @@ test('a task in review is listed with what it has sent, and ended as executed wi
     [actor, reason, details.outcome, details.txHash],
     ['ann', 'the node has forgotten', 'executed', hash],
   )
-  const again = await operator.refused('tasks', 'end', id, ...words, '--why', 'twice')
+  const again = await operator.refusal('tasks', 'end', id, ...words, '--why', 'twice')
   assert.match(again, /not in review/)
 })
 
 test('a task ended as not executed gives back its hold and its share of the limits', async () => {
-  const person = await welcomed(gateway.url)
+  const person = await createFundedPerson(gateway.url)
   const id = await depositInReview(person, '4')
   // What was signed counts as expired: the wall clock of the gateway has not moved with that of the chain.
   await operator.act(
@@ -188,11 +188,11 @@ test('a task ended as not executed gives back its hold and its share of the limi
 })
 
 test('a task that has not come into review is not ended by hand', async () => {
-  const person = await welcomed(gateway.url)
+  const person = await createFundedPerson(gateway.url)
   node.state.forgets = false
   const { body } = await person.deposit('1')
   const words = ['--outcome', 'not_executed', '--evidence', 'none', '--why', 'x']
-  assert.match(await operator.refused('tasks', 'end', body.task_id, ...words), /not in review/)
-  assert.match(await operator.refused('tasks', 'end', 'nonsense', ...words), /There is no task/)
+  assert.match(await operator.refusal('tasks', 'end', body.task_id, ...words), /not in review/)
+  assert.match(await operator.refusal('tasks', 'end', 'nonsense', ...words), /There is no task/)
   assert.equal((await person.task(body.task_id)).status, 'completed')
 })

@@ -13,7 +13,7 @@ import {
   launch,
   newAgent,
 } from '../harness/gateway.ts'
-import { type Person, welcomed } from './people.ts'
+import { createFundedPerson, type Person } from './people.ts'
 import { worldOf } from './world.ts'
 
 let first: Awaited<ReturnType<typeof freshGateway>>
@@ -42,7 +42,7 @@ const userOf = async (url: string, token: string) =>
 const userIdOf = async ({ token }: { token: string }) => (await userOf(first.url, token)).body.user_id
 
 /** A hint takes some milliseconds; without it the cache of an instance would answer otherwise for 30 s. */
-const becomes = (url: string, token: string, wanted: unknown[]) =>
+const eventuallyStatus = (url: string, token: string, wanted: unknown[]) =>
   eventually(
     async () => {
       const { status, body } = await userOf(url, token)
@@ -66,22 +66,22 @@ test('without a command, and for an unknown one, it tells what there is', async 
     'psql',
   ])
     assert.ok(help.out.includes(name), name)
-  assert.match(await operator.refused('users', 'melt', 'x'), /no command users melt/)
-  assert.match(await operator.refused('users', 'freeze', 'agt_x'), /needs --why/)
-  assert.match(await operator.refused('users', 'freeze', 'agt_x', '--why', 'test'), /There is no user agt_x/)
+  assert.match(await operator.refusal('users', 'melt', 'x'), /no command users melt/)
+  assert.match(await operator.refusal('users', 'freeze', 'agt_x'), /needs --why/)
+  assert.match(await operator.refusal('users', 'freeze', 'agt_x', '--why', 'test'), /There is no user agt_x/)
 })
 
 test('a frozen user is refused on every instance at once, and signs in again when unfrozen', async () => {
   const agent = await newAgent(first.url)
   const userId = await userIdOf(agent)
-  await becomes(second.url, agent.token, [200, undefined])
+  await eventuallyStatus(second.url, agent.token, [200, undefined])
   await operator.act('reported stolen', 'users', 'freeze', agent.agentId)
-  for (const { url } of [first, second]) await becomes(url, agent.token, [403, 'suspended'])
+  for (const { url } of [first, second]) await eventuallyStatus(url, agent.token, [403, 'suspended'])
   await assert.rejects(freshToken(second.url, agent.agentId, agent.privateKey), /suspended/)
   const { actor, command, subject, reason } = await lastAction()
   assert.deepEqual([actor, command, subject, reason], ['ann', 'users freeze', userId, 'reported stolen'])
   await operator.act('found again', 'users', 'unfreeze', userId)
-  for (const { url } of [first, second]) await becomes(url, agent.token, [200, undefined])
+  for (const { url } of [first, second]) await eventuallyStatus(url, agent.token, [200, undefined])
 })
 
 test('tokens of an agent, and a single one, end at once everywhere', async () => {
@@ -91,15 +91,15 @@ test('tokens of an agent, and a single one, end at once everywhere', async () =>
     await freshToken(first.url, agent.agentId, agent.privateKey),
     await freshToken(first.url, agent.agentId, agent.privateKey),
   ]
-  for (const token of [one, two, three]) await becomes(second.url, token, [200, undefined])
+  for (const token of [one, two, three]) await eventuallyStatus(second.url, token, [200, undefined])
   await operator.act('seen in a log', 'tokens', 'revoke', '--token', one)
-  for (const { url } of [first, second]) await becomes(url, one, [401, 'invalid_token'])
+  for (const { url } of [first, second]) await eventuallyStatus(url, one, [401, 'invalid_token'])
   assert.equal((await userOf(second.url, two)).status, 200)
   const ended = await operator.act('the whole agent', 'tokens', 'revoke', '--user', agent.agentId)
   assert.match(ended.out, /2 tokens/)
   for (const { url } of [first, second])
-    for (const token of [two, three]) await becomes(url, token, [401, 'invalid_token'])
-  assert.match(await operator.refused('tokens', 'revoke', '--why', 'x'), /either --user .* or --token/)
+    for (const token of [two, three]) await eventuallyStatus(url, token, [401, 'invalid_token'])
+  assert.match(await operator.refusal('tokens', 'revoke', '--why', 'x'), /either --user .* or --token/)
   const kept = JSON.stringify(await operator.log())
   assert.ok(!kept.includes(one), 'a token stands in the record')
 })
@@ -107,7 +107,7 @@ test('tokens of an agent, and a single one, end at once everywhere', async () =>
 test('a stolen key is replaced: the thief is out, the owner signs with the new one', async () => {
   const agent = await newAgent(first.url)
   const fresh = keyPair()
-  await becomes(second.url, agent.token, [200, undefined])
+  await eventuallyStatus(second.url, agent.token, [200, undefined])
   await operator.act(
     'key stolen, identity checked by phone',
     'users',
@@ -115,12 +115,12 @@ test('a stolen key is replaced: the thief is out, the owner signs with the new o
     agent.agentId,
     fresh.publicKey,
   )
-  await becomes(second.url, agent.token, [401, 'invalid_token'])
+  await eventuallyStatus(second.url, agent.token, [401, 'invalid_token'])
   await assert.rejects(freshToken(first.url, agent.agentId, agent.privateKey), /invalid_signature/)
   agent.privateKey = fresh.privateKey
   agent.token = await freshToken(second.url, agent.agentId, fresh.privateKey)
   assert.equal((await userOf(first.url, agent.token)).status, 200)
-  const again = await operator.refused('users', 'set-key', agent.agentId, agent.publicKey, '--why', 'x')
+  const again = await operator.refusal('users', 'set-key', agent.agentId, agent.publicKey, '--why', 'x')
   assert.match(again, /is or was registered/)
 })
 
@@ -128,7 +128,7 @@ const limits = async (person: Person) =>
   (await person.call<{ per_day_usd: string; paused: unknown }>('GET /v1/policy')).body
 
 test('limits and the kill switch that a thief has set are undone', async () => {
-  const person = await welcomed(first.url)
+  const person = await createFundedPerson(first.url)
   const before = await limits(person)
   const tightened = await person.call('PUT /v1/policy', { body: { per_day_usd: '0' } })
   assert.equal((await limits(person)).per_day_usd, '0', JSON.stringify(tightened.body))
@@ -150,7 +150,7 @@ test('limits and the kill switch that a thief has set are undone', async () => {
 })
 
 test('the switch for everybody stops opening on every instance and lets exits pass', async () => {
-  const person = await welcomed(first.url)
+  const person = await createFundedPerson(first.url)
   const opened = (await person.deposit('5')).body
   assert.equal(opened.status, 'completed')
   await operator.act('the venue looks wrong', 'kill-switch', 'on', '--global')
@@ -165,7 +165,7 @@ test('the switch for everybody stops opening on every instance and lets exits pa
 })
 
 test('a paused sponsor pays for nothing new on any instance until it is unpaused', async () => {
-  const person = await welcomed(first.url)
+  const person = await createFundedPerson(first.url)
   const payers = async (at: string): Promise<string> => {
     const { body } = await person.deposit('1', { at })
     assert.equal(body.status, 'completed', JSON.stringify(body))
@@ -197,7 +197,7 @@ test('a paused sponsor pays for nothing new on any instance until it is unpaused
       const { status } = await person.deposit('1', { at: url })
       return status === 200 ? true : undefined
     }, 'sponsors pay again')
-  assert.match(await operator.refused('sponsors', 'unpause', kept, '--why', 'x'), /is not paused/)
+  assert.match(await operator.refusal('sponsors', 'unpause', kept, '--why', 'x'), /is not paused/)
 })
 
 test('SQL reads only, unless it is asked to write, and each statement is recorded', async () => {
@@ -205,10 +205,10 @@ test('SQL reads only, unless it is asked to write, and each statement is recorde
   assert.deepEqual(read[0], { one: 1 })
   const note = "insert into belonging (key, value) values ('note', 'x')"
   for (const way of ['set default_transaction_read_only = off', 'commit', 'set transaction read write'])
-    assert.match(await operator.refused('psql', `${way}; ${note}`), /multiple commands/)
-  const refused = await operator.refused('psql', note)
+    assert.match(await operator.refusal('psql', `${way}; ${note}`), /multiple commands/)
+  const refused = await operator.refusal('psql', note)
   assert.equal(refused, 'portico admin: cannot execute INSERT in a read-only transaction\n')
-  assert.match(await operator.refused('psql', 'select 1', '--write'), /--write needs --why/)
+  assert.match(await operator.refusal('psql', 'select 1', '--write'), /--write needs --why/)
   await operator.act('a note', 'psql', "insert into belonging (key, value) values ('note', 'x')", '--write')
   const piped = await admin(
     env,
@@ -237,5 +237,5 @@ test('what was recorded can be listed by subject, and not be changed', async () 
     ],
   )
   const change = "update admin_action set actor = 'nobody'"
-  assert.match(await operator.refused('psql', change, '--write', '--why', 'x'), /never changed/)
+  assert.match(await operator.refusal('psql', change, '--write', '--why', 'x'), /never changed/)
 })

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import { eventually, freshGateway, http } from '../harness/gateway.ts'
-import { welcomed } from './people.ts'
+import { createFundedPerson } from './people.ts'
 import { polygon, type World, worldOf } from './world.ts'
 
 type Operation = {
@@ -80,7 +80,7 @@ describe('the gateway describes itself', () => {
   })
 
   test('the chain table, the wallets and the capabilities name the same chains (38)', async () => {
-    const person = await welcomed(gateway.url)
+    const person = await createFundedPerson(gateway.url)
     const { chains } = (
       await person.call<{ chains: { id?: string; chain_id?: string; status: string }[] }>('GET /v1/chains')
     ).body
@@ -222,12 +222,12 @@ describe('the gateway describes itself', () => {
         body: 'x'.repeat(300_000),
       }),
     ]
-    const told = provoked.map(({ status, body }) => [status, body.code, body.retryable])
+    const outcomes = provoked.map(({ status, body }) => [status, body.code, body.retryable])
     assert.deepEqual(
-      told.map(([status]) => status),
+      outcomes.map(([status]) => status),
       [404, 401, 401, 405, 415, 413],
     )
-    for (const [status, code, retryable] of told) {
+    for (const [status, code, retryable] of outcomes) {
       const row = rows.get(String(code))
       assert.deepEqual([row?.status, row?.retryable], [status, retryable], String(code))
     }

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import { operatorOf } from '../harness/admin.ts'
 import { eventually, freshGateway } from '../harness/gateway.ts'
-import { type Person, type Positions, type TaskBody, welcomed } from './people.ts'
+import { createFundedPerson, type Person, type Positions, type TaskBody } from './people.ts'
 import { type World, worldOf } from './world.ts'
 
 type Refusal = { code: string; scope?: string; reason?: string }
@@ -30,7 +30,7 @@ describe('shares that moved another way', () => {
   }
 
   test('missing shares stop deposits and no withdrawal, until positions and chain agree again', async () => {
-    const person = await welcomed(gateway.url)
+    const person = await createFundedPerson(gateway.url)
     const older = (await person.deposit('100')).body.result
     const newer = (await person.deposit('50')).body.result
     const gone = BigInt(newer.shares_delta) / 2n
@@ -78,7 +78,10 @@ describe('shares that moved another way', () => {
   })
 
   test('shares that came from outside stop nobody, and a withdrawn position takes them back in', async () => {
-    const [person, giver] = await Promise.all([welcomed(gateway.url), welcomed(gateway.url)])
+    const [person, giver] = await Promise.all([
+      createFundedPerson(gateway.url),
+      createFundedPerson(gateway.url),
+    ])
     const given = BigInt((await giver.deposit('30')).body.result.shares_delta)
     const { position_id } = (await person.deposit('10')).body.result
     await person.withdraw({ position_id })
@@ -104,7 +107,7 @@ describe('shares that moved another way', () => {
 
   test('an operator stops the deposits of one user, and accepts them again', async () => {
     const operator = operatorOf({ DATABASE_URL: gateway.databaseUrl })
-    const person = await welcomed(gateway.url)
+    const person = await createFundedPerson(gateway.url)
     const { position_id } = (await person.deposit('10')).body.result
     await operator.act('a question is open', 'positions', 'freeze', person.agentId)
     const refused = await person.call<Refusal>('POST /v1/earn/deposit', { body: { amount_usdc: '1' } })
@@ -122,7 +125,7 @@ describe('shares that moved another way', () => {
   })
 
   test('positions and history are read in pages, each entry once', async () => {
-    const person = await welcomed(gateway.url)
+    const person = await createFundedPerson(gateway.url)
     const ids: string[] = []
     for (const amount of ['1', '2', '3']) ids.unshift((await person.deposit(amount)).body.result.position_id)
     await person.withdraw({ position_id: ids[1]! })

@@ -2,17 +2,17 @@
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import { setTimeout as delay } from 'node:timers/promises'
-import { openScene, type Scene } from '../crash/scene.ts'
+import { type CrashApp, createCrashApp } from '../crash/crash-app.ts'
 import type { Gateway } from '../harness/gateway.ts'
-import { type Person, type Positions, welcomed } from './people.ts'
+import { createFundedPerson, type Person, type Positions } from './people.ts'
 import { type World, worldOf } from './world.ts'
 
 describe('positions withdrawn in quick succession', () => {
-  let scene: Scene
+  let scene: CrashApp
   let gateways: Gateway[]
   let world: World
   before(async () => {
-    scene = await openScene()
+    scene = await createCrashApp()
     gateways = await Promise.all([scene.gateway(), scene.gateway()])
     world = await worldOf(scene.control)
   })
@@ -47,7 +47,7 @@ describe('positions withdrawn in quick succession', () => {
     ['through two instances in turn', () => gateways.map(({ url }) => url)],
   ] as const)
     test(`12 positions of 5 to 60 USDC withdrawn whole ${title} leave nothing behind`, async () => {
-      const person = await welcomed(gateways[0]!.url)
+      const person = await createFundedPerson(gateways[0]!.url)
       const start = await world.usdcOf(person.evm)
       const opened = await open(person, amounts)
       const at = urls()

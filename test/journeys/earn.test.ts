@@ -3,7 +3,7 @@ import { randomUUID } from 'node:crypto'
 import { after, before, describe, test } from 'node:test'
 import { fromUnits } from '#kernel/money.ts'
 import { eventually, freshGateway, http } from '../harness/gateway.ts'
-import { type Person, type Positions, type TaskBody, welcomed } from './people.ts'
+import { createFundedPerson, type Person, type Positions, type TaskBody } from './people.ts'
 import { type World, worldOf } from './world.ts'
 
 type Info = Record<'share_price' | 'min_deposit_usdc' | 'total_assets_usdc', string> & { apy: number | null }
@@ -30,7 +30,7 @@ describe('a user earns on USDC', () => {
   async function agreesWithChain(person: Person): Promise<void> {
     const { items } = (await person.call<{ items: TaskBody[] }>('GET /v1/tasks?status=completed&limit=100'))
       .body
-    const told = items
+    const entries = items
       .filter(({ kind }) => kind.startsWith('earn_'))
       .map(({ kind, result }) => [
         kind === 'earn_deposit' ? 'Deposit' : 'Withdraw',
@@ -41,11 +41,11 @@ describe('a user earns on USDC', () => {
     const happened = (await world.effects(person.evm)).map(
       ({ event, assets_units, shares_units, tx_hash }) => [event, assets_units, shares_units, tx_hash],
     )
-    assert.deepEqual(told.sort(), happened.sort())
+    assert.deepEqual(entries.sort(), happened.sort())
   }
 
   test('a first deposit of 250.5 USDC needs no gas, and all its amounts come from the events of the vault (5)', async () => {
-    const person = await welcomed(gateway.url)
+    const person = await createFundedPerson(gateway.url)
     assert.equal(await world.nativeOf(person.evm), 0n)
     const done = await person.call<TaskBody>('POST /v1/earn/enable?wait=true', {
       body: { amount_usdc: 250.5 },
@@ -65,7 +65,7 @@ describe('a user earns on USDC', () => {
       ],
     )
     assert.deepEqual(
-      transactions.map(({ tx_hash, status: said }) => [tx_hash, said]),
+      transactions.map(({ tx_hash, status: txStatus }) => [tx_hash, txStatus]),
       [[result.tx_hash, 'finalized']],
     )
     await agreesWithChain(person)
@@ -74,7 +74,7 @@ describe('a user earns on USDC', () => {
   })
 
   test('a position tells deposits and yield, gives a part to the unit and then the rest, down to no share', async () => {
-    const person = await welcomed(gateway.url)
+    const person = await createFundedPerson(gateway.url)
     const first = (await person.deposit('250.5')).body
     const { position_id } = first.result
     const opened = await positionsOf(person)
@@ -103,7 +103,7 @@ describe('a user earns on USDC', () => {
     const closed = await positionsOf(person)
     assert.deepEqual([closed.positions[0]!.status, closed.positions[0]!.shares], ['withdrawn', '0'])
     assert.deepEqual(
-      closed.history.map(({ action, status: said, tx_hash }) => [action, said, typeof tx_hash]),
+      closed.history.map(({ action, status: txStatus, tx_hash }) => [action, txStatus, typeof tx_hash]),
       [
         ['withdraw', 'completed', 'string'],
         ['withdraw', 'completed', 'string'],
@@ -117,13 +117,16 @@ describe('a user earns on USDC', () => {
   })
 
   test('what cannot succeed is refused with its reason, and no task exists of it (4, 37)', async () => {
-    const [person, other] = await Promise.all([welcomed(gateway.url), welcomed(gateway.url)])
+    const [person, other] = await Promise.all([
+      createFundedPerson(gateway.url),
+      createFundedPerson(gateway.url),
+    ])
     const { position_id } = (await other.deposit('10')).body.result
     const tasksBefore = await person.taskCount()
     const refused = async (body: object, route = 'POST /v1/earn/deposit?wait=true') => {
       const headers = { 'x-request-id': 'the-same-request' }
-      const { status, body: told } = await person.call<Refusal>(route, { body, headers })
-      return { status, body: told }
+      const { status, body: refusalBody } = await person.call<Refusal>(route, { body, headers })
+      return { status, body: refusalBody }
     }
     const published = (await http<{ earn: Info }>(`${gateway.url}/capabilities`)).body.earn.min_deposit_usdc
     assert.deepEqual(await refused({ amount_usdc: '0.999999' }), {
@@ -169,7 +172,7 @@ describe('a user earns on USDC', () => {
   })
 
   test('a vault without means at hand refuses a withdrawal with 409, and pays once it has them', async () => {
-    const person = await welcomed(gateway.url)
+    const person = await createFundedPerson(gateway.url)
     const { position_id } = (await person.deposit('100')).body.result
     const tasksBefore = await person.taskCount()
     await world.setVault({ illiquid: true })
@@ -189,7 +192,7 @@ describe('a user earns on USDC', () => {
   })
 
   test('shares moved outside are told as such and never as a loss (16)', async () => {
-    const person = await welcomed(gateway.url)
+    const person = await createFundedPerson(gateway.url)
     const { position_id, shares_delta } = (await person.deposit('100')).body.result
     const half = BigInt(shares_delta) / 2n
     await world.moveShares(person.evm, `0x${'11'.repeat(20)}`, half)
@@ -226,7 +229,7 @@ describe('a user earns on USDC', () => {
   })
 
   test('ten deposits of one moment all land, and parallel ones never spend one balance twice (20)', async () => {
-    const person = await welcomed(gateway.url)
+    const person = await createFundedPerson(gateway.url)
     const all = await Promise.all(Array.from({ length: 10 }, () => person.deposit('1200')))
     const landed = all.filter(({ status }) => status === 200)
     for (const { status, body } of all)
@@ -239,7 +242,7 @@ describe('a user earns on USDC', () => {
   })
 
   test('while the chain is away positions are still told, what is not known is null, and nothing is promised (14)', async () => {
-    const person = await welcomed(gateway.url)
+    const person = await createFundedPerson(gateway.url)
     const { position_id, shares_delta } = (await person.deposit('100')).body.result
     await world.chain('8453', 'stop')
     try {
@@ -271,7 +274,7 @@ describe('a user earns on USDC', () => {
   })
 
   test('the vault tells its own facts to everybody, as the chain has them', async () => {
-    const person = await welcomed(gateway.url)
+    const person = await createFundedPerson(gateway.url)
     const raw = (await person.call<Record<string, unknown>>('GET /v1/earn/vault')).body
     assert.equal(String(raw.vault_address).toLowerCase(), world.vault.toLowerCase())
     assert.deepEqual(
@@ -286,7 +289,7 @@ describe('a user earns on USDC', () => {
   })
 
   test('half a year later the same shares are worth more, and the yield goes to their owner', async () => {
-    const person = await welcomed(gateway.url)
+    const person = await createFundedPerson(gateway.url)
     const { position_id, shares_delta } = (await person.deposit('1000')).body.result
     await world.setVault({ drip_bps_per_year: 1_000 })
     await world.advance(182 * 86_400)

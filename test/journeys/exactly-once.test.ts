@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import { freshGateway } from '../harness/gateway.ts'
-import { welcomed } from './people.ts'
+import { createFundedPerson } from './people.ts'
 import { type World, worldOf } from './world.ts'
 
 type Refusal = { code: string; task_id?: string }
@@ -16,7 +16,7 @@ describe('money moves once per key', () => {
   after(() => gateway?.[Symbol.asyncDispose]())
 
   test('one key sent 50 times at once is one deposit, and 49 answers say that they are replays (1)', async () => {
-    const person = await welcomed(gateway.url)
+    const person = await createFundedPerson(gateway.url)
     const all = await Promise.all(
       Array.from({ length: 50 }, () => person.deposit('25', { key: 'fifty-at-once' })),
     )
@@ -33,7 +33,7 @@ describe('money moves once per key', () => {
   })
 
   test('a key used for another body or another operation is 409, names the first task and moves nothing (1)', async () => {
-    const person = await welcomed(gateway.url)
+    const person = await createFundedPerson(gateway.url)
     const first = (await person.deposit('25', { key: 'mine' })).body
     const { position_id } = first.result
     const others = await Promise.all([
@@ -51,7 +51,7 @@ describe('money moves once per key', () => {
   })
 
   test('the same request is recognised however it is spelt, and with its key in header or body', async () => {
-    const person = await welcomed(gateway.url)
+    const person = await createFundedPerson(gateway.url)
     const send = (body: unknown, key?: string) =>
       person.call<{ task_id: string }>('POST /v1/earn/deposit?wait=true', {
         body,
@@ -76,7 +76,7 @@ describe('money moves once per key', () => {
   })
 
   test('a replay after everything was spent returns the task and no insufficient balance (2)', async () => {
-    const person = await welcomed(gateway.url)
+    const person = await createFundedPerson(gateway.url)
     const first = await person.deposit('10000', { key: 'all-of-it' })
     assert.equal(first.body.outcome, 'executed', JSON.stringify(first.body))
     assert.equal(await world.usdcOf(person.evm), 0n)
@@ -95,7 +95,7 @@ describe('money moves once per key', () => {
   })
 
   test('a refusal stores nothing, so the key is still free afterwards', async () => {
-    const person = await welcomed(gateway.url)
+    const person = await createFundedPerson(gateway.url)
     assert.equal((await person.deposit('10001', { key: 'k' })).status, 409)
     const small = await person.deposit('10', { key: 'k' })
     assert.equal(small.status, 200)
@@ -103,7 +103,7 @@ describe('money moves once per key', () => {
   })
 
   test('two users with the same key know nothing of each other', async () => {
-    const [one, other] = await Promise.all([welcomed(gateway.url), welcomed(gateway.url)])
+    const [one, other] = await Promise.all([createFundedPerson(gateway.url), createFundedPerson(gateway.url)])
     const [mine, yours] = await Promise.all([
       one.deposit('10', { key: 'shared' }),
       other.deposit('20', { key: 'shared' }),
@@ -118,7 +118,7 @@ describe('money moves once per key', () => {
   })
 
   test('without a key the server makes one, returns it, and honours it', async () => {
-    const person = await welcomed(gateway.url)
+    const person = await createFundedPerson(gateway.url)
     const first = await person.deposit('10')
     const key = first.headers.get('idempotency-key')
     assert.equal(key, first.body.idempotency_key)

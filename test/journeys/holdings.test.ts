@@ -39,7 +39,7 @@ describe('holdings tell what the chains hold', () => {
   after(() => gateway?.[Symbol.asyncDispose]())
 
   const newPerson = async () => personOf(gateway.url, await newAgent(gateway.url))
-  const look = async (person: Person, query = '') => {
+  const readHoldings = async (person: Person, query = '') => {
     const { status, body } = await person.call<Holdings>(`GET /v1/holdings${query}`)
     assert.equal(status, 200)
     return body
@@ -49,7 +49,7 @@ describe('holdings tell what the chains hold', () => {
 
   test('a deposit from outside shows within two seconds, also in a wallet that was empty (13)', async () => {
     const person = await newPerson()
-    const empty = await look(person)
+    const empty = await readHoldings(person)
     assert.deepEqual([empty.holdings, empty.total_value_usd, empty.stale], [[], '0', false])
     assert.deepEqual(empty.chains.map(({ chain_id }) => chain_id).sort(), allChains)
 
@@ -64,7 +64,8 @@ describe('holdings tell what the chains hold', () => {
       await world.fund(chainId, address, token, amount)
       const fundedMs = performance.now()
       const symbol = token === 'native' ? (chainId === solana ? 'SOL' : 'POL') : token
-      const seen = async () => (amountOf(await look(person), chainId, symbol) === units ? true : undefined)
+      const seen = async () =>
+        amountOf(await readHoldings(person), chainId, symbol) === units ? true : undefined
       await eventually(seen, `${amount} ${token} on ${chainId}`, 2_000)
       assert.ok(performance.now() - fundedMs < 2_000)
     }
@@ -73,10 +74,10 @@ describe('holdings tell what the chains hold', () => {
   test('event=wallet-refresh reads the chains at once, whatever was read a moment ago', async () => {
     const person = await newPerson()
     for (let times = 1; times <= 5; times++) {
-      await look(person)
+      await readHoldings(person)
       await world.fund(base, person.evm, 'USDC', '1')
       assert.equal(
-        amountOf(await look(person, '?event=wallet-refresh'), base, 'USDC'),
+        amountOf(await readHoldings(person, '?event=wallet-refresh'), base, 'USDC'),
         String(times * 1_000_000),
       )
     }
@@ -85,10 +86,10 @@ describe('holdings tell what the chains hold', () => {
   test('what earn moved shows at once, as cash and as shares with their worth', async () => {
     const person = await newPerson()
     await world.fund(base, person.evm, 'USDC', '1000')
-    await look(person)
+    await readHoldings(person)
     const done = (await person.deposit('400')).body
     assert.equal(done.outcome, 'executed', JSON.stringify(done))
-    const after = await look(person)
+    const after = await readHoldings(person)
     assert.equal(amountOf(after, base, 'USDC'), '600000000')
     const shares = after.holdings.find(({ kind }) => kind === 'earn_share')
     assert.equal(shares?.amount, done.result.shares_delta)
@@ -101,32 +102,32 @@ describe('holdings tell what the chains hold', () => {
     await world.fund(polygon, person.evm, 'USDC', '5')
     await world.fund(base, person.evm, 'USDC', '6')
     await world.fund(base, stranger.evm, 'USDC', '7')
-    const before = await look(person)
+    const before = await readHoldings(person)
     assert.equal(amountOf(before, polygon, 'USDC'), '5000000')
     await world.chain(polygon, 'stop')
     try {
       for (const query of ['?event=wallet-refresh', '']) {
         const startedMs = performance.now()
         const during = await eventually(async () => {
-          const now = await look(person, query)
+          const now = await readHoldings(person, query)
           return now.stale ? now : undefined
         }, 'the dead chain is told')
         assert.ok(performance.now() - startedMs < 3_000)
-        const told = new Map(during.chains.map((each) => [each.chain_id, each]))
+        const byChain = new Map(during.chains.map((each) => [each.chain_id, each]))
         assert.deepEqual(
-          allChains.map((id) => told.get(id)?.status),
+          allChains.map((id) => byChain.get(id)?.status),
           ['ok', 'stale', 'ok', 'ok', 'ok'],
         )
         assert.deepEqual(
           during.errors.map(({ chain_id }) => chain_id),
           [polygon],
         )
-        assert.ok((told.get(polygon)?.error ?? '').length > 0)
+        assert.ok((byChain.get(polygon)?.error ?? '').length > 0)
         assert.equal(during.complete, false)
         assert.equal(amountOf(during, polygon, 'USDC'), '5000000')
         assert.equal(amountOf(during, base, 'USDC'), '6000000')
       }
-      const unseen = await look(stranger)
+      const unseen = await readHoldings(stranger)
       assert.equal(unseen.chains.find(({ chain_id }) => chain_id === polygon)?.status, 'failed')
       assert.equal(amountOf(unseen, base, 'USDC'), '7000000')
       const { chains } = (
@@ -137,7 +138,7 @@ describe('holdings tell what the chains hold', () => {
       await world.chain(polygon, 'start')
     }
     const healed = async () => {
-      const now = await look(person, '?event=wallet-refresh')
+      const now = await readHoldings(person, '?event=wallet-refresh')
       return now.stale ? undefined : now
     }
     assert.equal(amountOf(await eventually(healed, 'the chain is back'), polygon, 'USDC'), '5000000')
@@ -148,7 +149,7 @@ describe('holdings tell what the chains hold', () => {
     await world.fund(base, person.evm, 'USDC', '6')
     await world.fault(`evm:${polygon}`, { silent: true })
     const startedMs = performance.now()
-    const during = await look(person, '?event=wallet-refresh')
+    const during = await readHoldings(person, '?event=wallet-refresh')
     assert.ok(performance.now() - startedMs < 3_000)
     assert.deepEqual(
       during.errors.map(({ chain_id }) => chain_id),
@@ -196,7 +197,7 @@ describe('holdings tell what the chains hold', () => {
   test('a Token-2022 balance is listed like any other token of Solana', async () => {
     const person = await newPerson()
     await world.fund(solana, person.solana, 'PYUSD', '2.5')
-    const { holdings } = await look(person, '?chain_type=solana&event=wallet-refresh')
+    const { holdings } = await readHoldings(person, '?chain_type=solana&event=wallet-refresh')
     const pyusd = holdings.find(({ symbol }) => symbol === 'PYUSD')
     const mint = world.manifest.tokens[solana]?.find(({ symbol }) => symbol === 'PYUSD')?.mint
     assert.deepEqual(
@@ -209,7 +210,7 @@ describe('holdings tell what the chains hold', () => {
     const person = await newPerson()
     await world.fund(base, person.evm, 'cbBTC', '0.5')
     await world.fault('prices', { status: 503 })
-    const { holdings } = await look(person, '?event=wallet-refresh')
+    const { holdings } = await readHoldings(person, '?event=wallet-refresh')
     assert.equal(holdings.find(({ symbol }) => symbol === 'cbBTC')?.amount, '50000000')
   })
 
@@ -221,7 +222,7 @@ describe('holdings tell what the chains hold', () => {
     ])
     const families = { evm: 'evm', '0': 'evm', solana: 'solana', '1': 'solana' }
     for (const [spelling, family] of Object.entries(families)) {
-      const { holdings, chains } = await look(person, `?chain_type=${spelling}&event=wallet-refresh`)
+      const { holdings, chains } = await readHoldings(person, `?chain_type=${spelling}&event=wallet-refresh`)
       const wanted = family === 'solana' ? [solana] : allChains.filter((id) => id !== solana)
       assert.deepEqual(chains.map(({ chain_id }) => chain_id).sort(), wanted)
       assert.deepEqual(

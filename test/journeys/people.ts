@@ -72,12 +72,12 @@ export async function personOf(url: string, agent: Agent): Promise<Person> {
 }
 
 /** A new user whom the faucet has already welcomed. */
-export async function welcomed(url: string): Promise<Person> {
+export async function createFundedPerson(url: string): Promise<Person> {
   const person = await personOf(url, await newAgent(url))
-  const look = async () => {
+  const isFunded = async () => {
     const { items } = (await person.call<{ items: TaskBody[] }>('GET /v1/tasks?kind=welcome_funding')).body
     return items[0]?.status === 'completed' ? true : undefined
   }
-  await eventually(look, 'the welcome funding has arrived', 20_000)
+  await eventually(isFunded, 'the welcome funding has arrived', 20_000)
   return person
 }

@@ -2,13 +2,13 @@ import assert from 'node:assert/strict'
 import { after, afterEach, before, describe, test } from 'node:test'
 import { setTimeout as delay } from 'node:timers/promises'
 import { eventually, freshGateway } from '../harness/gateway.ts'
-import { type Person, type TaskBody, welcomed } from './people.ts'
+import { createFundedPerson, type Person, type TaskBody } from './people.ts'
 import { base, type World, worldOf } from './world.ts'
 
 const chain = `evm:${base}`
 const send = ['eth_sendRawTransaction']
 const receipt = ['eth_getTransactionReceipt']
-const betweenLooksMs = 40
+const pollIntervalMs = 40
 
 describe('an upstream loses replies, and a task still tells the truth', () => {
   let gateway: Awaited<ReturnType<typeof freshGateway>>
@@ -24,28 +24,28 @@ describe('an upstream loses replies, and a task still tells the truth', () => {
   async function watched<T>(person: Person, run: () => Promise<T>): Promise<T> {
     const stop = new AbortController()
     let samples = 0
-    const watching = (async () => {
+    const watcher = (async () => {
       while (!stop.signal.aborted) {
         const { status, body } = await person.call<{ items: TaskBody[] }>('GET /v1/tasks')
         assert.equal(status, 200)
         for (const task of body.items) {
           samples += 1
-          const told = JSON.stringify(task)
-          if (task.status === 'completed') assert.equal(task.outcome, 'executed', told)
+          const snapshot = JSON.stringify(task)
+          if (task.status === 'completed') assert.equal(task.outcome, 'executed', snapshot)
           else if (task.status === 'running')
-            assert.ok(task.outcome === null || task.outcome === 'unknown', told)
-          else assert.deepEqual([task.status, task.outcome], ['pending', null], told)
+            assert.ok(task.outcome === null || task.outcome === 'unknown', snapshot)
+          else assert.deepEqual([task.status, task.outcome], ['pending', null], snapshot)
         }
-        await delay(betweenLooksMs)
+        await delay(pollIntervalMs)
       }
     })()
     try {
-      const result = await Promise.race([run(), watching.then(() => assert.fail('the watch ended early'))])
+      const result = await Promise.race([run(), watcher.then(() => assert.fail('the watch ended early'))])
       assert.ok(samples > 0)
       return result
     } finally {
       stop.abort()
-      await watching
+      await watcher
     }
   }
 
@@ -79,7 +79,7 @@ describe('an upstream loses replies, and a task still tells the truth', () => {
 
   for (const [what, fault] of faults)
     test(`an upstream that ${what} leads to one deposit and never to a lie (6)`, async () => {
-      const person = await welcomed(gateway.url)
+      const person = await createFundedPerson(gateway.url)
       await watched(person, async () => {
         await world.fault(chain, fault)
         const accepted = await person.deposit('10', { query: '' })
@@ -98,7 +98,7 @@ describe('an upstream loses replies, and a task still tells the truth', () => {
     })
 
   test('a chain that refuses connections for a while delays a task and loses nothing (6)', async () => {
-    const person = await welcomed(gateway.url)
+    const person = await createFundedPerson(gateway.url)
     await watched(person, async () => {
       await world.fault(chain, { latency_ms: 300, methods: send })
       const { task_id } = (await person.deposit('10', { query: '' })).body
@@ -124,7 +124,7 @@ describe('an upstream loses replies, and a task still tells the truth', () => {
   })
 
   test('a node that stops in the middle of a task and comes back finds the task reconciling, then done (6)', async () => {
-    const person = await welcomed(gateway.url)
+    const person = await createFundedPerson(gateway.url)
     await watched(person, async () => {
       await world.fault(chain, { latency_ms: 1_000, methods: send })
       const { task_id } = (await person.deposit('10', { query: '' })).body
@@ -143,7 +143,7 @@ describe('an upstream loses replies, and a task still tells the truth', () => {
   })
 
   test('a refusal before anything was signed is told as such: nothing was sent, and the same key may be used again', async () => {
-    const person = await welcomed(gateway.url)
+    const person = await createFundedPerson(gateway.url)
     await world.fault(chain, { status: 503 })
     const refused = await person.call<Record<string, unknown>>('POST /v1/earn/deposit?wait=true', {
       key: 'patient',

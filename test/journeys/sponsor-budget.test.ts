@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import pg from 'pg'
 import { eventually, freshGateway } from '../harness/gateway.ts'
-import { type Person, welcomed } from './people.ts'
+import { createFundedPerson, type Person } from './people.ts'
 import { type World, worldOf } from './world.ts'
 
 type Refusal = {
@@ -46,7 +46,10 @@ describe('the gas that a sponsor pays', () => {
   }
 
   test('80 small withdrawals of one user end at its own budget, and nobody else is refused', async () => {
-    const [greedy, other] = await Promise.all([welcomed(gateway.url), welcomed(gateway.url)])
+    const [greedy, other] = await Promise.all([
+      createFundedPerson(gateway.url),
+      createFundedPerson(gateway.url),
+    ])
     const position_id = await open(greedy, '100')
     const others = await open(other, '20')
     // One lane each, so that all of them are known; their number does not matter.
@@ -85,7 +88,7 @@ describe('the gas that a sponsor pays', () => {
   })
 
   test('what is left at the end is kept for whole withdrawals', async () => {
-    const person = await welcomed(gateway.url)
+    const person = await createFundedPerson(gateway.url)
     const position_id = await open(person, '20')
     await setSponsors(5n * milliEther)
     const refused = await eventually(

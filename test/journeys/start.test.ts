@@ -3,8 +3,8 @@ import { createServer } from 'node:net'
 import { after, before, describe, test } from 'node:test'
 import { testDatabase } from '../harness/cluster.ts'
 import { dataFolder, eventually, type Gateway, http, launch, NotReady } from '../harness/gateway.ts'
-import { type Sent, sentEvents } from '../harness/stream.ts'
-import { type Person, type Positions, personOf, type TaskBody, welcomed } from './people.ts'
+import { type SentEvent, sentEvents } from '../harness/stream.ts'
+import { createFundedPerson, type Person, type Positions, personOf, type TaskBody } from './people.ts'
 import { base, worldOf } from './world.ts'
 
 const stopMsMax = 10_000
@@ -39,14 +39,14 @@ describe('a gateway with everything of its own starts, stops and starts again', 
   let person: Person
   let firstStartMs: number
   /** The same user, at the address of the last start, with the token that an earlier one gave. */
-  const meet = async () => {
+  const reconnect = async () => {
     person = await personOf(gateway.url, person)
   }
   before(async () => {
     const startedMs = performance.now()
     gateway = await launch({ env })
     firstStartMs = performance.now() - startedMs
-    person = await welcomed(gateway.url)
+    person = await createFundedPerson(gateway.url)
   })
   after(async () => {
     await gateway?.stop()
@@ -54,18 +54,18 @@ describe('a gateway with everything of its own starts, stops and starts again', 
   })
 
   test('a first start says where docs, data and world are, and the port of the ready line answers', async () => {
-    const said = gateway.lines.join('\n')
-    assert.match(said, new RegExp(`^docs\\s+${gateway.url}/docs$`, 'm'))
-    assert.match(said, new RegExp(`^data\\s+${folder.path}$`, 'm'))
-    assert.match(said, /^world\s+http:\/\/127\.0\.0\.1:\d+$/m)
+    const output = gateway.lines.join('\n')
+    assert.match(output, new RegExp(`^docs\\s+${gateway.url}/docs$`, 'm'))
+    assert.match(output, new RegExp(`^data\\s+${folder.path}$`, 'm'))
+    assert.match(output, /^world\s+http:\/\/127\.0\.0\.1:\d+$/m)
     assert.equal(gateway.lines.at(-1), `portico ready ${gateway.url}`)
     assert.equal((await http(`${gateway.url}/health`)).status, 200)
   })
 
   test('a second start in the same data folder is refused by name, and disturbs nobody', async () => {
-    const said = await refusedStart(env)
-    assert.match(said, /data folder .* is in use by process \d+/)
-    assert.ok(said.includes(String(gateway.pid)))
+    const output = await refusedStart(env)
+    assert.match(output, /data folder .* is in use by process \d+/)
+    assert.ok(output.includes(String(gateway.pid)))
     assert.equal((await person.call('GET /v1/user')).status, 200)
   })
 
@@ -73,8 +73,8 @@ describe('a gateway with everything of its own starts, stops and starts again', 
     using elsewhere = dataFolder()
     const { port } = new URL(gateway.url)
     const startedMs = performance.now()
-    const said = await refusedStart({ DATA_DIR: elsewhere.path, PORT: port })
-    assert.match(said, new RegExp(`Port ${port} on 127\\.0\\.0\\.1 is in use\\. Set PORT`))
+    const output = await refusedStart({ DATA_DIR: elsewhere.path, PORT: port })
+    assert.match(output, new RegExp(`Port ${port} on 127\\.0\\.0\\.1 is in use\\. Set PORT`))
     assert.ok(performance.now() - startedMs < 5_000)
   })
 
@@ -84,17 +84,17 @@ describe('a gateway with everything of its own starts, stops and starts again', 
     assert.equal(done.outcome, 'executed', JSON.stringify(done))
     await world.fault(`evm:${base}`, { status: 503, methods: ['eth_sendRawTransaction'] })
     const waiting = person.deposit('50', { key: 'waits', query: '?wait=true&timeout=60' })
-    const heard: Sent[] = []
+    const received: SentEvent[] = []
     const headers = { authorization: `Bearer ${person.token}` }
     const listening = (async () => {
       const url = `${gateway.url}/v1/notifications/stream?after=0`
-      for await (const sent of sentEvents(url, headers, AbortSignal.timeout(30_000))) heard.push(sent)
+      for await (const sent of sentEvents(url, headers, AbortSignal.timeout(30_000))) received.push(sent)
       return 'ended'
     })()
-    const signed = ({ event, data }: Sent) =>
+    const signed = ({ event, data }: SentEvent) =>
       event === 'task.updated' && (data as { data: TaskBody }).data.state === 'signed'
     await eventually(
-      async () => (heard.filter(signed).length === 2 ? true : undefined),
+      async () => (received.filter(signed).length === 2 ? true : undefined),
       'the second one is signed',
     )
 
@@ -108,7 +108,7 @@ describe('a gateway with everything of its own starts, stops and starts again', 
     // Nothing is unpacked or seeded any more; on a busy machine the first start is the measure.
     assert.ok(performance.now() - startedMs < Math.max(6_000, firstStartMs))
     const before = person
-    await meet()
+    await reconnect()
     assert.deepEqual([person.evm, person.solana], [before.evm, before.solana])
     const replay = await person.deposit('50', { key: 'waits' })
     assert.equal(replay.headers.get('idempotent-replayed'), 'true')
@@ -135,7 +135,7 @@ describe('a gateway with everything of its own starts, stops and starts again', 
     assert.equal(accepted.status, 200)
     await gateway.kill()
     gateway = await launch({ env })
-    await meet()
+    await reconnect()
     const done = await person.ended(accepted.body.task_id, 20_000)
     assert.equal(done.outcome, 'executed', JSON.stringify(done))
     const replay = await person.deposit('25', { key: 'killed' })
@@ -154,7 +154,7 @@ describe('a gateway with everything of its own starts, stops and starts again', 
 describe('a start that cannot succeed says why', () => {
   test('every bad setting is named at once, with what it wants (44)', async () => {
     using folder = dataFolder()
-    const said = await refusedStart({
+    const output = await refusedStart({
       DATA_DIR: folder.path,
       PORT: 'eighty',
       LEASE_MS: '1',
@@ -163,12 +163,12 @@ describe('a start that cannot succeed says why', () => {
       EARN_VAULT_ADDRESS: '0x12',
     })
     for (const name of ['PORT', 'LEASE_MS', 'ENVIRONMENT', 'DATABASE_URL', 'EARN_VAULT_ADDRESS'])
-      assert.match(said, new RegExp(`portico cannot start: ${name}: wants `))
+      assert.match(output, new RegExp(`portico cannot start: ${name}: wants `))
   })
 
   test('production refuses everything that is made for play, each by its name', async () => {
     using folder = dataFolder()
-    const said = await refusedStart({ DATA_DIR: folder.path, ENVIRONMENT: 'production' })
+    const output = await refusedStart({ DATA_DIR: folder.path, ENVIRONMENT: 'production' })
     for (const name of [
       'ETHEREUM_RPC_URL',
       'BASE_RPC_URL',
@@ -182,7 +182,7 @@ describe('a start that cannot succeed says why', () => {
       'DATABASE_URL',
       'BASE_URL',
     ])
-      assert.match(said, new RegExp(`portico cannot start: ${name}: `), name)
+      assert.match(output, new RegExp(`portico cannot start: ${name}: `), name)
     const world = await refusedStart({
       DATA_DIR: folder.path,
       ENVIRONMENT: 'production',
@@ -197,12 +197,12 @@ describe('a start that cannot succeed says why', () => {
 
   test('a database that is not there is told in a sentence', async () => {
     using folder = dataFolder()
-    const said = await refusedStart({
+    const output = await refusedStart({
       DATA_DIR: folder.path,
       DATABASE_URL: 'postgresql://nobody:hunter2@127.0.0.1:9/none',
     })
-    assert.match(said, /portico cannot start: .*database/i)
-    assert.doesNotMatch(said, /hunter2/)
+    assert.match(output, /portico cannot start: .*database/i)
+    assert.doesNotMatch(output, /hunter2/)
   })
 
   test('dead and silent upstreams delay a start by seconds and are told by health (44)', async () => {

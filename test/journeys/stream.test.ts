@@ -9,9 +9,9 @@ import {
   type Gateway,
   launch,
 } from '../harness/gateway.ts'
-import { eventsUntil, type Sent, sentEvents } from '../harness/stream.ts'
-import { records } from '../proof/support/identities.ts'
-import { type Person, type TaskBody, welcomed } from './people.ts'
+import { eventsUntil, type SentEvent, sentEvents } from '../harness/stream.ts'
+import { openIdentityRecords } from '../proof/support/identity-records.ts'
+import { createFundedPerson, type Person, type TaskBody } from './people.ts'
 import { base, type World, worldOf } from './world.ts'
 
 type Envelope = { id: string; type: string; task_id: string | null; data: TaskBody; created_at: string }
@@ -19,8 +19,8 @@ type Page = { events: Envelope[]; total_count: number; next_after: string }
 
 const heartbeatMsMax = 17_000
 const path = '/v1/notifications/stream'
-const endOf = (count: number) => (_: Sent, all: Sent[]) => all.filter(hasEnded).length === count
-const hasEnded = ({ event }: Sent) => event === 'task.completed'
+const endOf = (count: number) => (_: SentEvent, all: SentEvent[]) => all.filter(hasEnded).length === count
+const hasEnded = ({ event }: SentEvent) => event === 'task.completed'
 const seqs = (from: number, count: number) =>
   Array.from({ length: count }, (_, index) => String(from + index))
 
@@ -51,7 +51,7 @@ describe('everything that happens is streamed, on every instance', () => {
     ] as const
 
   test('the events of a task come live, in order and without a gap, and say what the task says', async () => {
-    const person = await welcomed(one.url)
+    const person = await createFundedPerson(one.url)
     const { next_after } = await logOf(person)
     const live = eventsUntil(...stream(person, one, { lastId: next_after }), endOf(1))
     const { body: task } = await person.deposit('10')
@@ -70,12 +70,12 @@ describe('everything that happens is streamed, on every instance', () => {
   })
 
   test('a new listener first hears the last 50 events, and Last-Event-ID exactly those that came since', async () => {
-    const person = await welcomed(one.url)
+    const person = await createFundedPerson(one.url)
     await person.deposit('10')
     const { events } = await logOf(person)
     const last = events.length
-    const enough = (from: number) => (_: Sent, all: Sent[]) => all.length === last - from
-    const idsOf = (sent: Sent[]) => sent.map(({ id }) => id)
+    const enough = (from: number) => (_: SentEvent, all: SentEvent[]) => all.length === last - from
+    const idsOf = (sent: SentEvent[]) => sent.map(({ id }) => id)
     assert.deepEqual(idsOf(await eventsUntil(...stream(person, one), enough(0))), seqs(1, last))
     for (const from of [0, 1, last - 1]) {
       const resumed = await eventsUntil(...stream(person, one, { lastId: String(from) }), enough(from))
@@ -86,7 +86,7 @@ describe('everything that happens is streamed, on every instance', () => {
   })
 
   test('types narrows the stream and the log alike', async () => {
-    const person = await welcomed(one.url)
+    const person = await createFundedPerson(one.url)
     const query = '?after=0&types=task.created,task.completed'
     const live = eventsUntil(...stream(person, one, { query }), endOf(2))
     await person.deposit('10')
@@ -104,21 +104,21 @@ describe('everything that happens is streamed, on every instance', () => {
   })
 
   test('what one instance does is streamed by the other, and nobody hears of another user', async () => {
-    const [person, stranger] = await Promise.all([welcomed(one.url), welcomed(one.url)])
+    const [person, stranger] = await Promise.all([createFundedPerson(one.url), createFundedPerson(one.url)])
     const { next_after } = await logOf(person)
     const live = eventsUntil(...stream(person, two, { lastId: next_after }), endOf(1))
-    const heard = eventsUntil(
+    const received = eventsUntil(
       ...stream(stranger, two, { query: `?after=${(await logOf(stranger)).next_after}` }),
       endOf(1),
     )
     const mine = (await person.deposit('10')).body
     const yours = (await stranger.deposit('20')).body
     for (const { data } of await live) assert.equal((data as Envelope).task_id, mine.task_id)
-    for (const { data } of await heard) assert.equal((data as Envelope).task_id, yours.task_id)
+    for (const { data } of await received) assert.equal((data as Envelope).task_id, yours.task_id)
   })
 
   test('wait=true on the instance that did not accept joins the task, and a token of one is good at the other', async () => {
-    const person = await welcomed(one.url)
+    const person = await createFundedPerson(one.url)
     await world.fault(`evm:${base}`, { latency_ms: 700, methods: ['eth_sendRawTransaction'] })
     const accepted = await person.deposit('10', { key: 'joined', query: '' })
     assert.equal(accepted.body.status, 'pending')
@@ -131,22 +131,22 @@ describe('everything that happens is streamed, on every instance', () => {
   })
 
   test('over disconnects at any moment and on either instance the union of what is heard is the log (9)', async () => {
-    const person = await welcomed(one.url)
+    const person = await createFundedPerson(one.url)
     const deposits = 12
-    const heard: Envelope[] = []
+    const received: Envelope[] = []
     let turn = 0
-    const listening = (async () => {
+    const reader = (async () => {
       for (let ended = 0; ended < deposits + 1; ) {
         const at = turn++ % 2 === 0 ? one : two
         // How many events each connection lives for: the digits of a fixed number, so that a failure comes again.
-        const most = 1 + (Math.trunc(1e9 * Math.abs(Math.sin(turn))) % 5)
+        const eventsMax = 1 + (Math.trunc(1e9 * Math.abs(Math.sin(turn))) % 5)
         const got = await eventsUntil(
-          ...stream(person, at, { lastId: heard.at(-1)?.id ?? '0' }),
+          ...stream(person, at, { lastId: received.at(-1)?.id ?? '0' }),
           (sent, all) =>
-            all.length === most || (hasEnded(sent) && ended + all.filter(hasEnded).length > deposits),
+            all.length === eventsMax || (hasEnded(sent) && ended + all.filter(hasEnded).length > deposits),
         )
         ended += got.filter(hasEnded).length
-        heard.push(...got.map(({ data }) => data as Envelope))
+        received.push(...got.map(({ data }) => data as Envelope))
       }
     })()
     const keys = Array.from({ length: deposits }, (_, index) => `union-${index}`)
@@ -154,23 +154,23 @@ describe('everything that happens is streamed, on every instance', () => {
       keys.map((key, index) => person.deposit('5', { key, at: index % 2 === 0 ? one.url : two.url })),
     )
     for (const { body } of all) assert.equal(body.outcome, 'executed', JSON.stringify(body))
-    await listening
+    await reader
     const { events } = await logOf(person)
-    assert.deepEqual(heard, events)
+    assert.deepEqual(received, events)
     assert.deepEqual(
-      heard.map(({ id }) => id),
+      received.map(({ id }) => id),
       seqs(1, events.length),
     )
     assert.equal((await world.effects(person.evm)).length, deposits)
-    await using rows = await records(one.databaseUrl)
-    const { rows: found } = await rows.on.query(
+    await using rows = await openIdentityRecords(one.databaseUrl)
+    const { rows: found } = await rows.db.query(
       'select deadlocks::integer as n from pg_stat_database where datname = current_database()',
     )
     assert.deepEqual(found, [{ n: 0 }], 'transactions waited for each other')
   })
 
   test('an instance that is killed in the middle of a task leaves it to the other, and the stream goes on there', async () => {
-    const person = await welcomed(one.url)
+    const person = await createFundedPerson(one.url)
     const third = dataFolder()
     const env = { ...world.env, DATA_DIR: third.path, DATABASE_URL: one.databaseUrl }
     const doomed = await launch({ env })
@@ -202,7 +202,7 @@ describe('everything that happens is streamed, on every instance', () => {
   })
 
   test('a silent stream is kept alive by comments, and without a token there is none', async () => {
-    const person = await welcomed(one.url)
+    const person = await createFundedPerson(one.url)
     const leave = new AbortController()
     const timer = setTimeout(() => leave.abort(new Error('no heartbeat came')), heartbeatMsMax)
     try {

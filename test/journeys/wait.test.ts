@@ -1,15 +1,15 @@
 import assert from 'node:assert/strict'
 import { after, afterEach, before, describe, test } from 'node:test'
 import { bearer, eventually, freshGateway } from '../harness/gateway.ts'
-import { type Person, type TaskBody, welcomed } from './people.ts'
+import { createFundedPerson, type Person, type TaskBody } from './people.ts'
 import { base, type World, worldOf } from './world.ts'
 
 type Refusal = { code: string; status: string; reason: string }
 
 /** What a task asks the chain for once it is signed, and nothing of what is asked before it is accepted. */
-const sending = ['eth_sendRawTransaction', 'eth_getTransactionReceipt']
+const sendMethods = ['eth_sendRawTransaction', 'eth_getTransactionReceipt']
 /** Asked by no admission: a task is accepted, and then cannot begin. */
-const preparing = ['eth_getCode']
+const prepareMethods = ['eth_getCode']
 
 describe('a caller waits, leaves and cancels', () => {
   let gateway: Awaited<ReturnType<typeof freshGateway>>
@@ -26,7 +26,7 @@ describe('a caller waits, leaves and cancels', () => {
     (await person.deposit(amount, { query: '' })).body.task_id
 
   test('wait=true answers with the ended task, and without it with the accepted one', async () => {
-    const person = await welcomed(gateway.url)
+    const person = await createFundedPerson(gateway.url)
     const waited = (await person.deposit('10')).body
     assert.deepEqual([waited.status, waited.outcome], ['completed', 'executed'])
     const brief = (await person.deposit('10', { query: '' })).body
@@ -44,8 +44,8 @@ describe('a caller waits, leaves and cancels', () => {
   })
 
   test('a wait that runs out is 200 with a task that still runs, and the task ends all the same (8)', async () => {
-    const person = await welcomed(gateway.url)
-    await world.fault(chain, { status: 503, methods: sending })
+    const person = await createFundedPerson(gateway.url)
+    await world.fault(chain, { status: 503, methods: sendMethods })
     const startedMs = performance.now()
     const { status, body } = await person.deposit('10', { query: '?wait=true&timeout=5' })
     const tookMs = performance.now() - startedMs
@@ -60,8 +60,8 @@ describe('a caller waits, leaves and cancels', () => {
   })
 
   test('a client that leaves cancels nothing (8)', async () => {
-    const person = await welcomed(gateway.url)
-    await world.fault(chain, { latency_ms: 1_000, methods: sending })
+    const person = await createFundedPerson(gateway.url)
+    await world.fault(chain, { latency_ms: 1_000, methods: sendMethods })
     const leave = new AbortController()
     const left = fetch(`${gateway.url}/v1/earn/deposit?wait=true`, {
       method: 'POST',
@@ -86,8 +86,8 @@ describe('a caller waits, leaves and cancels', () => {
   })
 
   test('a cancel before anything is sent ends the task, frees its hold and moves nothing', async () => {
-    const person = await welcomed(gateway.url)
-    await world.fault(chain, { status: 503, methods: preparing })
+    const person = await createFundedPerson(gateway.url)
+    await world.fault(chain, { status: 503, methods: prepareMethods })
     const id = await begin(person, '10000')
     assert.equal((await person.task(id)).cancellable, true)
     const held = await person.deposit('1')
@@ -118,7 +118,7 @@ describe('a caller waits, leaves and cancels', () => {
   })
 
   test('a cancel after the bytes may be under way is 409 not_cancellable, and the task tells the truth', async () => {
-    const person = await welcomed(gateway.url)
+    const person = await createFundedPerson(gateway.url)
     await world.fault(chain, { status: 503, methods: ['eth_getTransactionReceipt'] })
     const id = await begin(person, '10')
     const sent = await eventually(async () => {

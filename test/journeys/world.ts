@@ -1,5 +1,5 @@
 /** The world that a gateway under test stands in, as its own control port and its chains tell of it. */
-import { decimalUnits, given } from '../harness/conservation.ts'
+import { decimalUnits, testFunding } from '../harness/conservation.ts'
 import { eventually, http } from '../harness/gateway.ts'
 
 export const base = '8453'
@@ -78,8 +78,8 @@ export async function worldOf(control: string) {
       await eventually(mined, 'the shares have moved')
       await rpc('anvil_setBalance', [owner, '0x0'])
       const why = 'shares moved outside'
-      given.add({ evm: owner }, { asset: 'shares', units: -units, why })
-      given.add({ evm: to }, { asset: 'shares', units, why })
+      testFunding.add({ evm: owner }, { asset: 'shares', units: -units, why })
+      testFunding.add({ evm: to }, { asset: 'shares', units, why })
     },
     /** Deposits and withdrawals of the vault, read from the chain. */
     effects: async (owner: string): Promise<Effect[]> =>
@@ -88,7 +88,7 @@ export async function worldOf(control: string) {
       await ask('POST', '/faucet/fund', { chain_id: chainId, address, token, amount })
       const kind = token === 'native' ? 'gas' : token.toLowerCase()
       const units = decimalUnits(amount, token === 'native' ? 18 : 6)
-      given.add({ evm: address }, { asset: `${kind}:${chainId}`, units, why: 'the faucet gave more' })
+      testFunding.add({ evm: address }, { asset: `${kind}:${chainId}`, units, why: 'the faucet gave more' })
     },
     setVault: (change: object) => ask('POST', '/vault', change),
     price: (change: object) => ask('POST', '/prices', change),

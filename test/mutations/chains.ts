@@ -20,12 +20,12 @@ export const chainMutations = [
     ],
   ),
   ...mutationsOf(
-    'src/upstreams/evm/nonce.ts',
-    ['src/upstreams/evm/nonce.test.ts'],
+    'src/upstreams/evm/nonce-repair-plan.ts',
+    ['src/upstreams/evm/nonce-repair-plan.test.ts'],
     [
       [
-        'if (carrier.nonce >= mined)',
-        'if (carrier.nonce > mined)',
+        'if (attempt.nonce >= mined)',
+        'if (attempt.nonce > mined)',
         'the first open number is not sent again',
       ],
       [
@@ -79,7 +79,7 @@ export const chainMutations = [
     ],
   ),
   ...mutationsOf(
-    'src/features/earn/settle.ts',
+    'src/features/earn/vault-steps.ts',
     ['test/journeys/exactly-once.test.ts'],
     [
       [
@@ -99,14 +99,14 @@ export const chainMutations = [
     ['src/features/chains/confirm.test.ts'],
     [
       [
-        '        (await renumberTaken(follow, sight)) ??\n',
+        '        (await reassignNonce(context, chainState)) ??\n',
         '',
         'a batch whose number foreign bytes took waits for its deadline',
       ],
     ],
   ),
   ...mutationsOf(
-    'src/features/chains/replace-carrier.ts',
+    'src/features/chains/tx-replacement.ts',
     ['src/features/chains/confirm.test.ts'],
     [
       [
@@ -115,8 +115,8 @@ export const chainMutations = [
         'a batch leaves a number that is still open',
       ],
       [
-        'if (times > 0n || again.mined) return undefined',
-        'if (again.mined) return undefined',
+        'if (times > 0n || latestState.mined) return undefined',
+        'if (latestState.mined) return undefined',
         'a batch that the account ran is carried once more',
       ],
     ],

@@ -14,13 +14,13 @@ export const durableMutations = [
     ],
   ),
   ...mutationsOf(
-    'src/durable/events.ts',
+    'src/durable/event-log.ts',
     ['test/durable/engine.test.ts'],
     [[".where('seq', '>', after)", ".where('seq', '>=', after)", 'a resumed stream repeats an event']],
   ),
   ...mutationsOf(
     'src/durable/runner.ts',
-    ['test/durable/faults.test.ts'],
+    ['test/durable/step-failures.test.ts'],
     [
       [
         '    if (live) {\n',
@@ -41,7 +41,7 @@ export const durableMutations = [
   ),
   ...mutationsOf(
     'src/durable/runner.ts',
-    ['test/durable/fence.test.ts'],
+    ['test/durable/fencing.test.ts'],
     [
       [
         '      if (lost.aborted) return undefined\n',
@@ -68,7 +68,7 @@ export const durableMutations = [
   ),
   ...mutationsOf(
     'src/store/migrations/04-tasks/0001_init.sql',
-    ['test/durable/fence.test.ts'],
+    ['test/durable/fencing.test.ts'],
     [
       [
         "    where id = v_id and epoch = (p ->> 'epoch')::integer and owner = (p ->> 'owner')::uuid\n",
@@ -89,7 +89,7 @@ export const durableMutations = [
   ),
   ...mutationsOf(
     'src/store/migrations/04-tasks/0001_init.sql',
-    ['test/durable/faults.test.ts', 'test/durable/engine.test.ts'],
+    ['test/durable/step-failures.test.ts', 'test/durable/engine.test.ts'],
     [
       [
         "  if v_ended and p ->> 'outcome' = 'not_executed' and exists",
@@ -105,7 +105,7 @@ export const durableMutations = [
   ),
   ...mutationsOf(
     'src/store/migrations/03-ledger/0001_init.sql',
-    ['test/durable/engine.test.ts', 'test/durable/faults.test.ts'],
+    ['test/durable/engine.test.ts', 'test/durable/step-failures.test.ts'],
     [
       [
         'if found and v_avail < v_amount then',
@@ -121,7 +121,7 @@ export const durableMutations = [
   ),
   ...mutationsOf(
     'src/store/migrations/03-ledger/0001_init.sql',
-    ['test/durable/observations.test.ts'],
+    ['test/durable/balance-snapshots.test.ts'],
     [
       [
         "'hold', -v_amount, v_amount, false",
@@ -143,7 +143,7 @@ export const durableMutations = [
   ),
   ...mutationsOf(
     'src/store/migrations/03-ledger/0001_init.sql',
-    ['test/durable/observations.test.ts'],
+    ['test/durable/balance-snapshots.test.ts'],
     [
       [
         "v_delta := greatest((p_seen ->> 'totalUnits')::numeric - v_account.avail - v_account.held, -v_account.avail);",
@@ -159,7 +159,7 @@ export const durableMutations = [
   ),
   ...mutationsOf(
     'src/durable/commit.ts',
-    ['test/durable/opening.test.ts'],
+    ['test/durable/sign-on-accept.test.ts'],
     [
       [
         'set next = greatest(next, $4::bigint) + 1',
@@ -169,12 +169,12 @@ export const durableMutations = [
     ],
   ),
   ...mutationsOf(
-    'src/durable/cancel.ts',
-    ['test/durable/fence.test.ts'],
+    'src/durable/task-queries.ts',
+    ['test/durable/fencing.test.ts'],
     [
       [
-        'const on = tx ?? pool',
-        'const on = pool',
+        'const db = tx ?? pool',
+        'const db = pool',
         'each cancel takes a second connection, and many at once take all of the pool and wait for ever',
       ],
     ],
@@ -200,19 +200,19 @@ export const durableMutations = [
         'one locked row costs an instance all its leases',
       ],
       [
-        'await send<{ others: number; now: Date; lost: Held[] }>(heartbeats,',
-        'await send<{ others: number; now: Date; lost: Held[] }>(pool,',
+        'await query<{ others: number; now: Date; lost: LeasedTask[] }>(heartbeats,',
+        'await query<{ others: number; now: Date; lost: LeasedTask[] }>(pool,',
         'work that takes every connection delays the heartbeat until the leases are lost',
       ],
     ],
   ),
   ...mutationsOf(
-    'src/durable/wake.ts',
-    ['src/durable/wake.test.ts'],
+    'src/durable/notifier.ts',
+    ['src/durable/notifier.test.ts'],
     [
       [
-        'if ((await publish(topics)) || again.length === 0) continue',
-        'void publish(topics)\n      if (again.length === 0) continue',
+        'if ((await publish(topics)) || undelivered.length === 0) continue',
+        'void publish(topics)\n      if (undelivered.length === 0) continue',
         'a hint does not wait for the one before, and a slow bus takes every connection',
       ],
     ],

@@ -12,8 +12,8 @@ export const identityMutations = [
         'an old signature buys a token',
       ],
       [
-        'expiresAt: new Date(signedMs + spentMs)',
-        'expiresAt: new Date(now.getTime() + spentMs)',
+        'expiresAt: new Date(signedMs + replayWindowMs)',
+        'expiresAt: new Date(now.getTime() + replayWindowMs)',
         'a signature stamped ahead is forgotten while it still counts',
       ],
     ],
@@ -37,11 +37,17 @@ export const identityMutations = [
   ...mutationsOf(
     'src/features/auth/attempts.ts',
     ['src/features/auth/attempts.test.ts'],
-    [['failures > most)', 'failures > most + 1)', 'one wrong signature more than allowed is judged']],
+    [
+      [
+        'failures > failuresMax)',
+        'failures > failuresMax + 1)',
+        'one wrong signature more than allowed is judged',
+      ],
+    ],
   ),
   ...mutationsOf(
     'src/features/auth/tokens.ts',
-    ['test/identity/enrolment.test.ts'],
+    ['test/identity/registration.test.ts'],
     [
       ['      known.delete(hash)\n', '', 'a revoked token counts until the cache forgets it'],
       [

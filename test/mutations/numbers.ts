@@ -66,10 +66,14 @@ export const numberMutations = [
     ],
   ),
   ...mutationsOf(
-    'src/upstreams/hyperliquid/grid.ts',
-    ['src/upstreams/hyperliquid/grid.test.ts'],
+    'src/upstreams/hyperliquid/rounding.ts',
+    ['src/upstreams/hyperliquid/rounding.test.ts'],
     [
-      ['cut(toUnits(text, scale), grid)', "cut(toUnits(text, scale), grid, 'up')", 'a size is rounded up'],
+      [
+        'roundToLot(toUnits(text, scale), grid)',
+        `roundToLot(toUnits(text, scale), grid, 'up')`,
+        'a size is rounded up',
+      ],
       [
         'isBuy ? hundred + share : hundred - share',
         'isBuy ? hundred - share : hundred + share',

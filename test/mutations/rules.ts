@@ -6,45 +6,45 @@ export const ruleMutations = [
     'src/features/policy/rules.ts',
     ['src/features/policy/rules.test.ts'],
     [
-      ['if (ask.usdMicros <= remaining) return null', 'return null', 'the cap of the day is not held'],
+      ['if (request.usdMicros <= remaining) return null', 'return null', 'the cap of the day is not held'],
       [
-        'if (ask.usdMicros > perTransactionMicros) {',
-        'if (ask.usdMicros > perTransactionMicros * 2n) {',
+        'if (request.usdMicros > perTransactionMicros) {',
+        'if (request.usdMicros > perTransactionMicros * 2n) {',
         'one transaction takes twice its cap',
       ],
-      ['if (paused && !ask.exit && !harmless', 'if (paused && !harmless', 'a kill switch locks money in'],
+      ['if (paused && !request.exit && !isExempt', 'if (paused && !isExempt', 'a kill switch locks money in'],
       [
         "scope === 'venue' && usdMicros === 0n",
         "scope === 'venue'",
         'a frozen account at the venue opens positions',
       ],
       [
-        'const limits = ask.exit ? house : standing.limits',
-        'const limits = standing.limits',
+        'const limits = request.exit ? platformLimits : state.limits',
+        'const limits = state.limits',
         'lists that a user has tightened lock money in',
       ],
       [
-        '!limits.recipients.includes(placeOf(chainId, each))',
-        '!limits.recipients.some((place) => place.endsWith(fold(each)))',
+        '!limits.recipients.includes(chainAddressOf(chainId, each))',
+        '!limits.recipients.some((place) => place.endsWith(normalize(each)))',
         'a recipient of one chain is allowed on every chain',
       ],
       [
-        'perDayMicros: least(house.perDayMicros, own.perDayMicros)',
-        'perDayMicros: own.perDayMicros ?? house.perDayMicros',
+        'perDayMicros: min(platformLimits.perDayMicros, own.perDayMicros)',
+        'perDayMicros: own.perDayMicros ?? platformLimits.perDayMicros',
         "a user's own cap of the day exceeds that of the platform",
       ],
       [
-        'house.filter((each) => own.includes(each))',
+        'platform.filter((each) => own.includes(each))',
         'own',
         "a user's own list allows what the platform does not",
       ],
       [
-        'asked !== null && asked > most',
-        'asked !== null && asked > most + 1n',
+        'asked !== null && asked > max',
+        'asked !== null && asked > max + 1n',
         'a limit can be loosened by a unit at a time',
       ],
       [
-        'limits.tokens?.includes(placeOf(chainId, each)) === false',
+        'limits.tokens?.includes(chainAddressOf(chainId, each)) === false',
         'limits.tokens?.includes(each) === true',
         'a token outside the list is allowed',
       ],
@@ -55,8 +55,8 @@ export const ruleMutations = [
     ['src/features/policy/receipt.test.ts'],
     [
       [
-        'genuine: (receipt) => made.has(receipt)',
-        'genuine: (receipt) => receipt !== undefined',
+        'isAuthentic: (receipt) => issued.has(receipt)',
+        'isAuthentic: (receipt) => receipt !== undefined',
         'a copy of a receipt counts as one',
       ],
       [
@@ -87,13 +87,13 @@ export const ruleMutations = [
     ['test/identity/policy.test.ts'],
     [
       [
-        'await judge(tx, userId, asksOf(intent), { ...stands, spentMicros })',
-        'await judge(tx, userId, intent, { ...stands, spentMicros })',
+        'await enforce(tx, userId, requestOf(intent), { ...state, spentMicros })',
+        'await enforce(tx, userId, intent, { ...state, spentMicros })',
         'the spends of a batch are not judged',
       ],
       [
-        'const spentMicros = stands.spentMicros + takenMicros - micros',
-        'const spentMicros = stands.spentMicros - micros',
+        'const spentMicros = state.spentMicros + takenMicros - micros',
+        'const spentMicros = state.spentMicros - micros',
         'what a task reserved before does not count when it signs more',
       ],
     ],
@@ -113,7 +113,11 @@ export const ruleMutations = [
     'src/features/wallets/signing-rules.ts',
     ['test/identity/custody.test.ts'],
     [
-      ['demand(receipt.expiresAt > now,', 'demand(receipt.expiresAt > new Date(0),', 'an old receipt signs'],
+      [
+        'assertRule(receipt.expiresAt > now,',
+        'assertRule(receipt.expiresAt > new Date(0),',
+        'an old receipt signs',
+      ],
       [
         'receipt.intentHash === intentHash(intent)',
         'receipt.intentHash.length > 0',
@@ -124,21 +128,21 @@ export const ruleMutations = [
         'amountUnits <= read.amountUnits',
         'an approval exceeds the intent',
       ],
-      ['demand(holds(intent.recipients, read.to),', 'demand(true,', 'a transfer goes to anybody'],
+      ['includesAddress(intent.recipients, read.to),', 'true,', 'a transfer goes to anybody'],
       [
-        `demand(same(read.receiver, own), 'receiver', "the assets`,
-        `demand(true, 'receiver', "the assets`,
+        `isSameAddress(read.receiver, own),\n        'receiver',\n        "the assets`,
+        `true,\n        'receiver',\n        "the assets`,
         'what leaves the vault goes to somebody else',
       ],
       [
-        '(sums.get(fold(token)) ?? 0n) + amountUnits',
+        '(sums.get(normalize(token)) ?? 0n) + amountUnits',
         'amountUnits',
         'several transfers of a batch are each held against the cap alone',
       ],
-      ['demand(call.value === 0n,', 'demand(call.value >= 0n,', 'a batch carries native value'],
+      ['assertRule(call.value === 0n,', 'assertRule(call.value >= 0n,', 'a batch carries native value'],
       [
-        'demand(read.assetsUnits <= most,',
-        'demand(read.assetsUnits >= 0n,',
+        'assertRule(read.assetsUnits <= max,',
+        'assertRule(read.assetsUnits >= 0n,',
         'a deposit exceeds what the intent spends',
       ],
     ],
@@ -147,20 +151,20 @@ export const ruleMutations = [
     'src/features/wallets/venue-rules.ts',
     ['test/venue/custody.test.ts'],
     [
-      ['leftMs > 0 && leftMs <= expiryMsMost', 'leftMs > 0', 'an action at the venue can land days later'],
+      ['leftMs > 0 && leftMs <= expiryMsMax', 'leftMs > 0', 'an action at the venue can land days later'],
       [
         'isSpotAsset(asset) ? isBuy : !reduceOnly',
         'isSpotAsset(asset) ? isBuy : false',
         'an order that opens a position counts as an exit',
       ],
       [
-        "demand(opened <= usdMicros, 'notional'",
-        "demand(opened <= most, 'notional'",
+        `assertRule(opened <= usdMicros, 'notional'`,
+        `assertRule(opened <= maxMicros, 'notional'`,
         'orders open more than the policy was told',
       ],
       [
-        "demand(same(action.destination, account), 'destination'",
-        "demand(true, 'destination'",
+        `isSameAddress(action.destination, account),\n      'destination'`,
+        `true,\n      'destination'`,
         "a withdrawal goes to another address than the user's own",
       ],
     ],

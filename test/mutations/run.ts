@@ -56,7 +56,7 @@ const isFile = (file: string) => existsSync(join(root, file))
 const readIfPresent = (file: string) => (isFile(file) ? readFileSync(join(root, file), 'utf8') : undefined)
 
 /** One sentence for each mutation that no longer fits the code. */
-export function misfits(list: readonly Mutation[], read = readIfPresent): string[] {
+export function staleMutations(list: readonly Mutation[], read = readIfPresent): string[] {
   return list.flatMap(({ file, find, replace, mistake, tests }) => {
     if (find === replace) return [`"${mistake}" changes nothing`]
     const text = read(file)
@@ -86,16 +86,16 @@ async function runTest(
   const chunks: Buffer[] = []
   child.stdout.on('data', (chunk: Buffer) => chunks.push(chunk))
   child.stderr.on('data', (chunk: Buffer) => chunks.push(chunk))
-  let hung = false
+  let isHung = false
   const timer = setTimeout(() => {
-    hung = true
+    isHung = true
     // The whole group: gateways and worlds of the test as well.
     process.kill(-child.pid!, 'SIGKILL')
   }, testMsMax)
   const code = await new Promise<number | null>((resolve) => child.once('close', resolve))
   clearTimeout(timer)
   return {
-    verdict: hung ? 'hung' : code === 0 ? 'passed' : 'failed',
+    verdict: isHung ? 'hung' : code === 0 ? 'passed' : 'failed',
     output: Buffer.concat(chunks).toString(),
   }
 }
@@ -110,7 +110,7 @@ function copyOfTree(): { path: string } & Disposable {
 }
 
 /** Without a mistake each test has to pass, or its failure would prove nothing. */
-async function demandSound(copy: Copy, list: readonly Mutation[]): Promise<void> {
+async function assertTestsPass(copy: Copy, list: readonly Mutation[]): Promise<void> {
   for (const file of new Set(list.flatMap(({ tests }) => tests))) {
     // A busy machine may fail a test once; what fails twice fails without a mistake.
     const first = await runTest(copy, file)
@@ -120,12 +120,15 @@ async function demandSound(copy: Copy, list: readonly Mutation[]): Promise<void>
   }
 }
 
-async function finderOf(copy: Copy, { file, find, replace, tests }: Mutation): Promise<string | undefined> {
+async function findFailingTest(
+  copy: Copy,
+  { file, find, replace, tests }: Mutation,
+): Promise<string | undefined> {
   const path = join(copy.path, file)
-  const sound = readFileSync(path, 'utf8')
+  const original = readFileSync(path, 'utf8')
   writeFileSync(
     path,
-    sound.replace(find, () => replace),
+    original.replace(find, () => replace),
   )
   try {
     for (const test of tests) {
@@ -134,14 +137,14 @@ async function finderOf(copy: Copy, { file, find, replace, tests }: Mutation): P
     }
     return undefined
   } finally {
-    writeFileSync(path, sound)
+    writeFileSync(path, original)
   }
 }
 
 const needsDatabase = ({ tests }: Mutation) => tests.some((file) => file.startsWith('test/'))
 
 async function main(words: readonly string[]): Promise<void> {
-  const problems = misfits(mutations)
+  const problems = staleMutations(mutations)
   for (const problem of problems) console.log(problem)
   if (problems.length > 0)
     throw new Error(`${problems.length} of ${mutations.length} mutations do not fit the code`)
@@ -155,11 +158,11 @@ async function main(words: readonly string[]): Promise<void> {
   const cluster = wanted.some(needsDatabase) ? await startTestCluster() : undefined
   if (cluster) parts.defer(() => cluster.stop())
   const copy = { path: tree.path, databaseUrl: cluster?.url }
-  await demandSound(copy, wanted)
+  await assertTestsPass(copy, wanted)
   const survived: Mutation[] = []
   for (const mutation of wanted) {
     const startedMs = performance.now()
-    const finder = await finderOf(copy, mutation)
+    const finder = await findFailingTest(copy, mutation)
     const seconds = ((performance.now() - startedMs) / 1_000).toFixed(1).padStart(6)
     console.log(`${finder ? 'caught  ' : 'SURVIVED'} ${seconds} s  ${mutation.file}: ${mutation.mistake}`)
     if (!finder) survived.push(mutation)

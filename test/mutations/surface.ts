@@ -14,7 +14,7 @@ export const surfaceMutations = [
     ],
   ),
   ...mutationsOf(
-    'src/durable/upkeep.ts',
+    'src/durable/maintenance.ts',
     ['test/durable/maintenance.test.ts'],
     [
       [
@@ -26,7 +26,7 @@ export const surfaceMutations = [
   ),
   ...mutationsOf(
     'src/features/perp/close.ts',
-    ['test/venue/orders-told.test.ts'],
+    ['test/venue/order-events.test.ts'],
     [
       [
         'const worthPrice = isBuy ? (limit ?? mid) : price',
@@ -36,8 +36,8 @@ export const surfaceMutations = [
     ],
   ),
   ...mutationsOf(
-    'src/features/venue/trade.ts',
-    ['test/venue/orders-told.test.ts'],
+    'src/features/venue/trade-admission.ts',
+    ['test/venue/order-events.test.ts'],
     [
       [
         'running_task_id: running?.id ?? null,',
@@ -85,14 +85,14 @@ export const surfaceMutations = [
     [
       [
         'CONNECTIONS_MAX ?? connectionsOf(openFilesMax())',
-        'CONNECTIONS_MAX ?? connectionsMostByDefault',
+        'CONNECTIONS_MAX ?? connectionsMaxDefault',
         'connections are not bounded by the open files of the process',
       ],
     ],
   ),
   ...mutationsOf(
     'src/features/auth/register.ts',
-    ['test/identity/enrolment.test.ts'],
+    ['test/identity/registration.test.ts'],
     [
       [
         'const isGranted = signups.take(address)',
@@ -117,8 +117,8 @@ export const surfaceMutations = [
         'a start warns of a proxy that is listed',
       ],
       [
-        '  (lane) => ',
-        "  (lane) => lane === 1 ? '0x59c6995e998f97a5a0044966f0945389dc9e86dae88c7a8412f4603b6b78690d' : ",
+        '  (index) => ',
+        `  (index) => index === 1 ? '0x59c6995e998f97a5a0044966f0945389dc9e86dae88c7a8412f4603b6b78690d' : `,
         'a sponsor of the local world is an account of every development node',
       ],
     ],
@@ -128,13 +128,17 @@ export const surfaceMutations = [
     ['test/journeys/admin-keys.test.ts'],
     [
       [
-        'rewrap().finally(watch.look)',
-        'rewrap().then(watch.look)',
+        'rewrap().finally(keyMonitor.check)',
+        'rewrap().then(keyMonitor.check)',
         'a key that is missing while the gateway runs stops the wrapping, and is not noticed',
       ],
-      ['rewrap().finally(watch.look)', 'watch.look()', 'no gateway wraps keys under a new one by itself'],
       [
-        'rewrap().finally(watch.look)',
+        'rewrap().finally(keyMonitor.check)',
+        'keyMonitor.check()',
+        'no gateway wraps keys under a new one by itself',
+      ],
+      [
+        'rewrap().finally(keyMonitor.check)',
         'rewrap()',
         'a key that is closed while the gateway runs is not noticed',
       ],
@@ -150,7 +154,7 @@ export const surfaceMutations = [
     ['test/conformance/venue-faults.test.ts'],
     [
       [
-        '    if (isForeign(request)) return void response.writeHead(403).end()\n',
+        '    if (isForeignOrigin(request)) return void response.writeHead(403).end()\n',
         '',
         "a page of another origin reaches the venue's control port",
       ],

@@ -71,8 +71,8 @@ export const venueMutations = [
     ],
   ),
   ...mutationsOf(
-    'src/features/venue/agreement.ts',
-    ['src/features/venue/agreement.test.ts'],
+    'src/features/venue/expected-balances.ts',
+    ['src/features/venue/expected-balances.test.ts'],
     [
       ['size > allowed ?', 'size > allowed + roundingUnits ?', 'cash may be off by one entry more'],
       [
@@ -90,7 +90,7 @@ export const venueMutations = [
   ),
   ...mutationsOf(
     'src/features/perp/withdraw.ts',
-    ['test/venue/front-door.test.ts'],
+    ['test/venue/perp-http.test.ts'],
     [
       [
         'withdrawn_usd: amount_usd,',
@@ -109,7 +109,7 @@ export const venueMutations = [
     ['src/features/venue/entry-outcome.test.ts'],
     [
       [
-        "said.as === 'waitingForFill' ? 'waiting' : 'standing'",
+        `reply.as === 'waitingForFill' ? 'waiting' : 'standing'`,
         "'standing'",
         'a task says of an exit that waits for its entry that it protects',
       ],
@@ -144,7 +144,7 @@ export const venueMutations = [
   ),
   ...mutationsOf(
     'src/features/perp/open.ts',
-    ['test/venue/orders-told.test.ts'],
+    ['test/venue/order-events.test.ts'],
     [
       [
         'Math.min(known?.leverage ?? 1, maxLeverage)',
@@ -155,7 +155,7 @@ export const venueMutations = [
   ),
   ...mutationsOf(
     'src/features/perp/open-margin.ts',
-    ['test/venue/orders-told.test.ts'],
+    ['test/venue/order-events.test.ts'],
     [
       [
         '  return own + (extra > 0n ? extra : 0n)\n',
@@ -176,22 +176,22 @@ export const venueMutations = [
     ],
   ),
   ...mutationsOf(
-    'src/features/venue/act-effect.ts',
-    ['src/features/venue/act-effect.test.ts'],
+    'src/features/venue/action-outcome.ts',
+    ['src/features/venue/action-outcome.test.ts'],
     [
       [
-        "if (verdict.is !== 'refused' || !isThrottled(verdict.message)) return undefined",
+        `if (actionOutcome.type !== 'refused' || !isThrottled(actionOutcome.message)) return undefined`,
         'return undefined',
         'a close fails at once where the account is above its request limit',
       ],
       [
-        'if (effectOf(task, leg).intent.exit !== true) return undefined',
+        'if (effectOf(task, actionKey).intent.exit !== true) return undefined',
         '',
         'what opens takes the one request in ten seconds that exits need',
       ],
       [
-        'cloidOf(task.id, retries === 0 ? leg :',
-        'cloidOf(task.id, retries >= 0 ? leg :',
+        'cloidOf(task.id, retries === 0 ? actionKey :',
+        'cloidOf(task.id, retries >= 0 ? actionKey :',
         'a second signature hides behind the refused one',
       ],
     ],
@@ -215,7 +215,7 @@ export const venueMutations = [
   ),
   ...mutationsOf(
     'src/features/spot-venue/triggers.ts',
-    ['test/venue/kept-exits.test.ts'],
+    ['test/venue/gateway-triggers.test.ts'],
     [
       [
         "  if (rows.length < ids.length) throw new Fault('unavailable', 'A trigger changed while it was cancelled')\n",
@@ -226,7 +226,7 @@ export const venueMutations = [
   ),
   ...mutationsOf(
     'src/features/spot-venue/cancel-all.ts',
-    ['test/venue/kept-exits.test.ts'],
+    ['test/venue/gateway-triggers.test.ts'],
     [
       [
         'return withWrite(begun, (tx) => cancelTriggers(tx, task.userId, open))',

@@ -2,22 +2,28 @@
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { type Scope, scopes } from '#kernel/caller.ts'
-import { read, section, task } from '#kernel/operation.ts'
-import { OpenObject } from '#kernel/scalars.ts'
+import { group, read, task } from '#kernel/operation.ts'
+import { OpenObject } from '#kernel/wire-types.ts'
 import { type Agent, bearer, eventually, freshGateway, http, newAgent } from '../harness/gateway.ts'
-import { declared, type Known, operations, operationsOf, served } from './support/contracts.ts'
-import { codeOf, inForm, jsonOf } from './support/forms.ts'
-import { hashOf, type Records, records } from './support/identities.ts'
-import { type Least, leastRequest, pathOf } from './support/least.ts'
-import { unlimited } from './support/unlimited.ts'
-import { abreast, type Got, type Sent, type Wire, wire } from './support/wire.ts'
+import { declared, type KnownOperation, operations, operationsOf, served } from './support/contracts.ts'
+import { assertErrorForm, codeOf, jsonOf } from './support/error-forms.ts'
+import {
+  createHttpClient,
+  type HttpClient,
+  type HttpReply,
+  type HttpRequest,
+  runConcurrently,
+} from './support/http-client.ts'
+import { hashOf, type IdentityRecords, openIdentityRecords } from './support/identity-records.ts'
+import { type MinimalRequest, minimalRequest, pathOf } from './support/minimal-request.ts'
+import { unlimitedRates } from './support/unlimited.ts'
 
 type Person = Agent & { userId: string }
 
 let gateway: Awaited<ReturnType<typeof freshGateway>>
-let on: Wire
-let rows: Records
-let all: Known[]
+let client: HttpClient
+let rows: IdentityRecords
+let all: KnownOperation[]
 let owner: Person
 let stranger: Person
 /** What belongs to the owner, by the name under which requests refer to it. */
@@ -25,17 +31,17 @@ let owned: Record<string, string>
 let cells = 0
 
 before(async () => {
-  gateway = await freshGateway(unlimited)
-  on = wire(gateway.url)
-  rows = await records(gateway.databaseUrl)
+  gateway = await freshGateway(unlimitedRates)
+  client = createHttpClient(gateway.url)
+  rows = await openIdentityRecords(gateway.databaseUrl)
   all = await operationsOf(gateway.url)
   owner = await person()
   stranger = await person()
-  owned = await possessionsOf(owner)
+  owned = await createObjects(owner)
 })
 after(async () => {
   console.log(`authorization: ${cells} cells over ${all.length} operations`)
-  on[Symbol.dispose]()
+  client[Symbol.dispose]()
   assert.equal(gateway.child.exitCode, null, gateway.lines.slice(-20).join('\n'))
   await rows[Symbol.asyncDispose]()
   await gateway[Symbol.asyncDispose]()
@@ -47,11 +53,11 @@ async function person(): Promise<Person> {
   return { ...agent, userId: body.user_id }
 }
 
-async function possessionsOf(who: Person): Promise<Record<string, string>> {
+async function createObjects(agent: Person): Promise<Record<string, string>> {
   const deposit = () =>
     http<{ task_id: string; status: string; result: { position_id: string } }>(
       `${gateway.url}/v1/earn/deposit?wait=true`,
-      { method: 'POST', body: { amount_usdc: '2' }, headers: bearer(who) },
+      { method: 'POST', body: { amount_usdc: '2' }, headers: bearer(agent) },
     )
   // The welcome has to arrive first: until then the balance does not cover anything.
   const { body } = await eventually(
@@ -66,7 +72,7 @@ async function possessionsOf(who: Person): Promise<Record<string, string>> {
   const perp = async (path: string, request: object) => {
     const answer = await http<{ status: string; result: { order_id: string } }>(
       `${gateway.url}/v1/perp/${path}?wait=true`,
-      { method: 'POST', body: request, headers: bearer(who) },
+      { method: 'POST', body: request, headers: bearer(agent) },
     )
     assert.equal(answer.body.status, 'completed', JSON.stringify(answer.body))
     return answer.body.result
@@ -78,23 +84,27 @@ async function possessionsOf(who: Person): Promise<Record<string, string>> {
   return { task_id: body.task_id, position_id: body.result.position_id, order_id }
 }
 
-function requestOf({ entry }: Known, least: Least, authorization: string | undefined): Sent {
+function requestOf(
+  { entry }: KnownOperation,
+  minimal: MinimalRequest,
+  authorization: string | undefined,
+): HttpRequest {
   const { method } = entry
-  const hasBody = least.body !== undefined
+  const hasBody = minimal.body !== undefined
   return {
     method,
-    path: pathOf(entry, least),
+    path: pathOf(entry, minimal),
     headers: {
       ...(authorization !== undefined && { authorization }),
       ...(hasBody && { 'content-type': 'application/json' }),
     },
-    ...(hasBody && { body: JSON.stringify(least.body) }),
+    ...(hasBody && { body: JSON.stringify(minimal.body) }),
   }
 }
 
-const ask = (known: Known, authorization: string | undefined): Promise<Got> => {
+const ask = (known: KnownOperation, authorization: string | undefined): Promise<HttpReply> => {
   cells++
-  return on.send(requestOf(known, leastRequest(known.entry), authorization))
+  return client.send(requestOf(known, minimalRequest(known.entry), authorization))
 }
 
 type Refusal = { status: number; code: string }
@@ -108,7 +118,7 @@ async function badCredentials(): Promise<Credential[]> {
   const past = new Date(Date.now() - 1_000)
   const expired = await rows.token(owner.userId, { expiresAt: past })
   const revoked = await rows.token(owner.userId)
-  await rows.on.query('delete from access_token where hash = $1', [hashOf(revoked)])
+  await rows.db.query('delete from access_token where hash = $1', [hashOf(revoked)])
   const suspended = await person()
   const ofSuspended = await rows.token(suspended.userId)
   await rows.suspend(suspended.userId)
@@ -142,7 +152,7 @@ async function badCredentials(): Promise<Credential[]> {
   ]
 }
 
-const isCredentialRefusal = (got: Got): boolean =>
+const isCredentialRefusal = (got: HttpReply): boolean =>
   got.status >= 400 &&
   ['unauthorized', 'invalid_token', 'suspended', 'insufficient_scope'].includes(String(codeOf(got)))
 
@@ -154,7 +164,7 @@ test('an entry without a declared access does not pass the type check', () => {
   const moving = task('POST /v1/nothing', { ...bare, waitSeconds: 60 })
   // @ts-expect-error: an access that no token can have
   const odd = read('GET /v1/nothing', { ...bare, access: 'root' })
-  assert.equal(Object.keys(section('nothing', { reading, moving, odd }).entries).length, 3)
+  assert.equal(Object.keys(group('nothing', { reading, moving, odd }).entries).length, 3)
 })
 
 test('the running gateway serves exactly the operations of the contracts', async () => {
@@ -167,12 +177,12 @@ test('no operation takes a credential that is none, and each says so in the same
   const credentials = await badCredentials()
   const guarded = all.filter(({ entry }) => entry.access !== 'public')
   const pairs = guarded.flatMap((known) => credentials.map((credential) => ({ known, credential })))
-  await abreast(pairs, 8, async ({ known, credential: { what, authorization, refusal } }) => {
+  await runConcurrently(pairs, 8, async ({ known, credential: { what, authorization, refusal } }) => {
     const got = await ask(known, authorization)
-    const said = `${known.name} with ${what}`
-    const body = inForm(got, said)
-    assert.deepEqual({ status: got.status, code: body.code }, refusal, `${said}: ${got.text}`)
-    assert.equal(got.headers['www-authenticate'], refusal.status === 401 ? challenge : undefined, said)
+    const reply = `${known.name} with ${what}`
+    const body = assertErrorForm(got, reply)
+    assert.deepEqual({ status: got.status, code: body.code }, refusal, `${reply}: ${got.text}`)
+    assert.equal(got.headers['www-authenticate'], refusal.status === 401 ? challenge : undefined, reply)
   })
 })
 
@@ -181,8 +191,8 @@ test('HEAD asks for the same credential as GET', async () => {
   assert.ok(readable.length >= 10)
   for (const known of readable) {
     cells++
-    const { headers, path } = requestOf(known, leastRequest(known.entry), 'Bearer garbage')
-    const got = await on.send({ method: 'HEAD', path, ...(headers && { headers }) })
+    const { headers, path } = requestOf(known, minimalRequest(known.entry), 'Bearer garbage')
+    const got = await client.send({ method: 'HEAD', path, ...(headers && { headers }) })
     // A stream has no HEAD at all.
     assert.equal(got.status, known.entry.kind === 'stream' ? 405 : 401, known.name)
     assert.equal(got.text, '')
@@ -194,7 +204,7 @@ test('a public operation answers alike with and without whatever credential', as
   const open = all.filter(({ entry }) => entry.access === 'public')
   assert.ok(open.length >= 7)
   const pairs = open.flatMap((known) => credentials.map((credential) => ({ known, credential })))
-  await abreast(pairs, 8, async ({ known, credential: { what, authorization } }) => {
+  await runConcurrently(pairs, 8, async ({ known, credential: { what, authorization } }) => {
     const got = await ask(known, authorization)
     assert.ok(!isCredentialRefusal(got), `${known.name} with ${what}: ${got.status} ${got.text}`)
     assert.equal(got.headers['www-authenticate'], undefined)
@@ -205,9 +215,9 @@ test('a public operation answers alike with and without whatever credential', as
 test('a credential counts in its header alone', async () => {
   const token = await rows.token(owner.userId)
   for (const known of all.filter(({ entry }) => entry.access !== 'public')) {
-    const { path, headers = {}, ...plain } = requestOf(known, leastRequest(known.entry), undefined)
+    const { path, headers = {}, ...plain } = requestOf(known, minimalRequest(known.entry), undefined)
     const more = path.includes('?') ? '&' : '?'
-    const elsewhere: Sent[] = [
+    const elsewhere: HttpRequest[] = [
       {
         ...plain,
         headers,
@@ -219,9 +229,9 @@ test('a credential counts in its header alone', async () => {
     ]
     for (const request of elsewhere) {
       cells++
-      const got = await on.send(request)
+      const got = await client.send(request)
       assert.equal(got.status, 401, `${known.name} ${JSON.stringify(request)} ${got.text}`)
-      assert.equal(inForm(got).code, 'unauthorized')
+      assert.equal(assertErrorForm(got).code, 'unauthorized')
     }
   }
 })
@@ -235,14 +245,14 @@ test('a token reaches as far as its scopes and no further', async () => {
   }
   const none = await rows.token(stranger.userId, { scopes: [] })
   // Last, since it ends the token that it is asked with.
-  const endsToken = ({ name }: Known) => Number(name === 'auth_revoke')
+  const endsToken = ({ name }: KnownOperation) => Number(name === 'auth_revoke')
   for (const known of all.toSorted((a, b) => endsToken(a) - endsToken(b))) {
     const { access } = known.entry
     if (access === 'public') continue
     const lacking = [none, but.get(access)!, ...scopes.filter((s) => s !== access).map((s) => only.get(s)!)]
     for (const token of lacking) {
       const got = await ask(known, `Bearer ${token}`)
-      const body = inForm(got, known.name)
+      const body = assertErrorForm(got, known.name)
       assert.deepEqual([got.status, body.code, body.scope], [403, 'insufficient_scope', access], known.name)
       assert.equal(got.headers['www-authenticate'], undefined, known.name)
     }
@@ -267,11 +277,11 @@ const notObjects = new Set([
 ])
 
 /** Of the same form, and nobody's. */
-const alike = (id: string): string => id.replace(/.$/, (last) => (last === '0' ? '1' : '0'))
+const similarId = (id: string): string => id.replace(/.$/, (last) => (last === '0' ? '1' : '0'))
 
-type Place = { known: Known; part: 'params' | 'query' | 'body'; field: string }
+type IdField = { known: KnownOperation; part: 'params' | 'query' | 'body'; field: string }
 
-function objectPlaces(): Place[] {
+function idFieldsOf(): IdField[] {
   return all.flatMap((known) =>
     (['params', 'query', 'body'] as const).flatMap((part) => {
       const schema = known.entry[part] as { properties?: object } | undefined
@@ -283,40 +293,40 @@ function objectPlaces(): Place[] {
   )
 }
 
-const naming = ({ known, part, field }: Place, id: string, token: string): Sent => {
-  const least = leastRequest(known.entry)
-  return requestOf(known, { ...least, [part]: { ...least[part], [field]: id } }, `Bearer ${token}`)
+const requestNaming = ({ known, part, field }: IdField, id: string, token: string): HttpRequest => {
+  const minimal = minimalRequest(known.entry)
+  return requestOf(known, { ...minimal, [part]: { ...minimal[part], [field]: id } }, `Bearer ${token}`)
 }
 
 /** The same request id makes the whole answer comparable, headers and all. */
-async function bytes(request: Sent): Promise<string> {
+async function bytes(request: HttpRequest): Promise<string> {
   const headers = { ...request.headers, 'x-request-id': 'the-same-request-id' }
-  const got = await on.send({ ...request, headers })
+  const got = await client.send({ ...request, headers })
   const { date: _, 'content-length': __, ...told } = got.headers
   return JSON.stringify([got.status, told, got.text])
 }
 
 test("another user's object answers exactly like an absent one", async () => {
-  const places = objectPlaces()
-  assert.ok(places.length >= 6, String(places.map(({ known, field }) => `${known.name}.${field}`)))
+  const idFields = idFieldsOf()
+  assert.ok(idFields.length >= 6, String(idFields.map(({ known, field }) => `${known.name}.${field}`)))
   const token = await rows.token(stranger.userId)
   const own = await rows.token(owner.userId)
-  for (const place of places) {
-    const id = owned[place.field]
-    assert.ok(id, `${place.known.name}: the matrix has no object for ${place.field}`)
-    const said = `${place.known.name}.${place.field}`
-    const foreign = await bytes(naming(place, id, token))
-    for (const absent of [absentId, alike(id)]) {
+  for (const idField of idFields) {
+    const id = owned[idField.field]
+    assert.ok(id, `${idField.known.name}: the matrix has no object for ${idField.field}`)
+    const reply = `${idField.known.name}.${idField.field}`
+    const foreign = await bytes(requestNaming(idField, id, token))
+    for (const absent of [absentId, similarId(id)]) {
       cells++
-      assert.equal(foreign, await bytes(naming(place, absent, token)), said)
+      assert.equal(foreign, await bytes(requestNaming(idField, absent, token)), reply)
     }
     cells++
     const [status] = JSON.parse(foreign) as [number]
-    assert.equal(status, place.part === 'query' ? 200 : 404, `${said}: ${foreign}`)
-    if (place.known.entry.kind !== 'read') continue
+    assert.equal(status, idField.part === 'query' ? 200 : 404, `${reply}: ${foreign}`)
+    if (idField.known.entry.kind !== 'read') continue
     // Only so does the comparison above say something: its owner does see it.
-    const shown = await on.send(naming(place, id, own))
-    assert.ok(shown.status === 200 && shown.text.includes(id), `${said}: ${shown.status} ${shown.text}`)
+    const shown = await client.send(requestNaming(idField, id, own))
+    assert.ok(shown.status === 200 && shown.text.includes(id), `${reply}: ${shown.status} ${shown.text}`)
   }
 })
 
@@ -325,29 +335,29 @@ test("another user's object takes as long as an absent one", async () => {
   const rounds = 40
   // Other work on the machine only ever adds time, so the fast quarter is what the code itself takes.
   const quartile = (list: number[]) => list.sort((a, b) => a - b)[rounds >> 2]!
-  const compared = async (place: Place): Promise<{ differ: boolean; said: string }> => {
+  const compared = async (idField: IdField): Promise<{ differ: boolean; reply: string }> => {
     const foreign: number[] = []
     const absent: number[] = []
     for (let round = 0; round < rounds; round++) {
-      foreign.push((await on.send(naming(place, owned[place.field]!, token))).ms)
-      absent.push((await on.send(naming(place, alike(owned[place.field]!), token))).ms)
+      foreign.push((await client.send(requestNaming(idField, owned[idField.field]!, token))).ms)
+      absent.push((await client.send(requestNaming(idField, similarId(owned[idField.field]!), token))).ms)
     }
     const [a, b] = [quartile(foreign), quartile(absent)]
-    const said = `${place.known.name}: ${a} ms against ${b} ms`
-    return { differ: Math.abs(a - b) > Math.max(1.5, 0.5 * Math.min(a, b)), said }
+    const reply = `${idField.known.name}: ${a} ms against ${b} ms`
+    return { differ: Math.abs(a - b) > Math.max(1.5, 0.5 * Math.min(a, b)), reply }
   }
-  for (const place of objectPlaces().filter(({ part }) => part !== 'query')) {
-    let last = await compared(place)
+  for (const idField of idFieldsOf().filter(({ part }) => part !== 'query')) {
+    let last = await compared(idField)
     // What the code takes longer for, it takes longer for each time; what the machine did, it did once.
-    for (let again = 0; again < 3 && last.differ; again++) last = await compared(place)
-    assert.ok(!last.differ, last.said)
+    for (let again = 0; again < 3 && last.differ; again++) last = await compared(idField)
+    assert.ok(!last.differ, last.reply)
   }
 })
 
 test('what the stranger tried has changed nothing for the owner', async () => {
   const own = await rows.token(owner.userId)
   const read = async (path: string) =>
-    jsonOf(await on.send({ method: 'GET', path, headers: { authorization: `Bearer ${own}` } }))
+    jsonOf(await client.send({ method: 'GET', path, headers: { authorization: `Bearer ${own}` } }))
   const task = await read(`/v1/tasks/${owned.task_id}`)
   assert.equal(task.status, 'completed')
   const { positions } = (await read('/v1/earn/positions')) as { positions: { id: string; status: string }[] }
@@ -359,16 +369,16 @@ test('what the stranger tried has changed nothing for the owner', async () => {
 
 test('a token that is revoked or runs out is dead although it was in use', async () => {
   const use = async (token: string) =>
-    (await on.send({ method: 'GET', path: '/v1/credits', headers: { authorization: `Bearer ${token}` } }))
+    (await client.send({ method: 'GET', path: '/v1/credits', headers: { authorization: `Bearer ${token}` } }))
       .status
-  const brief = await rows.token(owner.userId, { expiresAt: new Date(Date.now() + 1_500) })
+  const shortLived = await rows.token(owner.userId, { expiresAt: new Date(Date.now() + 1_500) })
   const revoked = await rows.token(owner.userId)
-  assert.deepEqual([await use(brief), await use(revoked)], [200, 200])
-  await rows.on.query('delete from access_token where hash = $1', [hashOf(revoked)])
-  await rows.on.query("select pg_notify('portico_wake', $1)", [
+  assert.deepEqual([await use(shortLived), await use(revoked)], [200, 200])
+  await rows.db.query('delete from access_token where hash = $1', [hashOf(revoked)])
+  await rows.db.query("select pg_notify('portico_wake', $1)", [
     `elsewhere,r:${hashOf(revoked).toString('hex')}`,
   ])
   const dead = async (token: string) => ((await use(token)) === 401 ? true : undefined)
   await eventually(() => dead(revoked), 'the end of the revoked token', 1_000)
-  await eventually(() => dead(brief), 'the end of the brief token', 3_000)
+  await eventually(() => dead(shortLived), 'the end of the brief token', 3_000)
 })

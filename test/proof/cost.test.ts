@@ -3,11 +3,11 @@ import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { after, before, test } from 'node:test'
 import { type Agent, bearer, freshGateway, http, newAgent } from '../harness/gateway.ts'
-import { type Hostile, hostileRequests } from './support/hostile.ts'
-import { type Case, casesOf, type Document } from './support/openapi-requests.ts'
+import { type HostileRequest, hostileRequests } from './support/hostile-requests.ts'
+import { createHttpClient, type HttpClient, type HttpReply } from './support/http-client.ts'
+import { type Document, type OperationCase, operationCases } from './support/openapi-requests.ts'
 import { isNightly, proofSeed } from './support/seed.ts'
-import { unlimited } from './support/unlimited.ts'
-import { type Got, type Wire, wire } from './support/wire.ts'
+import { unlimitedRates } from './support/unlimited.ts'
 
 const perRoute = isNightly ? 600 : 200
 const batch = 10
@@ -20,19 +20,19 @@ const seed = proofSeed('cost')
 const documents = new Set(['GET /capabilities'])
 
 let gateway: Awaited<ReturnType<typeof freshGateway>>
-let on: Wire
+let client: HttpClient
 /** Has nothing, so that what it reads is short; what others make is of the other one. */
 let reader: Agent
 let writer: Agent
-let cases: Case[]
+let cases: OperationCase[]
 before(async () => {
-  gateway = await freshGateway({ ...unlimited, TRUST_PROXY: '127.0.0.1', STREAMS_PER_USER: '1000' })
-  on = wire(gateway.url, { sockets: 4, msMax: 60_000 })
+  gateway = await freshGateway({ ...unlimitedRates, TRUST_PROXY: '127.0.0.1', STREAMS_PER_USER: '1000' })
+  client = createHttpClient(gateway.url, { sockets: 4, msMax: 60_000 })
   ;[reader, writer] = [await newAgent(gateway.url), await newAgent(gateway.url)]
-  cases = casesOf((await http<Document>(`${gateway.url}/openapi.json`)).body)
+  cases = operationCases((await http<Document>(`${gateway.url}/openapi.json`)).body)
 })
 after(async () => {
-  on[Symbol.dispose]()
+  client[Symbol.dispose]()
   await gateway[Symbol.asyncDispose]()
 })
 
@@ -42,30 +42,37 @@ function spentMs(): number {
   return Number(nanoseconds) / 1e6
 }
 
-function send({ request }: Hostile): Promise<Got> {
-  const who = request.method === 'GET' ? reader : writer
-  return on.send({ ...request, headers: { ...bearer(who), ...request.headers } })
+function send({ request }: HostileRequest): Promise<HttpReply> {
+  const agent = request.method === 'GET' ? reader : writer
+  return client.send({ ...request, headers: { ...bearer(agent), ...request.headers } })
 }
 
-function judge({ name, request }: Hostile, { status, text }: Got, found: Case): void {
-  const told = `PROOF_SEED=${seed} ${name} -> ${status} ${text.slice(0, 300)}`
-  assert.ok(status < 500, told)
+function assertAnswer(
+  { name, request }: HostileRequest,
+  { status, text }: HttpReply,
+  found: OperationCase,
+): void {
+  const message = `PROOF_SEED=${seed} ${name} -> ${status} ${text.slice(0, 300)}`
+  assert.ok(status < 500, message)
   if (documents.has(`${request.method} ${found.path}`) && status === 200) return
-  assert.ok(Buffer.byteLength(text) < answerBytesMax, `${Buffer.byteLength(text)} bytes: ${told}`)
+  assert.ok(Buffer.byteLength(text) < answerBytesMax, `${Buffer.byteLength(text)} bytes: ${message}`)
 }
 
-async function costOf(hostiles: readonly Hostile[], found: Case): Promise<number> {
+async function costOf(hostiles: readonly HostileRequest[], found: OperationCase): Promise<number> {
   const before = spentMs()
-  await Promise.all(hostiles.map(async (hostile) => judge(hostile, await send(hostile), found)))
+  await Promise.all(hostiles.map(async (hostile) => assertAnswer(hostile, await send(hostile), found)))
   return spentMs() - before
 }
 
 /** Alone and again: what the gateway does beside, a collection of garbage or a first compilation is not of the request. */
-async function assertCheap(hostile: Hostile, found: Case): Promise<void> {
-  let least = Number.POSITIVE_INFINITY
-  for (let attempt = 0; attempt < attemptsMax && least >= cpuMsMax; attempt++)
-    least = Math.min(least, await costOf([hostile], found))
-  assert.ok(least < cpuMsMax, `PROOF_SEED=${seed} ${hostile.name}: ${least.toFixed(1)} ms of processor time`)
+async function assertCheap(hostile: HostileRequest, found: OperationCase): Promise<void> {
+  let cpuMsMin = Number.POSITIVE_INFINITY
+  for (let attempt = 0; attempt < attemptsMax && cpuMsMin >= cpuMsMax; attempt++)
+    cpuMsMin = Math.min(cpuMsMin, await costOf([hostile], found))
+  assert.ok(
+    cpuMsMin < cpuMsMax,
+    `PROOF_SEED=${seed} ${hostile.name}: ${cpuMsMin.toFixed(1)} ms of processor time`,
+  )
 }
 
 const isMeasurable = process.platform === 'linux'

@@ -4,7 +4,7 @@ import { sign } from 'node:crypto'
 import { after, before, test } from 'node:test'
 import { type FaultCode, faults } from '#kernel/fault.ts'
 import { testDatabase } from '../harness/cluster.ts'
-import { given } from '../harness/conservation.ts'
+import { testFunding } from '../harness/conservation.ts'
 import {
   type Agent,
   bearer,
@@ -18,20 +18,20 @@ import {
 } from '../harness/gateway.ts'
 import { operationsOf } from './support/contracts.ts'
 import { type DatabaseProxy, databaseProxy } from './support/database-proxy.ts'
-import { codeOf, inForm, jsonOf } from './support/forms.ts'
-import { type Records, records } from './support/identities.ts'
-import { purse } from './support/money.ts'
-import { unlimited } from './support/unlimited.ts'
-import { type Got, type Sent, type Wire, wire } from './support/wire.ts'
+import { assertErrorForm, codeOf, jsonOf } from './support/error-forms.ts'
+import { createHttpClient, type HttpClient, type HttpReply, type HttpRequest } from './support/http-client.ts'
+import { type IdentityRecords, openIdentityRecords } from './support/identity-records.ts'
+import { createMoneyAudit } from './support/money-audit.ts'
+import { unlimitedRates } from './support/unlimited.ts'
 
-const streamsMost = 3
+const streamsMax = 3
 
 const parts = new AsyncDisposableStack()
 let gateway: Gateway
 let world: string
 let proxy: DatabaseProxy
-let on: Wire
-let rows: Records
+let client: HttpClient
+let rows: IdentityRecords
 let agent: Agent
 let paused: Agent
 let userId: string
@@ -43,20 +43,20 @@ before(async () => {
   const database = parts.use(await testDatabase())
   proxy = parts.use(await databaseProxy(database.url))
   const env = {
-    ...unlimited,
-    RATE_STREAM: String(streamsMost),
+    ...unlimitedRates,
+    RATE_STREAM: String(streamsMax),
     DATA_DIR: folder.path,
     DATABASE_URL: proxy.url,
   }
   gateway = parts.use(await launch({ env }))
   world = gateway.lines.find((line) => line.startsWith('world '))!.split(/\s+/)[1]!
-  on = parts.use(wire(gateway.url))
-  rows = parts.use(await records(database.url))
+  client = parts.use(createHttpClient(gateway.url))
+  rows = parts.use(await openIdentityRecords(database.url))
   agent = await newAgent(gateway.url)
   paused = await newAgent(gateway.url)
   userId = (await http<{ user_id: string }>(`${gateway.url}/v1/user`, { headers: bearer(agent) })).body
     .user_id
-  const money = await purse({ url: gateway.url, world }, agent)
+  const money = await createMoneyAudit({ url: gateway.url, world }, agent)
   open = await money.start()
   emptied = (await money.start({ again: true })).position_id
   const left = await post('/v1/earn/withdraw?wait=true', { position_id: emptied })
@@ -68,10 +68,10 @@ after(() => parts.disposeAsync())
 type Headers = Record<string, string>
 const json = { 'content-type': 'application/json' }
 
-const get = (path: string, headers: Headers = bearer(agent)): Promise<Got> =>
-  on.send({ method: 'GET', path, headers })
-const post = (path: string, body: unknown, headers: Headers = bearer(agent)): Promise<Got> =>
-  on.send({ method: 'POST', path, headers: { ...json, ...headers }, body: JSON.stringify(body) })
+const get = (path: string, headers: Headers = bearer(agent)): Promise<HttpReply> =>
+  client.send({ method: 'GET', path, headers })
+const post = (path: string, body: unknown, headers: Headers = bearer(agent)): Promise<HttpReply> =>
+  client.send({ method: 'POST', path, headers: { ...json, ...headers }, body: JSON.stringify(body) })
 
 const base64 = (bytes: Uint8Array) => Buffer.from(bytes).toString('base64')
 const now = () => Math.floor(Date.now() / 1000)
@@ -82,9 +82,9 @@ function signedIn(timestamp: number): object {
   return { agent_id: agent.agentId, timestamp, signature }
 }
 
-async function conflicting(headers: Headers): Promise<Got> {
+async function conflicting(headers: Headers): Promise<HttpReply> {
   const key = { 'idempotency-key': 'one-key-for-two-requests' }
-  await on.send({
+  await client.send({
     method: 'PUT',
     path: '/v1/policy',
     headers: { ...json, ...bearer(agent), ...key },
@@ -94,34 +94,34 @@ async function conflicting(headers: Headers): Promise<Got> {
 }
 
 /** The world does something, the request is sent, and the world is as it was. */
-async function meanwhile(
+async function withWorldChange(
   change: [string, object],
   undo: [string, object],
-  ask: () => Promise<Got>,
-): Promise<Got> {
-  const tell = async ([path, body]: [string, object]) => {
+  send: () => Promise<HttpReply>,
+): Promise<HttpReply> {
+  const postControl = async ([path, body]: [string, object]) => {
     const { status, body: answer } = await http(`${world}${path}`, { method: 'POST', body })
     assert.equal(status, 200, JSON.stringify(answer))
   }
-  await tell(change)
+  await postControl(change)
   try {
-    return await ask()
+    return await send()
   } finally {
-    await tell(undo)
+    await postControl(undo)
   }
 }
 
 /** What clients of the venue see is another thing for the time of one request. */
-async function disturbed(fault: object, ask: () => Promise<Got>): Promise<Got> {
-  const tell = async (method: string, body: object) => {
+async function withVenueFailure(fault: object, send: () => Promise<HttpReply>): Promise<HttpReply> {
+  const postControl = async (method: string, body: object) => {
     const { status, body: answer } = await http(`${world}/faults`, { method, body })
     assert.equal(status, 200, JSON.stringify(answer))
   }
-  await tell('PUT', { target: 'hyperliquid', ...fault })
+  await postControl('PUT', { target: 'hyperliquid', ...fault })
   try {
-    return await ask()
+    return await send()
   } finally {
-    await tell('DELETE', { target: 'hyperliquid' })
+    await postControl('DELETE', { target: 'hyperliquid' })
   }
 }
 
@@ -146,10 +146,10 @@ const endedOrder = (): Promise<string> => {
 }
 const long = { asset: 'BTC', side: 'long', size: '0.01' }
 
-type Provoke = (headers: Headers) => Promise<Got>
+type SendFailing = (headers: Headers) => Promise<HttpReply>
 const own = (headers: Headers): Headers => ({ ...bearer(agent), ...headers })
 
-const provoking: Partial<Record<FaultCode, Provoke>> = {
+const failingRequests: Partial<Record<FaultCode, SendFailing>> = {
   validation: (headers) => post('/v1/earn/deposit', {}, own(headers)),
   unauthorized: (headers) => get('/v1/user', headers),
   invalid_token: (headers) => get('/v1/user', { ...headers, authorization: `Bearer ${rows.unknownToken()}` }),
@@ -173,12 +173,12 @@ const provoking: Partial<Record<FaultCode, Provoke>> = {
     const other = await newAgent(gateway.url)
     const { user_id } = jsonOf(await get('/v1/user', bearer(other)))
     const token = await rows.token(String(user_id))
-    given.exempt(other.agentId, 'who is suspended reads nothing')
+    testFunding.excludeUser(other.agentId, 'who is suspended reads nothing')
     await rows.suspend(String(user_id))
     return get('/v1/user', { ...headers, authorization: `Bearer ${token}` })
   },
   step_up_required: (headers) =>
-    on.send({
+    client.send({
       method: 'PUT',
       path: '/v1/policy',
       headers: { ...json, ...own(headers) },
@@ -187,25 +187,28 @@ const provoking: Partial<Record<FaultCode, Provoke>> = {
   trading_paused: (headers) =>
     post('/v1/earn/deposit', { amount_usdc: '1' }, { ...headers, ...bearer(paused) }),
   not_found: (headers) => get('/v1/tasks/absent', own(headers)),
-  method_not_allowed: (headers) => on.send({ method: 'DELETE', path: '/v1/credits', headers: own(headers) }),
+  method_not_allowed: (headers) =>
+    client.send({ method: 'DELETE', path: '/v1/credits', headers: own(headers) }),
   duplicate_key: (headers) => post('/v1/auth/register', { public_key: agent.publicKey }, headers),
   idempotency_conflict: (headers) => conflicting(own(headers)),
   insufficient_balance: (headers) => post('/v1/earn/deposit', { amount_usdc: '20000' }, own(headers)),
   no_position: (headers) => post('/v1/earn/withdraw', { position_id: emptied }, own(headers)),
   insufficient_liquidity: (headers) =>
-    meanwhile(['/vault', { illiquid: true }], ['/vault', { illiquid: false }], () =>
+    withWorldChange(['/vault', { illiquid: true }], ['/vault', { illiquid: false }], () =>
       post('/v1/earn/withdraw', { position_id: open.position_id, amount_usdc: '1' }, own(headers)),
     ),
   setup_incomplete: (headers) => post('/v1/perp/open', long, { ...headers, ...bearer(paused) }),
   market_closed: (headers) => post('/v1/perp/open', { ...long, asset: 'MATIC' }, own(headers)),
   order_not_cancellable: async (headers) =>
     post('/v1/perp/orders/cancel', { order_id: await endedOrder() }, own(headers)),
-  upstream_changed: (headers) => disturbed({ status: 422 }, () => get('/v1/perp/orders', own(headers))),
-  upstream_timeout: (headers) => disturbed({ drop_reply: true }, () => get('/v1/perp/orders', own(headers))),
+  upstream_changed: (headers) =>
+    withVenueFailure({ status: 422 }, () => get('/v1/perp/orders', own(headers))),
+  upstream_timeout: (headers) =>
+    withVenueFailure({ drop_reply: true }, () => get('/v1/perp/orders', own(headers))),
   not_cancellable: (headers) => post(`/v1/tasks/${open.task_id}/cancel`, undefined, own(headers)),
   body_too_large: (headers) => post('/v1/kill', { on: 'x'.repeat(270_000) }, own(headers)),
   unsupported_media_type: (headers) =>
-    on.send({
+    client.send({
       method: 'POST',
       path: '/v1/kill',
       headers: { ...own(headers), 'content-type': 'text/plain' },
@@ -213,18 +216,18 @@ const provoking: Partial<Record<FaultCode, Provoke>> = {
     }),
   headers_too_large: (headers) => get('/v1/user', { ...own(headers), 'x-large': 'x'.repeat(17_000) }),
   rate_limited: async (headers) => {
-    const before = Array.from({ length: streamsMost }, () => get('/v1/notifications/stream'))
+    const before = Array.from({ length: streamsMax }, () => get('/v1/notifications/stream'))
     await Promise.all(before)
     return get('/v1/notifications/stream', own(headers))
   },
   unavailable: (headers) =>
-    meanwhile(['/chains/8453/kill', {}], ['/chains/8453/start', {}], () =>
+    withWorldChange(['/chains/8453/kill', {}], ['/chains/8453/start', {}], () =>
       post('/v1/earn/deposit', { amount_usdc: '1' }, own(headers)),
     ),
 }
 
 /** Codes of the door itself, which every operation can answer. */
-const ofTheDoor: FaultCode[] = [
+const transportCodes: FaultCode[] = [
   'validation',
   'unauthorized',
   'invalid_token',
@@ -241,24 +244,24 @@ const ofTheDoor: FaultCode[] = [
   'unavailable',
 ]
 /** A vault that refuses a deposit which the balance covers: the local one never does. */
-const unprovoked = new Set(['conflict'])
+const untestedCodes = new Set(['conflict'])
 
 test('every code that an operation declares has a request that provokes it', async () => {
   const declared = (await operationsOf(gateway.url)).flatMap(({ entry }) => entry.faults ?? [])
   for (const code of declared) assert.ok(Object.hasOwn(faults, code), code)
-  const wanted = new Set<string>([...declared, ...ofTheDoor].filter((code) => !unprovoked.has(code)))
-  assert.deepEqual(Object.keys(provoking).sort(), [...wanted].sort())
+  const wanted = new Set<string>([...declared, ...transportCodes].filter((code) => !untestedCodes.has(code)))
+  assert.deepEqual(Object.keys(failingRequests).sort(), [...wanted].sort())
 })
 
-for (const [code, provoke] of Object.entries(provoking) as [FaultCode, Provoke][]) {
+for (const [code, sendFailing] of Object.entries(failingRequests) as [FaultCode, SendFailing][]) {
   test(`${code} is ${faults[code].status}, flat as documented and as RFC 9457 for those who ask`, async () => {
-    const plain = await provoke({})
+    const plain = await sendFailing({})
     assert.equal(codeOf(plain), code, plain.text)
     assert.equal(plain.status, faults[code].status)
     assert.match(plain.headers['content-type'] ?? '', /^application\/json/)
-    inForm(plain)
-    const problem = await provoke({ accept: 'application/problem+json' })
-    const body = inForm(problem)
+    assertErrorForm(plain)
+    const problem = await sendFailing({ accept: 'application/problem+json' })
+    const body = assertErrorForm(problem)
     assert.equal(problem.status, plain.status)
     // Node answers those before it has read the headers.
     if (code === 'headers_too_large') return
@@ -269,14 +272,14 @@ for (const [code, provoke] of Object.entries(provoking) as [FaultCode, Provoke][
 }
 
 test('405 names the methods that the path has, 429 when to come back', async () => {
-  const wrong = await provoking.method_not_allowed!({})
+  const wrong = await failingRequests.method_not_allowed!({})
   assert.equal(wrong.headers.allow, 'GET, HEAD, OPTIONS')
-  const often = await provoking.rate_limited!({})
-  assert.match(often.headers['ratelimit-policy'] as string, new RegExp(`^"stream";q=${streamsMost};w=60$`))
+  const often = await failingRequests.rate_limited!({})
+  assert.match(often.headers['ratelimit-policy'] as string, new RegExp(`^"stream";q=${streamsMax};w=60$`))
   assert.match(often.headers.ratelimit as string, /^"stream";r=0;t=\d+$/)
   const seconds = Number(often.headers['retry-after'])
   assert.ok(seconds >= 1 && seconds <= 60, String(seconds))
-  assert.equal(inForm(often).retry_after, seconds)
+  assert.equal(assertErrorForm(often).retry_after, seconds)
 })
 
 test('no path of any spelling leads to another form', async () => {
@@ -301,20 +304,20 @@ test('no path of any spelling leads to another form', async () => {
     '/%',
   ]) {
     for (const method of ['GET', 'POST', 'PUT', 'DELETE', 'PATCH', 'PROPFIND', 'TRACE']) {
-      const got = await on.send({ method, path, headers: bearer(agent) })
+      const got = await client.send({ method, path, headers: bearer(agent) })
       assert.ok(got.status >= 400 && got.status < 500, `${method} ${path} ${got.status}`)
-      inForm(got, `${method} ${path}`)
+      assertErrorForm(got, `${method} ${path}`)
     }
   }
 })
 
 test('on a connection that was used before, headers too large are still told', async () => {
-  using single = wire(gateway.url, { sockets: 1 })
-  const fine: Sent = { method: 'GET', path: '/v1/chains' }
+  using single = createHttpClient(gateway.url, { sockets: 1 })
+  const fine: HttpRequest = { method: 'GET', path: '/v1/chains' }
   assert.equal((await single.send(fine)).status, 200)
   const got = await single.send({ ...fine, headers: { 'x-large': 'x'.repeat(20_000) } })
   assert.equal(got.status, 431)
-  inForm(got)
+  assertErrorForm(got)
   assert.equal((await single.send({ ...fine, headers: { expect: '200-ok' } })).status, 200)
 })
 
@@ -322,8 +325,8 @@ test('while the database is away everything that needs it is 503, and two second
   const fresh = await rows.token(userId)
   const reads = ['/v1/user', '/v1/credits', '/v1/wallets', '/v1/tasks', '/v1/policy', '/v1/notifications']
   const { publicKey } = keyPair()
-  const needy: [string, () => Promise<Got>][] = [
-    ...reads.map((path): [string, () => Promise<Got>] => [path, () => get(path)]),
+  const databaseReads: [string, () => Promise<HttpReply>][] = [
+    ...reads.map((path): [string, () => Promise<HttpReply>] => [path, () => get(path)]),
     ['a token that is not remembered', () => get('/v1/credits/', { authorization: `Bearer ${fresh}` })],
     ['a task', () => get(`/v1/tasks/${open.task_id}`)],
     ['a registration', () => post('/v1/auth/register', { public_key: publicKey }, {})],
@@ -333,35 +336,40 @@ test('while the database is away everything that needs it is 503, and two second
     [
       'a limit',
       () =>
-        on.send({ method: 'PUT', path: '/v1/policy', headers: { ...json, ...bearer(agent) }, body: '{}' }),
+        client.send({
+          method: 'PUT',
+          path: '/v1/policy',
+          headers: { ...json, ...bearer(agent) },
+          body: '{}',
+        }),
     ],
     ['a kill switch', () => post('/v1/kill', { on: false }, { ...bearer(agent), 'idempotency-key': 'k1' })],
   ]
   await get('/v1/user')
-  await proxy.away()
+  await proxy.disconnect()
   try {
-    for (const [what, ask] of needy) {
-      const got = await ask()
+    for (const [what, send] of databaseReads) {
+      const got = await send()
       assert.equal(got.status, 503, `${what}: ${got.text}`)
       assert.equal(codeOf(got), 'unavailable', what)
-      inForm(got, what)
+      assertErrorForm(got, what)
       assert.ok(got.ms < 5_000, `${what}: ${got.ms} ms`)
     }
-    const unwell = async () => ((await get('/health', {})).status === 503 ? true : undefined)
-    await eventually(unwell, 'an unwell health', 3_000)
+    const assertUnhealthy = async () => ((await get('/health', {})).status === 503 ? true : undefined)
+    await eventually(assertUnhealthy, 'an unwell health', 3_000)
     const health = await get('/health', {})
     assert.equal(jsonOf(health).status, 'down')
     assert.ok(health.headers['retry-after'])
     assert.equal((await get('/v1/chains', {})).status, 200)
     assert.equal((await get('/capabilities', {})).status, 200)
   } finally {
-    await proxy.back()
+    await proxy.reconnect()
   }
-  const wellAgain = async () => {
+  const assertHealthy = async () => {
     const all = await Promise.all([...reads.map((path) => get(path)), get('/health', {})])
     return all.every(({ status }) => status === 200) ? true : undefined
   }
-  await eventually(wellAgain, 'the recovery', 2_000)
+  await eventually(assertHealthy, 'the recovery', 2_000)
   const moved = async () => {
     const after = await post('/v1/earn/deposit?wait=true', { amount_usdc: '1' })
     assert.ok(after.status === 200 || after.status === 503, after.text)

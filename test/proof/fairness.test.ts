@@ -5,9 +5,9 @@ import { Agent, type IncomingMessage, request as open } from 'node:http'
 import { connect, type Socket } from 'node:net'
 import { after, before, test } from 'node:test'
 import { bearer, freshGateway } from '../harness/gateway.ts'
-import { type Person, welcomed } from '../journeys/people.ts'
+import { createFundedPerson, type Person } from '../journeys/people.ts'
 
-const crowd = 1_000
+const connectionsHeld = 1_000
 const badTokensPerSecond = 1_000 / 60
 const connectionsMax = 400
 const readsPerRound = 200
@@ -22,11 +22,9 @@ let neighbour: Person
 let position_id: string
 before(async () => {
   gateway = await freshGateway({ CONNECTIONS_MAX: String(connectionsMax) })
-  ;[victim, attacker, neighbour] = (await Promise.all([1, 2, 3].map(() => welcomed(gateway.url)))) as [
-    Person,
-    Person,
-    Person,
-  ]
+  ;[victim, attacker, neighbour] = (await Promise.all(
+    [1, 2, 3].map(() => createFundedPerson(gateway.url)),
+  )) as [Person, Person, Person]
   const { body } = await victim.deposit('20')
   assert.equal(body.status, 'completed', JSON.stringify(body))
   position_id = body.result.position_id
@@ -36,10 +34,10 @@ after(() => gateway[Symbol.asyncDispose]())
 type Answered = { status: number; body: Record<string, unknown>; ms: number }
 
 /** Speaks from an address of the loopback network, so that the gateway sees different addresses. */
-function speaker(localAddress: string, sockets = 4) {
+function createClient(localAddress: string, sockets = 4) {
   const agent = new Agent({ keepAlive: true, maxSockets: sockets })
   const { hostname, port } = new URL(gateway.url)
-  const ask = (route: string, token: string, onStream?: (answer: IncomingMessage) => void) =>
+  const send = (route: string, token: string, onStream?: (answer: IncomingMessage) => void) =>
     new Promise<Answered>((resolve, reject) => {
       const [method, path] = route.split(' ')
       const startedMs = performance.now()
@@ -62,16 +60,16 @@ function speaker(localAddress: string, sockets = 4) {
       })
       asked.end()
     })
-  return { ask, [Symbol.dispose]: () => agent.destroy() }
+  return { send, [Symbol.dispose]: () => agent.destroy() }
 }
 
 const p99 = (times: number[]): number => times.sort((a, b) => a - b)[Math.floor(times.length * 0.99)]!
 
-async function reads(who: Person, from: string): Promise<number> {
-  using mouth = speaker(from, 1)
+async function reads(person: Person, from: string): Promise<number> {
+  using client = createClient(from, 1)
   const times: number[] = []
   for (let turn = 0; turn < readsPerRound; turn++) {
-    const { status, ms, body } = await mouth.ask('GET /v1/tasks?limit=1', who.token)
+    const { status, ms, body } = await client.send('GET /v1/tasks?limit=1', person.token)
     assert.equal(status, 200, JSON.stringify(body))
     times.push(ms)
   }
@@ -85,25 +83,25 @@ async function attack(from: string): Promise<Attack> {
   const { hostname, port } = new URL(gateway.url)
   const sockets = new Set<Socket>()
   let isOver = false
-  const hold = () => {
+  const holdConnection = () => {
     if (isOver) return
     const socket = connect({ host: hostname, port: Number(port), localAddress: from })
     sockets.add(socket)
     socket.on('error', () => undefined)
     socket.once('close', () => {
       sockets.delete(socket)
-      setTimeout(hold, 1_000)
+      setTimeout(holdConnection, 1_000)
     })
     // Half of a head: the connection is neither used nor free to go.
     socket.write(`GET /v1/tasks HTTP/1.1\r\nhost: x\r\nauthorization: Bearer ${attacker.token}\r\n`)
   }
-  for (let count = 0; count < crowd; count++) hold()
+  for (let count = 0; count < connectionsHeld; count++) holdConnection()
 
-  const mouth = speaker(from, 64)
+  const client = createClient(from, 64)
   const badStatuses: number[] = []
   const guesses = setInterval(() => {
     const token = `agt_${randomBytes(32).toString('base64url')}`
-    mouth.ask('GET /v1/tasks', token).then(
+    client.send('GET /v1/tasks', token).then(
       ({ status }) => badStatuses.push(status),
       () => undefined,
     )
@@ -112,7 +110,7 @@ async function attack(from: string): Promise<Attack> {
   const follow = async (): Promise<Answered> => {
     for (;;) {
       try {
-        return await mouth.ask('GET /v1/notifications/stream', attacker.token, (answer) => {
+        return await client.send('GET /v1/notifications/stream', attacker.token, (answer) => {
           answer.on('error', () => undefined)
           answer.resume()
           streams.push(answer)
@@ -132,26 +130,26 @@ async function attack(from: string): Promise<Attack> {
       clearInterval(guesses)
       for (const stream of streams) stream.destroy()
       for (const socket of sockets) socket.destroy()
-      mouth[Symbol.dispose]()
+      client[Symbol.dispose]()
     },
   }
 }
 
 test("another user's reads stay within three times the quiet ones, and its exits are never refused", async () => {
-  let told = ''
+  let messages = ''
   for (let round = 1; ; round++) {
     const quietMs = await reads(victim, '127.0.0.1')
-    await using crowdOfOne = await attack('127.0.0.2')
+    await using load = await attack('127.0.0.2')
     const busyMs = await reads(victim, '127.0.0.1')
-    told = `p99 ${quietMs.toFixed(1)} ms quiet, ${busyMs.toFixed(1)} ms under attack`
-    const { status, body } = crowdOfOne.extraStream
+    messages = `p99 ${quietMs.toFixed(1)} ms quiet, ${busyMs.toFixed(1)} ms under attack`
+    const { status, body } = load.extraStream
     assert.deepEqual([status, body.budget, body.owner], [429, 'open_streams', 'user'])
     for (const amount_usdc of ['1', '1']) await exits({ amount_usdc })
     if (busyMs <= Math.max(3 * quietMs, floorMs)) break
-    assert.ok(round < roundsMax, told)
+    assert.ok(round < roundsMax, messages)
   }
   await exits({})
-  console.log(`fairness: ${told}`)
+  console.log(`fairness: ${messages}`)
 })
 
 async function exits(body: object): Promise<void> {
@@ -160,18 +158,18 @@ async function exits(body: object): Promise<void> {
 }
 
 test('a valid token from the very address of the guesses is admitted', async () => {
-  await using crowdOfOne = await attack('127.0.0.2')
-  using mouth = speaker('127.0.0.2', 4)
+  await using load = await attack('127.0.0.2')
+  using client = createClient('127.0.0.2', 4)
   const until = performance.now() + 60_000
-  while (!crowdOfOne.badStatuses.includes(429)) {
-    const guessed = await mouth
-      .ask('GET /v1/tasks', `agt_${randomBytes(32).toString('base64url')}`)
+  while (!load.badStatuses.includes(429)) {
+    const guessed = await client
+      .send('GET /v1/tasks', `agt_${randomBytes(32).toString('base64url')}`)
       .catch(() => undefined)
-    if (guessed) crowdOfOne.badStatuses.push(guessed.status)
+    if (guessed) load.badStatuses.push(guessed.status)
     assert.ok(performance.now() < until, 'the budget of failures is used up')
   }
   for (let turn = 0; turn < 20; turn++) {
-    const { status } = await again(() => mouth.ask('GET /v1/tasks?limit=1', neighbour.token))
+    const { status } = await retry(() => client.send('GET /v1/tasks?limit=1', neighbour.token))
     assert.equal(status, 200)
   }
   const killed = await fetch(`${gateway.url}/v1/kill`, {
@@ -183,10 +181,10 @@ test('a valid token from the very address of the guesses is admitted', async () 
 })
 
 /** A connection may have been closed for the crowd of its own address; what is refused is another matter. */
-async function again<T>(ask: () => Promise<T>): Promise<T> {
+async function retry<T>(send: () => Promise<T>): Promise<T> {
   for (let attempt = 0; ; attempt++) {
     try {
-      return await ask()
+      return await send()
     } catch (error) {
       if (attempt === 20) throw error
     }

@@ -5,24 +5,30 @@ import { after, before, test } from 'node:test'
 import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js'
 import formats from 'ajv-formats'
 import { type Agent, bearer, eventually, freshGateway, http, newAgent } from '../harness/gateway.ts'
-import { inForm, jsonOf } from './support/forms.ts'
-import { type Records, records } from './support/identities.ts'
-import { type Purse, purse } from './support/money.ts'
-import { type Case, casesOf, type Document } from './support/openapi-requests.ts'
-import { type Invented, invent, type Seasoning } from './support/requests.ts'
-import { proofSeed, times } from './support/seed.ts'
-import { unlimited } from './support/unlimited.ts'
-import { abreast, type Got, type Sent, type Wire, wire } from './support/wire.ts'
+import { assertErrorForm, jsonOf } from './support/error-forms.ts'
+import { type GeneratedRequest, generateRequests, type KnownValues } from './support/generated-requests.ts'
+import {
+  createHttpClient,
+  type HttpClient,
+  type HttpReply,
+  type HttpRequest,
+  runConcurrently,
+} from './support/http-client.ts'
+import { type IdentityRecords, openIdentityRecords } from './support/identity-records.ts'
+import { createMoneyAudit, type MoneyAudit } from './support/money-audit.ts'
+import { type Document, type OperationCase, operationCases } from './support/openapi-requests.ts'
+import { loopFactor, proofSeed } from './support/seed.ts'
+import { unlimitedRates } from './support/unlimited.ts'
 
-const perRoute = 500 * times
-const abreastMost = 8
+const perRoute = 500 * loopFactor
+const concurrencyMax = 8
 const slowMs = 1_000
 const seed = proofSeed('fuzz')
 
 let gateway: Awaited<ReturnType<typeof freshGateway>>
-let on: Wire
+let client: HttpClient
 let document: Document
-let cases: Case[]
+let cases: OperationCase[]
 /** Have money. As many as send at once, since one account serves those who spend from it one after the other. */
 let spenders: Agent[]
 let spender: Agent
@@ -30,23 +36,23 @@ let spender: Agent
 let careful: Agent
 /** Ends its tokens. */
 let leaver: Agent
-let purses: Purse[]
-let rows: Records
+let moneyAudits: MoneyAudit[]
+let rows: IdentityRecords
 
 before(async () => {
-  gateway = await freshGateway({ ...unlimited, TRUST_PROXY: '127.0.0.1' })
-  on = wire(gateway.url, { sockets: abreastMost })
-  spenders = await Promise.all(Array.from({ length: abreastMost }, () => newAgent(gateway.url)))
+  gateway = await freshGateway({ ...unlimitedRates, TRUST_PROXY: '127.0.0.1' })
+  client = createHttpClient(gateway.url, { sockets: concurrencyMax })
+  spenders = await Promise.all(Array.from({ length: concurrencyMax }, () => newAgent(gateway.url)))
   spender = spenders[0]!
   careful = await newAgent(gateway.url)
   leaver = await newAgent(gateway.url)
   document = (await http<Document>(`${gateway.url}/openapi.json`)).body
-  cases = casesOf(document)
-  rows = await records(gateway.databaseUrl)
-  purses = await Promise.all(spenders.map((each) => purse(gateway, each)))
+  cases = operationCases(document)
+  rows = await openIdentityRecords(gateway.databaseUrl)
+  moneyAudits = await Promise.all(spenders.map((each) => createMoneyAudit(gateway, each)))
 })
 after(async () => {
-  on[Symbol.dispose]()
+  client[Symbol.dispose]()
   await rows[Symbol.asyncDispose]()
   await gateway[Symbol.asyncDispose]()
 })
@@ -56,62 +62,65 @@ formats.default(ajv)
 const compiled = new Map<string, ValidateFunction>()
 
 /** Holds an answer against the schema that the document has for it. */
-function matches(found: Case, got: Got, told: string): void {
+function assertSchema(found: OperationCase, got: HttpReply, message: string): void {
   const name = `${found.name} ${got.status}`
   let check = compiled.get(name)
   if (!check) {
     const schema = found.answer(got.status)
-    assert.ok(schema, `${told}: the document has no schema for ${got.status}`)
+    assert.ok(schema, `${message}: the document has no schema for ${got.status}`)
     if (compiled.size === 0) ajv.addSchema({ $id: 'doc', ...document })
     check = ajv.compile(
       JSON.parse(JSON.stringify(schema).replaceAll('"$ref":"#/', '"$ref":"doc#/')) as object,
     )
     compiled.set(name, check)
   }
-  assert.ok(check(jsonOf(got)), `${told}: ${JSON.stringify(check.errors)}`)
+  assert.ok(check(jsonOf(got)), `${message}: ${JSON.stringify(check.errors)}`)
 }
 
-const brief = ({ request: { method, path, headers, body } }: Invented): string =>
+const brief = ({ request: { method, path, headers, body } }: GeneratedRequest): string =>
   `${method} ${path.slice(0, 300)} ${JSON.stringify(headers)} ${body === undefined ? '' : Buffer.from(body).toString('latin1').slice(0, 400)}`
 
-function judge(invented: Invented, got: Got): void {
-  const { found, wrongAt, isBrokenUrl } = invented
-  const told = `PROOF_SEED=${seed} ${found.name}: ${brief(invented)} -> ${got.status} ${got.text.slice(0, 500)}`
-  assert.ok(got.status < 500, told)
+function assertReply(generated: GeneratedRequest, got: HttpReply): void {
+  const { found, wrongAt, isBrokenUrl } = generated
+  const message = `PROOF_SEED=${seed} ${found.name}: ${brief(generated)} -> ${got.status} ${got.text.slice(0, 500)}`
+  assert.ok(got.status < 500, message)
   if (isBrokenUrl) {
-    assert.equal(got.status, 400, told)
-    inForm(got, told)
+    assert.equal(got.status, 400, message)
+    assertErrorForm(got, message)
     return
   }
-  assert.ok(found.statuses.includes(got.status), `not documented: ${told}`)
-  if (!found.isPublic) assert.notEqual(got.status, 401, told)
-  if (got.status >= 400) inForm(got, told)
-  else if (found.isStream) assert.match(got.headers['content-type'] ?? '', /^text\/event-stream/, told)
-  else matches(found, got, told)
+  assert.ok(found.statuses.includes(got.status), `not documented: ${message}`)
+  if (!found.isPublic) assert.notEqual(got.status, 401, message)
+  if (got.status >= 400) assertErrorForm(got, message)
+  else if (found.isStream) assert.match(got.headers['content-type'] ?? '', /^text\/event-stream/, message)
+  else assertSchema(found, got, message)
   if (got.status >= 400 && got.headers['content-type']?.startsWith('application/json'))
-    matches(found, got, told)
+    assertSchema(found, got, message)
   if (!wrongAt) return
-  assert.equal(got.status, 422, told)
+  assert.equal(got.status, 422, message)
   const { detail } = jsonOf(got) as { detail: { loc: unknown }[] }
   assert.ok(
     detail.some(({ loc }) => JSON.stringify(loc) === JSON.stringify(wrongAt)),
-    `no item for ${wrongAt.join('.')}: ${told}`,
+    `no item for ${wrongAt.join('.')}: ${message}`,
   )
 }
 
-type Asked = Invented & { who: Agent | undefined }
+type SentRequest = GeneratedRequest & { agent: Agent | undefined }
 
 let serial = 0
 /** Each from an address of its own: ten wrong signatures from one would end in 429 for the rest. */
-function from({ who, found }: Pick<Asked, 'who' | 'found'>, { headers, ...request }: Sent): Sent {
+function from(
+  { agent, found }: Pick<SentRequest, 'agent' | 'found'>,
+  { headers, ...request }: HttpRequest,
+): HttpRequest {
   serial++
   const address = `10.${(serial >> 16) & 255}.${(serial >> 8) & 255}.${serial & 255}`
-  const credential = who && !found.isPublic ? bearer(who) : {}
+  const credential = agent && !found.isPublic ? bearer(agent) : {}
   return { ...request, headers: { ...credential, 'x-forwarded-for': address, ...headers } }
 }
 
 /** Every user's turn comes often, so that no account has all of the parallel requests. */
-function mixed(all: readonly Asked[]): Asked[] {
+function mixed(all: readonly SentRequest[]): SentRequest[] {
   const size = Math.ceil(all.length / spenders.length)
   return Array.from({ length: size }, (_, row) =>
     spenders.flatMap((_, column) => all[column * size + row] ?? []),
@@ -119,7 +128,7 @@ function mixed(all: readonly Asked[]): Asked[] {
 }
 
 const userIdOf = async ({ agentId }: Agent): Promise<string> =>
-  (await rows.on.query<{ id: string }>('select id from app_user where agent_id = $1', [agentId])).rows[0]!.id
+  (await rows.db.query<{ id: string }>('select id from app_user where agent_id = $1', [agentId])).rows[0]!.id
 
 const asks = new Set(['policy_tighten', 'policy_kill'])
 
@@ -130,9 +139,9 @@ test('invented requests meet no 5xx, no hang and no undocumented answer on any r
       .subarray(-32)
       .toString('base64'),
   )
-  const begun = await Promise.all(purses.map((each) => each.start()))
-  const seasonings = begun.map(
-    ({ task_id, position_id }): Seasoning => ({
+  const begun = await Promise.all(moneyAudits.map((each) => each.start()))
+  const knownValues = begun.map(
+    ({ task_id, position_id }): KnownValues => ({
       amount_usdc: ['1', 1, '1.000001', '9999999', '12000', 1e-7, '0.999999', 9901],
       position_id: [position_id, position_id.toUpperCase()],
       task_id: [task_id],
@@ -149,27 +158,29 @@ test('invented requests meet no 5xx, no hang and no undocumented answer on any r
   const startedMs = performance.now()
   let sent = 0
   let slowestMs = 0
-  const slow: Asked[] = []
+  const slow: SentRequest[] = []
   const wrong: string[] = []
   for (const found of cases) {
     const routeMs = performance.now()
-    const all = seasonings.flatMap((seasoning, index) =>
-      invent(found, Math.ceil(perRoute / seasonings.length), seed + index, seasoning).map((each) => ({
-        ...each,
-        who: asks.has(found.name) ? careful : spenders[index],
-      })),
+    const all = knownValues.flatMap((seasoning, index) =>
+      generateRequests(found, Math.ceil(perRoute / knownValues.length), seed + index, seasoning).map(
+        (each) => ({
+          ...each,
+          agent: asks.has(found.name) ? careful : spenders[index],
+        }),
+      ),
     )
     assert.ok(all.length >= perRoute, `${found.name}: ${all.length}`)
     sent += all.length
     // Each of its requests may end every token of its sender, so that they go one after the other, each with a new one.
     const ends = found.name === 'auth_revoke'
-    await abreast(mixed(all), ends ? 1 : abreastMost, async (invented) => {
-      const who = ends ? { ...leaver, token: await rows.token(leaverId) } : invented.who
-      const got = await on.send(from({ ...invented, who }, invented.request))
+    await runConcurrently(mixed(all), ends ? 1 : concurrencyMax, async (generated) => {
+      const agent = ends ? { ...leaver, token: await rows.token(leaverId) } : generated.agent
+      const got = await client.send(from({ ...generated, agent }, generated.request))
       slowestMs = Math.max(slowestMs, got.ms)
-      if (got.ms > slowMs) slow.push(invented)
+      if (got.ms > slowMs) slow.push(generated)
       try {
-        judge(invented, got)
+        assertReply(generated, got)
       } catch (error) {
         wrong.push((error as Error).message)
       }
@@ -183,19 +194,19 @@ test('invented requests meet no 5xx, no hang and no undocumented answer on any r
     `${sent} requests on ${cases.length} routes in ${seconds} s, slowest ${Math.round(slowestMs)} ms`,
   )
   // A request that is slow by its nature is slow again when it is alone; a busy machine is not its fault.
-  for (const invented of slow) {
-    const again = await on.send(from(invented, invented.request))
-    assert.ok(again.ms < slowMs, `PROOF_SEED=${seed} ${again.ms} ms alone: ${brief(invented)}`)
+  for (const generated of slow) {
+    const again = await client.send(from(generated, generated.request))
+    assert.ok(again.ms < slowMs, `PROOF_SEED=${seed} ${again.ms} ms alone: ${brief(generated)}`)
   }
 })
 
 test('the money that moved is the money that the accepted tasks say', async (t) => {
-  for (const money of purses) {
+  for (const money of moneyAudits) {
     const ended = async () => ((await money.open()) === 0 ? true : undefined)
     await eventually(ended, 'the end of all tasks', 60_000)
-    const { said, held } = await money.account()
-    assert.deepEqual(held, said)
-    t.diagnostic(`${(await money.tasks()).length} tasks, ${held.cash} units left`)
+    const { reported, recorded } = await money.account()
+    assert.deepEqual(recorded, reported)
+    t.diagnostic(`${(await money.tasks()).length} tasks, ${recorded.cash} units left`)
   }
 })
 
@@ -224,9 +235,9 @@ test('a wait is bounded, and told apart from everything else that is wrong', asy
       // With such a body nothing is ever accepted, so nothing is waited for.
       const none = { headers: { 'content-type': 'application/json' }, body: '[]' }
       const request = { method: found.method, path: `${found.path}?${query}`, ...none }
-      const got = await on.send(from({ who: spender, found }, request))
+      const got = await client.send(from({ agent: spender, found }, request))
       assert.equal(got.status, 422, got.text)
-      const { detail } = inForm(got) as { detail: { loc: unknown[] }[] }
+      const { detail } = assertErrorForm(got) as { detail: { loc: unknown[] }[] }
       return detail.map(({ loc }) => loc.join('.'))
     }
     for (const text of outside)
@@ -243,13 +254,13 @@ test('what is too large costs nothing, and is told so', async () => {
   const body = { 'content-type': 'application/json' }
   const field = (value: string) => `{"amount_usdc":${value}}`
   const path = '/v1/earn/deposit'
-  const tokenStep = (timestamp: string): Sent => ({
+  const tokenStep = (timestamp: string): HttpRequest => ({
     method: 'POST',
     path: '/v1/auth/token',
     headers: body,
     body: `{"agent_id":"x","signature":"x","timestamp":${timestamp}}`,
   })
-  const tries: [string, number, Sent][] = [
+  const tries: [string, number, HttpRequest][] = [
     [
       'a body over the limit',
       413,
@@ -298,14 +309,14 @@ test('what is too large costs nothing, and is told so', async () => {
     ['a long id', 404, { method: 'GET', path: `/v1/tasks/${'x'.repeat(4_000)}` }],
   ]
   const memoryOf = async () => {
-    const { text } = await on.send({ method: 'GET', path: '/metrics' })
+    const { text } = await client.send({ method: 'GET', path: '/metrics' })
     return Number(/^process_resident_memory_bytes (\d+)/m.exec(text)?.[1])
   }
   const bytesBefore = await memoryOf()
   for (const [what, status, request] of tries) {
-    const got = await on.send({ ...request, headers: { ...bearer(spender), ...request.headers } })
+    const got = await client.send({ ...request, headers: { ...bearer(spender), ...request.headers } })
     assert.equal(got.status, status, `${what}: ${got.status} ${got.text.slice(0, 300)}`)
-    if (status >= 400) inForm(got, what)
+    if (status >= 400) assertErrorForm(got, what)
     assert.ok(got.ms < slowMs, `${what}: ${got.ms} ms`)
   }
   const grownMiB = ((await memoryOf()) - bytesBefore) / 2 ** 20

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { bridgeOf, custodyChains, houseLimits } from '#compose/settings.ts'
+import { bridgeOf, custodyChains, platformLimits } from '#compose/settings.ts'
 import { ConfigRefused, readConfig } from '#config.ts'
-import { chainTable } from '#features/chains/table.ts'
+import { chainList } from '#features/chains/chain-list.ts'
 
 const problemsOf = (env: Record<string, string>): string[] => {
   try {
@@ -64,8 +64,8 @@ test('the test network takes its deposits on its own chain and bridge, never on 
   const bridge = bridgeOf(config)
   assert.equal(bridge.chainId, '421614')
   const urls = { '42161': 'http://127.0.0.1:1', '421614': 'http://127.0.0.1:2' }
-  const table = chainTable({ urls, finality: 'local' })
-  const { contracts } = houseLimits(config, table, { venue: true })
+  const table = chainList({ urls, finality: 'local' })
+  const { contracts } = platformLimits(config, table, { venue: true })
   assert.deepEqual(contracts.slice(1), [bridge])
   const signed = custodyChains(config, table, { venue: true }).map(({ chainId, contracts }) => [
     chainId,

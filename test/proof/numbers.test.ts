@@ -2,37 +2,43 @@
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { type Agent, bearer, eventually, freshGateway, http, newAgent } from '../harness/gateway.ts'
-import { type Known, operationsOf } from './support/contracts.ts'
-import { inForm, jsonOf } from './support/forms.ts'
-import { records } from './support/identities.ts'
-import { leastRequest, pathOf } from './support/least.ts'
-import { type Purse, purse } from './support/money.ts'
-import { type Exact, exactOf, order, same, spliced } from './support/spliced.ts'
-import { unlimited } from './support/unlimited.ts'
-import { type Got, type Sent, type Wire, wire } from './support/wire.ts'
+import { type KnownOperation, operationsOf } from './support/contracts.ts'
+import { assertErrorForm, jsonOf } from './support/error-forms.ts'
+import { createHttpClient, type HttpClient, type HttpReply, type HttpRequest } from './support/http-client.ts'
+import { openIdentityRecords } from './support/identity-records.ts'
+import { minimalRequest, pathOf } from './support/minimal-request.ts'
+import { createMoneyAudit, type MoneyAudit } from './support/money-audit.ts'
+import { compareNumbers, type Exact, exactOf, isSameNumber, withRawNumber } from './support/raw-number.ts'
+import { unlimitedRates } from './support/unlimited.ts'
 
 type Schema = { readonly [keyword: string]: unknown }
-type Field = { known: Known; part: 'query' | 'body'; name: string; schema: Schema; isNullable: boolean }
+type Field = {
+  known: KnownOperation
+  part: 'query' | 'body'
+  name: string
+  schema: Schema
+  isNullable: boolean
+}
 
 let gateway: Awaited<ReturnType<typeof freshGateway>>
-let on: Wire
-let all: Known[]
+let client: HttpClient
+let all: KnownOperation[]
 let agent: Agent
 let victim: Agent
-let money: Purse
+let money: MoneyAudit
 let position: string
 
 before(async () => {
-  gateway = await freshGateway({ ...unlimited, TRUST_PROXY: '127.0.0.1' })
-  on = wire(gateway.url)
+  gateway = await freshGateway({ ...unlimitedRates, TRUST_PROXY: '127.0.0.1' })
+  client = createHttpClient(gateway.url)
   all = await operationsOf(gateway.url)
   agent = await newAgent(gateway.url)
   victim = await newAgent(gateway.url)
-  money = await purse(gateway, agent)
+  money = await createMoneyAudit(gateway, agent)
   position = (await money.start()).position_id
 })
 after(async () => {
-  on[Symbol.dispose]()
+  client[Symbol.dispose]()
   await gateway[Symbol.asyncDispose]()
 })
 
@@ -187,7 +193,7 @@ function within(value: Exact, schema: Schema, isDecimal: boolean): boolean {
   } else if (value.places > 0 || size > BigInt(Number.MAX_SAFE_INTEGER)) return false
   const bound = (keyword: string, holds: (sign: number) => boolean) => {
     const limit = schema[keyword]
-    return limit === undefined || holds(order(value, exactOf(String(limit))!))
+    return limit === undefined || holds(compareNumbers(value, exactOf(String(limit))!))
   }
   return (
     bound('minimum', (sign) => sign >= 0) &&
@@ -198,10 +204,10 @@ function within(value: Exact, schema: Schema, isDecimal: boolean): boolean {
 }
 
 let serial = 0
-const ask = ({ headers, ...request }: Sent): Promise<Got> => {
+const ask = ({ headers, ...request }: HttpRequest): Promise<HttpReply> => {
   serial++
   const address = `10.9.${(serial >> 8) & 255}.${serial & 255}`
-  return on.send({ ...request, headers: { ...bearer(agent), 'x-forwarded-for': address, ...headers } })
+  return client.send({ ...request, headers: { ...bearer(agent), 'x-forwarded-for': address, ...headers } })
 }
 
 const json = { 'content-type': 'application/json' }
@@ -209,31 +215,31 @@ const json = { 'content-type': 'application/json' }
 /** Refused at this very field by the grammar, not by a rule about what it means. */
 const grammar =
   /^(json_invalid|missing|\w+_type|\w+_parsing|finite_number|string_\w+|decimal_\w+|(greater|less)_than\w*)$/
-function refusedAt(got: Got, part: string, name: string): boolean {
+function refusedAt(got: HttpReply, part: string, name: string): boolean {
   if (got.status !== 422) return false
-  const { detail } = inForm(got) as { detail: { loc: unknown[]; type: string }[] }
+  const { detail } = assertErrorForm(got) as { detail: { loc: unknown[]; type: string }[] }
   return detail.some(
     ({ loc, type }) => loc[0] === part && (loc.length === 1 || loc[1] === name) && grammar.test(type),
   )
 }
 
-function requestWith({ known, name, part }: Field, literal: string): Sent {
+function requestWith({ known, name, part }: Field, literal: string): HttpRequest {
   const { entry } = known
-  const least = leastRequest(entry)
-  if (entry.body && entry.kind === 'task' && 'position_id' in (least.body ?? {}))
-    least.body!.position_id = position
+  const minimal = minimalRequest(entry)
+  if (entry.body && entry.kind === 'task' && 'position_id' in (minimal.body ?? {}))
+    minimal.body!.position_id = position
   if (part === 'body') {
-    const body = spliced(least.body ?? {}, name, literal)
-    return { method: entry.method, path: pathOf(entry, least), headers: json, body }
+    const body = withRawNumber(minimal.body ?? {}, name, literal)
+    return { method: entry.method, path: pathOf(entry, minimal), headers: json, body }
   }
   // In a query everything is text; a task is never accepted, since its body is none.
   const text = encodeURIComponent(literal.replace(/^"(.*)"$/, '$1'))
-  const path = `${pathOf(entry, { ...least, query: {} })}?${name}=${text}`
+  const path = `${pathOf(entry, { ...minimal, query: {} })}?${name}=${text}`
   return { method: entry.method, path, ...(entry.kind === 'task' && { headers: json, body: '[]' }) }
 }
 
 /** Where an answer repeats what it was asked, it repeats it exactly. */
-function echoOf(got: Got, { known, name }: Field): string | undefined {
+function echoOf(got: HttpReply, { known, name }: Field): string | undefined {
   const body = jsonOf(got)
   const shown = body[name]
   if (typeof shown === 'string' || typeof shown === 'number') return String(shown)
@@ -250,23 +256,23 @@ test('every number is taken exactly as it is written, or refused where it stands
     for (const literal of literals) {
       const request = requestWith(field, literal)
       const got = await ask(request)
-      const said = `${field.known.name}.${field.name} ${literal.slice(0, 90)} -> ${got.status} ${got.text.slice(0, 300)}`
-      assert.ok(got.status < 500, said)
-      if (got.status >= 400) inForm(got, said)
+      const message = `${field.known.name}.${field.name} ${literal.slice(0, 90)} -> ${got.status} ${got.text.slice(0, 300)}`
+      assert.ok(got.status < 500, message)
+      if (got.status >= 400) assertErrorForm(got, message)
       // A query is read by its text: there is no quoting, and no null.
       const isQuery = field.part === 'query'
       const written = isQuery ? literal.replace(/^"(.*)"$/, '$1') : literal
       const value = isQuery ? inQuery(field, written) : expected(field, written)
       if (value === undefined) {
-        assert.ok(refusedAt(got, field.part, field.name), `not refused: ${said}`)
+        assert.ok(refusedAt(got, field.part, field.name), `not refused: ${message}`)
         continue
       }
       taken++
-      assert.ok(!refusedAt(got, field.part, field.name), `refused: ${said}`)
+      assert.ok(!refusedAt(got, field.part, field.name), `refused: ${message}`)
       const echo = echoOf(got, field)
       if (echo === undefined || value === null) continue
       echoed++
-      assert.ok(same(exactOf(echo)!, value), `answered ${echo}: ${said}`)
+      assert.ok(isSameNumber(exactOf(echo)!, value), `answered ${echo}: ${message}`)
     }
   }
   t.diagnostic(
@@ -306,13 +312,13 @@ type Self = {
   policy_summary: Record<string, unknown>
 }
 /** Without what the sender's own deposits have used of the day's cap. */
-const selfOf = async (who: Agent): Promise<Self> => {
-  const { body } = await http<Self>(`${gateway.url}/v1/user`, { headers: bearer(who) })
+const selfOf = async (person: Agent): Promise<Self> => {
+  const { body } = await http<Self>(`${gateway.url}/v1/user`, { headers: bearer(person) })
   const { remaining_24h_usd: _, ...policy_summary } = body.policy_summary
   return { ...body, policy_summary }
 }
-const countOf = async (who: Agent): Promise<number> =>
-  (await http<{ total: number }>(`${gateway.url}/v1/tasks`, { headers: bearer(who) })).body.total
+const countOf = async (person: Agent): Promise<number> =>
+  (await http<{ total: number }>(`${gateway.url}/v1/tasks`, { headers: bearer(person) })).body.total
 
 test('no body makes its sender anybody else, or any richer', async () => {
   const welcomed = async () => ((await countOf(victim)) > 0 ? true : undefined)
@@ -320,38 +326,38 @@ test('no body makes its sender anybody else, or any richer', async () => {
   const before = [await selfOf(agent), await selfOf(victim), await countOf(victim)] as const
   const them = { userId: before[1].user_id, agentId: before[1].agent_id }
   const bodied = all.filter(({ entry }) => entry.method !== 'GET')
-  await using rows = await records(gateway.databaseUrl)
+  await using rows = await openIdentityRecords(gateway.databaseUrl)
   /** A request that ends its token gets one of its own. */
   const credential = async (name: string) =>
     name === 'auth_revoke' ? bearer({ ...agent, token: await rows.token(before[0].user_id) }) : bearer(agent)
   for (const { name, entry } of bodied) {
-    const least = leastRequest(entry)
+    const minimal = minimalRequest(entry)
     // An amount that the vault takes, and a position of the sender's own.
-    if (least.body && 'position_id' in least.body)
-      Object.assign(least.body, { position_id: position, amount_usdc: '1' })
+    if (minimal.body && 'position_id' in minimal.body)
+      Object.assign(minimal.body, { position_id: position, amount_usdc: '1' })
     const declared = Object.keys(((entry.body as unknown as Schema | undefined)?.properties ?? {}) as object)
     const sealed =
       (entry.kind === 'task' && entry.body !== undefined) ||
       (entry.body as Schema | undefined)?.additionalProperties === false
     const plain = await ask({
       method: entry.method,
-      path: pathOf(entry, least),
+      path: pathOf(entry, minimal),
       headers: { ...json, ...(await credential(name)) },
-      body: JSON.stringify(least.body ?? {}),
+      body: JSON.stringify(minimal.body ?? {}),
     })
     for (const [claim, literal] of claims(them)) {
       if (declared.includes(claim)) continue
-      const said = `${name} with ${claim}`
-      const body = spliced(least.body ?? {}, claim, literal)
+      const label = `${name} with ${claim}`
+      const body = withRawNumber(minimal.body ?? {}, claim, literal)
       const headers = { ...json, ...(await credential(name)) }
-      const got = await ask({ method: entry.method, path: pathOf(entry, least), headers, body })
-      if (got.status >= 400) inForm(got, said)
-      assert.ok(got.status < 500, `${said}: ${got.text}`)
+      const got = await ask({ method: entry.method, path: pathOf(entry, minimal), headers, body })
+      if (got.status >= 400) assertErrorForm(got, label)
+      assert.ok(got.status < 500, `${label}: ${got.text}`)
       const refused = got.status === 422 && got.text.includes(claim === '__proto__' ? 'json_invalid' : claim)
       if (claim === '__proto__' || claim === 'constructor')
-        assert.equal(got.status, 422, `${said}: ${got.text}`)
-      else if (sealed && !identity.has(claim)) assert.ok(refused, `${said}: ${got.status} ${got.text}`)
-      else assert.equal(got.status, plain.status, `${said}: ${got.text}`)
+        assert.equal(got.status, 422, `${label}: ${got.text}`)
+      else if (sealed && !identity.has(claim)) assert.ok(refused, `${label}: ${got.status} ${got.text}`)
+      else assert.equal(got.status, plain.status, `${label}: ${got.text}`)
     }
   }
   const asThem = await ask({
@@ -359,7 +365,7 @@ test('no body makes its sender anybody else, or any richer', async () => {
     path: `/v1/user?user_id=${them.userId}&agent_id=${them.agentId}`,
   })
   assert.equal(asThem.status, 422, asThem.text)
-  const strays = await on.send({
+  const strays = await client.send({
     method: 'GET',
     path: '/v1/user',
     headers: { ...bearer(agent), 'x-user-id': them.userId, 'x-agent-id': them.agentId, 'x-role': 'admin' },
@@ -368,6 +374,6 @@ test('no body makes its sender anybody else, or any richer', async () => {
   const ended = async () => ((await money.open()) === 0 ? true : undefined)
   await eventually(ended, 'the end of all tasks', 60_000)
   assert.deepEqual([await selfOf(agent), await selfOf(victim), await countOf(victim)], before)
-  const { said, held } = await money.account()
-  assert.deepEqual(held, said)
+  const { reported, recorded } = await money.account()
+  assert.deepEqual(recorded, reported)
 })

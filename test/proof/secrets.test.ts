@@ -3,11 +3,11 @@ import assert from 'node:assert/strict'
 import { randomBytes, sign } from 'node:crypto'
 import { after, before, test } from 'node:test'
 import { decrypt } from '#features/wallets/envelope.ts'
-import { envKek } from '#features/wallets/keks.ts'
+import { envKek } from '#features/wallets/key-encryption-keys.ts'
 import { systemRandom } from '#kernel/id.ts'
-import { evmScheme } from '#upstreams/evm/sign.ts'
+import { evmCrypto } from '#upstreams/evm/sign.ts'
 import { base58 } from '#upstreams/solana/base58.ts'
-import { svmScheme } from '#upstreams/solana/sign.ts'
+import { svmCrypto } from '#upstreams/solana/sign.ts'
 import { startWorld, type World } from '#world/world.ts'
 import { type TestDatabase, testDatabase } from '../harness/cluster.ts'
 import {
@@ -23,11 +23,11 @@ import {
   NotReady,
 } from '../harness/gateway.ts'
 import { operationsOf } from './support/contracts.ts'
-import { hashOf, type Records, records } from './support/identities.ts'
-import { leastRequest, pathOf } from './support/least.ts'
-import { type Purse, purse } from './support/money.ts'
-import { unlimited } from './support/unlimited.ts'
-import { type Got, wire } from './support/wire.ts'
+import { createHttpClient, type HttpReply } from './support/http-client.ts'
+import { hashOf, type IdentityRecords, openIdentityRecords } from './support/identity-records.ts'
+import { minimalRequest, pathOf } from './support/minimal-request.ts'
+import { createMoneyAudit, type MoneyAudit } from './support/money-audit.ts'
+import { unlimitedRates } from './support/unlimited.ts'
 
 const kek = randomBytes(32)
 const kekText = `canary:${kek.toString('base64')}`
@@ -40,7 +40,7 @@ const sponsorKeys = [
 const parts = new AsyncDisposableStack()
 let world: World
 let database: TestDatabase
-let rows: Records
+let rows: IdentityRecords
 const lines: string[] = []
 const answers: string[] = []
 /** What must be found nowhere, by name. */
@@ -64,7 +64,14 @@ function start(env: Record<string, string>): Promise<Gateway> {
   }
   const keys = { KEY_ENCRYPTION_KEYS: kekText, SPONSOR_KEYS: sponsorKeys.join(',') }
   return launch({
-    env: { ...unlimited, ...upstreams, ...keys, DATA_DIR: folder.path, DATABASE_URL: database.url, ...env },
+    env: {
+      ...unlimitedRates,
+      ...upstreams,
+      ...keys,
+      DATA_DIR: folder.path,
+      DATABASE_URL: database.url,
+      ...env,
+    },
   })
 }
 
@@ -72,9 +79,9 @@ before(async () => {
   const folder = parts.use(dataFolder())
   world = parts.use(await startWorld({ dataDir: folder.path, port: 0 }))
   database = parts.use(await testDatabase())
-  rows = parts.use(await records(database.url))
+  rows = parts.use(await openIdentityRecords(database.url))
   await using gateway = await start({ LOG_LEVEL: 'debug' })
-  await live(gateway)
+  await runAgentDay(gateway)
   lines.push(...gateway.lines)
   await gateway.stop()
   lines.push(...gateway.lines.slice(lines.length))
@@ -82,24 +89,25 @@ before(async () => {
 after(() => parts.disposeAsync())
 
 const base64 = (bytes: Uint8Array) => Buffer.from(bytes).toString('base64')
-const purseOf = (url: string): Promise<Purse> => purse({ url, world: world.urls.control }, agent)
+const auditOf = (url: string): Promise<MoneyAudit> =>
+  createMoneyAudit({ url, world: world.urls.control }, agent)
 
 /** A day in the life of an agent, with everything going wrong that can. */
-async function live({ url }: Gateway): Promise<void> {
-  using on = wire(url)
-  const keep = (got: Got) => {
+async function runAgentDay({ url }: Gateway): Promise<void> {
+  using client = createHttpClient(url)
+  const record = (got: HttpReply) => {
     answers.push(JSON.stringify(got.headers), got.text)
     return got
   }
   const post = async (path: string, body: object, headers: Record<string, string> = {}) => {
     const sent = { 'content-type': 'application/json', ...headers }
-    return on.send({ method: 'POST', path, headers: sent, body: JSON.stringify(body) })
+    return client.send({ method: 'POST', path, headers: sent, body: JSON.stringify(body) })
   }
   const { publicKey, privateKey } = keyPair()
-  const register = JSON.parse(keep(await post('/v1/auth/register', { public_key: publicKey })).text)
+  const register = JSON.parse(record(await post('/v1/auth/register', { public_key: publicKey })).text)
   const proof = sign(null, Buffer.from(register.challenge), privateKey)
   const verified = JSON.parse(
-    keep(await post('/v1/auth/verify', { nonce: register.nonce, signature: base64(proof) })).text,
+    record(await post('/v1/auth/verify', { nonce: register.nonce, signature: base64(proof) })).text,
   )
   const timestamp = Math.floor(Date.now() / 1000)
   const signature = sign(null, Buffer.from(`${verified.agent_id}${timestamp}`), privateKey)
@@ -115,29 +123,34 @@ async function live({ url }: Gateway): Promise<void> {
   )
   canaries.set('the token', Buffer.from(token))
 
-  const money = await purseOf(url)
+  const money = await auditOf(url)
   position = (await money.start()).position_id
-  keep(await post('/v1/earn/withdraw?wait=true', { position_id: position, amount_usdc: '1' }, bearer(agent)))
+  record(
+    await post('/v1/earn/withdraw?wait=true', { position_id: position, amount_usdc: '1' }, bearer(agent)),
+  )
   for (const { entry } of await operationsOf(url)) {
-    const least = leastRequest(entry)
-    const path = pathOf(entry, least)
-    const body = least.body && JSON.stringify(least.body)
+    const minimal = minimalRequest(entry)
+    const path = pathOf(entry, minimal)
+    const body = minimal.body && JSON.stringify(minimal.body)
     // A token of its own for what ends it.
     const own = entry.path === '/v1/auth/token' && entry.method === 'DELETE'
     const token = own ? await freshToken(url, agent.agentId, agent.privateKey) : agent.token
     const headers = { ...bearer({ ...agent, token }), 'content-type': 'application/json' }
-    keep(await on.send({ method: entry.method, path, headers, ...(body && { body }) }))
+    record(await client.send({ method: entry.method, path, headers, ...(body && { body }) }))
   }
-  await spill(url, async (request) => keep(await on.send(request)), { token, signature: base64(signature) })
-  metrics = (await on.send({ method: 'GET', path: '/metrics' })).text
+  await sendMisplacedCredentials(url, async (request) => record(await client.send(request)), {
+    token,
+    signature: base64(signature),
+  })
+  metrics = (await client.send({ method: 'GET', path: '/metrics' })).text
 }
 
-type Request = Parameters<ReturnType<typeof wire>['send']>[0]
+type Request = Parameters<ReturnType<typeof createHttpClient>['send']>[0]
 
 /** Clients put credentials where none belong; that must not become a line of a log. */
-async function spill(
+async function sendMisplacedCredentials(
   url: string,
-  send: (request: Request) => Promise<Got>,
+  send: (request: Request) => Promise<HttpReply>,
   { token, signature }: { token: string; signature: string },
 ): Promise<void> {
   const json = { 'content-type': 'application/json' }
@@ -183,7 +196,7 @@ async function spill(
   for (const request of requests) await send(request)
 }
 
-type Sealed = {
+type WalletRow = {
   user_id: string
   kind: 'evm' | 'svm'
   address: string
@@ -194,13 +207,13 @@ type Sealed = {
 }
 
 /** Opens a wallet as its operator could, from the row and the master key alone. */
-async function unsealed({ user_id, kind, address, version, ciphertext, wrapped_dek, kek_id }: Sealed) {
-  const place = ['wallet', user_id, kind, address, version].join('|')
+async function decryptKey({ user_id, kind, address, version, ciphertext, wrapped_dek, kek_id }: WalletRow) {
+  const associatedData = ['wallet', user_id, kind, address, version].join('|')
   const dek = await envKek('canary', kek.toString('base64'), systemRandom).unwrap(
     wrapped_dek,
-    `${kek_id}|${place}`,
+    `${kek_id}|${associatedData}`,
   )
-  return { dek, secret: decrypt(dek, ciphertext, place) }
+  return { dek, secret: decrypt(dek, ciphertext, associatedData) }
 }
 
 /** How a secret can look in a text. */
@@ -220,13 +233,13 @@ function spellings(secret: Uint8Array): string[] {
 }
 
 async function dump(): Promise<Map<string, string>> {
-  const { rows: tables } = await rows.on.query<{ name: string }>(
+  const { rows: tables } = await rows.db.query<{ name: string }>(
     `select quote_ident(table_name) as name from information_schema.tables
      where table_schema = 'public' and table_type = 'BASE TABLE'`,
   )
   const all = new Map<string, string>()
   for (const { name } of tables) {
-    const { rows: found } = await rows.on.query<{ text: string }>(
+    const { rows: found } = await rows.db.query<{ text: string }>(
       `select row_to_json(t)::text as text from ${name} t`,
     )
     all.set(name, found.map(({ text }) => text).join('\n'))
@@ -235,11 +248,11 @@ async function dump(): Promise<Map<string, string>> {
 }
 
 test('what the master key opens are the keys of the wallets', async () => {
-  const { rows: sealed } = await rows.on.query<Sealed>('select * from wallet')
+  const { rows: sealed } = await rows.db.query<WalletRow>('select * from wallet')
   assert.equal(sealed.length, 2)
   for (const row of sealed) {
-    const { dek, secret } = await unsealed(row)
-    const scheme = row.kind === 'evm' ? evmScheme : svmScheme
+    const { dek, secret } = await decryptKey(row)
+    const scheme = row.kind === 'evm' ? evmCrypto : svmCrypto
     assert.equal(await scheme.addressOf(secret), row.address)
     canaries.set(`the ${row.kind} key`, Uint8Array.from(secret))
     canaries.set(`the data key of the ${row.kind} wallet`, Uint8Array.from(dek))
@@ -275,37 +288,39 @@ test('no secret stands in a log, an answer, a row or a metric', async () => {
 type Task = { status: string; outcome: string | null; error: { code: string; message: string } | null }
 
 /** The vault and the wallet before and after a deposit. */
-async function deposits(key: string): Promise<{ status: number; task: Task; moved: boolean; said: string }> {
+async function deposits(
+  key: string,
+): Promise<{ status: number; task: Task; moved: boolean; reported: string }> {
   await using gateway = await start({ KEY_ENCRYPTION_KEYS: key, LOG_LEVEL: 'debug' })
   const token = await rows.token(await userId())
-  const who = { ...agent, token }
-  const money = await purse({ url: gateway.url, world: world.urls.control }, who)
+  const client = { ...agent, token }
+  const money = await createMoneyAudit({ url: gateway.url, world: world.urls.control }, client)
   const before = await money.onChain()
   const { status, body } = await http<Task & { task_id: string }>(`${gateway.url}/v1/earn/deposit`, {
     method: 'POST',
     body: { amount_usdc: '3' },
-    headers: bearer(who),
+    headers: bearer(client),
   })
   const ended = async () => {
     const { body: task } = await http<Task>(`${gateway.url}/v1/tasks/${body.task_id}`, {
-      headers: bearer(who),
+      headers: bearer(client),
     })
     return ['completed', 'failed', 'cancelled'].includes(task.status) ? task : undefined
   }
   const task = status === 200 ? await eventually(ended, 'the end of the deposit', 60_000) : body
   const after = await money.onChain()
-  assert.ok(!(await held(who)), 'something is still held')
+  assert.ok(!(await hasHold(client)), 'something is still held')
   const moved = JSON.stringify(before) !== JSON.stringify(after)
-  return { status, task, moved, said: `${JSON.stringify(task)}\n${gateway.lines.slice(-5).join('\n')}` }
+  return { status, task, moved, reported: `${JSON.stringify(task)}\n${gateway.lines.slice(-5).join('\n')}` }
 }
 
 const userId = async (): Promise<string> =>
-  (await rows.on.query<{ id: string }>('select id from app_user where agent_id = $1', [agent.agentId]))
+  (await rows.db.query<{ id: string }>('select id from app_user where agent_id = $1', [agent.agentId]))
     .rows[0]!.id
 
 /** Whether the ledger still keeps something of the user for a task. */
-async function held({ agentId }: Agent): Promise<boolean> {
-  const { rows: found } = await rows.on.query(
+async function hasHold({ agentId }: Agent): Promise<boolean> {
+  const { rows: found } = await rows.db.query(
     `select 1 from account a join app_user u on a.owner = u.id where u.agent_id = $1 and a.held > 0`,
     [agentId],
   )
@@ -326,7 +341,7 @@ for (const [what, key] of others)
   })
 
 test('with the right key the same deposit is made', async () => {
-  const { status, task, moved, said } = await deposits(kekText)
-  assert.ok(moved, said)
-  assert.deepEqual([status, task.status, task.outcome], [200, 'completed', 'executed'], said)
+  const { status, task, moved, reported } = await deposits(kekText)
+  assert.ok(moved, reported)
+  assert.deepEqual([status, task.status, task.outcome], [200, 'completed', 'executed'], reported)
 })

@@ -17,7 +17,7 @@ const worldKek = /^# KEY_ENCRYPTION_KEYS=(.+)$/m.exec(envExample())![1]!
 
 type Env = Record<string, string>
 
-const serious: Env = {
+const productionEnv: Env = {
   ENVIRONMENT: 'production',
   DATABASE_URL: 'postgresql://portico@db.example/portico?sslmode=verify-full',
   BASE_URL: 'https://gateway.example',
@@ -65,7 +65,7 @@ test('random keys are never called trivial', () => {
   for (let turn = 0; turn < 2_000; turn++)
     assert.deepEqual(
       problemsOf({
-        ...serious,
+        ...productionEnv,
         SPONSOR_KEYS: `0x${randomBytes(32).toString('hex')}`,
         KEY_ENCRYPTION_KEYS: `k1:${randomBytes(32).toString('base64')}`,
       }),
@@ -81,8 +81,8 @@ test('a public https address without TRUST_PROXY is warned of at the start', asy
 })
 
 test('a production that is set up in full is taken', () => {
-  assert.deepEqual(problemsOf(serious), [])
-  assert.deepEqual(problemsOf({ ...serious, ENVIRONMENT: 'staging' }), [])
+  assert.deepEqual(problemsOf(productionEnv), [])
+  assert.deepEqual(problemsOf({ ...productionEnv, ENVIRONMENT: 'staging' }), [])
 })
 
 const counted = Array.from({ length: 32 }, (_, n) => (n + 1).toString(16).padStart(2, '0')).join('')
@@ -98,7 +98,7 @@ const trivialKeys = [
   `0x${(curveOrder - 1n).toString(16)}`,
 ]
 
-const playful: [string, Env, string][] = [
+const unsafeSettings: [string, Env, string][] = [
   ...['ETHEREUM', 'BASE', 'ARBITRUM', 'POLYGON', 'SOLANA'].map((chain): [string, Env, string] => [
     `the local ${chain}`,
     { [`${chain}_RPC_URL`]: 'local' },
@@ -129,7 +129,7 @@ const playful: [string, Env, string][] = [
   ],
   ...trivialKeys.map((key): [string, Env, string] => [
     `the sponsor ${key.slice(0, 6)}..${key.slice(-4)}`,
-    { SPONSOR_KEYS: `${serious.SPONSOR_KEYS},${key}` },
+    { SPONSOR_KEYS: `${productionEnv.SPONSOR_KEYS},${key}` },
     'SPONSOR_KEYS',
   ]),
   ...trivialKeys.map((key): [string, Env, string] => [
@@ -142,7 +142,7 @@ const playful: [string, Env, string][] = [
   ['the key that everyone knows', { KEY_ENCRYPTION_KEYS: worldKek }, 'KEY_ENCRYPTION_KEYS'],
   [
     'the same as a former key',
-    { KEY_ENCRYPTION_KEYS: `${serious.KEY_ENCRYPTION_KEYS},${worldKek}` },
+    { KEY_ENCRYPTION_KEYS: `${productionEnv.KEY_ENCRYPTION_KEYS},${worldKek}` },
     'KEY_ENCRYPTION_KEYS',
   ],
   ['the vault of the local world', { EARN_VAULT_ADDRESS: worldVault }, 'EARN_VAULT_ADDRESS'],
@@ -153,9 +153,9 @@ const playful: [string, Env, string][] = [
 ]
 
 for (const environment of ['production', 'staging'])
-  for (const [what, env, name] of playful)
+  for (const [what, env, name] of unsafeSettings)
     test(`${environment} does not start with ${what}`, () => {
-      const problems = problemsOf({ ...serious, ENVIRONMENT: environment, ...env })
+      const problems = problemsOf({ ...productionEnv, ENVIRONMENT: environment, ...env })
       assert.ok(
         problems.length >= 1 && problems.every((each) => each.startsWith(`${name}: `)),
         problems.join('\n'),
@@ -185,7 +185,7 @@ test('no mnemonic of development nodes leads to the sponsors of the local world'
   assert.equal(new Set([...known, ...sponsors]).size, 24)
   for (let addressIndex = 0; addressIndex < 20; addressIndex++) {
     const key = mnemonicToAccount(mnemonic, { addressIndex }).getHdKey().privateKey!
-    const env = { ...serious, SPONSOR_KEYS: `0x${Buffer.from(key).toString('hex')}` }
+    const env = { ...productionEnv, SPONSOR_KEYS: `0x${Buffer.from(key).toString('hex')}` }
     assert.deepEqual(problemsOf(env), ['SPONSOR_KEYS: a key is known to everyone'])
   }
 })
@@ -200,11 +200,11 @@ const productionOnly: [string, Env, string][] = [
 ]
 for (const [what, env, name] of productionOnly)
   test(`production does not start with ${what}`, () => {
-    assert.deepEqual(namesOf({ ...serious, ...env }), [name])
+    assert.deepEqual(namesOf({ ...productionEnv, ...env }), [name])
   })
 
 test('a production without any setting is told everything at once, and no secret with it', async () => {
-  const said = await refusedStart({ ENVIRONMENT: 'production', FAILPOINT: 'commit@1' })
+  const messages = await refusedStart({ ENVIRONMENT: 'production', FAILPOINT: 'commit@1' })
   const missing = [
     'DATABASE_URL',
     'BASE_URL',
@@ -215,9 +215,13 @@ test('a production without any setting is told everything at once, and no secret
   ]
   const upstreams = ['ETHEREUM', 'BASE', 'ARBITRUM', 'POLYGON', 'SOLANA'].map((chain) => `${chain}_RPC_URL`)
   for (const name of [...missing, ...upstreams, 'PRICES_URL'])
-    assert.match(said, new RegExp(`^portico cannot start: ${name}: \\S`, 'm'), name)
-  assert.doesNotMatch(said, /\n\s+at /)
-  const known = await refusedStart({ ...serious, SPONSOR_KEYS: worldSponsor, KEY_ENCRYPTION_KEYS: worldKek })
+    assert.match(messages, new RegExp(`^portico cannot start: ${name}: \\S`, 'm'), name)
+  assert.doesNotMatch(messages, /\n\s+at /)
+  const known = await refusedStart({
+    ...productionEnv,
+    SPONSOR_KEYS: worldSponsor,
+    KEY_ENCRYPTION_KEYS: worldKek,
+  })
   assert.match(known, /SPONSOR_KEYS[\s\S]*KEY_ENCRYPTION_KEYS|KEY_ENCRYPTION_KEYS[\s\S]*SPONSOR_KEYS/)
   assert.ok(!known.includes(worldSponsor.slice(2)) && !known.includes(worldKek.split(':')[1]!), known)
 })
@@ -239,14 +243,14 @@ test('bad settings are all named, with what they want and without what they hold
     DATABASE_POOL: '1.5',
   }
   assert.deepEqual(namesOf(bad), Object.keys(bad).sort())
-  const said = await refusedStart(bad)
+  const messages = await refusedStart(bad)
   for (const name of Object.keys(bad))
-    assert.match(said, new RegExp(`^portico cannot start: ${name}: wants `, 'm'))
-  for (const secret of ['hunter2', 'deadbeef', 'c2hvcnQ']) assert.ok(!said.includes(secret), said)
+    assert.match(messages, new RegExp(`^portico cannot start: ${name}: wants `, 'm'))
+  for (const secret of ['hunter2', 'deadbeef', 'c2hvcnQ']) assert.ok(!messages.includes(secret), messages)
 })
 
 test('every variable names itself when it is wrong', () => {
-  const lenient = Object.entries(variables).filter(
+  const lenientNames = Object.entries(variables).filter(
     ([name]) => problemsOf({ [name]: '\u0001 no such value' }).length === 0,
   )
   // Text and lists take anything; the code that uses them checks them.
@@ -259,5 +263,5 @@ test('every variable names itself when it is wrong', () => {
     'CORS_ORIGINS',
   ]
   const more = ['TRUST_PROXY', 'FAILPOINT', 'FAILPOINT_STOP', 'FAILPOINT_LOG']
-  assert.deepEqual(lenient.map(([name]) => name).sort(), [...free, ...more].sort())
+  assert.deepEqual(lenientNames.map(([name]) => name).sort(), [...free, ...more].sort())
 })

@@ -4,9 +4,9 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { openDatabase } from '#store/database.ts'
 import { isDatabaseUnavailable } from '#store/unavailable.ts'
 import { testDatabase } from '../harness/cluster.ts'
-import { until } from './instances.ts'
+import { waitUntil } from './instances.ts'
 
-async function opened(t: TestContext, more: { statementTimeoutMs?: number } = {}) {
+async function openTestDatabase(t: TestContext, more: { statementTimeoutMs?: number } = {}) {
   const { url, drop } = await testDatabase()
   const database = openDatabase({ url, poolMax: 4, applicationName: 'database test', ...more })
   t.after(async () => {
@@ -17,7 +17,7 @@ async function opened(t: TestContext, more: { statementTimeoutMs?: number } = {}
 }
 
 test('columns arrive without loss', async (t) => {
-  const { pool } = await opened(t)
+  const { pool } = await openTestDatabase(t)
   const text = `select 9007199254740993::int8 as big, 115792089237316195423570985008687907853269984665640564039457::numeric(78,0)
     as amount, timestamptz '2024-02-29 12:00:00.123+02' as at, date '2024-02-29' as day, array[1, null]::int8[] as list,
     count(*) as count, '{"a":1}'::jsonb as body`
@@ -34,7 +34,7 @@ test('columns arrive without loss', async (t) => {
 })
 
 test('a transaction commits all or nothing', async (t) => {
-  const { pool, transaction } = await opened(t)
+  const { pool, transaction } = await openTestDatabase(t)
   await pool.query('create table t (n int primary key)')
   assert.equal(
     await transaction(async (tx) => (await tx.query('insert into t values (1) returning n')).rows[0].n),
@@ -59,7 +59,7 @@ test('a transaction commits all or nothing', async (t) => {
 })
 
 test('conflicting transactions are repeated until both have happened', async (t) => {
-  const { pool, transaction } = await opened(t)
+  const { pool, transaction } = await openTestDatabase(t)
   await pool.query('create table counter (n int); insert into counter values (0)')
   let runs = 0
   let inside = 0
@@ -82,7 +82,7 @@ test('conflicting transactions are repeated until both have happened', async (t)
 })
 
 test('a conflict that does not end is given up after three repeats', async (t) => {
-  const { transaction } = await opened(t)
+  const { transaction } = await openTestDatabase(t)
   let runs = 0
   const conflict = transaction(async (tx) => {
     runs += 1
@@ -93,7 +93,7 @@ test('a conflict that does not end is given up after three repeats', async (t) =
 })
 
 test('a statement has a limit, and its connection goes on', async (t) => {
-  const { pool } = await opened(t, { statementTimeoutMs: 50 })
+  const { pool } = await openTestDatabase(t, { statementTimeoutMs: 50 })
   await assert.rejects(pool.query('select pg_sleep(10)'), (error) => {
     assert.equal((error as { code?: string }).code, '57014')
     return !isDatabaseUnavailable(error)
@@ -102,7 +102,7 @@ test('a statement has a limit, and its connection goes on', async (t) => {
 })
 
 test('a connection lost in use, idle or inside a transaction is told as such and replaced', async (t) => {
-  const { pool, transaction } = await opened(t)
+  const { pool, transaction } = await openTestDatabase(t)
   const kill = `select pg_terminate_backend(pid) from pg_stat_activity
     where datname = current_database() and pid <> pg_backend_pid() and application_name = 'database test'`
   const lost = assert.rejects(
@@ -116,7 +116,7 @@ test('a connection lost in use, idle or inside a transaction is told as such and
   const clients = await Promise.all([pool.connect(), pool.connect()])
   for (const client of clients) client.release()
   await pool.query(kill)
-  await until(() => pool.totalCount === 1, 'the pool noticed')
+  await waitUntil(() => pool.totalCount === 1, 'the pool noticed')
   assert.deepEqual((await pool.query('select 1 as one')).rows, [{ one: 1 }])
   assert.equal(pool.idleCount, pool.totalCount)
 })
@@ -136,31 +136,31 @@ test('a server that is not there is told as such', async () => {
 })
 
 test('a listener hears, and comes back when its connection is cut', async (t) => {
-  const { pool, listen } = await opened(t)
-  const heard: string[] = []
+  const { pool, listen } = await openTestDatabase(t)
+  const received: string[] = []
   let connections = 0
-  const listening = listen({
+  const listener = listen({
     channels: ['wake', 'Odd "name"'],
-    onMessage: (channel, payload) => heard.push(`${channel}:${payload}`),
+    onMessage: (channel, payload) => received.push(`${channel}:${payload}`),
     onConnected: () => {
       connections += 1
     },
   })
-  await until(() => connections === 1, 'it listens')
+  await waitUntil(() => connections === 1, 'it listens')
   await pool.query(
     `select pg_notify('wake', 'one'), pg_notify('Odd "name"', 'two'), pg_notify('other', 'three')`,
   )
-  await until(() => heard.length === 2, 'both were heard')
+  await waitUntil(() => received.length === 2, 'both were heard')
   await pool.query(
     `select pg_terminate_backend(pid) from pg_stat_activity where application_name = 'database test listen'
      and datname = current_database()`,
   )
-  await until(() => connections === 2 && listening.connected, 'it listens again')
+  await waitUntil(() => connections === 2 && listener.connected, 'it listens again')
   await pool.query(`select pg_notify('wake', 'four')`)
-  await until(() => heard.length === 3, 'it hears again')
-  assert.deepEqual(heard, ['wake:one', 'Odd "name":two', 'wake:four'])
+  await waitUntil(() => received.length === 3, 'it hears again')
+  assert.deepEqual(received, ['wake:one', 'Odd "name":two', 'wake:four'])
   await Promise.race([
-    listening.close(),
+    listener.close(),
     delay(5_000, undefined, { ref: false }).then(() => assert.fail('the listener does not close')),
   ])
 })

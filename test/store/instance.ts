@@ -2,13 +2,13 @@
 import { type EmbeddedOptions, embeddedPostgres } from '#store/embedded.ts'
 
 const options = JSON.parse(process.argv[2] ?? '') as EmbeddedOptions
-const say = (word: string, value: unknown) => process.stdout.write(`${word} ${JSON.stringify(value)}\n`)
+const report = (word: string, value: unknown) => process.stdout.write(`${word} ${JSON.stringify(value)}\n`)
 
 try {
-  const server = await embeddedPostgres({ ...options, progress: (line) => say('progress', line) })
-  say('ready', { url: server.url, version: server.version })
+  const server = await embeddedPostgres({ ...options, progress: (line) => report('progress', line) })
+  report('ready', { url: server.url, version: server.version })
   process.stdin.resume().once('end', () => server.close())
 } catch (error) {
-  say('refused', error instanceof Error ? `${error.name}: ${error.message}` : String(error))
+  report('refused', error instanceof Error ? `${error.name}: ${error.message}` : String(error))
   process.stdin.destroy()
 }

@@ -7,14 +7,14 @@ import type { TestContext } from 'node:test'
 import { setTimeout as delay } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import pg from 'pg'
-import { type Account, alive } from '#store/embedded/place.ts'
+import { type Account, isAlive } from '#store/embedded/cluster-paths.ts'
 import { type EmbeddedOptions, type EmbeddedPostgres, embeddedPostgres } from '#store/embedded.ts'
 import { serverFolder } from '../harness/cluster.ts'
 
 export type Instance = {
   process: ChildProcess
   /** The first line of this kind. */
-  said<T>(word: 'progress' | 'ready' | 'refused'): Promise<T>
+  waitForLine<T>(word: 'progress' | 'ready' | 'refused'): Promise<T>
   close(): Promise<void>
   kill(): Promise<void>
 }
@@ -30,16 +30,16 @@ export function freshFolder(mode = 0o755, account?: Account): string {
   return folder
 }
 
-export type Spawning = { account?: Account; path?: string }
+export type SpawnSettings = { account?: Account; path?: string }
 
-function instance(options: Omit<EmbeddedOptions, 'progress'>, spawning: Spawning = {}): Instance {
+function instance(options: Omit<EmbeddedOptions, 'progress'>, settings: SpawnSettings = {}): Instance {
   const child = spawn(
     process.execPath,
     [fileURLToPath(new URL('./instance.ts', import.meta.url)), JSON.stringify(options)],
     {
       stdio: ['pipe', 'pipe', 'inherit'],
-      ...spawning.account,
-      ...(spawning.path !== undefined && { env: { PATH: spawning.path } }),
+      ...settings.account,
+      ...(settings.path !== undefined && { env: { PATH: settings.path } }),
     },
   )
   const lines: { word: string; value: unknown }[] = []
@@ -47,25 +47,25 @@ function instance(options: Omit<EmbeddedOptions, 'progress'>, spawning: Spawning
     const end = line.indexOf(' ')
     lines.push({ word: line.slice(0, end), value: JSON.parse(line.slice(end + 1)) })
   })
-  const gone = once(child, 'exit')
+  const exited = once(child, 'exit')
   return {
     process: child,
-    said: async <T>(word: string) => {
-      const line = await until(() => lines.find((each) => each.word === word), `an instance says ${word}`)
+    waitForLine: async <T>(word: string) => {
+      const line = await waitUntil(() => lines.find((each) => each.word === word), `an instance says ${word}`)
       return line.value as T
     },
     close: async () => {
       child.stdin.end()
-      await gone
+      await exited
     },
     kill: async () => {
       if (child.exitCode === null) child.kill('SIGKILL')
-      await gone
+      await exited
     },
   }
 }
 
-export async function until<T>(condition: () => T | Promise<T>, what: string): Promise<NonNullable<T>> {
+export async function waitUntil<T>(condition: () => T | Promise<T>, what: string): Promise<NonNullable<T>> {
   const deadline = performance.now() + 15_000
   for (;;) {
     const value = await condition()
@@ -81,7 +81,7 @@ export function postmasterOf(dataDir: string): number {
     const pid = Number(
       readFileSync(join(serverFolder(dataDir), 'data', 'postmaster.pid'), 'utf8').split('\n')[0],
     )
-    return pid > 0 && alive(pid) ? pid : 0
+    return pid > 0 && isAlive(pid) ? pid : 0
   } catch {
     return 0
   }
@@ -111,7 +111,7 @@ export async function serverProcesses(url: string, dataDir: string): Promise<num
 async function removeAll(dataDir: string, folder: string): Promise<void> {
   const pid = postmasterOf(dataDir)
   if (pid) process.kill(pid, 'SIGQUIT')
-  await until(() => postmasterOf(dataDir) === 0, 'the server is gone')
+  await waitUntil(() => postmasterOf(dataDir) === 0, 'the server is gone')
   try {
     rmSync(serverFolder(dataDir), { recursive: true, force: true })
   } catch {
@@ -120,18 +120,21 @@ async function removeAll(dataDir: string, folder: string): Promise<void> {
   rmSync(folder, { recursive: true, force: true })
 }
 
-export type Lab = {
+export type LauncherFixture = {
   dataDir: string
   /** In this process. */
   open(options?: Partial<EmbeddedOptions>): Promise<EmbeddedPostgres>
   /** In a process of its own. */
-  spawn(options?: Partial<EmbeddedOptions>, spawning?: Spawning): Instance
+  spawn(options?: Partial<EmbeddedOptions>, spawning?: SpawnSettings): Instance
 }
 
 /** One data folder, and an end for everything that was started on it, however the test ended. */
-export function lab(t: TestContext, place: { mode?: number; account?: Account; below?: string[] } = {}): Lab {
-  const folder = freshFolder(place.mode, place.account)
-  const dataDir = join(folder, ...(place.below ?? []))
+export function launcherFixture(
+  t: TestContext,
+  folderOptions: { mode?: number; account?: Account; below?: string[] } = {},
+): LauncherFixture {
+  const folder = freshFolder(folderOptions.mode, folderOptions.account)
+  const dataDir = join(folder, ...(folderOptions.below ?? []))
   const opened: EmbeddedPostgres[] = []
   const spawned: Instance[] = []
   t.after(async () => {

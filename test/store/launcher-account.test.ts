@@ -15,16 +15,16 @@ import {
 import { dirname, join } from 'node:path'
 import { test } from 'node:test'
 import { packagedNative } from '#store/embedded/binaries.ts'
-import { reachable } from '#store/embedded/place.ts'
+import { isReachable } from '#store/embedded/cluster-paths.ts'
 import { serverFolder } from '../harness/cluster.ts'
-import { freshFolder, isRoot, lab, nobody, postmasterOf, query } from './instances.ts'
+import { freshFolder, isRoot, launcherFixture, nobody, postmasterOf, query } from './instances.ts'
 
 type Ready = { url: string; version: string }
 
 const root = { skip: isRoot ? false : 'needs root, who lends the server another account' }
 const native = packagedNative()
 const nodeForAll =
-  isRoot && reachable(dirname(process.execPath), nobody) && reachable(import.meta.dirname, nobody)
+  isRoot && isReachable(dirname(process.execPath), nobody) && isReachable(import.meta.dirname, nobody)
 
 const onPath = (() => {
   try {
@@ -35,7 +35,7 @@ const onPath = (() => {
 })()
 
 test('root keeps the database of a closed folder where the server can reach it', root, async (t) => {
-  const { dataDir, open } = lab(t, { mode: 0o700 })
+  const { dataDir, open } = launcherFixture(t, { mode: 0o700 })
   const first = await open()
   const home = serverFolder(dataDir)
   assert.match(home, /^\/var\/(lib\/portico\/|tmp\/portico-pg-)[0-9a-f]{12}-[0-9a-f]{8}$/)
@@ -61,7 +61,7 @@ test('root keeps the database of a closed folder where the server can reach it',
 })
 
 test('a database that root can no longer lend is refused, not replaced', root, async (t) => {
-  const { dataDir, open } = lab(t)
+  const { dataDir, open } = launcherFixture(t)
   await (await open()).close()
   execFileSync('chmod', ['700', dataDir])
   await assert.rejects(open(), /cannot be reached by the account 65534/)
@@ -79,7 +79,7 @@ test('binaries that the server cannot read are copied once and checked each time
   cpSync(native, join(closed, 'native'), { recursive: true, verbatimSymlinks: true })
   writeFileSync(join(closed, 'package.json'), JSON.stringify({ version }))
 
-  const { open } = lab(t)
+  const { open } = launcherFixture(t)
   const server = await open({ native: join(closed, 'native') })
   assert.match(server.version, /^18\./)
   await server.close()
@@ -100,7 +100,7 @@ test(
   'the server that root lends an account takes root alone, and no other process of that account',
   root,
   async (t) => {
-    const { open } = lab(t)
+    const { open } = launcherFixture(t)
     const server = await open()
     const rules = 'select type, auth_method from pg_hba_file_rules'
     assert.deepEqual(await query(server.url, rules), [{ type: 'local', auth_method: 'peer' }])
@@ -109,11 +109,11 @@ test(
       const client = new pg.Client({ connectionString: process.argv[1] })
       await client.connect().then(() => console.log('let in'), (error) => console.log(error.message))
       process.exit()`
-      const said = execFileSync(process.execPath, ['--input-type=module', '-e', script, server.url], {
+      const output = execFileSync(process.execPath, ['--input-type=module', '-e', script, server.url], {
         ...nobody,
         encoding: 'utf8',
       })
-      assert.match(said, /Peer authentication failed|EACCES/)
+      assert.match(output, /Peer authentication failed|EACCES/)
     }
     await server.close()
   },
@@ -122,9 +122,9 @@ test(
 test('an ordinary user owns the server', {
   skip: nodeForAll ? false : 'needs root and a node that all may run',
 }, async (t) => {
-  const { dataDir, spawn } = lab(t, { mode: 0o700, account: nobody })
+  const { dataDir, spawn } = launcherFixture(t, { mode: 0o700, account: nobody })
   const first = spawn({}, { account: nobody })
-  const { url } = await first.said<Ready>('ready')
+  const { url } = await first.waitForLine<Ready>('ready')
   const status = readFileSync(`/proc/${postmasterOf(dataDir)}/status`, 'utf8')
   assert.match(status, new RegExp(`^Uid:\\s+${nobody.uid}\\s`, 'm'))
   assert.deepEqual(await query(url, 'select 1 as one'), [{ one: 1 }])
@@ -135,7 +135,7 @@ test('an ordinary user owns the server', {
 test('the server on PATH is used without the package, and neither reads the data of the other', {
   skip: onPath && native ? false : 'needs a postgres on PATH besides the package',
 }, async (t) => {
-  const { open } = lab(t)
+  const { open } = launcherFixture(t)
   const server = await open({ native: null })
   const major = Number.parseInt(server.version, 10)
   const [shown] = await query<{ server_version: string }>(server.url, 'show server_version')
@@ -145,13 +145,13 @@ test('the server on PATH is used without the package, and neither reads the data
   assert.equal(Number.parseInt(again.version, 10), major)
   await again.close()
 
-  const newer = lab(t)
+  const newer = launcherFixture(t)
   await (await newer.open()).close()
   const refused = newer.spawn({ native: null })
-  if (major === 18) assert.ok(await refused.said<Ready>('ready'))
+  if (major === 18) assert.ok(await refused.waitForLine<Ready>('ready'))
   else
     assert.match(
-      await refused.said<string>('refused'),
+      await refused.waitForLine<string>('refused'),
       /written by PostgreSQL 18, and the server at hand is .*pg_dump/,
     )
 })

@@ -6,21 +6,29 @@ import { join } from 'node:path'
 import { test } from 'node:test'
 import pg from 'pg'
 import { isDatabaseUnavailable } from '#store/unavailable.ts'
-import { isRoot, lab, nobody, postmasterOf, query, serverProcesses, until } from './instances.ts'
+import {
+  isRoot,
+  launcherFixture,
+  nobody,
+  postmasterOf,
+  query,
+  serverProcesses,
+  waitUntil,
+} from './instances.ts'
 
 type Ready = { url: string; version: string }
 
 test('a killed process leaves its server to the next one, and the last one stops it', async (t) => {
-  const { dataDir, open, spawn } = lab(t)
+  const { dataDir, open, spawn } = launcherFixture(t)
   const first = spawn()
-  const { url, version } = await first.said<Ready>('ready')
+  const { url, version } = await first.waitForLine<Ready>('ready')
   const pid = postmasterOf(dataDir)
   await first.kill()
   await query(url, 'create table kept (id int)')
 
   const second = spawn()
   const third = await open()
-  assert.deepEqual(await second.said<Ready>('ready'), { url, version })
+  assert.deepEqual(await second.waitForLine<Ready>('ready'), { url, version })
   assert.equal(third.url, url)
   assert.equal(postmasterOf(dataDir), pid)
   await assert.rejects(open({ fsync: true }), /runs with fsync off, which can lose money/)
@@ -31,9 +39,9 @@ test('a killed process leaves its server to the next one, and the last one stops
 })
 
 test('no acknowledged insert is lost when node and every server process are killed', async (t) => {
-  const { dataDir, open, spawn } = lab(t)
+  const { dataDir, open, spawn } = launcherFixture(t)
   const first = spawn({ fsync: true })
-  const { url } = await first.said<Ready>('ready')
+  const { url } = await first.waitForLine<Ready>('ready')
   await query(url, 'create table written (writer int, n int, primary key (writer, n))')
   const acknowledged = [0, 0, 0, 0]
   const pool = new pg.Pool({ connectionString: url, max: acknowledged.length })
@@ -56,7 +64,7 @@ test('no acknowledged insert is lost when node and every server process are kill
       client.release(true)
     }
   })
-  await until(() => acknowledged.every((n) => n > 200), 'every writer has written')
+  await waitUntil(() => acknowledged.every((n) => n > 200), 'every writer has written')
   const pids = await serverProcesses(url, dataDir)
   first.process.kill('SIGKILL')
   for (const pid of pids) process.kill(pid, 'SIGKILL')
@@ -82,16 +90,16 @@ test('no acknowledged insert is lost when node and every server process are kill
 })
 
 test('a server that is killed under its instance is started again', async (t) => {
-  const { dataDir, open } = lab(t)
+  const { dataDir, open } = launcherFixture(t)
   const lines: string[] = []
   const server = await open({ progress: (line) => lines.push(line) })
   await query(server.url, 'create table kept (id int)')
   const pid = postmasterOf(dataDir)
   process.kill(pid, 'SIGKILL')
   const startedMs = performance.now()
-  await until(() => query(server.url, 'select 1').catch(() => undefined), 'the server answers again')
+  await waitUntil(() => query(server.url, 'select 1').catch(() => undefined), 'the server answers again')
   t.diagnostic(`back after ${Math.round(performance.now() - startedMs)} ms`)
-  await until(() => postmasterOf(dataDir), 'the new server is known')
+  await waitUntil(() => postmasterOf(dataDir), 'the new server is known')
   assert.notEqual(postmasterOf(dataDir), pid)
   assert.deepEqual(await query(server.url, 'select * from kept'), [])
   assert.ok(lines.includes('The database server went away; starting it again'))
@@ -100,9 +108,9 @@ test('a server that is killed under its instance is started again', async (t) =>
 })
 
 test('three processes that start at once share one database, and each may leave first', async (t) => {
-  const { dataDir, spawn } = lab(t)
+  const { dataDir, spawn } = launcherFixture(t)
   const all = [1, 2, 3].map(() => spawn())
-  const ready = await Promise.all(all.map((each) => each.said<Ready>('ready')))
+  const ready = await Promise.all(all.map((each) => each.waitForLine<Ready>('ready')))
   const url = ready[0]?.url ?? ''
   const names = readdirSync(join(dataDir, 'postgres')).sort()
   assert.deepEqual(names, ['data', 'server.log', 'socket'])
@@ -118,10 +126,10 @@ test('three processes that start at once share one database, and each may leave 
 })
 
 test('a start that is killed while it creates the database leaves nothing half', async (t) => {
-  const { dataDir, open, spawn } = lab(t)
+  const { dataDir, open, spawn } = launcherFixture(t)
   const first = spawn()
-  assert.match(await first.said<string>('progress'), /^Creating/)
-  await until(
+  assert.match(await first.waitForLine<string>('progress'), /^Creating/)
+  await waitUntil(
     () =>
       existsSync(join(dataDir, 'postgres')) &&
       readdirSync(join(dataDir, 'postgres')).some((name) => name.startsWith('data.tmp-')),
@@ -134,7 +142,7 @@ test('a start that is killed while it creates the database leaves nothing half',
 })
 
 test('a very long path and a path with a comma get a short socket folder', async (t) => {
-  const { open } = lab(t, { below: ['a, b', 'x'.repeat(120), 'y'.repeat(120)] })
+  const { open } = launcherFixture(t, { below: ['a, b', 'x'.repeat(120), 'y'.repeat(120)] })
   const server = await open()
   const folder = /host=(%2Ftmp%2Fportico-pg-[0-9a-f]{20})&/.exec(server.url)?.[1]
   assert.ok(folder, server.url)
@@ -144,9 +152,9 @@ test('a very long path and a path with a comma get a short socket folder', async
 })
 
 test('a process id that now belongs to somebody else does not keep the server from starting', async (t) => {
-  const { dataDir, open, spawn } = lab(t)
+  const { dataDir, open, spawn } = launcherFixture(t)
   const first = spawn()
-  const { url } = await first.said<Ready>('ready')
+  const { url } = await first.waitForLine<Ready>('ready')
   await first.kill()
   const file = join(dataDir, 'postgres', 'data', 'postmaster.pid')
   const left = readFileSync(file, 'utf8')
@@ -160,7 +168,7 @@ test('a process id that now belongs to somebody else does not keep the server fr
 })
 
 test('a database that vanished is never replaced by an empty one', async (t) => {
-  const { dataDir, open } = lab(t)
+  const { dataDir, open } = launcherFixture(t)
   writeFileSync(
     join(dataDir, 'postgres.json'),
     '{ "home": "postgres", "system_identifier": "7710396347815291158" }',
@@ -171,9 +179,9 @@ test('a database that vanished is never replaced by an empty one', async (t) => 
 })
 
 test('without any server program the refusal names all three remedies', async (t) => {
-  const { spawn } = lab(t)
+  const { spawn } = launcherFixture(t)
   const refused = spawn({ native: null }, { path: '/nowhere' })
-  const sentence = await refused.said<string>('refused')
+  const sentence = await refused.waitForLine<string>('refused')
   await refused.close()
   assert.match(sentence, /^StoreRefusal: .*optional dependencies.*postgres 15 to 18 on PATH.*DATABASE_URL/)
 })

@@ -8,10 +8,10 @@ import { type TestContext, test } from 'node:test'
 import pg from 'pg'
 import { migrate, readMigrations } from '#store/migrate.ts'
 import { testDatabase } from '../harness/cluster.ts'
-import { until } from './instances.ts'
+import { waitUntil } from './instances.ts'
 
 /** An empty database and a folder of migrations, by path. */
-async function ground(t: TestContext, files: Record<string, string>) {
+async function migrationFixture(t: TestContext, files: Record<string, string>) {
   const { url, drop } = await testDatabase()
   const folder = mkdtempSync(join(tmpdir(), 'portico-migrations-'))
   const client = new pg.Client({ connectionString: url })
@@ -36,7 +36,7 @@ test('each migration is applied once, in order, by whichever instance comes firs
     '01-area/0002_slow.sql': 'select pg_sleep(0.2); insert into counted select max(n) + 1 from counted',
     '01-area/0003_last.sql': 'insert into counted select max(n) + 1 from counted',
   }
-  const { url, folder, client } = await ground(t, files)
+  const { url, folder, client } = await migrationFixture(t, files)
   const script = `
     const { migrate } = await import('#store/migrate.ts')
     const { applied } = await migrate(JSON.parse(process.argv[1]))
@@ -67,7 +67,7 @@ test('each migration is applied once, in order, by whichever instance comes firs
 })
 
 test('a failing migration leaves nothing of itself and names its line', async (t) => {
-  const { url, folder, client, write } = await ground(t, {
+  const { url, folder, client, write } = await migrationFixture(t, {
     '01-area/0001_good.sql': 'create table good (id int);',
     '01-area/0002_bad.sql': 'create table half (id int);\n\ninsert into nowhere values (1);\n',
   })
@@ -85,7 +85,7 @@ test('a failing migration leaves nothing of itself and names its line', async (t
 })
 
 test('an applied migration that was edited is refused', async (t) => {
-  const { url, folder, write } = await ground(t, {
+  const { url, folder, write } = await migrationFixture(t, {
     '01-area/0001_first.sql': 'create table first (id int);\n',
   })
   await migrate({ url, folder })
@@ -99,7 +99,7 @@ test('an applied migration that was edited is refused', async (t) => {
 })
 
 test('a database that is newer than the code is refused', async (t) => {
-  const { url, folder, client } = await ground(t, {
+  const { url, folder, client } = await migrationFixture(t, {
     '01-area/0001_first.sql': 'create table first (id int);',
   })
   await migrate({ url, folder })
@@ -114,7 +114,7 @@ test('a database that is newer than the code is refused', async (t) => {
 })
 
 test('a migration gives way to a reader that holds the table, and comes back', async (t) => {
-  const { url, folder, client, write } = await ground(t, {
+  const { url, folder, client, write } = await migrationFixture(t, {
     '01-area/0001_first.sql': 'create table first (id int);',
   })
   await migrate({ url, folder })
@@ -125,14 +125,14 @@ test('a migration gives way to a reader that holds the table, and comes back', a
   await watcher.connect()
   const timedOut = `select 1 from pg_stat_activity where application_name = 'portico migrate' and query = 'begin'
     or application_name = 'portico migrate' and wait_event_type = 'Lock'`
-  await until(async () => (await watcher.query(timedOut)).rowCount, 'the migration waits for the reader')
+  await waitUntil(async () => (await watcher.query(timedOut)).rowCount, 'the migration waits for the reader')
   await watcher.end()
   await client.query('commit')
   assert.deepEqual(await migrating, { applied: ['area/0002_second.sql'] })
 })
 
 test('a migration that comes late, twice or under a strange name is refused', async (t) => {
-  const { url, folder, write } = await ground(t, {
+  const { url, folder, write } = await migrationFixture(t, {
     '01-area/0002_second.sql': 'create table second (id int);',
   })
   await migrate({ url, folder })
@@ -153,7 +153,7 @@ test('a migration that comes late, twice or under a strange name is refused', as
 })
 
 test('each area has numbers of its own and may refer to the areas before it', async (t) => {
-  const { url, folder, write } = await ground(t, {
+  const { url, folder, write } = await migrationFixture(t, {
     '01-base/0001_init.sql': 'create table base (id int primary key);',
     '02-upper/0001_init.sql': 'create table upper (base_id int references base (id));',
   })
@@ -164,7 +164,7 @@ test('each area has numbers of its own and may refer to the areas before it', as
 })
 
 test('a database whose migrations had one sequence of numbers is refused', async (t) => {
-  const { url, folder, client } = await ground(t, {
+  const { url, folder, client } = await migrationFixture(t, {
     '01-area/0001_first.sql': 'create table first (id int);',
   })
   await client.query('create table schema_migration (number int primary key, name text, checksum text)')

@@ -1,43 +1,43 @@
 import assert from 'node:assert/strict'
 import { after, before, beforeEach, describe, test } from 'node:test'
 import { eventually } from '../harness/gateway.ts'
-import { type Answer, type Stage, stage, type User } from './stage.ts'
+import { createVenueApp, type TaskAnswer, type User, type VenueApp } from './venue-app.ts'
 
 /** A position never stays without the stop that was asked for (24). */
 
 describe('brackets', () => {
-  let on: Stage
+  let app: VenueApp
   before(async () => {
-    on = await stage()
+    app = await createVenueApp()
   })
   beforeEach(async () => {
-    await on.market.control('DELETE', '/faults', {})
-    await on.price('BTC', 100_000)
+    await app.market.control('DELETE', '/faults', {})
+    await app.price('BTC', 100_000)
   })
-  after(() => on?.[Symbol.asyncDispose]())
+  after(() => app?.[Symbol.asyncDispose]())
 
-  const positionOf = async (user: User) => (await on.call('perp_orders', {}, user)).positions[0]
+  const positionOf = async (user: User) => (await app.call('perp_orders', {}, user)).positions[0]
 
   /** The order is on its way while the price moves: what was right when it was judged is wrong when it arrives. */
-  const openWhileMoving = async (user: User, body: object, price: number): Promise<Answer> => {
-    await on.market.control('POST', '/faults', {
+  const openWhileMoving = async (user: User, body: object, price: number): Promise<TaskAnswer> => {
+    await app.market.control('POST', '/faults', {
       door: 'exchange',
       type: 'order',
       effect: 'latency',
       latencyMs: 700,
       count: 1,
     })
-    const opening = on.call('perp_open', { asset: 'BTC', size: '0.01', ...body }, user)
+    const opening = app.call('perp_open', { asset: 'BTC', size: '0.01', ...body }, user)
     await eventually(async () => {
-      const faults = await on.market.control<{ struck: number }[]>('GET', '/faults')
+      const faults = await app.market.control<{ struck: number }[]>('GET', '/faults')
       return faults.some(({ struck }) => struck > 0) ? true : undefined
     }, 'the order is on its way')
-    await on.price('BTC', price)
+    await app.price('BTC', price)
     return opening
   }
 
   test('a stop that the venue refuses takes the position with it, and the task says partial', async () => {
-    const user = await on.trader()
+    const user = await app.trader()
     const done = await openWhileMoving(user, { side: 'long', sl_price: '99000', slippage_pct: '5' }, 98_000)
     assert.deepEqual([done.status, done.outcome], ['failed', 'partial'], JSON.stringify(done))
     assert.equal(done.error?.code, 'venue_rejected')
@@ -51,7 +51,7 @@ describe('brackets', () => {
   })
 
   test('a take-profit that is passed already is told as missing, and the stop stands', async () => {
-    const user = await on.trader()
+    const user = await app.trader()
     const done = await openWhileMoving(
       user,
       { side: 'long', tp_price: '101000', sl_price: '95000', slippage_pct: '5' },
@@ -64,10 +64,10 @@ describe('brackets', () => {
   })
 
   test('an entry that is filled in part gets its exits for that part, and the task says partial', async () => {
-    const user = await on.trader('400000')
-    const { levels } = await on.book('HYPE')
+    const user = await app.trader('400000')
+    const { levels } = await app.book('HYPE')
     const { px, sz } = levels[1]![0]!
-    const done = await on.call(
+    const done = await app.call(
       'perp_open',
       {
         asset: 'HYPE',
@@ -88,24 +88,24 @@ describe('brackets', () => {
     const position = await positionOf(user)
     assert.equal(position?.size, result.filled_size)
     assert.deepEqual([position?.tp_oids, position?.sl_oids], [result.tp_oids, result.sl_oids])
-    await on.price('HYPE', 19)
+    await app.price('HYPE', 19)
     await eventually(async () => ((await positionOf(user)) ? undefined : true), 'the stop has closed it')
-    assert.deepEqual((await on.call('perp_orders', {}, user)).orders, [])
+    assert.deepEqual((await app.call('perp_orders', {}, user)).orders, [])
   })
 
   test('a resting entry whose stop is refused is taken back', async () => {
-    const user = await on.trader()
+    const user = await app.trader()
     const limit = { order_type: 'limit', limit_price: '99000', sl_price: '98500' }
     const done = await openWhileMoving(user, { side: 'long', ...limit }, 98_400)
     if (done.result?.order_status === 'resting') assert.fail(JSON.stringify(done))
     assert.equal(done.status, 'failed')
-    assert.deepEqual((await on.call('perp_orders', {}, user)).orders, [])
+    assert.deepEqual((await app.call('perp_orders', {}, user)).orders, [])
     assert.equal(await positionOf(user), undefined)
   })
 
   test('exits of a resting order wait with it, are told, and go with it', async () => {
-    const user = await on.trader()
-    const done = await on.call(
+    const user = await app.trader()
+    const done = await app.call(
       'perp_open',
       {
         asset: 'BTC',
@@ -121,7 +121,7 @@ describe('brackets', () => {
     )
     assert.deepEqual([done.outcome, done.result.order_status], ['executed', 'resting'], JSON.stringify(done))
     assert.deepEqual([done.result.tp_oids.length, done.result.sl_oids.length], [1, 1])
-    const { orders } = await on.call('perp_orders', {}, user)
+    const { orders } = await app.call('perp_orders', {}, user)
     assert.deepEqual(
       orders.map(({ tpsl, parent_order_id }) => [tpsl, parent_order_id]).sort(),
       [
@@ -130,24 +130,24 @@ describe('brackets', () => {
         ['tp', done.result.order_id],
       ].sort(),
     )
-    await on.call('perp_cancel', { order_id: done.result.order_id }, user)
-    assert.deepEqual((await on.call('perp_orders', {}, user)).orders, [])
+    await app.call('perp_cancel', { order_id: done.result.order_id }, user)
+    assert.deepEqual((await app.call('perp_orders', {}, user)).orders, [])
   })
 
   test('exits of an entry that is not filled are told as waiting, and no position lists them', async () => {
-    const user = await on.trader()
+    const user = await app.trader()
     const bracket = { asset: 'BTC', side: 'long', size: '0.01', tp_price: '120000', sl_price: '80000' }
     const limit = { order_type: 'limit', limit_price: '90000' }
-    const resting = await on.call('perp_open', { ...bracket, ...limit }, user)
-    const shown = ({ result }: Answer) => result.legs.map(({ role, status }) => [role, status])
+    const resting = await app.call('perp_open', { ...bracket, ...limit }, user)
+    const shown = ({ result }: TaskAnswer) => result.legs.map(({ role, status }) => [role, status])
     const waiting = [
       ['entry', 'resting'],
       ['tp', 'waiting'],
       ['sl', 'waiting'],
     ]
     assert.deepEqual(shown(resting), waiting)
-    await on.call('perp_open', { asset: 'BTC', side: 'long', size: '0.01' }, user)
-    const { orders, positions } = await on.call('perp_orders', {}, user)
+    await app.call('perp_open', { asset: 'BTC', side: 'long', size: '0.01' }, user)
+    const { orders, positions } = await app.call('perp_orders', {}, user)
     assert.deepEqual([positions[0]?.tp_oids, positions[0]?.sl_oids], [[], []])
     assert.deepEqual(orders.map(({ tpsl, status }) => [tpsl, status]).sort(), [
       [null, 'open'],
@@ -157,22 +157,22 @@ describe('brackets', () => {
   })
 
   test('exits go with the position that a close ends, and those of an order that still rests stay', async () => {
-    const user = await on.trader()
+    const user = await app.trader()
     const bracket = { asset: 'BTC', side: 'long', size: '0.01', tp_price: '120000', sl_price: '80000' }
-    const opened = await on.call('perp_open', bracket, user)
+    const opened = await app.call('perp_open', bracket, user)
     const limit = { order_type: 'limit', limit_price: '90000' }
-    const resting = await on.call('perp_open', { ...bracket, ...limit }, user)
+    const resting = await app.call('perp_open', { ...bracket, ...limit }, user)
     const shown = async () =>
-      (await on.call('perp_orders', {}, user)).orders.map(({ task_id, tpsl }) => [task_id, tpsl]).sort()
+      (await app.call('perp_orders', {}, user)).orders.map(({ task_id, tpsl }) => [task_id, tpsl]).sort()
     const ofResting = [null, 'sl', 'tp'].map((leg) => [resting.task_id, leg])
     const standing = [...['sl', 'tp'].map((leg) => [opened.task_id, leg]), ...ofResting]
-    const part = await on.call('perp_close', { asset: 'BTC', size: '0.004' }, user)
+    const part = await app.call('perp_close', { asset: 'BTC', size: '0.004' }, user)
     assert.equal(part.outcome, 'executed', JSON.stringify(part))
     assert.deepEqual(await shown(), standing.sort())
-    const rest = await on.call('perp_close', { asset: 'BTC' }, user)
+    const rest = await app.call('perp_close', { asset: 'BTC' }, user)
     assert.deepEqual([rest.outcome, rest.result.filled_size], ['executed', '0.006'], JSON.stringify(rest))
     assert.deepEqual(await shown(), ofResting.sort())
-    const { orders } = await on.truth(user)
+    const { orders } = await app.venueState(user)
     const own = [...opened.result.tp_oids, ...opened.result.sl_oids]
     assert.deepEqual(
       orders.filter(({ oid }) => own.includes(String(oid))).map(({ status }) => status),
@@ -181,14 +181,14 @@ describe('brackets', () => {
   })
 
   test('a lost reply to a bracket brings all three orders to light', async () => {
-    const user = await on.trader()
-    await on.market.control('POST', '/faults', {
+    const user = await app.trader()
+    await app.market.control('POST', '/faults', {
       door: 'exchange',
       type: 'order',
       effect: 'dropReply',
       count: 1,
     })
-    const done = await on.call(
+    const done = await app.call(
       'perp_open',
       { asset: 'BTC', side: 'short', size: '0.01', tp_price: '90000', sl_price: '110000' },
       user,
@@ -196,6 +196,6 @@ describe('brackets', () => {
     assert.deepEqual([done.status, done.outcome], ['completed', 'executed'], JSON.stringify(done))
     const position = await positionOf(user)
     assert.deepEqual([position?.tp_oids, position?.sl_oids], [done.result.tp_oids, done.result.sl_oids])
-    assert.equal((await on.truth(user)).orders.length, 3)
+    assert.equal((await app.venueState(user)).orders.length, 3)
   })
 })

@@ -1,18 +1,24 @@
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import { receipts } from '#features/policy/receipt.ts'
-import { agentBook } from '#features/wallets/agent-book.ts'
+import { agentCache } from '#features/wallets/agent-cache.ts'
 import { addAgent, agentsOf, approveAgent, retireAgent } from '#features/wallets/agents.ts'
-import { keks } from '#features/wallets/keks.ts'
+import { keks } from '#features/wallets/key-encryption-keys.ts'
 import { custodySigner } from '#features/wallets/signer.ts'
 import { sealedWallet } from '#features/wallets/store.ts'
 import { later } from '#kernel/clock.ts'
 import { intentHash } from '#kernel/signer.ts'
 import { isAgentAction, type VenueAction, type VenueIntent, type VenueOrder } from '#kernel/venue.ts'
-import { all, q } from '#store/query.ts'
-import { evmScheme } from '#upstreams/evm/sign.ts'
-import { hyperliquidScheme } from '#upstreams/hyperliquid/sign.ts'
-import { assemble, faultOf, type House, house, newKek } from '../identity/house.ts'
+import { builder, fetchAll } from '#store/query.ts'
+import { evmCrypto } from '#upstreams/evm/sign.ts'
+import { hyperliquidCrypto } from '#upstreams/hyperliquid/sign.ts'
+import {
+  assembleApp,
+  createIdentityApp,
+  faultOf,
+  type IdentityApp,
+  newKek,
+} from '../identity/identity-app.ts'
 import { newTask, stranger } from '../identity/intents.ts'
 
 /** A policy that is taken over hands out receipts for anything; custody still holds the line. */
@@ -21,29 +27,29 @@ const venue = 'hyperliquid'
 const first = newKek('first')
 
 describe('custody at the venue', () => {
-  let it: House
+  let app: IdentityApp
   before(async () => {
-    it = await house({ keks: keks(first) })
+    app = await createIdentityApp({ keks: keks(first) })
   })
-  after(() => it[Symbol.asyncDispose]())
+  after(() => app[Symbol.asyncDispose]())
 
   const taken = receipts()
   const signer = () =>
     custodySigner({
-      on: it.on,
-      keystore: it.keystore,
-      scheme: evmScheme,
+      db: app.db,
+      keystore: app.keystore,
+      crypto: evmCrypto,
       chains: [],
-      clock: it.clock,
-      genuine: taken.genuine,
-      venues: [{ venue, chainId: '999', mostMicros: 1_000_000_000n, scheme: hyperliquidScheme('local') }],
+      clock: app.clock,
+      isAuthentic: taken.isAuthentic,
+      venues: [{ venue, chainId: '999', maxMicros: 1_000_000_000n, crypto: hyperliquidCrypto('local') }],
     })
 
   const newcomer = async () => {
-    const { userId } = await it.auth.authenticate(`Bearer ${await it.token(await it.enrol())}`)
-    const own = (await sealedWallet(it.on, userId, 'evm'))!.address
-    const sealed = await it.keystore.prepareAgent(userId, venue)
-    await addAgent(it.on, sealed)
+    const { userId } = await app.auth.authenticate(`Bearer ${await app.token(await app.register())}`)
+    const own = (await sealedWallet(app.db, userId, 'evm'))!.address
+    const sealed = await app.keystore.prepareAgent(userId, venue)
+    await addAgent(app.db, sealed)
     return { userId, own, agent: sealed.address }
   }
   type User = Awaited<ReturnType<typeof newcomer>>
@@ -70,14 +76,14 @@ describe('custody at the venue', () => {
   const order = (...orders: VenueOrder[]): VenueAction => ({ type: 'order', orders, grouping: 'none' })
 
   const intentOf = (user: User, action: VenueAction, change: Partial<VenueIntent> = {}): VenueIntent => {
-    const nowMs = it.clock.now().getTime()
+    const nowMs = app.clock.now().getTime()
     const byAgent = ['order', 'cancel', 'set_leverage'].includes(action.type)
     return {
       type: 'venue_action',
       venue,
       chainId: '999',
       userId: user.userId,
-      taskId: newTask(it),
+      taskId: newTask(app),
       operation: 'perp_open',
       tokens: [],
       recipients: [],
@@ -93,8 +99,8 @@ describe('custody at the venue', () => {
   }
   const sign = (intent: VenueIntent) => {
     const { userId, taskId } = intent
-    const expiresAt = later(it.clock.now(), 60_000)
-    const facts = { id: newTask(it), userId, taskId, intentHash: intentHash(intent), expiresAt }
+    const expiresAt = later(app.clock.now(), 60_000)
+    const facts = { id: newTask(app), userId, taskId, intentHash: intentHash(intent), expiresAt }
     return signer()
       .venueKeys({ userId, venue: intent.venue, byAgent: isAgentAction(intent.action) })
       .sign(intent, taken.make(facts))
@@ -125,7 +131,7 @@ describe('custody at the venue', () => {
 
   test('whatever is not what custody wants is refused by its rule', async () => {
     const [user, other] = await Promise.all([newcomer(), newcomer()])
-    const nowMs = it.clock.now().getTime()
+    const nowMs = app.clock.now().getTime()
     const day = 86_400_000
     const bad: [string, VenueIntent][] = [
       ['venue', intentOf(user, order(entry), { chainId: '1' })],
@@ -166,56 +172,56 @@ describe('custody at the venue', () => {
   test('a key that the venue has forgotten never signs again', async () => {
     const user = await newcomer()
     const whose = { userId: user.userId, venue }
-    const now = it.clock.now()
+    const now = app.clock.now()
     const approve = (address: string) =>
-      it.transact((tx) => approveAgent(tx, whose, { address, expiresAt: later(now, 1_000), now }))
+      app.transact((tx) => approveAgent(tx, whose, { address, expiresAt: later(now, 1_000), now }))
     await approve(user.agent)
     await sign(intentOf(user, order(entry)))
-    const next = await it.keystore.prepareAgent(user.userId, venue)
-    await addAgent(it.on, next)
+    const next = await app.keystore.prepareAgent(user.userId, venue)
+    await addAgent(app.db, next)
     // Another one that is made in the meantime is dropped unused.
-    await addAgent(it.on, await it.keystore.prepareAgent(user.userId, venue))
-    const before = await agentsOf(it.on, whose)
+    await addAgent(app.db, await app.keystore.prepareAgent(user.userId, venue))
+    const before = await agentsOf(app.db, whose)
     assert.deepEqual([before.current?.address, before.waiting?.address], [user.agent, next.address])
     await approve(next.address)
     assert.equal(await ruleOf(intentOf(user, order(entry))), 'signer_signer')
     await sign(intentOf(user, order(entry), { signer: next.address }))
-    await retireAgent(it.on, whose, { address: next.address, now })
-    assert.deepEqual(await agentsOf(it.on, whose), { current: undefined, waiting: undefined })
+    await retireAgent(app.db, whose, { address: next.address, now })
+    assert.deepEqual(await agentsOf(app.db, whose), { current: undefined, waiting: undefined })
     assert.equal(await ruleOf(intentOf(user, order(entry), { signer: next.address })), 'signer_signer')
   })
 
   test('a book remembers the agents of a user for a moment, and nothing while they change', async () => {
     const user = await newcomer()
     const whose = { userId: user.userId, venue }
-    const book = agentBook(60_000)
-    const addresses = async () => (await book.recent(it.on, whose)).map(({ address }) => address)
+    const book = agentCache(60_000)
+    const addresses = async () => (await book.cached(app.db, whose)).map(({ address }) => address)
     assert.deepEqual(await addresses(), [user.agent])
-    await retireAgent(it.on, whose, { address: user.agent, now: it.clock.now() })
+    await retireAgent(app.db, whose, { address: user.agent, now: app.clock.now() })
     assert.deepEqual(await addresses(), [user.agent], 'written elsewhere')
-    book.changing(whose)
+    book.invalidate(whose)
     assert.deepEqual(await addresses(), [])
-    await addAgent(it.on, await it.keystore.prepareAgent(user.userId, venue))
+    await addAgent(app.db, await app.keystore.prepareAgent(user.userId, venue))
     assert.equal((await addresses()).length, 1, 'for a moment every question is asked')
-    assert.deepEqual(await book.recent(it.on, { ...whose, userId: newTask(it) }), [])
+    assert.deepEqual(await book.cached(app.db, { ...whose, userId: newTask(app) }), [])
   })
 
   test('a rotation of the key-encryption key takes the keys of agents along', async () => {
     const user = await newcomer()
     const second = newKek('second')
-    const rotated = assemble(it.database, { keks: keks(second, first) })
+    const rotated = assembleApp(app.database, { keks: keks(second, first) })
     for (let next: string | null = null, begun = false; next !== null || !begun; begun = true)
-      ({ next } = await rotated.keystore.rewrap(it.on, { after: next, most: 2 }))
-    const rows = await all(it.on, q.selectFrom('agent_wallet').select('kek_id'))
+      ({ next } = await rotated.keystore.rewrap(app.db, { after: next, limit: 2 }))
+    const rows = await fetchAll(app.db, builder.selectFrom('agent_wallet').select('kek_id'))
     assert.deepEqual([...new Set(rows.map(({ kek_id }) => kek_id))], ['second'])
-    const alone = assemble(it.database, { keks: keks(second) })
-    const [sealed] = await all(
-      it.on,
-      q.selectFrom('agent_wallet').selectAll().where('address', '=', user.agent),
+    const alone = assembleApp(app.database, { keks: keks(second) })
+    const [sealed] = await fetchAll(
+      app.db,
+      builder.selectFrom('agent_wallet').selectAll().where('address', '=', user.agent),
     )
-    const address = await alone.keystore.lendAgent(sealed!, async (secret) => evmScheme.addressOf(secret))
+    const address = await alone.keystore.withAgentKey(sealed!, async (secret) => evmCrypto.addressOf(secret))
     assert.equal(address, user.agent)
     const moved = { ...sealed!, venue: 'elsewhere' }
-    await assert.rejects(alone.keystore.lendAgent(moved, async () => undefined))
+    await assert.rejects(alone.keystore.withAgentKey(moved, async () => undefined))
   })
 })

@@ -3,41 +3,41 @@ import { after, before, describe, test } from 'node:test'
 import { Ajv2020 } from 'ajv/dist/2020.js'
 import formats from 'ajv-formats'
 import { type EventType, eventData } from '#features/notifications/event-types.ts'
-import { given } from '../harness/conservation.ts'
+import { testFunding } from '../harness/conservation.ts'
 import { eventually } from '../harness/gateway.ts'
-import { book, keeper } from './keeper.ts'
-import { type Answer, type Stage, stage, type User } from './stage.ts'
+import { accountRecords, startReconciler } from './reconcilers.ts'
+import { createVenueApp, type TaskAnswer, type User, type VenueApp } from './venue-app.ts'
 
 /** Every fill of ours since the wallet exists becomes an event that names its task and its leg. */
 
 describe('the first fills of an account', () => {
-  let on: Stage
-  let its: ReturnType<typeof book>
+  let app: VenueApp
+  let its: ReturnType<typeof accountRecords>
   const parts = new AsyncDisposableStack()
   before(async () => {
-    on = await stage()
-    its = book(on)
+    app = await createVenueApp()
+    its = accountRecords(app)
     // As slow as in production, so that the first look comes after the first fills.
-    parts.use(keeper(on, on.main, { tickMs: 1_000, tradingMs: 3_000 }))
-    await on.price('BTC', 100_000)
+    parts.use(startReconciler(app, app.main, { tickMs: 1_000, tradingMs: 3_000 }))
+    await app.price('BTC', 100_000)
   })
   after(async () => {
     await parts.disposeAsync()
-    await on?.[Symbol.asyncDispose]()
+    await app?.[Symbol.asyncDispose]()
   })
 
   const funded = async (): Promise<User> => {
-    const user = await on.addUser()
-    await on.giveUsdc(user, '5000')
+    const user = await app.addUser()
+    await app.fundWallet(user, '5000')
     for (const [name, input] of [
       ['perp_fund', { amount_usd: '1000' }],
       ['perp_setup', {}],
     ] as const)
-      assert.equal((await on.call(name, input, user)).outcome, 'executed')
+      assert.equal((await app.call(name, input, user)).outcome, 'executed')
     return user
   }
-  const trade = async (name: string, input: object, user: User): Promise<Answer> => {
-    const done = await on.call(name, input, user)
+  const trade = async (name: string, input: object, user: User): Promise<TaskAnswer> => {
+    const done = await app.call(name, input, user)
     assert.equal(done.outcome, 'executed', JSON.stringify(done))
     return done
   }
@@ -58,14 +58,14 @@ describe('the first fills of an account', () => {
     const user = await funded()
     const opened = await trade('perp_open', { asset: 'BTC', side: 'long', size: '0.005' }, user)
     const closed = await trade('perp_close', { asset: 'BTC' }, user)
-    const { fills } = await on.truth(user)
+    const { fills } = await app.venueState(user)
     const rows = await eventsOf(user, 'order.filled', fills.length)
     assert.deepEqual(rows.map(({ body }) => body.fill_id).sort(), fills.map(({ tid }) => String(tid)).sort())
     assert.deepEqual([...new Set(rows.map(({ task_id }) => task_id))], [opened.task_id, closed.task_id])
     assert.ok(rows.every(({ task_id, body }) => task_id === body.task_id))
     const legs = new Map(rows.map(({ task_id, body }) => [task_id, body.leg]))
     assert.deepEqual([legs.get(opened.task_id), legs.get(closed.task_id)], ['entry', 'close'])
-    await its.agreed(user)
+    await its.waitForMatch(user)
   })
 
   test('a stop that fires at once is told with its task and leg', async () => {
@@ -75,7 +75,7 @@ describe('the first fills of an account', () => {
       { asset: 'BTC', side: 'long', size: '0.005', sl_price: '99000' },
       user,
     )
-    await on.price('BTC', 98_900)
+    await app.price('BTC', 98_900)
     const { sl_oids } = opened.result
     const fired = await eventually(
       async () => {
@@ -86,18 +86,18 @@ describe('the first fills of an account', () => {
       30_000,
     )
     assert.deepEqual([fired.task_id, fired.body.leg], [opened.task_id, 'sl'])
-    await on.price('BTC', 100_000)
-    await its.agreed(user)
+    await app.price('BTC', 100_000)
+    await its.waitForMatch(user)
   })
 
   test('a liquidation right after the first funding is told', async () => {
     const user = await funded()
     await trade('perp_open', { asset: 'BTC', side: 'long', size: '0.05', leverage: 40 }, user)
-    given.exempt(user.evm, 'the venue bears what a liquidation leaves below zero')
-    await on.price('BTC', 80_000)
+    testFunding.excludeUser(user.evm, 'the venue bears what a liquidation leaves below zero')
+    await app.price('BTC', 80_000)
     const [told] = await eventsOf(user, 'position.liquidated', 1)
     assert.equal(told?.body.asset, 'BTC')
-    await on.price('BTC', 100_000)
+    await app.price('BTC', 100_000)
   })
 
   test('an order that is cancelled is told as the exit that it is', async () => {
@@ -110,7 +110,7 @@ describe('the first fills of an account', () => {
     await trade('perp_close', { asset: 'BTC' }, user)
     const [told] = await eventsOf(user, 'order.cancelled', 1)
     assert.deepEqual([told?.task_id, told?.body.leg], [opened.task_id, 'sl'])
-    await its.agreed(user)
+    await its.waitForMatch(user)
   })
 
   test('every event has the form that its type promises', async () => {

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { after, before, beforeEach, describe, test } from 'node:test'
 import { eventually } from '../harness/gateway.ts'
-import { book, keeper } from './keeper.ts'
-import { type Answer, type Stage, stage, type User } from './stage.ts'
+import { accountRecords, startReconciler } from './reconcilers.ts'
+import { createVenueApp, type TaskAnswer, type User, type VenueApp } from './venue-app.ts'
 
 /** Lists carry records of strangers and of forms that nobody here knows, and numbers with the error of a float. */
 
@@ -66,29 +66,29 @@ const disturbed = (type: string, answer: unknown): unknown => {
 }
 
 describe('records that are not understood', () => {
-  let on: Stage
-  let its: ReturnType<typeof book>
+  let app: VenueApp
+  let its: ReturnType<typeof accountRecords>
   const parts = new AsyncDisposableStack()
   before(async () => {
-    on = await stage({ quiet: 'each test rewrites the answers of the venue itself', lagging: true })
-    its = book(on)
-    parts.use(keeper(on, on.main))
+    app = await createVenueApp({ quiet: 'each test rewrites the answers of the venue itself', lagging: true })
+    its = accountRecords(app)
+    parts.use(startReconciler(app, app.main))
   })
   beforeEach(async () => {
-    on.lag.set({ rewrite: disturbed })
-    await on.price('BTC', 100_000)
+    app.lag.set({ rewrite: disturbed })
+    await app.price('BTC', 100_000)
   })
   after(async () => {
     await parts.disposeAsync()
-    await on?.[Symbol.asyncDispose]()
+    await app?.[Symbol.asyncDispose]()
   })
 
-  const open = (user: User, more: object = {}): Promise<Answer> =>
-    on.call('perp_open', { asset: 'BTC', side: 'long', size: '0.01', ...more }, user)
+  const open = (user: User, more: object = {}): Promise<TaskAnswer> =>
+    app.call('perp_open', { asset: 'BTC', side: 'long', size: '0.01', ...more }, user)
 
   test('funding, trading, a purchase and the way home go on beside them, and the account stays open', async () => {
-    const user = await on.addUser()
-    await on.giveUsdc(user, '5000')
+    const user = await app.addUser()
+    await app.fundWallet(user, '5000')
     const steps: [string, object][] = [
       ['perp_fund', { amount: '3000000001' }],
       ['perp_setup', {}],
@@ -98,21 +98,21 @@ describe('records that are not understood', () => {
       ['perp_withdraw', { amount_usd: '100' }],
     ]
     for (const [name, input] of steps) {
-      const done = await on.call(name, input, user)
+      const done = await app.call(name, input, user)
       assert.equal(done.outcome, 'executed', `${name}: ${JSON.stringify(done)}`)
     }
-    await its.agreed(user)
-    const { orders, positions: held } = await on.call('perp_orders', {}, user)
+    await its.waitForMatch(user)
+    const { orders, positions: held } = await app.call('perp_orders', {}, user)
     assert.deepEqual([orders, held], [[], []])
     // Oldest first, or a page that is cut short would lose the oldest fills.
-    assert.equal(on.lag.latest('userFillsByTime')?.reversed, false)
+    assert.equal(app.lag.latest('userFillsByTime')?.reversed, false)
   })
 
   test('an account that never funded through this gateway is read from its beginning', async () => {
-    const user = await on.trader()
+    const user = await app.trader()
     assert.equal((await open(user)).outcome, 'executed')
-    await its.standing(user)
-    await its.agreed(user)
+    await its.waitForBaseline(user)
+    await its.waitForMatch(user)
     const filled = await eventually(async () => {
       const found = await its.events(user, 'order.filled')
       return found.length > 0 ? found : undefined
@@ -141,31 +141,31 @@ describe('records that are not understood', () => {
       }
 
     test('a position is neither missing nor gone', async () => {
-      const user = await on.trader()
+      const user = await app.trader()
       await open(user)
-      await its.agreed(user)
-      on.lag.set({ rewrite: illegible(['BTC']) })
-      await assert.rejects(on.call('perp_close', { asset: 'BTC' }, user), later)
+      await its.waitForMatch(user)
+      app.lag.set({ rewrite: illegible(['BTC']) })
+      await assert.rejects(app.call('perp_close', { asset: 'BTC' }, user), later)
       await assert.rejects(open(user, { side: 'short', reduce_only: true }), later)
-      await assert.rejects(on.call('perp_close', { asset: 'ETH' }, user), { code: 'no_position' })
-      await its.agreed(user)
-      on.lag.set({})
-      assert.equal((await on.call('perp_close', { asset: 'BTC' }, user)).outcome, 'executed')
-      await its.agreed(user)
+      await assert.rejects(app.call('perp_close', { asset: 'ETH' }, user), { code: 'no_position' })
+      await its.waitForMatch(user)
+      app.lag.set({})
+      assert.equal((await app.call('perp_close', { asset: 'BTC' }, user)).outcome, 'executed')
+      await its.waitForMatch(user)
     })
 
     test('a balance is neither missing nor gone', async () => {
-      const user = await on.trader()
-      const bought = await on.call('spot_venue_buy', { asset: 'HYPE', notional_usdc: '50' }, user)
+      const user = await app.trader()
+      const bought = await app.call('spot_venue_buy', { asset: 'HYPE', notional_usdc: '50' }, user)
       assert.equal(bought.outcome, 'executed', JSON.stringify(bought))
-      await its.agreed(user)
-      on.lag.set({ rewrite: illegible(['HYPE', 'USDC']) })
-      await assert.rejects(on.call('spot_venue_sell', { asset: 'HYPE' }, user), later)
-      await assert.rejects(on.call('spot_venue_buy', { asset: 'HYPE', notional_usdc: '20' }, user), later)
-      await its.agreed(user)
-      on.lag.set({})
-      assert.equal((await on.call('spot_venue_sell', { asset: 'HYPE' }, user)).outcome, 'executed')
-      await its.agreed(user)
+      await its.waitForMatch(user)
+      app.lag.set({ rewrite: illegible(['HYPE', 'USDC']) })
+      await assert.rejects(app.call('spot_venue_sell', { asset: 'HYPE' }, user), later)
+      await assert.rejects(app.call('spot_venue_buy', { asset: 'HYPE', notional_usdc: '20' }, user), later)
+      await its.waitForMatch(user)
+      app.lag.set({})
+      assert.equal((await app.call('spot_venue_sell', { asset: 'HYPE' }, user)).outcome, 'executed')
+      await its.waitForMatch(user)
     })
   })
 })

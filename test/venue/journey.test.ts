@@ -1,22 +1,22 @@
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import { fromUnits, toUnits } from '#kernel/money.ts'
-import { type Stage, stage } from './stage.ts'
+import { createVenueApp, type VenueApp } from './venue-app.ts'
 
 describe('perpetuals at the local venue', () => {
-  let on: Stage
+  let app: VenueApp
   before(async () => {
-    on = await stage()
-    await on.price('BTC', 100_000)
-    await on.price('ETH', 3_000)
+    app = await createVenueApp()
+    await app.price('BTC', 100_000)
+    await app.price('ETH', 3_000)
   })
-  after(() => on?.[Symbol.asyncDispose]())
+  after(() => app?.[Symbol.asyncDispose]())
 
   test('a market tells all that a trader sorts by', async () => {
-    const user = await on.addUser()
-    const all = await on.call('perp_markets', {}, user)
+    const user = await app.addUser()
+    const all = await app.call('perp_markets', {}, user)
     assert.equal(all.total, all.markets.length)
-    const { markets } = await on.call('perp_markets', { search_text: 'btc' }, user)
+    const { markets } = await app.call('perp_markets', { search_text: 'btc' }, user)
     assert.deepEqual(
       markets.map(({ symbol, max_leverage, size_decimals, min_order_usd, mark_price, routable }) => [
         symbol,
@@ -35,11 +35,11 @@ describe('perpetuals at the local venue', () => {
   })
 
   test('a trading key is made, approved, and replaced by another one', async () => {
-    const user = await on.addUser()
-    await on.credit(user, '100')
-    const done = await on.call('perp_setup', {}, user)
+    const user = await app.addUser()
+    await app.credit(user, '100')
+    const done = await app.call('perp_setup', {}, user)
     assert.deepEqual([done.status, done.outcome], ['completed', 'executed'], JSON.stringify(done))
-    const status = await on.call('perp_setup_status', {}, user)
+    const status = await app.call('perp_setup_status', {}, user)
     assert.equal(status.setup_complete, true)
     assert.equal(status.api_wallet_address, done.result.api_wallet_address)
     assert.deepEqual(
@@ -50,18 +50,18 @@ describe('perpetuals at the local venue', () => {
         ['agent_approved', true],
       ],
     )
-    const again = await on.call('perp_setup', {}, user)
+    const again = await app.call('perp_setup', {}, user)
     assert.equal(again.result.api_wallet_address, status.api_wallet_address)
-    const rotated = await on.call('perp_setup', { rotate: true }, user)
+    const rotated = await app.call('perp_setup', { rotate: true }, user)
     assert.equal(rotated.outcome, 'executed')
     assert.notEqual(rotated.result.api_wallet_address, status.api_wallet_address)
-    const opened = await on.call('perp_open', { asset: 'ETH', side: 'long', notional_usd: '50' }, user)
+    const opened = await app.call('perp_open', { asset: 'ETH', side: 'long', notional_usd: '50' }, user)
     assert.equal(opened.outcome, 'executed', JSON.stringify(opened))
   })
 
   test('a long with a bracket is opened, told, and closed', async () => {
-    const user = await on.trader()
-    const opened = await on.call(
+    const user = await app.trader()
+    const opened = await app.call(
       'perp_open',
       { asset: 'BTC', side: 'long', size: '0.01', leverage: 2, tp_price: '120000', sl_price: '90000' },
       user,
@@ -76,7 +76,7 @@ describe('perpetuals at the local venue', () => {
     assert.equal(result.sl_oids.length, 1)
     assert.deepEqual([...new Set(fills.map(({ order_id }) => order_id))], [result.order_id])
 
-    const shown = await on.call('perp_orders', {}, user)
+    const shown = await app.call('perp_orders', {}, user)
     const [position] = shown.positions
     assert.deepEqual(
       [position?.asset, position?.side, position?.size, position?.leverage],
@@ -92,16 +92,16 @@ describe('perpetuals at the local venue', () => {
     )
     assert.equal(shown.mark_prices.BTC, '100000')
 
-    const part = await on.call('perp_close', { asset: 'hl:perp:BTC', size: '0.004' }, user)
+    const part = await app.call('perp_close', { asset: 'hl:perp:BTC', size: '0.004' }, user)
     assert.deepEqual([part.outcome, part.result.filled_size], ['executed', '0.004'], JSON.stringify(part))
-    const rest = await on.call('perp_close', { asset: 'BTC-PERP' }, user)
+    const rest = await app.call('perp_close', { asset: 'BTC-PERP' }, user)
     assert.deepEqual([rest.outcome, rest.result.filled_size], ['executed', '0.006'], JSON.stringify(rest))
-    assert.deepEqual((await on.call('perp_orders', {}, user)).positions, [])
+    assert.deepEqual((await app.call('perp_orders', {}, user)).positions, [])
   })
 
   test('a limit order rests, and is cancelled by its id', async () => {
-    const user = await on.trader()
-    const opened = await on.call(
+    const user = await app.trader()
+    const opened = await app.call(
       'perp_open',
       { asset: 'ETH', is_buy: true, size: '0.1', order_type: 'limit', limit_price: '2500', tif: 'alo' },
       user,
@@ -112,63 +112,63 @@ describe('perpetuals at the local venue', () => {
       JSON.stringify(opened),
     )
     const { order_id } = opened.result
-    const [order] = (await on.call('perp_orders', {}, user)).orders
+    const [order] = (await app.call('perp_orders', {}, user)).orders
     assert.deepEqual([order?.order_id, order?.task_id], [order_id, opened.task_id])
-    const cancelled = await on.call('perp_cancel', { oid: Number(order_id), asset: 'ETH' }, user)
+    const cancelled = await app.call('perp_cancel', { oid: Number(order_id), asset: 'ETH' }, user)
     assert.deepEqual(
       [cancelled.outcome, cancelled.result.venue_status],
       ['executed', 'canceled'],
       JSON.stringify(cancelled),
     )
-    assert.deepEqual((await on.call('perp_orders', {}, user)).orders, [])
+    assert.deepEqual((await app.call('perp_orders', {}, user)).orders, [])
   })
 
   test('money goes from the wallet to the venue and back, and a key that waited is approved on the way', async () => {
-    const user = await on.addUser()
-    await on.giveUsdc(user, '1000')
-    const early = await on.call('perp_setup', {}, user)
+    const user = await app.addUser()
+    await app.fundWallet(user, '1000')
+    const early = await app.call('perp_setup', {}, user)
     assert.deepEqual([early.status, early.outcome], ['completed', 'partial'], JSON.stringify(early))
     assert.equal(early.result.setup_complete, false)
-    const funded = await on.call('perp_fund', { amount_usd: '600' }, user)
+    const funded = await app.call('perp_fund', { amount_usd: '600' }, user)
     assert.deepEqual([funded.status, funded.outcome], ['completed', 'executed'], JSON.stringify(funded))
     assert.deepEqual([funded.result.amount, funded.result.amount_usd], ['600000000', '600'])
-    const status = await on.call('perp_setup_status', {}, user)
+    const status = await app.call('perp_setup_status', {}, user)
     assert.equal(status.setup_complete, true, JSON.stringify(status))
-    const taken = await on.call('perp_withdraw', { amount_usd: '100' }, user)
+    const taken = await app.call('perp_withdraw', { amount_usd: '100' }, user)
     assert.deepEqual([taken.status, taken.outcome], ['completed', 'executed'], JSON.stringify(taken))
     const { amount, amount_usd, fee_usd, withdrawn_usd } = taken.result as Record<string, unknown>
     assert.deepEqual([amount, amount_usd, fee_usd, withdrawn_usd], ['99000000', '99', '1', '100'])
-    assert.equal((await on.call('perp_orders', {}, user)).account.withdrawable_usd, '500')
-    const { tokens } = await on.main.chain.balances(user.evm, [on.main.usdc])
+    assert.equal((await app.call('perp_orders', {}, user)).account.withdrawable_usd, '500')
+    const { tokens } = await app.main.chain.balances(user.evm, [app.main.usdc])
     assert.equal(tokens[0], 499_000_000n)
   })
 
   test('dollars on the spot side come over where they are needed, and the task says so (42)', async () => {
-    const user = await on.trader('100')
-    await on.credit(user, '400', 'USDC')
+    const user = await app.trader('100')
+    await app.credit(user, '400', 'USDC')
     const order = { asset: 'ETH', side: 'long', leverage: 1 }
-    await on.market.control('POST', '/faults', {
+    await app.market.control('POST', '/faults', {
       door: 'exchange',
       type: 'usdClassTransfer',
       effect: 'dropReply',
       count: 1,
     })
-    const opened = await on.call('perp_open', { ...order, size: '0.1' }, user)
+    const opened = await app.call('perp_open', { ...order, size: '0.1' }, user)
     assert.equal(opened.outcome, 'executed', JSON.stringify(opened))
     const moved = Number(opened.result.moved_from_spot_usd)
     assert.ok(moved > 200 && moved < 203, String(moved))
     assert.equal(
-      (await on.truth(user)).ledger.filter(({ delta }) => delta.type === 'accountClassTransfer').length,
+      (await app.venueState(user)).ledger.filter(({ delta }) => delta.type === 'accountClassTransfer').length,
       1,
     )
-    await assert.rejects(on.call('perp_open', { ...order, size: '0.2' }, user), {
+    await assert.rejects(app.call('perp_open', { ...order, size: '0.2' }, user), {
       code: 'insufficient_balance',
     })
-    await on.call('perp_close', { asset: 'ETH' }, user)
-    const { account } = await on.call('perp_orders', {}, user)
-    const { total, hold } = (await on.truth(user)).spot[0]!
+    await app.call('perp_close', { asset: 'ETH' }, user)
+    const { account } = await app.call('perp_orders', {}, user)
+    const { total, hold } = (await app.venueState(user)).spot[0]!
     const free = toUnits(account.withdrawable_usd, 6) + toUnits(total, 8) / 100n - toUnits(hold, 8) / 100n
-    await assert.rejects(on.call('perp_withdraw', { amount_usd: '501' }, user), {
+    await assert.rejects(app.call('perp_withdraw', { amount_usd: '501' }, user), {
       code: 'insufficient_balance',
       message: `The withdrawal takes 501 USDC, and ${fromUnits(free, 6)} USDC are free`,
       extras: {
@@ -180,14 +180,14 @@ describe('perpetuals at the local venue', () => {
       },
     })
     const more = Math.floor(Number(account.withdrawable_usd)) + 50
-    const home = await on.call('perp_withdraw', { amount_usd: String(more) }, user)
+    const home = await app.call('perp_withdraw', { amount_usd: String(more) }, user)
     assert.equal(home.outcome, 'executed', JSON.stringify(home))
     assert.ok(Number(home.result.moved_from_spot_usd) > 49)
   })
 
   test('an order that can only be refused at the venue is refused before a task exists (4)', async () => {
-    const user = await on.trader()
-    const open = (body: object) => on.call('perp_open', { asset: 'ETH', notional_usd: '60', ...body }, user)
+    const user = await app.trader()
+    const open = (body: object) => app.call('perp_open', { asset: 'ETH', notional_usd: '60', ...body }, user)
     await assert.rejects(open({ side: 'long', reduce_only: true }), { code: 'no_position' })
     assert.equal((await open({ side: 'long', leverage: 3 })).outcome, 'executed')
     await assert.rejects(open({ side: 'long', is_cross: false }), { code: 'conflict' })
@@ -195,9 +195,9 @@ describe('perpetuals at the local venue', () => {
     await assert.rejects(open({ side: 'short', reduce_only: true, sl_price: '3500' }), { code: 'validation' })
     const less = await open({ side: 'short', reduce_only: true, notional_usd: '30' })
     assert.equal(less.outcome, 'executed', JSON.stringify(less))
-    const isolated = await on.call('perp_open', { asset: 'HPOS', side: 'long', notional_usd: '20' }, user)
+    const isolated = await app.call('perp_open', { asset: 'HPOS', side: 'long', notional_usd: '20' }, user)
     assert.equal(isolated.outcome, 'executed', JSON.stringify(isolated))
-    const { positions } = await on.call('perp_orders', {}, user)
+    const { positions } = await app.call('perp_orders', {}, user)
     assert.deepEqual(
       positions.map(({ asset, size, leverage }) => [asset, Number(size) > 0, leverage]),
       [

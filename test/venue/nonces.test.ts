@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
-import { send } from '#store/query.ts'
-import { type Stage, stage } from './stage.ts'
+import { query } from '#store/query.ts'
+import { createVenueApp, type VenueApp } from './venue-app.ts'
 
 const actions = 1_000
 const abreast = 48
@@ -18,27 +18,29 @@ async function each<T>(count: number, run: (at: number) => Promise<T>): Promise<
 }
 
 describe('numbers of one signer', () => {
-  let on: Stage
+  let app: VenueApp
   before(async () => {
-    on = await stage({ uncounted: 'a thousand orders in a minute are more than an address may place' })
+    app = await createVenueApp({
+      uncounted: 'a thousand orders in a minute are more than an address may place',
+    })
   })
-  after(() => on?.[Symbol.asyncDispose]())
+  after(() => app?.[Symbol.asyncDispose]())
 
   test('a thousand actions of one signer over two instances carry a thousand numbers, and none is refused (22)', async () => {
-    const user = await on.trader('100000')
-    const other = on.instance()
-    await on.price('ETH', 3_000)
+    const user = await app.trader('100000')
+    const other = app.instance()
+    await app.price('ETH', 3_000)
     const order = { asset: 'ETH', side: 'long', size: '0.01', order_type: 'limit', limit_price: '1500' }
     const ends = await each(actions, async (at) => {
-      const instance = at % 2 === 0 ? on.main : other
+      const instance = at % 2 === 0 ? app.main : other
       return instance.call('perp_open', order, user, { timeoutMs: 60_000 })
     })
     assert.deepEqual(
       ends.filter(({ outcome }) => outcome !== 'executed').map(({ error, state }) => error ?? state),
       [],
     )
-    const rows = await send<{ nonce: bigint; signer: string }>(
-      on.database.pool,
+    const rows = await query<{ nonce: bigint; signer: string }>(
+      app.database.pool,
       `select c.nonce, c.signer from carrier c join effect e on e.id = c.effect_id join task t on t.id = e.task_id
        where t.user_id = $1 and t.kind = 'perp_open' order by c.nonce`,
       [user.id],
@@ -47,28 +49,28 @@ describe('numbers of one signer', () => {
     assert.ok(rows.length >= actions)
     assert.equal(new Set(rows.map(({ nonce }) => nonce)).size, rows.length)
     assert.equal(new Set(rows.map(({ signer }) => signer)).size, 1)
-    const { orders } = await on.truth(user)
+    const { orders } = await app.venueState(user)
     assert.equal(orders.length, actions)
     assert.equal(new Set(orders.map(({ cloid }) => cloid)).size, actions)
   })
 
   test('a number is never behind the clock, also where the counter is, and never taken twice where it is ahead', async () => {
-    const user = await on.trader()
-    const { api_wallet_address: agent } = await on.call('perp_setup_status', {}, user)
+    const user = await app.trader()
+    const { api_wallet_address: agent } = await app.call('perp_setup_status', {}, user)
     const next = async () => {
-      const rows = await send<{ next: bigint }>(
-        on.database.pool,
+      const rows = await query<{ next: bigint }>(
+        app.database.pool,
         `select next from lane where kind = 'hyperliquid' and signer = $1`,
         [agent!.toLowerCase()],
       )
       return rows[0]!.next
     }
     const set = (value: number) =>
-      send(on.database.pool, `update lane set next = $2 where kind = 'hyperliquid' and signer = $1`, [
+      query(app.database.pool, `update lane set next = $2 where kind = 'hyperliquid' and signer = $1`, [
         agent!.toLowerCase(),
         value,
       ])
-    const buy = () => on.call('perp_open', { asset: 'ETH', side: 'long', notional_usd: '20' }, user)
+    const buy = () => app.call('perp_open', { asset: 'ETH', side: 'long', notional_usd: '20' }, user)
     const beganMs = Date.now()
     await buy()
     assert.ok(Number(await next()) > beganMs)

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import { eventually, http } from '../harness/gateway.ts'
 import { venueGateway } from '../harness/venue-gateway.ts'
-import { type Person, welcomed } from '../journeys/people.ts'
+import { createFundedPerson, type Person } from '../journeys/people.ts'
 
 /** What a trader does with an open position by HTTP alone: exits, cancel all, profit and history. */
 
@@ -19,7 +19,7 @@ type Result = {
   not_cancelled: number
   orders: { order_id: string; asset: string; cancelled: boolean; venue_status: string }[]
 }
-type Told = {
+type OrderAnswer = {
   task_id: string
   status: string
   outcome: string | null
@@ -64,8 +64,9 @@ describe('a trader looks after an open position by HTTP alone', () => {
   })
   after(() => gateway?.[Symbol.asyncDispose]())
 
-  const post = async (who: Person, path: string, body: object) => who.call<Told>(`POST /v1/${path}`, { body })
-  const done = async (who: Person, path: string, body: object): Promise<Told> => {
+  const post = async (who: Person, path: string, body: object) =>
+    who.call<OrderAnswer>(`POST /v1/${path}`, { body })
+  const done = async (who: Person, path: string, body: object): Promise<OrderAnswer> => {
     const { status, body: told } = await post(who, `${path}?wait=true`, body)
     assert.deepEqual([status, told.outcome], [200, 'executed'], `${path}: ${JSON.stringify(told)}`)
     return told
@@ -83,7 +84,7 @@ describe('a trader looks after an open position by HTTP alone', () => {
       return shown === JSON.stringify([tp, sl]) ? position : undefined
     }, `the position shows ${tp} and ${sl}`)
   const trader = async (amount = '2000'): Promise<Person> => {
-    const person = await welcomed(gateway.url)
+    const person = await createFundedPerson(gateway.url)
     await post(person, 'perp/setup?wait=true', {})
     await done(person, 'perp/fund', { amount_usd: amount })
     return person

@@ -1,32 +1,32 @@
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import { Fault } from '#kernel/fault.ts'
-import { type Answer, type Stage, stage, type User } from './stage.ts'
+import { createVenueApp, type TaskAnswer, type User, type VenueApp } from './venue-app.ts'
 
 describe("the venue's request budget", () => {
-  let on: Stage
+  let app: VenueApp
   before(async () => {
-    on = await stage({ quiet: 'the weight of each request is counted' })
-    await on.price('BTC', 100_000)
+    app = await createVenueApp({ quiet: 'the weight of each request is counted' })
+    await app.price('BTC', 100_000)
   })
   after(async () => {
-    await on?.[Symbol.asyncDispose]()
+    await app?.[Symbol.asyncDispose]()
   })
 
-  const limit = (weightPerMinute: number) => on.market.control('POST', '/limits', { weightPerMinute })
+  const limit = (weightPerMinute: number) => app.market.control('POST', '/limits', { weightPerMinute })
   const open = { asset: 'BTC', side: 'long', size: '0.001' }
   const rest = { ...open, order_type: 'limit', limit_price: '90000' }
-  const fillsOf = async (user: User) => (await on.truth(user)).fills.length
+  const fillsOf = async (user: User) => (await app.venueState(user)).fills.length
 
   test('what the venue will not take now is not sent; cancels and closes go on, and nothing is lost', async () => {
-    const users = await Promise.all([1, 2, 3, 4].map(() => on.trader()))
+    const users = await Promise.all([1, 2, 3, 4].map(() => app.trader()))
     const [first] = users as [User]
-    await on.call('perp_open', open, first)
-    const resting = await on.call('perp_open', rest, first)
+    await app.call('perp_open', open, first)
+    const resting = await app.call('perp_open', rest, first)
     const weight = 500
-    const careful = on.instance({ weight })
+    const careful = app.instance({ weight })
     await limit(weight)
-    const answers: Answer[] = []
+    const answers: TaskAnswer[] = []
     const faults: Fault[] = []
     const one = async (user: User) => {
       try {
@@ -44,7 +44,7 @@ describe("the venue's request budget", () => {
     assert.equal(cancelled.outcome, 'executed', JSON.stringify(cancelled))
     const closed = await careful.call('perp_close', { asset: 'BTC' }, first)
     assert.equal(closed.outcome, 'executed', JSON.stringify(closed))
-    assert.equal(careful.tooMuch(), 0)
+    assert.equal(careful.rateLimitedCount(), 0)
     assert.ok(careful.budget.used() <= weight)
     await limit(0)
     const fills = (await Promise.all(users.map(fillsOf))).reduce((sum, n) => sum + n, 0)
@@ -53,9 +53,9 @@ describe("the venue's request budget", () => {
   })
 
   test('with little of the budget left nothing is bought on spot, and what is held can be sold', async () => {
-    const user = await on.trader()
+    const user = await app.trader()
     const weight = 1_000
-    const careful = on.instance({ weight })
+    const careful = app.instance({ weight })
     const order = { asset: 'HYPE', size: '1' }
     const bought = await careful.call('spot_venue_buy', { ...order, size: '3' }, user)
     assert.equal(bought.outcome, 'executed', JSON.stringify(bought))
@@ -68,16 +68,16 @@ describe("the venue's request budget", () => {
   })
 
   test('an action that the venue refuses for its weight is sent again as it was, once', async () => {
-    const user = await on.trader()
+    const user = await app.trader()
     const count = 5
-    await on.market.control('POST', '/faults', { effect: 'status', status: 429, door: 'exchange', count })
-    const tasks = await Promise.all([1, 2, 3].map(() => on.call('perp_open', open, user)))
-    const ended = await Promise.all(tasks.map(({ task_id }) => on.ended(user, task_id)))
+    await app.market.control('POST', '/faults', { effect: 'status', status: 429, door: 'exchange', count })
+    const tasks = await Promise.all([1, 2, 3].map(() => app.call('perp_open', open, user)))
+    const ended = await Promise.all(tasks.map(({ task_id }) => app.waitForEnd(user, task_id)))
     assert.deepEqual(
       ended.map(({ outcome }) => outcome),
       ['executed', 'executed', 'executed'],
     )
-    const { orders } = await on.truth(user)
+    const { orders } = await app.venueState(user)
     assert.equal(orders.length, 3)
     assert.equal(new Set(orders.map(({ cloid }) => cloid)).size, 3)
   })

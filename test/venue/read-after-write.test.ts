@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { after, before, beforeEach, describe, test } from 'node:test'
 import { eventually } from '../harness/gateway.ts'
 import { creditAtVenue } from '../harness/venue-gateway.ts'
-import { type Answer, type Stage, stage, type User } from './stage.ts'
+import { createVenueApp, type TaskAnswer, type User, type VenueApp } from './venue-app.ts'
 
 /** Every read of an account is late by a fixed time: what a user has just done counts all the same. */
 
@@ -11,110 +11,110 @@ const lagMs = 800
 const forEver = 600_000
 
 describe('requests right after an order', () => {
-  let on: Stage
+  let app: VenueApp
   before(async () => {
-    on = await stage({ quiet: 'each test sets the lag of each read itself' })
+    app = await createVenueApp({ quiet: 'each test sets the lag of each read itself' })
   })
   beforeEach(async () => {
     await lags(0)
-    await on.market.control('DELETE', '/faults', {})
-    for (const [coin, price] of Object.entries({ BTC: 100_000, '@1': 40 })) await on.price(coin, price)
+    await app.market.control('DELETE', '/faults', {})
+    for (const [coin, price] of Object.entries({ BTC: 100_000, '@1': 40 })) await app.price(coin, price)
   })
-  after(() => on?.[Symbol.asyncDispose]())
+  after(() => app?.[Symbol.asyncDispose]())
 
   const lags = (ms: number) =>
-    on.market.control('POST', '/realism', { preset: 'quiet', clearinghouseLag: ms, spotLag: ms })
-  const open = async (user: User, size = '0.01', more: object = {}): Promise<Answer> => {
-    const done = await on.call('perp_open', { asset: 'BTC', side: 'long', size, leverage: 5, ...more }, user)
+    app.market.control('POST', '/realism', { preset: 'quiet', clearinghouseLag: ms, spotLag: ms })
+  const open = async (user: User, size = '0.01', more: object = {}): Promise<TaskAnswer> => {
+    const done = await app.call('perp_open', { asset: 'BTC', side: 'long', size, leverage: 5, ...more }, user)
     assert.equal(done.outcome, 'executed', JSON.stringify(done))
     return done
   }
 
   test('a close takes all of a position that was opened and enlarged a moment ago', async () => {
-    const user = await on.trader()
+    const user = await app.trader()
     await lags(lagMs)
     await open(user)
     await open(user)
-    const closed = await on.call('perp_close', { asset: 'BTC' }, user)
+    const closed = await app.call('perp_close', { asset: 'BTC' }, user)
     assert.deepEqual(
       [closed.outcome, closed.result?.filled_size],
       ['executed', '0.02'],
       JSON.stringify(closed),
     )
-    assert.deepEqual((await on.truth(user)).positions, [])
+    assert.deepEqual((await app.venueState(user)).positions, [])
   })
 
   test('a second close finds no position', async () => {
-    const user = await on.trader()
+    const user = await app.trader()
     await lags(lagMs)
     await open(user)
-    await on.call('perp_close', { asset: 'BTC' }, user)
-    await assert.rejects(on.call('perp_close', { asset: 'BTC' }, user), { code: 'no_position' })
-    assert.equal((await on.truth(user)).orders.length, 2)
+    await app.call('perp_close', { asset: 'BTC' }, user)
+    await assert.rejects(app.call('perp_close', { asset: 'BTC' }, user), { code: 'no_position' })
+    assert.equal((await app.venueState(user)).orders.length, 2)
   })
 
   test('exits are set on a position that was opened a moment ago', async () => {
-    const user = await on.trader()
+    const user = await app.trader()
     await lags(lagMs)
     await open(user)
-    const set = await on.call('perp_tp_sl', { asset: 'BTC', sl_price: '90000' }, user)
+    const set = await app.call('perp_tp_sl', { asset: 'BTC', sl_price: '90000' }, user)
     assert.equal(set.outcome, 'executed', JSON.stringify(set))
   })
 
   test('a position that no read shows yet is unavailable for now, and never missing', async () => {
-    const user = await on.trader()
+    const user = await app.trader()
     await lags(forEver)
     await open(user)
     const later = { code: 'unavailable', extras: { retry_after: 1 } }
-    await assert.rejects(on.call('perp_close', { asset: 'BTC' }, user), later)
-    await assert.rejects(on.call('perp_tp_sl', { asset: 'BTC', sl_price: '90000' }, user), later)
+    await assert.rejects(app.call('perp_close', { asset: 'BTC' }, user), later)
+    await assert.rejects(app.call('perp_tp_sl', { asset: 'BTC', sl_price: '90000' }, user), later)
     const less = { asset: 'BTC', side: 'short', size: '0.01', reduce_only: true }
-    await assert.rejects(on.call('perp_open', less, user), later)
+    await assert.rejects(app.call('perp_open', less, user), later)
   })
 
   test('a position that its stop has closed since is missing', async () => {
-    const user = await on.trader()
+    const user = await app.trader()
     await open(user, '0.01', { sl_price: '95000' })
-    await on.price('BTC', 94_000)
+    await app.price('BTC', 94_000)
     await eventually(
-      async () => ((await on.truth(user)).positions.length === 0 ? true : undefined),
+      async () => ((await app.venueState(user)).positions.length === 0 ? true : undefined),
       'the stop has closed the position',
     )
-    await assert.rejects(on.call('perp_close', { asset: 'BTC' }, user), { code: 'no_position' })
+    await assert.rejects(app.call('perp_close', { asset: 'BTC' }, user), { code: 'no_position' })
   })
 
   test('margin that a close has set free opens the next position', async () => {
-    const user = await on.trader('250')
+    const user = await app.trader('250')
     await open(user)
     await lags(lagMs)
-    await on.call('perp_close', { asset: 'BTC' }, user)
+    await app.call('perp_close', { asset: 'BTC' }, user)
     await open(user)
   })
 
   test('what was bought a moment ago is sold, and gets its exits', async () => {
-    const user = await on.trader()
-    await on.credit(user, '200', 'USDC')
+    const user = await app.trader()
+    await app.credit(user, '200', 'USDC')
     await lags(lagMs)
-    const bought = await on.call('spot_venue_buy', { asset: 'HYPE', size: '2' }, user)
+    const bought = await app.call('spot_venue_buy', { asset: 'HYPE', size: '2' }, user)
     assert.equal(bought.outcome, 'executed', JSON.stringify(bought))
-    const set = await on.call('spot_venue_tp_sl', { asset: 'HYPE', size: '1.99', sl_price: '30' }, user)
+    const set = await app.call('spot_venue_tp_sl', { asset: 'HYPE', size: '1.99', sl_price: '30' }, user)
     assert.equal(set.outcome, 'executed', JSON.stringify(set))
-    const sold = await on.call('spot_venue_sell', { asset: 'HYPE', size: '1.99' }, user)
+    const sold = await app.call('spot_venue_sell', { asset: 'HYPE', size: '1.99' }, user)
     assert.equal(sold.outcome, 'executed', JSON.stringify(sold))
   })
 
   describe('money that a task has spent a moment ago', () => {
     const buy = (user: User, size: string, more: object = {}) =>
-      on.call('spot_venue_buy', { asset: 'HYPE', size, ...more }, user)
-    const bought = async (user: User, size: string, more: object = {}): Promise<Answer> => {
+      app.call('spot_venue_buy', { asset: 'HYPE', size, ...more }, user)
+    const bought = async (user: User, size: string, more: object = {}): Promise<TaskAnswer> => {
       const done = await buy(user, size, more)
       assert.equal(done.outcome, 'executed', JSON.stringify(done))
       return done
     }
     /** With hardly anything but spot dollars. */
     const spotTrader = async (amount: string) => {
-      const user = await on.trader('1')
-      await on.credit(user, amount, 'USDC')
+      const user = await app.trader('1')
+      await app.credit(user, amount, 'USDC')
       return user
     }
     const later = { code: 'unavailable', extras: { retry_after: 1 } }
@@ -143,7 +143,7 @@ describe('requests right after an order', () => {
     })
 
     test('comes over from the perpetual side', async () => {
-      const user = await on.trader('150')
+      const user = await app.trader('150')
       await lags(lagMs)
       await bought(user, '1')
       const again = await bought(user, '1')
@@ -151,22 +151,22 @@ describe('requests right after an order', () => {
     })
 
     test('is not moved over to the other side', async () => {
-      const user = await on.trader('100')
+      const user = await app.trader('100')
       await lags(forEver)
       await bought(user, '1.5')
       await assert.rejects(open(user, '0.004'), later)
       // A way home is never refused for what a read may not show: the venue refuses what is too much.
-      const home = await on.call('perp_withdraw', { amount_usd: '90' }, user)
+      const home = await app.call('perp_withdraw', { amount_usd: '90' }, user)
       assert.deepEqual([home.status, home.outcome], ['failed', 'not_executed'], JSON.stringify(home))
     })
 
     test('is not sold twice', async () => {
       const user = await spotTrader('200')
       await bought(user, '2')
-      await on.catchUp()
+      await app.catchUp()
       await lags(lagMs)
       const sell = (size?: string) =>
-        on.call('spot_venue_sell', { asset: 'HYPE', ...(size && { size }) }, user)
+        app.call('spot_venue_sell', { asset: 'HYPE', ...(size && { size }) }, user)
       assert.equal((await sell('1')).outcome, 'executed')
       await assert.rejects(sell('1.5'), { code: 'insufficient_balance' })
       const rest = await sell()
@@ -175,37 +175,41 @@ describe('requests right after an order', () => {
   })
 
   test('a stop whose price is reached before any balance shows the purchase sells all the same', async () => {
-    const user = await on.trader()
-    await on.credit(user, '200', 'USDC')
+    const user = await app.trader()
+    await app.credit(user, '200', 'USDC')
     await lags(2_500)
-    const bought = await on.call('spot_venue_buy', { asset: 'HYPE', size: '2', sl_price: '35' }, user)
+    const bought = await app.call('spot_venue_buy', { asset: 'HYPE', size: '2', sl_price: '35' }, user)
     assert.equal(bought.outcome, 'executed', JSON.stringify(bought))
-    await on.price('@1', 34)
+    await app.price('@1', 34)
     const sale = await eventually(async () => {
-      const { tasks } = await on.main.ground.tasks.list(user.id, { skip: 0, limit: 20, kind: 'spot_trigger' })
+      const { tasks } = await app.main.taskEngine.tasks.list(user.id, {
+        skip: 0,
+        limit: 20,
+        kind: 'spot_trigger',
+      })
       return tasks.find(({ completed_at }) => completed_at)
     }, 'the stop has sold')
     assert.equal(sale.outcome, 'executed', JSON.stringify(sale))
   })
 
   test('a set-up right after a credit approves the key', async () => {
-    const user = await on.addUser()
+    const user = await app.addUser()
     await lags(lagMs)
-    await creditAtVenue(on.market.control, { evm: user.evm, amount: '100' })
-    const done = await on.call('perp_setup', {}, user)
+    await creditAtVenue(app.market.control, { evm: user.evm, amount: '100' })
+    const done = await app.call('perp_setup', {}, user)
     assert.equal(done.outcome, 'executed', JSON.stringify(done))
   })
 
   test('a set-up waits until the venue answers again', async () => {
-    const user = await on.addUser()
-    await on.credit(user, '100', 'USDC')
+    const user = await app.addUser()
+    await app.credit(user, '100', 'USDC')
     // Asked by the task, and not by its admission.
     const fault = { door: 'info', type: 'spotClearinghouseState', effect: 'status', status: 429 }
-    await on.market.control('POST', '/faults', { ...fault, count: 9 })
-    const { task_id } = await on.call('perp_setup', {}, user, { wait: false })
+    await app.market.control('POST', '/faults', { ...fault, count: 9 })
+    const { task_id } = await app.call('perp_setup', {}, user, { wait: false })
     const end = await eventually(
       async () => {
-        const task = await on.main.ground.tasks.find(user.id, task_id)
+        const task = await app.main.taskEngine.tasks.find(user.id, task_id)
         return task.completed_at ? task : undefined
       },
       'the end of the set-up',

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
-import { book, keeper } from './keeper.ts'
-import { type Answer, type Stage, stage, type User } from './stage.ts'
+import { accountRecords, startReconciler } from './reconcilers.ts'
+import { createVenueApp, type TaskAnswer, type User, type VenueApp } from './venue-app.ts'
 
 /** Reads lag and are blind now and then, replies are lost, streams drop: what each task says is what the venue has. */
 
@@ -9,35 +9,39 @@ const users = 4
 const rounds = 4
 
 describe('a venue as unpleasant as the real one', () => {
-  let on: Stage
-  let its: ReturnType<typeof book>
+  let app: VenueApp
+  let its: ReturnType<typeof accountRecords>
   const parts = new AsyncDisposableStack()
   before(async () => {
-    on = await stage({ uncounted: 'a reconciler that looks every 400 ms spends a hundred times what it may' })
-    its = book(on)
-    parts.use(keeper(on, on.main, { settleMs: 3_000 }))
-    for (const [coin, price] of Object.entries({ BTC: 100_000, ETH: 3_000 })) await on.price(coin, price)
+    app = await createVenueApp({
+      uncounted: 'a reconciler that looks every 400 ms spends a hundred times what it may',
+    })
+    its = accountRecords(app)
+    parts.use(startReconciler(app, app.main, { settleMs: 3_000 }))
+    for (const [coin, price] of Object.entries({ BTC: 100_000, ETH: 3_000 })) await app.price(coin, price)
   })
   after(async () => {
     await parts.disposeAsync()
-    await on?.[Symbol.asyncDispose]()
+    await app?.[Symbol.asyncDispose]()
   })
 
-  const said: { user: User; end: Answer }[] = []
-  const run = async (user: User, name: string, input: object): Promise<Answer> => {
-    const begun = await on.call(name, input, user)
-    const end = begun.completed_at ? begun : ((await on.ended(user, begun.task_id)) as unknown as Answer)
+  const said: { user: User; end: TaskAnswer }[] = []
+  const run = async (user: User, name: string, input: object): Promise<TaskAnswer> => {
+    const begun = await app.call(name, input, user)
+    const end = begun.completed_at
+      ? begun
+      : ((await app.waitForEnd(user, begun.task_id)) as unknown as TaskAnswer)
     said.push({ user, end })
     return end
   }
-  const done = async (user: User, name: string, input: object): Promise<Answer> => {
+  const done = async (user: User, name: string, input: object): Promise<TaskAnswer> => {
     const end = await run(user, name, input)
     assert.equal(end.outcome, 'executed', `${name}: ${JSON.stringify(end)}`)
     return end
   }
 
   /** A read may still show dollars that the purchase before has spent: then the venue refuses, and nothing is moved. */
-  const bought = async (user: User): Promise<Answer> => {
+  const bought = async (user: User): Promise<TaskAnswer> => {
     for (let attempt = 1; ; attempt += 1) {
       const end = await run(user, 'spot_venue_buy', { asset: 'HYPE', notional_usdc: '30' })
       if (end.outcome === 'executed') return end
@@ -70,13 +74,13 @@ describe('a venue as unpleasant as the real one', () => {
   }
 
   test('no bracket is destroyed, every outcome is true, and no account is frozen', async () => {
-    const all = await Promise.all(Array.from({ length: users }, () => on.trader()))
+    const all = await Promise.all(Array.from({ length: users }, () => app.trader()))
     const lost = { effect: 'dropReply', door: 'exchange', rate: 0.15, seed: 5 }
-    await on.market.control('POST', '/faults', lost)
+    await app.market.control('POST', '/faults', lost)
     await Promise.all(all.map(trade))
-    await on.market.control('DELETE', '/faults', {})
+    await app.market.control('DELETE', '/faults', {})
     for (const user of all) {
-      const { orders, fills, positions } = await on.truth(user)
+      const { orders, fills, positions } = await app.venueState(user)
       const own = said.filter((each) => each.user === user).map(({ end }) => end)
       for (const { result } of own) {
         if (!result?.cloid) continue
@@ -93,11 +97,11 @@ describe('a venue as unpleasant as the real one', () => {
       assert.equal(positions.length, 1)
       const closed = await done(user, 'perp_close', { asset: 'BTC' })
       assert.equal(Number(closed.result.filled_size).toFixed(2), (0.01 * rounds).toFixed(2))
-      await its.agreed(user)
+      await its.waitForMatch(user)
     }
     const flags = await its.sql(`select body from outbox where type = 'security.flagged'`)
     assert.deepEqual(flags, [])
-    const { conservation } = await on.market.control<{ conservation: { perp: string } }>('GET', '/effects')
+    const { conservation } = await app.market.control<{ conservation: { perp: string } }>('GET', '/effects')
     assert.equal(conservation.perp, '0.0')
   })
 })

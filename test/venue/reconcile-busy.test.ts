@@ -1,32 +1,32 @@
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import { Fault } from '#kernel/fault.ts'
-import { next } from '#world/venue-core/random.ts'
-import { given } from '../harness/conservation.ts'
+import { nextRandom } from '#world/venue-core/random.ts'
+import { testFunding } from '../harness/conservation.ts'
 import { eventually } from '../harness/gateway.ts'
-import { book, keeper } from './keeper.ts'
-import { type Stage, stage, type User } from './stage.ts'
+import { accountRecords, startReconciler } from './reconcilers.ts'
+import { createVenueApp, type User, type VenueApp } from './venue-app.ts'
 
 describe('a busy venue raises no false alarm', () => {
-  let on: Stage
-  let its: ReturnType<typeof book>
+  let app: VenueApp
+  let its: ReturnType<typeof accountRecords>
   before(async () => {
-    on = await stage({
+    app = await createVenueApp({
       weight: 1_000_000,
       uncounted: 'a reconciler that looks every 400 ms spends a hundred times what it may',
     })
-    its = book(on)
-    await on.price('BTC', 100_000)
-    await on.price('ETH', 3_000)
-    await on.price('@1', 40)
+    its = accountRecords(app)
+    await app.price('BTC', 100_000)
+    await app.price('ETH', 3_000)
+    await app.price('@1', 40)
   })
   after(async () => {
-    await on?.[Symbol.asyncDispose]()
+    await app?.[Symbol.asyncDispose]()
   })
 
   /** Refusals are part of the day: no margin, no position, nothing to match. */
   const tried = (name: string, input: object, user: User) =>
-    on.call(name, input, user).catch((fault: unknown) => {
+    app.call(name, input, user).catch((fault: unknown) => {
       if (!(fault instanceof Fault)) throw fault
       return undefined
     })
@@ -68,38 +68,38 @@ describe('a busy venue raises no false alarm', () => {
       )
     if (what < 0.75) return tried('perp_close', { asset }, user)
     if (what < 0.8) return tried('perp_withdraw', { amount_usd: '3' }, user)
-    if (what < 0.85) return on.credit(user, '25')
+    if (what < 0.85) return app.credit(user, '25')
     if (what < 0.9) {
-      const { orders } = await on.call('perp_orders', {}, user)
+      const { orders } = await app.call('perp_orders', {}, user)
       return orders[0] && tried('perp_cancel', { order_id: orders[0].order_id }, user)
     }
-    if (what < 0.95) return on.credit(user, '40', 'USDC')
-    return on.credit(user, '3.5', 'PURR')
+    if (what < 0.95) return app.credit(user, '40', 'USDC')
+    return app.credit(user, '3.5', 'PURR')
   }
 
   test('hundreds of orders with liquidations, funding, transfers and moving prices are all explained', async () => {
-    await using kept = keeper(on, on.main, { usersMost: 3, settleMs: 3_000 })
-    const users = await Promise.all([1, 2, 3, 4, 5, 6].map(() => on.trader('2000')))
-    await Promise.all(users.map((user) => its.standing(user)))
+    await using kept = startReconciler(app, app.main, { followedUsersMax: 3, settleMs: 3_000 })
+    const users = await Promise.all([1, 2, 3, 4, 5, 6].map(() => app.trader('2000')))
+    await Promise.all(users.map((user) => its.waitForBaseline(user)))
     const state = { at: 20_261 }
-    const roll = () => next(state)
+    const roll = () => nextRandom(state)
     for (let round = 0; round < 55; round += 1) {
       await Promise.all(users.map((user) => act(user, roll)))
-      if (round % 5 === 0) await on.price('BTC', Math.round(100_000 * (0.97 + 0.06 * roll())))
-      if (round % 7 === 0) await on.price('ETH', Math.round(3_000 * (0.96 + 0.08 * roll())))
-      if (round % 6 === 0) await on.price('@1', Math.round(40 * (0.96 + 0.08 * roll()) * 100) / 100)
-      if (round % 11 === 0) await on.market.control('POST', '/funding')
-      if (round % 13 === 0) await on.market.control('POST', '/ws/drop')
+      if (round % 5 === 0) await app.price('BTC', Math.round(100_000 * (0.97 + 0.06 * roll())))
+      if (round % 7 === 0) await app.price('ETH', Math.round(3_000 * (0.96 + 0.08 * roll())))
+      if (round % 6 === 0) await app.price('@1', Math.round(40 * (0.96 + 0.08 * roll()) * 100) / 100)
+      if (round % 11 === 0) await app.market.control('POST', '/funding')
+      if (round % 13 === 0) await app.market.control('POST', '/ws/drop')
     }
     // Dollars on the spot side come over by themselves, and one who borrowed too much is liquidated.
-    const poor = await on.trader('1000')
+    const poor = await app.trader('1000')
     users.push(poor)
-    await its.standing(poor)
-    await on.price('BTC', 100_000)
+    await its.waitForBaseline(poor)
+    await app.price('BTC', 100_000)
     const open = { asset: 'BTC', side: 'long', notional_usd: '30000', leverage: 40 }
-    const far = await on.call('perp_open', open, poor)
+    const far = await app.call('perp_open', open, poor)
     assert.equal(far.outcome, 'executed', JSON.stringify(far))
-    await on.price('BTC', 96_000)
+    await app.price('BTC', 96_000)
     await eventually(async () => {
       // A look that came too early for the venue's reads is not followed by another one for minutes.
       await its.sql(
@@ -110,16 +110,18 @@ describe('a busy venue raises no false alarm', () => {
     }, 'a liquidation')
     for (const user of users) {
       if ((await its.events(user, 'position.liquidated')).length > 0)
-        given.exempt(user.evm, 'the venue bears what a liquidation leaves below zero')
-      const row = await its.agreed(user)
+        testFunding.excludeUser(user.evm, 'the venue bears what a liquidation leaves below zero')
+      const row = await its.waitForMatch(user)
       assert.equal(row.state, 'active', row.reason ?? '')
-      const { fills } = await on.truth(user)
+      const { fills } = await app.venueState(user)
       const told = fills.map(({ tid }) => String(tid)).sort()
       assert.deepEqual((await its.fills(user)).map(({ trade_id }) => String(trade_id)).sort(), told)
       assert.deepEqual((await its.events(user, 'order.filled')).map(({ fill_id }) => fill_id).sort(), told)
       assert.equal((await its.events(user, 'security.flagged')).length, 0)
     }
-    const orders = (await Promise.all(users.map((user) => on.truth(user)))).flatMap((truth) => truth.orders)
+    const orders = (await Promise.all(users.map((user) => app.venueState(user)))).flatMap(
+      (truth) => truth.orders,
+    )
     const [fundings] = await its.sql<{ n: number }>(
       `select count(*)::integer as n from venue_change where kind = 'funding'`,
     )
@@ -138,21 +140,21 @@ describe('a busy venue raises no false alarm', () => {
     )
     assert.ok(exits!.n > 0, 'no exit has fired')
     assert.deepEqual(adjusted, [])
-    assert.equal(kept.counts().drifts, 0)
+    assert.equal(kept.counts().mismatches, 0)
   })
 
   test('an account where nothing happens costs 4 of weight for each look', async () => {
-    const user = await on.trader()
-    const idle = on.instance({ weight: 1_000_000 })
-    await using _kept = keeper(on, idle, { usersMost: 0 })
-    await its.standing(user)
+    const user = await app.trader()
+    const idle = app.instance({ weight: 1_000_000 })
+    await using _kept = startReconciler(app, idle, { followedUsersMax: 0 })
+    await its.waitForBaseline(user)
     await its.sql(
       `update venue_account set owner = $2, lease_until = now() + interval '1 hour' where user_id = $1`,
-      [user.id, idle.ground.instanceId],
+      [user.id, idle.taskEngine.instanceId],
     )
-    await its.agreed(user)
+    await its.waitForMatch(user)
     const before = idle.budget.used()
-    for (let n = 0; n < 5; n += 1) await its.agreed(user)
+    for (let n = 0; n < 5; n += 1) await its.waitForMatch(user)
     assert.equal(idle.budget.used() - before, 20)
   })
 })

@@ -1,35 +1,37 @@
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import { Fault } from '#kernel/fault.ts'
-import { given } from '../harness/conservation.ts'
+import { testFunding } from '../harness/conservation.ts'
 import { eventually } from '../harness/gateway.ts'
-import { book, keeper } from './keeper.ts'
-import { type Answer, type Stage, stage, type User } from './stage.ts'
+import { accountRecords, startReconciler } from './reconcilers.ts'
+import { createVenueApp, type TaskAnswer, type User, type VenueApp } from './venue-app.ts'
 
 describe('accounts are held against the venue', () => {
-  let on: Stage
-  let its: ReturnType<typeof book>
+  let app: VenueApp
+  let its: ReturnType<typeof accountRecords>
   const parts = new AsyncDisposableStack()
   before(async () => {
-    on = await stage({ quiet: 'what is planted is found to the unit, within half a second of settling' })
-    its = book(on)
-    parts.use(keeper(on, on.main))
-    await on.price('BTC', 100_000)
-    await on.price('ETH', 3_000)
+    app = await createVenueApp({
+      quiet: 'what is planted is found to the unit, within half a second of settling',
+    })
+    its = accountRecords(app)
+    parts.use(startReconciler(app, app.main))
+    await app.price('BTC', 100_000)
+    await app.price('ETH', 3_000)
   })
   after(async () => {
     await parts.disposeAsync()
-    await on?.[Symbol.asyncDispose]()
+    await app?.[Symbol.asyncDispose]()
   })
 
   const buy = (user: User, more: object = {}) =>
-    on.call('perp_open', { asset: 'BTC', side: 'long', size: '0.001', ...more }, user)
-  const close = (user: User) => on.call('perp_close', { asset: 'BTC' }, user)
+    app.call('perp_open', { asset: 'BTC', side: 'long', size: '0.001', ...more }, user)
+  const close = (user: User) => app.call('perp_close', { asset: 'BTC' }, user)
   const trader = async () => {
-    const user = await on.trader()
-    await its.standing(user)
+    const user = await app.trader()
+    await its.waitForBaseline(user)
     await buy(user)
-    await its.agreed(user)
+    await its.waitForMatch(user)
     return user
   }
   const baseline = (user: User, place: string, by: string) =>
@@ -40,14 +42,14 @@ describe('accounts are held against the venue', () => {
     )
 
   test('fills are on record once, with their events, though the stream breaks in between', async () => {
-    const users = await Promise.all([1, 2, 3].map(() => on.trader()))
-    await Promise.all(users.map((user) => its.standing(user)))
+    const users = await Promise.all([1, 2, 3].map(() => app.trader()))
+    await Promise.all(users.map((user) => its.waitForBaseline(user)))
     let breaking = true
     const breaks = (async () => {
       for (let n = 0; breaking; n += 1) {
-        await on.market.control('POST', '/ws/drop')
+        await app.market.control('POST', '/ws/drop')
         if (n % 3 === 0)
-          await on.market.control('POST', '/faults', { effect: 'wsDrop', door: 'ws', count: 1 })
+          await app.market.control('POST', '/faults', { effect: 'wsDrop', door: 'ws', count: 1 })
         await Promise.all(users.map((user) => buy(user)))
       }
     })()
@@ -56,8 +58,8 @@ describe('accounts are held against the venue', () => {
     breaking = false
     await breaks
     for (const user of users) {
-      await its.agreed(user)
-      const { fills } = await on.truth(user)
+      await its.waitForMatch(user)
+      const { fills } = await app.venueState(user)
       const rows = await its.fills(user)
       const told = fills.map(({ tid }) => String(tid)).sort()
       assert.deepEqual(rows.map(({ trade_id }) => String(trade_id)).sort(), told)
@@ -72,16 +74,16 @@ describe('accounts are held against the venue', () => {
     const [seller, buyer] = (await Promise.all([trader(), trader()])) as [User, User]
     // Between the two sides of the market maker, so that nobody else takes it.
     const limit = { asset: 'BTC', size: '0.002', order_type: 'limit', limit_price: '100000' }
-    const asked = await on.call('perp_open', { ...limit, side: 'short' }, seller)
-    const taken = await on.call('perp_open', { ...limit, side: 'long' }, buyer)
+    const asked = await app.call('perp_open', { ...limit, side: 'short' }, seller)
+    const taken = await app.call('perp_open', { ...limit, side: 'long' }, buyer)
     assert.equal(asked.result?.order_status, 'resting', JSON.stringify(asked))
     const fillId = String(taken.fills[0]?.fill_id)
-    const both: [User, Answer][] = [
+    const both: [User, TaskAnswer][] = [
       [seller, asked],
       [buyer, taken],
     ]
     for (const [user, { result }] of both) {
-      await its.agreed(user)
+      await its.waitForMatch(user)
       const rows = await its.fills(user)
       const own = rows.filter(({ trade_id }) => String(trade_id) === fillId)
       assert.deepEqual(
@@ -103,8 +105,8 @@ describe('accounts are held against the venue', () => {
       /the position in BTC is 0.001 at the venue and 0 by its record/,
       async (user) => {
         // What the venue told within the last seconds is read again anyway.
-        await on.market.control('POST', '/advance', { ms: 10_000 })
-        await its.agreed(user)
+        await app.market.control('POST', '/advance', { ms: 10_000 })
+        await its.waitForMatch(user)
         await its.sql('delete from venue_fill where user_id = $1', [user.id])
       },
     ],
@@ -159,15 +161,15 @@ describe('accounts are held against the venue', () => {
           r: false,
           t: { limit: { tif: 'Ioc' } },
         } as const
-        await (await its.thief(user)).order({ orders: [order], grouping: 'na' })
+        await (await its.ownerClient(user)).order({ orders: [order], grouping: 'na' })
       },
     ],
     [
       'somebody else takes money out of the account',
       /money left the account by a withdraw that is none of ours/,
       async (user) => {
-        await (await its.thief(user)).withdraw3({ destination: `0x${'1'.repeat(40)}`, amount: '5' })
-        given.add(user, { asset: 'venue:USDC', units: -500_000_000n, why: 'taken with a stolen key' })
+        await (await its.ownerClient(user)).withdraw3({ destination: `0x${'1'.repeat(40)}`, amount: '5' })
+        testFunding.add(user, { asset: 'venue:USDC', units: -500_000_000n, why: 'taken with a stolen key' })
       },
     ],
   ]
@@ -175,7 +177,7 @@ describe('accounts are held against the venue', () => {
     test(`an account is frozen where ${what}`, async () => {
       const user = await trader()
       await plant(user)
-      const row = await its.frozen(user)
+      const row = await its.waitForFrozen(user)
       assert.match(row.reason ?? '', reason)
       const flags = await its.events(user, 'security.flagged')
       assert.deepEqual(
@@ -188,20 +190,20 @@ describe('accounts are held against the venue', () => {
     const user = await trader()
     const resting = await buy(user, { order_type: 'limit', limit_price: '90000' })
     await baseline(user, 'position:BTC', '0.5')
-    const { reason, since } = await its.frozen(user)
+    const { reason, since } = await its.waitForFrozen(user)
     await assert.rejects(buy(user), (fault) => {
       assert.ok(fault instanceof Fault)
       assert.deepEqual([fault.code, fault.status], ['trading_paused', 403])
       assert.deepEqual([fault.extras.scope, fault.extras.reason], ['venue', reason])
       return true
     })
-    const status = await on.call('perp_setup_status', {}, user)
+    const status = await app.call('perp_setup_status', {}, user)
     assert.match(String((status as unknown as { last_error: string }).last_error), /the position in BTC/)
-    const cancelled = await on.call('perp_cancel', { order_id: resting.result.order_id }, user)
+    const cancelled = await app.call('perp_cancel', { order_id: resting.result.order_id }, user)
     assert.equal(cancelled.outcome, 'executed')
     assert.equal((await close(user)).outcome, 'executed')
-    assert.equal((await on.call('perp_withdraw', { amount_usd: '10' }, user)).outcome, 'executed')
-    const rotated = await on.call('perp_setup', { rotate: true }, user)
+    assert.equal((await app.call('perp_withdraw', { amount_usd: '10' }, user)).outcome, 'executed')
+    const rotated = await app.call('perp_setup', { rotate: true }, user)
     assert.equal(rotated.outcome, 'executed')
     assert.ok(since)
     // Every fill is still told, and the account is frozen but once.
@@ -229,7 +231,7 @@ describe('accounts are held against the venue', () => {
     )
     assert.match(written[0]?.reason ?? '', /^lifted by an operator: looked at: the position in BTC/)
     assert.equal((await buy(user)).outcome, 'executed')
-    await its.agreed(user)
+    await its.waitForMatch(user)
     assert.deepEqual(
       (await its.events(user, 'security.flagged')).map(({ state }) => state),
       ['frozen', 'lifted'],
@@ -241,15 +243,15 @@ describe('accounts are held against the venue', () => {
     const rest = async () => (await buy(user, { order_type: 'limit', limit_price: '90000' })).result.order_id
     const told = async () =>
       (await its.events(user, 'order.cancelled')).map(({ order_id }) => order_id).sort()
-    const cancel = (order_id: string) => on.call('perp_cancel', { order_id }, user)
+    const cancel = (order_id: string) => app.call('perp_cancel', { order_id }, user)
     const [first, second] = [await rest(), await rest()]
     await cancel(first)
-    await its.agreed(user)
+    await its.waitForMatch(user)
     await its.sql(`update venue_order set at = at - interval '1 minute' where user_id = $1`, [user.id])
     await cancel(second)
-    await its.agreed(user)
+    await its.waitForMatch(user)
     await eventually(async () => ((await told()).length >= 2 ? true : undefined), 'both ends')
-    await its.agreed(user)
+    await its.waitForMatch(user)
     assert.deepEqual(await told(), [first, second].sort())
     assert.deepEqual(await its.events(user, 'order.rejected'), [])
   })
@@ -257,7 +259,7 @@ describe('accounts are held against the venue', () => {
   test('a venue that does not answer is evidence of nothing', async () => {
     const user = await trader()
     const before = await its.account(user)
-    await on.market.control('POST', '/faults', {
+    await app.market.control('POST', '/faults', {
       effect: 'status',
       status: 500,
       door: 'info',
@@ -268,31 +270,31 @@ describe('accounts are held against the venue', () => {
       const row = await its.account(user)
       return row && row.next_at.getTime() > Date.now() + 10_000 ? row : undefined
     }, 'a look that failed')
-    await on.market.control('DELETE', '/faults', {})
+    await app.market.control('DELETE', '/faults', {})
     assert.deepEqual([later.state, later.suspicion, later.agreed_ms], ['active', null, before?.agreed_ms])
-    await its.agreed(user)
+    await its.waitForMatch(user)
   })
 
   test('of two instances one looks after an account, and another takes over from one that is gone', async () => {
     const user = await trader()
-    const second = on.instance()
-    await using other = keeper(on, second)
+    const second = app.instance()
+    await using other = startReconciler(app, second)
     const lease = (owner: string, seconds: number) =>
       its.sql(
         'update venue_account set owner = $2, lease_until = now() + make_interval(secs => $3) where user_id = $1',
         [user.id, owner, seconds],
       )
-    await lease(second.ground.instanceId, 3_600)
-    const { looks } = other.counts()
+    await lease(second.taskEngine.instanceId, 3_600)
+    const { comparisons } = other.counts()
     await buy(user)
-    await its.agreed(user)
-    assert.ok(other.counts().looks > looks)
+    await its.waitForMatch(user)
+    assert.ok(other.counts().comparisons > comparisons)
     const gone = '00000000-0000-7000-8000-000000000000'
     await lease(gone, 1)
     await buy(user)
-    await its.agreed(user)
+    await its.waitForMatch(user)
     assert.notEqual((await its.account(user))?.owner, gone)
-    const { fills } = await on.truth(user)
+    const { fills } = await app.venueState(user)
     assert.equal((await its.fills(user)).length, fills.length)
     assert.equal((await its.events(user, 'order.filled')).length, fills.length)
   })

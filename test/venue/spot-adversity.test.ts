@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { after, before, beforeEach, describe, test } from 'node:test'
 import { Fault } from '#kernel/fault.ts'
 import { eventually } from '../harness/gateway.ts'
-import { type Answer, type Stage, stage, type User } from './stage.ts'
+import { createVenueApp, type TaskAnswer, type User, type VenueApp } from './venue-app.ts'
 
 /** Failures around an exit that the gateway keeps, and what must not follow from them. */
 
@@ -16,32 +16,32 @@ const codeOf = async (asking: Promise<unknown>): Promise<string | undefined> =>
   )
 
 describe('spot in adversity', () => {
-  let on: Stage
+  let app: VenueApp
   let user: User
   before(async () => {
-    on = await stage({
+    app = await createVenueApp({
       uncounted: 'two hundred exits and a storm of orders spend more than the weight of a minute',
     })
   })
   beforeEach(async () => {
-    await on.market.control('DELETE', '/faults', {})
-    await on.price('@1', 40)
-    await on.price('ETH', 3_000)
-    user = await on.trader('1000')
+    await app.market.control('DELETE', '/faults', {})
+    await app.price('@1', 40)
+    await app.price('ETH', 3_000)
+    user = await app.trader('1000')
   })
-  after(() => on?.[Symbol.asyncDispose]())
+  after(() => app?.[Symbol.asyncDispose]())
 
-  const call = (name: string, input: object, who = user): Promise<Answer> =>
-    on.call(`spot_venue_${name}`, input, who)
-  const fault = (what: object) => on.market.control('POST', '/faults', what)
+  const call = (name: string, input: object, who = user): Promise<TaskAnswer> =>
+    app.call(`spot_venue_${name}`, input, who)
+  const fault = (what: object) => app.market.control('POST', '/faults', what)
   const salesOf = async (who = user) =>
-    (await on.main.ground.tasks.list(who.id, { skip: 0, limit: 50, kind: 'spot_trigger' })).tasks
+    (await app.main.taskEngine.tasks.list(who.id, { skip: 0, limit: 50, kind: 'spot_trigger' })).tasks
   const saleOf = (who = user) =>
     eventually(
       async () => (await salesOf(who)).find(({ completed_at }) => completed_at),
       'the trigger has sold',
     )
-  const bought = async (who: User, body: object): Promise<Answer> => {
+  const bought = async (who: User, body: object): Promise<TaskAnswer> => {
     const done = await call('buy', { asset: 'HYPE', ...body }, who)
     assert.equal(done.outcome, 'executed', JSON.stringify(done))
     return done
@@ -50,19 +50,19 @@ describe('spot in adversity', () => {
   test('an order of one section is not there for the cancel of the other, and stands', async () => {
     const limit = { order_type: 'limit', limit_price: '30' }
     const spot = await bought(user, { size: '1', ...limit })
-    const perp = await on.call(
+    const perp = await app.call(
       'perp_open',
       { asset: 'ETH', side: 'long', size: '0.01', order_type: 'limit', limit_price: '2500' },
       user,
     )
-    assert.equal(await codeOf(on.call('perp_cancel', { order_id: spot.result.order_id }, user)), 'not_found')
+    assert.equal(await codeOf(app.call('perp_cancel', { order_id: spot.result.order_id }, user)), 'not_found')
     assert.equal(await codeOf(call('cancel', { order_id: perp.result.order_id })), 'not_found')
     assert.equal((await call('orders', {})).orders.length, 1)
   })
 
   test('a stop sells what is worth the minimum, however far its price may slip', async () => {
     await bought(user, { size: '0.32', sl_price: '35' })
-    await on.price('@1', 34)
+    await app.price('@1', 34)
     const sale = await saleOf()
     // 0.31 * 34 is above 10 USDC, and 10 % less is not.
     assert.deepEqual([sale.outcome, sale.error], ['executed', null], JSON.stringify(sale))
@@ -71,54 +71,57 @@ describe('spot in adversity', () => {
   test('a bracket whose exit the venue would never take is refused before anything is bought', async () => {
     const body = { asset: 'HYPE', size: '0.3', sl_price: '30' }
     assert.equal(await codeOf(call('buy', body)), 'below_minimum')
-    assert.equal((await on.main.ground.tasks.list(user.id, { skip: 0, limit: 9, kind: 'spot_buy' })).total, 0)
+    assert.equal(
+      (await app.main.taskEngine.tasks.list(user.id, { skip: 0, limit: 9, kind: 'spot_buy' })).total,
+      0,
+    )
   })
 
   test('a stop sells while nobody can tell what became of the entries of others', async () => {
-    const other = await on.trader('500')
+    const other = await app.trader('500')
     const limit = { order_type: 'limit', limit_price: '20', sl_price: '15' }
     await bought(other, { size: '1', ...limit })
     await bought(user, { size: '1', sl_price: '35' })
     await fault({ door: 'info', type: 'orderStatus', effect: 'status', status: 503, count: 40 })
-    await on.price('@1', 34)
+    await app.price('@1', 34)
     await eventually(async () => {
-      const { fills } = await on.truth(user)
+      const { fills } = await app.venueState(user)
       return new Set(fills.map(({ oid }) => oid)).size === 2 ? true : undefined
     }, 'the stop has sold')
-    await on.market.control('DELETE', '/faults', {})
+    await app.market.control('DELETE', '/faults', {})
     assert.equal((await saleOf()).outcome, 'executed')
   })
 
   test('a sale that never came to the venue leaves its exit armed, which then sells', async () => {
     const { result } = await bought(user, { size: '1', sl_price: '35' })
     await fault({ door: 'exchange', type: 'order', effect: 'status', status: 503 })
-    await on.price('@1', 34)
+    await app.price('@1', 34)
     await eventually(async () => {
       const [sale] = await salesOf()
       return sale?.state === 'reconciling' ? true : undefined
     }, 'the sale is in doubt')
-    await on.market.control('POST', '/advance', { ms: 60_000 })
+    await app.market.control('POST', '/advance', { ms: 60_000 })
     const lost = await saleOf()
     assert.deepEqual([lost.outcome, lost.error?.code], ['not_executed', 'expired'], JSON.stringify(lost))
     assert.equal(lost.result?.trigger_order_id, result.sl_oids[0])
-    await on.market.control('DELETE', '/faults', {})
+    await app.market.control('DELETE', '/faults', {})
     const again = await eventually(
       async () => (await salesOf()).find(({ outcome }) => outcome === 'executed'),
       'the exit has sold after all',
     )
-    assert.deepEqual([again.result?.trigger_order_id], (lost.result as Answer['result']).sl_oids)
-    assert.equal((await on.truth(user)).orders.length, 2)
+    assert.deepEqual([again.result?.trigger_order_id], (lost.result as TaskAnswer['result']).sl_oids)
+    assert.equal((await app.venueState(user)).orders.length, 2)
   })
 
   test('an exit whose trading key the venue has forgotten waits for the next key, and sells', async () => {
     await bought(user, { size: '1', sl_price: '35' })
-    const { api_wallet_address: address } = await on.call('perp_setup_status', {}, user)
-    await on.market.control('POST', '/agents/expire', { address })
-    await on.price('@1', 34)
+    const { api_wallet_address: address } = await app.call('perp_setup_status', {}, user)
+    await app.market.control('POST', '/agents/expire', { address })
+    await app.price('@1', 34)
     const refused = await saleOf()
     assert.deepEqual([refused.outcome, refused.error?.code], ['not_executed', 'setup_incomplete'])
-    const [waiting] = (refused.result as Answer['result']).sl_oids
-    const again = await on.call('perp_setup', {}, user)
+    const [waiting] = (refused.result as TaskAnswer['result']).sl_oids
+    const again = await app.call('perp_setup', {}, user)
     assert.equal(again.outcome, 'executed', JSON.stringify(again))
     const sold = await eventually(
       async () => (await salesOf()).find(({ outcome }) => outcome === 'executed'),
@@ -130,7 +133,7 @@ describe('spot in adversity', () => {
   test('what a limit order filled before it was cancelled is what its exits sell', async () => {
     // Between the two sides of the market maker, so that nobody else takes it.
     const limit = { order_type: 'limit', limit_price: '40' }
-    const seller = await on.trader('500')
+    const seller = await app.trader('500')
     await bought(seller, { size: '2' })
     await call('sell', { asset: 'HYPE', size: '1', ...limit }, seller)
     const resting = await bought(user, { size: '3', ...limit, sl_price: '30' })
@@ -143,10 +146,10 @@ describe('spot in adversity', () => {
     )
     await call('cancel', { order_id })
     await eventually(async () => ((await exits())[0]?.size === '1' ? true : undefined), 'the exit has woken')
-    await on.price('@1', 29)
+    await app.price('@1', 29)
     const sale = await saleOf()
     // The fee of the purchase was paid in what it bought.
-    assert.deepEqual([sale.outcome, (sale.result as Answer['result']).filled_size], ['executed', '0.99'])
+    assert.deepEqual([sale.outcome, (sale.result as TaskAnswer['result']).filled_size], ['executed', '0.99'])
   })
 
   test('a fall sets off every exit at once, one of them finds the holding, and nobody keeps too many', async () => {
@@ -155,15 +158,15 @@ describe('spot in adversity', () => {
     for (let made = 0; made < 198; made += 33) await Promise.all(Array.from({ length: 33 }, set))
     await set()
     assert.equal(await codeOf(set()), 'conflict')
-    await on.price('@1', 34)
+    await app.price('@1', 34)
     const tasks = await eventually(async () => {
-      const { tasks: some, total } = await on.main.ground.tasks.list(user.id, {
+      const { tasks: some, total } = await app.main.taskEngine.tasks.list(user.id, {
         skip: 0,
         limit: 100,
         kind: 'spot_trigger',
         status: 'completed',
       })
-      const { total: lost } = await on.main.ground.tasks.list(user.id, {
+      const { total: lost } = await app.main.taskEngine.tasks.list(user.id, {
         skip: 0,
         limit: 1,
         kind: 'spot_trigger',
@@ -175,14 +178,14 @@ describe('spot in adversity', () => {
       tasks.map(({ outcome }) => outcome),
       ['executed'],
     )
-    assert.equal(new Set((await on.truth(user)).fills.map(({ oid }) => oid)).size, 2)
+    assert.equal(new Set((await app.venueState(user)).fills.map(({ oid }) => oid)).size, 2)
     assert.deepEqual((await call('orders', {})).orders, [])
   })
 
   test('cancel and trigger at once: one of them wins, and the answer says which', async () => {
-    const users = await Promise.all(Array.from({ length: 8 }, () => on.trader('100')))
+    const users = await Promise.all(Array.from({ length: 8 }, () => app.trader('100')))
     const set = await Promise.all(users.map((who) => bought(who, { size: '1', sl_price: '35' })))
-    await on.price('@1', 34)
+    await app.price('@1', 34)
     const cancels = await Promise.all(
       users.map((who, at) =>
         call('cancel', { order_id: set[at]!.result.sl_oids[0] }, who).then(
@@ -196,7 +199,7 @@ describe('spot in adversity', () => {
       assert.ok(['cancelled', 'order_not_cancellable'].includes(said), said)
       const sales = said === 'cancelled' ? await salesOf(who) : [await saleOf(who)]
       assert.equal(sales.length, said === 'cancelled' ? 0 : 1)
-      const orders = new Set((await on.truth(who)).fills.map(({ oid }) => oid))
+      const orders = new Set((await app.venueState(who)).fills.map(({ oid }) => oid))
       assert.equal(orders.size, said === 'cancelled' ? 1 : 2)
     }
   })
@@ -209,7 +212,7 @@ describe('spot in adversity', () => {
     const done = await Promise.all(
       ['8', '8'].map((size) => call('buy', { asset: 'HYPE', size }).catch((refusal: Fault) => refusal)),
     )
-    const truth = await on.truth(user)
+    const truth = await app.venueState(user)
     const moves = truth.ledger.filter(({ delta }) => delta.type === 'accountClassTransfer')
     const filled = done.filter((each) => !(each instanceof Fault) && each.outcome === 'executed')
     assert.equal(moves.length, 2)
@@ -218,7 +221,7 @@ describe('spot in adversity', () => {
   })
 
   test('every fate of thirty orders in a storm is the one that the venue has on record (5, 6)', async () => {
-    const users = await Promise.all(Array.from({ length: 3 }, () => on.trader('3000')))
+    const users = await Promise.all(Array.from({ length: 3 }, () => app.trader('3000')))
     for (const who of users) await bought(who, { size: '20' })
     await fault({ door: 'exchange', effect: 'dropReply', rate: 0.25, seed: 21 })
     await fault({ door: 'exchange', effect: 'reset', rate: 0.15, seed: 22 })
@@ -235,7 +238,7 @@ describe('spot in adversity', () => {
         for (let attempt = 0; ; attempt++)
           try {
             const options = { wait: false, key: `spot-storm-${at}` }
-            const begun = await on.call(`spot_venue_${name}`, { asset: 'HYPE', ...body }, who, options)
+            const begun = await app.call(`spot_venue_${name}`, { asset: 'HYPE', ...body }, who, options)
             return { who, taskId: begun.task_id }
           } catch (error) {
             if (attempt > 20) throw error
@@ -243,16 +246,18 @@ describe('spot in adversity', () => {
       }),
     )
     const ends = await Promise.all(
-      tasks.map(async ({ who, taskId }) => ({ who, end: await on.ended(who, taskId) })),
+      tasks.map(async ({ who, taskId }) => ({ who, end: await app.waitForEnd(who, taskId) })),
     )
-    await on.market.control('DELETE', '/faults', {})
+    await app.market.control('DELETE', '/faults', {})
     for (const who of users) {
-      const { orders } = await on.truth(who)
+      const { orders } = await app.venueState(who)
       const own = ends.filter((each) => each.who === who).map(({ end }) => end)
       for (const end of own)
         assert.ok(['executed', 'not_executed'].includes(String(end.outcome)), JSON.stringify(end))
       const cloidsOf = (outcome: string) =>
-        own.filter((end) => end.outcome === outcome).map(({ result }) => (result as Answer['result'])?.cloid)
+        own
+          .filter((end) => end.outcome === outcome)
+          .map(({ result }) => (result as TaskAnswer['result'])?.cloid)
       // Purchases of one moment see the same dollars: the venue has the last word, and keeps a record of that too.
       const [rejected, taken] = [true, false].map((is) =>
         orders.filter(({ status }) => /Rejected$/.test(status) === is).map(({ cloid }) => cloid),

@@ -1,27 +1,32 @@
 import assert from 'node:assert/strict'
 import { after, before, beforeEach, describe, test } from 'node:test'
 import { eventually } from '../harness/gateway.ts'
-import { type Answer, type Stage, stage, type User } from './stage.ts'
+import { createVenueApp, type TaskAnswer, type User, type VenueApp } from './venue-app.ts'
 
 /** Where exits of a holding rest, and that they sell once through every crash. */
 
 describe('exits on spot', () => {
-  let on: Stage
+  let app: VenueApp
   let user: User
   before(async () => {
-    on = await stage({ keeper: 'venue' })
+    app = await createVenueApp({ triggerHost: 'venue' })
   })
   beforeEach(async () => {
-    await on.market.control('DELETE', '/faults', {})
-    await on.market.control('POST', '/settings', { spotTriggers: true })
-    await on.price('@1', 40)
-    user = await on.trader('1000')
+    await app.market.control('DELETE', '/faults', {})
+    await app.market.control('POST', '/settings', { spotTriggers: true })
+    await app.price('@1', 40)
+    user = await app.trader('1000')
   })
-  after(() => on?.[Symbol.asyncDispose]())
+  after(() => app?.[Symbol.asyncDispose]())
 
-  const call = (name: string, input: object): Promise<Answer> => on.call(`spot_venue_${name}`, input, user)
+  const call = (name: string, input: object): Promise<TaskAnswer> =>
+    app.call(`spot_venue_${name}`, input, user)
   const sales = async () => {
-    const { tasks } = await on.main.ground.tasks.list(user.id, { skip: 0, limit: 20, kind: 'spot_trigger' })
+    const { tasks } = await app.main.taskEngine.tasks.list(user.id, {
+      skip: 0,
+      limit: 20,
+      kind: 'spot_trigger',
+    })
     return tasks
   }
   const isNumber = (id: string) => /^\d+$/.test(id)
@@ -33,18 +38,18 @@ describe('exits on spot', () => {
       [...bought.result.tp_oids, ...bought.result.sl_oids].every(isNumber),
       JSON.stringify(bought.result),
     )
-    await on.price('@1', 34)
+    await app.price('@1', 34)
     await eventually(async () => {
       const { orders } = await call('orders', {})
       return orders.length === 0 ? true : undefined
     }, 'the stop has sold')
-    const { fills } = await on.truth(user)
+    const { fills } = await app.venueState(user)
     assert.equal(new Set(fills.map(({ oid }) => oid)).size, 2)
     assert.deepEqual(await sales(), [])
   })
 
   test('exits of which the venue refuses one are both kept by the gateway, so that one still ends the other', async () => {
-    await on.market.control('POST', '/faults', {
+    await app.market.control('POST', '/faults', {
       door: 'exchange',
       type: 'order',
       effect: 'latency',
@@ -59,11 +64,11 @@ describe('exits on spot', () => {
       sl_price: '35',
     })
     await eventually(async () => {
-      const faults = await on.market.control<{ struck: number }[]>('GET', '/faults')
+      const faults = await app.market.control<{ struck: number }[]>('GET', '/faults')
       return faults.some(({ struck }) => struck > 0) ? true : undefined
     }, 'the order is on its way')
     // Beyond the target already, which the venue then does not take.
-    await on.price('@1', 42)
+    await app.price('@1', 42)
     const bought = await buying
     assert.equal(bought.outcome, 'executed', JSON.stringify(bought))
     const ids = [...bought.result.tp_oids, ...bought.result.sl_oids]
@@ -88,12 +93,12 @@ describe('exits on spot', () => {
   })
 
   test('a venue that turns out to take none leaves the exits with the gateway, and nothing is sold for it', async () => {
-    await on.market.control('POST', '/settings', { spotTriggers: false })
+    await app.market.control('POST', '/settings', { spotTriggers: false })
     await call('buy', { asset: 'HYPE', size: '2' })
     const single = await call('tp_sl', { asset: 'HYPE', sl_price: '30' })
     assert.equal(single.outcome, 'executed', JSON.stringify(single))
     assert.deepEqual(single.result.sl_oids.map(isNumber), [false])
-    await on.price('@1', 29)
+    await app.price('@1', 29)
     const [sale] = await eventually(async () => {
       const all = await sales()
       return all.some(({ completed_at }) => completed_at) ? all : undefined
@@ -102,20 +107,20 @@ describe('exits on spot', () => {
   })
 
   test('an instance that watches may go: another takes the watch over, and each exit sells once', async () => {
-    const second = on.instance({ keeper: 'gateway' })
+    const second = app.instance({ triggerHost: 'gateway' })
     const pairs = await Promise.all(
       ['35', '34', '33'].map(async (price) => {
-        const who = await on.trader('500')
+        const who = await app.trader('500')
         const done = await second.call('spot_venue_buy', { asset: 'HYPE', size: '1', sl_price: price }, who)
         assert.equal(done.outcome, 'executed', JSON.stringify(done))
         return who
       }),
     )
     await second[Symbol.asyncDispose]()
-    await on.price('@1', 30)
+    await app.price('@1', 30)
     for (const who of pairs) {
       const truth = await eventually(async () => {
-        const now = await on.truth(who)
+        const now = await app.venueState(who)
         return now.fills.some(({ sz, oid }) => sz && oid !== now.fills[0]?.oid) ? now : undefined
       }, 'the exit has sold')
       assert.equal(new Set(truth.fills.map(({ oid }) => oid)).size, 2)

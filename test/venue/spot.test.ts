@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { after, before, beforeEach, describe, test } from 'node:test'
 import { Fault } from '#kernel/fault.ts'
 import { eventually } from '../harness/gateway.ts'
-import { type Answer, type Stage, stage, type User } from './stage.ts'
+import { createVenueApp, type TaskAnswer, type User, type VenueApp } from './venue-app.ts'
 
 const units = (text: string): bigint => {
   const [, sign = '', whole = '0', fraction = ''] = /^(-?)(\d+)(?:\.(\d*))?$/.exec(text) ?? []
@@ -25,26 +25,30 @@ async function lackOf(asking: Promise<unknown>) {
 }
 
 describe('spot against USDC', () => {
-  let on: Stage
+  let app: VenueApp
   let user: User
   before(async () => {
-    on = await stage()
+    app = await createVenueApp()
   })
   beforeEach(async () => {
-    await on.market.control('DELETE', '/faults', {})
-    await on.price('@1', 40)
-    user = await on.trader('1000')
+    await app.market.control('DELETE', '/faults', {})
+    await app.price('@1', 40)
+    user = await app.trader('1000')
   })
-  after(() => on?.[Symbol.asyncDispose]())
+  after(() => app?.[Symbol.asyncDispose]())
 
-  const call = (name: string, input: object, who = user): Promise<Answer> =>
-    on.call(`spot_venue_${name}`, input, who)
+  const call = (name: string, input: object, who = user): Promise<TaskAnswer> =>
+    app.call(`spot_venue_${name}`, input, who)
   const held = async (asset: string) =>
     (await call('orders', {})).balances.find((each) => each.asset === asset)?.total ?? '0'
   /** The owner of a trigger sees its sale as a task of its own. */
   const saleOf = (who = user) =>
     eventually(async () => {
-      const { tasks } = await on.main.ground.tasks.list(who.id, { skip: 0, limit: 20, kind: 'spot_trigger' })
+      const { tasks } = await app.main.taskEngine.tasks.list(who.id, {
+        skip: 0,
+        limit: 20,
+        kind: 'spot_trigger',
+      })
       return tasks.find(({ completed_at }) => completed_at)
     }, 'the trigger has sold')
 
@@ -71,7 +75,7 @@ describe('spot against USDC', () => {
       Number(moved_from_perp_usd) > 80 && Number(moved_from_perp_usd) < 82,
       String(moved_from_perp_usd),
     )
-    const truth = await on.truth(user)
+    const truth = await app.venueState(user)
     assert.equal(units(truth.spot[2]!.total), units('2') - units(fee))
     assert.equal(
       units(truth.spot[0]!.total),
@@ -131,14 +135,14 @@ describe('spot against USDC', () => {
     const { orders } = await call('orders', {})
     assert.deepEqual(orders.map(({ order_id }) => order_id).sort(), [...tp_oids, ...sl_oids].sort())
     assert.ok(orders.every(({ is_trigger, task_id }) => is_trigger && task_id === bought.task_id))
-    await on.price('@1', 34)
+    await app.price('@1', 34)
     const sale = await saleOf()
     assert.deepEqual([sale.status, sale.outcome], ['completed', 'executed'], JSON.stringify(sale))
     assert.deepEqual((await call('orders', {})).orders, [])
-    const fills = (await on.truth(user)).fills
+    const fills = (await app.venueState(user)).fills
     assert.equal(new Set(fills.map(({ oid }) => oid)).size, 2)
     assert.ok(units(await held('HYPE')) < units('0.01'))
-    await on.price('@1', 60)
+    await app.price('@1', 60)
     assert.equal(await typeOf(call('cancel', { order_id: tp_oids[0] })), 'order_not_cancellable')
   })
 
@@ -153,26 +157,26 @@ describe('spot against USDC', () => {
     })
     assert.equal(resting.result.order_status, 'resting', JSON.stringify(resting))
     // Beyond the target: an exit that were awake would fire now.
-    await on.price('@1', 46)
+    await app.price('@1', 46)
     const waiting = (await call('orders', {})).orders.filter(({ is_trigger }) => is_trigger)
     assert.deepEqual(
       waiting.map(({ parent_order_id }) => parent_order_id),
       [resting.result.order_id, resting.result.order_id],
     )
-    await on.price('@1', 37)
+    await app.price('@1', 37)
     await eventually(async () => (Number(await held('HYPE')) > 1 ? true : undefined), 'the entry has filled')
-    await on.price('@1', 45)
+    await app.price('@1', 45)
     assert.equal((await saleOf()).outcome, 'executed')
 
-    const other = await on.trader('1000')
-    const second = await on.call(
+    const other = await app.trader('1000')
+    const second = await app.call(
       'spot_venue_buy',
       { asset: 'HYPE', size: '2', order_type: 'limit', limit_price: '38', sl_price: '30' },
       other,
     )
-    await on.call('spot_venue_cancel', { oid: second.result.order_id }, other)
+    await app.call('spot_venue_cancel', { oid: second.result.order_id }, other)
     await eventually(async () => {
-      const { orders } = await on.call('spot_venue_orders', {}, other)
+      const { orders } = await app.call('spot_venue_orders', {}, other)
       return orders.length === 0 ? true : undefined
     }, 'the exit went with its entry')
   })
@@ -182,7 +186,7 @@ describe('spot against USDC', () => {
     const set = await call('tp_sl', { asset: 'HYPE', sl_price: '30', tp_price: '60' })
     assert.equal(set.outcome, 'executed', JSON.stringify(set))
     const [target] = set.result.tp_oids
-    const other = await on.trader('100')
+    const other = await app.trader('100')
     assert.equal(await typeOf(call('cancel', { order_id: target }, other)), 'not_found')
     const cancelled = await call('cancel', { order_id: target })
     assert.deepEqual(
@@ -203,7 +207,7 @@ describe('spot against USDC', () => {
     await call('buy', { asset: 'HYPE', size: '2' })
     await call('tp_sl', { asset: 'HYPE', sl_price: '30' })
     await call('sell', { asset: 'HYPE', order_type: 'limit', limit_price: '50' })
-    await on.price('@1', 29)
+    await app.price('@1', 29)
     const sale = await saleOf()
     assert.deepEqual(
       [sale.status, sale.outcome, sale.error?.code],
@@ -212,18 +216,18 @@ describe('spot against USDC', () => {
   })
 
   test('a lost reply is looked up: one order, one sale', async () => {
-    await on.market.control('POST', '/faults', { door: 'exchange', effect: 'dropReply', count: 2 })
+    await app.market.control('POST', '/faults', { door: 'exchange', effect: 'dropReply', count: 2 })
     const bought = await call('buy', { asset: 'HYPE', size: '2', sl_price: '30' })
     assert.equal(bought.outcome, 'executed', JSON.stringify(bought))
-    await on.market.control('POST', '/faults', { door: 'exchange', effect: 'dropReply', count: 1 })
-    await on.price('@1', 29)
+    await app.market.control('POST', '/faults', { door: 'exchange', effect: 'dropReply', count: 1 })
+    await app.price('@1', 29)
     assert.equal((await saleOf()).outcome, 'executed')
-    assert.equal((await on.truth(user)).orders.length, 2)
+    assert.equal((await app.venueState(user)).orders.length, 2)
   })
 
   test('what cannot succeed is refused by name, and no task exists of it (4, 26)', async () => {
     const refused = (name: string, input: object) => typeOf(call(name, { asset: 'HYPE', ...input }))
-    const before = (await on.main.ground.tasks.list(user.id, { skip: 0, limit: 1 })).total
+    const before = (await app.main.taskEngine.tasks.list(user.id, { skip: 0, limit: 1 })).total
     assert.equal(await refused('buy', { asset: 'NOPE', size: '1' }), 'unsupported_asset')
     assert.equal(await refused('buy', {}), 'exactly_one_of')
     assert.equal(await refused('buy', { size: '0.001' }), 'below_minimum')
@@ -254,8 +258,8 @@ describe('spot against USDC', () => {
     assert.equal(await refused('tp_sl', {}), 'missing')
     assert.equal(await refused('cancel', { order_id: '01a1fb65-890a-7838-8775-55e64e5ea0ad' }), 'not_found')
     assert.equal(await refused('cancel', { order_id: '1' }), 'not_found')
-    const stranger = await on.addUser()
+    const stranger = await app.addUser()
     assert.equal(await typeOf(call('buy', { asset: 'HYPE', size: '1' }, stranger)), 'setup_incomplete')
-    assert.equal((await on.main.ground.tasks.list(user.id, { skip: 0, limit: 1 })).total, before)
+    assert.equal((await app.main.taskEngine.tasks.list(user.id, { skip: 0, limit: 1 })).total, before)
   })
 })

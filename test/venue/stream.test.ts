@@ -3,7 +3,7 @@ import { after, before, describe, test } from 'node:test'
 import { systemClock as clock } from '#kernel/clock.ts'
 import { systemRandom as random } from '#kernel/id.ts'
 import { silentLog as log } from '#kernel/log.ts'
-import { type UserNews, type VenueStreams, venueStreams } from '#upstreams/hyperliquid/stream.ts'
+import { type UserEvent, type VenueStreams, venueStreams } from '#upstreams/hyperliquid/stream.ts'
 import { newCloid, type Trader, traderAt } from '../conformance/venue/trader.ts'
 import { eventually, type RunningVenue, startVenue } from '../conformance/venue/venue.ts'
 
@@ -28,12 +28,12 @@ describe("the venue's streams", () => {
     return c
   }
   const follow = (trader: Trader) => {
-    const news: UserNews[] = []
+    const news: UserEvent[] = []
     const held = streams.follow(trader.user, (each) => news.push(each))
     assert.ok(held)
     const cloids = () =>
-      news.flatMap((each) => (each.is === 'fills' ? each.fills.map(({ cloid }) => cloid) : []))
-    const gaps = () => news.filter(({ is }) => is === 'gap').length
+      news.flatMap((each) => (each.type === 'fills' ? each.fills.map(({ cloid }) => cloid) : []))
+    const gaps = () => news.filter(({ type }) => type === 'gap').length
     return {
       news,
       held,
@@ -74,12 +74,12 @@ describe("the venue's streams", () => {
     assert.equal(seen.size, told.length, 'each message is heard once, however many users are followed')
     await venue.control('POST', '/credit', { user: one.user, amount: '7' })
     await venue.control('POST', '/funding')
-    const about = (is: UserNews['is']) => eventually(is, () => first.news.find((each) => each.is === is))
+    const about = (is: UserEvent['type']) => eventually(is, () => first.news.find((each) => each.type === is))
     const [ledger, fundings] = [await about('ledger'), await about('fundings')]
-    assert.deepEqual(ledger.is === 'ledger' && ledger.updates.map(({ moves }) => moves), [
-      [{ place: 'perp', amount: '7' }],
+    assert.deepEqual(ledger.type === 'ledger' && ledger.updates.map(({ moves }) => moves), [
+      [{ balance: 'perp', amount: '7' }],
     ])
-    assert.equal(fundings.is === 'fundings' && fundings.fundings[0]?.symbol, 'BTC')
+    assert.equal(fundings.type === 'fundings' && fundings.fundings[0]?.symbol, 'BTC')
     for (const { held } of [first, second]) held[Symbol.dispose]()
   })
 

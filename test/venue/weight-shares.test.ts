@@ -2,29 +2,29 @@ import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import { setTimeout as pause } from 'node:timers/promises'
 import { Fault } from '#kernel/fault.ts'
-import { type Instance, type Stage, stage } from './stage.ts'
+import { createVenueApp, type Instance, type VenueApp } from './venue-app.ts'
 
 const weight = 1_200
 const pollEveryMs = 100
 const forMs = 20_000
 
 describe("one user's views beside another one's orders", () => {
-  let on: Stage
+  let app: VenueApp
   let limited: Instance
   before(async () => {
-    on = await stage({ quiet: 'the weight of each request is counted' })
-    await on.price('BTC', 100_000)
-    limited = on.instance({ weight })
-    await on.market.control('POST', '/limits', { weightPerMinute: weight })
+    app = await createVenueApp({ quiet: 'the weight of each request is counted' })
+    await app.price('BTC', 100_000)
+    limited = app.instance({ weight })
+    await app.market.control('POST', '/limits', { weightPerMinute: weight })
   })
   after(async () => {
-    await on?.[Symbol.asyncDispose]()
+    await app?.[Symbol.asyncDispose]()
   })
 
   test('a user who polls orders every 100 ms is always answered, and no open and no close of another is refused', async () => {
-    await on.market.control('POST', '/limits', { weightPerMinute: 0 })
-    const [poller, trader] = await Promise.all([on.trader(), on.trader()])
-    await on.market.control('POST', '/limits', { weightPerMinute: weight })
+    await app.market.control('POST', '/limits', { weightPerMinute: 0 })
+    const [poller, trader] = await Promise.all([app.trader(), app.trader()])
+    await app.market.control('POST', '/limits', { weightPerMinute: weight })
     const untilMs = performance.now() + forMs
     let views = 0
     const poll = async () => {
@@ -53,7 +53,7 @@ describe("one user's views beside another one's orders", () => {
     await Promise.all([poll(), trade()])
     assert.deepEqual([...new Set(outcomes)], ['perp_open executed', 'perp_close executed'])
     assert.ok(views > 50 && outcomes.length >= 6, `${views} views and ${outcomes.length} orders`)
-    assert.equal(limited.tooMuch(), 0)
+    assert.equal(limited.rateLimitedCount(), 0)
     assert.ok(limited.budget.used() <= weight, String(limited.budget.used()))
   })
 })

@@ -5,12 +5,13 @@ import type { Access } from '#kernel/operation.ts'
 export type Authenticate = (authorization: string | undefined) => Promise<Caller>
 
 /** Who calls, and whether the credential reaches this far. */
-export async function admit(
+export async function authorize(
   access: Access,
   authorization: string | undefined,
   authenticate: Authenticate,
 ): Promise<Caller | null> {
-  if (access === 'public') return authorization === undefined ? null : welcome(authorization, authenticate)
+  if (access === 'public')
+    return authorization === undefined ? null : authenticateOptional(authorization, authenticate)
   const caller = await authenticate(authorization)
   if (!caller.scopes.has(access)) {
     throw new Fault('insufficient_scope', `The token lacks the scope ${access}`, {
@@ -21,7 +22,10 @@ export async function admit(
 }
 
 /** A public path owes an answer to everyone, so a stale credential only means that the caller stays unknown. */
-async function welcome(authorization: string, authenticate: Authenticate): Promise<Caller | null> {
+async function authenticateOptional(
+  authorization: string,
+  authenticate: Authenticate,
+): Promise<Caller | null> {
   try {
     return await authenticate(authorization)
   } catch (error) {

@@ -27,7 +27,7 @@ export const securityHeaders: Readonly<Record<string, string>> = {
   'content-security-policy': "default-src 'none'; frame-ancestors 'none'",
 }
 
-const exposed = [
+const exposedHeaders = [
   'WWW-Authenticate',
   'RateLimit',
   'RateLimit-Policy',
@@ -38,7 +38,7 @@ const exposed = [
   'MCP-Protocol-Version',
   'Allow',
 ].join(', ')
-const allowed = [
+const allowedHeaders = [
   'Authorization',
   'Content-Type',
   'Accept',
@@ -53,8 +53,8 @@ const allowed = [
 ].join(', ')
 const preflightSeconds = 600
 
-const openToAll = /^\/(?:\.well-known\/|(?:openapi\.json|error-catalog\.json|mcp\/server-card)(?:\?|$))/
-const isDiscovery = (url: string): boolean => openToAll.test(url)
+const discoveryPaths = /^\/(?:\.well-known\/|(?:openapi\.json|error-catalog\.json|mcp\/server-card)(?:\?|$))/
+const isDiscovery = (url: string): boolean => discoveryPaths.test(url)
 
 export type Cors = (request: FastifyRequest, reply: FastifyReply) => void
 
@@ -68,15 +68,15 @@ export function cors(origins: readonly string[]): Cors {
     const { origin } = request.headers
     if (origin === undefined || !(open || list.has(origin))) return
     reply.header('access-control-allow-origin', open ? '*' : origin)
-    reply.header('access-control-expose-headers', exposed)
+    reply.header('access-control-expose-headers', exposedHeaders)
   }
 }
 
 /** Node keeps the first of several; a proxy in front may have judged another one. */
 export function hasTwoHosts({ rawHeaders }: { rawHeaders: readonly string[] }): boolean {
   let hosts = 0
-  for (let at = 0; at < rawHeaders.length; at += 2) {
-    const name = rawHeaders[at] ?? ''
+  for (let index = 0; index < rawHeaders.length; index += 2) {
+    const name = rawHeaders[index] ?? ''
     if (name.length === 4 && name.toLowerCase() === 'host') hosts += 1
   }
   return hosts > 1
@@ -91,7 +91,7 @@ export const isPreflight = (request: FastifyRequest): boolean =>
 export function answerPreflight(reply: FastifyReply, methods: readonly string[]): FastifyReply {
   if (reply.hasHeader('access-control-allow-origin')) {
     reply.header('access-control-allow-methods', methods.join(', '))
-    reply.header('access-control-allow-headers', allowed)
+    reply.header('access-control-allow-headers', allowedHeaders)
     reply.header('access-control-max-age', String(preflightSeconds))
   }
   return reply.code(204).header('allow', methods.join(', ')).send()

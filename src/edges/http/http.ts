@@ -1,33 +1,33 @@
 import Fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify'
-import type { Call } from '#durable/call.ts'
+import type { Invoke } from '#durable/run-operation.ts'
 import type { Clock } from '#kernel/clock.ts'
 import { Fault } from '#kernel/fault.ts'
 import type { NumberSources } from '#kernel/json.ts'
 import type { Log } from '#kernel/log.ts'
 import type { Operation } from '#kernel/operation.ts'
 import type { Authenticate } from './authenticate.ts'
-import { clientErrors } from './connection.ts'
+import { clientErrors } from './client-errors.ts'
 import { answerPreflight, cors, hasTwoHosts, isPreflight, requestIds, securityHeaders } from './headers.ts'
 import { parseJson } from './json-body.ts'
-import { defaultLimits, type Limits, type PointStore, pointsInMemory, rateLimits } from './limits.ts'
+import { defaultLimits, type Limits, memoryPointStore, type PointStore, rateLimits } from './limits.ts'
 import { metrics, type ReadGauges } from './metrics.ts'
-import { defaultShares, openStreams, type StreamShares } from './open-streams.ts'
+import { defaultQuotas, openStreams, type StreamQuotas } from './open-streams.ts'
 import { openapiOf } from './openapi.ts'
-import { type Door, mount } from './operation-route.ts'
+import { type HttpDeps, mount } from './operation-route.ts'
 import { type LoadSettings, overload } from './overload.ts'
 import { errorCatalog, readGuard, serveDocs, serveDocument, serveMetrics } from './pages.ts'
-import { type Paths, paths } from './paths.ts'
 import { faultNamed, faultOf, internalFault, print } from './problem.ts'
+import { type RequestContexts, requestContexts } from './request-context.ts'
 import { logRequest, traceIdOf } from './request-log.ts'
+import { type RouteTable, routeTable } from './route-table.ts'
 import { type ConnectionLimits, sockets, unlimitedConnections } from './sockets.ts'
 import { type SseSettings, sseDefaults } from './sse.ts'
 import { inputReaders } from './validate.ts'
-import { type Visits, visits } from './visit.ts'
 import { serveWellKnown } from './well-known.ts'
 
-export type HttpNeeds = {
+export type HttpEdgeDeps = {
   operations: readonly Operation[]
-  call: Call
+  call: Invoke
   authenticate: Authenticate
   health: () => Promise<{ body: object; down: boolean }>
   /** A function, since a port of 0 is known only after listening. */
@@ -44,9 +44,9 @@ export type HttpNeeds = {
   load?: Partial<LoadSettings>
   gauges?: ReadGauges
   sse?: SseSettings
-  shares?: Partial<StreamShares>
+  quotas?: Partial<StreamQuotas>
   /** Holds each answer against its schema; for tests. */
-  checkAnswer?: Door['checkAnswer']
+  checkAnswer?: HttpDeps['checkAnswer']
 }
 
 export type HttpEdge = {
@@ -61,49 +61,49 @@ const headerLimitBytes = 16 * 1024
 const drainMs = 8_000
 const healthPath = '/health'
 
-export async function httpEdge(needs: HttpNeeds): Promise<HttpEdge> {
-  const { operations, baseUrl, log } = needs
+export async function httpEdge(deps: HttpEdgeDeps): Promise<HttpEdge> {
+  const { operations, baseUrl, log } = deps
   const sources: NumberSources = new WeakMap()
-  const live = visits()
-  const streams = openStreams(needs.authenticate, { ...defaultShares, ...needs.shares })
-  const meters = metrics(needs.gauges)
-  const load = overload(needs.load)
-  const sendFault = faultSender(needs, live)
-  const connections = sockets(needs.connections ?? unlimitedConnections, log)
-  const fastify = server(needs, sendFault, connections.isAnswering)
+  const contexts = requestContexts()
+  const streams = openStreams(deps.authenticate, { ...defaultQuotas, ...deps.quotas })
+  const httpMetrics = metrics(deps.gauges)
+  const load = overload(deps.load)
+  const sendFault = faultSender(deps, contexts)
+  const connections = sockets(deps.connections ?? unlimitedConnections, log)
+  const fastify = server(deps, sendFault, connections.isAnswering)
   connections.watch(fastify.server)
-  const known = paths(fastify)
+  const routes = routeTable(fastify)
   readJson(fastify, sources)
-  receive(fastify, needs, known, live, meters)
+  addRequestHooks(fastify, deps, routes, contexts, httpMetrics)
   fastify.setErrorHandler(sendFault)
 
   const read = inputReaders(sources)
-  const door: Door = {
-    call: needs.call,
-    authenticate: needs.authenticate,
-    visits: live,
-    metrics: meters,
+  const routeDeps: HttpDeps = {
+    call: deps.call,
+    authenticate: deps.authenticate,
+    contexts: contexts,
+    metrics: httpMetrics,
     streams,
     log,
-    limits: rateLimits(needs.limits ?? defaultLimits, needs.points ?? pointsInMemory()),
+    limits: rateLimits(deps.limits ?? defaultLimits, deps.points ?? memoryPointStore()),
     overload: load,
-    sse: needs.sse ?? sseDefaults,
-    checkAnswer: needs.checkAnswer,
+    sse: deps.sse ?? sseDefaults,
+    checkAnswer: deps.checkAnswer,
   }
   for (const operation of operations) {
-    if (operation.entry.path !== healthPath) mount(fastify, operation, read(operation), door)
+    if (operation.entry.path !== healthPath) mount(fastify, operation, read(operation), routeDeps)
   }
-  serveHealth(fastify, needs.health)
-  fastify.setNotFoundHandler({ preHandler: readGuard(door.limits) }, (request, reply) =>
-    notFound(request, reply, known),
+  serveHealth(fastify, deps.health)
+  fastify.setNotFoundHandler({ preHandler: readGuard(routeDeps.limits) }, (request, reply) =>
+    notFound(request, reply, routes),
   )
   const document = openapiOf(operations)
   const documentText = JSON.stringify(document)
-  const guardRead = readGuard(door.limits)
+  const guardRead = readGuard(routeDeps.limits)
   serveDocument(fastify, guardRead, '/openapi.json', () => documentText)
   serveDocument(fastify, guardRead, '/error-catalog.json', errorCatalog)
-  serveWellKnown(fastify, guardRead, baseUrl, needs.issuer ?? baseUrl)
-  serveMetrics(fastify, meters)
+  serveWellKnown(fastify, guardRead, baseUrl, deps.issuer ?? baseUrl)
+  serveMetrics(fastify, httpMetrics)
   serveDocs(fastify, guardRead)
 
   return {
@@ -111,10 +111,10 @@ export async function httpEdge(needs: HttpNeeds): Promise<HttpEdge> {
     openapi: () => document,
     listen: ({ host, port }) => fastify.listen({ host, port }),
     async close() {
-      live.close()
+      contexts.close()
       streams.close()
       const cut = setTimeout(() => fastify.server.closeAllConnections(), drainMs)
-      const stopSweeping = connections.endUnused()
+      const stopSweeping = connections.closeIdle()
       await fastify.close()
       stopSweeping()
       clearTimeout(cut)
@@ -126,7 +126,7 @@ export async function httpEdge(needs: HttpNeeds): Promise<HttpEdge> {
 type SendFault = (error: unknown, request: FastifyRequest, reply: FastifyReply) => void
 
 function server(
-  { clock, baseUrl, trustProxy }: HttpNeeds,
+  { clock, baseUrl, trustProxy }: HttpEdgeDeps,
   sendFault: SendFault,
   isAnswering: Parameters<typeof clientErrors>[2],
 ): FastifyInstance {
@@ -174,23 +174,23 @@ const compressedBody = (encoding: string): Fault =>
   )
 
 /** What happens to every request, of whatever route: dressing, metering, its line in the log. */
-function receive(
+function addRequestHooks(
   fastify: FastifyInstance,
-  { log, corsOrigins, trustProxy }: HttpNeeds,
-  known: Paths,
-  live: Visits,
-  meters: ReturnType<typeof metrics>,
+  { log, corsOrigins, trustProxy }: HttpEdgeDeps,
+  routes: RouteTable,
+  contexts: RequestContexts,
+  httpMetrics: ReturnType<typeof metrics>,
 ): void {
-  const allow = cors(corsOrigins)
+  const applyCors = cors(corsOrigins)
   let warnsOfProxy = trustProxy.length === 0
   // Hooks with a callback: a promise for each of them would be most of what the dressing costs.
   fastify.addHook('onRequest', (request, reply, next) => {
-    live.begin(request, reply, (visit) => {
+    contexts.begin(request, reply, (visit) => {
       const ms = performance.now() - visit.startedMs
       const { method } = request
       const route = request.routeOptions.url ?? 'unknown'
       const status = reply.raw.statusCode
-      meters.ended(method, route, status, ms)
+      httpMetrics.ended(method, route, status, ms)
       logRequest(log, status, () => ({
         requestId: request.id,
         method,
@@ -204,10 +204,10 @@ function receive(
         left: !reply.raw.writableFinished,
       }))
     })
-    meters.started()
+    httpMetrics.started()
     reply.headers(securityHeaders).header('x-request-id', request.id).header('cache-control', 'no-store')
-    allow(request, reply)
-    if (live.isClosing()) {
+    applyCors(request, reply)
+    if (contexts.isClosing()) {
       return next(new Fault('unavailable', 'The server is about to stop', { extras: { retry_after: 1 } }))
     }
     if (hasTwoHosts(request.raw)) return next(faultNamed('bad_request'))
@@ -218,17 +218,17 @@ function receive(
         'X-Forwarded-For arrives and TRUST_PROXY is empty: all clients behind that proxy count as one address',
       )
     }
-    const methods = isPreflight(request) ? known.methodsAt(request.url) : []
+    const methods = isPreflight(request) ? routes.methodsAt(request.url) : []
     if (methods.length > 0) answerPreflight(reply, methods)
     else next()
   })
   fastify.addHook('onSend', (_request, reply, _payload, next) => {
-    if (live.isClosing()) reply.header('connection', 'close')
+    if (contexts.isClosing()) reply.header('connection', 'close')
     next()
   })
 }
 
-function faultSender({ log, baseUrl }: HttpNeeds, live: Visits): SendFault {
+function faultSender({ log, baseUrl }: HttpEdgeDeps, contexts: RequestContexts): SendFault {
   return (error, request, reply) => {
     // A client that aborted its upload reads no answer, and the gateway made no mistake.
     const isAbandoned = request.raw.destroyed && !request.raw.complete
@@ -239,13 +239,13 @@ function faultSender({ log, baseUrl }: HttpNeeds, live: Visits): SendFault {
     }
     const { accept } = request.headers
     const { status, headers, body } = print(fault, { requestId: request.id, accept, baseUrl: baseUrl() })
-    if (live.isClosing()) reply.header('connection', 'close')
+    if (contexts.isClosing()) reply.header('connection', 'close')
     reply.code(status).headers(headers).send(body)
   }
 }
 
-function notFound(request: FastifyRequest, reply: FastifyReply, known: Paths): FastifyReply {
-  const methods = known.methodsAt(request.url)
+function notFound(request: FastifyRequest, reply: FastifyReply, routes: RouteTable): FastifyReply {
+  const methods = routes.methodsAt(request.url)
   if (methods.length === 0) throw new Fault('not_found', 'There is no such path')
   if (request.method === 'OPTIONS') return reply.code(204).header('allow', methods.join(', ')).send()
   throw new Fault('method_not_allowed', 'The path exists under another method', {
@@ -254,7 +254,7 @@ function notFound(request: FastifyRequest, reply: FastifyReply, known: Paths): F
 }
 
 /** Answers under any load and without a credential, since balancers and people in trouble ask it. */
-function serveHealth(fastify: FastifyInstance, health: HttpNeeds['health']): void {
+function serveHealth(fastify: FastifyInstance, health: HttpEdgeDeps['health']): void {
   let last: { body: object; text: string } | undefined
   fastify.get(healthPath, async (_request, reply) => {
     const { body, down } = await health()

@@ -2,10 +2,10 @@ import type { ErrorObject } from 'ajv/dist/2020.js'
 import { type Issue, issuesMax } from '#kernel/fault.ts'
 
 type Loc = Issue['loc']
-type Told = { type: string; msg: string; below?: string }
+type IssueText = { type: string; msg: string; below?: string }
 type Params = Record<string, unknown>
 
-const typeWords: Record<string, Told> = {
+const typeWords: Record<string, IssueText> = {
   string: { type: 'string_type', msg: 'Input should be a valid string' },
   integer: { type: 'int_parsing', msg: 'Input should be a valid integer' },
   number: { type: 'float_type', msg: 'Input should be a valid number' },
@@ -42,7 +42,7 @@ function choice(values: readonly unknown[]): string {
   return shown.length === 0 ? last : `${shown.join(', ')} or ${last}`
 }
 
-const tellings: Record<string, (params: Params) => Told> = {
+const issueTexts: Record<string, (params: Params) => IssueText> = {
   required: missing,
   dependentRequired: missing,
   additionalProperties: extra,
@@ -105,15 +105,15 @@ export function addErrors(
   root: unknown,
 ): void {
   const arms = errors.filter((error) => !wrappers.has(error.keyword) && !isNullArm(error))
-  const told = arms.length > 0 ? arms : errors
-  for (const error of told) {
+  const relevant = arms.length > 0 ? arms : errors
+  for (const error of relevant) {
     if (issues.isFull()) return
-    const literals = error.keyword === 'const' ? literalsAt(error.instancePath, told) : []
-    const tell = tellings[error.keyword]
+    const literals = error.keyword === 'const' ? literalsAt(error.instancePath, relevant) : []
+    const describe = issueTexts[error.keyword]
     const { type, msg, below } =
       literals.length > 1
         ? { type: 'literal_error', msg: `Input should be ${choice(literals)}`, below: undefined }
-        : (tell?.(error.params) ?? { type: 'value_error', msg: error.message ?? 'Value error' })
+        : (describe?.(error.params) ?? { type: 'value_error', msg: error.message ?? 'Value error' })
     const loc: Loc = [part, ...locOf(error.instancePath, root), ...(below === undefined ? [] : [below])]
     issues.add({ loc, msg, type })
   }

@@ -26,9 +26,9 @@ const words = [
 
 type Cursor = { text: string; at: number; keys: number; values: number; sources: NumberSources }
 
-const refuse = (why: string): Fault =>
+const decodeError = (reason: string): Fault =>
   new Fault('validation', 'JSON decode error', {
-    issues: [{ loc: ['body'], msg: 'JSON decode error', type: 'json_invalid', ctx: { error: why } }],
+    issues: [{ loc: ['body'], msg: 'JSON decode error', type: 'json_invalid', ctx: { error: reason } }],
   })
 
 const decoder = new TextDecoder('utf-8', { fatal: true })
@@ -38,8 +38,8 @@ export function parseJson(bytes: Uint8Array, sources: NumberSources): unknown {
   if (bytes.length === 0) return undefined
   const cursor: Cursor = { text: decode(bytes), at: 0, keys: 0, values: 0, sources }
   const value = readValue(cursor, 0, undefined, '')
-  skip(cursor)
-  if (cursor.at < cursor.text.length) throw refuse(`Extra data at character ${cursor.at}`)
+  skipSpace(cursor)
+  if (cursor.at < cursor.text.length) throw decodeError(`Extra data at character ${cursor.at}`)
   return value
 }
 
@@ -47,13 +47,15 @@ function decode(bytes: Uint8Array): string {
   try {
     return decoder.decode(bytes)
   } catch {
-    throw refuse(isGzip(bytes) ? 'The body is compressed; send it without gzip' : 'The body is not UTF-8')
+    throw decodeError(
+      isGzip(bytes) ? 'The body is compressed; send it without gzip' : 'The body is not UTF-8',
+    )
   }
 }
 
 const isGzip = (bytes: Uint8Array): boolean => bytes[0] === 0x1f && bytes[1] === 0x8b
 
-function take(cursor: Cursor, pattern: RegExp): string | undefined {
+function match(cursor: Cursor, pattern: RegExp): string | undefined {
   pattern.lastIndex = cursor.at
   const found = pattern.exec(cursor.text)?.[0]
   if (found !== undefined) cursor.at += found.length
@@ -61,16 +63,16 @@ function take(cursor: Cursor, pattern: RegExp): string | undefined {
 }
 
 /** Steps over white space and returns the character behind it. */
-function skip(cursor: Cursor): string | undefined {
-  take(cursor, space)
+function skipSpace(cursor: Cursor): string | undefined {
+  match(cursor, space)
   return cursor.text[cursor.at]
 }
 
 function readValue(cursor: Cursor, depth: number, holder: object | undefined, key: string): unknown {
-  const first = skip(cursor)
-  if (++cursor.values > valuesMax) throw refuse(`More than ${valuesMax} values`)
+  const first = skipSpace(cursor)
+  if (++cursor.values > valuesMax) throw decodeError(`More than ${valuesMax} values`)
   if (first === '{' || first === '[') {
-    if (depth >= depthMax) throw refuse(`Nested deeper than ${depthMax} levels`)
+    if (depth >= depthMax) throw decodeError(`Nested deeper than ${depthMax} levels`)
     cursor.at++
     return first === '{' ? readObject(cursor, depth + 1) : readArray(cursor, depth + 1)
   }
@@ -80,47 +82,47 @@ function readValue(cursor: Cursor, depth: number, holder: object | undefined, ke
     cursor.at += word.length
     return value
   }
-  const source = take(cursor, number)
-  if (source === undefined) throw refuse(`Expecting value at character ${cursor.at}`)
-  if (holder) keep(cursor.sources, holder, key, source)
+  const source = match(cursor, number)
+  if (source === undefined) throw decodeError(`Expecting value at character ${cursor.at}`)
+  if (holder) storeSource(cursor.sources, holder, key, source)
   return Number(source)
 }
 
-function keep(sources: NumberSources, holder: object, key: string, source: string): void {
+function storeSource(sources: NumberSources, holder: object, key: string, source: string): void {
   const map = sources.get(holder)
   if (map) map.set(key, source)
   else sources.set(holder, new Map([[key, source]]))
 }
 
 function readString(cursor: Cursor): string {
-  const found = take(cursor, string)
-  if (found === undefined) throw refuse(`Invalid string at character ${cursor.at}`)
+  const found = match(cursor, string)
+  if (found === undefined) throw decodeError(`Invalid string at character ${cursor.at}`)
   return found.includes('\\') ? (JSON.parse(found) as string) : found.slice(1, -1)
 }
 
 /** After an item: true when another follows, false at the end of the container. */
-function more(cursor: Cursor, end: string): boolean {
-  const next = skip(cursor)
-  if (next !== ',' && next !== end) throw refuse(`Expecting ',' or '${end}' at character ${cursor.at}`)
+function hasMore(cursor: Cursor, end: string): boolean {
+  const next = skipSpace(cursor)
+  if (next !== ',' && next !== end) throw decodeError(`Expecting ',' or '${end}' at character ${cursor.at}`)
   cursor.at++
   return next === ','
 }
 
 function readArray(cursor: Cursor, depth: number): unknown[] {
   const items: unknown[] = []
-  if (skip(cursor) === ']') {
+  if (skipSpace(cursor) === ']') {
     cursor.at++
     return items
   }
   do {
     items.push(readValue(cursor, depth, items, String(items.length)))
-  } while (more(cursor, ']'))
+  } while (hasMore(cursor, ']'))
   return items
 }
 
 function readObject(cursor: Cursor, depth: number): Record<string, unknown> {
   const fields: Record<string, unknown> = {}
-  if (skip(cursor) === '}') {
+  if (skipSpace(cursor) === '}') {
     cursor.at++
     return fields
   }
@@ -128,22 +130,22 @@ function readObject(cursor: Cursor, depth: number): Record<string, unknown> {
     const key = readKey(cursor, fields)
     const value = readValue(cursor, depth, fields, key)
     if (key === 'constructor' && isObject(value) && Object.hasOwn(value, 'prototype')) {
-      throw refuse("The key 'constructor.prototype' is not allowed")
+      throw decodeError("The key 'constructor.prototype' is not allowed")
     }
     fields[key] = value
-  } while (more(cursor, '}'))
+  } while (hasMore(cursor, '}'))
   return fields
 }
 
 function readKey(cursor: Cursor, fields: object): string {
-  if (skip(cursor) !== '"') throw refuse(`Expecting a property name at character ${cursor.at}`)
+  if (skipSpace(cursor) !== '"') throw decodeError(`Expecting a property name at character ${cursor.at}`)
   const key = readString(cursor)
-  if (skip(cursor) !== ':') throw refuse(`Expecting ':' at character ${cursor.at}`)
+  if (skipSpace(cursor) !== ':') throw decodeError(`Expecting ':' at character ${cursor.at}`)
   cursor.at++
-  if (++cursor.keys > keysMax) throw refuse(`More than ${keysMax} keys`)
-  if (key.length > keyLengthMax) throw refuse(`A key is longer than ${keyLengthMax} characters`)
-  if (key === '__proto__') throw refuse("The key '__proto__' is not allowed")
-  if (Object.hasOwn(fields, key)) throw refuse(`Duplicate key ${JSON.stringify(key.slice(0, 64))}`)
+  if (++cursor.keys > keysMax) throw decodeError(`More than ${keysMax} keys`)
+  if (key.length > keyLengthMax) throw decodeError(`A key is longer than ${keyLengthMax} characters`)
+  if (key === '__proto__') throw decodeError("The key '__proto__' is not allowed")
+  if (Object.hasOwn(fields, key)) throw decodeError(`Duplicate key ${JSON.stringify(key.slice(0, 64))}`)
   return key
 }
 

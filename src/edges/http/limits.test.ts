@@ -1,20 +1,20 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { limitsPerMinute, pointsInMemory, rateLimits } from './limits.ts'
+import { limitsPerMinute, memoryPointStore, rateLimits } from './limits.ts'
 
 test('points are spent to the last one, then refused, and zero means no limit', async () => {
   const limits = rateLimits(
     limitsPerMinute({ auth: 2, read: 0, money: 1, exit: 1, stream: 1 }),
-    pointsInMemory(),
+    memoryPointStore(),
   )
-  const spend = async (key: string) => (await limits.spend('auth', key)).fault?.code
+  const spend = async (key: string) => (await limits.consume('auth', key)).fault?.code
   assert.deepEqual(
     [await spend('a'), await spend('a'), await spend('a'), await spend('b')],
     [undefined, undefined, 'rate_limited', undefined],
   )
-  assert.deepEqual(await limits.spend('read', 'a'), { headers: {} })
-  await limits.spend('money', 'user:a')
-  const { fault, headers } = await limits.spend('money', 'user:a')
+  assert.deepEqual(await limits.consume('read', 'a'), { headers: {} })
+  await limits.consume('money', 'user:a')
+  const { fault, headers } = await limits.consume('money', 'user:a')
   assert.deepEqual([fault?.extras.budget, fault?.extras.owner], ['money', 'user'])
   assert.ok(Number(fault?.extras.retry_after) >= 1)
   assert.match(headers.ratelimit ?? '', /^"money";r=0;t=\d+$/)

@@ -31,17 +31,17 @@ export const defaultLimits = limitsPerMinute({
   stream: 120,
 })
 
-export type Count = { spent: number; resetMs: number }
+export type WindowCount = { spent: number; resetMs: number }
 /** Where points are counted. One process counts in memory; several share a store of the same verb. */
 export type PointStore = {
-  add(name: LimitName, key: string, limit: Limit): Count | Promise<Count>
+  add(name: LimitName, key: string, limit: Limit): WindowCount | Promise<WindowCount>
 }
 
 /** Beyond these the keys that have been silent longest are forgotten, so that no flood of addresses fills the memory. */
 const keysMax = 100_000
 type Window = { spent: number; endsMs: number }
 
-export function pointsInMemory(): PointStore {
+export function memoryPointStore(): PointStore {
   const windows = new Map<LimitName, LRUCache<string, Window>>()
   const windowsOf = (name: LimitName): LRUCache<string, Window> => {
     const known = windows.get(name)
@@ -53,23 +53,28 @@ export function pointsInMemory(): PointStore {
   return {
     add(name, key, { windowSeconds }) {
       const nowMs = performance.now()
-      const mine = windowsOf(name)
-      const open = mine.get(key)
-      if (open && open.endsMs > nowMs) {
-        open.spent += 1
-        return { spent: open.spent, resetMs: open.endsMs - nowMs }
+      const windowsOfName = windowsOf(name)
+      const current = windowsOfName.get(key)
+      if (current && current.endsMs > nowMs) {
+        current.spent += 1
+        return { spent: current.spent, resetMs: current.endsMs - nowMs }
       }
-      mine.set(key, { spent: 1, endsMs: nowMs + windowSeconds * 1_000 })
+      windowsOfName.set(key, { spent: 1, endsMs: nowMs + windowSeconds * 1_000 })
       return { spent: 1, resetMs: windowSeconds * 1_000 }
     },
   }
 }
 
-export type Spent = { headers: Record<string, string>; fault?: Fault }
+export type RateLimitResult = { headers: Record<string, string>; fault?: Fault }
 
 /** Counts one call, and says in headers what is left of the class. */
 export function rateLimits(limits: Limits, store: PointStore) {
-  const spentOf = (name: LimitName, key: string, limit: Limit, { spent, resetMs }: Count): Spent => {
+  const resultOf = (
+    name: LimitName,
+    key: string,
+    limit: Limit,
+    { spent, resetMs }: WindowCount,
+  ): RateLimitResult => {
     const { points, windowSeconds } = limit
     const seconds = Math.max(1, Math.ceil(resetMs / 1_000))
     const headers = {
@@ -85,10 +90,10 @@ export function rateLimits(limits: Limits, store: PointStore) {
     return { headers, fault }
   }
   return {
-    async spend(name: LimitName, key: string): Promise<Spent> {
+    async consume(name: LimitName, key: string): Promise<RateLimitResult> {
       const limit = limits[name]
       if (limit.points <= 0) return { headers: {} }
-      return spentOf(name, key, limit, await store.add(name, key, limit))
+      return resultOf(name, key, limit, await store.add(name, key, limit))
     },
   }
 }

@@ -1,5 +1,5 @@
 import type { Registry } from 'prom-client'
-import { durations, escaped } from './durations.ts'
+import { escaped, latencyHistogram } from './latency-histogram.ts'
 
 export type GaugeReading = { name: string; help: string; value: number; labels?: Record<string, string> }
 /** Readings of other parts, asked for at each scrape. */
@@ -11,7 +11,7 @@ const unmeasured = /^nodejs_eventloop_lag\w+(?:\{[^}]*\})? (?:NaN|9223372036\.\d
 
 export function metrics(readGauges: ReadGauges | undefined) {
   let registry: Promise<Registry> | undefined
-  const requests = durations()
+  const requests = latencyHistogram()
   let inFlight = 0
   let streams = 0
   const own = (): GaugeReading[] => [

@@ -2,10 +2,10 @@ import { isRecord, type Schema } from '#kernel/decimal-fields.ts'
 import { type FaultCode, faults } from '#kernel/fault.ts'
 import type { Entry, Operation } from '#kernel/operation.ts'
 import { type Components, components, httpValidationError, problemSchema } from './components.ts'
-import { isKeyed, needsNothing, withWait } from './validate.ts'
+import { isAllOptional, isKeyed, withWait } from './validate.ts'
 
 /** What the document needs of an operation; its function is not among it. */
-export type Documented = Pick<Operation, 'name' | 'section' | 'entry'>
+export type Documented = Pick<Operation, 'name' | 'group' | 'entry'>
 type Json = Record<string, unknown>
 
 const interfaceVersion = '1.0.0'
@@ -30,7 +30,7 @@ export function openapiOf(operations: readonly Documented[]): Json {
       license: { name: 'MIT', identifier: 'MIT' },
     },
     servers: [{ url: '/' }],
-    tags: [...new Set(operations.map(({ section }) => section))].map((name) => ({ name })),
+    tags: [...new Set(operations.map(({ group }) => group))].map((name) => ({ name })),
     paths,
     components: {
       securitySchemes: {
@@ -46,7 +46,7 @@ export function openapiOf(operations: readonly Documented[]): Json {
   }
 }
 
-function operationObject({ name, section, entry }: Documented, named: Components): Json {
+function operationObject({ name, group, entry }: Documented, named: Components): Json {
   const isPublic = entry.access === 'public'
   const parameters = [
     ...parametersOf('path', pathSchema(entry), named),
@@ -55,7 +55,7 @@ function operationObject({ name, section, entry }: Documented, named: Components
   ]
   return {
     operationId: name,
-    tags: [section],
+    tags: [group],
     summary: entry.summary,
     ...(entry.description && { description: entry.description }),
     security: isPublic ? [] : [{ bearerAuth: [] }],
@@ -72,10 +72,10 @@ function operationObject({ name, section, entry }: Documented, named: Components
 }
 
 const mayBeAbsent = (isOptional: boolean | undefined, body: Schema): boolean =>
-  isOptional === true || needsNothing(body) || admitsNull(body)
+  isOptional === true || isAllOptional(body) || acceptsNull(body)
 
-const admitsNull = (schema: Schema): boolean =>
-  schema.type === 'null' || (Array.isArray(schema.anyOf) && schema.anyOf.some((arm) => admitsNull(arm)))
+const acceptsNull = (schema: Schema): boolean =>
+  schema.type === 'null' || (Array.isArray(schema.anyOf) && schema.anyOf.some((arm) => acceptsNull(arm)))
 
 /** A path parameter without a schema is text. */
 function pathSchema({ path, params }: Entry): Schema {

@@ -1,25 +1,25 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
-import type { Call, Reply } from '#durable/call.ts'
+import type { Invoke, Reply } from '#durable/run-operation.ts'
 import { addressKey } from '#kernel/address-key.ts'
 import type { Schema } from '#kernel/decimal-fields.ts'
 import { Fault } from '#kernel/fault.ts'
 import type { Log } from '#kernel/log.ts'
 import type { Entry, Operation, RateClass, StreamItem } from '#kernel/operation.ts'
-import { type Authenticate, admit } from './authenticate.ts'
+import { type Authenticate, authorize } from './authenticate.ts'
 import type { RateLimits } from './limits.ts'
 import type { Metrics } from './metrics.ts'
 import type { OpenStreams } from './open-streams.ts'
 import type { Overload } from './overload.ts'
 import { faultOf, internalFault } from './problem.ts'
-import { project } from './project.ts'
+import type { RequestContexts } from './request-context.ts'
+import { filterBySchema } from './schema-filter.ts'
 import { type EventStream, openEventStream, type SseSettings } from './sse.ts'
-import type { Parts, ReadInput } from './validate.ts'
-import type { Visits } from './visit.ts'
+import type { ReadInput, RequestParts } from './validate.ts'
 
-export type Door = {
-  call: Call
+export type HttpDeps = {
+  call: Invoke
   authenticate: Authenticate
-  visits: Visits
+  contexts: RequestContexts
   limits: RateLimits
   overload: Overload
   metrics: Metrics
@@ -42,9 +42,9 @@ export const rateClassOf = (entry: Entry): RateClass => {
   return entry.kind === 'read' ? 'read' : 'money'
 }
 
-export function mount(fastify: FastifyInstance, operation: Operation, read: ReadInput, door: Door): void {
+export function mount(fastify: FastifyInstance, operation: Operation, read: ReadInput, deps: HttpDeps): void {
   const { entry } = operation
-  const answer = answerer(operation, read, door)
+  const answer = createHandler(operation, read, deps)
   fastify.route({
     method: entry.method,
     url: routePath(entry.path),
@@ -52,62 +52,66 @@ export function mount(fastify: FastifyInstance, operation: Operation, read: Read
     // Anybody may send here, and a credential needs few bytes.
     ...(entry.access === 'public' && { bodyLimit: publicBodyBytesMax }),
     exposeHeadRoute: entry.method === 'GET' && entry.kind !== 'stream',
-    onRequest: guard(entry, door),
+    onRequest: guard(entry, deps),
     handler: answer,
   })
 }
 
 /** Everything that is decided before the body is read: load, credential, scope, points. */
-function guard(entry: Entry, { authenticate, visits, limits, overload }: Door) {
+function guard(entry: Entry, { authenticate, contexts, limits, overload }: HttpDeps) {
   const rate = rateClassOf(entry)
   return async (request: FastifyRequest, reply: FastifyReply): Promise<void> => {
-    const shed = overload.refusal(rate)
-    if (shed) throw shed
+    const overloadFault = overload.refusal(rate)
+    if (overloadFault) throw overloadFault
     const address = addressKey(request.ip)
     const { authorization } = request.headers
-    const visit = visits.of(request)
-    visit.caller = await admit(entry.access, authorization, authenticate).catch(async (error: unknown) => {
-      // Counted after the look-up, so that bad credentials never refuse a good one from the same address. Asking
-      // without a credential is how clients find the way in.
-      const isGuess = authorization !== undefined && error instanceof Fault && error.status === 401
-      throw (isGuess ? (await limits.spend('refused', address)).fault : undefined) ?? error
-    })
-    const principal = visit.caller && rate !== 'auth' ? `user:${visit.caller.userId}` : address
-    const { headers, fault } = await limits.spend(rate, principal)
+    const context = contexts.get(request)
+    context.caller = await authorize(entry.access, authorization, authenticate).catch(
+      async (error: unknown) => {
+        // Counted after the look-up, so that bad credentials never refuse a good one from the same address. Asking
+        // without a credential is how clients find the way in.
+        const isGuess = authorization !== undefined && error instanceof Fault && error.status === 401
+        throw (isGuess ? (await limits.consume('refused', address)).fault : undefined) ?? error
+      },
+    )
+    const principal = context.caller && rate !== 'auth' ? `user:${context.caller.userId}` : address
+    const { headers, fault } = await limits.consume(rate, principal)
     reply.headers(headers)
     if (fault && entry.counts !== 'failures') throw fault
-    visit.refusalOfFailure = fault
+    context.rateLimitFault = fault
   }
 }
 
-function answerer(operation: Operation, read: ReadInput, door: Door) {
+function createHandler(operation: Operation, read: ReadInput, deps: HttpDeps) {
   const { entry } = operation
   return async (request: FastifyRequest, reply: FastifyReply): Promise<unknown> => {
     const { input, wait, timeoutMs, key } = read(partsOf(request))
-    const visit = door.visits.of(request)
+    const context = deps.contexts.get(request)
     const lastEventId = request.headers['last-event-id']
     const facts = {
       id: request.id,
       address: request.ip,
       get signal() {
-        return visit.signal
+        return context.signal
       },
       ...(typeof lastEventId === 'string' && { lastEventId }),
     }
-    using waiting = wait && visit.caller ? door.streams.wait(visit.caller.userId) : undefined
+    using waiting = wait && context.caller ? deps.streams.wait(context.caller.userId) : undefined
     // Over the share the task goes on as without waiting, and the answer shows it as it stands.
     const options = { wait, timeoutMs: wait && !waiting ? 0 : timeoutMs, ...(key !== undefined && { key }) }
-    const run = () => door.call(operation, input, visit.caller, options, facts)
-    const answer = await (wait ? door.visits.cuttable(visit, run) : run()).catch((error: unknown) => {
-      const fault = faultOf(error) ?? internalFault(error, entry.kind === 'task' || entry.kind === 'act')
-      throw fault.status < 500 ? (visit.refusalOfFailure ?? fault) : fault
-    })
-    if (answer.kind === 'stream') return stream(answer.items, request, reply, door)
-    return send(operation, answer, reply, door)
+    const run = () => deps.call(operation, input, context.caller, options, facts)
+    const answer = await (wait ? deps.contexts.interruptible(context, run) : run()).catch(
+      (error: unknown) => {
+        const fault = faultOf(error) ?? internalFault(error, entry.kind === 'task' || entry.kind === 'act')
+        throw fault.status < 500 ? (context.rateLimitFault ?? fault) : fault
+      },
+    )
+    if (answer.kind === 'stream') return stream(answer.items, request, reply, deps)
+    return send(operation, answer, reply, deps)
   }
 }
 
-function partsOf(request: FastifyRequest): Parts {
+function partsOf(request: FastifyRequest): RequestParts {
   const key = request.headers['idempotency-key']
   return {
     params: (request.params ?? {}) as Record<string, unknown>,
@@ -121,13 +125,13 @@ function send(
   operation: Operation,
   { body, replayed, key }: Extract<Reply, { kind: 'answer' }>,
   reply: FastifyReply,
-  { checkAnswer }: Door,
+  { checkAnswer }: HttpDeps,
 ): FastifyReply {
   const { entry } = operation
   if (replayed) reply.header('idempotent-replayed', 'true')
   if (key !== undefined) reply.header('idempotency-key', key)
   const schema = 'output' in entry ? (entry.output as unknown as Schema) : undefined
-  const shown = schema ? project(schema, body) : body
+  const shown = schema ? filterBySchema(schema, body) : body
   checkAnswer?.(operation, shown)
   return reply.type('application/json; charset=utf-8').send(JSON.stringify(shown ?? null))
 }
@@ -136,33 +140,33 @@ async function stream(
   items: AsyncIterable<StreamItem>,
   request: FastifyRequest,
   reply: FastifyReply,
-  door: Door,
+  deps: HttpDeps,
 ): Promise<FastifyReply> {
-  const visit = door.visits.of(request)
+  const context = deps.contexts.get(request)
   const { promise: refused, resolve: refuse } = Promise.withResolvers<Fault>()
   const { authorization } = request.headers
-  using _place = door.streams.open({ userId: visit.caller?.userId ?? '', authorization, refuse })
+  using _slot = deps.streams.open({ userId: context.caller?.userId ?? '', authorization, refuse })
   const iterator = items[Symbol.asyncIterator]()
   const first = iterator.next()
-  await soonest(first, firstEventMs)
-  const events = openEventStream(reply, door.sse)
-  door.streams.answers.add(events)
-  door.metrics.streamOpened()
-  if (door.visits.isClosing()) events.finish()
+  await waitAtMost(first, firstEventMs)
+  const events = openEventStream(reply, deps.sse)
+  deps.streams.eventStreams.add(events)
+  deps.metrics.streamOpened()
+  if (deps.contexts.isClosing()) events.finish()
   const fail = ({ message, code, retryable }: Fault) =>
     events.write({ event: 'error', data: { message, code, retryable, request_id: request.id } })
-  const pumping = pump(events, iterator, first).catch(async (error: unknown) => {
+  const pumped = pump(events, iterator, first).catch(async (error: unknown) => {
     const fault = faultOf(error) ?? internalFault(error, false)
-    if (fault.code === 'internal') door.log.error({ requestId: request.id, err: error }, 'stream failed')
+    if (fault.code === 'internal') deps.log.error({ requestId: request.id, err: error }, 'stream failed')
     await fail(fault)
   })
-  await Promise.race([pumping, events.ended, refused.then(fail)])
+  await Promise.race([pumped, events.ended, refused.then(fail)])
   events.finish()
   // A producer in the middle of a wait ends by its signal; the answer does not wait for that.
-  visit.abort()
+  context.abort()
   void iterator.return?.().catch(() => undefined)
-  door.streams.answers.delete(events)
-  door.metrics.streamClosed()
+  deps.streams.eventStreams.delete(events)
+  deps.metrics.streamClosed()
   return reply
 }
 
@@ -176,7 +180,7 @@ async function pump(
 }
 
 /** Waits for the first event, whose failure is still an HTTP error; a silent stream opens after a moment. */
-async function soonest(first: Promise<unknown>, ms: number): Promise<void> {
+async function waitAtMost(first: Promise<unknown>, ms: number): Promise<void> {
   const { promise, resolve } = Promise.withResolvers<void>()
   const timer = setTimeout(resolve, ms)
   try {

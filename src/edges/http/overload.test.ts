@@ -1,15 +1,15 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { moneyPatience, shedding } from './overload.ts'
+import { loadShedder, moneySamplesMax } from './overload.ts'
 
 test('a second late interval sheds reads, a lasting load sheds money, and nothing sheds a way out', () => {
-  const load = shedding(250)
+  const load = loadShedder(250)
   const shed = () =>
     (['auth', 'read', 'stream', 'money', 'exit'] as const).filter((rate) => load.refusal(rate) !== undefined)
   load.observe(250)
   load.observe(251)
   assert.deepEqual(shed(), [])
-  for (let late = 2; late < moneyPatience; late++) {
+  for (let late = 2; late < moneySamplesMax; late++) {
     load.observe(251)
     assert.deepEqual(shed(), ['auth', 'read', 'stream'])
   }

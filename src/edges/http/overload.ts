@@ -3,8 +3,8 @@ import { budgetSpent, type Fault } from '#kernel/fault.ts'
 import type { RateClass } from '#kernel/operation.ts'
 
 /** Samples in a row above the limit before a read, and before an operation that moves money, is turned away. */
-const readPatience = 2
-export const moneyPatience = 5
+const readSamplesMax = 2
+export const moneySamplesMax = 5
 
 export type LoadSettings = {
   /** How late the event loop may be on average; a loop that is busy but in time sheds nothing. */
@@ -18,15 +18,15 @@ export type LoadSettings = {
  * An event loop that runs late answers everyone late; turning some away keeps the rest whole. Ways out (cancel, close,
  * withdraw) are never shed, money only after the load has lasted.
  */
-export function shedding(delayMsMax: number) {
-  let above = 0
+export function loadShedder(delayMsMax: number) {
+  let samplesAbove = 0
   return {
     observe(delayMs: number): void {
-      above = delayMs > delayMsMax ? above + 1 : 0
+      samplesAbove = delayMs > delayMsMax ? samplesAbove + 1 : 0
     },
     refusal(rate: RateClass): Fault | undefined {
-      const patience = rate === 'money' ? moneyPatience : readPatience
-      if (rate === 'exit' || above < patience) return undefined
+      const samplesMax = rate === 'money' ? moneySamplesMax : readSamplesMax
+      if (rate === 'exit' || samplesAbove < samplesMax) return undefined
       return budgetSpent('overloaded', 'This instance is over its capacity; try again in 1 s', {
         budget: 'event_loop',
         owner: 'instance',
@@ -48,7 +48,7 @@ export function overload(settings: Partial<LoadSettings> = {}): Overload {
     return Number.isNaN(meanMs) ? 0 : meanMs
   }
   const { sample = meter } = settings
-  const { observe, refusal } = shedding(delayMsMax)
+  const { observe, refusal } = loadShedder(delayMsMax)
   const timer = setInterval(() => observe(sample()), everyMs).unref()
   return {
     refusal,

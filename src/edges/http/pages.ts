@@ -21,7 +21,7 @@ export type Guard = (request: FastifyRequest, reply: FastifyReply) => Promise<vo
 export const readGuard =
   (limits: RateLimits): Guard =>
   async (request, reply) => {
-    const { headers, fault } = await limits.spend('read', addressKey(request.ip))
+    const { headers, fault } = await limits.consume('read', addressKey(request.ip))
     reply.headers(headers)
     if (fault) throw fault
   }

@@ -3,7 +3,7 @@ import type { Log } from '#kernel/log.ts'
 /** Query parameters that never belong into a log; headers and bodies are not logged at all. */
 const secretNames = /^(?:authorization|x-backend-key)$|sig|secret|token|password|api_?key|code/i
 /** Tokens, JWTs and signatures are known by their looks too, under whatever name and also as part of a path. */
-const secretShapes =
+const secretPatterns =
   /agt_[\w-]{43}|(?<![\w-])eyJ[\w-]+\.[\w-]+(?:\.[\w-]*)?|(?:[\w+/-]|%2[bf]){80,}(?:=|%3d)*/gi
 const traceForm = /^00-([0-9a-f]{32})-[0-9a-f]{16}-[0-9a-f]{2}$/
 
@@ -11,32 +11,32 @@ const traceForm = /^00-([0-9a-f]{32})-[0-9a-f]{16}-[0-9a-f]{2}$/
 const pairsMax = 50
 const urlLengthMax = 2_048
 
-export function redacted(url: string): string {
+export function redactUrl(url: string): string {
   const isCut = url.length > urlLengthMax
-  const shown = unnamed(isCut ? wholeParts(url.slice(0, urlLengthMax)) : url).replace(
-    secretShapes,
+  const shown = redactQuery(isCut ? completeParts(url.slice(0, urlLengthMax)) : url).replace(
+    secretPatterns,
     '[redacted]',
   )
   return isCut ? `${shown}…` : shown
 }
 
 /** Half of a token would not be recognised as one, so the part in which the cut falls is left out. */
-const wholeParts = (cut: string): string =>
+const completeParts = (cut: string): string =>
   cut.slice(0, Math.max(cut.lastIndexOf('/'), cut.lastIndexOf('?'), cut.lastIndexOf('&')) + 1)
 
-function unnamed(url: string): string {
+function redactQuery(url: string): string {
   const mark = url.indexOf('?')
   if (mark < 0) return url
   const pairs = url.slice(mark + 1).split('&', pairsMax)
   const shown = pairs.map((pair) => {
     const [name = ''] = pair.split('=', 1)
-    return secretNames.test(readable(name)) ? `${name}=[redacted]` : pair
+    return secretNames.test(decodeName(name)) ? `${name}=[redacted]` : pair
   })
   return `${url.slice(0, mark)}?${shown.join('&')}`
 }
 
 /** An encoded name must not hide what it names. */
-function readable(name: string): string {
+function decodeName(name: string): string {
   try {
     return decodeURIComponent(name)
   } catch {
@@ -47,7 +47,7 @@ function readable(name: string): string {
 export const traceIdOf = (traceparent: unknown): string | undefined =>
   typeof traceparent === 'string' ? traceForm.exec(traceparent)?.[1] : undefined
 
-export type Line = {
+export type RequestLine = {
   requestId: string
   method: string
   route: string
@@ -62,16 +62,16 @@ export type Line = {
 }
 
 /** Loggers can mostly tell what they would drop. */
-type Levelled = Log & { isLevelEnabled?: (level: string) => boolean }
+type LeveledLog = Log & { isLevelEnabled?: (level: string) => boolean }
 
 /** Puts the line together only where somebody will read it. */
-export function logRequest(log: Levelled, status: number, lineOf: () => Line): void {
+export function logRequest(log: LeveledLog, status: number, lineOf: () => RequestLine): void {
   const level = status >= 500 ? 'warn' : 'info'
   if (log.isLevelEnabled?.(level) === false) return
   const { url, ms, agentId, traceId, left, ...line } = lineOf()
   const facts = {
     ...line,
-    url: redacted(url),
+    url: redactUrl(url),
     ms: Math.round(ms * 10) / 10,
     ...(agentId !== undefined && { agentId }),
     ...(traceId !== undefined && { traceId }),

@@ -125,7 +125,7 @@ export function sockets({ max, perAddress, stallMs = stallMsDefault }: Connectio
     isAnswering: (socket: Socket): boolean =>
       [...(bySocket.get(socket)?.exchanges ?? [])].some(({ response }) => response.headersSent),
     /** Sweeps until it is told to stop; the first round leaves time for a request that is under way. */
-    endUnused(): () => void {
+    closeIdle(): () => void {
       const timer = setInterval(() => {
         for (const [socket, { exchanges }] of bySocket) if (exchanges.size === 0) socket.destroy()
       }, sweepMs)

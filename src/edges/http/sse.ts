@@ -65,7 +65,7 @@ export function openEventStream(reply: FastifyReply, settings: SseSettings): Eve
     ended,
     async write(item) {
       if (!isOpen()) return false
-      writeTogether(raw)
+      corkForTick(raw)
       raw.write(frameOf(item))
       if (!('comment' in item) && item.id !== undefined) lastId = oneLine(item.id)
       if (raw.writableLength > settings.bufferBytesMax && !(await drained(raw, settings.stallMs))) {
@@ -83,7 +83,7 @@ export function openEventStream(reply: FastifyReply, settings: SseSettings): Eve
 }
 
 /** Events of one moment leave in one write. */
-function writeTogether({ socket }: ServerResponse): void {
+function corkForTick({ socket }: ServerResponse): void {
   if (!socket || socket.writableCorked > 0) return
   socket.cork()
   process.nextTick(() => socket.uncork())

@@ -4,26 +4,26 @@ import { isRecord, readDecimals, type Schema } from '#kernel/decimal-fields.ts'
 import { Fault, type Issue } from '#kernel/fault.ts'
 import type { NumberSources } from '#kernel/json.ts'
 import { type Entry, type Operation, waitQuery } from '#kernel/operation.ts'
+import { addRoundedIntegers } from './integer-precision.ts'
 import { addErrors, type IssueList, issueList } from './issues.ts'
-import { project } from './project.ts'
 import { readParameters } from './query-text.ts'
-import { checkStorable } from './unfit.ts'
-import { addRoundedIntegers } from './whole.ts'
+import { filterBySchema } from './schema-filter.ts'
+import { checkStorable } from './storable-text.ts'
 
-export type Parts = {
+export type RequestParts = {
   params: Record<string, unknown>
   query: Record<string, unknown>
   body: unknown
   idempotencyKey: string | undefined
 }
-export type Input = {
+export type ParsedInput = {
   input: Record<string, unknown>
   wait: boolean
   timeoutMs: number
   key?: string
 }
 /** Turns the raw parts of one request into the input of its operation, or throws a 422. */
-export type ReadInput = (parts: Parts) => Input
+export type ReadInput = (parts: RequestParts) => ParsedInput
 
 /** Set by the caller's credential alone: clients may send them, nobody reads them. */
 const identityFields = ['agent_id', 'application_id', 'user_id']
@@ -44,10 +44,10 @@ type Part = { schema: Schema; check: ValidateFunction }
 const asSchema = (schema: unknown): Schema => schema as Schema
 
 function inputReader(entry: Entry, compile: Compile, sources: NumberSources): ReadInput {
-  const part = (schema: unknown, sealed = false): Part | undefined =>
+  const part = (schema: unknown, isStrict = false): Part | undefined =>
     schema === undefined
       ? undefined
-      : { schema: asSchema(schema), check: compile(checkable(asSchema(schema), sealed)) }
+      : { schema: asSchema(schema), check: compile(ajvSchema(asSchema(schema), isStrict)) }
   const path = part(entry.params)
   const query = part(withWait(entry))
   const body = part(entry.body, entry.kind === 'task')
@@ -131,7 +131,7 @@ function readBody(
 ): Record<string, unknown> {
   if (given === undefined || given === null) {
     const defaults: Record<string, unknown> = {}
-    const mayBeAbsent = given === undefined && needsNothing(part.schema)
+    const mayBeAbsent = given === undefined && isAllOptional(part.schema)
     if (entry.bodyOptional || mayBeAbsent || part.check(given ?? null))
       return part.check(defaults) ? defaults : {}
     issues.add({ loc: ['body'], msg: 'Field required', type: 'missing' })
@@ -139,11 +139,11 @@ function readBody(
   }
   if (isRecord(given)) dropIdentity(given, part.schema)
   const value = checked('body', part, given, sources, issues)
-  return issues.items.length > 0 ? {} : record(project(part.schema, value))
+  return issues.items.length > 0 ? {} : record(filterBySchema(part.schema, value))
 }
 
 /** An object of which every field may be left out. */
-export function needsNothing(schema: Schema): boolean {
+export function isAllOptional(schema: Schema): boolean {
   const { type, required, properties } = schema
   const fields = record(properties)
   const isNeeded = (name: unknown) => record(fields[String(name)]).default === undefined
@@ -190,20 +190,20 @@ const notVisible = (loc: string[]): Issue => ({
  * types only: its pattern and bounds are held exactly, on its text. Sealed: an undeclared field is an error, at any
  * depth, because a misspelt stop price must not open a position without a stop.
  */
-function checkable(schema: Schema, sealed: boolean): Schema {
+function ajvSchema(schema: Schema, isStrict: boolean): Schema {
   if (schema['x-decimal'] !== undefined) {
     return { type: schema.type, ...defaultOf(schema) }
   }
   const arm = onlyArmBesideNull(schema)
-  if (arm) return { ...checkable(arm, sealed), ...defaultOf(schema), type: [arm.type, 'null'] }
+  if (arm) return { ...ajvSchema(arm, isStrict), ...defaultOf(schema), type: [arm.type, 'null'] }
   const form: Record<string, unknown> = {}
   for (const [keyword, value] of Object.entries(schema)) {
     if (keyword === '$id' || keyword.startsWith('~')) continue
-    form[keyword] = nested(keyword, value, sealed && keyword !== 'allOf')
+    form[keyword] = nested(keyword, value, isStrict && keyword !== 'allOf')
   }
   if ([schema.type].flat().includes('integer')) Object.assign(form, safeBounds(schema))
   const open = schema.additionalProperties !== undefined || schema.patternProperties !== undefined
-  if (sealed && isRecord(schema.properties) && !open) form.additionalProperties = false
+  if (isStrict && isRecord(schema.properties) && !open) form.additionalProperties = false
   return form
 }
 
@@ -239,15 +239,15 @@ const singles = new Set([
 ])
 const lists = new Set(['anyOf', 'oneOf', 'allOf', 'prefixItems'])
 
-function nested(keyword: string, value: unknown, sealed: boolean): unknown {
+function nested(keyword: string, value: unknown, isStrict: boolean): unknown {
   if (maps.has(keyword) && isRecord(value)) {
     return Object.fromEntries(
-      Object.entries(value).map(([name, item]) => [name, isRecord(item) ? checkable(item, sealed) : item]),
+      Object.entries(value).map(([name, item]) => [name, isRecord(item) ? ajvSchema(item, isStrict) : item]),
     )
   }
-  if (singles.has(keyword) && isRecord(value)) return checkable(value, sealed)
+  if (singles.has(keyword) && isRecord(value)) return ajvSchema(value, isStrict)
   if (lists.has(keyword) && Array.isArray(value)) {
-    return value.map((item) => (isRecord(item) ? checkable(item, sealed) : item))
+    return value.map((item) => (isRecord(item) ? ajvSchema(item, isStrict) : item))
   }
   return value
 }

@@ -5,7 +5,11 @@ import { attempts } from './attempts.ts'
 
 const at = { ms: 0 }
 const clock = { now: () => new Date(at.ms) }
-const counted = (key: string, most: number, owner: BudgetOwner = 'user') => ({ key, most, owner })
+const budgetOf = (key: string, failuresMax: number, owner: BudgetOwner = 'user') => ({
+  key,
+  failuresMax,
+  owner,
+})
 const refused = (run: () => void): Record<string, unknown> | undefined => {
   try {
     run()
@@ -18,7 +22,7 @@ const refused = (run: () => void): Record<string, unknown> | undefined => {
 
 test('a failure beyond the budget says whose it is and when it is full again', () => {
   const { fail } = attempts({ clock, windowMs: 60_000 })
-  const agent = [counted('agent', 3)]
+  const agent = [budgetOf('agent', 3)]
   for (let turn = 0; turn < 3; turn++)
     assert.equal(
       refused(() => fail(agent)),
@@ -30,7 +34,7 @@ test('a failure beyond the budget says whose it is and when it is full again', (
     { budget: 'failed_proofs', owner: 'user', retry_after: 59 },
   )
   assert.equal(
-    refused(() => fail([counted('other', 3)])),
+    refused(() => fail([budgetOf('other', 3)])),
     undefined,
   )
   at.ms += 59_000
@@ -42,7 +46,7 @@ test('a failure beyond the budget says whose it is and when it is full again', (
 
 test('memory is bounded, and an address that goes on failing stays counted', () => {
   const { fail } = attempts({ clock, entriesMax: 10 })
-  const address = counted('address', 50, 'address')
-  for (let turn = 0; turn < 50; turn++) fail([counted(`agent ${turn}`, 3), address])
-  assert.equal(refused(() => fail([counted('one more', 3), address]))?.owner, 'address')
+  const address = budgetOf('address', 50, 'address')
+  for (let turn = 0; turn < 50; turn++) fail([budgetOf(`agent ${turn}`, 3), address])
+  assert.equal(refused(() => fail([budgetOf('one more', 3), address]))?.owner, 'address')
 })

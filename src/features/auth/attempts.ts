@@ -2,20 +2,20 @@ import { LRUCache } from 'lru-cache'
 import type { Clock } from '#kernel/clock.ts'
 import { type BudgetOwner, budgetSpent } from '#kernel/fault.ts'
 
-type Needs = { clock: Clock; windowMs?: number; entriesMax?: number }
+type AttemptsDeps = { clock: Clock; windowMs?: number; entriesMax?: number }
 /** Whose failures, and how many of them a window bears. */
-export type Counted = { key: string; most: number; owner: BudgetOwner }
+export type FailureBudget = { key: string; failuresMax: number; owner: BudgetOwner }
 
 export type Attempts = {
   /**
    * Counts a failure, and throws where one of these has failed too often. Nothing is asked before the credential is
    * judged: the right one is never refused for the failures of others.
    */
-  fail(counted: Counted[]): void
+  fail(budgets: FailureBudget[]): void
 }
 
 /** Failures of this instance. The oldest counter goes when memory is full; nothing is ever stored. */
-export function attempts({ clock, windowMs = 60_000, entriesMax = 20_000 }: Needs): Attempts {
+export function attempts({ clock, windowMs = 60_000, entriesMax = 20_000 }: AttemptsDeps): Attempts {
   const windows = new LRUCache<string, { failures: number; endsAt: number }>({ max: entriesMax })
   const live = (key: string) => {
     const window = windows.get(key)
@@ -23,13 +23,13 @@ export function attempts({ clock, windowMs = 60_000, entriesMax = 20_000 }: Need
   }
   return {
     fail(counted) {
-      const judged = counted.map((each) => {
+      const counters = counted.map((each) => {
         const window = live(each.key) ?? { failures: 0, endsAt: clock.now().getTime() + windowMs }
         window.failures += 1
         windows.set(each.key, window)
         return { ...each, ...window }
       })
-      const over = judged.find(({ failures, most }) => failures > most)
+      const over = counters.find(({ failures, failuresMax }) => failures > failuresMax)
       if (!over) return
       const seconds = Math.max(1, Math.ceil((over.endsAt - clock.now().getTime()) / 1000))
       const sentence = `Too many failed attempts of this ${over.owner}; its budget is full again in ${seconds} s`

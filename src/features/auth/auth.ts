@@ -3,20 +3,20 @@ import type { Keystore } from '#features/wallets/keystore.ts'
 import type { Caller, Scope } from '#kernel/caller.ts'
 import type { Clock } from '#kernel/clock.ts'
 import type { Random } from '#kernel/id.ts'
-import { fulfil, type Operation } from '#kernel/operation.ts'
+import { implement, type Operation } from '#kernel/operation.ts'
 import type { Tx } from '#kernel/task.ts'
 import type { Queryable } from '#store/query.ts'
 import { attempts as attemptsOf } from './attempts.ts'
 import { contract } from './contract.ts'
-import { tokenStep } from './keypair.ts'
-import { registerStep, verifyStep, type Welcome } from './register.ts'
-import { revokeStep } from './revoke.ts'
+import { tokenHandler } from './keypair.ts'
+import { type OnSignup, registerHandler, verifyHandler } from './register.ts'
+import { revokeHandler } from './revoke.ts'
 import { signupGrants } from './signup-grants.ts'
 import * as store from './store.ts'
 import { tokens as tokensOf } from './tokens.ts'
 
-type Needs = {
-  on: Queryable
+type AuthDeps = {
+  db: Queryable
   transact: Transact
   clock: Clock
   random: Random
@@ -25,7 +25,7 @@ type Needs = {
   keystore: Pick<Keystore, 'prepare' | 'provision'>
   grantSignup: (tx: Tx, userId: string, now: Date) => Promise<number>
   /** Whatever else a new user gets, in the transaction that makes the user. */
-  welcome?: Welcome
+  onSignup?: OnSignup
   tokenTtlMs?: number
   /** Tells every instance, this one included, to call `onRevoked` with each hash. */
   publishRevoked: (userId: string, hashes: readonly string[]) => Promise<void>
@@ -46,47 +46,47 @@ export type Auth = {
   /** To be called on every instance for each published hash. */
   onRevoked(hash: string): void
   /** To be called where a published hash may have been missed. */
-  forgetTokens(): void
+  clearTokenCache(): void
   /** Drops what has expired; once a minute on any instance. */
   sweep(): Promise<void>
 }
 
-export function auth(needs: Needs): Auth {
-  const { on, clock, tokenTtlMs: ttlMs = 900_000, welcome = async () => {} } = needs
-  const tokens = tokensOf(needs)
+export function auth(deps: AuthDeps): Auth {
+  const { db, clock, tokenTtlMs: ttlMs = 900_000, onSignup = async () => {} } = deps
+  const tokens = tokensOf(deps)
   const attempts = attemptsOf({ clock })
-  const register = registerStep(needs)
-  const verify = verifyStep({ ...needs, attempts, signups: signupGrants({ clock }), welcome })
-  const token = tokenStep({ on, clock, tokens, attempts, ttlMs })
+  const register = registerHandler(deps)
+  const verify = verifyHandler({ ...deps, attempts, signups: signupGrants({ clock }), onSignup })
+  const token = tokenHandler({ db, clock, tokens, attempts, ttlMs })
 
   return {
-    operations: fulfil(contract, {
+    operations: implement(contract, {
       register: (input) => register(input),
       verify: (input, _caller, { address }) => verify(input, address),
       token: (input, _caller, { address }) => token(input, address),
-      revoke: revokeStep({ on, tokens }),
+      revoke: revokeHandler({ db, tokens }),
     }),
     authenticate: tokens.authenticate,
     async issue(userId, scopes, lifeMs = ttlMs) {
       const made = tokens.make(userId, scopes, lifeMs)
-      await store.addToken(on, made.row)
+      await store.addToken(db, made.row)
       return made.token
     },
     revoke: tokens.revoke,
     async revokeUser(userId) {
-      await store.revokeKeysOf(on, userId, clock.now())
+      await store.revokeKeysOf(db, userId, clock.now())
       await tokens.revokeAllOf(userId)
     },
     async suspend(userId) {
-      await store.setSuspended(on, userId, clock.now())
-      await tokens.forgetAllOf(userId)
+      await store.setSuspended(db, userId, clock.now())
+      await tokens.invalidateAllOf(userId)
     },
     async resume(userId) {
-      await store.setSuspended(on, userId, null)
-      await tokens.forgetAllOf(userId)
+      await store.setSuspended(db, userId, null)
+      await tokens.invalidateAllOf(userId)
     },
     onRevoked: tokens.onRevoked,
-    forgetTokens: tokens.forgetAll,
-    sweep: () => store.sweep(on, clock.now()),
+    clearTokenCache: tokens.clearCache,
+    sweep: () => store.sweep(db, clock.now()),
   }
 }

@@ -1,8 +1,8 @@
 import * as T from 'typebox'
-import { act, section } from '#kernel/operation.ts'
-import { Time } from '#kernel/scalars.ts'
+import { act, group } from '#kernel/operation.ts'
+import { Time } from '#kernel/wire-types.ts'
 
-export const contract = section('auth', {
+export const contract = group('auth', {
   register: act('POST /v1/auth/register', {
     summary: 'Register an Ed25519 public key and receive the challenge to sign',
     description:

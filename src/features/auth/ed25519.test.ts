@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { createHash, createPrivateKey, createPublicKey, generateKeyPairSync, sign } from 'node:crypto'
 import { test } from 'node:test'
 import fc from 'fast-check'
-import { decodeBase64, importKey, isUsableKey, verifies } from './ed25519.ts'
+import { decodeBase64, importKey, isUsableKey, verifySignature } from './ed25519.ts'
 
 const p = 2n ** 255n - 19n
 const order = 2n ** 252n + 27742317777372353535851937790883648493n
@@ -72,7 +72,7 @@ const lenient = (key: Uint8Array, text: Uint8Array, signature: Uint8Array): bool
 }
 const verdicts = (key: Uint8Array, signature: Uint8Array) => ({
   lenient: lenient(key, message, signature),
-  strict: verifies(importKey(key), message, signature),
+  strict: verifySignature(importKey(key), message, signature),
 })
 
 test('the points of small order are refused, each in both signs', () => {

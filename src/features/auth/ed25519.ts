@@ -40,5 +40,5 @@ export const importKey = (raw: Uint8Array): KeyObject =>
   createPublicKey({ key: Buffer.concat([spkiHead, raw]), format: 'der', type: 'spki' })
 
 /** Node's verification refuses S >= L, keys and R of small order, and a second spelling of R. */
-export const verifies = (key: KeyObject, message: Uint8Array, signature: Uint8Array): boolean =>
+export const verifySignature = (key: KeyObject, message: Uint8Array, signature: Uint8Array): boolean =>
   signature.length === signatureBytes && verify(null, message, key, signature)

@@ -6,9 +6,9 @@ import type { Scope } from '#kernel/caller.ts'
 import type { Clock } from '#kernel/clock.ts'
 import { Fault, invalid } from '#kernel/fault.ts'
 import type { Queryable } from '#store/query.ts'
-import type { Attempts, Counted } from './attempts.ts'
+import type { Attempts, FailureBudget } from './attempts.ts'
 import { isAgentId, tokenMessages } from './challenge.ts'
-import { decodeBase64, importKey, signatureBytes, verifies } from './ed25519.ts'
+import { decodeBase64, importKey, signatureBytes, verifySignature } from './ed25519.ts'
 import * as store from './store.ts'
 import type { Tokens } from './tokens.ts'
 
@@ -20,14 +20,14 @@ const windowSeconds = 300
  * Counted from the signed timestamp, which may lie ahead of the clock. Longer than the window: an instance whose clock
  * is behind must still find the signature that it would accept.
  */
-const spentMs = 2 * windowSeconds * 1000
+const replayWindowMs = 2 * windowSeconds * 1000
 /** Seconds reach this in the year 5138, milliseconds passed it in 1973. */
 const millisecondsFrom = 100_000_000_000
-const failuresOfPairMost = 10
-const failuresOfAddressMost = 100
+const pairFailuresMax = 10
+const addressFailuresMax = 100
 
 /** A valid key that nobody holds: an unknown agent costs the same work as a wrong signature. */
-const nobodysKey = Buffer.from('d75a980182b10ab7d54bfed3c964073a0ee172f3daa62325af021a68f707511a', 'hex')
+const dummyKey = Buffer.from('d75a980182b10ab7d54bfed3c964073a0ee172f3daa62325af021a68f707511a', 'hex')
 
 export const readSignature = (text: string): Uint8Array => {
   const signature = decodeBase64(text, signatureBytes)
@@ -35,25 +35,25 @@ export const readSignature = (text: string): Uint8Array => {
   throw invalid('body.signature', 'value_error', 'Input should be base64 of a 64-byte Ed25519 signature')
 }
 
-export function countedFor(subject: string, ip: string): Counted[] {
+export function failureBudgets(subject: string, ip: string): FailureBudget[] {
   const address = addressKey(ip)
   return [
-    { key: `pair|${subject}|${address}`, most: failuresOfPairMost, owner: 'user' },
-    { key: address, most: failuresOfAddressMost, owner: 'address' },
+    { key: `pair|${subject}|${address}`, failuresMax: pairFailuresMax, owner: 'user' },
+    { key: address, failuresMax: addressFailuresMax, owner: 'address' },
   ]
 }
 
-type Needs = { on: Queryable; clock: Clock; tokens: Tokens; attempts: Attempts; ttlMs: number }
+type TokenHandlerDeps = { db: Queryable; clock: Clock; tokens: Tokens; attempts: Attempts; ttlMs: number }
 type TokenInput = { agent_id: string; timestamp: number; signature: string }
 
-export function tokenStep({ on, clock, tokens, attempts, ttlMs }: Needs) {
+export function tokenHandler({ db, clock, tokens, attempts, ttlMs }: TokenHandlerDeps) {
   const imported = new LRUCache<string, KeyObject>({ max: 10_000 })
 
-  const signedBy = (raw: Uint8Array, messages: Uint8Array[], signature: Uint8Array): boolean => {
+  const isSignedBy = (raw: Uint8Array, messages: Uint8Array[], signature: Uint8Array): boolean => {
     const name = Buffer.from(raw).toString('hex')
     const cached = imported.get(name)
     const key = cached ?? importKey(raw)
-    const good = messages.some((message) => verifies(key, message, signature))
+    const good = messages.some((message) => verifySignature(key, message, signature))
     // Every refusal pays for one import, so that its time does not tell a busy agent from an unknown one.
     if (good) imported.set(name, key)
     else if (cached) importKey(raw)
@@ -62,7 +62,7 @@ export function tokenStep({ on, clock, tokens, attempts, ttlMs }: Needs) {
 
   return async ({ agent_id, timestamp, signature: text }: TokenInput, address: string) => {
     const signature = readSignature(text)
-    const counted = countedFor(isAgentId(agent_id) ? agent_id : '', address)
+    const budgets = failureBudgets(isAgentId(agent_id) ? agent_id : '', address)
     const now = clock.now()
     const nowSeconds = Math.floor(now.getTime() / 1000)
     const retry = { extras: { server_time: nowSeconds } }
@@ -75,23 +75,23 @@ export function tokenStep({ on, clock, tokens, attempts, ttlMs }: Needs) {
         retry,
       )
 
-    const keys = isAgentId(agent_id) ? await store.keysOfAgent(on, agent_id) : []
+    const keys = isAgentId(agent_id) ? await store.keysOfAgent(db, agent_id) : []
     const messages = tokenMessages(agent_id, timestamp)
-    const agent = keys.find(({ public_key }) => signedBy(public_key, messages, signature))
-    if (keys.length === 0) signedBy(nobodysKey, messages, signature)
+    const agent = keys.find(({ public_key }) => isSignedBy(public_key, messages, signature))
+    if (keys.length === 0) isSignedBy(dummyKey, messages, signature)
     if (!agent) {
-      attempts.fail(counted)
+      attempts.fail(budgets)
       throw new Fault('invalid_signature', 'The agent is unknown or the signature is wrong')
     }
     if (agent.suspended_at) throw new Fault('suspended', 'The account is suspended')
 
     const spent = {
       digest: digest('sha256', signature, 'buffer'),
-      expiresAt: new Date(signedMs + spentMs),
+      expiresAt: new Date(signedMs + replayWindowMs),
       publicKey: agent.public_key,
     }
     const { token, row } = tokens.make(agent.user_id, keypairScopes, ttlMs)
-    if (!(await store.tradeSignature(on, spent, row)))
+    if (!(await store.exchangeSignature(db, spent, row)))
       throw new Fault(
         'signature_replayed',
         'This signature has bought a token before. Sign a new timestamp; workers that share an agent sign milliseconds',

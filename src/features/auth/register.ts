@@ -8,8 +8,8 @@ import type { Tx } from '#kernel/task.ts'
 import type { Queryable } from '#store/query.ts'
 import type { Attempts } from './attempts.ts'
 import { challengeText } from './challenge.ts'
-import { decodeBase64, importKey, isUsableKey, publicKeyBytes, verifies } from './ed25519.ts'
-import { countedFor, readSignature } from './keypair.ts'
+import { decodeBase64, importKey, isUsableKey, publicKeyBytes, verifySignature } from './ed25519.ts'
+import { failureBudgets, readSignature } from './keypair.ts'
 import type { SignupGrants } from './signup-grants.ts'
 import * as store from './store.ts'
 
@@ -24,20 +24,20 @@ const readKey = (text: string): Uint8Array => {
 const duplicate = (agent_id: string | undefined) =>
   new Fault('duplicate_key', 'This public key is registered already', { extras: { agent_id } })
 
-type RegisterNeeds = { on: Queryable; clock: Clock; random: Random; baseUrl: () => string }
+type RegisterDeps = { db: Queryable; clock: Clock; random: Random; baseUrl: () => string }
 
-export const registerStep =
-  ({ on, clock, random, baseUrl }: RegisterNeeds) =>
+export const registerHandler =
+  ({ db, clock, random, baseUrl }: RegisterDeps) =>
   async ({ public_key: text, agent_name }: { public_key: string; agent_name?: string }) => {
     const public_key = readKey(text)
-    const known = await store.agentOfKey(on, public_key)
+    const known = await store.agentOfKey(db, public_key)
     if (known !== undefined) throw duplicate(known)
     const now = clock.now()
     const expires_at = later(now, challengeMs)
     // Version 4, since a nonce must not be guessed and a version 7 begins with the time.
     const nonce = uuidv4(random)
     const challenge = challengeText(baseUrl(), nonce, expires_at)
-    await store.addChallenge(on, {
+    await store.addChallenge(db, {
       nonce,
       public_key,
       agent_name: agent_name ?? null,
@@ -55,10 +55,10 @@ function uuidv4(random: Random): string {
   return bytes.toString('hex').replace(/^(.{8})(.{4})(.{4})(.{4})(.{12})$/, '$1-$2-$3-$4-$5')
 }
 
-export type Welcome = (tx: Tx, user: { userId: string; wallets: Wallet[] }) => Promise<void>
+export type OnSignup = (tx: Tx, user: { userId: string; wallets: Wallet[] }) => Promise<void>
 
-type VerifyNeeds = {
-  on: Queryable
+type VerifyDeps = {
+  db: Queryable
   transact: Transact
   clock: Clock
   random: Random
@@ -66,22 +66,24 @@ type VerifyNeeds = {
   keystore: Pick<Keystore, 'prepare' | 'provision'>
   grantSignup: (tx: Tx, userId: string, now: Date) => Promise<number>
   signups: SignupGrants
-  welcome: Welcome
+  onSignup: OnSignup
 }
 
-export function verifyStep(needs: VerifyNeeds) {
-  const { on, transact, clock, random, attempts, keystore, grantSignup, signups, welcome } = needs
+export function verifyHandler(deps: VerifyDeps) {
+  const { db, transact, clock, random, attempts, keystore, grantSignup, signups, onSignup } = deps
   return async ({ nonce, signature: text }: { nonce: string; signature: string }, address: string) => {
     const signature = readSignature(text)
-    const counted = countedFor(isUuid(nonce) ? nonce.toLowerCase() : '', address)
+    const budgets = failureBudgets(isUuid(nonce) ? nonce.toLowerCase() : '', address)
     const now = clock.now()
-    const open = isUuid(nonce) ? await store.openChallenge(on, nonce, now) : undefined
-    if (!open) {
-      attempts.fail(counted)
+    const pendingChallenge = isUuid(nonce) ? await store.findChallenge(db, nonce, now) : undefined
+    if (!pendingChallenge) {
+      attempts.fail(budgets)
       throw invalidChallenge()
     }
-    if (!verifies(importKey(open.public_key), Buffer.from(open.text), signature)) {
-      attempts.fail(counted)
+    if (
+      !verifySignature(importKey(pendingChallenge.public_key), Buffer.from(pendingChallenge.text), signature)
+    ) {
+      attempts.fail(budgets)
       throw new Fault('invalid_signature', 'The signature over the challenge is wrong')
     }
 
@@ -91,13 +93,13 @@ export function verifyStep(needs: VerifyNeeds) {
     return transact(async (tx) => {
       if (!(await store.claimChallenge(tx, nonce, clock.now()))) throw invalidChallenge()
       const agent_id = agentId(now, random)
-      const person = { name: open.agent_name, email: null }
+      const person = { name: pendingChallenge.agent_name, email: null }
       await store.addUser(tx, { id: userId, agent_id, auth_scheme: 'keypair', created_at: now, ...person })
-      if (!(await store.addKey(tx, open.public_key, userId, now)))
-        throw duplicate(await store.agentOfKey(tx, open.public_key))
+      if (!(await store.addKey(tx, pendingChallenge.public_key, userId, now)))
+        throw duplicate(await store.agentOfKey(tx, pendingChallenge.public_key))
       const provisioned = await keystore.provision(tx, wallets)
       const credits_available = isGranted ? await grantSignup(tx, userId, now) : 0
-      await welcome(tx, { userId, wallets: provisioned })
+      await onSignup(tx, { userId, wallets: provisioned })
       return { agent_id, wallets_provisioning: false, credits_available }
     })
   }

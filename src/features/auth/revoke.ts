@@ -4,20 +4,20 @@ import type { Queryable } from '#store/query.ts'
 import * as store from './store.ts'
 import type { Tokens } from './tokens.ts'
 
-type RevokeDeps = { on: Queryable; tokens: Pick<Tokens, 'publishRevoked'> }
+type RevokeDeps = { db: Queryable; tokens: Pick<Tokens, 'publishRevoked'> }
 
 /** Other instances are told after the commit: before it they would read the row and remember it again. */
-export function revokeStep({ on, tokens }: RevokeDeps) {
+export function revokeHandler({ db, tokens }: RevokeDeps) {
   return async ({ all }: { all?: boolean }, caller: Caller, { tx, afterCommit }: RequestFacts) => {
     const { userId, scopes, token } = caller
     if (all && !scopes.has('manage'))
       throw new Fault('insufficient_scope', 'The token lacks the scope manage', {
         extras: { scope: 'manage' },
       })
-    const db = tx ?? on
+    const handle = tx ?? db
     const removed = async (): Promise<string[]> => {
-      if (all) return store.removeTokensOf(db, userId)
-      const own = token && (await store.removeToken(db, Buffer.from(token.hash, 'hex')))
+      if (all) return store.removeTokensOf(handle, userId)
+      const own = token && (await store.removeToken(handle, Buffer.from(token.hash, 'hex')))
       return own ? [own.hash] : []
     }
     const hashes = await removed()

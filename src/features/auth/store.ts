@@ -1,11 +1,11 @@
 import type { Scope } from '#kernel/caller.ts'
-import { all, one, type Queryable, q, send } from '#store/query.ts'
+import { builder, fetchAll, fetchOne, type Queryable, query } from '#store/query.ts'
 import type { ChallengeRow, UserRow } from '#store/tables/identity.ts'
 
-export const agentOfKey = async (on: Queryable, publicKey: Uint8Array): Promise<string | undefined> => {
-  const row = await one(
-    on,
-    q
+export const agentOfKey = async (db: Queryable, publicKey: Uint8Array): Promise<string | undefined> => {
+  const row = await fetchOne(
+    db,
+    builder
       .selectFrom('agent_key')
       .innerJoin('app_user', 'app_user.id', 'agent_key.user_id')
       .select('agent_id')
@@ -14,13 +14,13 @@ export const agentOfKey = async (on: Queryable, publicKey: Uint8Array): Promise<
   return row?.agent_id
 }
 
-export const addChallenge = (on: Queryable, row: Omit<ChallengeRow, 'used_at'>) =>
-  all(on, q.insertInto('challenge').values(row))
+export const addChallenge = (db: Queryable, row: Omit<ChallengeRow, 'used_at'>) =>
+  fetchAll(db, builder.insertInto('challenge').values(row))
 
-export const openChallenge = (on: Queryable, nonce: string, now: Date) =>
-  one(
-    on,
-    q
+export const findChallenge = (db: Queryable, nonce: string, now: Date) =>
+  fetchOne(
+    db,
+    builder
       .selectFrom('challenge')
       .selectAll()
       .where('nonce', '=', nonce)
@@ -29,10 +29,10 @@ export const openChallenge = (on: Queryable, nonce: string, now: Date) =>
   )
 
 /** Of any number of callers one gets true. */
-export const claimChallenge = async (on: Queryable, nonce: string, now: Date): Promise<boolean> => {
-  const row = await one(
-    on,
-    q
+export const claimChallenge = async (db: Queryable, nonce: string, now: Date): Promise<boolean> => {
+  const row = await fetchOne(
+    db,
+    builder
       .updateTable('challenge')
       .set({ used_at: now })
       .where('nonce', '=', nonce)
@@ -45,13 +45,14 @@ export const claimChallenge = async (on: Queryable, nonce: string, now: Date): P
 
 export type NewUser = Pick<UserRow, 'id' | 'agent_id' | 'auth_scheme' | 'name' | 'email' | 'created_at'>
 
-export const addUser = (on: Queryable, row: NewUser) => all(on, q.insertInto('app_user').values(row))
+export const addUser = (db: Queryable, row: NewUser) =>
+  fetchAll(db, builder.insertInto('app_user').values(row))
 
 /** False where the key has a user already, also one whose transaction was faster. */
-export const addKey = async (on: Queryable, publicKey: Uint8Array, userId: string, now: Date) => {
-  const row = await one(
-    on,
-    q
+export const addKey = async (db: Queryable, publicKey: Uint8Array, userId: string, now: Date) => {
+  const row = await fetchOne(
+    db,
+    builder
       .insertInto('agent_key')
       .values({ public_key: publicKey, user_id: userId, created_at: now })
       .onConflict((conflict) => conflict.doNothing())
@@ -67,10 +68,10 @@ export type AgentKey = {
   public_key: Uint8Array
 }
 
-export const keysOfAgent = (on: Queryable, agentId: string): Promise<AgentKey[]> =>
-  all(
-    on,
-    q
+export const keysOfAgent = (db: Queryable, agentId: string): Promise<AgentKey[]> =>
+  fetchAll(
+    db,
+    builder
       .selectFrom('app_user')
       .innerJoin('agent_key', 'agent_key.user_id', 'app_user.id')
       .select(['user_id', 'agent_id', 'suspended_at', 'public_key'])
@@ -86,10 +87,10 @@ export type NewToken = {
   expiresAt: Date
 }
 
-export const addToken = (on: Queryable, { hash, userId, scopes, now, expiresAt }: NewToken) =>
-  all(
-    on,
-    q
+export const addToken = (db: Queryable, { hash, userId, scopes, now, expiresAt }: NewToken) =>
+  fetchAll(
+    db,
+    builder
       .insertInto('access_token')
       .values({ hash, user_id: userId, scopes: [...scopes], expires_at: expiresAt, created_at: now }),
   )
@@ -98,13 +99,13 @@ export const addToken = (on: Queryable, { hash, userId, scopes, now, expiresAt }
  * Spends the signature and stores the token: false where the signature was spent before. The shared locks make this
  * wait for a suspension or revocation in flight, which removes the tokens that it finds.
  */
-export const tradeSignature = async (
-  on: Queryable,
+export const exchangeSignature = async (
+  db: Queryable,
   signature: { digest: Uint8Array; expiresAt: Date; publicKey: Uint8Array },
   token: NewToken,
 ): Promise<boolean> => {
-  const rows = await send(
-    on,
+  const rows = await query(
+    db,
     `with fresh as (
        insert into spent_signature (digest, expires_at) values ($1, $2) on conflict do nothing returning 1
      ), live as (
@@ -139,12 +140,12 @@ type TokenOwner = {
 
 /** Those that are live, by the hex digits of their hash. */
 export async function tokensOf(
-  on: Queryable,
+  db: Queryable,
   hashes: readonly string[],
   now: Date,
 ): Promise<ReadonlyMap<string, TokenOwner>> {
-  const rows = await send<TokenOwner>(
-    on,
+  const rows = await query<TokenOwner>(
+    db,
     `select encode(t.hash, 'hex') as hash, t.user_id, u.agent_id, u.auth_scheme, t.scopes, u.suspended_at, t.expires_at
      from access_token t join app_user u on u.id = t.user_id
      where t.hash = any($1::bytea[]) and t.expires_at > $2`,
@@ -156,36 +157,40 @@ export async function tokensOf(
 const hex = ({ hash }: { hash: Uint8Array }) => Buffer.from(hash).toString('hex')
 
 export async function removeToken(
-  on: Queryable,
+  db: Queryable,
   hash: Uint8Array,
 ): Promise<{ userId: string; hash: string } | undefined> {
-  const row = await one(
-    on,
-    q.deleteFrom('access_token').where('hash', '=', hash).returning(['hash', 'user_id']),
+  const row = await fetchOne(
+    db,
+    builder.deleteFrom('access_token').where('hash', '=', hash).returning(['hash', 'user_id']),
   )
   return row && { userId: row.user_id, hash: hex(row) }
 }
 
-export const removeTokensOf = async (on: Queryable, userId: string): Promise<string[]> =>
-  (await all(on, q.deleteFrom('access_token').where('user_id', '=', userId).returning('hash'))).map(hex)
+export const removeTokensOf = async (db: Queryable, userId: string): Promise<string[]> =>
+  (
+    await fetchAll(db, builder.deleteFrom('access_token').where('user_id', '=', userId).returning('hash'))
+  ).map(hex)
 
-export const tokenHashesOf = async (on: Queryable, userId: string): Promise<string[]> =>
-  (await all(on, q.selectFrom('access_token').select('hash').where('user_id', '=', userId))).map(hex)
+export const tokenHashesOf = async (db: Queryable, userId: string): Promise<string[]> =>
+  (await fetchAll(db, builder.selectFrom('access_token').select('hash').where('user_id', '=', userId))).map(
+    hex,
+  )
 
-export const setSuspended = (on: Queryable, userId: string, at: Date | null) =>
-  all(on, q.updateTable('app_user').set({ suspended_at: at }).where('id', '=', userId))
+export const setSuspended = (db: Queryable, userId: string, at: Date | null) =>
+  fetchAll(db, builder.updateTable('app_user').set({ suspended_at: at }).where('id', '=', userId))
 
-export const revokeKeysOf = (on: Queryable, userId: string, now: Date) =>
-  all(
-    on,
-    q
+export const revokeKeysOf = (db: Queryable, userId: string, now: Date) =>
+  fetchAll(
+    db,
+    builder
       .updateTable('agent_key')
       .set({ revoked_at: now })
       .where('user_id', '=', userId)
       .where('revoked_at', 'is', null),
   )
 
-export const sweep = async (on: Queryable, now: Date): Promise<void> => {
+export const sweep = async (db: Queryable, now: Date): Promise<void> => {
   for (const table of ['challenge', 'spent_signature', 'access_token'] as const)
-    await all(on, q.deleteFrom(table).where('expires_at', '<', now))
+    await fetchAll(db, builder.deleteFrom(table).where('expires_at', '<', now))
 }

@@ -9,8 +9,8 @@ import type { Queryable } from '#store/query.ts'
 import { isToken } from './challenge.ts'
 import * as store from './store.ts'
 
-type Needs = {
-  on: Queryable
+type TokensDeps = {
+  db: Queryable
   clock: Clock
   random: Random
   /** Tells every instance, this one included, to call `onRevoked` with each hash. */
@@ -25,7 +25,7 @@ const tokensPerLookUpMax = 500
 const knownMs = 30_000
 const unknownMs = 5_000
 
-type Known = { caller: Caller; suspended: boolean; until: number }
+type CachedCaller = { caller: Caller; suspended: boolean; until: number }
 
 export type IssuedToken = { token: string; row: store.NewToken }
 
@@ -36,12 +36,12 @@ export type Tokens = {
   revoke(token: string): Promise<void>
   revokeAllOf(userId: string): Promise<void>
   /** Every instance reads the tokens of the user anew. */
-  forgetAllOf(userId: string): Promise<void>
+  invalidateAllOf(userId: string): Promise<void>
   /** For removals in a transaction of the caller, once it has committed. */
-  publishRevoked: Needs['publishRevoked']
+  publishRevoked: TokensDeps['publishRevoked']
   onRevoked(hash: string): void
   /** A revocation may have been missed: every token is read again. */
-  forgetAll(): void
+  clearCache(): void
 }
 
 const invalidToken = () => new Fault('invalid_token', 'The token is unknown, expired or revoked')
@@ -50,23 +50,23 @@ const bytesOf = (hash: string) => Buffer.from(hash, 'hex')
 
 const bearer = /^Bearer +([\x21-\x7e]+) *$/i
 
-function admitted({ caller, suspended }: Known): Caller {
+function assertActive({ caller, suspended }: CachedCaller): Caller {
   if (suspended) throw new Fault('suspended', 'The account is suspended')
   return caller
 }
 
-export function tokens({ on, clock, random, publishRevoked, entriesMax = 10_000 }: Needs): Tokens {
-  const known = new LRUCache<string, Known>({ max: entriesMax })
+export function tokens({ db, clock, random, publishRevoked, entriesMax = 10_000 }: TokensDeps): Tokens {
+  const known = new LRUCache<string, CachedCaller>({ max: entriesMax })
   // Apart from the known ones, so that guesses push no caller out.
   const unknown = new LRUCache<string, number>({ max: entriesMax })
   const rowOf = createBatchLoader({
-    load: (hashes: readonly string[]) => store.tokensOf(on, hashes, clock.now()),
+    load: (hashes: readonly string[]) => store.tokensOf(db, hashes, clock.now()),
     loadsMax: lookUpsMax,
     keysMax: tokensPerLookUpMax,
   })
   let revocations = 0
 
-  const look = async (hash: string): Promise<Known> => {
+  const loadCaller = async (hash: string): Promise<CachedCaller> => {
     const now = clock.now()
     const before = revocations
     const row = await rowOf(hash)
@@ -82,20 +82,20 @@ export function tokens({ on, clock, random, publishRevoked, entriesMax = 10_000 
       token: { hash, expiresAt: row.expires_at },
     }
     const until = Math.min(now.getTime() + knownMs, row.expires_at.getTime())
-    const found = { caller, suspended: row.suspended_at !== null, until }
+    const loaded = { caller, suspended: row.suspended_at !== null, until }
     // A revocation that came while the row was on its way may have been this one's.
-    if (before === revocations) known.set(hash, found)
-    return found
+    if (before === revocations) known.set(hash, loaded)
+    return loaded
   }
 
-  const opaque = async (token: string): Promise<Caller> => {
+  const authenticateOpaque = async (token: string): Promise<Caller> => {
     if (!isToken(token)) throw invalidToken()
     const hash = hashOf(token)
     const now = clock.now().getTime()
     const cached = known.get(hash)
-    if (cached && cached.until > now) return admitted(cached)
+    if (cached && cached.until > now) return assertActive(cached)
     if ((unknown.get(hash) ?? 0) > now) throw invalidToken()
-    return admitted(await look(hash))
+    return assertActive(await loadCaller(hash))
   }
 
   return {
@@ -109,19 +109,19 @@ export function tokens({ on, clock, random, publishRevoked, entriesMax = 10_000 
       const token = bearer.exec(authorization ?? '')?.[1]
       if (token === undefined) throw new Fault('unauthorized', 'A bearer token is required')
       // The class of a credential is told by its head; further classes join here.
-      if (token.startsWith('agt_')) return opaque(token)
+      if (token.startsWith('agt_')) return authenticateOpaque(token)
       throw invalidToken()
     },
     async revoke(token) {
       if (!isToken(token)) return
-      const removed = await store.removeToken(on, bytesOf(hashOf(token)))
+      const removed = await store.removeToken(db, bytesOf(hashOf(token)))
       if (removed) await publishRevoked(removed.userId, [removed.hash])
     },
     async revokeAllOf(userId) {
-      await publishRevoked(userId, await store.removeTokensOf(on, userId))
+      await publishRevoked(userId, await store.removeTokensOf(db, userId))
     },
-    async forgetAllOf(userId) {
-      await publishRevoked(userId, await store.tokenHashesOf(on, userId))
+    async invalidateAllOf(userId) {
+      await publishRevoked(userId, await store.tokenHashesOf(db, userId))
     },
     publishRevoked,
     onRevoked(hash) {
@@ -129,7 +129,7 @@ export function tokens({ on, clock, random, publishRevoked, entriesMax = 10_000 
       known.delete(hash)
       unknown.delete(hash)
     },
-    forgetAll() {
+    clearCache() {
       revocations += 1
       known.clear()
     },

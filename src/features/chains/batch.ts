@@ -1,10 +1,10 @@
-import type { Lanes } from '#durable/lanes.ts'
+import type { NonceSequences } from '#durable/nonces.ts'
 import type { Chain, Token } from '#kernel/chains.ts'
 import { later } from '#kernel/clock.ts'
 import { Fault } from '#kernel/fault.ts'
 import { canonicalJson } from '#kernel/json.ts'
 import type { EvmBatch, EvmCall, EvmIntent, Policy, Signer, Spend } from '#kernel/signer.ts'
-import type { Intent, JsonObject, Lane, Move, NewEvent, Step, TaskView, Tx } from '#kernel/task.ts'
+import type { Intent, JsonObject, Move, NewEvent, NonceSequence, Step, TaskView, Tx } from '#kernel/task.ts'
 import type { Evm, Receipt, Simulation } from '#upstreams/evm/evm.ts'
 import type { Sponsor } from '#upstreams/evm/sponsor.ts'
 import { confirmStep } from './confirm.ts'
@@ -29,23 +29,23 @@ export type BatchPlan = {
 }
 
 /** What a mined batch did, read from its events. */
-export type Settled = {
+export type Settlement = {
   result: JsonObject
   outcome?: 'executed' | 'partial'
   moves?: Move[]
   data?: JsonObject
   events?: NewEvent[]
-  also?: (tx: Tx) => Promise<void>
+  writes?: (tx: Tx) => Promise<void>
 }
 
 export type BatchRules = {
   plan(task: TaskView): Promise<BatchPlan>
   /** Undefined where the events that prove the deed are missing. */
-  settle(task: TaskView, receipt: Receipt): Promise<Settled | undefined>
+  settle(task: TaskView, receipt: Receipt): Promise<Settlement | undefined>
   /** Tokens that the batch may move beside those of the verified list. */
   tokens?: readonly Token[]
   /** A receipt reached finality, whatever it says: what was read of the account before is old. */
-  landed?(task: TaskView): void
+  onFinal?(task: TaskView): void
 }
 
 /** One chain with those who pay on it. */
@@ -53,7 +53,7 @@ export type EvmPort = { chain: Evm; sponsor: Sponsor }
 
 export type EvmBatches = {
   /** Throws before a task exists where the chain is not served or nobody pays on it. */
-  ready(chainId: string, how?: { fullExit: boolean }): Promise<void>
+  ready(chainId: string, options?: { fullExit: boolean }): Promise<void>
   /** Throws where the user's gas budget does not cover it; what is returned reserves it with the task. */
   charge(order: ChargeOrder): Promise<(tx: Tx, taskId: string) => Promise<void>>
   /** Nothing was sent after all: the budget is given back. */
@@ -65,20 +65,27 @@ export type EvmBatches = {
 
 export type ChargeOrder = { userId: string; chainId: string; gas: bigint; fullExit: boolean }
 
-type Needs = {
+type EvmBatchesDeps = {
   gasBudget: GasBudget
   ports: ReadonlyMap<string, EvmPort>
   policy: Pick<Policy, 'authorize'>
   signer: Signer
-  lanes: Pick<Lanes, 'open' | 'inFlight' | 'take'>
+  nonces: Pick<NonceSequences, 'ensure' | 'inFlight' | 'take'>
   startNonce: (chain: Evm, signer: string) => Promise<bigint>
 }
 
-export const laneKind = 'evm'
+export const nonceKind = 'evm'
 export const effectKind = 'evm_batch'
 
-export function evmBatches({ gasBudget, ports, policy, signer, lanes, startNonce }: Needs): EvmBatches {
-  const opened = new Set<string>()
+export function evmBatches({
+  gasBudget,
+  ports,
+  policy,
+  signer,
+  nonces,
+  startNonce,
+}: EvmBatchesDeps): EvmBatches {
+  const openedSequences = new Set<string>()
 
   const portOf = (chainId: string): EvmPort => {
     const port = ports.get(chainId)
@@ -86,15 +93,15 @@ export function evmBatches({ gasBudget, ports, policy, signer, lanes, startNonce
     throw new Fault('unavailable', `Sponsored batches are not served on chain ${chainId}`)
   }
 
-  const open = async ({ chain }: EvmPort, lane: Lane): Promise<void> => {
+  const openSequence = async ({ chain }: EvmPort, lane: NonceSequence): Promise<void> => {
     const key = `${lane.chain}:${lane.signer}`
-    if (opened.has(key)) return
-    await lanes.open(lane, await startNonce(chain, lane.signer))
-    opened.add(key)
+    if (openedSequences.has(key)) return
+    await nonces.ensure(lane, await startNonce(chain, lane.signer))
+    openedSequences.add(key)
   }
 
   const payerOf = async ({ chain, sponsor }: EvmPort, fullExit: boolean) => {
-    const payer = await sponsor.pick(await lanes.inFlight(laneKind, chain.row.id), { fullExit })
+    const payer = await sponsor.pick(await nonces.inFlight(nonceKind, chain.row.id), { fullExit })
     return { payer, mined: await chain.transactionCount(payer, 'latest') }
   }
 
@@ -110,14 +117,14 @@ export function evmBatches({ gasBudget, ports, policy, signer, lanes, startNonce
         sponsor.fees(),
         payerOf(port, plan.fullExit ?? false),
       ])
-      if (account.hasOtherCode) return refused(chain.row, 'the account runs a contract of its own')
+      if (account.hasOtherCode) return notExecuted(chain.row, 'the account runs a contract of its own')
       if (!simulation.ok) {
         const isOld = simulation.block !== undefined && simulation.block < (plan.minBlock ?? 0n)
         if (isOld) throw new Fault('unavailable', `The ${chain.row.displayName} node lags behind`)
-        return refused(chain.row, simulation.reason)
+        return notExecuted(chain.row, simulation.reason)
       }
-      const lane = { kind: laneKind, chain: plan.chainId, signer: payer }
-      await open(port, lane)
+      const lane = { kind: nonceKind, chain: plan.chainId, signer: payer }
+      await openSequence(port, lane)
       const intent = intentOf(task, plan, {
         chain,
         payer,
@@ -128,7 +135,7 @@ export function evmBatches({ gasBudget, ports, policy, signer, lanes, startNonce
         const receipt = await policy.authorize(tx, intent)
         const signed = await signer.signBatch(intent, receipt)
         const order = { intent, signed, receipt, signer: payer, nonce, gas: simulation.gas, fees }
-        const { batchHash, ...carrier } = await sponsor.carry(order)
+        const { batchHash, ...carrier } = await sponsor.signBatchTx(order)
         const effect = {
           kind: effectKind,
           extId: batchHash,
@@ -137,14 +144,14 @@ export function evmBatches({ gasBudget, ports, policy, signer, lanes, startNonce
           policyReceipt: receipt.id,
           validUntil: later(new Date(0), intent.batch.deadlineSeconds * 1_000),
         }
-        return { effect, carrier }
+        return { effect, txAttempt: carrier }
       }
       // Whatever else the signer sends on this chain has taken the numbers below.
-      return { intend: { lane, floor: mined, build }, next: 'confirm', state: 'signed' }
+      return { intend: { nonceSequence: lane, minNonce: mined, build }, next: 'confirm', state: 'signed' }
     }
 
   return {
-    ready: async (chainId, how = { fullExit: false }) => portOf(chainId).sponsor.ready(how),
+    ready: async (chainId, options = { fullExit: false }) => portOf(chainId).sponsor.ready(options),
     async charge({ gas, ...order }) {
       const { maxFeeWei } = await portOf(order.chainId).sponsor.fees()
       const gasOrder = { ...order, wei: maxFeeWei * gas }
@@ -155,12 +162,12 @@ export function evmBatches({ gasBudget, ports, policy, signer, lanes, startNonce
     simulate: (chainId, account, calls) => portOf(chainId).chain.simulate(account, calls),
     steps: (rules) => ({
       prepare: prepare(rules),
-      confirm: confirmStep({ portOf, lanes, gasBudget, rules }),
+      confirm: confirmStep({ portOf, nonces, gasBudget, rules }),
     }),
   }
 }
 
-const refused = (chain: Pick<Chain, 'displayName'>, reason: string) =>
+const notExecuted = (chain: Pick<Chain, 'displayName'>, reason: string) =>
   ({
     end: 'failed',
     outcome: 'not_executed',
@@ -172,14 +179,14 @@ const refused = (chain: Pick<Chain, 'displayName'>, reason: string) =>
     },
   }) as const
 
-type Setting = {
+type BatchContext = {
   chain: Evm
   payer: string
   account: Awaited<ReturnType<Evm['account']>>
   nowSeconds: number
 }
 
-function intentOf(task: TaskView, plan: BatchPlan, { chain, payer, account, nowSeconds }: Setting) {
+function intentOf(task: TaskView, plan: BatchPlan, { chain, payer, account, nowSeconds }: BatchContext) {
   const {
     calls,
     account: address,

@@ -1,8 +1,8 @@
 import type { Chain, ChainStatus } from '#kernel/chains.ts'
-import { fulfil } from '#kernel/operation.ts'
+import { implement } from '#kernel/operation.ts'
 import { contract } from './contract.ts'
 
-type Needs = { table: readonly Chain[]; status: (chainId: string) => ChainStatus }
+type ChainsDeps = { chainRows: readonly Chain[]; status: (chainId: string) => ChainStatus }
 
 export const infoOf = (chain: Chain, status: ChainStatus) => ({
   chain_id: chain.id,
@@ -18,7 +18,7 @@ export const infoOf = (chain: Chain, status: ChainStatus) => ({
   gasless: chain.family === 'evm' && chain.delegate !== null,
 })
 
-export const chains = ({ table, status }: Needs) =>
-  fulfil(contract, {
-    list: async () => ({ chains: table.map((chain) => infoOf(chain, status(chain.id))) }),
+export const chains = ({ chainRows, status }: ChainsDeps) =>
+  implement(contract, {
+    list: async () => ({ chains: chainRows.map((chain) => infoOf(chain, status(chain.id))) }),
   })

@@ -21,7 +21,9 @@ const effect: Effect = {
   status: 'sent',
   validUntil: null,
   at: now,
-  carriers: [{ n: 0, extId: '0xc0', raw: '0xraw', lane, nonce: 7n, status: 'sent', at: now }],
+  txAttempts: [
+    { n: 0, extId: '0xc0', raw: '0xraw', nonceSequence: lane, nonce: 7n, status: 'sent', at: now },
+  ],
 }
 const task: TaskView = {
   id: 't',
@@ -36,7 +38,7 @@ const task: TaskView = {
 }
 
 /** A chain that calls the number of the carrier used, and shows no receipt of it. */
-function confirming({ mined, times = 0n }: { mined: bigint; times?: bigint }) {
+function createConfirmStep({ mined, times = 0n }: { mined: bigint; times?: bigint }) {
   const sent: string[] = []
   const chain: Partial<Evm> = {
     row: {
@@ -57,11 +59,11 @@ function confirming({ mined, times = 0n }: { mined: bigint; times?: bigint }) {
   }
   const sponsor: Partial<Sponsor> = {
     fees: async () => ({ maxFeeWei: 2n, priorityWei: 1n }),
-    renumber: async (raw, _signer, { nonce }) => ({ extId: `${raw}:${nonce}`, raw, nonce }),
+    reassignNonce: async (raw, _signer, { nonce }) => ({ extId: `${raw}:${nonce}`, raw, nonce }),
   }
   const step = confirmStep({
     portOf: () => ({ chain: chain as Evm, sponsor: sponsor as Sponsor }),
-    lanes: { take: async (_tx, _lane, floor) => floor },
+    nonces: { take: async (_tx, _lane, minNonce) => minNonce },
     gasBudget: { settle: async () => undefined },
     rules: {
       plan: () => Promise.reject(new Error('not planned again')),
@@ -72,17 +74,17 @@ function confirming({ mined, times = 0n }: { mined: bigint; times?: bigint }) {
 }
 
 test('a batch whose number foreign bytes took goes out under the next number at once', async () => {
-  const { run, sent } = confirming({ mined: 9n })
+  const { run, sent } = createConfirmStep({ mined: 9n })
   const result = await run()
   assert.ok('replace' in result, JSON.stringify(result))
   assert.deepEqual(sent, ['0xraw'], 'the stored bytes were sent before')
-  const carrier = await result.replace.build({} as Tx)
-  assert.deepEqual([result.replace.effectId, carrier.nonce, carrier.raw], ['e', 9n, '0xraw'])
+  const txAttempt = await result.replace.build({} as Tx)
+  assert.deepEqual([result.replace.effectId, txAttempt.nonce, txAttempt.raw], ['e', 9n, '0xraw'])
 })
 
 test('a batch whose number is open, or that the account ran, keeps its number', async () => {
   for (const facts of [{ mined: 7n }, { mined: 9n, times: 1n }]) {
-    const result = await confirming(facts).run()
+    const result = await createConfirmStep(facts).run()
     assert.ok('park' in result, JSON.stringify(result))
   }
 })

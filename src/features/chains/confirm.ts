@@ -1,53 +1,72 @@
-import type { Lanes } from '#durable/lanes.ts'
+import type { NonceSequences } from '#durable/nonces.ts'
 import { Fault } from '#kernel/fault.ts'
 import type { EffectUpdate, JsonObject, Step, StepResult } from '#kernel/task.ts'
 import type { Receipt } from '#upstreams/evm/evm.ts'
 import type { BatchRules, EvmPort } from './batch.ts'
-import { type Follow, finalBlockOf, look, newestOf, type Sight, watch } from './chain-state.ts'
+import {
+  type ChainState,
+  type ConfirmContext,
+  finalBlockOf,
+  newestOf,
+  pollUntilFinal,
+  readChainState,
+} from './chain-state.ts'
 import type { GasBudget } from './gas-budget.ts'
-import { balanceChangesOf, transactionsOf } from './mined.ts'
-import { renumberTaken, replaceStuck } from './replace-carrier.ts'
+import { reassignNonce, replaceStuck } from './tx-replacement.ts'
+import { balanceChangesOf, transactionsOf } from './tx-views.ts'
 
-const parkFirstMs = 1_000
-const parkMostMs = 15_000
+const pollDelayFirstMs = 1_000
+const pollDelayMaxMs = 15_000
 
-type Needs = {
+type ConfirmDeps = {
   portOf: (chainId: string) => EvmPort
-  lanes: Pick<Lanes, 'take'>
+  nonces: Pick<NonceSequences, 'take'>
   gasBudget: Pick<GasBudget, 'settle'>
   rules: BatchRules
 }
 
 export const confirmStep =
-  ({ portOf, lanes, gasBudget, rules }: Needs): Step =>
+  ({ portOf, nonces, gasBudget, rules }: ConfirmDeps): Step =>
   async (task, { now, signal }) => {
     const effect = task.effects.findLast((each) => each.kind === 'evm_batch')
     if (!effect) throw new Error(`task ${task.id} confirms a batch that was never stored`)
-    const follow = { task, effect, lanes, gasBudget, rules, now, port: portOf(String(effect.intent.chainId)) }
+    const context = {
+      task,
+      effect,
+      nonces,
+      gasBudget,
+      rules,
+      now,
+      port: portOf(String(effect.intent.chainId)),
+    }
     try {
-      const sight = await watch(follow, signal)
-      if (sight.mined && sight.final) return await judge(follow, sight, sight.mined)
-      if (sight.mined) return waiting(follow, sight)
+      const chainState = await pollUntilFinal(context, signal)
+      if (chainState.mined && chainState.final) return await resolve(context, chainState, chainState.mined)
+      if (chainState.mined) return waitingResult(context, chainState)
       return (
-        (await giveUp(follow, sight)) ??
-        (await renumberTaken(follow, sight)) ??
-        (await replaceStuck(follow, sight)) ??
-        waiting(follow, sight)
+        (await expire(context, chainState)) ??
+        (await reassignNonce(context, chainState)) ??
+        (await replaceStuck(context, chainState)) ??
+        waitingResult(context, chainState)
       )
     } catch (fault) {
       if (!(fault instanceof Fault)) throw fault
-      return unknown(follow)
+      return unknownResult(context)
     }
   }
 
 /** The receipt is final. Only the expected events prove the deed: a green status alone proves nothing. */
-async function judge(follow: Follow, sight: Sight, receipt: Receipt): Promise<StepResult> {
-  const { task, effect, port, rules } = follow
+async function resolve(
+  context: ConfirmContext,
+  chainState: ChainState,
+  receipt: Receipt,
+): Promise<StepResult> {
+  const { task, effect, port, rules } = context
   // A receipt of a block that is not the chain's own any more proves nothing.
   const block = await port.chain.headAt(receipt.block)
   if (block.hash.toLowerCase() !== receipt.blockHash.toLowerCase())
-    return waiting(follow, { ...sight, mined: undefined, final: false })
-  rules.landed?.(task)
+    return waitingResult(context, { ...chainState, mined: undefined, final: false })
+  rules.onFinal?.(task)
   const account = String((effect.intent.batch as JsonObject).account)
   const settled = receipt.success ? await rules.settle(task, receipt) : undefined
   if (settled) {
@@ -58,48 +77,50 @@ async function judge(follow: Follow, sight: Sight, receipt: Receipt): Promise<St
       moves: settled.moves ?? [],
       events: settled.events ?? [],
       effects: [{ effectId: effect.id, status: 'confirmed', carrierExtId: receipt.txHash }],
-      also: async (tx) => {
+      writes: async (tx) => {
         // The budget's row comes first, as where a task is accepted.
-        await follow.gasBudget.settle(tx, task.id, receipt.feeWei)
-        await settled.also?.(tx)
+        await context.gasBudget.settle(tx, task.id, receipt.feeWei)
+        await settled.writes?.(tx)
       },
       data: {
         ...settled.data,
-        transactions: transactionsOf(follow, sight, 'finalized'),
+        transactions: transactionsOf(context, chainState, 'finalized'),
         balance_changes: balanceChangesOf(port.chain, receipt, account, rules.tokens ?? []),
       },
     }
   }
   const { times: executed } = await port.chain.executed(account, task.id, receipt.block)
-  if (executed > 0n) return review(follow, sight)
+  if (executed > 0n) return reviewResult(context, chainState)
   // The batch names its sender: nothing can execute it any more once every number that carries it is spent.
   const spent = await port.chain.transactionCount(
-    newestOf(effect).lane.signer,
-    finalBlockOf(port, sight.head),
+    newestOf(effect).nonceSequence.signer,
+    finalBlockOf(port, chainState.head),
   )
-  if (effect.carriers.some(({ nonce }) => nonce >= spent)) return waiting(follow, sight)
-  const end = dropped(follow, sight, {
+  if (effect.txAttempts.some(({ nonce }) => nonce >= spent)) return waitingResult(context, chainState)
+  const end = droppedResult(context, chainState, {
     code: 'tx_failed',
-    message: await failureOf(follow, receipt),
+    message: await failureOf(context, receipt),
     proof: { block: String(receipt.block), tx_hash: receipt.txHash, executions: 0 },
   })
-  return { ...end, also: (tx) => follow.gasBudget.settle(tx, task.id, receipt.feeWei) }
+  return { ...end, writes: (tx) => context.gasBudget.settle(tx, task.id, receipt.feeWei) }
 }
 
-async function failureOf({ effect, port: { chain } }: Follow, receipt: Receipt): Promise<string> {
+async function failureOf({ effect, port: { chain } }: ConfirmContext, receipt: Receipt): Promise<string> {
   if (receipt.success) return 'The transaction was mined but did not run the batch'
   const batch = effect.intent.batch as {
     account: string
     calls: { to: string; value: string; data: string }[]
   }
   const calls = batch.calls.map(({ to, value, data }) => ({ to, data, value: BigInt(value) }))
-  const again = await chain.simulate(batch.account, calls)
-  return again.ok ? 'The transaction was mined and reverted' : `The transaction reverted: ${again.reason}`
+  const simulation = await chain.simulate(batch.account, calls)
+  return simulation.ok
+    ? 'The transaction was mined and reverted'
+    : `The transaction reverted: ${simulation.reason}`
 }
 
 /** No receipt, and none can come: the deadline passed at a final block in which the batch had not run. */
-async function giveUp(follow: Follow, { head }: Sight): Promise<StepResult | undefined> {
-  const { task, effect, port } = follow
+async function expire(context: ConfirmContext, { head }: ChainState): Promise<StepResult | undefined> {
+  const { task, effect, port } = context
   const { chain } = port
   const { account, deadlineSeconds } = effect.intent.batch as { account: string; deadlineSeconds: number }
   const finalBlock = finalBlockOf(port, head)
@@ -109,10 +130,11 @@ async function giveUp(follow: Follow, { head }: Sight): Promise<StepResult | und
   const { times: executed, timestampSeconds } = await chain.executed(account, task.id, finalBlock)
   // The state that was asked says by its own clock whether the deadline had passed in it.
   if (timestampSeconds <= deadlineSeconds) return undefined
-  const sight = await look(effect, chain)
+  const chainState = await readChainState(effect, chain)
   // It ran, yet no receipt of ours shows it: a node that lags, or one that forgets.
-  if (executed > 0n || sight.mined) return sight.mined ? undefined : review(follow, sight)
-  return dropped(follow, sight, {
+  if (executed > 0n || chainState.mined)
+    return chainState.mined ? undefined : reviewResult(context, chainState)
+  return droppedResult(context, chainState, {
     code: 'expired',
     message: 'The chain did not take the transaction before its deadline',
     proof: {
@@ -124,54 +146,61 @@ async function giveUp(follow: Follow, { head }: Sight): Promise<StepResult | und
   })
 }
 
-const update = ({ effect }: Follow, status: EffectUpdate['status']): EffectUpdate[] => [
+const update = ({ effect }: ConfirmContext, status: EffectUpdate['status']): EffectUpdate[] => [
   { effectId: effect.id, status },
 ]
 
 /** The waits double, so that a slow chain is not asked for ever at the pace of a quick one. */
-function parking({ task }: Follow): { data: JsonObject; park: { afterMs: number; next: string } } {
+function nextPoll({ task }: ConfirmContext): { data: JsonObject; park: { afterMs: number; next: string } } {
   const polls = Number(task.data.polls ?? 0)
-  const afterMs = Math.min(parkFirstMs * 2 ** Math.min(polls, 10), parkMostMs)
+  const afterMs = Math.min(pollDelayFirstMs * 2 ** Math.min(polls, 10), pollDelayMaxMs)
   return { data: { polls: polls + 1 }, park: { afterMs, next: 'confirm' } }
 }
 
-function waiting(follow: Follow, sight: Sight): StepResult {
-  const { data, park } = parking(follow)
-  const lost = sight.doubt && !sight.mined
+function waitingResult(context: ConfirmContext, chainState: ChainState): StepResult {
+  const { data, park } = nextPoll(context)
+  const isSendUnknown = chainState.outcomeUnknown && !chainState.mined
   return {
     park,
-    state: lost ? 'reconciling' : sight.mined ? 'confirming' : 'submitted',
-    ...(lost && { outcome: 'unknown' as const }),
-    effects: update(follow, lost ? 'unknown' : 'sent'),
-    data: { ...data, transactions: transactionsOf(follow, sight, sight.mined ? 'confirmed' : 'pending') },
+    state: isSendUnknown ? 'reconciling' : chainState.mined ? 'confirming' : 'submitted',
+    ...(isSendUnknown && { outcome: 'unknown' as const }),
+    effects: update(context, isSendUnknown ? 'unknown' : 'sent'),
+    data: {
+      ...data,
+      transactions: transactionsOf(context, chainState, chainState.mined ? 'confirmed' : 'pending'),
+    },
   }
 }
 
-function unknown(follow: Follow): StepResult {
-  const { data, park } = parking(follow)
-  return { park, data, state: 'reconciling', outcome: 'unknown', effects: update(follow, 'unknown') }
+function unknownResult(context: ConfirmContext): StepResult {
+  const { data, park } = nextPoll(context)
+  return { park, data, state: 'reconciling', outcome: 'unknown', effects: update(context, 'unknown') }
 }
 
-function review(follow: Follow, sight: Omit<Sight, 'doubt'>): StepResult {
-  const { data, park } = parking(follow)
+function reviewResult(context: ConfirmContext, chainState: Omit<ChainState, 'outcomeUnknown'>): StepResult {
+  const { data, park } = nextPoll(context)
   return {
     park,
     state: 'review',
     outcome: 'unknown',
-    effects: update(follow, 'unknown'),
-    data: { ...data, transactions: transactionsOf(follow, sight, 'pending') },
+    effects: update(context, 'unknown'),
+    data: { ...data, transactions: transactionsOf(context, chainState, 'pending') },
   }
 }
 
-type Death = { code: string; message: string; proof: JsonObject }
+type DropReason = { code: string; message: string; proof: JsonObject }
 
-function dropped(follow: Follow, sight: Omit<Sight, 'doubt'>, { code, message, proof }: Death): StepResult {
-  const { effect, port } = follow
+function droppedResult(
+  context: ConfirmContext,
+  chainState: Omit<ChainState, 'outcomeUnknown'>,
+  { code, message, proof }: DropReason,
+): StepResult {
+  const { effect, port } = context
   return {
     end: 'failed',
     outcome: 'not_executed',
     error: { code, message, retryable: false, upstream: port.chain.row.displayName },
     effects: [{ effectId: effect.id, status: 'dropped', proof }],
-    data: { transactions: transactionsOf(follow, sight, 'dropped') },
+    data: { transactions: transactionsOf(context, chainState, 'dropped') },
   }
 }

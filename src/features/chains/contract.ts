@@ -1,7 +1,7 @@
 import * as T from 'typebox'
 import { chainOperations } from '#kernel/chains.ts'
-import { read, section } from '#kernel/operation.ts'
-import { ChainId, OneOf, TextOrNull } from '#kernel/scalars.ts'
+import { group, read } from '#kernel/operation.ts'
+import { ChainId, OneOf, TextOrNull } from '#kernel/wire-types.ts'
 
 export const ChainInfo = T.Object(
   {
@@ -21,7 +21,7 @@ export const ChainInfo = T.Object(
   { $id: 'ChainInfo', additionalProperties: true },
 )
 
-export const contract = section('chains', {
+export const contract = group('chains', {
   list: read('GET /v1/chains', {
     summary: 'The chains that are served, and whether each answers',
     access: 'public',

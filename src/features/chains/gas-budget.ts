@@ -2,7 +2,7 @@ import type { Clock } from '#kernel/clock.ts'
 import { type BudgetOwner, Fault } from '#kernel/fault.ts'
 import { fromUnits } from '#kernel/money.ts'
 import type { Tx } from '#kernel/task.ts'
-import { type Queryable, send } from '#store/query.ts'
+import { type Queryable, query } from '#store/query.ts'
 
 /** What the sponsor pays for one user within a day (UTC), so that nobody spends what others need to get out. */
 
@@ -23,12 +23,12 @@ export type GasBudget = {
   settle(tx: Tx, taskId: string, wei: bigint): Promise<void>
 }
 
-type Needs = { on: Queryable; budgetWei: bigint; clock: Clock }
+type GasBudgetDeps = { db: Queryable; budgetWei: bigint; clock: Clock }
 
 const dayMs = 86_400_000
 const nativeDecimals = 18
 
-export function gasBudget({ on, budgetWei, clock }: Needs): GasBudget {
+export function gasBudget({ db, budgetWei, clock }: GasBudgetDeps): GasBudget {
   const today = () => clock.now().toISOString().slice(0, 10)
 
   const refusal = ({ wei }: GasOrder, usedWei: bigint): Fault => {
@@ -54,7 +54,7 @@ export function gasBudget({ on, budgetWei, clock }: Needs): GasBudget {
   }
 
   const usedBy = async (queryable: Queryable, { userId, chainId }: GasOrder): Promise<bigint> => {
-    const [row] = await send<{ wei: string }>(
+    const [row] = await query<{ wei: string }>(
       queryable,
       'select wei from sponsor_day where user_id = $1 and chain_id = $2 and day = $3::date',
       [userId, chainId, today()],
@@ -65,12 +65,12 @@ export function gasBudget({ on, budgetWei, clock }: Needs): GasBudget {
   return {
     async check(order) {
       if (order.fullExit) return
-      const used = await usedBy(on, order)
+      const used = await usedBy(db, order)
       if (used + order.wei > budgetWei) throw refusal(order, used)
     },
     async reserve(tx, taskId, order) {
       const { userId, chainId, wei, fullExit } = order
-      const [row] = await send<{ wei: string | null }>(
+      const [row] = await query<{ wei: string | null }>(
         tx,
         'select sponsor_reserve($1, $2, $3, $4::date, $5::numeric, $6::numeric) as wei',
         [taskId, userId, chainId, today(), wei, fullExit ? null : budgetWei],
@@ -78,7 +78,7 @@ export function gasBudget({ on, budgetWei, clock }: Needs): GasBudget {
       if (row?.wei == null) throw refusal(order, await usedBy(tx, order))
     },
     async settle(tx, taskId, wei) {
-      await send(tx, 'select sponsor_settle($1, $2::numeric)', [taskId, wei])
+      await query(tx, 'select sponsor_settle($1, $2::numeric)', [taskId, wei])
     },
   }
 }

@@ -1,9 +1,9 @@
 import * as T from 'typebox'
-import { read, section } from '#kernel/operation.ts'
-import { Dec, DecOrNull, Nullable, OneOf, TimeOrNull } from '#kernel/scalars.ts'
+import { group, read } from '#kernel/operation.ts'
+import { Dec, DecOrNull, Nullable, OneOf, TimeOrNull } from '#kernel/wire-types.ts'
 import { bucketKinds } from './buckets.ts'
 
-export const contract = section('credits', {
+export const contract = group('credits', {
   available: read('GET /v1/credits', {
     summary: 'Credits that can be spent now, by origin',
     access: 'read',

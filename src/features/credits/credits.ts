@@ -1,8 +1,8 @@
 import type { Ledger } from '#durable/ledger.ts'
 import { type Clock, later } from '#kernel/clock.ts'
-import { fulfil, type Operation } from '#kernel/operation.ts'
+import { implement, type Operation } from '#kernel/operation.ts'
 import type { Tx } from '#kernel/task.ts'
-import { outside } from '#kernel/task.ts'
+import { externalAccount } from '#kernel/task.ts'
 import type { Queryable } from '#store/query.ts'
 import { type Bucket, bookOf, creditsAsset, liveBuckets, totalOf } from './buckets.ts'
 import { contract } from './contract.ts'
@@ -12,28 +12,28 @@ import * as store from './store.ts'
 const signupCredits = 200n
 const signupMs = 14 * 86_400_000
 
-type Needs = { on: Queryable; ledger: Ledger; clock: Clock }
+type CreditsDeps = { db: Queryable; ledger: Ledger; clock: Clock }
 
 export type Credits = {
   operations: Operation[]
   /** The first credits of a user, in the transaction that makes the user; answers with their number. */
   grantSignup(tx: Tx, userId: string, now: Date): Promise<number>
   /** What the user can spend now, in the order of spending. */
-  buckets(on: Queryable, userId: string): Promise<Bucket[]>
+  buckets(db: Queryable, userId: string): Promise<Bucket[]>
   available(userId: string): Promise<number>
 }
 
-export function credits({ on, ledger, clock }: Needs): Credits {
+export function credits({ db, ledger, clock }: CreditsDeps): Credits {
   const buckets = async (queryable: Queryable, userId: string) => {
-    const books = await ledger.books(queryable, userId, creditsAsset)
+    const books = await ledger.subAccounts(queryable, userId, creditsAsset)
     const expiries = await store.expiriesOf(queryable, userId)
     return liveBuckets(books, expiries, clock.now())
   }
 
   return {
-    operations: fulfil(contract, {
+    operations: implement(contract, {
       async available(_input, { userId }) {
-        const live = await buckets(on, userId)
+        const live = await buckets(db, userId)
         const total = totalOf(live)
         return {
           credits_available: Number(total),
@@ -61,7 +61,7 @@ export function credits({ on, ledger, clock }: Needs): Credits {
       const move = {
         move: 'transfer' as const,
         key: `signup:${userId}`,
-        debit: outside(creditsAsset),
+        debit: externalAccount(creditsAsset),
         credit,
         amountUnits: signupCredits,
         reason: 'signup credits',
@@ -70,6 +70,6 @@ export function credits({ on, ledger, clock }: Needs): Credits {
       return Number(signupCredits)
     },
     buckets,
-    available: async (userId) => Number(totalOf(await buckets(on, userId))),
+    available: async (userId) => Number(totalOf(await buckets(db, userId))),
   }
 }

@@ -1,7 +1,10 @@
-import { all, type Queryable, q } from '#store/query.ts'
+import { builder, fetchAll, type Queryable } from '#store/query.ts'
 
-export const expiriesOf = (on: Queryable, userId: string) =>
-  all(on, q.selectFrom('credit_bucket').select(['book', 'expires_at']).where('user_id', '=', userId))
+export const expiriesOf = (db: Queryable, userId: string) =>
+  fetchAll(
+    db,
+    builder.selectFrom('credit_bucket').select(['book', 'expires_at']).where('user_id', '=', userId),
+  )
 
-export const addExpiry = (on: Queryable, userId: string, book: string, expiresAt: Date) =>
-  all(on, q.insertInto('credit_bucket').values({ user_id: userId, book, expires_at: expiresAt }))
+export const addExpiry = (db: Queryable, userId: string, book: string, expiresAt: Date) =>
+  fetchAll(db, builder.insertInto('credit_bucket').values({ user_id: userId, book, expires_at: expiresAt }))

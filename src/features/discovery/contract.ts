@@ -1,13 +1,13 @@
 import * as T from 'typebox'
-import { read, section } from '#kernel/operation.ts'
-import { Nullable, OneOf, OpenObject, Text, Time, TimeOrNull } from '#kernel/scalars.ts'
+import { group, read } from '#kernel/operation.ts'
+import { Nullable, OneOf, OpenObject, Text, Time, TimeOrNull } from '#kernel/wire-types.ts'
 
-export const healths = ['ok', 'degraded', 'down'] as const
-const Health = OneOf(healths)
+export const healthStates = ['ok', 'degraded', 'down'] as const
+const Health = OneOf(healthStates)
 
 const Part = (description: string) => T.Optional(Nullable(T.Object({}, { ...OpenObject, description })))
 
-export const contract = section('discovery', {
+export const contract = group('discovery', {
   capabilities: read('GET /capabilities', {
     summary: 'What this gateway offers, section by section',
     description: 'Only released sections are present. Minimums and limits are those that validation uses.',

@@ -5,8 +5,8 @@ import { discovery } from './discovery.ts'
 
 type Body = Record<string, { endpoints: string[] }>
 
-const operation = (section: string, key: string) =>
-  ({ name: `${section.replace('-', '_')}_${key}`, section, key }) as unknown as Operation
+const operation = (group: string, key: string) =>
+  ({ name: `${group.replace('-', '_')}_${key}`, group, key }) as unknown as Operation
 
 async function manifest(operations: Operation[]): Promise<Body> {
   const [capabilities] = discovery({

@@ -1,4 +1,4 @@
-import { fulfil, type Operation } from '#kernel/operation.ts'
+import { implement, type Operation } from '#kernel/operation.ts'
 import { contract } from './contract.ts'
 import type { HealthReport } from './health.ts'
 
@@ -20,9 +20,9 @@ type Facts = Readonly<Record<string, unknown>>
 /** Figures and switches of a section, taken from the tables that its functions use. */
 export type CapabilityFacts = Partial<Record<Capability, Facts | (() => Facts)>>
 
-type Needs = {
+type DiscoveryDeps = {
   /** All operations that have a route, this section's included. */
-  operations: () => readonly Pick<Operation, 'name' | 'section' | 'entry'>[]
+  operations: () => readonly Pick<Operation, 'name' | 'group' | 'entry'>[]
   facts: CapabilityFacts
   protocols: readonly string[]
   health: () => Promise<HealthReport>
@@ -30,18 +30,21 @@ type Needs = {
 
 const snake = (name: string): string => name.replaceAll('-', '_')
 
-export const discovery = ({ operations, facts, protocols, health }: Needs) =>
-  fulfil(contract, {
+export const discovery = ({ operations, facts, protocols, health }: DiscoveryDeps) =>
+  implement(contract, {
     capabilities: async () => {
       const released = operations()
       const parts = Object.entries(sectionsOf).flatMap(([capability, sections]) => {
         const names = sections.map(snake)
-        const endpoints = released
-          .filter(({ section }) => names.includes(snake(section)))
-          .map(({ name }) => name)
+        const endpoints = released.filter(({ group }) => names.includes(snake(group))).map(({ name }) => name)
         if (endpoints.length === 0) return []
-        const told = facts[capability as Capability]
-        return [[capability, { endpoints, ...(typeof told === 'function' ? told() : told) }] as const]
+        const sectionFacts = facts[capability as Capability]
+        return [
+          [
+            capability,
+            { endpoints, ...(typeof sectionFacts === 'function' ? sectionFacts() : sectionFacts) },
+          ] as const,
+        ]
       })
       return { ...Object.fromEntries(parts), protocols: [...protocols] }
     },

@@ -50,8 +50,8 @@ test('a dead upstream, silent upstreams or a stuck queue degrade and take nothin
 })
 
 test('many askers at once cost one look', async () => {
-  let looks = 0
-  const health = healthCheck({ ...well, store: async () => ++looks })
+  let checks = 0
+  const health = healthCheck({ ...well, store: async () => ++checks })
   await Promise.all(Array.from({ length: 50 }, () => health()))
-  assert.equal(looks, 1)
+  assert.equal(checks, 1)
 })

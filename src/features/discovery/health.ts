@@ -1,15 +1,15 @@
 import type * as T from 'typebox'
 import type { Clock } from '#kernel/clock.ts'
-import type { contract, healths } from './contract.ts'
+import type { contract, healthStates } from './contract.ts'
 
-export type Health = (typeof healths)[number]
+export type Health = (typeof healthStates)[number]
 export type HealthBody = T.Static<typeof contract.entries.health.output>
 export type HealthReport = { body: HealthBody; down: boolean }
 
 export type RunnerFacts = { queueDepth: number; oldestPendingSeconds: number | null }
 export type UpstreamFacts = { status: Health; lastOkAt: Date | null }
 
-type Needs = {
+type HealthDeps = {
   version: string
   environment: string
   clock: Clock
@@ -28,24 +28,24 @@ const freshMs = 500
 const pendingSecondsMax = 60
 
 /** Asks all parts at once. One that hangs costs no more than the time limit and counts as down. */
-export function healthCheck(needs: Needs): () => Promise<HealthReport> {
+export function healthCheck(deps: HealthDeps): () => Promise<HealthReport> {
   const startedMs = performance.now()
   let last: { atMs: number; report: Promise<HealthReport> } | undefined
   return () => {
     const nowMs = performance.now()
     if (!last || nowMs - last.atMs > freshMs) {
-      last = { atMs: nowMs, report: look(needs, Math.floor((nowMs - startedMs) / 1_000)) }
+      last = { atMs: nowMs, report: checkAll(deps, Math.floor((nowMs - startedMs) / 1_000)) }
     }
     return last.report
   }
 }
 
-async function look(needs: Needs, uptimeSeconds: number): Promise<HealthReport> {
-  const ms = needs.checkMsMax ?? checkMsDefault
+async function checkAll(deps: HealthDeps, uptimeSeconds: number): Promise<HealthReport> {
+  const ms = deps.checkMsMax ?? checkMsDefault
   const [store, runner, upstreams] = await Promise.all([
-    timed(needs.store, ms),
-    within(needs.runner, ms),
-    within(needs.upstreams, ms),
+    timed(deps.store, ms),
+    within(deps.runner, ms),
+    within(deps.upstreams, ms),
   ])
   const checks = {
     store: { status: store === undefined ? ('down' as const) : ('ok' as const), latency_ms: store ?? null },
@@ -54,7 +54,7 @@ async function look(needs: Needs, uptimeSeconds: number): Promise<HealthReport> 
       queue_depth: runner?.queueDepth ?? null,
       oldest_pending_seconds: runner?.oldestPendingSeconds ?? null,
     },
-    custody: { status: needs.custody() },
+    custody: { status: deps.custody() },
     upstreams: Object.fromEntries(
       Object.entries(upstreams ?? {}).map(([name, { status, lastOkAt }]) => [
         name,
@@ -63,13 +63,13 @@ async function look(needs: Needs, uptimeSeconds: number): Promise<HealthReport> 
     ),
   }
   const down = store === undefined
-  const allWell =
+  const isHealthy =
     upstreams !== undefined &&
     checks.runner.status === 'ok' &&
     checks.custody.status === 'ok' &&
     Object.values(checks.upstreams).every(({ status }) => status === 'ok')
-  const { version, environment, clock } = needs
-  const status = down ? 'down' : allWell ? 'ok' : 'degraded'
+  const { version, environment, clock } = deps
+  const status = down ? 'down' : isHealthy ? 'ok' : 'degraded'
   const time = clock.now().toISOString()
   return { body: { status, version, environment, time, uptime_seconds: uptimeSeconds, checks }, down }
 }

@@ -1,5 +1,5 @@
-import type { Events } from '#durable/events.ts'
-import type { NewSchedule } from '#durable/schedule.ts'
+import type { EventLog } from '#durable/event-log.ts'
+import type { NewSchedule } from '#durable/scheduler.ts'
 import type { Transact } from '#durable/transactions.ts'
 import { type Clock, later } from '#kernel/clock.ts'
 import { Fault } from '#kernel/fault.ts'
@@ -12,10 +12,10 @@ import type { ReadSettled } from './settled-reading.ts'
 
 /** Compares the positions of every user with the vault, and stops deposits where shares are missing. */
 
-type Needs = {
-  on: Queryable
+type AuditDeps = {
+  db: Queryable
   transact: Transact
-  events: Pick<Events, 'add' | 'told'>
+  events: Pick<EventLog, 'add' | 'notify'>
   vault: Vault
   readSettled: ReadSettled
   /** The newest block that is not expected to change any more. */
@@ -31,8 +31,8 @@ const id = '00000000-0000-7000-8000-00000000ea13'
 const everySeconds = 10
 const batchMax = 20
 /** A difference counts when it is the same after this long. */
-const settleMs = 5_000
-const restMs = 300_000
+const confirmMs = 5_000
+const recheckMs = 300_000
 const auditor = 'audit'
 
 export const auditSchedule = (now: Date): NewSchedule => ({
@@ -43,38 +43,38 @@ export const auditSchedule = (now: Date): NewSchedule => ({
   firstAt: now,
 })
 
-export function earnAudit(needs: Needs) {
-  const { on, transact, events, vault, readSettled, finalBlock, evmAddressOf, clock, log } = needs
-  const place = { chainId: vault.chainId, vault: vault.address.toLowerCase() }
+export function earnAudit(deps: AuditDeps) {
+  const { db, transact, events, vault, readSettled, finalBlock, evmAddressOf, clock, log } = deps
+  const vaultRef = { chainId: vault.chainId, vault: vault.address.toLowerCase() }
   const counts = { compared: 0, failed: 0, mismatches: 0 }
 
-  const flag = (userId: string, address: string, data: Record<string, string | null>) =>
+  const setAccountState = (userId: string, address: string, data: Record<string, string | null>) =>
     transact(async (tx) => {
       const now = clock.now()
       const { state, reason } = data
       const isChanged =
         state === 'frozen'
-          ? await store.freezeEarnAccount(tx, userId, place, { reason: reason ?? '', by: auditor, now })
-          : await store.unfreezeEarnAccount(tx, userId, place, auditor)
+          ? await store.freezeEarnAccount(tx, userId, vaultRef, { reason: reason ?? '', by: auditor, now })
+          : await store.unfreezeEarnAccount(tx, userId, vaultRef, auditor)
       if (!isChanged) return false
       const subject = { kind: 'account', id: address }
-      const shown = { chain_id: vault.chainId, vault_address: vault.address, ...data }
-      await events.add(tx, userId, [{ type: 'security.flagged', subject, data: shown }])
+      const eventData = { chain_id: vault.chainId, vault_address: vault.address, ...data }
+      await events.add(tx, userId, [{ type: 'security.flagged', subject, data: eventData }])
       return true
     })
 
   const freeze = async (userId: string, address: string, missing: bigint): Promise<void> => {
     const reason = `the positions have ${missing} shares more than the account holds on the chain`
     const code = 'earn_shares_missing'
-    if (!(await flag(userId, address, { state: 'frozen', code, reason }))) return
+    if (!(await setAccountState(userId, address, { state: 'frozen', code, reason }))) return
     counts.mismatches += 1
-    events.told(userId)
+    events.notify(userId)
     log.error({ userId, code, reason }, 'deposits of this user into the vault were stopped')
   }
 
   const unfreeze = async (userId: string, address: string): Promise<void> => {
-    if (!(await flag(userId, address, { state: 'active', unfrozen_by: auditor }))) return
-    events.told(userId)
+    if (!(await setAccountState(userId, address, { state: 'active', unfrozen_by: auditor }))) return
+    events.notify(userId)
     log.warn({ userId }, 'positions and chain agree again: deposits into the vault go on')
   }
 
@@ -83,28 +83,28 @@ export function earnAudit(needs: Needs) {
     const address = await evmAddressOf(userId)
     const reading = await readSettled(userId, address, { block })
     const now = clock.now()
-    if (!reading) return void (await store.compareAgainAt(on, account, later(now, settleMs)))
+    if (!reading) return void (await store.compareAgainAt(db, account, later(now, confirmMs)))
     counts.compared += 1
-    const booked = reading.lots.reduce((sum, { sharesUnits }) => sum + sharesUnits, 0n)
+    const booked = reading.positionShares.reduce((sum, { sharesUnits }) => sum + sharesUnits, 0n)
     const difference = reading.onChainUnits - booked
-    const noted = { mismatch: difference === 0n ? null : difference, now }
+    const comparison = { mismatch: difference === 0n ? null : difference, now }
     // Anybody can send shares to an account, so more than expected stops nobody; it is shown at the positions.
     if (difference >= 0n) {
       if (account.state === 'frozen' && account.frozen_by === auditor) await unfreeze(userId, address)
-      const nextAt = later(now, restMs)
-      return void (await store.noteComparison(on, reading.account, { ...noted, since: null, nextAt }))
+      const nextAt = later(now, recheckMs)
+      return void (await store.noteComparison(db, reading.account, { ...comparison, since: null, nextAt }))
     }
     const isSame = account.mismatch !== null && BigInt(account.mismatch) === difference
     const since = isSame ? (account.mismatch_since ?? now) : now
-    const isLasting = now.getTime() - since.getTime() >= settleMs
+    const isLasting = now.getTime() - since.getTime() >= confirmMs
     if (isLasting) await freeze(userId, address, -difference)
-    const nextAt = later(now, isLasting ? restMs : settleMs)
-    await store.noteComparison(on, reading.account, { ...noted, since, nextAt })
+    const nextAt = later(now, isLasting ? recheckMs : confirmMs)
+    await store.noteComparison(db, reading.account, { ...comparison, since, nextAt })
   }
 
   const step = async (_task: unknown, { signal }: StepContext): Promise<StepResult> => {
     const block = await finalBlock()
-    const due = await store.dueAccounts(on, place, clock.now(), batchMax)
+    const due = await store.dueAccounts(db, vaultRef, clock.now(), batchMax)
     for (const account of due) {
       if (signal.aborted) break
       try {
@@ -112,7 +112,7 @@ export function earnAudit(needs: Needs) {
       } catch (error) {
         if (!(error instanceof Fault)) throw error
         counts.failed += 1
-        await store.compareAgainAt(on, account, later(clock.now(), settleMs * 2))
+        await store.compareAgainAt(db, account, later(clock.now(), confirmMs * 2))
       }
     }
     return { end: 'completed', outcome: 'executed', result: { compared: due.length } }
@@ -123,7 +123,7 @@ export function earnAudit(needs: Needs) {
     {
       name: 'earn_accounts_frozen',
       help: 'Users whose deposits into the vault are stopped',
-      value: await store.frozenCount(on, place),
+      value: await store.frozenCount(db, vaultRef),
     },
     {
       name: 'earn_comparisons',

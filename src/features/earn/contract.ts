@@ -1,5 +1,6 @@
 import * as T from 'typebox'
-import { read, section, task } from '#kernel/operation.ts'
+import { group, read, task } from '#kernel/operation.ts'
+import { TaskResponse } from '#kernel/task-response.ts'
 import {
   Address,
   ChainId,
@@ -16,8 +17,7 @@ import {
   TextOrNull,
   Time,
   Units,
-} from '#kernel/scalars.ts'
-import { TaskResponse } from '#kernel/task-response.ts'
+} from '#kernel/wire-types.ts'
 
 const waitSeconds = 60
 const usdc = { places: 6, exclusiveMinimum: 0, example: 25.5 }
@@ -89,7 +89,7 @@ const depositFaults = [
   'unavailable',
 ]
 
-export const contract = section('earn', {
+export const contract = group('earn', {
   info: read('GET /v1/earn', {
     summary: 'The vault, its yield and its minimums',
     access: 'public',

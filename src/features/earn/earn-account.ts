@@ -1,26 +1,26 @@
 import type { Tx } from '#kernel/task.ts'
-import { type Queryable, send } from '#store/query.ts'
+import { type Queryable, query } from '#store/query.ts'
 import type { EarnAccountRow } from '#store/tables/earn.ts'
 
 /** One row per user and vault: how the positions compare with the chain, and whether new deposits are accepted. */
 
 export type EarnAccount = EarnAccountRow
-export type Place = { chainId: string; vault: string }
+export type VaultRef = { chainId: string; vault: string }
 
-export const addEarnAccount = (tx: Tx, userId: string, { chainId, vault }: Place, now: Date) =>
-  send(
+export const addEarnAccount = (tx: Tx, userId: string, { chainId, vault }: VaultRef, now: Date) =>
+  query(
     tx,
     `insert into earn_account (user_id, chain_id, vault, next_at) values ($1, $2, $3, $4) on conflict do nothing`,
     [userId, chainId, vault, now],
   )
 
 export async function earnAccountOf(
-  on: Queryable,
+  db: Queryable,
   userId: string,
-  { chainId, vault }: Place,
+  { chainId, vault }: VaultRef,
 ): Promise<EarnAccount | undefined> {
-  const [row] = await send<EarnAccount>(
-    on,
+  const [row] = await query<EarnAccount>(
+    db,
     'select * from earn_account where user_id = $1 and chain_id = $2 and vault = $3',
     [userId, chainId, vault],
   )
@@ -30,11 +30,13 @@ export async function earnAccountOf(
 /** After a settlement the account is compared with the chain soon, and after each of a quick succession only once. */
 const compareAfterSeconds = 5
 /** A node lags by seconds. A chain that is older for longer than this is not the chain that was settled on. */
-const floorMs = 30_000
+const lagToleranceMs = 30_000
 
 /** States of the chain below this block are not believed. */
-export const floorOf = (account: EarnAccount | undefined, now: Date): bigint =>
-  account?.settled_at && now.getTime() - account.settled_at.getTime() < floorMs ? account.settled_block : 0n
+export const minBlockFor = (account: EarnAccount | undefined, now: Date): bigint =>
+  account?.settled_at && now.getTime() - account.settled_at.getTime() < lagToleranceMs
+    ? account.settled_block
+    : 0n
 
 type Change = { positionId: string; assetsUnits: bigint; sharesUnits: bigint; block: bigint; now: Date }
 
@@ -42,10 +44,10 @@ type Change = { positionId: string; assetsUnits: bigint; sharesUnits: bigint; bl
 export const addChange = (
   tx: Tx,
   userId: string,
-  { chainId, vault }: Place,
+  { chainId, vault }: VaultRef,
   { positionId, assetsUnits, sharesUnits, block, now }: Change,
 ) =>
-  send(
+  query(
     tx,
     `with counted as (
        update earn_account set settled_block = greatest(settled_block, $4::bigint), settled_at = $8,
@@ -60,7 +62,7 @@ export async function raiseVersion(
   tx: Tx,
   { user_id, chain_id, vault, version }: Pick<EarnAccount, 'user_id' | 'chain_id' | 'vault' | 'version'>,
 ): Promise<boolean> {
-  const rows = await send(
+  const rows = await query(
     tx,
     `update earn_account set version = version + 1, mismatch = null, mismatch_since = null
      where user_id = $1 and chain_id = $2 and vault = $3 and version = $4 returning user_id`,
@@ -75,10 +77,10 @@ type Freeze = { reason: string; by: string; now: Date }
 export async function freezeEarnAccount(
   tx: Tx,
   userId: string,
-  { chainId, vault }: Place,
+  { chainId, vault }: VaultRef,
   { reason, by, now }: Freeze,
 ): Promise<boolean> {
-  const rows = await send(
+  const rows = await query(
     tx,
     `update earn_account set state = 'frozen', reason = $4, frozen_by = $5, frozen_since = $6, unfrozen_by = null
      where user_id = $1 and chain_id = $2 and vault = $3 and state <> 'frozen' returning user_id`,
@@ -91,10 +93,10 @@ export async function freezeEarnAccount(
 export async function unfreezeEarnAccount(
   tx: Tx,
   userId: string,
-  { chainId, vault }: Place,
+  { chainId, vault }: VaultRef,
   by: string,
 ): Promise<boolean> {
-  const rows = await send(
+  const rows = await query(
     tx,
     `update earn_account set state = 'active', unfrozen_by = $4, mismatch = null, mismatch_since = null
      where user_id = $1 and chain_id = $2 and vault = $3 and state = 'frozen' returning user_id`,
@@ -103,38 +105,38 @@ export async function unfreezeEarnAccount(
   return rows.length === 1
 }
 
-export const dueAccounts = (on: Queryable, { chainId, vault }: Place, now: Date, limit: number) =>
-  send<EarnAccount>(
-    on,
+export const dueAccounts = (db: Queryable, { chainId, vault }: VaultRef, now: Date, limit: number) =>
+  query<EarnAccount>(
+    db,
     `select * from earn_account where chain_id = $1 and vault = $2 and next_at <= $3 order by next_at limit $4`,
     [chainId, vault, now, limit],
   )
 
-type Compared = { mismatch: bigint | null; since: Date | null; now: Date; nextAt: Date }
+type Comparison = { mismatch: bigint | null; since: Date | null; now: Date; nextAt: Date }
 
 export const noteComparison = (
-  on: Queryable,
+  db: Queryable,
   { user_id, chain_id, vault, version }: EarnAccount,
-  { mismatch, since, now, nextAt }: Compared,
+  { mismatch, since, now, nextAt }: Comparison,
 ) =>
-  send(
-    on,
+  query(
+    db,
     `update earn_account set mismatch = $5, mismatch_since = $6, compared_at = $7, next_at = $8
      where user_id = $1 and chain_id = $2 and vault = $3 and version = $4`,
     [user_id, chain_id, vault, version, mismatch, since, now, nextAt],
   )
 
-export const compareAgainAt = (on: Queryable, { user_id, chain_id, vault }: EarnAccount, at: Date) =>
-  send(on, 'update earn_account set next_at = $4 where user_id = $1 and chain_id = $2 and vault = $3', [
+export const compareAgainAt = (db: Queryable, { user_id, chain_id, vault }: EarnAccount, at: Date) =>
+  query(db, 'update earn_account set next_at = $4 where user_id = $1 and chain_id = $2 and vault = $3', [
     user_id,
     chain_id,
     vault,
     at,
   ])
 
-export async function frozenCount(on: Queryable, { chainId, vault }: Place): Promise<number> {
-  const [row] = await send<{ n: number }>(
-    on,
+export async function frozenCount(db: Queryable, { chainId, vault }: VaultRef): Promise<number> {
+  const [row] = await query<{ n: number }>(
+    db,
     `select count(*)::integer as n from earn_account where chain_id = $1 and vault = $2 and state = 'frozen'`,
     [chainId, vault],
   )

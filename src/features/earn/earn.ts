@@ -1,4 +1,4 @@
-import type { Events } from '#durable/events.ts'
+import type { EventLog } from '#durable/event-log.ts'
 import type { Ledger } from '#durable/ledger.ts'
 import type { Transact } from '#durable/transactions.ts'
 import type { EvmBatches } from '#features/chains/batch.ts'
@@ -7,34 +7,34 @@ import type { Clock } from '#kernel/clock.ts'
 import type { Random } from '#kernel/id.ts'
 import type { Log } from '#kernel/log.ts'
 import { fromUnits } from '#kernel/money.ts'
-import { fulfil, type Operation } from '#kernel/operation.ts'
+import { implement, type Operation } from '#kernel/operation.ts'
 import type { Policy } from '#kernel/signer.ts'
 import type { TaskKind, Tx } from '#kernel/task.ts'
 import type { Queryable } from '#store/query.ts'
 import type { Vault } from '#upstreams/vault/vault.ts'
-import { admissions } from './admit.ts'
+import { admissions } from './admissions.ts'
 import { earnAudit } from './audit.ts'
 import { contract } from './contract.ts'
 import { type EarnLimits, earnLimits } from './limits.ts'
-import { market, priceText } from './market.ts'
 import { positionsReader } from './positions.ts'
-import { earnRules } from './settle.ts'
-import { settledReading } from './settled-reading.ts'
-import { syncing } from './sync.ts'
+import { createSettledReader } from './settled-reading.ts'
+import { earnSync } from './sync.ts'
+import { priceText, vaultRates } from './vault-rates.ts'
+import { vaultSteps } from './vault-steps.ts'
 
-export type EarnNeeds = {
-  on: Queryable
+export type EarnDeps = {
+  db: Queryable
   vault: Vault
   chain: Pick<Chain, 'displayName' | 'usdc'>
   shareToken: Token
-  ledger: Pick<Ledger, 'balance' | 'books'>
+  ledger: Pick<Ledger, 'balance' | 'subAccounts'>
   batches: EvmBatches
   policy: Policy
   evmAddressOf: (userId: string) => Promise<string>
   /** A receipt moved something in a user's wallet. */
   changed: (userId: string, chainId: string) => void
   transact: Transact
-  events: Pick<Events, 'add' | 'told'>
+  events: Pick<EventLog, 'add' | 'notify'>
   /** The newest block that is not expected to change any more. */
   finalBlock: () => Promise<bigint>
   log: Log
@@ -51,29 +51,26 @@ export type Earn = {
 
 const usdcDecimals = 6
 
-export function earn(needs: EarnNeeds): Earn {
-  const { on, vault, chain, shareToken, batches, policy, clock, changed, limits = earnLimits } = needs
+export function earn(deps: EarnDeps): Earn {
+  const { db, vault, chain, shareToken, batches, policy, clock, changed, limits = earnLimits } = deps
   const { usdc } = chain
-  const vaultMarket = market({ on, vault, clock })
-  const readSettled = settledReading({ on, vault, usdc, ledger: needs.ledger, clock })
-  const admit = admissions({ ...needs, usdc, limits, market: vaultMarket, readSettled })
-  const rules = earnRules({ on, vault, usdc, shareToken, ledger: needs.ledger, changed, clock })
-  const released = async (tx: Tx, taskId: string) => {
+  const rates = vaultRates({ db, vault, clock })
+  const readSettled = createSettledReader({ db, vault, usdc, ledger: deps.ledger, clock })
+  const admit = admissions({ ...deps, usdc, limits, rates: rates, readSettled })
+  const rules = vaultSteps({ db, vault, usdc, shareToken, ledger: deps.ledger, changed, clock })
+  const onNotExecuted = async (tx: Tx, taskId: string) => {
     await policy.release(tx, taskId)
     await batches.release(tx, taskId)
   }
-  const deposit = { admit: admit.deposit, steps: batches.steps(rules.deposit), released }
-  const withdraw = { admit: admit.withdraw, steps: batches.steps(rules.withdraw), released }
-  const comparing = { ...needs, readSettled }
-  const audit = earnAudit(comparing)
-  const positionsOf = positionsReader({ ...comparing, chainName: chain.displayName, market: vaultMarket })
+  const deposit = { admit: admit.deposit, steps: batches.steps(rules.deposit), onNotExecuted }
+  const withdraw = { admit: admit.withdraw, steps: batches.steps(rules.withdraw), onNotExecuted }
+  const comparisonDeps = { ...deps, readSettled }
+  const audit = earnAudit(comparisonDeps)
+  const positionsOf = positionsReader({ ...comparisonDeps, chainName: chain.displayName, rates: rates })
 
-  const operations = fulfil(contract, {
+  const operations = implement(contract, {
     async info() {
-      const [{ state, at }, { apy, apy7d, apy30d }] = await Promise.all([
-        vaultMarket.state(),
-        vaultMarket.yield(),
-      ])
+      const [{ state, at }, { apy, apy7d, apy30d }] = await Promise.all([rates.state(), rates.yield()])
       return {
         vault_address: vault.address,
         chain_id: vault.chainId,
@@ -93,7 +90,7 @@ export function earn(needs: EarnNeeds): Earn {
     },
 
     async vault() {
-      const { state } = await vaultMarket.state()
+      const { state } = await rates.state()
       return {
         chain_id: vault.chainId,
         vault_address: vault.address,
@@ -116,9 +113,9 @@ export function earn(needs: EarnNeeds): Earn {
     enable: deposit,
     deposit,
     withdraw,
-    sync: syncing(comparing),
+    sync: earnSync(comparisonDeps),
     positions: async (input, { userId }) => positionsOf(userId, input),
   })
 
-  return { operations, snapshot: vaultMarket.snapshot, audit: audit.kind, gauges: audit.gauges }
+  return { operations, snapshot: rates.snapshot, audit: audit.kind, gauges: audit.gauges }
 }

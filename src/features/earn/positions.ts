@@ -2,19 +2,19 @@ import { Fault } from '#kernel/fault.ts'
 import { fromUnits, mulDiv } from '#kernel/money.ts'
 import type { Queryable } from '#store/query.ts'
 import type { Vault } from '#upstreams/vault/vault.ts'
-import { shareAsset } from './lots.ts'
-import type { Market } from './market.ts'
+import { shareAsset } from './ledger-accounts.ts'
 import type { ReadSettled } from './settled-reading.ts'
 import { externalOf } from './shares.ts'
 import { type EarnTaskRow, earnTasksPage, newestPosition, positionsPage } from './store.ts'
+import type { VaultRates } from './vault-rates.ts'
 
 /** Positions and their history, as the tasks and the ledger tell them, held against the chain. */
 
-type Needs = {
-  on: Queryable
+type PositionsDeps = {
+  db: Queryable
   vault: Vault
   chainName: string
-  market: Market
+  rates: VaultRates
   readSettled: ReadSettled
   evmAddressOf: (userId: string) => Promise<string>
 }
@@ -57,21 +57,22 @@ export type PositionsInput = {
 
 const limitDefault = 100
 
-export function positionsReader({ on, vault, chainName, market, readSettled, evmAddressOf }: Needs) {
-  const place = { chainId: vault.chainId, vault: vault.address.toLowerCase() }
+export function positionsReader({ db, vault, chainName, rates, readSettled, evmAddressOf }: PositionsDeps) {
+  const vaultRef = { chainId: vault.chainId, vault: vault.address.toLowerCase() }
 
   /** Null while the chain is silent or one of the user's own actions is under way: then nobody can tell. */
   const externalFor = async (userId: string): Promise<Map<string, bigint> | null> => {
     try {
       const reading = await readSettled(userId, await evmAddressOf(userId))
       if (!reading) return null
-      const { lots, onChainUnits } = reading
+      const { positionShares, onChainUnits } = reading
       const deltas = externalOf(
-        lots.map(({ sharesUnits }) => sharesUnits),
+        positionShares.map(({ sharesUnits }) => sharesUnits),
         onChainUnits,
       )
-      if (lots.length > 0) return new Map(deltas.map((delta, index) => [lots[index]!.positionId, delta]))
-      const newest = onChainUnits > 0n ? await newestPosition(on, userId, place) : undefined
+      if (positionShares.length > 0)
+        return new Map(deltas.map((delta, index) => [positionShares[index]!.positionId, delta]))
+      const newest = onChainUnits > 0n ? await newestPosition(db, userId, vaultRef) : undefined
       return new Map(newest ? [[newest.id, onChainUnits]] : [])
     } catch (fault) {
       if (fault instanceof Fault) return null
@@ -82,14 +83,14 @@ export function positionsReader({ on, vault, chainName, market, readSettled, evm
   return async (userId: string, input: PositionsInput) => {
     const { limit = limitDefault, after, status, history_limit: historyLimit = limitDefault } = input
     const page = { limit: limit + 1, after, status, asset: shareAsset(vault) }
-    const [found, tasks, seen, { apy }] = await Promise.all([
-      positionsPage(on, userId, place, page),
-      earnTasksPage(on, userId, { limit: historyLimit + 1, after: input.history_after }),
-      market.state().catch((fault: unknown) => {
+    const [found, tasks, vaultReading, { apy }] = await Promise.all([
+      positionsPage(db, userId, vaultRef, page),
+      earnTasksPage(db, userId, { limit: historyLimit + 1, after: input.history_after }),
+      rates.state().catch((fault: unknown) => {
         if (fault instanceof Fault) return undefined
         throw fault
       }),
-      market.yield(),
+      rates.yield(),
     ])
     const positions = found.slice(0, limit)
     const rows = tasks.slice(0, historyLimit)
@@ -99,7 +100,7 @@ export function positionsReader({ on, vault, chainName, market, readSettled, evm
       positions: positions.map((position) => {
         const sharesUnits = BigInt(position.shares)
         const cost = BigInt(position.cost_units)
-        const value = seen ? worthOf(sharesUnits, seen.state) : null
+        const value = vaultReading ? worthOf(sharesUnits, vaultReading.state) : null
         const isActive = sharesUnits > 0n || position.is_opening
         return {
           id: position.id,

@@ -2,8 +2,8 @@ import type { Ledger } from '#durable/ledger.ts'
 import type { Clock } from '#kernel/clock.ts'
 import type { Queryable } from '#store/query.ts'
 import type { Vault } from '#upstreams/vault/vault.ts'
-import { type EarnAccount, earnAccountOf, floorOf } from './earn-account.ts'
-import { cashAsset, lotPrefix, shareAsset, walletAccount } from './lots.ts'
+import { type EarnAccount, earnAccountOf, minBlockFor } from './earn-account.ts'
+import { cashAsset, positionPrefix, shareAsset, walletAccount } from './ledger-accounts.ts'
 
 /**
  * Ledger and chain of one user, comparable: read while nothing of that user was under way. Every deposit and every
@@ -11,37 +11,41 @@ import { cashAsset, lotPrefix, shareAsset, walletAccount } from './lots.ts'
  * before and after the chain is read, and no counter moved, the chain shows what the ledger shows, and whatever
  * differs came or went another way.
  */
-export type Lot = { positionId: string; sharesUnits: bigint }
+export type PositionShares = { positionId: string; sharesUnits: bigint }
 export type SettledReading = {
   /** Positions with shares, oldest first. */
-  lots: Lot[]
+  positionShares: PositionShares[]
   onChainUnits: bigint
   block: bigint
   account: EarnAccount
 }
 
-type Needs = {
-  on: Queryable
+type SettledReadingDeps = {
+  db: Queryable
   vault: Vault
   usdc: string
-  ledger: Pick<Ledger, 'balance' | 'books'>
+  ledger: Pick<Ledger, 'balance' | 'subAccounts'>
   clock: Clock
 }
 /** The newest block, or one that is not expected to change any more. */
-type At = { block?: bigint }
+type ReadOptions = { block?: bigint }
 
-export type ReadSettled = (userId: string, address: string, at?: At) => Promise<SettledReading | undefined>
+export type ReadSettled = (
+  userId: string,
+  address: string,
+  at?: ReadOptions,
+) => Promise<SettledReading | undefined>
 
-export function settledReading({ on, vault, usdc, ledger, clock }: Needs): ReadSettled {
-  const place = { chainId: vault.chainId, vault: vault.address.toLowerCase() }
+export function createSettledReader({ db, vault, usdc, ledger, clock }: SettledReadingDeps): ReadSettled {
+  const vaultRef = { chainId: vault.chainId, vault: vault.address.toLowerCase() }
 
   const ledgerOf = async (userId: string) => {
     const [books, cash] = await Promise.all([
-      ledger.books(on, userId, shareAsset(vault)),
-      ledger.balance(on, walletAccount(userId, cashAsset(vault, usdc))),
+      ledger.subAccounts(db, userId, shareAsset(vault)),
+      ledger.balance(db, walletAccount(userId, cashAsset(vault, usdc))),
     ])
     const isSettled = cash.heldUnits === 0n && books.every(({ heldUnits }) => heldUnits === 0n)
-    const counters = [cash, ...books].map(({ settlements }) => String(settlements)).join()
+    const counters = [cash, ...books].map(({ version }) => String(version)).join()
     return { books, isSettled, counters }
   }
 
@@ -49,16 +53,19 @@ export function settledReading({ on, vault, usdc, ledger, clock }: Needs): ReadS
   return async (userId, address, { block } = {}) => {
     const before = await ledgerOf(userId)
     if (!before.isSettled) return undefined
-    const account = await earnAccountOf(on, userId, place)
+    const account = await earnAccountOf(db, userId, vaultRef)
     if (!account) return undefined
-    const seen = await vault.account(address, block)
-    if (seen.block < floorOf(account, clock.now())) return undefined
+    const vaultAccount = await vault.account(address, block)
+    if (vaultAccount.block < minBlockFor(account, clock.now())) return undefined
     const after = await ledgerOf(userId)
     if (!after.isSettled || after.counters !== before.counters) return undefined
-    const lots = before.books
+    const positionShares = before.books
       .filter(({ availUnits }) => availUnits > 0n)
-      .map(({ book, availUnits }) => ({ positionId: book.slice(lotPrefix.length), sharesUnits: availUnits }))
+      .map(({ book, availUnits }) => ({
+        positionId: book.slice(positionPrefix.length),
+        sharesUnits: availUnits,
+      }))
       .sort((a, b) => (a.positionId < b.positionId ? -1 : 1))
-    return { lots, onChainUnits: seen.sharesUnits, block: seen.block, account }
+    return { positionShares, onChainUnits: vaultAccount.sharesUnits, block: vaultAccount.block, account }
   }
 }

@@ -1,14 +1,14 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
-import { externalOf, heldFor } from './shares.ts'
+import { externalOf, sharesToHold } from './shares.ts'
 
 const units = fc.bigInt({ min: 0n, max: 10n ** 24n })
 
 test('a hold covers the need with a thousandth to spare and never exceeds the position', () => {
   fc.assert(
     fc.property(units, units, (needed, available) => {
-      const held = heldFor(needed, available)
+      const held = sharesToHold(needed, available)
       assert.ok(held <= available)
       if (needed < available) assert.ok(held > needed)
     }),

@@ -1,13 +1,13 @@
 /** The arithmetic of lots: several positions of one user share one balance of shares on the chain. */
 
-const least = (a: bigint, b: bigint) => (a < b ? a : b)
+const min = (a: bigint, b: bigint) => (a < b ? a : b)
 
 /**
  * What an amount may need in shares when it is finally burnt: a thousandth above the simulation, since the price of a
  * share can fall a little until then; what is not needed goes back to the position.
  */
-export function heldFor(neededShares: bigint, available: bigint): bigint {
-  return least(neededShares + neededShares / 1_000n + 1n, available)
+export function sharesToHold(neededShares: bigint, available: bigint): bigint {
+  return min(neededShares + neededShares / 1_000n + 1n, available)
 }
 
 /**
@@ -21,7 +21,7 @@ export function externalOf(books: readonly bigint[], onChain: bigint): bigint[] 
   return books
     .toReversed()
     .map((book) => {
-      const gone = least(book, missing)
+      const gone = min(book, missing)
       missing -= gone
       return -gone
     })

@@ -1,4 +1,4 @@
-import type { NewSchedule } from '#durable/schedule.ts'
+import type { NewSchedule } from '#durable/scheduler.ts'
 import type { TaskKind } from '#kernel/task.ts'
 
 /** The yield is counted from share prices that we saw ourselves: one row an hour, whichever instance is up. */
@@ -26,5 +26,5 @@ export const snapshotKind = (snapshot: () => Promise<void>): TaskKind => ({
       return { end: 'completed', outcome: 'executed', result: {} }
     },
   },
-  retry: { attemptsMax: 20, firstMs: 1_000, mostMs: 120_000 },
+  retry: { attemptsMax: 20, firstMs: 1_000, maxMs: 120_000 },
 })

@@ -1,5 +1,5 @@
 import type { JsonObject, Tx } from '#kernel/task.ts'
-import { all, one, type Queryable, q, send } from '#store/query.ts'
+import { builder, fetchAll, fetchOne, type Queryable, query } from '#store/query.ts'
 
 export type PositionRow = { id: string; number: number; created_at: Date }
 export type EarnTaskRow = {
@@ -11,10 +11,10 @@ export type EarnTaskRow = {
   error: JsonObject | null
   created_at: Date
 }
-type Place = { chainId: string; vault: string }
+type VaultRef = { chainId: string; vault: string }
 
-const positionsQuery = (userId: string, { chainId, vault }: Place) =>
-  q
+const positionsQuery = (userId: string, { chainId, vault }: VaultRef) =>
+  builder
     .selectFrom('earn_position')
     .select(['id', 'number', 'created_at'])
     .where('user_id', '=', userId)
@@ -31,13 +31,13 @@ type PositionsPage = {
 
 /** Newest first, from the one after `after`. A position whose first deposit failed never was one. */
 export const positionsPage = (
-  on: Queryable,
+  db: Queryable,
   userId: string,
-  { chainId, vault }: Place,
+  { chainId, vault }: VaultRef,
   { limit, after, status, asset }: PositionsPage,
 ): Promise<PositionView[]> =>
-  send(
-    on,
+  query(
+    db,
     `select p.id, p.number, p.created_at, p.cost_units, coalesce(a.avail + a.held, 0) as shares, p.settled_at is null as is_opening
      from earn_position p
        left join account a on a.owner = p.user_id and a.asset = $4 and a.book = 'position:' || p.id
@@ -50,20 +50,20 @@ export const positionsPage = (
     [userId, chainId, vault, asset, after ?? null, status === undefined ? null : status === 'active', limit],
   )
 
-export const findPosition = (on: Queryable, userId: string, place: Place, id: string) =>
-  one<PositionRow>(on, positionsQuery(userId, place).where('id', '=', id))
+export const findPosition = (db: Queryable, userId: string, vaultRef: VaultRef, id: string) =>
+  fetchOne<PositionRow>(db, positionsQuery(userId, vaultRef).where('id', '=', id))
 
-export const newestPosition = (on: Queryable, userId: string, place: Place) =>
-  one<PositionRow>(on, positionsQuery(userId, place).orderBy('number', 'desc').limit(1))
+export const newestPosition = (db: Queryable, userId: string, vaultRef: VaultRef) =>
+  fetchOne<PositionRow>(db, positionsQuery(userId, vaultRef).orderBy('number', 'desc').limit(1))
 
-type NewPosition = { id: string; userId: string; taskId: string; now: Date } & Place
+type NewPosition = { id: string; userId: string; taskId: string; now: Date } & VaultRef
 
 /** Under the lock of the user's policy row, so that two deposits of one moment get two numbers. */
 export async function addPosition(
   tx: Tx,
   { id, userId, taskId, chainId, vault, now }: NewPosition,
 ): Promise<void> {
-  await send(
+  await query(
     tx,
     `insert into earn_position (id, user_id, chain_id, vault, number, created_at, opened_by)
      select $1::uuid, $2::uuid, $3::text, $4::text, coalesce(max(number), 0) + 1, $5::timestamptz, $6::uuid
@@ -77,12 +77,12 @@ export async function addPosition(
  * each is found by a range and its order, for which only the index by kind fits.
  */
 export const earnTasksPage = (
-  on: Queryable,
+  db: Queryable,
   userId: string,
   { limit, after }: { limit: number; after: string | undefined },
 ): Promise<EarnTaskRow[]> =>
-  send(
-    on,
+  query(
+    db,
     `select t.* from unnest(array['earn_deposit', 'earn_withdraw']) as k (name) cross join lateral (
        select id, kind, status, data, result, error, created_at from task
        where user_id = $1 and kind >= k.name and kind <= k.name
@@ -95,13 +95,13 @@ export const earnTasksPage = (
 export type SharePriceRow = { at: Date; price: string }
 
 export const sharePricesSince = (
-  on: Queryable,
-  { chainId, vault }: Place,
+  db: Queryable,
+  { chainId, vault }: VaultRef,
   since: Date,
 ): Promise<SharePriceRow[]> =>
-  all(
-    on,
-    q
+  fetchAll(
+    db,
+    builder
       .selectFrom('share_price')
       .select(['at', 'price'])
       .where('chain_id', '=', chainId)
@@ -112,12 +112,12 @@ export const sharePricesSince = (
 
 /** The same block asked twice is the same price. */
 export async function addSharePrice(
-  on: Queryable,
-  { chainId, vault }: Place,
+  db: Queryable,
+  { chainId, vault }: VaultRef,
   { at, block, price }: { at: Date; block: bigint; price: string },
 ): Promise<void> {
-  await send(
-    on,
+  await query(
+    db,
     `insert into share_price (chain_id, vault, at, block, price) values ($1, $2, $3, $4, $5) on conflict do nothing`,
     [chainId, vault, at, block, price],
   )

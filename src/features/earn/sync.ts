@@ -5,15 +5,15 @@ import type { Admission, Move, Step, StepResult, TaskView, Tx } from '#kernel/ta
 import type { Queryable } from '#store/query.ts'
 import type { Vault } from '#upstreams/vault/vault.ts'
 import { addChange, earnAccountOf, raiseVersion } from './earn-account.ts'
-import { lotAccount, outsideOf, shareAsset } from './lots.ts'
+import { externalAccountOf, positionAccount, shareAsset } from './ledger-accounts.ts'
 import type { ReadSettled, SettledReading } from './settled-reading.ts'
 import { externalOf } from './shares.ts'
 import { newestPosition } from './store.ts'
 
 /** Books what came to the account or left it another way, so that positions and chain agree again. */
 
-type Needs = {
-  on: Queryable
+type SyncDeps = {
+  db: Queryable
   vault: Vault
   readSettled: ReadSettled
   finalBlock: () => Promise<bigint>
@@ -23,38 +23,38 @@ type Needs = {
 type External = { positionId: string; sharesUnits: bigint }
 
 const deadlineMs = 120_000
-const againMs = 500
+const retryMs = 500
 
-export function syncing({ on, vault, readSettled, finalBlock, evmAddressOf, clock }: Needs) {
-  const place = { chainId: vault.chainId, vault: vault.address.toLowerCase() }
+export function earnSync({ db, vault, readSettled, finalBlock, evmAddressOf, clock }: SyncDeps) {
+  const vaultRef = { chainId: vault.chainId, vault: vault.address.toLowerCase() }
   const asset = shareAsset(vault)
 
   const admit = async (_input: unknown, { userId }: Caller): Promise<Admission> => {
-    if (!(await earnAccountOf(on, userId, place)))
+    if (!(await earnAccountOf(db, userId, vaultRef)))
       throw new Fault('no_position', 'There are no positions to compare with the chain')
     return { first: 'compare', deadlineMs, data: { account: await evmAddressOf(userId) } }
   }
 
   const externalFor = async (userId: string, reading: SettledReading): Promise<External[]> => {
-    const { lots, onChainUnits } = reading
+    const { positionShares, onChainUnits } = reading
     const external =
-      lots.length > 0
+      positionShares.length > 0
         ? externalOf(
-            lots.map(({ sharesUnits }) => sharesUnits),
+            positionShares.map(({ sharesUnits }) => sharesUnits),
             onChainUnits,
-          ).map((sharesUnits, index) => ({ positionId: lots[index]!.positionId, sharesUnits }))
-        : [{ positionId: (await newestPosition(on, userId, place))?.id ?? '', sharesUnits: onChainUnits }]
+          ).map((sharesUnits, index) => ({ positionId: positionShares[index]!.positionId, sharesUnits }))
+        : [{ positionId: (await newestPosition(db, userId, vaultRef))?.id ?? '', sharesUnits: onChainUnits }]
     return external.filter(({ sharesUnits }) => sharesUnits !== 0n)
   }
 
   const moveOf = (task: TaskView, { positionId, sharesUnits }: External): Move => {
-    const lot = lotAccount(task.userId, asset, positionId)
+    const shareAccount = positionAccount(task.userId, asset, positionId)
     const isGain = sharesUnits > 0n
     return {
       move: 'transfer',
       key: `${task.id}:external:${positionId}`,
-      debit: isGain ? outsideOf(asset) : lot,
-      credit: isGain ? lot : outsideOf(asset),
+      debit: isGain ? externalAccountOf(asset) : shareAccount,
+      credit: isGain ? shareAccount : externalAccountOf(asset),
       amountUnits: isGain ? sharesUnits : -sharesUnits,
       reason: 'earn_external',
     }
@@ -62,7 +62,7 @@ export function syncing({ on, vault, readSettled, finalBlock, evmAddressOf, cloc
 
   const compare: Step = async (task): Promise<StepResult> => {
     const reading = await readSettled(task.userId, String(task.data.account), { block: await finalBlock() })
-    if (!reading) return { park: { afterMs: againMs, next: 'compare' }, state: 'waiting' }
+    if (!reading) return { park: { afterMs: retryMs, next: 'compare' }, state: 'waiting' }
     const external = await externalFor(task.userId, reading)
     const gained = await Promise.all(
       external.map(async ({ sharesUnits }) => (sharesUnits > 0n ? vault.assetsOf(sharesUnits) : 0n)),
@@ -74,7 +74,7 @@ export function syncing({ on, vault, readSettled, finalBlock, evmAddressOf, cloc
         throw new Fault('unavailable', 'The positions were compared with the chain by another task')
       for (const [index, { positionId, sharesUnits }] of external.entries()) {
         const change = { positionId, sharesUnits, assetsUnits: gained[index]!, block: reading.block }
-        await addChange(tx, task.userId, place, { ...change, now: clock.now() })
+        await addChange(tx, task.userId, vaultRef, { ...change, now: clock.now() })
       }
     }
     return {
@@ -89,7 +89,7 @@ export function syncing({ on, vault, readSettled, finalBlock, evmAddressOf, cloc
         })),
       },
       moves: external.map((each) => moveOf(task, each)),
-      also,
+      writes: also,
     }
   }
 

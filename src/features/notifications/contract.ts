@@ -1,6 +1,6 @@
 import * as T from 'typebox'
-import { read, section, stream } from '#kernel/operation.ts'
-import { Text } from '#kernel/scalars.ts'
+import { group, read, stream } from '#kernel/operation.ts'
+import { Text } from '#kernel/wire-types.ts'
 import { eventTypes, NotificationEvent } from './event-types.ts'
 
 const cursor = T.String({
@@ -14,7 +14,7 @@ const types = T.String({
   examples: ['order.filled,position.changed'],
 })
 
-export const contract = section('notifications', {
+export const contract = group('notifications', {
   stream: stream('GET /v1/notifications/stream', {
     summary: 'Follow everything that happens to your tasks and account',
     description:

@@ -1,6 +1,6 @@
 import * as T from 'typebox'
-import { Dec, Nullable, OneOf, Text, TextOrNull, Time } from '#kernel/scalars.ts'
 import { TaskStatusResponse } from '#kernel/task-response.ts'
+import { Dec, Nullable, OneOf, Text, TextOrNull, Time } from '#kernel/wire-types.ts'
 
 /** What can happen to a user, with the data of each type. Fields may be added; those that stand here stay. */
 

@@ -1,14 +1,14 @@
-import type { Events, StoredEvent } from '#durable/events.ts'
+import type { EventLog, StoredEvent } from '#durable/event-log.ts'
 import { invalid } from '#kernel/fault.ts'
 import type { StreamItem } from '#kernel/operation.ts'
-import { fulfil } from '#kernel/operation.ts'
+import { implement } from '#kernel/operation.ts'
 import { contract } from './contract.ts'
 import { type EventType, eventTypes, type NotificationEvent } from './event-types.ts'
 
-type Needs = { events: Events }
+type NotificationsDeps = { events: EventLog }
 type Item = StreamItem<NotificationEvent>
 
-const replayed = 50n
+const replayedEvents = 50n
 
 /** A misspelt type would be silence for ever. */
 function typesOf(text: string | undefined): { types?: EventType[] } {
@@ -35,13 +35,13 @@ const reset = (from: bigint, to: bigint): Item => ({
   data: { from: String(from), to: String(to) } as unknown as NotificationEvent,
 })
 
-export const notifications = ({ events }: Needs) =>
-  fulfil(contract, {
+export const notifications = ({ events }: NotificationsDeps) =>
+  implement(contract, {
     async *stream({ after, types }, caller, { lastEventId, signal }) {
       const filter = typesOf(types)
       const { first, last } = await events.bounds(caller.userId)
       const asked = lastEventId !== undefined && /^\d{1,18}$/.test(lastEventId) ? lastEventId : after
-      let seq = asked === undefined ? last - replayed : BigInt(asked)
+      let seq = asked === undefined ? last - replayedEvents : BigInt(asked)
       // A cursor from the future belongs to another database; holding it would hide every event until then.
       if (seq > last) seq = last
       if (seq < 0n) seq = 0n
@@ -49,7 +49,7 @@ export const notifications = ({ events }: Needs) =>
         yield reset(seq + 1n, first - 1n)
         seq = first - 1n
       }
-      for await (const page of events.follow(caller.userId, seq, { ...filter, signal }))
+      for await (const page of events.subscribe(caller.userId, seq, { ...filter, signal }))
         for (const event of page) yield item(event)
     },
 

@@ -1,5 +1,5 @@
 import { admitCancelAll, type CancelAllDeps } from '#features/venue/cancel-all.ts'
-import { marketNamed } from '#features/venue/symbol.ts'
+import { requireMarket } from '#features/venue/markets.ts'
 import type { Caller } from '#kernel/caller.ts'
 import type { Admission } from '#kernel/task.ts'
 import type { Hyperliquid } from '#upstreams/hyperliquid/hyperliquid.ts'
@@ -16,7 +16,7 @@ export async function admitPerpCancelAll(
   const section = {
     kind: 'perp' as const,
     operation: 'perp_cancel_all',
-    symbol: asset === undefined ? undefined : marketNamed('perp', markets, asset).symbol,
+    symbol: asset === undefined ? undefined : requireMarket('perp', markets, asset).symbol,
     marketOf({ symbol }: { symbol: string }) {
       const market = bySymbol.get(symbol)
       return market && { symbol, asset: market.asset }

@@ -1,15 +1,20 @@
-import { asData, type Memory, opensAtOnce } from '#features/venue/memory.ts'
-import { positionOf } from '#features/venue/order-evidence.ts'
+import { assetKey, requireMarket } from '#features/venue/markets.ts'
+import { assertWorth, limitPriceOf } from '#features/venue/order-checks.ts'
+import { positionOf } from '#features/venue/order-lookup.ts'
+import { type OrderTaskData, startsWithOrder, toTaskData } from '#features/venue/order-task.ts'
 import { accountAfterTasks } from '#features/venue/read-after-write.ts'
-import { assetKey, marketNamed } from '#features/venue/symbol.ts'
-import { aheadOf, besideAgent, slippageDefault, tradeMs } from '#features/venue/trade.ts'
-import { demandWorth, limitPriceOf } from '#features/venue/wish.ts'
+import {
+  clockSkewMs,
+  defaultSlippagePercent,
+  tradeDeadlineMs,
+  withAgent,
+} from '#features/venue/trade-admission.ts'
 import type { Caller } from '#kernel/caller.ts'
 import { compareDecimals } from '#kernel/decimal-fields.ts'
 import { Fault } from '#kernel/fault.ts'
 import type { Action } from '#kernel/signer.ts'
 import type { Admission } from '#kernel/task.ts'
-import type { TradeNeeds } from './open.ts'
+import type { TradeDeps } from './open.ts'
 
 export type CloseInput = {
   asset: string
@@ -19,20 +24,16 @@ export type CloseInput = {
   slippage_pct?: string
 }
 
-export async function admitClose(
-  needs: TradeNeeds,
-  input: CloseInput,
-  { userId }: Caller,
-): Promise<Admission> {
-  const { venue, pricing, policy, chainId, clock, limits } = needs
-  const market = marketNamed('perp', (await venue.perps()).markets, input.asset)
+export async function admitClose(deps: TradeDeps, input: CloseInput, { userId }: Caller): Promise<Admission> {
+  const { venue, pricing, policy, chainId, clock, limits } = deps
+  const market = requireMarket('perp', (await venue.perps()).markets, input.asset)
   const limit = limitPriceOf(input, market, pricing)
-  const account = await needs.evmAddressOf(userId)
-  const reading = Promise.all([
-    accountAfterTasks(needs, { userId, account, symbol: market.symbol }),
+  const account = await deps.evmAddressOf(userId)
+  const pending = Promise.all([
+    accountAfterTasks(deps, { userId, account, symbol: market.symbol }),
     venue.mids(),
   ])
-  const { agent, read } = await besideAgent(needs, userId, reading)
+  const { agent, read } = await withAgent(deps, userId, pending)
   const [state, mids] = read
   const position = positionOf(state, market.symbol)
   if (!position) throw new Fault('no_position', `There is no position in ${market.symbol} to close`)
@@ -41,12 +42,12 @@ export async function admitClose(
   const asked = input.size === undefined ? held : pricing.roundSize(input.size, market)
   const size = compareDecimals(asked, held) > 0 ? held : asked
   const mid = mids.get(market.symbol) ?? market.markPrice
-  const price = limit ?? pricing.boundPrice(mid, input.slippage_pct ?? slippageDefault, isBuy, market)
+  const price = limit ?? pricing.boundPrice(mid, input.slippage_pct ?? defaultSlippagePercent, isBuy, market)
   // The venue counts at the price of the order, which for a sale lies below the middle.
   const worthPrice = isBuy ? (limit ?? mid) : price
   // A whole position may be of any size; otherwise dust could never be closed.
   if (size !== held)
-    demandWorth({ size, price: worthPrice, minimum: limits.minOrderUsd, field: 'body.size', market }, pricing)
+    assertWorth({ size, price: worthPrice, minimum: limits.minOrderUsd, field: 'body.size', market }, pricing)
   const action: Omit<Action, 'taskId'> = {
     userId,
     operation: 'perp_close',
@@ -56,7 +57,7 @@ export async function admitClose(
     usdMicros: 0n,
     exit: true,
   }
-  const memory: Memory = {
+  const taskData: OrderTaskData = {
     operation: 'perp_close',
     market: 'perp',
     symbol: market.symbol,
@@ -66,7 +67,7 @@ export async function admitClose(
     exit: true,
     size_decimals: market.sizeDecimals,
     price_decimals: market.priceDecimals,
-    ahead_ms: aheadOf(clock, state.timeMs),
+    ahead_ms: clockSkewMs(clock, state.timeMs),
     since_ms: state.timeMs,
     is_buy: isBuy,
     size,
@@ -82,9 +83,9 @@ export async function admitClose(
   }
   return {
     first: 'begin',
-    deadlineMs: tradeMs,
-    data: asData(memory),
-    opens: opensAtOnce(memory),
-    also: (tx, taskId) => policy.reserve(tx, { ...action, taskId }),
+    deadlineMs: tradeDeadlineMs,
+    data: toTaskData(taskData),
+    signOnAccept: startsWithOrder(taskData),
+    writes: (tx, taskId) => policy.reserve(tx, { ...action, taskId }),
   }
 }

@@ -10,7 +10,8 @@ import {
   VenueId,
   VenueOrder,
 } from '#features/venue/schemas.ts'
-import { read, section, task } from '#kernel/operation.ts'
+import { group, read, task } from '#kernel/operation.ts'
+import { TaskResponse } from '#kernel/task-response.ts'
 import {
   Address,
   ChainId,
@@ -22,8 +23,7 @@ import {
   TextOrNull,
   Time,
   TimeOrNull,
-} from '#kernel/scalars.ts'
-import { TaskResponse } from '#kernel/task-response.ts'
+} from '#kernel/wire-types.ts'
 
 const setupWaitSeconds = 60
 const waitSeconds = 90
@@ -98,7 +98,7 @@ const admissionFaults = [
 ]
 const readFaults = ['unavailable', 'upstream_timeout', 'upstream_changed']
 
-export const contract = section('perp', {
+export const contract = group('perp', {
   markets: read('GET /v1/perp/markets', {
     summary: 'Every perpetual market with its prices, funding and limits',
     access: 'read',

@@ -2,11 +2,11 @@ import type { Ledger } from '#durable/ledger.ts'
 import type { BatchRules, EvmBatches } from '#features/chains/batch.ts'
 import { knownUnified } from '#features/venue/account-mode.ts'
 import { registerFunded } from '#features/venue/account-store.ts'
-import type { VenueActs } from '#features/venue/act.ts'
-import { updateRows } from '#features/venue/agreement.ts'
-import { addChanges } from '#features/venue/record-store.ts'
-import { claim, claimedKeys } from '#features/venue/store.ts'
-import { aheadOf } from '#features/venue/trade.ts'
+import { ledgerUpdateRows } from '#features/venue/expected-balances.ts'
+import { addLedgerEntries } from '#features/venue/record-store.ts'
+import type { SignedActions } from '#features/venue/signed-action.ts'
+import { claimedTransferKeys, claimTransfer } from '#features/venue/store.ts'
+import { clockSkewMs } from '#features/venue/trade-admission.ts'
 import type { Caller } from '#kernel/caller.ts'
 import { assetOf } from '#kernel/chains.ts'
 import type { Clock } from '#kernel/clock.ts'
@@ -17,9 +17,9 @@ import type { Action, EvmCall, Policy } from '#kernel/signer.ts'
 import {
   type AccountRef,
   type Admission,
+  type BalanceSnapshot,
+  externalAccount,
   type JsonObject,
-  type Observation,
-  outside,
   type Step,
   type StepResult,
   type TaskView,
@@ -27,17 +27,17 @@ import {
 import type { Queryable } from '#store/query.ts'
 import type { Evm } from '#upstreams/evm/evm.ts'
 import type { Account, Hyperliquid, LedgerUpdate } from '#upstreams/hyperliquid/hyperliquid.ts'
-import { type CreditMemory, cashOf, creditSigns } from './credit-signs.ts'
-import type { PerpLimits, Way } from './limits.ts'
-import { type Agents, type Approval, approval, type SetupNeeds } from './setup.ts'
-import { chainIdOf, demandWay, depositShortage, walletToken } from './way.ts'
+import { type CreditTaskData, cashOf, checkForCredit } from './credit-check.ts'
+import { assertRoute, chainIdOf, depositShortage, walletToken } from './funding-route.ts'
+import type { FundingRoute, PerpLimits } from './limits.ts'
+import { type Agents, type Approval, createApproval, type SetupDeps } from './setup.ts'
 
 /** USDC from the wallet to the venue's bridge, and then the credit of exactly this transfer. */
 
-export type FundNeeds = {
-  on: Queryable
-  venue: SetupNeeds['venue'] & Pick<Hyperliquid, 'ledgerSince' | 'spotBalances' | 'accountMode'>
-  acts: VenueActs
+export type FundDeps = {
+  db: Queryable
+  venue: SetupDeps['venue'] & Pick<Hyperliquid, 'ledgerSince' | 'spotBalances' | 'accountMode'>
+  signedActions: SignedActions
   agents: Agents
   batches: EvmBatches
   chain: Pick<Evm, 'balances' | 'transfers' | 'row'>
@@ -46,7 +46,7 @@ export type FundNeeds = {
   policy: Pick<Policy, 'check' | 'reserve'>
   evmAddressOf: (userId: string) => Promise<string>
   changed: (userId: string, chainId: string) => void
-  way: Way
+  route: FundingRoute
   clock: Clock
   limits: PerpLimits
 }
@@ -56,7 +56,7 @@ export type FundInput = {
   source_chain_id?: string | number
   source_token?: string
 }
-type Memory = CreditMemory & {
+type FundTaskData = CreditTaskData & {
   amount_units: string
   ahead_ms: number
   since_ms: number
@@ -69,10 +69,10 @@ type Memory = CreditMemory & {
 const usdcDecimals = 6
 const admissionMs = 10 * 60_000
 const pollFirstMs = 300
-const pollMostMs = 5_000
+const pollMaxMs = 5_000
 /** A credit takes minutes on a bad day; after this somebody should look. */
 const reviewAfterMs = 60 * 60_000
-const memoryOf = (task: TaskView) => task.data as unknown as Memory
+const taskDataOf = (task: TaskView) => task.data as unknown as FundTaskData
 const cashKey = (taskId: string) => `${taskId}:cash`
 
 function amountOf({ amount, amount_usd }: FundInput, { minFundUsd }: PerpLimits): bigint {
@@ -93,61 +93,61 @@ function amountOf({ amount, amount_usd }: FundInput, { minFundUsd }: PerpLimits)
 const holdsNothing = ({ positions, unread, cashUsd }: Account): boolean =>
   positions.length + unread.length === 0 && compareDecimals(cashUsd, '0') === 0
 
-const walletOf = (userId: string, { chain, way }: Pick<FundNeeds, 'chain' | 'way'>): AccountRef => ({
+const walletOf = (userId: string, { chain, route }: Pick<FundDeps, 'chain' | 'route'>): AccountRef => ({
   owner: userId,
-  asset: assetOf(chain.row, way.token),
+  asset: assetOf(chain.row, route.token),
   book: 'wallet',
 })
 
-export async function admitFund(needs: FundNeeds, input: FundInput, { userId }: Caller): Promise<Admission> {
-  const { on, venue, batches, chain, ledger, policy, way, clock, limits, transferCall } = needs
-  const given = { chain: chainIdOf(input.source_chain_id, way), token: input.source_token ?? way.symbol }
-  demandWay(way, given, { chain: 'source_chain_id', token: 'source_token' })
+export async function admitFund(deps: FundDeps, input: FundInput, { userId }: Caller): Promise<Admission> {
+  const { db, venue, batches, chain, ledger, policy, route, clock, limits, transferCall } = deps
+  const given = { chain: chainIdOf(input.source_chain_id, route), token: input.source_token ?? route.symbol }
+  assertRoute(route, given, { chain: 'source_chain_id', token: 'source_token' })
   const amountUnits = amountOf(input, limits)
   const action: Omit<Action, 'taskId'> = {
     userId,
     operation: 'perp_fund',
-    chainId: way.chainId,
-    tokens: [way.token],
-    recipients: [way.bridge],
+    chainId: route.chainId,
+    tokens: [route.token],
+    recipients: [route.bridge],
     usdMicros: amountUnits,
     exit: false,
   }
   await policy.check(action)
-  const account = await needs.evmAddressOf(userId)
-  await batches.ready(way.chainId)
-  const wallet = walletOf(userId, needs)
-  const observed = async (): Promise<Observation[]> => {
+  const account = await deps.evmAddressOf(userId)
+  await batches.ready(route.chainId)
+  const wallet = walletOf(userId, deps)
+  const observed = async (): Promise<BalanceSnapshot[]> => {
     // The counter is read before the chain is asked: a hold that settles in between makes the answer worthless.
-    const { heldUnits, settlements } = await ledger.balance(on, wallet)
-    const { tokens } = await chain.balances(account, [way.token])
+    const { heldUnits, version } = await ledger.balance(db, wallet)
+    const { tokens } = await chain.balances(account, [route.token])
     const [totalUnits] = tokens
     if (totalUnits === undefined) throw new Fault('unavailable', 'The chain tells no balance')
     const available = totalUnits > heldUnits ? totalUnits - heldUnits : 0n
-    if (available < amountUnits) throw depositShortage(way, amountUnits, available)
-    return [{ account: wallet, totalUnits, settlements }]
+    if (available < amountUnits) throw depositShortage(route, amountUnits, available)
+    return [{ account: wallet, totalUnits, version }]
   }
   const [observe, state] = await Promise.all([observed(), venue.account(account)])
-  const trial = await batches.simulate(way.chainId, account, [
-    transferCall(way.token, way.bridge, amountUnits),
+  const trial = await batches.simulate(route.chainId, account, [
+    transferCall(route.token, route.bridge, amountUnits),
   ])
   if (!trial.ok)
     throw new Fault('conflict', `The transfer would fail: ${trial.reason}`, {
       extras: { reason: trial.reason },
     })
   // An account without a key has no mode of its own yet, and asking for it is dear.
-  const { current } = await needs.agents.of(userId)
+  const { current } = await deps.agents.of(userId)
   const unified = current !== undefined && knownUnified(await venue.accountMode(account))
   const chargeGas = await batches.charge({
     userId,
-    chainId: way.chainId,
+    chainId: route.chainId,
     gas: trial.gas,
     fullExit: false,
   })
-  const memory: Memory = {
+  const taskData: FundTaskData = {
     account,
     amount_units: String(amountUnits),
-    ahead_ms: aheadOf(clock, state.timeMs),
+    ahead_ms: clockSkewMs(clock, state.timeMs),
     since_ms: state.timeMs,
     unified,
     cash_seen: unified ? await cashOf(venue, { account, unified }) : state.cashUsd,
@@ -156,21 +156,21 @@ export async function admitFund(needs: FundNeeds, input: FundInput, { userId }: 
   return {
     first: 'prepare',
     deadlineMs: admissionMs,
-    data: memory as unknown as JsonObject,
-    observe,
-    reobserve: observed,
+    data: taskData as unknown as JsonObject,
+    snapshots: observe,
+    rereadSnapshots: observed,
     moves: (taskId) => [
       {
         move: 'hold',
         key: cashKey(taskId),
         debit: wallet,
-        credit: outside(wallet.asset),
+        credit: externalAccount(wallet.asset),
         amountUnits,
         reason: 'perp_fund',
-        token: walletToken(way),
+        token: walletToken(route),
       },
     ],
-    also: async (tx, taskId) => {
+    writes: async (tx, taskId) => {
       await policy.reserve(tx, { ...action, taskId })
       await chargeGas(tx, taskId)
     },
@@ -178,34 +178,34 @@ export async function admitFund(needs: FundNeeds, input: FundInput, { userId }: 
 }
 
 /** The transfer as the chain shows it; nothing else proves that the money is on its way. */
-function rulesOf({ chain, way, transferCall, changed }: FundNeeds): BatchRules {
+function rulesOf({ chain, route, transferCall, changed }: FundDeps): BatchRules {
   return {
-    landed: (task) => changed(task.userId, way.chainId),
+    onFinal: (task) => changed(task.userId, route.chainId),
     async plan(task) {
-      const { account, amount_units } = memoryOf(task)
+      const { account, amount_units } = taskDataOf(task)
       const amountUnits = BigInt(amount_units)
       return {
-        chainId: way.chainId,
+        chainId: route.chainId,
         account,
         operation: 'perp_fund',
-        calls: [transferCall(way.token, way.bridge, amountUnits)],
-        spends: [{ token: way.token, amountUnits, spender: way.bridge }],
-        tokens: [way.token],
-        recipients: [way.bridge],
+        calls: [transferCall(route.token, route.bridge, amountUnits)],
+        spends: [{ token: route.token, amountUnits, spender: route.bridge }],
+        tokens: [route.token],
+        recipients: [route.bridge],
         usdMicros: amountUnits,
         exit: false,
       }
     },
     async settle(task, receipt) {
-      const { account, amount_units } = memoryOf(task)
+      const { account, amount_units } = taskDataOf(task)
       const same = (a: string, b: string) => a.toLowerCase() === b.toLowerCase()
       const moved = chain
         .transfers(receipt)
         .some(
           (each) =>
-            same(each.token, way.token) &&
+            same(each.token, route.token) &&
             same(each.from, account) &&
-            same(each.to, way.bridge) &&
+            same(each.to, route.bridge) &&
             each.amountUnits === BigInt(amount_units),
         )
       if (!moved) return undefined
@@ -218,16 +218,16 @@ function rulesOf({ chain, way, transferCall, changed }: FundNeeds): BatchRules {
   }
 }
 
-export function funding(needs: FundNeeds): Record<'prepare' | 'confirm' | 'credit' | 'approved', Step> {
-  const { on, venue, acts, agents, batches, way } = needs
-  const { prepare, confirm } = batches.steps(rulesOf(needs))
-  const approving: Approval = approval({ venue, acts, agents } satisfies Pick<
-    SetupNeeds,
-    'venue' | 'acts' | 'agents'
+export function fundSteps(deps: FundDeps): Record<'prepare' | 'confirm' | 'credit' | 'approved', Step> {
+  const { db, venue, signedActions, agents, batches, route } = deps
+  const { prepare, confirm } = batches.steps(rulesOf(deps))
+  const approvalSteps: Approval = createApproval({ venue, signedActions, agents } satisfies Pick<
+    SetupDeps,
+    'venue' | 'signedActions' | 'agents'
   >)
 
   const credited = ({ data, input }: TaskView, at: string): StepResult => {
-    const { amount_units, tx_hash = '' } = data as unknown as Memory
+    const { amount_units, tx_hash = '' } = data as unknown as FundTaskData
     const amount = fromUnits(BigInt(amount_units), usdcDecimals)
     return {
       end: 'completed',
@@ -236,8 +236,8 @@ export function funding(needs: FundNeeds): Record<'prepare' | 'confirm' | 'credi
         amount: amount_units,
         amount_usd: amount,
         fee_usd: '0',
-        chain_id: way.chainId,
-        token_address: way.token,
+        chain_id: route.chainId,
+        token_address: route.token,
         tx_hash,
         credited_at: at,
         ...(input.source_token !== undefined && { source_token: input.source_token }),
@@ -246,7 +246,7 @@ export function funding(needs: FundNeeds): Record<'prepare' | 'confirm' | 'credi
   }
 
   const creditOf = async (task: TaskView): Promise<{ key: string; update: LedgerUpdate } | undefined> => {
-    const { account, since_ms, amount_units } = memoryOf(task)
+    const { account, since_ms, amount_units } = taskDataOf(task)
     const wanted = fromUnits(BigInt(amount_units), usdDecimals)
     const updates = (await venue.ledgerSince(account, since_ms))
       .filter(
@@ -254,8 +254,8 @@ export function funding(needs: FundNeeds): Record<'prepare' | 'confirm' | 'credi
           type === 'deposit' && amountUsd !== null && compareDecimals(amountUsd, wanted) === 0,
       )
       .map((update) => ({ key: `deposit:${account}:${update.atMs}:${update.hash}`, update }))
-    const taken = await claimedKeys(
-      on,
+    const taken = await claimedTransferKeys(
+      db,
       updates.map(({ key }) => key),
       task.id,
     )
@@ -268,7 +268,7 @@ export function funding(needs: FundNeeds): Record<'prepare' | 'confirm' | 'credi
     async confirm(task, context) {
       const result = await confirm(task, context)
       if (!('end' in result) || result.end !== 'completed') return result
-      const { data, moves, effects, events, also } = result
+      const { data, moves, effects, events, writes } = result
       return {
         next: 'credit',
         state: 'waiting',
@@ -276,56 +276,66 @@ export function funding(needs: FundNeeds): Record<'prepare' | 'confirm' | 'credi
         ...(moves && { moves }),
         ...(effects && { effects }),
         ...(events && { events }),
-        ...(also && { also }),
+        ...(writes && { writes }),
       }
     },
 
     async credit(task, context) {
       const { now } = context
-      const { isNew, data } = await creditSigns(venue, memoryOf(task), task.data.polls)
+      const { isNew, data } = await checkForCredit(venue, taskDataOf(task), task.data.polls)
       const found = isNew ? await creditOf(task) : undefined
-      if (!found) return waiting(task, now, 'credit', data)
+      if (!found) return waitForTransfer(task, now, 'credit', data)
       const at = new Date(found.update.atMs).toISOString()
-      const also = async (tx: Parameters<typeof claim>[0]) => {
-        const mine = await claim(tx, { key: found.key, userId: task.userId, taskId: task.id, at: now })
+      const also = async (tx: Parameters<typeof claimTransfer>[0]) => {
+        const mine = await claimTransfer(tx, {
+          key: found.key,
+          userId: task.userId,
+          taskId: task.id,
+          at: now,
+        })
         if (!mine) throw new Fault('unavailable', 'The credit belongs to another task')
-        if (!memoryOf(task).is_first) return
+        if (!taskDataOf(task).is_first) return
         // From here on every fill of the account is ours to tell, also those of the next moment.
-        await registerFunded(tx, { userId: task.userId, account: memoryOf(task).account, now })
-        await addChanges(tx, { user_id: task.userId }, updateRows(found.update))
+        await registerFunded(tx, { userId: task.userId, account: taskDataOf(task).account, now })
+        await addLedgerEntries(tx, { user_id: task.userId }, ledgerUpdateRows(found.update))
       }
       const { waiting: agent } = await agents.of(task.userId)
-      if (!agent) return { ...credited(task, at), also }
-      const intended = await approving.intend(task, context, agent.address, {
+      if (!agent) return { ...credited(task, at), writes: also }
+      const signed = await approvalSteps.sign(task, context, agent.address, {
         next: 'approved',
         operation: 'perp_fund',
-        also,
-        refused: () => ({ ...credited(task, at), also }),
+        writes: also,
+        onRefused: () => ({ ...credited(task, at), writes: also }),
       })
-      return { ...intended, data: { ...intended.data, credited_at: at } }
+      return { ...signed, data: { ...signed.data, credited_at: at } }
     },
 
     /** The money is there whatever becomes of the key: an approval that failed is asked for again by the set-up. */
     async approved(task, context) {
-      const verdict = await approving.settle(task, context)
-      const { effects } = verdict
-      if (verdict.is === 'doubt') return acts.wait(task, 'approved', verdict)
-      const end = { ...credited(task, memoryOf(task).credited_at ?? ''), effects }
-      return verdict.is === 'done'
-        ? { ...end, also: approving.store(task, context, verdict.value.validUntilMs) }
+      const actionOutcome = await approvalSteps.confirm(task, context)
+      const { effects } = actionOutcome
+      if (actionOutcome.type === 'doubt') return signedActions.pollLater(task, 'approved', actionOutcome)
+      const end = { ...credited(task, taskDataOf(task).credited_at ?? ''), effects }
+      return actionOutcome.type === 'done'
+        ? { ...end, writes: approvalSteps.recordApproval(task, context, actionOutcome.value.validUntilMs) }
         : end
     },
   }
 }
 
 /** The money has left the wallet, so that this never becomes a failure; it becomes a question to an operator. */
-export function waiting(task: TaskView, now: Date, next = 'credit', data: JsonObject = {}): StepResult {
+export function waitForTransfer(
+  task: TaskView,
+  now: Date,
+  next = 'credit',
+  data: JsonObject = {},
+): StepResult {
   const polls = Number(task.data.polls ?? 0)
-  const afterMs = Math.min(pollFirstMs * 2 ** Math.min(polls, 10), pollMostMs)
-  const late = now.getTime() - task.createdAt.getTime() > reviewAfterMs
+  const afterMs = Math.min(pollFirstMs * 2 ** Math.min(polls, 10), pollMaxMs)
+  const isLate = now.getTime() - task.createdAt.getTime() > reviewAfterMs
   return {
-    park: { afterMs: late ? 12 * pollMostMs : afterMs, next },
-    ...(late ? { state: 'review', outcome: 'unknown' } : { state: 'waiting' }),
+    park: { afterMs: isLate ? 12 * pollMaxMs : afterMs, next },
+    ...(isLate ? { state: 'review', outcome: 'unknown' } : { state: 'waiting' }),
     data: { ...data, polls: polls + 1 },
   }
 }

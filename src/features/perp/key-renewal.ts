@@ -1,17 +1,17 @@
-import type { NewSchedule } from '#durable/schedule.ts'
+import type { NewSchedule } from '#durable/scheduler.ts'
 import type { Transact } from '#durable/transactions.ts'
 import { venueName } from '#features/venue/store.ts'
 import { type Clock, later } from '#kernel/clock.ts'
 import { Fault } from '#kernel/fault.ts'
 import type { Log } from '#kernel/log.ts'
 import type { Admission, JsonObject, TaskKind, Tx } from '#kernel/task.ts'
-import { type Queryable, send } from '#store/query.ts'
-import { admitSetup, renewAheadMs, type SetupNeeds, settingUp } from './setup.ts'
+import { type Queryable, query } from '#store/query.ts'
+import { admitSetup, renewAheadMs, type SetupDeps, setupSteps } from './setup.ts'
 
 /** Trading keys are replaced before they expire, and at once where an exit finds none that the venue knows. */
 
-type Deps = SetupNeeds & {
-  on: Queryable
+type Deps = SetupDeps & {
+  db: Queryable
   transact: Transact
   enqueue: (
     tx: Tx,
@@ -36,11 +36,11 @@ export const renewalSchedule = (now: Date): NewSchedule => ({
   firstAt: now,
 })
 
-export function keyRenewal(deps: Deps) {
-  const { on, transact, enqueue, clock, log } = deps
-  const steps = settingUp(deps)
+export function createKeyRenewal(deps: Deps) {
+  const { db, transact, enqueue, clock, log } = deps
+  const steps = setupSteps(deps)
 
-  const renewing: TaskKind = {
+  const renewalKind: TaskKind = {
     kind,
     version: 1,
     priority: 0,
@@ -59,14 +59,14 @@ export function keyRenewal(deps: Deps) {
         return { ...result, events: [...(result.events ?? []), event] } as typeof result
       },
     },
-    retry: { attemptsMax: 50, firstMs: 500, mostMs: 60_000 },
-    released: deps.released,
+    retry: { attemptsMax: 50, firstMs: 500, maxMs: 60_000 },
+    onNotExecuted: deps.onNotExecuted,
   }
 
-  const isRenewing = async (db: Queryable, userId: string): Promise<boolean> =>
+  const isRenewing = async (handle: Queryable, userId: string): Promise<boolean> =>
     (
-      await send(
-        db,
+      await query(
+        handle,
         `select id from task where user_id = $1 and kind = $2 and status in ('pending', 'running') limit 1`,
         [userId, kind],
       )
@@ -74,17 +74,18 @@ export function keyRenewal(deps: Deps) {
 
   /** Does nothing while a renewal is under way. */
   const renew = async (userId: string): Promise<void> => {
-    if (await isRenewing(on, userId)) return
+    if (await isRenewing(db, userId)) return
     const admission = await admitSetup(deps, { rotate: true }, { userId }, { exit: true })
     await transact(async (tx) => {
-      if (!(await isRenewing(tx, userId))) await enqueue(tx, { userId, kind: renewing, input: {}, admission })
+      if (!(await isRenewing(tx, userId)))
+        await enqueue(tx, { userId, kind: renewalKind, input: {}, admission })
     })
   }
 
   /** Users whose key expires soon, or has expired. */
   const sweep = async (): Promise<number> => {
-    const rows = await send<{ user_id: string }>(
-      on,
+    const rows = await query<{ user_id: string }>(
+      db,
       `select user_id from agent_wallet
        where venue = $1 and approved_at is not null and retired_at is null and expires_at < $2
        order by expires_at limit $3`,
@@ -98,7 +99,7 @@ export function keyRenewal(deps: Deps) {
     return rows.length
   }
 
-  const sweeping: TaskKind = {
+  const sweepTaskKind: TaskKind = {
     kind: sweepKind,
     version: 1,
     priority: 2,
@@ -107,8 +108,8 @@ export function keyRenewal(deps: Deps) {
         return { end: 'completed', outcome: 'executed', result: { due: await sweep() } }
       },
     },
-    retry: { attemptsMax: 20, firstMs: 1_000, mostMs: 120_000 },
+    retry: { attemptsMax: 20, firstMs: 1_000, maxMs: 120_000 },
   }
 
-  return { kinds: [renewing, sweeping], renew, sweep }
+  return { kinds: [renewalKind, sweepTaskKind], renew, sweep }
 }

@@ -1,18 +1,18 @@
-import { memoryOf } from '#features/venue/memory.ts'
+import { taskDataOf } from '#features/venue/order-task.ts'
 import { venueName } from '#features/venue/store.ts'
 import type { Step, Tx } from '#kernel/task.ts'
-import { type Queryable, send } from '#store/query.ts'
+import { type Queryable, query } from '#store/query.ts'
 
 /** What the account set for a market through the gateway. */
 export type LeverageSetting = { isCross: boolean; leverage: number; setAt: Date }
 
 export async function leverageSettingOf(
-  on: Queryable,
+  db: Queryable,
   userId: string,
   symbol: string,
 ): Promise<LeverageSetting | undefined> {
-  const [row] = await send<{ is_cross: boolean; leverage: number; set_at: Date }>(
-    on,
+  const [row] = await query<{ is_cross: boolean; leverage: number; set_at: Date }>(
+    db,
     'select is_cross, leverage, set_at from venue_leverage where user_id = $1 and venue = $2 and symbol = $3',
     [userId, venueName, symbol],
   )
@@ -22,7 +22,7 @@ export async function leverageSettingOf(
 type Row = { userId: string; symbol: string; isCross: boolean; leverage: number; at: Date }
 
 const record = (tx: Tx, { userId, symbol, isCross, leverage, at }: Row) =>
-  send(
+  query(
     tx,
     `insert into venue_leverage (user_id, venue, symbol, is_cross, leverage, set_at)
      values ($1, $2, $3, $4, $5, $6)
@@ -32,13 +32,13 @@ const record = (tx: Tx, { userId, symbol, isCross, leverage, at }: Row) =>
   )
 
 /** The step that sets the leverage, with the record of it in the commit that goes on to the order. */
-export const recordingLeverage =
+export const withLeverageRecord =
   (inner: Step): Step =>
   async (task, context) => {
     const result = await inner(task, context)
-    const { leverage: wanted, symbol } = memoryOf(task)
+    const { leverage: wanted, symbol } = taskDataOf(task)
     if (!wanted || !('intend' in result)) return result
-    const before = result.also
+    const before = result.writes
     const row: Row = {
       userId: task.userId,
       symbol,
@@ -48,7 +48,7 @@ export const recordingLeverage =
     }
     return {
       ...result,
-      also: async (tx: Tx) => {
+      writes: async (tx: Tx) => {
         await before?.(tx)
         await record(tx, row)
       },

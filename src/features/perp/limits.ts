@@ -14,4 +14,4 @@ export const perpLimits: PerpLimits = {
 }
 
 /** Where money comes from and goes to. Other chains and tokens will arrive over swaps, at exactly this place. */
-export type Way = { chainId: string; symbol: string; token: string; bridge: string }
+export type FundingRoute = { chainId: string; symbol: string; token: string; bridge: string }

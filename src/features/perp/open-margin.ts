@@ -1,4 +1,4 @@
-import { collateralFor, portionFor } from '#features/venue/collateral.ts'
+import { collateralFor, transferFor } from '#features/venue/collateral.ts'
 import type { Spendings } from '#features/venue/spending.ts'
 import { mulDiv, toUnits, usdDecimals } from '#kernel/money.ts'
 import type { Account, Hyperliquid, Position } from '#upstreams/hyperliquid/hyperliquid.ts'
@@ -39,15 +39,15 @@ function freeFor({ isBuy, position, state }: Margin): bigint {
 }
 
 /** Moves a little more than is missing, since the fee comes out of the same balance. */
-export const gatherFor = (venue: Pick<Hyperliquid, 'spotBalances' | 'accountMode'>, margin: Margin) =>
-  portionFor(
+export const transferForMargin = (venue: Pick<Hyperliquid, 'spotBalances' | 'accountMode'>, margin: Margin) =>
+  transferFor(
     {
       what: `The margin of the order at leverage ${margin.leverage}`,
       required: marginOf(margin),
       available: freeFor(margin),
-      unseen: margin.spendings.perpCash(margin.state),
+      pendingSpend: margin.spendings.perpCash(margin.state),
       spareMicros: margin.notional / spareShare,
       isLast: margin.isLast,
     },
-    (missing) => collateralFor(venue, margin.account, missing, margin.spendings),
+    (shortfall) => collateralFor(venue, margin.account, shortfall, margin.spendings),
   )

@@ -1,18 +1,25 @@
-import type { Pricing } from '#features/venue/exits.ts'
-import { asData, type Memory, opensAtOnce } from '#features/venue/memory.ts'
-import { clockErrorMs, positionOf } from '#features/venue/order-evidence.ts'
+import { assetKey, requireMarket } from '#features/venue/markets.ts'
+import {
+  assertExit,
+  assertTick,
+  assertTif,
+  limitPriceOf,
+  orderSize,
+  type Sizing,
+} from '#features/venue/order-checks.ts'
+import { clockToleranceMs, positionOf } from '#features/venue/order-lookup.ts'
+import { type OrderTaskData, startsWithOrder, toTaskData } from '#features/venue/order-task.ts'
+import type { Pricing } from '#features/venue/protective-orders.ts'
 import { accountAfterTasks, rereadBalances } from '#features/venue/read-after-write.ts'
 import { recentSpendings } from '#features/venue/spending.ts'
-import { assetKey, marketNamed } from '#features/venue/symbol.ts'
 import {
-  type AgentNeeds,
-  aheadOf,
-  besideAgent,
-  orForbidden,
-  slippageDefault,
-  tradeMs,
-} from '#features/venue/trade.ts'
-import { demandExit, demandTick, demandTif, limitPriceOf, type Sizing, sizeOf } from '#features/venue/wish.ts'
+  type AgentDeps,
+  clockSkewMs,
+  defaultSlippagePercent,
+  denyBeforeShortage,
+  tradeDeadlineMs,
+  withAgent,
+} from '#features/venue/trade-admission.ts'
 import type { Caller } from '#kernel/caller.ts'
 import { compareDecimals } from '#kernel/decimal-fields.ts'
 import { Fault, invalid } from '#kernel/fault.ts'
@@ -21,11 +28,11 @@ import type { Admission } from '#kernel/task.ts'
 import type { Hyperliquid, PerpMarket, Position } from '#upstreams/hyperliquid/hyperliquid.ts'
 import { type LeverageSetting, leverageSettingOf } from './leverage-setting.ts'
 import type { PerpLimits } from './limits.ts'
-import { gatherFor, type Margin, marginOf } from './open-margin.ts'
+import { type Margin, marginOf, transferForMargin } from './open-margin.ts'
 
 /** What is decided before a position exists: a request that cannot succeed is refused here. */
 
-export type TradeNeeds = {
+export type TradeDeps = {
   venue: Pick<
     Hyperliquid,
     | 'perps'
@@ -43,7 +50,7 @@ export type TradeNeeds = {
   evmAddressOf: (userId: string) => Promise<string>
   chainId: string
   limits: PerpLimits
-} & AgentNeeds
+} & AgentDeps
 export type OpenInput = {
   asset: string
   is_buy?: boolean
@@ -85,7 +92,7 @@ function sideOf({ is_buy, side }: OpenInput): boolean {
 
 type Leverage = { is_cross: boolean; value: number }
 
-function demandLeverage(
+function assertLeverage(
   { leverage, is_cross }: OpenInput,
   { maxLeverage, onlyIsolated, symbol }: PerpMarket,
 ): void {
@@ -133,7 +140,7 @@ function isSet(
 type Wanted = { reduces: boolean; isBuy: boolean; isCross: boolean }
 
 /** What the position at hand forbids; the venue would refuse it later. */
-function demandPosition(
+function assertPosition(
   position: Position | undefined,
   { symbol }: PerpMarket,
   { reduces, isBuy, isCross }: Wanted,
@@ -148,7 +155,10 @@ function demandPosition(
 
 type Exits = { input: OpenInput; market: PerpMarket; isBuy: boolean; reference: string }
 
-function exitsOf({ input, market, isBuy, reference }: Exits, pricing: Sizing): Pick<Memory, 'tp' | 'sl'> {
+function exitsOf(
+  { input, market, isBuy, reference }: Exits,
+  pricing: Sizing,
+): Pick<OrderTaskData, 'tp' | 'sl'> {
   const { tp_price, sl_price, tp_is_market = true, sl_is_market = true } = input
   if (input.reduce_only && (tp_price ?? sl_price) !== undefined)
     throw invalid(
@@ -160,8 +170,8 @@ function exitsOf({ input, market, isBuy, reference }: Exits, pricing: Sizing): P
   const exit = (leg: 'tp' | 'sl', price: string | undefined, isMarket: boolean) => {
     if (price === undefined) return null
     const field = `body.${leg}_price`
-    demandTick(price, market, field, pricing)
-    demandExit({ leg, price, isBuy, reference, field })
+    assertTick(price, market, field, pricing)
+    assertExit({ leg, price, isBuy, reference, field })
     return { price, isMarket }
   }
   return { tp: exit('tp', tp_price, tp_is_market), sl: exit('sl', sl_price, sl_is_market) }
@@ -172,44 +182,44 @@ const referenceOf = (isBuy: boolean, limit: string | undefined, mark: string): s
   limit === undefined || compareDecimals(limit, mark) > 0 === isBuy ? mark : limit
 
 export const admitOpen = (
-  needs: TradeNeeds,
+  deps: TradeDeps,
   request: OpenRequest,
   { userId }: Pick<Caller, 'userId'>,
-): Promise<Admission> => rereadBalances(needs, userId, (isLast) => admitOnce(needs, request, userId, isLast))
+): Promise<Admission> => rereadBalances(deps, userId, (isLast) => admitOnce(deps, request, userId, isLast))
 
-const readFor = (needs: TradeNeeds, whose: { userId: string; account: string; symbol: string }) =>
+const readFor = (deps: TradeDeps, query: { userId: string; account: string; symbol: string }) =>
   Promise.all([
-    accountAfterTasks(needs, whose),
-    needs.venue.mids(),
-    leverageSettingOf(needs.on, whose.userId, whose.symbol),
-    recentSpendings(needs, whose.userId),
+    accountAfterTasks(deps, query),
+    deps.venue.mids(),
+    leverageSettingOf(deps.db, query.userId, query.symbol),
+    recentSpendings(deps, query.userId),
   ])
 
 async function admitOnce(
-  needs: TradeNeeds,
+  deps: TradeDeps,
   request: OpenRequest,
   userId: string,
   isLast: boolean,
 ): Promise<Admission> {
   const input = openInputOf(request)
-  const { venue, pricing, policy, chainId, clock, limits } = needs
+  const { venue, pricing, policy, chainId, clock, limits } = deps
   const isBuy = sideOf(input)
-  demandTif(input)
+  assertTif(input)
   const { markets } = await venue.perps()
-  const market = marketNamed('perp', markets, input.asset)
-  demandLeverage(input, market)
+  const market = requireMarket('perp', markets, input.asset)
+  assertLeverage(input, market)
   const limit = limitPriceOf(input, market, pricing)
-  const account = await needs.evmAddressOf(userId)
+  const account = await deps.evmAddressOf(userId)
   const reduces = input.reduce_only === true
-  const reading = readFor(needs, { userId, account, symbol: market.symbol })
-  const { agent, read } = await besideAgent(needs, userId, reading)
+  const pending = readFor(deps, { userId, account, symbol: market.symbol })
+  const { agent, read } = await withAgent(deps, userId, pending)
   const [state, mids, setting, spendings] = read
   const position = positionOf(state, market.symbol)
   const leverage = leverageOf(input, market, { position, setting })
   const mid = mids.get(market.symbol) ?? market.markPrice
-  const price = limit ?? pricing.boundPrice(mid, input.slippage_pct ?? slippageDefault, isBuy, market)
+  const price = limit ?? pricing.boundPrice(mid, input.slippage_pct ?? defaultSlippagePercent, isBuy, market)
   const reference = referenceOf(isBuy, limit, mid)
-  const size = sizeOf(
+  const size = orderSize(
     { size: input.size, notional: input.notional_usd },
     {
       market,
@@ -243,11 +253,11 @@ async function admitOnce(
     spendings,
     isLast,
   }
-  const gather = await orForbidden(policy, action, async () => {
-    demandPosition(position, market, { reduces, isBuy, isCross: leverage.is_cross })
-    return reduces ? { gather: null } : gatherFor(venue, margin)
+  const gather = await denyBeforeShortage(policy, action, async () => {
+    assertPosition(position, market, { reduces, isBuy, isCross: leverage.is_cross })
+    return reduces ? { gather: null } : transferForMargin(venue, margin)
   })
-  const memory: Memory = {
+  const taskData: OrderTaskData = {
     operation: 'perp_open',
     market: 'perp',
     symbol: market.symbol,
@@ -257,8 +267,8 @@ async function admitOnce(
     exit: reduces,
     size_decimals: market.sizeDecimals,
     price_decimals: market.priceDecimals,
-    ahead_ms: aheadOf(clock, state.timeMs),
-    since_ms: state.timeMs - clockErrorMs,
+    ahead_ms: clockSkewMs(clock, state.timeMs),
+    since_ms: state.timeMs - clockToleranceMs,
     is_buy: isBuy,
     size,
     price,
@@ -272,9 +282,9 @@ async function admitOnce(
   }
   return {
     first: 'begin',
-    deadlineMs: tradeMs,
-    data: asData(memory),
-    opens: opensAtOnce(memory),
-    also: (tx, taskId) => policy.reserve(tx, { ...action, taskId }),
+    deadlineMs: tradeDeadlineMs,
+    data: toTaskData(taskData),
+    signOnAccept: startsWithOrder(taskData),
+    writes: (tx, taskId) => policy.reserve(tx, { ...action, taskId }),
   }
 }

@@ -9,7 +9,7 @@ import { markOf, positionView, unifiedValue } from './views.ts'
 /** Open orders, positions and balances of one account. */
 
 type Deps = {
-  on: Queryable
+  db: Queryable
   venue: Pick<Hyperliquid, 'perps'>
   views: Pick<AccountViews, 'account' | 'openOrders' | 'spotBalances' | 'mode'>
 }
@@ -17,19 +17,19 @@ type Deps = {
 /** Marks of markets in which orders wait may be this old; those of positions come with the position. */
 const marksMaxAgeMs = 15_000
 
-export async function ordersOf({ on, venue, views }: Deps, userId: string, account: string) {
+export async function ordersOf({ db, venue, views }: Deps, userId: string, account: string) {
   const [{ value: all, atMs: ordersAtMs }, { value: state, atMs: stateAtMs }] = await Promise.all([
     views.openOrders(account),
     views.account(account),
   ])
   const { accountValueUsd, withdrawableUsd } = await accountValue(views, account, state)
   const held = new Set(state.positions.map(({ symbol }) => symbol))
-  const needsMarks = all.some(({ symbol }) => !held.has(symbol))
-  const { markets } = await venue.perps(needsMarks ? marksMaxAgeMs : undefined)
+  const hasUnheldMarkets = all.some(({ symbol }) => !held.has(symbol))
+  const { markets } = await venue.perps(hasUnheldMarkets ? marksMaxAgeMs : undefined)
   const grids = new Map(markets.map((market) => [market.symbol, market]))
   const orders = all.filter(({ symbol }) => grids.has(symbol))
   const cloids = orders.flatMap(({ cloid }) => (cloid ? [cloid] : []))
-  const tasks = await tasksOfOrders(on, userId, cloids)
+  const tasks = await tasksOfOrders(db, userId, cloids)
   const marks = new Map(
     state.positions.map((position) => [position.symbol, markOf(position, grids.get(position.symbol))]),
   )

@@ -1,29 +1,29 @@
-import { effectOf } from '#features/venue/act.ts'
-import { contradiction } from '#features/venue/cash-evidence.ts'
-import { claimedKeys } from '#features/venue/store.ts'
+import { recordsDisagree } from '#features/venue/cash-reconciliation.ts'
+import { effectOf } from '#features/venue/signed-action.ts'
+import { claimedTransferKeys } from '#features/venue/store.ts'
 import { toUnits } from '#kernel/money.ts'
 import type { TaskView } from '#kernel/task.ts'
 import type { Queryable } from '#store/query.ts'
 import type { Arrival, Evm } from '#upstreams/evm/evm.ts'
 import type { Hyperliquid, LedgerUpdate } from '#upstreams/hyperliquid/hyperliquid.ts'
-import type { PerpLimits, Way } from './limits.ts'
+import type { FundingRoute, PerpLimits } from './limits.ts'
 
 /** What the bridge of the venue pays for a withdrawal: the venue's record of it, and its arrival on the chain. */
 
 export type Payout = { paid_units: string }
-type Needs = {
-  on: Queryable
+type PayoutDeps = {
+  db: Queryable
   venue: Pick<Hyperliquid, 'ledgerSince'>
   chain: Pick<Evm, 'head' | 'arrivals'>
-  way: Way
+  route: FundingRoute
   limits: Pick<PerpLimits, 'withdrawFeeUsd'>
 }
-type Memory = { account: string; amount_usd: string; since_ms: number; from_block: string }
+type PayoutTaskData = { account: string; amount_usd: string; since_ms: number; from_block: string }
 
 const usdcDecimals = 6
 /** A payout that is less by more than this many fees is not taken for one. */
 const feeMultipleMax = 5n
-const memoryOf = (task: TaskView) => task.data as unknown as Memory
+const taskDataOf = (task: TaskView) => task.data as unknown as PayoutTaskData
 
 export const isPaid =
   ({ paid_units }: Payout) =>
@@ -32,22 +32,22 @@ export const isPaid =
 
 /** Whatever the fee was. */
 export const isUpTo =
-  (most: bigint) =>
+  (maxUnits: bigint) =>
   (amountUnits: bigint): boolean =>
-    amountUnits > 0n && amountUnits <= most
+    amountUnits > 0n && amountUnits <= maxUnits
 
-export function payoutSearch({ on, venue, chain, way, limits }: Needs) {
+export function createPayoutSearch({ db, venue, chain, route, limits }: PayoutDeps) {
   const arrivalOf = async (
     task: TaskView,
     blocks: { from: bigint; to: bigint },
     isPayout: (amountUnits: bigint) => boolean,
   ): Promise<{ found: { key: string; arrival: Arrival } | undefined; searchedTo: bigint }> => {
-    const { arrivals, searchedTo } = await chain.arrivals(way.token, memoryOf(task).account, blocks)
+    const { arrivals, searchedTo } = await chain.arrivals(route.token, taskDataOf(task).account, blocks)
     const fitting = arrivals
       .filter(({ amountUnits }) => isPayout(amountUnits))
       .map((arrival) => ({ key: `arrival:${arrival.txHash}:${arrival.index}`, arrival }))
-    const taken = await claimedKeys(
-      on,
+    const taken = await claimedTransferKeys(
+      db,
       fitting.map(({ key }) => key),
       task.id,
     )
@@ -55,34 +55,34 @@ export function payoutSearch({ on, venue, chain, way, limits }: Needs) {
   }
 
   const mayBePayout = (task: TaskView) => {
-    const most = toUnits(memoryOf(task).amount_usd, usdcDecimals)
-    const least = most - feeMultipleMax * toUnits(limits.withdrawFeeUsd, usdcDecimals)
+    const upperUnits = toUnits(taskDataOf(task).amount_usd, usdcDecimals)
+    const lowerUnits = upperUnits - feeMultipleMax * toUnits(limits.withdrawFeeUsd, usdcDecimals)
     // Dust that strangers send is none.
-    return (amountUnits: bigint) => amountUnits > 0n && amountUnits >= least && amountUnits <= most
+    return (amountUnits: bigint) => amountUnits > 0n && amountUnits >= lowerUnits && amountUnits <= upperUnits
   }
 
   /** Throws where the chain shows what may be a payout that no list of the venue shows. */
   const assertNotArrived = async (task: TaskView): Promise<void> => {
-    const { from_block } = memoryOf(task)
+    const { from_block } = taskDataOf(task)
     const { number: head } = await chain.head()
     for (let from = BigInt(from_block); from <= head; ) {
       const { found, searchedTo } = await arrivalOf(task, { from, to: head }, mayBePayout(task))
-      if (found) throw contradiction('the amount arrived in the wallet')
+      if (found) throw recordsDisagree('the amount arrived in the wallet')
       from = searchedTo + 1n
     }
   }
 
   const ownIn = (task: TaskView, updates: readonly LedgerUpdate[]): LedgerUpdate | undefined => {
-    const nonce = Number(effectOf(task, 'withdraw').carriers.at(-1)?.nonce)
+    const nonce = Number(effectOf(task, 'withdraw').txAttempts.at(-1)?.nonce)
     return updates.find((update) => update.type === 'withdraw' && update.nonce === nonce)
   }
 
   /** By the venue's own record: its fee is not for us to know. */
   const payoutOf = async (task: TaskView): Promise<Payout | undefined> => {
-    const { account, since_ms } = memoryOf(task)
+    const { account, since_ms } = taskDataOf(task)
     const own = ownIn(task, await venue.ledgerSince(account, since_ms))
-    const told = own?.amountUsd ?? null
-    return told === null ? undefined : { paid_units: String(toUnits(told, usdcDecimals)) }
+    const paidUsd = own?.amountUsd ?? null
+    return paidUsd === null ? undefined : { paid_units: String(toUnits(paidUsd, usdcDecimals)) }
   }
 
   return { arrivalOf, assertNotArrived, ownIn, payoutOf }

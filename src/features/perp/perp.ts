@@ -1,14 +1,14 @@
 import type { Ledger } from '#durable/ledger.ts'
 import type { EvmBatches } from '#features/chains/batch.ts'
-import type { VenueActs } from '#features/venue/act.ts'
-import { admitCancel, cancelling, type Section } from '#features/venue/cancel.ts'
-import type { Pricing } from '#features/venue/exits.ts'
-import { gathering } from '#features/venue/gather.ts'
-import { type PlaceNeeds, placing, type Refusals } from '#features/venue/place.ts'
-import { freshMs } from '#features/venue/views.ts'
-import type { Sizing } from '#features/venue/wish.ts'
+import { admitCancel, cancelSteps, type Section } from '#features/venue/cancel.ts'
+import { createCollateralTransfer } from '#features/venue/collateral-transfer.ts'
+import type { Sizing } from '#features/venue/order-checks.ts'
+import { type PlaceOrderDeps, placeOrderSteps, type Rejections } from '#features/venue/place-order.ts'
+import type { Pricing } from '#features/venue/protective-orders.ts'
+import type { SignedActions } from '#features/venue/signed-action.ts'
+import { pricesMaxAgeMs } from '#features/venue/views.ts'
 import type { Clock } from '#kernel/clock.ts'
-import { fulfil, type Operation } from '#kernel/operation.ts'
+import { implement, type Operation } from '#kernel/operation.ts'
 import type { EvmCall, Policy } from '#kernel/signer.ts'
 import type { Queryable } from '#store/query.ts'
 import type { Evm } from '#upstreams/evm/evm.ts'
@@ -16,66 +16,66 @@ import type { AccountViews } from '#upstreams/hyperliquid/account-views.ts'
 import type { Hyperliquid } from '#upstreams/hyperliquid/hyperliquid.ts'
 import { admitClose } from './close.ts'
 import { contract } from './contract.ts'
-import { admitFund, funding } from './fund.ts'
-import { recordingLeverage } from './leverage-setting.ts'
-import type { PerpLimits, Way } from './limits.ts'
-import { mending } from './mend.ts'
+import { admitFund, fundSteps } from './fund.ts'
+import { withLeverageRecord } from './leverage-setting.ts'
+import type { FundingRoute, PerpLimits } from './limits.ts'
 import { admitOpen } from './open.ts'
 import { ordersOf } from './orders-view.ts'
 import { positionOperations } from './position-operations.ts'
-import { type Agents, admitSetup, settingUp, setupRetry } from './setup.ts'
-import { setupStatus } from './setup-status.ts'
+import { createBracketRepair } from './repair-bracket.ts'
+import { type Agents, admitSetup, setupRetry, setupSteps } from './setup.ts'
+import { createSetupStatus } from './setup-status.ts'
 import { marketView } from './views.ts'
-import { admitWithdraw, withdrawing } from './withdraw.ts'
+import { admitWithdraw, withdrawSteps } from './withdraw.ts'
 
-export type PerpNeeds = {
-  on: Queryable
+export type PerpDeps = {
+  db: Queryable
   venue: Hyperliquid
   views: AccountViews
   chainId: string
-  orderHeard: PlaceNeeds['orderHeard']
-  acts: VenueActs
+  readStreamedOrder: PlaceOrderDeps['readStreamedOrder']
+  signedActions: SignedActions
   agents: Agents
   pricing: Pricing & Sizing
-  refusals: Refusals
+  rejections: Rejections
   policy: Policy
   ledger: Pick<Ledger, 'balance'>
   batches: EvmBatches
   /** The chain that the venue's bridge stands on. */
   chain: Evm
   transferCall: (token: string, to: string, amountUnits: bigint) => EvmCall
-  way: Way
+  route: FundingRoute
   evmAddressOf: (userId: string) => Promise<string>
   changed: (userId: string, chainId: string) => void
   clock: Clock
   limits: PerpLimits
 }
 
-export function perp(needs: PerpNeeds): Operation[] {
-  const { on, venue, views, chainId, agents, policy, evmAddressOf, limits, clock } = needs
+export function perp(deps: PerpDeps): Operation[] {
+  const { db, venue, views, chainId, agents, policy, evmAddressOf, limits, clock } = deps
   const agentOf = async (userId: string) => (await agents.of(userId)).current
-  const trade = { ...needs, agentOf }
+  const trade = { ...deps, agentOf }
   // What brings money home asks before what would spend it, and what was begun before what is only wished for.
-  const exit = { ...trade, venue: venue.at('exit') }
-  const work = { ...needs, venue: venue.at('work') }
-  const status = setupStatus({ on, views, agents, evmAddressOf, clock, limits })
-  const setUp = { ...work, status, released: policy.release }
-  const { mend, steps: mendSteps } = mending(work)
-  const agentLost: PlaceNeeds['agentLost'] = (task, agent) => agents.retired(task.userId, agent)
-  const gather = gathering({ ...work, to: 'perp' })
-  const place = { ...work, gathering: gather, agentLost, mend }
+  const exit = { ...trade, venue: venue.withUrgency('exit') }
+  const work = { ...deps, venue: venue.withUrgency('work') }
+  const status = createSetupStatus({ db, views, agents, evmAddressOf, clock, limits })
+  const setUp = { ...work, status, onNotExecuted: policy.release }
+  const { repairBracket, steps: repairSteps } = createBracketRepair(work)
+  const onAgentRevoked: PlaceOrderDeps['onAgentRevoked'] = (task, agent) => agents.retired(task.userId, agent)
+  const collateralTransfer = createCollateralTransfer({ ...work, to: 'perp' })
+  const place = { ...work, collateralTransfer: collateralTransfer, onAgentRevoked, repairBracket }
   const cancelled: Section = {
     kind: 'perp',
     operation: 'perp_cancel',
     marketOf: async ({ symbol }) => (await venue.perps()).markets.find((each) => each.symbol === symbol),
   }
-  const placed = placing(place)
-  const steps = { ...placed, leverage: recordingLeverage(placed.leverage), ...mendSteps }
-  const released = policy.release
+  const placed = placeOrderSteps(place)
+  const steps = { ...placed, leverage: withLeverageRecord(placed.leverage), ...repairSteps }
+  const onNotExecuted = policy.release
 
-  return fulfil(contract, {
+  return implement(contract, {
     async markets({ search_text }) {
-      const { markets, at } = await venue.perps(freshMs)
+      const { markets, at } = await venue.perps(pricesMaxAgeMs)
       const part = search_text?.toLowerCase() ?? ''
       const rows = markets
         .map((market) => marketView(market, chainId, limits))
@@ -86,33 +86,33 @@ export function perp(needs: PerpNeeds): Operation[] {
     setupStatus: async (_input, { userId }) => status(userId),
     setup: {
       admit: (input, caller) => admitSetup(setUp, input, caller),
-      steps: settingUp(setUp),
-      released,
+      steps: setupSteps(setUp),
+      onNotExecuted,
       retry: setupRetry,
     },
 
-    orders: async (_input, { userId }) => ordersOf({ on, venue, views }, userId, await evmAddressOf(userId)),
+    orders: async (_input, { userId }) => ordersOf({ db, venue, views }, userId, await evmAddressOf(userId)),
 
-    open: { admit: (input, caller) => admitOpen(trade, input, caller), steps, released },
-    close: { admit: (input, caller) => admitClose(exit, input, caller), steps, released },
+    open: { admit: (input, caller) => admitOpen(trade, input, caller), steps, onNotExecuted },
+    close: { admit: (input, caller) => admitClose(exit, input, caller), steps, onNotExecuted },
     cancel: {
       admit: (input, caller) => admitCancel(exit, cancelled, input, caller),
-      steps: cancelling({ ...exit, agentLost: (task, agent) => agents.retired(task.userId, agent) }),
-      released,
+      steps: cancelSteps({ ...exit, onAgentRevoked: (task, agent) => agents.retired(task.userId, agent) }),
+      onNotExecuted,
     },
-    ...positionOperations({ ...exit, agentLost }),
+    ...positionOperations({ ...exit, onAgentRevoked }),
     fund: {
-      admit: (input, caller) => admitFund(needs, input, caller),
-      steps: funding(work),
-      released: async (tx, taskId) => {
-        await released(tx, taskId)
-        await needs.batches.release(tx, taskId)
+      admit: (input, caller) => admitFund(deps, input, caller),
+      steps: fundSteps(work),
+      onNotExecuted: async (tx, taskId) => {
+        await onNotExecuted(tx, taskId)
+        await deps.batches.release(tx, taskId)
       },
     },
     withdraw: {
       admit: (input, caller) => admitWithdraw(exit, input, caller),
-      steps: withdrawing({ ...exit, gathering: gather }),
-      released,
+      steps: withdrawSteps({ ...exit, collateralTransfer: collateralTransfer }),
+      onNotExecuted,
     },
   })
 }

@@ -15,8 +15,8 @@ import { modeOf, unifiedValue } from './views.ts'
 
 export type SetupStatus = Static<(typeof contract)['entries']['setupStatus']['output']>
 
-type Needs = {
-  on: Queryable
+type SetupStatusDeps = {
+  db: Queryable
   views: Pick<AccountViews, 'account' | 'agents' | 'mode' | 'spotBalances' | 'rateLimit'>
   agents: Pick<Agents, 'of'>
   evmAddressOf: (userId: string) => Promise<string>
@@ -24,15 +24,15 @@ type Needs = {
   limits: PerpLimits
 }
 
-export const setupStatus =
-  ({ on, views, agents, evmAddressOf, clock, limits }: Needs) =>
+export const createSetupStatus =
+  ({ db, views, agents, evmAddressOf, clock, limits }: SetupStatusDeps) =>
   async (userId: string): Promise<SetupStatus> => {
     const account = await evmAddressOf(userId)
     const [{ current, waiting }, { value: state }, last, frozen] = await Promise.all([
       agents.of(userId),
       views.account(account),
-      lastTaskOf(on, userId, 'perp_setup'),
-      frozenReason(on, userId),
+      lastTaskOf(db, userId, 'perp_setup'),
+      frozenReason(db, userId),
     ])
     const hasPerp = state.accountValueUsd !== '0' || state.positions.length > 0
     const spot = hasPerp && current ? [] : (await views.spotBalances(account)).value

@@ -1,6 +1,6 @@
-import type { ActPlan, VenueActs, Verdict } from '#features/venue/act.ts'
-import { failed, failedBy, type PlaceNeeds } from '#features/venue/place.ts'
-import { aheadOf } from '#features/venue/trade.ts'
+import { failed, failedBy, type PlaceOrderDeps } from '#features/venue/place-order.ts'
+import type { ActionOutcome, ActionPlan, SignedActions } from '#features/venue/signed-action.ts'
+import { clockSkewMs } from '#features/venue/trade-admission.ts'
 import type { Agent, SealedAgent } from '#features/wallets/agents.ts'
 import type { Caller } from '#kernel/caller.ts'
 import type { Clock } from '#kernel/clock.ts'
@@ -29,17 +29,17 @@ export type Agents = {
   approved(tx: Tx, userId: string, fact: { address: string; expiresAt: Date; now: Date }): Promise<void>
   retired(userId: string, address: string): Promise<void>
 }
-export type SetupNeeds = {
+export type SetupDeps = {
   venue: Pick<Hyperliquid, 'account' | 'agents' | 'spotHoldings'>
-  acts: VenueActs
+  signedActions: SignedActions
   agents: Agents
   policy: Pick<Policy, 'check' | 'reserve'>
   evmAddressOf: (userId: string) => Promise<string>
   status: (userId: string) => Promise<SetupStatus>
-  released: (tx: Tx, taskId: string) => Promise<void>
+  onNotExecuted: (tx: Tx, taskId: string) => Promise<void>
   chainId: string
   clock: Clock
-} & Pick<PlaceNeeds, 'refusals'>
+} & Pick<PlaceOrderDeps, 'rejections'>
 
 /** The venue replaces an agent by the next one of the same name. */
 const agentName = 'portico'
@@ -68,13 +68,13 @@ export const isActive = async (
 }
 
 export async function admitSetup(
-  needs: SetupNeeds,
+  deps: SetupDeps,
   { rotate = false }: { rotate?: boolean },
   { userId }: Pick<Caller, 'userId'>,
   // A renewed key opens nothing, and exits need it also while trading is paused.
   { exit = false }: { exit?: boolean } = {},
 ): Promise<Admission> {
-  const { venue, agents, policy, chainId, clock } = needs
+  const { venue, agents, policy, chainId, clock } = deps
   const action: Omit<Action, 'taskId'> = {
     userId,
     operation: 'perp_setup',
@@ -85,136 +85,151 @@ export async function admitSetup(
     exit,
   }
   await policy.check(action)
-  const account = await needs.evmAddressOf(userId)
+  const account = await deps.evmAddressOf(userId)
   const [{ current, waiting }, state] = await Promise.all([agents.of(userId), venue.account(account)])
   const expired = current?.expiresAt != null && current.expiresAt <= clock.now()
-  const fresh = !waiting && (rotate || !current || expired) ? await agents.prepare(userId) : undefined
+  const newAgent = !waiting && (rotate || !current || expired) ? await agents.prepare(userId) : undefined
   return {
     first: 'begin',
     deadlineMs: setupMs,
-    data: { account, ahead_ms: aheadOf(clock, state.timeMs), exit },
-    async also(tx, taskId) {
+    data: { account, ahead_ms: clockSkewMs(clock, state.timeMs), exit },
+    async writes(tx, taskId) {
       await policy.reserve(tx, { ...action, taskId })
-      if (fresh) await agents.add(tx, fresh)
+      if (newAgent) await agents.add(tx, newAgent)
     },
   }
 }
 
-type Memory = {
+type SetupTaskData = {
   account: string
   ahead_ms: number
   exit?: boolean
   agent?: string
   valid_until_ms?: number
 }
-const memoryOf = (task: TaskView) => task.data as unknown as Memory
+const taskDataOf = (task: TaskView) => task.data as unknown as SetupTaskData
 
-type Onward = {
+type ApprovalContinuation = {
   next: string
   operation: string
   effects?: EffectUpdate[]
-  also?: (tx: Tx) => Promise<void>
-  refused: (fault: Fault) => StepResult
+  writes?: (tx: Tx) => Promise<void>
+  onRefused: (fault: Fault) => StepResult
 }
 
 export type Approval = {
-  intend(task: TaskView, context: StepContext, agent: string, onward: Onward): Promise<StepResult>
-  settle(task: TaskView, context: StepContext): Promise<Verdict<{ validUntilMs: number }>>
+  sign(
+    task: TaskView,
+    context: StepContext,
+    agent: string,
+    continuation: ApprovalContinuation,
+  ): Promise<StepResult>
+  confirm(task: TaskView, context: StepContext): Promise<ActionOutcome<{ validUntilMs: number }>>
   /** In the commit that tells of the approval. */
-  store(task: TaskView, context: StepContext, validUntilMs: number): (tx: Tx) => Promise<void>
+  recordApproval(task: TaskView, context: StepContext, validUntilMs: number): (tx: Tx) => Promise<void>
 }
 
 /** Also taken by the first deposit, which is what makes the account known. */
-export function approval({ venue, acts, agents }: Pick<SetupNeeds, 'venue' | 'acts' | 'agents'>): Approval {
+export function createApproval({
+  venue,
+  signedActions,
+  agents,
+}: Pick<SetupDeps, 'venue' | 'signedActions' | 'agents'>): Approval {
   return {
-    async intend(task, { now }, agent, { next, operation, effects = [], also, refused }) {
-      const { account, ahead_ms: aheadMs, exit = false } = memoryOf(task)
+    async sign(task, { now }, agent, { next, operation, effects = [], writes, onRefused }) {
+      const { account, ahead_ms: skewMs, exit = false } = taskDataOf(task)
       // The end is named in the action, so that the reply alone tells how long the key lives.
-      const validUntilMs = now.getTime() + aheadMs + agentLifeMs
-      const plan: ActPlan = {
-        leg: 'agent',
+      const validUntilMs = now.getTime() + skewMs + agentLifeMs
+      const plan: ActionPlan = {
+        actionKey: 'agent',
         account,
         agent: account,
-        aheadMs,
+        skewMs,
         ttlMs,
         facts: { operation, tokens: [], recipients: [], usdMicros: 0n, exit },
         action: { type: 'approve_agent', agent, name: `${agentName} valid_until ${validUntilMs}` },
       }
-      const result = await acts.intend(task, plan, {
+      const result = await signedActions.sign(task, plan, {
         now: now,
         next,
         data: { agent, valid_until_ms: validUntilMs },
         effects,
-        refused,
+        onRefused,
       })
-      return also ? { ...result, also } : result
+      return writes ? { ...result, writes } : result
     },
-    settle: (task, { signal }) => {
-      const { account, agent = '', valid_until_ms: asked } = memoryOf(task)
-      return acts.settle({
+    confirm: (task, { signal }) => {
+      const { account, agent = '', valid_until_ms: asked } = taskDataOf(task)
+      return signedActions.confirm({
         task,
-        leg: 'agent',
+        actionKey: 'agent',
         signal,
-        read: () => (asked === undefined ? undefined : { validUntilMs: asked }),
-        async look() {
+        parseReply: () => (asked === undefined ? undefined : { validUntilMs: asked }),
+        async lookUp() {
           const known = await venue.agents(account)
           const found = known.find(({ address }) => address.toLowerCase() === agent.toLowerCase())
           return found && { validUntilMs: found.validUntilMs }
         },
       })
     },
-    store:
+    recordApproval:
       (task, { now }, validUntilMs) =>
       (tx) =>
         agents.approved(tx, task.userId, {
-          address: memoryOf(task).agent ?? '',
+          address: taskDataOf(task).agent ?? '',
           expiresAt: new Date(validUntilMs),
           now,
         }),
   }
 }
 
-export function settingUp(needs: SetupNeeds): Record<'begin' | 'confirm', Step> {
-  const { venue, acts, agents, status, refusals } = needs
-  const approving = approval(needs)
+export function setupSteps(deps: SetupDeps): Record<'begin' | 'confirm', Step> {
+  const { venue, signedActions, agents, status, rejections } = deps
+  const approvalSteps = createApproval(deps)
 
-  const told = async (task: TaskView, change: Partial<SetupStatus> = {}): Promise<JsonObject> =>
+  const statusView = async (task: TaskView, change: Partial<SetupStatus> = {}): Promise<JsonObject> =>
     ({ ...(await status(task.userId)), ...change }) as unknown as JsonObject
 
   /** What is left is the first deposit, and that approves the key by itself. */
   const unfunded = async (task: TaskView, effects: EffectUpdate[]): Promise<StepResult> => ({
     end: 'completed',
     outcome: 'partial',
-    result: await told(task),
+    result: await statusView(task),
     effects,
   })
 
   return {
     async begin(task, context) {
-      const { account } = memoryOf(task)
+      const { account } = taskDataOf(task)
       const { current, waiting } = await agents.of(task.userId)
-      const { exit = false } = memoryOf(task)
-      if (!waiting) return { end: 'completed', outcome: 'executed', result: await told(task) }
+      const { exit = false } = taskDataOf(task)
+      if (!waiting) return { end: 'completed', outcome: 'executed', result: await statusView(task) }
       if (!exit && !(await isActive(venue, account, current !== undefined)))
         return task.data.reread ? unfunded(task, []) : rereadLater
-      const onward = { next: 'confirm', operation: 'perp_setup', refused: (fault: Fault) => failedBy(fault) }
-      return approving.intend(task, context, waiting.address, onward)
+      const continuation = {
+        next: 'confirm',
+        operation: 'perp_setup',
+        onRefused: (fault: Fault) => failedBy(fault),
+      }
+      return approvalSteps.sign(task, context, waiting.address, continuation)
     },
 
     async confirm(task, context) {
-      const verdict = await approving.settle(task, context)
-      const { effects } = verdict
-      if (verdict.is === 'doubt') return acts.wait(task, 'confirm', verdict)
-      if (verdict.is !== 'done') {
-        const code = refusals.codeOfRefusal(verdict.message)
-        return code === 'setup_incomplete' ? unfunded(task, effects) : failed(code, verdict.message, effects)
+      const actionOutcome = await approvalSteps.confirm(task, context)
+      const { effects } = actionOutcome
+      if (actionOutcome.type === 'doubt') return signedActions.pollLater(task, 'confirm', actionOutcome)
+      if (actionOutcome.type !== 'done') {
+        const code = rejections.codeOfRejection(actionOutcome.message)
+        return code === 'setup_incomplete'
+          ? unfunded(task, effects)
+          : failed(code, actionOutcome.message, effects)
       }
-      const { validUntilMs } = verdict.value
+      const { validUntilMs } = actionOutcome.value
       const change = {
         setup_complete: true,
         account_activated: true,
         last_error: null,
-        api_wallet_address: memoryOf(task).agent ?? null,
+        api_wallet_address: taskDataOf(task).agent ?? null,
         api_wallet_expires_at: new Date(validUntilMs).toISOString(),
         api_wallet_renews_at: new Date(validUntilMs - renewAheadMs).toISOString(),
         steps: stepKeys.map((key) => ({ key, done: true, error: null })),
@@ -222,9 +237,9 @@ export function settingUp(needs: SetupNeeds): Record<'begin' | 'confirm', Step> 
       return {
         end: 'completed',
         outcome: 'executed',
-        result: await told(task, change),
+        result: await statusView(task, change),
         effects,
-        also: approving.store(task, context, validUntilMs),
+        writes: approvalSteps.recordApproval(task, context, validUntilMs),
       }
     },
   }
@@ -241,7 +256,7 @@ const rereadLater: StepResult = {
 export const setupRetry: RetryRule = {
   attemptsMax: 1_000,
   firstMs: 200,
-  mostMs: 3_000,
+  maxMs: 3_000,
 }
 
 export const stepKeys = ['agent_key', 'account_activated', 'agent_approved'] as const

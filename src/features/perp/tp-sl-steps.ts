@@ -1,11 +1,18 @@
-import { type ActPlan, cloidOf, type VenueActs } from '#features/venue/act.ts'
 import type { Exit } from '#features/venue/bracket.ts'
-import { type OrderCancelled, settleCancels } from '#features/venue/cancel-many.ts'
+import { confirmCancels, type OrderCancelled } from '#features/venue/cancel-batch.ts'
 import { completeExits, exitsOfReply, type PlacedExits } from '#features/venue/entry-outcome.ts'
-import { exitOrder, type Pricing } from '#features/venue/exits.ts'
-import { memoryOf, wantedExits } from '#features/venue/memory.ts'
-import { gatherEvidence } from '#features/venue/order-evidence.ts'
-import { factsOf, failedBy, type PlaceNeeds, planOf, refusedBy, upstreamName } from '#features/venue/place.ts'
+import { createOrderLookup } from '#features/venue/order-lookup.ts'
+import { taskDataOf, wantedExits } from '#features/venue/order-task.ts'
+import {
+  factsOf,
+  failedBy,
+  type PlaceOrderDeps,
+  planOf,
+  rejectedResult,
+  upstreamName,
+} from '#features/venue/place-order.ts'
+import { exitOrder, type Pricing } from '#features/venue/protective-orders.ts'
+import { type ActionPlan, cloidOf, type SignedActions } from '#features/venue/signed-action.ts'
 import type { Fault } from '#kernel/fault.ts'
 import type { EffectUpdate, JsonObject, Step, StepContext, StepResult, TaskView } from '#kernel/task.ts'
 import type { Queryable } from '#store/query.ts'
@@ -15,19 +22,19 @@ import { type EarlierExit, earlierExits, type TpSlData } from './tp-sl.ts'
 /** Places the exits, and cancels those that they replace only when the new ones stand. */
 
 export type TpSlDeps = {
-  on: Queryable
+  db: Queryable
   venue: Pick<Hyperliquid, 'order' | 'openOrders' | 'fillsSince' | 'timeMs' | 'passedMs'>
-  acts: VenueActs
+  signedActions: SignedActions
   pricing: Pricing
-} & Pick<PlaceNeeds, 'refusals' | 'agentLost'>
+} & Pick<PlaceOrderDeps, 'rejections' | 'onAgentRevoked'>
 
-const dataOf = (task: TaskView) => memoryOf(task) as TpSlData
+const dataOf = (task: TaskView) => taskDataOf(task) as TpSlData
 const placedOf = (task: TaskView) => task.data.placed as unknown as PlacedExits | undefined
 const earlierOf = (task: TaskView) => (task.data.earlier ?? []) as unknown as EarlierExit[]
-const stands = ({ state }: Exit): boolean => state !== 'gone'
+const isPlaced = ({ state }: Exit): boolean => state !== 'gone'
 
 export function tpSlSteps(deps: TpSlDeps): Record<'begin' | 'confirm' | 'replaced', Step> {
-  const { acts, venue, pricing } = deps
+  const { signedActions, venue, pricing } = deps
 
   const begin: Step = async (task, { now }) => {
     const data = dataOf(task)
@@ -35,27 +42,28 @@ export function tpSlSteps(deps: TpSlDeps): Record<'begin' | 'confirm' | 'replace
     const orders = wanted.map((exit) =>
       exitOrder(task.id, data, { ...exit, size: data.size, name: exit.leg }, pricing),
     )
-    const plan: ActPlan = {
-      leg: 'exits',
+    const plan: ActionPlan = {
+      actionKey: 'exits',
       ...planOf(data),
       facts: factsOf(data),
       action: { type: 'order', orders, grouping: data.whole ? 'position' : 'none' },
       notes: orders.map(({ cloid }, at) => ({ cloid, leg: wanted[at]!.leg, symbol: data.symbol })),
     }
-    return acts.intend(task, plan, { now, next: 'confirm', refused: (fault) => failedBy(fault) })
+    return signedActions.sign(task, plan, { now, next: 'confirm', onRefused: (fault) => failedBy(fault) })
   }
 
-  const settlePlacement = (task: TaskView, signal: AbortSignal) => {
+  const confirmPlacement = (task: TaskView, signal: AbortSignal) => {
     const { account, since_ms: sinceMs, ...data } = dataOf(task)
     const legs = wantedExits({ ...data, account, since_ms: sinceMs }).map(({ leg }) => leg)
-    return acts.settle<Exit[]>({
+    return signedActions.confirm<Exit[]>({
       task,
-      leg: 'exits',
+      actionKey: 'exits',
       signal,
-      read: (said: LegStatus[]) => (said.length === legs.length ? exitsOfReply(legs, said) : undefined),
-      async look({ allRecords }) {
-        const evidence = gatherEvidence(venue, { account, sinceMs, allRecords })
-        const found = await Promise.all(legs.map((leg) => evidence.find({ cloid: cloidOf(task.id, leg) })))
+      parseReply: (replies: LegStatus[]) =>
+        replies.length === legs.length ? exitsOfReply(legs, replies) : undefined,
+      async lookUp({ allRecords }) {
+        const lookup = createOrderLookup(venue, { account, sinceMs, allRecords })
+        const found = await Promise.all(legs.map((leg) => lookup.find({ cloid: cloidOf(task.id, leg) })))
         return found.some((each) => each !== undefined) ? exitsOfReply(legs, []) : undefined
       },
     })
@@ -66,19 +74,19 @@ export function tpSlSteps(deps: TpSlDeps): Record<'begin' | 'confirm' | 'replace
     let effects: EffectUpdate[] = []
     let placed = placedOf(task)
     if (!placed) {
-      const verdict = await settlePlacement(task, context.signal)
-      effects = verdict.effects
-      if (verdict.is === 'doubt') return acts.wait(task, 'confirm', verdict)
-      if (verdict.is !== 'done') return refusedBy(deps, task, verdict)
-      placed = { exits: verdict.value, landedAtMs: await venue.timeMs(account) }
+      const actionOutcome = await confirmPlacement(task, context.signal)
+      effects = actionOutcome.effects
+      if (actionOutcome.type === 'doubt') return signedActions.pollLater(task, 'confirm', actionOutcome)
+      if (actionOutcome.type !== 'done') return rejectedResult(deps, task, actionOutcome)
+      placed = { exits: actionOutcome.value, landedAtMs: await venue.timeMs(account) }
     }
     const { exits, isComplete } = await completeExits(venue, task, { ...placed, signal: context.signal })
     if (!isComplete) {
-      const waiting = acts.wait(task, 'confirm', { effects })
+      const waiting = signedActions.pollLater(task, 'confirm', { effects })
       const known: PlacedExits = { ...placed, exits }
       return { ...waiting, data: { ...waiting.data, placed: known as unknown as JsonObject } }
     }
-    if (!exits.some(stands)) return allMissing(task, exits, effects)
+    if (!exits.some(isPlaced)) return allMissing(task, exits, effects)
     return replaceEarlier(task, context, exits, effects)
   }
 
@@ -89,15 +97,15 @@ export function tpSlSteps(deps: TpSlDeps): Record<'begin' | 'confirm' | 'replace
     effects: EffectUpdate[],
   ): Promise<StepResult> => {
     const data = dataOf(task)
-    const standing = exits.filter(stands)
-    const legs = standing.map(({ leg }) => leg)
-    const placed = new Set(standing.flatMap(({ orderId }) => orderId ?? []))
+    const placedExits = exits.filter(isPlaced)
+    const legs = placedExits.map(({ leg }) => leg)
+    const placed = new Set(placedExits.flatMap(({ orderId }) => orderId ?? []))
     const earlier = data.replace
       ? await earlierExits(deps, data, { userId: task.userId, now, legs, placed })
       : []
     if (earlier.length === 0) return finish(task, { exits, replaced: [] }, effects)
-    const plan: ActPlan = {
-      leg: 'replaced',
+    const plan: ActionPlan = {
+      actionKey: 'replaced',
       ...planOf(data),
       facts: factsOf(data),
       action: {
@@ -106,12 +114,12 @@ export function tpSlSteps(deps: TpSlDeps): Record<'begin' | 'confirm' | 'replace
       },
     }
     const known: PlacedExits = { exits, landedAtMs: 0 }
-    return acts.intend(task, plan, {
+    return signedActions.sign(task, plan, {
       now,
       next: 'replaced',
       data: { placed: known as unknown as JsonObject, earlier },
       effects,
-      refused: (fault: Fault) => notReplaced(task, exits, earlier, fault, effects),
+      onRefused: (fault: Fault) => notReplaced(task, exits, earlier, fault, effects),
     })
   }
 
@@ -120,12 +128,21 @@ export function tpSlSteps(deps: TpSlDeps): Record<'begin' | 'confirm' | 'replace
     const { exits } = placedOf(task)!
     const earlier = earlierOf(task)
     const targets = earlier.map(({ order_id }) => ({ order_id, asset, symbol }))
-    const verdict = await settleCancels(deps, { task, leg: 'replaced', signal, account, sinceMs, targets })
-    if (verdict.is === 'doubt') return acts.wait(task, 'replaced', verdict)
-    if (verdict.is === 'done') return finish(task, { exits, replaced: verdict.value }, verdict.effects)
-    const lost = await refusedBy(deps, task, verdict)
-    const error = 'error' in lost ? lost.error : { code: 'venue_rejected', message: verdict.message }
-    return notReplaced(task, exits, earlier, error, verdict.effects)
+    const actionOutcome = await confirmCancels(deps, {
+      task,
+      actionKey: 'replaced',
+      signal,
+      account,
+      sinceMs,
+      targets,
+    })
+    if (actionOutcome.type === 'doubt') return signedActions.pollLater(task, 'replaced', actionOutcome)
+    if (actionOutcome.type === 'done')
+      return finish(task, { exits, replaced: actionOutcome.value }, actionOutcome.effects)
+    const rejection = await rejectedResult(deps, task, actionOutcome)
+    const error =
+      'error' in rejection ? rejection.error : { code: 'venue_rejected', message: actionOutcome.message }
+    return notReplaced(task, exits, earlier, error, actionOutcome.effects)
   }
 
   return { begin, confirm, replaced }
@@ -133,7 +150,7 @@ export function tpSlSteps(deps: TpSlDeps): Record<'begin' | 'confirm' | 'replace
 
 const idsOf = (exits: readonly Exit[], leg: Exit['leg']): string[] =>
   exits
-    .filter((exit) => exit.leg === leg && stands(exit) && exit.orderId !== null)
+    .filter((exit) => exit.leg === leg && isPlaced(exit) && exit.orderId !== null)
     .map(({ orderId }) => String(orderId))
 
 type ReplacedView = { order_id: string; leg: string; cancelled: boolean; venue_status: string }
@@ -157,19 +174,19 @@ function resultOf(task: TaskView, exits: readonly Exit[], replaced: ReplacedView
   }
 }
 
-type Found = { exits: Exit[]; replaced: readonly OrderCancelled[] }
+type TpSlOutcome = { exits: Exit[]; replaced: readonly OrderCancelled[] }
 
-function finish(task: TaskView, { exits, replaced }: Found, effects: EffectUpdate[]): StepResult {
+function finish(task: TaskView, { exits, replaced }: TpSlOutcome, effects: EffectUpdate[]): StepResult {
   const legs = new Map(earlierOf(task).map(({ order_id: id, leg }) => [id, leg]))
-  const told = replaced.map(({ order_id: id, isCancelled, status }) => ({
+  const views = replaced.map(({ order_id: id, isCancelled, status }) => ({
     order_id: String(id),
     leg: legs.get(id) ?? 'sl',
     cancelled: isCancelled,
     venue_status: status,
   }))
-  const result = resultOf(task, exits, told)
-  const missing = exits.find((exit) => !stands(exit))
-  const open = told.find(({ venue_status: status }) => status === 'open')
+  const result = resultOf(task, exits, views)
+  const missing = exits.find((exit) => !isPlaced(exit))
+  const open = views.find(({ venue_status: status }) => status === 'open')
   if (!missing && !open) return { end: 'completed', outcome: 'executed', result, effects }
   const message = missing
     ? `The ${missing.leg} is missing, and earlier ones were kept: ${missing.error}`

@@ -1,12 +1,12 @@
-import { readLagMs } from '#features/venue/act.ts'
 import type { ExitLeg } from '#features/venue/bracket.ts'
-import { asData, type Memory, type WantedExit } from '#features/venue/memory.ts'
-import { positionOf } from '#features/venue/order-evidence.ts'
+import { assetKey, requireMarket } from '#features/venue/markets.ts'
+import { assertExit, assertTick, assertWorth, type Sizing } from '#features/venue/order-checks.ts'
+import { positionOf } from '#features/venue/order-lookup.ts'
+import { type OrderTaskData, toTaskData, type WantedExit } from '#features/venue/order-task.ts'
 import { accountAfterTasks } from '#features/venue/read-after-write.ts'
+import { readLagMs } from '#features/venue/signed-action.ts'
 import { isVenueOrderId, recentOrders } from '#features/venue/store.ts'
-import { assetKey, marketNamed } from '#features/venue/symbol.ts'
-import { aheadOf, besideAgent, tradeMs } from '#features/venue/trade.ts'
-import { demandExit, demandTick, demandWorth, type Sizing } from '#features/venue/wish.ts'
+import { clockSkewMs, tradeDeadlineMs, withAgent } from '#features/venue/trade-admission.ts'
 import type { Caller } from '#kernel/caller.ts'
 import { later } from '#kernel/clock.ts'
 import { compareDecimals } from '#kernel/decimal-fields.ts'
@@ -15,7 +15,7 @@ import type { Action } from '#kernel/signer.ts'
 import type { Admission } from '#kernel/task.ts'
 import type { Queryable } from '#store/query.ts'
 import type { Hyperliquid, OpenOrder, PerpMarket } from '#upstreams/hyperliquid/hyperliquid.ts'
-import type { TradeNeeds } from './open.ts'
+import type { TradeDeps } from './open.ts'
 import { markOf } from './views.ts'
 
 /** Exits on a position that is open: the new ones stand before the earlier ones are cancelled. */
@@ -30,7 +30,7 @@ export type TpSlInput = {
   replace?: boolean
 }
 /** `whole`: the exits follow the size of the position. */
-export type TpSlData = Memory & { whole: boolean; replace: boolean }
+export type TpSlData = OrderTaskData & { whole: boolean; replace: boolean }
 export type EarlierExit = { order_id: number; leg: ExitLeg }
 
 type Wanted = { market: PerpMarket; isLong: boolean; mark: string }
@@ -40,25 +40,25 @@ function exitsOf(input: TpSlInput, { market, isLong, mark }: Wanted, pricing: Si
   const exit = (leg: ExitLeg, price: string | undefined, isMarket: boolean): WantedExit | null => {
     if (price === undefined) return null
     const field = `body.${leg}_price`
-    demandTick(price, market, field, pricing)
-    demandExit({ leg, price, isBuy: isLong, reference: mark, field })
+    assertTick(price, market, field, pricing)
+    assertExit({ leg, price, isBuy: isLong, reference: mark, field })
     return { price, isMarket }
   }
   return { tp: exit('tp', tp_price, tp_is_market), sl: exit('sl', sl_price, sl_is_market) }
 }
 
-export async function admitTpSl(needs: TradeNeeds, input: TpSlInput, { userId }: Caller): Promise<Admission> {
-  const { venue, pricing, policy, chainId, clock, limits } = needs
+export async function admitTpSl(deps: TradeDeps, input: TpSlInput, { userId }: Caller): Promise<Admission> {
+  const { venue, pricing, policy, chainId, clock, limits } = deps
   if ((input.tp_price ?? input.sl_price) === undefined)
     throw invalid('body.tp_price', 'missing', 'At least one of tp_price and sl_price is required', {
       fields: ['tp_price', 'sl_price'],
     })
-  const market = marketNamed('perp', (await venue.perps()).markets, input.asset)
-  const account = await needs.evmAddressOf(userId)
-  const { agent, read: state } = await besideAgent(
-    needs,
+  const market = requireMarket('perp', (await venue.perps()).markets, input.asset)
+  const account = await deps.evmAddressOf(userId)
+  const { agent, read: state } = await withAgent(
+    deps,
     userId,
-    accountAfterTasks(needs, { userId, account, symbol: market.symbol }),
+    accountAfterTasks(deps, { userId, account, symbol: market.symbol }),
   )
   const position = positionOf(state, market.symbol)
   if (!position) throw new Fault('no_position', `There is no position in ${market.symbol} to protect`)
@@ -73,7 +73,7 @@ export async function admitTpSl(needs: TradeNeeds, input: TpSlInput, { userId }:
     })
   if (input.size !== undefined && size !== held) {
     const { minOrderUsd: minimum } = limits
-    demandWorth({ size, price: mark, minimum, field: 'body.size', market }, pricing)
+    assertWorth({ size, price: mark, minimum, field: 'body.size', market }, pricing)
   }
   const action: Omit<Action, 'taskId'> = {
     userId,
@@ -93,7 +93,7 @@ export async function admitTpSl(needs: TradeNeeds, input: TpSlInput, { userId }:
     price_decimals: market.priceDecimals,
     account,
     agent: agent.address,
-    ahead_ms: aheadOf(clock, state.timeMs),
+    ahead_ms: clockSkewMs(clock, state.timeMs),
     since_ms: state.timeMs,
     // The side of the position: its exits stand on the other one.
     is_buy: isLong,
@@ -111,31 +111,31 @@ export async function admitTpSl(needs: TradeNeeds, input: TpSlInput, { userId }:
   }
   return {
     first: 'begin',
-    deadlineMs: tradeMs,
-    data: asData(data),
-    opens: true,
-    also: (tx, taskId) => policy.reserve(tx, { ...action, taskId }),
+    deadlineMs: tradeDeadlineMs,
+    data: toTaskData(data),
+    signOnAccept: true,
+    writes: (tx, taskId) => policy.reserve(tx, { ...action, taskId }),
   }
 }
 
-type EarlierDeps = { on: Queryable; venue: Pick<Hyperliquid, 'openOrders'> }
-type Asked = { userId: string; now: Date; legs: readonly ExitLeg[]; placed: ReadonlySet<number> }
+type EarlierDeps = { db: Queryable; venue: Pick<Hyperliquid, 'openOrders'> }
+type EarlierExitQuery = { userId: string; now: Date; legs: readonly ExitLeg[]; placed: ReadonlySet<number> }
 
 /** What protects the position by the venue's list, and by tasks that ended too lately to be in it. */
 export async function earlierExits(
-  { on, venue }: EarlierDeps,
+  { db, venue }: EarlierDeps,
   { account, symbol, is_buy: isLong }: TpSlData,
-  { userId, now, legs, placed }: Asked,
+  { userId, now, legs, placed }: EarlierExitQuery,
 ): Promise<EarlierExit[]> {
   const [open, recent] = await Promise.all([
     venue.openOrders(account),
-    recentOrders(on, { userId, kind: 'perp', since: later(now, -readLagMs) }),
+    recentOrders(db, { userId, kind: 'perp', since: later(now, -readLagMs) }),
   ])
   // Orders are numbered as they come: of two replacements at once the later one stays.
   const newest = Math.max(...placed)
   const found = new Map<number, EarlierExit>()
-  const protects = ({ symbol: of, trigger, reduceOnly, parentId, isBuy }: OpenOrder) =>
-    of === symbol && trigger !== null && reduceOnly && parentId === null && isBuy !== isLong
+  const protects = ({ symbol: orderSymbol, trigger, reduceOnly, parentId, isBuy }: OpenOrder) =>
+    orderSymbol === symbol && trigger !== null && reduceOnly && parentId === null && isBuy !== isLong
   for (const order of open.filter(protects))
     found.set(order.orderId, { order_id: order.orderId, leg: order.trigger!.leg })
   for (const task of recent.filter((each) => each.symbol === symbol && each.is_filled))

@@ -1,4 +1,4 @@
-import { assetKey, reasonOf } from '#features/venue/symbol.ts'
+import { assetKey, closedReason } from '#features/venue/markets.ts'
 import { fromUnits, toUnits } from '#kernel/money.ts'
 import type {
   Account,
@@ -29,7 +29,7 @@ export const marketView = (market: PerpMarket, chainId: string, { minOrderUsd }:
   prev_day_price: market.prevDayPrice,
   min_order_usd: minOrderUsd,
   routable: !market.isDelisted,
-  reason: reasonOf(market),
+  reason: closedReason(market),
 })
 
 const scale = 18

@@ -1,17 +1,20 @@
 import * as T from 'typebox'
-import { act, read, section } from '#kernel/operation.ts'
-import { Address, ChainId, ChainIdIn, Dec, DecIn, Nullable, OneOf, TimeOrNull } from '#kernel/scalars.ts'
+import { act, group, read } from '#kernel/operation.ts'
+import { Address, ChainId, ChainIdIn, Dec, DecIn, Nullable, OneOf, TimeOrNull } from '#kernel/wire-types.ts'
 
-const placesMax = 100
-const Place = T.Object({ chain_id: ChainId, address: Address }, { $id: 'PolicyPlace' })
+const chainAddressesMax = 100
+const ChainAddress = T.Object({ chain_id: ChainId, address: Address }, { $id: 'PolicyPlace' })
 /** An address of an EVM chain or of Solana, or a market of a venue. */
-const placePattern = '^(0x[0-9a-fA-F]{40}|[1-9A-HJ-NP-Za-km-z]{32,44}|hl:(perp|spot):[!-~]{1,40})$'
-const PlaceIn = T.Object(
-  { chain_id: ChainIdIn, address: T.String({ maxLength: 64, pattern: placePattern }) },
+const addressPattern = '^(0x[0-9a-fA-F]{40}|[1-9A-HJ-NP-Za-km-z]{32,44}|hl:(perp|spot):[!-~]{1,40})$'
+const ChainAddressIn = T.Object(
+  { chain_id: ChainIdIn, address: T.String({ maxLength: 64, pattern: addressPattern }) },
   { $id: 'PolicyPlaceRequest', additionalProperties: false },
 )
-const places = (description: string) =>
-  T.Array(PlaceIn, { maxItems: placesMax, description: `${description}, on chains that are served` })
+const chainAddresses = (description: string) =>
+  T.Array(ChainAddressIn, {
+    maxItems: chainAddressesMax,
+    description: `${description}, on chains that are served`,
+  })
 
 const PolicyResponse = T.Object(
   {
@@ -21,8 +24,8 @@ const PolicyResponse = T.Object(
     spent_24h_usd: Dec,
     remaining_24h_usd: Dec,
     chains: T.Array(ChainId),
-    tokens: Nullable(T.Array(Place)),
-    recipients: T.Array(Place),
+    tokens: Nullable(T.Array(ChainAddress)),
+    recipients: T.Array(ChainAddress),
     paused: Nullable(
       T.Object({ scope: OneOf(['global', 'user']), since: T.String({ format: 'date-time' }) }),
     ),
@@ -34,7 +37,7 @@ const PolicyResponse = T.Object(
 const capIn = (description: string) => T.Optional(DecIn({ places: 6, minimum: 0, description }))
 
 /** Additions to the published interface. */
-export const contract = section('policy', {
+export const contract = group('policy', {
   show: read('GET /v1/policy', {
     summary: 'The limits that every money operation of the caller stays within',
     description:
@@ -52,9 +55,9 @@ export const contract = section('policy', {
       {
         per_transaction_usd: capIn('Cap of one transaction'),
         per_day_usd: capIn('Cap of any 24 hours'),
-        chains: T.Optional(T.Array(ChainIdIn, { maxItems: placesMax })),
-        tokens: T.Optional(places('Tokens that may be used')),
-        recipients: T.Optional(places('Contracts that may take money')),
+        chains: T.Optional(T.Array(ChainIdIn, { maxItems: chainAddressesMax })),
+        tokens: T.Optional(chainAddresses('Tokens that may be used')),
+        recipients: T.Optional(chainAddresses('Contracts that may take money')),
       },
       { $id: 'PolicyRequest', additionalProperties: false },
     ),

@@ -5,37 +5,37 @@ import { Fault, invalid } from '#kernel/fault.ts'
 import { sha256 } from '#kernel/id.ts'
 import { canonicalJson } from '#kernel/json.ts'
 import { toUnits, usdDecimals } from '#kernel/money.ts'
-import { fulfil, type InputOf } from '#kernel/operation.ts'
+import { type InputOf, implement } from '#kernel/operation.ts'
 import type { Tx } from '#kernel/task.ts'
 import type { Queryable } from '#store/query.ts'
 import { contract } from './contract.ts'
 import * as rules from './rules.ts'
 import * as store from './store.ts'
 
-type View = store.Stored & { limits: rules.Limits }
-type Needs = {
-  on: Queryable
+type View = store.StoredPolicy & { limits: rules.Limits }
+type OperationsDeps = {
+  db: Queryable
   transact: Transact
   clock: Clock
-  view: (on: Queryable, userId: string) => Promise<View>
+  view: (db: Queryable, userId: string) => Promise<View>
   /** Ids of the chains that the gateway serves. */
   served: readonly string[]
 }
 
-const place = (text: string) => {
+const chainAddressView = (text: string) => {
   const colon = text.indexOf(':')
   return { chain_id: text.slice(0, colon), address: text.slice(colon + 1) }
 }
 
-const shown = ({ version, limits, spentMicros, paused, updatedAt }: View) => ({
+const toResponse = ({ version, limits, spentMicros, paused, updatedAt }: View) => ({
   version,
   per_transaction_usd: rules.usd(limits.perTransactionMicros),
   per_day_usd: rules.usd(limits.perDayMicros),
   spent_24h_usd: rules.usd(spentMicros),
   remaining_24h_usd: rules.usd(rules.remainingMicros({ limits, spentMicros })),
   chains: [...limits.chains],
-  tokens: limits.tokens?.map(place) ?? null,
-  recipients: limits.recipients.map(place),
+  tokens: limits.tokens?.map(chainAddressView) ?? null,
+  recipients: limits.recipients.map(chainAddressView),
   paused:
     paused && paused.scope !== 'venue' ? { scope: paused.scope, since: paused.since.toISOString() } : null,
   updated_at: updatedAt?.toISOString() ?? null,
@@ -44,24 +44,28 @@ const shown = ({ version, limits, spentMicros, paused, updatedAt }: View) => ({
 type Wanted = InputOf<(typeof contract)['entries']['tighten']>
 
 const micros = (text: string | undefined) => (text === undefined ? null : toUnits(text, usdDecimals))
-type Place = { chain_id: string; address: string }
+type ChainAddressView = { chain_id: string; address: string }
 
 /** Lists say each place once, and only places that could ever be used. */
-function placesOf(field: string, list: readonly Place[] | undefined, served: readonly string[]) {
-  const foreign = list?.findIndex(({ chain_id }) => !served.includes(chain_id)) ?? -1
-  if (foreign >= 0) {
+function chainAddressesOf(
+  field: string,
+  list: readonly ChainAddressView[] | undefined,
+  served: readonly string[],
+) {
+  const unservedIndex = list?.findIndex(({ chain_id }) => !served.includes(chain_id)) ?? -1
+  if (unservedIndex >= 0) {
     const sentence = `Input should be a chain that is served: ${served.join(', ')}`
-    throw invalid(`body.${field}.${foreign}.chain_id`, 'chain_not_served', sentence)
+    throw invalid(`body.${field}.${unservedIndex}.chain_id`, 'chain_not_served', sentence)
   }
-  return list ? [...new Set(list.map((each) => rules.placeOf(each.chain_id, each.address)))] : null
+  return list ? [...new Set(list.map((each) => rules.chainAddressOf(each.chain_id, each.address)))] : null
 }
 
-const wantedOf = (input: Wanted, served: readonly string[]): rules.Tightening => ({
+const wantedOf = (input: Wanted, served: readonly string[]): rules.Overrides => ({
   perTransactionMicros: micros(input.per_transaction_usd),
   perDayMicros: micros(input.per_day_usd),
   chains: input.chains ? [...new Set(input.chains)] : null,
-  tokens: placesOf('tokens', input.tokens, served),
-  recipients: placesOf('recipients', input.recipients, served),
+  tokens: chainAddressesOf('tokens', input.tokens, served),
+  recipients: chainAddressesOf('recipients', input.recipients, served),
 })
 
 /** Names what would have to be confirmed; no door can confirm it yet, and the sentence says so. */
@@ -70,7 +74,7 @@ const stepUp = (userId: string, intent: object, sentence: string, extras: object
     extras: { ...extras, intent_sha256: sha256(canonicalJson({ user_id: userId, ...intent })) },
   })
 
-const merged = (own: rules.Tightening, wanted: rules.Tightening): rules.Tightening => ({
+const merged = (own: rules.Overrides, wanted: rules.Overrides): rules.Overrides => ({
   perTransactionMicros: wanted.perTransactionMicros ?? own.perTransactionMicros,
   perDayMicros: wanted.perDayMicros ?? own.perDayMicros,
   chains: wanted.chains ?? own.chains,
@@ -86,32 +90,33 @@ const fieldNames: Record<keyof rules.Limits, keyof Wanted> = {
   recipients: 'recipients',
 }
 
-export function operations({ on, transact, clock, view, served }: Needs) {
-  const within = <T>({ tx }: RequestFacts, run: (tx: Tx) => Promise<T>) => (tx ? run(tx) : transact(run))
+export function operations({ db, transact, clock, view, served }: OperationsDeps) {
+  const inTransaction = <T>({ tx }: RequestFacts, run: (tx: Tx) => Promise<T>) =>
+    tx ? run(tx) : transact(run)
 
-  return fulfil(contract, {
-    show: async (_input, { userId }) => shown(await view(on, userId)),
+  return implement(contract, {
+    show: async (_input, { userId }) => toResponse(await view(db, userId)),
 
     tighten: async (input, { userId }, request) => {
-      if (request.isReplay) return shown(await view(on, userId))
+      if (request.isReplay) return toResponse(await view(db, userId))
       const wanted = wantedOf(input, served)
-      return within(request, async (tx) => {
+      return inTransaction(request, async (tx) => {
         const now = clock.now()
         await store.lockPolicy(tx, userId, now)
         const { own, version, limits } = await view(tx, userId)
-        const wider = rules.loosened(limits, wanted).map((field) => fieldNames[field])
+        const wider = rules.widenedFields(limits, wanted).map((field) => fieldNames[field])
         if (wider.length > 0) {
           const sentence = 'Raising a limit needs a person, and this release has no way to ask one'
           throw stepUp(userId, { operation: 'policy_tighten', input }, sentence, { fields: wider })
         }
-        const asked = Object.values(wanted).some((each) => each !== null)
-        if (asked) await store.savePolicy(tx, userId, merged(own, wanted), version + 1, now)
-        return shown(await view(tx, userId))
+        const hasChanges = Object.values(wanted).some((each) => each !== null)
+        if (hasChanges) await store.savePolicy(tx, userId, merged(own, wanted), version + 1, now)
+        return toResponse(await view(tx, userId))
       })
     },
 
     kill: ({ on: wantsOn }, { userId, agentId }, request) =>
-      within(request, async (tx) => {
+      inTransaction(request, async (tx) => {
         const id = { scope: 'user', userId } as const
         if (wantsOn) await store.setSwitch(tx, id, { since: clock.now(), setBy: agentId })
         const since = (await store.switchOf(tx, id))?.since

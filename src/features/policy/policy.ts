@@ -6,7 +6,7 @@ import { type Random, uuidv7 } from '#kernel/id.ts'
 import type { Operation } from '#kernel/operation.ts'
 import { intentHash, type Policy, type PolicyReceipt, type SigningIntent } from '#kernel/signer.ts'
 import type { Tx } from '#kernel/task.ts'
-import { allEnded, type Queryable } from '#store/query.ts'
+import { type Queryable, settleAll } from '#store/query.ts'
 import { operations } from './operations.ts'
 import { type Receipts, receipts } from './receipt.ts'
 import * as rules from './rules.ts'
@@ -14,7 +14,7 @@ import * as store from './store.ts'
 
 const receiptMs = 60_000
 
-export type HouseLimits = {
+export type PlatformLimits = {
   perTransactionMicros: bigint
   perDayMicros: bigint
   chains: readonly string[]
@@ -24,13 +24,13 @@ export type HouseLimits = {
   contracts: readonly { chainId: string; address: string }[]
 }
 
-export type PolicyNeeds = {
-  on: Queryable
+export type PolicyDeps = {
+  db: Queryable
   transact: Transact
   clock: Clock
   random: Random
-  house: HouseLimits
-  walletsOf: (on: Queryable, userId: string) => Promise<Wallet[]>
+  platformLimits: PlatformLimits
+  walletsOf: (db: Queryable, userId: string) => Promise<Wallet[]>
 }
 
 export type PolicySummary = {
@@ -40,19 +40,19 @@ export type PolicySummary = {
   paused: boolean
 }
 
-export type Frozen = { userId: string; chainId: string }
+export type VenueAccountRef = { userId: string; chainId: string }
 
 export type PolicyFeature = {
   operations: Operation[]
   policy: Policy
   /** For custody: whether the receipt was made here. */
-  genuine(receipt: PolicyReceipt): boolean
+  isAuthentic(receipt: PolicyReceipt): boolean
   summary(userId: string): Promise<PolicySummary>
   /** For the operator: the only way to switch off again, until a person can confirm it through a door. */
-  setSwitch(id: store.SwitchId, on: boolean, setBy: string): Promise<void>
+  setSwitch(id: store.SwitchId, isOn: boolean, setBy: string): Promise<void>
   /** Gateway and venue disagree about an account: nothing is opened there until that is explained. */
-  freeze(tx: Tx, where: Frozen, reason: string): Promise<void>
-  thaw(tx: Tx, where: Frozen): Promise<void>
+  freeze(tx: Tx, where: VenueAccountRef, reason: string): Promise<void>
+  unfreeze(tx: Tx, where: VenueAccountRef): Promise<void>
 }
 
 function faultOf(refusal: rules.Refusal): Fault {
@@ -68,19 +68,26 @@ function faultOf(refusal: rules.Refusal): Fault {
   })
 }
 
-function raise(refusal: rules.Refusal | null): void {
+function throwIfRefused(refusal: rules.Refusal | null): void {
   if (refusal) throw faultOf(refusal)
 }
 
-const limitsOf = (house: HouseLimits): rules.Limits => {
-  const place = (each: { chainId: string; address: string }) => rules.placeOf(each.chainId, each.address)
-  const { perTransactionMicros, perDayMicros, chains } = house
-  const tokens = house.tokens?.map(place) ?? null
-  return { perTransactionMicros, perDayMicros, chains, tokens, recipients: house.contracts.map(place) }
+const limitsOf = (platformLimits: PlatformLimits): rules.Limits => {
+  const toChainAddress = (each: { chainId: string; address: string }) =>
+    rules.chainAddressOf(each.chainId, each.address)
+  const { perTransactionMicros, perDayMicros, chains } = platformLimits
+  const tokens = platformLimits.tokens?.map(toChainAddress) ?? null
+  return {
+    perTransactionMicros,
+    perDayMicros,
+    chains,
+    tokens,
+    recipients: platformLimits.contracts.map(toChainAddress),
+  }
 }
 
 /** What the intent says of itself, and what is going to be signed: both have to be allowed. */
-function asksOf(intent: SigningIntent): rules.Ask {
+function requestOf(intent: SigningIntent): rules.PolicyRequest {
   if (intent.type === 'venue_action') {
     const { action } = intent
     return action.type === 'withdraw'
@@ -94,23 +101,23 @@ function asksOf(intent: SigningIntent): rules.Ask {
   }
 }
 
-export function policy(needs: PolicyNeeds): PolicyFeature {
-  const { on, clock } = needs
-  const house = limitsOf(needs.house)
-  const made = receipts()
+export function policy(deps: PolicyDeps): PolicyFeature {
+  const { db, clock } = deps
+  const platformLimits = limitsOf(deps.platformLimits)
+  const issued = receipts()
 
-  const view: Look = async (queryable, userId, { chainId = null, except = null } = {}) => {
+  const view: ReadView = async (queryable, userId, { chainId = null, except = null } = {}) => {
     const since = later(clock.now(), -rules.dayMs)
-    const stored = await store.standingOf(queryable, userId, { since, except, chainId })
-    return { ...stored, limits: rules.narrow(house, stored.own) }
+    const stored = await store.policyStateOf(queryable, userId, { since, except, chainId })
+    return { ...stored, limits: rules.intersect(platformLimits, stored.own) }
   }
 
   return {
-    operations: operations({ ...needs, view, served: house.chains }),
-    policy: engine({ ...needs, limits: house, view, made }),
-    genuine: made.genuine,
+    operations: operations({ ...deps, view, served: platformLimits.chains }),
+    policy: engine({ ...deps, limits: platformLimits, view, issued }),
+    isAuthentic: issued.isAuthentic,
     async summary(userId) {
-      const { limits, spentMicros, paused } = await view(on, userId)
+      const { limits, spentMicros, paused } = await view(db, userId)
       return {
         per_transaction_usd: rules.usd(limits.perTransactionMicros),
         per_day_usd: rules.usd(limits.perDayMicros),
@@ -119,13 +126,13 @@ export function policy(needs: PolicyNeeds): PolicyFeature {
       }
     },
     async setSwitch(id, turnOn, setBy) {
-      await (turnOn ? store.setSwitch(on, id, { since: clock.now(), setBy }) : store.clearSwitch(on, id))
+      await (turnOn ? store.setSwitch(db, id, { since: clock.now(), setBy }) : store.clearSwitch(db, id))
     },
     async freeze(tx, where, reason) {
-      const how = { since: clock.now(), setBy: 'reconciliation', reason }
-      await store.setSwitch(tx, { scope: 'venue', ...where }, how)
+      const details = { since: clock.now(), setBy: 'reconciliation', reason }
+      await store.setSwitch(tx, { scope: 'venue', ...where }, details)
     },
-    async thaw(tx, where) {
+    async unfreeze(tx, where) {
       await store.clearSwitch(tx, { scope: 'venue', ...where })
     },
   }
@@ -133,24 +140,34 @@ export function policy(needs: PolicyNeeds): PolicyFeature {
 
 const ruleOf = ({ exit }: SigningIntent) => (exit ? 'exit' : 'within_limits')
 
-type View = store.Stored & { limits: rules.Limits }
-type Look = (on: Queryable, userId: string, where?: { chainId?: string; except?: string }) => Promise<View>
-type EngineNeeds = PolicyNeeds & {
+type View = store.StoredPolicy & { limits: rules.Limits }
+type ReadView = (
+  db: Queryable,
+  userId: string,
+  where?: { chainId?: string; except?: string },
+) => Promise<View>
+type EngineDeps = PolicyDeps & {
   limits: rules.Limits
-  view: Look
-  made: Receipts
+  view: ReadView
+  issued: Receipts
 }
 
-function engine({ on, clock, random, walletsOf, limits: house, view, made }: EngineNeeds): Policy {
+function engine({ db, clock, random, walletsOf, limits: platformLimits, view, issued }: EngineDeps): Policy {
   const addressesOf = async (queryable: Queryable, userId: string) =>
     (await walletsOf(queryable, userId)).map(({ address }) => address)
-  const judge = async (queryable: Queryable, userId: string, ask: rules.Ask, stands: View) =>
-    raise(rules.judge(ask, { ...stands, house, ownAddresses: await addressesOf(queryable, userId) }))
+  const enforce = async (queryable: Queryable, userId: string, request: rules.PolicyRequest, state: View) =>
+    throwIfRefused(
+      rules.evaluate(request, {
+        ...state,
+        platformLimits,
+        ownAddresses: await addressesOf(queryable, userId),
+      }),
+    )
 
   return {
     async check(action) {
       const { userId, chainId } = action
-      await judge(on, userId, action, await view(on, userId, { chainId }))
+      await enforce(db, userId, action, await view(db, userId, { chainId }))
     },
 
     async reserve(tx, action) {
@@ -159,16 +176,16 @@ function engine({ on, clock, random, walletsOf, limits: house, view, made }: Eng
       const usdMicros = rules.countedMicros(action)
       if (usdMicros < 0n) throw faultOf(rules.refuse('amount', 'the value is negative'))
       // In one round trip, and in this order; what is refused is rolled back with the rest.
-      const [, stands] = await allEnded([
+      const [, state] = await settleAll([
         store.lockPolicy(tx, userId, now),
         view(tx, userId, { chainId }),
         store.addSpend(tx, { taskId, userId, usdMicros, now }),
       ])
-      await judge(tx, userId, action, stands)
+      await enforce(tx, userId, action, state)
     },
 
-    async opening(tx, userId, chainId) {
-      const [, stands, ownAddresses] = await allEnded([
+    async authorizeOnAccept(tx, userId, chainId) {
+      const [, state, ownAddresses] = await settleAll([
         store.lockPolicy(tx, userId, clock.now()),
         view(tx, userId, { chainId }),
         addressesOf(tx, userId),
@@ -180,12 +197,12 @@ function engine({ on, clock, random, walletsOf, limits: house, view, made }: Eng
         const { taskId } = intent
         const usdMicros = rules.countedMicros(intent)
         if (usdMicros < 0n) throw faultOf(rules.refuse('amount', 'the value is negative'))
-        raise(rules.judge(asksOf(intent), { ...stands, house, ownAddresses }))
+        throwIfRefused(rules.evaluate(requestOf(intent), { ...state, platformLimits, ownAddresses }))
         const facts = { id: uuidv7(now, random), taskId, intentHash: intentHash(intent) }
         return {
-          receipt: made.make({ ...facts, userId, expiresAt: later(now, receiptMs) }),
+          receipt: issued.make({ ...facts, userId, expiresAt: later(now, receiptMs) }),
           async write() {
-            await allEnded([
+            await settleAll([
               store.addSpend(tx, { taskId, userId, usdMicros, authorizedMicros: usdMicros, now }),
               store.addDecision(tx, { ...facts, rule: ruleOf(intent), now }),
             ])
@@ -197,24 +214,24 @@ function engine({ on, clock, random, walletsOf, limits: house, view, made }: Eng
     async authorize(tx, intent) {
       const { userId, taskId, chainId } = intent
       const now = clock.now()
-      const look = () => view(tx, userId, { chainId, except: taskId })
-      const [reserved, seen] = await allEnded([store.lockSpend(tx, taskId, userId), look()])
+      const readState = () => view(tx, userId, { chainId, except: taskId })
+      const [reserved, current] = await settleAll([store.lockSpend(tx, taskId, userId), readState()])
       if (!reserved) throw faultOf(rules.refuse('reservation', 'nothing is reserved for this task'))
       const micros = rules.countedMicros(intent)
       const authorizedMicros = reserved.authorized_micros + micros
       const beyond = authorizedMicros > reserved.usd_micros
       const takenMicros = beyond ? authorizedMicros : reserved.usd_micros
       if (beyond) await store.lockPolicy(tx, userId, now)
-      const stands = beyond ? await look() : seen
-      const spentMicros = stands.spentMicros + takenMicros - micros
-      await judge(tx, userId, asksOf(intent), { ...stands, spentMicros })
+      const state = beyond ? await readState() : current
+      const spentMicros = state.spentMicros + takenMicros - micros
+      await enforce(tx, userId, requestOf(intent), { ...state, spentMicros })
       const id = uuidv7(now, random)
       const hash = intentHash(intent)
-      await allEnded([
+      await settleAll([
         store.saveSpend(tx, taskId, takenMicros, authorizedMicros),
         store.addDecision(tx, { id, taskId, intentHash: hash, rule: ruleOf(intent), now }),
       ])
-      return made.make({ id, userId, taskId, intentHash: hash, expiresAt: later(now, receiptMs) })
+      return issued.make({ id, userId, taskId, intentHash: hash, expiresAt: later(now, receiptMs) })
     },
 
     async release(tx, taskId) {

@@ -5,12 +5,12 @@ import { receipts } from './receipt.ts'
 const facts = { id: '1', userId: 'u', taskId: 't', intentHash: 'h', expiresAt: new Date(0) }
 
 test('a receipt is genuine, its copy is not, and neither is one of another policy', () => {
-  const { make, genuine } = receipts()
+  const { make, isAuthentic } = receipts()
   const receipt = make(facts)
-  assert.equal(genuine(receipt), true)
-  assert.equal(genuine({ ...receipt }), false)
-  assert.equal(genuine(structuredClone(receipt)), false)
-  assert.equal(genuine(receipts().make(facts)), false)
+  assert.equal(isAuthentic(receipt), true)
+  assert.equal(isAuthentic({ ...receipt }), false)
+  assert.equal(isAuthentic(structuredClone(receipt)), false)
+  assert.equal(isAuthentic(receipts().make(facts)), false)
 })
 
 test('a receipt cannot be changed into one for another intent', () => {

@@ -3,17 +3,17 @@ import type { PolicyReceipt } from '#kernel/signer.ts'
 export type Receipts = {
   make(facts: Pick<PolicyReceipt, 'id' | 'userId' | 'taskId' | 'intentHash' | 'expiresAt'>): PolicyReceipt
   /** Whether `make` made this very object: a copy, or an object that only looks alike, is none. */
-  genuine(receipt: PolicyReceipt): boolean
+  isAuthentic(receipt: PolicyReceipt): boolean
 }
 
 export function receipts(): Receipts {
-  const made = new WeakSet<PolicyReceipt>()
+  const issued = new WeakSet<PolicyReceipt>()
   return {
     make(facts) {
       const receipt = Object.freeze({ ...facts }) as PolicyReceipt
-      made.add(receipt)
+      issued.add(receipt)
       return receipt
     },
-    genuine: (receipt) => made.has(receipt),
+    isAuthentic: (receipt) => issued.has(receipt),
   }
 }

@@ -2,27 +2,27 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
 import {
-  type Ask,
-  judge,
+  chainAddressOf,
+  evaluate,
+  intersect,
   type Limits,
-  loosened,
-  narrow,
-  placeOf,
-  type Standing,
-  type Tightening,
+  type Overrides,
+  type PolicyRequest,
+  type PolicyState,
+  widenedFields,
 } from './rules.ts'
 
 const vault = '0xAAaA000000000000000000000000000000000000'
 const own = '0xBbBb000000000000000000000000000000000000'
 const usdc = '0xCcCc000000000000000000000000000000000000'
-const house: Limits = {
+const platformLimits: Limits = {
   perTransactionMicros: 100n,
   perDayMicros: 250n,
   chains: ['1', '8453'],
   tokens: null,
-  recipients: [placeOf('8453', vault)],
+  recipients: [chainAddressOf('8453', vault)],
 }
-const ask = (change: Partial<Ask> = {}): Ask => ({
+const ask = (change: Partial<PolicyRequest> = {}): PolicyRequest => ({
   chainId: '8453',
   tokens: [usdc],
   recipients: [vault, own],
@@ -30,24 +30,24 @@ const ask = (change: Partial<Ask> = {}): Ask => ({
   exit: false,
   ...change,
 })
-const standing = (change: Partial<Standing> = {}): Standing => ({
-  limits: house,
-  house,
+const policyState = (change: Partial<PolicyState> = {}): PolicyState => ({
+  limits: platformLimits,
+  platformLimits,
   ownAddresses: [own],
   spentMicros: 0n,
   paused: null,
   ...change,
 })
-const ruleOf = (asked: Ask, stands: Standing = standing()) => {
-  const refusal = judge(asked, stands)
+const ruleOf = (asked: PolicyRequest, state: PolicyState = policyState()) => {
+  const refusal = evaluate(asked, state)
   return refusal?.code === 'policy_denied' ? refusal.rule : refusal?.code
 }
 const paused = { scope: 'user' as const, since: new Date(0) }
-const only = (change: Partial<Limits>) => standing({ limits: { ...house, ...change } })
+const only = (change: Partial<Limits>) => policyState({ limits: { ...platformLimits, ...change } })
 
 test('what every rule allows is allowed, in any case of an EVM address', () => {
   assert.equal(
-    judge(ask({ recipients: [vault.toLowerCase(), own.toUpperCase().replace('X', 'x')] }), standing()),
+    evaluate(ask({ recipients: [vault.toLowerCase(), own.toUpperCase().replace('X', 'x')] }), policyState()),
     null,
   )
 })
@@ -55,24 +55,24 @@ test('what every rule allows is allowed, in any case of an EVM address', () => {
 test('each rule refuses what it alone is against', () => {
   assert.equal(ruleOf(ask({ chainId: '10' })), 'chain')
   assert.equal(ruleOf(ask(), only({ tokens: [] })), 'token')
-  assert.equal(ruleOf(ask(), only({ tokens: [placeOf('1', usdc)] })), 'token')
+  assert.equal(ruleOf(ask(), only({ tokens: [chainAddressOf('1', usdc)] })), 'token')
   assert.equal(ruleOf(ask({ recipients: [usdc] })), 'recipient')
   assert.equal(ruleOf(ask({ chainId: '1', recipients: [vault] })), 'recipient')
   assert.equal(ruleOf(ask({ usdMicros: -1n })), 'amount')
   assert.equal(ruleOf(ask({ usdMicros: 101n })), 'per_transaction_usd')
-  assert.equal(ruleOf(ask(), standing({ spentMicros: 201n })), 'per_day_usd')
-  assert.equal(ruleOf(ask(), standing({ paused })), 'trading_paused')
+  assert.equal(ruleOf(ask(), policyState({ spentMicros: 201n })), 'per_day_usd')
+  assert.equal(ruleOf(ask(), policyState({ paused })), 'trading_paused')
 })
 
 test('a pause of one venue stops what opens there, and neither exits nor what spends nothing', () => {
-  const frozen = standing({ paused: { scope: 'venue', since: new Date(0), reason: 'drift' } })
+  const frozen = policyState({ paused: { scope: 'venue', since: new Date(0), reason: 'drift' } })
   assert.equal(ruleOf(ask({ usdMicros: 1n }), frozen), 'trading_paused')
-  assert.equal(judge(ask({ usdMicros: 0n }), frozen), null)
-  assert.equal(judge(ask({ usdMicros: 1n, exit: true }), frozen), null)
+  assert.equal(evaluate(ask({ usdMicros: 0n }), frozen), null)
+  assert.equal(evaluate(ask({ usdMicros: 1n, exit: true }), frozen), null)
 })
 
 test('a refusal says what is left', () => {
-  const refusal = judge(ask({ usdMicros: 100n }), standing({ spentMicros: 249n }))
+  const refusal = evaluate(ask({ usdMicros: 100n }), policyState({ spentMicros: 249n }))
   assert.deepEqual(refusal && 'limit' in refusal && [refusal.limit, refusal.remaining], [
     '0.00025',
     '0.000001',
@@ -82,26 +82,26 @@ test('a refusal says what is left', () => {
 test('an exit passes a kill switch, spent caps and tightened lists, and still goes only where money may go', () => {
   const exit = ask({ exit: true, usdMicros: 1_000_000n })
   const closed = {
-    ...house,
+    ...platformLimits,
     chains: [],
     tokens: [],
     recipients: [],
     perTransactionMicros: 0n,
     perDayMicros: 0n,
   }
-  const worst = standing({ paused, spentMicros: 1_000n, limits: closed })
+  const worst = policyState({ paused, spentMicros: 1_000n, limits: closed })
   assert.equal(ruleOf(exit, worst), undefined)
   assert.equal(ruleOf({ ...exit, recipients: [usdc] }, worst), 'recipient')
   assert.equal(ruleOf({ ...exit, chainId: '10' }, worst), 'chain')
 })
 
 const micros = fc.bigInt(0n, 300n)
-const tightening: fc.Arbitrary<Tightening> = fc.record({
+const overrides: fc.Arbitrary<Overrides> = fc.record({
   perTransactionMicros: fc.option(micros),
   perDayMicros: fc.option(micros),
   chains: fc.option(fc.subarray(['1', '8453', '10'])),
-  tokens: fc.option(fc.subarray([placeOf('8453', usdc), placeOf('1', usdc)])),
-  recipients: fc.option(fc.subarray([placeOf('8453', vault), placeOf('1', vault)])),
+  tokens: fc.option(fc.subarray([chainAddressOf('8453', usdc), chainAddressOf('1', usdc)])),
+  recipients: fc.option(fc.subarray([chainAddressOf('8453', vault), chainAddressOf('1', vault)])),
 })
 const asks = fc.record({
   chainId: fc.constantFrom('1', '8453', '10'),
@@ -113,53 +113,53 @@ const asks = fc.record({
 
 test('limits that a user stores never allow more than those of the platform', () => {
   fc.assert(
-    fc.property(tightening, asks, micros, (stored, asked, spentMicros) => {
-      const limits = narrow(house, stored)
-      if (judge(asked, standing({ limits, spentMicros })) === null)
-        assert.equal(judge(asked, standing({ spentMicros })), null)
+    fc.property(overrides, asks, micros, (stored, asked, spentMicros) => {
+      const limits = intersect(platformLimits, stored)
+      if (evaluate(asked, policyState({ limits, spentMicros })) === null)
+        assert.equal(evaluate(asked, policyState({ spentMicros })), null)
     }),
   )
 })
 
 test("a stored limit above the platform's, field by field, counts as the platform's", () => {
-  const wide: Tightening = {
+  const wide: Overrides = {
     perTransactionMicros: 1_000n,
     perDayMicros: 2_000n,
     chains: ['8453', '10'],
-    tokens: [placeOf('10', usdc)],
-    recipients: [placeOf('8453', vault), placeOf('10', own)],
+    tokens: [chainAddressOf('10', usdc)],
+    recipients: [chainAddressOf('8453', vault), chainAddressOf('10', own)],
   }
-  const listed: Limits = { ...house, tokens: [placeOf('8453', usdc)] }
-  assert.deepEqual(narrow(listed, wide), {
+  const listed: Limits = { ...platformLimits, tokens: [chainAddressOf('8453', usdc)] }
+  assert.deepEqual(intersect(listed, wide), {
     perTransactionMicros: 100n,
     perDayMicros: 250n,
     chains: ['8453'],
     tokens: [],
-    recipients: [placeOf('8453', vault)],
+    recipients: [chainAddressOf('8453', vault)],
   })
 })
 
 test('what does not count as loosening never allows what was refused before', () => {
   fc.assert(
-    fc.property(tightening, tightening, asks, micros, (stored, wanted, asked, spentMicros) => {
-      const before = narrow(house, stored)
-      fc.pre(loosened(before, wanted).length === 0)
-      const after = narrow(before, wanted)
-      if (judge(asked, standing({ limits: before, spentMicros })) !== null)
-        assert.notEqual(judge(asked, standing({ limits: after, spentMicros })), null)
+    fc.property(overrides, overrides, asks, micros, (stored, wanted, asked, spentMicros) => {
+      const before = intersect(platformLimits, stored)
+      fc.pre(widenedFields(before, wanted).length === 0)
+      const after = intersect(before, wanted)
+      if (evaluate(asked, policyState({ limits: before, spentMicros })) !== null)
+        assert.notEqual(evaluate(asked, policyState({ limits: after, spentMicros })), null)
     }),
   )
 })
 
 test('asking for exactly the present limits is no loosening, and one unit more is', () => {
   fc.assert(
-    fc.property(tightening, (stored) => {
-      const limits = narrow(house, stored)
-      assert.deepEqual(loosened(limits, limits), [])
-      assert.deepEqual(loosened(limits, { ...limits, perDayMicros: limits.perDayMicros + 1n }), [
+    fc.property(overrides, (stored) => {
+      const limits = intersect(platformLimits, stored)
+      assert.deepEqual(widenedFields(limits, limits), [])
+      assert.deepEqual(widenedFields(limits, { ...limits, perDayMicros: limits.perDayMicros + 1n }), [
         'perDayMicros',
       ])
-      assert.deepEqual(loosened(limits, { ...limits, chains: [...limits.chains, '999'] }), ['chains'])
+      assert.deepEqual(widenedFields(limits, { ...limits, chains: [...limits.chains, '999'] }), ['chains'])
     }),
   )
 })
@@ -178,9 +178,9 @@ test('no sequence of asks takes more than the cap from any 24 hours', () => {
       for (const step of sequence) {
         at += step.afterSeconds
         const asked = ask({ usdMicros: step.usdMicros })
-        if (judge(asked, standing({ spentMicros: within(at - day) })) === null)
+        if (evaluate(asked, policyState({ spentMicros: within(at - day) })) === null)
           spent.push({ at, micros: step.usdMicros })
-        assert.ok(within(at - day) <= house.perDayMicros)
+        assert.ok(within(at - day) <= platformLimits.perDayMicros)
       }
     }),
   )

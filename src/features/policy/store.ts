@@ -1,10 +1,10 @@
-import { all, one, type Queryable, q, send } from '#store/query.ts'
-import type { Pause, Tightening } from './rules.ts'
+import { builder, fetchAll, fetchOne, type Queryable, query } from '#store/query.ts'
+import type { Overrides, Pause } from './rules.ts'
 
 /** All that the rules ask of the database. */
-export type Stored = {
+export type StoredPolicy = {
   version: number
-  own: Tightening
+  own: Overrides
   updatedAt: Date | null
   spentMicros: bigint
   paused: Pause | null
@@ -28,7 +28,7 @@ type Row = {
  * In one statement, since every money operation waits for it. What was spent: whole minutes by their sums, the minute
  * in which the day began by its rows, and without the task that asks. Of two switches the wider one is told.
  */
-const standing = `
+const policyStateSql = `
   select p.version, p.per_transaction_micros, p.per_day_micros, p.chains, p.tokens, p.recipients, p.updated_at,
     k.scope, k.since, k.reason,
     (select coalesce(sum(usd_micros), 0) from policy_spend_minute where user_id = $1 and minute > $2)
@@ -46,12 +46,12 @@ const standing = `
   ) k on true`
 
 /** `except`: a task whose own amount is left out of the sum. `chainId`: where a switch of a venue would count. */
-export async function standingOf(
-  on: Queryable,
+export async function policyStateOf(
+  db: Queryable,
   userId: string,
   { since, except = null, chainId = null }: { since: Date; except?: string | null; chainId?: string | null },
-): Promise<Stored> {
-  const [row] = await send<Row>(on, standing, [userId, since, except, chainId])
+): Promise<StoredPolicy> {
+  const [row] = await query<Row>(db, policyStateSql, [userId, since, except, chainId])
   if (!row) throw new Error('a statement that always answers did not')
   return {
     version: row.version ?? 0,
@@ -75,12 +75,12 @@ function pauseOf({ scope, since, reason }: Row): Pause | null {
 
 /** Whatever counts against the caps of a user waits here for whatever else does; what is sent after it sees the others. */
 export const lockPolicy = (tx: Queryable, userId: string, now: Date) =>
-  send(tx, 'select policy_lock($1, $2)', [userId, now])
+  query(tx, 'select policy_lock($1, $2)', [userId, now])
 
-export const savePolicy = (tx: Queryable, userId: string, own: Tightening, version: number, now: Date) =>
-  all(
+export const savePolicy = (tx: Queryable, userId: string, own: Overrides, version: number, now: Date) =>
+  fetchAll(
     tx,
-    q
+    builder
       .updateTable('policy')
       .set({
         version,
@@ -103,9 +103,9 @@ export type Spend = {
 }
 
 export const addSpend = (tx: Queryable, { taskId, userId, usdMicros, authorizedMicros = 0n, now }: Spend) =>
-  all(
+  fetchAll(
     tx,
-    q.insertInto('policy_spend').values({
+    builder.insertInto('policy_spend').values({
       task_id: taskId,
       user_id: userId,
       usd_micros: usdMicros,
@@ -116,9 +116,9 @@ export const addSpend = (tx: Queryable, { taskId, userId, usdMicros, authorizedM
   )
 
 export const lockSpend = (tx: Queryable, taskId: string, userId: string) =>
-  one(
+  fetchOne(
     tx,
-    q
+    builder
       .selectFrom('policy_spend')
       .select(['usd_micros', 'authorized_micros'])
       .where('task_id', '=', taskId)
@@ -128,16 +128,16 @@ export const lockSpend = (tx: Queryable, taskId: string, userId: string) =>
   )
 
 export const saveSpend = (tx: Queryable, taskId: string, usdMicros: bigint, authorizedMicros: bigint) =>
-  all(
+  fetchAll(
     tx,
-    q
+    builder
       .updateTable('policy_spend')
       .set({ usd_micros: usdMicros, authorized_micros: authorizedMicros })
       .where('task_id', '=', taskId),
   )
 
 export const releaseSpend = (tx: Queryable, taskId: string) =>
-  all(tx, q.updateTable('policy_spend').set({ state: 'released' }).where('task_id', '=', taskId))
+  fetchAll(tx, builder.updateTable('policy_spend').set({ state: 'released' }).where('task_id', '=', taskId))
 
 export type SwitchId =
   | { scope: 'global' }
@@ -150,25 +150,28 @@ const subjectOf = (id: SwitchId): string => {
 
 /** Setting it again leaves the time since which it is on. */
 export const setSwitch = (
-  on: Queryable,
+  db: Queryable,
   id: SwitchId,
   { since, setBy, reason = null }: { since: Date; setBy: string; reason?: string | null },
 ) =>
-  all(
-    on,
-    q
+  fetchAll(
+    db,
+    builder
       .insertInto('kill_switch')
       .values({ scope: id.scope, subject: subjectOf(id), since, set_by: setBy, reason })
       .onConflict((conflict) => conflict.doNothing()),
   )
 
-export const clearSwitch = (on: Queryable, id: SwitchId) =>
-  all(on, q.deleteFrom('kill_switch').where('scope', '=', id.scope).where('subject', '=', subjectOf(id)))
+export const clearSwitch = (db: Queryable, id: SwitchId) =>
+  fetchAll(
+    db,
+    builder.deleteFrom('kill_switch').where('scope', '=', id.scope).where('subject', '=', subjectOf(id)),
+  )
 
-export const switchOf = (on: Queryable, id: SwitchId) =>
-  one(
-    on,
-    q
+export const switchOf = (db: Queryable, id: SwitchId) =>
+  fetchOne(
+    db,
+    builder
       .selectFrom('kill_switch')
       .select('since')
       .where('scope', '=', id.scope)
@@ -178,9 +181,9 @@ export const switchOf = (on: Queryable, id: SwitchId) =>
 type Decision = { id: string; taskId: string; intentHash: string; rule: string; now: Date }
 
 export const addDecision = (tx: Queryable, { id, taskId, intentHash, rule, now }: Decision) =>
-  all(
+  fetchAll(
     tx,
-    q
+    builder
       .insertInto('policy_decision')
       .values({ id, task_id: taskId, intent_hash: intentHash, decision: 'allowed', rule, at: now }),
   )

@@ -1,23 +1,23 @@
 import { admitCancelAll } from '#features/venue/cancel-all.ts'
-import { marketNamed } from '#features/venue/symbol.ts'
+import { requireMarket } from '#features/venue/markets.ts'
 import type { Caller } from '#kernel/caller.ts'
 import type { Admission, JsonObject, Step, StepResult, Tx } from '#kernel/task.ts'
+import type { SpotDeps } from './deps.ts'
 import { usdcMarkets } from './market.ts'
-import type { SpotNeeds } from './needs.ts'
-import { cancelTriggers, isOpenTrigger, openTriggers, triggerOf } from './triggers.ts'
+import { cancelTriggers, findTrigger, isOpenTrigger, openTriggers } from './triggers.ts'
 
 /** Triggers that the gateway keeps end first: an order that is cancelled at the venue may be their entry. */
 
 export async function admitSpotCancelAll(
-  deps: SpotNeeds,
+  deps: SpotDeps,
   { asset }: { asset?: string },
   caller: Caller,
 ): Promise<Admission> {
   const [{ markets }, triggers] = await Promise.all([
     usdcMarkets(deps.venue),
-    openTriggers(deps.on, caller.userId),
+    openTriggers(deps.db, caller.userId),
   ])
-  const symbol = asset === undefined ? undefined : marketNamed('spot', markets, asset).symbol
+  const symbol = asset === undefined ? undefined : requireMarket('spot', markets, asset).symbol
   const byCoin = new Map(markets.map((market) => [market.coin, market]))
   const section = {
     kind: 'spot' as const,
@@ -28,14 +28,14 @@ export async function admitSpotCancelAll(
       return market && { symbol: market.symbol, asset: market.asset }
     },
   }
-  const kept = triggers
+  const triggersToCancel = triggers
     .map(({ id, input }) => ({ id, symbol: input.symbol }))
     .filter((each) => symbol === undefined || each.symbol === symbol)
-  if (kept.length === 0) return admitCancelAll(deps, section, caller)
+  if (triggersToCancel.length === 0) return admitCancelAll(deps, section, caller)
   return admitCancelAll(deps, section, caller, {
-    symbols: kept.map((each) => each.symbol),
+    symbols: triggersToCancel.map((each) => each.symbol),
     first: 'disarm',
-    data: { triggers: kept },
+    data: { triggers: triggersToCancel },
   })
 }
 
@@ -43,27 +43,31 @@ export async function admitSpotCancelAll(
 function withWrite(result: StepResult, write: (tx: Tx) => Promise<void>): StepResult {
   const also = async (tx: Tx) => {
     await write(tx)
-    await result.also?.(tx)
+    await result.writes?.(tx)
   }
-  if (!('intend' in result)) return { ...result, also }
+  if (!('intend' in result)) return { ...result, writes: also }
   const { intend } = result
-  const { refused } = intend
-  if (!refused) return { ...result, also }
-  return { ...result, also, intend: { ...intend, refused: (fault) => withWrite(refused(fault), write) } }
+  const { onRefused } = intend
+  if (!onRefused) return { ...result, writes: also }
+  return {
+    ...result,
+    writes: also,
+    intend: { ...intend, onRefused: (fault) => withWrite(onRefused(fault), write) },
+  }
 }
 
 /**
  * Triggers end in the commit of the first action at the venue, or of the end where there is none: a task that is
  * cancelled before has cancelled nothing.
  */
-export function disarmingAll({ on }: Pick<SpotNeeds, 'on'>, begin: Step): Record<'disarm', Step> {
+export function cancelAllTriggersSteps({ db }: Pick<SpotDeps, 'db'>, begin: Step): Record<'disarm', Step> {
   return {
     async disarm(task, context) {
       const triggers = task.data.triggers as unknown as { id: string; symbol: string }[]
       const seen = await Promise.all(
         triggers.map(async (each) => ({
           ...each,
-          status: (await triggerOf(on, task.userId, each.id))?.status ?? 'gone',
+          status: (await findTrigger(db, task.userId, each.id))?.status ?? 'gone',
         })),
       )
       const open = seen.filter(({ status }) => isOpenTrigger(status)).map(({ id }) => id)

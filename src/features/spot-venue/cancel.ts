@@ -1,13 +1,13 @@
 import { admitCancel, type CancelInput, type Section } from '#features/venue/cancel.ts'
-import { bareSymbol } from '#features/venue/symbol.ts'
-import { tradeMs } from '#features/venue/trade.ts'
+import { bareSymbol } from '#features/venue/markets.ts'
+import { tradeDeadlineMs } from '#features/venue/trade-admission.ts'
 import type { Caller } from '#kernel/caller.ts'
 import { Fault, invalid, notFound } from '#kernel/fault.ts'
 import type { Admission, Step } from '#kernel/task.ts'
+import type { SpotDeps } from './deps.ts'
 import { usdcMarkets } from './market.ts'
-import type { SpotNeeds } from './needs.ts'
 import { spotAction } from './trade.ts'
-import { cancelTriggers, isOpenTrigger, triggerOf } from './triggers.ts'
+import { cancelTriggers, findTrigger, isOpenTrigger } from './triggers.ts'
 
 const operation = 'spot_cancel'
 const idForm = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i
@@ -19,11 +19,11 @@ const ended = (status: string): Fault =>
 
 /** A trigger that the gateway keeps is known by the form of its id; everything else is the venue's. */
 export async function admitSpotCancel(
-  needs: SpotNeeds,
+  deps: SpotDeps,
   input: CancelInput,
   caller: Caller,
 ): Promise<Admission> {
-  const { on, venue, policy } = needs
+  const { db, venue, policy } = deps
   const id = String(input.order_id ?? input.oid ?? '')
   if (!idForm.test(id) || (input.order_id !== undefined && input.oid !== undefined)) {
     const section: Section = {
@@ -31,32 +31,32 @@ export async function admitSpotCancel(
       operation,
       marketOf: async ({ symbol }) => (await usdcMarkets(venue)).markets.find(({ coin }) => coin === symbol),
     }
-    return admitCancel(needs, section, input, caller)
+    return admitCancel(deps, section, input, caller)
   }
   const { userId } = caller
-  const trigger = await triggerOf(on, userId, id.toLowerCase())
+  const trigger = await findTrigger(db, userId, id.toLowerCase())
   if (!trigger) throw notFound('order')
   const { symbol } = trigger.input
   if (!isOpenTrigger(trigger.status)) throw ended(trigger.status)
   if (input.asset !== undefined && bareSymbol('spot', input.asset).toLowerCase() !== symbol.toLowerCase())
     throw invalid('body.asset', 'unsupported_asset', `The order is in ${symbol}`, { asset: symbol })
-  const action = spotAction(needs, { userId, operation, symbol, usdMicros: 0n, exit: true })
+  const action = spotAction(deps, { userId, operation, symbol, usdMicros: 0n, exit: true })
   await policy.check(action)
-  return { first: 'disarm', deadlineMs: tradeMs, data: { trigger_id: trigger.id } }
+  return { first: 'disarm', deadlineMs: tradeDeadlineMs, data: { trigger_id: trigger.id } }
 }
 
-export function disarming({ on }: Pick<SpotNeeds, 'on'>): Record<'disarm', Step> {
+export function cancelTriggerSteps({ db }: Pick<SpotDeps, 'db'>): Record<'disarm', Step> {
   return {
     async disarm(task) {
       const id = String(task.data.trigger_id)
-      const status = (await triggerOf(on, task.userId, id))?.status ?? 'gone'
+      const status = (await findTrigger(db, task.userId, id))?.status ?? 'gone'
       const isOpen = isOpenTrigger(status)
       if (isOpen || status === 'cancelled')
         return {
           end: 'completed',
           outcome: 'executed',
           result: { order_id: id, venue_status: 'canceled' },
-          also: (tx) => cancelTriggers(tx, task.userId, isOpen ? [id] : []),
+          writes: (tx) => cancelTriggers(tx, task.userId, isOpen ? [id] : []),
         }
       const { code, message } = ended(status)
       return { end: 'failed', outcome: 'not_executed', error: { code, message, retryable: false } }

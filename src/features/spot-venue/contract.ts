@@ -10,9 +10,9 @@ import {
   VenueId,
   VenueOrder,
 } from '#features/venue/schemas.ts'
-import { read, section, task } from '#kernel/operation.ts'
-import { Dec, DecIn, OneOf, Text, TextOrNull, Time } from '#kernel/scalars.ts'
+import { group, read, task } from '#kernel/operation.ts'
 import { TaskResponse } from '#kernel/task-response.ts'
+import { Dec, DecIn, OneOf, Text, TextOrNull, Time } from '#kernel/wire-types.ts'
 
 const waitSeconds = 90
 const Asset = T.String({
@@ -55,7 +55,7 @@ const tradeFaults = [
   'upstream_changed',
 ]
 
-export const contract = section('spot_venue', {
+export const contract = group('spot_venue', {
   markets: read('GET /v1/spot_venue/markets', {
     summary: 'Every spot market against USDC with its price and limits',
     access: 'read',

@@ -1,11 +1,11 @@
 import { fillHistory, type HistoryInput, historyLimitDefault, orderHistory } from '#features/venue/history.ts'
-import { findMarket } from '#features/venue/symbol.ts'
+import { findMarket } from '#features/venue/markets.ts'
+import type { SpotDeps } from './deps.ts'
 import { usdcMarkets } from './market.ts'
-import type { SpotNeeds } from './needs.ts'
 
-type Deps = Pick<SpotNeeds, 'on' | 'venue'>
+type Deps = Pick<SpotDeps, 'db' | 'venue'>
 
-async function pageOf(
+async function historyQuery(
   { venue }: Deps,
   userId: string,
   { asset, before, limit = historyLimitDefault }: HistoryInput,
@@ -16,11 +16,11 @@ async function pageOf(
 }
 
 export async function spotFills(deps: Deps, userId: string, input: HistoryInput) {
-  const { markets, query } = await pageOf(deps, userId, input)
-  return fillHistory(deps.on, query, markets)
+  const { markets, query } = await historyQuery(deps, userId, input)
+  return fillHistory(deps.db, query, markets)
 }
 
 export async function spotOrderHistory(deps: Deps, userId: string, input: HistoryInput) {
-  const { query } = await pageOf(deps, userId, input)
-  return orderHistory(deps.on, query)
+  const { query } = await historyQuery(deps, userId, input)
+  return orderHistory(deps.db, query)
 }

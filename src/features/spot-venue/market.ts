@@ -1,8 +1,8 @@
-import { marketNamed } from '#features/venue/symbol.ts'
+import { requireMarket } from '#features/venue/markets.ts'
 import { compareDecimals } from '#kernel/decimal-fields.ts'
 import { Fault } from '#kernel/fault.ts'
+import { insufficientBalance } from '#kernel/insufficient-balance.ts'
 import { decimalPlaces, fromUnits, toUnits } from '#kernel/money.ts'
-import { insufficientBalance } from '#kernel/shortage.ts'
 import type { Hyperliquid, SpotMarket } from '#upstreams/hyperliquid/hyperliquid.ts'
 
 /** Markets against USDC, and what an account holds of their tokens. */
@@ -15,8 +15,11 @@ export async function usdcMarkets(venue: Pick<Hyperliquid, 'spots'>, maxAgeMs?: 
   return { markets: markets.filter(({ quote }) => quote === quoteToken), at }
 }
 
-export async function spotNamed(venue: Pick<Hyperliquid, 'spots'>, asset: string): Promise<SpotMarket> {
-  return marketNamed('spot', (await usdcMarkets(venue)).markets, asset)
+export async function requireSpotMarket(
+  venue: Pick<Hyperliquid, 'spots'>,
+  asset: string,
+): Promise<SpotMarket> {
+  return requireMarket('spot', (await usdcMarkets(venue)).markets, asset)
 }
 
 type Balance = { coin: string; total: string; hold: string }
@@ -40,12 +43,15 @@ export function midOf(mids: ReadonlyMap<string, string>, market: SpotMarket): st
   })
 }
 
-type Lack = { what: string; required: string; free: string; note?: string }
+type HoldingShortage = { what: string; required: string; free: string; note?: string }
 
 /** What is free may be dust: less than a lot, in more places than a size has. */
-export function tooLittle({ symbol, sizeDecimals }: SpotMarket, { free, ...lack }: Lack): Fault {
+export function insufficientHolding(
+  { symbol, sizeDecimals }: SpotMarket,
+  { free, ...shortage }: HoldingShortage,
+): Fault {
   const decimals = Math.max(sizeDecimals, decimalPlaces(free))
-  return insufficientBalance({ symbol, decimals }, { ...lack, available: free })
+  return insufficientBalance({ symbol, decimals }, { ...shortage, available: free })
 }
 
 export const smallestLot = (lot: string): string => `the smallest lot is ${lot}`

@@ -1,21 +1,21 @@
-import { cancelling } from '#features/venue/cancel.ts'
+import { cancelSteps } from '#features/venue/cancel.ts'
 import { cancelAllSteps } from '#features/venue/cancel-all.ts'
-import { gathering } from '#features/venue/gather.ts'
-import { placing } from '#features/venue/place.ts'
+import { createCollateralTransfer } from '#features/venue/collateral-transfer.ts'
+import { placeOrderSteps } from '#features/venue/place-order.ts'
 import { tasksOfOrders } from '#features/venue/store.ts'
-import { freshMs, orderView } from '#features/venue/views.ts'
-import { fulfil, type Operation } from '#kernel/operation.ts'
+import { orderView, pricesMaxAgeMs } from '#features/venue/views.ts'
+import { implement, type Operation } from '#kernel/operation.ts'
 import type { Step, TaskKind } from '#kernel/task.ts'
-import { admitSpotCancel, disarming } from './cancel.ts'
-import { admitSpotCancelAll, disarmingAll } from './cancel-all.ts'
+import { admitSpotCancel, cancelTriggerSteps } from './cancel.ts'
+import { admitSpotCancelAll, cancelAllTriggersSteps } from './cancel-all.ts'
 import { contract } from './contract.ts'
-import { firing, firingRetry } from './fire.ts'
+import type { SpotDeps } from './deps.ts'
+import { createOnFilled } from './gateway-triggers.ts'
 import { spotFills, spotOrderHistory } from './history.ts'
-import { concluding } from './keep.ts'
 import { freeOf, usdcMarkets } from './market.ts'
-import type { SpotNeeds } from './needs.ts'
-import { regrouping } from './regroup.ts'
-import { admitTpSl, settingTriggers } from './tp-sl.ts'
+import { createOcoMove } from './move-oco-pair.ts'
+import { triggerRetry, triggerSteps } from './run-trigger.ts'
+import { admitTpSl, tpSlSteps } from './tp-sl.ts'
 import { admitBuy, admitSell } from './trade.ts'
 import { openTriggers, triggerKind } from './triggers.ts'
 import { marketView, triggerView } from './views.ts'
@@ -26,29 +26,29 @@ export type SpotVenue = { operations: Operation[]; kinds: TaskKind[] }
 const marksMaxAgeMs = 15_000
 
 /** An order from its admission to its last word. */
-function stepsOf(needs: SpotNeeds): Record<string, Step> {
-  const regroup = regrouping(needs)
+function stepsOf(deps: SpotDeps): Record<string, Step> {
+  const ocoMove = createOcoMove(deps)
   const place = {
-    ...needs,
-    gathering: gathering({ ...needs, to: 'spot' }),
-    mend: regroup.mend,
-    conclude: concluding(needs),
+    ...deps,
+    collateralTransfer: createCollateralTransfer({ ...deps, to: 'spot' }),
+    repairBracket: ocoMove.repairBracket,
+    onFilled: createOnFilled(deps),
   }
-  return { ...placing(place), ...regroup.steps }
+  return { ...placeOrderSteps(place), ...ocoMove.steps }
 }
 
-export function spotVenue(needs: SpotNeeds): SpotVenue {
-  const { on, venue, views, policy, evmAddressOf, limits } = needs
+export function spotVenue(deps: SpotDeps): SpotVenue {
+  const { db, venue, views, policy, evmAddressOf, limits } = deps
   // What brings money home asks before what would spend it, and what was begun before what is only wished for.
-  const exit = { ...needs, venue: venue.at('exit') }
-  const buying = stepsOf({ ...needs, venue: venue.at('work') })
+  const exit = { ...deps, venue: venue.withUrgency('exit') }
+  const buying = stepsOf({ ...deps, venue: venue.withUrgency('work') })
   const selling = stepsOf(exit)
   const cancelAll = cancelAllSteps(exit)
-  const released = policy.release
+  const onNotExecuted = policy.release
 
-  const operations = fulfil(contract, {
+  const operations = implement(contract, {
     async markets({ search_text }) {
-      const { markets, at } = await usdcMarkets(venue, freshMs)
+      const { markets, at } = await usdcMarkets(venue, pricesMaxAgeMs)
       const part = search_text?.toLowerCase() ?? ''
       const rows = markets
         .map((market) => marketView(market, limits.minOrderUsd))
@@ -67,7 +67,7 @@ export function spotVenue(needs: SpotNeeds): SpotVenue {
         views.openOrders(account),
         views.spotBalances(account),
         usdcMarkets(venue, marksMaxAgeMs),
-        openTriggers(on, userId),
+        openTriggers(db, userId),
       ])
       const byCoin = new Map(markets.map((market) => [market.coin, market]))
       const byBase = new Map(markets.map((market) => [market.base, market]))
@@ -76,7 +76,7 @@ export function spotVenue(needs: SpotNeeds): SpotVenue {
         return market ? [{ ...order, symbol: market.symbol }] : []
       })
       const tasks = await tasksOfOrders(
-        on,
+        db,
         userId,
         orders.flatMap(({ cloid }) => (cloid ? [cloid] : [])),
       )
@@ -105,33 +105,37 @@ export function spotVenue(needs: SpotNeeds): SpotVenue {
       }
     },
 
-    buy: { admit: (input, caller) => admitBuy(needs, input, caller), steps: buying, released },
-    sell: { admit: (input, caller) => admitSell(exit, input, caller), steps: selling, released },
+    buy: { admit: (input, caller) => admitBuy(deps, input, caller), steps: buying, onNotExecuted },
+    sell: {
+      admit: (input, caller) => admitSell(exit, input, caller),
+      steps: selling,
+      onNotExecuted,
+    },
     tpSl: {
       admit: (input, caller) => admitTpSl(exit, input, caller),
-      steps: settingTriggers(exit),
-      released,
+      steps: tpSlSteps(exit),
+      onNotExecuted,
     },
     cancel: {
       admit: (input, caller) => admitSpotCancel(exit, input, caller),
-      steps: { ...cancelling(exit), ...disarming(needs) },
-      released,
+      steps: { ...cancelSteps(exit), ...cancelTriggerSteps(deps) },
+      onNotExecuted,
     },
     cancelAll: {
       admit: (input, caller) => admitSpotCancelAll(exit, input, caller),
-      steps: { ...cancelAll, ...disarmingAll(needs, cancelAll.begin) },
-      released,
+      steps: { ...cancelAll, ...cancelAllTriggersSteps(deps, cancelAll.begin) },
+      onNotExecuted,
     },
-    fills: (input, { userId }) => spotFills(needs, userId, input),
-    orderHistory: (input, { userId }) => spotOrderHistory(needs, userId, input),
+    fills: (input, { userId }) => spotFills(deps, userId, input),
+    orderHistory: (input, { userId }) => spotOrderHistory(deps, userId, input),
   })
   const trigger: TaskKind = {
     kind: triggerKind,
     version: 1,
     priority: 0,
-    steps: firing(exit, selling),
-    released,
-    retry: firingRetry,
+    steps: triggerSteps(exit, selling),
+    onNotExecuted,
+    retry: triggerRetry,
   }
   return { operations, kinds: [trigger] }
 }

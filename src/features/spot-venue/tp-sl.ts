@@ -1,31 +1,31 @@
-import { type ActPlan, cloidOf } from '#features/venue/act.ts'
 import type { Exit, ExitLeg } from '#features/venue/bracket.ts'
 import { completeExits, exitsOfReply, type PlacedExits } from '#features/venue/entry-outcome.ts'
-import { exitOrder } from '#features/venue/exits.ts'
-import { memoryOf, wantedExits } from '#features/venue/memory.ts'
-import { gatherEvidence } from '#features/venue/order-evidence.ts'
-import { factsOf, failedBy, planOf, refusedBy } from '#features/venue/place.ts'
+import { assetKey } from '#features/venue/markets.ts'
+import { assertExit, assertTick, assertWorth } from '#features/venue/order-checks.ts'
+import { createOrderLookup } from '#features/venue/order-lookup.ts'
+import { taskDataOf, wantedExits } from '#features/venue/order-task.ts'
+import { factsOf, failedBy, planOf, rejectedResult } from '#features/venue/place-order.ts'
+import { exitOrder } from '#features/venue/protective-orders.ts'
 import { rereadBalances } from '#features/venue/read-after-write.ts'
-import { assetKey } from '#features/venue/symbol.ts'
-import { aheadOf, demandAgent, tradeMs } from '#features/venue/trade.ts'
-import { demandExit, demandTick, demandWorth } from '#features/venue/wish.ts'
+import { type ActionPlan, cloidOf } from '#features/venue/signed-action.ts'
+import { clockSkewMs, requireAgent, tradeDeadlineMs } from '#features/venue/trade-admission.ts'
 import type { Caller } from '#kernel/caller.ts'
 import { compareDecimals } from '#kernel/decimal-fields.ts'
 import { invalid } from '#kernel/fault.ts'
 import { fromUnits } from '#kernel/money.ts'
 import type { Admission, EffectUpdate, JsonObject, Step, StepResult, TaskView } from '#kernel/task.ts'
 import type { LegStatus } from '#upstreams/hyperliquid/hyperliquid.ts'
-import { freeOf, midOf, smallestLot, spotNamed, tooLittle } from './market.ts'
-import type { SpotNeeds } from './needs.ts'
-import { memoryFor, type SpotMemory, spotAction, spotData } from './trade.ts'
-import { demandRoom, keepTriggers, triggerId } from './triggers.ts'
+import type { SpotDeps } from './deps.ts'
+import { freeOf, insufficientHolding, midOf, requireSpotMarket, smallestLot } from './market.ts'
+import { baseTaskData, type SpotOrderTaskData, spotAction, toSpotTaskData } from './trade.ts'
+import { assertTriggerLimit, insertTriggers, triggerId } from './triggers.ts'
 
 /** Exits on a holding. One of them may rest at the venue; of a pair one has to end the other, so the gateway keeps it. */
 
 export type TpSlInput = { asset: string; size?: string; tp_price?: string; sl_price?: string }
 
 /** `all`: whatever is free when the price is reached. */
-type TpSlMemory = SpotMemory & { all: boolean }
+type TpSlTaskData = SpotOrderTaskData & { all: boolean }
 
 function exitsWanted(input: TpSlInput): { leg: ExitLeg; price: string }[] {
   const exits = (['tp', 'sl'] as const).flatMap((leg) => {
@@ -38,15 +38,15 @@ function exitsWanted(input: TpSlInput): { leg: ExitLeg; price: string }[] {
   })
 }
 
-export const admitTpSl = (needs: SpotNeeds, input: TpSlInput, { userId }: Pick<Caller, 'userId'>) =>
-  rereadBalances(needs, userId, () => admitOnce(needs, input, userId))
+export const admitTpSl = (deps: SpotDeps, input: TpSlInput, { userId }: Pick<Caller, 'userId'>) =>
+  rereadBalances(deps, userId, () => admitOnce(deps, input, userId))
 
-async function admitOnce(needs: SpotNeeds, input: TpSlInput, userId: string): Promise<Admission> {
-  const { venue, pricing, policy, clock, limits, keeper } = needs
+async function admitOnce(deps: SpotDeps, input: TpSlInput, userId: string): Promise<Admission> {
+  const { venue, pricing, policy, clock, limits, triggerHost } = deps
   const exits = exitsWanted(input)
-  const market = await spotNamed(venue, input.asset)
-  for (const { leg, price } of exits) demandTick(price, market, `body.${leg}_price`, pricing)
-  const [account, agent] = await Promise.all([needs.evmAddressOf(userId), demandAgent(needs, userId)])
+  const market = await requireSpotMarket(venue, input.asset)
+  for (const { leg, price } of exits) assertTick(price, market, `body.${leg}_price`, pricing)
+  const [account, agent] = await Promise.all([deps.evmAddressOf(userId), requireAgent(deps, userId)])
   const [balances, state, mids] = await Promise.all([
     venue.spotBalances(account, [market.base]),
     venue.account(account),
@@ -54,19 +54,20 @@ async function admitOnce(needs: SpotNeeds, input: TpSlInput, userId: string): Pr
   ])
   const reference = midOf(mids, market)
   for (const { leg, price } of exits)
-    demandExit({ leg, price, isBuy: true, reference, field: `body.${leg}_price` })
+    assertExit({ leg, price, isBuy: true, reference, field: `body.${leg}_price` })
   const free = freeOf(balances, market.base)
   const size = pricing.roundSize(input.size ?? free, market)
   const lot = fromUnits(1n, market.sizeDecimals)
   if (compareDecimals(size, '0') === 0)
-    throw tooLittle(market, { what: 'The exit', required: lot, free, note: smallestLot(lot) })
-  if (compareDecimals(size, free) > 0) throw tooLittle(market, { what: 'The exit', required: size, free })
+    throw insufficientHolding(market, { what: 'The exit', required: lot, free, note: smallestLot(lot) })
+  if (compareDecimals(size, free) > 0)
+    throw insufficientHolding(market, { what: 'The exit', required: size, free })
   const lowest = exits.reduce(
     (low, { price }) => (compareDecimals(price, low) < 0 ? price : low),
     exits[0]!.price,
   )
-  demandWorth({ size, price: lowest, minimum: limits.minOrderUsd, field: 'body.size' }, pricing)
-  const action = spotAction(needs, {
+  assertWorth({ size, price: lowest, minimum: limits.minOrderUsd, field: 'body.size' }, pricing)
+  const action = spotAction(deps, {
     userId,
     operation: 'spot_tp_sl',
     symbol: market.symbol,
@@ -74,13 +75,13 @@ async function admitOnce(needs: SpotNeeds, input: TpSlInput, userId: string): Pr
     exit: true,
   })
   await policy.check(action)
-  await demandRoom(needs.on, userId)
+  await assertTriggerLimit(deps.db, userId)
   const [only] = exits
-  const atVenue = keeper === 'venue' && exits.length === 1
+  const atVenue = triggerHost === 'venue' && exits.length === 1
   const wanted = (leg: ExitLeg) =>
     atVenue && only?.leg === leg ? { price: only.price, isMarket: true } : null
-  const memory: TpSlMemory = {
-    ...memoryFor(
+  const taskData: TpSlTaskData = {
+    ...baseTaskData(
       { operation: 'spot_tp_sl', market, account, agent: agent.address, sinceMs: state.timeMs },
       clock,
     ),
@@ -95,38 +96,38 @@ async function admitOnce(needs: SpotNeeds, input: TpSlInput, userId: string): Pr
     sl: wanted('sl'),
     kept: atVenue ? [] : exits,
     all: input.size === undefined,
-    ahead_ms: aheadOf(clock, state.timeMs),
+    ahead_ms: clockSkewMs(clock, state.timeMs),
   }
   return {
     first: 'begin',
-    deadlineMs: tradeMs,
-    data: spotData(memory),
-    also: (tx, taskId) => policy.reserve(tx, { ...action, taskId }),
+    deadlineMs: tradeDeadlineMs,
+    data: toSpotTaskData(taskData),
+    writes: (tx, taskId) => policy.reserve(tx, { ...action, taskId }),
   }
 }
 
 const idsOf = (exits: readonly { leg: ExitLeg; id: string }[], leg: ExitLeg) =>
   exits.filter((each) => each.leg === leg).map(({ id }) => id)
 
-const toldOf = (exits: readonly { leg: ExitLeg; id: string }[]) => ({
+const exitIds = (exits: readonly { leg: ExitLeg; id: string }[]) => ({
   tp_oids: idsOf(exits, 'tp'),
   sl_oids: idsOf(exits, 'sl'),
 })
 
 /** Kept by the gateway from the commit that ends the task. */
-function kept(
+function gatewayTriggersResult(
   task: TaskView,
   now: Date,
-  exits: SpotMemory['kept'],
+  exits: SpotOrderTaskData['kept'],
   result: Partial<StepResult> = {},
 ): StepResult {
-  const { symbol, size, all } = memoryOf(task) as TpSlMemory
+  const { symbol, size, all } = taskDataOf(task) as TpSlTaskData
   return {
     end: 'completed',
     outcome: 'executed',
-    result: toldOf(exits.map(({ leg }) => ({ leg, id: triggerId(task.id, leg) }))),
-    also: (tx) =>
-      keepTriggers(tx, {
+    result: exitIds(exits.map(({ leg }) => ({ leg, id: triggerId(task.id, leg) }))),
+    writes: (tx) =>
+      insertTriggers(tx, {
         userId: task.userId,
         taskId: task.id,
         symbol,
@@ -139,22 +140,23 @@ function kept(
   } as StepResult
 }
 
-type Needs = Pick<SpotNeeds, 'acts' | 'venue' | 'pricing' | 'refusals' | 'agentLost'>
+type TpSlStepDeps = Pick<SpotDeps, 'signedActions' | 'venue' | 'pricing' | 'rejections' | 'onAgentRevoked'>
 
-export function settingTriggers(needs: Needs): Record<'begin' | 'confirm', Step> {
-  const { acts, venue, pricing } = needs
+export function tpSlSteps(deps: TpSlStepDeps): Record<'begin' | 'confirm', Step> {
+  const { signedActions, venue, pricing } = deps
 
-  const settlePlacement = (task: TaskView, signal: AbortSignal) => {
-    const { account, since_ms: sinceMs } = memoryOf(task)
-    const legs = wantedExits(memoryOf(task)).map(({ leg }) => leg)
-    return acts.settle<Exit[]>({
+  const confirmPlacement = (task: TaskView, signal: AbortSignal) => {
+    const { account, since_ms: sinceMs } = taskDataOf(task)
+    const legs = wantedExits(taskDataOf(task)).map(({ leg }) => leg)
+    return signedActions.confirm<Exit[]>({
       task,
-      leg: 'exits',
+      actionKey: 'exits',
       signal,
-      read: (said: LegStatus[]) => (said.length === legs.length ? exitsOfReply(legs, said) : undefined),
-      async look({ allRecords }) {
-        const evidence = gatherEvidence(venue, { account, sinceMs, allRecords })
-        const found = await Promise.all(legs.map((leg) => evidence.find({ cloid: cloidOf(task.id, leg) })))
+      parseReply: (replies: LegStatus[]) =>
+        replies.length === legs.length ? exitsOfReply(legs, replies) : undefined,
+      async lookUp({ allRecords }) {
+        const lookup = createOrderLookup(venue, { account, sinceMs, allRecords })
+        const found = await Promise.all(legs.map((leg) => lookup.find({ cloid: cloidOf(task.id, leg) })))
         return found.some((each) => each !== undefined) ? exitsOfReply(legs, []) : undefined
       },
     })
@@ -162,47 +164,48 @@ export function settingTriggers(needs: Needs): Record<'begin' | 'confirm', Step>
 
   return {
     async begin(task, { now }) {
-      const memory = memoryOf(task) as TpSlMemory
-      if (memory.kept.length > 0) return kept(task, now, memory.kept)
-      const orders = wantedExits(memory).map((exit) =>
-        exitOrder(task.id, memory, { ...exit, size: memory.size, name: exit.leg }, pricing),
+      const taskData = taskDataOf(task) as TpSlTaskData
+      if (taskData.kept.length > 0) return gatewayTriggersResult(task, now, taskData.kept)
+      const orders = wantedExits(taskData).map((exit) =>
+        exitOrder(task.id, taskData, { ...exit, size: taskData.size, name: exit.leg }, pricing),
       )
-      const legs = wantedExits(memory).map(({ leg }) => leg)
-      const plan: ActPlan = {
-        leg: 'exits',
-        ...planOf(memory),
-        facts: factsOf(memory),
+      const legs = wantedExits(taskData).map(({ leg }) => leg)
+      const plan: ActionPlan = {
+        actionKey: 'exits',
+        ...planOf(taskData),
+        facts: factsOf(taskData),
         action: { type: 'order', orders, grouping: 'none' },
-        notes: orders.map(({ cloid }, at) => ({ cloid, leg: legs[at]!, symbol: memory.symbol })),
+        notes: orders.map(({ cloid }, at) => ({ cloid, leg: legs[at]!, symbol: taskData.symbol })),
       }
-      return acts.intend(task, plan, { now, next: 'confirm', refused: (fault) => failedBy(fault) })
+      return signedActions.sign(task, plan, { now, next: 'confirm', onRefused: (fault) => failedBy(fault) })
     },
 
     async confirm(task, { now, signal }) {
-      const { account } = memoryOf(task)
-      const wanted = wantedExits(memoryOf(task))
+      const { account } = taskDataOf(task)
+      const wanted = wantedExits(taskDataOf(task))
       let effects: EffectUpdate[] = []
       let placed = task.data.placed as unknown as PlacedExits | undefined
       if (!placed) {
-        const verdict = await settlePlacement(task, signal)
-        effects = verdict.effects
-        if (verdict.is === 'doubt') return acts.wait(task, 'confirm', verdict)
-        if (verdict.is === 'dead') return refusedBy(needs, task, verdict)
+        const actionOutcome = await confirmPlacement(task, signal)
+        effects = actionOutcome.effects
+        if (actionOutcome.type === 'doubt') return signedActions.pollLater(task, 'confirm', actionOutcome)
+        if (actionOutcome.type === 'dead') return rejectedResult(deps, task, actionOutcome)
         placed = {
-          exits: verdict.is === 'done' ? verdict.value : refusedExits(task, verdict.message),
+          exits:
+            actionOutcome.type === 'done' ? actionOutcome.value : rejectedExits(task, actionOutcome.message),
           landedAtMs: await venue.timeMs(account),
         }
       }
       const { exits, isComplete } = await completeExits(venue, task, { ...placed, signal })
       if (!isComplete) {
-        const waiting = acts.wait(task, 'confirm', { effects })
+        const waiting = signedActions.pollLater(task, 'confirm', { effects })
         const known: PlacedExits = { ...placed, exits }
         return { ...waiting, data: { ...waiting.data, placed: known as unknown as JsonObject } }
       }
       const missing = exits.filter(({ state }) => state === 'gone').map(({ leg }) => leg)
       // The venue may turn out to take no triggers for this market: then the gateway keeps the exit.
       if (missing.length > 0)
-        return kept(
+        return gatewayTriggersResult(
           task,
           now,
           wanted
@@ -210,13 +213,13 @@ export function settingTriggers(needs: Needs): Record<'begin' | 'confirm', Step>
             .map(({ leg, wanted: { price } }) => ({ leg, price })),
           { effects },
         )
-      const result = toldOf(exits.map(({ leg, orderId }) => ({ leg, id: String(orderId) })))
+      const result = exitIds(exits.map(({ leg, orderId }) => ({ leg, id: String(orderId) })))
       return { end: 'completed', outcome: 'executed', result, effects }
     },
   }
 }
 
-const refusedExits = (task: TaskView, error: string): Exit[] =>
-  wantedExits(memoryOf(task)).map(({ leg }) => ({ leg, orderId: null, state: 'gone', error }))
+const rejectedExits = (task: TaskView, error: string): Exit[] =>
+  wantedExits(taskDataOf(task)).map(({ leg }) => ({ leg, orderId: null, state: 'gone', error }))
 
 export const marketKey = (symbol: string): string => assetKey('spot', symbol)

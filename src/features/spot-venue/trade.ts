@@ -1,21 +1,34 @@
-import { portionFor } from '#features/venue/collateral.ts'
-import { movableFromPerp } from '#features/venue/gather.ts'
-import { asData, type Memory, opensAtOnce } from '#features/venue/memory.ts'
-import type { HeldBefore } from '#features/venue/order-evidence.ts'
+import { transferFor } from '#features/venue/collateral.ts'
+import { transferableFromPerp } from '#features/venue/collateral-transfer.ts'
+import { assetKey } from '#features/venue/markets.ts'
+import {
+  assertExit,
+  assertTick,
+  assertTif,
+  assertWorth,
+  limitPriceOf,
+  orderSize,
+} from '#features/venue/order-checks.ts'
+import type { HeldBefore } from '#features/venue/order-lookup.ts'
+import { type OrderTaskData, startsWithOrder, toTaskData } from '#features/venue/order-task.ts'
 import { rereadBalances } from '#features/venue/read-after-write.ts'
 import { recentSpendings, SpendingNotShown } from '#features/venue/spending.ts'
-import { assetKey } from '#features/venue/symbol.ts'
-import { aheadOf, besideAgent, orForbidden, slippageDefault, tradeMs } from '#features/venue/trade.ts'
-import { demandExit, demandTick, demandTif, demandWorth, limitPriceOf, sizeOf } from '#features/venue/wish.ts'
+import {
+  clockSkewMs,
+  defaultSlippagePercent,
+  denyBeforeShortage,
+  tradeDeadlineMs,
+  withAgent,
+} from '#features/venue/trade-admission.ts'
 import type { Caller } from '#kernel/caller.ts'
 import { compareDecimals } from '#kernel/decimal-fields.ts'
 import { fromUnits, mulDiv, toUnits, usdDecimals } from '#kernel/money.ts'
 import type { Action } from '#kernel/signer.ts'
 import type { Admission } from '#kernel/task.ts'
 import type { SpotMarket } from '#upstreams/hyperliquid/hyperliquid.ts'
-import { freeOf, midOf, quoteToken, smallestLot, spotNamed, tooLittle } from './market.ts'
-import type { SpotNeeds } from './needs.ts'
-import { demandRoom } from './triggers.ts'
+import type { SpotDeps } from './deps.ts'
+import { freeOf, insufficientHolding, midOf, quoteToken, requireSpotMarket, smallestLot } from './market.ts'
+import { assertTriggerLimit } from './triggers.ts'
 
 /** What is decided before anything is bought or sold: a request that cannot succeed is refused here. */
 
@@ -32,15 +45,15 @@ export type BuyInput = Order & { tp_price?: string; sl_price?: string }
 export type SellInput = Order
 
 /** Exits of a purchase that the gateway keeps, since the venue takes none. */
-export type SpotMemory = Memory & { kept: { leg: 'tp' | 'sl'; price: string }[] }
-export const spotData = (memory: SpotMemory) => asData(memory)
+export type SpotOrderTaskData = OrderTaskData & { kept: { leg: 'tp' | 'sl'; price: string }[] }
+export const toSpotTaskData = (taskData: SpotOrderTaskData) => toTaskData(taskData)
 
 /** The fee of a purchase comes out of what was bought; no tier of the venue takes more. */
-export const feeReserve = { taken: 999n, of: 1000n }
+export const feeReserve = { numerator: 999n, denominator: 1000n }
 const scale = 18
 
 export const spotAction = (
-  { chainId }: Pick<SpotNeeds, 'chainId'>,
+  { chainId }: Pick<SpotDeps, 'chainId'>,
   facts: { userId: string; operation: string; symbol: string; usdMicros: bigint; exit: boolean },
 ): Omit<Action, 'taskId'> => {
   const { userId, operation, symbol, usdMicros, exit } = facts
@@ -57,12 +70,12 @@ export const heldOf = (
   total: balances.find((each) => each.coin === base)?.total ?? '0',
 })
 
-type Placing = { operation: string; market: SpotMarket; account: string; agent: string; sinceMs: number }
+type OrderBasis = { operation: string; market: SpotMarket; account: string; agent: string; sinceMs: number }
 
-export const memoryFor = (
-  { operation, market, account, agent, sinceMs }: Placing,
-  clock: SpotNeeds['clock'],
-): Omit<SpotMemory, 'is_buy' | 'size' | 'price' | 'tif' | 'exit' | 'usd_micros'> => ({
+export const baseTaskData = (
+  { operation, market, account, agent, sinceMs }: OrderBasis,
+  clock: SpotDeps['clock'],
+): Omit<SpotOrderTaskData, 'is_buy' | 'size' | 'price' | 'tif' | 'exit' | 'usd_micros'> => ({
   operation,
   market: 'spot',
   symbol: market.symbol,
@@ -71,7 +84,7 @@ export const memoryFor = (
   agent,
   size_decimals: market.sizeDecimals,
   price_decimals: market.priceDecimals,
-  ahead_ms: aheadOf(clock, sinceMs),
+  ahead_ms: clockSkewMs(clock, sinceMs),
   since_ms: sinceMs,
   reduce_only: false,
   gather: null,
@@ -86,98 +99,100 @@ type Bracket = { market: SpotMarket; reference: string; size: string; minimum: s
 function exitsOf(
   input: BuyInput,
   { market, reference, size, minimum }: Bracket,
-  pricing: SpotNeeds['pricing'],
+  pricing: SpotDeps['pricing'],
 ) {
   return (['tp', 'sl'] as const).flatMap((leg) => {
     const price = input[`${leg}_price`]
     if (price === undefined) return []
     const field = `body.${leg}_price`
-    demandTick(price, market, field, pricing)
-    demandExit({ leg, price, isBuy: true, reference, field })
-    demandWorth({ size, price, minimum, field }, pricing)
+    assertTick(price, market, field, pricing)
+    assertExit({ leg, price, isBuy: true, reference, field })
+    assertWorth({ size, price, minimum, field }, pricing)
     return [{ leg, price }]
   })
 }
 
 /** What comes over from the perpetual side, where the spot side does not have it. */
-const gatherFor = (
-  { venue }: Pick<SpotNeeds, 'venue'>,
+const transferForPurchase = (
+  { venue }: Pick<SpotDeps, 'venue'>,
   {
     account,
     balances,
     spendings,
-  }: Pick<Awaited<ReturnType<typeof standingOf>>, 'account' | 'balances' | 'spendings'>,
+  }: Pick<Awaited<ReturnType<typeof readAccount>>, 'account' | 'balances' | 'spendings'>,
   { required, isLast }: { required: bigint; isLast: boolean },
 ) =>
-  portionFor(
+  transferFor(
     {
       what: 'The purchase',
       required,
       available: toUnits(freeOf(balances, quoteToken), scale) / 10n ** BigInt(scale - usdDecimals),
-      unseen: spendings.spotCash(balances),
+      pendingSpend: spendings.spotCash(balances),
       isLast,
     },
-    (missing) => movableFromPerp(venue, account, missing, spendings),
+    (shortfall) => transferableFromPerp(venue, account, shortfall, spendings),
   )
 
-async function standingOf(needs: SpotNeeds, userId: string, tokens: readonly string[]) {
-  const { venue } = needs
-  const account = await needs.evmAddressOf(userId)
-  const reading = Promise.all([
+async function readAccount(deps: SpotDeps, userId: string, tokens: readonly string[]) {
+  const { venue } = deps
+  const account = await deps.evmAddressOf(userId)
+  const pending = Promise.all([
     venue.spotBalances(account, tokens),
     venue.account(account),
     venue.mids(),
-    recentSpendings(needs, userId),
+    recentSpendings(deps, userId),
   ])
-  const { agent, read } = await besideAgent(needs, userId, reading)
+  const { agent, read } = await withAgent(deps, userId, pending)
   const [balances, state, mids, spendings] = read
   return { account, agent: agent.address, balances, sinceMs: state.timeMs, mids, spendings }
 }
 
-export const admitBuy = (needs: SpotNeeds, input: BuyInput, { userId }: Pick<Caller, 'userId'>) =>
-  rereadBalances(needs, userId, (isLast) => admitBuyOnce(needs, input, userId, isLast))
+export const admitBuy = (deps: SpotDeps, input: BuyInput, { userId }: Pick<Caller, 'userId'>) =>
+  rereadBalances(deps, userId, (isLast) => admitBuyOnce(deps, input, userId, isLast))
 
 async function admitBuyOnce(
-  needs: SpotNeeds,
+  deps: SpotDeps,
   input: BuyInput,
   userId: string,
   isLast: boolean,
 ): Promise<Admission> {
-  const { pricing, policy, clock, limits } = needs
-  const market = await spotNamed(needs.venue, input.asset)
-  demandTif(input)
+  const { pricing, policy, clock, limits } = deps
+  const market = await requireSpotMarket(deps.venue, input.asset)
+  assertTif(input)
   const limit = limitPriceOf(input, market, pricing)
-  const standing = await standingOf(needs, userId, [quoteToken, market.base])
-  const { account, agent, balances, sinceMs, mids } = standing
+  const accountState = await readAccount(deps, userId, [quoteToken, market.base])
+  const { account, agent, balances, sinceMs, mids } = accountState
   const mid = midOf(mids, market)
-  const price = limit ?? pricing.boundPrice(mid, input.slippage_pct ?? slippageDefault, true, market)
-  const size = sizeOf(
+  const price = limit ?? pricing.boundPrice(mid, input.slippage_pct ?? defaultSlippagePercent, true, market)
+  const size = orderSize(
     { size: input.size, notional: input.notional_usdc },
     // What is spent never passes what was asked for, whatever the slippage turns out to be.
     { market, price, minimum: limits.minOrderUsd, notionalField: 'notional_usdc' },
     pricing,
   )
   const reference = limit !== undefined && compareDecimals(limit, mid) < 0 ? limit : mid
-  const reserved = mulDiv(toUnits(size, scale), feeReserve.taken, feeReserve.of)
+  const reserved = mulDiv(toUnits(size, scale), feeReserve.numerator, feeReserve.denominator)
   const exitSize = pricing.roundSize(fromUnits(reserved, scale), market)
   const exits = exitsOf(input, { market, reference, size: exitSize, minimum: limits.minOrderUsd }, pricing)
-  if (exits.length > 0) await demandRoom(needs.on, userId)
+  if (exits.length > 0) await assertTriggerLimit(deps.db, userId)
   const required = pricing.notionalMicros(price, size, 'up')
-  const action = spotAction(needs, {
+  const action = spotAction(deps, {
     userId,
     operation: 'spot_buy',
     symbol: market.symbol,
     usdMicros: required,
     exit: false,
   })
-  const gather = await orForbidden(policy, action, () => gatherFor(needs, standing, { required, isLast }))
-  const atVenue = needs.keeper === 'venue'
+  const gather = await denyBeforeShortage(policy, action, () =>
+    transferForPurchase(deps, accountState, { required, isLast }),
+  )
+  const atVenue = deps.triggerHost === 'venue'
   const wanted = (leg: 'tp' | 'sl') => {
     const exit = atVenue ? exits.find((each) => each.leg === leg) : undefined
     return exit ? { price: exit.price, isMarket: true } : null
   }
-  const memory: SpotMemory = {
-    ...memoryFor({ operation: 'spot_buy', market, account, agent, sinceMs }, clock),
+  const taskData: SpotOrderTaskData = {
+    ...baseTaskData({ operation: 'spot_buy', market, account, agent, sinceMs }, clock),
     is_buy: true,
     size,
     price,
@@ -193,65 +208,67 @@ async function admitBuyOnce(
   }
   return {
     first: 'begin',
-    deadlineMs: tradeMs,
-    data: spotData(memory),
-    opens: opensAtOnce(memory),
-    also: (tx, taskId) => policy.reserve(tx, { ...action, taskId }),
+    deadlineMs: tradeDeadlineMs,
+    data: toSpotTaskData(taskData),
+    signOnAccept: startsWithOrder(taskData),
+    writes: (tx, taskId) => policy.reserve(tx, { ...action, taskId }),
   }
 }
 
 type Held = { market: SpotMarket; price: string; free: string; minimum: string }
 
 /** No size and no notional: everything that is free, cut to the lot. */
-function saleSize(input: SellInput, held: Held, pricing: SpotNeeds['pricing']): string {
+function saleSize(input: SellInput, held: Held, pricing: SpotDeps['pricing']): string {
   const { market, price, free, minimum } = held
   const { size: asked, notional_usdc: notional } = input
   if (asked === undefined && notional === undefined) {
     const size = pricing.roundSize(free, market)
     const lot = fromUnits(1n, market.sizeDecimals)
     if (compareDecimals(size, '0') === 0)
-      throw tooLittle(market, { what: 'The sale', required: lot, free, note: smallestLot(lot) })
-    demandWorth({ size, price, minimum, field: 'body.size', market }, pricing)
+      throw insufficientHolding(market, { what: 'The sale', required: lot, free, note: smallestLot(lot) })
+    assertWorth({ size, price, minimum, field: 'body.size', market }, pricing)
     return size
   }
   const setting = { market, price, minimum, notionalField: 'notional_usdc' }
-  const size = sizeOf({ size: asked, notional }, setting, pricing)
-  if (compareDecimals(size, free) > 0) throw tooLittle(market, { what: 'The sale', required: size, free })
+  const size = orderSize({ size: asked, notional }, setting, pricing)
+  if (compareDecimals(size, free) > 0)
+    throw insufficientHolding(market, { what: 'The sale', required: size, free })
   return size
 }
 
-export const admitSell = (needs: SpotNeeds, input: SellInput, { userId }: Pick<Caller, 'userId'>) =>
-  rereadBalances(needs, userId, (isLast) => admitSellOnce(needs, input, userId, isLast))
+export const admitSell = (deps: SpotDeps, input: SellInput, { userId }: Pick<Caller, 'userId'>) =>
+  rereadBalances(deps, userId, (isLast) => admitSellOnce(deps, input, userId, isLast))
 
 async function admitSellOnce(
-  needs: SpotNeeds,
+  deps: SpotDeps,
   input: SellInput,
   userId: string,
   isLast: boolean,
 ): Promise<Admission> {
-  const { pricing, policy, clock, limits } = needs
-  const market = await spotNamed(needs.venue, input.asset)
-  demandTif(input)
+  const { pricing, policy, clock, limits } = deps
+  const market = await requireSpotMarket(deps.venue, input.asset)
+  assertTif(input)
   const limit = limitPriceOf(input, market, pricing)
-  const { account, agent, balances, sinceMs, mids, spendings } = await standingOf(needs, userId, [
+  const { account, agent, balances, sinceMs, mids, spendings } = await readAccount(deps, userId, [
     market.base,
   ])
   const price =
-    limit ?? pricing.boundPrice(midOf(mids, market), input.slippage_pct ?? slippageDefault, false, market)
+    limit ??
+    pricing.boundPrice(midOf(mids, market), input.slippage_pct ?? defaultSlippagePercent, false, market)
   const free = freeOf(balances, market.base)
   const size = saleSize(input, { market, price, free, minimum: limits.minOrderUsd }, pricing)
   const unseen = spendings.onSpot(balances, market.base)
   // A sale is never refused for what may be sold already: of more than there is, the venue sells nothing.
   if (!isLast && toUnits(size, scale) > toUnits(free, scale) - unseen.amount) throw new SpendingNotShown()
-  const action = spotAction(needs, {
+  const action = spotAction(deps, {
     userId,
     operation: 'spot_sell',
     symbol: market.symbol,
     usdMicros: 0n,
     exit: true,
   })
-  const memory: SpotMemory = {
-    ...memoryFor({ operation: 'spot_sell', market, account, agent, sinceMs }, clock),
+  const taskData: SpotOrderTaskData = {
+    ...baseTaskData({ operation: 'spot_sell', market, account, agent, sinceMs }, clock),
     is_buy: false,
     size,
     price,
@@ -262,9 +279,9 @@ async function admitSellOnce(
   }
   return {
     first: 'begin',
-    deadlineMs: tradeMs,
-    data: spotData(memory),
-    opens: opensAtOnce(memory),
-    also: (tx, taskId) => policy.reserve(tx, { ...action, taskId }),
+    deadlineMs: tradeDeadlineMs,
+    data: toSpotTaskData(taskData),
+    signOnAccept: startsWithOrder(taskData),
+    writes: (tx, taskId) => policy.reserve(tx, { ...action, taskId }),
   }
 }

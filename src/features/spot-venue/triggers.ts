@@ -1,15 +1,15 @@
 import type { ExitLeg } from '#features/venue/bracket.ts'
-import { assetKey } from '#features/venue/symbol.ts'
+import { assetKey } from '#features/venue/markets.ts'
 import { Fault } from '#kernel/fault.ts'
 import { sha256 } from '#kernel/id.ts'
 import type { JsonObject, Tx } from '#kernel/task.ts'
-import { all, one, type Queryable, q, send } from '#store/query.ts'
+import { builder, fetchAll, fetchOne, type Queryable, query } from '#store/query.ts'
 
 /** Exits that the gateway keeps where the venue has none: rows that the watch of the market fires once. */
 
 export const triggerKind = 'spot_trigger'
-const exitsMost = 200
-const exitsOfOne = 2
+const openTriggersMax = 200
+const triggersPerTask = 2
 
 /** `size` null: whatever is free when the price is reached. */
 export type TriggerInput = {
@@ -23,7 +23,7 @@ export type TriggerInput = {
   /** How often its sale found no buyer. */
   unsold?: number
 }
-export type KeptTrigger = {
+export type TriggerRow = {
   id: string
   user_id: string
   market: string
@@ -43,7 +43,7 @@ export function triggerId(taskId: string, leg: ExitLeg | 'group'): string {
   return [...parts, hex.slice(20, 32)].join('-')
 }
 
-export type WantedTriggers = {
+export type NewTriggers = {
   userId: string
   taskId: string
   symbol: string
@@ -56,8 +56,8 @@ export type WantedTriggers = {
 }
 
 /** In the commit that ends the task: they are there from the moment on in which the task tells of them. */
-export async function keepTriggers(tx: Tx, wanted: WantedTriggers): Promise<void> {
-  const { userId, taskId, symbol, size, exits, parent, at, unsold } = wanted
+export async function insertTriggers(tx: Tx, triggers: NewTriggers): Promise<void> {
+  const { userId, taskId, symbol, size, exits, parent, at, unsold } = triggers
   const group = exits.length > 1 ? triggerId(taskId, 'group') : null
   for (const { leg, price } of exits) {
     const input: TriggerInput = {
@@ -69,7 +69,7 @@ export async function keepTriggers(tx: Tx, wanted: WantedTriggers): Promise<void
       ...(parent && { parent_price: parent.price }),
       ...(unsold && { unsold }),
     }
-    await send(
+    await query(
       tx,
       `insert into trigger_order
          (id, user_id, kind, market, direction, trigger_price, oco_group, input, status, parent, origin, created_at)
@@ -105,48 +105,52 @@ const columns = [
   'created_at',
 ] as const
 
-export const openTriggers = (on: Queryable, userId: string): Promise<KeptTrigger[]> =>
-  all(
-    on,
-    q
+export const openTriggers = (db: Queryable, userId: string): Promise<TriggerRow[]> =>
+  fetchAll(
+    db,
+    builder
       .selectFrom('trigger_order')
       .select([...columns])
       .where('user_id', '=', userId)
       .where('kind', '=', triggerKind)
       .where('status', 'in', ['waiting', 'armed'])
       .orderBy('created_at'),
-  ) as unknown as Promise<KeptTrigger[]>
+  ) as unknown as Promise<TriggerRow[]>
 
 /** Throws 409 where a user keeps as many exits as the watch can look after for one. */
-export async function demandRoom(on: Queryable, userId: string): Promise<void> {
-  const [row] = await send<{ count: number }>(
-    on,
+export async function assertTriggerLimit(db: Queryable, userId: string): Promise<void> {
+  const [row] = await query<{ count: number }>(
+    db,
     `select count(*)::integer as count from trigger_order
        where user_id = $1 and kind = $2 and status in ('waiting', 'armed')`,
     [userId, triggerKind],
   )
-  if ((row?.count ?? 0) + exitsOfOne <= exitsMost) return
-  throw new Fault('conflict', `No more than ${exitsMost} exits are kept for one user: cancel some of them`, {
-    extras: { reason: `${row?.count} exits are kept already` },
-  })
+  if ((row?.count ?? 0) + triggersPerTask <= openTriggersMax) return
+  throw new Fault(
+    'conflict',
+    `No more than ${openTriggersMax} exits are kept for one user: cancel some of them`,
+    {
+      extras: { reason: `${row?.count} exits are kept already` },
+    },
+  )
 }
 
-export const triggerOf = (on: Queryable, userId: string, id: string): Promise<KeptTrigger | undefined> =>
-  one(
-    on,
-    q
+export const findTrigger = (db: Queryable, userId: string, id: string): Promise<TriggerRow | undefined> =>
+  fetchOne(
+    db,
+    builder
       .selectFrom('trigger_order')
       .select([...columns])
       .where('id', '=', id)
       .where('user_id', '=', userId)
       .where('kind', '=', triggerKind),
-  ) as unknown as Promise<KeptTrigger | undefined>
+  ) as unknown as Promise<TriggerRow | undefined>
 
-export type ArmedTrigger = Pick<KeptTrigger, 'id' | 'parent' | 'created_at'>
+export type ArmedTrigger = Pick<TriggerRow, 'id' | 'parent' | 'created_at'>
 
-export const armedIn = (on: Queryable, userId: string, symbol: string): Promise<ArmedTrigger[]> =>
-  send<ArmedTrigger>(
-    on,
+export const armedTriggersIn = (db: Queryable, userId: string, symbol: string): Promise<ArmedTrigger[]> =>
+  query<ArmedTrigger>(
+    db,
     `select id, parent, created_at from trigger_order where user_id = $1 and market = $2 and kind = $3 and status = 'armed'`,
     [userId, assetKey('spot', symbol), triggerKind],
   )
@@ -162,7 +166,7 @@ export const isOpenTrigger = (status: string | undefined): boolean =>
 export async function cancelTriggers(tx: Tx, userId: string, ids: readonly string[]): Promise<void> {
   if (ids.length === 0) return
   // The transaction that fires a trigger holds its row and needs the event log of the user: waiting here could deadlock.
-  const rows = await send(
+  const rows = await query(
     tx,
     `update trigger_order set status = 'cancelled' where id in
        (select id from trigger_order where id = any($1) and user_id = $2 and status in ('waiting', 'armed')
@@ -173,27 +177,33 @@ export async function cancelTriggers(tx: Tx, userId: string, ids: readonly strin
 }
 
 /** Nothing is left that they could sell; what is bought later has exits of its own. */
-export async function dropArmed(tx: Tx, ids: readonly string[]): Promise<void> {
-  await send(tx, `update trigger_order set status = 'cancelled' where id = any($1) and status = 'armed'`, [
+export async function cancelArmedTriggers(tx: Tx, ids: readonly string[]): Promise<void> {
+  await query(tx, `update trigger_order set status = 'cancelled' where id = any($1) and status = 'armed'`, [
     ids,
   ])
 }
 
 /** Markets in which something waits or is armed, for the watch. */
-export const watchedMarkets = (on: Queryable) =>
-  send<{ market: string; waiting: boolean }>(
-    on,
+export const marketsWithTriggers = (db: Queryable) =>
+  query<{ market: string; waiting: boolean }>(
+    db,
     `select market, bool_or(status = 'waiting') as waiting from trigger_order
        where status in ('waiting', 'armed') and kind = $1 group by market order by market limit 500`,
     [triggerKind],
   )
 
-export type Entry = { market: string; user_id: string; parent: string; price: string | null; since: Date }
+export type PendingEntry = {
+  market: string
+  user_id: string
+  parent: string
+  price: string | null
+  since: Date
+}
 
 /** The orders whose exits wait. */
-export const waitingEntries = (on: Queryable, markets: readonly string[]): Promise<Entry[]> =>
-  send<Entry>(
-    on,
+export const pendingEntries = (db: Queryable, markets: readonly string[]): Promise<PendingEntry[]> =>
+  query<PendingEntry>(
+    db,
     `select market, user_id, parent, input->>'parent_price' as price, min(created_at) as since from trigger_order
        where market = any($1) and status = 'waiting' and kind = $2 and parent is not null
        group by 1, 2, 3, 4 limit 5000`,
@@ -201,10 +211,14 @@ export const waitingEntries = (on: Queryable, markets: readonly string[]): Promi
   )
 
 /** Its entry has ended: with something filled it protects that much from now on, else there is nothing to protect. */
-export async function settleWaiting(on: Queryable, parent: string, filled: string | null): Promise<void> {
+export async function resolvePendingEntry(
+  db: Queryable,
+  parent: string,
+  filled: string | null,
+): Promise<void> {
   const change: JsonObject = filled === null ? {} : { size: filled }
-  await send(
-    on,
+  await query(
+    db,
     `update trigger_order set status = $2, input = input || $3::jsonb where parent = $1 and status = 'waiting'`,
     [parent, filled === null ? 'cancelled' : 'armed', JSON.stringify(change)],
   )

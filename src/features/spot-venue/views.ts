@@ -1,6 +1,6 @@
-import { assetKey } from '#features/venue/symbol.ts'
+import { assetKey } from '#features/venue/markets.ts'
 import type { SpotMarket } from '#upstreams/hyperliquid/hyperliquid.ts'
-import type { KeptTrigger } from './triggers.ts'
+import type { TriggerRow } from './triggers.ts'
 
 export const marketView = (market: SpotMarket, minOrderUsd: string) => ({
   symbol: market.symbol,
@@ -19,7 +19,7 @@ const kinds = { tp: 'Take Profit Market', sl: 'Stop Market' } as const
 const sides = { tp: 'above', sl: 'below' } as const
 
 /** An exit that the gateway keeps, in the form in which the venue lists its own. */
-export function triggerView({ id, input, status, origin, created_at }: KeptTrigger, free: string) {
+export function triggerView({ id, input, status, origin, created_at }: TriggerRow, free: string) {
   const { symbol, leg, size, trigger_price, parent_order_id } = input
   return {
     order_id: id,

@@ -1,12 +1,12 @@
 import * as T from 'typebox'
-import { act, read, section } from '#kernel/operation.ts'
-import { OneOf, Page, Text } from '#kernel/scalars.ts'
+import { act, group, read } from '#kernel/operation.ts'
 import { taskStatuses } from '#kernel/task.ts'
 import { TaskStatusResponse } from '#kernel/task-response.ts'
+import { OneOf, Page, Text } from '#kernel/wire-types.ts'
 
 const params = T.Object({ task_id: T.String({ minLength: 1, maxLength: 64, description: 'Task id' }) })
 
-export const contract = section('tasks', {
+export const contract = group('tasks', {
   get: read('GET /v1/tasks/{task_id}', {
     summary: 'Poll a task',
     access: 'read',

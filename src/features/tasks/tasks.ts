@@ -1,13 +1,13 @@
-import type { Tasks } from '#durable/cancel.ts'
-import type { Task } from '#durable/row.ts'
-import { fulfil } from '#kernel/operation.ts'
+import type { TaskQueries } from '#durable/task-queries.ts'
+import type { Task } from '#durable/task-row.ts'
+import { implement } from '#kernel/operation.ts'
 import type { TaskFullView } from '#kernel/task-response.ts'
 import { contract } from './contract.ts'
 
-type Needs = { tasks: Tasks; view: (task: Task) => TaskFullView }
+type TasksDeps = { tasks: TaskQueries; view: (task: Task) => TaskFullView }
 
-export const tasks = ({ tasks, view }: Needs) =>
-  fulfil(contract, {
+export const tasks = ({ tasks, view }: TasksDeps) =>
+  implement(contract, {
     get: async ({ task_id }, caller) => view(await tasks.find(caller.userId, task_id)),
 
     list: async ({ skip = 0, limit = 20, status, kind }, caller) => {

@@ -1,9 +1,9 @@
 import * as T from 'typebox'
 import { scopes } from '#kernel/caller.ts'
-import { read, section } from '#kernel/operation.ts'
-import { Address, Dec, Nullable, OneOf, TextOrNull, Time, TimeOrNull } from '#kernel/scalars.ts'
+import { group, read } from '#kernel/operation.ts'
+import { Address, Dec, Nullable, OneOf, TextOrNull, Time, TimeOrNull } from '#kernel/wire-types.ts'
 
-export const contract = section('user', {
+export const contract = group('user', {
   show: read('GET /v1/user', {
     summary: 'The calling user: wallets, credits, scopes and limits',
     access: 'read',

@@ -3,26 +3,26 @@ import type { PolicySummary } from '#features/policy/policy.ts'
 import type { Wallet } from '#features/wallets/store.ts'
 import { scopes } from '#kernel/caller.ts'
 import { notFound } from '#kernel/fault.ts'
-import { fulfil, type Operation } from '#kernel/operation.ts'
-import { one, type Queryable, q } from '#store/query.ts'
+import { implement, type Operation } from '#kernel/operation.ts'
+import { builder, fetchOne, type Queryable } from '#store/query.ts'
 import { contract } from './contract.ts'
 
-type Needs = {
-  on: Queryable
-  walletsOf: (on: Queryable, userId: string) => Promise<Wallet[]>
+type UserDeps = {
+  db: Queryable
+  walletsOf: (db: Queryable, userId: string) => Promise<Wallet[]>
   credits: Pick<Credits, 'available'>
   policySummary: (userId: string) => Promise<PolicySummary>
 }
 
 const chainTypes = { evm: 'evm', svm: 'solana' } as const
 
-export const user = ({ on, walletsOf, credits, policySummary }: Needs): Operation[] =>
-  fulfil(contract, {
+export const user = ({ db, walletsOf, credits, policySummary }: UserDeps): Operation[] =>
+  implement(contract, {
     async show(_input, caller) {
       const { userId } = caller
       const [row, wallets, available, summary] = await Promise.all([
-        one(on, q.selectFrom('app_user').selectAll().where('id', '=', userId)),
-        walletsOf(on, userId),
+        fetchOne(db, builder.selectFrom('app_user').selectAll().where('id', '=', userId)),
+        walletsOf(db, userId),
         credits.available(userId),
         policySummary(userId),
       ])

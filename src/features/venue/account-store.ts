@@ -1,17 +1,17 @@
 import type { Tx } from '#kernel/task.ts'
-import { type Queryable, send } from '#store/query.ts'
+import { type Queryable, query } from '#store/query.ts'
 import type { VenueAccountRow } from '#store/tables/venue.ts'
 import { venueName } from './store.ts'
 
 /** The accounts at the venue, how they stand, and who looks after them. */
 
 export type VenueAccount = VenueAccountRow
-type Whose = Pick<VenueAccountRow, 'user_id'>
+type AccountKey = Pick<VenueAccountRow, 'user_id'>
 
 /** Accounts with a trading key are looked after from then on. */
-export const enrol = (on: Queryable, now: Date) =>
-  send(
-    on,
+export const register = (db: Queryable, now: Date) =>
+  query(
+    db,
     `insert into venue_account (user_id, venue, account, active_at, next_at)
      select a.user_id, a.venue, lower(w.address), $2, $2 from agent_wallet a
        join wallet w on w.user_id = a.user_id and w.kind = 'evm'
@@ -28,7 +28,7 @@ type Funded = { userId: string; account: string; now: Date }
  * record begins with nothing and every fill since belongs to it.
  */
 export const registerFunded = (tx: Tx, { userId, account, now }: Funded) =>
-  send(
+  query(
     tx,
     `insert into venue_account as a (user_id, venue, account, state, active_at, next_at)
      values ($1, $2, lower($3), 'active', $4, $4)
@@ -37,25 +37,25 @@ export const registerFunded = (tx: Tx, { userId, account, now }: Funded) =>
   )
 
 /** What it holds is explained from the beginning. */
-export const activate = (on: Queryable, { user_id }: Whose) =>
-  send(on, `update venue_account set state = 'active' where user_id = $1 and venue = $2 and state = 'new'`, [
+export const activate = (db: Queryable, { user_id }: AccountKey) =>
+  query(db, `update venue_account set state = 'active' where user_id = $1 and venue = $2 and state = 'new'`, [
     user_id,
     venueName,
   ])
 
-export const withoutBalances = (on: Queryable, { user_id }: Whose) =>
-  send(on, 'update venue_account set balances = false where user_id = $1 and venue = $2', [
+export const disableBalanceChecks = (db: Queryable, { user_id }: AccountKey) =>
+  query(db, 'update venue_account set balances = false where user_id = $1 and venue = $2', [
     user_id,
     venueName,
   ])
 
 /** Accounts that traded since are due soon, but not more often than every `pauseSeconds`. */
-export const stir = (
-  on: Queryable,
+export const scheduleActive = (
+  db: Queryable,
   { since, now, pauseSeconds }: { since: Date; now: Date; pauseSeconds: number },
 ) =>
-  send(
-    on,
+  query(
+    db,
     `update venue_account a set active_at = o.at,
        next_at = least(a.next_at, greatest($3, coalesce(a.checked_at, $3) + make_interval(secs => $4)))
      from (select user_id, max(at) as at from venue_order where venue = $1 and at > $2 group by user_id) o
@@ -66,9 +66,9 @@ export const stir = (
 type Claim = { owner: string; leaseSeconds: number; now: Date; limit: number }
 
 /** Of each account one instance takes care; a lease that is not renewed runs out. */
-export const claimDue = (on: Queryable, { owner, leaseSeconds, now, limit }: Claim) =>
-  send<VenueAccount>(
-    on,
+export const claimDue = (db: Queryable, { owner, leaseSeconds, now, limit }: Claim) =>
+  query<VenueAccount>(
+    db,
     `update venue_account set owner = $2, lease_until = clock_timestamp() + make_interval(secs => $3)
      where (user_id, venue) in (select user_id, venue from venue_account
        where venue = $1 and next_at <= $4 and (owner is null or owner = $2 or lease_until < clock_timestamp())
@@ -79,90 +79,90 @@ export const claimDue = (on: Queryable, { owner, leaseSeconds, now, limit }: Cla
 
 /** Those that are still ours. */
 export const renew = (
-  on: Queryable,
+  db: Queryable,
   userIds: string[],
   { owner, leaseSeconds }: Pick<Claim, 'owner' | 'leaseSeconds'>,
 ) =>
-  send<VenueAccount>(
-    on,
+  query<VenueAccount>(
+    db,
     `update venue_account set lease_until = clock_timestamp() + make_interval(secs => $3)
      where venue = $1 and owner = $2 and user_id = any($4::uuid[]) returning *`,
     [venueName, owner, leaseSeconds, userIds],
   )
 
-export const letGo = (on: Queryable, userIds: string[], owner: string) =>
-  send(
-    on,
+export const release = (db: Queryable, userIds: string[], owner: string) =>
+  query(
+    db,
     `update venue_account set owner = null, lease_until = null
      where venue = $1 and owner = $2 and user_id = any($3::uuid[])`,
     [venueName, owner, userIds],
   )
 
-export const lookAgainAt = (on: Queryable, { user_id }: Whose, at: Date) =>
-  send(on, 'update venue_account set next_at = $3 where user_id = $1 and venue = $2', [
+export const recheckAt = (db: Queryable, { user_id }: AccountKey, at: Date) =>
+  query(db, 'update venue_account set next_at = $3 where user_id = $1 and venue = $2', [
     user_id,
     venueName,
     at,
   ])
 
-export async function accountFor(
-  on: Queryable,
+export async function findAccount(
+  db: Queryable,
   userId: string,
   lock = false,
 ): Promise<VenueAccount | undefined> {
-  const [row] = await send<VenueAccount>(
-    on,
+  const [row] = await query<VenueAccount>(
+    db,
     `select * from venue_account where user_id = $1 and venue = $2${lock ? ' for update' : ''}`,
     [userId, venueName],
   )
   return row
 }
 
-export async function userOfAccount(on: Queryable, account: string): Promise<string | undefined> {
-  const [row] = await send<{ user_id: string }>(
-    on,
+export async function userOfAccount(db: Queryable, account: string): Promise<string | undefined> {
+  const [row] = await query<{ user_id: string }>(
+    db,
     'select user_id from venue_account where venue = $1 and account = $2',
     [venueName, account],
   )
   return row?.user_id
 }
 
-type Sight = {
-  suspicion: string | null
-  suspectedAt: Date | null
-  agreedMs: number | bigint
+type ComparisonRecord = {
+  mismatch: string | null
+  mismatchSince: Date | null
+  reconciledThroughMs: number | bigint
   now: Date
   nextAt: Date
 }
 
-export const noteLook = (
-  on: Queryable,
-  { user_id }: Whose,
-  { suspicion, suspectedAt, agreedMs, now, nextAt }: Sight,
+export const recordComparison = (
+  db: Queryable,
+  { user_id }: AccountKey,
+  { mismatch, mismatchSince, reconciledThroughMs, now, nextAt }: ComparisonRecord,
 ) =>
-  send(
-    on,
+  query(
+    db,
     `update venue_account set suspicion = $3, suspected_at = $4, agreed_ms = $5, checked_at = $6, next_at = $7
      where user_id = $1 and venue = $2`,
-    [user_id, venueName, suspicion, suspectedAt, agreedMs, now, nextAt],
+    [user_id, venueName, mismatch, mismatchSince, reconciledThroughMs, now, nextAt],
   )
 
-export const markFrozen = (tx: Tx, { user_id }: Whose, reason: string, now: Date) =>
-  send(
+export const markFrozen = (tx: Tx, { user_id }: AccountKey, reason: string, now: Date) =>
+  query(
     tx,
     `update venue_account set state = 'frozen', reason = $3, since = $4 where user_id = $1 and venue = $2 and state <> 'frozen' returning user_id`,
     [user_id, venueName, reason, now],
   )
 
 /** Why the account opens nothing now; undefined where it does. */
-export async function frozenReason(on: Queryable, userId: string): Promise<string | undefined> {
-  const row = await accountFor(on, userId)
+export async function frozenReason(db: Queryable, userId: string): Promise<string | undefined> {
+  const row = await findAccount(db, userId)
   return row && (row.state === 'frozen' || row.state === 'lifting') ? (row.reason ?? '') : undefined
 }
 
-export async function accountCounts(on: Queryable): Promise<{ frozen: number }> {
-  const [row] = await send<{ n: number }>(
-    on,
+export async function accountCounts(db: Queryable): Promise<{ frozen: number }> {
+  const [row] = await query<{ n: number }>(
+    db,
     `select count(*)::integer as n from venue_account where venue = $1 and state = 'frozen'`,
     [venueName],
   )

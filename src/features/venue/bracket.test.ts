@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import type { Fill } from '#upstreams/hyperliquid/hyperliquid.ts'
-import { type Entry, type Exit, exitStateOf, isEnding, judgeBracket, sumOf } from './bracket.ts'
+import { type Entry, type Exit, evaluateBracket, exitStateOf, isEnding, sumFills } from './bracket.ts'
 
 const entry = (status: Entry['status']): Entry => ({ orderId: 1, status, filledSize: null, error: null })
 const exit = (leg: Exit['leg'], state: Exit['state']): Exit => ({ leg, orderId: 2, state, error: null })
@@ -26,15 +26,15 @@ describe('a bracket', () => {
     const both = [exit('tp', 'standing'), exit('sl', 'standing')]
     const lame = [exit('tp', 'standing'), exit('sl', 'gone')]
     const fired = [exit('tp', 'done'), exit('sl', 'done')]
-    assert.equal(judgeBracket(entry('filled'), '1', both), 'stands')
-    assert.equal(judgeBracket(entry('filled'), '1', fired), 'stands')
-    assert.equal(judgeBracket(entry('filled'), '1', []), 'stands')
-    assert.equal(judgeBracket(entry('filled'), '1', lame), 'repair')
-    assert.equal(judgeBracket(entry('part'), '0.5', lame), 'repair')
-    assert.equal(judgeBracket(entry('part'), '0', lame), 'nothing')
-    assert.equal(judgeBracket(entry('resting'), '0', both), 'stands')
-    assert.equal(judgeBracket(entry('resting'), '0', lame), 'unwind')
-    assert.equal(judgeBracket(entry('resting'), '0.5', lame), 'unwind')
+    assert.equal(evaluateBracket(entry('filled'), '1', both), 'stands')
+    assert.equal(evaluateBracket(entry('filled'), '1', fired), 'stands')
+    assert.equal(evaluateBracket(entry('filled'), '1', []), 'stands')
+    assert.equal(evaluateBracket(entry('filled'), '1', lame), 'repair')
+    assert.equal(evaluateBracket(entry('part'), '0.5', lame), 'repair')
+    assert.equal(evaluateBracket(entry('part'), '0', lame), 'nothing')
+    assert.equal(evaluateBracket(entry('resting'), '0', both), 'stands')
+    assert.equal(evaluateBracket(entry('resting'), '0', lame), 'unwind')
+    assert.equal(evaluateBracket(entry('resting'), '0.5', lame), 'unwind')
   })
 
   test('an order status says whether it protects, and one that nobody knows says nothing', () => {
@@ -52,9 +52,9 @@ describe('a bracket', () => {
   })
 
   test('fills add up exactly, rebates included', () => {
-    const sum = sumOf([fill('0.1', '100.5', '0.01'), fill('0.2', '101', '-0.002')])
+    const sum = sumFills([fill('0.1', '100.5', '0.01'), fill('0.2', '101', '-0.002')])
     assert.deepEqual([sum.size, sum.fee, sum.feeToken], ['0.3', '0.008', 'USDC'])
     assert.equal(sum.averagePrice, '100.833333333333333333')
-    assert.deepEqual([sumOf([]).size, sumOf([]).averagePrice], ['0', null])
+    assert.deepEqual([sumFills([]).size, sumFills([]).averagePrice], ['0', null])
   })
 })

@@ -30,7 +30,7 @@ const units = (text: string) => toUnits(text, scale)
 
 export type FillSum = { size: string; averagePrice: string | null; fee: string; feeToken: string }
 
-export function sumOf(fills: readonly Fill[]): FillSum {
+export function sumFills(fills: readonly Fill[]): FillSum {
   let [size, value, fee] = [0n, 0n, 0n]
   for (const each of fills) {
     size += units(each.size)
@@ -45,13 +45,13 @@ export function sumOf(fills: readonly Fill[]): FillSum {
   }
 }
 
-export type Judgement = 'stands' | 'repair' | 'unwind' | 'nothing'
+export type BracketEvaluation = 'stands' | 'repair' | 'unwind' | 'nothing'
 
 /**
  * A position without the stop that was asked for is put right: the exits are placed again, and where that cannot be
  * the position goes. While the entry still rests there is no position that an exit could reduce, so the entry goes.
  */
-export function judgeBracket(entry: Entry, filled: string, exits: readonly Exit[]): Judgement {
+export function evaluateBracket(entry: Entry, filled: string, exits: readonly Exit[]): BracketEvaluation {
   const missing = exits.some(({ state }) => state === 'gone')
   const none = compareDecimals(filled, '0') === 0
   if (none && entry.status !== 'resting') return 'nothing'
@@ -70,7 +70,7 @@ export function phaseOf(status: string): Phase | undefined {
 }
 
 /** Throws where the word is not known: the order exists, and somebody has to look. */
-export function knownPhase(status: string): Phase {
+export function requirePhase(status: string): Phase {
   const phase = phaseOf(status)
   if (phase) return phase
   throw new Fault('upstream_changed', `Hyperliquid gives an order a status that is not known: ${status}`)
@@ -79,12 +79,12 @@ export function knownPhase(status: string): Phase {
 export const isEnding = (status: string): boolean => ['cancelled', 'rejected'].includes(phaseOf(status) ?? '')
 
 /** Cancelled because there is nothing left to protect. */
-const spent = ['siblingFilledCanceled', 'reduceOnlyCanceled']
+const obsoleteStatuses = ['siblingFilledCanceled', 'reduceOnlyCanceled']
 
 /** Whether an exit still protects. The venue calls an exit open while its entry rests, too. */
 export function exitStateOf(status: string, entryRests = false): Exit['state'] {
-  const phase = knownPhase(status)
+  const phase = requirePhase(status)
   if (phase === 'open') return entryRests ? 'waiting' : 'standing'
-  if (phase === 'triggered' || phase === 'filled' || spent.includes(status)) return 'done'
+  if (phase === 'triggered' || phase === 'filled' || obsoleteStatuses.includes(status)) return 'done'
   return 'gone'
 }

@@ -12,15 +12,15 @@ import type {
 } from '#kernel/task.ts'
 import type { Queryable } from '#store/query.ts'
 import type { Hyperliquid, OpenOrder } from '#upstreams/hyperliquid/hyperliquid.ts'
-import { type ActPlan, readLagMs, type VenueActs } from './act.ts'
 import { phaseOf } from './bracket.ts'
-import { type CancelTarget, cancelView, settleCancels } from './cancel-many.ts'
-import type { EvidenceSource } from './order-evidence.ts'
-import { failedBy, orderTtlMs, type PlaceNeeds, refusedBy, upstreamName } from './place.ts'
+import { type CancelTarget, cancelView, confirmCancels } from './cancel-batch.ts'
+import { assetKey, type MarketKind } from './markets.ts'
+import type { OrderLookupSource } from './order-lookup.ts'
+import { failedBy, orderTtlMs, type PlaceOrderDeps, rejectedResult, upstreamName } from './place-order.ts'
 import { recentlyCancelled } from './read-after-write.ts'
+import { type ActionPlan, readLagMs, type SignedActions } from './signed-action.ts'
 import { isVenueOrderId, type RecentOrders, recentOrders } from './store.ts'
-import { assetKey, type MarketKind } from './symbol.ts'
-import { type AgentNeeds, aheadOf, demandAgent, tradeMs } from './trade.ts'
+import { type AgentDeps, clockSkewMs, requireAgent, tradeDeadlineMs } from './trade-admission.ts'
 
 /** Cancels every open order of a section, or those of one market. */
 
@@ -33,12 +33,12 @@ export type CancelAllSection = {
   marketOf(order: OpenOrder): { symbol: string; asset: number } | undefined
 }
 export type CancelAllDeps = {
-  on: Queryable
+  db: Queryable
   venue: Pick<Hyperliquid, 'openOrders' | 'account' | 'order'>
   policy: Pick<Policy, 'reserve'>
   evmAddressOf: (userId: string) => Promise<string>
   chainId: string
-} & AgentNeeds
+} & AgentDeps
 /** An order with what became of its cancel, as it is told. */
 type Cancelled = { order_id: string; oid: string; asset: string; cancelled: boolean; venue_status: string }
 type CancelAllData = {
@@ -54,40 +54,41 @@ type CancelAllData = {
   outcomes: Cancelled[]
 }
 /** Orders that the gateway keeps itself, which a section cancels before those of the venue. */
-export type KeptOrders = { symbols: readonly string[]; first: string; data: JsonObject }
+export type GatewayOrders = { symbols: readonly string[]; first: string; data: JsonObject }
 
 const dataOf = (task: TaskView) => task.data as unknown as CancelAllData
 /** The venue counts an action of up to so many cancels as one request. */
 const cancelsPerAction = 39
 
 export async function admitCancelAll(
-  needs: CancelAllDeps,
+  deps: CancelAllDeps,
   section: CancelAllSection,
   { userId }: Caller,
-  kept?: KeptOrders,
+  gatewayOrders?: GatewayOrders,
 ): Promise<Admission> {
-  const { on, venue, policy, chainId, clock } = needs
+  const { db, venue, policy, chainId, clock } = deps
   const { kind, operation, symbol } = section
-  const account = await needs.evmAddressOf(userId)
+  const account = await deps.evmAddressOf(userId)
   const since = later(clock.now(), -readLagMs)
-  const [open, state, recent, gone] = await Promise.all([
+  const [open, state, recent, cancelledIds] = await Promise.all([
     venue.openOrders(account),
     venue.account(account),
-    recentOrders(on, { userId, kind, since }),
-    recentlyCancelled(needs, userId),
+    recentOrders(db, { userId, kind, since }),
+    recentlyCancelled(deps, userId),
   ])
   const targets = new Map<number, CancelTarget>()
   for (const order of open) {
     const market = section.marketOf(order)
     if (market) targets.set(order.orderId, { order_id: order.orderId, ...market, left: order.size })
   }
-  for (const target of await unlistedOf(venue, account, recent, targets)) targets.set(target.order_id, target)
+  for (const target of await findUnlisted(venue, account, recent, targets))
+    targets.set(target.order_id, target)
   const orders = [...targets.values()].filter(
-    (each) => !gone.has(each.order_id) && (symbol === undefined || each.symbol === symbol),
+    (each) => !cancelledIds.has(each.order_id) && (symbol === undefined || each.symbol === symbol),
   )
-  const symbols = new Set([...orders.map((each) => each.symbol), ...(kept?.symbols ?? [])])
+  const symbols = new Set([...orders.map((each) => each.symbol), ...(gatewayOrders?.symbols ?? [])])
   const tokens = [...symbols].map((each) => assetKey(kind, each))
-  const agent = orders.length > 0 ? (await demandAgent(needs, userId)).address : ''
+  const agent = orders.length > 0 ? (await requireAgent(deps, userId)).address : ''
   const action: Omit<Action, 'taskId'> = {
     userId,
     operation,
@@ -102,23 +103,23 @@ export async function admitCancelAll(
     tokens,
     account,
     agent,
-    ahead_ms: aheadOf(clock, state.timeMs),
+    ahead_ms: clockSkewMs(clock, state.timeMs),
     since_ms: state.timeMs,
     orders,
     done: 0,
     outcomes: [],
   }
   return {
-    first: kept?.first ?? 'begin',
-    deadlineMs: tradeMs,
-    data: { ...(data as unknown as JsonObject), ...kept?.data },
-    opens: kept === undefined && orders.length > 0,
-    also: (tx, taskId) => policy.reserve(tx, { ...action, taskId }),
+    first: gatewayOrders?.first ?? 'begin',
+    deadlineMs: tradeDeadlineMs,
+    data: { ...(data as unknown as JsonObject), ...gatewayOrders?.data },
+    signOnAccept: gatewayOrders === undefined && orders.length > 0,
+    writes: (tx, taskId) => policy.reserve(tx, { ...action, taskId }),
   }
 }
 
 /** Orders of ours that are too young for the list of open orders. */
-async function unlistedOf(
+async function findUnlisted(
   venue: CancelAllDeps['venue'],
   account: string,
   recent: readonly RecentOrders[],
@@ -137,12 +138,15 @@ async function unlistedOf(
   })
 }
 
-type Deps = { venue: EvidenceSource; acts: VenueActs } & Pick<PlaceNeeds, 'refusals' | 'agentLost'>
+type CancelAllStepDeps = { venue: OrderLookupSource; signedActions: SignedActions } & Pick<
+  PlaceOrderDeps,
+  'rejections' | 'onAgentRevoked'
+>
 
-export function cancelAllSteps(needs: Deps): Record<'begin' | 'confirm', Step> {
-  const { acts } = needs
-  const legOf = (done: number): string => `cancel${done}`
-  const nextOf = ({ orders, done }: CancelAllData) => orders.slice(done, done + cancelsPerAction)
+export function cancelAllSteps(deps: CancelAllStepDeps): Record<'begin' | 'confirm', Step> {
+  const { signedActions } = deps
+  const actionKeyOf = (done: number): string => `cancel${done}`
+  const nextTargets = ({ orders, done }: CancelAllData) => orders.slice(done, done + cancelsPerAction)
 
   /** The next action, or the end of the task where every order has its outcome. */
   const proceed = (
@@ -152,13 +156,13 @@ export function cancelAllSteps(needs: Deps): Record<'begin' | 'confirm', Step> {
     effects: EffectUpdate[],
   ): StepResult | Promise<StepResult> => {
     const data = { ...dataOf(task), done, outcomes }
-    const targets = nextOf(data)
-    if (targets.length === 0) return allEnded(outcomes, effects)
-    const plan: ActPlan = {
-      leg: legOf(done),
+    const targets = nextTargets(data)
+    if (targets.length === 0) return cancelAllResult(outcomes, effects)
+    const plan: ActionPlan = {
+      actionKey: actionKeyOf(done),
       account: data.account,
       agent: data.agent,
-      aheadMs: data.ahead_ms,
+      skewMs: data.ahead_ms,
       ttlMs: orderTtlMs,
       facts: { operation: data.operation, tokens: data.tokens, recipients: [], usdMicros: 0n, exit: true },
       action: {
@@ -166,11 +170,17 @@ export function cancelAllSteps(needs: Deps): Record<'begin' | 'confirm', Step> {
         cancels: targets.map(({ asset, order_id: orderId }) => ({ asset, orderId })),
       },
     }
-    const refused = (fault: Parameters<typeof failedBy>[0]) =>
+    const onRefused = (fault: Parameters<typeof failedBy>[0]) =>
       outcomes.some(({ cancelled }) => cancelled)
-        ? stopped(data, effects, { code: fault.code, message: fault.message })
+        ? interruptedResult(data, effects, { code: fault.code, message: fault.message })
         : failedBy(fault, effects)
-    return acts.intend(task, plan, { now, next: 'confirm', data: { done, outcomes }, effects, refused })
+    return signedActions.sign(task, plan, {
+      now,
+      next: 'confirm',
+      data: { done, outcomes },
+      effects,
+      onRefused,
+    })
   }
 
   return {
@@ -178,21 +188,25 @@ export function cancelAllSteps(needs: Deps): Record<'begin' | 'confirm', Step> {
 
     async confirm(task, context) {
       const data = dataOf(task)
-      const targets = nextOf(data)
+      const targets = nextTargets(data)
       const { account, since_ms: sinceMs, done } = data
       const { signal } = context
-      const question = { task, leg: legOf(done), signal, account, sinceMs, targets }
-      const verdict = await settleCancels(needs, question)
-      if (verdict.is === 'doubt') return acts.wait(task, 'confirm', verdict)
-      const retry = acts.retryThrottled(task, verdict, { leg: legOf(done), next: 'begin', now: context.now })
+      const request = { task, actionKey: actionKeyOf(done), signal, account, sinceMs, targets }
+      const actionOutcome = await confirmCancels(deps, request)
+      if (actionOutcome.type === 'doubt') return signedActions.pollLater(task, 'confirm', actionOutcome)
+      const retry = signedActions.retryThrottled(task, actionOutcome, {
+        actionKey: actionKeyOf(done),
+        next: 'begin',
+        now: context.now,
+      })
       if (retry) return retry
-      if (verdict.is === 'done') {
-        const outcomes = [...data.outcomes, ...verdict.value.map(cancelView)]
-        return proceed(task, context, { done: done + targets.length, outcomes }, verdict.effects)
+      if (actionOutcome.type === 'done') {
+        const outcomes = [...data.outcomes, ...actionOutcome.value.map(cancelView)]
+        return proceed(task, context, { done: done + targets.length, outcomes }, actionOutcome.effects)
       }
-      const failure = await refusedBy(needs, task, verdict)
+      const failure = await rejectedResult(deps, task, actionOutcome)
       if (!data.outcomes.some(({ cancelled }) => cancelled) || !('error' in failure)) return failure
-      return stopped(data, verdict.effects, failure.error)
+      return interruptedResult(data, actionOutcome.effects, failure.error)
     },
   }
 }
@@ -204,7 +218,7 @@ const resultOf = (orders: readonly Cancelled[]): JsonObject => ({
 })
 
 /** Nothing to cancel is a success: afterwards nothing is open. */
-export function allEnded(outcomes: readonly Cancelled[], effects: EffectUpdate[] = []): StepResult {
+export function cancelAllResult(outcomes: readonly Cancelled[], effects: EffectUpdate[] = []): StepResult {
   const result = resultOf(outcomes)
   const left = outcomes.filter(({ cancelled }) => !cancelled)
   if (left.length === 0) return { end: 'completed', outcome: 'executed', result, effects }
@@ -220,7 +234,7 @@ export function allEnded(outcomes: readonly Cancelled[], effects: EffectUpdate[]
 }
 
 /** Some are cancelled, and the rest was not: the result names both. */
-function stopped(
+function interruptedResult(
   { orders, done, outcomes }: CancelAllData,
   effects: EffectUpdate[],
   { code, message }: { code: string; message: string },

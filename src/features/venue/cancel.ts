@@ -6,13 +6,13 @@ import type { Action, Policy } from '#kernel/signer.ts'
 import type { Admission, JsonObject, Step, TaskView } from '#kernel/task.ts'
 import type { Queryable } from '#store/query.ts'
 import type { Hyperliquid, LegStatus, OpenOrder } from '#upstreams/hyperliquid/hyperliquid.ts'
-import { type ActPlan, type LookUp, readLagMs, type VenueActs } from './act.ts'
 import { phaseOf } from './bracket.ts'
-import { type EvidenceSource, gatherEvidence, type OrderFound } from './order-evidence.ts'
-import { failed, failedBy, orderTtlMs, type PlaceNeeds, refusedBy } from './place.ts'
+import { assetKey, bareSymbol, type MarketKind } from './markets.ts'
+import { createOrderLookup, type FoundOrder, type OrderLookupSource } from './order-lookup.ts'
+import { failed, failedBy, orderTtlMs, type PlaceOrderDeps, rejectedResult } from './place-order.ts'
+import { type ActionPlan, type LookUpScope, readLagMs, type SignedActions } from './signed-action.ts'
 import { marketOfRecentOrder } from './store.ts'
-import { assetKey, bareSymbol, type MarketKind } from './symbol.ts'
-import { type AgentNeeds, aheadOf, demandAgent, tradeMs } from './trade.ts'
+import { type AgentDeps, clockSkewMs, requireAgent, tradeDeadlineMs } from './trade-admission.ts'
 
 export type CancelInput = { order_id?: string | number; oid?: string | number; asset?: string }
 /** Which section the order belongs to, and the markets of it. */
@@ -22,14 +22,14 @@ export type Section = {
   /** By the name under which the venue's orders carry them. */
   marketOf(order: OpenOrder): Promise<{ symbol: string; asset: number } | undefined>
 }
-export type CancelAdmissionNeeds = {
-  on: Queryable
+export type CancelAdmissionDeps = {
+  db: Queryable
   venue: Pick<Hyperliquid, 'openOrders' | 'account' | 'order'>
   policy: Pick<Policy, 'reserve'>
   evmAddressOf: (userId: string) => Promise<string>
   chainId: string
-} & AgentNeeds
-type Memory = {
+} & AgentDeps
+type CancelTaskData = {
   operation: string
   token: string
   order_id: number
@@ -40,7 +40,7 @@ type Memory = {
   since_ms?: number
   left?: string
 }
-const memoryOf = (task: TaskView) => task.data as unknown as Memory
+const taskDataOf = (task: TaskView) => task.data as unknown as CancelTaskData
 
 function orderIdOf({ order_id, oid }: CancelInput): number {
   if ((order_id === undefined) === (oid === undefined))
@@ -54,22 +54,22 @@ function orderIdOf({ order_id, oid }: CancelInput): number {
 
 /** The market of an order is looked up: with a wrong one the venue denies that the order exists. */
 export async function admitCancel(
-  needs: CancelAdmissionNeeds,
+  deps: CancelAdmissionDeps,
   { kind, operation, marketOf }: Section,
   input: CancelInput,
   { userId }: Caller,
 ): Promise<Admission> {
-  const { venue, policy, chainId, clock } = needs
+  const { venue, policy, chainId, clock } = deps
   const orderId = orderIdOf(input)
-  const account = await needs.evmAddressOf(userId)
+  const account = await deps.evmAddressOf(userId)
   const [open, state] = await Promise.all([venue.openOrders(account), venue.account(account)])
-  const { order, market } = await orderFound(needs, { kind, marketOf }, { userId, account, orderId, open })
+  const { order, market } = await locateOrder(deps, { kind, marketOf }, { userId, account, orderId, open })
   // It may stand in the other section, which has its own door.
   if (!market) throw notFound('order')
   const { symbol, asset } = market
   if (input.asset !== undefined && bareSymbol(kind, input.asset).toLowerCase() !== symbol.toLowerCase())
     throw invalid('body.asset', 'unsupported_asset', `The order is in ${symbol}`, { asset: symbol })
-  const agent = await demandAgent(needs, userId)
+  const agent = await requireAgent(deps, userId)
   const action: Omit<Action, 'taskId'> = {
     userId,
     operation,
@@ -79,41 +79,41 @@ export async function admitCancel(
     usdMicros: 0n,
     exit: true,
   }
-  const memory: Memory = {
+  const taskData: CancelTaskData = {
     operation,
     token: assetKey(kind, symbol),
     order_id: orderId,
     asset,
     account,
     agent: agent.address,
-    ahead_ms: aheadOf(clock, state.timeMs),
+    ahead_ms: clockSkewMs(clock, state.timeMs),
     since_ms: state.timeMs,
     ...(order && { left: order.size }),
   }
   return {
     first: 'begin',
-    deadlineMs: tradeMs,
-    data: memory as unknown as JsonObject,
-    opens: true,
-    also: (tx, taskId) => policy.reserve(tx, { ...action, taskId }),
+    deadlineMs: tradeDeadlineMs,
+    data: taskData as unknown as JsonObject,
+    signOnAccept: true,
+    writes: (tx, taskId) => policy.reserve(tx, { ...action, taskId }),
   }
 }
 
-type Named = { userId: string; account: string; orderId: number; open: readonly OpenOrder[] }
+type OrderQuery = { userId: string; account: string; orderId: number; open: readonly OpenOrder[] }
 type Market = { symbol: string; asset: number }
 
 /** An order that no list shows is too young for it, or none that could be cancelled. */
-async function orderFound(
-  { venue, on, clock }: CancelAdmissionNeeds,
+async function locateOrder(
+  { venue, db, clock }: CancelAdmissionDeps,
   { kind, marketOf }: Pick<Section, 'kind' | 'marketOf'>,
-  { userId, account, orderId, open }: Named,
+  { userId, account, orderId, open }: OrderQuery,
 ): Promise<{ order?: OpenOrder; market: Market | undefined }> {
   const listed = open.find((each) => each.orderId === orderId)
   if (listed) return { order: listed, market: await marketOf(listed) }
   const known = await venue.order(account, orderId)
   if (known && phaseOf(known.status) === 'open')
     return { order: known.order, market: await marketOf(known.order) }
-  const ours = await marketOfRecentOrder(on, {
+  const ours = await marketOfRecentOrder(db, {
     userId,
     orderId: String(orderId),
     kind,
@@ -128,7 +128,7 @@ async function orderFound(
 }
 
 export type CancelOutcome = { status: string; isCancelled: boolean }
-type Ending = LookUp & {
+type EndLookUp = LookUpScope & {
   account: string
   sinceMs: number
   orderId?: number
@@ -139,20 +139,20 @@ type Ending = LookUp & {
 
 /** How an order ended; undefined while it is open, or while nothing shows its end. */
 export async function lookUpEnd(
-  venue: EvidenceSource,
-  { account, sinceMs, orderId, cloid, left, allRecords, isLast }: Ending,
+  venue: OrderLookupSource,
+  { account, sinceMs, orderId, cloid, left, allRecords, isLast }: EndLookUp,
 ): Promise<CancelOutcome | undefined> {
-  const evidence = gatherEvidence(venue, { account, sinceMs, allRecords })
+  const evidence = createOrderLookup(venue, { account, sinceMs, allRecords })
   const found = await evidence.find({
     ...(cloid !== undefined && { cloid }),
     ...(orderId !== undefined && { orderId }),
   })
-  return endOf(found, { left, isLast })
+  return cancelOutcomeOf(found, { left, isLast })
 }
 
 /** Undefined while the order is open, or while nothing shows its end. */
-export function endOf(
-  found: OrderFound | undefined,
+export function cancelOutcomeOf(
+  found: FoundOrder | undefined,
   { left, isLast }: { left: string | undefined; isLast: boolean },
 ): CancelOutcome | undefined {
   const { phase, status, filledSize } = found ?? { phase: 'filling', status: null, filledSize: '0' }
@@ -164,22 +164,22 @@ export function endOf(
   return { status: isFilled ? 'filled' : 'canceled', isCancelled: !isFilled }
 }
 
-type CancelNeeds = {
-  venue: EvidenceSource
-  acts: VenueActs
-} & Pick<PlaceNeeds, 'refusals' | 'agentLost'>
+type CancelDeps = {
+  venue: OrderLookupSource
+  signedActions: SignedActions
+} & Pick<PlaceOrderDeps, 'rejections' | 'onAgentRevoked'>
 
-export function cancelling(needs: CancelNeeds): Record<'begin' | 'confirm', Step> {
-  const { acts, venue } = needs
+export function cancelSteps(deps: CancelDeps): Record<'begin' | 'confirm', Step> {
+  const { signedActions, venue } = deps
   return {
     async begin(task, { now }) {
-      const { operation, token, order_id: orderId, asset, account, agent } = memoryOf(task)
-      const { ahead_ms: aheadMs } = memoryOf(task)
-      const plan: ActPlan = {
-        leg: 'cancel',
+      const { operation, token, order_id: orderId, asset, account, agent } = taskDataOf(task)
+      const { ahead_ms: aheadMs } = taskDataOf(task)
+      const plan: ActionPlan = {
+        actionKey: 'cancel',
         account,
         agent,
-        aheadMs,
+        skewMs: aheadMs,
         ttlMs: orderTtlMs,
         facts: {
           operation,
@@ -190,27 +190,32 @@ export function cancelling(needs: CancelNeeds): Record<'begin' | 'confirm', Step
         },
         action: { type: 'cancel', cancels: [{ asset, orderId }] },
       }
-      return acts.intend(task, plan, { now, next: 'confirm', refused: (fault) => failedBy(fault) })
+      return signedActions.sign(task, plan, { now, next: 'confirm', onRefused: (fault) => failedBy(fault) })
     },
 
     async confirm(task, { signal, now }) {
-      const { order_id: orderId, account, since_ms: sinceMs = 0, left } = memoryOf(task)
-      const verdict = await acts.settle<CancelOutcome>({
+      const { order_id: orderId, account, since_ms: sinceMs = 0, left } = taskDataOf(task)
+      const actionOutcome = await signedActions.confirm<CancelOutcome>({
         task,
-        leg: 'cancel',
+        actionKey: 'cancel',
         signal,
-        read: ([leg]: LegStatus[]) =>
-          leg?.is === 'accepted' ? { status: 'canceled', isCancelled: true } : undefined,
-        look: (how) => lookUpEnd(venue, { account, sinceMs, orderId, left, ...how }),
+        parseReply: ([leg]: LegStatus[]) =>
+          leg?.type === 'accepted' ? { status: 'canceled', isCancelled: true } : undefined,
+        lookUp: (how) => lookUpEnd(venue, { account, sinceMs, orderId, left, ...how }),
       })
-      if (verdict.is === 'doubt') return acts.wait(task, 'confirm', verdict)
-      const retry = acts.retryThrottled(task, verdict, { leg: 'cancel', next: 'begin', now })
+      if (actionOutcome.type === 'doubt') return signedActions.pollLater(task, 'confirm', actionOutcome)
+      const retry = signedActions.retryThrottled(task, actionOutcome, {
+        actionKey: 'cancel',
+        next: 'begin',
+        now,
+      })
       if (retry) return retry
-      if (verdict.is !== 'done') return refusedBy(needs, task, verdict)
-      const { status, isCancelled } = verdict.value
+      if (actionOutcome.type !== 'done') return rejectedResult(deps, task, actionOutcome)
+      const { status, isCancelled } = actionOutcome.value
       const result = { order_id: String(orderId), venue_status: status }
-      if (isCancelled) return { end: 'completed', outcome: 'executed', result, effects: verdict.effects }
-      const effects = verdict.effects.map((each) => ({ ...each, status: 'rejected' as const }))
+      if (isCancelled)
+        return { end: 'completed', outcome: 'executed', result, effects: actionOutcome.effects }
+      const effects = actionOutcome.effects.map((each) => ({ ...each, status: 'rejected' as const }))
       return failed('order_not_cancellable', `The order has ended: it is ${status}`, effects)
     },
   }

@@ -1,10 +1,10 @@
 import type { Fault } from '#kernel/fault.ts'
+import { insufficientBalance } from '#kernel/insufficient-balance.ts'
 import { fromUnits, toUnits, usdDecimals } from '#kernel/money.ts'
-import { insufficientBalance } from '#kernel/shortage.ts'
 import type { Hyperliquid, SpotBalance } from '#upstreams/hyperliquid/hyperliquid.ts'
 import { knownUnified } from './account-mode.ts'
-import { type Missing, movable, type Portion, portionNone } from './gather.ts'
-import { assertShown, SpendingNotShown, type Spendings, type Unseen } from './spending.ts'
+import { noTransfer, type Shortfall, type TransferAmount, transferable } from './collateral-transfer.ts'
+import { assertShown, type PendingSpend, SpendingNotShown, type Spendings } from './spending.ts'
 
 /** Dollars that an account has free, on one side or in one balance for both. */
 
@@ -29,27 +29,27 @@ function freeCashOf(balances: readonly SpotBalance[]): bigint {
 export async function collateralFor(
   venue: Pick<Hyperliquid, 'spotBalances' | 'accountMode'>,
   account: string,
-  missing: Missing,
+  shortfall: Shortfall,
   spendings: Spendings,
-): Promise<{ portion: Portion | undefined; otherMicros: bigint; unseen: Unseen }> {
+): Promise<{ transfer: TransferAmount | undefined; otherMicros: bigint; pendingSpend: PendingSpend }> {
   const [balances, mode] = await Promise.all([
     venue.spotBalances(account, ['USDC']),
     venue.accountMode(account),
   ])
   const otherMicros = freeCashOf(balances)
-  const unseen = spendings.spotCash(balances)
-  const leastMicros = otherMicros - unseen.amount
-  const portion = knownUnified(mode)
-    ? leastMicros >= missing.missingMicros && portionNone
-    : movable(leastMicros, missing)
-  return { portion: portion || undefined, otherMicros, unseen }
+  const pendingSpend = spendings.spotCash(balances)
+  const availableMicros = otherMicros - pendingSpend.amount
+  const transfer = knownUnified(mode)
+    ? availableMicros >= shortfall.shortfallMicros && noTransfer
+    : transferable(availableMicros, shortfall)
+  return { transfer: transfer || undefined, otherMicros, pendingSpend }
 }
 
-type Needed = {
+type FundsRequest = {
   /** Micro-dollars that the order takes, and those that are free on its side by the last read. */
   required: bigint
   available: bigint
-  unseen: Unseen
+  pendingSpend: PendingSpend
   spareMicros?: bigint
   /** What is not shown yet counts as spent. */
   isLast: boolean
@@ -58,23 +58,26 @@ type Needed = {
   what: string
 }
 type FromOtherSide = (
-  missing: Missing,
-) => Promise<{ portion: Portion | undefined; otherMicros: bigint; unseen: Unseen }>
+  shortfall: Shortfall,
+) => Promise<{ transfer: TransferAmount | undefined; otherMicros: bigint; pendingSpend: PendingSpend }>
 
 /** What comes over from the other side for an order; throws where the account does not have it, or may not have it. */
-export async function portionFor(
-  { required, available, unseen, spareMicros, isLast, isExit = false, what }: Needed,
+export async function transferFor(
+  { required, available, pendingSpend, spareMicros, isLast, isExit = false, what }: FundsRequest,
   from: FromOtherSide,
-): Promise<Portion | { gather: null }> {
+): Promise<TransferAmount | { gather: null }> {
   // A read that shows less than what is not seen yet shows a part of it already.
-  const least = available > unseen.amount ? available - unseen.amount : 0n
-  if (least >= required || (isExit && isLast && available >= required)) return { gather: null }
-  assertShown(unseen, isLast)
-  const missing = { missingMicros: required - least, ...(spareMicros !== undefined && { spareMicros }) }
-  const other = await from(missing)
-  if (other.portion) return other.portion
-  assertShown(other.unseen, isLast)
-  if (available + other.otherMicros >= required && unseen.amount + other.unseen.amount > 0n)
+  const availableMin = available > pendingSpend.amount ? available - pendingSpend.amount : 0n
+  if (availableMin >= required || (isExit && isLast && available >= required)) return { gather: null }
+  assertShown(pendingSpend, isLast)
+  const shortfall = {
+    shortfallMicros: required - availableMin,
+    ...(spareMicros !== undefined && { spareMicros }),
+  }
+  const other = await from(shortfall)
+  if (other.transfer) return other.transfer
+  assertShown(other.pendingSpend, isLast)
+  if (available + other.otherMicros >= required && pendingSpend.amount + other.pendingSpend.amount > 0n)
     throw new SpendingNotShown()
   throw shortage({ what, required, available: available + other.otherMicros })
 }

@@ -1,9 +1,9 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import { Fault } from '#kernel/fault.ts'
 import type { Effect, JsonObject } from '#kernel/task.ts'
-import type { Hyperliquid, Sent } from '#upstreams/hyperliquid/hyperliquid.ts'
-import type { Question } from './act.ts'
-import { effectOf, type Verdict } from './act-effect.ts'
+import type { Hyperliquid, SendResult } from '#upstreams/hyperliquid/hyperliquid.ts'
+import { type ActionOutcome, effectOf } from './action-outcome.ts'
+import type { ConfirmRequest } from './signed-action.ts'
 
 /**
  * Finds out what became of a signed action. The reply to the first send is trusted; after any ambiguity the venue's
@@ -12,7 +12,7 @@ import { effectOf, type Verdict } from './act-effect.ts'
  */
 
 export type ActionSource = Pick<Hyperliquid, 'send' | 'timeMs' | 'passedMs'>
-type Deps = { venue: ActionSource; graceMs: number }
+type ConfirmDeps = { venue: ActionSource; graceMs: number }
 
 /** The largest lag of any read at the venue; an action that landed at its very end shows up within it. */
 export const readLagMs = 5_000
@@ -37,35 +37,42 @@ type Known = {
   isSpent: boolean
 }
 
-export async function confirmAction<T>(question: Question<T>, deps: Deps): Promise<Verdict<T>> {
-  const { task, leg, signal, look, read } = question
+export async function confirmAction<T>(
+  request: ConfirmRequest<T>,
+  deps: ConfirmDeps,
+): Promise<ActionOutcome<T>> {
+  const { task, actionKey, signal, lookUp, parseReply } = request
   const { venue } = deps
-  const effect = effectOf(task, leg)
-  const attempt = effect.carriers.at(-1)
+  const effect = effectOf(task, actionKey)
+  const attempt = effect.txAttempts.at(-1)
   if (!attempt) throw new Error(`effect ${effect.id} has nothing to carry it`)
   const account = String(effect.intent.account)
-  const executed = (value: T): Verdict<T> => ({
-    is: 'done',
+  const executed = (value: T): ActionOutcome<T> => ({
+    type: 'done',
     value,
     effects: [{ effectId: effect.id, status: 'confirmed', carrierExtId: attempt.extId }],
   })
-  const send = async (): Promise<{ sent: Sent; value: T | undefined }> => {
+  const send = async (): Promise<{ sent: SendResult; value: T | undefined }> => {
     const sent = await venue.send(attempt.raw, account)
-    return { sent, value: sent.is === 'ok' ? read(sent.legs) : undefined }
+    return { sent, value: sent.type === 'ok' ? parseReply(sent.legs) : undefined }
   }
 
   const known: Known = { refusal: undefined, isSpent: false }
-  const note = (sent: Sent) => {
-    if (sent.is === 'refused') known.refusal = sent.message
-    known.isSpent = sent.is === 'ok' || (sent.is === 'refused' && isNonceRefusal(sent))
+  const note = (sent: SendResult) => {
+    if (sent.type === 'refused') known.refusal = sent.message
+    known.isSpent = sent.type === 'ok' || (sent.type === 'refused' && isNonceRefusal(sent))
   }
 
-  if (effect.fresh) {
+  if (effect.neverSent) {
     const { sent, value } = await send()
     if (value !== undefined) return executed(value)
     note(sent)
-    if (sent.is === 'refused' && !isNonceRefusal(sent))
-      return { is: 'refused', message: sent.message, effects: [{ effectId: effect.id, status: 'rejected' }] }
+    if (sent.type === 'refused' && !isNonceRefusal(sent))
+      return {
+        type: 'refused',
+        message: sent.message,
+        effects: [{ effectId: effect.id, status: 'rejected' }],
+      }
   }
   const polls = Number(task.data.polls ?? 0)
   const isFirst = polls === 0
@@ -81,7 +88,7 @@ export async function confirmAction<T>(question: Question<T>, deps: Deps): Promi
       if (!isFirst && !timing.isLast && (timing.isExpired || at > 0)) break
       const isFinal = at === waits.length - 1
       const allRecords = timing.isLast || (isFirst ? isFinal && known.isSpent : allRecordsPolls.has(polls))
-      const found = await look({ allRecords, isLast: timing.isLast })
+      const found = await lookUp({ allRecords, isLast: timing.isLast })
       cause = undefined
       if (found !== undefined) return executed(found)
       if (timing.isLast) return expired(effect, timing.atMs, known.refusal)
@@ -98,17 +105,22 @@ export async function confirmAction<T>(question: Question<T>, deps: Deps): Promi
     }
   }
   return {
-    is: 'doubt',
+    type: 'doubt',
     effects: [{ effectId: effect.id, status: 'unknown' }],
     ...(cause && { cause }),
     nextMs: (backoffMs) => nextLookMs(effect, timing, backoffMs),
   }
 }
 
-const isNonceRefusal = (sent: Extract<Sent, { is: 'refused' }>): boolean => /\bnonce\b/i.test(sent.message)
+const isNonceRefusal = (sent: Extract<SendResult, { type: 'refused' }>): boolean =>
+  /\bnonce\b/i.test(sent.message)
 
 /** The clock is read before the look-up: what is absent after its end can then no longer come. */
-async function timingOf({ intent }: Effect, { venue, graceMs }: Deps, { refusal }: Known): Promise<Timing> {
+async function timingOf(
+  { intent }: Effect,
+  { venue, graceMs }: ConfirmDeps,
+  { refusal }: Known,
+): Promise<Timing> {
   const account = String(intent.account)
   const { expiresAtMs: ends, nonce } = intent
   const at = (atMs: number): Timing => ({
@@ -143,14 +155,14 @@ function nextLookMs({ intent }: Effect, timing: Timing | undefined, backoffMs: n
   return timing.isExpired ? lastInMs : Math.min(backoffMs, lastInMs)
 }
 
-function expired<T>({ id, intent }: Effect, atMs: number, refusal: string | undefined): Verdict<T> {
+function expired<T>({ id, intent }: Effect, atMs: number, refusal: string | undefined): ActionOutcome<T> {
   const ends = intent.expiresAtMs
   const proof: JsonObject =
     typeof ends === 'number'
       ? { venue_time: atMs, expired_at: ends, found: false }
       : { venue_time: atMs, refusal: refusal ?? '', found: false }
   return {
-    is: 'dead',
+    type: 'dead',
     message: refusal ?? 'The venue did not take the action before it expired',
     effects: [{ effectId: id, status: 'dropped', proof }],
   }

@@ -1,50 +1,50 @@
 import { compareDecimals } from '#kernel/decimal-fields.ts'
 import { fromUnits, toUnits } from '#kernel/money.ts'
-import type { OrderHeard } from '#upstreams/hyperliquid/heard.ts'
 import type { Fill } from '#upstreams/hyperliquid/hyperliquid.ts'
-import { type Entry, sumOf } from './bracket.ts'
-import type { Memory } from './memory.ts'
-import { clockErrorMs } from './order-evidence.ts'
-import type { PlaceNeeds } from './place.ts'
+import type { OrderUpdate } from '#upstreams/hyperliquid/order-updates.ts'
+import { type Entry, sumFills } from './bracket.ts'
+import { clockToleranceMs } from './order-lookup.ts'
+import type { OrderTaskData } from './order-task.ts'
+import type { PlaceOrderDeps } from './place-order.ts'
 
 /** What was filled of an order that the venue has just taken, with fees: by the stream, or by asking. */
 
 const scale = 18
 
 /** Undefined as long as the stream has not told all of it. */
-function wholeOf({ fills, left, isList }: OrderHeard, filledSize: string | null): Fill[] | undefined {
+function completeFills({ fills, left, isList }: OrderUpdate, filledSize: string | null): Fill[] | undefined {
   if (isList && filledSize === null) return [...fills]
   const filled = filledSize ?? (left && filledOf(left))
-  if (filled === undefined || compareDecimals(sumOf(fills).size, filled) < 0) return undefined
+  if (filled === undefined || compareDecimals(sumFills(fills).size, filled) < 0) return undefined
   return [...fills]
 }
 
-const filledOf = ({ size, origSize }: NonNullable<OrderHeard['left']>): string =>
+const filledOf = ({ size, origSize }: NonNullable<OrderUpdate['left']>): string =>
   fromUnits(toUnits(origSize, scale) - toUnits(size, scale), scale)
 
 /** By its id, so that fills of the moment before the task do no harm: the clock of the account may be ahead of theirs. */
 export async function fillsOfOrder(
-  venue: Pick<PlaceNeeds['venue'], 'fillsSince'>,
+  venue: Pick<PlaceOrderDeps['venue'], 'fillsSince'>,
   { account, sinceMs }: { account: string; sinceMs: number },
   orderId: number | null,
 ): Promise<Fill[]> {
-  const fills = await venue.fillsSince(account, sinceMs - clockErrorMs)
+  const fills = await venue.fillsSince(account, sinceMs - clockToleranceMs)
   return fills.filter((fill) => fill.orderId === orderId)
 }
 
 /** Undefined while fills are missing: the venue shows them a moment after its reply. */
 export async function fillsOfEntry(
-  { venue, orderHeard }: Pick<PlaceNeeds, 'venue' | 'orderHeard'>,
-  memory: Memory,
+  { venue, readStreamedOrder }: Pick<PlaceOrderDeps, 'venue' | 'readStreamedOrder'>,
+  taskData: OrderTaskData,
   { orderId, filledSize }: Entry,
-  isStreamAsNew: boolean,
+  isStreamCurrent: boolean,
 ): Promise<Fill[] | undefined> {
-  const heard =
-    orderId === null || !isStreamAsNew
+  const streamed =
+    orderId === null || !isStreamCurrent
       ? undefined
-      : await orderHeard(memory.account, orderId, (told) => wholeOf(told, filledSize))
-  if (heard) return heard
-  const scope = { account: memory.account, sinceMs: memory.since_ms }
+      : await readStreamedOrder(taskData.account, orderId, (update) => completeFills(update, filledSize))
+  if (streamed) return streamed
+  const scope = { account: taskData.account, sinceMs: taskData.since_ms }
   const own = await fillsOfOrder(venue, scope, orderId)
-  return filledSize === null || compareDecimals(sumOf(own).size, filledSize) >= 0 ? own : undefined
+  return filledSize === null || compareDecimals(sumFills(own).size, filledSize) >= 0 ? own : undefined
 }

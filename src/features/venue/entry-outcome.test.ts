@@ -6,17 +6,20 @@ test('the reply to a bracket says of each exit whether it waits for the entry or
   const states = (...legs: Parameters<typeof exitsOfReply>[1]) =>
     exitsOfReply(['tp', 'sl'], legs).map(({ leg, orderId, state }) => [leg, orderId, state])
   assert.deepEqual(
-    states({ is: 'accepted', as: 'waitingForFill' }, { is: 'accepted', as: 'waitingForTrigger' }),
+    states({ type: 'accepted', as: 'waitingForFill' }, { type: 'accepted', as: 'waitingForTrigger' }),
     [
       ['tp', null, 'waiting'],
       ['sl', null, 'standing'],
     ],
   )
-  assert.deepEqual(states({ is: 'resting', orderId: 7 }, { is: 'error', message: 'Invalid TP/SL price' }), [
-    ['tp', 7, 'standing'],
-    ['sl', null, 'gone'],
-  ])
-  assert.deepEqual(states({ is: 'filled', orderId: 8, size: '1', price: '2' }), [
+  assert.deepEqual(
+    states({ type: 'resting', orderId: 7 }, { type: 'error', message: 'Invalid TP/SL price' }),
+    [
+      ['tp', 7, 'standing'],
+      ['sl', null, 'gone'],
+    ],
+  )
+  assert.deepEqual(states({ type: 'filled', orderId: 8, size: '1', price: '2' }), [
     ['tp', 8, 'done'],
     ['sl', null, 'unknown'],
   ])

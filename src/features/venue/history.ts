@@ -1,12 +1,12 @@
 import { later } from '#kernel/clock.ts'
 import { compareDecimals } from '#kernel/decimal-fields.ts'
 import { fromUnits, toUnits } from '#kernel/money.ts'
-import { type Queryable, send } from '#store/query.ts'
+import { type Queryable, query } from '#store/query.ts'
 import type { SpotMarket } from '#upstreams/hyperliquid/hyperliquid.ts'
 import { phaseOf } from './bracket.ts'
-import { legOf } from './ingest.ts'
+import { baseLeg } from './ingest.ts'
+import type { MarketKind } from './markets.ts'
 import { venueName } from './store.ts'
-import type { MarketKind } from './symbol.ts'
 
 /** Fills and orders of the past, from the gateway's own record of the account, newest first. */
 
@@ -65,7 +65,7 @@ const fillView = (row: FillRecord, asset: string) => ({
   order_id: row.order_id,
   cloid: row.cloid,
   task_id: row.task_id,
-  leg: legOf(row.leg),
+  leg: baseLeg(row.leg),
   asset,
   side: row.is_buy ? ('buy' as const) : ('sell' as const),
   size: row.size,
@@ -82,14 +82,14 @@ const spotNames = (markets: readonly SpotMarket[]) =>
   new Map(markets.map(({ coin, symbol }) => [coin, symbol]))
 
 export async function fillHistory(
-  on: Queryable,
+  db: Queryable,
   { userId, kind, symbol, before, limit }: HistoryQuery,
   spots: readonly SpotMarket[] = [],
 ) {
   const coin = kind === 'spot' ? (spots.find((each) => each.symbol === symbol)?.coin ?? symbol) : symbol
   const [atMs = null, tradeId = null] = before?.split('-') ?? []
   const values = [userId, venueName, kind, coin ?? null, atMs, tradeId, limit + 1]
-  const rows = await send<FillRecord>(on, fillsPage, values)
+  const rows = await query<FillRecord>(db, fillsPage, values)
   const page = rows.slice(0, limit)
   const last = page.at(-1)
   const names = spotNames(spots)
@@ -147,15 +147,20 @@ const ordersPage = `
   order by p.at desc, p.cloid desc`
 
 /** `unknown`: neither the venue nor the task has said how it stands. */
-function statusOf({ venue_status: said, filled_size: filled, size, task_outcome: outcome }: OrderRecord) {
-  const phase = said === null ? undefined : phaseOf(said)
+function statusOf({
+  venue_status: venueStatus,
+  filled_size: filled,
+  size,
+  task_outcome: outcome,
+}: OrderRecord) {
+  const phase = venueStatus === null ? undefined : phaseOf(venueStatus)
   const hasFills = compareDecimals(filled, '0') > 0
   if (phase === 'filled' || (size !== null && hasFills && compareDecimals(filled, size) >= 0))
     return 'filled' as const
   if (phase === 'cancelled') return 'cancelled' as const
-  if (phase === 'rejected' || (said === null && !hasFills && outcome === 'not_executed'))
+  if (phase === 'rejected' || (venueStatus === null && !hasFills && outcome === 'not_executed'))
     return 'rejected' as const
-  if (said === 'absent') return 'rejected' as const
+  if (venueStatus === 'absent') return 'rejected' as const
   return outcome === null || outcome === 'unknown' ? ('unknown' as const) : ('open' as const)
 }
 
@@ -168,7 +173,7 @@ const orderRecordView = (row: OrderRecord) => ({
   order_id: row.order_id,
   cloid: row.cloid,
   task_id: row.task_id,
-  leg: legOf(row.leg) ?? row.leg,
+  leg: baseLeg(row.leg) ?? row.leg,
   asset: row.symbol,
   side: row.is_buy === null ? null : row.is_buy ? ('buy' as const) : ('sell' as const),
   size: row.size,
@@ -187,10 +192,10 @@ const orderRecordView = (row: OrderRecord) => ({
   ended_at: row.ended_at?.toISOString() ?? null,
 })
 
-export async function orderHistory(on: Queryable, { userId, kind, symbol, before, limit }: HistoryQuery) {
+export async function orderHistory(db: Queryable, { userId, kind, symbol, before, limit }: HistoryQuery) {
   const [atMs, cloid = null] = before?.split('-') ?? []
   const at = atMs === undefined ? null : later(new Date(0), Number(atMs))
-  const rows = await send<OrderRecord>(on, ordersPage, [
+  const rows = await query<OrderRecord>(db, ordersPage, [
     userId,
     venueName,
     kind,

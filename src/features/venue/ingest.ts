@@ -1,10 +1,10 @@
-import type { Events } from '#durable/events.ts'
+import type { EventLog } from '#durable/event-log.ts'
 import type { Transact } from '#durable/transactions.ts'
 import type { NewEvent } from '#kernel/task.ts'
 import type { Queryable } from '#store/query.ts'
 import type { Fill, Funding, Hyperliquid, LedgerUpdate } from '#upstreams/hyperliquid/hyperliquid.ts'
-import { accountFor, type VenueAccount } from './account-store.ts'
-import { fillRow, fundingRow, leaves, updateRows } from './agreement.ts'
+import { findAccount, type VenueAccount } from './account-store.ts'
+import { fillRow, fundingRow, isOutgoingTransfer, ledgerUpdateRows } from './expected-balances.ts'
 import { realizedPnlOf } from './realized-pnl.ts'
 import * as record from './record-store.ts'
 import { ownersOfOrders } from './store.ts'
@@ -17,13 +17,13 @@ export type Facts = {
   updates?: readonly LedgerUpdate[]
 }
 /** Somebody else holds a key of the account; not certain while the venue does not show the order. */
-export type Foreign = { code: 'foreign_fill' | 'foreign_transfer'; reason: string; isCertain: boolean }
+export type ForeignRecord = { code: 'foreign_fill' | 'foreign_transfer'; reason: string; isCertain: boolean }
 
-export type IngestNeeds = {
-  on: Queryable
+export type IngestDeps = {
+  db: Queryable
   transact: Transact
   venue: Pick<Hyperliquid, 'spots' | 'perps' | 'order'>
-  events: Pick<Events, 'add' | 'told'>
+  events: Pick<EventLog, 'add' | 'notify'>
   /** A record of a market that is not listed, such as of another exchange of the venue. */
   skipped: (record: { list: string; symbol: string }) => void
 }
@@ -37,11 +37,11 @@ type Owner = { taskId: string | null; leg: string | null } | 'nobody' | 'unknown
 type Owners = Map<number, Owner>
 const isOurs = (owner: Owner | undefined): owner is Exclude<Owner, string> => typeof owner === 'object'
 
-export function ingesting({ on, transact, venue, events, skipped }: IngestNeeds) {
+export function createIngest({ db, transact, venue, events, skipped }: IngestDeps) {
   const ownersOf = async (account: VenueAccount, fills: readonly Fill[]): Promise<Owners> => {
     const owners: Owners = new Map()
     const cloids = fills.flatMap(({ cloid }) => cloid ?? [])
-    const tasks = await ownersOfOrders(on, account.user_id, cloids)
+    const tasks = await ownersOfOrders(db, account.user_id, cloids)
     for (const { tradeId, orderId, cloid, cause } of fills) {
       const ours = cloid ? tasks.get(cloid) : undefined
       const others = () => (cause === 'order' ? ownerOfOrder(account, { orderId, cloid }) : noOwner)
@@ -60,12 +60,12 @@ export function ingesting({ on, transact, venue, events, skipped }: IngestNeeds)
     if (!found) return 'unknown'
     if (found.order.tif === liquidationTif) return noOwner
     const known = found.order.cloid
-    const owner = known ? (await ownersOfOrders(on, account.user_id, [known])).get(known) : undefined
+    const owner = known ? (await ownersOfOrders(db, account.user_id, [known])).get(known) : undefined
     return owner ?? 'nobody'
   }
 
   /** Those of listed markets, and ours; the others belong to exchanges that this gateway does not trade at. */
-  const listed = async ({ user_id }: VenueAccount, fills: readonly Fill[]): Promise<readonly Fill[]> => {
+  const onlyListed = async ({ user_id }: VenueAccount, fills: readonly Fill[]): Promise<readonly Fill[]> => {
     if (fills.length === 0) return fills
     const [{ markets: spots }, { markets: perps }] = await Promise.all([
       venue.spots(marketsAgeMs),
@@ -75,7 +75,7 @@ export function ingesting({ on, transact, venue, events, skipped }: IngestNeeds)
     const rest = fills.filter(({ symbol }) => !names.has(symbol))
     if (rest.length === 0) return fills
     const cloids = rest.flatMap(({ cloid }) => cloid ?? [])
-    const ours = await ownersOfOrders(on, user_id, cloids)
+    const ours = await ownersOfOrders(db, user_id, cloids)
     return fills.filter(({ symbol, cloid }) => {
       if (names.has(symbol) || (cloid && ours.has(cloid))) return true
       skipped({ list: 'fills', symbol })
@@ -83,10 +83,10 @@ export function ingesting({ on, transact, venue, events, skipped }: IngestNeeds)
     })
   }
 
-  const foreignOf = async (
+  const findForeign = async (
     account: VenueAccount,
     { fills, owners, updates }: { fills: readonly Fill[]; owners: Owners; updates: readonly LedgerUpdate[] },
-  ): Promise<Foreign | undefined> => {
+  ): Promise<ForeignRecord | undefined> => {
     const foreign = (who: 'nobody' | 'unknown') => fills.find(({ tradeId }) => owners.get(tradeId) === who)
     const fill = foreign('nobody') ?? foreign('unknown')
     if (fill)
@@ -95,8 +95,8 @@ export function ingesting({ on, transact, venue, events, skipped }: IngestNeeds)
         reason: `order ${fill.orderId} in ${fill.symbol} was filled and is none of ours`,
         isCertain: owners.get(fill.tradeId) === 'nobody',
       }
-    for (const update of updates.filter(leaves))
-      if (!(await record.wasSigned(on, account.account, update.nonce)))
+    for (const update of updates.filter(isOutgoingTransfer))
+      if (!(await record.wasSigned(db, account.account, update.nonce)))
         return {
           code: 'foreign_transfer',
           reason: `money left the account by a ${update.type} that is none of ours`,
@@ -105,47 +105,47 @@ export function ingesting({ on, transact, venue, events, skipped }: IngestNeeds)
     return undefined
   }
 
-  return async (account: VenueAccount, facts: Facts): Promise<Foreign | undefined> => {
+  return async (account: VenueAccount, facts: Facts): Promise<ForeignRecord | undefined> => {
     const since = Number(account.baseline_ms)
-    const [told, fundings, updates] = [
-      await listed(
+    const [newFills, fundings, updates] = [
+      await onlyListed(
         account,
-        once(facts.fills, since, ({ tradeId }) => tradeId),
+        dedupe(facts.fills, since, ({ tradeId }) => tradeId),
       ),
-      once(facts.fundings, since, (each) => fundingRow(each).key),
-      once(facts.updates, since, (each) =>
-        updateRows(each)
+      dedupe(facts.fundings, since, (each) => fundingRow(each).key),
+      dedupe(facts.updates, since, (each) =>
+        ledgerUpdateRows(each)
           .map(({ key }) => key)
           .join(),
       ),
     ]
     const stored = await record.knownFills(
-      on,
+      db,
       account,
-      told.map(({ tradeId }) => tradeId),
+      newFills.map(({ tradeId }) => tradeId),
     )
-    const fresh = told.filter(({ tradeId }) => !stored.has(tradeId))
-    if (fresh.length + fundings.length + updates.length === 0) return undefined
+    const unstored = newFills.filter(({ tradeId }) => !stored.has(tradeId))
+    if (unstored.length + fundings.length + updates.length === 0) return undefined
     const { markets } = await venue.spots(marketsAgeMs)
     const spots = new Map(markets.map((market) => [market.coin, market]))
-    const owners = await ownersOf(account, fresh)
-    const foreign = await foreignOf(account, { fills: fresh, owners, updates })
+    const owners = await ownersOf(account, unstored)
+    const foreign = await findForeign(account, { fills: unstored, owners, updates })
     // It is read again as long as nobody knows whose it is.
-    const fills = fresh.filter(({ tradeId }) => owners.get(tradeId) !== 'unknown')
+    const fills = unstored.filter(({ tradeId }) => owners.get(tradeId) !== 'unknown')
     const emitted = await transact(async (tx) => {
-      const current = await accountFor(tx, account.user_id, true)
+      const current = await findAccount(tx, account.user_id, true)
       if (!current || current.baseline_ms !== account.baseline_ms) return 0
       const added = await record.addFills(
         tx,
         account,
         fills.map((fill) => fillRow(fill, spots)),
       )
-      const changes = [...fundings.map(fundingRow), ...updates.flatMap(updateRows)]
-      const changed = await record.addChanges(tx, account, changes)
-      const news = fills.filter(({ tradeId }) => added.has(tradeId))
-      const liquidated = await firstOf(tx, account, news)
+      const changes = [...fundings.map(fundingRow), ...updates.flatMap(ledgerUpdateRows)]
+      const changed = await record.addLedgerEntries(tx, account, changes)
+      const newRecords = fills.filter(({ tradeId }) => added.has(tradeId))
+      const liquidated = await newLiquidations(tx, account, newRecords)
       const list = [
-        ...news.flatMap((fill) => {
+        ...newRecords.flatMap((fill) => {
           const owner = owners.get(fill.tradeId)
           return fillEvents(fill, isOurs(owner) ? owner : noOwner, spots.has(fill.symbol))
         }),
@@ -155,48 +155,50 @@ export function ingesting({ on, transact, venue, events, skipped }: IngestNeeds)
       await events.add(tx, account.user_id, list)
       return list.length
     })
-    if (emitted > 0) events.told(account.user_id)
+    if (emitted > 0) events.notify(account.user_id)
     return foreign
   }
 }
-export type Ingest = ReturnType<typeof ingesting>
+export type Ingest = ReturnType<typeof createIngest>
 
 /** What came after the baseline, each of it once: pieces of a list overlap. */
-const once = <T extends { atMs: number }>(
+const dedupe = <T extends { atMs: number }>(
   list: readonly T[] = [],
   since: number,
   keyOf: (each: T) => unknown,
 ): T[] => [...new Map(list.filter(({ atMs }) => atMs > since).map((each) => [keyOf(each), each])).values()]
 
 /** One fill of each liquidation that was not told before. */
-async function firstOf(
-  tx: Parameters<typeof record.ordersTold>[0],
+async function newLiquidations(
+  tx: Parameters<typeof record.reportedOrders>[0],
   account: VenueAccount,
   fresh: readonly Fill[],
 ) {
   const forced = fresh.filter(({ cause }) => cause === 'liquidation')
   if (forced.length === 0) return []
   const orders = [...new Set(forced.map(({ orderId }) => orderId))]
-  const told = await record.ordersTold(
+  const reported = await record.reportedOrders(
     tx,
     account,
     orders,
     forced.map(({ tradeId }) => tradeId),
   )
-  return orders.flatMap((id) => (told.has(id) ? [] : (forced.find(({ orderId }) => orderId === id) ?? [])))
+  return orders.flatMap((id) =>
+    reported.has(id) ? [] : (forced.find(({ orderId }) => orderId === id) ?? []),
+  )
 }
 
-const at = (atMs: number) => new Date(atMs).toISOString()
-const place = { venue: 'hyperliquid' }
+const isoTime = (atMs: number) => new Date(atMs).toISOString()
+const venueField = { venue: 'hyperliquid' }
 
 const noOwner = { taskId: null, leg: null }
 
 /** `tp2` and `close1` are the second exit and the first close of a bracket that was repaired. */
-export const legOf = (leg: string | null): string | null => leg?.replace(/\d+$/, '') ?? null
+export const baseLeg = (leg: string | null): string | null => leg?.replace(/\d+$/, '') ?? null
 
 function fillEvents(fill: Fill, { taskId, leg }: Exclude<Owner, string>, isSpot: boolean): NewEvent[] {
   const { symbol, orderId, tradeId, cloid, isBuy, price, size, startSize, feeUsd, feeToken } = fill
-  const common = { ...place, asset: symbol, fill_id: String(tradeId), at: at(fill.atMs) }
+  const common = { ...venueField, asset: symbol, fill_id: String(tradeId), at: isoTime(fill.atMs) }
   const filled: NewEvent = {
     type: 'order.filled',
     subject: { kind: 'order', id: String(orderId) },
@@ -206,7 +208,7 @@ function fillEvents(fill: Fill, { taskId, leg }: Exclude<Owner, string>, isSpot:
       order_id: String(orderId),
       cloid,
       task_id: taskId,
-      leg: legOf(leg),
+      leg: baseLeg(leg),
       side: isBuy ? 'buy' : 'sell',
       size,
       price,
@@ -228,11 +230,11 @@ function fillEvents(fill: Fill, { taskId, leg }: Exclude<Owner, string>, isSpot:
 const liquidationEvent = ({ symbol, orderId, atMs }: Fill): NewEvent => ({
   type: 'position.liquidated',
   subject: { kind: 'position', id: symbol },
-  data: { ...place, asset: symbol, order_id: String(orderId), at: at(atMs) },
+  data: { ...venueField, asset: symbol, order_id: String(orderId), at: isoTime(atMs) },
 })
 
 const fundingEvent = ({ symbol, paidUsd, rate, atMs }: Funding): NewEvent => ({
   type: 'funding.paid',
   subject: { kind: 'position', id: symbol },
-  data: { ...place, asset: symbol, amount_usd: paidUsd, rate, at: at(atMs) },
+  data: { ...venueField, asset: symbol, amount_usd: paidUsd, rate, at: isoTime(atMs) },
 })

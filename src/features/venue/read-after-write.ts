@@ -3,11 +3,11 @@ import { type Clock, later } from '#kernel/clock.ts'
 import { Fault } from '#kernel/fault.ts'
 import { toUnits } from '#kernel/money.ts'
 import type { JsonObject } from '#kernel/task.ts'
-import { type Queryable, send } from '#store/query.ts'
+import { type Queryable, query } from '#store/query.ts'
 import type { Account, Fill, Hyperliquid } from '#upstreams/hyperliquid/hyperliquid.ts'
-import { readLagMs } from './act.ts'
-import { agreedRecord, sizeOf } from './order-evidence.ts'
-import { leastTaskId, type PositionAfter, positionAfter, taskAgeMaxMs } from './recent-tasks.ts'
+import { consistentRecord, sizeOf } from './order-lookup.ts'
+import { minTaskId, type PositionAfter, positionAfter, taskAgeMaxMs } from './recent-tasks.ts'
+import { readLagMs } from './signed-action.ts'
 import { SpendingNotShown } from './spending.ts'
 import { isVenueOrderId } from './store.ts'
 
@@ -24,20 +24,20 @@ export function positionNote(market: 'perp' | 'spot', fills: readonly Fill[]): J
   return after ? { position_after: after } : {}
 }
 
-type TaskDeps = { on: Queryable; clock: Clock }
+type TaskDeps = { db: Queryable; clock: Clock }
 
 async function lastPositionOf(
-  { on, clock }: TaskDeps,
+  { db, clock }: TaskDeps,
   userId: string,
   symbol: string,
 ): Promise<PositionAfter | undefined> {
   const now = clock.now()
-  const rows = await send<{ after: PositionAfter }>(
-    on,
+  const rows = await query<{ after: PositionAfter }>(
+    db,
     `select data -> 'position_after' as after from task
      where user_id = $1 and id > $2 and completed_at > $3
        and data ->> 'market' = 'perp' and data ->> 'symbol' = $4 and data ? 'position_after'`,
-    [userId, leastTaskId(later(now, -taskAgeMaxMs)), later(now, -readLagMs), symbol],
+    [userId, minTaskId(later(now, -taskAgeMaxMs)), later(now, -readLagMs), symbol],
   )
   return rows
     .map(({ after }) => after)
@@ -55,12 +55,12 @@ type Wanted = { userId: string; account: string; symbol: string }
  * `unavailable` as long as the venue shows an older one.
  */
 export async function accountAfterTasks(
-  { on, clock, venue }: AccountDeps,
+  { db, clock, venue }: AccountDeps,
   { userId, account, symbol }: Wanted,
 ): Promise<Account> {
   const [first, expected] = await Promise.all([
     venue.account(account),
-    lastPositionOf({ on, clock }, userId, symbol),
+    lastPositionOf({ db, clock }, userId, symbol),
   ])
   if (!expected) return first
   const shows = (state: Account): boolean => units(sizeOf(state, symbol)) === units(expected.signed_size)
@@ -72,41 +72,41 @@ export async function accountAfterTasks(
   }
   // An exit that fired, an order in the book or another client may have moved the position since.
   if (shows(state)) return state
-  return (await agreedRecord(venue, { account, symbol, sinceMs: expected.at_ms })).state
+  return (await consistentRecord(venue, { account, symbol, sinceMs: expected.at_ms })).state
 }
 
-const changedRecently = async ({ on, clock }: TaskDeps, userId: string): Promise<boolean> => {
+const changedRecently = async ({ db, clock }: TaskDeps, userId: string): Promise<boolean> => {
   const now = clock.now()
-  const rows = await send(
-    on,
+  const rows = await query(
+    db,
     `select 1 from task where user_id = $1 and id > $2 and completed_at > $3
        and outcome in ('executed', 'partial') and (kind like 'perp_%' or kind like 'spot_%') limit 1`,
-    [userId, leastTaskId(later(now, -taskAgeMaxMs)), later(now, -readLagMs)],
+    [userId, minTaskId(later(now, -taskAgeMaxMs)), later(now, -readLagMs)],
   )
   return rows.length > 0
 }
 
 /** Whether a task of the user bought the token so lately that a read of the balance may not show it. */
 export async function boughtRecently(
-  { on, clock }: TaskDeps,
+  { db, clock }: TaskDeps,
   userId: string,
   symbol: string,
 ): Promise<boolean> {
   const now = clock.now()
-  const rows = await send(
-    on,
+  const rows = await query(
+    db,
     `select 1 from task where user_id = $1 and id > $2 and completed_at > $3
        and outcome in ('executed', 'partial') and kind = 'spot_buy' and data ->> 'symbol' = $4 limit 1`,
-    [userId, leastTaskId(later(now, -taskAgeMaxMs)), later(now, -readLagMs), symbol],
+    [userId, minTaskId(later(now, -taskAgeMaxMs)), later(now, -readLagMs), symbol],
   )
   return rows.length > 0
 }
 
 /** Orders that tasks of the user cancelled so lately that the list of open orders may still show them. */
-export async function recentlyCancelled({ on, clock }: TaskDeps, userId: string): Promise<Set<number>> {
+export async function recentlyCancelled({ db, clock }: TaskDeps, userId: string): Promise<Set<number>> {
   const now = clock.now()
-  const rows = await send<{ id: string | null }>(
-    on,
+  const rows = await query<{ id: string | null }>(
+    db,
     `with recent as (
        select result from task
        where user_id = $1 and id > $2 and completed_at > $3 and result is not null
@@ -114,7 +114,7 @@ export async function recentlyCancelled({ on, clock }: TaskDeps, userId: string)
      select result ->> 'order_id' as id from recent where result ->> 'venue_status' = 'canceled'
      union
      select jsonb_path_query(result, '$.*[*] ? (@.cancelled == true).order_id') #>> '{}' from recent`,
-    [userId, leastTaskId(later(now, -taskAgeMaxMs)), later(now, -readLagMs)],
+    [userId, minTaskId(later(now, -taskAgeMaxMs)), later(now, -readLagMs)],
   )
   return new Set(rows.flatMap(({ id }) => (id !== null && isVenueOrderId(id) ? [Number(id)] : [])))
 }
@@ -131,10 +131,11 @@ export async function rereadBalances<T>(
   for (const waitMs of rereadWaitsMs) {
     try {
       return await admit(false)
-    } catch (lack) {
-      const isShort = lack instanceof Fault && lack.code === 'insufficient_balance'
-      const mayChange = lack instanceof SpendingNotShown || (isShort && (await changedRecently(deps, userId)))
-      if (!mayChange) throw lack
+    } catch (shortage) {
+      const isShort = shortage instanceof Fault && shortage.code === 'insufficient_balance'
+      const mayChange =
+        shortage instanceof SpendingNotShown || (isShort && (await changedRecently(deps, userId)))
+      if (!mayChange) throw shortage
     }
     await pause(waitMs)
   }

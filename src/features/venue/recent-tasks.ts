@@ -1,6 +1,6 @@
 import { fromUnits } from '#kernel/money.ts'
 import type { Fill } from '#upstreams/hyperliquid/hyperliquid.ts'
-import { sizeAfter } from './order-evidence.ts'
+import { sizeAfter } from './order-lookup.ts'
 
 /** How tasks that ended a moment ago are found, and the position that one of them left. */
 
@@ -8,7 +8,7 @@ import { sizeAfter } from './order-evidence.ts'
 export const taskAgeMaxMs = 10 * 60_000
 
 /** The least id that a task of that time can have. */
-export function leastTaskId(at: Date): string {
+export function minTaskId(at: Date): string {
   const hex = at.getTime().toString(16).padStart(12, '0')
   return `${hex.slice(0, 8)}-${hex.slice(8)}-0000-0000-000000000000`
 }

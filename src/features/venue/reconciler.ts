@@ -1,179 +1,195 @@
 import { later } from '#kernel/clock.ts'
 import type { Random } from '#kernel/id.ts'
 import type { Fill, Hyperliquid } from '#upstreams/hyperliquid/hyperliquid.ts'
-import type { OrderNews, UserNews, VenueStreams } from '#upstreams/hyperliquid/stream.ts'
-import { looking } from './account-look.ts'
+import type { OrderEvent, UserEvent, VenueStreams } from '#upstreams/hyperliquid/stream.ts'
 import * as store from './account-store.ts'
-import { freezeAccount, settleLook, type VerdictNeeds } from './account-verdict.ts'
-import { bundles } from './bundles.ts'
-import { factsOf, following, lines, putOff, type Told } from './following.ts'
-import { ingesting } from './ingest.ts'
-import { orderEnds } from './order-ends.ts'
+import {
+  createAccountQueue,
+  createAccountStreams,
+  factsFrom,
+  postponeAfterFailure,
+  type UserFact,
+} from './account-streams.ts'
+import { type ApplyDeps, applyResult, freezeAccount } from './apply-result.ts'
+import { createBatcher } from './batcher.ts'
+import { createAccountComparer } from './compare-account.ts'
+import { createIngest } from './ingest.ts'
+import { createOrderClosures } from './order-closures.ts'
 
 /** Looks after every account that trades: one instance each, often where something happens and rarely where not. */
 
-export type Pace = {
+export type Intervals = {
   tickMs: number
   /** A difference has to be the same for so long before it counts: longer than any read at the venue lags. */
   settleMs: number
   /** Between two looks at an account where nothing is known to happen, and at one that trades. */
-  restMs: number
+  idleMs: number
   tradingMs: number
   /** So long after its last order an account counts as trading. */
   activeMs: number
   leaseMs: number
 }
-export const calmPace: Pace = {
+export const defaultIntervals: Intervals = {
   tickMs: 1_000,
   settleMs: 10_000,
-  restMs: 300_000,
+  idleMs: 300_000,
   tradingMs: 15_000,
   activeMs: 600_000,
   leaseMs: 10_000,
 }
 
-export type ReconcilerNeeds = Omit<VerdictNeeds, 'settleMs' | 'nextAfter' | 'drifted'> & {
+export type ReconcilerDeps = Omit<ApplyDeps, 'settleMs' | 'nextAfter' | 'onFrozen'> & {
   venue: Hyperliquid
   streams: Pick<VenueStreams, 'follow' | 'onOrders' | 'onFills'>
   instanceId: string
   random: Random
-  pace?: Pace
+  intervals?: Intervals
 }
 
-const atOnce = 4
-const batchMost = 20
-const enrolEveryTicks = 3
+const concurrencyMax = 4
+const batchMax = 20
+const registerEveryTicks = 3
 /** By which the clocks of two instances may differ. */
-const skewMs = 10_000
-const waitingMost = 1_000
-const moment = { ms: 100, most: 2_000 }
-const ordersLine = 'orders'
+const clockToleranceMs = 10_000
+const waitingMax = 1_000
+const batchLimits = { ms: 100, sizeMax: 2_000 }
+const ordersKey = 'orders'
 const usersMax = 20_000
 /** How many times as often an account that trades without a stream is checked as one at rest. */
 const unfollowedTimes = 5
 
 /** What happens to one account, in its line. */
-function visits(needs: ReconcilerNeeds, pace: Pace) {
-  const { on, transact, venue, streams, events, clock, random, log } = needs
-  const counts = { looks: 0, faults: 0, drifts: 0, skipped: 0 }
-  const line = lines(log, () => {
+function createAccountChecks(deps: ReconcilerDeps, intervals: Intervals) {
+  const { db, transact, venue, streams, events, clock, random, log } = deps
+  const counts = { comparisons: 0, faults: 0, mismatches: 0, skipped: 0 }
+  const queue = createAccountQueue(log, () => {
     counts.faults += 1
   })
   const skipped = ({ list, symbol }: { list: string; symbol: string }) => {
     counts.skipped += 1
     log.debug({ list, symbol }, 'a record of a market that is not listed is left out')
   }
-  const ingest = ingesting({ on, transact, venue, events, skipped })
-  const { look, follow } = looking({ on, transact, venue, ingest })
-  const orders = orderEnds({ on, transact, venue, events, clock })
-  const lease = { owner: needs.instanceId, leaseSeconds: pace.leaseMs / 1_000 }
-  const streamed = following({ on, streams, clock, lease, activeMs: pace.activeMs, hear })
-  const verdict: VerdictNeeds = {
-    ...needs,
-    settleMs: pace.settleMs,
-    drifted: () => {
-      counts.drifts += 1
+  const ingest = createIngest({ db, transact, venue, events, skipped })
+  const { compare, importFills } = createAccountComparer({ db, transact, venue, ingest })
+  const orders = createOrderClosures({ db, transact, venue, events, clock })
+  const lease = { owner: deps.instanceId, leaseSeconds: intervals.leaseMs / 1_000 }
+  const accountStreams = createAccountStreams({
+    db,
+    streams,
+    clock,
+    lease,
+    activeMs: intervals.activeMs,
+    onEvent,
+  })
+  const applyDeps: ApplyDeps = {
+    ...deps,
+    settleMs: intervals.settleMs,
+    onFrozen: () => {
+      counts.mismatches += 1
     },
     nextAfter(account, now) {
-      const alone = streamed.isActive(account) && !streamed.has(account.user_id)
-      const ms = alone ? pace.restMs / unfollowedTimes : pace.restMs
+      const alone = accountStreams.isActive(account) && !accountStreams.has(account.user_id)
+      const ms = alone ? intervals.idleMs / unfollowedTimes : intervals.idleMs
       return later(now, ms * (0.8 + 0.4 * random.fraction()))
     },
   }
 
-  const visit = (userId: string, thorough = false) =>
-    line.run(userId, async () => {
-      const account = await store.accountFor(on, userId)
+  const checkAccount = (userId: string, thorough = false) =>
+    queue.run(userId, async () => {
+      const account = await store.findAccount(db, userId)
       if (!account) return
-      counts.looks += 1
+      counts.comparisons += 1
       try {
         if (account.state === 'frozen') {
-          await follow(account)
-          await store.lookAgainAt(on, account, verdict.nextAfter(account, clock.now()))
-        } else await settleLook(verdict, account, await look(account, { thorough }))
-        await orders.ask(account)
+          await importFills(account)
+          await store.recheckAt(db, account, applyDeps.nextAfter(account, clock.now()))
+        } else await applyResult(applyDeps, account, await compare(account, { thorough }))
+        await orders.poll(account)
       } catch (error) {
-        await putOff(on, account, clock.now(), error)
+        await postponeAfterFailure(db, account, clock.now(), error)
         throw error
       }
     })
 
-  const heard = bundles<Told>(moment, (userId, told) => {
+  const userBatches = createBatcher<UserFact>(batchLimits, (userId, facts) => {
     // What is left out here is found missing by the next look.
-    if (line.waiting(userId) >= waitingMost) return
-    void line.run(userId, async () => {
-      const account = await store.accountFor(on, userId)
+    if (queue.waiting(userId) >= waitingMax) return
+    void queue.run(userId, async () => {
+      const account = await store.findAccount(db, userId)
       if (!account) return
-      const foreign = await ingest(account, factsOf(told))
-      if (foreign?.isCertain) await freezeAccount(verdict, account, foreign)
-      else if (foreign) await store.lookAgainAt(on, account, clock.now())
+      const foreign = await ingest(account, factsFrom(facts))
+      if (foreign?.isCertain) await freezeAccount(applyDeps, account, foreign)
+      else if (foreign) await store.recheckAt(db, account, clock.now())
     })
   })
-  const heardOrders = bundles<OrderNews>(moment, (name, news) => {
-    if (line.waiting(name) < waitingMost) void line.run(name, () => orders.heard(news))
+  const orderBatches = createBatcher<OrderEvent>(batchLimits, (name, update) => {
+    if (queue.waiting(name) < waitingMax) void queue.run(name, () => orders.onStreamed(update))
   })
 
   /** The stream brings facts; whether they are all of them, only a look can tell. */
-  function hear(userId: string, news: UserNews) {
-    if (news.is === 'gap') void visit(userId, true)
-    else heard.add(userId, [news])
+  function onEvent(userId: string, update: UserEvent) {
+    if (update.type === 'gap') void checkAccount(userId, true)
+    else userBatches.add(userId, [update])
   }
 
   const usersByAccount = new Map<string, string>()
   /** Fills of an account without a lasting stream spare its next look the list. */
-  const hearFills = async ({ user, fills }: { user: string; fills: Fill[] }) => {
-    const userId = usersByAccount.get(user) ?? (await store.userOfAccount(on, user))
+  const onUserFills = async ({ user, fills }: { user: string; fills: Fill[] }) => {
+    const userId = usersByAccount.get(user) ?? (await store.userOfAccount(db, user))
     if (userId !== undefined && usersByAccount.size < usersMax) usersByAccount.set(user, userId)
-    if (userId !== undefined) heard.add(userId, [{ is: 'fills', fills }])
+    if (userId !== undefined) userBatches.add(userId, [{ type: 'fills', fills }])
   }
 
   const listen = () => {
     const parts = new DisposableStack()
-    parts.use(streams.onOrders((news) => heardOrders.add(ordersLine, news)))
+    parts.use(streams.onOrders((update) => orderBatches.add(ordersKey, update)))
     parts.use(
-      streams.onFills((news) => {
-        hearFills(news).catch((error: unknown) => log.debug({ error }, 'streamed fills were not stored'))
+      streams.onFills((update) => {
+        onUserFills(update).catch((error: unknown) => log.debug({ error }, 'streamed fills were not stored'))
       }),
     )
     return parts
   }
-  const ended = () => {
-    heard.flush()
-    heardOrders.flush()
-    return line.ended()
+  const drained = () => {
+    userBatches.flush()
+    orderBatches.flush()
+    return queue.drained()
   }
 
-  return { visit, listen, streamed, lease, counts, ended }
+  return { checkAccount, listen, accountStreams, lease, counts, drained }
 }
 
-export function reconciler(needs: ReconcilerNeeds) {
-  const { on, clock, log } = needs
-  const pace = needs.pace ?? calmPace
-  const { visit, listen, streamed, lease, counts, ended } = visits(needs, pace)
+export function reconciler(deps: ReconcilerDeps) {
+  const { db, clock, log } = deps
+  const intervals = deps.intervals ?? defaultIntervals
+  const { checkAccount, listen, accountStreams, lease, counts, drained } = createAccountChecks(
+    deps,
+    intervals,
+  )
   let ticks = 0
-  let stirredAt = clock.now()
+  let scheduledAt = clock.now()
   let stopped = false
 
   const tick = async (): Promise<void> => {
     const now = clock.now()
-    if (ticks++ % enrolEveryTicks === 0) await store.enrol(on, now)
-    const pauseSeconds = pace.tradingMs / 1_000
-    await store.stir(on, { since: later(stirredAt, -skewMs), now, pauseSeconds })
-    stirredAt = now
-    await streamed.renew()
-    const waiting = await store.claimDue(on, { ...lease, now, limit: batchMost })
+    if (ticks++ % registerEveryTicks === 0) await store.register(db, now)
+    const pauseSeconds = intervals.tradingMs / 1_000
+    await store.scheduleActive(db, { since: later(scheduledAt, -clockToleranceMs), now, pauseSeconds })
+    scheduledAt = now
+    await accountStreams.renew()
+    const waiting = await store.claimDue(db, { ...lease, now, limit: batchMax })
     const work = async () => {
       for (let account = waiting.shift(); account && !stopped; account = waiting.shift()) {
-        const kept = streamed.take(account)
-        await visit(account.user_id)
-        if (!kept) await store.letGo(on, [account.user_id], lease.owner)
+        const isFollowed = accountStreams.acquire(account)
+        await checkAccount(account.user_id)
+        if (!isFollowed) await store.release(db, [account.user_id], lease.owner)
       }
     }
-    await Promise.all(Array.from({ length: Math.min(atOnce, waiting.length) }, work))
+    await Promise.all(Array.from({ length: Math.min(concurrencyMax, waiting.length) }, work))
   }
 
   return {
-    counts: () => ({ ...counts, followed: streamed.size() }),
+    counts: () => ({ ...counts, followed: accountStreams.size() }),
     start(): AsyncDisposable {
       const listening = listen()
       let running: Promise<void> | undefined
@@ -185,15 +201,15 @@ export function reconciler(needs: ReconcilerNeeds) {
           .finally(() => {
             running = undefined
           })
-      }, pace.tickMs)
+      }, intervals.tickMs)
       return {
         async [Symbol.asyncDispose]() {
           stopped = true
           clearInterval(timer)
           listening[Symbol.dispose]()
           await running
-          await streamed.end()
-          await ended()
+          await accountStreams.close()
+          await drained()
         },
       }
     },

@@ -1,17 +1,27 @@
 import type { Tx } from '#kernel/task.ts'
-import { type Queryable, send } from '#store/query.ts'
+import { type Queryable, query } from '#store/query.ts'
 import type { VenueAccount } from './account-store.ts'
-import { apartOf, type Balances, type ChangeRow, type Difference, type FillRow } from './agreement.ts'
+import {
+  type Balances,
+  type Difference,
+  deviationOf,
+  type FillRow,
+  type VenueLedgerEntryRow,
+} from './expected-balances.ts'
 import { venueName } from './store.ts'
 
 /** What happened at the venue, as far as it was told, and what follows from it. */
 
-type Whose = Pick<VenueAccount, 'user_id'>
+type AccountKey = Pick<VenueAccount, 'user_id'>
 
 /** What is new of it; the rest was there already. */
-export async function addFills(tx: Tx, { user_id }: Whose, rows: readonly FillRow[]): Promise<Set<number>> {
+export async function addFills(
+  tx: Tx,
+  { user_id }: AccountKey,
+  rows: readonly FillRow[],
+): Promise<Set<number>> {
   if (rows.length === 0) return new Set()
-  const added = await send<{ trade_id: bigint }>(
+  const added = await query<{ trade_id: bigint }>(
     tx,
     `insert into venue_fill (user_id, venue, trade_id, order_id, cloid, symbol, base, quote, signed_size, price, fee, fee_token, cause, at_ms, realized_pnl)
      select $1, $2, trade_id, order_id, cloid, symbol, base, quote, signed_size, price, fee, fee_token, cause, at_ms, realized_pnl
@@ -23,13 +33,13 @@ export async function addFills(tx: Tx, { user_id }: Whose, rows: readonly FillRo
   return new Set(added.map(({ trade_id }) => Number(trade_id)))
 }
 
-export async function addChanges(
+export async function addLedgerEntries(
   tx: Tx,
-  { user_id }: Whose,
-  rows: readonly ChangeRow[],
+  { user_id }: AccountKey,
+  rows: readonly VenueLedgerEntryRow[],
 ): Promise<Set<string>> {
   if (rows.length === 0) return new Set()
-  const added = await send<{ key: string }>(
+  const added = await query<{ key: string }>(
     tx,
     `insert into venue_change (user_id, venue, key, kind, place, amount, reason, at_ms)
      select $1, $2, key, kind, place, amount, reason, at_ms
@@ -40,18 +50,18 @@ export async function addChanges(
   return new Set(added.map(({ key }) => key))
 }
 
-export async function knownFills(on: Queryable, { user_id }: Whose, tradeIds: readonly number[]) {
-  const rows = await send<{ trade_id: bigint }>(
-    on,
+export async function knownFills(db: Queryable, { user_id }: AccountKey, tradeIds: readonly number[]) {
+  const rows = await query<{ trade_id: bigint }>(
+    db,
     'select trade_id from venue_fill where user_id = $1 and venue = $2 and trade_id = any($3::bigint[])',
     [user_id, venueName, tradeIds],
   )
   return new Set(rows.map(({ trade_id }) => Number(trade_id)))
 }
 
-export async function lastFillMs(on: Queryable, { user_id }: Whose): Promise<number> {
-  const [row] = await send<{ at_ms: bigint | null }>(
-    on,
+export async function lastFillMs(db: Queryable, { user_id }: AccountKey): Promise<number> {
+  const [row] = await query<{ at_ms: bigint | null }>(
+    db,
     'select max(at_ms) as at_ms from venue_fill where user_id = $1 and venue = $2',
     [user_id, venueName],
   )
@@ -59,13 +69,13 @@ export async function lastFillMs(on: Queryable, { user_id }: Whose): Promise<num
 }
 
 /** Orders of which some other fill is on record: their liquidation was told already. */
-export async function ordersTold(
+export async function reportedOrders(
   tx: Tx,
-  { user_id }: Whose,
+  { user_id }: AccountKey,
   orderIds: readonly number[],
   except: readonly number[],
 ) {
-  const rows = await send<{ order_id: bigint }>(
+  const rows = await query<{ order_id: bigint }>(
     tx,
     `select distinct order_id from venue_fill where user_id = $1 and venue = $2 and order_id = any($3::bigint[])
        and trade_id <> all($4::bigint[])`,
@@ -90,11 +100,11 @@ const expectation = `
 
 /** What the account should hold at that moment of the venue's clock. */
 export async function expectedAt(
-  on: Queryable,
+  db: Queryable,
   { user_id, baseline_ms, balances }: Pick<VenueAccount, 'user_id' | 'baseline_ms' | 'balances'>,
   atMs: number,
-): Promise<{ places: Balances; entries: number }> {
-  const rows = await send<{ place: string; amount: string; entries: number }>(on, expectation, [
+): Promise<{ expected: Balances; entries: number }> {
+  const rows = await query<{ place: string; amount: string; entries: number }>(db, expectation, [
     user_id,
     venueName,
     baseline_ms,
@@ -102,16 +112,16 @@ export async function expectedAt(
     balances,
   ])
   const entries = rows.reduce((sum, row) => sum + row.entries, 0)
-  return { places: new Map(rows.map(({ place, amount }) => [place, amount])), entries }
+  return { expected: new Map(rows.map(({ place, amount }) => [place, amount])), entries }
 }
 
 /** Kinds of changes since then that nobody can add up. */
 export async function unexplainedSince(
-  on: Queryable,
+  db: Queryable,
   { user_id, agreed_ms }: Pick<VenueAccount, 'user_id' | 'agreed_ms'>,
 ) {
-  const rows = await send<{ kind: string }>(
-    on,
+  const rows = await query<{ kind: string }>(
+    db,
     `select distinct kind from venue_change where user_id = $1 and venue = $2 and place is null and at_ms > $3 order by kind`,
     [user_id, venueName, agreed_ms],
   )
@@ -119,20 +129,20 @@ export async function unexplainedSince(
 }
 
 /** What is not explained is written down with the reason why it is believed, and never hidden in a balance. */
-export const adjust = (
+export const addAdjustments = (
   tx: Tx,
-  whose: Whose,
+  accountKey: AccountKey,
   found: readonly Difference[],
   { kind, reason, atMs }: { kind: string; reason: string; atMs: number },
 ) =>
-  addChanges(
+  addLedgerEntries(
     tx,
-    whose,
+    accountKey,
     found.map((each) => ({
-      key: `${kind}:${atMs}:${each.place}`,
+      key: `${kind}:${atMs}:${each.balanceKey}`,
       kind,
-      place: each.place,
-      amount: apartOf(each),
+      place: each.balanceKey,
+      amount: deviationOf(each),
       reason,
       at_ms: atMs,
     })),
@@ -140,18 +150,18 @@ export const adjust = (
 
 export async function setBaseline(
   tx: Tx,
-  { user_id }: Whose,
+  { user_id }: AccountKey,
   places: Balances,
   { atMs, balances }: { atMs: number; balances: boolean },
 ) {
-  await send(tx, 'delete from venue_baseline where user_id = $1 and venue = $2', [user_id, venueName])
-  await send(
+  await query(tx, 'delete from venue_baseline where user_id = $1 and venue = $2', [user_id, venueName])
+  await query(
     tx,
     `insert into venue_baseline (user_id, venue, place, amount)
      select $1, $2, place, amount from jsonb_to_recordset($3::jsonb) as b (place text, amount numeric)`,
     [user_id, venueName, JSON.stringify([...places].map(([place, amount]) => ({ place, amount })))],
   )
-  await send(
+  await query(
     tx,
     `update venue_account set state = 'active', baseline_ms = $3, agreed_ms = $3, balances = $4,
        suspicion = null, suspected_at = null, reason = null, since = null, lifted_by = null where user_id = $1 and venue = $2`,
@@ -160,9 +170,13 @@ export async function setBaseline(
 }
 
 /** Tasks that say something else of their orders than the fills do. */
-export async function contradictions(on: Queryable, { user_id, baseline_ms }: VenueAccount, sinceMs: number) {
-  return send<{ task_id: string; said: string; filled: string }>(
-    on,
+export async function outcomeMismatches(
+  db: Queryable,
+  { user_id, baseline_ms }: VenueAccount,
+  sinceMs: number,
+) {
+  return query<{ task_id: string; said: string; filled: string }>(
+    db,
     `with f as (select cloid, trim_scale(sum(abs(signed_size))) as filled from venue_fill
        where user_id = $1 and venue = $2 and at_ms > greatest($3::bigint, $4::bigint) and cloid is not null group by cloid)
      select t.id::text as task_id, f.filled::text, coalesce(t.result ->> 'filled_size', t.outcome) as said
@@ -174,10 +188,10 @@ export async function contradictions(on: Queryable, { user_id, baseline_ms }: Ve
   )
 }
 
-export async function wasSigned(on: Queryable, account: string, nonce: number | null): Promise<boolean> {
+export async function wasSigned(db: Queryable, account: string, nonce: number | null): Promise<boolean> {
   if (nonce === null) return false
-  const rows = await send(
-    on,
+  const rows = await query(
+    db,
     // By way of the lane, since the numbers are indexed behind the chain.
     `select 1 as one from lane l join carrier c on c.lane_kind = l.kind and c.chain = l.chain and c.signer = l.signer
      where l.kind = 'hyperliquid' and l.signer = $1 and c.nonce = $2 limit 1`,

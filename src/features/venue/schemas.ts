@@ -9,7 +9,7 @@ import {
   TextOrNull,
   Time,
   TimeOrNull,
-} from '#kernel/scalars.ts'
+} from '#kernel/wire-types.ts'
 
 /** What both sections of the venue take and tell in the same form. */
 

@@ -2,15 +2,15 @@ import type { Clock } from '#kernel/clock.ts'
 import { Fault } from '#kernel/fault.ts'
 import { fromUnits, toUnits, usdDecimals } from '#kernel/money.ts'
 import type { Json, JsonObject, TaskView } from '#kernel/task.ts'
-import { type Queryable, send } from '#store/query.ts'
+import { type Queryable, query } from '#store/query.ts'
 import type { Account, Fill, SpotBalance } from '#upstreams/hyperliquid/hyperliquid.ts'
-import { balancesSeen, cashPlace, positionPlace, spotPlace } from './agreement.ts'
-import { sumOf } from './bracket.ts'
+import { sumFills } from './bracket.ts'
 import { readLagMs } from './confirm-action.ts'
-import type { Memory } from './memory.ts'
-import { clockErrorMs, sizeAfter } from './order-evidence.ts'
-import { leastTaskId, positionAfter, taskAgeMaxMs } from './recent-tasks.ts'
-import type { Standing } from './report.ts'
+import { cashBalanceKey, observedBalances, positionBalanceKey, spotBalanceKey } from './expected-balances.ts'
+import { clockToleranceMs, sizeAfter } from './order-lookup.ts'
+import type { OrderOutcome } from './order-result.ts'
+import type { OrderTaskData } from './order-task.ts'
+import { minTaskId, positionAfter, taskAgeMaxMs } from './recent-tasks.ts'
 
 /** What tasks of the user spent at the venue a moment ago: a read of the account may still show it as free. */
 
@@ -50,7 +50,7 @@ type Paid = { side: 'perp' | 'spot'; amount: string; before?: string; atMs: numb
 
 /** Dollars that a task moved out of one side of the account. */
 export function notePaid(task: TaskView, { side, amount, before, atMs, now }: Paid): JsonObject {
-  const place = side === 'perp' ? cashPlace : spotPlace('USDC')
+  const place = side === 'perp' ? cashBalanceKey : spotBalanceKey('USDC')
   // No two transfers move the same amount, so that no earlier state has this total.
   const left = before === undefined ? undefined : fromUnits(units(before) - units(amount), scale)
   return withSpendings(task, [
@@ -79,20 +79,24 @@ function tokenAfter(fills: readonly Fill[], token: string): string {
 
 const worthOf = (price: string, size: bigint): bigint => (units(price) * size) / 10n ** BigInt(scale)
 
-function spotSpendings(memory: Memory, fills: readonly Fill[], rest: bigint): Omit<Spending, 'noted_ms'>[] {
-  const token = memory.held_before?.coin
+function spotSpendings(
+  taskData: OrderTaskData,
+  fills: readonly Fill[],
+  rest: bigint,
+): Omit<Spending, 'noted_ms'>[] {
+  const token = taskData.held_before?.coin
   if (token === undefined) return []
-  const place = spotPlace(memory.is_buy ? 'USDC' : token)
+  const place = spotBalanceKey(taskData.is_buy ? 'USDC' : token)
   const paid = fills.reduce((sum, { price, size, feeUsd, feeToken }) => {
-    const fee = feeToken === (memory.is_buy ? 'USDC' : token) ? units(feeUsd) : 0n
-    return sum + (memory.is_buy ? worthOf(price, units(size)) : units(size)) + fee
+    const fee = feeToken === (taskData.is_buy ? 'USDC' : token) ? units(feeUsd) : 0n
+    return sum + (taskData.is_buy ? worthOf(price, units(size)) : units(size)) + fee
   }, 0n)
-  const held = memory.is_buy ? worthOf(memory.price, rest) : rest
+  const held = taskData.is_buy ? worthOf(taskData.price, rest) : rest
   const traded = {
     place,
     amount: fromUnits(paid, scale),
     at_ms: Math.max(...fills.map(({ atMs }) => atMs)),
-    shown_by: fills.length > 0 ? { place: spotPlace(token), total: tokenAfter(fills, token) } : null,
+    shown_by: fills.length > 0 ? { place: spotBalanceKey(token), total: tokenAfter(fills, token) } : null,
   }
   return [
     ...(fills.length > 0 ? [traded] : []),
@@ -100,16 +104,20 @@ function spotSpendings(memory: Memory, fills: readonly Fill[], rest: bigint): Om
   ]
 }
 
-function perpSpendings(memory: Memory, fills: readonly Fill[], rests: boolean): Omit<Spending, 'noted_ms'>[] {
+function perpSpendings(
+  taskData: OrderTaskData,
+  fills: readonly Fill[],
+  rests: boolean,
+): Omit<Spending, 'noted_ms'>[] {
   // What only reduces takes no margin, and a read that shows it is newer than what was spent before.
-  const { margin_micros: margin = '0', symbol } = memory
+  const { margin_micros: margin = '0', symbol } = taskData
   const after = rests ? undefined : positionAfter(fills)
   return [
     {
-      place: cashPlace,
+      place: cashBalanceKey,
       amount: fromUnits(BigInt(margin), usdDecimals),
       at_ms: after?.at_ms ?? null,
-      shown_by: after ? { place: positionPlace(symbol), total: after.signed_size } : null,
+      shown_by: after ? { place: positionBalanceKey(symbol), total: after.signed_size } : null,
     },
   ]
 }
@@ -117,15 +125,15 @@ function perpSpendings(memory: Memory, fills: readonly Fill[], rests: boolean): 
 /** What an order has spent, and what of it the rest in the book holds. */
 export function noteSpent(
   task: TaskView,
-  memory: Memory,
-  { entry, fills }: Pick<Standing, 'entry' | 'fills'>,
+  taskData: OrderTaskData,
+  { entry, fills }: Pick<OrderOutcome, 'entry' | 'fills'>,
   now: Date,
 ): JsonObject {
   const own = fills.filter(({ orderId }) => orderId === entry.orderId)
   const rests = entry.status === 'resting'
-  const rest = rests ? units(memory.size) - units(sumOf(own).size) : 0n
+  const rest = rests ? units(taskData.size) - units(sumFills(own).size) : 0n
   const found =
-    memory.market === 'spot' ? spotSpendings(memory, own, rest) : perpSpendings(memory, own, rests)
+    taskData.market === 'spot' ? spotSpendings(taskData, own, rest) : perpSpendings(taskData, own, rests)
   const noted_ms = now.getTime()
   return withSpendings(
     task,
@@ -134,49 +142,58 @@ export function noteSpent(
 }
 
 /** `mayClear`: a newer read may show that it was spent already. */
-export type Unseen = { amount: bigint; mayClear: boolean }
+export type PendingSpend = { amount: bigint; mayClear: boolean }
 
 type SpotHolding = Pick<SpotBalance, 'coin' | 'total' | 'hold'>
 export type Spendings = {
   /** Of a token of the spot side, in units of 18 decimals. */
-  onSpot(balances: readonly SpotHolding[], token: string): Unseen
+  onSpot(balances: readonly SpotHolding[], token: string): PendingSpend
   /** Dollars of the spot side, in micro-dollars. */
-  spotCash(balances: readonly SpotHolding[]): Unseen
+  spotCash(balances: readonly SpotHolding[]): PendingSpend
   /** Dollars of the perpetuals side, in micro-dollars. */
-  perpCash(account: Pick<Account, 'positions' | 'cashUsd' | 'timeMs'>): Unseen
+  perpCash(account: Pick<Account, 'positions' | 'cashUsd' | 'timeMs'>): PendingSpend
 }
 
 /** `shownUntilMs`: everything that happened before that time of the venue's clock is in the read. */
-type Read = { place: string; seen: ReadonlyMap<string, string>; shownUntilMs: number }
+type BalanceRead = { balanceKey: string; seen: ReadonlyMap<string, string>; shownUntilMs: number }
 
-function unseen(all: readonly Spending[], { place, seen, shownUntilMs }: Read): Unseen {
-  const isSpot = isSpotPlace(place)
+function pendingSpend(
+  all: readonly Spending[],
+  { balanceKey, seen, shownUntilMs }: BalanceRead,
+): PendingSpend {
+  const isSpot = isSpotPlace(balanceKey)
   const canShow = (by: Spending['shown_by']): by is NonNullable<Spending['shown_by']> =>
     by !== null && isSpotPlace(by.place) === isSpot
   const shownAt = all
     .filter(({ shown_by: by }) => canShow(by) && units(seen.get(by.place) ?? '0') === units(by.total))
     .map(({ at_ms }) => at_ms ?? 0)
   const untilMs = Math.max(shownUntilMs, ...shownAt)
-  const left = all.filter((each) => each.place === place && (each.at_ms === null || each.at_ms > untilMs))
+  const left = all.filter(
+    (each) => each.place === balanceKey && (each.at_ms === null || each.at_ms > untilMs),
+  )
   return {
     amount: left.reduce((sum, { amount }) => sum + units(amount), 0n),
     mayClear: left.some(({ at_ms, shown_by: by }) => canShow(by) || (!isSpot && at_ms !== null)),
   }
 }
 
-const isSpotPlace = (place: string): boolean => place.startsWith(spotPlace(''))
-const inMicros = ({ amount, mayClear }: Unseen): Unseen => ({ amount: microsUp(amount), mayClear })
+const isSpotPlace = (place: string): boolean => place.startsWith(spotBalanceKey(''))
+const inMicros = ({ amount, mayClear }: PendingSpend): PendingSpend => ({
+  amount: microsUp(amount),
+  mayClear,
+})
 
 const spendingsOf = (all: readonly Spending[]): Spendings => {
   const onSpot: Spendings['onSpot'] = (balances, token) => {
-    const seen = new Map(balances.map(({ coin, total }) => [spotPlace(coin), total]))
-    const place = spotPlace(token)
-    const isHeld = (each: Spending) => each.place === place && each.at_ms === null && each.shown_by === null
+    const seen = new Map(balances.map(({ coin, total }) => [spotBalanceKey(coin), total]))
+    const balanceKey = spotBalanceKey(token)
+    const isHeld = (each: Spending) =>
+      each.place === balanceKey && each.at_ms === null && each.shown_by === null
     const held = all.filter(isHeld).reduce((sum, { amount }) => sum + units(amount), 0n)
     const hidden = held - units(balances.find(({ coin }) => coin === token)?.hold ?? '0')
-    const spent = unseen(
+    const spent = pendingSpend(
       all.filter((each) => !isHeld(each)),
-      { place, seen, shownUntilMs: 0 },
+      { balanceKey, seen, shownUntilMs: 0 },
     )
     if (hidden <= 0n) return spent
     return { amount: spent.amount + hidden, mayClear: true }
@@ -185,27 +202,27 @@ const spendingsOf = (all: readonly Spending[]): Spendings => {
     onSpot,
     spotCash: (balances) => inMicros(onSpot(balances, 'USDC')),
     perpCash: (account) => {
-      const seen = balancesSeen(account, [], { balances: false })
-      const shownUntilMs = account.timeMs - clockErrorMs
-      return inMicros(unseen(all, { place: cashPlace, seen, shownUntilMs }))
+      const seen = observedBalances(account, [], { balances: false })
+      const shownUntilMs = account.timeMs - clockToleranceMs
+      return inMicros(pendingSpend(all, { balanceKey: cashBalanceKey, seen, shownUntilMs }))
     },
   }
 }
 
 /** What tasks of the user have spent so lately that a read may not show it. */
 export async function recentSpendings(
-  { on, clock }: { on: Queryable; clock: Clock },
+  { db, clock }: { db: Queryable; clock: Clock },
   userId: string,
 ): Promise<Spendings> {
   const nowMs = clock.now().getTime()
-  const rows = await send<{ spendings: Spending[] }>(
-    on,
+  const rows = await query<{ spendings: Spending[] }>(
+    db,
     `select data -> 'spendings' as spendings from task
      where user_id = $1 and id > $2 and (completed_at is null or completed_at > $3) and data ? 'spendings'`,
     [
       userId,
-      leastTaskId(new Date(nowMs - taskAgeMaxMs)),
-      new Date(nowMs - readLagMs - noteErrorMs - clockErrorMs),
+      minTaskId(new Date(nowMs - taskAgeMaxMs)),
+      new Date(nowMs - readLagMs - noteErrorMs - clockToleranceMs),
     ],
   )
   const all = rows.flatMap(({ spendings }) => spendings)
@@ -213,6 +230,6 @@ export async function recentSpendings(
 }
 
 /** Throws while another read may show what is unseen; on the last attempt it counts as spent. */
-export function assertShown({ amount, mayClear }: Unseen, isLast: boolean): void {
+export function assertShown({ amount, mayClear }: PendingSpend, isLast: boolean): void {
   if (amount > 0n && mayClear && !isLast) throw new SpendingNotShown()
 }

@@ -1,6 +1,6 @@
 import type { JsonObject, Tx } from '#kernel/task.ts'
 import { isSpotAsset, type VenueOrder } from '#kernel/venue.ts'
-import { all, one, type Queryable, q, send } from '#store/query.ts'
+import { builder, fetchAll, fetchOne, type Queryable, query } from '#store/query.ts'
 
 export const venueName = 'hyperliquid'
 
@@ -18,7 +18,7 @@ export async function noteOrders(
       const order = orders.find((each) => each.cloid === cloid)
       if (!order) throw new Error(`an order is noted that the action does not hold: ${cloid}`)
       const { asset, isBuy, size, price, when, reduceOnly } = order
-      return send(
+      return query(
         tx,
         `insert into venue_order (cloid, venue, user_id, task_id, leg, symbol, at, market, is_buy, size, price, trigger_price, reduce_only)
          values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13) on conflict do nothing`,
@@ -46,14 +46,14 @@ export type OrderOwner = { taskId: string; leg: string }
 
 /** The tasks and legs that orders belong to; those of other clients of the account belong to none. */
 export async function ownersOfOrders(
-  on: Queryable,
+  db: Queryable,
   userId: string,
   cloids: readonly string[],
 ): Promise<Map<string, OrderOwner>> {
   if (cloids.length === 0) return new Map()
-  const rows = await all(
-    on,
-    q
+  const rows = await fetchAll(
+    db,
+    builder
       .selectFrom('venue_order')
       .select(['cloid', 'task_id', 'leg'])
       .where('user_id', '=', userId)
@@ -63,20 +63,20 @@ export async function ownersOfOrders(
 }
 
 export async function tasksOfOrders(
-  on: Queryable,
+  db: Queryable,
   userId: string,
   cloids: readonly string[],
 ): Promise<Map<string, string>> {
-  const owners = await ownersOfOrders(on, userId, cloids)
+  const owners = await ownersOfOrders(db, userId, cloids)
   return new Map([...owners].map(([cloid, { taskId }]) => [cloid, taskId]))
 }
 
 /** Keys of arrivals that other tasks have taken already. */
-export async function claimedKeys(on: Queryable, keys: readonly string[], taskId: string) {
+export async function claimedTransferKeys(db: Queryable, keys: readonly string[], taskId: string) {
   if (keys.length === 0) return new Set<string>()
-  const rows = await all(
-    on,
-    q
+  const rows = await fetchAll(
+    db,
+    builder
       .selectFrom('venue_credit')
       .select('key')
       .where('venue', '=', venueName)
@@ -87,11 +87,11 @@ export async function claimedKeys(on: Queryable, keys: readonly string[], taskId
 }
 
 /** False where another task was quicker. */
-export async function claim(
+export async function claimTransfer(
   tx: Tx,
   { key, userId, taskId, at }: { key: string; userId: string; taskId: string; at: Date },
 ): Promise<boolean> {
-  const rows = await send<{ task_id: string }>(
+  const rows = await query<{ task_id: string }>(
     tx,
     `insert into venue_credit (venue, key, user_id, task_id, at) values ($1, $2, $3, $4, $5)
      on conflict (venue, key) do update set at = venue_credit.at returning task_id`,
@@ -101,10 +101,10 @@ export async function claim(
 }
 
 /** By a range and its order, for which only the index by kind fits, however many tasks of other kinds there are. */
-export const lastTaskOf = (on: Queryable, userId: string, kind: string) =>
-  one(
-    on,
-    q
+export const lastTaskOf = (db: Queryable, userId: string, kind: string) =>
+  fetchOne(
+    db,
+    builder
       .selectFrom('task')
       .select(['status', 'error'])
       .where('user_id', '=', userId)
@@ -119,11 +119,11 @@ type RecentOrder = { userId: string; orderId: string; kind: string; since: Date 
 
 /** The market of an order that a task of the user has placed since then. */
 export async function marketOfRecentOrder(
-  on: Queryable,
+  db: Queryable,
   { userId, orderId, kind, since }: RecentOrder,
 ): Promise<{ symbol: string; asset: number } | undefined> {
-  const [row] = await send<{ symbol: string; asset: number }>(
-    on,
+  const [row] = await query<{ symbol: string; asset: number }>(
+    db,
     `select data ->> 'symbol' as symbol, (data -> 'asset')::integer as asset from task
      where user_id = $1 and completed_at > $4 and data ->> 'market' = $3
        and (result ->> 'order_id' = $2 or result -> 'tp_oids' ? $2 or result -> 'sl_oids' ? $2) limit 1`,
@@ -148,11 +148,11 @@ export type RecentOrders = {
 
 /** Orders that tasks of the user have placed since then, which the lists of the venue may not show yet. */
 export const recentOrders = (
-  on: Queryable,
+  db: Queryable,
   { userId, kind, since }: Omit<RecentOrder, 'orderId'>,
 ): Promise<RecentOrders[]> =>
-  send<RecentOrders>(
-    on,
+  query<RecentOrders>(
+    db,
     `select data ->> 'symbol' as symbol, (data -> 'asset')::integer as asset,
        case when result ->> 'order_status' = 'resting' then result ->> 'order_id' end as resting,
        coalesce(result ->> 'order_status', 'filled') = 'filled' as is_filled,

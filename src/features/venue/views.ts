@@ -26,4 +26,4 @@ export const orderView = (order: OpenOrder, tasks: ReadonlyMap<string, string>) 
 })
 
 /** Prices of markets that somebody looks at right now may be this old. */
-export const freshMs = 2_000
+export const pricesMaxAgeMs = 2_000

@@ -1,5 +1,5 @@
 import type { Tx } from '#kernel/task.ts'
-import { all, type Queryable, q, send } from '#store/query.ts'
+import { builder, fetchAll, type Queryable, query } from '#store/query.ts'
 import type { AgentWalletRow } from '#store/tables/venue.ts'
 
 /** The keys that trade for users at venues. One that the venue has forgotten is never used again. */
@@ -12,7 +12,7 @@ export type Agent = {
   expiresAt: Date | null
 }
 export type SealedAgent = Omit<AgentWalletRow, 'approved_at' | 'expires_at' | 'retired_at'>
-type Whose = { userId: string; venue: string }
+type AgentOwner = { userId: string; venue: string }
 
 const agentOf = (row: AgentWalletRow): Agent => ({
   id: row.id,
@@ -23,10 +23,10 @@ const agentOf = (row: AgentWalletRow): Agent => ({
 })
 
 /** At most two: the key that the venue knows, and the one that it is going to know. */
-export const livingAgents = (on: Queryable, { userId, venue }: Whose): Promise<AgentWalletRow[]> =>
-  all(
-    on,
-    q
+export const activeAgents = (db: Queryable, { userId, venue }: AgentOwner): Promise<AgentWalletRow[]> =>
+  fetchAll(
+    db,
+    builder
       .selectFrom('agent_wallet')
       .selectAll()
       .where('user_id', '=', userId)
@@ -43,12 +43,12 @@ export function rolesOf(rows: readonly AgentWalletRow[]): {
   return { current: current && agentOf(current), waiting: waiting && agentOf(waiting) }
 }
 
-export const agentsOf = async (on: Queryable, whose: Whose) => rolesOf(await livingAgents(on, whose))
+export const agentsOf = async (db: Queryable, owner: AgentOwner) => rolesOf(await activeAgents(db, owner))
 
 /** Of two that are made at once the first waits, and the other is dropped unused. */
-export const addAgent = async (on: Queryable, row: SealedAgent): Promise<void> => {
-  await send(
-    on,
+export const addAgent = async (db: Queryable, row: SealedAgent): Promise<void> => {
+  await query(
+    db,
     `insert into agent_wallet (id, user_id, venue, address, ciphertext, wrapped_dek, kek_id, version, created_at)
      values ($1, $2, $3, $4, $5, $6, $7, $8, $9)
      on conflict (user_id, venue) where approved_at is null and retired_at is null do nothing`,
@@ -69,32 +69,32 @@ export const addAgent = async (on: Queryable, row: SealedAgent): Promise<void> =
 /** The venue knows the agent from now on, and with that it has forgotten the one before. */
 export async function approveAgent(
   tx: Tx,
-  whose: Whose,
+  owner: AgentOwner,
   { address, expiresAt, now }: { address: string; expiresAt: Date | null; now: Date },
 ): Promise<void> {
-  await send(
+  await query(
     tx,
     `update agent_wallet set retired_at = $4
      where user_id = $1 and venue = $2 and address <> $3 and approved_at is not null and retired_at is null`,
-    [whose.userId, whose.venue, address, now],
+    [owner.userId, owner.venue, address, now],
   )
-  await send(
+  await query(
     tx,
     `update agent_wallet set approved_at = coalesce(approved_at, $4), expires_at = $5
      where user_id = $1 and venue = $2 and address = $3 and retired_at is null`,
-    [whose.userId, whose.venue, address, now, expiresAt],
+    [owner.userId, owner.venue, address, now, expiresAt],
   )
 }
 
 export async function retireAgent(
-  on: Queryable,
-  whose: Whose,
+  db: Queryable,
+  owner: AgentOwner,
   { address, now }: { address: string; now: Date },
 ) {
-  await send(
-    on,
+  await query(
+    db,
     `update agent_wallet set retired_at = $4
      where user_id = $1 and venue = $2 and address = $3 and retired_at is null`,
-    [whose.userId, whose.venue, address, now],
+    [owner.userId, owner.venue, address, now],
   )
 }

@@ -1,5 +1,5 @@
 import * as T from 'typebox'
-import { read, section } from '#kernel/operation.ts'
+import { group, read } from '#kernel/operation.ts'
 import {
   Address,
   ChainId,
@@ -12,7 +12,7 @@ import {
   Time,
   TimeOrNull,
   Units,
-} from '#kernel/scalars.ts'
+} from '#kernel/wire-types.ts'
 
 const WalletInfo = T.Object(
   {
@@ -68,7 +68,7 @@ const ChainReading = T.Object(
 )
 export type ChainReadingView = T.Static<typeof ChainReading>
 
-export const contract = section('wallets', {
+export const contract = group('wallets', {
   list: read('GET /v1/wallets', {
     summary: 'Your wallets and the chains that each serves',
     access: 'read',

@@ -3,7 +3,7 @@ import { test } from 'node:test'
 import fc from 'fast-check'
 import { systemRandom } from '#kernel/id.ts'
 import { BrokenEnvelope, decrypt, encrypt } from './envelope.ts'
-import { envKek, keks } from './keks.ts'
+import { envKek, keks } from './key-encryption-keys.ts'
 
 const bytes = (length: number) => fc.uint8Array({ minLength: length, maxLength: length })
 const base64 = (fill: number) => Buffer.alloc(32, fill).toString('base64')
@@ -51,8 +51,8 @@ test('each key-encryption key opens its own, and ids do not repeat', async () =>
   ]
   const both = keks(second, first)
   const wrapped = await first.wrap(Buffer.alloc(32, 9), 'place')
-  assert.deepEqual(await both.of('first')?.unwrap(wrapped, 'place'), Buffer.alloc(32, 9))
+  assert.deepEqual(await both.find('first')?.unwrap(wrapped, 'place'), Buffer.alloc(32, 9))
   await assert.rejects(second.unwrap(wrapped, 'place'), BrokenEnvelope)
-  assert.equal(both.of('third'), undefined)
+  assert.equal(both.find('third'), undefined)
   assert.throws(() => keks(first, first), RangeError)
 })

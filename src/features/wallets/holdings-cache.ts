@@ -1,16 +1,21 @@
 import { LRUCache } from 'lru-cache'
-import type { Reading } from './holdings-reading.ts'
+import type { WalletReading } from './wallet-reading.ts'
 
 /** The last reading of each wallet on each chain: fresh for a moment, and something to show when a chain is silent. */
 
-export type Known = { reading: Reading; at: Date; error: string | null }
-type Entry = { known?: Known; freshUntilMs: number; generation: number; asking?: Promise<Known> }
+export type CachedReading = { reading: WalletReading; at: Date; error: string | null }
+type Entry = {
+  known?: CachedReading
+  freshUntilMs: number
+  generation: number
+  pending?: Promise<CachedReading>
+}
 
-type Options = { freshMs: number; entriesMost: number; now: () => Date }
-type Ask = { force: boolean; read: () => Promise<Reading> }
+type Options = { freshMs: number; entriesMax: number; now: () => Date }
+type CacheRequest = { force: boolean; read: () => Promise<WalletReading> }
 
-export function holdingsCache({ freshMs, entriesMost, now }: Options) {
-  const entries = new LRUCache<string, Entry>({ max: entriesMost })
+export function holdingsCache({ freshMs, entriesMax, now }: Options) {
+  const entries = new LRUCache<string, Entry>({ max: entriesMax })
 
   const entryOf = (key: string): Entry => {
     const known = entries.get(key)
@@ -20,10 +25,10 @@ export function holdingsCache({ freshMs, entriesMost, now }: Options) {
     return made
   }
 
-  async function ask(entry: Entry, read: Ask['read']): Promise<Known> {
+  async function refresh(entry: Entry, read: CacheRequest['read']): Promise<CachedReading> {
     const { generation } = entry
     const reading = await read()
-    const known: Known = { reading, at: now(), error: null }
+    const known: CachedReading = { reading, at: now(), error: null }
     entry.known = known
     // A receipt that came in meanwhile makes this reading old before it is stored.
     if (entry.generation === generation) entry.freshUntilMs = performance.now() + freshMs
@@ -32,18 +37,18 @@ export function holdingsCache({ freshMs, entriesMost, now }: Options) {
 
   return {
     /** Readers of one moment share one reading; a forced one is always new. */
-    async get(key: string, { force, read }: Ask): Promise<Known | { error: string }> {
+    async get(key: string, { force, read }: CacheRequest): Promise<CachedReading | { error: string }> {
       const entry = entryOf(key)
       if (!force && entry.known && performance.now() < entry.freshUntilMs) return entry.known
-      if (force || !entry.asking) {
-        const asking = ask(entry, read).finally(() => {
-          if (entry.asking === asking) delete entry.asking
+      if (force || !entry.pending) {
+        const pending = refresh(entry, read).finally(() => {
+          if (entry.pending === pending) delete entry.pending
         })
-        entry.asking = asking
+        entry.pending = pending
       }
-      return entry.asking!.catch((error: unknown) => {
-        const said = error instanceof Error ? error.message : 'The chain did not answer'
-        return entry.known ? { ...entry.known, error: said } : { error: said }
+      return entry.pending!.catch((error: unknown) => {
+        const message = error instanceof Error ? error.message : 'The chain did not answer'
+        return entry.known ? { ...entry.known, error: message } : { error: message }
       })
     },
     invalidate(key: string): void {
@@ -51,7 +56,7 @@ export function holdingsCache({ freshMs, entriesMost, now }: Options) {
       if (!entry) return
       entry.generation += 1
       entry.freshUntilMs = 0
-      delete entry.asking
+      delete entry.pending
     },
   }
 }

@@ -3,8 +3,8 @@ import { test } from 'node:test'
 import fc from 'fast-check'
 import type { SolanaChainRow } from '#kernel/chains.ts'
 import { isDecimal } from '#kernel/money.ts'
-import type { Held } from './holdings-reading.ts'
 import { holdingOf, priceKeyOf, totalUsd } from './holdings-value.ts'
+import type { HeldToken } from './wallet-reading.ts'
 
 const token = (symbol: string, decimals: number) => ({
   symbol,
@@ -36,7 +36,7 @@ const facts = (text: string | null) => ({
   source: 'defillama',
   price: text === null ? undefined : price(text),
 })
-const held = (amountUnits: bigint, more: Partial<Held> = {}): Held => ({
+const held = (amountUnits: bigint, more: Partial<HeldToken> = {}): HeldToken => ({
   kind: 'token',
   token: usdc,
   amountUnits,

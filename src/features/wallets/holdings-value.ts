@@ -2,18 +2,18 @@ import type { Chain } from '#kernel/chains.ts'
 import { fromUnits, mulDiv, toUnits, usdDecimals, valueMicros } from '#kernel/money.ts'
 import type { Price } from '#upstreams/prices/prices.ts'
 import type { HoldingView } from './contract.ts'
-import type { Held } from './holdings-reading.ts'
+import type { HeldToken } from './wallet-reading.ts'
 
 /** Prices and values of holdings. What is unknown is null, never zero, and money is never a float. */
 
 /** How the price source spells a token; a share of a vault is priced by what backs it. */
-export const priceKeyOf = (chain: Chain, { kind, token, backing }: Held): string =>
+export const priceKeyOf = (chain: Chain, { kind, token, backing }: HeldToken): string =>
   kind === 'native' ? chain.native.priceId : `${chain.llamaSlug}:${(backing?.asset ?? token).address}`
 
 const priceDecimals = 18
 
 /** The price of one unit of what is held: a share is worth its part of the backing asset. */
-function unitPrice({ kind, token, amountUnits, backing }: Held, price: string): string | null {
+function unitPrice({ kind, token, amountUnits, backing }: HeldToken, price: string): string | null {
   if (kind !== 'earn_share') return price
   if (!backing) return null
   const scaled = toUnits(price, priceDecimals) * backing.amountUnits
@@ -25,14 +25,14 @@ function unitPrice({ kind, token, amountUnits, backing }: Held, price: string): 
   return fromUnits(perShare, priceDecimals)
 }
 
-function valueOfHeld({ kind, token, amountUnits, backing }: Held, price: string): bigint | null {
+function valueOfHeld({ kind, token, amountUnits, backing }: HeldToken, price: string): bigint | null {
   if (kind !== 'earn_share') return valueMicros(amountUnits, token.decimals, price)
   return backing ? valueMicros(backing.amountUnits, backing.asset.decimals, price) : null
 }
 
 type Facts = { chain: Chain; block: bigint; price: Price | undefined; source: string }
 
-export function holdingOf(held: Held, { chain, block, price, source }: Facts): HoldingView {
+export function holdingOf(held: HeldToken, { chain, block, price, source }: Facts): HoldingView {
   const micros = price ? valueOfHeld(held, price.price) : null
   const priceUsd = price ? unitPrice(held, price.price) : null
   const { token, kind } = held

@@ -1,31 +1,31 @@
 import type { Clock } from '#kernel/clock.ts'
 import { Fault } from '#kernel/fault.ts'
 import { type Random, uuidv7 } from '#kernel/id.ts'
-import type { EvmScheme, SvmScheme } from '#kernel/signer.ts'
+import type { EvmCrypto, SvmCrypto } from '#kernel/signer.ts'
 import type { Tx } from '#kernel/task.ts'
 import type { Queryable } from '#store/query.ts'
 import type { SealedAgent } from './agents.ts'
 import { BrokenEnvelope, decrypt, encrypt, keyBytes } from './envelope.ts'
-import type { Keks } from './keks.ts'
+import type { Keks } from './key-encryption-keys.ts'
 import * as store from './store.ts'
 
-type Place = { user_id: string; kind: string; address: string; version: number }
-type Sealed = Place & Pick<store.WalletRow, 'ciphertext' | 'wrapped_dek' | 'kek_id'>
+type KeyBinding = { user_id: string; kind: string; address: string; version: number }
+type SealedRow = KeyBinding & Pick<store.WalletRow, 'ciphertext' | 'wrapped_dek' | 'kek_id'>
 /** A wallet whose key is sealed already; nothing of it is stored yet. */
 export type PreparedWallet = store.WalletRow
 
 /** Binds a sealed key to its row: moved to another row it does not open. */
-const placeOf = ({ user_id, kind, address, version }: Place) =>
+const aadOf = ({ user_id, kind, address, version }: KeyBinding) =>
   ['wallet', user_id, kind, address, version].join('|')
 
 /** An agent's key is bound to its venue beside its user and address. */
-const agentPlace = (row: SealedAgent): Sealed => ({ ...row, kind: store.agentKind(row.venue) })
+const sealedAgentKey = (row: SealedAgent): SealedRow => ({ ...row, kind: store.agentKind(row.venue) })
 
 const version = 1
 
-type Needs = {
+type KeystoreDeps = {
   keks: Keks
-  schemes: { evm: Pick<EvmScheme, 'addressOf'>; svm: Pick<SvmScheme, 'addressOf'> }
+  crypto: { evm: Pick<EvmCrypto, 'addressOf'>; svm: Pick<SvmCrypto, 'addressOf'> }
   clock: Clock
   random: Random
 }
@@ -36,35 +36,35 @@ export type Keystore = {
   /** Stores what was prepared unless the user has wallets already; answers with those that count. */
   provision(tx: Tx, prepared: PreparedWallet[]): Promise<store.Wallet[]>
   /** Lends the secret for the time of one call and wipes it. */
-  lend<T>(row: store.WalletRow, use: (secret: Uint8Array) => Promise<T>): Promise<T>
+  withKey<T>(row: store.WalletRow, use: (secret: Uint8Array) => Promise<T>): Promise<T>
   /** Makes and wraps the key of an agent; as with wallets this comes before any transaction. */
   prepareAgent(userId: string, venue: string): Promise<SealedAgent>
-  lendAgent<T>(row: SealedAgent, use: (secret: Uint8Array) => Promise<T>): Promise<T>
+  withAgentKey<T>(row: SealedAgent, use: (secret: Uint8Array) => Promise<T>): Promise<T>
   /** Every key-encryption key in use opens one of its rows; those that do not are answered. */
-  closedKeks(on: Queryable): Promise<ClosedKek[]>
+  unusableKeks(db: Queryable): Promise<UnusableKek[]>
   /**
    * Wraps the data keys of some wallets under the current key-encryption key; `next` is where to go on, null at the
    * end. A crash in between loses nothing, since each row says which key wrapped it: begin again without `after`.
    * `broken` rows open under no key at hand: somebody has to look at them.
    */
-  rewrap(on: Queryable, options?: { after?: string | null; most?: number }): Promise<Rewrapped>
+  rewrap(db: Queryable, options?: { after?: string | null; limit?: number }): Promise<Rewrapped>
 }
 /** A key-encryption key in use that opens nothing: absent from the settings, or not the one that wrapped the rows. */
-export type ClosedKek = { kekId: string; reason: 'absent' | 'wrong' }
+export type UnusableKek = { kekId: string; reason: 'absent' | 'wrong' }
 export type Rewrapped = { rewrapped: number; broken: string[]; next: string | null }
 
 /** Of so many rows one has to open: a single damaged row is no reason to refuse a start. */
-const rowsTried = 3
+const rowsToTry = 3
 
 /** The blob is another one or stands in another place; anything else may pass, and ends the rotation until then. */
 const isBroken = (error: unknown): boolean =>
   error instanceof BrokenEnvelope || (error instanceof Fault && error.code === 'upstream_rejected')
 
-export function keystore({ keks, schemes, clock, random }: Needs): Keystore {
-  const unwrap = async (row: Sealed) => {
-    const kek = keks.of(row.kek_id)
+export function keystore({ keks, crypto, clock, random }: KeystoreDeps): Keystore {
+  const unwrap = async (row: SealedRow) => {
+    const kek = keks.find(row.kek_id)
     if (!kek) throw new Fault('unavailable', 'The key that protects this wallet is not at hand')
-    return kek.unwrap(row.wrapped_dek, `${row.kek_id}|${placeOf(row)}`)
+    return kek.unwrap(row.wrapped_dek, `${row.kek_id}|${aadOf(row)}`)
   }
 
   const seal = async <K extends string>(userId: string, kind: K, family: store.WalletKind) => {
@@ -72,13 +72,13 @@ export function keystore({ keks, schemes, clock, random }: Needs): Keystore {
     const dek = random.bytes(keyBytes)
     try {
       const at = clock.now()
-      const address = await schemes[family].addressOf(secret)
+      const address = await crypto[family].addressOf(secret)
       const row = { id: uuidv7(at, random), user_id: userId, kind, address, version, created_at: at }
       const kek = keks.current
       return {
         ...row,
-        ciphertext: encrypt(dek, random.bytes(12), secret, placeOf(row)),
-        wrapped_dek: await kek.wrap(dek, `${kek.id}|${placeOf(row)}`),
+        ciphertext: encrypt(dek, random.bytes(12), secret, aadOf(row)),
+        wrapped_dek: await kek.wrap(dek, `${kek.id}|${aadOf(row)}`),
         kek_id: kek.id,
       }
     } finally {
@@ -87,14 +87,14 @@ export function keystore({ keks, schemes, clock, random }: Needs): Keystore {
     }
   }
 
-  const lendSealed: <T>(row: Sealed, use: (secret: Uint8Array) => Promise<T>) => Promise<T> = async (
+  const withSealedKey: <T>(row: SealedRow, use: (secret: Uint8Array) => Promise<T>) => Promise<T> = async (
     row,
     use,
   ) => {
     const dek = await unwrap(row)
     let secret: Uint8Array | undefined
     try {
-      secret = decrypt(dek, row.ciphertext, placeOf(row))
+      secret = decrypt(dek, row.ciphertext, aadOf(row))
       return await use(secret)
     } finally {
       dek.fill(0)
@@ -102,20 +102,20 @@ export function keystore({ keks, schemes, clock, random }: Needs): Keystore {
     }
   }
 
-  const rewrapOne = async (on: Queryable, row: store.SealedKey) => {
+  const rewrapOne = async (db: Queryable, row: store.SealedKey) => {
     const dek = await unwrap(row)
     try {
       const kek = keks.current
-      const wrapped = await kek.wrap(dek, `${kek.id}|${placeOf(row)}`)
-      return await store.replaceDek(on, row, wrapped, kek.id)
+      const wrapped = await kek.wrap(dek, `${kek.id}|${aadOf(row)}`)
+      return await store.replaceDek(db, row, wrapped, kek.id)
     } finally {
       dek.fill(0)
     }
   }
 
-  const opens = async (row: store.SealedKey): Promise<boolean> => {
+  const canOpen = async (row: store.SealedKey): Promise<boolean> => {
     try {
-      await lendSealed(row, async () => {})
+      await withSealedKey(row, async () => {})
       return true
     } catch (error) {
       if (!isBroken(error)) throw error
@@ -123,10 +123,10 @@ export function keystore({ keks, schemes, clock, random }: Needs): Keystore {
     }
   }
 
-  const stateOf = async (on: Queryable, kekId: string): Promise<ClosedKek[]> => {
-    if (!keks.of(kekId)) return [{ kekId, reason: 'absent' }]
-    const rows = await store.keysUnderKek(on, kekId, rowsTried)
-    for (const row of rows) if (await opens(row)) return []
+  const checkKek = async (db: Queryable, kekId: string): Promise<UnusableKek[]> => {
+    if (!keks.find(kekId)) return [{ kekId, reason: 'absent' }]
+    const rows = await store.keysUnderKek(db, kekId, rowsToTry)
+    for (const row of rows) if (await canOpen(row)) return []
     return rows.length === 0 ? [] : [{ kekId, reason: 'wrong' }]
   }
 
@@ -136,30 +136,30 @@ export function keystore({ keks, schemes, clock, random }: Needs): Keystore {
       const { kind: _kind, ...row } = await seal(userId, store.agentKind(venue), 'evm')
       return { ...row, venue }
     },
-    lendAgent: (row, use) => lendSealed(agentPlace(row), use),
-    lend: lendSealed,
+    withAgentKey: (row, use) => withSealedKey(sealedAgentKey(row), use),
+    withKey: withSealedKey,
     async provision(tx, prepared) {
       for (const wallet of prepared) await store.addWallet(tx, wallet)
       const userId = prepared[0]?.user_id
       return userId === undefined ? [] : store.walletsOf(tx, userId)
     },
-    async closedKeks(on) {
-      const inUse = await store.keksInUse(on)
-      return (await Promise.all(inUse.map(({ kek_id }) => stateOf(on, kek_id)))).flat()
+    async unusableKeks(db) {
+      const inUse = await store.keksInUse(db)
+      return (await Promise.all(inUse.map(({ kek_id }) => checkKek(db, kek_id)))).flat()
     },
-    async rewrap(on, { after = null, most = 100 } = {}) {
-      const rows = await store.keysOutsideKek(on, keks.current.id, { after, most })
+    async rewrap(db, { after = null, limit = 100 } = {}) {
+      const rows = await store.keysOutsideKek(db, keks.current.id, { after, limit })
       const broken: string[] = []
       let rewrapped = 0
       for (const row of rows) {
         try {
-          if (await rewrapOne(on, row)) rewrapped++
+          if (await rewrapOne(db, row)) rewrapped++
         } catch (error) {
           if (!isBroken(error)) throw error
           broken.push(row.id)
         }
       }
-      return { rewrapped, broken, next: rows.length === most ? (rows.at(-1)?.id ?? null) : null }
+      return { rewrapped, broken, next: rows.length === limit ? (rows.at(-1)?.id ?? null) : null }
     },
   }
 }

@@ -1,37 +1,37 @@
 import type { Clock } from '#kernel/clock.ts'
 import { notFound } from '#kernel/fault.ts'
-import type { EvmScheme, PolicyReceipt, Signer } from '#kernel/signer.ts'
-import { isAgentAction, type VenueScheme, type VenueSigner } from '#kernel/venue.ts'
+import type { EvmCrypto, PolicyReceipt, Signer } from '#kernel/signer.ts'
+import { isAgentAction, type VenueCrypto, type VenueSigner } from '#kernel/venue.ts'
 import type { Queryable } from '#store/query.ts'
-import { type AgentBook, momentMs } from './agent-book.ts'
-import { livingAgents } from './agents.ts'
+import { type AgentCache, agentCacheMs } from './agent-cache.ts'
+import { activeAgents } from './agents.ts'
 import type { Keystore } from './keystore.ts'
-import { judgeIntent, judgeReceipt, type SigningChain } from './signing-rules.ts'
-import { rememberedWallets, sealedWallet } from './store.ts'
-import { judgeVenueIntent, type SigningVenue } from './venue-rules.ts'
+import { assertIntent, assertReceipt, type SigningChain } from './signing-rules.ts'
+import { cachedWallets, sealedWallet } from './store.ts'
+import { assertVenueIntent, type SigningVenue } from './venue-rules.ts'
 
-type Needs = {
+type SignerDeps = {
   /**
    * A pool of its own: signatures are made inside a transaction, and a pool whose connections are all in such
    * transactions would have none left for this one.
    */
-  on: Queryable
-  keystore: Pick<Keystore, 'lend' | 'lendAgent'>
-  scheme: EvmScheme
+  db: Queryable
+  keystore: Pick<Keystore, 'withKey' | 'withAgentKey'>
+  crypto: EvmCrypto
   chains: readonly SigningChain[]
-  venues?: readonly (SigningVenue & { scheme: VenueScheme })[]
+  venues?: readonly (SigningVenue & { crypto: VenueCrypto })[]
   /** Where the agents of a request were read already; else they are read for each signature. */
-  agents?: Pick<AgentBook, 'recent'>
+  agents?: Pick<AgentCache, 'cached'>
   clock: Clock
   /** Whether the policy of this process made the receipt. */
-  genuine: (receipt: PolicyReceipt) => boolean
+  isAuthentic: (receipt: PolicyReceipt) => boolean
 }
 
-export function custodySigner(needs: Needs): Signer & VenueSigner {
-  const { on, keystore, scheme, chains, venues = [], clock, genuine } = needs
-  const agentsOf = needs.agents?.recent ?? livingAgents
+export function custodySigner(deps: SignerDeps): Signer & VenueSigner {
+  const { db, keystore, crypto, chains, venues = [], clock, isAuthentic } = deps
+  const activeAgentsOf = deps.agents?.cached ?? activeAgents
   const chainOf = new Map(chains.map((each) => [each.chainId, each]))
-  const walletsOf = rememberedWallets()
+  const walletsOf = cachedWallets()
   const venueOf = new Map(venues.map((each) => [each.venue, each]))
 
   return {
@@ -39,9 +39,9 @@ export function custodySigner(needs: Needs): Signer & VenueSigner {
       const venue = venueOf.get(name)
       const fetch = () =>
         Promise.all([
-          byAgent ? undefined : sealedWallet(on, userId, 'evm'),
-          walletsOf(on, userId),
-          agentsOf(on, { userId, venue: name }),
+          byAgent ? undefined : sealedWallet(db, userId, 'evm'),
+          walletsOf(db, userId),
+          activeAgentsOf(db, { userId, venue: name }),
         ])
       const fetchedMs = performance.now()
       const fetching = fetch()
@@ -50,36 +50,36 @@ export function custodySigner(needs: Needs): Signer & VenueSigner {
         async sign(given, receipt) {
           // What is judged is what is signed: nobody changes the intent while the key is fetched.
           const intent = structuredClone(given)
-          judgeReceipt({ intent, receipt, now: clock.now(), genuine: genuine(receipt) })
-          const isOld = performance.now() - fetchedMs > momentMs
-          const [sealed, wallets, living] = await (isOld ? fetch() : fetching)
+          assertReceipt({ intent, receipt, now: clock.now(), isAuthentic: isAuthentic(receipt) })
+          const isOld = performance.now() - fetchedMs > agentCacheMs
+          const [sealed, wallets, agentRows] = await (isOld ? fetch() : fetching)
           const own = wallets.find(({ kind }) => kind === 'evm')?.address
           if (!own || !venue || intent.userId !== userId) throw notFound('wallet')
-          const agents = living.map(({ address }) => address)
-          judgeVenueIntent({ intent, own, agents, venue, now: clock.now() })
-          const sign = (secret: Uint8Array) => venue.scheme.sign(secret, intent)
-          if (!isAgentAction(intent.action)) return keystore.lend(demand(sealed, 'wallet'), sign)
-          const agent = living.find(({ address }) => address.toLowerCase() === intent.signer.toLowerCase())
-          return keystore.lendAgent(demand(agent, 'agent'), sign)
+          const agents = agentRows.map(({ address }) => address)
+          assertVenueIntent({ intent, own, agents, venue, now: clock.now() })
+          const sign = (secret: Uint8Array) => venue.crypto.sign(secret, intent)
+          if (!isAgentAction(intent.action)) return keystore.withKey(required(sealed, 'wallet'), sign)
+          const agent = agentRows.find(({ address }) => address.toLowerCase() === intent.signer.toLowerCase())
+          return keystore.withAgentKey(required(agent, 'agent'), sign)
         },
       }
     },
     async signBatch(given, receipt) {
       const intent = structuredClone(given)
-      judgeReceipt({ intent, receipt, now: clock.now(), genuine: genuine(receipt) })
-      const wallet = await sealedWallet(on, intent.userId, 'evm')
+      assertReceipt({ intent, receipt, now: clock.now(), isAuthentic: isAuthentic(receipt) })
+      const wallet = await sealedWallet(db, intent.userId, 'evm')
       if (!wallet) throw notFound('wallet')
       const chain = chainOf.get(intent.chainId)
-      judgeIntent({ intent, own: wallet.address, chain, now: clock.now(), readCall: scheme.readCall })
-      return keystore.lend(wallet, async (secret) => ({
-        signature: await scheme.signBatch(secret, intent.batch),
-        delegation: intent.delegation ? await scheme.signDelegation(secret, intent.delegation) : null,
+      assertIntent({ intent, own: wallet.address, chain, now: clock.now(), readCall: crypto.decodeCall })
+      return keystore.withKey(wallet, async (secret) => ({
+        signature: await crypto.signBatch(secret, intent.batch),
+        delegation: intent.delegation ? await crypto.signDelegation(secret, intent.delegation) : null,
       }))
     },
   }
 }
 
-function demand<T>(found: T | undefined, what: string): T {
+function required<T>(found: T | undefined, what: string): T {
   if (found === undefined) throw notFound(what)
   return found
 }

@@ -1,5 +1,5 @@
 import { LRUCache } from 'lru-cache'
-import { all, one, type Queryable, q, send } from '#store/query.ts'
+import { builder, fetchAll, fetchOne, type Queryable, query } from '#store/query.ts'
 import type { WalletRow } from '#store/tables/identity.ts'
 
 export type { WalletRow }
@@ -7,38 +7,45 @@ export type WalletKind = WalletRow['kind']
 /** What anybody but custody may know of a wallet. */
 export type Wallet = Pick<WalletRow, 'id' | 'kind' | 'address'>
 
-export const walletsOf = (on: Queryable, userId: string): Promise<Wallet[]> =>
-  all(
-    on,
-    q.selectFrom('wallet').select(['id', 'kind', 'address']).where('user_id', '=', userId).orderBy('kind'),
+export const walletsOf = (db: Queryable, userId: string): Promise<Wallet[]> =>
+  fetchAll(
+    db,
+    builder
+      .selectFrom('wallet')
+      .select(['id', 'kind', 'address'])
+      .where('user_id', '=', userId)
+      .orderBy('kind'),
   )
 
 const kindsPerUser = 2
 
 /** Wallets are made once and never change, so a full set is remembered. */
-export function rememberedWallets(): (on: Queryable, userId: string) => Promise<Wallet[]> {
-  const known = new LRUCache<string, Wallet[]>({ max: 10_000 })
-  return async (on, userId) => {
-    const remembered = known.get(userId)
-    if (remembered) return remembered
-    const found = await walletsOf(on, userId)
-    if (found.length === kindsPerUser) known.set(userId, found)
+export function cachedWallets(): (db: Queryable, userId: string) => Promise<Wallet[]> {
+  const cache = new LRUCache<string, Wallet[]>({ max: 10_000 })
+  return async (db, userId) => {
+    const cached = cache.get(userId)
+    if (cached) return cached
+    const found = await walletsOf(db, userId)
+    if (found.length === kindsPerUser) cache.set(userId, found)
     return found
   }
 }
 
 export const sealedWallet = (
-  on: Queryable,
+  db: Queryable,
   userId: string,
   kind: WalletKind,
 ): Promise<WalletRow | undefined> =>
-  one(on, q.selectFrom('wallet').selectAll().where('user_id', '=', userId).where('kind', '=', kind))
+  fetchOne(
+    db,
+    builder.selectFrom('wallet').selectAll().where('user_id', '=', userId).where('kind', '=', kind),
+  )
 
 /** Of two instances that provision one user, the first wins and the other's key is dropped unused. */
-export const addWallet = async (on: Queryable, row: WalletRow): Promise<void> => {
-  await all(
-    on,
-    q
+export const addWallet = async (db: Queryable, row: WalletRow): Promise<void> => {
+  await fetchAll(
+    db,
+    builder
       .insertInto('wallet')
       .values(row)
       .onConflict((conflict) => conflict.columns(['user_id', 'kind']).doNothing()),
@@ -54,45 +61,45 @@ const sealedColumns = 'id, user_id, address, ciphertext, wrapped_dek, kek_id, ve
 
 /** In the order of ids, so that a row which cannot be rewrapped is passed and not met again. */
 export const keysOutsideKek = (
-  on: Queryable,
+  db: Queryable,
   kekId: string,
-  { after, most }: { after: string | null; most: number },
+  { after, limit }: { after: string | null; limit: number },
 ): Promise<SealedKey[]> =>
-  send<SealedKey>(
-    on,
+  query<SealedKey>(
+    db,
     `select kind, ${sealedColumns} from wallet where kek_id <> $1 and ($2::uuid is null or id > $2)
      union all
      select 'agent:' || venue as kind, ${sealedColumns} from agent_wallet
        where kek_id <> $1 and ($2::uuid is null or id > $2)
      order by id limit $3`,
-    [kekId, after, most],
+    [kekId, after, limit],
   )
 
 /** One step per id along the index, instead of every row. */
-export const keksInUse = (on: Queryable): Promise<{ kek_id: string }[]> => {
+export const keksInUse = (db: Queryable): Promise<{ kek_id: string }[]> => {
   const idsOf = (table: string) => `(with recursive id as (
       (select kek_id from ${table} order by kek_id limit 1)
       union all
       select (select t.kek_id from ${table} t where t.kek_id > id.kek_id order by t.kek_id limit 1)
         from id where id.kek_id is not null
     ) select kek_id from id where kek_id is not null)`
-  return send(on, `${idsOf('wallet')} union ${idsOf('agent_wallet')} order by kek_id`)
+  return query(db, `${idsOf('wallet')} union ${idsOf('agent_wallet')} order by kek_id`)
 }
 
 /** Some keys that are wrapped under one key-encryption key, wallets and agents alike. */
-export const keysUnderKek = (on: Queryable, kekId: string, most: number): Promise<SealedKey[]> =>
-  send<SealedKey>(
-    on,
+export const keysUnderKek = (db: Queryable, kekId: string, limit: number): Promise<SealedKey[]> =>
+  query<SealedKey>(
+    db,
     `(select kind, ${sealedColumns} from wallet where kek_id = $1 order by id limit $2)
      union all
      (select 'agent:' || venue as kind, ${sealedColumns} from agent_wallet where kek_id = $1 order by id limit $2)`,
-    [kekId, most],
+    [kekId, limit],
   )
 
 /** Changes nothing when the row was rewrapped by somebody else in the meantime. */
-export const replaceDek = async (on: Queryable, row: SealedKey, wrapped: Uint8Array, kekId: string) => {
+export const replaceDek = async (db: Queryable, row: SealedKey, wrapped: Uint8Array, kekId: string) => {
   const table = row.kind.startsWith(agentKind('')) ? 'agent_wallet' : 'wallet'
   const text = `update ${table} set wrapped_dek = $2, kek_id = $3 where id = $1 and kek_id = $4 and wrapped_dek = $5 returning id`
-  const rows = await send<{ id: string }>(on, text, [row.id, wrapped, kekId, row.kek_id, row.wrapped_dek])
+  const rows = await query<{ id: string }>(db, text, [row.id, wrapped, kekId, row.kek_id, row.wrapped_dek])
   return rows.length === 1
 }

@@ -1,11 +1,11 @@
 import type { Chain } from '#kernel/chains.ts'
-import { fulfil } from '#kernel/operation.ts'
+import { implement } from '#kernel/operation.ts'
 import { contract } from './contract.ts'
 import type { Holdings } from './holdings.ts'
 import type { Wallet } from './store.ts'
 
-type Needs = {
-  table: readonly Pick<Chain, 'id' | 'family'>[]
+type WalletsDeps = {
+  chainRows: readonly Pick<Chain, 'id' | 'family'>[]
   holdings: Holdings
   walletsOf: (userId: string) => Promise<Wallet[]>
 }
@@ -14,14 +14,14 @@ const kindsPerUser = 2
 /** The numbers are what older clients send. */
 const families = { evm: 'evm', '0': 'evm', solana: 'solana', '1': 'solana' } as const
 
-export const wallets = ({ table, holdings, walletsOf }: Needs) =>
-  fulfil(contract, {
+export const wallets = ({ chainRows, holdings, walletsOf }: WalletsDeps) =>
+  implement(contract, {
     async list(_input, { userId }) {
       const own = await walletsOf(userId)
       return {
         wallets: own.map(({ id, kind, address }) => {
           const family = kind === 'evm' ? ('evm' as const) : ('solana' as const)
-          const served = table.filter((chain) => chain.family === family)
+          const served = chainRows.filter((chain) => chain.family === family)
           return {
             wallet_id: id,
             address,
@@ -34,7 +34,7 @@ export const wallets = ({ table, holdings, walletsOf }: Needs) =>
     },
 
     holdings: async ({ chain_type, event }, { userId }) =>
-      holdings.of(userId, {
+      holdings.forUser(userId, {
         family: chain_type && families[chain_type],
         force: event === 'wallet-refresh',
       }),

@@ -16,7 +16,7 @@ import { dirname, join } from 'node:path'
 import pg from 'pg'
 import { StoreRefusal } from '#store/refusal.ts'
 import { systemIdentifier } from './cluster.ts'
-import { codeOf, placeFor, serverAccount, syncFolder } from './place.ts'
+import { errorCode, prepareClusterPaths, serverAccount, syncFolder } from './cluster-paths.ts'
 
 /**
  * A physical copy of a running cluster, as pg_basebackup makes one: files as they happen to be, and every record of
@@ -47,7 +47,7 @@ export type BackupOptions = {
 export type Backup = { files: number; bytes: number; stopLsn: string }
 
 /** Their content belongs to the running server alone; the folders themselves have to be there at a start. */
-const contentLeftOut = new Set([
+const excludedContent = new Set([
   'pg_wal',
   'pg_replslot',
   'pg_dynshmem',
@@ -57,15 +57,15 @@ const contentLeftOut = new Set([
   'pg_stat_tmp',
   'pg_subtrans',
 ])
-const namesLeftOut =
+const excludedNames =
   /^(postmaster\.(pid|opts)|backup_label(\.old)?|tablespace_map(\.old)?|pgsql_tmp.*|pg_internal\.init.*|current_logfiles(\.tmp)?)$/
 /** Last, as it names the checkpoint that everything before it is at least as new as. */
 const controlFile = 'global/pg_control'
 const segmentName = /^[0-9A-F]{24}$/
 const chunkBytes = 1024 * 1024
 
-type Started = { client: pg.Client; start: string; segment: string; version: string }
-type Stopped = { stop: string; segment: string; label: string; tablespaces: string }
+type BackupStart = { client: pg.Client; start: string; segment: string; version: string }
+type BackupEnd = { stop: string; segment: string; label: string; tablespaces: string }
 
 export async function backupCluster({
   dataDir,
@@ -73,7 +73,7 @@ export async function backupCluster({
   target,
   progress = () => {},
 }: BackupOptions): Promise<Backup> {
-  const place = placeFor(dataDir, serverAccount())
+  const paths = prepareClusterPaths(dataDir, serverAccount())
   const draft = claimTarget(target)
   const startedAt = new Date()
   const client = new pg.Client({ connectionString: url, application_name: 'portico admin backup' })
@@ -84,14 +84,14 @@ export async function backupCluster({
     progress('Copying the files of the database')
     const copy = join(draft, copyName)
     mkdirSync(copy, { mode: 0o700 })
-    const { folders, files } = copyFiles(place.data, copy)
+    const { folders, files } = copyFiles(paths.data, copy)
     const stopped = await endBackup(client)
-    files.push(...copyLog(place.data, copy, started.segment, stopped.segment))
+    files.push(...copyLog(paths.data, copy, started.segment, stopped.segment))
     files.push(writeText(copy, 'backup_label', stopped.label))
     if (stopped.tablespaces.trim() !== '') files.push(writeText(copy, 'tablespace_map', stopped.tablespaces))
     const manifest: Manifest = {
       format: 1,
-      system_identifier: systemIdentifier(place),
+      system_identifier: systemIdentifier(paths),
       server_version: started.version,
       started_at: startedAt.toISOString(),
       ended_at: new Date().toISOString(),
@@ -129,7 +129,7 @@ function claimTarget(target: string): string {
 }
 
 /** The slot keeps the log from being recycled until the copy has it. */
-async function beginBackup(client: pg.Client): Promise<Started> {
+async function beginBackup(client: pg.Client): Promise<BackupStart> {
   await client.query('set statement_timeout = 0')
   const slot = `portico_backup_${randomBytes(6).toString('hex')}`
   await client.query('select pg_create_physical_replication_slot($1, true, true)', [slot])
@@ -140,8 +140,8 @@ async function beginBackup(client: pg.Client): Promise<Started> {
   return { client, ...rows[0]! }
 }
 
-async function endBackup(client: pg.Client): Promise<Stopped> {
-  const { rows } = await client.query<Stopped>(
+async function endBackup(client: pg.Client): Promise<BackupEnd> {
+  const { rows } = await client.query<BackupEnd>(
     `select lsn::text as stop, pg_walfile_name(lsn) as segment, labelfile as label, spcmapfile as tablespaces
      from pg_backup_stop(false)`,
   )
@@ -154,13 +154,13 @@ function copyFiles(from: string, to: string): { folders: string[]; files: Backup
   const walk = (folder: string) => {
     for (const entry of readdirSync(join(from, folder), { withFileTypes: true })) {
       const path = folder === '' ? entry.name : `${folder}/${entry.name}`
-      if (namesLeftOut.test(entry.name) || path === controlFile) continue
+      if (excludedNames.test(entry.name) || path === controlFile) continue
       if (entry.isSymbolicLink())
         throw new StoreRefusal(`${join(from, path)} is a link: tablespaces elsewhere are not copied.`)
       if (entry.isDirectory()) {
         folders.push(path)
         mkdirSync(join(to, path), { mode: 0o700 })
-        if (!contentLeftOut.has(path)) walk(path)
+        if (!excludedContent.has(path)) walk(path)
       } else if (entry.isFile()) {
         const file = copyFile(from, to, path)
         if (file) files.push(file)
@@ -192,7 +192,7 @@ export function copyFile(from: string, to: string, path: string): BackupFile | u
   try {
     source = openSync(join(from, path), 'r')
   } catch (error) {
-    if (codeOf(error) === 'ENOENT') return undefined
+    if (errorCode(error) === 'ENOENT') return undefined
     throw error
   }
   try {

@@ -4,8 +4,8 @@ import { dirname, join, relative } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { StoreRefusal } from '#store/refusal.ts'
+import { type Account, errorCode, errorMessage } from './cluster-paths.ts'
 import { type Link, nativeCopy, readLinks } from './native-copy.ts'
-import { type Account, codeOf, text } from './place.ts'
 
 export type Binaries = { postgres: string; initdb: string; pgCtl: string; version: string; major: number }
 
@@ -52,7 +52,7 @@ export async function findBinaries(options: {
       else return found
     } catch (cause) {
       // Root itself would get the same answer for every candidate: its right to lend an account was taken away.
-      if (account && (codeOf(cause) === 'EPERM' || codeOf(cause) === 'EINVAL')) {
+      if (account && (errorCode(cause) === 'EPERM' || errorCode(cause) === 'EINVAL')) {
         throw new StoreRefusal(
           'PostgreSQL refuses to run as root, and this root may not switch to another account: start as an ' +
             'ordinary user, or set DATABASE_URL to a running server.',
@@ -60,7 +60,7 @@ export async function findBinaries(options: {
         )
       }
       if (cause instanceof StoreRefusal) throw cause
-      reasons.push(text(cause).trim())
+      reasons.push(errorMessage(cause).trim())
     }
   }
   if (versions.length > 0) throw otherMajor(major, versions)
@@ -89,13 +89,13 @@ async function fromPackage(
   const links = readLinks(native)
   if (makeLinks(native, links)) {
     try {
-      return await probe(join(native, 'bin'), account)
+      return await inspectBinaries(join(native, 'bin'), account)
     } catch (error) {
-      const unreadable = codeOf(error) === 'EACCES' || Number.isInteger(codeOf(error))
+      const unreadable = errorCode(error) === 'EACCES' || Number.isInteger(errorCode(error))
       if (!account || !unreadable) throw error
     }
   }
-  return probe(join(nativeCopy(native, links, progress), 'bin'), account)
+  return inspectBinaries(join(nativeCopy(native, links, progress), 'bin'), account)
 }
 
 async function fromPath(account: Account | undefined): Promise<Binaries> {
@@ -107,11 +107,11 @@ async function fromPath(account: Account | undefined): Promise<Binaries> {
   } catch {
     throw new Error('no postgres is on PATH')
   }
-  return probe(dirname(realpathSync(found)), account)
+  return inspectBinaries(dirname(realpathSync(found)), account)
 }
 
 /** Asks the binary itself, as the account that will run it: file modes alone do not tell what can be run. */
-async function probe(folder: string, account: Account | undefined): Promise<Binaries> {
+async function inspectBinaries(folder: string, account: Account | undefined): Promise<Binaries> {
   const program = (name: string) => join(folder, `${name}${suffix}`)
   const answers = await Promise.all(
     ['postgres', 'initdb'].map((name) =>
@@ -135,7 +135,7 @@ function makeLinks(native: string, links: Link[]): boolean {
     try {
       symlinkSync(relative(dirname(target), source), join(native, target))
     } catch (error) {
-      if (codeOf(error) !== 'EEXIST') return false
+      if (errorCode(error) !== 'EEXIST') return false
     }
   }
   return true

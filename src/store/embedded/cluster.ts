@@ -22,7 +22,16 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { promisify } from 'node:util'
 import { StoreRefusal } from '#store/refusal.ts'
 import { type Binaries, spawnOptions } from './binaries.ts'
-import { type Account, alive, codeOf, exists, type Place, socketPort, syncFolder, text } from './place.ts'
+import {
+  type Account,
+  type ClusterPaths,
+  errorCode,
+  errorMessage,
+  isAlive,
+  processExists,
+  socketPort,
+  syncFolder,
+} from './cluster-paths.ts'
 
 export type Address = { host: string; port: number; password?: string }
 
@@ -33,63 +42,67 @@ const windows = process.platform === 'win32'
 export const superuser = 'portico'
 const logBytesMax = 8 * 1024 * 1024
 const stopFastMs = 8_000
-const stopHardMs = 10_000
+const stopTimeoutMs = 10_000
 /** No process has it: larger than any limit of the system on process ids. */
-const pidOfNobody = 2_147_483_647
+const unusedPid = 2_147_483_647
 
 /** The major version that wrote the data folder; undefined while there is none. */
-export function majorOf(place: Place): number | undefined {
-  const content = readIfPresent(join(place.data, 'PG_VERSION'))
+export function majorOf(paths: ClusterPaths): number | undefined {
+  const content = readIfPresent(join(paths.data, 'PG_VERSION'))
   return content === undefined ? undefined : Number.parseInt(content, 10)
 }
 
 /** PostgreSQL draws this number once per cluster; its control file begins with it. */
-export function systemIdentifier(place: Place): string {
-  const bytes = readFileSync(join(place.data, 'global', 'pg_control'))
+export function systemIdentifier(paths: ClusterPaths): string {
+  const bytes = readFileSync(join(paths.data, 'global', 'pg_control'))
   return bytes.readBigUInt64LE(0).toString()
 }
 
 /** Where to connect; undefined when only a running server could tell and none has left word. */
-export function addressOf(place: Place): Address | undefined {
-  if (!windows) return { host: place.socketDir, port: socketPort }
-  const port = Number(pidFile(place)?.[3])
-  const password = readIfPresent(join(place.home, 'password'))?.trim()
+export function addressOf(paths: ClusterPaths): Address | undefined {
+  if (!windows) return { host: paths.socketDir, port: socketPort }
+  const port = Number(pidFile(paths)?.[3])
+  const password = readIfPresent(join(paths.home, 'password'))?.trim()
   return port > 0 && password ? { host: '127.0.0.1', port, password } : undefined
 }
 
 /** Made aside and renamed, so that a crash leaves no half cluster; the loser of a race takes the winner's. */
-export async function initCluster(place: Place, binaries: Binaries, durable: boolean): Promise<void> {
-  const draft = `${place.data}.tmp-${process.pid}-${randomBytes(4).toString('hex')}`
+export async function initCluster(paths: ClusterPaths, binaries: Binaries, durable: boolean): Promise<void> {
+  const draft = `${paths.data}.tmp-${process.pid}-${randomBytes(4).toString('hex')}`
   mkdirSync(draft, { mode: 0o700 })
-  if (place.account) lchownSync(draft, place.account.uid, place.account.gid)
+  if (paths.account) lchownSync(draft, paths.account.uid, paths.account.gid)
   const words = ['-D', draft, '-U', superuser, '--no-locale', '-E', 'UTF8', '--data-checksums']
-  words.push(...(windows ? ['-A', 'scram-sha-256', `--pwfile=${passwordFile(place)}`] : ['-A', 'trust']))
+  words.push(...(windows ? ['-A', 'scram-sha-256', `--pwfile=${passwordFile(paths)}`] : ['-A', 'trust']))
   if (!durable) words.push('--no-sync')
   try {
-    await run(binaries.initdb, words, { ...spawnOptions(place.account), timeout: 120_000 })
-    renameSync(draft, place.data)
-    syncFolder(place.home)
+    await run(binaries.initdb, words, { ...spawnOptions(paths.account), timeout: 120_000 })
+    renameSync(draft, paths.data)
+    syncFolder(paths.home)
   } catch (cause) {
     rmSync(draft, { recursive: true, force: true })
-    if (majorOf(place) !== undefined) return
-    const reason = (cause as { stderr?: string }).stderr?.trim() || text(cause)
-    throw new StoreRefusal(`The database could not be created in ${place.data}: ${reason}`, { cause })
+    if (majorOf(paths) !== undefined) return
+    const reason = (cause as { stderr?: string }).stderr?.trim() || errorMessage(cause)
+    throw new StoreRefusal(`The database could not be created in ${paths.data}: ${reason}`, { cause })
   }
 }
 
-export type Launched = { process: ChildProcess; complaint(): string }
+export type LaunchedServer = { process: ChildProcess; failureText(): string }
 
 /** Detached, so that Ctrl-C in the terminal does not reach the server while we still finish work on it. */
-export async function launchServer(place: Place, binaries: Binaries, settings: Settings): Promise<Launched> {
-  sweepDrafts(place)
-  disownStalePid(place)
-  if (place.account) admitOnlyRoot(place, place.account)
-  const log = openLog(place)
+export async function launchServer(
+  paths: ClusterPaths,
+  binaries: Binaries,
+  settings: Settings,
+): Promise<LaunchedServer> {
+  removeStaleDrafts(paths)
+  replaceStalePid(paths)
+  if (paths.account) allowOnlyRoot(paths, paths.account)
+  const log = openLog(paths)
   const offset = fstatSync(log).size
   const port = windows ? await freePort() : socketPort
   const all: Settings = {
     listen_addresses: windows ? '127.0.0.1' : '',
-    ...(!windows && { unix_socket_directories: place.socketDir, unix_socket_permissions: '0700' }),
+    ...(!windows && { unix_socket_directories: paths.socketDir, unix_socket_permissions: '0700' }),
     port: String(port),
     shared_buffers: '64MB',
     max_connections: '60',
@@ -103,56 +116,60 @@ export async function launchServer(place: Place, binaries: Binaries, settings: S
   }
   const words = Object.entries(all).flatMap(([name, value]) => ['-c', `${name}=${value}`])
   const options = {
-    ...spawnOptions(place.account),
+    ...spawnOptions(paths.account),
     stdio: ['ignore', log, log] as ['ignore', number, number],
   }
   // On Windows an administrator may not run postgres; pg_ctl gives the right up before it starts it.
   const child = windows
-    ? spawn(binaries.pgCtl, ['start', '-W', '-D', place.data, '-o', words.map(quoted).join(' ')], options)
-    : spawn(binaries.postgres, ['-D', place.data, ...words], { ...options, detached: true })
+    ? spawn(
+        binaries.pgCtl,
+        ['start', '-W', '-D', paths.data, '-o', words.map(quoteArgument).join(' ')],
+        options,
+      )
+    : spawn(binaries.postgres, ['-D', paths.data, ...words], { ...options, detached: true })
   closeSync(log)
   child.unref()
   let failure = ''
   child.on('error', (error) => {
     failure = error.message
   })
-  return { process: child, complaint: () => failure || tailOf(place.log, offset) }
+  return { process: child, failureText: () => failure || tailOf(paths.log, offset) }
 }
 
 /** Fast shutdown: a plain SIGTERM would wait for every client to leave. */
-export async function stopServer(place: Place, pgCtl?: string): Promise<boolean> {
-  const pid = postmasterPid(place)
+export async function stopServer(paths: ClusterPaths, pgCtl?: string): Promise<boolean> {
+  const pid = postmasterPid(paths)
   if (pid === undefined) return true
   if (windows && pgCtl) {
-    const words = ['stop', '-D', place.data, '-m', 'fast', '-t', String(stopHardMs / 1000)]
+    const words = ['stop', '-D', paths.data, '-m', 'fast', '-t', String(stopTimeoutMs / 1000)]
     await run(pgCtl, words, spawnOptions(undefined)).catch(() => {})
-    return postmasterPid(place) !== pid
+    return postmasterPid(paths) !== pid
   }
   const started = performance.now()
-  let hard = false
+  let isImmediate = false
   signal(pid, 'SIGINT')
   // The file goes last, after the final checkpoint. The process id is no sign: a zombie keeps it.
-  while (postmasterPid(place) === pid) {
+  while (postmasterPid(paths) === pid) {
     const elapsedMs = performance.now() - started
-    if (elapsedMs > stopHardMs) return false
-    if (elapsedMs > stopFastMs && !hard) hard = signal(pid, 'SIGQUIT')
+    if (elapsedMs > stopTimeoutMs) return false
+    if (elapsedMs > stopFastMs && !isImmediate) isImmediate = signal(pid, 'SIGQUIT')
     await delay(10)
   }
   return true
 }
 
-export function postmasterPid(place: Place): number | undefined {
-  const pid = Number(pidFile(place)?.[0])
-  return pid > 0 && pid !== pidOfNobody && alive(pid) ? pid : undefined
+export function postmasterPid(paths: ClusterPaths): number | undefined {
+  const pid = Number(pidFile(paths)?.[0])
+  return pid > 0 && pid !== unusedPid && isAlive(pid) ? pid : undefined
 }
 
-const pidFile = (place: Place) => readIfPresent(join(place.data, 'postmaster.pid'))?.split('\n')
+const pidFile = (paths: ClusterPaths) => readIfPresent(join(paths.data, 'postmaster.pid'))?.split('\n')
 
 function signal(pid: number, name: NodeJS.Signals): true {
   try {
     process.kill(pid, name)
   } catch (error) {
-    if (codeOf(error) !== 'ESRCH') throw error
+    if (errorCode(error) !== 'ESRCH') throw error
   }
   return true
 }
@@ -162,58 +179,58 @@ function signal(pid: number, name: NodeJS.Signals): true {
  * would refuse to start for ever. The id is replaced rather than the file deleted: the file also names the shared
  * memory by which PostgreSQL notices that children of a killed server are still writing.
  */
-function disownStalePid(place: Place): void {
-  const lines = pidFile(place)
+function replaceStalePid(paths: ClusterPaths): void {
+  const lines = pidFile(paths)
   const pid = Number(lines?.[0])
-  if (!lines || process.platform !== 'linux' || !exists(pid)) return
+  if (!lines || process.platform !== 'linux' || !processExists(pid)) return
   const command = readIfPresent(`/proc/${pid}/comm`)?.trim()
-  if (command === undefined || (command.startsWith('postgres') && alive(pid))) return
-  const draft = join(place.home, `postmaster.pid.${process.pid}`)
-  writeFileSync(draft, [pidOfNobody, ...lines.slice(1)].join('\n'), { mode: 0o600 })
-  if (place.account) lchownSync(draft, place.account.uid, place.account.gid)
-  renameSync(draft, join(place.data, 'postmaster.pid'))
+  if (command === undefined || (command.startsWith('postgres') && isAlive(pid))) return
+  const draft = join(paths.home, `postmaster.pid.${process.pid}`)
+  writeFileSync(draft, [unusedPid, ...lines.slice(1)].join('\n'), { mode: 0o600 })
+  if (paths.account) lchownSync(draft, paths.account.uid, paths.account.gid)
+  renameSync(draft, join(paths.data, 'postmaster.pid'))
 }
 
 /**
  * Under root the server runs as an account that other services may share, so a connection must come from a process
  * of root: the system tells the server who is at the other end of its socket.
  */
-function admitOnlyRoot(place: Place, { uid, gid }: Account): void {
+function allowOnlyRoot(paths: ClusterPaths, { uid, gid }: Account): void {
   const files = {
     'pg_hba.conf': 'local all all peer map=portico\n',
     'pg_ident.conf': `portico root ${superuser}\n`,
   }
   for (const [name, content] of Object.entries(files)) {
-    const draft = join(place.home, `${name}.${process.pid}`)
+    const draft = join(paths.home, `${name}.${process.pid}`)
     writeFileSync(draft, content, { mode: 0o600, flag: 'wx' })
     lchownSync(draft, uid, gid)
-    renameSync(draft, join(place.data, name))
+    renameSync(draft, join(paths.data, name))
   }
 }
 
 /** Half clusters of starts that were killed. */
-function sweepDrafts(place: Place): void {
-  for (const name of readdirSync(place.home)) {
+function removeStaleDrafts(paths: ClusterPaths): void {
+  for (const name of readdirSync(paths.home)) {
     const pid = /^data\.tmp-(\d+)-/.exec(name)?.[1]
-    if (!pid || alive(Number(pid))) continue
+    if (!pid || isAlive(Number(pid))) continue
     try {
-      rmSync(join(place.home, name), { recursive: true, force: true })
+      rmSync(join(paths.home, name), { recursive: true, force: true })
     } catch {
       // Its initdb outlived the process that began it and still writes; the next start finds it idle.
     }
   }
 }
 
-function openLog(place: Place): number {
+function openLog(paths: ClusterPaths): number {
   try {
-    if (statSync(place.log).size > logBytesMax) renameSync(place.log, `${place.log}.old`)
+    if (statSync(paths.log).size > logBytesMax) renameSync(paths.log, `${paths.log}.old`)
   } catch (error) {
-    if (codeOf(error) !== 'ENOENT') throw error
+    if (errorCode(error) !== 'ENOENT') throw error
   }
   // The folder belongs to the lent account, so a link in it could point root anywhere.
   const { O_APPEND, O_CREAT, O_WRONLY } = constants
-  const log = openSync(place.log, O_APPEND | O_CREAT | O_WRONLY | (constants.O_NOFOLLOW ?? 0), 0o600)
-  if (place.account) fchownSync(log, place.account.uid, place.account.gid)
+  const log = openSync(paths.log, O_APPEND | O_CREAT | O_WRONLY | (constants.O_NOFOLLOW ?? 0), 0o600)
+  if (paths.account) fchownSync(log, paths.account.uid, paths.account.gid)
   return log
 }
 
@@ -228,12 +245,12 @@ function tailOf(path: string, offset: number): string {
   }
 }
 
-function passwordFile(place: Place): string {
-  const path = join(place.home, 'password')
+function passwordFile(paths: ClusterPaths): string {
+  const path = join(paths.home, 'password')
   try {
     writeFileSync(path, `${randomBytes(24).toString('base64url')}\n`, { mode: 0o600, flag: 'wx' })
   } catch (error) {
-    if (codeOf(error) !== 'EEXIST') throw error
+    if (errorCode(error) !== 'EEXIST') throw error
   }
   return path
 }
@@ -246,14 +263,14 @@ async function freePort(): Promise<number> {
   return port
 }
 
-const quoted = (word: string) =>
+const quoteArgument = (word: string) =>
   /[\s"]/.test(word) || word === '' ? `"${word.replaceAll('"', '\\"')}"` : word
 
 function readIfPresent(path: string): string | undefined {
   try {
     return readFileSync(path, 'utf8')
   } catch (error) {
-    if (codeOf(error) === 'ENOENT') return undefined
+    if (errorCode(error) === 'ENOENT') return undefined
     throw error
   }
 }

@@ -13,7 +13,7 @@ import {
 } from 'node:fs'
 import { dirname, join, relative } from 'node:path'
 import { StoreRefusal } from '#store/refusal.ts'
-import { codeOf } from './place.ts'
+import { errorCode } from './cluster-paths.ts'
 
 /** Both paths are relative to the folder `native`. */
 export type Link = { source: string; target: string }
@@ -45,16 +45,16 @@ export function nativeCopy(native: string, links: Link[], progress: (line: strin
     const draft = `${target}.tmp-${process.pid}-${randomBytes(4).toString('hex')}`
     mkdirSync(draft, { mode: 0o700 })
     try {
-      complete(native, draft, files, links)
+      completeCopy(native, draft, files, links)
       chmodSync(draft, 0o755)
       renameSync(draft, target)
     } catch (error) {
       rmSync(draft, { recursive: true, force: true })
-      if (!['EEXIST', 'ENOTEMPTY', 'EPERM'].includes(codeOf(error) ?? '')) throw error
+      if (!['EEXIST', 'ENOTEMPTY', 'EPERM'].includes(errorCode(error) ?? '')) throw error
     }
   }
   checkFolder(target)
-  complete(native, target, files, links)
+  completeCopy(native, target, files, links)
   return target
 }
 
@@ -71,7 +71,7 @@ function filesOf(native: string): string[] {
     .filter((path) => !path.startsWith('include'))
 }
 
-function complete(native: string, target: string, files: string[], links: Link[]): void {
+function completeCopy(native: string, target: string, files: string[], links: Link[]): void {
   const folders = new Set(['.'])
   for (const path of [...files, ...links.map((link) => link.target)])
     ensureFolders(target, dirname(path), folders)
@@ -79,15 +79,16 @@ function complete(native: string, target: string, files: string[], links: Link[]
     const from = join(native, path)
     const to = join(target, path)
     const present = lstatSync(to, { throwIfNoEntry: false })
-    if (!present) place(from, to)
-    else if (!present.isFile() || !isOurs(present) || !readFileSync(from).equals(readFileSync(to))) refuse(to)
+    if (!present) copyAtomically(from, to)
+    else if (!present.isFile() || !isOurs(present) || !readFileSync(from).equals(readFileSync(to)))
+      rejectCopy(to)
   }
   for (const link of links) {
     const to = join(target, link.target)
     const content = relative(dirname(link.target), link.source)
     const present = lstatSync(to, { throwIfNoEntry: false })
     if (!present) linkOnce(content, to)
-    if (readlinkOf(to) !== content) refuse(to)
+    if (readlinkOf(to) !== content) rejectCopy(to)
   }
 }
 
@@ -99,14 +100,14 @@ function ensureFolders(target: string, path: string, known: Set<string>): void {
     mkdirSync(folder)
     chmodSync(folder, 0o755)
   } catch (error) {
-    if (codeOf(error) !== 'EEXIST') throw error
+    if (errorCode(error) !== 'EEXIST') throw error
     checkFolder(folder)
   }
   known.add(path)
 }
 
 /** By way of a rename, so that a process that starts beside us never reads half a file. */
-function place(from: string, to: string): void {
+function copyAtomically(from: string, to: string): void {
   const draft = `${to}.tmp-${process.pid}-${randomBytes(4).toString('hex')}`
   copyFileSync(from, draft)
   chmodSync(draft, lstatSync(from).mode & 0o100 ? 0o755 : 0o644)
@@ -117,7 +118,7 @@ function linkOnce(content: string, path: string): void {
   try {
     symlinkSync(content, path)
   } catch (error) {
-    if (codeOf(error) !== 'EEXIST') throw error
+    if (errorCode(error) !== 'EEXIST') throw error
   }
 }
 
@@ -131,13 +132,13 @@ function readlinkOf(path: string): string | undefined {
 
 function checkFolder(path: string): void {
   const present = lstatSync(path)
-  if (!present.isDirectory() || !isOurs(present)) refuse(path)
+  if (!present.isDirectory() || !isOurs(present)) rejectCopy(path)
 }
 
 const isOurs = ({ uid, mode }: { uid: number; mode: number }) =>
   uid === process.getuid?.() && (mode & 0o022) === 0
 
-function refuse(path: string): never {
+function rejectCopy(path: string): never {
   throw new StoreRefusal(
     `${path} is not the copy of the PostgreSQL binaries that belongs there: find out who changed it, then delete ` +
       'the folder below /var/tmp and start again.',

@@ -6,12 +6,12 @@ import { majorOf, postmasterPid } from './cluster.ts'
 import {
   type Account,
   adoptIdentity,
-  type Place,
-  placeFor,
+  type ClusterPaths,
+  errorMessage,
+  prepareClusterPaths,
   serverAccount,
   syncFolder,
-  text,
-} from './place.ts'
+} from './cluster-paths.ts'
 
 export type RestoreOptions = {
   dataDir: string
@@ -27,25 +27,25 @@ export async function restoreCluster({
   dataDir,
   source,
   progress = () => {},
-}: RestoreOptions): Promise<{ aside: string | undefined }> {
+}: RestoreOptions): Promise<{ previousData: string | undefined }> {
   const manifest = readManifest(source)
-  const place = placeFor(dataDir, serverAccount())
-  const pid = postmasterPid(place)
+  const paths = prepareClusterPaths(dataDir, serverAccount())
+  const pid = postmasterPid(paths)
   if (pid !== undefined)
     throw new StoreRefusal(
-      `The database server of ${place.data} runs as process ${pid}: stop the gateways that use it. One that was ` +
+      `The database server of ${paths.data} runs as process ${pid}: stop the gateways that use it. One that was ` +
         'left behind by a killed gateway ends when any admin command, such as log, has used it.',
     )
   progress('Copying and checking the files of the backup')
-  const draft = `${place.data}.tmp-${process.pid}-restore`
+  const draft = `${paths.data}.tmp-${process.pid}-restore`
   try {
-    copyBack(join(source, copyName), draft, manifest, place.account)
-    const aside = majorOf(place) === undefined ? undefined : asideOf(place)
-    if (aside) renameSync(place.data, aside)
-    renameSync(draft, place.data)
-    syncFolder(place.home)
-    adoptIdentity(place, manifest.system_identifier)
-    return { aside }
+    restoreFiles(join(source, copyName), draft, manifest, paths.account)
+    const previousData = majorOf(paths) === undefined ? undefined : previousDataPath(paths)
+    if (previousData) renameSync(paths.data, previousData)
+    renameSync(draft, paths.data)
+    syncFolder(paths.home)
+    adoptIdentity(paths, manifest.system_identifier)
+    return { previousData }
   } catch (error) {
     rmSync(draft, { recursive: true, force: true })
     throw error
@@ -57,12 +57,12 @@ function readManifest(source: string): Manifest {
     const manifest = JSON.parse(readFileSync(join(source, manifestName), 'utf8')) as Manifest
     if (manifest.format === 1 && Array.isArray(manifest.files)) return manifest
   } catch (cause) {
-    throw new StoreRefusal(`${source} is no backup: ${text(cause)}`, { cause })
+    throw new StoreRefusal(`${source} is no backup: ${errorMessage(cause)}`, { cause })
   }
   throw new StoreRefusal(`${source} is a backup of another format than this release reads.`)
 }
 
-function asideOf({ data }: Place): string {
+function previousDataPath({ data }: ClusterPaths): string {
   const stamp = new Date()
     .toISOString()
     .replace(/[^0-9]/g, '')
@@ -73,28 +73,28 @@ function asideOf({ data }: Place): string {
   }
 }
 
-function copyBack(
+function restoreFiles(
   from: string,
   to: string,
   { folders, files }: Manifest,
   account: Account | undefined,
 ): void {
-  const give = (path: string) => {
+  const chown = (path: string) => {
     if (account) lchownSync(path, account.uid, account.gid)
   }
   mkdirSync(to, { mode: 0o700 })
-  give(to)
+  chown(to)
   for (const folder of folders) {
-    demandInside(folder)
+    assertInside(folder)
     mkdirSync(join(to, folder), { recursive: true, mode: 0o700 })
-    give(join(to, folder))
+    chown(join(to, folder))
   }
   for (const file of files) {
-    demandInside(file.path)
+    assertInside(file.path)
     const copied = copyFile(from, to, file.path)
     if (!isSame(file, copied))
       throw new StoreRefusal(`${join(from, file.path)} is missing or damaged: this backup cannot be used.`)
-    give(join(to, file.path))
+    chown(join(to, file.path))
   }
   for (const folder of ['', ...folders]) syncFolder(join(to, folder))
 }
@@ -103,7 +103,7 @@ const isSame = (file: BackupFile, copied: BackupFile | undefined): boolean =>
   copied?.sha256 === file.sha256 && copied.bytes === file.bytes
 
 /** The manifest decides where root writes. */
-function demandInside(path: string): void {
+function assertInside(path: string): void {
   if (path.startsWith('/') || path.split(/[\\/]/).includes('..') || dirname(path) === path)
     throw new StoreRefusal(`The backup names a file outside itself: ${path}`)
 }

@@ -57,7 +57,7 @@ export type TransferRow = {
   settled_at: Date | null
 }
 
-export type EntryRow = {
+export type LedgerEntryRow = {
   account_id: bigint
   transfer_id: bigint
   phase: string
@@ -71,7 +71,7 @@ export type DurableTables = {
   task: TaskRow
   account: AccountRow
   transfer: TransferRow
-  entry: EntryRow
+  entry: LedgerEntryRow
   task_step: { task_id: string; step: string; epoch: number; attempt: number; out: Jsonb; at: Date }
   idempotency: {
     user_id: string

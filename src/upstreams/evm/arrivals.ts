@@ -11,17 +11,17 @@ export type Arrival = TransferLog & { txHash: Hex; index: number; block: bigint 
 export type ArrivalSearch = { arrivals: Arrival[]; searchedTo: bigint }
 export type BlockRange = { from: bigint; to: bigint }
 
-type Deps = { row: EvmChainRow; rpc: (calls: readonly RpcCall[]) => Promise<RpcAnswer[]> }
+type ArrivalSearchDeps = { row: EvmChainRow; rpc: (calls: readonly RpcCall[]) => Promise<RpcAnswer[]> }
 
 const requestsMax = 40
 const blocksMax = 1_000n
 /** Providers limit the blocks or the results of one search, each with a sentence of its own. */
-const isTooMuch = ({ message }: { message: string }): boolean =>
+const isRangeTooLarge = ({ message }: { message: string }): boolean =>
   /range|more than \d+ results|too many results|response size/i.test(message)
 
-const lesser = (a: bigint, b: bigint): bigint => (a < b ? a : b)
+const min = (a: bigint, b: bigint): bigint => (a < b ? a : b)
 
-export function createArrivalSearch({ row, rpc }: Deps) {
+export function createArrivalSearch({ row, rpc }: ArrivalSearchDeps) {
   /** What the provider takes at once, as far as its refusals have told. */
   let blocksAtOnce = blocksMax
 
@@ -31,7 +31,7 @@ export function createArrivalSearch({ row, rpc }: Deps) {
     let next = from
     let last = to
     for (let requests = 0; next <= last && requests < requestsMax; requests += 1) {
-      const end = lesser(last, next + blocksAtOnce - 1n)
+      const end = min(last, next + blocksAtOnce - 1n)
       const range = { fromBlock: hexQuantity(next), toBlock: hexQuantity(end) }
       // A node that lags answers with no logs for blocks that it has not seen, so its own head is asked for beside them.
       const [block, found] = await rpc([
@@ -39,9 +39,9 @@ export function createArrivalSearch({ row, rpc }: Deps) {
         { method: 'eth_getLogs', params: [{ address: token, topics, ...range }] },
       ])
       const head = headOf(resultOf(row, block!)).number
-      last = lesser(last, head)
+      last = min(last, head)
       if (last < next || ('error' in found! && head < end)) continue
-      if ('error' in found! && end > next && isTooMuch(found.error)) {
+      if ('error' in found! && end > next && isRangeTooLarge(found.error)) {
         blocksAtOnce = (end - next + 1n) / 2n
         continue
       }
@@ -49,7 +49,7 @@ export function createArrivalSearch({ row, rpc }: Deps) {
       for (const log of logs)
         for (const transfer of transfersOf([log]))
           arrivals.push({ ...transfer, txHash: log.txHash, index: log.index, block: log.block })
-      next = lesser(end, head) + 1n
+      next = min(end, head) + 1n
     }
     if (next === from)
       throw new Fault('unavailable', `The ${row.displayName} node shows no logs of these blocks yet`)

@@ -5,7 +5,7 @@ import {
   encodeFunctionData,
   parseAbi,
 } from 'viem/utils'
-import type { EvmCall, ReadCall } from '#kernel/signer.ts'
+import type { DecodedCall, EvmCall } from '#kernel/signer.ts'
 import type { Hex, Log } from './wire.ts'
 
 /** The calls that custody knows how to read, and the tokens' own views. */
@@ -30,7 +30,7 @@ export const balanceData = (owner: string): Hex =>
   encodeFunctionData({ abi, functionName: 'balanceOf', args: [owner as Hex] })
 
 /** Undefined for anything that custody was not taught, and for bytes that say more than the call does. */
-export function readCall({ to, data }: EvmCall): ReadCall | undefined {
+export function readCall({ to, data }: EvmCall): DecodedCall | undefined {
   const decoded = decode(data as Hex)
   if (!decoded) return undefined
   switch (decoded.functionName) {

@@ -86,7 +86,7 @@ type Options = { row: EvmChainRow; net: Net; timeoutMs?: number }
 
 const maxBytes = 4 * 1024 * 1024
 const delegationPrefix = '0xef0100'
-const nobody = '0x0000000000000000000000000000000000000000'
+const zeroAddress = '0x0000000000000000000000000000000000000000'
 const tagOf = (at: BlockTag) => (typeof at === 'bigint' ? hexQuantity(at) : at)
 
 export function evm({ row, net, timeoutMs = 5_000 }: Options): Evm {
@@ -106,16 +106,16 @@ export function evm({ row, net, timeoutMs = 5_000 }: Options): Evm {
     return answersOf(body, calls.length)
   }
 
-  const ask = async (calls: readonly RpcCall[], signal?: AbortSignal): Promise<unknown[]> =>
+  const callAll = async (calls: readonly RpcCall[], signal?: AbortSignal): Promise<unknown[]> =>
     (await rpc(calls, signal)).map((answer) => resultOf(row, answer))
 
-  const askOne = async (method: string, params: unknown[], signal?: AbortSignal): Promise<unknown> =>
-    (await ask([{ method, params }], signal))[0]
+  const callOne = async (method: string, params: unknown[], signal?: AbortSignal): Promise<unknown> =>
+    (await callAll([{ method, params }], signal))[0]
 
   let multicallCode: Promise<Hex> | undefined
   /** The views' contract runs at the account's own address, so that the calls are the account's. */
-  const borrowedCode = (): Promise<Hex> => {
-    multicallCode ??= askOne('eth_getCode', [row.multicall, 'latest'])
+  const readMulticallCode = (): Promise<Hex> => {
+    multicallCode ??= callOne('eth_getCode', [row.multicall, 'latest'])
       .then(hexOf)
       .catch((fault) => {
         multicallCode = undefined
@@ -125,7 +125,7 @@ export function evm({ row, net, timeoutMs = 5_000 }: Options): Evm {
   }
 
   const call = async ({ to, data }: View, at: BlockTag = 'latest') =>
-    hexOf(await askOne('eth_call', [{ to, data }, tagOf(at)]))
+    hexOf(await callOne('eth_call', [{ to, data }, tagOf(at)]))
 
   const views: Evm['views'] = async (asked, { at, signal } = {}) => {
     const own = [
@@ -136,7 +136,7 @@ export function evm({ row, net, timeoutMs = 5_000 }: Options): Evm {
     const tag = tagOf(at ?? 'latest')
     const calls: RpcCall[] = [{ method: 'eth_call', params: [data, tag] }]
     if (!row.callsSeeBlockNumber) calls.push({ method: 'eth_getBlockByNumber', params: [tag, false] })
-    const [returned, named] = await ask(calls, signal)
+    const [returned, named] = await callAll(calls, signal)
     const results = resultsOf(hexOf(returned))
     const [time, seen] = results.slice(asked.length).map(wordOf)
     const block = row.callsSeeBlockNumber ? undefined : headOf(named)
@@ -150,25 +150,25 @@ export function evm({ row, net, timeoutMs = 5_000 }: Options): Evm {
   return {
     row,
     async identify() {
-      const [id, version] = await ask([
+      const [id, version] = await callAll([
         { method: 'eth_chainId', params: [] },
         { method: 'web3_clientVersion', params: [] },
       ])
       return { chainId: quantityOf(id).toString(), clientVersion: String(version) }
     },
-    head: async (signal) => headOf(await askOne('eth_getBlockByNumber', ['latest', false], signal)),
+    head: async (signal) => headOf(await callOne('eth_getBlockByNumber', ['latest', false], signal)),
     async finalBlock() {
-      const { number } = headOf(await askOne('eth_getBlockByNumber', ['latest', false]))
+      const { number } = headOf(await callOne('eth_getBlockByNumber', ['latest', false]))
       const block = number - BigInt(row.confirmations - 1)
       return block > 0n ? block : 0n
     },
-    headAt: async (block) => headOf(await askOne('eth_getBlockByNumber', [hexQuantity(block), false])),
-    balance: async (address) => quantityOf(await askOne('eth_getBalance', [address, 'latest'])),
+    headAt: async (block) => headOf(await callOne('eth_getBlockByNumber', [hexQuantity(block), false])),
+    balance: async (address) => quantityOf(await callOne('eth_getBalance', [address, 'latest'])),
     transactionCount: async (address, at) =>
-      quantityOf(await askOne('eth_getTransactionCount', [address, tagOf(at)])),
+      quantityOf(await callOne('eth_getTransactionCount', [address, tagOf(at)])),
 
     async account(address) {
-      const [nonce, code, block] = await ask([
+      const [nonce, code, block] = await callAll([
         { method: 'eth_getTransactionCount', params: [address, 'latest'] },
         { method: 'eth_getCode', params: [address, 'latest'] },
         { method: 'eth_getBlockByNumber', params: ['latest', false] },
@@ -195,10 +195,10 @@ export function evm({ row, net, timeoutMs = 5_000 }: Options): Evm {
     },
 
     async simulate(account, calls) {
-      const override = { [account]: { code: await borrowedCode() } }
+      const override = { [account]: { code: await readMulticallCode() } }
       const value = calls.reduce((sum, each) => sum + each.value, 0n)
       const transaction = (made: readonly EvmCall[], allowFailure: boolean) => ({
-        from: value === 0n ? nobody : account,
+        from: value === 0n ? zeroAddress : account,
         to: account,
         data: callsData(made, allowFailure),
         ...(value > 0n && { value: hexQuantity(value) }),
@@ -240,7 +240,7 @@ export function evm({ row, net, timeoutMs = 5_000 }: Options): Evm {
     },
 
     async receipts(hashes) {
-      const [block, ...found] = await ask([
+      const [block, ...found] = await callAll([
         { method: 'eth_getBlockByNumber', params: ['latest', false] },
         ...hashes.map((hash) => ({ method: 'eth_getTransactionReceipt', params: [hash] })),
       ])

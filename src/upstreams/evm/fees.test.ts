@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
-import { bump, offer, replacement, replaces } from './fees.ts'
+import { isValidReplacement, planReplacement, quoteFees, raiseFees } from './fees.ts'
 
 const wei = fc.bigInt({ min: 1n, max: 10n ** 13n })
 const fees = fc.record({ maxFeeWei: wei, priorityWei: wei })
@@ -10,12 +10,12 @@ const percent = (value: bigint, tenths: bigint) => (value * (1_000n + tenths)) /
 test('a replacement is at least an eighth above both fees, and the smallest such', () => {
   fc.assert(
     fc.property(fees, (old) => {
-      const next = bump(old)
+      const next = raiseFees(old)
       assert.ok(next.maxFeeWei * 8n >= old.maxFeeWei * 9n)
       assert.ok((next.maxFeeWei - 1n) * 8n < old.maxFeeWei * 9n)
-      assert.ok(replaces(old, next))
-      assert.ok(!replaces(old, { ...next, priorityWei: next.priorityWei - 1n }))
-      assert.ok(!replaces(old, { ...next, maxFeeWei: next.maxFeeWei - 1n }))
+      assert.ok(isValidReplacement(old, next))
+      assert.ok(!isValidReplacement(old, { ...next, priorityWei: next.priorityWei - 1n }))
+      assert.ok(!isValidReplacement(old, { ...next, maxFeeWei: next.maxFeeWei - 1n }))
     }),
   )
 })
@@ -25,18 +25,18 @@ test('five and ten percent more do not replace, although the development node wo
     fc.property(fc.bigInt({ min: 1_000n, max: 10n ** 13n }), (old) => {
       for (const tenths of [50n, 100n]) {
         const weak = { maxFeeWei: percent(old, tenths), priorityWei: percent(old, tenths) }
-        assert.ok(!replaces({ maxFeeWei: old, priorityWei: old }, weak))
+        assert.ok(!isValidReplacement({ maxFeeWei: old, priorityWei: old }, weak))
       }
     }),
   )
   const old = { maxFeeWei: 8_000n, priorityWei: 800n }
-  assert.ok(replaces(old, { maxFeeWei: 9_000n, priorityWei: 900n }))
+  assert.ok(isValidReplacement(old, { maxFeeWei: 9_000n, priorityWei: 900n }))
 })
 
 test('an offer never exceeds the cap and its priority never the offer', () => {
   fc.assert(
     fc.property(wei, wei, wei, wei, (base, suggested, priorityFloorWei, capWei) => {
-      const offered = offer(base, suggested, { priorityFloorWei, capWei })
+      const offered = quoteFees(base, suggested, { priorityFloorWei, capWei })
       if (base >= capWei) assert.equal(offered, undefined)
       else {
         assert.ok(offered && offered.maxFeeWei <= capWei && offered.priorityWei <= offered.maxFeeWei)
@@ -49,12 +49,12 @@ test('an offer never exceeds the cap and its priority never the offer', () => {
 test('at the cap the nonce is cancelled once, and then left alone', () => {
   const old = { maxFeeWei: 950n, priorityWei: 10n }
   const market = { maxFeeWei: 400n, priorityWei: 20n }
-  assert.deepEqual(replacement({ maxFeeWei: 100n, priorityWei: 10n }, market, 1_000n), {
+  assert.deepEqual(planReplacement({ maxFeeWei: 100n, priorityWei: 10n }, market, 1_000n), {
     kind: 'bump',
     fees: { maxFeeWei: 400n, priorityWei: 20n },
   })
-  const cancel = replacement(old, market, 1_000n)
+  const cancel = planReplacement(old, market, 1_000n)
   assert.equal(cancel?.kind, 'cancel')
-  assert.ok(replaces(old, cancel!.fees))
-  assert.equal(replacement(cancel!.fees, market, 1_000n), undefined)
+  assert.ok(isValidReplacement(old, cancel!.fees))
+  assert.equal(planReplacement(cancel!.fees, market, 1_000n), undefined)
 })

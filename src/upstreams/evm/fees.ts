@@ -4,25 +4,25 @@ export type Fees = { maxFeeWei: bigint; priorityWei: bigint }
 export type FeeRule = { priorityFloorWei: bigint; capWei: bigint }
 
 const ceilDiv = (a: bigint, b: bigint) => (a + b - 1n) / b
-const most = (a: bigint, b: bigint) => (a > b ? a : b)
-const least = (a: bigint, b: bigint) => (a < b ? a : b)
+const max = (a: bigint, b: bigint) => (a > b ? a : b)
+const min = (a: bigint, b: bigint) => (a < b ? a : b)
 
 /** Public nodes ask for about 10 % more; 12.5 % passes all of them. The development node would accept less. */
-const bumped = (wei: bigint): bigint => ceilDiv(wei * 9n, 8n)
+const raised = (wei: bigint): bigint => ceilDiv(wei * 9n, 8n)
 
-export const bump = (old: Fees): Fees => ({
-  maxFeeWei: bumped(old.maxFeeWei),
-  priorityWei: bumped(old.priorityWei),
+export const raiseFees = (old: Fees): Fees => ({
+  maxFeeWei: raised(old.maxFeeWei),
+  priorityWei: raised(old.priorityWei),
 })
 
-export const replaces = (old: Fees, next: Fees): boolean =>
-  next.maxFeeWei >= bumped(old.maxFeeWei) && next.priorityWei >= bumped(old.priorityWei)
+export const isValidReplacement = (old: Fees, next: Fees): boolean =>
+  next.maxFeeWei >= raised(old.maxFeeWei) && next.priorityWei >= raised(old.priorityWei)
 
 /** Twice the base fee outlives six full blocks in a row. Undefined while the chain costs more than the cap. */
-export function offer(baseFeeWei: bigint, suggestedWei: bigint, rule: FeeRule): Fees | undefined {
+export function quoteFees(baseFeeWei: bigint, suggestedWei: bigint, rule: FeeRule): Fees | undefined {
   if (baseFeeWei >= rule.capWei) return undefined
-  const priorityWei = least(most(suggestedWei, rule.priorityFloorWei), rule.capWei - baseFeeWei)
-  return { maxFeeWei: least(baseFeeWei * 2n + priorityWei, rule.capWei), priorityWei }
+  const priorityWei = min(max(suggestedWei, rule.priorityFloorWei), rule.capWei - baseFeeWei)
+  return { maxFeeWei: min(baseFeeWei * 2n + priorityWei, rule.capWei), priorityWei }
 }
 
 export type Replacement = { kind: 'bump' | 'cancel'; fees: Fees }
@@ -31,14 +31,18 @@ export type Replacement = { kind: 'bump' | 'cancel'; fees: Fees }
  * The next try at the same nonce: both fees bumped, and up to the market where that is higher. Above the cap the nonce
  * is given up by one last transaction that moves nothing; after it there is none.
  */
-export function replacement(old: Fees, market: Fees | undefined, capWei: bigint): Replacement | undefined {
-  const floor = bump(old)
+export function planReplacement(
+  old: Fees,
+  market: Fees | undefined,
+  capWei: bigint,
+): Replacement | undefined {
+  const minimum = raiseFees(old)
   const fees = market
     ? {
-        maxFeeWei: most(floor.maxFeeWei, market.maxFeeWei),
-        priorityWei: most(floor.priorityWei, market.priorityWei),
+        maxFeeWei: max(minimum.maxFeeWei, market.maxFeeWei),
+        priorityWei: max(minimum.priorityWei, market.priorityWei),
       }
-    : floor
+    : minimum
   if (fees.maxFeeWei <= capWei) return { kind: 'bump', fees }
-  return old.maxFeeWei <= capWei ? { kind: 'cancel', fees: floor } : undefined
+  return old.maxFeeWei <= capWei ? { kind: 'cancel', fees: minimum } : undefined
 }

@@ -16,7 +16,7 @@ import {
 import type { EvmBatch } from '#kernel/signer.ts'
 import { batchHash, nonceKeyOf, nonceOf } from './batch.ts'
 import { approveData, readCall, transferData } from './erc20.ts'
-import { evmScheme } from './sign.ts'
+import { evmCrypto } from './sign.ts'
 import type { Hex } from './wire.ts'
 
 const secret = hexToBytes('0x59c6995e998f97a5a0044966f0945389dc9e86dae88c7a8412f4603b6b78690d')
@@ -79,14 +79,14 @@ test('a batch is hashed as the published contract does, salt and executor includ
 })
 
 test('the signature of a batch recovers to the account that owns the key', async () => {
-  const signature = (await evmScheme.signBatch(secret, batch)) as Hex
+  const signature = (await evmCrypto.signBatch(secret, batch)) as Hex
   assert.equal(signature.length, 132)
   assert.equal(await recoverAddress({ hash: digestByHand(batch), signature }), account)
-  assert.equal(evmScheme.addressOf(secret), account)
+  assert.equal(evmCrypto.addressOf(secret), account)
 })
 
 test('a delegation is signed over magic, chain, delegate and nonce', async () => {
-  const signed = await evmScheme.signDelegation(secret, { chainId: '8453', delegate, nonce: 3 })
+  const signed = await evmCrypto.signDelegation(secret, { chainId: '8453', delegate, nonce: 3 })
   const hash = keccak256(concat(['0x05', toRlp([numberToHex(8453), delegate, numberToHex(3)])]))
   const { r, s, yParity } = signed
   assert.equal(await recoverAddress({ hash, signature: { r: r as Hex, s: s as Hex, yParity } }), account)
@@ -105,7 +105,7 @@ test('a delegation is signed over magic, chain, delegate and nonce', async () =>
 test('short parts of a signature keep their full width', async () => {
   await fc.assert(
     fc.asyncProperty(fc.bigInt({ min: 0n, max: 2n ** 64n }), async (key) => {
-      const signature = await evmScheme.signBatch(secret, { ...batch, nonce: key << 64n })
+      const signature = await evmCrypto.signBatch(secret, { ...batch, nonce: key << 64n })
       assert.equal(signature.length, 132)
     }),
     { numRuns: 60 },

@@ -1,12 +1,12 @@
 import { privateKeyToAddress, serializeSignature, sign } from 'viem/accounts'
 import { bytesToHex, hashAuthorization } from 'viem/utils'
-import type { EvmScheme } from '#kernel/signer.ts'
+import type { EvmCrypto } from '#kernel/signer.ts'
 import { batchHash } from './batch.ts'
 import { readCall } from './erc20.ts'
 import type { Hex } from './wire.ts'
 
 /** Lent to custody: what a key has to do on EVM chains, and nothing else. */
-export const evmScheme: EvmScheme = {
+export const evmCrypto: EvmCrypto = {
   addressOf: (secret) => privateKeyToAddress(bytesToHex(secret)),
 
   async signBatch(secret, batch) {
@@ -19,5 +19,5 @@ export const evmScheme: EvmScheme = {
     return { chainId: Number(chainId), address: delegate, nonce, r, s, yParity: yParity ?? 0 }
   },
 
-  readCall,
+  decodeCall: readCall,
 }

@@ -1,7 +1,7 @@
 import type { EvmChainRow } from '#kernel/chains.ts'
 import { Fault } from '#kernel/fault.ts'
 import { resultsOf, type ViewResult } from './batch.ts'
-import { reasonOf } from './reason.ts'
+import { revertReason } from './revert-reason.ts'
 import { type Hex, hexOf, quantityOf, type RpcAnswer } from './wire.ts'
 
 /** What a node answers to calls that were only tried. */
@@ -17,22 +17,22 @@ const batchOverheadGas = 150_000n
 const gasPerCallUnmeasured = 400_000n
 
 /** Invalid request, no such method, invalid params; 3: reverted. */
-const judgedCodes: readonly number[] = [-32600, -32601, -32602, 3]
+const finalCodes: readonly number[] = [-32600, -32601, -32602, 3]
 /** A block that this node does not have yet, another one has. */
-const isAbsent = (message: string): boolean =>
+const isTransient = (message: string): boolean =>
   /header not found|unknown block|block not found|outofrange|missing trie node|rate limit|too many requests|timeout/i.test(
     message,
   )
 
 /** Providers name their limits and lags in ever new ways: only a refusal that is about the call itself is final. */
-const isJudged = (code: number, message: string): boolean =>
-  !isAbsent(message) && (judgedCodes.includes(code) || /revert|insufficient/i.test(message))
+const isFinalRefusal = (code: number, message: string): boolean =>
+  !isTransient(message) && (finalCodes.includes(code) || /revert|insufficient/i.test(message))
 
 export function resultOf(row: EvmChainRow, answer: RpcAnswer): unknown {
   if ('result' in answer) return answer.result
   const { code, message } = answer.error
   throw new Fault(
-    isJudged(code, message) ? 'upstream_rejected' : 'unavailable',
+    isFinalRefusal(code, message) ? 'upstream_rejected' : 'unavailable',
     `The ${row.displayName} node refused: ${message}`,
   )
 }
@@ -49,14 +49,15 @@ export function simulationOf(
   if ('error' in tried && !/revert/i.test(tried.error.message)) resultOf(row, tried)
   if ('error' in tried) {
     const data = typeof tried.error.data === 'string' ? (tried.error.data as Hex) : '0x'
-    return { ok: false, block: undefined, failedCall: 0, reason: reasonOf(data) }
+    return { ok: false, block: undefined, failedCall: 0, reason: revertReason(data) }
   }
   const all = resultsOf(hexOf(tried.result))
   const results = all.slice(0, calls)
   const seen = all[calls] && wordOf(all[calls])
   const block = row.callsSeeBlockNumber ? seen : undefined
   const failedCall = results.findIndex((result) => !result.success)
-  if (failedCall >= 0) return { ok: false, block, failedCall, reason: reasonOf(results[failedCall]!.data) }
+  if (failedCall >= 0)
+    return { ok: false, block, failedCall, reason: revertReason(results[failedCall]!.data) }
   const base = 'result' in measured ? quantityOf(measured.result) : BigInt(calls) * gasPerCallUnmeasured
   return {
     ok: true,

@@ -6,11 +6,11 @@ import { Fault } from '#kernel/fault.ts'
 import { type EvmIntent, intentHash, type PolicyReceipt, type SignedBatch } from '#kernel/signer.ts'
 import { batchHash, executeData } from './batch.ts'
 import type { Evm } from './evm.ts'
-import { type Fees, offer, type Replacement, replacement, replaces } from './fees.ts'
+import { type Fees, isValidReplacement, planReplacement, quoteFees, type Replacement } from './fees.ts'
 import type { Hex } from './wire.ts'
 
-export type Carried = { extId: string; raw: string; nonce: bigint }
-export type CarryOrder = {
+export type SignedTx = { extId: string; raw: string; nonce: bigint }
+export type BatchTxOrder = {
   intent: EvmIntent
   signed: SignedBatch
   receipt: PolicyReceipt
@@ -21,29 +21,29 @@ export type CarryOrder = {
 }
 
 /** A whole withdrawal is carried also by what is kept back from everything else. */
-export type Carrying = { fullExit: boolean }
+export type SponsorOptions = { fullExit: boolean }
 
 /** The accounts that pay for everybody's gas on one chain, one nonce lane each. */
 export type Sponsor = {
   signers: readonly string[]
   /** Throws `unavailable` while no lane has the means to carry anything. */
-  ready(how?: Carrying): Promise<void>
+  ready(options?: SponsorOptions): Promise<void>
   /** The lane with the fewest transactions under way, of those that can pay. */
-  pick(inFlight: ReadonlyMap<string, number>, how?: Carrying): Promise<string>
+  pick(inFlight: ReadonlyMap<string, number>, options?: SponsorOptions): Promise<string>
   /** What the chain costs now; throws `unavailable` above the cap. */
   fees(): Promise<Fees>
-  carry(order: CarryOrder): Promise<Carried & { batchHash: string }>
+  signBatchTx(order: BatchTxOrder): Promise<SignedTx & { batchHash: string }>
   /** What may follow these bytes at their nonce; undefined once nothing may. */
   replacementOf(raw: string): Promise<Replacement | undefined>
   /** The same call under higher fees, or nothing at all under higher fees. */
-  replace(raw: string, signer: string, how: Replacement): Promise<Carried>
+  replace(raw: string, signer: string, plan: Replacement): Promise<SignedTx>
   /** The same call under another number, where other bytes of the signer took the first one. */
-  renumber(raw: string, signer: string, how: { nonce: bigint; fees: Fees }): Promise<Carried>
+  reassignNonce(raw: string, signer: string, options: { nonce: bigint; fees: Fees }): Promise<SignedTx>
   /** A transaction that moves nothing and only takes its number. */
-  fill(signer: string, nonce: bigint): Promise<Carried>
+  fillNonce(signer: string, nonce: bigint): Promise<SignedTx>
 }
 
-type Needs = {
+type SponsorDeps = {
   chain: Evm
   /** The keys of the lanes, from configuration. */
   secrets: readonly Uint8Array[]
@@ -68,7 +68,7 @@ export function sponsor({
   balanceMinWei,
   isPaused = async () => false,
   exitMinWei = balanceMinWei,
-}: Needs): Sponsor {
+}: SponsorDeps): Sponsor {
   const { row } = chain
   const keys = new Map(
     secrets.map((secret) => {
@@ -78,7 +78,7 @@ export function sponsor({
   )
   const signers = [...keys.keys()]
   let turn = 0
-  let balances: { atMs: number; of: Promise<Map<string, bigint>> } | undefined
+  let balances: { atMs: number; byAddress: Promise<Map<string, bigint>> } | undefined
 
   const keyOf = (signer: string): Hex => {
     const key = keys.get(signer.toLowerCase())
@@ -86,7 +86,7 @@ export function sponsor({
     return key
   }
 
-  const signed = async (signer: string, transaction: Unsigned): Promise<Carried> => {
+  const signTx = async (signer: string, transaction: Unsigned): Promise<SignedTx> => {
     const signature = await sign({
       hash: keccak256(serializeTransaction(transaction)),
       privateKey: keyOf(signer),
@@ -95,24 +95,24 @@ export function sponsor({
     return { extId: keccak256(raw), raw, nonce: BigInt(transaction.nonce ?? 0) }
   }
 
-  const read = async (): Promise<Map<string, bigint>> =>
+  const readBalances = async (): Promise<Map<string, bigint>> =>
     new Map(await Promise.all(signers.map(async (signer) => [signer, await chain.balance(signer)] as const)))
 
   /** Signers that can pay, asked of the chain every few seconds. */
-  const able = async ({ fullExit }: Carrying = { fullExit: false }): Promise<string[]> => {
+  const fundedSigners = async ({ fullExit }: SponsorOptions = { fullExit: false }): Promise<string[]> => {
     const atMs = performance.now()
     if (!balances || atMs - balances.atMs > balanceFreshMs) {
-      const of = read()
-      balances = { atMs, of }
-      of.catch(() => {
+      const byAddress = readBalances()
+      balances = { atMs, byAddress }
+      byAddress.catch(() => {
         balances = undefined
       })
     }
-    const known = await balances.of
+    const known = await balances.byAddress
     const minWei = fullExit ? exitMinWei : balanceMinWei
     const paused = await Promise.all(signers.map(isPaused))
-    const rich = signers.filter((signer, at) => !paused[at] && (known.get(signer) ?? 0n) >= minWei)
-    if (rich.length > 0) return rich
+    const funded = signers.filter((signer, index) => !paused[index] && (known.get(signer) ?? 0n) >= minWei)
+    if (funded.length > 0) return funded
     throw new Fault('unavailable', `Sponsored transactions on ${row.displayName} are paused`, {
       extras: { reason: 'sponsor_paused', budget: 'sponsor_balance', owner: 'platform', retry_after: 60 },
     })
@@ -120,24 +120,24 @@ export function sponsor({
 
   const fees = async (): Promise<Fees> => {
     const { head, priorityWei } = await chain.suggestedPriority()
-    const offered = offer(head.baseFeeWei, priorityWei, row.fees)
-    if (offered) return offered
+    const quoted = quoteFees(head.baseFeeWei, priorityWei, row.fees)
+    if (quoted) return quoted
     throw new Fault('unavailable', `${row.displayName} costs more than we pay at present`, {
       extras: { reason: 'fees_above_cap' },
     })
   }
 
-  const envelope = (nonce: bigint, { maxFeeWei, priorityWei }: Fees) => ({
+  const feeFields = (nonce: bigint, { maxFeeWei, priorityWei }: Fees) => ({
     chainId: Number(row.id),
     nonce: Number(nonce),
     maxFeePerGas: maxFeeWei,
     maxPriorityFeePerGas: priorityWei,
   })
 
-  const nothing = (signer: string, nonce: bigint, price: Fees): Promise<Carried> =>
-    signed(signer, {
+  const emptyTx = (signer: string, nonce: bigint, price: Fees): Promise<SignedTx> =>
+    signTx(signer, {
       type: 'eip1559',
-      ...envelope(nonce, price),
+      ...feeFields(nonce, price),
       to: signer as Hex,
       value: 0n,
       gas: transferGas,
@@ -145,24 +145,27 @@ export function sponsor({
 
   return {
     signers,
-    ready: async (how) => void (await able(how)),
+    ready: async (options) => void (await fundedSigners(options)),
 
-    async pick(inFlight, how) {
-      const lanes = (await able(how)).map((signer) => ({ signer, busy: inFlight.get(signer) ?? 0 }))
-      const least = Math.min(...lanes.map(({ busy }) => busy))
+    async pick(inFlight, options) {
+      const candidates = (await fundedSigners(options)).map((signer) => ({
+        signer,
+        busy: inFlight.get(signer) ?? 0,
+      }))
+      const fewest = Math.min(...candidates.map(({ busy }) => busy))
       // In turn among equals: many that choose at one moment see the same counts.
-      const equals = lanes.filter(({ busy }) => busy === least)
+      const equals = candidates.filter(({ busy }) => busy === fewest)
       return equals[turn++ % equals.length]!.signer
     },
 
     fees,
 
-    async carry({ intent, signed: batch, receipt, signer, nonce, gas, fees: price }) {
+    async signBatchTx({ intent, signed: batch, receipt, signer, nonce, gas, fees: price }) {
       const covers = receipt.intentHash === intentHash(intent) && receipt.expiresAt > clock.now()
       if (!covers || intent.chainId !== row.id)
         throw new Fault('policy_denied', 'The sponsor carries nothing without a receipt of the policy')
       const call = {
-        ...envelope(nonce, price),
+        ...feeFields(nonce, price),
         to: intent.batch.account as Hex,
         value: 0n,
         data: executeData(intent.batch, batch.signature),
@@ -170,7 +173,7 @@ export function sponsor({
       }
       const id = { batchHash: batchHash(intent.batch) }
       const { delegation } = batch
-      if (!delegation) return { ...id, ...(await signed(signer, { type: 'eip1559', ...call })) }
+      if (!delegation) return { ...id, ...(await signTx(signer, { type: 'eip1559', ...call })) }
       const { chainId, address, nonce: accountNonce, r, s, yParity } = delegation
       const authorization = {
         chainId,
@@ -181,27 +184,28 @@ export function sponsor({
         yParity,
       }
       const transaction = { type: 'eip7702', ...call, authorizationList: [authorization] } as const
-      return { ...id, ...(await signed(signer, transaction)) }
+      return { ...id, ...(await signTx(signer, transaction)) }
     },
 
     async replacementOf(raw) {
       const old = feesOf(raw)
       const { head, priorityWei } = await chain.suggestedPriority()
-      return replacement(old, offer(head.baseFeeWei, priorityWei, row.fees), row.fees.capWei)
+      return planReplacement(old, quoteFees(head.baseFeeWei, priorityWei, row.fees), row.fees.capWei)
     },
 
     async replace(raw, signer, { kind, fees: price }) {
-      if (!replaces(feesOf(raw), price)) throw new Error('a replacement has to beat both fees by an eighth')
+      if (!isValidReplacement(feesOf(raw), price))
+        throw new Error('a replacement has to beat both fees by an eighth')
       const old = unsignedOf(raw)
       const nonce = BigInt(old.nonce ?? 0)
-      if (kind === 'cancel') return nothing(signer, nonce, price)
-      return signed(signer, { ...old, ...envelope(nonce, price) } as Unsigned)
+      if (kind === 'cancel') return emptyTx(signer, nonce, price)
+      return signTx(signer, { ...old, ...feeFields(nonce, price) } as Unsigned)
     },
 
-    renumber: (raw, signer, { nonce, fees: price }) =>
-      signed(signer, { ...unsignedOf(raw), ...envelope(nonce, price) } as Unsigned),
+    reassignNonce: (raw, signer, { nonce, fees: price }) =>
+      signTx(signer, { ...unsignedOf(raw), ...feeFields(nonce, price) } as Unsigned),
 
-    fill: async (signer, nonce) => nothing(signer, nonce, await fees()),
+    fillNonce: async (signer, nonce) => emptyTx(signer, nonce, await fees()),
   }
 }
 

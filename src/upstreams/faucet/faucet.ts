@@ -17,9 +17,9 @@ export const faucet = ({ url, net, timeoutMs = 10_000 }: Options): Faucet => ({
       maxBytes: 64 * 1024,
     })
     if (status >= 200 && status < 300) return
-    const said = body.slice(0, 200)
+    const reason = body.slice(0, 200)
     throw status >= 500 || status === 429
       ? new Fault('unavailable', `The faucet answered with status ${status}`)
-      : new Fault('upstream_rejected', `The faucet refused with status ${status}: ${said}`)
+      : new Fault('upstream_rejected', `The faucet refused with status ${status}: ${reason}`)
   },
 })

@@ -8,7 +8,7 @@ const state = { accountValueUsd: '1' } as Account
 type Brief = NonNullable<Parameters<typeof accountViews>[0]['brief']>
 
 /** A clock that a test moves, and answers that count their questions. */
-function scene({
+function createTestViews({
   perMinute = 1_200,
   followedSinceMs,
   brief,
@@ -29,7 +29,7 @@ function scene({
       return []
     },
   }
-  const venue = { ...answers, at: () => venue } as unknown as Hyperliquid
+  const venue = { ...answers, withUrgency: () => venue } as unknown as Hyperliquid
   const views = accountViews({
     venue,
     perMinute,
@@ -41,7 +41,7 @@ function scene({
 }
 
 test('an account that is looked at ten times a second costs two a second at most, and is always answered', async () => {
-  const { now, views, spent } = scene()
+  const { now, views, spent } = createTestViews()
   for (let look = 0; look < 600; look += 1) {
     await Promise.all([views.openOrders('0xA'), views.account('0xA')])
     now.ms += 100
@@ -52,7 +52,7 @@ test('an account that is looked at ten times a second costs two a second at most
 })
 
 test('many accounts share what views may spend together', async () => {
-  const { now, views, spent } = scene()
+  const { now, views, spent } = createTestViews()
   const accounts = Array.from({ length: 40 }, (_, at) => `0x${at}`)
   const look = () => Promise.all(accounts.flatMap((each) => [views.openOrders(each), views.account(each)]))
   await look()
@@ -65,21 +65,21 @@ test('many accounts share what views may spend together', async () => {
 })
 
 test('what the gateway did is shown by a new answer, also where the share is used up', async () => {
-  const { now, asked, views } = scene()
+  const { now, asked, views } = createTestViews()
   for (let look = 0; look < 50; look += 1) {
     await views.openOrders('0xA')
     now.ms += 100
   }
   const before = asked.openOrders
-  views.touched('0xA')
+  views.invalidate('0xA')
   now.ms += 1
   await views.openOrders('0xA')
   assert.equal(asked.openOrders, before + 1)
 })
 
 test('an account that is followed is shown as the stream tells it, without a question', async () => {
-  const { now, asked, views } = scene({ followedSinceMs: 900_000 })
-  views.pushed('0xA', 'account', state)
+  const { now, asked, views } = createTestViews({ followedSinceMs: 900_000 })
+  views.applyPush('0xA', 'account', state)
   now.ms += 4_000
   assert.equal((await views.account('0xa')).atMs, 1_000_000)
   assert.equal(asked.account, 0)
@@ -89,7 +89,7 @@ test('an account that is followed is shown as the stream tells it, without a que
 })
 
 test('where nobody counts every view asks', async () => {
-  const { asked, views } = scene({ perMinute: 0 })
+  const { asked, views } = createTestViews({ perMinute: 0 })
   for (let look = 0; look < 5; look += 1) await views.account('0xA')
   assert.equal(asked.account, 5)
 })
@@ -107,14 +107,14 @@ function briefly() {
 
 test('an account that is not followed is read by brief subscriptions, without a question', async () => {
   const { subscriptions, brief } = briefly()
-  const { now, asked, views } = scene({ brief })
+  const { now, asked, views } = createTestViews({ brief })
   for (let look = 0; look < 600; look += 1) {
     const { atMs } = await views.openOrders('0xA')
     assert.ok(now.ms - atMs <= 5_000)
     now.ms += 100
   }
   assert.ok(subscriptions.count <= 13, `${subscriptions.count} subscriptions in a minute`)
-  views.touched('0xA')
+  views.invalidate('0xA')
   now.ms += 1
   assert.equal((await views.openOrders('0xA')).atMs, now.ms)
   assert.equal(asked.openOrders, 0)
@@ -122,7 +122,7 @@ test('an account that is not followed is read by brief subscriptions, without a 
 
 test('a view asks where no brief subscription answers', async () => {
   const { subscriptions, brief } = briefly()
-  const { asked, views } = scene({ brief })
+  const { asked, views } = createTestViews({ brief })
   subscriptions.hasPlace = false
   const seen = await Promise.all([views.openOrders('0xA'), views.openOrders('0xA')])
   assert.deepEqual(

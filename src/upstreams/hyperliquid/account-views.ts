@@ -1,9 +1,9 @@
 import type { Clock } from '#kernel/clock.ts'
 import { Fault } from '#kernel/fault.ts'
 import type { Account, Hyperliquid, OpenOrder, SpotBalance } from './hyperliquid.ts'
-import { accountOf, balancesOf, ordersOf } from './reading.ts'
+import { parseAccount, parseBalances, parseOrders } from './parse.ts'
+import { budgetFault, infoWeight } from './rate-budget.ts'
 import type { VenueStreams } from './stream.ts'
-import { budgetFault, infoWeight } from './weights.ts'
 import type { InfoType } from './wire.ts'
 
 /**
@@ -32,12 +32,12 @@ export type AccountViews = {
   mode(user: string): Promise<Viewed<string>>
   rateLimit(user: string): Promise<Viewed<Parts['rateLimit']>>
   /** The gateway acted on the account: what was read before is out of date. */
-  touched(user: string): void
+  invalidate(user: string): void
   /** A value from the stream. */
-  pushed<P extends PushedPart>(user: string, part: P, value: Parts[P]): void
+  applyPush<P extends PushedPart>(user: string, part: P, value: Parts[P]): void
 }
 
-type Needs = {
+type AccountViewDeps = {
   venue: Hyperliquid
   clock: Clock
   /** 0: nothing is counted, and every view asks. */
@@ -48,7 +48,7 @@ type Needs = {
   brief?: VenueStreams['brief']
 }
 
-const questions: Readonly<Record<Part, InfoType>> = {
+const infoTypes: Readonly<Record<Part, InfoType>> = {
   account: 'clearinghouseState',
   openOrders: 'frontendOpenOrders',
   spotBalances: 'spotClearinghouseState',
@@ -74,7 +74,7 @@ const pushedFreshMs: Readonly<Record<PushedPart, number>> = {
 /** How long a view waits for the push that follows an action; without one the last push was the last change. */
 const pushWaitMs = 250
 /** An older answer is not shown any more. */
-const oldestMs = 180_000
+const staleMaxMs = 180_000
 /** How often a brief subscription reads a part of an account in which nothing is known to happen. */
 const briefEveryMs = 5_000
 const briefMs = 1_000
@@ -143,13 +143,19 @@ function viewShares(perMinute: number, nowMs: () => number) {
 type Entry = Viewed<unknown> & { pushed: boolean }
 type State = {
   entries: Map<Part, Entry>
-  asking: Map<Part, { promise: Promise<Entry>; atMs: number }>
-  touchedMs: number
+  requests: Map<Part, { promise: Promise<Entry>; atMs: number }>
+  invalidatedMs: number
   waiting: Set<() => void>
 }
 
-export function accountViews({ venue, clock, perMinute, followedSinceMs, brief }: Needs): AccountViews {
-  const asked = venue.at('view')
+export function accountViews({
+  venue,
+  clock,
+  perMinute,
+  followedSinceMs,
+  brief,
+}: AccountViewDeps): AccountViews {
+  const viewVenue = venue.withUrgency('view')
   const nowMs = () => clock.now().getTime()
   const shares = viewShares(perMinute, nowMs)
   const states = new Map<string, State>()
@@ -157,7 +163,7 @@ export function accountViews({ venue, clock, perMinute, followedSinceMs, brief }
   const stateOf = (account: string): State => {
     const known = states.get(account)
     if (known) states.delete(account)
-    const state = known ?? { entries: new Map(), asking: new Map(), touchedMs: 0, waiting: new Set() }
+    const state = known ?? { entries: new Map(), requests: new Map(), invalidatedMs: 0, waiting: new Set() }
     states.set(account, state)
     const oldest = states.size > accountsMax ? states.keys().next().value : undefined
     if (oldest !== undefined) states.delete(oldest)
@@ -168,8 +174,8 @@ export function accountViews({ venue, clock, perMinute, followedSinceMs, brief }
     const sinceMs = perMinute > 0 && pushed ? followedSinceMs(account) : undefined
     return sinceMs !== undefined && atMs >= sinceMs && nowMs() - atMs <= pushedFreshMs[part as PushedPart]
   }
-  const isAnswerCurrent = (part: Part, { atMs, pushed }: Entry, touchedMs: number): boolean =>
-    perMinute > 0 && !pushed && atMs >= touchedMs && Math.abs(nowMs() - atMs) <= freshMs[part]
+  const isAnswerCurrent = (part: Part, { atMs, pushed }: Entry, invalidatedMs: number): boolean =>
+    perMinute > 0 && !pushed && atMs >= invalidatedMs && Math.abs(nowMs() - atMs) <= freshMs[part]
 
   /** Waits a little where the gateway acted after the last push. */
   const currentPush = async (account: string, part: Part, state: State): Promise<Entry | undefined> => {
@@ -177,11 +183,11 @@ export function accountViews({ venue, clock, perMinute, followedSinceMs, brief }
       const entry = state.entries.get(part)
       return entry && isPushCurrent(account, part, entry) ? entry : undefined
     }
-    const { touchedMs } = state
+    const { invalidatedMs } = state
     const found = last()
-    if (!found || found.atMs > touchedMs) return found
-    const untilMs = touchedMs + pushWaitMs
-    while (nowMs() <= untilMs && (last()?.atMs ?? 0) <= touchedMs)
+    if (!found || found.atMs > invalidatedMs) return found
+    const untilMs = invalidatedMs + pushWaitMs
+    while (nowMs() <= untilMs && (last()?.atMs ?? 0) <= invalidatedMs)
       await new Promise<void>((resolve) => {
         const end = () => {
           clearTimeout(timer)
@@ -194,7 +200,7 @@ export function accountViews({ venue, clock, perMinute, followedSinceMs, brief }
     return last()
   }
 
-  const ask = (part: Part, state: State, read: () => Promise<unknown>): Promise<Entry> => {
+  const request = (part: Part, state: State, read: () => Promise<unknown>): Promise<Entry> => {
     const atMs = nowMs()
     const promise = read()
       .then((value) => {
@@ -204,17 +210,19 @@ export function accountViews({ venue, clock, perMinute, followedSinceMs, brief }
         return entry
       })
       .finally(() => {
-        if (state.asking.get(part)?.promise === promise) state.asking.delete(part)
+        if (state.requests.get(part)?.promise === promise) state.requests.delete(part)
       })
-    state.asking.set(part, { promise, atMs })
+    state.requests.set(part, { promise, atMs })
     return promise
   }
 
   const briefReads: { [P in PushedPart]: (user: string) => Promise<Parts[P] | undefined> | undefined } = {
     account: (user) =>
-      brief?.(user, 'clearinghouseState', (message) => accountOf(message.clearinghouseState), briefMs),
-    openOrders: (user) => brief?.(user, 'openOrders', (message) => message.orders.flatMap(ordersOf), briefMs),
-    spotBalances: (user) => brief?.(user, 'spotState', (message) => balancesOf(message.spotState), briefMs),
+      brief?.(user, 'clearinghouseState', (message) => parseAccount(message.clearinghouseState), briefMs),
+    openOrders: (user) =>
+      brief?.(user, 'openOrders', (message) => message.orders.flatMap(parseOrders), briefMs),
+    spotBalances: (user) =>
+      brief?.(user, 'spotState', (message) => parseBalances(message.spotState), briefMs),
   }
   const isReadBriefly = (account: string, part: Part): part is PushedPart =>
     brief !== undefined && perMinute > 0 && part in briefReads && followedSinceMs(account) === undefined
@@ -229,17 +237,17 @@ export function accountViews({ venue, clock, perMinute, followedSinceMs, brief }
     const push = await currentPush(account, part, state)
     if (push) return push as Viewed<Parts[P]>
     const known = state.entries.get(part)
-    if (known && isAnswerCurrent(part, known, state.touchedMs)) return known as Viewed<Parts[P]>
-    const usable = known && nowMs() - known.atMs <= oldestMs ? known : undefined
-    const ahead = usable === undefined || usable.atMs < state.touchedMs
-    const weight = infoWeight(questions[part])
+    if (known && isAnswerCurrent(part, known, state.invalidatedMs)) return known as Viewed<Parts[P]>
+    const usable = known && nowMs() - known.atMs <= staleMaxMs ? known : undefined
+    const ahead = usable === undefined || usable.atMs < state.invalidatedMs
+    const weight = infoWeight(infoTypes[part])
     const canPay = () => shares.take(account, weight, { ahead })
     const noBudget = () => budgetFault(shares.waitMs(account, weight), 'view', 'account', perMinute)
     const isBrief = isReadBriefly(account, part)
     if (isBrief && !ahead && usable && nowMs() - usable.atMs <= briefEveryMs)
       return usable as Viewed<Parts[P]>
-    const underWay = state.asking.get(part)
-    const joined = underWay && underWay.atMs >= state.touchedMs ? underWay.promise : undefined
+    const underWay = state.requests.get(part)
+    const joined = underWay && underWay.atMs >= state.invalidatedMs ? underWay.promise : undefined
     if (!joined && !isBrief && !canPay()) {
       if (usable) return usable as Viewed<Parts[P]>
       throw noBudget()
@@ -251,7 +259,7 @@ export function accountViews({ venue, clock, perMinute, followedSinceMs, brief }
       return read()
     }
     try {
-      return (await (joined ?? ask(part, state, isBrief ? readBriefly : read))) as Viewed<Parts[P]>
+      return (await (joined ?? request(part, state, isBrief ? readBriefly : read))) as Viewed<Parts[P]>
     } catch (fault) {
       if (usable && fault instanceof Fault && fault.code === 'unavailable') return usable as Viewed<Parts[P]>
       throw fault
@@ -259,17 +267,17 @@ export function accountViews({ venue, clock, perMinute, followedSinceMs, brief }
   }
 
   return {
-    account: (user) => view(user, 'account', () => asked.account(user)),
-    openOrders: (user) => view(user, 'openOrders', () => asked.openOrders(user)),
-    spotBalances: (user) => view(user, 'spotBalances', () => asked.spotBalances(user, [])),
-    agents: (user) => view(user, 'agents', () => asked.agents(user)),
-    mode: (user) => view(user, 'mode', () => asked.accountMode(user)),
-    rateLimit: (user) => view(user, 'rateLimit', () => asked.rateLimit(user)),
-    touched(user) {
+    account: (user) => view(user, 'account', () => viewVenue.account(user)),
+    openOrders: (user) => view(user, 'openOrders', () => viewVenue.openOrders(user)),
+    spotBalances: (user) => view(user, 'spotBalances', () => viewVenue.spotBalances(user, [])),
+    agents: (user) => view(user, 'agents', () => viewVenue.agents(user)),
+    mode: (user) => view(user, 'mode', () => viewVenue.accountMode(user)),
+    rateLimit: (user) => view(user, 'rateLimit', () => viewVenue.rateLimit(user)),
+    invalidate(user) {
       const state = states.get(user.toLowerCase())
-      if (state) state.touchedMs = nowMs()
+      if (state) state.invalidatedMs = nowMs()
     },
-    pushed(user, part, value) {
+    applyPush(user, part, value) {
       const state = stateOf(user.toLowerCase())
       state.entries.set(part, { value, atMs: nowMs(), pushed: true })
       for (const end of [...state.waiting]) end()

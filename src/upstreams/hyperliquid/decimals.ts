@@ -1,4 +1,4 @@
-import { canonical, fromUnits } from '#kernel/money.ts'
+import { canonicalDecimal, fromUnits } from '#kernel/money.ts'
 
 /** The venue computes with integers and prints floats: `2703997.4500000002`, `1e-7`, and `.0` behind whole numbers. */
 
@@ -23,7 +23,7 @@ export function roundedTo(text: string, places: number): string {
   return fromUnits(sign ? -units : units, places)
 }
 
-export const plain = (text: string): string => canonical(text) ?? roundedTo(text, placesMax)
+export const plain = (text: string): string => canonicalDecimal(text) ?? roundedTo(text, placesMax)
 export const plainOrNull = (text: string | null | undefined): string | null =>
   text === null || text === undefined ? null : plain(text)
 export const usdOf = (text: string): string => roundedTo(text, usdPlaces)

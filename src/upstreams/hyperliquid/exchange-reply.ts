@@ -1,7 +1,7 @@
 import * as T from 'typebox'
 import { decimalPattern, plain } from './decimals.ts'
-import { fits, parsed } from './records.ts'
-import { sentenceOfRefusal } from './refusals.ts'
+import { fits, parseJson } from './records.ts'
+import { rejectionMessage } from './rejections.ts'
 
 /** The venue's reply to an action. */
 
@@ -26,30 +26,30 @@ const ExchangeAnswer = T.Union([
 
 /** What the venue says of one order of an action. */
 export type LegStatus =
-  | { is: 'resting'; orderId: number }
-  | { is: 'filled'; orderId: number; size: string; price: string }
+  | { type: 'resting'; orderId: number }
+  | { type: 'filled'; orderId: number; size: string; price: string }
   /** A leg that sleeps until its parent is filled, or until the mark reaches it; also the plain `success` of a cancel. */
-  | { is: 'accepted'; as: string }
-  | { is: 'error'; message: string }
+  | { type: 'accepted'; as: string }
+  | { type: 'error'; message: string }
 
 export type ExchangeReply =
-  | { is: 'ok'; legs: LegStatus[] }
+  | { type: 'ok'; legs: LegStatus[] }
   /** The action as a whole is refused: nothing of it was done. */
-  | { is: 'refused'; message: string }
-  | { is: 'unreadable' }
+  | { type: 'refused'; message: string }
+  | { type: 'unreadable' }
 
-function legOf(leg: T.Static<typeof Leg>): LegStatus {
-  if (typeof leg === 'string') return { is: 'accepted', as: leg }
-  if ('error' in leg) return { is: 'error', message: sentenceOfRefusal(leg.error) }
-  if ('resting' in leg) return { is: 'resting', orderId: leg.resting.oid }
+function parseLeg(leg: T.Static<typeof Leg>): LegStatus {
+  if (typeof leg === 'string') return { type: 'accepted', as: leg }
+  if ('error' in leg) return { type: 'error', message: rejectionMessage(leg.error) }
+  if ('resting' in leg) return { type: 'resting', orderId: leg.resting.oid }
   const { oid, totalSz, avgPx } = leg.filled
-  return { is: 'filled', orderId: oid, size: plain(totalSz), price: plain(avgPx) }
+  return { type: 'filled', orderId: oid, size: plain(totalSz), price: plain(avgPx) }
 }
 
 /** Read per order: a 200 may hold an error, and an error beside orders that live. */
-export function exchangeReplyOf(body: string): ExchangeReply {
-  const value = parsed(body)
-  if (!fits(ExchangeAnswer, value)) return { is: 'unreadable' }
-  if (value.status === 'err') return { is: 'refused', message: sentenceOfRefusal(value.response) }
-  return { is: 'ok', legs: (value.response.data?.statuses ?? []).map(legOf) }
+export function parseExchangeReply(body: string): ExchangeReply {
+  const value = parseJson(body)
+  if (!fits(ExchangeAnswer, value)) return { type: 'unreadable' }
+  if (value.status === 'err') return { type: 'refused', message: rejectionMessage(value.response) }
+  return { type: 'ok', legs: (value.response.data?.statuses ?? []).map(parseLeg) }
 }

@@ -1,31 +1,31 @@
 import type { Clock } from '#kernel/clock.ts'
 import { Fault } from '#kernel/fault.ts'
 import { plain } from './decimals.ts'
-import type { Prices } from './prices.ts'
 import {
   type Account,
-  accountOf,
-  balancesOf,
   type Fill,
   type Funding,
-  fillOf,
-  fundingOf,
   type LedgerUpdate,
-  ledgerUpdateOf,
   type OpenOrder,
   type OrderState,
-  orderOf,
-  ordersOf,
   type PerpMarket,
-  perpsOf,
+  parseAccount,
+  parseBalances,
+  parseFill,
+  parseFunding,
+  parseLedgerUpdate,
+  parseOrder,
+  parseOrders,
+  parsePerps,
+  parseSpots,
   type SpotBalance,
   type SpotMarket,
-  spotsOf,
   type Unread,
-} from './reading.ts'
-import { type Sent, type VenueAddress, venueRequests } from './requests.ts'
+} from './parse.ts'
+import type { Prices } from './prices.ts'
+import type { Urgency } from './rate-budget.ts'
+import { type SendResult, type VenueAddress, venueRequests } from './requests.ts'
 import { type VenueClock, venueClock } from './venue-clock.ts'
-import type { Urgency } from './weights.ts'
 import type { InfoAnswer, InfoType } from './wire.ts'
 
 export type { ExchangeReply, LegStatus } from './exchange-reply.ts'
@@ -41,9 +41,9 @@ export type {
   SpotBalance,
   SpotMarket,
   Unread,
-} from './reading.ts'
-export type { Egress, Sent } from './requests.ts'
-export type { Urgency } from './weights.ts'
+} from './parse.ts'
+export type { Urgency } from './rate-budget.ts'
+export type { Egress, SendResult } from './requests.ts'
 
 export type Hyperliquid = {
   /** Prices are as old as `maxAgeMs` at most; what a market is changes rarely and comes with them. */
@@ -62,7 +62,7 @@ export type Hyperliquid = {
   spotBalances(user: string, tokens: readonly string[]): Promise<SpotBalance[]>
   spotHoldings(user: string): Promise<{ balances: SpotBalance[]; unread: Unread }>
   /** What the account has set for a market, and the margin that is free on each side of it. */
-  standing(
+  marketSettings(
     user: string,
     symbol: string,
   ): Promise<{
@@ -86,9 +86,9 @@ export type Hyperliquid = {
   accountMode(user: string): Promise<string>
   /** Requests of the account so far and how many it may make, by the venue's count for each address. */
   rateLimit(user: string): Promise<{ used: number; cap: number; tradedUsd: string }>
-  send(body: string, account?: string): Promise<Sent>
+  send(body: string, account?: string): Promise<SendResult>
   /** The same venue for a caller of another urgency, out of the same budget. */
-  at(urgency: Urgency): Hyperliquid
+  withUrgency(urgency: Urgency): Hyperliquid
 }
 
 type Options = VenueAddress & { clock: Clock; prices?: Prices }
@@ -96,32 +96,32 @@ type Options = VenueAddress & { clock: Clock; prices?: Prices }
 /** Accounts change their mode once in a long while, and the question is dear. */
 const modeMaxAgeMs = 300_000
 const modesMax = 10_000
-const freshMsDefault = 60_000
+const defaultMaxAgeMs = 60_000
 /** The book of a market that trades in every block: its time is that of the last one. */
 const clockCoin = 'BTC'
 
 /** One answer for all who ask within its age; those of one moment share the request. */
-function remembered<T>(ask: () => Promise<T>, nowMs: () => number) {
+function cached<T>(ask: () => Promise<T>, nowMs: () => number) {
   let known: { value: T; at: number } | undefined
-  let asking: Promise<{ value: T; at: number }> | undefined
+  let pending: Promise<{ value: T; at: number }> | undefined
   return async (maxAgeMs: number): Promise<{ value: T; at: number }> => {
     if (known && nowMs() - known.at <= maxAgeMs) return known
-    asking ??= (async () => {
+    pending ??= (async () => {
       const at = nowMs()
       known = { value: await ask(), at }
       return known
     })().finally(() => {
-      asking = undefined
+      pending = undefined
     })
-    return asking
+    return pending
   }
 }
 
 export function hyperliquid(options: Options): Hyperliquid {
   const nowMs = () => options.clock.now().getTime()
   const { info, send } = venueRequests(options)
-  const perps = remembered(async () => perpsOf(await info('metaAndAssetCtxs', {}, 'work')), nowMs)
-  const spots = remembered(async () => spotsOf(await info('spotMetaAndAssetCtxs', {}, 'work')), nowMs)
+  const perps = cached(async () => parsePerps(await info('metaAndAssetCtxs', {}, 'work')), nowMs)
+  const spots = cached(async () => parseSpots(await info('spotMetaAndAssetCtxs', {}, 'work')), nowMs)
   const clock = venueClock(nowMs)
   const { prices: shared } = options
   const modes = new Map<string, { mode: string; atMs: number }>()
@@ -135,23 +135,28 @@ export function hyperliquid(options: Options): Hyperliquid {
     return mode
   }
   const known = new Map<Urgency, Hyperliquid>()
-  const at = (urgency: Urgency): Hyperliquid => {
+  const withUrgency = (urgency: Urgency): Hyperliquid => {
     const made = known.get(urgency) ?? {
-      ...reads((type, fields = {}) => info(type, fields, urgency), { clock, nowMs, shared, accountMode }),
-      perps: stamped(perps),
-      spots: stamped(spots),
+      ...createReads((type, fields = {}) => info(type, fields, urgency), {
+        clock,
+        nowMs,
+        shared,
+        accountMode,
+      }),
+      perps: withTimestamp(perps),
+      spots: withTimestamp(spots),
       send,
-      at,
+      withUrgency,
     }
     known.set(urgency, made)
     return made
   }
-  return at('admission')
+  return withUrgency('admission')
 }
 
-const stamped =
+const withTimestamp =
   <T>(ask: (maxAgeMs: number) => Promise<{ value: T; at: number }>) =>
-  async (maxAgeMs = freshMsDefault) => {
+  async (maxAgeMs = defaultMaxAgeMs) => {
     const { value, at } = await ask(maxAgeMs)
     return { markets: value, at }
   }
@@ -161,25 +166,25 @@ const isUnread = (unread: Unread, name: string): boolean =>
 
 type Ask = <K extends InfoType>(type: K, fields?: Record<string, unknown>) => Promise<InfoAnswer<K>>
 
-type Memory = {
+type ReadDeps = {
   clock: VenueClock
   nowMs: () => number
   shared: Prices | undefined
   accountMode: (user: string, ask: () => Promise<string>) => Promise<string>
 }
 
-function reads(
+function createReads(
   info: Ask,
-  { clock, nowMs, shared, accountMode }: Memory,
-): Omit<Hyperliquid, 'perps' | 'spots' | 'send' | 'at'> {
+  { clock, nowMs, shared, accountMode }: ReadDeps,
+): Omit<Hyperliquid, 'perps' | 'spots' | 'send' | 'withUrgency'> {
   const account = async (user: string) => {
-    const state = accountOf(await info('clearinghouseState', { user }))
-    clock.shown(state.timeMs)
+    const state = parseAccount(await info('clearinghouseState', { user }))
+    clock.observe(state.timeMs)
     return state
   }
   const spotHoldings = async (user: string) => {
     const state = await info('spotClearinghouseState', { user })
-    return { balances: balancesOf(state), unread: state.unread ?? [] }
+    return { balances: parseBalances(state), unread: state.unread ?? [] }
   }
   return {
     account,
@@ -189,11 +194,11 @@ function reads(
       return Math.min(timeMs, time)
     },
     async mids() {
-      const fresh = shared?.fresh()
+      const fresh = shared?.current()
       if (fresh) return fresh
       const askedMs = nowMs()
-      const said = Object.entries(await info('allMids'))
-      const mids = new Map(said.map(([coin, price]) => [coin, plain(price)]))
+      const reply = Object.entries(await info('allMids'))
+      const mids = new Map(reply.map(([coin, price]) => [coin, plain(price)]))
       shared?.answered(mids, askedMs)
       return mids
     },
@@ -204,27 +209,27 @@ function reads(
       throw new Fault('unavailable', `Hyperliquid shows the balance of ${hidden} in a form that is not known`)
     },
     spotHoldings,
-    async standing(user, symbol) {
+    async marketSettings(user, symbol) {
       const { leverage, availableToTrade, markPx } = await info('activeAssetData', { user, coin: symbol })
       const [buy = '0', sell = '0'] = availableToTrade.map(plain)
       const isCross = leverage.type === 'cross'
       return { isCross, leverage: leverage.value, markPrice: plain(markPx), freeUsd: { buy, sell } }
     },
-    openOrders: async (user) => (await info('frontendOpenOrders', { user })).flatMap(ordersOf),
+    openOrders: async (user) => (await info('frontendOpenOrders', { user })).flatMap(parseOrders),
     async order(user, id) {
-      const said = await info('orderStatus', { user, oid: id })
-      if (said.status === 'unknownOid') return undefined
-      const { order, status, statusTimestamp } = said.order
-      return { order: orderOf(order, null), status, atMs: statusTimestamp }
+      const reply = await info('orderStatus', { user, oid: id })
+      if (reply.status === 'unknownOid') return undefined
+      const { order, status, statusTimestamp } = reply.order
+      return { order: parseOrder(order, null), status, atMs: statusTimestamp }
     },
     async fillsSince(user, sinceMs) {
       const startTime = Math.max(0, sinceMs)
       const fills = await info('userFillsByTime', { user, startTime, reversed: false })
-      return fills.map((fill) => fillOf(fill, user))
+      return fills.map((fill) => parseFill(fill, user))
     },
-    recentFills: async (user) => (await info('userFills', { user })).map((fill) => fillOf(fill, user)),
+    recentFills: async (user) => (await info('userFills', { user })).map((fill) => parseFill(fill, user)),
     async fundingSince(user, sinceMs) {
-      return (await info('userFunding', { user, startTime: Math.max(0, sinceMs) })).map(fundingOf)
+      return (await info('userFunding', { user, startTime: Math.max(0, sinceMs) })).map(parseFunding)
     },
     async agents(user) {
       const agents = await info('extraAgents', { user })
@@ -234,7 +239,7 @@ function reads(
     async ledgerSince(user, sinceMs) {
       const startTime = Math.max(0, sinceMs)
       const updates = await info('userNonFundingLedgerUpdates', { user, startTime })
-      return updates.map((update) => ledgerUpdateOf(update, user))
+      return updates.map((update) => parseLedgerUpdate(update, user))
     },
     accountMode: (user) => accountMode(user, () => info('userAbstraction', { user })),
     async rateLimit(user) {

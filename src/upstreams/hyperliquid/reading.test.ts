@@ -1,13 +1,13 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { ledgerUpdateOf, ordersOf } from './reading.ts'
-import { infoOf } from './wire.ts'
+import { parseLedgerUpdate, parseOrders } from './parse.ts'
+import { parseInfo } from './wire.ts'
 
 const me = '0x1111111111111111111111111111111111111111'
 const other = '0x2222222222222222222222222222222222222222'
 
 const isOutgoing = (delta: { type: string } & Record<string, unknown>): boolean =>
-  ledgerUpdateOf({ time: 1, hash: '0x0', delta }, me).isOutgoing
+  parseLedgerUpdate({ time: 1, hash: '0x0', delta }, me).isOutgoing
 
 test('money that goes to somebody else is outgoing in every form, also where the amount is not understood', () => {
   const sent = { user: me, destination: other, token: 'USDC', amount: '5.0', usdc: '5.0', fee: '1.0' }
@@ -49,7 +49,7 @@ test('an open order without a list of children is an order all the same', () => 
     orderType: 'Limit',
     origSz: '5.0',
   }
-  const read = infoOf('frontendOpenOrders', JSON.stringify([order])).flatMap(ordersOf)
+  const read = parseInfo('frontendOpenOrders', JSON.stringify([order])).flatMap(parseOrders)
   assert.deepEqual(
     read.map(({ orderId, size }) => [orderId, size]),
     [[91490942, '5']],

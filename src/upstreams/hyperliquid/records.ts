@@ -23,7 +23,7 @@ const isFields = (value: unknown): value is Fields =>
   typeof value === 'object' && value !== null && !Array.isArray(value)
 
 /** The records of a list that are understood; a list of another shape is left to the check of the whole. */
-export function understood(list: unknown, schema: T.TSchema, skip: (record: unknown) => void): unknown {
+export function filterValid(list: unknown, schema: T.TSchema, skip: (record: unknown) => void): unknown {
   if (!Array.isArray(list)) return list
   return list.filter((record: unknown) => {
     if (fits(schema, record)) return true
@@ -32,28 +32,28 @@ export function understood(list: unknown, schema: T.TSchema, skip: (record: unkn
   })
 }
 
-export const inField = (value: unknown, field: string, change: (list: unknown) => unknown): unknown =>
+export const mapField = (value: unknown, field: string, change: (list: unknown) => unknown): unknown =>
   isFields(value) ? { ...value, [field]: change(value[field]) } : value
 
 export type Skip = (record: unknown) => void
-export type Sieve = (value: unknown, skip: Skip) => unknown
+export type RecordFilter = (value: unknown, skip: Skip) => unknown
 
-export const listOf =
-  (schema: T.TSchema): Sieve =>
+export const filterList =
+  (schema: T.TSchema): RecordFilter =>
   (value, skip) =>
-    understood(value, schema, skip)
-export const fieldOf =
-  (field: string, schema: T.TSchema): Sieve =>
+    filterValid(value, schema, skip)
+export const filterField =
+  (field: string, schema: T.TSchema): RecordFilter =>
   (value, skip) =>
-    inField(value, field, (list) => understood(list, schema, skip))
+    mapField(value, field, (list) => filterValid(list, schema, skip))
 
 /** Names what is left out in `unread`: what such a list does not show may be there all the same. */
-export const namedFieldOf =
-  (field: string, schema: T.TSchema, nameOf: (record: unknown) => unknown): Sieve =>
+export const filterNamedField =
+  (field: string, schema: T.TSchema, nameOf: (record: unknown) => unknown): RecordFilter =>
   (value, skip) => {
     const unread: (string | null)[] = []
-    const read = inField(value, field, (list) =>
-      understood(list, schema, (record) => {
+    const read = mapField(value, field, (list) =>
+      filterValid(list, schema, (record) => {
         const name = nameOf(record)
         unread.push(typeof name === 'string' ? name : null)
         skip(record)
@@ -61,11 +61,11 @@ export const namedFieldOf =
     )
     return isFields(read) ? { ...read, unread } : read
   }
-export const fieldIn = (value: unknown, field: string): unknown =>
+export const getField = (value: unknown, field: string): unknown =>
   isFields(value) ? value[field] : undefined
 
 /** A place in the list means something here, so that it stays and is empty. */
-export const emptied = (list: unknown, schema: T.TSchema, skip: Skip): unknown =>
+export const blankInvalid = (list: unknown, schema: T.TSchema, skip: Skip): unknown =>
   Array.isArray(list)
     ? list.map((record: unknown) => {
         if (fits(schema, record)) return record
@@ -75,8 +75,8 @@ export const emptied = (list: unknown, schema: T.TSchema, skip: Skip): unknown =
     : list
 
 /** A record whose values are judged one by one. */
-export const valuesOf =
-  (schema: T.TSchema): Sieve =>
+export const filterValues =
+  (schema: T.TSchema): RecordFilter =>
   (value, skip) =>
     isFields(value)
       ? Object.fromEntries(
@@ -89,7 +89,7 @@ export const valuesOf =
       : value
 
 /** Undefined where the body is no JSON. */
-export function parsed(body: string): unknown {
+export function parseJson(body: string): unknown {
   try {
     return JSON.parse(body)
   } catch {

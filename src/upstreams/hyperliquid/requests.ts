@@ -1,21 +1,21 @@
 import { Fault } from '#kernel/fault.ts'
 import type { Net, NetReply } from '#kernel/net.ts'
-import { type ExchangeReply, exchangeReplyOf } from './exchange-reply.ts'
+import { type ExchangeReply, parseExchangeReply } from './exchange-reply.ts'
 import {
   actionUrgency,
   actionWeight,
   type Budget,
   infoWeight,
   itemsWeight,
-  noBudget,
   type Urgency,
-} from './weights.ts'
-import { type InfoAnswer, type InfoType, infoOf, type OnSkipped } from './wire.ts'
+  unlimitedBudget,
+} from './rate-budget.ts'
+import { type InfoAnswer, type InfoType, type OnSkipped, parseInfo } from './wire.ts'
 
 /** Requests to the venue, by the address they leave from and the budget they are paid from. */
 
 /** `busy` and `unsent`: certainly not done. `doubt`: nobody can say. */
-export type Sent = ExchangeReply | { is: 'busy' } | { is: 'unsent' } | { is: 'doubt' }
+export type SendResult = ExchangeReply | { type: 'busy' } | { type: 'unsent' } | { type: 'doubt' }
 
 /** One address that requests leave from, and what the venue counts for it. */
 export type Egress = { budget: Budget; localAddress?: string }
@@ -34,7 +34,7 @@ export type VenueAddress = {
 const maxBytes = 8 * 1024 * 1024
 const json = { 'content-type': 'application/json', accept: 'application/json' }
 
-type Door = 'info' | 'exchange'
+type Endpoint = 'info' | 'exchange'
 type Call = { weight: number; urgency: Urgency; account?: string | undefined }
 
 /** Questions that the info server of an own node answers. */
@@ -47,7 +47,7 @@ const nodeTypes: ReadonlySet<InfoType> = new Set<InfoType>([
   'userRole',
   'userRateLimit',
 ])
-const noEgress: readonly Egress[] = [{ budget: noBudget }]
+const noEgress: readonly Egress[] = [{ budget: unlimitedBudget }]
 
 /** The requests themselves: each one pays before it leaves. */
 export function venueRequests({
@@ -58,18 +58,18 @@ export function venueRequests({
   timeoutMs = 5_000,
   onSkipped,
 }: VenueAddress) {
-  const roomiest = (): Egress =>
+  const leastUsed = (): Egress =>
     egress.reduce((best, each) => (each.budget.used() < best.budget.used() ? each : best))
 
   async function post(
-    door: Door,
+    endpoint: Endpoint,
     body: string,
     { weight, urgency, account }: Call,
   ): Promise<NetReply & { budget: Budget }> {
-    const { budget, localAddress } = roomiest()
+    const { budget, localAddress } = leastUsed()
     await budget.admit(weight, urgency, account)
     const reply = await net.fetch({
-      url: `${url}/${door}`,
+      url: `${url}/${endpoint}`,
       method: 'POST',
       headers: json,
       body,
@@ -97,28 +97,28 @@ export function venueRequests({
     async info<K extends InfoType>(
       type: K,
       fields: Record<string, unknown>,
-      asked: Urgency,
+      requested: Urgency,
     ): Promise<InfoAnswer<K>> {
       // An order status is asked for to learn the outcome of an action that was sent.
-      const urgency = type === 'orderStatus' && asked !== 'background' ? 'exit' : asked
+      const urgency = type === 'orderStatus' && requested !== 'background' ? 'exit' : requested
       const account = typeof fields.user === 'string' ? fields.user.toLowerCase() : undefined
       const call = { weight: infoWeight(type), urgency, account }
-      const question = JSON.stringify({ type, ...fields })
-      const told = await askNode(type, question)
-      if (told !== undefined) return infoOf(type, told, onSkipped)
-      const { status, body, retryAfterMs, budget } = await post('info', question, call)
+      const payload = JSON.stringify({ type, ...fields })
+      const nodeReply = await askNode(type, payload)
+      if (nodeReply !== undefined) return parseInfo(type, nodeReply, onSkipped)
+      const { status, body, retryAfterMs, budget } = await post('info', payload, call)
       if (status === 422) throw new Fault('upstream_changed', `Hyperliquid knows no ${type} of this form`)
       if (status !== 200)
         throw new Fault('unavailable', `Hyperliquid answered with status ${status}`, {
           ...(retryAfterMs !== undefined && { extras: { retry_after: Math.ceil(retryAfterMs / 1_000) } }),
         })
-      const answer = infoOf(type, body, onSkipped)
+      const answer = parseInfo(type, body, onSkipped)
       budget.add(itemsWeight(type, answer))
       return answer
     },
 
     /** `account`: whose share pays; a signed action does not name it. */
-    async send(body: string, account?: string): Promise<Sent> {
+    async send(body: string, account?: string): Promise<SendResult> {
       const { action } = JSON.parse(body) as { action: Record<string, unknown> }
       const call = {
         weight: actionWeight(action),
@@ -126,15 +126,15 @@ export function venueRequests({
         account: account?.toLowerCase(),
       }
       try {
-        const { status, body: said } = await post('exchange', body, call)
-        if (status === 429) return { is: 'busy' }
-        if (status === 422) return { is: 'refused', message: said.slice(0, 200) }
-        if (status !== 200) return { is: 'doubt' }
-        const reply = exchangeReplyOf(said)
-        return reply.is === 'unreadable' ? { is: 'doubt' } : reply
+        const { status, body: replyBody } = await post('exchange', body, call)
+        if (status === 429) return { type: 'busy' }
+        if (status === 422) return { type: 'refused', message: replyBody.slice(0, 200) }
+        if (status !== 200) return { type: 'doubt' }
+        const reply = parseExchangeReply(replyBody)
+        return reply.type === 'unreadable' ? { type: 'doubt' } : reply
       } catch (fault) {
         if (!(fault instanceof Fault)) throw fault
-        return fault.code === 'unavailable' ? { is: 'unsent' } : { is: 'doubt' }
+        return fault.code === 'unavailable' ? { type: 'unsent' } : { type: 'doubt' }
       }
     },
   }

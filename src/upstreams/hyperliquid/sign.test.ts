@@ -4,7 +4,7 @@ import { createL1ActionHash } from '@nktkas/hyperliquid/signing'
 import { privateKeyToAddress } from 'viem/accounts'
 import { recoverTypedDataAddress } from 'viem/utils'
 import type { VenueIntent, VenueOrder } from '#kernel/venue.ts'
-import { hyperliquidScheme, type VenueNetwork, wireAction } from './sign.ts'
+import { hyperliquidCrypto, type VenueNetwork, wireAction } from './sign.ts'
 
 const key = `0x${'0123456789'.repeat(7).slice(0, 64)}` as const
 const secret = Buffer.from(key.slice(2), 'hex')
@@ -62,7 +62,7 @@ describe('signing for the venue', () => {
 
   test('the signature of an order covers its bytes, its number and its end', async () => {
     const signed = intent({ type: 'order', orders: [order], grouping: 'none' })
-    const body = JSON.parse(await hyperliquidScheme('mainnet').sign(secret, signed))
+    const body = JSON.parse(await hyperliquidCrypto('mainnet').sign(secret, signed))
     assert.deepEqual([body.nonce, body.expiresAfter], [1_677_777_606_040, 1_677_777_666_040])
     const signerOf = (connectionId: `0x${string}`) =>
       recoverTypedDataAddress({
@@ -98,7 +98,7 @@ describe('signing for the venue', () => {
   test('a withdrawal is signed over destination, amount and time', async () => {
     const signed = intent({ type: 'withdraw', destination: own, amount: '12.5' }, { expiresAtMs: null })
     const { action, nonce, signature, expiresAfter } = JSON.parse(
-      await hyperliquidScheme('mainnet').sign(secret, signed),
+      await hyperliquidCrypto('mainnet').sign(secret, signed),
     )
     assert.equal(expiresAfter, undefined)
     assert.equal(action.time, nonce)
@@ -130,7 +130,7 @@ describe('signing for the venue', () => {
   })
 
   const signedFor = async (network: VenueNetwork, action: VenueIntent['action']) =>
-    JSON.parse(await hyperliquidScheme(network).sign(secret, intent(action, { expiresAtMs: null })))
+    JSON.parse(await hyperliquidCrypto(network).sign(secret, intent(action, { expiresAtMs: null })))
   /** The signer whom the main network would find behind the body. */
   const mainnetSignerOf = async (body: {
     action: Record<string, unknown>

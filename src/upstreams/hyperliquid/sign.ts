@@ -21,7 +21,7 @@ import {
   numberToHex,
   stringToHex,
 } from 'viem/utils'
-import type { VenueAction, VenueIntent, VenueOrder, VenueScheme } from '#kernel/venue.ts'
+import type { VenueAction, VenueCrypto, VenueIntent, VenueOrder } from '#kernel/venue.ts'
 
 /** What the venue hashes is made here, from the intent alone: key order and decimals are those of its schema. */
 
@@ -149,11 +149,11 @@ const walletOf = (secret: Uint8Array, address: Hex) => ({
 })
 
 /** Lent to custody. */
-export const hyperliquidScheme = (network: VenueNetwork): VenueScheme => ({
+export const hyperliquidCrypto = (network: VenueNetwork): VenueCrypto => ({
   addressOf: (secret) => privateKeyToAddress(bytesToHex(secret)),
 
-  async sign(secret, { action, nonce: given, expiresAtMs, signer }: VenueIntent) {
-    const nonce = Number(given)
+  async sign(secret, { action, nonce: intentNonce, expiresAtMs, signer }: VenueIntent) {
+    const nonce = Number(intentNonce)
     const wire = wireAction(action, nonce, network)
     if (isUserSigned(action.type)) {
       const signed = wire as Wire & { signatureChainId: Hex }

@@ -1,7 +1,7 @@
 /** The clock of the venue, as far as it was read a moment ago. */
 export type VenueClock = {
   /** Notes a reading. */
-  shown(timeMs: number): void
+  observe(timeMs: number): void
   /** Undefined where the last reading is too long ago. */
   now(): number | undefined
 }
@@ -12,7 +12,7 @@ const freshMs = 2_000
 export function venueClock(nowMs: () => number): VenueClock {
   let last: { timeMs: number; atMs: number } | undefined
   return {
-    shown(timeMs) {
+    observe(timeMs) {
       last = { timeMs, atMs: nowMs() }
     },
     now() {

@@ -1,7 +1,7 @@
-import type { Urgency } from './weights.ts'
+import type { Urgency } from './rate-budget.ts'
 
 /** Hundredths of the budget up to which each class may go: what is above stays free for the more urgent ones. */
-const share: Readonly<Record<Urgency, number>> = {
+const classShare: Readonly<Record<Urgency, number>> = {
   exit: 100,
   work: 90,
   admission: 85,
@@ -12,18 +12,18 @@ const share: Readonly<Record<Urgency, number>> = {
 /** A little more than the venue's minute, since it counts when a request arrives and not when it leaves. */
 const windowMs = 61_000
 const slotMs = 250
-const silenceFirstMs = 1_000
-const silenceMostMs = 60_000
+const backoffFirstMs = 1_000
+const backoffMaxMs = 60_000
 
 /** What was spent within the last minute. Never more than the budget, wherever the venue's own minute begins. */
 export function weightWindow(perMinute: number) {
   /** `atMs`: the first moment of the slot. */
   const slots: { atMs: number; weight: number }[] = []
   let used = 0
-  let silentUntilMs = 0
+  let backoffUntilMs = 0
   let refusals = 0
 
-  const forget = (nowMs: number) => {
+  const evict = (nowMs: number) => {
     while (slots[0] && slots[0].atMs + windowMs <= nowMs) used -= slots.shift()!.weight
   }
   const add = (weight: number, nowMs: number) => {
@@ -39,28 +39,28 @@ export function weightWindow(perMinute: number) {
      * its class that it leaves to others.
      */
     waitMs(weight: number, urgency: Urgency, nowMs: number, leavesShare = 0): number {
-      forget(nowMs)
-      const silentMs = Math.max(0, silentUntilMs - nowMs)
-      const most = Math.max(weight, Math.floor((perMinute * (share[urgency] - leavesShare)) / 100))
-      let over = used + weight - most
+      evict(nowMs)
+      const backoffMs = Math.max(0, backoffUntilMs - nowMs)
+      const limit = Math.max(weight, Math.floor((perMinute * (classShare[urgency] - leavesShare)) / 100))
+      let over = used + weight - limit
       for (const { atMs, weight: freed } of over > 0 ? slots : []) {
         over -= freed
-        if (over <= 0) return Math.max(silentMs, atMs + windowMs - nowMs)
+        if (over <= 0) return Math.max(backoffMs, atMs + windowMs - nowMs)
       }
-      return silentMs
+      return backoffMs
     },
     add,
     /** The venue said that it is too much: it knows better, so nothing is sent for a while. */
     refused(nowMs: number, retryAfterMs?: number) {
       refusals += 1
-      const guessMs = Math.min(silenceMostMs, silenceFirstMs * 2 ** Math.min(refusals - 1, 10))
-      silentUntilMs = Math.max(silentUntilMs, nowMs + Math.min(retryAfterMs ?? guessMs, silenceMostMs))
+      const guessMs = Math.min(backoffMaxMs, backoffFirstMs * 2 ** Math.min(refusals - 1, 10))
+      backoffUntilMs = Math.max(backoffUntilMs, nowMs + Math.min(retryAfterMs ?? guessMs, backoffMaxMs))
     },
     answered() {
       refusals = 0
     },
     used(nowMs: number): number {
-      forget(nowMs)
+      evict(nowMs)
       return used
     },
   }

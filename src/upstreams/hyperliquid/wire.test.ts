@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import { exchangeReplyOf } from './exchange-reply.ts'
-import { codeOfRefusal, codeOfStatus, isSpentNonce, isUnknownSigner } from './refusals.ts'
-import { infoOf } from './wire.ts'
+import { parseExchangeReply } from './exchange-reply.ts'
+import { codeOfRejection, codeOfStatus, isSpentNonce, isUnknownSigner } from './rejections.ts'
+import { parseInfo } from './wire.ts'
 
 describe('the answers of the venue', () => {
   test('each order of an action is read for itself: an error stands beside orders that live (25)', () => {
@@ -20,48 +20,51 @@ describe('the answers of the venue', () => {
         },
       },
     })
-    assert.deepEqual(exchangeReplyOf(body), {
-      is: 'ok',
+    assert.deepEqual(parseExchangeReply(body), {
+      type: 'ok',
       legs: [
-        { is: 'filled', orderId: 7, size: '0.02', price: '100' },
-        { is: 'error', message: 'Invalid TP/SL price.' },
-        { is: 'accepted', as: 'waitingForTrigger' },
-        { is: 'resting', orderId: 8 },
+        { type: 'filled', orderId: 7, size: '0.02', price: '100' },
+        { type: 'error', message: 'Invalid TP/SL price.' },
+        { type: 'accepted', as: 'waitingForTrigger' },
+        { type: 'resting', orderId: 8 },
       ],
     })
   })
 
   test('a refusal as a whole is one, and what cannot be read is neither done nor refused', () => {
-    assert.deepEqual(exchangeReplyOf('{"status":"err","response":"Action already expired"}'), {
-      is: 'refused',
+    assert.deepEqual(parseExchangeReply('{"status":"err","response":"Action already expired"}'), {
+      type: 'refused',
       message: 'Action already expired',
     })
-    assert.deepEqual(exchangeReplyOf('{"status":"ok","response":{"type":"default"}}'), { is: 'ok', legs: [] })
+    assert.deepEqual(parseExchangeReply('{"status":"ok","response":{"type":"default"}}'), {
+      type: 'ok',
+      legs: [],
+    })
     for (const body of ['null', '', '<html>', '{"status":"ok"}', '{"status":"maybe","response":""}'])
-      assert.deepEqual(exchangeReplyOf(body), { is: 'unreadable' })
+      assert.deepEqual(parseExchangeReply(body), { type: 'unreadable' })
   })
 
   test('a refusal keeps its meaning behind the name of the layer that gave it', () => {
     const sentence = 'User or API Wallet 0xabc does not exist.'
     for (const prefix of ['L1 error: ', 'L1 Error: ', ''])
       assert.deepEqual(
-        exchangeReplyOf(JSON.stringify({ status: 'err', response: `${prefix}${sentence}` })),
-        { is: 'refused', message: sentence },
+        parseExchangeReply(JSON.stringify({ status: 'err', response: `${prefix}${sentence}` })),
+        { type: 'refused', message: sentence },
         prefix,
       )
   })
 
   test('an answer of another shape is a change of the protocol', () => {
-    assert.deepEqual(infoOf('allMids', '{"BTC":"100.5"}'), { BTC: '100.5' })
-    assert.deepEqual(infoOf('allMids', '{"BTC":1,"ETH":"2","SOL":"x"}'), { ETH: '2' })
+    assert.deepEqual(parseInfo('allMids', '{"BTC":"100.5"}'), { BTC: '100.5' })
+    assert.deepEqual(parseInfo('allMids', '{"BTC":1,"ETH":"2","SOL":"x"}'), { ETH: '2' })
     for (const body of ['null', '[]'])
-      assert.throws(() => infoOf('allMids', body), { code: 'upstream_changed' })
-    assert.throws(() => infoOf('orderStatus', '{"status":"gone"}'), { code: 'upstream_changed' })
+      assert.throws(() => parseInfo('allMids', body), { code: 'upstream_changed' })
+    assert.throws(() => parseInfo('orderStatus', '{"status":"gone"}'), { code: 'upstream_changed' })
   })
 
   test('a page instead of an answer is an absent venue, and no change of the protocol', () => {
     for (const body of ['<html><h1>Just a moment</h1></html>', 'x', ''])
-      assert.throws(() => infoOf('allMids', body), { code: 'unavailable' })
+      assert.throws(() => parseInfo('allMids', body), { code: 'unavailable' })
   })
 
   test('sentences are told apart by what they begin with', () => {
@@ -76,7 +79,7 @@ describe('the answers of the venue', () => {
       'Order price too far from oracle asset=1': 'price_too_far',
       'Something else altogether': 'venue_rejected',
     }
-    for (const [sentence, code] of Object.entries(codes)) assert.equal(codeOfRefusal(sentence), code)
+    for (const [sentence, code] of Object.entries(codes)) assert.equal(codeOfRejection(sentence), code)
     assert.equal(codeOfStatus('perpMarginRejected'), 'insufficient_balance')
     assert.equal(codeOfStatus('tickRejected'), 'tick_invalid')
     assert.equal(codeOfStatus('minTradeSpotNtlRejected'), 'below_minimum')

@@ -2,18 +2,18 @@ import * as T from 'typebox'
 import { Fault } from '#kernel/fault.ts'
 import { decimalPattern } from './decimals.ts'
 import {
-  emptied,
-  fieldIn,
-  fieldOf,
+  blankInvalid,
+  filterField,
+  filterList,
+  filterNamedField,
+  filterValid,
+  filterValues,
   fits,
-  inField,
-  listOf,
-  namedFieldOf,
+  getField,
+  mapField,
   type OnSkipped,
-  parsed,
-  type Sieve,
-  understood,
-  valuesOf,
+  parseJson,
+  type RecordFilter,
 } from './records.ts'
 
 export type { OnSkipped }
@@ -177,71 +177,71 @@ const OrderUpdate = T.Object({
   statusTimestamp: whole,
 })
 
-const childrenOf: Sieve = (order, skip) =>
+const childrenOf: RecordFilter = (order, skip) =>
   typeof order === 'object' && order !== null && 'children' in order
-    ? fieldOf('children', Child)(order, skip)
+    ? filterField('children', Child)(order, skip)
     : order
 
-const ordersSieve: Sieve = (value, skip) =>
-  understood(
+const ordersFilter: RecordFilter = (value, skip) =>
+  filterValid(
     Array.isArray(value) ? value.map((order: unknown) => childrenOf(order, skip)) : value,
     FrontendOrder,
     skip,
   )
 
-const positionsSieve = namedFieldOf('assetPositions', AssetPosition, (record) =>
-  fieldIn(fieldIn(record, 'position'), 'coin'),
+const positionsFilter = filterNamedField('assetPositions', AssetPosition, (record) =>
+  getField(getField(record, 'position'), 'coin'),
 )
-const balancesSieve = namedFieldOf('balances', Balance, (record) => fieldIn(record, 'coin'))
+const balancesFilter = filterNamedField('balances', Balance, (record) => getField(record, 'coin'))
 
 /** How the records of each list are told apart from those that this version does not understand. */
-const sieves: Partial<Record<InfoType, Sieve>> = {
+const recordFilters: Partial<Record<InfoType, RecordFilter>> = {
   metaAndAssetCtxs: (value, skip) => {
     if (!Array.isArray(value)) return value
     const [meta, contexts] = value as unknown[]
     return [
-      inField(meta, 'universe', (list) => emptied(list, PerpAsset, skip)),
-      emptied(contexts, PerpContext, skip),
+      mapField(meta, 'universe', (list) => blankInvalid(list, PerpAsset, skip)),
+      blankInvalid(contexts, PerpContext, skip),
     ]
   },
   spotMetaAndAssetCtxs: (value, skip) => {
     if (!Array.isArray(value)) return value
     const [meta, contexts] = value as unknown[]
-    const pairs = fieldOf('universe', SpotPair)(meta, skip)
-    return [fieldOf('tokens', Token)(pairs, skip), understood(contexts, SpotContext, skip)]
+    const pairs = filterField('universe', SpotPair)(meta, skip)
+    return [filterField('tokens', Token)(pairs, skip), filterValid(contexts, SpotContext, skip)]
   },
-  allMids: valuesOf(decimal),
-  clearinghouseState: positionsSieve,
-  spotClearinghouseState: balancesSieve,
-  frontendOpenOrders: ordersSieve,
-  userFillsByTime: listOf(Fill),
-  userFills: listOf(Fill),
-  userFunding: listOf(FundingRecord),
-  userNonFundingLedgerUpdates: listOf(LedgerUpdate),
-  extraAgents: listOf(Agent),
+  allMids: filterValues(decimal),
+  clearinghouseState: positionsFilter,
+  spotClearinghouseState: balancesFilter,
+  frontendOpenOrders: ordersFilter,
+  userFillsByTime: filterList(Fill),
+  userFills: filterList(Fill),
+  userFunding: filterList(FundingRecord),
+  userNonFundingLedgerUpdates: filterList(LedgerUpdate),
+  extraAgents: filterList(Agent),
 }
-const channelSieves: Partial<Record<Channel, Sieve>> = {
-  allMids: (value, skip) => inField(value, 'mids', (mids) => valuesOf(decimal)(mids, skip)),
-  userFills: fieldOf('fills', Fill),
-  userFundings: fieldOf('fundings', StreamedFunding),
-  userNonFundingLedgerUpdates: fieldOf('nonFundingLedgerUpdates', LedgerUpdate),
-  orderUpdates: listOf(OrderUpdate),
+const channelFilters: Partial<Record<Channel, RecordFilter>> = {
+  allMids: (value, skip) => mapField(value, 'mids', (mids) => filterValues(decimal)(mids, skip)),
+  userFills: filterField('fills', Fill),
+  userFundings: filterField('fundings', StreamedFunding),
+  userNonFundingLedgerUpdates: filterField('nonFundingLedgerUpdates', LedgerUpdate),
+  orderUpdates: filterList(OrderUpdate),
   clearinghouseState: (value, skip) =>
-    inField(value, 'clearinghouseState', (state) => positionsSieve(state, skip)),
-  spotState: (value, skip) => inField(value, 'spotState', (state) => balancesSieve(state, skip)),
-  openOrders: (value, skip) => inField(value, 'orders', (orders) => ordersSieve(orders, skip)),
+    mapField(value, 'clearinghouseState', (state) => positionsFilter(state, skip)),
+  spotState: (value, skip) => mapField(value, 'spotState', (state) => balancesFilter(state, skip)),
+  openOrders: (value, skip) => mapField(value, 'orders', (orders) => ordersFilter(orders, skip)),
 }
 
 /** An answer of another shape is a change of the protocol, and says so; a record of another shape is left out. */
-export function infoOf<K extends InfoType>(
+export function parseInfo<K extends InfoType>(
   type: K,
   body: string,
   onSkipped: OnSkipped = () => {},
 ): InfoAnswer<K> {
-  const answer = parsed(body)
+  const answer = parseJson(body)
   if (answer === undefined)
     throw new Fault('unavailable', `Hyperliquid answered ${type} with something that is not JSON`)
-  const value = sieves[type]?.(answer, (record) => onSkipped(type, record)) ?? answer
+  const value = recordFilters[type]?.(answer, (record) => onSkipped(type, record)) ?? answer
   if (fits(schemas[type], value)) return value as InfoAnswer<K>
   throw new Fault('upstream_changed', `Hyperliquid answered ${type} in a form that is not known`)
 }
@@ -268,11 +268,11 @@ export type Channel = keyof typeof channels
 export type ChannelMessage<K extends Channel> = T.Static<(typeof channels)[K]>
 
 /** Undefined where the message has another shape: the listener then reads over HTTP. */
-export function messageOf<K extends Channel>(
+export function parseMessage<K extends Channel>(
   channel: K,
-  said: unknown,
+  payload: unknown,
   onSkipped: OnSkipped = () => {},
 ): ChannelMessage<K> | undefined {
-  const message = channelSieves[channel]?.(said, (record) => onSkipped(channel, record)) ?? said
+  const message = channelFilters[channel]?.(payload, (record) => onSkipped(channel, record)) ?? payload
   return fits(channels[channel], message) ? (message as ChannelMessage<K>) : undefined
 }

@@ -1,7 +1,7 @@
 import type * as T from 'typebox'
 import { Fault } from '#kernel/fault.ts'
 import type { Net } from '#kernel/net.ts'
-import { Decrypted, Encrypted, Refused } from './wire.ts'
+import { Decrypted, Encrypted, ErrorReply } from './wire.ts'
 
 export type VaultTransit = {
   readonly id: string
@@ -21,10 +21,10 @@ type Options = {
   timeoutMs?: number
 }
 
-const bytesMost = 64 * 1024
+const bytesMax = 64 * 1024
 const dekBytes = 32
 
-const changed = (cause?: unknown) =>
+const unexpectedReply = (cause?: unknown) =>
   new Fault('upstream_changed', 'The key service answered oddly', { cause })
 
 /** A key-encryption key that never leaves Vault: each call is one request to its transit engine. */
@@ -41,17 +41,17 @@ export function vaultTransit(options: Options): VaultTransit {
   const call = async <S extends T.TSchema>(verb: string, fields: object, shape: S): Promise<T.Static<S>> => {
     const target = new URL(`${verb}/${encodeURIComponent(key)}`, root).href
     const body = JSON.stringify(fields)
-    const asked = { url: target, method: 'POST', headers, body, timeoutMs, maxBytes: bytesMost }
+    const request = { url: target, method: 'POST', headers, body, timeoutMs, maxBytes: bytesMax }
     // Wrapping and unwrapping change nothing over there, so silence never leaves an outcome unknown.
-    const reply = await net.fetch(asked).catch((cause: unknown) => {
+    const reply = await net.fetch(request).catch((cause: unknown) => {
       throw new Fault('unavailable', 'The key service did not answer', { cause })
     })
     const json = parsed(reply.body)
     // Three hundred modules, which a gateway without a key service never loads.
     const { Value } = await import('typebox/value')
     if (reply.status !== 200)
-      throw refusal(reply.status, Value.Check(Refused, json) ? json.errors : ['no reason given'])
-    if (!Value.Check(shape, json)) throw changed()
+      throw refusal(reply.status, Value.Check(ErrorReply, json) ? json.errors : ['no reason given'])
+    if (!Value.Check(shape, json)) throw unexpectedReply()
     return json as T.Static<S>
   }
 
@@ -59,7 +59,7 @@ export function vaultTransit(options: Options): VaultTransit {
    * A derived key is bound by `context`, any other AEAD key by `associated_data`. Vault ignores the one that does not
    * apply, so both are sent: the place is bound whichever way the operator made the key.
    */
-  const bound = (aad: string) => {
+  const bindingOf = (aad: string) => {
     const text = Buffer.from(aad).toString('base64')
     return { context: text, associated_data: text }
   }
@@ -68,14 +68,14 @@ export function vaultTransit(options: Options): VaultTransit {
     id,
     async wrap(dek, aad) {
       const plaintext = Buffer.from(dek).toString('base64')
-      const { data } = await call('encrypt', { plaintext, ...bound(aad) }, Encrypted)
+      const { data } = await call('encrypt', { plaintext, ...bindingOf(aad) }, Encrypted)
       return Buffer.from(data.ciphertext)
     },
     async unwrap(wrapped, aad) {
       const ciphertext = Buffer.from(wrapped).toString()
-      const { data } = await call('decrypt', { ciphertext, ...bound(aad) }, Decrypted)
+      const { data } = await call('decrypt', { ciphertext, ...bindingOf(aad) }, Decrypted)
       const dek = Buffer.from(data.plaintext, 'base64')
-      if (dek.length !== dekBytes) throw changed()
+      if (dek.length !== dekBytes) throw unexpectedReply()
       return dek
     },
   }

@@ -8,7 +8,7 @@ export type { Price } from './wire.ts'
 /** Dollar prices by `chain:address`. What is old, doubtful or missing is simply not in the answer. */
 export type Prices = {
   source: string
-  of(keys: readonly string[]): Promise<ReadonlyMap<string, Price>>
+  get(keys: readonly string[]): Promise<ReadonlyMap<string, Price>>
 }
 
 type Options = { url: string; net: Net; clock: Clock; timeoutMs?: number; freshMs?: number }
@@ -22,9 +22,9 @@ type Known = { price: Price | undefined; askedMs: number }
 
 export function prices({ url, net, clock, timeoutMs = 1_500, freshMs = 10_000 }: Options): Prices {
   const known = new Map<string, Known>()
-  const asking = new Map<string, Promise<void>>()
+  const pending = new Map<string, Promise<void>>()
 
-  async function ask(keys: readonly string[]): Promise<void> {
+  async function fetchChunk(keys: readonly string[]): Promise<void> {
     const path = keys.map(encodeURIComponent).join(',')
     const { status, body } = await net.fetch({
       url: `${url}/prices/current/${path}`,
@@ -42,20 +42,20 @@ export function prices({ url, net, clock, timeoutMs = 1_500, freshMs = 10_000 }:
 
   /** Callers of one moment share the request that is under way for a key. */
   function refresh(keys: readonly string[]): Promise<unknown> {
-    const due = keys.filter((key) => !asking.has(key))
-    for (let at = 0; at < due.length; at += keysPerRequest) {
-      const chunk = due.slice(at, at + keysPerRequest)
-      const request = ask(chunk).finally(() => {
-        for (const key of chunk) asking.delete(key)
+    const due = keys.filter((key) => !pending.has(key))
+    for (let start = 0; start < due.length; start += keysPerRequest) {
+      const chunk = due.slice(start, start + keysPerRequest)
+      const request = fetchChunk(chunk).finally(() => {
+        for (const key of chunk) pending.delete(key)
       })
-      for (const key of chunk) asking.set(key, request)
+      for (const key of chunk) pending.set(key, request)
     }
-    return Promise.all(keys.map((key) => asking.get(key)))
+    return Promise.all(keys.map((key) => pending.get(key)))
   }
 
   return {
     source: 'defillama',
-    async of(keys) {
+    async get(keys) {
       const nowMs = performance.now()
       const due = keys.filter((key) => {
         const entry = known.get(key)

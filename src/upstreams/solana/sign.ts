@@ -1,5 +1,5 @@
 import { createPrivateKey, createPublicKey, sign } from 'node:crypto'
-import type { SvmScheme } from '#kernel/signer.ts'
+import type { SvmCrypto } from '#kernel/signer.ts'
 import { base58 } from './base58.ts'
 
 /** RFC 8410's frame around the 32 bytes of an Ed25519 key. */
@@ -17,7 +17,7 @@ const keyOf = (secret: Uint8Array) => {
 }
 
 /** Lent to custody. The runtime's own Ed25519: a chain library would cost 200 ms of start and 30 MB. */
-export const svmScheme: SvmScheme = {
+export const svmCrypto: SvmCrypto = {
   async addressOf(secret) {
     const spki = createPublicKey(keyOf(secret)).export({ format: 'der', type: 'spki' })
     return base58(spki.subarray(publicFrameBytes))

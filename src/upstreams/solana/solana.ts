@@ -28,7 +28,7 @@ const maxBytes = 4 * 1024 * 1024
 const confirmed = { commitment: 'confirmed' }
 
 export function solana({ row, net, timeoutMs = 5_000 }: Options): Solana {
-  async function ask(calls: readonly RpcCall[], signal?: AbortSignal): Promise<unknown[]> {
+  async function callAll(calls: readonly RpcCall[], signal?: AbortSignal): Promise<unknown[]> {
     const { status, body } = await net.fetch({
       url: row.rpcUrl,
       method: 'POST',
@@ -47,11 +47,11 @@ export function solana({ row, net, timeoutMs = 5_000 }: Options): Solana {
   return {
     row,
     async slot(signal) {
-      const [slot] = await ask([{ method: 'getSlot', params: [confirmed] }], signal)
+      const [slot] = await callAll([{ method: 'getSlot', params: [confirmed] }], signal)
       return slotOf(slot)
     },
     async holdings(owner, signal) {
-      const [native, ...accounts] = await ask(
+      const [native, ...accounts] = await callAll(
         [
           { method: 'getBalance', params: [owner, confirmed] },
           ...tokenPrograms.map((programId) => ({
@@ -62,12 +62,12 @@ export function solana({ row, net, timeoutMs = 5_000 }: Options): Solana {
         signal,
       )
       const listed = accounts.flatMap((result, index) => tokensOf(result, tokenPrograms[index]!))
-      return { ...balanceOf(native), tokens: summed(listed) }
+      return { ...balanceOf(native), tokens: sumByMint(listed) }
     },
   }
 }
 
-function summed(balances: readonly TokenBalance[]): TokenBalance[] {
+function sumByMint(balances: readonly TokenBalance[]): TokenBalance[] {
   const byMint = new Map<string, TokenBalance>()
   for (const each of balances) {
     const known = byMint.get(each.mint)

@@ -37,13 +37,13 @@ export function resultsOf(body: string, count: number): unknown[] {
   })
 }
 
-const wholeOf = (value: unknown): bigint | undefined => {
+const integerOf = (value: unknown): bigint | undefined => {
   const text = typeof value === 'number' ? String(value) : value
   return typeof text === 'string' && /^\d{1,20}$/.test(text) ? BigInt(text) : undefined
 }
 
 const unitsOf = (value: unknown): bigint => {
-  const units = wholeOf(value)
+  const units = integerOf(value)
   if (units === undefined) throw broken('no amount where one was due')
   return units
 }
@@ -66,16 +66,16 @@ export function tokensOf(result: unknown, program: string): TokenBalance[] {
   const { value } = contextOf(result)
   if (!Array.isArray(value)) throw broken('no list of token accounts')
   return value.flatMap((item: unknown) => {
-    const info = dig(item, ['account', 'data', 'parsed', 'info'])
-    const amount = dig(info, ['tokenAmount'])
+    const info = valueAt(item, ['account', 'data', 'parsed', 'info'])
+    const amount = valueAt(info, ['tokenAmount'])
     if (!isObject(info) || !isObject(amount) || typeof info.mint !== 'string') return []
-    const [units, decimals] = [amount.amount, amount.decimals].map(wholeOf)
+    const [units, decimals] = [amount.amount, amount.decimals].map(integerOf)
     if (units === undefined || decimals === undefined) return []
     return [{ mint: info.mint, amountUnits: units, decimals: Number(decimals), program }]
   })
 }
 
-const dig = (value: unknown, path: readonly string[]): unknown =>
+const valueAt = (value: unknown, path: readonly string[]): unknown =>
   path.reduce<unknown>((at, key) => (isObject(at) ? at[key] : undefined), value)
 
 export const slotOf = (result: unknown): bigint => unitsOf(result)

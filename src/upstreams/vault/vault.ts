@@ -65,7 +65,7 @@ export function vault({ chain, chainId, address, asset }: Options): Vault {
     const { head, results } = await chain.views(views, at === undefined ? {} : { at })
     return { head, words: results.map(({ success, data }) => (success ? data : '0x')) }
   }
-  const must = (data: string | undefined, what: string): bigint => {
+  const required = (data: string | undefined, what: string): bigint => {
     const value = numberOf(data ?? '0x')
     if (value === undefined) throw new Fault('upstream_rejected', `The vault does not tell its ${what}`)
     return value
@@ -75,7 +75,7 @@ export function vault({ chain, chainId, address, asset }: Options): Vault {
   /** The share's own decimals: 18 for many vaults of a 6-decimal asset. */
   const shareDecimals = (): Promise<number> => {
     decimals ??= readAll([view('decimals')])
-      .then(({ words }) => Number(must(words[0], 'decimals')))
+      .then(({ words }) => Number(required(words[0], 'decimals')))
       .catch((fault) => {
         decimals = undefined
         throw fault
@@ -106,10 +106,10 @@ export function vault({ chain, chainId, address, asset }: Options): Vault {
         blockTimeSeconds: head.timestampSeconds,
         asset,
         shareDecimals: digits,
-        totalAssetsUnits: must(words[1], 'total assets'),
-        totalSupplyUnits: must(words[2], 'total supply'),
-        price: must(words[3], 'share price'),
-        oneShareUnits: must(words[4], 'share price'),
+        totalAssetsUnits: required(words[1], 'total assets'),
+        totalSupplyUnits: required(words[2], 'total supply'),
+        price: required(words[3], 'share price'),
+        oneShareUnits: required(words[4], 'share price'),
       }
     },
 
@@ -118,14 +118,14 @@ export function vault({ chain, chainId, address, asset }: Options): Vault {
       const { head, words } = await readAll(views, at)
       return {
         block: head.number,
-        sharesUnits: must(words[0], 'shares'),
-        cashUnits: must(words[1], 'asset balance'),
+        sharesUnits: required(words[0], 'shares'),
+        cashUnits: required(words[1], 'asset balance'),
       }
     },
 
     async assetsOf(sharesUnits) {
       const { words } = await readAll([view('convertToAssets', sharesUnits)])
-      return must(words[0], 'share price')
+      return required(words[0], 'share price')
     },
 
     depositCalls: (owner, assetsUnits) => [

@@ -54,9 +54,12 @@ export function flowOf(logs: readonly Log[], { vault, owner, event }: Wanted): F
       log.data.length === 130,
   )
   if (flows.length === 0) return undefined
-  const at = (log: Log, index: number) => BigInt(`0x${log.data.slice(2 + index * 64, 66 + index * 64)}`)
+  const wordAt = (log: Log, index: number) => BigInt(`0x${log.data.slice(2 + index * 64, 66 + index * 64)}`)
   return flows.reduce(
-    (sum, log) => ({ assetsUnits: sum.assetsUnits + at(log, 0), sharesUnits: sum.sharesUnits + at(log, 1) }),
+    (sum, log) => ({
+      assetsUnits: sum.assetsUnits + wordAt(log, 0),
+      sharesUnits: sum.sharesUnits + wordAt(log, 1),
+    }),
     { assetsUnits: 0n, sharesUnits: 0n },
   )
 }

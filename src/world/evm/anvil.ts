@@ -24,9 +24,9 @@ const binary = (): string => {
  * Blocks whose transactions, receipts and logs a node keeps: ten minutes at six transactions a second. The node
  * answers nobody while it serialises them for a save, and each costs it some 15 KB of memory.
  */
-export const keptBlocks = 4_000
+export const retainedBlocks = 4_000
 /** Blocks whose state stays readable. Each is a copy of the whole state; a reorganisation is never deeper. */
-const keptStates = 128
+const retainedStates = 128
 
 /**
  * The node checks neither host nor origin: it would answer a web page whose host name resolves to this machine, and the
@@ -62,10 +62,10 @@ export const startAnvil = async (options: Options): Promise<Anvil> => {
     // No page of a browser reads a chain; anvil would let every origin.
     '--no-cors',
     '--prune-history',
-    String(keptStates),
+    String(retainedStates),
     // Receipts live as long as their block keeps its transactions, and idle blocks count too.
     '--transaction-block-keeper',
-    String(keptBlocks),
+    String(retainedBlocks),
     // Saving is ours (node.ts); anvil writes only when it ends.
     '--dump-state',
     exitFile,
@@ -76,7 +76,7 @@ export const startAnvil = async (options: Options): Promise<Anvil> => {
     ...(blockSeconds === undefined ? [] : ['--block-time', String(blockSeconds)]),
   ]
   // Only the banner tells the port that the system chose, so anvil starts loud and is silenced afterwards.
-  const portIn = (output: string) => {
+  const parsePort = (output: string) => {
     const found = /Listening on [\d.]+:(\d+)/.exec(output)
     return found ? Number(found[1]) : undefined
   }
@@ -84,7 +84,7 @@ export const startAnvil = async (options: Options): Promise<Anvil> => {
     command: binary(),
     args,
     pidFile,
-    portIn,
+    parsePort,
     holdStdin: false,
   })
   const rpc = rpcAt(port, host)

@@ -4,18 +4,21 @@ import { dirname, join } from 'node:path'
 import type { Abi, Hex } from 'viem'
 
 export type Artifact = { abi: Abi; bytecode: Hex; runtime: Hex; slots: Record<string, number> }
-type Own = 'Executor' | 'Faucet' | 'LocalUsdc' | 'Token' | 'Vault'
-type Uniswap = { abi: Abi; evm: { bytecode: { object: string }; deployedBytecode: { object: string } } }
+type OwnContract = 'Executor' | 'Faucet' | 'LocalUsdc' | 'Token' | 'Vault'
+type UniswapArtifact = {
+  abi: Abi
+  evm: { bytecode: { object: string }; deployedBytecode: { object: string } }
+}
 
 const require = createRequire(import.meta.url)
 
 /** Compiled by scripts/contracts.ts from the sources beside it. */
-export const artifact = (name: Own): Artifact =>
+export const artifact = (name: OwnContract): Artifact =>
   JSON.parse(readFileSync(join(import.meta.dirname, 'artifacts', `${name}.json`), 'utf8')) as Artifact
 
 /** Uniswap V2 is GPL: its packages are loaded where they are installed, and nothing of them is kept here. */
-export const uniswap = (file: string): Artifact => {
-  const { abi, evm } = require(`@uniswap/${file}`) as Uniswap
+export const uniswapArtifact = (file: string): Artifact => {
+  const { abi, evm } = require(`@uniswap/${file}`) as UniswapArtifact
   return { abi, bytecode: `0x${evm.bytecode.object}`, runtime: `0x${evm.deployedBytecode.object}`, slots: {} }
 }
 

@@ -3,14 +3,14 @@ import { appendFile, mkdtemp, readdir, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
-import { callJournal, type Mined } from './call-journal.ts'
+import { callJournal, type MinedAt } from './call-journal.ts'
 
 const folderOf = async (t: TestContext): Promise<string> => {
   const dir = await mkdtemp(join(tmpdir(), 'portico-calls-'))
   t.after(() => rm(dir, { recursive: true, force: true }))
   return dir
 }
-const mined = (block: number): Mined => ({ hash: '0xaa', block, index: 0, atSeconds: 7 })
+const mined = (block: number): MinedAt => ({ hash: '0xaa', block, index: 0, atSeconds: 7 })
 const namesOf = (entries: { call: object }[]) => entries.map(({ call }) => Object.values(call)[0])
 
 test('a call that was not answered is there after a kill, a refused one is not', async (t) => {
@@ -18,8 +18,8 @@ test('a call that was not answered is there after a kill, a refused one is not',
   const before = callJournal(dir, '1')
   before.open(0, 0)
   const [, refused, landed] = ['0x01', '0x02', '0x03'].map((raw) => before.add({ raw: raw as '0x01' }, 5))
-  before.refused(refused as number)
-  before.mined(landed as number, mined(9))
+  before.markRejected(refused as number)
+  before.markMined(landed as number, mined(9))
   const entries = callJournal(dir, '1').open(0, 0)
   assert.deepEqual(namesOf(entries), ['0x01', '0x03'])
   assert.deepEqual(entries[1]?.mined, mined(9))
@@ -46,14 +46,14 @@ test('a save ends the files before it, except what it carries over', async (t) =
   journal.add({ raw: '0x01' }, 5)
   const pending = journal.add({ raw: '0x02' }, 5)
   const entries = journal.entries()
-  const file = journal.begin()
-  journal.carry(entries[1] as (typeof entries)[number])
+  const file = journal.startFile()
+  journal.carryOver(entries[1] as (typeof entries)[number])
   journal.add({ raw: '0x03' }, 6)
   // A kill before the state is saved: the state is the earlier one, and so is the file to begin with.
   assert.deepEqual(namesOf(callJournal(dir, '1').open(0, 0)), ['0x01', '0x02', '0x03'])
   // A kill after it: the state names the new file.
-  journal.mined(pending, mined(4))
-  journal.drop(file, new Set([pending]))
+  journal.markMined(pending, mined(4))
+  journal.removeBefore(file, new Set([pending]))
   assert.deepEqual(namesOf(journal.entries()), ['0x02', '0x03'])
   const later = callJournal(dir, '1')
   assert.deepEqual(namesOf(later.open(file, file)), ['0x02', '0x03'])
@@ -68,6 +68,6 @@ test('numbers go on after the files are gone, and another chain has files of its
   const journal = callJournal(dir, '1')
   assert.deepEqual(journal.open(40, 50), [])
   assert.ok(journal.add({ raw: '0x02' }, 5) > 50)
-  journal.forget()
+  journal.clear()
   assert.equal((await readdir(dir)).length, 1)
 })

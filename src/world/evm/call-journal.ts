@@ -4,18 +4,18 @@ import { join } from 'node:path'
 type Hex = `0x${string}`
 
 /** Where a transaction was mined. */
-export type Mined = { hash: Hex; block: number; index: number; atSeconds: number }
+export type MinedAt = { hash: Hex; block: number; index: number; atSeconds: number }
 /** Bytes of a signed transaction, fields of one whose sender the node holds no key of, or a write into the state. */
-export type Accepted =
+export type AcceptedCall =
   | { raw: Hex }
   | { unsigned: Record<string, unknown>; hash: Hex }
   | { method: string; params: unknown }
-export type Entry = { n: number; takenSeconds: number; call: Accepted; mined?: Mined }
+export type JournalEntry = { n: number; takenSeconds: number; call: AcceptedCall; mined?: MinedAt }
 
-type Line =
-  | { n: number; takenSeconds: number; call: Accepted }
+type JournalLine =
+  | { n: number; takenSeconds: number; call: AcceptedCall }
   | { n: number; refused: true }
-  | { n: number; mined: Mined }
+  | { n: number; mined: MinedAt }
 
 export type CallJournal = ReturnType<typeof callJournal>
 
@@ -34,18 +34,18 @@ export const callJournal = (dir: string, id: string) => {
       .map(Number)
       .sort((a, b) => a - b)
 
-  let entries = new Map<number, Entry>()
+  let entries = new Map<number, JournalEntry>()
   let unanswered = new Set<number>()
   let last = 0
   let log = -1
   let bytes = 0
 
-  const write = (line: Line): void => {
+  const write = (line: JournalLine): void => {
     // A line that follows half a line of a failed write stands alone.
     bytes += writeSync(log, `\n${JSON.stringify(line)}\n`)
   }
 
-  const take = (line: Line): void => {
+  const applyLine = (line: JournalLine): void => {
     last = Math.max(last, line.n)
     if ('refused' in line) entries.delete(line.n)
     else if ('call' in line) entries.set(line.n, line)
@@ -59,7 +59,7 @@ export const callJournal = (dir: string, id: string) => {
     for (const text of readFileSync(pathOf(file), 'utf8').split('\n')) {
       if (text === '') continue
       try {
-        take(JSON.parse(text) as Line)
+        applyLine(JSON.parse(text) as JournalLine)
       } catch {
         // The last line of a process that was killed: the node had not got that call yet.
       }
@@ -67,7 +67,7 @@ export const callJournal = (dir: string, id: string) => {
   }
 
   /** Later lines go into a new file; returns its number. */
-  const begin = (): number => {
+  const startFile = (): number => {
     last += 1
     if (log >= 0) closeSync(log)
     log = openSync(pathOf(last), 'a', 0o600)
@@ -76,53 +76,53 @@ export const callJournal = (dir: string, id: string) => {
   }
 
   return {
-    begin,
+    startFile,
     /** Reads the files from the given one on, removes older ones, and begins another. */
-    open: (from: number, least: number): Entry[] => {
+    open: (from: number, minNumber: number): JournalEntry[] => {
       entries = new Map()
       unanswered = new Set()
-      last = Math.max(last, least)
+      last = Math.max(last, minNumber)
       for (const file of files()) {
         last = Math.max(last, file)
         if (file < from) rmSync(pathOf(file), { force: true })
         else read(file)
       }
-      begin()
+      startFile()
       return [...entries.values()]
     },
     /** Before the node gets the call. */
-    add: (call: Accepted, takenSeconds: number): number => {
+    add: (call: AcceptedCall, takenSeconds: number): number => {
       const entry = { n: last + 1, takenSeconds, call }
       write(entry)
-      take(entry)
+      applyLine(entry)
       unanswered.add(entry.n)
       return entry.n
     },
-    accepted: (n: number): void => {
+    markAnswered: (n: number): void => {
       unanswered.delete(n)
     },
-    refused: (n: number): void => {
+    markRejected: (n: number): void => {
       write({ n, refused: true })
       unanswered.delete(n)
       entries.delete(n)
     },
-    mined: (n: number, mined: Mined): void => {
+    markMined: (n: number, mined: MinedAt): void => {
       if (!entries.has(n)) return
       write({ n, mined })
-      take({ n, mined })
+      applyLine({ n, mined })
     },
     has: (n: number): boolean => entries.has(n),
-    entries: (): Entry[] => [...entries.values()],
+    entries: (): JournalEntry[] => [...entries.values()],
     isUnanswered: (n: number): boolean => unanswered.has(n),
     /** Writes an entry of an earlier file into the present one. */
-    carry: ({ n, takenSeconds, call }: Entry): void => write({ n, takenSeconds, call }),
+    carryOver: ({ n, takenSeconds, call }: JournalEntry): void => write({ n, takenSeconds, call }),
     /** A state is saved that holds what stood before this file; of that only `carried` is still needed. */
-    drop: (before: number, carried: ReadonlySet<number>): void => {
+    removeBefore: (before: number, carried: ReadonlySet<number>): void => {
       for (const n of entries.keys()) if (n < before && !carried.has(n)) entries.delete(n)
       for (const file of files()) if (file < before) rmSync(pathOf(file), { force: true })
     },
     /** For a chain that is made from nothing. */
-    forget: (): void => {
+    clear: (): void => {
       for (const file of files()) rmSync(pathOf(file), { force: true })
     },
     bytes: () => bytes,

@@ -30,38 +30,38 @@ const quietAfterMs = 60_000
 
 export type ChainTime = {
   /** To be awaited before a read; undefined, and free, when nothing is due. */
-  touch: (rpc: Rpc) => Promise<void> | undefined
+  mineIfStale: (rpc: Rpc) => Promise<void> | undefined
   sync: (rpc: Rpc) => Promise<void>
 }
 
 export const chainTime = (clock: WorldClock): ChainTime => {
-  let ticking: Promise<void> | undefined
-  let lookedAt = 0
-  let tradedAt = Date.now()
+  let pendingTick: Promise<void> | undefined
+  let checkedAt = 0
+  let activeAt = Date.now()
   let ownHead = -1
 
   const tick = async (rpc: Rpc) => {
     const { number, atSeconds } = await headOf(rpc)
-    if (number !== ownHead) tradedAt = Date.now()
+    if (number !== ownHead) activeAt = Date.now()
     ownHead = number
-    const limitMs = Date.now() - tradedAt > quietAfterMs ? quietIdleMs : idleMs
+    const limitMs = Date.now() - activeAt > quietAfterMs ? quietIdleMs : idleMs
     if (clock.nowMs() - atSeconds * 1000 >= limitMs) ownHead = await mineAtWorldTime(rpc, clock)
   }
 
   return {
-    touch: (rpc) => {
-      if (ticking || Date.now() - lookedAt < idleMs) return ticking
-      lookedAt = Date.now()
+    mineIfStale: (rpc) => {
+      if (pendingTick || Date.now() - checkedAt < idleMs) return pendingTick
+      checkedAt = Date.now()
       // A node that dies meanwhile fails the request itself; there is nothing to add.
-      ticking = tick(rpc)
+      pendingTick = tick(rpc)
         .catch(() => {})
         .finally(() => {
-          ticking = undefined
+          pendingTick = undefined
         })
-      return ticking
+      return pendingTick
     },
     sync: async (rpc) => {
-      tradedAt = Date.now()
+      activeAt = Date.now()
       ownHead = await mineAtWorldTime(rpc, clock)
     },
   }

@@ -15,7 +15,7 @@ export type WorldChain = {
   factory: Address
   router: Address
   /** What everybody gets from the faucet, as decimal text; never the native coin. */
-  welcome: readonly { symbol: string; amount: string }[]
+  defaultGrants: readonly { symbol: string; amount: string }[]
 }
 
 const token = (symbol: string, name: string, decimals: number, address: Address): WorldToken => ({
@@ -32,7 +32,7 @@ const wrapped = (symbol: string, name: string, address: Address): WorldToken => 
 })
 
 const ether = { symbol: 'ETH', coingecko: 'ethereum' }
-const tenThousandDollars = { symbol: 'USDC', amount: '10000' }
+const usdcGrant = { symbol: 'USDC', amount: '10000' }
 
 /** Real chain ids and real addresses, so that nobody's table differs between the world and the public chains. */
 export const worldChains: readonly WorldChain[] = [
@@ -51,7 +51,7 @@ export const worldChains: readonly WorldChain[] = [
       token('LINK', 'ChainLink Token', 18, '0x514910771AF9Ca656af840dff83E8264EcF986CA'),
       token('UNI', 'Uniswap', 18, '0x1f9840a85d5aF5bf1D1762F925BDADdC4201F984'),
     ],
-    welcome: [tenThousandDollars, { symbol: 'LINK', amount: '50' }, { symbol: 'WBTC', amount: '0.01' }],
+    defaultGrants: [usdcGrant, { symbol: 'LINK', amount: '50' }, { symbol: 'WBTC', amount: '0.01' }],
   },
   {
     id: '8453',
@@ -67,7 +67,7 @@ export const worldChains: readonly WorldChain[] = [
       token('DAI', 'Dai Stablecoin', 18, '0x50c5725949A6F0c72E6C4a641F24049A917DB0Cb'),
       token('AERO', 'Aerodrome', 18, '0x940181a94A35A4569E4529A3CDfB74e38FD98631'),
     ],
-    welcome: [tenThousandDollars, { symbol: 'DAI', amount: '100' }, { symbol: 'cbBTC', amount: '0.01' }],
+    defaultGrants: [usdcGrant, { symbol: 'DAI', amount: '100' }, { symbol: 'cbBTC', amount: '0.01' }],
   },
   {
     id: '42161',
@@ -83,7 +83,7 @@ export const worldChains: readonly WorldChain[] = [
       token('ARB', 'Arbitrum', 18, '0x912CE59144191C1204E64559FE8253a0e49E6548'),
       token('LINK', 'ChainLink Token', 18, '0xf97f4df75117a78c1A5a0DBb814Af92458539FB4'),
     ],
-    welcome: [tenThousandDollars, { symbol: 'ARB', amount: '100' }, { symbol: 'LINK', amount: '50' }],
+    defaultGrants: [usdcGrant, { symbol: 'ARB', amount: '100' }, { symbol: 'LINK', amount: '50' }],
   },
   {
     id: '137',
@@ -99,7 +99,7 @@ export const worldChains: readonly WorldChain[] = [
       wrapped('WPOL', 'Wrapped Polygon Ecosystem Token', '0x0d500B1d8E8eF31E21C99d1Db9A6444d3ADf1270'),
       token('LINK', 'ChainLink Token', 18, '0x53E0bca35eC356BD5ddDFebbD1Fc0fD03FaBad39'),
     ],
-    welcome: [tenThousandDollars, { symbol: 'WPOL', amount: '100' }, { symbol: 'LINK', amount: '50' }],
+    defaultGrants: [usdcGrant, { symbol: 'WPOL', amount: '100' }, { symbol: 'LINK', amount: '50' }],
   },
 ]
 
@@ -114,7 +114,7 @@ export const venueChain: ChainId = '42161'
 /** The first account of anvil's well-known mnemonic makes the world; 1 to 8 are left alone for their users. */
 export const deployer: Address = '0xf39Fd6e51aad88F6F4ce6aB8827279cffFb92266'
 /** The tenth of them acts for the running world: faucet and vault. */
-export const keeper: Address = '0xa0Ee7A142d267C1f36714E4a8F75612F20a79720'
+export const operator: Address = '0xa0Ee7A142d267C1f36714E4a8F75612F20a79720'
 
 /** Pay for gas as a real operator's accounts do: the node holds none of their keys, and no mnemonic leads to them. */
 export const sponsors: readonly Address[] = [

@@ -18,14 +18,14 @@ export type EventArchive = {
   find: (rpc: Rpc, address: Address, topics: readonly (Hex | readonly Hex[] | null)[]) => Promise<EventLog[]>
   /** Copies what is too old to be reorganised; `savedHead` is the newest block that survives a crash. */
   extend: (rpc: Rpc, savedHead: number) => Promise<void>
-  forget: () => Promise<void>
+  clear: () => Promise<void>
 }
 
 /** Deeper than a reorganisation can go. */
-const settledBlocks = 128
+const finalBlocks = 128
 const hex = (value: number) => `0x${value.toString(16)}`
 
-type Line = EventLog | { through: number }
+type ArchiveLine = EventLog | { through: number }
 
 const keyOf = ({ transactionHash, logIndex }: EventLog) => `${transactionHash}:${logIndex}`
 
@@ -41,7 +41,7 @@ export const eventArchive = (dir: string, id: string, addresses: readonly Addres
     for (const line of text.split('\n')) {
       if (line === '') continue
       try {
-        const parsed = JSON.parse(line) as Line
+        const parsed = JSON.parse(line) as ArchiveLine
         if ('through' in parsed) last = parsed.through
         else found.set(keyOf(parsed), parsed)
       } catch {
@@ -57,36 +57,38 @@ export const eventArchive = (dir: string, id: string, addresses: readonly Addres
       const archived = await read()
       const filter = { address, topics, fromBlock: hex((through ?? -1) + 1), toBlock: 'latest' }
       const live = (await rpc.call('eth_getLogs', [filter])) as EventLog[]
-      const fits = (log: EventLog) =>
+      const matches = (log: EventLog) =>
         log.address.toLowerCase() === address.toLowerCase() &&
         topics.every((topic, index) => {
           const own = log.topics[index]
           return topic === null || (typeof topic === 'string' ? topic === own : topic.includes(own as Hex))
         })
-      const found = new Map([...archived.filter(fits), ...live].map((log) => [keyOf(log), log]))
+      const found = new Map([...archived.filter(matches), ...live].map((log) => [keyOf(log), log]))
       return [...found.values()]
     },
     extend: async (rpc, savedHead) => {
       if (through === undefined) await read()
       const from = (through ?? -1) + 1
-      const to = savedHead - settledBlocks
+      const to = savedHead - finalBlocks
       // In steps, so that a quiet chain is not asked each second.
-      if (to < from + settledBlocks) return
+      if (to < from + finalBlocks) return
       const filter = { address: addresses, fromBlock: hex(from), toBlock: hex(to) }
       const logs = (await rpc.call('eth_getLogs', [filter])) as EventLog[]
-      const lines: Line[] = logs.map(({ address, topics, data, transactionHash, blockNumber, logIndex }) => ({
-        address,
-        topics,
-        data,
-        transactionHash,
-        blockNumber,
-        logIndex,
-      }))
+      const lines: ArchiveLine[] = logs.map(
+        ({ address, topics, data, transactionHash, blockNumber, logIndex }) => ({
+          address,
+          topics,
+          data,
+          transactionHash,
+          blockNumber,
+          logIndex,
+        }),
+      )
       lines.push({ through: to })
       await appendFile(path, `\n${lines.map((line) => JSON.stringify(line)).join('\n')}\n`, { mode: 0o600 })
       through = to
     },
-    forget: async () => {
+    clear: async () => {
       through = undefined
       await rm(path, { force: true })
     },

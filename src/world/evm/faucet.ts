@@ -10,20 +10,20 @@ import {
   toEventSelector,
   zeroAddress,
 } from 'viem'
-import { Refusal } from '#world/door.ts'
+import { HttpError } from '#world/router.ts'
 import { artifact } from './artifact.ts'
-import { type Address, faucetContract, keeper, type WorldChain } from './chains.ts'
+import { type Address, faucetContract, operator, type WorldChain } from './chains.ts'
 import type { EvmNode } from './node.ts'
 import { sendAndConfirm } from './seed.ts'
 
-export type Gift = { token: string; symbol: string; amountUnits: bigint }
-export type Given = { credited: Gift[]; txHash: string }
+export type FaucetGrant = { token: string; symbol: string; amountUnits: bigint }
+export type GrantReceipt = { credited: FaucetGrant[]; txHash: string }
 
-type LoggedGift = { kind: number; token: Address; amount: bigint }
-type Funded = { request: Hex; gifts: readonly LoggedGift[] }
+type LoggedGrant = { kind: number; token: Address; amount: bigint }
+type FundedEvent = { request: Hex; gifts: readonly LoggedGrant[] }
 
 const { abi } = artifact('Faucet')
-const funded = toEventSelector('Funded(bytes32,address,bytes32,(uint8,address,uint256)[])')
+const fundedTopic = toEventSelector('Funded(bytes32,address,bytes32,(uint8,address,uint256)[])')
 const kinds = { native: 0, minted: 1, wrapped: 2 }
 
 const kindOf = (chain: WorldChain, address: string): number => {
@@ -37,15 +37,18 @@ const symbolOf = (chain: WorldChain, address: Address): string => {
   return chain.tokens.find((each) => each.address === address)?.symbol ?? address
 }
 
-const earlier = async (node: EvmNode, id: Hex): Promise<(Given & { request: Hex }) | undefined> => {
+const findEarlierGrant = async (
+  node: EvmNode,
+  id: Hex,
+): Promise<(GrantReceipt & { request: Hex }) | undefined> => {
   const { chain } = node
   const call = { to: faucetContract, data: encodeFunctionData({ abi, functionName: 'given', args: [id] }) }
   const data = (await node.rpc().call('eth_call', [call, 'latest'])) as Hex
   if (!decodeFunctionResult({ abi, functionName: 'given', data })) return undefined
-  const [log] = await node.events(faucetContract, [funded, id])
+  const [log] = await node.events(faucetContract, [fundedTopic, id])
   if (!log) throw new Error('The faucet remembers this id, but its event is gone.')
   const { args } = decodeEventLog({ abi, data: log.data, topics: log.topics })
-  const { request, gifts } = args as unknown as Funded
+  const { request, gifts } = args as unknown as FundedEvent
   const credited = gifts.map(({ token, amount }) => ({
     token,
     symbol: symbolOf(chain, token),
@@ -57,36 +60,36 @@ const earlier = async (node: EvmNode, id: Hex): Promise<(Given & { request: Hex 
 /** One at a time per chain: between looking an id up and using it nobody else may use it. */
 const queues = new Map<string, Promise<unknown>>()
 
-const giveInTurn = async (node: EvmNode, to: Address, gifts: Gift[], name: string | undefined) => {
+const grantOnce = async (node: EvmNode, to: Address, grants: FaucetGrant[], name: string | undefined) => {
   const id =
     name === undefined ? (`0x${randomBytes(32).toString('hex')}` as const) : keccak256(stringToHex(name))
-  const wanted = gifts.map(({ token, amountUnits }) => [token, String(amountUnits)])
-  const request = keccak256(stringToHex(JSON.stringify([to.toLowerCase(), wanted])))
-  const before = name === undefined ? undefined : await earlier(node, id)
+  const amounts = grants.map(({ token, amountUnits }) => [token, String(amountUnits)])
+  const request = keccak256(stringToHex(JSON.stringify([to.toLowerCase(), amounts])))
+  const before = name === undefined ? undefined : await findEarlierGrant(node, id)
   if (before && before.request !== request) {
-    throw new Refusal(409, `id ${name} has already been used for something else.`)
+    throw new HttpError(409, `id ${name} has already been used for something else.`)
   }
   if (before) return before
   const { chain } = node
-  const list = gifts.map(({ token, amountUnits }) => ({
+  const list = grants.map(({ token, amountUnits }) => ({
     kind: kindOf(chain, token),
     token,
     amount: amountUnits,
   }))
   const data = encodeFunctionData({ abi, functionName: 'fund', args: [id, request, to, list] })
-  const transaction = { from: keeper, to: faucetContract, data, gas: numberToHex(2_000_000) }
-  return { credited: gifts, txHash: await sendAndConfirm(node.rpc(), transaction) }
+  const transaction = { from: operator, to: faucetContract, data, gas: numberToHex(2_000_000) }
+  return { credited: grants, txHash: await sendAndConfirm(node.rpc(), transaction) }
 }
 
-export const giveOnEvm = (
+export const sendEvmGrant = (
   node: EvmNode,
   to: Address,
-  gifts: Gift[],
+  grants: FaucetGrant[],
   id: string | undefined,
-): Promise<Given> => {
-  const turn = (queues.get(node.chain.id) ?? Promise.resolve())
+): Promise<GrantReceipt> => {
+  const pending = (queues.get(node.chain.id) ?? Promise.resolve())
     .catch(() => {})
-    .then(() => giveInTurn(node, to, gifts, id))
-  queues.set(node.chain.id, turn)
-  return turn
+    .then(() => grantOnce(node, to, grants, id))
+  queues.set(node.chain.id, pending)
+  return pending
 }

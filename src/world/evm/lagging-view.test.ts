@@ -1,35 +1,36 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { headHistory, seenFrom } from './lagging-view.ts'
+import { headHistory, viewAtHead } from './lagging-view.ts'
 
-const paramsSeen = (method: string, params: unknown[]) => seenFrom({ id: 1, method, params }, 16).call.params
-const replySeen = (method: string, params: unknown[], result: unknown) =>
-  seenFrom({ id: 1, method, params }, 16).reply({ id: 1, result })
+const paramsAtHead = (method: string, params: unknown[]) =>
+  viewAtHead({ id: 1, method, params }, 16).call.params
+const replyAtHead = (method: string, params: unknown[], result: unknown) =>
+  viewAtHead({ id: 1, method, params }, 16).reply({ id: 1, result })
 
 test('a lagging node reads at its own newest block, and an older block stays as it was asked', () => {
-  assert.deepEqual(paramsSeen('eth_call', [{ to: '0x1' }, 'latest']), [{ to: '0x1' }, '0x10'])
-  assert.deepEqual(paramsSeen('eth_getBalance', ['0x1']), ['0x1', '0x10'])
-  assert.deepEqual(paramsSeen('eth_getTransactionCount', ['0x1', 'pending']), ['0x1', '0x10'])
-  assert.deepEqual(paramsSeen('eth_getStorageAt', ['0x1', '0x0', 'latest']), ['0x1', '0x0', '0x10'])
-  assert.deepEqual(paramsSeen('eth_getBlockByNumber', ['0xf', false]), ['0xf', false])
-  assert.deepEqual(paramsSeen('eth_sendRawTransaction', ['0xabcd']), ['0xabcd'])
+  assert.deepEqual(paramsAtHead('eth_call', [{ to: '0x1' }, 'latest']), [{ to: '0x1' }, '0x10'])
+  assert.deepEqual(paramsAtHead('eth_getBalance', ['0x1']), ['0x1', '0x10'])
+  assert.deepEqual(paramsAtHead('eth_getTransactionCount', ['0x1', 'pending']), ['0x1', '0x10'])
+  assert.deepEqual(paramsAtHead('eth_getStorageAt', ['0x1', '0x0', 'latest']), ['0x1', '0x0', '0x10'])
+  assert.deepEqual(paramsAtHead('eth_getBlockByNumber', ['0xf', false]), ['0xf', false])
+  assert.deepEqual(paramsAtHead('eth_sendRawTransaction', ['0xabcd']), ['0xabcd'])
 })
 
 test('a block that has not arrived is absent, and state at it is refused', () => {
-  assert.equal(replySeen('eth_getBlockByNumber', ['0x11', false], { number: '0x11' }).result, null)
-  const refused = replySeen('eth_call', [{}, '0x11'], '0x') as { error: { message: string } }
+  assert.equal(replyAtHead('eth_getBlockByNumber', ['0x11', false], { number: '0x11' }).result, null)
+  const refused = replyAtHead('eth_call', [{}, '0x11'], '0x') as { error: { message: string } }
   assert.equal(refused.error.message, 'header not found')
-  assert.equal(replySeen('eth_blockNumber', [], '0x12').result, '0x10')
+  assert.equal(replyAtHead('eth_blockNumber', [], '0x12').result, '0x10')
 })
 
 test('a receipt and a transaction of a later block are not mined yet', () => {
   const receipt = { blockNumber: '0x11', status: '0x1' }
-  assert.equal(replySeen('eth_getTransactionReceipt', ['0xa'], receipt).result, null)
-  assert.deepEqual(replySeen('eth_getTransactionReceipt', ['0xa'], { blockNumber: '0x10' }).result, {
+  assert.equal(replyAtHead('eth_getTransactionReceipt', ['0xa'], receipt).result, null)
+  assert.deepEqual(replyAtHead('eth_getTransactionReceipt', ['0xa'], { blockNumber: '0x10' }).result, {
     blockNumber: '0x10',
   })
   const transaction = { hash: '0xa', blockNumber: '0x11', blockHash: '0xb', transactionIndex: '0x0' }
-  assert.deepEqual(replySeen('eth_getTransactionByHash', ['0xa'], transaction).result, {
+  assert.deepEqual(replyAtHead('eth_getTransactionByHash', ['0xa'], transaction).result, {
     hash: '0xa',
     blockNumber: null,
     blockHash: null,
@@ -38,22 +39,22 @@ test('a receipt and a transaction of a later block are not mined yet', () => {
 })
 
 test('logs end at the newest block of the node', () => {
-  assert.deepEqual(paramsSeen('eth_getLogs', [{ fromBlock: '0x1', toBlock: 'latest' }]), [
+  assert.deepEqual(paramsAtHead('eth_getLogs', [{ fromBlock: '0x1', toBlock: 'latest' }]), [
     { fromBlock: '0x1', toBlock: '0x10' },
   ])
-  assert.deepEqual(replySeen('eth_getLogs', [{ fromBlock: '0x11', toBlock: 'latest' }], [{}]).result, [])
-  assert.deepEqual(paramsSeen('eth_getLogs', [{ blockHash: '0xb' }]), [{ blockHash: '0xb' }])
+  assert.deepEqual(replyAtHead('eth_getLogs', [{ fromBlock: '0x11', toBlock: 'latest' }], [{}]).result, [])
+  assert.deepEqual(paramsAtHead('eth_getLogs', [{ blockHash: '0xb' }]), [{ blockHash: '0xb' }])
 })
 
 test('a lagging node catches up once its blocks are old enough, and is never more than the limit behind', () => {
   const history = headHistory(3)
   history.observe(10, 0)
-  assert.equal(history.behind(0, 2_000), undefined, 'the first head is known to every node')
+  assert.equal(history.laggedHead(0, 2_000), undefined, 'the first head is known to every node')
   history.observe(11, 1_000)
-  assert.equal(history.behind(1_500, 2_000), 10)
-  assert.equal(history.behind(3_000, 2_000), undefined)
+  assert.equal(history.laggedHead(1_500, 2_000), 10)
+  assert.equal(history.laggedHead(3_000, 2_000), undefined)
   for (const number of [12, 13, 14, 15, 16]) history.observe(number, 3_000 + number)
-  assert.equal(history.behind(3_100, 2_000), 13)
+  assert.equal(history.laggedHead(3_100, 2_000), 13)
   history.observe(9, 3_200)
-  assert.equal(history.behind(3_300, 2_000), undefined, 'a chain that went back starts anew')
+  assert.equal(history.laggedHead(3_300, 2_000), undefined, 'a chain that went back starts anew')
 })

@@ -39,16 +39,16 @@ const isHead = (tag: unknown) => tag === undefined || tag === null || tag === 'l
 
 type Rewritten = { call: RpcCall; reply: (reply: RpcReply) => RpcReply }
 
-const same = (reply: RpcReply) => reply
-const answering =
+const unchanged = (reply: RpcReply) => reply
+const replyWith =
   (outcome: { result: unknown } | { error: { code: number; message: string } }) =>
   ({ id }: RpcReply): RpcReply =>
     ({ jsonrpc: '2.0', id, ...outcome }) as RpcReply
 
 /** Replaces the answer; the node still gets a call, so that each call has one answer. */
-const local = (call: RpcCall, outcome: Parameters<typeof answering>[0]): Rewritten => ({
+const answerLocally = (call: RpcCall, outcome: Parameters<typeof replyWith>[0]): Rewritten => ({
   call: { ...call, method: 'eth_chainId', params: [] },
-  reply: answering(outcome),
+  reply: replyWith(outcome),
 })
 
 const atBlock = (call: RpcCall, method: string, position: number, head: number): Rewritten => {
@@ -57,35 +57,35 @@ const atBlock = (call: RpcCall, method: string, position: number, head: number):
   if (isHead(tag)) {
     while (params.length < position) params.push(null)
     params[position] = hex(head)
-    return { call: { ...call, params }, reply: same }
+    return { call: { ...call, params }, reply: unchanged }
   }
   const number = numberOf(tag)
-  if (number === undefined || number <= head) return { call, reply: same }
+  if (number === undefined || number <= head) return { call, reply: unchanged }
   return readsBlock.has(method)
-    ? local(call, { result: null })
-    : local(call, { error: { code: -32000, message: 'header not found' } })
+    ? answerLocally(call, { result: null })
+    : answerLocally(call, { error: { code: -32000, message: 'header not found' } })
 }
 
 const logs = (call: RpcCall, head: number): Rewritten => {
   const [filter, ...others] = (Array.isArray(call.params) ? call.params : []) as Record<string, unknown>[]
-  if (!filter || typeof filter !== 'object' || 'blockHash' in filter) return { call, reply: same }
+  if (!filter || typeof filter !== 'object' || 'blockHash' in filter) return { call, reply: unchanged }
   const boundOf = (tag: unknown) => (isHead(tag) ? head : numberOf(tag))
   const from = boundOf(filter.fromBlock)
   const to = boundOf(filter.toBlock)
   if (from !== undefined && (from > head || (to !== undefined && from > to)))
-    return local(call, { result: [] })
+    return answerLocally(call, { result: [] })
   const bounds = {
     fromBlock: from === undefined ? filter.fromBlock : hex(from),
     toBlock: to === undefined ? filter.toBlock : hex(Math.min(to, head)),
   }
-  return { call: { ...call, params: [{ ...filter, ...bounds }, ...others] }, reply: same }
+  return { call: { ...call, params: [{ ...filter, ...bounds }, ...others] }, reply: unchanged }
 }
 
-type Placed = { blockNumber?: unknown; number?: unknown }
+type InBlock = { blockNumber?: unknown; number?: unknown }
 
-const laterThan = (head: number, value: unknown): value is Placed => {
+const isAfterHead = (head: number, value: unknown): value is InBlock => {
   if (typeof value !== 'object' || value === null) return false
-  const { blockNumber, number } = value as Placed
+  const { blockNumber, number } = value as InBlock
   const at = numberOf(blockNumber ?? number)
   return at !== undefined && at > head
 }
@@ -101,37 +101,37 @@ const asPending = (transaction: object) => ({
 const replyAt =
   (head: number, shown: (value: object) => unknown) =>
   (reply: RpcReply): RpcReply =>
-    laterThan(head, reply.result) ? { ...reply, result: shown(reply.result) } : reply
+    isAfterHead(head, reply.result) ? { ...reply, result: shown(reply.result) } : reply
 
 /** One call as a node whose newest block is `head` would take it. */
-export const seenFrom = (call: RpcCall, head: number): Rewritten => {
+export const viewAtHead = (call: RpcCall, head: number): Rewritten => {
   const { method } = call
-  if (typeof method !== 'string') return { call, reply: same }
-  if (method === 'eth_blockNumber') return local(call, { result: hex(head) })
+  if (typeof method !== 'string') return { call, reply: unchanged }
+  if (method === 'eth_blockNumber') return answerLocally(call, { result: hex(head) })
   if (method === 'eth_getLogs') return logs(call, head)
   if (method === 'eth_getTransactionReceipt' || method === 'eth_getBlockByHash')
     return { call, reply: replyAt(head, () => null) }
   if (method === 'eth_getTransactionByHash') return { call, reply: replyAt(head, asPending) }
   const position = blockParameter[method]
-  return position === undefined ? { call, reply: same } : atBlock(call, method, position, head)
+  return position === undefined ? { call, reply: unchanged } : atBlock(call, method, position, head)
 }
 
 /** When each head was first seen, and with that what a node shows that learns of blocks later. */
 export const headHistory = (blocksMax: number) => {
-  let seen: { number: number; atMs: number }[] = []
+  let heads: { number: number; atMs: number }[] = []
   return {
     observe: (number: number, nowMs: number) => {
-      const last = seen.at(-1)
+      const last = heads.at(-1)
       // The first head is old news to every node, and a lower one is a chain that came back from its last save.
-      if (!last || number < last.number) seen = [{ number, atMs: Number.NEGATIVE_INFINITY }]
-      else if (number > last.number) seen.push({ number, atMs: nowMs })
-      if (seen.length > blocksMax + 1) seen.shift()
+      if (!last || number < last.number) heads = [{ number, atMs: Number.NEGATIVE_INFINITY }]
+      else if (number > last.number) heads.push({ number, atMs: nowMs })
+      if (heads.length > blocksMax + 1) heads.shift()
     },
     /** Undefined when the node has caught up. */
-    behind: (nowMs: number, lagMs: number): number | undefined => {
-      const newest = seen.at(-1)
+    laggedHead: (nowMs: number, lagMs: number): number | undefined => {
+      const newest = heads.at(-1)
       if (!newest) return undefined
-      const shown = seen.findLast(({ atMs }) => atMs <= nowMs - lagMs) ?? seen[0]
+      const shown = heads.findLast(({ atMs }) => atMs <= nowMs - lagMs) ?? heads[0]
       const number = Math.max(shown?.number ?? newest.number, newest.number - blocksMax)
       return number < newest.number ? number : undefined
     },

@@ -1,4 +1,4 @@
-import type { Mined } from './call-journal.ts'
+import type { MinedAt } from './call-journal.ts'
 import type { Rpc } from './rpc.ts'
 
 type Hex = `0x${string}`
@@ -8,7 +8,7 @@ type Block = { number: Hex; timestamp: Hex } | null
 const byNumber = (number: Hex | 'latest') => ({ method: 'eth_getBlockByNumber', params: [number, false] })
 
 /** Which of the transactions are in a block by now, and in which; one round trip where they are in the newest. */
-export const minedOf = async (rpc: Rpc, hashes: readonly Hex[]): Promise<Map<Hex, Mined>> => {
+export const findMined = async (rpc: Rpc, hashes: readonly Hex[]): Promise<Map<Hex, MinedAt>> => {
   const [latest, ...found] = (await rpc.batch([
     byNumber('latest'),
     ...hashes.map((hash) => ({ method: 'eth_getTransactionByHash', params: [hash] })),
@@ -18,7 +18,7 @@ export const minedOf = async (rpc: Rpc, hashes: readonly Hex[]): Promise<Map<Hex
   const others = [...numbers].filter((number) => !times.has(number))
   for (const block of (await rpc.batch(others.map(byNumber))) as Block[])
     if (block) times.set(block.number, block.timestamp)
-  const mined = new Map<Hex, Mined>()
+  const mined = new Map<Hex, MinedAt>()
   for (const each of found) {
     const time = each?.blockNumber ? times.get(each.blockNumber) : undefined
     if (!each?.blockNumber || time === undefined) continue
@@ -29,7 +29,7 @@ export const minedOf = async (rpc: Rpc, hashes: readonly Hex[]): Promise<Map<Hex
 }
 
 /** Those that wait in the node's pool. */
-export const pendingOf = async (rpc: Rpc, hashes: readonly Hex[]): Promise<Set<Hex>> => {
+export const findPending = async (rpc: Rpc, hashes: readonly Hex[]): Promise<Set<Hex>> => {
   const found = (await rpc.batch(
     hashes.map((hash) => ({ method: 'eth_getTransactionByHash', params: [hash] })),
   )) as Transaction[]

@@ -1,9 +1,10 @@
 import { rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { WorldClock } from '#world/clock.ts'
-import { lifecycle, type Signal } from '#world/lifecycle.ts'
-import type { Place } from '#world/proxy.ts'
-import { type Anvil, keptBlocks, startAnvil } from './anvil.ts'
+import type { Endpoint } from '#world/proxy.ts'
+import { createRestartable, type Signal } from '#world/restartable.ts'
+import { type Anvil, retainedBlocks, startAnvil } from './anvil.ts'
+import { createAutosave } from './autosave.ts'
 import { callJournal } from './call-journal.ts'
 import { chainTime, mineAtWorldTime } from './chain-time.ts'
 import {
@@ -15,15 +16,14 @@ import {
   type WorldChain,
   worldChains,
 } from './chains.ts'
-import { dumpStill } from './dump.ts'
 import { type EventLog, eventArchive } from './event-archive.ts'
 import { type Recorder, recorder } from './recorder.ts'
-import { modeCall, reorganise } from './reorg.ts'
-import { markOf, replay } from './replay.ts'
+import { miningModeCall, reorganise } from './reorg.ts'
+import { readMarker, replay } from './replay.ts'
 import { type Rpc, rpcOver } from './rpc.ts'
 import { savedState } from './saved-state.ts'
-import { saver } from './saver.ts'
-import { stillness } from './stillness.ts'
+import { dumpConsistentState } from './state-dump.ts'
+import { createStateLock } from './state-lock.ts'
 
 export type EvmNode = {
   chain: WorldChain
@@ -33,7 +33,7 @@ export type EvmNode = {
   /** Moves a chain that is up to the world's time by one block; one that is down learns it when it starts. */
   syncTime: () => Promise<void>
   /** Makes the world's time visible before a read. */
-  touch: () => Promise<void> | undefined
+  mineIfStale: () => Promise<void> | undefined
   /** Takes blocks back and mines their transactions again a while later; returns how many there were. */
   reorganise: (depth: number, vanishedMs: number) => Promise<number>
   rpc: () => Rpc
@@ -42,7 +42,7 @@ export type EvmNode = {
   /** Events of a contract of the world since its first block, also those that the node has forgotten. */
   events: (address: Address, topics: readonly (Hex | readonly Hex[] | null)[]) => Promise<EventLog[]>
   /** Undefined while the chain is stopped. */
-  place: () => Place | undefined
+  endpoint: () => Endpoint | undefined
 }
 
 type Options = {
@@ -70,82 +70,82 @@ const sponsorWei = 10_000n * 10n ** 18n
 
 /** At each start: what a long life has spent comes back, and worlds of an earlier version have none yet. */
 const fundSponsors = async (rpc: Rpc) => {
-  const held = await rpc.batch(
+  const balances = await rpc.batch(
     sponsors.map((address) => ({ method: 'eth_getBalance', params: [address, 'latest'] })),
   )
   await rpc.batch(
     sponsors
-      .filter((_, index) => BigInt(held[index] as string) < sponsorWei / 2n)
+      .filter((_, index) => BigInt(balances[index] as string) < sponsorWei / 2n)
       .map((address) => ({ method: 'anvil_setBalance', params: [address, `0x${sponsorWei.toString(16)}`] })),
   )
 }
 
 export const evmNode = ({ chain, dir, clock, automine, seed, log }: Options): EvmNode => {
-  const files = savedState(dir, chain.id, keptBlocks)
+  const files = savedState(dir, chain.id, retainedBlocks)
   const contracts = chain.id === vaultChain ? [faucetContract, vault] : [faucetContract]
   const archive = eventArchive(dir, chain.id, contracts)
   const time = chainTime(clock)
   const journal = callJournal(dir, chain.id)
-  const still = stillness()
+  const stateLock = createStateLock()
   const onFailure = (error: Error) => log(`${chain.name}: saving failed: ${error.message}`)
-  const saves = saver({
+  const autosave = createAutosave({
     write: (anvil) =>
-      still.hold(anvil.rpc, async () => {
-        const forgetSaved = await recording.rotate(anvil.rpc)
-        await files.write((path) => dumpStill(anvil, path))
-        forgetSaved()
+      stateLock.runExclusive(anvil.rpc, async () => {
+        const dropSavedCalls = await callRecorder.rotate(anvil.rpc)
+        await files.write((path) => dumpConsistentState(anvil, path))
+        dropSavedCalls()
       }),
     isUrgent: () => journal.bytes() > journalBytesMax,
-    saved: archive.extend,
+    onSaved: archive.extend,
     onFailure,
   })
   let reorganising = false
   let launching: Anvil | undefined
-  const recording = recorder({
+  const callRecorder = recorder({
     journal,
-    stillness: still,
-    rpc: () => (life.now() ?? launching)?.rpc,
+    stateLock: stateLock,
+    rpc: () => (restartable.current() ?? launching)?.rpc,
     nowMs: clock.nowMs,
     save: async () => {
-      const anvil = life.now()
-      if (anvil) await saves.save(anvil, true)
+      const anvil = restartable.current()
+      if (anvil) await autosave.save(anvil, true)
     },
     isAutomining: () => automine && !reorganising,
   })
-  const recorded = ({ rpc }: Anvil): Rpc =>
+  const recordedRpc = ({ rpc }: Anvil): Rpc =>
     rpcOver(
-      (body) => (recording.isChange(body) ? recording.record(body, rpc.post) : rpc.post(body)),
+      (body) => (callRecorder.isChange(body) ? callRecorder.record(body, rpc.post) : rpc.post(body)),
       rpc.close,
     )
 
   /** What the saved state does not hold, in blocks of the same numbers and times. */
   const restore = async ({ rpc }: Anvil) => {
-    const { file, set } = await markOf(rpc)
+    const { file, set } = await readMarker(rpc)
     const entries = journal.open(file, Math.max(file, set))
     if (entries.length === 0) return
     const failed = (error: Error) => log(`${chain.name}: a call is not done again: ${error.message}`)
-    await rpc.batch([modeCall(automine, blockSeconds, false)])
+    await rpc.batch([miningModeCall(automine, blockSeconds, false)])
     const missing = await replay(rpc, entries, failed)
-    await rpc.batch([modeCall(automine, blockSeconds, true)])
+    await rpc.batch([miningModeCall(automine, blockSeconds, true)])
     if (missing > 0) log(`${chain.name}: sent ${missing} transactions again that came after the last save.`)
-    saves.mark()
+    autosave.markDirty()
   }
 
   const prepare = async (anvil: Anvil, fresh: boolean) => {
     if (fresh) {
       await seed(anvil.rpc, chain)
-      journal.forget()
+      journal.clear()
     }
     await restore(anvil)
-    await fundSponsors(recorded(anvil))
+    await fundSponsors(recordedRpc(anvil))
     await mineAtWorldTime(anvil.rpc, clock)
     // The first save is the mark of a finished seed, so it comes last.
-    if (fresh) await saves.save(anvil)
+    if (fresh) await autosave.save(anvil)
   }
 
   const launch = async (): Promise<Anvil> => {
     const load = await files.prepare()
-    if (load === undefined) await archive.forget()
+    if (load === undefined) await archive.clear()
     const anvil = await startAnvil({
       chainId: chain.id,
       pidFile: join(dir, `${chain.id}.pid`),
@@ -154,7 +154,7 @@ export const evmNode = ({ chain, dir, clock, automine, seed, log }: Options): Ev
       ...(automine ? {} : { blockSeconds }),
     })
     try {
-      await files.forgetLoaded()
+      await files.removeLoaded()
       launching = anvil
       await prepare(anvil, load === undefined)
     } catch (error) {
@@ -164,82 +164,84 @@ export const evmNode = ({ chain, dir, clock, automine, seed, log }: Options): Ev
       launching = undefined
     }
     void anvil.child.exited.then(anvil.rpc.close)
-    void saves.keepSaving(anvil)
+    void autosave.run(anvil)
     return anvil
   }
 
   const saveLast = async (anvil: Anvil): Promise<boolean> => {
     let timer: NodeJS.Timeout | undefined
-    const late = new Promise<false>((resolve) => {
+    const timedOut = new Promise<false>((resolve) => {
       timer = setTimeout(() => resolve(false), lastSaveMsMax)
     })
-    const saved = saves.save(anvil, true).then(
+    const saved = autosave.save(anvil, true).then(
       () => true,
       () => false,
     )
-    return Promise.race([saved, late]).finally(() => clearTimeout(timer))
+    return Promise.race([saved, timedOut]).finally(() => clearTimeout(timer))
   }
 
-  const life = lifecycle({ name: chain.name, launch, log })
+  const restartable = createRestartable({ name: chain.name, launch, log })
   return {
     chain,
-    start: life.start,
+    start: restartable.start,
     stop: async (signal) => {
       // A save that is under way comes first, or its older content would count as the newer file.
-      if (signal === 'SIGTERM') await saves.settled()
-      const anvil = life.now()
+      if (signal === 'SIGTERM') await autosave.whenIdle()
+      const anvil = restartable.current()
       const isSaved = signal === 'SIGTERM' && anvil !== undefined && (await saveLast(anvil))
       // Anvil would write the same once more, in the clear.
-      await life.stop(isSaved ? 'SIGKILL' : signal)
+      await restartable.stop(isSaved ? 'SIGKILL' : signal)
       if (isSaved) await rm(files.exit, { force: true })
-      await saves.settled()
+      await autosave.whenIdle()
       if (signal === 'SIGKILL') await rm(files.exit, { force: true })
     },
     syncTime: async () => {
-      const anvil = life.now()
-      saves.mark()
-      if (anvil) await still.change(() => time.sync(anvil.rpc))
+      const anvil = restartable.current()
+      autosave.markDirty()
+      if (anvil) await stateLock.runShared(() => time.sync(anvil.rpc))
     },
-    touch: () => {
-      const anvil = life.now()
-      saves.mark()
-      return anvil && automine && !reorganising && !still.isHeld() ? time.touch(anvil.rpc) : undefined
+    mineIfStale: () => {
+      const anvil = restartable.current()
+      autosave.markDirty()
+      return anvil && automine && !reorganising && !stateLock.isLocked()
+        ? time.mineIfStale(anvil.rpc)
+        : undefined
     },
     reorganise: async (depth, vanishedMs) => {
-      const anvil = life.now()
+      const anvil = restartable.current()
       if (!anvil || reorganising) return 0
       reorganising = true
-      saves.mark()
+      autosave.markDirty()
       return reorganise({
         rpc: anvil.rpc,
         automine,
         blockSeconds,
         depth,
         vanishedMs,
-        sendAgain: recording.sendAgain,
-        change: still.change,
+        recordResend: callRecorder.recordResend,
+        runShared: stateLock.runShared,
       }).finally(() => {
         reorganising = false
       })
     },
     rpc: () => {
-      const anvil = life.now()
+      const anvil = restartable.current()
       if (!anvil) throw new Error(`${chain.name} is stopped.`)
-      saves.mark()
-      return recorded(anvil)
+      autosave.markDirty()
+      return recordedRpc(anvil)
     },
     recorder: {
-      ...recording,
+      ...callRecorder,
       record: (body, ask) => {
-        saves.mark()
-        return recording.record(body, ask)
+        autosave.markDirty()
+        return callRecorder.record(body, ask)
       },
     },
     events: (address, topics) => {
-      const anvil = life.now()
+      const anvil = restartable.current()
       if (!anvil) throw new Error(`${chain.name} is stopped.`)
       return archive.find(anvil.rpc, address, topics)
     },
-    place: life.now,
+    endpoint: restartable.current,
   }
 }

@@ -1,6 +1,6 @@
-import type { ActivePreset } from '#world/faults.ts'
+import type { ActivePreset } from '#world/injected-failures.ts'
 import type { Realism } from '#world/proxy.ts'
-import { headHistory, type RpcCall, type RpcReply, seenFrom } from './lagging-view.ts'
+import { headHistory, type RpcCall, type RpcReply, viewAtHead } from './lagging-view.ts'
 import type { EvmNode } from './node.ts'
 
 /** Well within the states that the node keeps. */
@@ -23,25 +23,29 @@ export const evmRealism = (node: EvmNode): Realism => {
   const history = headHistory(blocksBehindMax)
   let reorganising = false
 
-  const shownHead = async ({ setting, random, counts }: ActivePreset) => {
+  const drawHead = async ({ setting, random, counts }: ActivePreset) => {
     history.observe(Number(await node.rpc().call('eth_blockNumber')), Date.now())
     if (random() >= setting.lagRate) return undefined
-    const head = history.behind(Date.now(), setting.lagMs)
+    const head = history.laggedHead(Date.now(), setting.lagMs)
     if (head !== undefined) counts.lagging = (counts.lagging ?? 0) + 1
     return head
   }
 
-  const askFrom = async (head: number, body: string, ask: (body: string) => Promise<string>) => {
+  const sendAtHead = async (head: number, body: string, sendUpstream: (body: string) => Promise<string>) => {
     const isBatch = body.trimStart().startsWith('[')
-    const rewritten = (callsOf(body) ?? []).map((call) => seenFrom(call, head))
+    const rewritten = (callsOf(body) ?? []).map((call) => viewAtHead(call, head))
     const sent = rewritten.map(({ call }) => call)
-    const said = JSON.parse(await ask(JSON.stringify(isBatch ? sent : sent[0]))) as RpcReply | RpcReply[]
+    const replies = JSON.parse(await sendUpstream(JSON.stringify(isBatch ? sent : sent[0]))) as
+      | RpcReply
+      | RpcReply[]
     const byId = new Map(rewritten.map(({ call, reply }) => [call.id, reply]))
-    const shown = (Array.isArray(said) ? said : [said]).map((reply) => byId.get(reply.id)?.(reply) ?? reply)
+    const shown = (Array.isArray(replies) ? replies : [replies]).map(
+      (reply) => byId.get(reply.id)?.(reply) ?? reply,
+    )
     return JSON.stringify(isBatch ? shown : shown[0])
   }
 
-  const mayReorganise = ({ setting, random, counts }: ActivePreset) => {
+  const scheduleReorg = ({ setting, random, counts }: ActivePreset) => {
     if (random() >= setting.reorgRate || reorganising) return
     reorganising = true
     const depth = random() < 0.25 ? 2 : 1
@@ -58,17 +62,17 @@ export const evmRealism = (node: EvmNode): Realism => {
   }
 
   return {
-    answer: async ({ preset, body }, ask) => {
+    answer: async ({ preset, body }, sendUpstream) => {
       const text = body.toString()
       const calls = callsOf(text)
-      if (!calls) return ask(text)
-      const head = await shownHead(preset)
-      const said = await (head === undefined ? ask(text) : askFrom(head, text, ask))
+      if (!calls) return sendUpstream(text)
+      const head = await drawHead(preset)
+      const reply = await (head === undefined ? sendUpstream(text) : sendAtHead(head, text, sendUpstream))
       if (calls.some(({ method }) => method === 'eth_sendRawTransaction')) {
         history.observe(Number(await node.rpc().call('eth_blockNumber')), Date.now())
-        mayReorganise(preset)
+        scheduleReorg(preset)
       }
-      return said
+      return reply
     },
   }
 }

@@ -1,29 +1,29 @@
 import type { IncomingMessage } from 'node:http'
 import type { Duplex } from 'node:stream'
 import type { RawData, WebSocket } from 'ws'
-import type { Place } from '#world/proxy.ts'
+import type { Endpoint } from '#world/proxy.ts'
 import type { Recorder } from './recorder.ts'
 import { rpcAt } from './rpc.ts'
 
 const messageBytesMax = 10_000_000
 
-const speak = (recorder: Recorder, { host, port }: Place, client: WebSocket, node: WebSocket) => {
+const connect = (recorder: Recorder, { host, port }: Endpoint, client: WebSocket, node: WebSocket) => {
   const rpc = rpcAt(port, host)
-  const early: string[] = []
+  const queued: string[] = []
   const pass = (text: string) => {
-    if (node.readyState === node.CONNECTING) early.push(text)
+    if (node.readyState === node.CONNECTING) queued.push(text)
     else node.send(text)
   }
   client.on('message', (data: RawData) => {
     const text = String(data)
     if (!recorder.isChange(text)) return pass(text)
     recorder.record(text, rpc.post).then(
-      (said) => client.send(said),
+      (replyText) => client.send(replyText),
       () => client.terminate(),
     )
   })
   node.on('open', () => {
-    for (const text of early) node.send(text)
+    for (const text of queued) node.send(text)
   })
   node.on('message', (data: RawData) => client.send(String(data)))
   for (const socket of [client, node]) {
@@ -39,12 +39,12 @@ const speak = (recorder: Recorder, { host, port }: Place, client: WebSocket, nod
 /** Joins a WebSocket of a client with one of the node; calls that change the chain go the way of all such calls. */
 export const recordedSocket =
   (recorder: Recorder) =>
-  (place: Place, incoming: IncomingMessage, socket: Duplex, head: Buffer): void => {
+  (endpoint: Endpoint, incoming: IncomingMessage, socket: Duplex, head: Buffer): void => {
     const join = async () => {
       const { WebSocket, WebSocketServer } = await import('ws')
       const server = new WebSocketServer({ noServer: true, maxPayload: messageBytesMax })
       server.handleUpgrade(incoming, socket, head, (client) =>
-        speak(recorder, place, client, new WebSocket(`ws://${place.host}:${place.port}`)),
+        connect(recorder, endpoint, client, new WebSocket(`ws://${endpoint.host}:${endpoint.port}`)),
       )
     }
     join().catch(() => socket.destroy())

@@ -1,28 +1,28 @@
-import type { Accepted, CallJournal, Entry } from './call-journal.ts'
+import type { AcceptedCall, CallJournal, JournalEntry } from './call-journal.ts'
 import { type Call, changeOf, changingCalls } from './changing-calls.ts'
-import { minedOf, pendingOf } from './mined-blocks.ts'
+import { findMined, findPending } from './mined-blocks.ts'
 import type { Rpc } from './rpc.ts'
-import type { Stillness } from './stillness.ts'
+import type { StateLock } from './state-lock.ts'
 
 type Hex = `0x${string}`
 type Reply = { id?: unknown; result?: unknown; error?: unknown }
-type Ask = (body: string) => Promise<string>
-type Noted = { call: Call; n: number | undefined; reply: Reply | undefined }
+type SendUpstream = (body: string) => Promise<string>
+type RecordedCall = { call: Call; n: number | undefined; reply: Reply | undefined }
 
 /** Passes calls on to a node, and writes down those that change its chain. */
 export type Recorder = {
   isChange: (body: string) => boolean
   /** Answers what the node answered, when all of it is written down. */
-  record: (body: string, ask: Ask) => Promise<string>
+  record: (body: string, sendUpstream: SendUpstream) => Promise<string>
   /** Writes down transactions that are about to be taken back and sent again; to be called back when they are sent. */
-  sendAgain: (raws: readonly Hex[]) => Promise<() => void>
+  recordResend: (raws: readonly Hex[]) => Promise<() => void>
   /** Begins a new file of the journal for a state that is about to be saved; answers what ends the earlier ones. */
   rotate: (rpc: Rpc) => Promise<() => void>
 }
 
 type Options = {
   journal: CallJournal
-  stillness: Stillness
+  stateLock: StateLock
   rpc: () => Rpc | undefined
   nowMs: () => number
   /** Saves the chain, because something that is written down has been taken back. */
@@ -31,22 +31,22 @@ type Options = {
 }
 
 /** An address that nobody has: its storage tells, in the state itself, what of the journal the state holds. */
-export const journalMark = '0x10ca100000000000000000000000000000000001'
-export const markSlots = { file: 0, set: 1 } as const
+export const journalMarkerAddress = '0x10ca100000000000000000000000000000000001'
+export const markerSlots = { file: 0, set: 1 } as const
 const word = (value: number) => `0x${value.toString(16).padStart(64, '0')}`
 
 /** With a block per transaction, the block is there within a few milliseconds. */
 const minedPausesMs = [0, 1, 2, 4, 8, 16]
 /** A long history takes long to save, and nothing is mined meanwhile. */
-const heldMsMax = 2_000
-const laterMs = 25
-const laterMsMax = 5_000
+const lockedMsMax = 2_000
+const pollMs = 25
+const pollMsMax = 5_000
 
 const pause = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms).unref())
 
-const repliesOf = (said: string, calls: readonly Call[]): (Reply | undefined)[] => {
+const repliesOf = (replyText: string, calls: readonly Call[]): (Reply | undefined)[] => {
   try {
-    const parsed = JSON.parse(said) as Reply | Reply[] | null
+    const parsed = JSON.parse(replyText) as Reply | Reply[] | null
     const replies = (Array.isArray(parsed) ? parsed : [parsed]).map((each) => each ?? {})
     if (replies.length === calls.length) return replies
     return calls.map(({ id }) => replies.find((each) => each.id === id))
@@ -56,7 +56,7 @@ const repliesOf = (said: string, calls: readonly Call[]): (Reply | undefined)[] 
 }
 
 /** Undefined where the node will refuse what it gets. */
-const rawIn = ({ params }: Call): Hex | undefined => {
+const rawTransactionOf = ({ params }: Call): Hex | undefined => {
   const raw: unknown = Array.isArray(params) ? params[0] : undefined
   return typeof raw === 'string' && /^0x(?:[0-9a-f]{2})+$/i.test(raw) ? (raw as Hex) : undefined
 }
@@ -66,7 +66,7 @@ const hashIn = (result: unknown): Hex | undefined => {
   return (result as { transactionHash?: Hex } | null | undefined)?.transactionHash
 }
 
-export const hashOf = async (call: Accepted): Promise<Hex | undefined> => {
+export const hashOf = async (call: AcceptedCall): Promise<Hex | undefined> => {
   if ('hash' in call) return call.hash
   if (!('raw' in call)) return undefined
   const { keccak256 } = await import('viem')
@@ -74,7 +74,7 @@ export const hashOf = async (call: Accepted): Promise<Hex | undefined> => {
 }
 
 /** What the node signed, or the fields where it holds no key of the sender and only takes its word. */
-const signedByNode = async (rpc: Rpc, hash: Hex): Promise<Accepted | undefined> => {
+const signedByNode = async (rpc: Rpc, hash: Hex): Promise<AcceptedCall | undefined> => {
   const [raw, fields] = (await rpc.batch([
     { method: 'eth_getRawTransactionByHash', params: [hash] },
     { method: 'eth_getTransactionByHash', params: [hash] },
@@ -91,58 +91,62 @@ const signedByNode = async (rpc: Rpc, hash: Hex): Promise<Accepted | undefined> 
 }
 
 export const recorder = (options: Options): Recorder => {
-  const { journal, stillness, nowMs, save, isAutomining } = options
+  const { journal, stateLock, nowMs, save, isAutomining } = options
   /** Transactions whose block is not known yet. */
-  let waiting = new Map<Hex, number>()
-  let following = false
+  let unmined = new Map<Hex, number>()
+  let isPolling = false
   const takenSeconds = () => Math.floor(nowMs() / 1000)
 
-  const noteMined = async (rpc: Rpc): Promise<void> => {
-    for (const [hash, mined] of await minedOf(rpc, [...waiting.keys()])) {
-      const n = waiting.get(hash)
-      waiting.delete(hash)
-      if (n !== undefined) journal.mined(n, mined)
+  const recordMined = async (rpc: Rpc): Promise<void> => {
+    for (const [hash, mined] of await findMined(rpc, [...unmined.keys()])) {
+      const n = unmined.get(hash)
+      unmined.delete(hash)
+      if (n !== undefined) journal.markMined(n, mined)
     }
   }
 
-  const followLater = async (): Promise<void> => {
-    if (following) return
-    following = true
-    let pauseMs = laterMs
-    while (waiting.size > 0) {
+  const pollMined = async (): Promise<void> => {
+    if (isPolling) return
+    isPolling = true
+    let pauseMs = pollMs
+    while (unmined.size > 0) {
       await pause(pauseMs)
       const rpc = options.rpc()
-      if (!rpc) waiting = new Map()
-      else await noteMined(rpc).catch(() => {})
-      for (const [hash, n] of waiting) if (!journal.has(n)) waiting.delete(hash)
-      pauseMs = Math.min(laterMsMax, pauseMs * 1.5)
+      if (!rpc) unmined = new Map()
+      else await recordMined(rpc).catch(() => {})
+      for (const [hash, n] of unmined) if (!journal.has(n)) unmined.delete(hash)
+      pauseMs = Math.min(pollMsMax, pauseMs * 1.5)
     }
-    following = false
+    isPolling = false
   }
 
   /** The block is written down before the client hears of the transaction: with it, its effects come back the same. */
-  const untilMined = async (sent: readonly { hash: Hex; n: number }[]): Promise<void> => {
-    for (const { hash, n } of sent) waiting.set(hash, n)
+  const waitUntilMined = async (sent: readonly { hash: Hex; n: number }[]): Promise<void> => {
+    for (const { hash, n } of sent) unmined.set(hash, n)
     const rpc = options.rpc()
     for (const ms of isAutomining() ? minedPausesMs : []) {
       if (!rpc) break
       if (ms > 0) await pause(ms)
-      if (stillness.isHeld()) await Promise.race([stillness.settled(), pause(heldMsMax)])
-      await noteMined(rpc).catch(() => {})
-      if (!sent.some(({ hash }) => waiting.has(hash))) return
+      if (stateLock.isLocked()) await Promise.race([stateLock.whenUnlocked(), pause(lockedMsMax)])
+      await recordMined(rpc).catch(() => {})
+      if (!sent.some(({ hash }) => unmined.has(hash))) return
     }
-    void followLater()
+    void pollMined()
   }
 
-  const noteBefore = (call: Call): number | undefined => {
+  const recordBefore = (call: Call): number | undefined => {
     const change = changeOf(call)
-    const raw = change === 'raw' ? rawIn(call) : undefined
+    const raw = change === 'raw' ? rawTransactionOf(call) : undefined
     if (raw) return journal.add({ raw }, takenSeconds())
     if (change !== 'set') return undefined
     return journal.add({ method: call.method as string, params: call.params ?? [] }, takenSeconds())
   }
 
-  const noteSent = async ({ call, n, reply }: Noted): Promise<{ hash: Hex; n: number } | undefined> => {
+  const recordSent = async ({
+    call,
+    n,
+    reply,
+  }: RecordedCall): Promise<{ hash: Hex; n: number } | undefined> => {
     const hash = hashIn(reply?.result)
     const rpc = options.rpc()
     if (!hash || !rpc) return undefined
@@ -152,62 +156,62 @@ export const recorder = (options: Options): Recorder => {
     return accepted && { hash, n: journal.add(accepted, takenSeconds()) }
   }
 
-  const noteAfter = async (noted: readonly Noted[]): Promise<void> => {
-    for (const { n, reply } of noted)
+  const recordAfter = async (recorded: readonly RecordedCall[]): Promise<void> => {
+    for (const { n, reply } of recorded)
       if (n !== undefined && reply) {
-        if (reply.error !== undefined) journal.refused(n)
-        else journal.accepted(n)
+        if (reply.error !== undefined) journal.markRejected(n)
+        else journal.markAnswered(n)
       }
-    const done = noted.filter(({ reply }) => reply && reply.error === undefined)
+    const done = recorded.filter(({ reply }) => reply && reply.error === undefined)
     const setters = done.filter(({ call }) => changeOf(call) === 'set').map(({ n }) => n ?? 0)
     if (setters.length > 0) {
-      const params = [journalMark, word(markSlots.set), word(Math.max(...setters))]
+      const params = [journalMarkerAddress, word(markerSlots.set), word(Math.max(...setters))]
       await options.rpc()?.call('anvil_setStorageAt', params)
     }
     const sent = []
     for (const each of done) {
       const change = changeOf(each.call)
-      if (change === 'raw' || change === 'node') sent.push(await noteSent(each))
+      if (change === 'raw' || change === 'node') sent.push(await recordSent(each))
     }
-    await untilMined(sent.flatMap((each) => each ?? []))
+    await waitUntilMined(sent.flatMap((each) => each ?? []))
   }
 
-  const record: Recorder['record'] = async (body, ask) => {
+  const record: Recorder['record'] = async (body, sendUpstream) => {
     const calls = changingCalls(body) ?? []
     const changes = new Set(calls.map(changeOf))
     const run = async (): Promise<string> => {
-      const numbers = calls.map(noteBefore)
-      const said = await ask(body)
-      const replies = repliesOf(said, calls)
-      await noteAfter(calls.map((call, index) => ({ call, n: numbers[index], reply: replies[index] })))
-      return said
+      const numbers = calls.map(recordBefore)
+      const replyText = await sendUpstream(body)
+      const replies = repliesOf(replyText, calls)
+      await recordAfter(calls.map((call, index) => ({ call, n: numbers[index], reply: replies[index] })))
+      return replyText
     }
     const isDirect = changes.has('set') || changes.has('rewind') || changes.has('mine')
-    const said = isDirect ? await stillness.change(run) : await run()
+    const replyText = isDirect ? await stateLock.runShared(run) : await run()
     if (changes.has('rewind')) await save()
-    return said
+    return replyText
   }
 
   /** What the save that begins will not hold: transactions that are not in a block. */
-  const carry = async (rpc: Rpc, entries: readonly Entry[]): Promise<Set<number>> => {
-    const open: { entry: Entry; hash: Hex }[] = []
+  const carryOver = async (rpc: Rpc, entries: readonly JournalEntry[]): Promise<Set<number>> => {
+    const open: { entry: JournalEntry; hash: Hex }[] = []
     for (const entry of entries) {
       const hash = entry.mined ? undefined : await hashOf(entry.call)
       if (hash) open.push({ entry, hash })
     }
-    const pending = await pendingOf(
+    const pending = await findPending(
       rpc,
       open.map(({ hash }) => hash),
     )
-    const mined = await minedOf(
+    const mined = await findMined(
       rpc,
       open.map(({ hash }) => hash),
     )
     const carried = new Set<number>()
     for (const { entry, hash } of open) {
-      const isOnItsWay = !mined.has(hash) && journal.isUnanswered(entry.n)
-      if (!pending.has(hash) && !isOnItsWay) continue
-      journal.carry(entry)
+      const isInFlight = !mined.has(hash) && journal.isUnanswered(entry.n)
+      if (!pending.has(hash) && !isInFlight) continue
+      journal.carryOver(entry)
       carried.add(entry.n)
     }
     return carried
@@ -216,27 +220,27 @@ export const recorder = (options: Options): Recorder => {
   return {
     isChange: (body) => changingCalls(body) !== undefined,
     record,
-    sendAgain: async (raws) => {
-      const again = new Map<Hex, number>()
+    recordResend: async (raws) => {
+      const resent = new Map<Hex, number>()
       for (const raw of raws) {
         const n = journal.add({ raw }, takenSeconds())
         const hash = await hashOf({ raw })
-        if (hash) again.set(hash, n)
+        if (hash) resent.set(hash, n)
       }
       return () => {
-        for (const [hash, n] of again) {
-          journal.accepted(n)
-          waiting.set(hash, n)
+        for (const [hash, n] of resent) {
+          journal.markAnswered(n)
+          unmined.set(hash, n)
         }
-        void followLater()
+        void pollMined()
       }
     },
     rotate: async (rpc) => {
       const entries = journal.entries()
-      const file = journal.begin()
-      const carried = await carry(rpc, entries)
-      await rpc.call('anvil_setStorageAt', [journalMark, word(markSlots.file), word(file)])
-      return () => journal.drop(file, carried)
+      const file = journal.startFile()
+      const carried = await carryOver(rpc, entries)
+      await rpc.call('anvil_setStorageAt', [journalMarkerAddress, word(markerSlots.file), word(file)])
+      return () => journal.removeBefore(file, carried)
     },
   }
 }

@@ -1,5 +1,5 @@
 import type { Rpc } from './rpc.ts'
-import type { Stillness } from './stillness.ts'
+import type { StateLock } from './state-lock.ts'
 
 type Block = { transactions: string[] }
 
@@ -10,15 +10,15 @@ type Options = {
   depth: number
   vanishedMs: number
   /** Is told the transactions before they are taken back; what it answers is called when they are sent again. */
-  sendAgain: (raws: readonly `0x${string}`[]) => Promise<() => void>
+  recordResend: (raws: readonly `0x${string}`[]) => Promise<() => void>
   /** No save of the chain comes between. */
-  change: Stillness['change']
+  runShared: StateLock['runShared']
 }
 
-export const modeCall = (automine: boolean, seconds: number, mines: boolean) =>
+export const miningModeCall = (automine: boolean, seconds: number, isMining: boolean) =>
   automine
-    ? { method: 'evm_setAutomine', params: [mines] }
-    : { method: 'evm_setIntervalMining', params: [mines ? seconds : 0] }
+    ? { method: 'evm_setAutomine', params: [isMining] }
+    : { method: 'evm_setIntervalMining', params: [isMining ? seconds : 0] }
 
 const rawOf = async (rpc: Rpc, depth: number): Promise<`0x${string}`[]> => {
   const head = Number(await rpc.call('eth_blockNumber'))
@@ -41,22 +41,22 @@ const rawOf = async (rpc: Rpc, depth: number): Promise<`0x${string}`[]> => {
  * between reading the blocks and dropping them. Returns how many transactions were taken back.
  */
 export const reorganise = async (options: Options): Promise<number> => {
-  const { rpc, automine, blockSeconds, depth, vanishedMs, sendAgain, change } = options
-  const takeBack = async (): Promise<number> => {
-    await rpc.batch([modeCall(automine, blockSeconds, false)])
+  const { rpc, automine, blockSeconds, depth, vanishedMs, recordResend, runShared } = options
+  const dropBlocks = async (): Promise<number> => {
+    await rpc.batch([miningModeCall(automine, blockSeconds, false)])
     const raws = await rawOf(rpc, depth)
     if (raws.length === 0) return 0
-    const sent = await sendAgain(raws)
+    const onResent = await recordResend(raws)
     await rpc.call('anvil_reorg', [depth, []])
     for (const raw of raws) await rpc.call('eth_sendRawTransaction', [raw])
-    sent()
+    onResent()
     return raws.length
   }
   try {
-    const count = await change(takeBack)
+    const count = await runShared(dropBlocks)
     if (count > 0) await new Promise((resolve) => setTimeout(resolve, vanishedMs))
     return count
   } finally {
-    await change(() => rpc.batch([modeCall(automine, blockSeconds, true), { method: 'evm_mine' }]))
+    await runShared(() => rpc.batch([miningModeCall(automine, blockSeconds, true), { method: 'evm_mine' }]))
   }
 }

@@ -1,20 +1,20 @@
-import type { Entry, Mined } from './call-journal.ts'
-import { hashOf, journalMark, markSlots } from './recorder.ts'
+import type { JournalEntry, MinedAt } from './call-journal.ts'
+import { hashOf, journalMarkerAddress, markerSlots } from './recorder.ts'
 import type { Rpc } from './rpc.ts'
 
 type Hex = `0x${string}`
-type Sent = { entry: Entry; hash: Hex; mined: Mined | undefined }
+type Sent = { entry: JournalEntry; hash: Hex; mined: MinedAt | undefined }
 
 const batchMax = 100
 /** Numbers of blocks are kept where that takes few empty ones. */
 const emptyBlocksMax = 1_000
 
 /** From which file of the journal on the state holds nothing, and the last write into the state that it holds. */
-export const markOf = async (rpc: Rpc): Promise<{ file: number; set: number }> => {
+export const readMarker = async (rpc: Rpc): Promise<{ file: number; set: number }> => {
   const [file, set] = await rpc.batch(
-    [markSlots.file, markSlots.set].map((slot) => ({
+    [markerSlots.file, markerSlots.set].map((slot) => ({
       method: 'eth_getStorageAt',
-      params: [journalMark, `0x${slot.toString(16)}`, 'latest'],
+      params: [journalMarkerAddress, `0x${slot.toString(16)}`, 'latest'],
     })),
   )
   return { file: Number(file), set: Number(set) }
@@ -35,7 +35,7 @@ const inOrder = (sent: readonly Sent[]): Sent[] => {
   })
 }
 
-const missingOf = async (rpc: Rpc, sent: readonly Sent[]): Promise<Sent[]> => {
+const findMissing = async (rpc: Rpc, sent: readonly Sent[]): Promise<Sent[]> => {
   const missing: Sent[] = []
   for (let at = 0; at < sent.length; at += batchMax) {
     const part = sent.slice(at, at + batchMax)
@@ -69,7 +69,7 @@ const sendOne = async (rpc: Rpc, { entry: { call } }: Sent): Promise<void> => {
 }
 
 /** Every block again with its number, its time and its transactions. */
-const mineAgain = async (rpc: Rpc, sent: readonly Sent[], onFailure: (error: Error) => void) => {
+const remine = async (rpc: Rpc, sent: readonly Sent[], onFailure: (error: Error) => void) => {
   for (let at = 0; at < sent.length; ) {
     const block = sent[at]?.mined?.block
     const end = block === undefined ? at + 1 : sent.findLastIndex(({ mined }) => mined?.block === block) + 1
@@ -90,21 +90,21 @@ const mineAgain = async (rpc: Rpc, sent: readonly Sent[], onFailure: (error: Err
  */
 export const replay = async (
   rpc: Rpc,
-  entries: readonly Entry[],
+  entries: readonly JournalEntry[],
   onFailure: (error: Error) => void,
 ): Promise<number> => {
-  const { set: lastSet } = await markOf(rpc)
+  const { set: lastSet } = await readMarker(rpc)
   let missing = 0
-  let run: Sent[] = []
+  let batch: Sent[] = []
   const flush = async (): Promise<void> => {
-    const again = await missingOf(rpc, inOrder(run))
-    run = []
-    missing += again.length
-    await mineAgain(rpc, again, onFailure)
+    const resent = await findMissing(rpc, inOrder(batch))
+    batch = []
+    missing += resent.length
+    await remine(rpc, resent, onFailure)
   }
   for (const entry of [...entries].sort((one, two) => one.n - two.n)) {
     const hash = await hashOf(entry.call)
-    if (hash) run.push({ entry, hash, mined: entry.mined })
+    if (hash) batch.push({ entry, hash, mined: entry.mined })
     else if ('method' in entry.call && entry.n > lastSet) {
       await flush()
       await rpc.call(entry.call.method, entry.call.params as unknown[]).catch(onFailure)

@@ -14,10 +14,10 @@ const block = (number: number, ...transactions: string[]): Block => ({
 const stateOf = (blocks: Block[], transactions: { block_number: number }[] = []) =>
   JSON.stringify({ best_block_number: blocks.length - 1, blocks, transactions })
 
-const place = async (t: TestContext, keptBlocks = 1_000) => {
+const openFolder = async (t: TestContext, retainedBlocks = 1_000) => {
   const dir = await mkdtemp(join(tmpdir(), 'portico-state-'))
   t.after(() => rm(dir, { recursive: true, force: true }))
-  const files = savedState(dir, '1', keptBlocks)
+  const files = savedState(dir, '1', retainedBlocks)
   const save = (state: string) => files.write((path) => writeFile(path, gzipSync(state)))
   const load = async () => {
     const path = await files.prepare()
@@ -32,38 +32,38 @@ const place = async (t: TestContext, keptBlocks = 1_000) => {
 }
 
 test('a chain that was never saved is made anew, whatever its node left behind', async (t) => {
-  const { dir, files, load } = await place(t)
+  const { dir, files, load } = await openFolder(t)
   await writeFile(files.exit, stateOf([block(0)]))
   assert.equal(await load(), undefined)
   assert.deepEqual(await readdir(dir), [])
 })
 
 test('what the node wrote while ending is newer than the last save, and becomes it', async (t) => {
-  const { dir, files, save, load } = await place(t)
+  const { dir, files, save, load } = await openFolder(t)
   await save(stateOf([block(0)]))
   await writeFile(files.exit, stateOf([block(0), block(1)]))
   for (const _again of [1, 2]) assert.equal((await load())?.best_block_number, 1)
-  await files.forgetLoaded()
+  await files.removeLoaded()
   assert.deepEqual(await readdir(dir), ['1.state.gz'])
 })
 
 test('a torn file of the node is put aside and not removed, an older one is not needed', async (t) => {
-  const { dir, files, save, load } = await place(t)
+  const { dir, files, save, load } = await openFolder(t)
   await save(stateOf([block(0), block(1)]))
   await writeFile(files.exit, stateOf([block(0)]))
   await utimes(files.exit, 5, 5)
   assert.equal((await load())?.best_block_number, 1)
-  await files.forgetLoaded()
+  await files.removeLoaded()
   assert.deepEqual(await readdir(dir), ['1.state.gz'])
   await writeFile(files.exit, '{"best_block_number":7,"blo')
   await utimes(files.exit, Date.now() / 1000 + 5, Date.now() / 1000 + 5)
   assert.equal((await load())?.best_block_number, 1)
-  await files.forgetLoaded()
+  await files.removeLoaded()
   assert.deepEqual((await readdir(dir)).sort(), ['1.exit.unreadable.json', '1.state.gz'])
 })
 
 test('a saved state that cannot be read is refused by name, and stays where it is', async (t) => {
-  const { dir, files, load } = await place(t)
+  const { dir, files, load } = await openFolder(t)
   const content = gzipSync(stateOf([block(0)])).subarray(0, 40)
   await files.write((path) => writeFile(path, content))
   await assert.rejects(load(), /1\.state\.gz cannot be read .*restore it, or move it away/)
@@ -71,7 +71,7 @@ test('a saved state that cannot be read is refused by name, and stays where it i
 })
 
 test('two saves at once leave the later one, whole, and a draft of a killed process is removed', async (t) => {
-  const { dir, files, load } = await place(t)
+  const { dir, files, load } = await openFolder(t)
   const [first, second] = [gzipSync(stateOf([block(0)])), gzipSync(stateOf([block(0), block(1)]))]
   const inHalves = (content: Buffer) => async (path: string) => {
     await writeFile(path, content.subarray(0, 20))
@@ -85,14 +85,14 @@ test('two saves at once leave the later one, whole, and a draft of a killed proc
 })
 
 test('a state of an earlier version is taken over', async (t) => {
-  const { dir, load } = await place(t)
+  const { dir, load } = await openFolder(t)
   await writeFile(join(dir, '1.saved.json'), stateOf([block(0), block(1), block(2)]))
   assert.equal((await load())?.best_block_number, 2)
   assert.deepEqual((await readdir(dir)).sort(), ['1.load.json', '1.state.gz'])
 })
 
 test('history is bounded: old transactions go with their blocks, empty blocks go sooner', async (t) => {
-  const { save, load } = await place(t, 1_000)
+  const { save, load } = await openFolder(t, 1_000)
   const blocks = Array.from({ length: 4_000 }, (_, number) =>
     number % 100 === 1 ? block(number, 'transaction') : block(number),
   )
@@ -103,8 +103,9 @@ test('history is bounded: old transactions go with their blocks, empty blocks go
   const state = await load()
   assert.ok(state)
   const numbers = new Set(state.blocks.map(({ header }) => Number(header.number)))
-  for (const kept of [0, 3_001, 3_101, 3_800, 3_999]) assert.ok(numbers.has(kept), `block ${kept}`)
-  for (const gone of [1, 2_901, 3_002, 3_700]) assert.ok(!numbers.has(gone), `block ${gone}`)
+  for (const retained of [0, 3_001, 3_101, 3_800, 3_999])
+    assert.ok(numbers.has(retained), `block ${retained}`)
+  for (const removed of [1, 2_901, 3_002, 3_700]) assert.ok(!numbers.has(removed), `block ${removed}`)
   assert.deepEqual(
     state.transactions.map((each) => each.block_number),
     Array.from({ length: 10 }, (_, index) => 3_001 + index * 100),

@@ -12,7 +12,7 @@ type State = { best_block_number: number | string; blocks: Block[]; transactions
 const inflate = promisify(gunzip)
 /** Longer text does not fit into one string of this engine. */
 const parsedBytesMax = 400_000_000
-const keepEmptyBlocks = 256
+const retainedEmptyBlocks = 256
 
 const parse = (text: Buffer): State | undefined => {
   if (text.length > parsedBytesMax) return undefined
@@ -25,7 +25,7 @@ const parse = (text: Buffer): State | undefined => {
 }
 
 /** Too large to be parsed: whether the outermost brace is the last thing in the file, as only a whole one has it. */
-const endsWhole = async (path: string): Promise<boolean> => {
+const hasBalancedBraces = async (path: string): Promise<boolean> => {
   let depth = 0
   let inText = false
   let escaped = false
@@ -42,23 +42,23 @@ const endsWhole = async (path: string): Promise<boolean> => {
   return depth === 0 && !inText
 }
 
-const isWhole = async (path: string): Promise<boolean> => {
+const isCompleteState = async (path: string): Promise<boolean> => {
   const { size } = await stat(path)
   if (size === 0) return false
-  return size > parsedBytesMax ? endsWhole(path) : parse(await readFile(path)) !== undefined
+  return size > parsedBytesMax ? hasBalancedBraces(path) : parse(await readFile(path)) !== undefined
 }
 
 /**
  * What a node keeps in memory of its history is what it is given back: the transactions of the newest blocks, with
  * the blocks that hold them, and the newest empty ones.
  */
-export const compacted = (state: State, keptBlocks: number): State => {
+export const compacted = (state: State, retainedBlocks: number): State => {
   const best = Number(state.best_block_number)
   const blocks = state.blocks.filter(({ header, transactions }) => {
     const number = Number(header.number)
-    return number === 0 || number > best - (transactions.length > 0 ? keptBlocks : keepEmptyBlocks)
+    return number === 0 || number > best - (transactions.length > 0 ? retainedBlocks : retainedEmptyBlocks)
   })
-  const mined = state.transactions?.filter((each) => Number(each.block_number) > best - keptBlocks)
+  const mined = state.transactions?.filter((each) => Number(each.block_number) > best - retainedBlocks)
   return mined === undefined ? { ...state, blocks } : { ...state, blocks, transactions: mined }
 }
 
@@ -69,7 +69,7 @@ const timeOf = async (path: string) => (await stat(path).catch(() => undefined))
  * complete: its existence is the mark of a finished world. `exit` is what anvil itself writes when it ends; it
  * can be torn by a kill, and it counts only beside a `saved`. What cannot be read is put aside, never removed.
  */
-export const savedState = (dir: string, id: string, keptBlocks: number) => {
+export const savedState = (dir: string, id: string, retainedBlocks: number) => {
   const saved = join(dir, `${id}.state.gz`)
   const exit = join(dir, `${id}.exit.json`)
   const loaded = join(dir, `${id}.load.json`)
@@ -80,7 +80,7 @@ export const savedState = (dir: string, id: string, keptBlocks: number) => {
   let drafts = 0
   /** A save at the end may meet one that is still being written: each has its own draft, and they take turns. */
   const replace = (writeDraft: (path: string) => Promise<void>): Promise<void> => {
-    const turn = replacing.then(async () => {
+    const replacement = replacing.then(async () => {
       drafts += 1
       const draft = `${saved}.${process.pid}-${drafts}.draft`
       try {
@@ -91,8 +91,8 @@ export const savedState = (dir: string, id: string, keptBlocks: number) => {
         throw error
       }
     })
-    replacing = turn.catch(() => {})
-    return turn
+    replacing = replacement.catch(() => {})
+    return replacement
   }
 
   /** What a killed process left half written. */
@@ -109,11 +109,11 @@ export const savedState = (dir: string, id: string, keptBlocks: number) => {
     await rm(from, { force: true })
   }
 
-  const takeExit = async (): Promise<void> => {
+  const adoptExitFile = async (): Promise<void> => {
     const [savedAt, exitAt] = [await timeOf(saved), await timeOf(exit)]
     if (exitAt === undefined) return
     if (savedAt === undefined || exitAt < savedAt) await rm(exit, { force: true })
-    else if (await isWhole(exit)) await compress(exit)
+    else if (await isCompleteState(exit)) await compress(exit)
     else await rename(exit, join(dir, `${id}.exit.unreadable.json`))
   }
 
@@ -121,21 +121,21 @@ export const savedState = (dir: string, id: string, keptBlocks: number) => {
   const prepare = async (): Promise<string | undefined> => {
     await removeDrafts()
     if ((await timeOf(saved)) === undefined && (await timeOf(earlier)) !== undefined) await compress(earlier)
-    await takeExit()
+    await adoptExitFile()
     if ((await timeOf(saved)) === undefined) return undefined
     try {
       // The last four bytes of the format hold the length of what was compressed.
       const file = await open(saved)
       const { size } = await file.stat()
-      const tail = Buffer.alloc(4)
-      await file.read(tail, 0, 4, size - 4).finally(() => file.close())
-      if (tail.readUInt32LE(0) > parsedBytesMax) {
+      const compression = Buffer.alloc(4)
+      await file.read(compression, 0, 4, size - 4).finally(() => file.close())
+      if (compression.readUInt32LE(0) > parsedBytesMax) {
         await pipeline(createReadStream(saved), createGunzip(), createWriteStream(loaded, { mode: 0o600 }))
         return loaded
       }
       const state = parse(await inflate(await readFile(saved)))
       if (!state) throw new Error('it is not the state of a chain')
-      await writeFile(loaded, JSON.stringify(compacted(state, keptBlocks)), { mode: 0o600 })
+      await writeFile(loaded, JSON.stringify(compacted(state, retainedBlocks)), { mode: 0o600 })
       return loaded
     } catch (cause) {
       const reason = (cause as Error).message
@@ -151,7 +151,7 @@ export const savedState = (dir: string, id: string, keptBlocks: number) => {
   return {
     exit,
     prepare,
-    forgetLoaded: () => rm(loaded, { force: true }),
+    removeLoaded: () => rm(loaded, { force: true }),
     /** `dump` writes the gzipped state of the node into the file that it is given. */
     write: replace,
   }

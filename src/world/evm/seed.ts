@@ -13,27 +13,27 @@ import {
   stringToHex,
 } from 'viem'
 import { priceBook } from '#world/prices/book.ts'
-import { artifact, multicall3Bytecode, uniswap } from './artifact.ts'
+import { artifact, multicall3Bytecode, uniswapArtifact } from './artifact.ts'
 import type { Address, WorldChain, WorldToken } from './chains.ts'
 import * as chains from './chains.ts'
-import { growthOf } from './growth.ts'
 import type { Rpc } from './rpc.ts'
+import { growthPerSecond } from './yield.ts'
 
 type Step = { method: string; params: readonly unknown[] }
-type Inner = { target: Address; allowFailure: false; value: bigint; callData: Hex }
+type InnerCall = { target: Address; allowFailure: false; value: bigint; callData: Hex }
 
 const poolDollars = 20_000_000n
 const vaultSeedUnits = 1_000_000n * 10n ** 6n
-const openingYieldBps = 600
-const nobody: Address = '0x000000000000000000000000000000000000dEaD'
-const plenty = numberToHex(10n ** 30n)
+const initialYieldBps = 600
+const burnAddress: Address = '0x000000000000000000000000000000000000dEaD'
+const largeBalance = numberToHex(10n ** 30n)
 
 const multicallAbi = parseAbi([
   'function aggregate3Value((address target, bool allowFailure, uint256 value, bytes callData)[] calls) payable',
 ])
 
-const put = (address: Address, code: Hex): Step => ({ method: 'anvil_setCode', params: [address, code] })
-const store = (address: Address, slot: number, value: Hex): Step => ({
+const setCode = (address: Address, code: Hex): Step => ({ method: 'anvil_setCode', params: [address, code] })
+const setStorage = (address: Address, slot: number, value: Hex): Step => ({
   method: 'anvil_setStorageAt',
   params: [address, numberToHex(slot, { size: 32 }), value],
 })
@@ -46,32 +46,32 @@ const shortText = (text: string): Hex => {
   return concat([pad(bytes, { dir: 'right', size: 31 }), numberToHex(length * 2, { size: 1 })])
 }
 
-const describe = (
+const setTokenMetadata = (
   { address, name, symbol, decimals }: WorldToken,
   slots: [number, number, number],
 ): Step[] => [
-  store(address, slots[0], shortText(name)),
-  store(address, slots[1], shortText(symbol)),
-  store(address, slots[2], numberToHex(decimals, { size: 32 })),
+  setStorage(address, slots[0], shortText(name)),
+  setStorage(address, slots[1], shortText(symbol)),
+  setStorage(address, slots[2], numberToHex(decimals, { size: 32 })),
 ]
 
 const placeToken = (token: WorldToken): Step[] => {
-  if (token.kind === 'usdc') return [put(token.address, artifact('LocalUsdc').runtime)]
+  if (token.kind === 'usdc') return [setCode(token.address, artifact('LocalUsdc').runtime)]
   if (token.kind === 'wrapped') {
-    const { runtime } = uniswap('v2-periphery/build/WETH9.json')
+    const { runtime } = uniswapArtifact('v2-periphery/build/WETH9.json')
     // WETH9 declares name, symbol and decimals first.
-    return [put(token.address, runtime), ...describe(token, [0, 1, 2])]
+    return [setCode(token.address, runtime), ...setTokenMetadata(token, [0, 1, 2])]
   }
   const { runtime, slots } = artifact('Token')
   const { _name: name, _symbol: symbol, _decimals: decimals } = slots as Record<string, number>
   return [
-    put(token.address, runtime),
-    ...describe(token, [name as number, symbol as number, decimals as number]),
+    setCode(token.address, runtime),
+    ...setTokenMetadata(token, [name as number, symbol as number, decimals as number]),
   ]
 }
 
 /** Runs a constructor without deploying: the answer is the runtime code with its immutables filled in. */
-const constructed = (bytecode: Hex, types: readonly string[], values: readonly unknown[]): Step => {
+const runConstructor = (bytecode: Hex, types: readonly string[], values: readonly unknown[]): Step => {
   const parameters = types.map((type) => ({ type }))
   const data = concat([bytecode, encodeAbiParameters(parameters, values as never)])
   return {
@@ -80,23 +80,29 @@ const constructed = (bytecode: Hex, types: readonly string[], values: readonly u
   }
 }
 
-const withConstructor = (chain: WorldChain): [Address, Step][] => {
+const constructedContracts = (chain: WorldChain): [Address, Step][] => {
   const wrapped = chain.tokens.find(({ kind }) => kind === 'wrapped')
-  const router = uniswap('v2-periphery/build/UniswapV2Router02.json').bytecode
-  const vaultArguments = [chains.usdcOf(chain).address, chains.keeper]
+  const router = uniswapArtifact('v2-periphery/build/UniswapV2Router02.json').bytecode
+  const vaultArguments = [chains.usdcOf(chain).address, chains.operator]
   const placed: [Address, Step][] = [
-    [chains.multicall3, constructed(multicall3Bytecode(), [], [])],
-    [chains.executor, constructed(artifact('Executor').bytecode, ['address'], [chains.executor])],
-    [chain.router, constructed(router, ['address', 'address'], [chain.factory, wrapped?.address])],
+    [chains.multicall3, runConstructor(multicall3Bytecode(), [], [])],
+    [chains.executor, runConstructor(artifact('Executor').bytecode, ['address'], [chains.executor])],
+    [chain.router, runConstructor(router, ['address', 'address'], [chain.factory, wrapped?.address])],
   ]
   if (chain.id !== chains.vaultChain) return placed
   return [
     ...placed,
-    [chains.vault, constructed(artifact('Vault').bytecode, ['address', 'address'], vaultArguments)],
+    [chains.vault, runConstructor(artifact('Vault').bytecode, ['address', 'address'], vaultArguments)],
   ]
 }
 
-const inner = (target: Address, abi: Abi, functionName: string, args: unknown[], value = 0n): Inner => ({
+const innerCall = (
+  target: Address,
+  abi: Abi,
+  functionName: string,
+  args: unknown[],
+  value = 0n,
+): InnerCall => ({
   target,
   allowFailure: false,
   value,
@@ -104,10 +110,10 @@ const inner = (target: Address, abi: Abi, functionName: string, args: unknown[],
 })
 
 /** One deep pool against USDC for every other token, at the prices that the world opens with. */
-const poolCalls = (chain: WorldChain): Inner[] => {
-  const factory = uniswap('v2-core/build/UniswapV2Factory.json')
-  const pairCode = uniswap('v2-core/build/UniswapV2Pair.json')
-  const weth = uniswap('v2-periphery/build/WETH9.json')
+const poolCalls = (chain: WorldChain): InnerCall[] => {
+  const factory = uniswapArtifact('v2-core/build/UniswapV2Factory.json')
+  const pairCode = uniswapArtifact('v2-core/build/UniswapV2Pair.json')
+  const weth = uniswapArtifact('v2-periphery/build/WETH9.json')
   const { abi: tokenAbi } = artifact('Token')
   const dollar = chains.usdcOf(chain)
   const book = priceBook()
@@ -124,50 +130,50 @@ const poolCalls = (chain: WorldChain): Inner[] => {
       const fund =
         token.kind === 'wrapped'
           ? [
-              inner(token.address, weth.abi, 'deposit', [], units),
-              inner(token.address, weth.abi, 'transfer', [pair, units]),
+              innerCall(token.address, weth.abi, 'deposit', [], units),
+              innerCall(token.address, weth.abi, 'transfer', [pair, units]),
             ]
-          : [inner(token.address, tokenAbi, 'mint', [pair, units])]
+          : [innerCall(token.address, tokenAbi, 'mint', [pair, units])]
       return [
-        inner(chain.factory, factory.abi, 'createPair', [dollar.address, token.address]),
-        inner(dollar.address, tokenAbi, 'mint', [pair, poolDollars * 10n ** 6n]),
+        innerCall(chain.factory, factory.abi, 'createPair', [dollar.address, token.address]),
+        innerCall(dollar.address, tokenAbi, 'mint', [pair, poolDollars * 10n ** 6n]),
         ...fund,
-        inner(pair, pairCode.abi, 'mint', [nobody]),
+        innerCall(pair, pairCode.abi, 'mint', [burnAddress]),
       ]
     })
 }
 
 /** Shares of nobody, so that the first real depositor never meets an empty vault. */
-const vaultCalls = (chain: WorldChain): Inner[] => {
+const vaultCalls = (chain: WorldChain): InnerCall[] => {
   if (chain.id !== chains.vaultChain) return []
   const usdc = chains.usdcOf(chain).address
   const { abi } = artifact('Vault')
   return [
-    inner(usdc, artifact('LocalUsdc').abi, 'mint', [chains.multicall3, vaultSeedUnits]),
-    inner(usdc, artifact('LocalUsdc').abi, 'approve', [chains.vault, vaultSeedUnits]),
-    inner(chains.vault, abi, 'deposit', [vaultSeedUnits, nobody]),
+    innerCall(usdc, artifact('LocalUsdc').abi, 'mint', [chains.multicall3, vaultSeedUnits]),
+    innerCall(usdc, artifact('LocalUsdc').abi, 'approve', [chains.vault, vaultSeedUnits]),
+    innerCall(chains.vault, abi, 'deposit', [vaultSeedUnits, burnAddress]),
   ]
 }
 
 const vaultStorage = (chain: WorldChain): Step[] => {
   if (chain.id !== chains.vaultChain) return []
   const slot = artifact('Vault').slots.growthPerSecond as number
-  return [store(chains.vault, slot, numberToHex(growthOf(openingYieldBps), { size: 32 }))]
+  return [setStorage(chains.vault, slot, numberToHex(growthPerSecond(initialYieldBps), { size: 32 }))]
 }
 
 /** Makes a fresh node a chain of the world: code first, then everything else in one transaction. */
 export const seedChain = async (rpc: Rpc, chain: WorldChain): Promise<void> => {
   await rpc.batch([
     ...chain.tokens.flatMap(placeToken),
-    put(chain.factory, uniswap('v2-core/build/UniswapV2Factory.json').runtime),
-    put(chains.faucetContract, artifact('Faucet').runtime),
+    setCode(chain.factory, uniswapArtifact('v2-core/build/UniswapV2Factory.json').runtime),
+    setCode(chains.faucetContract, artifact('Faucet').runtime),
     ...vaultStorage(chain),
-    { method: 'anvil_setBalance', params: [chains.deployer, plenty] },
-    { method: 'anvil_setBalance', params: [chains.faucetContract, plenty] },
+    { method: 'anvil_setBalance', params: [chains.deployer, largeBalance] },
+    { method: 'anvil_setBalance', params: [chains.faucetContract, largeBalance] },
   ])
-  const built = withConstructor(chain)
+  const built = constructedContracts(chain)
   const codes = (await rpc.batch(built.map(([, step]) => step))) as Hex[]
-  await rpc.batch(built.map(([address], index) => put(address, codes[index] as Hex)))
+  await rpc.batch(built.map(([address], index) => setCode(address, codes[index] as Hex)))
 
   const calls = [...poolCalls(chain), ...vaultCalls(chain)]
   const data = encodeFunctionData({ abi: multicallAbi, functionName: 'aggregate3Value', args: [calls] })

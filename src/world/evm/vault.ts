@@ -8,13 +8,13 @@ import {
   toEventSelector,
 } from 'viem'
 import { artifact } from './artifact.ts'
-import { type Address, chainOf, keeper, usdcOf, vault, vaultChain } from './chains.ts'
-import { growthOf, yearlyBpsOf } from './growth.ts'
+import { type Address, chainOf, operator, usdcOf, vault, vaultChain } from './chains.ts'
 import type { EvmNode } from './node.ts'
 import type { Rpc } from './rpc.ts'
 import { sendAndConfirm } from './seed.ts'
+import { growthPerSecond, yearlyBpsOf } from './yield.ts'
 
-type Moved = { owner: Address; assets: bigint; shares: bigint }
+type MovedAssets = { owner: Address; assets: bigint; shares: bigint }
 
 export type Effect = {
   event: string
@@ -30,9 +30,9 @@ const { abi } = artifact('Vault')
 const deposited = toEventSelector('Deposit(address,address,uint256,uint256)')
 const withdrawn = toEventSelector('Withdraw(address,address,address,uint256,uint256)')
 
-const keep = (rpc: Rpc, to: Address, code: Abi, functionName: string, args: unknown[]) =>
+const sendAsOperator = (rpc: Rpc, to: Address, code: Abi, functionName: string, args: unknown[]) =>
   sendAndConfirm(rpc, {
-    from: keeper,
+    from: operator,
     to,
     data: encodeFunctionData({ abi: code, functionName, args }),
     gas: numberToHex(1_000_000),
@@ -45,18 +45,19 @@ const read = async (rpc: Rpc, functionName: string): Promise<unknown> => {
 }
 
 export const setYield = (rpc: Rpc, yearlyBps: number) =>
-  keep(rpc, vault, abi, 'setGrowth', [growthOf(yearlyBps)])
+  sendAsOperator(rpc, vault, abi, 'setGrowth', [growthPerSecond(yearlyBps)])
 
-export const setIlliquid = (rpc: Rpc, illiquid: boolean) => keep(rpc, vault, abi, 'setIlliquid', [illiquid])
+export const setIlliquid = (rpc: Rpc, illiquid: boolean) =>
+  sendAsOperator(rpc, vault, abi, 'setIlliquid', [illiquid])
 
 /** Dollars that appear in the vault without a deposit. */
 export const donate = (rpc: Rpc, units: bigint) => {
   const base = chainOf(vaultChain)
   if (!base) throw new Error('The vault has no chain.')
-  return keep(rpc, usdcOf(base).address, artifact('LocalUsdc').abi, 'mint', [vault, units])
+  return sendAsOperator(rpc, usdcOf(base).address, artifact('LocalUsdc').abi, 'mint', [vault, units])
 }
 
-export const vaultNow = async (rpc: Rpc) => ({
+export const readVault = async (rpc: Rpc) => ({
   drip_bps_per_year: yearlyBpsOf((await read(rpc, 'growthPerSecond')) as bigint),
   illiquid: (await read(rpc, 'illiquid')) as boolean,
   total_assets_units: String(await read(rpc, 'totalAssets')),
@@ -68,7 +69,7 @@ export const vaultEffects = async (node: EvmNode, owner: string | undefined): Pr
   const logs = await node.events(vault, [[deposited, withdrawn]])
   const effects = logs.map((log) => {
     const { eventName, args } = decodeEventLog({ abi, data: log.data, topics: log.topics })
-    const { owner: whose, assets, shares } = args as unknown as Moved
+    const { owner: whose, assets, shares } = args as unknown as MovedAssets
     return {
       event: String(eventName),
       owner: whose,

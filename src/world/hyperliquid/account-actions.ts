@@ -1,4 +1,4 @@
-import type { Run } from './exchange.ts'
+import type { ActionHandler } from './exchange.ts'
 import { type AssetTransfer, sendAsset } from './send-asset.ts'
 import type { Account } from './state.ts'
 import {
@@ -13,19 +13,19 @@ import { setMode } from './unified.ts'
 import type { Venue } from './venue.ts'
 
 /** The canonicaliser has given the action its form, so the casts below only name it. */
-const as = <T>(action: Record<string, unknown>): T => action as T
+const cast = <T>(action: Record<string, unknown>): T => action as T
 
 const abstractions = { i: 'disabled', u: 'unifiedAccount', p: 'portfolioMargin' } as const
 
 /** The account that the action names: the signer's own, or a sub-account of it. */
-const named = (venue: Venue, account: Account, user: string): Account =>
+const namedAccount = (venue: Venue, account: Account, user: string): Account =>
   user === account.address ? account : subAccountOf(venue, account, user)
 
 /** Modes, sub-accounts, transfers between the sides of accounts, and orders in slices. */
-export const accountRuns: Record<string, Run> = {
+export const accountHandlers: Record<string, ActionHandler> = {
   userSetAbstraction: (venue, account, action) => {
-    const { user, abstraction } = as<{ user: string; abstraction: Account['abstraction'] }>(action)
-    setMode(venue, named(venue, account, user), abstraction)
+    const { user, abstraction } = cast<{ user: string; abstraction: Account['abstraction'] }>(action)
+    setMode(venue, namedAccount(venue, account, user), abstraction)
     return undefined
   },
   agentSetAbstraction: (venue, account, action) => {
@@ -33,8 +33,8 @@ export const accountRuns: Record<string, Run> = {
     return undefined
   },
   userDexAbstraction: (venue, account, action) => {
-    const { user, enabled } = as<{ user: string; enabled: boolean }>(action)
-    named(venue, account, user).dexAbstraction = enabled
+    const { user, enabled } = cast<{ user: string; enabled: boolean }>(action)
+    namedAccount(venue, account, user).dexAbstraction = enabled
     return undefined
   },
   agentEnableDexAbstraction: (_venue, account) => {
@@ -42,7 +42,7 @@ export const accountRuns: Record<string, Run> = {
     return undefined
   },
   sendAsset: (venue, account, action) => {
-    sendAsset(venue, account, as<AssetTransfer>(action))
+    sendAsset(venue, account, cast<AssetTransfer>(action))
     return undefined
   },
   createSubAccount: (venue, account, action) => ({
@@ -54,20 +54,20 @@ export const accountRuns: Record<string, Run> = {
     return undefined
   },
   subAccountTransfer: (venue, account, action) => {
-    subAccountTransfer(venue, account, as<Parameters<typeof subAccountTransfer>[2]>(action))
+    subAccountTransfer(venue, account, cast<Parameters<typeof subAccountTransfer>[2]>(action))
     return undefined
   },
   subAccountSpotTransfer: (venue, account, action) => {
-    const wanted = as<Omit<Parameters<typeof subAccountSpotTransfer>[2], 'nonce'>>(action)
+    const wanted = cast<Omit<Parameters<typeof subAccountSpotTransfer>[2], 'nonce'>>(action)
     subAccountSpotTransfer(venue, account, { ...wanted, nonce: venue.state.nowMs })
     return undefined
   },
   twapOrder: (venue, account, action) => ({
     type: 'twapOrder',
-    data: { status: placeTwap(venue, account, as<{ twap: TwapWire }>(action).twap) },
+    data: { status: placeTwap(venue, account, cast<{ twap: TwapWire }>(action).twap) },
   }),
   twapCancel: (venue, account, action) => ({
     type: 'twapCancel',
-    data: { status: cancelTwap(venue, account, as<{ a: number; t: number }>(action)) },
+    data: { status: cancelTwap(venue, account, cast<{ a: number; t: number }>(action)) },
   }),
 }

@@ -19,12 +19,12 @@ export type AccountHistory = {
   stop: () => void
   /** What was done so far counts as long ago, so that every read shows it. */
   catchUp: () => void
-  changed: (users: Iterable<string>) => void
+  recordChanges: (users: Iterable<string>) => void
   /** The venue as it looked `lagMs` ago to someone who asks for one user. Prices are those of now. */
-  past: (user: string, lagMs: number) => Venue
+  viewAt: (user: string, lagMs: number) => Venue
 }
 
-const copied = <K, V extends object>(from: ReadonlyMap<K, V>): Map<K, V> =>
+const copyMap = <K, V extends object>(from: ReadonlyMap<K, V>): Map<K, V> =>
   new Map([...from].map(([key, value]) => [key, { ...value }]))
 
 const versionOf = ({ state }: Venue, account: Account, atMs: number): Version => {
@@ -41,9 +41,9 @@ const versionOf = ({ state }: Venue, account: Account, atMs: number): Version =>
     account: {
       raw,
       abstraction,
-      positions: copied(account.positions),
-      leverage: copied(account.leverage),
-      spot: copied(account.spot),
+      positions: copyMap(account.positions),
+      leverage: copyMap(account.leverage),
+      spot: copyMap(account.spot),
       open: new Set(account.open),
     },
     openOrders,
@@ -62,7 +62,7 @@ const upTo = <T>(list: readonly T[], last: T | undefined): T[] =>
 
 const pastVenue = (venue: Venue, account: Account, version: Version, lagMs: number): Venue => {
   const { state } = venue
-  const seen: Account = {
+  const view: Account = {
     ...account,
     ...version.account,
     get fills() {
@@ -79,7 +79,7 @@ const pastVenue = (venue: Venue, account: Account, version: Version, lagMs: numb
     },
   }
   // Views only look orders and accounts up, and copying every one of them for a read would be slow.
-  const accounts = { get: (address: string) => (address === account.address ? seen : undefined) }
+  const accounts = { get: (address: string) => (address === account.address ? view : undefined) }
   const orders = { get: (oid: number) => pastOrder(state, version, oid) }
   const past = {
     ...state,
@@ -98,7 +98,7 @@ export const createAccountHistory = (
   const histories = new Map<string, Version[]>()
   let recording = false
 
-  const note = (user: string, atMs: number): void => {
+  const recordVersion = (user: string, atMs: number): void => {
     const account = venue.state.accounts.get(user)
     if (!account || account.house) return
     const known = histories.get(user) ?? []
@@ -113,7 +113,7 @@ export const createAccountHistory = (
 
   const begin = (): void => {
     histories.clear()
-    for (const user of venue.state.accounts.keys()) note(user, Number.NEGATIVE_INFINITY)
+    for (const user of venue.state.accounts.keys()) recordVersion(user, Number.NEGATIVE_INFINITY)
   }
 
   return {
@@ -129,10 +129,10 @@ export const createAccountHistory = (
       recording = false
       histories.clear()
     },
-    changed: (users) => {
-      if (recording) for (const user of users) note(user, clockMs())
+    recordChanges: (users) => {
+      if (recording) for (const user of users) recordVersion(user, clockMs())
     },
-    past: (user, lagMs) => {
+    viewAt: (user, lagMs) => {
       const account = venue.state.accounts.get(user)
       const versions = histories.get(user)
       const newest = versions?.at(-1)

@@ -10,7 +10,7 @@ import {
   type Rule,
   readType,
   record,
-  refuse,
+  rejectMalformed,
   text,
   whole,
 } from './schema.ts'
@@ -36,7 +36,7 @@ const builder = record(['b', address], ['f', natural])
 const oid = either(natural, cloid)
 const type = (name: string) => ['type', oneOf(name)] as const
 
-const l1: Record<string, Rule> = {
+const l1Rules: Record<string, Rule> = {
   order: record(
     type('order'),
     ['orders', list(order)],
@@ -105,16 +105,16 @@ const l1: Record<string, Rule> = {
   noop: record(type('noop')),
 }
 
-export type Typed = readonly (readonly [name: string, kind: 'string' | 'bool' | 'uint64' | 'address'])[]
+export type TypedFields = readonly (readonly [name: string, kind: 'string' | 'bool' | 'uint64' | 'address'])[]
 
 /** What a wallet shows and signs. `primary` is the name after `HyperliquidTransaction:`. */
-export type UserSigned = { rule: Rule; primary: string; fields: Typed; nonce: 'nonce' | 'time' }
+export type UserSigned = { rule: Rule; primary: string; fields: TypedFields; nonce: 'nonce' | 'time' }
 
 const chain = ['hyperliquidChain', 'string'] as const
 const head = (name: string) =>
   [type(name), ['signatureChainId', text], ['hyperliquidChain', oneOf('Mainnet', 'Testnet')]] as const
 
-const moved = (name: string, primary: string, names: readonly [string, Rule][]): UserSigned => ({
+const transferAction = (name: string, primary: string, names: readonly [string, Rule][]): UserSigned => ({
   rule: record(...head(name), ...names, ['time', natural]),
   primary,
   fields: [chain, ...names.map(([field]) => [field, 'string'] as const), ['time', 'uint64']],
@@ -123,16 +123,16 @@ const moved = (name: string, primary: string, names: readonly [string, Rule][]):
 
 /** Addresses inside messages are lower-cased before hashing, as upstream does: sign them in lower case. */
 export const userSigned: Record<string, UserSigned> = {
-  usdSend: moved('usdSend', 'UsdSend', [
+  usdSend: transferAction('usdSend', 'UsdSend', [
     ['destination', address],
     ['amount', text],
   ]),
-  spotSend: moved('spotSend', 'SpotSend', [
+  spotSend: transferAction('spotSend', 'SpotSend', [
     ['destination', address],
     ['token', text],
     ['amount', text],
   ]),
-  withdraw3: moved('withdraw3', 'Withdraw', [
+  withdraw3: transferAction('withdraw3', 'Withdraw', [
     ['destination', address],
     ['amount', text],
   ]),
@@ -210,12 +210,12 @@ export const userSigned: Record<string, UserSigned> = {
 export type Action = { type: string } & Record<string, unknown>
 
 const rules = new Map<string, Rule>([
-  ...Object.entries(l1),
+  ...Object.entries(l1Rules),
   ...Object.entries(userSigned).map(([name, { rule }]) => [name, rule] as const),
 ])
 
 /** The action in canonical form: key order of the schema, decimals without zeros, addresses in lower case. */
 export const canonicalAction = (value: unknown): Action => {
   const rule = rules.get(readType(value))
-  return rule ? (rule(value) as Action) : refuse()
+  return rule ? (rule(value) as Action) : rejectMalformed()
 }

@@ -1,13 +1,13 @@
-import { refuseAll } from './refusals.ts'
+import { rejectRequest } from './errors.ts'
 import type { Account, Agent, State } from './state.ts'
 
 const dayMs = 86_400_000
 export const agentDays = { usual: 90, longest: 180 }
-const namedMaximum = 3
-const nobody = `0x${'0'.repeat(40)}`
+const namedAgentsMax = 3
+const zeroAddress = `0x${'0'.repeat(40)}`
 
 /** `name valid_until 1700000000000`: the expiry rides in the name. */
-export const readName = (text: string): { name: string; validUntilMs: number | undefined } => {
+export const parseAgentName = (text: string): { name: string; validUntilMs: number | undefined } => {
   const match = /^(.*?)\s*valid_until\s+([0-9]+)$/.exec(text)
   return match
     ? { name: match[1] ?? '', validUntilMs: Number(match[2]) }
@@ -17,30 +17,30 @@ export const readName = (text: string): { name: string; validUntilMs: number | u
 export const agentsOf = (state: State, user: string): [address: string, agent: Agent][] =>
   [...state.agents].filter(([, agent]) => agent.user === user)
 
-const retire = (state: State, address: string): void => {
+const removeAgent = (state: State, address: string): void => {
   state.agents.delete(address)
   state.nonces.delete(address)
   state.retiredAgents.add(address)
 }
 
 export const approveAgent = (state: State, account: Account, address: string, text: string): void => {
-  const { name, validUntilMs } = readName(text)
-  if (name.length > 16) refuseAll('Agent name is too long.')
+  const { name, validUntilMs } = parseAgentName(text)
+  if (name.length > 16) rejectRequest('Agent name is too long.')
   const mine = agentsOf(state, account.address)
   const same = mine.find(([, agent]) => agent.name === name)
-  if (address === nobody) {
-    if (!same) refuseAll('Agent does not exist.')
-    else retire(state, same[0])
+  if (address === zeroAddress) {
+    if (!same) rejectRequest('Agent does not exist.')
+    else removeAgent(state, same[0])
     return
   }
   const untilMs = validUntilMs ?? state.nowMs + agentDays.usual * dayMs
   if (untilMs <= state.nowMs || untilMs > state.nowMs + agentDays.longest * dayMs)
-    refuseAll('Agent valid_until already expired.')
+    rejectRequest('Agent valid_until already expired.')
   if (state.agents.has(address) || state.retiredAgents.has(address) || state.accounts.has(address))
-    refuseAll('Extra agent already used.')
-  if (name !== '' && !same && mine.filter(([, agent]) => agent.name !== '').length >= namedMaximum)
-    refuseAll(`Too many extra agents for cumulative volume traded. Current limit is ${namedMaximum}`)
-  if (same) retire(state, same[0])
+    rejectRequest('Extra agent already used.')
+  if (name !== '' && !same && mine.filter(([, agent]) => agent.name !== '').length >= namedAgentsMax)
+    rejectRequest(`Too many extra agents for cumulative volume traded. Current limit is ${namedAgentsMax}`)
+  if (same) removeAgent(state, same[0])
   state.agents.set(address, { user: account.address, name, validUntilMs: untilMs })
 }
 

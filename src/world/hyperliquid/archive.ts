@@ -40,13 +40,13 @@ export const createArchive = (dataDir: string): Archive => {
   const archivedOids = new Set<number>()
   const lastTids = new Map<string, number>()
 
-  const hold = (name: number, content: Content): void => {
+  const trackSegment = (name: number, content: Content): void => {
     segments.push(segmentOf(name, content))
     for (const { oid } of content.orders) archivedOids.add(oid)
     for (const { user, tid } of content.fills) lastTids.set(user, Math.max(lastTids.get(user) ?? 0, tid))
   }
 
-  const fresh = (state: State): Content => {
+  const unarchived = (state: State): Content => {
     const orders = [...state.orders.values()].filter(
       ({ oid, phase }) => phase === 'done' && !archivedOids.has(oid),
     )
@@ -59,7 +59,7 @@ export const createArchive = (dataDir: string): Archive => {
     return { orders, fills }
   }
 
-  const dropForgotten = (state: State, firstFills: ReadonlyMap<string, number>): void => {
+  const dropPruned = (state: State, firstFills: ReadonlyMap<string, number>): void => {
     const oldest = Math.min(Number.MAX_SAFE_INTEGER, ...firstFills.values())
     segments = segments.filter(
       ({ oids, lastTid }) => lastTid >= oldest || oids.some((oid) => state.orders.has(oid)),
@@ -69,26 +69,26 @@ export const createArchive = (dataDir: string): Archive => {
 
   return {
     store: (state, write) => {
-      const content = fresh(state)
+      const content = unarchived(state)
       if (content.orders.length + content.fills.length > 0) {
         write(pathOf(dataDir, state.sequence), serialize(content))
-        hold(state.sequence, content)
+        trackSegment(state.sequence, content)
       }
       const firstFills = firstFillsOf(state)
-      dropForgotten(state, firstFills)
-      const light: State = {
+      dropPruned(state, firstFills)
+      const withoutArchived: State = {
         ...state,
         orders: new Map([...state.orders].filter(([oid]) => !archivedOids.has(oid))),
         accounts: new Map([...state.accounts].map(([key, account]) => [key, { ...account, fills: [] }])),
       }
-      return { state: light, segments: segments.map(({ name }) => name), firstFills }
+      return { state: withoutArchived, segments: segments.map(({ name }) => name), firstFills }
     },
     restore: ({ state, segments: names, firstFills }) => {
       const known = new Set([...state.accounts.values()].flatMap(({ orders }) => orders))
       const orders = [...state.orders.values()]
       for (const name of names) {
         const content = deserialize(readFileSync(pathOf(dataDir, name))) as Content
-        hold(name, content)
+        trackSegment(name, content)
         for (const order of content.orders) if (known.has(order.oid)) orders.push(order)
         for (const fill of content.fills) {
           const first = firstFills.get(fill.user)

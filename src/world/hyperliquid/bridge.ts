@@ -1,7 +1,7 @@
 import type { Engine } from './engine.ts'
 import type { Payout } from './state.ts'
 
-export type Bridge = { work: () => Promise<void>; stop: () => void }
+export type Bridge = { runOnce: () => Promise<void>; stop: () => void }
 
 export const bridgeAddress = '0x2df1c51e09aecf9cacb7bc98cb1742757f163df7'
 export const usdcAddress = '0xaf88d065e77c8cc2239327c5edb3a432268e5831'
@@ -39,7 +39,7 @@ const topic = (address: string): string => `0x${address.slice(2).padStart(64, '0
 const scale = 100n
 
 /** Its place within its transaction stays, whatever else comes into the block when that is mined again. */
-const keyed = (logs: readonly Log[]): { log: Log; key: string }[] => {
+const keyedLogs = (logs: readonly Log[]): { log: Log; key: string }[] => {
   const counts = new Map<string, number>()
   return logs.map((log) => {
     const place = counts.get(log.transactionHash) ?? 0
@@ -63,7 +63,7 @@ const scan = async (engine: Engine, rpc: Rpc): Promise<void> => {
       topics: [transferTopic, null, topic(bridgeAddress)],
     },
   ])) as Log[]
-  for (const { log, key } of keyed(logs)) {
+  for (const { log, key } of keyedLogs(logs)) {
     const { transactionHash, logIndex, topics, data } = log
     // The second is what an earlier version wrote down.
     if (bridge.credited.has(key) || bridge.credited.has(`${transactionHash}:${Number(logIndex)}`)) continue
@@ -74,56 +74,56 @@ const scan = async (engine: Engine, rpc: Rpc): Promise<void> => {
 }
 
 /** Signed transactions of one payout, in their order; the last is the payment. They are stored before they are sent. */
-export type Attempt = { raw: string; hash: string; nonce: number }[]
+export type PayoutAttempt = { raw: string; hash: string; nonce: number }[]
 
-export type Payer = {
+export type PayoutSender = {
   /** A payment that an earlier version sent, which stored no attempt. */
   find: (id: number) => Promise<string | undefined>
-  sign: (id: number, to: string, amount: bigint) => Promise<Attempt>
+  sign: (id: number, to: string, amount: bigint) => Promise<PayoutAttempt>
   /** Sends what is not mined yet. False when another transaction has used a number of the attempt: it cannot land. */
-  settle: (attempt: Attempt) => Promise<boolean>
+  confirm: (attempt: PayoutAttempt) => Promise<boolean>
 }
 
 const signOnce = async (
   engine: Engine,
-  payer: Payer,
+  payoutSender: PayoutSender,
   { id, destination, amount }: Payout,
-): Promise<Attempt> => {
-  const attempt = await payer.sign(id, destination, amount / scale)
+): Promise<PayoutAttempt> => {
+  const attempt = await payoutSender.sign(id, destination, amount / scale)
   engine.submit({ kind: 'paying', id, attempt })
-  await new Promise<void>((resolve) => engine.told(resolve))
+  await new Promise<void>((resolve) => engine.afterPersist(resolve))
   return attempt
 }
 
-const payOut = async (engine: Engine, payer: Payer): Promise<void> => {
+const payOut = async (engine: Engine, payoutSender: PayoutSender): Promise<void> => {
   for (const payout of [...engine.venue.state.bridge.payouts]) {
     const { id, hash, attempt: stored } = payout
     if (hash !== null) continue
-    const earlier = stored ? undefined : await payer.find(id)
+    const earlier = stored ? undefined : await payoutSender.find(id)
     if (earlier !== undefined) {
       engine.submit({ kind: 'paid', id, hash: earlier })
       continue
     }
-    const attempt = stored ?? (await signOnce(engine, payer, payout))
-    const isPaid = await payer.settle(attempt)
+    const attempt = stored ?? (await signOnce(engine, payoutSender, payout))
+    const isPaid = await payoutSender.confirm(attempt)
     if (isPaid) engine.submit({ kind: 'paid', id, hash: attempt.at(-1)?.hash ?? '' })
     else engine.submit({ kind: 'paying', id, attempt: null })
   }
 }
 
-export const openBridge = (engine: Engine, rpc: Rpc, payer: Payer, everyMs: number): Bridge => {
+export const openBridge = (engine: Engine, rpc: Rpc, payoutSender: PayoutSender, everyMs: number): Bridge => {
   let working: Promise<void> | undefined
   const round = async (): Promise<void> => {
     await scan(engine, rpc)
-    await payOut(engine, payer)
+    await payOut(engine, payoutSender)
   }
-  const work = (): Promise<void> => {
+  const runOnce = (): Promise<void> => {
     working ??= round().finally(() => {
       working = undefined
     })
     return working
   }
   // A node that is away is asked again; the next round finds what this one missed.
-  const timer = setInterval(() => work().catch(() => {}), everyMs)
-  return { work, stop: () => clearInterval(timer) }
+  const timer = setInterval(() => runOnce().catch(() => {}), everyMs)
+  return { runOnce, stop: () => clearInterval(timer) }
 }

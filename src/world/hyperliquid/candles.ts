@@ -1,4 +1,4 @@
-import { bell, next, type RandomState } from '#world/venue-core/random.ts'
+import { nextNormal, nextRandom, type RandomState } from '#world/venue-core/random.ts'
 
 /** Prices in 1e-8 units, volume in lots. */
 export type Candle = {
@@ -67,11 +67,11 @@ const eras: readonly { size: number; count: number; sigma: number }[] = [
 type Walk = { random: RandomState; price: number; perMinute: number }
 
 /** Goes backwards: the close of the older candle is the open of the newer one. */
-const older = (walk: Walk, startMs: number, size: number, sigma: number): Candle => {
+const previousCandle = (walk: Walk, startMs: number, size: number, sigma: number): Candle => {
   const { random } = walk
   const close = walk.price
-  const open = Math.max(1, Math.round(close * (1 - bell(random) * sigma)))
-  const reach = 1 + next(random) * sigma
+  const open = Math.max(1, Math.round(close * (1 - nextNormal(random) * sigma)))
+  const reach = 1 + nextRandom(random) * sigma
   const minutes = size / minute
   walk.price = open
   return {
@@ -81,8 +81,8 @@ const older = (walk: Walk, startMs: number, size: number, sigma: number): Candle
     close,
     high: Math.round(Math.max(open, close) * reach),
     low: Math.max(1, Math.round(Math.min(open, close) / reach)),
-    volume: Math.max(1, Math.round(walk.perMinute * minutes * (0.4 + next(random) * 1.2))),
-    trades: Math.max(1, Math.round(minutes * (2 + next(random) * 6))),
+    volume: Math.max(1, Math.round(walk.perMinute * minutes * (0.4 + nextRandom(random) * 1.2))),
+    trades: Math.max(1, Math.round(minutes * (2 + nextRandom(random) * 6))),
   }
 }
 
@@ -101,7 +101,7 @@ export const pastCandles = (
     const until = Math.floor((end - count * size) / day) * day
     while (end > until) {
       end -= size
-      newestFirst.push(older(walk, end, size, sigma))
+      newestFirst.push(previousCandle(walk, end, size, sigma))
     }
   }
   return newestFirst.reverse()
@@ -138,7 +138,7 @@ export const aggregate = (
 }
 
 /** Buckets in which nothing happened stand at the last price. */
-export const withoutGaps = (candles: readonly Candle[], interval: Interval): Candle[] => {
+export const fillGaps = (candles: readonly Candle[], interval: Interval): Candle[] => {
   const out: Candle[] = []
   for (const candle of candles) {
     for (let last = out.at(-1); last; last = out.at(-1)) {
@@ -152,10 +152,10 @@ export const withoutGaps = (candles: readonly Candle[], interval: Interval): Can
   return out
 }
 
-export const liveKept = 10_080
+export const liveCandlesMax = 10_080
 
 /** Adds a trade, or only the price when nothing traded, to the minute it happened in. */
-export const touch = (live: Candle[], timeMs: number, price: number, lots: number): void => {
+export const addTrade = (live: Candle[], timeMs: number, price: number, lots: number): void => {
   const startMs = Math.floor(timeMs / minute) * minute
   const last = live.at(-1)
   if (last?.startMs === startMs) {
@@ -173,5 +173,5 @@ export const touch = (live: Candle[], timeMs: number, price: number, lots: numbe
     volume: lots,
     trades: lots > 0 ? 1 : 0,
   })
-  if (live.length > liveKept) live.splice(0, live.length - liveKept)
+  if (live.length > liveCandlesMax) live.splice(0, live.length - liveCandlesMax)
 }

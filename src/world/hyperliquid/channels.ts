@@ -22,12 +22,12 @@ export type Message = { channel: string; data: Json }
 
 /** `market`: needs a coin; `user`: needs an address. `state`: sent whole whenever something of it moved. */
 type Channel = {
-  needs: ('market' | 'user' | 'interval')[]
+  requires: ('market' | 'user' | 'interval')[]
   refresh: 'never' | 'prices' | 'book' | 'account'
   snapshot: (venue: Venue, topic: Topic) => Message[]
 }
 
-const none = (): Message[] => []
+const noSnapshot = (): Message[] => []
 const all = { fromMs: 0, toMs: Number.MAX_SAFE_INTEGER }
 
 const bboLevel = (levels: Json): Json => (levels as Json[])[0] ?? null
@@ -58,25 +58,31 @@ const book = (venue: Venue, { market: found, subscription }: Topic): Message => 
 const dexOf = ({ subscription }: Topic): string =>
   typeof subscription.dex === 'string' ? subscription.dex : ''
 
-const whole = (
+const userChannel = (
   channel: string,
   refresh: Channel['refresh'],
   data: (venue: Venue, user: string, topic: Topic) => Json,
 ): Channel => ({
-  needs: ['user'],
+  requires: ['user'],
   refresh,
   snapshot: (venue, topic) => [{ channel, data: data(venue, topic.user as string, topic) }],
 })
 
-const open = (refresh: Channel['refresh'], data: (venue: Venue, topic: Topic) => Message): Channel => ({
-  needs: [],
+const publicChannel = (
+  refresh: Channel['refresh'],
+  data: (venue: Venue, topic: Topic) => Message,
+): Channel => ({
+  requires: [],
   refresh,
   snapshot: (venue, topic) => [data(venue, topic)],
 })
 
-const onCoin = (refresh: Channel['refresh'], data: (venue: Venue, topic: Topic) => Message): Channel => ({
-  ...open(refresh, data),
-  needs: ['market'],
+const marketChannel = (
+  refresh: Channel['refresh'],
+  data: (venue: Venue, topic: Topic) => Message,
+): Channel => ({
+  ...publicChannel(refresh, data),
+  requires: ['market'],
 })
 
 export const candleMessage = (venue: Venue, { market: found, interval }: Topic): Message[] => {
@@ -87,98 +93,101 @@ export const candleMessage = (venue: Venue, { market: found, interval }: Topic):
 }
 
 export const channels: Record<string, Channel> = {
-  allMids: open('prices', (venue, topic) => ({
+  allMids: publicChannel('prices', (venue, topic) => ({
     channel: 'allMids',
     data: {
       mids: market.allMids(venue),
       ...(topic.subscription.dex === undefined ? {} : { dex: dexOf(topic) }),
     },
   })),
-  l2Book: onCoin('book', book),
-  bbo: onCoin('book', (venue, { market: found }) => bbo(venue, found as Market)),
+  l2Book: marketChannel('book', book),
+  bbo: marketChannel('book', (venue, { market: found }) => bbo(venue, found as Market)),
   trades: {
-    needs: ['market'],
+    requires: ['market'],
     refresh: 'never',
     snapshot: (venue, { market: found }) => {
       const trades = stateOf(venue, (found as Market).asset).trades.slice(-10)
       return trades.length === 0 ? [] : [{ channel: 'trades', data: trades.map(tradeView) }]
     },
   },
-  candle: { needs: ['market', 'interval'], refresh: 'prices', snapshot: candleMessage },
-  activeAssetCtx: onCoin('prices', (venue, { market: found }) => context(venue, found as Market)),
-  activeSpotAssetCtx: onCoin('prices', (venue, { market: found }) => context(venue, found as Market)),
-  assetCtxs: open('prices', (venue, topic) => ({
+  candle: { requires: ['market', 'interval'], refresh: 'prices', snapshot: candleMessage },
+  activeAssetCtx: marketChannel('prices', (venue, { market: found }) => context(venue, found as Market)),
+  activeSpotAssetCtx: marketChannel('prices', (venue, { market: found }) => context(venue, found as Market)),
+  assetCtxs: publicChannel('prices', (venue, topic) => ({
     channel: 'assetCtxs',
     data: { dex: dexOf(topic), ctxs: market.perpContexts(venue) },
   })),
-  allDexsAssetCtxs: open('prices', (venue) => ({
+  allDexsAssetCtxs: publicChannel('prices', (venue) => ({
     channel: 'allDexsAssetCtxs',
     data: { ctxs: [['', market.perpContexts(venue)]] },
   })),
-  spotAssetCtxs: open('prices', (venue) => ({ channel: 'spotAssetCtxs', data: market.spotContexts(venue) })),
+  spotAssetCtxs: publicChannel('prices', (venue) => ({
+    channel: 'spotAssetCtxs',
+    data: market.spotContexts(venue),
+  })),
   activeAssetData: {
-    needs: ['user', 'market'],
+    requires: ['user', 'market'],
     refresh: 'account',
     snapshot: (venue, { user, market: found }) =>
       found?.kind === 'perp'
         ? [{ channel: 'activeAssetData', data: account.activeAssetData(venue, user as string, found) }]
         : [],
   },
-  clearinghouseState: whole('clearinghouseState', 'account', (venue, user, topic) => ({
+  clearinghouseState: userChannel('clearinghouseState', 'account', (venue, user, topic) => ({
     dex: dexOf(topic),
     user,
     clearinghouseState: account.clearinghouseState(venue, user),
   })),
-  allDexsClearinghouseState: whole('allDexsClearinghouseState', 'account', (venue, user) => ({
+  allDexsClearinghouseState: userChannel('allDexsClearinghouseState', 'account', (venue, user) => ({
     user,
     clearinghouseStates: [['', account.clearinghouseState(venue, user)]],
   })),
-  spotState: whole('spotState', 'account', (venue, user) => ({
+  spotState: userChannel('spotState', 'account', (venue, user) => ({
     user,
     spotState: account.spotClearinghouseState(venue, user),
   })),
-  openOrders: whole('openOrders', 'account', (venue, user, topic) => ({
+  openOrders: userChannel('openOrders', 'account', (venue, user, topic) => ({
     dex: dexOf(topic),
     user,
     orders: history.frontendOpenOrders(venue, user),
   })),
-  twapStates: whole('twapStates', 'account', (venue, user, topic) => ({
+  twapStates: userChannel('twapStates', 'account', (venue, user, topic) => ({
     dex: dexOf(topic),
     user,
     states: twapStates(venue, user),
   })),
-  userHistoricalOrders: whole('userHistoricalOrders', 'never', (venue, user) => ({
+  userHistoricalOrders: userChannel('userHistoricalOrders', 'never', (venue, user) => ({
     user,
     orderHistory: history.historicalOrders(venue, user),
     isSnapshot: true,
   })),
-  userFills: whole('userFills', 'never', (venue, user) => ({
+  userFills: userChannel('userFills', 'never', (venue, user) => ({
     user,
     fills: history.userFills(venue, user),
     isSnapshot: true,
   })),
-  userFundings: whole('userFundings', 'never', (venue, user) => ({
+  userFundings: userChannel('userFundings', 'never', (venue, user) => ({
     user,
-    fundings: account.seenAccount(venue, user).fundings.slice(-500).reverse().map(fundingView),
+    fundings: account.accountOrEmpty(venue, user).fundings.slice(-500).reverse().map(fundingView),
     isSnapshot: true,
   })),
-  userNonFundingLedgerUpdates: whole('userNonFundingLedgerUpdates', 'never', (venue, user) => ({
+  userNonFundingLedgerUpdates: userChannel('userNonFundingLedgerUpdates', 'never', (venue, user) => ({
     user,
     nonFundingLedgerUpdates: history.ledgerUpdates(venue, user, all).reverse(),
     isSnapshot: true,
   })),
-  userTwapHistory: whole('userTwapHistory', 'never', (venue, user) => ({
+  userTwapHistory: userChannel('userTwapHistory', 'never', (venue, user) => ({
     user,
     history: twapHistory(venue, user),
     isSnapshot: true,
   })),
-  userTwapSliceFills: whole('userTwapSliceFills', 'never', (venue, user) => ({
+  userTwapSliceFills: userChannel('userTwapSliceFills', 'never', (venue, user) => ({
     user,
     twapSliceFills: history.twapSliceFills(venue, user),
     isSnapshot: true,
   })),
-  webData2: whole('webData2', 'account', (venue, user) => webData2(venue, { user })),
-  webData3: whole('webData3', 'account', (venue, user) => ({
+  webData2: userChannel('webData2', 'account', (venue, user) => webData2(venue, { user })),
+  webData3: userChannel('webData3', 'account', (venue, user) => ({
     userState: {
       agentAddress: null,
       agentValidUntil: null,
@@ -190,11 +199,11 @@ export const channels: Record<string, Channel> = {
     perpDexStates: [{ totalVaultEquity: '0.0' }],
   })),
   // These tell only what happens from now on; nothing is replayed to a client that comes back.
-  orderUpdates: { needs: ['user'], refresh: 'never', snapshot: none },
-  userEvents: { needs: ['user'], refresh: 'never', snapshot: none },
+  orderUpdates: { requires: ['user'], refresh: 'never', snapshot: noSnapshot },
+  userEvents: { requires: ['user'], refresh: 'never', snapshot: noSnapshot },
   // The older name, which the channel of the messages still has.
-  user: { needs: ['user'], refresh: 'never', snapshot: none },
-  notification: { needs: ['user'], refresh: 'never', snapshot: none },
+  user: { requires: ['user'], refresh: 'never', snapshot: noSnapshot },
+  notification: { requires: ['user'], refresh: 'never', snapshot: noSnapshot },
 }
 
 /** Undefined when the venue cannot listen to that. */
@@ -204,16 +213,16 @@ export const readTopic = (subscription: unknown): Topic | undefined => {
   const channel = typeof type === 'string' && Object.hasOwn(channels, type) ? channels[type] : undefined
   if (!channel) return undefined
   const topic: Topic = { subscription: subscription as Subscription }
-  if (channel.needs.includes('market')) {
+  if (channel.requires.includes('market')) {
     const found = typeof coin === 'string' ? marketNamed(coin) : undefined
     if (!found) return undefined
     topic.market = found
   }
-  if (channel.needs.includes('user')) {
+  if (channel.requires.includes('user')) {
     if (typeof user !== 'string' || !/^0x[0-9a-fA-F]{40}$/.test(user)) return undefined
     topic.user = user.toLowerCase()
   }
-  if (channel.needs.includes('interval')) {
+  if (channel.requires.includes('interval')) {
     if (typeof interval !== 'string' || !(interval in intervals)) return undefined
     topic.interval = interval as Interval
   }

@@ -1,10 +1,10 @@
 import { maximum, notional, one } from './decimal.ts'
+import { type OrderError, orderError, spotMinimum, tooLarge } from './errors.ts'
 import { feeOf } from './fees.ts'
-import { held } from './lifecycle.ts'
 import { availableMargin, initialMargin, isolatedValue, leverageOf } from './margin.ts'
 import { type Market, maxOrderUsd, type Perp, usdc } from './markets.ts'
+import { spotHold } from './order-lifecycle.ts'
 import { closable } from './positions.ts'
-import { type Refusal, refusal, spotMinimum, tooLarge } from './refusals.ts'
 import type { Account, Order } from './state.ts'
 import { isOnTick } from './ticks.ts'
 import { freeUsd } from './unified.ts'
@@ -25,11 +25,11 @@ const marginNeeded = (account: Account, market: Perp, order: Order, mark: number
     const opening = Math.max(0, Math.abs(next) - Math.abs(old))
     return initialMargin(notional(price, opening, market.sizeDecimals), leverage)
   }
-  const flips = old !== 0 && Math.sign(old) !== Math.sign(next)
-  const opening = flips ? Math.abs(next) : Math.max(0, Math.abs(next) - Math.abs(old))
+  const isFlip = old !== 0 && Math.sign(old) !== Math.sign(next)
+  const opening = isFlip ? Math.abs(next) : Math.max(0, Math.abs(next) - Math.abs(old))
   if (opening === 0) return 0n
   const value = notional(price, opening, market.sizeDecimals)
-  const freed = flips && position ? isolatedValue(position, mark) : 0n
+  const freed = isFlip && position ? isolatedValue(position, mark) : 0n
   return maximum(0n, initialMargin(value, leverage) - freed) + feeOf('perp', true, value)
 }
 
@@ -40,14 +40,14 @@ export const lacksMargin = (venue: Venue, account: Account, market: Perp, order:
 }
 
 export const lacksBalance = (venue: Venue, account: Account, market: Market, order: Order): boolean => {
-  const share = held(order, market)
+  const share = spotHold(order, market)
   if (!share) return false
   if (share.token === usdc.index) return freeUsd(venue, account) < share.units
   const { total, hold } = spotOf(account, share.token)
   return total - hold < share.units
 }
 
-const tooSmall = (account: Account, market: Market, order: Order): boolean => {
+const isTooSmall = (account: Account, market: Market, order: Order): boolean => {
   if (notional(order.price, order.left, market.sizeDecimals) >= minimumUsd) return false
   if (market.kind === 'spot' || !order.reduceOnly) return true
   // A protective order and a full close may be of any size: otherwise dust could never be closed.
@@ -55,54 +55,55 @@ const tooSmall = (account: Account, market: Market, order: Order): boolean => {
 }
 
 /** Which side of the mark sets it off. */
-export const firesAbove = ({ trigger, buy }: Order): boolean => (trigger?.tpsl === 'tp') !== buy
+export const triggersAbove = ({ trigger, buy }: Order): boolean => (trigger?.tpsl === 'tp') !== buy
 
-const wrongSide = (order: Order, reference: number): boolean =>
+const isWrongSide = (order: Order, reference: number): boolean =>
   order.trigger !== null &&
-  (firesAbove(order) ? order.trigger.price <= reference : order.trigger.price >= reference)
+  (triggersAbove(order) ? order.trigger.price <= reference : order.trigger.price >= reference)
 
 /** A bracket is judged by where its parent will trade. */
 const expectedEntry = ({ buy, price }: Order, mark: number): number =>
   buy ? Math.min(price, mark) : Math.max(price, mark)
 
 /** The largest order of the market in dollars, where this one is above it. */
-const maximumPassed = (market: Market, order: Order): number | undefined => {
+const exceededMaxUsd = (market: Market, order: Order): number | undefined => {
   if (market.kind === 'spot' || order.reduceOnly) return undefined
   const maxUsd = maxOrderUsd(market, order.tif === 'FrontendMarket' || order.trigger?.market === true)
   const value = notional(order.price, order.left, market.sizeDecimals)
   return value > BigInt(maxUsd) * BigInt(one) ? maxUsd : undefined
 }
 
-const farOff = (order: Order, price: number): boolean => Math.abs(order.price - price) > 0.8 * price
+const isFarFromReference = (order: Order, price: number): boolean =>
+  Math.abs(order.price - price) > 0.8 * price
 
 /** Everything that can be said about an order before it meets the book. */
-export const check = (
+export const checkOrder = (
   venue: Venue,
   account: Account,
   market: Market,
   order: Order,
   parent?: Order,
-): Refusal | undefined => {
+): OrderError | undefined => {
   const { asset } = market
   const state = stateOf(venue, asset)
-  if (market.kind === 'perp' && market.delisted) return refusal('delisted', asset)
-  if (!isOnTick(order.price, market)) return refusal('tick', asset)
-  if (order.trigger && !isOnTick(order.trigger.price, market)) return refusal('tick', asset)
-  if (wrongSide(order, parent ? expectedEntry(parent, state.mark) : state.mark))
-    return refusal('trigger', asset)
-  if (!order.trigger && farOff(order, state.oracle)) return refusal('oracle', asset)
-  if (!order.positionTpsl && tooSmall(account, market, order))
-    return market.kind === 'spot' ? spotMinimum(market.quote.name, asset) : refusal('minimum', asset)
-  const maxUsd = maximumPassed(market, order)
+  if (market.kind === 'perp' && market.delisted) return orderError('delisted', asset)
+  if (!isOnTick(order.price, market)) return orderError('tick', asset)
+  if (order.trigger && !isOnTick(order.trigger.price, market)) return orderError('tick', asset)
+  if (isWrongSide(order, parent ? expectedEntry(parent, state.mark) : state.mark))
+    return orderError('trigger', asset)
+  if (!order.trigger && isFarFromReference(order, state.oracle)) return orderError('oracle', asset)
+  if (!order.positionTpsl && isTooSmall(account, market, order))
+    return market.kind === 'spot' ? spotMinimum(market.quote.name, asset) : orderError('minimum', asset)
+  const maxUsd = exceededMaxUsd(market, order)
   if (maxUsd !== undefined) return tooLarge(maxUsd)
   if (parent) return undefined
   if (market.kind === 'perp' && order.reduceOnly && closable(account, asset, order.buy) === 0)
-    return refusal('reduceOnly', asset)
+    return orderError('reduceOnly', asset)
   if (order.trigger) return undefined
   if (market.kind === 'spot')
-    return lacksBalance(venue, account, market, order) ? refusal('spot', asset) : undefined
+    return lacksBalance(venue, account, market, order) ? orderError('spot', asset) : undefined
   return !order.reduceOnly && lacksMargin(venue, account, market, order)
-    ? refusal('margin', asset)
+    ? orderError('margin', asset)
     : undefined
 }
 

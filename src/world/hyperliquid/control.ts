@@ -1,56 +1,56 @@
 import { createServer, type IncomingMessage, type Server } from 'node:http'
-import { isForeign } from '#world/foreign.ts'
+import { isForeignOrigin } from '#world/origin-check.ts'
 import type { AccountHistory } from './account-history.ts'
 import { canonicalAction } from './actions.ts'
 import type { Bridge } from './bridge.ts'
 import { parseUnits, priceText, unitsText } from './decimal.ts'
 import type { Engine } from './engine.ts'
-import type { Fault, Faults } from './faults.ts'
+import { RequestError } from './errors.ts'
+import type { InjectedFailure, InjectedFailures } from './injected-failures.ts'
 import { crossSummary } from './margin.ts'
 import { marketNamed, markets } from './markets.ts'
-import type { OrderWire } from './placing.ts'
-import { type Dial, modeOf, readRealism } from './realism.ts'
-import { Refused } from './refusals.ts'
-import { Malformed } from './schema.ts'
+import type { OrderWire } from './place-order.ts'
+import type { RateBudget } from './rate-budget.ts'
+import { modeOf, type RealismControl, readRealism } from './realism.ts'
+import { MalformedError } from './schema.ts'
 import { conservation } from './settlement.ts'
 import type { Settings } from './state.ts'
 import type { Stream } from './stream.ts'
 import { stateOf } from './venue.ts'
 import { fillView, fundingView, openOrder } from './views.ts'
-import type { Budget } from './weights.ts'
 
-export type ControlNeeds = {
+export type ControlDeps = {
   engine: Engine
-  faults: Faults
-  budget: Budget
+  faults: InjectedFailures
+  rateBudget: RateBudget
   stream: Stream
   bridge: Bridge | undefined
-  dial: Dial
+  realismControl: RealismControl
   history: AccountHistory
 }
 
 type Body = Record<string, unknown>
-type Route = (needs: ControlNeeds, body: Body, query: URLSearchParams) => unknown
+type Route = (deps: ControlDeps, body: Body, query: URLSearchParams) => unknown
 
 const address = (value: unknown): string => {
   if (typeof value === 'string' && /^0x[0-9a-fA-F]{40}$/.test(value)) return value.toLowerCase()
-  throw new Refused('user must be an address')
+  throw new RequestError('user must be an address')
 }
 
 const units = (value: unknown): bigint => {
   const parsed =
     typeof value === 'string' || typeof value === 'number' ? parseUnits(String(value), 8) : undefined
-  if (parsed === undefined || parsed <= 0n) throw new Refused('amount must be a decimal above zero')
+  if (parsed === undefined || parsed <= 0n) throw new RequestError('amount must be a decimal above zero')
   return parsed
 }
 
 const number = (value: unknown, name: string): number => {
   if (typeof value === 'number' && Number.isFinite(value)) return value
-  throw new Refused(`${name} must be a number`)
+  throw new RequestError(`${name} must be a number`)
 }
 
 /** The venue's own record of an account, told without the wire: what tests compare everything else with. */
-const accountTruth = ({ engine }: ControlNeeds, user: string) => {
+const accountSnapshot = ({ engine }: ControlDeps, user: string) => {
   const { venue } = engine
   const account = venue.state.accounts.get(user)
   if (!account) return null
@@ -86,9 +86,9 @@ const accountTruth = ({ engine }: ControlNeeds, user: string) => {
   }
 }
 
-const sums = (needs: ControlNeeds) => {
-  const { perp, spot, open } = conservation(needs.engine.venue)
-  const { fees, builderFees, flows } = needs.engine.venue.state
+const ledgerSums = (deps: ControlDeps) => {
+  const { perp, spot, open } = conservation(deps.engine.venue)
+  const { fees, builderFees, flows } = deps.engine.venue.state
   return {
     conservation: {
       perp: unitsText(perp),
@@ -100,14 +100,14 @@ const sums = (needs: ControlNeeds) => {
       bridge: unitsText(fees.bridge),
       rounding: unitsText(fees.rounding),
       spot: Object.fromEntries([...fees.spot].map(([token, value]) => [token, unitsText(value)])),
-      builders: Object.fromEntries([...builderFees].map(([who, value]) => [who, unitsText(value)])),
+      builders: Object.fromEntries([...builderFees].map(([builder, value]) => [builder, unitsText(value)])),
     },
     flows: { perp: unitsText(flows.perp) },
   }
 }
 
 /** Every order that carries the client id, over all accounts. */
-const byCloid = ({ engine }: ControlNeeds, cloid: string) =>
+const byCloid = ({ engine }: ControlDeps, cloid: string) =>
   [...engine.venue.state.orders.values()]
     .filter((order) => order.cloid === cloid)
     .map((order) => ({
@@ -117,13 +117,13 @@ const byCloid = ({ engine }: ControlNeeds, cloid: string) =>
       spentUsd: unitsText(order.spent),
     }))
 
-const effects: Route = (needs, _body, query) => {
+const effects: Route = (deps, _body, query) => {
   const user = query.get('user')
   const cloid = query.get('cloid')
-  const { state } = needs.engine.venue
+  const { state } = deps.engine.venue
   // The sums alone, for a test that looks often.
-  const none = query.get('accounts') === 'none'
-  const users = none
+  const isSumsOnly = query.get('accounts') === 'none'
+  const users = isSumsOnly
     ? []
     : user
       ? [address(user)]
@@ -131,9 +131,9 @@ const effects: Route = (needs, _body, query) => {
   return {
     nowMs: state.nowMs,
     sequence: state.sequence,
-    ...sums(needs),
-    ...(cloid ? { orders: byCloid(needs, cloid.toLowerCase()) } : {}),
-    accounts: users.map((who) => accountTruth(needs, who)).filter((truth) => truth !== null),
+    ...ledgerSums(deps),
+    ...(cloid ? { orders: byCloid(deps, cloid.toLowerCase()) } : {}),
+    accounts: users.map((who) => accountSnapshot(deps, who)).filter((snapshot) => snapshot !== null),
     agents: [...state.agents].map(([agent, facts]) => ({ address: agent, ...facts })),
     payouts: state.bridge.payouts.map(({ attempt: _attempt, ...payout }) => ({
       ...payout,
@@ -148,7 +148,8 @@ const foreignOrders = (orders: unknown): OrderWire[] => {
     return (canonicalAction({ type: 'order', orders, grouping: 'na' }) as unknown as { orders: OrderWire[] })
       .orders
   } catch (error) {
-    if (error instanceof Malformed) throw new Refused('orders must be a list in the form of the wire')
+    if (error instanceof MalformedError)
+      throw new RequestError('orders must be a list in the form of the wire')
     throw error
   }
 }
@@ -182,7 +183,7 @@ const routes: Record<string, Route> = {
   },
   'POST /advance': ({ engine }, { ms }) => {
     const by = number(ms, 'ms')
-    if (by < 0 || by > 400 * 86_400_000) throw new Refused('ms must be between 0 and 400 days')
+    if (by < 0 || by > 400 * 86_400_000) throw new RequestError('ms must be between 0 and 400 days')
     engine.advance(by)
     return { nowMs: engine.venue.state.nowMs }
   },
@@ -209,14 +210,14 @@ const routes: Record<string, Route> = {
     engine.submit({ kind: 'settings', settings: settings as Partial<Settings> })
     return engine.venue.state.settings
   },
-  'POST /limits': ({ budget }, { weightPerMinute }) => {
-    budget.limit(number(weightPerMinute, 'weightPerMinute'))
+  'POST /limits': ({ rateBudget }, { weightPerMinute }) => {
+    rateBudget.limit(number(weightPerMinute, 'weightPerMinute'))
     return {}
   },
-  'GET /realism': ({ dial }) => dial.now(),
-  'POST /realism': ({ dial }, body) => {
-    dial.set(readRealism(body, dial.now()))
-    return dial.now()
+  'GET /realism': ({ realismControl }) => realismControl.current(),
+  'POST /realism': ({ realismControl }, body) => {
+    realismControl.set(readRealism(body, realismControl.current()))
+    return realismControl.current()
   },
   'POST /realism/catch-up': ({ history }) => {
     history.catchUp()
@@ -242,7 +243,7 @@ const routes: Record<string, Route> = {
   'GET /usage': () => ({ ...process.cpuUsage(), residentBytes: process.memoryUsage.rss() }),
   'GET /faults': ({ faults }) => faults.list(),
   'POST /faults': ({ faults }, { seed, ...fault }) => ({
-    id: faults.add(fault as Fault, typeof seed === 'number' ? seed : 1),
+    id: faults.add(fault as InjectedFailure, typeof seed === 'number' ? seed : 1),
   }),
   'DELETE /faults': ({ faults }, { id }) => {
     faults.remove(typeof id === 'number' ? id : undefined)
@@ -250,8 +251,8 @@ const routes: Record<string, Route> = {
   },
   'POST /ws/drop': ({ stream }) => ({ dropped: stream.drop() }),
   'POST /bridge/scan': async ({ bridge }) => {
-    if (!bridge) throw new Refused('No Arbitrum node was given')
-    await bridge.work()
+    if (!bridge) throw new RequestError('No Arbitrum node was given')
+    await bridge.runOnce()
     return {}
   },
 }
@@ -264,17 +265,17 @@ const readJson = async (request: IncomingMessage): Promise<Body> => {
 }
 
 const run = async (
-  needs: ControlNeeds,
+  deps: ControlDeps,
   request: IncomingMessage,
-): Promise<{ status: number; said: unknown }> => {
+): Promise<{ status: number; reply: unknown }> => {
   const url = new URL(request.url ?? '/', 'http://control')
   const route = routes[`${request.method} ${url.pathname}`]
-  if (!route) return { status: 404, said: { error: 'No such control' } }
+  if (!route) return { status: 404, reply: { error: 'No such control' } }
   try {
-    return { status: 200, said: await route(needs, await readJson(request), url.searchParams) }
+    return { status: 200, reply: await route(deps, await readJson(request), url.searchParams) }
   } catch (error) {
-    if (error instanceof Refused || error instanceof SyntaxError)
-      return { status: 400, said: { error: error.message } }
+    if (error instanceof RequestError || error instanceof SyntaxError)
+      return { status: 400, reply: { error: error.message } }
     throw error
   }
 }
@@ -283,13 +284,13 @@ const plainJson = (value: unknown): string =>
   JSON.stringify(value, (_key, item) => (typeof item === 'bigint' ? unitsText(item) : item))
 
 /** Never reachable from outside, and never on the venue's own port. */
-export const serveControl = (needs: ControlNeeds): Server =>
+export const serveControl = (deps: ControlDeps): Server =>
   createServer((request, response) => {
-    if (isForeign(request)) return void response.writeHead(403).end()
-    run(needs, request)
-      .then(({ status, said }) =>
-        needs.engine.told(() => {
-          response.writeHead(status, { 'content-type': 'application/json' }).end(plainJson(said))
+    if (isForeignOrigin(request)) return void response.writeHead(403).end()
+    run(deps, request)
+      .then(({ status, reply }) =>
+        deps.engine.afterPersist(() => {
+          response.writeHead(status, { 'content-type': 'application/json' }).end(plainJson(reply))
         }),
       )
       .catch((error: unknown) => {

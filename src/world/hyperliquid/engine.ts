@@ -1,9 +1,9 @@
 import { principalOf } from './agents.ts'
+import { apply, type Command } from './apply.ts'
+import { RequestError } from './errors.ts'
 import type { Answer } from './exchange.ts'
 import { openJournal, writeLine } from './journal.ts'
-import { apply, type Command } from './machine.ts'
-import { Refused } from './refusals.ts'
-import type { Happening, Venue } from './venue.ts'
+import type { Venue, VenueEvent } from './venue.ts'
 
 export type Engine = {
   venue: Venue
@@ -11,9 +11,9 @@ export type Engine = {
   /** Applies at once. What it did may be told from `told` on. */
   submit: (command: Command) => Answer | undefined
   /** Runs when everything submitted so far is in the log. */
-  told: (tell: () => void) => void
+  afterPersist: (callback: () => void) => void
   advance: (ms: number) => void
-  watch: (watcher: (happenings: readonly Happening[]) => void) => void
+  onEvents: (eventListener: (events: readonly VenueEvent[]) => void) => void
   /** Is called within `submit`, with the accounts that the command may have changed. */
   onChange: (listener: (users: Iterable<string>) => void) => void
   close: () => void
@@ -23,19 +23,19 @@ export type Engine = {
 const snapshotEvery = { bytes: 1_000_000, commands: 2_000, ms: 300_000 }
 
 /** Those that something happened to, and those who acted without that anything happened: a changed leverage, for one. */
-const changedUsers = ({ state, happenings }: Venue, command: Command): Set<string> => {
+const changedUsers = ({ state, events }: Venue, command: Command): Set<string> => {
   const users = new Set<string>()
   if (command.kind === 'act') {
     const actor = principalOf(state, command.signer)
     if (actor) users.add(actor.address)
   }
   if ('user' in command) users.add(command.user)
-  for (const happening of happenings) if ('user' in happening) users.add(happening.user)
+  for (const event of events) if ('user' in event) users.add(event.user)
   return users
 }
 
 /** `broken` ends the process: a command that was half done must not be served from, and the log knows what was whole. */
-export const openEngine = (dataDir: string, seed: number, broken: (error: unknown) => never): Engine => {
+export const openEngine = (dataDir: string, seed: number, onFatal: (error: unknown) => never): Engine => {
   const { journal, venue, fresh } = openJournal(dataDir, seed, Date.now())
   // Time that a test moved ahead stays ahead over a restart.
   let offsetMs = Math.max(0, venue.state.nowMs - Date.now())
@@ -43,8 +43,8 @@ export const openEngine = (dataDir: string, seed: number, broken: (error: unknow
 
   let lines: string[] = []
   let waiting: (() => void)[] = []
-  let happenings: Happening[] = []
-  let watcher: (happenings: readonly Happening[]) => void = () => {}
+  let events: VenueEvent[] = []
+  let eventListener: (events: readonly VenueEvent[]) => void = () => {}
   let changeListener: ((users: Iterable<string>) => void) | undefined
   let scheduled = false
   let savedMs = Date.now()
@@ -62,12 +62,12 @@ export const openEngine = (dataDir: string, seed: number, broken: (error: unknow
     scheduled = false
     if (lines.length > 0) journal.append(lines.join(''))
     lines = []
-    const tells = waiting
-    const news = happenings
+    const callbacks = waiting
+    const flushed = events
     waiting = []
-    happenings = []
-    for (const tell of tells) tell()
-    if (news.length > 0) watcher(news)
+    events = []
+    for (const callback of callbacks) callback()
+    if (flushed.length > 0) eventListener(flushed)
     snapshotIfDue()
   }
 
@@ -82,11 +82,11 @@ export const openEngine = (dataDir: string, seed: number, broken: (error: unknow
     try {
       return apply(venue, command, atMs)
     } catch (error) {
-      if (error instanceof Refused) throw error
-      return broken(error)
+      if (error instanceof RequestError) throw error
+      return onFatal(error)
     } finally {
       lines.push(writeLine(command, atMs))
-      for (const happening of venue.happenings) happenings.push(happening)
+      for (const event of venue.events) events.push(event)
       changeListener?.(changedUsers(venue, command))
       schedule()
     }
@@ -98,16 +98,16 @@ export const openEngine = (dataDir: string, seed: number, broken: (error: unknow
     venue,
     nowMs,
     submit,
-    told: (tell) => {
-      if (!scheduled) return tell()
-      waiting.push(tell)
+    afterPersist: (callback) => {
+      if (!scheduled) return callback()
+      waiting.push(callback)
     },
     advance: (ms) => {
       offsetMs += ms
       submit({ kind: 'tick' })
     },
-    watch: (next) => {
-      watcher = next
+    onEvents: (next) => {
+      eventListener = next
     },
     onChange: (listener) => {
       changeListener = listener

@@ -1,14 +1,14 @@
-import { accountRuns } from './account-actions.ts'
+import { accountHandlers } from './account-actions.ts'
 import type { Action } from './actions.ts'
 import { approveAgent, principalOf } from './agents.ts'
-import { cancelByCloid, cancelOrders, type ModifyWire, modifyOne, modifyOrder } from './amending.ts'
+import { type Grouping, placeGroup } from './brackets.ts'
 import { unitsText } from './decimal.ts'
-import { type Grouping, placeGroup } from './groups.ts'
+import { RequestError, rejectRequest } from './errors.ts'
 import { topUpIsolated, updateIsolatedMargin, updateLeverage } from './leverage.ts'
 import { withdrawable } from './margin.ts'
-import { takeNonce } from './nonces.ts'
-import type { OrderWire } from './placing.ts'
-import { Refused, refuseAll } from './refusals.ts'
+import { cancelByCloid, cancelOrders, type ModifyWire, modifyOne, modifyOrder } from './modify.ts'
+import { useNonce } from './nonces.ts'
+import type { OrderWire } from './place-order.ts'
 import type { Account } from './state.ts'
 import { classTransfer, spotSend, usdSend, withdraw } from './transfers.ts'
 import { stateOf, type Venue } from './venue.ts'
@@ -27,22 +27,22 @@ export type Answer =
   | { status: 'ok'; response: { type: string; data?: unknown } }
   | { status: 'err'; response: string }
 
-export type Run = (
+export type ActionHandler = (
   venue: Venue,
   account: Account,
   action: Record<string, unknown>,
 ) => Answer['response'] | undefined
 
 /** The canonicaliser has given the action its form, so the casts below only name it. */
-const as = <T>(action: Record<string, unknown>): T => action as T
+const cast = <T>(action: Record<string, unknown>): T => action as T
 
-const done = { type: 'default' } as const
+const defaultResponse = { type: 'default' } as const
 
 const statuses = (type: string, list: unknown) => ({ type, data: { statuses: list } })
 
 const builderOf = (account: Account, builder: { b: string; f: number } | undefined) => {
   if (!builder || builder.f === 0) return null
-  if ((account.builders.get(builder.b) ?? 0) < builder.f) refuseAll('Builder fee has not been approved.')
+  if ((account.builders.get(builder.b) ?? 0) < builder.f) rejectRequest('Builder fee has not been approved.')
   return { address: builder.b, tenths: builder.f }
 }
 
@@ -53,11 +53,11 @@ const scheduleCancel = (venue: Venue, account: Account, time: number | undefined
   }
   const required = venue.state.settings.scheduleCancelVolumeUsd
   if (account.volume < BigInt(required) * 100_000_000n)
-    refuseAll(
+    rejectRequest(
       `Cannot set scheduled cancel time until enough volume traded. Required: $${required}. Traded: $${unitsText(account.volume)}.`,
     )
   if (time < venue.state.nowMs + 5_000)
-    refuseAll('Scheduled cancel time too early, must be at least 5 seconds from now.')
+    rejectRequest('Scheduled cancel time too early, must be at least 5 seconds from now.')
   account.cancelAtMs = time
 }
 
@@ -65,12 +65,12 @@ const scheduleCancel = (venue: Venue, account: Account, time: number | undefined
 const percentTenths = (text: string): number => {
   const match = /^([0-9]+(?:\.[0-9]+)?)%$/.exec(text)
   const tenths = match ? Math.round(Number(match[1]) * 1_000) : Number.NaN
-  return tenths >= 0 && tenths <= 1_000 ? tenths : refuseAll('Invalid builder fee rate.')
+  return tenths >= 0 && tenths <= 1_000 ? tenths : rejectRequest('Invalid builder fee rate.')
 }
 
-const runs: Record<string, Run> = {
+const handlers: Record<string, ActionHandler> = {
   order: (venue, account, action) => {
-    const { orders, grouping, builder } = as<{
+    const { orders, grouping, builder } = cast<{
       orders: OrderWire[]
       grouping: Grouping
       builder?: { b: string; f: number }
@@ -83,19 +83,19 @@ const runs: Record<string, Run> = {
   cancel: (venue, account, action) =>
     statuses(
       'cancel',
-      cancelOrders(venue, account, as<{ cancels: { a: number; o: number }[] }>(action).cancels),
+      cancelOrders(venue, account, cast<{ cancels: { a: number; o: number }[] }>(action).cancels),
     ),
   cancelByCloid: (venue, account, action) =>
     statuses(
       'cancel',
-      cancelByCloid(venue, account, as<{ cancels: { asset: number; cloid: string }[] }>(action).cancels),
+      cancelByCloid(venue, account, cast<{ cancels: { asset: number; cloid: string }[] }>(action).cancels),
     ),
   modify: (venue, account, action) => {
-    modifyOrder(venue, account, as<ModifyWire>(action), action.a === true)
+    modifyOrder(venue, account, cast<ModifyWire>(action), action.a === true)
     return undefined
   },
   batchModify: (venue, account, action) => {
-    const { modifies } = as<{ modifies: ModifyWire[] }>(action)
+    const { modifies } = cast<{ modifies: ModifyWire[] }>(action)
     return statuses(
       'order',
       modifies.map((wire) => modifyOne(venue, account, wire, action.a === true)),
@@ -106,29 +106,29 @@ const runs: Record<string, Run> = {
     return undefined
   },
   updateLeverage: (venue, account, action) => {
-    updateLeverage(venue, account, as<Parameters<typeof updateLeverage>[2]>(action))
+    updateLeverage(venue, account, cast<Parameters<typeof updateLeverage>[2]>(action))
     return undefined
   },
   updateIsolatedMargin: (venue, account, action) => {
-    updateIsolatedMargin(venue, account, as<Parameters<typeof updateIsolatedMargin>[2]>(action))
+    updateIsolatedMargin(venue, account, cast<Parameters<typeof updateIsolatedMargin>[2]>(action))
     return undefined
   },
   topUpIsolatedOnlyMargin: (venue, account, action) => {
-    topUpIsolated(venue, account, as<Parameters<typeof topUpIsolated>[2]>(action))
+    topUpIsolated(venue, account, cast<Parameters<typeof topUpIsolated>[2]>(action))
     return undefined
   },
   usdClassTransfer: (venue, account, action) => {
-    const { amount, toPerp } = as<{ amount: string; toPerp: boolean }>(action)
+    const { amount, toPerp } = cast<{ amount: string; toPerp: boolean }>(action)
     classTransfer(venue, account, amount, toPerp)
     return undefined
   },
   usdSend: (venue, account, action) => {
-    const { destination, amount } = as<{ destination: string; amount: string }>(action)
+    const { destination, amount } = cast<{ destination: string; amount: string }>(action)
     usdSend(venue, account, destination, amount)
     return undefined
   },
   spotSend: (venue, account, action) => {
-    const { destination, token, amount, time } = as<{
+    const { destination, token, amount, time } = cast<{
       destination: string
       token: string
       amount: string
@@ -138,12 +138,12 @@ const runs: Record<string, Run> = {
     return undefined
   },
   withdraw3: (venue, account, action) => {
-    const { destination, amount, time } = as<{ destination: string; amount: string; time: number }>(action)
+    const { destination, amount, time } = cast<{ destination: string; amount: string; time: number }>(action)
     withdraw(venue, account, destination, amount, time)
     return undefined
   },
   approveAgent: (venue, account, action) => {
-    const { agentAddress, agentName } = as<{ agentAddress: string; agentName?: string }>(action)
+    const { agentAddress, agentName } = cast<{ agentAddress: string; agentName?: string }>(action)
     approveAgent(venue.state, account, agentAddress, agentName ?? '')
     return undefined
   },
@@ -151,8 +151,8 @@ const runs: Record<string, Run> = {
     account.builders.set(String(action.builder), percentTenths(String(action.maxFeeRate)))
     return undefined
   },
-  ...accountRuns,
-  setReferrer: () => refuseAll('Referral code not registered'),
+  ...accountHandlers,
+  setReferrer: () => rejectRequest('Referral code not registered'),
   setDisplayName: (_venue, account, action) => {
     account.displayName = String(action.displayName) || null
     return undefined
@@ -161,7 +161,7 @@ const runs: Record<string, Run> = {
     const weight = Number(action.weight)
     const cost = BigInt(weight) * 50_000n
     if (withdrawable(account, (asset) => stateOf(venue, asset).mark) < cost)
-      refuseAll('Insufficient balance for withdrawal')
+      rejectRequest('Insufficient balance for withdrawal')
     account.raw -= cost
     venue.state.fees.perp += cost
     account.reserved += weight
@@ -183,7 +183,7 @@ const countRequests = (venue: Venue, account: Account, { type, ...rest }: Action
   const limit = type.startsWith('cancel') ? Math.min(cap + 100_000, cap * 2) : cap
   const isDue = venue.state.nowMs - (account.requestedAtMs ?? 0) >= limitedEveryMs
   if (account.requests > limit && !isDue)
-    refuseAll(
+    rejectRequest(
       `Too many cumulative requests sent (${account.requests} > ${limit}) for cumulative volume traded $${unitsText(account.volume)}. Place taker orders to free up 1 request per USDC traded.`,
     )
   account.requestedAtMs = venue.state.nowMs
@@ -194,33 +194,33 @@ const authorise = (venue: Venue, request: Request): Account => {
   const { state } = venue
   const account = userSigned ? state.accounts.get(signer) : principalOf(state, signer)
   if (!account || account.house)
-    return refuseAll(
+    return rejectRequest(
       userSigned
         ? `Must deposit before performing actions. User: ${signer}`
         : `User or API Wallet ${signer} does not exist.`,
     )
   if (expiresAfter !== undefined && expiresAfter < state.nowMs) {
     account.requests += 5
-    refuseAll('Action already expired')
+    rejectRequest('Action already expired')
   }
   const set = state.nonces.get(signer) ?? []
   state.nonces.set(signer, set)
-  const refused = takeNonce(set, nonce, state.nowMs)
-  if (refused) refuseAll(refused)
+  const nonceError = useNonce(set, nonce, state.nowMs)
+  if (nonceError) rejectRequest(nonceError)
   if (vaultAddress === undefined) return account
   const vault = state.accounts.get(vaultAddress)
-  return vault?.master === account.address ? vault : refuseAll(`Vault not registered: ${vaultAddress}`)
+  return vault?.master === account.address ? vault : rejectRequest(`Vault not registered: ${vaultAddress}`)
 }
 
 export const perform = (venue: Venue, request: Request): Answer => {
   try {
     const account = authorise(venue, request)
     countRequests(venue, account, request.action)
-    const run = runs[request.action.type] as Run
-    const response = run(venue, account, request.action) ?? done
+    const handler = handlers[request.action.type] as ActionHandler
+    const response = handler(venue, account, request.action) ?? defaultResponse
     return { status: 'ok', response: response as { type: string } }
   } catch (error) {
-    if (error instanceof Refused) return { status: 'err', response: error.message }
+    if (error instanceof RequestError) return { status: 'err', response: error.message }
     throw error
   }
 }

@@ -6,10 +6,10 @@ export const rates = {
   spot: { taker: 700n, maker: 400n },
 } as const
 
-const million = 1_000_000n
+const millionths = 1_000_000n
 
 export const feeOf = (kind: 'perp' | 'spot', crossed: boolean, value: bigint): bigint =>
-  roundUpMicro((value * (crossed ? rates[kind].taker : rates[kind].maker)) / million)
+  roundUpMicro((value * (crossed ? rates[kind].taker : rates[kind].maker)) / millionths)
 
 /** Tenths of a basis point. */
 export const builderFeeOf = (value: bigint, tenths: number): bigint =>
@@ -18,7 +18,7 @@ export const builderFeeOf = (value: bigint, tenths: number): bigint =>
 /** Spot buyers pay in what they bought, up to its last unit that the venue keeps. */
 export const spotFeeInBase = (size: bigint, crossed: boolean): bigint => {
   const exact = size * (crossed ? rates.spot.taker : rates.spot.maker)
-  return (exact + million - 1n) / million
+  return (exact + millionths - 1n) / millionths
 }
 
 export const activationUsd = BigInt(one)

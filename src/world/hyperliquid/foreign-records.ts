@@ -11,7 +11,7 @@ export type ForeignRecords = { ledger: Json[]; fills: Json[]; orders: Json[] }
 
 type Span = { fromMs: number; toMs: number }
 
-const stranger = '0x5ca1ab1e00000000000000000000000000000007'
+const foreignSender = '0x5ca1ab1e00000000000000000000000000000007'
 const coin = 'xyz:GOLD'
 const firstMs = 1_000
 const secondsOfRecords = 31
@@ -21,7 +21,7 @@ const hashOf = (address: string, at: number): string =>
   `0x${createHash('sha256').update(`${address}:foreign:${at}`).digest('hex')}`
 
 /** After one second of an account's life, after two, four, eight and so on: often at first and never many. */
-const instants = ({ createdMs }: Account, { fromMs, toMs }: Span): [index: number, timeMs: number][] =>
+const recordTimes = ({ createdMs }: Account, { fromMs, toMs }: Span): [index: number, timeMs: number][] =>
   Array.from({ length: secondsOfRecords }, (_, index): [number, number] => [
     index,
     createdMs + firstMs * 2 ** index,
@@ -33,7 +33,7 @@ const transfer = (address: string) => ({
   token: 'JEFF',
   amount: '0.0',
   usdcValue: '0.0',
-  user: stranger,
+  user: foreignSender,
   destination: address,
   fee: '0.0',
   nativeTokenFee: '0.0',
@@ -68,7 +68,7 @@ const orderView = (index: number, timeMs: number) => ({
 
 export const foreignRecords = (account: Account, span: Span): ForeignRecords => {
   const records: ForeignRecords = { ledger: [], fills: [], orders: [] }
-  for (const [index, timeMs] of instants(account, span)) {
+  for (const [index, timeMs] of recordTimes(account, span)) {
     const hash = hashOf(account.address, index)
     const kinds = deltas(account.address)
     records.ledger.push({ time: timeMs, hash, delta: kinds[index % kinds.length] })
@@ -99,7 +99,7 @@ export const foreignRecords = (account: Account, span: Span): ForeignRecords => 
   return records
 }
 
-type LedgerRecord = { time: number; hash: string; delta: Record<string, Json> & { type: string } }
+type LedgerRow = { time: number; hash: string; delta: Record<string, Json> & { type: string } }
 
 const amountFields = ['usdc', 'amount', 'usdcValue', 'netWithdrawnUsd', 'fee']
 
@@ -116,9 +116,9 @@ const asFloat = (text: Json): Json => {
 
 /** The same record is printed in the same way at every read. */
 export const withFloats = ({ seed, printedFloats }: Realism, records: Json): Json =>
-  (records as LedgerRecord[]).map((record) => {
+  (records as LedgerRow[]).map((record) => {
     if (!isPicked(seed, `${record.hash}:${record.delta.type}`, printedFloats)) return record
-    const delta: LedgerRecord['delta'] = { ...record.delta }
+    const delta: LedgerRow['delta'] = { ...record.delta }
     for (const field of amountFields) if (field in delta) delta[field] = asFloat(delta[field])
     return { ...record, delta }
   })
@@ -127,7 +127,7 @@ type StatusRecord = { order: { oid: number }; status: string }
 
 const isEnd = (status: string): boolean => /cancel|reject/i.test(status)
 
-export const withUnknownWord = <T extends StatusRecord>({ seed, unknownStatus }: Realism, record: T): T =>
+export const withUnknownStatus = <T extends StatusRecord>({ seed, unknownStatus }: Realism, record: T): T =>
   isEnd(record.status) && isPicked(seed, `status:${record.order.oid}`, unknownStatus.rate)
     ? { ...record, status: unknownStatus.word }
     : record

@@ -61,8 +61,8 @@ export const samplePremiums = (venue: Venue): void => {
   }
 }
 
-const ratesKept = 5_000
-const fundingsKept = 20_000
+const ratesMax = 5_000
+const fundingsMax = 20_000
 
 /** Longs pay shorts, exactly; what rounding leaves goes to the venue's own pot. */
 export const payFunding = (venue: Venue, timeMs: number): void => {
@@ -73,7 +73,7 @@ export const payFunding = (venue: Venue, timeMs: number): void => {
     const rate = fundingRate(premium)
     state.rate = rate
     state.rates.push({ timeMs, rate, premium })
-    if (state.rates.length > ratesKept) state.rates.shift()
+    if (state.rates.length > ratesMax) state.rates.shift()
     state.premium = { sum: 0n, count: 0, last: premium }
     for (const account of venue.state.accounts.values()) {
       const position = account.positions.get(market.asset)
@@ -88,8 +88,8 @@ export const payFunding = (venue: Venue, timeMs: number): void => {
       if (account.house) continue
       const funding = { timeMs, asset: market.asset, usd: -paid, size: position.size, rate }
       account.fundings.push(funding)
-      if (account.fundings.length > fundingsKept) account.fundings.shift()
-      venue.happenings.push({ kind: 'funding', user: account.address, funding })
+      if (account.fundings.length > fundingsMax) account.fundings.shift()
+      venue.events.push({ kind: 'funding', user: account.address, funding })
     }
   }
 }

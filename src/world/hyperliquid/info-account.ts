@@ -23,7 +23,7 @@ import type { Json } from './views.ts'
 const marks = (venue: Venue) => (asset: number) => stateOf(venue, asset).mark
 
 /** An address the venue does not know is shown as an empty account, never as an error. */
-export const seenAccount = (venue: Venue, address: string): Account =>
+export const accountOrEmpty = (venue: Venue, address: string): Account =>
   venue.state.accounts.get(address) ?? newAccount(address, venue.state.nowMs)
 
 const leverageView = ({ cross, value }: Leverage, raw: bigint): Json =>
@@ -72,7 +72,7 @@ const unifiedSummary = ({ notional, initial }: CrossSummary, signed: bigint): Js
   summary(initial, notional, initial - signed, initial)
 
 export const clearinghouseState = (venue: Venue, address: string): Json => {
-  const account = seenAccount(venue, address)
+  const account = accountOrEmpty(venue, address)
   const cross = crossSummary(account, marks(venue))
   let { value, notional, initial: used } = cross
   let raw = account.raw
@@ -101,7 +101,7 @@ export const clearinghouseState = (venue: Venue, address: string): Json => {
 }
 
 export const spotClearinghouseState = (venue: Venue, address: string): Json => {
-  const account = seenAccount(venue, address)
+  const account = accountOrEmpty(venue, address)
   if (!isUnified(account)) return { balances: balancesOf(account) }
   const { total, hold, spotHold } = unifiedUsd(venue, account)
   const dollars = {
@@ -133,7 +133,7 @@ const balancesOf = (account: Account) =>
 
 /** How much could be bought and sold now, at the mark and with the account's leverage. */
 export const activeAssetData = (venue: Venue, address: string, market: Perp): Json => {
-  const account = seenAccount(venue, address)
+  const account = accountOrEmpty(venue, address)
   const { mark } = stateOf(venue, market.asset)
   const leverage = leverageOf(account, market)
   const position = account.positions.get(market.asset)
@@ -159,7 +159,7 @@ export const activeAssetData = (venue: Venue, address: string, market: Perp): Js
 }
 
 export const abstractionOf = (venue: Venue, address: string): Json => {
-  const { abstraction, dexAbstraction } = seenAccount(venue, address)
+  const { abstraction, dexAbstraction } = accountOrEmpty(venue, address)
   return abstraction === 'default' && dexAbstraction ? 'dexAbstraction' : abstraction
 }
 
@@ -177,7 +177,7 @@ export const subAccounts = (venue: Venue, master: string): Json => {
 const rateText = (millionths: bigint): string => unitsText(millionths, 6)
 
 export const userFees = (venue: Venue, address: string): Json => {
-  const account = seenAccount(venue, address)
+  const account = accountOrEmpty(venue, address)
   const day = new Date(venue.state.nowMs).toISOString().slice(0, 10)
   const traded = (crossed: boolean) =>
     account.fills
@@ -218,14 +218,14 @@ export const userFees = (venue: Venue, address: string): Json => {
 }
 
 /** The allowance of a new address. */
-export const firstRequests = 10_000
+export const initialRequests = 10_000
 
 export const userRateLimit = (venue: Venue, address: string): Json => {
-  const { volume, requests, reserved } = seenAccount(venue, address)
+  const { volume, requests, reserved } = accountOrEmpty(venue, address)
   return {
     cumVlm: unitsText(volume),
     nRequestsUsed: requests,
-    nRequestsCap: firstRequests + Number(volume / 100_000_000n),
+    nRequestsCap: initialRequests + Number(volume / 100_000_000n),
     nRequestsSurplus: reserved,
   }
 }
@@ -253,7 +253,7 @@ const accountValue = (venue: Venue, account: Account): bigint => {
 }
 
 export const portfolio = (venue: Venue, address: string): Json => {
-  const account = seenAccount(venue, address)
+  const account = accountOrEmpty(venue, address)
   const { nowMs } = venue.state
   const value = unitsText(accountValue(venue, account))
   const vlm = unitsText(account.volume)

@@ -1,15 +1,15 @@
 import { rateText } from './decimal.ts'
 import { fundingRate, hourMs, rateOne } from './funding.ts'
-import { seenAccount } from './info-account.ts'
+import { accountOrEmpty } from './info-account.ts'
 import { candlesOf } from './info-market.ts'
 import { marketNamed, type Perp } from './markets.ts'
 import type { Account, MarketState, Order } from './state.ts'
 import { stateOf, type Venue } from './venue.ts'
 import { fillView, frontendOrder, fundingView, type Json, openOrder } from './views.ts'
 
-const mostFills = 2_000
-const mostRecords = 500
-const mostOrders = 2_000
+const fillsMax = 2_000
+const recordsMax = 500
+const ordersMax = 2_000
 
 type Window = { fromMs: number; toMs: number }
 
@@ -23,10 +23,10 @@ const openOf = (venue: Venue, account: Account): Order[] =>
     .filter(({ phase }) => phase !== 'waiting')
 
 export const openOrders = (venue: Venue, address: string): Json[] =>
-  openOf(venue, seenAccount(venue, address)).map(openOrder).reverse()
+  openOf(venue, accountOrEmpty(venue, address)).map(openOrder).reverse()
 
 export const frontendOpenOrders = (venue: Venue, address: string): Json[] =>
-  openOf(venue, seenAccount(venue, address))
+  openOf(venue, accountOrEmpty(venue, address))
     .map((order) => frontendOrder(venue.state, order))
     .reverse()
 
@@ -37,7 +37,7 @@ const statusView = (venue: Venue, order: Order): Json => ({
 })
 
 export const orderStatus = (venue: Venue, address: string, oid: number | string): Json => {
-  const account = seenAccount(venue, address)
+  const account = accountOrEmpty(venue, address)
   const id = typeof oid === 'string' ? account.cloids.get(oid) : oid
   const order = id === undefined ? undefined : venue.state.orders.get(id)
   return order?.user === account.address
@@ -46,41 +46,41 @@ export const orderStatus = (venue: Venue, address: string, oid: number | string)
 }
 
 export const historicalOrders = (venue: Venue, address: string): Json[] =>
-  seenAccount(venue, address)
-    .orders.slice(-mostOrders)
+  accountOrEmpty(venue, address)
+    .orders.slice(-ordersMax)
     .reverse()
     .map((oid) => statusView(venue, venue.state.orders.get(oid) as Order))
 
 export const userFills = (venue: Venue, address: string): Json[] =>
-  seenAccount(venue, address).fills.slice(-mostFills).reverse().map(fillView)
+  accountOrEmpty(venue, address).fills.slice(-fillsMax).reverse().map(fillView)
 
 /** Oldest first, as a caller pages forward by time. */
 export const userFillsByTime = (venue: Venue, address: string, window: Window): Json[] =>
-  seenAccount(venue, address)
+  accountOrEmpty(venue, address)
     .fills.filter(({ timeMs }) => within(timeMs, window))
-    .slice(0, mostFills)
+    .slice(0, fillsMax)
     .map(fillView)
 
 export const twapSliceFills = (venue: Venue, address: string, window: Window = always): Json[] =>
-  seenAccount(venue, address)
+  accountOrEmpty(venue, address)
     .fills.filter(({ twapId, timeMs }) => twapId !== undefined && within(timeMs, window))
-    .slice(-mostFills)
+    .slice(-fillsMax)
     .reverse()
     .map((fill) => ({ fill: fillView(fill), twapId: fill.twapId }))
 
 export const userFunding = (venue: Venue, address: string, window: Window): Json[] =>
-  seenAccount(venue, address)
+  accountOrEmpty(venue, address)
     .fundings.filter(({ timeMs }) => within(timeMs, window))
-    .slice(0, mostRecords)
+    .slice(0, recordsMax)
     .map((funding) => {
       const { time, ...rest } = fundingView(funding)
       return { time, hash: `0x${'0'.repeat(64)}`, delta: { type: 'funding', ...rest } }
     })
 
 export const ledgerUpdates = (venue: Venue, address: string, window: Window): Json[] =>
-  seenAccount(venue, address)
+  accountOrEmpty(venue, address)
     .ledger.filter(({ timeMs }) => within(timeMs, window))
-    .slice(0, mostRecords)
+    .slice(0, recordsMax)
     .map(({ timeMs, hash, delta }) => ({ time: timeMs, hash, delta }))
 
 /** Share of an hour's move that stands as the premium of that hour. */
@@ -103,7 +103,7 @@ export const fundingHistory = (venue: Venue, coin: string, window: Window): Json
   if (market?.kind !== 'perp') return []
   return [...pastRates(venue, market, window), ...stateOf(venue, market.asset).rates]
     .filter(({ timeMs }) => within(timeMs, window))
-    .slice(0, mostRecords)
+    .slice(0, recordsMax)
     .map(({ timeMs, rate, premium }) => ({
       coin,
       fundingRate: rateText(rate),

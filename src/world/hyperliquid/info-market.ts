@@ -1,4 +1,4 @@
-import { aggregate, bucketEnd, type Candle, type Interval, pastCandles, withoutGaps } from './candles.ts'
+import { aggregate, bucketEnd, type Candle, fillGaps, type Interval, pastCandles } from './candles.ts'
 import { one, priceText, rateText, sizeText, unitsText } from './decimal.ts'
 import { impactPrice } from './funding.ts'
 import { type Market, marginTables, markets, type Perp, perps, type Spot, spots, tokens } from './markets.ts'
@@ -33,11 +33,11 @@ export const marginTable = (id: number): Json => {
 }
 
 /** The invented past of a market, kept once it has been asked for. */
-const pasts = new WeakMap<Venue, Map<number, Candle[]>>()
+const pastCandlesByVenue = new WeakMap<Venue, Map<number, Candle[]>>()
 
-const pastOf = (venue: Venue, market: Market): Candle[] => {
-  const known = pasts.get(venue) ?? new Map<number, Candle[]>()
-  pasts.set(venue, known)
+const pastCandlesOf = (venue: Venue, market: Market): Candle[] => {
+  const known = pastCandlesByVenue.get(venue) ?? new Map<number, Candle[]>()
+  pastCandlesByVenue.set(venue, known)
   const candles = known.get(market.asset)
   if (candles) return candles
   const lotsPerMinute = (25_000 / market.startUsd) * 10 ** market.sizeDecimals
@@ -55,8 +55,8 @@ export const candlesOf = (
   fromMs: number,
   toMs: number,
 ): Candle[] => {
-  const all = [...pastOf(venue, market), ...stateOf(venue, market.asset).live]
-  return withoutGaps(aggregate(all, interval, fromMs, toMs), interval)
+  const all = [...pastCandlesOf(venue, market), ...stateOf(venue, market.asset).live]
+  return fillGaps(aggregate(all, interval, fromMs, toMs), interval)
 }
 
 export const candleView = (market: Market, interval: Interval, candle: Candle): Json => ({
@@ -81,8 +81,8 @@ const dayOf = (venue: Venue, market: Market): Day => {
   const minute = Math.floor(venue.state.nowMs / 60_000)
   const known = days.get(venue) ?? new Map<number, Day & { minute: number }>()
   days.set(venue, known)
-  const kept = known.get(market.asset)
-  if (kept?.minute === minute) return kept
+  const cached = known.get(market.asset)
+  if (cached?.minute === minute) return cached
   const candles = candlesOf(venue, market, '15m', venue.state.nowMs - dayMs, venue.state.nowMs)
   const lots = candles.reduce((sum, { volume }) => sum + volume, 0)
   const base = lots / 10 ** market.sizeDecimals
@@ -180,7 +180,7 @@ export const allMids = (venue: Venue): Record<string, string> =>
 const levelsShown = 20
 
 /** Joins levels on a coarser grid; bids round down, asks up, so that no level looks better than it is. */
-const coarse = (price: number, buy: boolean, figures: number, mantissa: number): number => {
+const aggregatePrice = (price: number, buy: boolean, figures: number, mantissa: number): number => {
   let step = 1
   while (price / step >= 10 ** figures) step *= 10
   step *= mantissa
@@ -197,7 +197,7 @@ export const levels = (
     const depth = bookOf(venue, market.asset).depth(buy, figures === null ? levelsShown : 1_000)
     const joined = new Map<number, { size: number; count: number }>()
     for (const { price, size, count } of depth) {
-      const at = figures === null ? price : coarse(price, buy, figures, mantissa ?? 1)
+      const at = figures === null ? price : aggregatePrice(price, buy, figures, mantissa ?? 1)
       const level = joined.get(at) ?? { size: 0, count: 0 }
       level.size += size
       level.count += count

@@ -4,7 +4,7 @@ import * as account from './info-account.ts'
 import * as history from './info-history.ts'
 import * as market from './info-market.ts'
 import { type Market, marketNamed, maxMarketOrderUsd, perps, tokens } from './markets.ts'
-import { readType, refuse } from './schema.ts'
+import { readType, rejectMalformed } from './schema.ts'
 import { twapHistory, twapStates } from './twap.ts'
 import { midOf, stateOf, type Venue } from './venue.ts'
 import { type Json, tradeView } from './views.ts'
@@ -13,12 +13,12 @@ type Body = Record<string, unknown>
 type View = (venue: Venue, body: Body) => Json
 
 const user = ({ user: value }: Body): string =>
-  typeof value === 'string' && /^0x[0-9a-fA-F]{40}$/.test(value) ? value.toLowerCase() : refuse()
+  typeof value === 'string' && /^0x[0-9a-fA-F]{40}$/.test(value) ? value.toLowerCase() : rejectMalformed()
 
-const text = (value: unknown): string => (typeof value === 'string' ? value : refuse())
+const text = (value: unknown): string => (typeof value === 'string' ? value : rejectMalformed())
 
 const time = (value: unknown): number =>
-  typeof value === 'number' && Number.isSafeInteger(value) && value >= 0 ? value : refuse()
+  typeof value === 'number' && Number.isSafeInteger(value) && value >= 0 ? value : rejectMalformed()
 
 const window = ({ startTime, endTime }: Body) => ({
   fromMs: time(startTime),
@@ -28,48 +28,48 @@ const window = ({ startTime, endTime }: Body) => ({
 const anyWindow = (body: Body) => window({ ...body, startTime: body.startTime ?? 0 })
 
 /** There is one perpetual exchange here; it has no name. */
-const onlyDex = ({ dex }: Body): void => {
-  if (dex !== undefined && dex !== null && dex !== '') refuse()
+const assertDefaultDex = ({ dex }: Body): void => {
+  if (dex !== undefined && dex !== null && dex !== '') rejectMalformed()
 }
 
 const coinOf = (body: Body): Market | undefined => marketNamed(text(body.coin))
 
 const perpNamed = (body: Body) => {
   const found = coinOf(body)
-  return found?.kind === 'perp' ? found : refuse()
+  return found?.kind === 'perp' ? found : rejectMalformed()
 }
 
 const figures = (value: unknown): number | null => {
   if (value === undefined || value === null) return null
-  return [2, 3, 4, 5].includes(value as number) ? (value as number) : refuse()
+  return [2, 3, 4, 5].includes(value as number) ? (value as number) : rejectMalformed()
 }
 
 const mantissa = (value: unknown): number | null => {
   if (value === undefined || value === null) return null
-  return [1, 2, 5].includes(value as number) ? (value as number) : refuse()
+  return [1, 2, 5].includes(value as number) ? (value as number) : rejectMalformed()
 }
 
-const mostCandles = 5_000
+const candlesMax = 5_000
 
 const candleSnapshot: View = (venue, { req }) => {
-  if (typeof req !== 'object' || req === null) return refuse()
+  if (typeof req !== 'object' || req === null) return rejectMalformed()
   const body = req as Body
   const found = coinOf(body)
   const interval = text(body.interval)
-  if (!(interval in intervals)) return refuse()
+  if (!(interval in intervals)) return rejectMalformed()
   const fromMs = time(body.startTime)
   const toMs = body.endTime === undefined || body.endTime === null ? venue.state.nowMs : time(body.endTime)
   if (!found) return []
   const at = interval as Interval
   return market
     .candlesOf(venue, found, at, bucketStart(fromMs, at), toMs)
-    .slice(-mostCandles)
+    .slice(-candlesMax)
     .map((candle) => market.candleView(found, at, candle))
 }
 
 const tokenDetails: View = (venue, { tokenId }) => {
   const id = text(tokenId).toLowerCase()
-  const token = tokens.find((known) => known.tokenId === id) ?? refuse()
+  const token = tokens.find((known) => known.tokenId === id) ?? rejectMalformed()
   const asset = 10_000 + token.index - 1
   const price = token.index === 0 ? '1.0' : priceText(Math.round(midOf(venue, asset) ?? 0))
   const supply = `${token.supply}.0`
@@ -95,7 +95,7 @@ const tokenDetails: View = (venue, { tokenId }) => {
 
 const referral: View = (venue, body) => ({
   referredBy: null,
-  cumVlm: unitsText(account.seenAccount(venue, user(body)).volume),
+  cumVlm: unitsText(account.accountOrEmpty(venue, user(body)).volume),
   unclaimedRewards: '0.0',
   claimedRewards: '0.0',
   builderRewards: unitsText(venue.state.builderFees.get(user(body)) ?? 0n),
@@ -114,7 +114,7 @@ export const webData2: View = (venue, body) => {
     openOrders: history.frontendOpenOrders(venue, address),
     agentAddress: unnamed?.[0] ?? null,
     agentValidUntil: unnamed?.[1].validUntilMs ?? null,
-    cumLedger: unitsText(cumulative(venue, address)),
+    cumLedger: unitsText(netLedgerFlow(venue, address)),
     meta: market.meta(),
     assetCtxs: market.perpContexts(venue),
     serverTime: venue.state.nowMs,
@@ -127,9 +127,9 @@ export const webData2: View = (venue, body) => {
 }
 
 /** What came in less what went out. */
-const cumulative = (venue: Venue, address: string): bigint => {
+const netLedgerFlow = (venue: Venue, address: string): bigint => {
   let sum = 0n
-  for (const { delta } of account.seenAccount(venue, address).ledger) {
+  for (const { delta } of account.accountOrEmpty(venue, address).ledger) {
     const units = BigInt(Math.round(Number(delta.usdc ?? 0) * 1e6)) * 100n
     if (delta.type === 'deposit') sum += units
     if (delta.type === 'withdraw') sum -= units
@@ -137,23 +137,23 @@ const cumulative = (venue: Venue, address: string): bigint => {
   return sum < 0n ? 0n : sum
 }
 
-const empty: View = (_venue, body) => {
+const emptyList: View = (_venue, body) => {
   user(body)
   return []
 }
-const nothing: View = (_venue, body) => {
+const nullAnswer: View = (_venue, body) => {
   user(body)
   return null
 }
 
 const views: Record<string, View> = {
   meta: (_venue, body) => {
-    onlyDex(body)
+    assertDefaultDex(body)
     return market.meta()
   },
   allPerpMetas: () => [market.meta()],
   metaAndAssetCtxs: (venue, body) => {
-    onlyDex(body)
+    assertDefaultDex(body)
     return [market.meta(), market.perpContexts(venue)]
   },
   spotMeta: () => market.spotMeta(),
@@ -161,9 +161,9 @@ const views: Record<string, View> = {
   perpDexs: () => [null],
   perpCategories: () => [],
   perpConciseAnnotations: () => [],
-  marginTable: (_venue, { id }) => market.marginTable(time(id)) ?? refuse(),
+  marginTable: (_venue, { id }) => market.marginTable(time(id)) ?? rejectMalformed(),
   allMids: (venue, body) => {
-    onlyDex(body)
+    assertDefaultDex(body)
     return market.allMids(venue)
   },
   l2Book: (venue, body) => {
@@ -183,7 +183,7 @@ const views: Record<string, View> = {
   perpsAtOpenInterestCap: () => [],
   maxMarketOrderNtls: () => maxMarketOrderUsd.map(([leverage, usd]) => [leverage, `${usd}.0`]),
   clearinghouseState: (venue, body) => {
-    onlyDex(body)
+    assertDefaultDex(body)
     return account.clearinghouseState(venue, user(body))
   },
   spotClearinghouseState: (venue, body) => account.spotClearinghouseState(venue, user(body)),
@@ -193,17 +193,17 @@ const views: Record<string, View> = {
   userRole: (venue, body) => account.userRole(venue, user(body)),
   extraAgents: (venue, body) => account.extraAgents(venue, user(body)),
   userAbstraction: (venue, body) => account.abstractionOf(venue, user(body)),
-  userDexAbstraction: (venue, body) => account.seenAccount(venue, user(body)).dexAbstraction ?? null,
+  userDexAbstraction: (venue, body) => account.accountOrEmpty(venue, user(body)).dexAbstraction ?? null,
   outcomeMeta: () => ({ outcomes: [], questions: [] }),
   portfolio: (venue, body) => account.portfolio(venue, user(body)),
   referral,
   webData2,
   openOrders: (venue, body) => {
-    onlyDex(body)
+    assertDefaultDex(body)
     return history.openOrders(venue, user(body))
   },
   frontendOpenOrders: (venue, body) => {
-    onlyDex(body)
+    assertDefaultDex(body)
     return history.frontendOpenOrders(venue, user(body))
   },
   orderStatus: (venue, body) => {
@@ -218,11 +218,11 @@ const views: Record<string, View> = {
   userFunding: (venue, body) => history.userFunding(venue, user(body), anyWindow(body)),
   userNonFundingLedgerUpdates: (venue, body) => history.ledgerUpdates(venue, user(body), anyWindow(body)),
   approvedBuilders: (venue, body) =>
-    [...account.seenAccount(venue, user(body)).builders]
+    [...account.accountOrEmpty(venue, user(body)).builders]
       .filter(([, tenths]) => tenths > 0)
       .map(([address]) => address),
   maxBuilderFee: (venue, body) =>
-    account.seenAccount(venue, user(body)).builders.get(user({ user: body.builder })) ?? 0,
+    account.accountOrEmpty(venue, user(body)).builders.get(user({ user: body.builder })) ?? 0,
   preTransferCheck: (venue, body) => ({
     fee: '0.0',
     isSanctioned: false,
@@ -238,14 +238,14 @@ const views: Record<string, View> = {
     return { delegated: '0.0', undelegated: '0.0', totalPendingWithdrawal: '0.0', nPendingWithdrawals: 0 }
   },
   subAccounts: (venue, body) => account.subAccounts(venue, user(body)),
-  subAccounts2: nothing,
-  isVip: nothing,
-  userToMultiSigSigners: nothing,
-  userVaultEquities: empty,
-  leadingVaults: empty,
-  delegations: empty,
-  delegatorHistory: empty,
-  delegatorRewards: empty,
+  subAccounts2: nullAnswer,
+  isVip: nullAnswer,
+  userToMultiSigSigners: nullAnswer,
+  userVaultEquities: emptyList,
+  leadingVaults: emptyList,
+  delegations: emptyList,
+  delegatorHistory: emptyList,
+  delegatorRewards: emptyList,
   twapHistory: (venue, body) => twapHistory(venue, user(body)),
   userTwapSliceFills: (venue, body) => history.twapSliceFills(venue, user(body)),
   userTwapSliceFillsByTime: (venue, body) =>
@@ -260,5 +260,5 @@ export const infoTypes = Object.keys(views)
 export const answerInfo = (venue: Venue, body: unknown): Json => {
   const type = readType(body)
   const view = Object.hasOwn(views, type) ? views[type] : undefined
-  return view ? view(venue, body as Body) : refuse()
+  return view ? view(venue, body as Body) : rejectMalformed()
 }

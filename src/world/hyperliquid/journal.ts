@@ -12,9 +12,9 @@ import {
 import { join } from 'node:path'
 import { deserialize, serialize } from 'node:v8'
 import type { Book } from '#world/venue-core/book.ts'
+import { apply, type Command } from './apply.ts'
 import { type Archive, createArchive, type Stored } from './archive.ts'
-import { apply, type Command } from './machine.ts'
-import { Refused } from './refusals.ts'
+import { RequestError } from './errors.ts'
 import { matchRules } from './settlement.ts'
 import type { State } from './state.ts'
 import { createVenue, newState, type Venue } from './venue.ts'
@@ -34,7 +34,7 @@ export type Journal = {
 
 type Books = [asset: number, orders: ReturnType<Book['orders']>][]
 /** The first version had every order and fill in the snapshot. */
-type Saved = { version: 1; state: State; books: Books } | (Stored & { version: 2; books: Books })
+type StoredSnapshot = { version: 1; state: State; books: Books } | (Stored & { version: 2; books: Books })
 
 const snapshotName = 'venue.snapshot'
 const logName = (sequence: number): string => `events-${sequence}.log`
@@ -53,7 +53,7 @@ export const replay = (venue: Venue, command: Command, atMs: number): void => {
   try {
     apply(venue, command, atMs)
   } catch (error) {
-    if (!(error instanceof Refused)) throw error
+    if (!(error instanceof RequestError)) throw error
   }
 }
 
@@ -73,7 +73,7 @@ const writeSynced = (path: string, content: Buffer): void => {
   closeSync(file)
 }
 
-const restore = (saved: Saved, archive: Archive): Venue => {
+const restore = (saved: StoredSnapshot, archive: Archive): Venue => {
   const state = saved.version === 1 ? saved.state : archive.restore(saved)
   const venue = createVenue(state, matchRules)
   for (const [asset, orders] of saved.books) venue.books.get(asset)?.restore(orders)
@@ -94,7 +94,7 @@ export const openJournal = (
 ): { journal: Journal; venue: Venue; fresh: boolean } => {
   const snapshotPath = join(dataDir, snapshotName)
   const stored = readIfPresent(snapshotPath)
-  const saved = stored ? (deserialize(stored) as Saved) : undefined
+  const saved = stored ? (deserialize(stored) as StoredSnapshot) : undefined
   const archive = createArchive(dataDir)
   const venue = saved ? restore(saved, archive) : createVenue(newState(seed, nowMs), matchRules)
   let base = venue.state.sequence
@@ -111,11 +111,11 @@ export const openJournal = (
   let bytes = 0
   let commands = lines.length
 
-  const snapshot = (of: Venue): void => {
-    const content: Saved = {
-      ...archive.store(of.state, writeSynced),
+  const snapshot = (source: Venue): void => {
+    const content: StoredSnapshot = {
+      ...archive.store(source.state, writeSynced),
       version: 2,
-      books: [...of.books].map(([asset, book]) => [asset, book.orders()]),
+      books: [...source.books].map(([asset, book]) => [asset, book.orders()]),
     }
     const draft = `${snapshotPath}.draft`
     writeSynced(draft, serialize(content))
@@ -123,7 +123,7 @@ export const openJournal = (
     archive.removeUnneeded()
     if (log >= 0) closeSync(log)
     const old = logName(base)
-    base = of.state.sequence
+    base = source.state.sequence
     log = openSync(join(dataDir, logName(base)), 'a')
     if (old !== logName(base)) rmSync(join(dataDir, old), { force: true })
     bytes = 0

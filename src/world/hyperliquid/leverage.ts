@@ -1,12 +1,12 @@
+import { rejectRequest } from './errors.ts'
 import { availableMargin, initialMargin, isolatedValue, marginUsed, positionValue } from './margin.ts'
 import { marketOf, type Perp } from './markets.ts'
-import { refuseAll } from './refusals.ts'
 import type { Account } from './state.ts'
 import { stateOf, type Venue } from './venue.ts'
 
 const perpNamed = (asset: number): Perp => {
   const market = marketOf(asset)
-  return market?.kind === 'perp' ? market : refuseAll(`Invalid asset: ${asset}`)
+  return market?.kind === 'perp' ? market : rejectRequest(`Invalid asset: ${asset}`)
 }
 
 const marks = (venue: Venue) => (asset: number) => stateOf(venue, asset).mark
@@ -17,22 +17,22 @@ export const updateLeverage = (
   { asset, isCross, leverage }: { asset: number; isCross: boolean; leverage: number },
 ): void => {
   const market = perpNamed(asset)
-  if (leverage < 1 || leverage > market.maxLeverage) refuseAll('Invalid leverage value')
-  if (isCross && market.onlyIsolated) refuseAll('Cross margin is not allowed for this asset.')
+  if (leverage < 1 || leverage > market.maxLeverage) rejectRequest('Invalid leverage value')
+  if (isCross && market.onlyIsolated) rejectRequest('Cross margin is not allowed for this asset.')
   const position = account.positions.get(asset)
   account.leverage.set(asset, { cross: isCross, value: leverage })
   if (!position) return
   const before = position.leverage
   if (before.cross !== isCross) {
     account.leverage.set(asset, before)
-    refuseAll('Cannot switch leverage type with open position.')
+    rejectRequest('Cannot switch leverage type with open position.')
   }
   const mark = stateOf(venue, asset).mark
   const old = initialMargin(positionValue(position, mark), before.value)
   const extra = initialMargin(positionValue(position, mark), leverage) - old
   if (extra > 0n && availableMargin(account, marks(venue)) < extra) {
     account.leverage.set(asset, before)
-    refuseAll(
+    rejectRequest(
       isCross
         ? 'Cross position does not have sufficient margin available to decrease leverage. To decrease leverage, deposit more collateral.'
         : 'Isolated position does not have sufficient margin available to decrease leverage. To decrease leverage, add margin to the position.',
@@ -52,15 +52,15 @@ export const updateIsolatedMargin = (
 ): void => {
   perpNamed(asset)
   const amount = BigInt(ntli) * 100n
-  if (amount === 0n) refuseAll('Update to isolated margin cannot be zero.')
-  const position = account.positions.get(asset) ?? refuseAll('Cannot update margin for empty position.')
-  if (position.leverage.cross) refuseAll('Position does not use isolated margin.')
+  if (amount === 0n) rejectRequest('Update to isolated margin cannot be zero.')
+  const position = account.positions.get(asset) ?? rejectRequest('Cannot update margin for empty position.')
+  if (position.leverage.cross) rejectRequest('Position does not use isolated margin.')
   const mark = stateOf(venue, asset).mark
   if (amount > 0n && availableMargin(account, marks(venue)) < amount)
-    refuseAll('Account does not have sufficient margin available for increase.')
+    rejectRequest('Account does not have sufficient margin available for increase.')
   const floor = initialMargin(positionValue(position, mark), position.leverage.value)
   if (amount < 0n && isolatedValue(position, mark) + amount < floor)
-    refuseAll('Position does not have sufficient margin for reduction.')
+    rejectRequest('Position does not have sufficient margin for reduction.')
   position.raw += amount
   account.raw -= amount
 }
@@ -72,7 +72,7 @@ export const topUpIsolated = (
   { asset, leverage }: { asset: number; leverage: string },
 ): void => {
   perpNamed(asset)
-  const position = account.positions.get(asset) ?? refuseAll('Cannot update margin for empty position.')
+  const position = account.positions.get(asset) ?? rejectRequest('Cannot update margin for empty position.')
   const mark = stateOf(venue, asset).mark
   const wanted = BigInt(Math.ceil(Number(positionValue(position, mark)) / Number(leverage)))
   const missing = wanted - marginUsed(position, mark)

@@ -1,21 +1,21 @@
-import { cancelAll } from './amending.ts'
 import { one, unitsText } from './decimal.ts'
-import { reduceOthers } from './lifecycle.ts'
 import { crossSummary, isolatedValue, maintenanceMargin, positionValue } from './margin.ts'
 import { perpOf, perps } from './markets.ts'
-import { enter, execute } from './placing.ts'
+import { cancelAll } from './modify.ts'
+import { reduceOthers } from './order-lifecycle.ts'
+import { matchOrder, registerOrder } from './place-order.ts'
 import { applyTrade, unrealized } from './positions.ts'
 import type { Account, Fill, Order, Position } from './state.ts'
-import { accountOf, backstopAddress, noteLedger, stateOf, type Venue } from './venue.ts'
+import { accountOf, backstopAddress, recordLedger, stateOf, type Venue } from './venue.ts'
 
 const largeUsd = 100_000n * BigInt(one)
 const cooldownMs = 30_000
 
 const marks = (venue: Venue) => (asset: number) => stateOf(venue, asset).mark
 
-type Standing = { value: bigint; maintenance: bigint; positions: Position[] }
+type MarginStatus = { value: bigint; maintenance: bigint; positions: Position[] }
 
-const crossStanding = (venue: Venue, account: Account): Standing => {
+const crossMarginStatus = (venue: Venue, account: Account): MarginStatus => {
   const { value, maintenance } = crossSummary(account, marks(venue))
   return {
     value,
@@ -24,7 +24,7 @@ const crossStanding = (venue: Venue, account: Account): Standing => {
   }
 }
 
-const isolatedStanding = (venue: Venue, position: Position): Standing => {
+const isolatedMarginStatus = (venue: Venue, position: Position): MarginStatus => {
   const mark = stateOf(venue, position.asset).mark
   const maintenance = maintenanceMargin(positionValue(position, mark), perpOf(position.asset).tiers)
   return { value: isolatedValue(position, mark), maintenance, positions: [position] }
@@ -57,39 +57,44 @@ const closingOrder = (venue: Venue, account: Account, position: Position, lots: 
   spent: 0n,
 })
 
-const sellOff = (venue: Venue, account: Account, position: Position, lots: number): void => {
+const liquidateInBook = (venue: Venue, account: Account, position: Position, lots: number): void => {
   const { mark } = stateOf(venue, position.asset)
   const order = closingOrder(venue, account, position, lots)
-  enter(venue, account, order)
-  execute(venue, order, { liquidatedUser: account.address, markPrice: mark, method: 'market' })
+  registerOrder(venue, account, order)
+  matchOrder(venue, order, { liquidatedUser: account.address, markPrice: mark, method: 'market' })
 }
 
-const note = (venue: Venue, account: Account, standing: Standing, isolated: boolean): void => {
-  const value = standing.positions.reduce(
+const recordLiquidation = (
+  venue: Venue,
+  account: Account,
+  marginStatus: MarginStatus,
+  isolated: boolean,
+): void => {
+  const value = marginStatus.positions.reduce(
     (sum, position) => sum + positionValue(position, stateOf(venue, position.asset).mark),
     0n,
   )
-  noteLedger(venue, account, {
+  recordLedger(venue, account, {
     type: 'liquidation',
     liquidatedNtlPos: unitsText(value),
-    accountValue: unitsText(standing.value < 0n ? 0n : standing.value),
+    accountValue: unitsText(marginStatus.value < 0n ? 0n : marginStatus.value),
     leverageType: isolated ? 'Isolated' : 'Cross',
-    liquidatedPositions: standing.positions.map(({ asset, size }) => ({
+    liquidatedPositions: marginStatus.positions.map(({ asset, size }) => ({
       coin: perpOf(asset).coin,
       szi: unitsText(BigInt(size), perpOf(asset).sizeDecimals),
     })),
   })
-  venue.happenings.push({
+  venue.events.push({
     kind: 'liquidation',
     user: account.address,
     liquidator: backstopAddress,
     notional: value,
-    value: standing.value,
+    value: marginStatus.value,
   })
 }
 
 /** A fill without a book: the venue itself settled the position, in whole or in part. */
-const noteTakeover = (
+const recordTakeover = (
   venue: Venue,
   account: Account,
   position: Position,
@@ -98,9 +103,9 @@ const noteTakeover = (
   if (account.house) return
   const market = perpOf(position.asset)
   const order = closingOrder(venue, account, position, lots)
-  enter(venue, account, order)
-  const whole = { ...position, size: Math.sign(position.size) * lots }
-  whole.cost = (position.cost * BigInt(lots)) / BigInt(Math.abs(position.size))
+  registerOrder(venue, account, order)
+  const isWholePosition = { ...position, size: Math.sign(position.size) * lots }
+  isWholePosition.cost = (position.cost * BigInt(lots)) / BigInt(Math.abs(position.size))
   const fill: Fill = {
     user: account.address,
     coin: market.coin,
@@ -111,7 +116,7 @@ const noteTakeover = (
     timeMs: venue.state.nowMs,
     startPosition: unitsText(BigInt(position.size), market.sizeDecimals),
     dir,
-    closedPnl: unrealized(whole, price, market.sizeDecimals),
+    closedPnl: unrealized(isWholePosition, price, market.sizeDecimals),
     hash: venue.hash,
     oid: order.oid,
     crossed: true,
@@ -127,14 +132,14 @@ const noteTakeover = (
   order.phase = 'done'
   order.status = 'filled'
   account.fills.push(fill)
-  venue.happenings.push({ kind: 'fill', user: account.address, fill })
+  venue.events.push({ kind: 'fill', user: account.address, fill })
 }
 
-const takenDir = ({ leverage, size }: Position): string =>
+const takeoverDirection = ({ leverage, size }: Position): string =>
   `Liquidated ${leverage.cross ? 'Cross' : 'Isolated'} ${size > 0 ? 'Long' : 'Short'}`
 
 /** Position against the other account at one price, nobody paying a fee. */
-const handOver = (
+const transferPosition = (
   venue: Venue,
   from: Account,
   to: Account,
@@ -150,7 +155,7 @@ const handOver = (
 }
 
 /** The backstop takes the positions and the margin with them. */
-const takeOver = (
+const transferToBackstop = (
   venue: Venue,
   account: Account,
   positions: readonly Position[],
@@ -161,8 +166,8 @@ const takeOver = (
   for (const position of positions) {
     const { mark } = stateOf(venue, position.asset)
     const lots = Math.abs(position.size)
-    noteTakeover(venue, account, position, { price: mark, lots, dir: takenDir(position) })
-    handOver(venue, account, backstop, position, mark, lots)
+    recordTakeover(venue, account, position, { price: mark, lots, dir: takeoverDirection(position) })
+    transferPosition(venue, account, backstop, position, mark, lots)
   }
   const rest = isolated ? account.raw - cashBefore : account.raw
   account.raw -= rest
@@ -175,69 +180,79 @@ const deleverage = (venue: Venue, account: Account, position: Position): void =>
   const { previousOracle, mark } = stateOf(venue, position.asset)
   const winners = [...venue.state.accounts.values()]
     .flatMap((winner) => {
-      const theirs = winner.positions.get(position.asset)
-      if (!theirs || winner === account || Math.sign(theirs.size) === Math.sign(position.size)) return []
+      const counterparty = winner.positions.get(position.asset)
+      if (!counterparty || winner === account || Math.sign(counterparty.size) === Math.sign(position.size))
+        return []
       return [
-        { winner, theirs, gain: Number(unrealized(theirs, mark, market.sizeDecimals)) / Number(theirs.cost) },
+        {
+          winner,
+          counterparty,
+          gain: Number(unrealized(counterparty, mark, market.sizeDecimals)) / Number(counterparty.cost),
+        },
       ]
     })
     .sort((a, b) => b.gain - a.gain)
-  for (const { winner, theirs } of winners) {
+  for (const { winner, counterparty } of winners) {
     const open = account.positions.get(position.asset)
     if (!open) return
-    const lots = Math.min(Math.abs(open.size), Math.abs(theirs.size))
-    const settled = { price: previousOracle, lots, dir: 'Auto-Deleveraging' }
-    noteTakeover(venue, account, open, settled)
-    noteTakeover(venue, winner, theirs, settled)
-    handOver(venue, account, winner, open, previousOracle, lots)
+    const lots = Math.min(Math.abs(open.size), Math.abs(counterparty.size))
+    const closedLots = { price: previousOracle, lots, dir: 'Auto-Deleveraging' }
+    recordTakeover(venue, account, open, closedLots)
+    recordTakeover(venue, winner, counterparty, closedLots)
+    transferPosition(venue, account, winner, open, previousOracle, lots)
   }
 }
 
-const partOf = (position: Position): number => Math.max(1, Math.floor(Math.abs(position.size) / 5))
+const partialLots = (position: Position): number => Math.max(1, Math.floor(Math.abs(position.size) / 5))
 
 /** Into the book first. Of a large position a fifth, unless that was done within the last half minute. */
-const sellPositions = (
+const liquidatePositions = (
   venue: Venue,
   account: Account,
   positions: readonly Position[],
-  stand: () => Standing,
+  readStatus: () => MarginStatus,
 ): void => {
   const { nowMs } = venue.state
-  const mayPart = nowMs >= account.partialUntilMs
+  const canLiquidatePartially = nowMs >= account.partialUntilMs
   for (const position of positions) {
     const large = positionValue(position, stateOf(venue, position.asset).mark) > largeUsd
-    const part = large && mayPart
+    const part = large && canLiquidatePartially
     if (part) account.partialUntilMs = nowMs + cooldownMs
-    sellOff(venue, account, position, part ? partOf(position) : Math.abs(position.size))
-    const { value, maintenance } = stand()
+    liquidateInBook(venue, account, position, part ? partialLots(position) : Math.abs(position.size))
+    const { value, maintenance } = readStatus()
     if (value >= maintenance) return
   }
 }
 
 /** Then, below two thirds of the maintenance margin, the backstop; and when that has nothing, the winners. */
-const settleRest = (
+const liquidateRest = (
   venue: Venue,
   account: Account,
   isolated: boolean,
-  { value, maintenance, positions }: Standing,
+  { value, maintenance, positions }: MarginStatus,
 ): void => {
   if (positions.length === 0 || value * 3n >= maintenance * 2n) return
   const backstop = accountOf(venue, backstopAddress)
   if (value < 0n && crossSummary(backstop, marks(venue)).value + value < 0n)
     for (const position of positions) deleverage(venue, account, position)
-  else takeOver(venue, account, positions, isolated)
+  else transferToBackstop(venue, account, positions, isolated)
 }
 
-const resolve = (venue: Venue, account: Account, isolated: boolean, stand: () => Standing): void => {
-  const standing = stand()
-  if (standing.positions.length === 0 || standing.value >= standing.maintenance) return
+const liquidateAccount = (
+  venue: Venue,
+  account: Account,
+  isolated: boolean,
+  readStatus: () => MarginStatus,
+): void => {
+  const marginStatus = readStatus()
+  if (marginStatus.positions.length === 0 || marginStatus.value >= marginStatus.maintenance) return
   const cash = account.raw
-  const assets = new Set(standing.positions.map(({ asset }) => asset))
+  const assets = new Set(marginStatus.positions.map(({ asset }) => asset))
   cancelAll(venue, account, 'liquidatedCanceled', ({ asset, reduceOnly }) => !reduceOnly || assets.has(asset))
-  note(venue, account, standing, isolated)
+  recordLiquidation(venue, account, marginStatus, isolated)
   // Below zero already, the book could only add to what others would have to pay.
-  if (standing.value >= 0n) sellPositions(venue, account, standing.positions, stand)
-  settleRest(venue, account, isolated, stand())
+  if (marginStatus.value >= 0n) liquidatePositions(venue, account, marginStatus.positions, readStatus)
+  liquidateRest(venue, account, isolated, readStatus())
   // An isolated position can lose no more than its own margin.
   if (!isolated || account.raw >= cash) return
   accountOf(venue, backstopAddress).raw -= cash - account.raw
@@ -245,7 +260,7 @@ const resolve = (venue: Venue, account: Account, isolated: boolean, stand: () =>
 }
 
 /** A shortfall that is left without positions is the backstop's: no account stays below zero. */
-const cover = (venue: Venue, account: Account): void => {
+const coverShortfall = (venue: Venue, account: Account): void => {
   if (account.raw >= 0n || account.positions.size > 0) return
   accountOf(venue, backstopAddress).raw += account.raw
   account.raw = 0n
@@ -255,16 +270,16 @@ export const liquidate = (venue: Venue): void => {
   for (const account of venue.state.accounts.values()) {
     if (account.house) continue
     if (account.positions.size > 0) {
-      resolve(venue, account, false, () => crossStanding(venue, account))
+      liquidateAccount(venue, account, false, () => crossMarginStatus(venue, account))
       for (const { asset } of perps) {
         const position = account.positions.get(asset)
         if (!position || position.leverage.cross) continue
-        resolve(venue, account, true, () => {
+        liquidateAccount(venue, account, true, () => {
           const open = account.positions.get(asset)
-          return open ? isolatedStanding(venue, open) : { value: 0n, maintenance: 0n, positions: [] }
+          return open ? isolatedMarginStatus(venue, open) : { value: 0n, maintenance: 0n, positions: [] }
         })
       }
     }
-    cover(venue, account)
+    coverShortfall(venue, account)
   }
 }

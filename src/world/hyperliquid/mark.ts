@@ -12,7 +12,7 @@ export const median = (values: readonly number[]): number => {
 }
 
 /** An average that forgets: the sum and its weight both fade, and the sample weighs the time it stood for. */
-export const blend = (average: Average, sample: number, seconds: number, memorySeconds: number): void => {
+export const addSample = (average: Average, sample: number, seconds: number, memorySeconds: number): void => {
   const fade = Math.exp(-seconds / memorySeconds)
   average.sum = average.sum * fade + sample * seconds
   average.weight = average.weight * fade + seconds
@@ -30,7 +30,7 @@ export const markInputs = (state: MarketState, bid: number, ask: number): [numbe
   return [state.oracle + averageOf(state.basis, 0), book, averageOf(state.smooth, book)]
 }
 
-export const forgetAverages = (state: MarketState, nowMs: number): void => {
+export const resetAverages = (state: MarketState, nowMs: number): void => {
   state.basis = { sum: 0, weight: 0 }
   state.smooth = { sum: 0, weight: 0 }
   state.averagedMs = nowMs
@@ -54,8 +54,8 @@ export const updateMark = (venue: Venue, asset: number): void => {
   const ask = book.best(false) as number
   const seconds = Math.min(3_600, (venue.state.nowMs - state.averagedMs) / 1000)
   if (seconds > 0) {
-    blend(state.basis, mid - state.oracle, seconds, basisMemorySeconds)
-    blend(state.smooth, median([bid, ask, state.last]), seconds, smoothMemorySeconds)
+    addSample(state.basis, mid - state.oracle, seconds, basisMemorySeconds)
+    addSample(state.smooth, median([bid, ask, state.last]), seconds, smoothMemorySeconds)
     state.averagedMs = venue.state.nowMs
   }
   // Marks are finer than ticks upstream too, but never finer than the market's own decimals.

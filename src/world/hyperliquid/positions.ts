@@ -4,9 +4,9 @@ import type { Perp } from './markets.ts'
 import type { Account, Position } from './state.ts'
 
 /** What one fill did to one side. */
-export type Change = { start: number; closedPnl: bigint; dir: string }
+export type PositionChange = { start: number; closedPnl: bigint; dir: string }
 
-const created = (account: Account, market: Perp): Position => {
+const createPosition = (account: Account, market: Perp): Position => {
   const position: Position = {
     asset: market.asset,
     size: 0,
@@ -74,8 +74,8 @@ const reduce = (
   return closedPnl
 }
 
-export const applyTrade = (account: Account, market: Perp, signed: number, price: number): Change => {
-  const position = account.positions.get(market.asset) ?? created(account, market)
+export const applyTrade = (account: Account, market: Perp, signed: number, price: number): PositionChange => {
+  const position = account.positions.get(market.asset) ?? createPosition(account, market)
   const start = position.size
   const opposite = start !== 0 && Math.sign(start) !== Math.sign(signed)
   const closing = opposite ? Math.sign(signed) * Math.min(Math.abs(signed), Math.abs(start)) : 0

@@ -8,14 +8,14 @@ const { createAccountHistory } = await import('./account-history.ts')
 const { httpRpc, openBridge } = await import('./bridge.ts')
 const { serveControl } = await import('./control.ts')
 const { openEngine } = await import('./engine.ts')
-const { createFaults } = await import('./faults.ts')
-const { createGateway } = await import('./gateway.ts')
-const { openPayer } = await import('./payer.ts')
-const { createDial, longestLagMs, quiet, readRealism } = await import('./realism.ts')
+const { createInjectedFailures } = await import('./injected-failures.ts')
+const { createVenueApi } = await import('./api.ts')
+const { createPayoutSender } = await import('./payouts.ts')
+const { createRealismControl, longestLagMs, quiet, readRealism } = await import('./realism.ts')
 const { createRealisticInfo } = await import('./realistic-info.ts')
 const { listen, serve } = await import('./server.ts')
 const { openStream } = await import('./stream.ts')
-const { createBudget } = await import('./weights.ts')
+const { createRateBudget } = await import('./rate-budget.ts')
 
 const { values } = parseArgs({
   options: {
@@ -53,47 +53,48 @@ const dataDir = values['data-dir']
 if (dataDir === undefined) throw new Error('--data-dir is required')
 mkdirSync(dataDir, { recursive: true })
 
-const broken = (error: unknown): never => {
+const onFatal = (error: unknown): never => {
   process.stderr.write(`${error instanceof Error ? error.stack : String(error)}\n`)
   process.exit(70)
 }
-const engine = openEngine(dataDir, integer('seed', 0, 2_147_483_647), broken)
-const faults = createFaults()
-const budget = createBudget(integer('weight-per-minute', 0, 1_000_000_000))
+const engine = openEngine(dataDir, integer('seed', 0, 2_147_483_647), onFatal)
+const faults = createInjectedFailures()
+const rateBudget = createRateBudget(integer('weight-per-minute', 0, 1_000_000_000))
 const initial = {
   ...readRealism({ preset: values.realism }, quiet),
   seed: integer('realism-seed', 0, 2_147_483_647),
 }
 const history = createAccountHistory(
   engine.venue,
-  () => longestLagMs(dial.now()),
+  () => longestLagMs(realismControl.current()),
   () => performance.now(),
 )
-engine.onChange(history.changed)
+engine.onChange(history.recordChanges)
 const applyRealism = (realism: Realism, before: Realism): void => {
   if (longestLagMs(realism) > 0) history.start()
   else history.stop()
-  if (realism.weightPerMinute !== before.weightPerMinute) budget.limit(realism.weightPerMinute)
+  if (realism.weightPerMinute !== before.weightPerMinute) rateBudget.limit(realism.weightPerMinute)
   if ((engine.venue.state.settings.accountMode ?? 'default') !== realism.accountMode)
     engine.submit({ kind: 'settings', settings: { accountMode: realism.accountMode } })
 }
-const dial = createDial(initial, applyRealism)
-if (dial.isSet()) applyRealism(initial, quiet)
-const gateway = createGateway(
+const realismControl = createRealismControl(initial, applyRealism)
+if (realismControl.isSet()) applyRealism(initial, quiet)
+const api = createVenueApi(
   engine,
-  createRealisticInfo(engine.venue, history, dial),
-  () => dial.now().network,
+  createRealisticInfo(engine.venue, history, realismControl),
+  () => realismControl.current().network,
 )
-const server = serve({ engine, gateway, faults, budget })
-const stream = openStream({ server, engine, gateway, faults, dial, history })
+const server = serve({ engine, api, faults, rateBudget })
+const stream = openStream({ server, engine, api, faults, realismControl, history })
 
 const rpcUrl = values['arbitrum-rpc']
 const rpc = rpcUrl === undefined ? undefined : httpRpc(rpcUrl)
-const bridge = rpc && openBridge(engine, rpc, await openPayer(rpc), integer('bridge-ms', 20, 600_000))
+const bridge =
+  rpc && openBridge(engine, rpc, await createPayoutSender(rpc), integer('bridge-ms', 20, 600_000))
 
-const control = serveControl({ engine, faults, budget, stream, bridge, dial, history })
+const control = serveControl({ engine, faults, rateBudget, stream, bridge, realismControl, history })
 // A client that was busy for a while must not meet a connection that is just being closed.
-for (const door of [server, control]) door.keepAliveTimeout = 120_000
+for (const listener of [server, control]) listener.keepAliveTimeout = 120_000
 const port = await listen(server, integer('port', 0, 65_535))
 const controlPort = await listen(control, integer('control-port', 0, 65_535))
 
@@ -106,9 +107,9 @@ const stop = (): void => {
   clearInterval(ticking)
   bridge?.stop()
   stream.close()
-  for (const door of [server, control]) {
-    door.close()
-    door.closeAllConnections()
+  for (const listener of [server, control]) {
+    listener.close()
+    listener.closeAllConnections()
   }
   engine.close()
   process.exit(0)
@@ -118,5 +119,5 @@ process.once('SIGINT', stop)
 if (values['watch-stdin']) process.stdin.once('end', stop).once('close', stop).resume()
 
 process.stdout.write(
-  `${JSON.stringify({ ready: true, port, controlPort, realism: values.realism, seed: dial.now().seed })}\n`,
+  `${JSON.stringify({ ready: true, port, controlPort, realism: values.realism, seed: realismControl.current().seed })}\n`,
 )

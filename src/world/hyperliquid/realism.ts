@@ -1,5 +1,5 @@
-import { next, type RandomState } from '#world/venue-core/random.ts'
-import { Refused } from './refusals.ts'
+import { nextRandom, type RandomState } from '#world/venue-core/random.ts'
+import { RequestError } from './errors.ts'
 import type { Account } from './state.ts'
 
 /** Applied to a share of the answers: `rate` of them are late by `minMs` to `maxMs`. */
@@ -35,10 +35,10 @@ export type Realism = {
   network: 'both' | 'mainnet' | 'testnet'
 }
 
-type Knob = Exclude<keyof Realism, 'seed'>
-export type LagKnob = {
-  [K in Knob]: Realism[K] extends Lag ? K : never
-}[Knob]
+type SettingName = Exclude<keyof Realism, 'seed'>
+export type LagSetting = {
+  [K in SettingName]: Realism[K] extends Lag ? K : never
+}[SettingName]
 
 const none: Lag = { rate: 0, minMs: 0, maxMs: 0 }
 const often: Lag = { rate: 0.5, minMs: 0, maxMs: 800 }
@@ -79,21 +79,21 @@ export const realistic: Realism = {
 
 export const presets: Readonly<Record<string, Realism>> = { quiet, realistic }
 
-const refused = (name: string, wants: string): never => {
-  throw new Refused(`${name} must be ${wants}`)
+const rejectSetting = (name: string, wants: string): never => {
+  throw new RequestError(`${name} must be ${wants}`)
 }
 
 const numberIn = (name: string, value: unknown, low: number, high: number): number =>
   typeof value === 'number' && value >= low && value <= high
     ? value
-    : refused(name, `a number from ${low} to ${high}`)
+    : rejectSetting(name, `a number from ${low} to ${high}`)
 
 const longestMs = 600_000
 
 const fieldsOf = (name: string, value: unknown): Record<string, unknown> =>
   typeof value === 'object' && value !== null
     ? (value as Record<string, unknown>)
-    : refused(name, 'an object')
+    : rejectSetting(name, 'an object')
 
 /** A number is a lag of exactly that many milliseconds on every answer. */
 const lagOf = (name: string, value: unknown): Lag => {
@@ -120,14 +120,15 @@ const blindOf = (name: string, value: unknown): Realism['statusBlind'] => {
 
 const wordOf = (name: string, value: unknown): Realism['unknownStatus'] => {
   const { rate = 1, word } = fieldsOf(name, value)
-  if (typeof word !== 'string' || !/^[a-zA-Z]{1,40}$/.test(word)) return refused(`${name}.word`, 'one word')
+  if (typeof word !== 'string' || !/^[a-zA-Z]{1,40}$/.test(word))
+    return rejectSetting(`${name}.word`, 'one word')
   return { rate: numberIn(`${name}.rate`, rate, 0, 1), word }
 }
 
 const modes = ['default', 'disabled', 'unifiedAccount', 'portfolioMargin'] as const
 
 export const modeOf = (name: string, value: unknown): Account['abstraction'] =>
-  modes.find((mode) => mode === value) ?? refused(name, `one of ${modes.join(', ')}`)
+  modes.find((mode) => mode === value) ?? rejectSetting(name, `one of ${modes.join(', ')}`)
 
 const parsers: { [K in keyof Realism]: (name: string, value: unknown) => Realism[K] } = {
   seed: (name, value) => Math.trunc(numberIn(name, value, 0, 2_147_483_647)),
@@ -139,25 +140,26 @@ const parsers: { [K in keyof Realism]: (name: string, value: unknown) => Realism
   spotLag: lagOf,
   ledgerLag: lagOf,
   accountMode: modeOf,
-  foreignRecords: (name, value) => (typeof value === 'boolean' ? value : refused(name, 'true or false')),
+  foreignRecords: (name, value) =>
+    typeof value === 'boolean' ? value : rejectSetting(name, 'true or false'),
   unknownStatus: wordOf,
   printedFloats: (name, value) => numberIn(name, value, 0, 1),
   weightPerMinute: (name, value) => numberIn(name, value, 0, 1_000_000_000),
   streamDropMs: (name, value) => numberIn(name, value, 0, longestMs),
   network: (name, value) =>
     (['both', 'mainnet', 'testnet'] as const).find((each) => each === value) ??
-    refused(name, 'both, mainnet or testnet'),
+    rejectSetting(name, 'both, mainnet or testnet'),
 }
 
 /** Reads settings on top of `preset`, or of what is set now. */
 export const readRealism = (body: Record<string, unknown>, now: Realism): Realism => {
   const { preset, ...fields } = body
   const from =
-    preset === undefined ? now : (presets[String(preset)] ?? refused('preset', 'quiet or realistic'))
+    preset === undefined ? now : (presets[String(preset)] ?? rejectSetting('preset', 'quiet or realistic'))
   const seed = preset === undefined ? now.seed : from.seed
   const set: Record<string, unknown> = { ...from, seed }
   for (const [name, value] of Object.entries(fields)) {
-    if (!Object.hasOwn(parsers, name)) throw new Refused(`There is no setting ${name}`)
+    if (!Object.hasOwn(parsers, name)) throw new RequestError(`There is no setting ${name}`)
     set[name] = parsers[name as keyof Realism](name, value)
   }
   return set as Realism
@@ -178,41 +180,46 @@ export const isPicked = (seed: number, key: string, rate: number): boolean => {
   if (rate <= 0) return false
   let at = seed | 0
   for (let i = 0; i < key.length; i += 1) at = (Math.imul(at, 31) + key.charCodeAt(i)) | 0
-  return next({ at }) < rate
+  return nextRandom({ at }) < rate
 }
 
-export type Dial = {
-  now: () => Realism
+export type RealismControl = {
+  current: () => Realism
   /** False while every setting is that of `quiet`, so that an undisturbed read costs nothing. */
   isSet: () => boolean
   set: (realism: Realism) => void
   /** One draw; each setting has its own stream of random numbers, so that one does not shift another. */
-  lagMs: (knob: LagKnob) => number
-  strikes: (knob: Knob, rate: number) => boolean
+  lagMs: (setting: LagSetting) => number
+  isHit: (setting: SettingName, rate: number) => boolean
 }
 
-export const createDial = (initial: Realism, changed: (realism: Realism, before: Realism) => void): Dial => {
+export const createRealismControl = (
+  initial: Realism,
+  onChange: (realism: Realism, before: Realism) => void,
+): RealismControl => {
   let realism = initial
-  let random = new Map<Knob, RandomState>()
-  const draw = (knob: Knob): number => {
-    const known = random.get(knob) ?? { at: realism.seed ^ (Object.keys(parsers).indexOf(knob) * 0x9e3779b1) }
-    random.set(knob, known)
-    return next(known)
+  let random = new Map<SettingName, RandomState>()
+  const draw = (setting: SettingName): number => {
+    const known = random.get(setting) ?? {
+      at: realism.seed ^ (Object.keys(parsers).indexOf(setting) * 0x9e3779b1),
+    }
+    random.set(setting, known)
+    return nextRandom(known)
   }
-  const strikes = (knob: Knob, rate: number): boolean => rate > 0 && draw(knob) < rate
+  const isHit = (setting: SettingName, rate: number): boolean => rate > 0 && draw(setting) < rate
   return {
-    now: () => realism,
+    current: () => realism,
     isSet: () => JSON.stringify({ ...realism, seed: 0 }) !== JSON.stringify({ ...quiet, seed: 0 }),
     set: (next) => {
       const before = realism
       realism = next
       random = new Map()
-      changed(next, before)
+      onChange(next, before)
     },
-    lagMs: (knob) => {
-      const { rate, minMs, maxMs } = realism[knob]
-      return strikes(knob, rate) ? minMs + draw(knob) * (maxMs - minMs) : 0
+    lagMs: (setting) => {
+      const { rate, minMs, maxMs } = realism[setting]
+      return isHit(setting, rate) ? minMs + draw(setting) * (maxMs - minMs) : 0
     },
-    strikes,
+    isHit,
   }
 }

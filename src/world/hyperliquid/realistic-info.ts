@@ -1,12 +1,12 @@
 import type { AccountHistory } from './account-history.ts'
-import { foreignRecords, withFloats, withUnknownWord } from './foreign-records.ts'
+import { foreignRecords, withFloats, withUnknownStatus } from './foreign-records.ts'
 import { answerInfo } from './info.ts'
-import type { Dial, LagKnob } from './realism.ts'
+import type { LagSetting, RealismControl } from './realism.ts'
 import type { Venue } from './venue.ts'
 import type { Json } from './views.ts'
 
 /** The setting that makes an answer late. */
-const lagKnobs: Readonly<Record<string, LagKnob>> = {
+const lagSettings: Readonly<Record<string, LagSetting>> = {
   orderStatus: 'statusLag',
   historicalOrders: 'statusLag',
   userFills: 'fillsLag',
@@ -60,30 +60,32 @@ type StatusAnswer = {
   order?: { order: { oid: number; timestamp: number }; status: string; statusTimestamp: number }
 }
 
-const statusAnswer = (dial: Dial, venue: Venue, answer: StatusAnswer): Json => {
-  const { rate, forMs } = dial.now().statusBlind
+const statusAnswer = (realismControl: RealismControl, venue: Venue, answer: StatusAnswer): Json => {
+  const { rate, forMs } = realismControl.current().statusBlind
   if (!answer.order) return answer
-  if (answer.order.order.timestamp > venue.state.nowMs - forMs && dial.strikes('statusBlind', rate))
+  if (answer.order.order.timestamp > venue.state.nowMs - forMs && realismControl.isHit('statusBlind', rate))
     return { status: 'unknownOid' }
-  return { ...answer, order: withUnknownWord(dial.now(), answer.order) }
+  return { ...answer, order: withUnknownStatus(realismControl.current(), answer.order) }
 }
 
 /** The answers of `answerInfo`, as far behind and as odd as the dial says. */
 export const createRealisticInfo =
-  (venue: Venue, history: AccountHistory, dial: Dial) =>
+  (venue: Venue, history: AccountHistory, realismControl: RealismControl) =>
   (body: unknown): Json => {
-    if (!dial.isSet()) return answerInfo(venue, body)
+    if (!realismControl.isSet()) return answerInfo(venue, body)
     const question = (typeof body === 'object' && body !== null ? body : {}) as Question
     const { type = '' } = question
-    const knob = Object.hasOwn(lagKnobs, type) ? lagKnobs[type] : undefined
-    const lagMs = knob === undefined ? 0 : dial.lagMs(knob)
-    const seen = lagMs === 0 ? venue : history.past(addressOf(question), lagMs)
-    const answer = answerInfo(seen, body)
-    const realism = dial.now()
-    if (type === 'orderStatus') return statusAnswer(dial, venue, answer as StatusAnswer)
-    const told = realism.foreignRecords ? withForeign(seen, type, question, answer) : answer
-    if (type === 'userNonFundingLedgerUpdates') return withFloats(realism, told)
+    const setting = Object.hasOwn(lagSettings, type) ? lagSettings[type] : undefined
+    const lagMs = setting === undefined ? 0 : realismControl.lagMs(setting)
+    const view = lagMs === 0 ? venue : history.viewAt(addressOf(question), lagMs)
+    const answer = answerInfo(view, body)
+    const realism = realismControl.current()
+    if (type === 'orderStatus') return statusAnswer(realismControl, venue, answer as StatusAnswer)
+    const complete = realism.foreignRecords ? withForeign(view, type, question, answer) : answer
+    if (type === 'userNonFundingLedgerUpdates') return withFloats(realism, complete)
     if (type === 'historicalOrders')
-      return (told as NonNullable<StatusAnswer['order']>[]).map((record) => withUnknownWord(realism, record))
-    return told
+      return (complete as NonNullable<StatusAnswer['order']>[]).map((record) =>
+        withUnknownStatus(realism, record),
+      )
+    return complete
   }

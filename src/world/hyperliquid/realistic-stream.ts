@@ -1,14 +1,14 @@
 import type { AccountHistory } from './account-history.ts'
 import { channels, type Message, type Topic } from './channels.ts'
-import { foreignRecords, withFloats, withUnknownWord } from './foreign-records.ts'
-import type { Dial } from './realism.ts'
+import { foreignRecords, withFloats, withUnknownStatus } from './foreign-records.ts'
+import type { RealismControl } from './realism.ts'
 import type { Venue } from './venue.ts'
 import type { Json } from './views.ts'
 
 /** The messages of a stream, as late and as odd as the dial says. */
 export type RealisticStream = {
   snapshot: (type: string, topic: Topic) => Message[]
-  edited: (message: Message) => Message
+  edit: (message: Message) => Message
   /** What strangers and other clients left in this span. */
   foreign: (topic: Topic, span: { fromMs: number; toMs: number }) => Message[]
 }
@@ -21,23 +21,27 @@ type Records = Record<string, Json>
 /** Where a channel has its list, apart from `orderUpdates`, which is one. */
 const ledgerField = 'nonFundingLedgerUpdates'
 
-export const createRealisticStream = (venue: Venue, history: AccountHistory, dial: Dial): RealisticStream => {
-  const edited = (message: Message): Message => {
-    const realism = dial.now()
+export const createRealisticStream = (
+  venue: Venue,
+  history: AccountHistory,
+  realismControl: RealismControl,
+): RealisticStream => {
+  const edit = (message: Message): Message => {
+    const realism = realismControl.current()
     if (message.channel === 'userNonFundingLedgerUpdates') {
       const data = message.data as Records
       return { ...message, data: { ...data, [ledgerField]: withFloats(realism, data[ledgerField]) } }
     }
     if (message.channel === 'orderUpdates') {
       const updates = message.data as { order: { oid: number }; status: string }[]
-      return { ...message, data: updates.map((update) => withUnknownWord(realism, update)) }
+      return { ...message, data: updates.map((update) => withUnknownStatus(realism, update)) }
     }
     return message
   }
 
   const joined = (message: Message, user: string): Message => {
     const account = venue.state.accounts.get(user)
-    if (!account || !dial.now().foreignRecords) return message
+    if (!account || !realismControl.current().foreignRecords) return message
     const found = foreignRecords(account, { fromMs: 0, toMs: venue.state.nowMs })
     const data = message.data as Records
     const newestFirst = (list: Json, foreign: Json[]): Json =>
@@ -50,20 +54,20 @@ export const createRealisticStream = (venue: Venue, history: AccountHistory, dia
   }
 
   return {
-    edited,
+    edit,
     snapshot: (type, topic) => {
       const channel = channels[type]
       if (!channel) return []
-      if (!dial.isSet() || topic.user === undefined) return channel.snapshot(venue, topic)
+      if (!realismControl.isSet() || topic.user === undefined) return channel.snapshot(venue, topic)
       const { user } = topic
-      const lagMs = type === 'userFills' ? dial.lagMs('fillsLag') : 0
-      const seen = lagMs === 0 ? venue : history.past(user, lagMs)
-      return channel.snapshot(seen, topic).map((message) => edited(joined(message, user)))
+      const lagMs = type === 'userFills' ? realismControl.lagMs('fillsLag') : 0
+      const view = lagMs === 0 ? venue : history.viewAt(user, lagMs)
+      return channel.snapshot(view, topic).map((message) => edit(joined(message, user)))
     },
     foreign: (topic, span) => {
       const { user } = topic
       const account = user === undefined ? undefined : venue.state.accounts.get(user)
-      if (!account || !dial.now().foreignRecords) return []
+      if (!account || !realismControl.current().foreignRecords) return []
       const { ledger, fills, orders } = foreignRecords(account, span)
       if (ledger.length === 0) return []
       switch (topic.subscription.type) {

@@ -8,7 +8,7 @@ import { type Action, canonicalAction } from './actions.ts'
 import { keccak256 } from './keccak.ts'
 import { msgpack } from './msgpack.ts'
 import { connectionId, l1Digest, recoverAddress, toHex, userDigest } from './recover.ts'
-import { Malformed } from './schema.ts'
+import { MalformedError } from './schema.ts'
 
 const wallet = privateKeyToAccount('0x0123456789012345678901234567890123456789012345678901234567890123')
 
@@ -90,8 +90,8 @@ test('a broken signature belongs to nobody, and a malformed one is refused', () 
   const full = `0x${'f'.repeat(64)}`
   assert.equal(recoverAddress(digest, { r: full, s: full, v: 27 }), undefined)
   assert.equal(recoverAddress(digest, { r: '0x0', s: '0x0', v: 27 }), undefined)
-  assert.throws(() => recoverAddress(digest, { r: '0xzz', s: '0x1', v: 27 }), Malformed)
-  assert.throws(() => recoverAddress(digest, { r: '0x1', s: '0x1', v: 29 }), Malformed)
+  assert.throws(() => recoverAddress(digest, { r: '0xzz', s: '0x1', v: 27 }), MalformedError)
+  assert.throws(() => recoverAddress(digest, { r: '0x1', s: '0x1', v: 29 }), MalformedError)
 })
 
 test('user-signed actions are bound to the chain id they name, and no agent name is the empty one', async () => {
@@ -152,7 +152,7 @@ test('bodies that are no action are malformed', () => {
     { ...order, orders: [{ ...first, c: '0x12' }] },
     { type: 'updateLeverage', asset: 0, isCross: true, leverage: 1.5 },
   ]
-  for (const body of bad) assert.throws(() => canonicalAction(body), Malformed, JSON.stringify(body))
+  for (const body of bad) assert.throws(() => canonicalAction(body), MalformedError, JSON.stringify(body))
 })
 
 test('keccak is keccak for every length', () => {

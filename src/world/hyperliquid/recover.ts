@@ -1,8 +1,8 @@
 import { recover } from 'tiny-secp256k1'
-import { type Action, type Typed, userSigned } from './actions.ts'
+import { type Action, type TypedFields, userSigned } from './actions.ts'
 import { keccak256 } from './keccak.ts'
 import { msgpack } from './msgpack.ts'
-import { refuse } from './schema.ts'
+import { rejectMalformed } from './schema.ts'
 
 export type Signature = { r: string; s: string; v: number }
 
@@ -80,7 +80,7 @@ const userDomain = (chainId: number): Uint8Array => {
   return made
 }
 
-const typeHash = (primary: string, fields: Typed): Uint8Array => {
+const typeHash = (primary: string, fields: TypedFields): Uint8Array => {
   const known = typeHashes.get(primary)
   if (known) return known
   const list = fields.map(([name, kind]) => `${kind} ${name}`).join(',')
@@ -89,7 +89,7 @@ const typeHash = (primary: string, fields: Typed): Uint8Array => {
   return made
 }
 
-const word = (kind: Typed[number][1], value: unknown): Uint8Array => {
+const word = (kind: TypedFields[number][1], value: unknown): Uint8Array => {
   // A name that is left out is signed as the empty text.
   if (kind === 'string') return hashText((value as string | undefined) ?? '')
   if (kind === 'bool') return uint(value === true ? 1 : 0, 32)
@@ -100,14 +100,14 @@ const word = (kind: Typed[number][1], value: unknown): Uint8Array => {
 export const userDigest = (action: Action): Uint8Array => {
   const signed = userSigned[action.type]
   const chainId = Number.parseInt(String(action.signatureChainId), 16)
-  if (!signed || !Number.isSafeInteger(chainId)) return refuse()
+  if (!signed || !Number.isSafeInteger(chainId)) return rejectMalformed()
   const words = signed.fields.map(([name, kind]) => word(kind, action[name]))
   return digest(userDomain(chainId), keccak256(join(typeHash(signed.primary, signed.fields), ...words)))
 }
 
 /** r and s may come without leading zeros. */
 const half = (value: unknown): Uint8Array => {
-  if (typeof value !== 'string' || !/^0x[0-9a-fA-F]{1,64}$/.test(value)) return refuse()
+  if (typeof value !== 'string' || !/^0x[0-9a-fA-F]{1,64}$/.test(value)) return rejectMalformed()
   return bytes(value.slice(2).padStart(64, '0'))
 }
 
@@ -115,7 +115,7 @@ const half = (value: unknown): Uint8Array => {
 export const recoverAddress = (hash: Uint8Array, signature: Signature): string | undefined => {
   const { r, s, v } = signature
   const parity = v >= 27 ? v - 27 : v
-  if (parity !== 0 && parity !== 1) return refuse()
+  if (parity !== 0 && parity !== 1) return rejectMalformed()
   try {
     const key = recover(hash, join(half(r), half(s)), parity, false)
     return key ? `0x${toHex(keccak256(key.subarray(1)).subarray(12))}` : undefined

@@ -5,15 +5,15 @@ import {
   aggregate,
   bucketEnd,
   bucketStart,
+  fillGaps,
   type Interval,
   intervals,
   pastCandles,
-  withoutGaps,
 } from './candles.ts'
 import { canonicalDecimal, notional, parseUnits, roundMicro, roundUpMicro, unitsText } from './decimal.ts'
 import { fundingPayment, fundingRate } from './funding.ts'
-import { averageOf, blend, median } from './mark.ts'
-import { takeNonce } from './nonces.ts'
+import { addSample, averageOf, median } from './mark.ts'
+import { useNonce } from './nonces.ts'
 import { isOnTick, tickAt, toTick } from './ticks.ts'
 
 test('a decimal keeps its value through text and back', () => {
@@ -83,9 +83,9 @@ test('the mark is built of medians and averages that forget', () => {
   assert.equal(median([4, 1, 2, 3]), 2.5)
   const average = { sum: 0, weight: 0 }
   assert.equal(averageOf(average, 7), 7)
-  blend(average, 10, 3, 150)
+  addSample(average, 10, 3, 150)
   assert.equal(averageOf(average, 7), 10)
-  blend(average, 20, 3, 150)
+  addSample(average, 20, 3, 150)
   const fade = Math.exp(-3 / 150)
   assert.ok(Math.abs(averageOf(average, 0) - (10 * fade + 20) / (fade + 1)) < 1e-9)
 })
@@ -93,16 +93,16 @@ test('the mark is built of medians and averages that forget', () => {
 test('each nonce is taken once, within its window, above the smallest of the last hundred', () => {
   const nowMs = 1_800_000_000_000
   const set: number[] = []
-  for (let i = 0; i < 150; i += 1) assert.equal(takeNonce(set, nowMs + i, nowMs), undefined)
+  for (let i = 0; i < 150; i += 1) assert.equal(useNonce(set, nowMs + i, nowMs), undefined)
   assert.equal(set.length, 100)
-  assert.equal(takeNonce(set, nowMs + 149, nowMs), `Invalid nonce: duplicate nonce ${nowMs + 149}`)
-  assert.match(takeNonce(set, nowMs + 49, nowMs) ?? '', /lower than the smallest/)
-  assert.match(takeNonce(set, nowMs - 2 * 86_400_000, nowMs) ?? '', /allowed time range/)
-  assert.match(takeNonce(set, nowMs + 86_400_000, nowMs) ?? '', /allowed time range/)
+  assert.equal(useNonce(set, nowMs + 149, nowMs), `Invalid nonce: duplicate nonce ${nowMs + 149}`)
+  assert.match(useNonce(set, nowMs + 49, nowMs) ?? '', /lower than the smallest/)
+  assert.match(useNonce(set, nowMs - 2 * 86_400_000, nowMs) ?? '', /allowed time range/)
+  assert.match(useNonce(set, nowMs + 86_400_000, nowMs) ?? '', /allowed time range/)
   fc.assert(
     fc.property(fc.array(fc.integer({ min: 1, max: 400 }), { maxLength: 300 }), (nonces) => {
       const seen: number[] = []
-      const taken = nonces.filter((nonce) => takeNonce(seen, nowMs + nonce, nowMs) === undefined)
+      const taken = nonces.filter((nonce) => useNonce(seen, nowMs + nonce, nowMs) === undefined)
       assert.equal(new Set(taken).size, taken.length)
       const highest = [...taken].sort((a, b) => b - a).slice(0, 100)
       assert.deepEqual(
@@ -118,7 +118,7 @@ test('candles of every interval stand in a row and add up to the same volume', (
   const past = pastCandles(5, genesisMs, 4_000_000_000, 1_000)
   assert.deepEqual(past, pastCandles(5, genesisMs, 4_000_000_000, 1_000))
   for (const interval of Object.keys(intervals) as Interval[]) {
-    const candles = withoutGaps(aggregate(past, interval, 0, genesisMs), interval)
+    const candles = fillGaps(aggregate(past, interval, 0, genesisMs), interval)
     assert.ok(candles.length > 2, interval)
     candles.forEach((candle, i) => {
       assert.equal(bucketStart(candle.startMs, interval), candle.startMs)

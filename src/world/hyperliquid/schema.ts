@@ -1,7 +1,7 @@
 import { canonicalDecimal } from './decimal.ts'
 
 /** What the venue answers with HTTP 422 before it looks at any signature. */
-export class Malformed extends Error {}
+export class MalformedError extends Error {}
 
 /** Reads untrusted JSON into its canonical form, or throws. */
 export type Rule = (value: unknown) => unknown
@@ -9,7 +9,7 @@ export type Rule = (value: unknown) => unknown
 type Field = readonly [name: string, rule: Rule, presence?: 'optional']
 
 const malformed: () => never = () => {
-  throw new Malformed('Failed to deserialize the JSON body into the target type')
+  throw new MalformedError('Failed to deserialize the JSON body into the target type')
 }
 
 const asRecord = (value: unknown): Record<string, unknown> =>
@@ -76,7 +76,7 @@ export const either =
       try {
         return rule(value)
       } catch (error) {
-        if (!(error instanceof Malformed)) throw error
+        if (!(error instanceof MalformedError)) throw error
       }
     }
     return malformed()
@@ -87,4 +87,4 @@ export const readType = (value: unknown): string => {
   return typeof type === 'string' ? type : malformed()
 }
 
-export const refuse: () => never = malformed
+export const rejectMalformed: () => never = malformed

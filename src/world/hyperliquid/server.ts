@@ -1,12 +1,12 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
-import { foreignRefusal, isForeign } from '#world/foreign.ts'
+import { foreignOriginMessage, isForeignOrigin } from '#world/origin-check.ts'
+import type { VenueApi } from './api.ts'
 import type { Engine } from './engine.ts'
-import type { Fault, Faults } from './faults.ts'
-import type { Gateway } from './gateway.ts'
-import { Malformed } from './schema.ts'
-import { type Budget, exchangeWeight, infoWeight } from './weights.ts'
+import type { InjectedFailure, InjectedFailures } from './injected-failures.ts'
+import { exchangeWeight, infoWeight, type RateBudget } from './rate-budget.ts'
+import { MalformedError } from './schema.ts'
 
-const largestBody = 2_000_000
+const bodyBytesMax = 2_000_000
 
 const json = { 'content-type': 'application/json' } as const
 const plain = { 'content-type': 'text/plain; charset=utf-8' } as const
@@ -17,7 +17,7 @@ const readBody = (request: IncomingMessage): Promise<string> =>
     let size = 0
     request.on('data', (part: Buffer) => {
       size += part.length
-      if (size > largestBody) request.destroy()
+      if (size > bodyBytesMax) request.destroy()
       else parts.push(part)
     })
     request.on('end', () => resolve(Buffer.concat(parts).toString('utf8')))
@@ -28,19 +28,19 @@ const parse = (text: string): unknown => {
   try {
     return JSON.parse(text)
   } catch {
-    throw new Malformed('Failed to parse the request body as JSON')
+    throw new MalformedError('Failed to parse the request body as JSON')
   }
 }
 
-type Door = 'info' | 'exchange'
+type Endpoint = 'info' | 'exchange'
 
-const typeOf = (door: Door, body: unknown): string => {
-  const at = door === 'info' ? body : (body as { action?: unknown } | null)?.action
+const typeOf = (endpoint: Endpoint, body: unknown): string => {
+  const at = endpoint === 'info' ? body : (body as { action?: unknown } | null)?.action
   const type = (at as { type?: unknown } | null | undefined)?.type
   return typeof type === 'string' ? type : ''
 }
 
-const doorOf = (request: IncomingMessage): Door | undefined => {
+const endpointOf = (request: IncomingMessage): Endpoint | undefined => {
   const path = request.url?.split('?')[0]
   return path === '/info' ? 'info' : path === '/exchange' ? 'exchange' : undefined
 }
@@ -56,63 +56,63 @@ const answer = (
   response.end(body)
 }
 
-type Needs = { engine: Engine; gateway: Gateway; faults: Faults; budget: Budget }
+type ServerDeps = { engine: Engine; api: VenueApi; faults: InjectedFailures; rateBudget: RateBudget }
 
-const wait = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms))
+const sleep = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms))
 
 /** True when the request ends here. */
-const spoil = async (
-  struck: readonly Fault[],
+const injectFailures = async (
+  failures: readonly InjectedFailure[],
   request: IncomingMessage,
   response: ServerResponse,
 ): Promise<boolean> => {
-  for (const fault of struck) {
-    if (fault.effect === 'latency') await wait(fault.latencyMs ?? 0)
-    if (fault.effect === 'reset') {
+  for (const failure of failures) {
+    if (failure.effect === 'latency') await sleep(failure.latencyMs ?? 0)
+    if (failure.effect === 'reset') {
       request.socket.resetAndDestroy()
       return true
     }
-    if (fault.effect === 'status') {
-      answer(response, fault.status ?? 503, json, 'null')
+    if (failure.effect === 'status') {
+      answer(response, failure.status ?? 503, json, 'null')
       return true
     }
   }
   return false
 }
 
-const serveDoor = async (
-  { engine, gateway, faults, budget }: Needs,
-  door: Door,
+const serveEndpoint = async (
+  { engine, api, faults, rateBudget }: ServerDeps,
+  endpoint: Endpoint,
   request: IncomingMessage,
   response: ServerResponse,
 ): Promise<void> => {
   const body = parse(await readBody(request))
-  const type = typeOf(door, body)
-  const struck = faults.strike(door, type)
-  if (struck.length > 0 && (await spoil(struck, request, response))) return
+  const type = typeOf(endpoint, body)
+  const failures = faults.takeMatching(endpoint, type)
+  if (failures.length > 0 && (await injectFailures(failures, request, response))) return
   const weight =
-    door === 'info' ? infoWeight(type) : exchangeWeight((body as { action?: unknown } | null)?.action)
-  if (!budget.take(request.socket.remoteAddress ?? '', weight, Date.now()))
+    endpoint === 'info' ? infoWeight(type) : exchangeWeight((body as { action?: unknown } | null)?.action)
+  if (!rateBudget.take(request.socket.remoteAddress ?? '', weight, Date.now()))
     return answer(response, 429, json, 'null')
-  const said = door === 'info' ? gateway.info(body) : gateway.exchange(body)
-  const text = JSON.stringify(said)
+  const reply = endpoint === 'info' ? api.info(body) : api.exchange(body)
+  const text = JSON.stringify(reply)
   // Nothing is told before it is written down.
-  engine.told(() => {
-    if (struck.some(({ effect }) => effect === 'dropReply')) request.socket.resetAndDestroy()
+  engine.afterPersist(() => {
+    if (failures.some(({ effect }) => effect === 'dropReply')) request.socket.resetAndDestroy()
     else answer(response, 200, json, text)
   })
 }
 
-export const serve = (needs: Needs): Server =>
+export const serve = (deps: ServerDeps): Server =>
   createServer((request, response) => {
-    if (isForeign(request)) return answer(response, 403, plain, foreignRefusal)
-    const door = doorOf(request)
-    if (!door || request.method !== 'POST') {
+    if (isForeignOrigin(request)) return answer(response, 403, plain, foreignOriginMessage)
+    const endpoint = endpointOf(request)
+    if (!endpoint || request.method !== 'POST') {
       request.resume()
-      return answer(response, door ? 405 : 404, plain, door ? 'Method Not Allowed' : 'Not Found')
+      return answer(response, endpoint ? 405 : 404, plain, endpoint ? 'Method Not Allowed' : 'Not Found')
     }
-    serveDoor(needs, door, request, response).catch((error: unknown) => {
-      if (error instanceof Malformed) answer(response, 422, plain, error.message)
+    serveEndpoint(deps, endpoint, request, response).catch((error: unknown) => {
+      if (error instanceof MalformedError) answer(response, 422, plain, error.message)
       else {
         process.stderr.write(`${error instanceof Error ? error.stack : String(error)}\n`)
         answer(response, 500, json, 'null')

@@ -1,9 +1,9 @@
 import type { Resting } from '#world/venue-core/book.ts'
 import { notional, one, power, sizeText, unitsText } from './decimal.ts'
 import { builderFeeOf, feeOf, spotFeeInBase } from './fees.ts'
-import { cancelSibling, finish, reduceOthers } from './lifecycle.ts'
 import { availableMargin, leverageOf } from './margin.ts'
 import type { Market, Perp, Spot } from './markets.ts'
+import { cancelSibling, endOrder, reduceOthers } from './order-lifecycle.ts'
 import { applyTrade, closable } from './positions.ts'
 import type { Account, Fill, Order } from './state.ts'
 import { accountOf, type MatchRules, makerAddress, spotOf, stateOf, type Venue } from './venue.ts'
@@ -89,7 +89,7 @@ const outcome = (venue: Venue, market: Market, side: Side, price: number, size: 
   }
 }
 
-const fillsKept = 20_000
+const fillsMax = 20_000
 
 const settleSide = (
   venue: Venue,
@@ -133,13 +133,13 @@ const settleSide = (
     ...(order.twapId === undefined ? {} : { twapId: order.twapId }),
   }
   account.fills.push(fill)
-  if (account.fills.length > fillsKept) account.fills.shift()
-  venue.happenings.push({ kind: 'fill', user: account.address, fill })
+  if (account.fills.length > fillsMax) account.fills.shift()
+  venue.events.push({ kind: 'fill', user: account.address, fill })
 }
 
-const recentTrades = 500
+const recentTradesMax = 500
 
-const noteTrade = (
+const recordTrade = (
   venue: Venue,
   market: Market,
   buy: boolean,
@@ -162,39 +162,39 @@ const noteTrade = (
   }
   state.last = price
   state.trades.push(trade)
-  if (state.trades.length > recentTrades) state.trades.splice(0, state.trades.length - recentTrades)
-  venue.happenings.push({ kind: 'trade', trade })
+  if (state.trades.length > recentTradesMax) state.trades.splice(0, state.trades.length - recentTradesMax)
+  venue.events.push({ kind: 'trade', trade })
   return tid
 }
 
-const taker = (
+const takerOf = (
   venue: Venue,
 ): { account: Account; order: Order | undefined; liquidation: Fill['liquidation'] } => {
-  const taking = venue.taking
-  if (!taking) throw new Error('A book matched without a taker')
-  if ('house' in taking)
-    return { account: accountOf(venue, taking.house), order: undefined, liquidation: null }
+  const context = venue.takerContext
+  if (!context) throw new Error('A book matched without a taker')
+  if ('systemAddress' in context)
+    return { account: accountOf(venue, context.systemAddress), order: undefined, liquidation: null }
   return {
-    account: accountOf(venue, taking.order.user),
-    order: taking.order,
-    liquidation: taking.liquidation,
+    account: accountOf(venue, context.order.user),
+    order: context.order,
+    liquidation: context.liquidation,
   }
 }
 
 const filled = (venue: Venue, market: Market, maker: Resting, price: number, size: number): void => {
-  const { account, order, liquidation } = taker(venue)
+  const { account, order, liquidation } = takerOf(venue)
   const resting = venue.state.orders.get(maker.id)
   const makerAccount = accountOf(venue, String(maker.owner))
   const users: [string, string] = maker.buy
     ? [makerAccount.address, account.address]
     : [account.address, makerAccount.address]
-  const tid = noteTrade(venue, market, !maker.buy, price, size, users)
+  const tid = recordTrade(venue, market, !maker.buy, price, size, users)
   const trade = { price, size, tid, liquidation }
   settleSide(venue, market, { account, order, buy: !maker.buy, crossed: true }, trade)
   settleSide(venue, market, { account: makerAccount, order: resting, buy: maker.buy, crossed: false }, trade)
   cancelSibling(venue, order)
   cancelSibling(venue, resting)
-  if (resting?.left === 0) finish(venue, resting, 'filled')
+  if (resting?.left === 0) endOrder(venue, resting, 'filled')
   if (market.kind === 'perp') reduceOthers(venue, market, [account, makerAccount])
 }
 
@@ -215,8 +215,8 @@ const allow = (venue: Venue, market: Market, maker: Resting, size: number): numb
 const removed = (venue: Venue, _market: Market, maker: Resting, why: 'self' | 'refused'): void => {
   const order = venue.state.orders.get(maker.id)
   if (!order) return
-  if (why === 'self') finish(venue, order, 'selfTradeCanceled')
-  else finish(venue, order, order.reduceOnly ? 'reduceOnlyCanceled' : 'marginCanceled')
+  if (why === 'self') endOrder(venue, order, 'selfTradeCanceled')
+  else endOrder(venue, order, order.reduceOnly ? 'reduceOnlyCanceled' : 'marginCanceled')
 }
 
 export const matchRules: MatchRules = { allow, filled, removed }
@@ -247,5 +247,5 @@ export const conservation = (
   }
 }
 
-export const isHouseMaker = (address: string): boolean => address === makerAddress
+export const isMarketMaker = (address: string): boolean => address === makerAddress
 export const dollars = (usd: number): bigint => BigInt(Math.round(usd * one))

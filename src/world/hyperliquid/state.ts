@@ -1,5 +1,5 @@
 import type { RandomState } from '#world/venue-core/random.ts'
-import type { Attempt } from './bridge.ts'
+import type { PayoutAttempt } from './bridge.ts'
 import type { Candle } from './candles.ts'
 
 /** Everything the venue knows, as plain data: a snapshot is this and the books. Money is in units of 1e-8. */
@@ -216,5 +216,5 @@ export type Payout = {
   nonce: number
   hash: string | null
   /** Signed and perhaps sent; null where it can no longer land. */
-  attempt?: Attempt | null
+  attempt?: PayoutAttempt | null
 }

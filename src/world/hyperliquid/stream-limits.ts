@@ -3,9 +3,9 @@ import type { Settings } from './state.ts'
 /** What one address may open and follow; a limit of 0 is none. */
 export type StreamLimits = {
   /** False where the address, which has so many connections now, has to wait. A refused attempt counts as none. */
-  opens: (address: string, connections: number, nowMs: number) => boolean
+  canConnect: (address: string, connections: number, nowMs: number) => boolean
   /** Whether one more user may join those that an address follows over all its connections. */
-  follows: (users: readonly string[], user: string) => boolean
+  canSubscribe: (users: readonly string[], user: string) => boolean
 }
 
 const minuteMs = 60_000
@@ -14,14 +14,14 @@ export const createStreamLimits = (settings: () => Settings): StreamLimits => {
   const opened = new Map<string, number[]>()
   const within = (count: number, limit: number | undefined): boolean => !limit || count < limit
   return {
-    opens: (address, connections, nowMs) => {
+    canConnect: (address, connections, nowMs) => {
       const { wsConnectionsPerAddress, wsNewPerMinute } = settings()
       const recent = (opened.get(address) ?? []).filter((at) => at > nowMs - minuteMs)
-      const may = within(connections, wsConnectionsPerAddress) && within(recent.length, wsNewPerMinute)
-      opened.set(address, may ? [...recent, nowMs] : recent)
-      return may
+      const isAllowed = within(connections, wsConnectionsPerAddress) && within(recent.length, wsNewPerMinute)
+      opened.set(address, isAllowed ? [...recent, nowMs] : recent)
+      return isAllowed
     },
-    follows: (users, user) =>
+    canSubscribe: (users, user) =>
       users.includes(user) || within(new Set(users).size, settings().wsUsersPerAddress),
   }
 }

@@ -1,32 +1,32 @@
 import type { Server } from 'node:http'
 import type { Socket } from 'node:net'
 import { type WebSocket, WebSocketServer } from 'ws'
-import { isForeign } from '#world/foreign.ts'
+import { isForeignOrigin } from '#world/origin-check.ts'
 import type { AccountHistory } from './account-history.ts'
+import type { VenueApi } from './api.ts'
 import { channels, type Message, readTopic, type Topic } from './channels.ts'
 import type { Engine } from './engine.ts'
-import type { Faults } from './faults.ts'
-import type { Gateway } from './gateway.ts'
-import { type News, readNews, userMessages } from './news.ts'
-import type { Dial } from './realism.ts'
+import { digestEvents, type EventDigest, userMessages } from './event-digest.ts'
+import type { InjectedFailures } from './injected-failures.ts'
+import type { RealismControl } from './realism.ts'
 import { createRealisticStream, isOfFills, type RealisticStream } from './realistic-stream.ts'
-import { Malformed } from './schema.ts'
+import { MalformedError } from './schema.ts'
 import { createStreamLimits } from './stream-limits.ts'
 
 type Client = {
   socket: WebSocket
   topics: Map<string, Topic>
   /** Whether its address may listen to one more user. */
-  mayFollow: (user: string) => boolean
+  canSubscribe: (user: string) => boolean
   /** Messages that are held back leave in their order. */
-  lastLateMs: number
+  lastDelayedMs: number
 }
 
 export type Stream = { drop: () => number; close: () => void }
 
 const bookEveryMs = 40
 const realismEveryMs = 250
-const subscriptionsMaximum = 1_000
+const subscriptionsMax = 1_000
 
 const sorted = (value: unknown): unknown => {
   if (Array.isArray(value)) return value.map(sorted)
@@ -46,51 +46,56 @@ const send = ({ socket }: Client, message: unknown): void => {
 
 const fail = (client: Client, sentence: string): void => send(client, { channel: 'error', data: sentence })
 
-const isAbout = (news: News, type: string, topic: Topic): boolean => {
+const isAffected = (eventDigest: EventDigest, type: string, topic: Topic): boolean => {
   const refresh = channels[type]?.refresh
-  if (refresh === 'prices') return news.prices
-  if (refresh === 'book') return topic.market !== undefined && news.books.has(topic.market.asset)
-  return refresh === 'account' && (news.prices || (topic.user !== undefined && news.users.has(topic.user)))
+  if (refresh === 'prices') return eventDigest.prices
+  if (refresh === 'book') return topic.market !== undefined && eventDigest.books.has(topic.market.asset)
+  return (
+    refresh === 'account' &&
+    (eventDigest.prices || (topic.user !== undefined && eventDigest.users.has(topic.user)))
+  )
 }
 
 /** What one topic hears of the news. */
-const messagesFor = (engine: Engine, news: News, topic: Topic): Message[] => {
+const messagesFor = (engine: Engine, eventDigest: EventDigest, topic: Topic): Message[] => {
   const { type } = topic.subscription
   if (type === 'trades') {
-    const trades = news.trades.get(topic.market?.coin ?? '')
+    const trades = eventDigest.trades.get(topic.market?.coin ?? '')
     return trades ? [{ channel: 'trades', data: trades }] : []
   }
-  const digest = topic.user === undefined ? undefined : news.users.get(topic.user)
-  const told = digest && topic.user ? userMessages(type, topic.user, digest) : []
-  const traded = type === 'candle' && news.trades.has(topic.market?.coin ?? '')
-  const whole =
-    traded || isAbout(news, type, topic) ? (channels[type]?.snapshot(engine.venue, topic) ?? []) : []
-  return [...told, ...whole]
+  const digest = topic.user === undefined ? undefined : eventDigest.users.get(topic.user)
+  const userEvents = digest && topic.user ? userMessages(type, topic.user, digest) : []
+  const traded = type === 'candle' && eventDigest.trades.has(topic.market?.coin ?? '')
+  const snapshots =
+    traded || isAffected(eventDigest, type, topic)
+      ? (channels[type]?.snapshot(engine.venue, topic) ?? [])
+      : []
+  return [...userEvents, ...snapshots]
 }
 
 type Frame = { method?: unknown; subscription?: unknown; id?: unknown; request?: unknown }
 
-const obstacle = (client: Client, topic: Topic | undefined, key: string): string | undefined => {
+const rejectionReason = (client: Client, topic: Topic | undefined, key: string): string | undefined => {
   if (!topic) return 'Invalid subscription '
   if (client.topics.has(key)) return 'Already subscribed: '
-  if (topic.user !== undefined && !client.mayFollow(topic.user)) return tooManyUsers
-  return client.topics.size >= subscriptionsMaximum ? 'Too many subscriptions: ' : undefined
+  if (topic.user !== undefined && !client.canSubscribe(topic.user)) return tooManyUsers
+  return client.topics.size >= subscriptionsMax ? 'Too many subscriptions: ' : undefined
 }
 
 /** As upstream says it, without an echo of the subscription. */
 const tooManyUsers = 'Cannot track more than 10 total users.'
 
-const subscribe = (seen: RealisticStream, client: Client, subscription: unknown): void => {
+const subscribe = (realisticStream: RealisticStream, client: Client, subscription: unknown): void => {
   const topic = readTopic(subscription)
   const key = keyOf(subscription)
-  const refused = obstacle(client, topic, key)
-  if (refused === tooManyUsers) fail(client, refused)
-  else if (refused || !topic) fail(client, `${refused}${JSON.stringify(subscription)}`)
+  const reason = rejectionReason(client, topic, key)
+  if (reason === tooManyUsers) fail(client, reason)
+  else if (reason || !topic) fail(client, `${reason}${JSON.stringify(subscription)}`)
   else {
     client.topics.set(key, topic)
     send(client, { channel: 'subscriptionResponse', data: { method: 'subscribe', subscription } })
     const { type } = topic.subscription
-    for (const message of seen.snapshot(type, topic)) send(client, message)
+    for (const message of realisticStream.snapshot(type, topic)) send(client, message)
   }
 }
 
@@ -100,21 +105,21 @@ const unsubscribe = (client: Client, subscription: unknown): void => {
   else fail(client, `Already unsubscribed: ${JSON.stringify(subscription)}`)
 }
 
-type Served = { engine: Engine; gateway: Gateway; seen: RealisticStream }
+type FrameDeps = { engine: Engine; api: VenueApi; realisticStream: RealisticStream }
 
 /** The two HTTP questions, asked over the socket. */
-const post = (engine: Engine, gateway: Gateway, client: Client, { id, request }: Frame): void => {
+const post = (engine: Engine, api: VenueApi, client: Client, { id, request }: Frame): void => {
   const reply = (response: unknown) =>
-    engine.told(() => send(client, { channel: 'post', data: { id, response } }))
+    engine.afterPersist(() => send(client, { channel: 'post', data: { id, response } }))
   const { type, payload } = (request ?? {}) as { type?: unknown; payload?: unknown }
   try {
     if (type === 'info') {
-      const data = gateway.info(payload)
+      const data = api.info(payload)
       reply({ type: 'info', payload: { type: (payload as { type: string }).type, data } })
-    } else if (type === 'action') reply({ type: 'action', payload: gateway.exchange(payload) })
+    } else if (type === 'action') reply({ type: 'action', payload: api.exchange(payload) })
     else fail(client, `Error parsing JSON into valid websocket request: ${JSON.stringify({ id, request })}`)
   } catch (error) {
-    if (!(error instanceof Malformed)) throw error
+    if (!(error instanceof MalformedError)) throw error
     reply({ type: 'error', payload: `422: ${error.message}` })
   }
 }
@@ -127,19 +132,19 @@ const readFrame = (text: string): Frame => {
   }
 }
 
-const onFrame = ({ engine, gateway, seen }: Served, client: Client, text: string): void => {
+const onFrame = ({ engine, api, realisticStream }: FrameDeps, client: Client, text: string): void => {
   const frame = readFrame(text)
   if (frame.method === 'ping') send(client, { channel: 'pong' })
-  else if (frame.method === 'subscribe') subscribe(seen, client, frame.subscription)
+  else if (frame.method === 'subscribe') subscribe(realisticStream, client, frame.subscription)
   else if (frame.method === 'unsubscribe') unsubscribe(client, frame.subscription)
-  else if (frame.method === 'post') post(engine, gateway, client, frame)
+  else if (frame.method === 'post') post(engine, api, client, frame)
   else fail(client, `Error parsing JSON into valid websocket request: ${text}`)
 }
 
 const actionType = (text: string): string => /"type":"([a-zA-Z0-9]+)"/.exec(text)?.[1] ?? ''
 
 /** Books change many times between two looks of anybody, so they are told at most every few milliseconds. */
-const bookPacer = (tell: (books: Set<number>) => void) => {
+const bookThrottle = (publish: (books: Set<number>) => void) => {
   const dirty = new Set<number>()
   let timer: NodeJS.Timeout | undefined
   return {
@@ -148,7 +153,7 @@ const bookPacer = (tell: (books: Set<number>) => void) => {
       if (dirty.size === 0) return
       timer ??= setTimeout(() => {
         timer = undefined
-        tell(new Set(dirty))
+        publish(new Set(dirty))
         dirty.clear()
       }, bookEveryMs)
     },
@@ -157,74 +162,83 @@ const bookPacer = (tell: (books: Set<number>) => void) => {
 }
 
 /** Late fills keep their order among themselves; other messages are not delayed. */
-const sendLate = (dial: Dial, client: Client, message: Message): void => {
+const sendDelayed = (realismControl: RealismControl, client: Client, message: Message): void => {
   const nowMs = performance.now()
-  const atMs = isOfFills(message) ? Math.max(client.lastLateMs, nowMs + dial.lagMs('fillsLag')) : nowMs
+  const atMs = isOfFills(message)
+    ? Math.max(client.lastDelayedMs, nowMs + realismControl.lagMs('fillsLag'))
+    : nowMs
   if (atMs > nowMs) {
-    client.lastLateMs = atMs
+    client.lastDelayedMs = atMs
     setTimeout(() => send(client, message), atMs - nowMs).unref()
   } else send(client, message)
 }
 
-type Disturbed = { engine: Engine; seen: RealisticStream; dial: Dial; clients: ReadonlySet<Client> }
+type RealismDeps = {
+  engine: Engine
+  realisticStream: RealisticStream
+  realismControl: RealismControl
+  clients: ReadonlySet<Client>
+}
 
 /** Drops streams and pushes foreign records; answers with what ends it. */
-const startDisturbing = ({ engine, seen, dial, clients }: Disturbed): (() => void) => {
+const startRealism = ({ engine, realisticStream, realismControl, clients }: RealismDeps): (() => void) => {
   let sinceMs = engine.nowMs()
   const timer = setInterval(() => {
-    const { streamDropMs } = dial.now()
+    const { streamDropMs } = realismControl.current()
     const toMs = engine.nowMs()
     for (const client of clients) {
-      if (streamDropMs > 0 && dial.strikes('streamDropMs', realismEveryMs / streamDropMs))
+      if (streamDropMs > 0 && realismControl.isHit('streamDropMs', realismEveryMs / streamDropMs))
         client.socket.terminate()
       for (const topic of client.topics.values())
-        for (const message of seen.foreign(topic, { fromMs: sinceMs, toMs: toMs - 1 })) send(client, message)
+        for (const message of realisticStream.foreign(topic, { fromMs: sinceMs, toMs: toMs - 1 }))
+          send(client, message)
     }
     sinceMs = toMs
   }, realismEveryMs)
   return () => clearInterval(timer)
 }
 
-type StreamNeeds = {
+type StreamDeps = {
   server: Server
   engine: Engine
-  gateway: Gateway
-  faults: Faults
-  dial: Dial
+  api: VenueApi
+  faults: InjectedFailures
+  realismControl: RealismControl
   history: AccountHistory
 }
 
-export const openStream = ({ server, engine, gateway, faults, dial, history }: StreamNeeds): Stream => {
-  const seen = createRealisticStream(engine.venue, history, dial)
+export const openStream = ({ server, engine, api, faults, realismControl, history }: StreamDeps): Stream => {
+  const realisticStream = createRealisticStream(engine.venue, history, realismControl)
   const sockets = new WebSocketServer({ noServer: true })
   const clients = new Set<Client>()
 
-  const tell = (news: News): void => {
+  const publish = (eventDigest: EventDigest): void => {
     for (const client of clients)
       for (const topic of client.topics.values())
-        for (const message of messagesFor(engine, news, topic)) sendLate(dial, client, seen.edited(message))
+        for (const message of messagesFor(engine, eventDigest, topic))
+          sendDelayed(realismControl, client, realisticStream.edit(message))
   }
-  const quiet = { users: new Map(), trades: new Map(), prices: false }
-  const pacer = bookPacer((books) => tell({ ...quiet, books }))
+  const idleDigest = { users: new Map(), trades: new Map(), prices: false }
+  const throttle = bookThrottle((books) => publish({ ...idleDigest, books }))
 
-  engine.watch((happenings) => {
+  engine.onEvents((events) => {
     if (clients.size === 0) return
-    const news = readNews(happenings)
-    pacer.mark(news.books)
-    tell({ ...news, books: new Set() })
+    const eventDigest = digestEvents(events)
+    throttle.mark(eventDigest.books)
+    publish({ ...eventDigest, books: new Set() })
   })
 
-  const stopDisturbing = startDisturbing({ engine, seen, dial, clients })
+  const stopRealism = startRealism({ engine, realisticStream, realismControl, clients })
 
   const limits = createStreamLimits(() => engine.venue.state.settings)
   const addresses = new Map<Client, string>()
   const clientsOf = (address: string) => [...clients].filter((client) => addresses.get(client) === address)
-  const followed = (address: string): string[] =>
+  const subscribedUsers = (address: string): string[] =>
     clientsOf(address).flatMap(({ topics }) => [...topics.values()].flatMap(({ user }) => user ?? []))
 
   const accept = (socket: WebSocket, address: string): void => {
-    const mayFollow = (user: string) => limits.follows(followed(address), user)
-    const client: Client = { socket, topics: new Map(), mayFollow, lastLateMs: 0 }
+    const canSubscribe = (user: string) => limits.canSubscribe(subscribedUsers(address), user)
+    const client: Client = { socket, topics: new Map(), canSubscribe, lastDelayedMs: 0 }
     clients.add(client)
     addresses.set(client, address)
     socket.on('close', () => {
@@ -234,16 +248,18 @@ export const openStream = ({ server, engine, gateway, faults, dial, history }: S
     socket.on('error', () => socket.terminate())
     socket.on('message', (data) => {
       const text = data.toString()
-      if (faults.strike('ws', actionType(text)).some(({ effect }) => effect === 'wsDrop')) socket.terminate()
-      else onFrame({ engine, gateway, seen }, client, text)
+      if (faults.takeMatching('ws', actionType(text)).some(({ effect }) => effect === 'wsDrop'))
+        socket.terminate()
+      else onFrame({ engine, api, realisticStream }, client, text)
     })
   }
 
   server.on('upgrade', (request, socket: Socket, head) => {
-    if (isForeign(request)) return void socket.end('HTTP/1.1 403 Forbidden\r\nconnection: close\r\n\r\n')
+    if (isForeignOrigin(request))
+      return void socket.end('HTTP/1.1 403 Forbidden\r\nconnection: close\r\n\r\n')
     const address = socket.remoteAddress ?? ''
     if (request.url?.split('?')[0] !== '/ws') socket.destroy()
-    else if (limits.opens(address, clientsOf(address).length, Date.now()))
+    else if (limits.canConnect(address, clientsOf(address).length, Date.now()))
       sockets.handleUpgrade(request, socket, head, (accepted) => accept(accepted, address))
     else socket.end('HTTP/1.1 429 Too Many Requests\r\ncontent-length: 0\r\nconnection: close\r\n\r\n')
   })
@@ -256,8 +272,8 @@ export const openStream = ({ server, engine, gateway, faults, dial, history }: S
   return {
     drop,
     close: () => {
-      pacer.stop()
-      stopDisturbing()
+      throttle.stop()
+      stopRealism()
       drop()
       sockets.close()
     },

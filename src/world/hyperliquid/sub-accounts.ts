@@ -1,10 +1,10 @@
 import { createHash } from 'node:crypto'
 import { parseUnits, unitsText } from './decimal.ts'
+import { rejectRequest } from './errors.ts'
 import { withdrawable } from './margin.ts'
-import { refuseAll } from './refusals.ts'
 import type { Account } from './state.ts'
 import { spotSend } from './transfers.ts'
-import { noteLedger, openAccount, stateOf, type Venue } from './venue.ts'
+import { openAccount, recordLedger, stateOf, type Venue } from './venue.ts'
 
 const subAccountsMax = 50
 
@@ -16,20 +16,20 @@ export const subAccountOf = (venue: Venue, master: Account, address: string): Ac
   const found = venue.state.accounts.get(address)
   return found?.master === master.address
     ? found
-    : refuseAll(`Invalid sub-account: ${address} of ${master.address}`)
+    : rejectRequest(`Invalid sub-account: ${address} of ${master.address}`)
 }
 
 const nameOf = (venue: Venue, master: Account, name: string): string => {
-  if (name.length === 0 || name.length > 16) refuseAll('Invalid sub-account name.')
+  if (name.length === 0 || name.length > 16) rejectRequest('Invalid sub-account name.')
   if (subAccountsOf(venue, master.address).some((account) => account.name === name))
-    refuseAll('Sub-account name already exists.')
+    rejectRequest('Sub-account name already exists.')
   return name
 }
 
 export const createSubAccount = (venue: Venue, master: Account, name: string): string => {
-  if (master.master !== undefined) refuseAll('A sub-account cannot have sub-accounts.')
+  if (master.master !== undefined) rejectRequest('A sub-account cannot have sub-accounts.')
   const count = subAccountsOf(venue, master.address).length
-  if (count >= subAccountsMax) refuseAll('Too many sub-accounts.')
+  if (count >= subAccountsMax) rejectRequest('Too many sub-accounts.')
   const checked = nameOf(venue, master, name)
   const digest = createHash('sha256').update(`${master.address}:sub-account:${count}`).digest('hex')
   const account = openAccount(venue, `0x${digest.slice(0, 40)}`)
@@ -45,18 +45,18 @@ export const renameSubAccount = (venue: Venue, master: Account, address: string,
 
 type Route = { subAccountUser: string; isDeposit: boolean }
 
-const ends = (venue: Venue, master: Account, { subAccountUser, isDeposit }: Route) => {
+const transferEnds = (venue: Venue, master: Account, { subAccountUser, isDeposit }: Route) => {
   const account = subAccountOf(venue, master, subAccountUser)
   return isDeposit ? { from: master, to: account } : { from: account, to: master }
 }
 
 /** `usd` is in micro-dollars. */
 export const subAccountTransfer = (venue: Venue, master: Account, route: Route & { usd: number }): void => {
-  const { from, to } = ends(venue, master, route)
+  const { from, to } = transferEnds(venue, master, route)
   const units = BigInt(route.usd) * 100n
-  if (units <= 0n) refuseAll('Invalid amount.')
+  if (units <= 0n) rejectRequest('Invalid amount.')
   if (withdrawable(from, (asset) => stateOf(venue, asset).mark) < units)
-    refuseAll('Insufficient balance for withdrawal')
+    rejectRequest('Insufficient balance for withdrawal')
   from.raw -= units
   to.raw += units
   const delta = {
@@ -65,8 +65,8 @@ export const subAccountTransfer = (venue: Venue, master: Account, route: Route &
     user: from.address,
     destination: to.address,
   }
-  noteLedger(venue, from, delta)
-  noteLedger(venue, to, delta)
+  recordLedger(venue, from, delta)
+  recordLedger(venue, to, delta)
 }
 
 export const subAccountSpotTransfer = (
@@ -74,7 +74,7 @@ export const subAccountSpotTransfer = (
   master: Account,
   { token, amount, nonce, ...route }: Route & { token: string; amount: string; nonce: number },
 ): void => {
-  if (parseUnits(amount, 18) === undefined) refuseAll('Invalid amount.')
-  const { from, to } = ends(venue, master, route)
+  if (parseUnits(amount, 18) === undefined) rejectRequest('Invalid amount.')
+  const { from, to } = transferEnds(venue, master, route)
   spotSend(venue, from, { destination: to.address, token, amount, nonce })
 }

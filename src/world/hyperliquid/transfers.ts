@@ -1,27 +1,27 @@
 import { floorMicro, one, parseUnits, unitsText } from './decimal.ts'
+import { rejectRequest } from './errors.ts'
 import { withdrawable } from './margin.ts'
 import { type Token, tokenNamed, tokens, usdc } from './markets.ts'
-import { refuseAll } from './refusals.ts'
 import type { Account } from './state.ts'
 import { fundSpot, isUnified } from './unified.ts'
-import { midOf, noteLedger, openAccount, spotOf, stateOf, type Venue } from './venue.ts'
+import { midOf, openAccount, recordLedger, spotOf, stateOf, type Venue } from './venue.ts'
 
 const dollar = BigInt(one)
 
 /** Perpetual collateral has six decimals. */
 const perpAmount = (text: string): bigint => {
   const units = parseUnits(text, 6)
-  return units === undefined || units <= 0n ? refuseAll('Invalid amount.') : units * 100n
+  return units === undefined || units <= 0n ? rejectRequest('Invalid amount.') : units * 100n
 }
 
 const tokenAmount = (text: string, token: Token): bigint => {
   const places = Math.min(8, token.weiDecimals)
   const units = parseUnits(text, places)
-  if (units === undefined || units <= 0n) return refuseAll('Invalid amount.')
+  if (units === undefined || units <= 0n) return rejectRequest('Invalid amount.')
   return units * 10n ** BigInt(8 - places)
 }
 
-const free = (account: Account, token: Token): bigint => {
+const freeUnits = (account: Account, token: Token): bigint => {
   const { total, hold } = spotOf(account, token.index)
   return total - hold
 }
@@ -30,24 +30,24 @@ const perpFree = (venue: Venue, account: Account): bigint =>
   withdrawable(account, (asset) => stateOf(venue, asset).mark)
 
 export const classTransfer = (venue: Venue, account: Account, amount: string, toPerp: boolean): void => {
-  if (isUnified(account)) refuseAll('Action disabled when unified account is active')
+  if (isUnified(account)) rejectRequest('Action disabled when unified account is active')
   const [text = '', sub] = amount.split(' subaccount:')
-  if (sub !== undefined) refuseAll(`Invalid sub-account transfer from ${account.address} to ${sub}`)
+  if (sub !== undefined) rejectRequest(`Invalid sub-account transfer from ${account.address} to ${sub}`)
   const units = perpAmount(text)
   const spot = spotOf(account, usdc.index)
-  if (toPerp ? free(account, usdc) < units : perpFree(venue, account) < units)
-    refuseAll('Insufficient balance for token transfer')
+  if (toPerp ? freeUnits(account, usdc) < units : perpFree(venue, account) < units)
+    rejectRequest('Insufficient balance for token transfer')
   const sign = toPerp ? 1n : -1n
   spot.total -= sign * units
   account.raw += sign * units
   venue.state.flows.perp += sign * units
   venue.state.flows.spot.set(usdc.index, (venue.state.flows.spot.get(usdc.index) ?? 0n) - sign * units)
-  noteLedger(venue, account, { type: 'accountClassTransfer', usdc: unitsText(units), toPerp })
+  recordLedger(venue, account, { type: 'accountClassTransfer', usdc: unitsText(units), toPerp })
 }
 
 export const usdSend = (venue: Venue, account: Account, destination: string, amount: string): void => {
   const units = perpAmount(amount)
-  if (perpFree(venue, account) < units) refuseAll('Insufficient balance for withdrawal')
+  if (perpFree(venue, account) < units) rejectRequest('Insufficient balance for withdrawal')
   const receiver = openAccount(venue, destination)
   account.raw -= units
   receiver.raw += units
@@ -58,11 +58,11 @@ export const usdSend = (venue: Venue, account: Account, destination: string, amo
     destination,
     fee: '0.0',
   }
-  noteLedger(venue, account, delta)
-  if (receiver !== account) noteLedger(venue, receiver, delta)
+  recordLedger(venue, account, delta)
+  if (receiver !== account) recordLedger(venue, receiver, delta)
 }
 
-const worth = (venue: Venue, token: Token, units: bigint): bigint => {
+const usdValue = (venue: Venue, token: Token, units: bigint): bigint => {
   if (token.index === usdc.index) return units
   const price = midOf(venue, 10_000 + token.index - 1) ?? 0
   return (units * BigInt(Math.round(price))) / dollar
@@ -78,10 +78,10 @@ export const spotSend = (
     nonce,
   }: { destination: string; token: string; amount: string; nonce: number },
 ): void => {
-  const token = tokenNamed(name) ?? refuseAll(`Invalid token: ${name}`)
+  const token = tokenNamed(name) ?? rejectRequest(`Invalid token: ${name}`)
   const units = tokenAmount(amount, token)
   if (token.index === usdc.index) fundSpot(venue, account, units)
-  if (free(account, token) < units) refuseAll('Insufficient balance for token transfer')
+  if (freeUnits(account, token) < units) rejectRequest('Insufficient balance for token transfer')
   const receiver = openAccount(venue, destination)
   spotOf(account, token.index).total -= units
   spotOf(receiver, token.index).total += units
@@ -89,7 +89,7 @@ export const spotSend = (
     type: 'spotTransfer',
     token: token.name,
     amount: unitsText(units),
-    usdcValue: unitsText(floorMicro(worth(venue, token, units))),
+    usdcValue: unitsText(floorMicro(usdValue(venue, token, units))),
     user: account.address,
     destination,
     fee: '0.0',
@@ -97,8 +97,8 @@ export const spotSend = (
     nonce,
     feeToken: '',
   }
-  noteLedger(venue, account, delta)
-  if (receiver !== account) noteLedger(venue, receiver, delta)
+  recordLedger(venue, account, delta)
+  if (receiver !== account) recordLedger(venue, receiver, delta)
 }
 
 const withdrawalFeeUsd = 1
@@ -114,14 +114,14 @@ export const withdraw = (
   const units = perpAmount(amount)
   const withdrawalFee = BigInt(venue.state.settings.withdrawalFeeUsd ?? withdrawalFeeUsd) * dollar
   if (units <= withdrawalFee || perpFree(venue, account) < units)
-    refuseAll('Insufficient balance for withdrawal')
+    rejectRequest('Insufficient balance for withdrawal')
   account.raw -= units
   const paid = units - withdrawalFee
   venue.state.fees.bridge += withdrawalFee
   venue.state.flows.perp -= paid
   const { payouts } = venue.state.bridge
   payouts.push({ id: payouts.length, user: account.address, destination, amount: paid, nonce, hash: null })
-  noteLedger(venue, account, {
+  recordLedger(venue, account, {
     type: 'withdraw',
     usdc: unitsText(paid),
     nonce,
@@ -129,34 +129,34 @@ export const withdraw = (
   })
 }
 
-export const depositMinimum = 5n * dollar
+export const depositMin = 5n * dollar
 
 /** What arrives below the minimum is lost, as upstream says; it is kept in the bridge's books. */
 export const deposit = (venue: Venue, user: string, units: bigint): void => {
   venue.state.flows.perp += units
-  if (units < depositMinimum) {
+  if (units < depositMin) {
     venue.state.fees.bridge += units
     return
   }
   const account = openAccount(venue, user)
   account.raw += units
-  noteLedger(venue, account, { type: 'deposit', usdc: unitsText(units) })
+  recordLedger(venue, account, { type: 'deposit', usdc: unitsText(units) })
 }
 
-const stranger = `0x${'57'.repeat(20)}`
+const foreignSender = `0x${'57'.repeat(20)}`
 
 /** A stranger sends a token. The venue has been seen to print such a record without a nonce. */
 export const foreignTransfer = (venue: Venue, user: string, coin: string, units: bigint): void => {
-  const token = tokens.find(({ name }) => name === coin) ?? refuseAll(`Invalid token: ${coin}`)
+  const token = tokens.find(({ name }) => name === coin) ?? rejectRequest(`Invalid token: ${coin}`)
   const account = openAccount(venue, user)
   spotOf(account, token.index).total += units
   venue.state.flows.spot.set(token.index, (venue.state.flows.spot.get(token.index) ?? 0n) + units)
-  noteLedger(venue, account, {
+  recordLedger(venue, account, {
     type: 'spotTransfer',
     token: token.name,
     amount: unitsText(units),
-    usdcValue: unitsText(floorMicro(worth(venue, token, units))),
-    user: stranger,
+    usdcValue: unitsText(floorMicro(usdValue(venue, token, units))),
+    user: foreignSender,
     destination: account.address,
     fee: '0.0',
     nativeTokenFee: '0.0',
@@ -171,11 +171,11 @@ export const credit = (venue: Venue, user: string, coin: string, units: bigint):
   if (coin === 'perp') {
     account.raw += units
     venue.state.flows.perp += units
-    noteLedger(venue, account, { type: 'deposit', usdc: unitsText(units) })
+    recordLedger(venue, account, { type: 'deposit', usdc: unitsText(units) })
     return
   }
-  const token = tokens.find(({ name }) => name === coin) ?? refuseAll(`Invalid token: ${coin}`)
+  const token = tokens.find(({ name }) => name === coin) ?? rejectRequest(`Invalid token: ${coin}`)
   spotOf(account, token.index).total += units
   venue.state.flows.spot.set(token.index, (venue.state.flows.spot.get(token.index) ?? 0n) + units)
-  noteLedger(venue, account, { type: 'spotGenesis', token: token.name, amount: unitsText(units) })
+  recordLedger(venue, account, { type: 'spotGenesis', token: token.name, amount: unitsText(units) })
 }

@@ -1,9 +1,9 @@
 import { lacksBalance, lacksMargin } from './checks.ts'
 import { notional, one, parseUnits, sizeText, unitsText } from './decimal.ts'
+import { rejectRequest } from './errors.ts'
 import { marketOf } from './markets.ts'
-import { enter, execute } from './placing.ts'
+import { matchOrder, registerOrder } from './place-order.ts'
 import { closable } from './positions.ts'
-import { refuseAll } from './refusals.ts'
 import type { Account, Order, Twap } from './state.ts'
 import { toTick } from './ticks.ts'
 import { accountOf, marketFor, midOf, stateOf, type Venue } from './venue.ts'
@@ -17,7 +17,7 @@ const catchUpMax = 3
 const slippage = 0.03
 const minutesMin = 5
 const minutesMax = 1_440
-const twapsKept = 2_000
+const twapsMax = 2_000
 
 const twapsOf = ({ state }: Venue): Twap[] => {
   state.twaps ??= []
@@ -25,7 +25,7 @@ const twapsOf = ({ state }: Venue): Twap[] => {
 }
 
 export const placeTwap = (venue: Venue, account: Account, wire: TwapWire): Json => {
-  const market = marketOf(wire.a) ?? refuseAll(`Invalid asset: ${wire.a}`)
+  const market = marketOf(wire.a) ?? rejectRequest(`Invalid asset: ${wire.a}`)
   const lots = parseUnits(wire.s, market.sizeDecimals)
   if (wire.m < minutesMin || wire.m > minutesMax) return { error: `Invalid TWAP duration: ${wire.m} min(s)` }
   if (lots === undefined || lots <= 0n || lots > 9_000_000_000_000_000n)
@@ -50,7 +50,7 @@ export const placeTwap = (venue: Venue, account: Account, wire: TwapWire): Json 
     statusMs: venue.state.nowMs,
   }
   twaps.push(twap)
-  if (twaps.length > twapsKept) {
+  if (twaps.length > twapsMax) {
     const at = twaps.findIndex(({ status }) => status !== 'activated')
     if (at >= 0) twaps.splice(at, 1)
   }
@@ -58,7 +58,7 @@ export const placeTwap = (venue: Venue, account: Account, wire: TwapWire): Json 
   return { running: { twapId: twap.id } }
 }
 
-const end = (venue: Venue, twap: Twap, status: Twap['status']): void => {
+const endTwap = (venue: Venue, twap: Twap, status: Twap['status']): void => {
   twap.status = status
   twap.statusMs = venue.state.nowMs
 }
@@ -67,7 +67,7 @@ export const cancelTwap = (venue: Venue, account: Account, wire: { a: number; t:
   const twap = twapsOf(venue).find(({ id, user }) => id === wire.t && user === account.address)
   if (twap?.status !== 'activated' || twap.asset !== wire.a)
     return { error: 'TWAP was never placed, already canceled, or filled.' }
-  end(venue, twap, 'terminated')
+  endTwap(venue, twap, 'terminated')
   return 'success'
 }
 
@@ -101,9 +101,9 @@ const sliceOrder = (venue: Venue, twap: Twap, size: number, mid: number): Order 
 
 const sliceSize = (account: Account, twap: Twap, count: number): number => {
   const due = Math.floor((twap.size * (twap.slices + 1)) / count) - twap.executed
-  const most = Math.ceil((twap.size / count) * catchUpMax)
+  const lotsMax = Math.ceil((twap.size / count) * catchUpMax)
   const room = twap.reduceOnly ? closable(account, twap.asset, twap.buy) : Number.MAX_SAFE_INTEGER
-  return Math.min(due, most, room)
+  return Math.min(due, lotsMax, room)
 }
 
 const runTwap = (venue: Venue, twap: Twap): void => {
@@ -116,20 +116,20 @@ const runTwap = (venue: Venue, twap: Twap): void => {
     twap.slices += 1
     if (mid === undefined || size <= 0) continue
     const order = sliceOrder(venue, twap, size, mid)
-    const lacks =
+    const isUnfunded =
       market.kind === 'spot'
         ? lacksBalance(venue, account, market, order)
         : !order.reduceOnly && lacksMargin(venue, account, market, order)
-    if (lacks) {
-      end(venue, twap, 'terminated')
+    if (isUnfunded) {
+      endTwap(venue, twap, 'terminated')
       return
     }
-    enter(venue, account, order)
-    execute(venue, order)
+    registerOrder(venue, account, order)
+    matchOrder(venue, order)
     twap.executed += order.size - order.left
     twap.spent += order.spent
   }
-  if (twap.slices >= count || twap.executed >= twap.size) end(venue, twap, 'finished')
+  if (twap.slices >= count || twap.executed >= twap.size) endTwap(venue, twap, 'finished')
 }
 
 export const runTwaps = (venue: Venue): void => {
@@ -154,12 +154,12 @@ const stateView = (twap: Twap): Json => {
   }
 }
 
-const mine = ({ state }: Venue, user: string): Twap[] =>
+const twapsOfUser = ({ state }: Venue, user: string): Twap[] =>
   (state.twaps ?? []).filter((twap) => twap.user === user)
 
 /** Newest first; one that has ended is preceded by its beginning. */
 export const twapHistory = (venue: Venue, user: string): Json[] =>
-  mine(venue, user)
+  twapsOfUser(venue, user)
     .flatMap((twap) => {
       const began = { ...twap, executed: 0, spent: 0n }
       const records = [
@@ -182,6 +182,6 @@ export const twapHistory = (venue: Venue, user: string): Json[] =>
     .reverse()
 
 export const twapStates = (venue: Venue, user: string): Json[] =>
-  mine(venue, user)
+  twapsOfUser(venue, user)
     .filter(({ status }) => status === 'activated')
     .map((twap) => [twap.id, stateView(twap)])

@@ -23,7 +23,7 @@ const toPerp = ({ state }: Venue, account: Account, units: bigint): void => {
 }
 
 /** Dollars that no spot order holds join the one balance. */
-export const pool = (venue: Venue, account: Account): void => {
+export const poolUsd = (venue: Venue, account: Account): void => {
   const { total, hold } = spotOf(account, usdc.index)
   if (isUnified(account) && total > hold) toPerp(venue, account, total - hold)
 }
@@ -60,5 +60,5 @@ export const unifiedUsd = (
 /** An account that leaves the mode finds its dollars on the perpetual side. */
 export const setMode = (venue: Venue, account: Account, mode: Account['abstraction']): void => {
   account.abstraction = mode
-  pool(venue, account)
+  poolUsd(venue, account)
 }

@@ -15,7 +15,7 @@ import type {
 } from './state.ts'
 
 /** What happened, for the streams. It leaves the process only after the log has been written. */
-export type Happening =
+export type VenueEvent =
   | { kind: 'order'; user: string; order: Order; status: string; timeMs: number }
   | { kind: 'fill'; user: string; fill: Fill }
   | { kind: 'funding'; user: string; funding: Funding }
@@ -25,16 +25,16 @@ export type Happening =
   | { kind: 'liquidation'; user: string; liquidator: string; notional: bigint; value: bigint }
   | { kind: 'prices' }
 
-export type Taking = { order: Order; liquidation: Fill['liquidation'] } | { house: string }
+export type TakerContext = { order: Order; liquidation: Fill['liquidation'] } | { systemAddress: string }
 
 export type Venue = {
   state: State
   books: Map<number, Book>
-  happenings: Happening[]
+  events: VenueEvent[]
   /** The transaction hash of the command at work. */
   hash: string
   /** Who is taking in the match at work. */
-  taking: Taking | undefined
+  takerContext: TakerContext | undefined
   rules: MatchRules
 }
 
@@ -75,20 +75,20 @@ export const newAccount = (address: string, nowMs: number, house = false): Accou
   displayName: null,
 })
 
-const houseUsd = 1_000_000_000
+const systemUsd = 1_000_000_000
 
-const houseAccounts = (nowMs: number): Map<string, Account> => {
+const systemAccounts = (nowMs: number): Map<string, Account> => {
   const accounts = new Map<string, Account>()
   for (const address of [makerAddress, flowAddress, backstopAddress]) {
     const account = newAccount(address, nowMs, true)
-    account.raw = BigInt(houseUsd) * BigInt(one)
+    account.raw = BigInt(systemUsd) * BigInt(one)
     if (address !== backstopAddress) {
-      account.spot.set(usdc.index, balance(BigInt(houseUsd) * BigInt(one)))
+      account.spot.set(usdc.index, balance(BigInt(systemUsd) * BigInt(one)))
       for (const market of markets)
         if (market.kind === 'spot')
           account.spot.set(
             market.base.index,
-            balance(BigInt(Math.round(houseUsd / market.startUsd)) * BigInt(one)),
+            balance(BigInt(Math.round(systemUsd / market.startUsd)) * BigInt(one)),
           )
     }
     accounts.set(address, account)
@@ -120,7 +120,7 @@ const newMarketState = ({ asset, startUsd }: Market, nowMs: number): MarketState
 }
 
 export const newState = (seed: number, nowMs: number): State => {
-  const accounts = houseAccounts(nowMs)
+  const accounts = systemAccounts(nowMs)
   const spotFlow = new Map<number, bigint>()
   let perpFlow = 0n
   for (const account of accounts.values()) {
@@ -160,7 +160,7 @@ export const newState = (seed: number, nowMs: number): State => {
 }
 
 export const createVenue = (state: State, rules: MatchRules): Venue => {
-  const venue: Venue = { state, books: new Map(), happenings: [], hash: '', taking: undefined, rules }
+  const venue: Venue = { state, books: new Map(), events: [], hash: '', takerContext: undefined, rules }
   for (const market of markets) {
     const book = createBook({
       allow: (maker, size) => rules.allow(venue, market, maker, size),
@@ -180,12 +180,12 @@ export const accountOf = ({ state }: Venue, address: string): Account =>
 export const marketFor = (asset: number): Market => marketOf(asset) as Market
 
 /** The order can do something from now on. */
-export const listOpen = (account: Account, order: Order): void => {
+export const addOpenOrder = (account: Account, order: Order): void => {
   account.open.add(order.oid)
   if (order.reduceOnly) account.reducing.add(order.oid)
 }
 
-export const unlistOpen = (account: Account, { oid }: Order): void => {
+export const removeOpenOrder = (account: Account, { oid }: Order): void => {
   account.open.delete(oid)
   account.reducing.delete(oid)
 }
@@ -218,19 +218,19 @@ export const spotOf = (account: Account, token: number): SpotBalance => {
 export const commandHash = (seed: number, sequence: number): string =>
   `0x${createHash('sha256').update(`${seed}:${sequence}`).digest('hex')}`
 
-const ledgerKept = 10_000
+const ledgerUpdatesMax = 10_000
 
-export const noteLedger = (venue: Venue, account: Account, delta: LedgerUpdate['delta']): void => {
+export const recordLedger = (venue: Venue, account: Account, delta: LedgerUpdate['delta']): void => {
   const update = { timeMs: venue.state.nowMs, hash: venue.hash, delta }
   account.ledger.push(update)
-  if (account.ledger.length > ledgerKept) account.ledger.shift()
-  venue.happenings.push({ kind: 'ledger', user: account.address, update })
+  if (account.ledger.length > ledgerUpdatesMax) account.ledger.shift()
+  venue.events.push({ kind: 'ledger', user: account.address, update })
 }
 
-export const noteStatus = (venue: Venue, order: Order, status: string): void => {
+export const recordStatus = (venue: Venue, order: Order, status: string): void => {
   order.status = status
   order.statusMs = venue.state.nowMs
-  venue.happenings.push({
+  venue.events.push({
     kind: 'order',
     user: order.user,
     order: { ...order },

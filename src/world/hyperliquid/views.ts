@@ -1,4 +1,4 @@
-import { firesAbove } from './checks.ts'
+import { triggersAbove } from './checks.ts'
 import { priceText, rateText, sizeText, unitsText } from './decimal.ts'
 import { marketNamed } from './markets.ts'
 import type { Fill, Funding, Order, State, Trade } from './state.ts'
@@ -18,7 +18,7 @@ const orderType = ({ trigger, tif }: Order): string => {
 
 const condition = (order: Order): string =>
   order.trigger
-    ? `Price ${firesAbove(order) ? 'above' : 'below'} ${trimmed(priceText(order.trigger.price))}`
+    ? `Price ${triggersAbove(order) ? 'above' : 'below'} ${trimmed(priceText(order.trigger.price))}`
     : 'N/A'
 
 export const frontendOrder = (state: State, order: Order): Record<string, Json> => {

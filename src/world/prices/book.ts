@@ -1,5 +1,5 @@
 /** Dollars per unit as decimal text. The pools of the chains are made with these prices too. */
-const opening: Readonly<Record<string, string>> = {
+const initialPrices: Readonly<Record<string, string>> = {
   BTC: '100000',
   ETH: '3500',
   SOL: '180',
@@ -19,7 +19,7 @@ const opening: Readonly<Record<string, string>> = {
   TAXED: '0.01',
 }
 
-const sameAs: Readonly<Record<string, string>> = {
+const priceAliases: Readonly<Record<string, string>> = {
   WETH: 'ETH',
   WBTC: 'BTC',
   CBBTC: 'BTC',
@@ -40,7 +40,7 @@ export type PriceBook = {
 
 const keyOf = (symbol: string): string => {
   const upper = symbol.toUpperCase()
-  return sameAs[upper] ?? upper
+  return priceAliases[upper] ?? upper
 }
 
 /** `overrides` is the caller's and is written to, so that what was set can be remembered. */
@@ -48,7 +48,7 @@ export const priceBook = (overrides: Record<string, Override> = {}): PriceBook =
   quote: (symbol) => {
     const key = keyOf(symbol)
     const {
-      price_usd: usd = opening[key],
+      price_usd: usd = initialPrices[key],
       confidence = 0.99,
       age_seconds = 0,
       listed = true,
@@ -58,5 +58,5 @@ export const priceBook = (overrides: Record<string, Override> = {}): PriceBook =
   set: (symbol, change) => {
     overrides[keyOf(symbol)] = { ...overrides[keyOf(symbol)], ...change }
   },
-  symbols: () => [...new Set([...Object.keys(opening), ...Object.keys(overrides)])],
+  symbols: () => [...new Set([...Object.keys(initialPrices), ...Object.keys(overrides)])],
 })

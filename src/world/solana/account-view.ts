@@ -10,13 +10,13 @@ import { readMint, readTokenAccount, tokenKind, uiAmount } from './token-layout.
 
 const encodings = ['binary', 'base58', 'base64', 'base64+zstd', 'jsonParsed'] as const
 export type Encoding = (typeof encodings)[number]
-export type Viewing = { encoding: Encoding; slice: { offset: number; length: number } | undefined }
+export type ViewOptions = { encoding: Encoding; slice: { offset: number; length: number } | undefined }
 
 const base58BytesMax = 128
 const sliceMax = 10_485_760
 const neverRentBilled = 18_446_744_073_709_551_615n
 
-export const viewingOf = (config: Config, fallback: Encoding = 'binary'): Viewing => {
+export const readViewOptions = (config: Config, fallback: Encoding = 'binary'): ViewOptions => {
   const encoding = encodingOf(config, encodings, fallback)
   if (config.dataSlice === undefined || config.dataSlice === null) return { encoding, slice: undefined }
   const { offset, length } = recordOf(config.dataSlice)
@@ -69,7 +69,7 @@ const parsed = (account: Account, lookup: AccountLookup) => {
   }
 }
 
-const encoded = (account: Account, { encoding, slice }: Viewing, lookup: AccountLookup): unknown => {
+const encoded = (account: Account, { encoding, slice }: ViewOptions, lookup: AccountLookup): unknown => {
   if (encoding === 'jsonParsed') {
     const view = parsed(account, lookup) ?? parsedTable(account)
     if (view !== undefined) return view
@@ -89,8 +89,8 @@ const encoded = (account: Account, { encoding, slice }: Viewing, lookup: Account
 }
 
 /** One account as getAccountInfo and its relatives show it. */
-export const accountView = (account: Account, viewing: Viewing, lookup: AccountLookup) => ({
-  data: encoded(account, viewing, lookup),
+export const accountView = (account: Account, viewOptions: ViewOptions, lookup: AccountLookup) => ({
+  data: encoded(account, viewOptions, lookup),
   executable: account.executable,
   lamports: account.lamports,
   owner: account.owner,

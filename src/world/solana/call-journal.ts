@@ -3,7 +3,7 @@ import { join } from 'node:path'
 
 /** A transaction with the time of its slot, or the signature that the faucet gave under an id. */
 export type Call = { atMs: number; wire: Uint8Array } | { mint: string; signature: string }
-type Line = { atMs: number; wire: string } | { mint: string; signature: string }
+type JournalLine = { atMs: number; wire: string } | { mint: string; signature: string }
 
 export type CallJournal = ReturnType<typeof openCallJournal>
 
@@ -21,7 +21,7 @@ export const openCallJournal = (dataDir: string) => {
       .flatMap((text): Call[] => {
         if (text === '') return []
         try {
-          const line = JSON.parse(text) as Line
+          const line = JSON.parse(text) as JournalLine
           return 'mint' in line ? [line] : [{ atMs: line.atMs, wire: Buffer.from(line.wire, 'base64') }]
         } catch {
           // The last line of a process that was killed: nobody was told of it.
@@ -29,27 +29,27 @@ export const openCallJournal = (dataDir: string) => {
         }
       })
 
-  let held: string[] | undefined
+  let completeText: string[] | undefined
   const write = (text: string): void => {
-    if (held) held.push(text)
+    if (completeText) completeText.push(text)
     else writeSync(log, text)
   }
 
   return {
     read,
     /** What is added meanwhile is written at once, so that a kill leaves all of it or nothing. */
-    together: <T>(run: () => T): T => {
-      held = []
+    batch: <T>(run: () => T): T => {
+      completeText = []
       try {
         return run()
       } finally {
-        const texts = held
-        held = undefined
+        const texts = completeText
+        completeText = undefined
         if (texts.length > 0) write(texts.join(''))
       }
     },
     add: (call: Call): void => {
-      const line: Line =
+      const line: JournalLine =
         'mint' in call ? call : { atMs: call.atMs, wire: Buffer.from(call.wire).toString('base64') }
       write(`\n${JSON.stringify(line)}\n`)
     },

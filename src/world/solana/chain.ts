@@ -3,7 +3,7 @@ import type { Account, AccountLookup } from './account.ts'
 import { accountVersions } from './account-versions.ts'
 import { toBase58 } from './base58.ts'
 import type { CallJournal } from './call-journal.ts'
-import { execution, type Landed } from './execution.ts'
+import { createExecutor, type LandedTransaction } from './execution.ts'
 import { sha256 } from './keys.ts'
 import type { Ledger } from './ledger.ts'
 import { openMachine } from './machine.ts'
@@ -34,13 +34,13 @@ export const openChain = ({ ledger, journal, finalitySlots, seed }: Options) => 
   const time = slots(state)
   if (stored === undefined) seed(machine.put)
   const tokens = tokenIndex([tokenProgram, token2022Program].flatMap(machine.ofProgram))
-  const listeners = new Set<(landed: Landed) => void>()
-  const landed = (news: Landed) => {
-    for (const listener of listeners) listener(news)
+  const listeners = new Set<(landed: LandedTransaction) => void>()
+  const onLanded = (transaction: LandedTransaction) => {
+    for (const listener of listeners) listener(transaction)
   }
   const versions = accountVersions(machine.get)
   let prunedAt = 0
-  const beforeWrite: Parameters<typeof execution>[0]['beforeWrite'] = (slot, accounts) => {
+  const beforeWrite: Parameters<typeof createExecutor>[0]['beforeWrite'] = (slot, accounts) => {
     if (slot > prunedAt) versions.prune(slot - finalitySlots - lagSlotsMax - 1)
     prunedAt = slot
     versions.record(slot, accounts)
@@ -49,8 +49,8 @@ export const openChain = ({ ledger, journal, finalitySlots, seed }: Options) => 
   const executed = (wire: Uint8Array, atMs: number) => {
     if (!restoring) journal.add({ wire, atMs })
   }
-  const parts = { machine, time, ledger, tokens, landed, executed, beforeWrite }
-  const { simulate, send, runAgain } = execution(parts)
+  const parts = { machine, time, ledger, tokens, onLanded, executed, beforeWrite }
+  const { simulate, send, replay } = createExecutor(parts)
   const depth = { processed: 0, confirmed: Math.min(1, finalitySlots), finalized: finalitySlots }
   let lagSlots = 0
   const slotAt = (commitment: Commitment): number => time.current() - depth[commitment] - lagSlots
@@ -63,14 +63,14 @@ export const openChain = ({ ledger, journal, finalitySlots, seed }: Options) => 
     journal.clear()
     savedCount = ledger.count()
   }
-  const rememberMint = (id: string, signature: string): void => {
+  const recordMint = (id: string, signature: string): void => {
     if (ledger.minted(id) !== undefined) return
-    ledger.rememberMint(id, signature)
+    ledger.recordMint(id, signature)
     if (!restoring) journal.add({ mint: id, signature })
   }
   for (const call of stored === undefined ? [] : journal.read()) {
-    if ('mint' in call) rememberMint(call.mint, call.signature)
-    else time.at(call.atMs, () => runAgain(call.wire))
+    if ('mint' in call) recordMint(call.mint, call.signature)
+    else time.at(call.atMs, () => replay(call.wire))
   }
   restoring = false
   if (stored === undefined) save()
@@ -84,10 +84,10 @@ export const openChain = ({ ledger, journal, finalitySlots, seed }: Options) => 
     rentExempt: machine.rentExempt,
     simulate,
     send,
-    rememberMint,
-    together: journal.together,
+    recordMint,
+    together: journal.batch,
     /** Called for each transaction in a block; answers what ends it. */
-    onLanded: (listener: (landed: Landed) => void): (() => void) => {
+    onLanded: (listener: (landed: LandedTransaction) => void): (() => void) => {
       listeners.add(listener)
       return () => listeners.delete(listener)
     },
@@ -120,7 +120,7 @@ export const openChain = ({ ledger, journal, finalitySlots, seed }: Options) => 
       }
     },
     /** Runs reads as a node serves them that is so many slots behind. */
-    behind: <T>(count: number, read: () => T): T => {
+    readLagged: <T>(count: number, read: () => T): T => {
       lagSlots = Math.min(count, lagSlotsMax)
       try {
         return read()

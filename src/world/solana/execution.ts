@@ -18,7 +18,7 @@ export type StoredMeta = Omit<Outcome, 'err'> & {
   loaded: { writable: string[]; readonly: string[] }
 }
 /** What subscribers learn of a transaction. */
-export type Landed = {
+export type LandedTransaction = {
   signature: string
   slot: number
   err: TransactionError | null
@@ -26,12 +26,12 @@ export type Landed = {
   keys: string[]
   writable: string[]
 }
-type Parts = {
+type ExecutionDeps = {
   machine: Machine
   time: Slots
   ledger: Ledger
   tokens: TokenIndex
-  landed: (landed: Landed) => void
+  onLanded: (landed: LandedTransaction) => void
   /** Is told of each transaction in a block before anybody else, with a time within its slot. */
   executed: (wire: Uint8Array, atMs: number) => void
   /** Gets the accounts as they are before a transaction of that slot. */
@@ -65,7 +65,7 @@ const preflightFailure = (
     unitsConsumed: units,
   })
 
-const forged = (): RpcError => new RpcError(-32003, 'Transaction signature verification failure')
+const signatureFailure = (): RpcError => new RpcError(-32003, 'Transaction signature verification failure')
 
 const digestOf = ({ messageBytes }: WireTransaction): Uint8Array => sha256(messageBytes)
 
@@ -80,30 +80,33 @@ export const readTransaction = (bytes: Uint8Array): WireTransaction => {
   }
 }
 
-const balances = ({ machine, tokens }: Parts, { keys }: ResolvedKeys): Balances =>
+const balances = ({ machine, tokens }: ExecutionDeps, { keys }: ResolvedKeys): Balances =>
   balancesOf(keys, { lamports: machine.lamports, isTokenAccount: tokens.has, account: machine.get })
 
 /** Writes down what a transaction did. */
-const record = (parts: Parts, { transaction, keys, outcome, slot, before }: Executed): void => {
+const storeTransaction = (
+  deps: ExecutionDeps,
+  { transaction, keys, outcome, slot, before }: Executed,
+): void => {
   const { message, signatures, bytes } = transaction
   const writable = writableKeys(message, keys)
-  for (const key of writable) parts.tokens.note(key, parts.machine.get(key))
+  for (const key of writable) deps.tokens.note(key, deps.machine.get(key))
   const { err, ...rest } = outcome
   const loaded = { writable: keys.writable, readonly: keys.readonly }
-  const meta: StoredMeta = { ...rest, fee: feeOf(message), before, after: balances(parts, keys), loaded }
-  parts.ledger.append({
+  const meta: StoredMeta = { ...rest, fee: feeOf(message), before, after: balances(deps, keys), loaded }
+  deps.ledger.append({
     signature: signatures[0] as string,
     digest: digestOf(transaction),
     slot,
-    time: Math.floor(parts.time.nowMs() / 1000),
+    time: Math.floor(deps.time.nowMs() / 1000),
     err: err === null ? null : writeJson(err),
     wire: bytes,
     meta: writeJson(meta),
     memo: memoOf(message),
     addresses: keys.keys,
   })
-  parts.executed(bytes, Math.min(parts.time.nowMs(), parts.time.msOf(slot) + slotMs - 1))
-  parts.landed({
+  deps.executed(bytes, Math.min(deps.time.nowMs(), deps.time.msOf(slot) + slotMs - 1))
+  deps.onLanded({
     signature: signatures[0] as string,
     slot,
     err,
@@ -114,11 +117,11 @@ const record = (parts: Parts, { transaction, keys, outcome, slot, before }: Exec
 }
 
 /** Runs transactions against the machine, with the checks that LiteSVM leaves to its embedder. */
-export const execution = (parts: Parts) => {
-  const { machine, time, ledger } = parts
+export const createExecutor = (deps: ExecutionDeps) => {
+  const { machine, time, ledger } = deps
   let machineSlot = 0
 
-  const catchUp = (): number => {
+  const advanceMachine = (): number => {
     const slot = time.current()
     if (slot > machineSlot) machine.setTime(slot, Math.floor(time.nowMs() / 1000), time.recent())
     machineSlot = slot
@@ -129,7 +132,7 @@ export const execution = (parts: Parts) => {
     ledger.wasProcessed(transaction.signatures[0] as string, digestOf(transaction))
 
   /** What a node finds wrong before it runs anything, in its order. */
-  const refusal = (transaction: WireTransaction, anyBlockhash: boolean): TransactionError | null => {
+  const preflightError = (transaction: WireTransaction, anyBlockhash: boolean): TransactionError | null => {
     const { recentBlockhash, addressTableLookups } = transaction.message
     if (wasProcessed(transaction)) return 'AlreadyProcessed'
     const isFresh = anyBlockhash || time.isBlockhashValid(recentBlockhash)
@@ -143,23 +146,23 @@ export const execution = (parts: Parts) => {
     transaction: WireTransaction,
     { sigVerify, anyBlockhash }: SimulateOptions,
   ): Simulation => {
-    catchUp()
-    const err = refusal(transaction, anyBlockhash)
+    advanceMachine()
+    const err = preflightError(transaction, anyBlockhash)
     if (err !== null) return { ...noOutcome, err, accounts: () => new Map() }
     return machine.simulate({ bytes: transaction.bytes, version: transaction.message.version }, sigVerify)
   }
 
   const run = (transaction: WireTransaction): void => {
-    const slot = catchUp()
+    const slot = advanceMachine()
     const keys = resolveKeys(transaction.message, machine.get)
     if (keys === undefined) return
-    const before = balances(parts, keys)
+    const before = balances(deps, keys)
     const written = writableKeys(transaction.message, keys).map((key) => [key, machine.get(key)] as const)
     const outcome = machine.execute({ bytes: transaction.bytes, version: transaction.message.version })
-    if (outcome.err === 'SignatureFailure') throw forged()
+    if (outcome.err === 'SignatureFailure') throw signatureFailure()
     if (outcome.err !== null && !landsInBlock(outcome.err)) return
-    parts.beforeWrite(slot, written)
-    record(parts, { transaction, keys, outcome, slot, before })
+    deps.beforeWrite(slot, written)
+    storeTransaction(deps, { transaction, keys, outcome, slot, before })
   }
 
   /** Answers the signature. Without preflight a transaction that cannot land is dropped in silence, as on a node. */
@@ -174,18 +177,18 @@ export const execution = (parts: Parts) => {
     }
     if (!skipPreflight) {
       const preflight = simulate(transaction, { sigVerify: true, anyBlockhash: false })
-      if (preflight.err === 'SignatureFailure') throw forged()
+      if (preflight.err === 'SignatureFailure') throw signatureFailure()
       if (preflight.err !== null) throw preflightFailure(preflight.err, preflight)
     }
-    if (refusal(transaction, false) === null) run(transaction)
+    if (preflightError(transaction, false) === null) run(transaction)
     return signature
   }
 
   /** Runs a transaction of which an earlier process told that it is in a block. */
-  const runAgain = (bytes: Uint8Array): void => {
+  const replay = (bytes: Uint8Array): void => {
     const transaction = readTransaction(bytes)
     if (!wasProcessed(transaction)) run(transaction)
   }
 
-  return { simulate, send, runAgain }
+  return { simulate, send, replay }
 }

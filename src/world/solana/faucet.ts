@@ -1,9 +1,9 @@
 import { randomUUID } from 'node:crypto'
 import type { Chain } from './chain.ts'
-import { type PlannedInstruction, signedTransaction } from './compose.ts'
 import { associatedTokenAddress } from './keys.ts'
 import { associatedTokenProgram, memoProgram, systemProgram } from './programs.ts'
 import { treasuryOf, type WorldToken, worldKey, worldTokens } from './tokens.ts'
+import { type PlannedInstruction, signedTransaction } from './transaction-builder.ts'
 
 const payer = { address: worldKey.address, signer: true, writable: true }
 
@@ -20,7 +20,7 @@ const memo = (text: string): PlannedInstruction => ({
   data: Buffer.from(text),
 })
 
-const give = (chain: Chain, instructions: PlannedInstruction[], id: string): string => {
+const sendGrant = (chain: Chain, instructions: PlannedInstruction[], id: string): string => {
   const blockhash = chain.time.hashOf(chain.time.current())
   return chain.send(signedTransaction(worldKey, [...instructions, memo(`faucet ${id}`)], blockhash), false)
 }
@@ -31,7 +31,7 @@ const lamportTransfer = (address: string, lamports: bigint): PlannedInstruction 
   data: Buffer.concat([Uint8Array.of(2, 0, 0, 0), u64(lamports)]),
 })
 
-const tokenGift = (token: WorldToken, owner: string, amountUnits: bigint): PlannedInstruction[] => {
+const tokenGrant = (token: WorldToken, owner: string, amountUnits: bigint): PlannedInstruction[] => {
   const { mint, program, decimals, fixedSupplyUnits } = token
   const account = associatedTokenAddress(owner, mint, program)
   const create = {
@@ -63,19 +63,19 @@ export const findToken = (mintOrSymbol: string): WorldToken | undefined =>
   worldTokens.find(({ mint, symbol }) => mint === mintOrSymbol || symbol === mintOrSymbol.toUpperCase())
 
 export const airdrop = (chain: Chain, address: string, lamports: bigint): string =>
-  give(chain, [lamportTransfer(address, lamports)], randomUUID())
+  sendGrant(chain, [lamportTransfer(address, lamports)], randomUUID())
 
-export type Gift = { address: string; token: WorldToken | 'native'; amountUnits: bigint; id?: string }
+export type FaucetGrant = { address: string; token: WorldToken | 'native'; amountUnits: bigint; id?: string }
 
 /** The same id gives once: a repeated call answers the first signature. */
-export const giveOnce = (chain: Chain, { address, token, amountUnits, id }: Gift): string => {
+export const grantOnce = (chain: Chain, { address, token, amountUnits, id }: FaucetGrant): string => {
   const known = id === undefined ? undefined : chain.ledger.minted(id)
   if (known !== undefined) return known
-  const gift =
-    token === 'native' ? [lamportTransfer(address, amountUnits)] : tokenGift(token, address, amountUnits)
+  const grant =
+    token === 'native' ? [lamportTransfer(address, amountUnits)] : tokenGrant(token, address, amountUnits)
   return chain.together(() => {
-    const signature = give(chain, gift, id ?? randomUUID())
-    if (id !== undefined) chain.rememberMint(id, signature)
+    const signature = sendGrant(chain, grant, id ?? randomUUID())
+    if (id !== undefined) chain.recordMint(id, signature)
     return signature
   })
 }

@@ -1,5 +1,5 @@
 import type { Chain } from './chain.ts'
-import { findToken, type Gift, giveOnce } from './faucet.ts'
+import { type FaucetGrant, findToken, grantOnce } from './faucet.ts'
 import { readJson } from './json.ts'
 import { addressOf, recordOf, u64Of } from './params.ts'
 import { invalidParams, RpcError } from './rpc-error.ts'
@@ -14,7 +14,7 @@ const idLengthMax = 200
 const amountOf = (value: unknown): bigint =>
   u64Of(typeof value === 'string' && /^\d{1,20}$/.test(value) ? BigInt(value) : value, 'amount_units')
 
-const giftOf = (text: string): Gift => {
+const readGrant = (text: string): FaucetGrant => {
   const { address, mint, symbol, amount_units: amount, id } = recordOf(readJson(text))
   const name = mint ?? symbol
   if (typeof name !== 'string') throw invalidParams('name a mint, a symbol or native')
@@ -37,7 +37,7 @@ const secondsOf = (text: string): number => {
   throw invalidParams(`advance_seconds must lie between 0 and ${advanceSecondsMax}`)
 }
 
-const guarded =
+const withErrors =
   (run: Route): Route =>
   (text) => {
     try {
@@ -54,15 +54,18 @@ export const internalRoutes = (chain: Chain): ReadonlyMap<string, Route> =>
   new Map([
     [
       'POST /clock',
-      guarded((text) => {
+      withErrors((text) => {
         chain.advance(Math.round(secondsOf(text) * 1000))
         return { status: 200, body: { now_ms: chain.time.nowMs(), slot: chain.time.current() } }
       }),
     ],
-    ['POST /mint', guarded((text) => ({ status: 200, body: { signature: giveOnce(chain, giftOf(text)) } }))],
+    [
+      'POST /mint',
+      withErrors((text) => ({ status: 200, body: { signature: grantOnce(chain, readGrant(text)) } })),
+    ],
     [
       'GET /tokens',
-      guarded(() => ({
+      withErrors(() => ({
         status: 200,
         body: worldTokens.map(({ mint, symbol, name, decimals, program }) => ({
           mint,

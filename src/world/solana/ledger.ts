@@ -90,13 +90,13 @@ export const openLedger = (dataDir: string) => {
     throw new Error(`cannot open the world in ${dataDir}; does another process hold it?`, { cause })
   }
 
-  const q = statements(db)
+  const queries = statements(db)
 
-  const count = (): number => Number((q.lastSeq.get() as { seq: number }).seq)
+  const count = (): number => Number((queries.lastSeq.get() as { seq: number }).seq)
 
   return {
     world: (): WorldRow | undefined => {
-      const row = q.readWorld.get() as Record<string, unknown> | undefined
+      const row = queries.readWorld.get() as Record<string, unknown> | undefined
       if (row === undefined) return undefined
       if (row.version !== schemaVersion)
         throw new Error('this world was written by another version; reset it')
@@ -109,40 +109,40 @@ export const openLedger = (dataDir: string) => {
       }
     },
     save: (row: WorldRow): void => {
-      q.writeWorld.run(schemaVersion, row.seed, row.genesisMs, row.offsetMs, row.lastMs, row.machine)
+      queries.writeWorld.run(schemaVersion, row.seed, row.genesisMs, row.offsetMs, row.lastMs, row.machine)
       const oldest = count() - bodiesMax
       if (oldest > 0) {
-        q.dropBodies.run(oldest)
-        q.dropMentions.run(oldest)
+        queries.dropBodies.run(oldest)
+        queries.dropMentions.run(oldest)
       }
-      q.dropMinted.run(mintIdsMax)
+      queries.dropMinted.run(mintIdsMax)
       db.exec('COMMIT; BEGIN IMMEDIATE')
     },
     append: (added: NewTransaction): void => {
-      const { lastInsertRowid: seq } = q.addSignature.run(
+      const { lastInsertRowid: seq } = queries.addSignature.run(
         added.signature,
         added.digest,
         added.slot,
         added.time,
         added.err,
       )
-      q.addBody.run(seq, added.wire, added.meta, added.memo)
-      for (const address of added.addresses) q.addMention.run(address, seq)
+      queries.addBody.run(seq, added.wire, added.meta, added.memo)
+      for (const address of added.addresses) queries.addMention.run(address, seq)
     },
     count,
     wasProcessed: (signature: string, digest: Uint8Array): boolean =>
-      q.processed.get(signature, digest) !== undefined,
+      queries.processed.get(signature, digest) !== undefined,
     find: (signature: string): SignatureRow | undefined =>
-      q.bySignature.get(signature) as SignatureRow | undefined,
+      queries.bySignature.get(signature) as SignatureRow | undefined,
     findBody: (signature: string): BodyRow | undefined =>
-      q.bodyBySignature.get(signature) as BodyRow | undefined,
+      queries.bodyBySignature.get(signature) as BodyRow | undefined,
     history: (address: string, before: number, after: number, slotMax: number, limit: number): HistoryRow[] =>
-      q.byAddress.all(address, before, after, slotMax, limit) as HistoryRow[],
-    inSlot: (slot: number): BodyRow[] => q.bodiesInSlot.all(slot) as BodyRow[],
+      queries.byAddress.all(address, before, after, slotMax, limit) as HistoryRow[],
+    inSlot: (slot: number): BodyRow[] => queries.bodiesInSlot.all(slot) as BodyRow[],
     minted: (id: string): string | undefined =>
-      (q.mintedById.get(id) as { signature: string } | undefined)?.signature,
-    rememberMint: (id: string, signature: string): void => {
-      q.addMinted.run(id, signature)
+      (queries.mintedById.get(id) as { signature: string } | undefined)?.signature,
+    recordMint: (id: string, signature: string): void => {
+      queries.addMinted.run(id, signature)
     },
     close: (): void => {
       db.exec('ROLLBACK')

@@ -47,7 +47,7 @@ const accountOf = (raw: RawAccount): Account => {
   }
 }
 
-const describe = (meta: TransactionMetadata, err: TransactionError | null): Outcome => {
+const toOutcome = (meta: TransactionMetadata, err: TransactionError | null): Outcome => {
   const returned = meta.returnData()
   return {
     err,
@@ -73,7 +73,7 @@ const describe = (meta: TransactionMetadata, err: TransactionError | null): Outc
 }
 
 /** LiteSVM throws on bytes it cannot decode or sanitise; that is the sender's mistake. */
-const refusing = <T>(run: () => T): T => {
+const withInvalidParams = <T>(run: () => T): T => {
   try {
     return run()
   } catch (cause) {
@@ -90,8 +90,8 @@ export const openMachine = (snapshot?: Uint8Array) => {
   svm.setBlockhashCheck(false)
   svm.setSigverify(true)
 
-  const describeFailed = (failed: FailedTransactionMetadata): Outcome =>
-    describe(failed.meta(), transactionError(failed.err() as Parameters<typeof transactionError>[0]))
+  const toFailedOutcome = (failed: FailedTransactionMetadata): Outcome =>
+    toOutcome(failed.meta(), transactionError(failed.err() as Parameters<typeof transactionError>[0]))
 
   return {
     get: (address: string): Account | undefined => {
@@ -121,21 +121,21 @@ export const openMachine = (snapshot?: Uint8Array) => {
       svm.setSlotHashes(hashes.filter((entry) => entry.slot < BigInt(slot)).reverse())
     },
     execute: ({ bytes, version }: Wire): Outcome =>
-      refusing(() => {
+      withInvalidParams(() => {
         const done = version === 0 ? svm.sendVersionedTransaction(bytes) : svm.sendLegacyTransaction(bytes)
-        return done instanceof FailedTransactionMetadata ? describeFailed(done) : describe(done, null)
+        return done instanceof FailedTransactionMetadata ? toFailedOutcome(done) : toOutcome(done, null)
       }),
     simulate: ({ bytes, version }: Wire, checkSignatures: boolean): Simulation =>
-      refusing(() => {
+      withInvalidParams(() => {
         svm.setSigverify(checkSignatures)
         try {
           const done =
             version === 0 ? svm.simulateVersionedTransaction(bytes) : svm.simulateLegacyTransaction(bytes)
           if (done instanceof FailedTransactionMetadata)
-            return { ...describeFailed(done), accounts: () => new Map() }
+            return { ...toFailedOutcome(done), accounts: () => new Map() }
           const accounts = () =>
             new Map(done.postAccounts().map((post) => [toBase58(post.address), accountOf(post.account())]))
-          return { ...describe(done.meta(), null), accounts }
+          return { ...toOutcome(done.meta(), null), accounts }
         } finally {
           svm.setSigverify(true)
         }

@@ -51,7 +51,7 @@ const reader = (bytes: Uint8Array): Reader => {
   return { u8, length, take, done: () => at === bytes.length, at: () => at }
 }
 
-const many = <T>(count: number, one: () => T): T[] => Array.from({ length: count }, one)
+const readMany = <T>(count: number, one: () => T): T[] => Array.from({ length: count }, one)
 const key = (from: Reader): string => toBase58(from.take(32))
 const indexes = (from: Reader): number[] => [...from.take(from.length())]
 
@@ -64,15 +64,15 @@ const readMessage = (from: Reader): Message => {
     numReadonlySignedAccounts: from.u8(),
     numReadonlyUnsignedAccounts: from.u8(),
   }
-  const accountKeys = many(from.length(), () => key(from))
+  const accountKeys = readMany(from.length(), () => key(from))
   const recentBlockhash = key(from)
-  const instructions = many(from.length(), () => ({
+  const instructions = readMany(from.length(), () => ({
     programIdIndex: from.u8(),
     accounts: indexes(from),
     data: from.take(from.length()),
   }))
   const addressTableLookups = versioned
-    ? many(from.length(), () => ({
+    ? readMany(from.length(), () => ({
         accountKey: key(from),
         writableIndexes: indexes(from),
         readonlyIndexes: indexes(from),
@@ -115,7 +115,7 @@ export const parseTransaction = (bytes: Uint8Array): WireTransaction => {
     throw new RangeError(`too large: ${bytes.length} bytes (max: encoded/raw 1644/${packetBytesMax})`)
   }
   const from = reader(bytes)
-  const signatures = many(from.length(), () => toBase58(from.take(64)))
+  const signatures = readMany(from.length(), () => toBase58(from.take(64)))
   const messageBytes = bytes.subarray(from.at())
   const message = readMessage(from)
   if (!from.done()) throw new RangeError('bytes left over')

@@ -1,5 +1,5 @@
 import type { Account } from './account.ts'
-import { accountView, type Viewing, viewingOf } from './account-view.ts'
+import { accountView, readViewOptions, type ViewOptions } from './account-view.ts'
 import { fromBase58 } from './base58.ts'
 import type { Chain, View } from './chain.ts'
 import { withContext } from './methods-cluster.ts'
@@ -55,18 +55,18 @@ export const accountFilter = (config: Config): ((account: Account) => boolean) =
   return (account) => tests.every((test) => test(account))
 }
 
-export const keyed = (view: View, addresses: string[], viewing: Viewing) =>
+export const keyedAccounts = (view: View, addresses: string[], viewOptions: ViewOptions) =>
   addresses.flatMap((pubkey) => {
     const account = view.account(pubkey)
-    return account === undefined ? [] : [{ account: accountView(account, viewing, view.account), pubkey }]
+    return account === undefined ? [] : [{ account: accountView(account, viewOptions, view.account), pubkey }]
   })
 
 /** Methods that read accounts as a commitment sees them: what is younger is not there yet. */
 export const accountMethods = (chain: Chain) => {
   const viewAt = (config: Config) => chain.view(commitmentOf(config))
-  const shown = (view: View, address: string, viewing: Viewing) => {
+  const viewAccount = (view: View, address: string, viewOptions: ViewOptions) => {
     const account = view.account(address)
-    return account === undefined ? null : accountView(account, viewing, view.account)
+    return account === undefined ? null : accountView(account, viewOptions, view.account)
   }
   return {
     getBalance: (params: Params) => {
@@ -76,34 +76,34 @@ export const accountMethods = (chain: Chain) => {
     getAccountInfo: (params: Params) => {
       const config = configAt(params, 1)
       const view = viewAt(config)
-      return withContext(view.slot, shown(view, addressAt(params, 0), viewingOf(config)))
+      return withContext(view.slot, viewAccount(view, addressAt(params, 0), readViewOptions(config)))
     },
     getMultipleAccounts: (params: Params) => {
       const config = configAt(params, 1)
       const view = viewAt(config)
-      const viewing = viewingOf(config, 'base64')
+      const viewOptions = readViewOptions(config, 'base64')
       const addresses = listAt(params, 0, accountsMax).map(addressOf)
       return withContext(
         view.slot,
-        addresses.map((address) => shown(view, address, viewing)),
+        addresses.map((address) => viewAccount(view, address, viewOptions)),
       )
     },
     getProgramAccounts: (params: Params) => {
       const program = addressAt(params, 0)
       const config = configAt(params, 1)
       const view = viewAt(config)
-      const fits = accountFilter(config)
-      const found = view.ofProgram(program).filter(([, account]) => fits(account))
+      const matches = accountFilter(config)
+      const found = view.ofProgram(program).filter(([, account]) => matches(account))
       if (found.length > programAccountsMax) {
         throw new RpcError(
           -32012,
           `scan aborted: more than ${programAccountsMax} accounts match; add filters`,
         )
       }
-      const viewing = viewingOf(config)
+      const viewOptions = readViewOptions(config)
       const views = found
         .sort(([a], [b]) => (a < b ? -1 : 1))
-        .map(([pubkey, account]) => ({ account: accountView(account, viewing, view.account), pubkey }))
+        .map(([pubkey, account]) => ({ account: accountView(account, viewOptions, view.account), pubkey }))
       return flagOf(config, 'withContext') ? withContext(view.slot, views) : views
     },
   }

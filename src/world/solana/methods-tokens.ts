@@ -1,6 +1,6 @@
-import { viewingOf } from './account-view.ts'
+import { readViewOptions } from './account-view.ts'
 import type { Chain, View } from './chain.ts'
-import { keyed } from './methods-accounts.ts'
+import { keyedAccounts } from './methods-accounts.ts'
 import { withContext } from './methods-cluster.ts'
 import { addressAt, addressOf, commitmentOf, configAt, type Params, recordOf } from './params.ts'
 import { isTokenProgram } from './programs.ts'
@@ -25,7 +25,7 @@ const tokenAccountAt = (view: View, address: string) => {
 }
 
 /** The filter names a mint or a token program; a program must be one of the two. */
-const wanted = (view: View, value: unknown): ((address: string) => boolean) => {
+const tokenFilter = (view: View, value: unknown): ((address: string) => boolean) => {
   const { mint, programId } = recordOf(value)
   if (mint !== undefined) {
     const address = addressOf(mint)
@@ -53,8 +53,8 @@ export const tokenMethods = (chain: Chain) => {
     getTokenAccountsByOwner: (params: Params) => {
       const view = viewAt(params, 2)
       const owner = addressAt(params, 0)
-      const found = view.tokensOfOwner(owner).slice(0, ownedMax).filter(wanted(view, params[1]))
-      return withContext(view.slot, keyed(view, found, viewingOf(configAt(params, 2))))
+      const found = view.tokensOfOwner(owner).slice(0, ownedMax).filter(tokenFilter(view, params[1]))
+      return withContext(view.slot, keyedAccounts(view, found, readViewOptions(configAt(params, 2))))
     },
     getTokenLargestAccounts: (params: Params) => {
       const view = viewAt(params, 1)

@@ -1,5 +1,5 @@
 import type { Account } from './account.ts'
-import { accountView, viewingOf } from './account-view.ts'
+import { accountView, readViewOptions } from './account-view.ts'
 import type { Chain } from './chain.ts'
 import { readTransaction } from './execution.ts'
 import { airdrop } from './faucet.ts'
@@ -53,16 +53,16 @@ const statusView = (chain: Chain, row: SignatureRow) => {
 }
 
 const simulationView = (chain: Chain, simulation: Simulation, config: Config) => {
-  const wanted =
+  const requested =
     config.accounts === undefined || config.accounts === null ? undefined : recordOf(config.accounts)
-  const viewing = wanted && viewingOf(wanted, 'base64')
-  const changed = wanted ? simulation.accounts() : new Map<string, Account>()
+  const viewOptions = requested && readViewOptions(requested, 'base64')
+  const changed = requested ? simulation.accounts() : new Map<string, Account>()
   const after = (address: string) => changed.get(address) ?? chain.account(address)
-  const show = (address: string) => {
+  const viewAccount = (address: string) => {
     const account = after(address)
-    return account && viewing ? accountView(account, viewing, after) : null
+    return account && viewOptions ? accountView(account, viewOptions, after) : null
   }
-  const addresses = wanted && listAt([wanted.addresses], 0, simulatedAccountsMax).map(addressOf)
+  const addresses = requested && listAt([requested.addresses], 0, simulatedAccountsMax).map(addressOf)
   const replaced = flagOf(config, 'replaceRecentBlockhash')
   const slot = chain.slotAt('processed')
   return {
@@ -70,7 +70,7 @@ const simulationView = (chain: Chain, simulation: Simulation, config: Config) =>
       addresses === undefined
         ? null
         : simulation.err === null
-          ? addresses.map(show)
+          ? addresses.map(viewAccount)
           : addresses.map(() => null),
     err: simulation.err,
     innerInstructions: flagOf(config, 'innerInstructions') ? simulation.inner : null,

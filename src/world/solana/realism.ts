@@ -1,14 +1,14 @@
-import type { ActivePreset } from '#world/faults.ts'
+import type { ActivePreset } from '#world/injected-failures.ts'
 import type { Realism } from '#world/proxy.ts'
 import { fromBase58, toBase58 } from './base58.ts'
 import { readJson, writeJson } from './json.ts'
 
 const slotMs = 400
-const rememberedMax = 1_000
+const abandonedMax = 1_000
 
 type Call = { jsonrpc?: unknown; id?: unknown; method?: unknown; params?: unknown }
 type Reply = { id?: unknown; result?: unknown; error?: unknown }
-type Ask = (body: string, headers?: Record<string, string>) => Promise<string>
+type SendUpstream = (body: string, headers?: Record<string, string>) => Promise<string>
 type Abandoned = { signature: string; slot: number; untilMs: number }
 type Status = { context: { slot: number }; value: unknown[] }
 
@@ -24,7 +24,7 @@ const callsOf = (body: string): Call[] | undefined => {
 
 const listOf = (value: unknown): unknown[] => (Array.isArray(value) ? value : [])
 
-const settingsOf = ({ params }: Call): Record<string, unknown> => {
+const configOf = ({ params }: Call): Record<string, unknown> => {
   const [, settings] = listOf(params)
   return typeof settings === 'object' && settings !== null ? (settings as Record<string, unknown>) : {}
 }
@@ -33,7 +33,7 @@ const settingsOf = ({ params }: Call): Record<string, unknown> => {
 const signatureOf = (call: Call): string | undefined => {
   const [text] = listOf(call.params)
   if (typeof text !== 'string') return undefined
-  const bytes = settingsOf(call).encoding === 'base64' ? Buffer.from(text, 'base64') : fromBase58(text)
+  const bytes = configOf(call).encoding === 'base64' ? Buffer.from(text, 'base64') : fromBase58(text)
   return bytes === undefined || bytes.length < 65 ? undefined : toBase58(bytes.subarray(1, 65))
 }
 
@@ -72,42 +72,44 @@ export const solanaRealism = (nowMs: () => number = Date.now): Realism => {
     return { 'x-world-lag-slots': String(slots) }
   }
 
-  const abandon = async (preset: ActivePreset, call: Call, signature: string, ask: Ask) => {
-    const { encoding = 'base58' } = settingsOf(call)
+  const abandon = async (preset: ActivePreset, call: Call, signature: string, sendUpstream: SendUpstream) => {
+    const { encoding = 'base58' } = configOf(call)
     const [bytes] = listOf(call.params)
     const params = [bytes, { encoding, sigVerify: true }]
-    const said = readJson(
-      await ask(writeJson({ jsonrpc: '2.0', id: 1, method: 'simulateTransaction', params })),
+    const reply = readJson(
+      await sendUpstream(writeJson({ jsonrpc: '2.0', id: 1, method: 'simulateTransaction', params })),
     ) as { result?: { context: { slot: number }; value: { err: unknown } } }
     // What cannot land is refused by the node itself.
-    if (said.result?.value.err !== null) return false
-    const { slot } = said.result.context
+    if (reply.result?.value.err !== null) return false
+    const { slot } = reply.result.context
     const untilMs = nowMs() + (0.2 + 0.8 * preset.random()) * preset.setting.droppedMsMax
     shown.set(signature, { signature, slot, untilMs })
     abandoned.add(signature)
-    for (const oldest of [...abandoned].slice(0, Math.max(0, abandoned.size - rememberedMax)))
+    for (const oldest of [...abandoned].slice(0, Math.max(0, abandoned.size - abandonedMax)))
       abandoned.delete(oldest)
     count(preset, 'dropped')
     return true
   }
 
   /** The answer to a transaction that does not reach the chain this time. */
-  const refusedSend = async (
+  const failSend = async (
     preset: ActivePreset,
     call: Call,
-    ask: Ask,
+    sendUpstream: SendUpstream,
   ): Promise<Omit<Reply, 'id'> | undefined> => {
     const signature = signatureOf(call)
     if (signature === undefined) return undefined
     const { setting, random } = preset
     const drawn = random()
     if (shown.has(signature)) return { result: signature }
-    if (drawn < setting.unknownBlockhashRate && settingsOf(call).skipPreflight !== true) {
+    if (drawn < setting.unknownBlockhashRate && configOf(call).skipPreflight !== true) {
       count(preset, 'unknown_blockhash')
       return { error: unknownBlockhash }
     }
     const isChosen = drawn < setting.unknownBlockhashRate + setting.droppedRate && !abandoned.has(signature)
-    return isChosen && (await abandon(preset, call, signature, ask)) ? { result: signature } : undefined
+    return isChosen && (await abandon(preset, call, signature, sendUpstream))
+      ? { result: signature }
+      : undefined
   }
 
   /** Shows what is confirmed on the fork, as long as that fork is followed. */
@@ -124,33 +126,35 @@ export const solanaRealism = (nowMs: () => number = Date.now): Realism => {
     return { ...reply, result: { ...result, value } }
   }
 
-  const forgetEnded = (): void => {
+  const pruneAbandoned = (): void => {
     for (const [signature, { untilMs }] of shown) if (untilMs <= nowMs()) shown.delete(signature)
   }
 
   return {
-    answer: async ({ preset, body }, ask) => {
-      forgetEnded()
+    answer: async ({ preset, body }, sendUpstream) => {
+      pruneAbandoned()
       const text = body.toString()
       const calls = callsOf(text)
-      if (!calls) return ask(text)
+      if (!calls) return sendUpstream(text)
       const answered = new Map<number, Omit<Reply, 'id'>>()
       for (const [index, call] of calls.entries()) {
-        const refused = call.method === 'sendTransaction' ? await refusedSend(preset, call, ask) : undefined
+        const refused =
+          call.method === 'sendTransaction' ? await failSend(preset, call, sendUpstream) : undefined
         if (refused) answered.set(index, refused)
       }
       const sends = calls.some(({ method }) => method === 'sendTransaction' || method === 'requestAirdrop')
       const headers = sends ? {} : lagHeaders(preset)
-      if (answered.size === 0 && shown.size === 0) return ask(text, headers)
+      if (answered.size === 0 && shown.size === 0) return sendUpstream(text, headers)
       const left = calls.filter((_, index) => !answered.has(index))
       const isBatch = text.trimStart().startsWith('[')
-      const replies = left.length === 0 ? [] : (readJson(await ask(writeJson(left), headers)) as Reply[])
-      const said = calls.map((call, index) => {
+      const replies =
+        left.length === 0 ? [] : (readJson(await sendUpstream(writeJson(left), headers)) as Reply[])
+      const replyText = calls.map((call, index) => {
         const own = answered.get(index)
         if (own) return { id: call.id ?? null, jsonrpc: '2.0', ...own }
         return withFork(call, replies.shift() ?? { error: unknownBlockhash })
       })
-      return writeJson(isBatch ? said : said[0])
+      return writeJson(isBatch ? replyText : replyText[0])
     },
   }
 }

@@ -1,6 +1,6 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { foreignRefusal, isForeign } from '#world/foreign.ts'
+import { foreignOriginMessage, isForeignOrigin } from '#world/origin-check.ts'
 import type { Chain } from './chain.ts'
 import { internalRoutes } from './internal-routes.ts'
 import { readJson, writeJson } from './json.ts'
@@ -19,7 +19,7 @@ const requestTimeoutMs = 10_000
 const connectionsMax = 1_024
 
 type Method = (params: Params) => unknown
-type Serving = { methods: ReadonlyMap<string, Method>; slotAt: Chain['slotAt'] }
+type RpcContext = { methods: ReadonlyMap<string, Method>; slotAt: Chain['slotAt'] }
 
 const errorShape = (error: unknown) => {
   if (!(error instanceof RpcError)) {
@@ -31,7 +31,7 @@ const errorShape = (error: unknown) => {
 }
 
 /** A client that has seen a slot may refuse to be answered from before it. */
-const demandSlot = (params: Params, slotAt: Chain['slotAt']): void => {
+const assertMinContextSlot = (params: Params, slotAt: Chain['slotAt']): void => {
   const config = params.at(-1)
   if (typeof config !== 'object' || config === null || !('minContextSlot' in config)) return
   const { minContextSlot, commitment } = config as Record<string, unknown>
@@ -49,7 +49,7 @@ const lagOf = ({ headers }: IncomingMessage): number => {
   return typeof count === 'string' && /^\d{1,3}$/.test(count) ? Number(count) : 0
 }
 
-const answerCall = ({ methods, slotAt }: Serving, call: unknown) => {
+const answerCall = ({ methods, slotAt }: RpcContext, call: unknown) => {
   const request = (typeof call === 'object' && call !== null && !Array.isArray(call) ? call : {}) as Record<
     string,
     unknown
@@ -62,27 +62,27 @@ const answerCall = ({ methods, slotAt }: Serving, call: unknown) => {
     const method = methods.get(name)
     if (method === undefined) throw new RpcError(-32601, 'Method not found')
     if (!Array.isArray(params)) throw new RpcError(-32602, '`params` should be an array')
-    demandSlot(params, slotAt)
+    assertMinContextSlot(params, slotAt)
     return { id, jsonrpc: '2.0', result: method(params) }
   } catch (error) {
     return { error: errorShape(error), id, jsonrpc: '2.0' }
   }
 }
 
-const refusal = (code: number, message: string) => ({ error: { code, message }, id: null, jsonrpc: '2.0' })
+const errorReply = (code: number, message: string) => ({ error: { code, message }, id: null, jsonrpc: '2.0' })
 
-const answerBody = (serving: Serving, text: string): unknown => {
+const answerBody = (context: RpcContext, text: string): unknown => {
   let body: unknown
   try {
     body = readJson(text)
   } catch {
-    return refusal(-32700, 'Parse error')
+    return errorReply(-32700, 'Parse error')
   }
-  if (!Array.isArray(body)) return answerCall(serving, body)
-  if (body.length === 0) return refusal(-32600, 'Invalid request')
+  if (!Array.isArray(body)) return answerCall(context, body)
+  if (body.length === 0) return errorReply(-32600, 'Invalid request')
   if (body.length > batchMax)
-    return refusal(-32600, `Batch of ${body.length} calls is too large; max ${batchMax}`)
-  return body.map((call) => answerCall(serving, call))
+    return errorReply(-32600, `Batch of ${body.length} calls is too large; max ${batchMax}`)
+  return body.map((call) => answerCall(context, call))
 }
 
 /** Undefined when the body is larger than any honest call. */
@@ -116,12 +116,12 @@ export const serve = async (chain: Chain, port: number): Promise<{ port: number;
   const internal = internalRoutes(chain)
 
   const handle = async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
-    if (isForeign(request)) return reply(response, 403, { detail: foreignRefusal })
+    if (isForeignOrigin(request)) return reply(response, 403, { detail: foreignOriginMessage })
     const path = (request.url ?? '/').split('?')[0]
     const text = await readBody(request)
     if (text === undefined) {
       response.setHeader('connection', 'close')
-      return reply(response, 413, refusal(-32600, `Request is larger than ${bodyBytesMax} bytes`))
+      return reply(response, 413, errorReply(-32600, `Request is larger than ${bodyBytesMax} bytes`))
     }
     const route = internal.get(`${request.method} ${path}`)
     if (route) {
@@ -130,8 +130,8 @@ export const serve = async (chain: Chain, port: number): Promise<{ port: number;
     }
     if (path !== '/') return reply(response, 404, { detail: 'no such path' })
     if (request.method !== 'POST') return reply(response, 405, { detail: 'JSON-RPC is spoken by POST' })
-    const serving = { methods, slotAt: chain.slotAt }
-    const answer = chain.behind(lagOf(request), () => answerBody(serving, text))
+    const context = { methods, slotAt: chain.slotAt }
+    const answer = chain.readLagged(lagOf(request), () => answerBody(context, text))
     reply(response, 200, answer)
   }
 

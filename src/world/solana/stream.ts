@@ -1,7 +1,7 @@
 import type { Server } from 'node:http'
 import type { Socket } from 'node:net'
 import { WebSocketServer } from 'ws'
-import { isForeign } from '#world/foreign.ts'
+import { isForeignOrigin } from '#world/origin-check.ts'
 import type { Chain } from './chain.ts'
 import { readJson, writeJson } from './json.ts'
 import { RpcError } from './rpc-error.ts'
@@ -13,7 +13,7 @@ const tickMs = 100
 /** A client that does not read is cut off before it fills the memory. */
 const unreadBytesMax = 10_000_000
 
-const refused = (error: unknown) =>
+const toRpcError = (error: unknown) =>
   error instanceof RpcError
     ? { code: error.code, message: error.message }
     : { code: -32603, message: 'Internal error' }
@@ -22,17 +22,17 @@ const refused = (error: unknown) =>
 export const openStream = (server: Server, chain: Chain): { close: () => void } => {
   const sockets = new WebSocketServer({ noServer: true, maxPayload: messageBytesMax })
   server.on('upgrade', (request, socket: Socket, head) => {
-    if (isForeign(request) || sockets.clients.size >= connectionsMax)
+    if (isForeignOrigin(request) || sockets.clients.size >= connectionsMax)
       return void socket.end('HTTP/1.1 403 Forbidden\r\nconnection: close\r\n\r\n')
     sockets.handleUpgrade(request, socket, head, (client) => sockets.emit('connection', client, request))
   })
   sockets.on('connection', (client) => {
-    const say = (message: unknown) => {
+    const send = (message: unknown) => {
       if (client.bufferedAmount > unreadBytesMax) client.terminate()
       else client.send(writeJson(message))
     }
     const own = subscriptions(chain, (method, subscription, result) =>
-      say({ jsonrpc: '2.0', method, params: { result, subscription } }),
+      send({ jsonrpc: '2.0', method, params: { result, subscription } }),
     )
     const timer = setInterval(own.tick, tickMs)
     client.on('error', () => {})
@@ -45,18 +45,18 @@ export const openStream = (server: Server, chain: Chain): { close: () => void } 
       try {
         call = readJson(String(data)) as typeof call
       } catch {
-        return say({ jsonrpc: '2.0', id: null, error: { code: -32700, message: 'Parse error' } })
+        return send({ jsonrpc: '2.0', id: null, error: { code: -32700, message: 'Parse error' } })
       }
       const id = call?.id ?? null
       const method = typeof call?.method === 'string' ? own.methods[call.method] : undefined
-      if (!method) return say({ jsonrpc: '2.0', id, error: { code: -32601, message: 'Method not found' } })
+      if (!method) return send({ jsonrpc: '2.0', id, error: { code: -32601, message: 'Method not found' } })
       try {
         const result = method(Array.isArray(call.params) ? call.params : [])
-        say({ jsonrpc: '2.0', id, result })
+        send({ jsonrpc: '2.0', id, result })
         // What has happened already is told at once, and after the number of the subscription.
         own.tick()
       } catch (error) {
-        say({ jsonrpc: '2.0', id, error: refused(error) })
+        send({ jsonrpc: '2.0', id, error: toRpcError(error) })
       }
     })
   })

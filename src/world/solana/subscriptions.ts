@@ -1,6 +1,6 @@
-import { accountView, viewingOf } from './account-view.ts'
+import { accountView, readViewOptions } from './account-view.ts'
 import type { Chain, Commitment } from './chain.ts'
-import type { Landed } from './execution.ts'
+import type { LandedTransaction } from './execution.ts'
 import { accountFilter } from './methods-accounts.ts'
 import { apiVersion } from './methods-cluster.ts'
 import {
@@ -21,10 +21,18 @@ const rootDepth = 32
 
 type Notify = (result: unknown) => void
 type Delayed = { slot: number; commitment: Commitment; send: () => void; id: number }
-type Subscription = { method: string; notify: Notify; landed?: (landed: Landed) => void; tick?: () => void }
+type Subscription = {
+  method: string
+  notify: Notify
+  landed?: (landed: LandedTransaction) => void
+  tick?: () => void
+}
 
 /** One client's subscriptions: what happened is told when it has reached the commitment that was asked for. */
-export const subscriptions = (chain: Chain, say: (method: string, id: number, result: unknown) => void) => {
+export const subscriptions = (
+  chain: Chain,
+  sendNotification: (method: string, id: number, result: unknown) => void,
+) => {
   const open = new Map<number, Subscription>()
   let delayed: Delayed[] = []
   let lastId = 0
@@ -46,12 +54,12 @@ export const subscriptions = (chain: Chain, say: (method: string, id: number, re
     if (open.size >= subscriptionsMax) throw new RpcError(-32000, 'Too many subscriptions on this connection')
     lastId += 1
     const id = lastId
-    const notify: Notify = (result) => say(method, id, result)
+    const notify: Notify = (result) => sendNotification(method, id, result)
     open.set(id, { method, notify, ...make(id, notify) })
     return id
   }
 
-  const later = (id: number, slot: number, commitment: Commitment, send: () => void): void => {
+  const deliverAt = (id: number, slot: number, commitment: Commitment, send: () => void): void => {
     delayed.push({ id, slot, commitment, send })
     deliver()
   }
@@ -59,7 +67,7 @@ export const subscriptions = (chain: Chain, say: (method: string, id: number, re
   const view = (address: string, config: ReturnType<typeof configAt>) => {
     const account = chain.account(address)
     const empty = { data: Buffer.alloc(0), executable: false, lamports: 0n, owner: '1'.repeat(32) }
-    return accountView(account ?? empty, viewingOf(config), chain.account)
+    return accountView(account ?? empty, readViewOptions(config), chain.account)
   }
 
   const methods: Record<string, (params: Params) => unknown> = {
@@ -70,7 +78,7 @@ export const subscriptions = (chain: Chain, say: (method: string, id: number, re
       const received = flagOf(config, 'enableReceivedNotification')
       const id = add('signatureNotification', (own, notify) => {
         const finish = (slot: number, err: unknown) =>
-          later(own, slot, commitment, () => {
+          deliverAt(own, slot, commitment, () => {
             notify(context(slot, { err }))
             // A node ends this subscription by itself.
             open.delete(own)
@@ -95,12 +103,12 @@ export const subscriptions = (chain: Chain, say: (method: string, id: number, re
       const address = addressAt(params, 0)
       const config = configAt(params, 1)
       const commitment = commitmentOf(config)
-      viewingOf(config)
+      readViewOptions(config)
       return add('accountNotification', (id, notify) => ({
         landed: ({ slot, writable }) => {
           if (!writable.includes(address)) return
           const value = view(address, config)
-          later(id, slot, commitment, () => notify(context(slot, value)))
+          deliverAt(id, slot, commitment, () => notify(context(slot, value)))
         },
       }))
     },
@@ -108,14 +116,14 @@ export const subscriptions = (chain: Chain, say: (method: string, id: number, re
       const program = addressAt(params, 0)
       const config = configAt(params, 1)
       const commitment = commitmentOf(config)
-      const fits = accountFilter(config)
+      const matches = accountFilter(config)
       return add('programNotification', (id, notify) => ({
         landed: ({ slot, writable }) => {
           for (const pubkey of writable) {
             const account = chain.account(pubkey)
-            if (account?.owner !== program || !fits(account)) continue
+            if (account?.owner !== program || !matches(account)) continue
             const value = { account: view(pubkey, config), pubkey }
-            later(id, slot, commitment, () => notify(context(slot, value)))
+            deliverAt(id, slot, commitment, () => notify(context(slot, value)))
           }
         },
       }))
@@ -131,7 +139,7 @@ export const subscriptions = (chain: Chain, say: (method: string, id: number, re
       return add('logsNotification', (id, notify) => ({
         landed: ({ signature, slot, err, logs, keys }) => {
           if (address !== undefined && !keys.includes(address)) return
-          later(id, slot, commitment, () => notify(context(slot, { err, logs, signature })))
+          deliverAt(id, slot, commitment, () => notify(context(slot, { err, logs, signature })))
         },
       }))
     },

@@ -38,7 +38,7 @@ const metadata = (data: Uint8Array) => {
   }
 }
 
-const known: Record<number, { extension: string; state?: ReadState }> = {
+const extensionTypes: Record<number, { extension: string; state?: ReadState }> = {
   1: {
     extension: 'transferFeeConfig',
     state: (data) => ({
@@ -89,7 +89,7 @@ export const readExtensions = (data: Uint8Array): Extension[] => {
     const length = u16At(data, at + 2)
     const body = data.subarray(at + 4, at + 4 + length)
     if (type === 0 || body.length < length) break
-    const entry = known[type]
+    const entry = extensionTypes[type]
     if (entry === undefined) found.push({ extension: 'unparseableExtension' })
     else
       found.push(

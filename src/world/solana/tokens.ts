@@ -58,7 +58,7 @@ const metadata = (mint: string, name: string, symbol: string) => [
 const permanentDelegate = () => ({ type: 12, data: key(worldKey.address) })
 const pyusd = '2b1kV6DkPAnxd5ixfnxCpjxmKwqjjaYmCZfHsFu24GXo'
 /** Traps exist only in this world, so their addresses come from a label. */
-const trap = (label: string): string => toBase58(sha256(`portico local world: token ${label}`))
+const edgeCaseMint = (label: string): string => toBase58(sha256(`portico local world: token ${label}`))
 
 export const worldTokens: readonly WorldToken[] = [
   {
@@ -94,7 +94,7 @@ export const worldTokens: readonly WorldToken[] = [
     extensions: [transferFee(0, 0n), ...metadata(pyusd, 'PayPal USD', 'PYUSD')],
   },
   {
-    mint: trap('frozen'),
+    mint: edgeCaseMint('frozen'),
     symbol: 'FRZ',
     name: 'Freezable Trap',
     decimals: 6,
@@ -102,20 +102,26 @@ export const worldTokens: readonly WorldToken[] = [
     freezable: true,
   },
   {
-    mint: trap('seized'),
+    mint: edgeCaseMint('seized'),
     symbol: 'SEIZE',
     name: 'Permanent Delegate Trap',
     decimals: 6,
     program: token2022Program,
-    extensions: [permanentDelegate(), ...metadata(trap('seized'), 'Permanent Delegate Trap', 'SEIZE')],
+    extensions: [
+      permanentDelegate(),
+      ...metadata(edgeCaseMint('seized'), 'Permanent Delegate Trap', 'SEIZE'),
+    ],
   },
   {
-    mint: trap('taxed'),
+    mint: edgeCaseMint('taxed'),
     symbol: 'TAXED',
     name: 'Transfer Fee Trap',
     decimals: 6,
     program: token2022Program,
-    extensions: [transferFee(500, 10n ** 15n), ...metadata(trap('taxed'), 'Transfer Fee Trap', 'TAXED')],
+    extensions: [
+      transferFee(500, 10n ** 15n),
+      ...metadata(edgeCaseMint('taxed'), 'Transfer Fee Trap', 'TAXED'),
+    ],
   },
 ]
 
@@ -123,7 +129,7 @@ export const treasuryOf = ({ mint, program }: WorldToken): string =>
   associatedTokenAddress(worldKey.address, mint, program)
 
 const worldLamports = 10n ** 18n
-const generousRent = 10n ** 8n
+const rentLamports = 10n ** 8n
 
 const tokenAccount = (mint: string, amountUnits: bigint): Uint8Array => {
   const data = Buffer.alloc(accountBytes)
@@ -154,9 +160,9 @@ export const seedTokens = (put: (address: string, account: Account) => void): vo
       },
       addressBytes,
     )
-    put(mint, { lamports: generousRent, data, owner: program, executable: false })
+    put(mint, { lamports: rentLamports, data, owner: program, executable: false })
     if (fixedSupplyUnits === undefined) continue
-    const held = tokenAccount(mint, fixedSupplyUnits)
-    put(treasuryOf(token), { lamports: generousRent, data: held, owner: program, executable: false })
+    const supplyUnits = tokenAccount(mint, fixedSupplyUnits)
+    put(treasuryOf(token), { lamports: rentLamports, data: supplyUnits, owner: program, executable: false })
   }
 }

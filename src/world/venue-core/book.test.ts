@@ -30,30 +30,30 @@ const steps = fc.array(
 type Trade = { maker: number; taker: number; price: number; size: number }
 
 /** The plainest book there is: one list, searched from the start every time. */
-const plainBook = () => {
+const createPlainBook = () => {
   type Rest = { id: number; owner: number; buy: boolean; price: number; left: number }
   let resting: Rest[] = []
   const trades: Trade[] = []
-  const gone: number[] = []
+  const removed: number[] = []
   const crosses = (order: Incoming, rest: Rest) =>
     rest.buy !== order.buy && (order.buy ? rest.price <= order.price : rest.price >= order.price)
   const better = (a: Rest, b: Rest) => (a.buy ? b.price - a.price : a.price - b.price) || a.id - b.id
   return {
     trades,
-    gone,
+    removed,
     cancel: (id: number) => {
       resting = resting.filter((rest) => rest.id !== id)
     },
     place: (order: Incoming) => {
-      const able = () => resting.filter((rest) => crosses(order, rest)).sort(better)
-      if (order.timeInForce === 'alo' && able().length > 0) return
-      const others = able().filter(({ owner }) => owner !== order.owner)
+      const matchable = () => resting.filter((rest) => crosses(order, rest)).sort(better)
+      if (order.timeInForce === 'alo' && matchable().length > 0) return
+      const others = matchable().filter(({ owner }) => owner !== order.owner)
       if (order.timeInForce === 'fok' && others.reduce((sum, { left }) => sum + left, 0) < order.size) return
       let left = order.size
       while (left > 0) {
-        const [best] = able()
+        const [best] = matchable()
         if (!best) break
-        if (best.owner === order.owner) gone.push(best.id)
+        if (best.owner === order.owner) removed.push(best.id)
         else {
           const size = Math.min(left, best.left)
           trades.push({ maker: best.id, taker: order.id, price: best.price, size })
@@ -69,19 +69,19 @@ const plainBook = () => {
   }
 }
 
-const listening = () => {
+const createRecordedBook = () => {
   const trades: Trade[] = []
-  const gone: number[] = []
+  const removed: number[] = []
   let taker = 0
   const book = createBook({
     filled: (maker, price, size) => trades.push({ maker: maker.id, taker, price, size }),
-    removed: (maker) => gone.push(maker.id),
+    removed: (maker) => removed.push(maker.id),
   })
   const place: Book['place'] = (given) => {
     taker = given.id
     return book.place(given)
   }
-  return { book: { ...book, place }, trades, gone }
+  return { book: { ...book, place }, trades, removed }
 }
 
 const run = (list: readonly Step[], place: (order: Incoming) => void, cancel: (id: number) => void): void => {
@@ -94,12 +94,12 @@ const run = (list: readonly Step[], place: (order: Incoming) => void, cancel: (i
 test('any flow of orders trades as the plainest possible book would', () => {
   fc.assert(
     fc.property(steps, (list) => {
-      const { book, trades, gone } = listening()
-      const plain = plainBook()
+      const { book, trades, removed } = createRecordedBook()
+      const plain = createPlainBook()
       run(list, book.place, book.cancel)
       run(list, plain.place, plain.cancel)
       assert.deepEqual(trades, plain.trades)
-      assert.deepEqual(gone, plain.gone)
+      assert.deepEqual(removed, plain.removed)
       const left = book.orders().map(({ id, size, price }) => [id, size, price])
       assert.deepEqual(
         left.sort(([a], [b]) => Number(a) - Number(b)),
@@ -113,7 +113,7 @@ test('any flow of orders trades as the plainest possible book would', () => {
 test('a book is never crossed and its levels add up', () => {
   fc.assert(
     fc.property(steps, (list) => {
-      const { book } = listening()
+      const { book } = createRecordedBook()
       run(list, book.place, book.cancel)
       const bid = book.best(true)
       const ask = book.best(false)
@@ -142,12 +142,12 @@ test('a book is never crossed and its levels add up', () => {
 test('a book restored from its orders goes on exactly as the one it was taken from', () => {
   fc.assert(
     fc.property(steps, steps, (before, after) => {
-      const one = listening()
+      const one = createRecordedBook()
       run(before, one.book.place, one.book.cancel)
-      const two = listening()
+      const two = createRecordedBook()
       two.book.restore(one.book.orders())
       one.trades.length = 0
-      one.gone.length = 0
+      one.removed.length = 0
       const later = (book: Book) =>
         run(
           after,
@@ -157,7 +157,7 @@ test('a book restored from its orders goes on exactly as the one it was taken fr
       later(one.book)
       later(two.book)
       assert.deepEqual(two.trades, one.trades)
-      assert.deepEqual(two.gone, one.gone)
+      assert.deepEqual(two.removed, one.removed)
       assert.deepEqual(two.book.orders(), one.book.orders())
     }),
     { numRuns: 200 },

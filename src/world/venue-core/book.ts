@@ -28,7 +28,7 @@ export type Incoming = {
   timeInForce: TimeInForce
 }
 
-export type Placed = { filled: number; rests: boolean; refused: 'crosses' | 'unfillable' | null }
+export type PlaceResult = { filled: number; rests: boolean; refused: 'crosses' | 'unfillable' | null }
 
 /** Called while matching. They may cancel orders of this book, but never place any. */
 export type Listener = {
@@ -41,7 +41,7 @@ export type Listener = {
 export type Depth = { price: number; size: number; count: number }
 
 export type Book = {
-  place: (order: Incoming) => Placed
+  place: (order: Incoming) => PlaceResult
   cancel: (id: number) => Resting | undefined
   get: (id: number) => Resting | undefined
   best: (buy: boolean) => number | undefined
@@ -136,7 +136,7 @@ export const createBook = (listener: Listener = {}): Book => {
     byId.delete(resting.id)
   }
 
-  const rest = (order: Omit<Incoming, 'timeInForce'>, left: number): void => {
+  const addResting = (order: Omit<Incoming, 'timeInForce'>, left: number): void => {
     const { id, owner, buy, price } = order
     const resting: Resting = { id, owner, buy, price, left, level: null, before: null, after: null }
     byId.set(id, resting)
@@ -174,7 +174,7 @@ export const createBook = (listener: Listener = {}): Book => {
     return left
   }
 
-  const place = (order: Incoming): Placed => {
+  const place = (order: Incoming): PlaceResult => {
     if (order.timeInForce === 'alo') {
       const opposite = order.buy ? asks.prices : bids.prices
       const best = opposite[opposite.length - 1]
@@ -184,7 +184,7 @@ export const createBook = (listener: Listener = {}): Book => {
       return { filled: 0, rests: false, refused: 'unfillable' }
     const left = match(order)
     const rests = left > 0 && (order.timeInForce === 'gtc' || order.timeInForce === 'alo')
-    if (rests) rest(order, left)
+    if (rests) addResting(order, left)
     return { filled: order.size - left, rests, refused: null }
   }
 
@@ -222,7 +222,7 @@ export const createBook = (listener: Listener = {}): Book => {
     },
     orders: () => [...listed(bids), ...listed(asks)],
     restore: (orders) => {
-      for (const order of orders) rest(order, order.size)
+      for (const order of orders) addResting(order, order.size)
     },
   }
 }

@@ -1,7 +1,7 @@
 /** A seeded stream of numbers that lives in the state: the next value depends on nothing else (mulberry32). */
 export type RandomState = { at: number }
 
-export const next = (state: RandomState): number => {
+export const nextRandom = (state: RandomState): number => {
   state.at = (state.at + 0x6d2b79f5) | 0
   let mixed = Math.imul(state.at ^ (state.at >>> 15), 1 | state.at)
   mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed
@@ -9,10 +9,11 @@ export const next = (state: RandomState): number => {
 }
 
 /** Bell-shaped around 0 with variance 1, made of sums only: no logarithm differs between machines. */
-export const bell = (state: RandomState): number => {
+export const nextNormal = (state: RandomState): number => {
   let sum = -6
-  for (let i = 0; i < 12; i += 1) sum += next(state)
+  for (let i = 0; i < 12; i += 1) sum += nextRandom(state)
   return sum
 }
 
-export const integer = (state: RandomState, below: number): number => Math.floor(next(state) * below)
+export const nextInteger = (state: RandomState, below: number): number =>
+  Math.floor(nextRandom(state) * below)

@@ -1,11 +1,12 @@
 /** Sends what a client addresses to the public venue to this one instead, for clients that cannot be given a URL. */
 export const servePublicUrl = (venueUrl: string): Disposable => {
   const original = globalThis.fetch
-  const here = (url: string): string => url.replace(/^https:\/\/api\.hyperliquid(-testnet)?\.xyz/, venueUrl)
+  const toLocal = (url: string): string =>
+    url.replace(/^https:\/\/api\.hyperliquid(-testnet)?\.xyz/, venueUrl)
   globalThis.fetch = (input, init) =>
     input instanceof Request
-      ? original(new Request(here(input.url), input), init)
-      : original(here(String(input)), init)
+      ? original(new Request(toLocal(input.url), input), init)
+      : original(toLocal(String(input)), init)
   return {
     [Symbol.dispose]() {
       globalThis.fetch = original

@@ -60,7 +60,7 @@ const validatorOf = (area: Area, type: string): ValidateFunction => {
 }
 
 /** What the client's published type of this name has against the value, as sentences. */
-export const complaints = (type: string, value: unknown, area: Area = 'reads'): string[] => {
+export const schemaErrors = (type: string, value: unknown, area: Area = 'reads'): string[] => {
   const validate = validatorOf(area, type)
   if (validate(value)) return []
   return (validate.errors ?? [])

@@ -27,12 +27,12 @@ export const traderAt = async (venue: RunningVenue, number: number, usd = '10000
 export const newCloid = (): `0x${string}` => `0x${randomBytes(16).toString('hex')}`
 
 /** Posts as it is, without a client in between. */
-export const ask = async (
+export const postRaw = async (
   venue: RunningVenue,
   body: unknown,
-  door = 'info',
+  endpoint = 'info',
 ): Promise<{ status: number; text: string }> => {
-  const response = await fetch(`${venue.url}/${door}`, {
+  const response = await fetch(`${venue.url}/${endpoint}`, {
     method: 'POST',
     headers: { 'content-type': 'application/json' },
     body: typeof body === 'string' ? body : JSON.stringify(body),
@@ -41,7 +41,7 @@ export const ask = async (
 }
 
 /** The sentence of the error that the client throws, taken from the answer and not from its message. */
-export const refusalOf = async (run: Promise<unknown>): Promise<string> => {
+export const errorOf = async (run: Promise<unknown>): Promise<string> => {
   try {
     await run
   } catch (error) {

@@ -22,20 +22,20 @@ export type RunningVenue = {
 
 type Ready = { port: number; controlPort: number }
 
-const started = async (child: ChildProcess): Promise<Ready> => {
+const waitForReady = async (child: ChildProcess): Promise<Ready> => {
   let errors = ''
   child.stderr?.on('data', (data) => {
     errors += data
   })
   if (!child.stdout) throw new Error('The venue has no output')
   for await (const line of createInterface({ input: child.stdout })) {
-    const said = JSON.parse(line)
-    if (said.ready) return said
+    const ready = JSON.parse(line)
+    if (ready.ready) return ready
   }
   throw new Error(`The venue did not start: ${errors}`)
 }
 
-const ended = (child: ChildProcess): Promise<void> =>
+const waitForExit = (child: ChildProcess): Promise<void> =>
   child.exitCode !== null || child.signalCode !== null
     ? Promise.resolve()
     : new Promise((resolve) => child.once('exit', () => resolve()))
@@ -56,7 +56,7 @@ export const startVenue = async (options: string[] = [], seed = 7): Promise<Runn
     child = spawn(process.execPath, [program, '--data-dir', dataDir, '--watch-stdin', ...given, ...options], {
       stdio: ['pipe', 'pipe', 'pipe'],
     })
-    return started(child)
+    return waitForReady(child)
   }
   const ports = await run({ port: 0, controlPort: 0 })
   const control = async <T>(method: string, path: string, body?: unknown): Promise<T> => {
@@ -64,13 +64,13 @@ export const startVenue = async (options: string[] = [], seed = 7): Promise<Runn
       method,
       ...(body === undefined ? {} : { body: JSON.stringify(body) }),
     })
-    const said = (await response.json()) as T
-    if (!response.ok) throw new Error(`${method} ${path}: ${JSON.stringify(said)}`)
-    return said
+    const reply = (await response.json()) as T
+    if (!response.ok) throw new Error(`${method} ${path}: ${JSON.stringify(reply)}`)
+    return reply
   }
   const kill = async (signal: NodeJS.Signals) => {
     child.kill(signal)
-    await ended(child)
+    await waitForExit(child)
   }
   return {
     url: `http://127.0.0.1:${ports.port}`,
@@ -96,12 +96,12 @@ export const accountOf = (number: number): PrivateKeyAccount => privateKeyToAcco
 
 export const eventually = async <T>(
   what: string,
-  look: () => Promise<T | undefined> | T | undefined,
+  read: () => Promise<T | undefined> | T | undefined,
 ): Promise<T> => {
   const deadline = Date.now() + 10_000
   for (;;) {
-    const seen = await look()
-    if (seen !== undefined && seen !== false) return seen
+    const value = await read()
+    if (value !== undefined && value !== false) return value
     if (Date.now() > deadline) throw new Error(`${what} did not happen`)
     await new Promise((resolve) => setTimeout(resolve, 20))
   }

@@ -3,29 +3,29 @@ import { globSync } from 'node:fs'
 import { fileURLToPath, pathToFileURL } from 'node:url'
 import { type Contract, type Entry, operationName } from '#kernel/operation.ts'
 
-export type Known = { name: string; entry: Entry }
+export type KnownOperation = { name: string; entry: Entry }
 
 const root = fileURLToPath(new URL('../../../', import.meta.url))
 
 const isContract = (value: unknown): value is Contract =>
   typeof value === 'object' && value !== null && 'section' in value && 'entries' in value
 
-export async function operations(): Promise<Known[]> {
+export async function operations(): Promise<KnownOperation[]> {
   const files = globSync('src/features/*/contract.ts', { cwd: root }).sort()
   const modules = await Promise.all(
     files.map((file) => import(pathToFileURL(`${root}${file}`).href) as Promise<Record<string, unknown>>),
   )
   return modules
     .flatMap((module) => Object.values(module).filter(isContract))
-    .flatMap(({ section, entries }) =>
-      Object.entries(entries).map(([key, entry]) => ({ name: operationName(section, key), entry })),
+    .flatMap(({ group, entries }) =>
+      Object.entries(entries).map(([key, entry]) => ({ name: operationName(group, key), entry })),
     )
 }
 
 type Paths = Record<string, Record<string, { security: unknown[] }>>
 
 /** One line per operation, by which those of the contracts and those of a running gateway can be compared. */
-export const declared = ({ entry: { method, path, access } }: Known): string =>
+export const declared = ({ entry: { method, path, access } }: KnownOperation): string =>
   `${method} ${path} ${access === 'public' ? 'public' : 'bearer'}`
 
 export const served = (paths: Paths): string[] =>
@@ -37,7 +37,7 @@ export const served = (paths: Paths): string[] =>
   )
 
 /** The operations of a running gateway, with the contracts that they were made from. */
-export async function operationsOf(url: string): Promise<Known[]> {
+export async function operationsOf(url: string): Promise<KnownOperation[]> {
   const document = (await (await fetch(`${url}/openapi.json`)).json()) as { paths: Paths }
   const lines = new Set(served(document.paths))
   return (await operations()).filter((known) => lines.has(declared(known)))

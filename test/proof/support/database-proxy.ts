@@ -5,10 +5,10 @@ export type DatabaseProxy = {
   /** The database through the proxy. */
   url: string
   /** Every connection is cut, and none is taken any more. */
-  away(): Promise<void>
-  back(): Promise<void>
+  disconnect(): Promise<void>
+  reconnect(): Promise<void>
   /** The next message that holds this text reaches the database, and its reply never comes back. */
-  loseReplyTo(text: string): void
+  dropReplyTo(text: string): void
 } & AsyncDisposable
 
 export async function databaseProxy(databaseUrl: string): Promise<DatabaseProxy> {
@@ -56,11 +56,11 @@ export async function databaseProxy(databaseUrl: string): Promise<DatabaseProxy>
   const login = password ? `${user}:${password}` : user
   return {
     url: `postgresql://${login}@127.0.0.1:${here}${pathname}?sslmode=disable`,
-    away: close,
-    back: async () => {
+    disconnect: close,
+    reconnect: async () => {
       await listen(here)
     },
-    loseReplyTo(text) {
+    dropReplyTo(text) {
       lost = text
     },
     async [Symbol.asyncDispose]() {

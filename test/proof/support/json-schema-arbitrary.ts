@@ -7,7 +7,7 @@ import fc from 'fast-check'
 export type Schema = { readonly [keyword: string]: unknown }
 export type Loc = (string | number)[]
 /** A value that is wrong at `loc` by `keyword` and valid everywhere else. */
-export type Mutation = { keyword: string; loc: Loc; value: fc.Arbitrary<unknown> }
+export type InvalidValue = { keyword: string; loc: Loc; value: fc.Arbitrary<unknown> }
 
 type Options = {
   /** Finds what a `$ref` names. */
@@ -33,12 +33,12 @@ const contextOf = ({ resolve, depth = 4 }: Options): Context => ({
 const deeper = (context: Context): Context => ({ ...context, depth: context.depth - 1 })
 
 /** References followed and intersections merged, so that one object holds all keywords. */
-function flat(schema: Schema, context: Context): Schema {
-  if (typeof schema.$ref === 'string') return flat(context.resolve(schema.$ref), context)
+function flatten(schema: Schema, context: Context): Schema {
+  if (typeof schema.$ref === 'string') return flatten(context.resolve(schema.$ref), context)
   const parts = schemasIn(schema.allOf)
   if (parts.length === 0) return schema
   const { allOf: _, ...own } = schema
-  const all = [own, ...parts.map((part) => flat(part, context))]
+  const all = [own, ...parts.map((part) => flatten(part, context))]
   return {
     ...Object.assign({}, ...all),
     properties: Object.assign({}, ...all.map(({ properties }) => properties)),
@@ -48,7 +48,7 @@ function flat(schema: Schema, context: Context): Schema {
 
 const armsOf = (schema: Schema, context: Context): Schema[] =>
   schemasIn(schema.anyOf ?? schema.oneOf).flatMap((arm) => {
-    const found = flat(arm, context)
+    const found = flatten(arm, context)
     const inner = armsOf(found, context)
     return inner.length > 0 ? inner : [found]
   })
@@ -57,11 +57,11 @@ const typesOf = (schema: Schema): string[] =>
   schema.type === undefined ? [] : [schema.type].flat().map(String)
 
 /** Values that the schema allows. */
-export const valid = (schema: Schema, options: Options = {}): fc.Arbitrary<unknown> =>
+export const validValue = (schema: Schema, options: Options = {}): fc.Arbitrary<unknown> =>
   validIn(schema, contextOf(options))
 
 function validIn(given: Schema, context: Context): fc.Arbitrary<unknown> {
-  const schema = flat(given, context)
+  const schema = flatten(given, context)
   if (schema.const !== undefined) return fc.constant(schema.const)
   if (Array.isArray(schema.enum)) return fc.constantFrom(...schema.enum)
   const arms = armsOf(schema, context)
@@ -110,14 +110,15 @@ const formats: Record<string, fc.Arbitrary<string>> = {
 }
 
 function strings(schema: Schema): fc.Arbitrary<string> {
-  const least = numberIn(schema.minLength) ?? 0
-  const most = numberIn(schema.maxLength) ?? Number.POSITIVE_INFINITY
-  const fits = (text: string) => lengthOf(text) >= least && lengthOf(text) <= most && isStorable(text)
+  const lengthMin = numberIn(schema.minLength) ?? 0
+  const lengthMax = numberIn(schema.maxLength) ?? Number.POSITIVE_INFINITY
+  const fits = (text: string) =>
+    lengthOf(text) >= lengthMin && lengthOf(text) <= lengthMax && isStorable(text)
   if (typeof schema.format === 'string' && formats[schema.format]) return formats[schema.format]!.filter(fits)
   if (typeof schema.pattern === 'string') {
     return fc.stringMatching(new RegExp(schema.pattern, 'u'), { size: 'small' }).filter(fits)
   }
-  const drawn = { minLength: least, maxLength: Math.min(most, least + 24) }
+  const drawn = { minLength: lengthMin, maxLength: Math.min(lengthMax, lengthMin + 24) }
   return fc.oneof(fc.string(drawn), fc.string({ ...drawn, unit: 'grapheme' })).filter(fits)
 }
 
@@ -186,12 +187,12 @@ function objects(schema: Schema, context: Context): fc.Arbitrary<Record<string, 
 }
 
 /** All ways to break one keyword. What cannot be broken for certain, as the inside of a union, is left out. */
-export const mutations = (schema: Schema, options: Options = {}): Mutation[] =>
-  mutationsIn(schema, contextOf(options))
+export const invalidValues = (schema: Schema, options: Options = {}): InvalidValue[] =>
+  invalidValuesIn(schema, contextOf(options))
 
-function mutationsIn(given: Schema, context: Context): Mutation[] {
+function invalidValuesIn(given: Schema, context: Context): InvalidValue[] {
   if (context.depth < 0) return []
-  const schema = flat(given, context)
+  const schema = flatten(given, context)
   if (Array.isArray(schema.enum) || schema.const !== undefined) return [here('enum', outsideEnum(schema))]
   const arms = armsOf(schema, context)
   if (arms.length > 0) {
@@ -201,7 +202,9 @@ function mutationsIn(given: Schema, context: Context): Mutation[] {
       arms.some((arm) => typesOf(arm).length === 0),
     )
     const inside =
-      others.length === 1 ? mutationsIn(others[0]!, context).filter(({ keyword }) => keyword !== 'type') : []
+      others.length === 1
+        ? invalidValuesIn(others[0]!, context).filter(({ keyword }) => keyword !== 'type')
+        : []
     return [...wrong, ...inside]
   }
   const types = typesOf(schema)
@@ -216,7 +219,7 @@ function mutationsIn(given: Schema, context: Context): Mutation[] {
   return wrong
 }
 
-const here = (keyword: string, value: fc.Arbitrary<unknown>): Mutation => ({ keyword, loc: [], value })
+const here = (keyword: string, value: fc.Arbitrary<unknown>): InvalidValue => ({ keyword, loc: [], value })
 
 const outsideEnum = (schema: Schema): fc.Arbitrary<unknown> =>
   fc
@@ -232,16 +235,16 @@ const samples: Record<string, unknown[]> = {
   null: [null],
 }
 
-function wrongType(types: readonly string[], open: boolean): Mutation[] {
+function wrongType(types: readonly string[], open: boolean): InvalidValue[] {
   if (open) return []
   const allowed = new Set(types.map((type) => (type === 'integer' ? 'number' : type)))
   const values = Object.entries(samples).flatMap(([type, some]) => (allowed.has(type) ? [] : some))
   return values.length === 0 ? [] : [here('type', fc.constantFrom(...values))]
 }
 
-function brokenString(schema: Schema): Mutation[] {
+function brokenString(schema: Schema): InvalidValue[] {
   const { minLength, maxLength, pattern, format } = schema
-  const broken: Mutation[] = []
+  const broken: InvalidValue[] = []
   if (typeof minLength === 'number' && minLength > 0) {
     broken.push(here('minLength', fc.string({ maxLength: minLength - 1 })))
   }
@@ -271,9 +274,9 @@ const above = (limit: number): fc.Arbitrary<number> =>
   fc.integer({ min: 1, max: 1_000 }).map((n) => limit + n)
 const below = (limit: number): fc.Arbitrary<number> => above(0).map((n) => limit - n)
 
-function brokenNumber(schema: Schema): Mutation[] {
+function brokenNumber(schema: Schema): InvalidValue[] {
   const { minimum, maximum, exclusiveMinimum, exclusiveMaximum, type } = schema
-  const broken: Mutation[] = []
+  const broken: InvalidValue[] = []
   if (typeof minimum === 'number') broken.push(here('minimum', below(minimum)))
   if (typeof maximum === 'number') broken.push(here('maximum', above(maximum)))
   if (typeof exclusiveMinimum === 'number') {
@@ -292,18 +295,18 @@ function brokenNumber(schema: Schema): Mutation[] {
   return broken
 }
 
-function brokenDecimal(schema: Schema): Mutation[] {
+function brokenDecimal(schema: Schema): InvalidValue[] {
   const { pattern: _, type: __, ...bounds } = schema
   const places = isRecord(schema['x-decimal']) ? (numberIn(schema['x-decimal'].places) ?? 18) : 18
   const texts = fc.constantFrom('1,5', 'NaN', '0x1', '1e3', '', ' 1', '--1', `1.${'1'.repeat(places + 1)}`)
   return [here('x-decimal', texts), ...brokenNumber(bounds)]
 }
 
-function brokenArray(schema: Schema, context: Context): Mutation[] {
+function brokenArray(schema: Schema, context: Context): InvalidValue[] {
   const { minItems, maxItems } = schema
   const items = isRecord(schema.items) ? schema.items : undefined
   const item = validIn(items ?? {}, deeper(context))
-  const broken: Mutation[] = []
+  const broken: InvalidValue[] = []
   if (typeof minItems === 'number' && minItems > 0) {
     broken.push(here('minItems', fc.array(item, { maxLength: minItems - 1 })))
   }
@@ -313,7 +316,7 @@ function brokenArray(schema: Schema, context: Context): Mutation[] {
   if (!items || context.depth <= 0) return broken
   const rest = Math.max(0, (numberIn(minItems) ?? 1) - 1)
   const others = fc.array(item, { minLength: rest, maxLength: rest })
-  const inside = mutationsIn(items, deeper(context)).map(({ keyword, loc, value }) => ({
+  const inside = invalidValuesIn(items, deeper(context)).map(({ keyword, loc, value }) => ({
     keyword,
     loc: [0, ...loc],
     value: fc.tuple(value, others).map(([first, more]) => [first, ...more]),
@@ -321,7 +324,7 @@ function brokenArray(schema: Schema, context: Context): Mutation[] {
   return [...broken, ...inside]
 }
 
-function brokenObject(schema: Schema, context: Context): Mutation[] {
+function brokenObject(schema: Schema, context: Context): InvalidValue[] {
   const properties = isRecord(schema.properties) ? schema.properties : {}
   const required = Array.isArray(schema.required) ? schema.required.map(String) : []
   const whole = objects(schema, context)
@@ -336,7 +339,7 @@ function brokenObject(schema: Schema, context: Context): Mutation[] {
     value: whole.map((v) => ({ ...v, x_unknown: 1 })),
   }
   const inside = Object.entries(properties).flatMap(([name, field]) =>
-    (isRecord(field) ? mutationsIn(field, deeper(context)) : []).map(({ keyword, loc, value }) => ({
+    (isRecord(field) ? invalidValuesIn(field, deeper(context)) : []).map(({ keyword, loc, value }) => ({
       keyword,
       loc: [name, ...loc],
       value: fc.tuple(whole, value).map(([object, wrong]) => ({ ...object, [name]: wrong })),

@@ -1,6 +1,12 @@
 /** Requests from an OpenAPI document: valid ones, and ones with a single known fault. */
 import fc from 'fast-check'
-import { type Loc, type Mutation, mutations, type Schema, valid } from './json-schema-arbitrary.ts'
+import {
+  type InvalidValue,
+  invalidValues,
+  type Loc,
+  type Schema,
+  validValue,
+} from './json-schema-arbitrary.ts'
 
 type Json = Record<string, unknown>
 type Parameter = { name: string; in: string; required?: boolean; schema: Schema }
@@ -14,7 +20,7 @@ type Operation = {
 export type Document = { paths: Record<string, Record<string, Operation>> } & Json
 
 export type Parts = { path: Json; query: Json; body: unknown }
-export type Case = {
+export type OperationCase = {
   name: string
   method: string
   path: string
@@ -54,33 +60,35 @@ const objectOf = (parameters: Parameter[]): Schema => ({
 const isSegment = (value: unknown): boolean => !/^\.{0,2}$/.test(String(value))
 
 /** A path without a segment, or with an empty one, is another path. */
-const beyondPaths = new Set(['required', 'minLength'])
+const notInPaths = new Set(['required', 'minLength'])
 
 /** What cannot be said in a URL: text has no wrong type where text is wanted, and no type but its form elsewhere. */
-function sayable({ keyword, loc }: Mutation, parameters: Parameter[]): boolean {
+function isExpressible({ keyword, loc }: InvalidValue, parameters: Parameter[]): boolean {
   const schema = parameters.find(({ name }) => name === loc[0])?.schema
   return (
     keyword !== 'type' || (loc.length === 1 && (schema?.type === 'integer' || schema?.type === 'boolean'))
   )
 }
 
-export function casesOf(document: Document): Case[] {
+export function operationCases(document: Document): OperationCase[] {
   const resolve = resolverOf(document)
   return Object.entries(document.paths).flatMap(([path, methods]) =>
     Object.entries(methods).map(([method, operation]) => caseOf(path, method, operation, resolve)),
   )
 }
 
-function caseOf(path: string, method: string, operation: Operation, resolve: Resolve): Case {
+function caseOf(path: string, method: string, operation: Operation, resolve: Resolve): OperationCase {
   const parameters = operation.parameters ?? []
   const at = (where: string) => parameters.filter((parameter) => parameter.in === where)
   const pathSchema = objectOf(at('path'))
   const querySchema = objectOf(at('query'))
   const bodySchema = operation.requestBody?.content['application/json']?.schema
   const options = { resolve }
-  const inPath = valid(pathSchema, options).filter((value) => Object.values(value as Json).every(isSegment))
-  const inQuery = valid(querySchema, options)
-  const inBody = bodySchema ? valid(bodySchema, options) : fc.constant(undefined)
+  const inPath = validValue(pathSchema, options).filter((value) =>
+    Object.values(value as Json).every(isSegment),
+  )
+  const inQuery = validValue(querySchema, options)
+  const inBody = bodySchema ? validValue(bodySchema, options) : fc.constant(undefined)
   const whole = (parts: {
     path?: fc.Arbitrary<unknown>
     query?: fc.Arbitrary<unknown>
@@ -88,16 +96,16 @@ function caseOf(path: string, method: string, operation: Operation, resolve: Res
   }) => fc.record({ path: inPath, query: inQuery, body: inBody, ...parts }) as fc.Arbitrary<Parts>
 
   const inText = (part: 'path' | 'query', schema: Schema) =>
-    mutations(schema, options)
-      .filter(({ loc, keyword }) => loc.length > 0 && (part === 'query' || !beyondPaths.has(keyword)))
-      .filter((mutation) => sayable(mutation, at(part)))
+    invalidValues(schema, options)
+      .filter(({ loc, keyword }) => loc.length > 0 && (part === 'query' || !notInPaths.has(keyword)))
+      .filter((mutation) => isExpressible(mutation, at(part)))
       .map(({ keyword, loc, value }) => ({
         keyword,
         loc: [part, ...loc],
-        parts: whole({ [part]: textual(value, keyword, part) }),
+        parts: whole({ [part]: asTextValue(value, keyword, part) }),
       }))
   const inJson = bodySchema
-    ? mutations(bodySchema, options).map(({ keyword, loc, value }) => ({
+    ? invalidValues(bodySchema, options).map(({ keyword, loc, value }) => ({
         keyword,
         loc: ['body', ...loc],
         parts: whole({ body: value }),
@@ -114,8 +122,8 @@ function caseOf(path: string, method: string, operation: Operation, resolve: Res
     query: at('query').map((parameter) => parameter.name),
     body: typeof bodySchema?.$ref === 'string' ? resolve(bodySchema.$ref) : bodySchema,
     answer(status) {
-      const told = answers[status]
-      const response = typeof told?.$ref === 'string' ? resolve(told.$ref) : told
+      const documented = answers[status]
+      const response = typeof documented?.$ref === 'string' ? resolve(documented.$ref) : documented
       const content = response?.content as Record<string, { schema: Schema }> | undefined
       return content?.['application/json']?.schema
     },
@@ -125,12 +133,14 @@ function caseOf(path: string, method: string, operation: Operation, resolve: Res
 }
 
 /** In a URL a wrong type is a text that cannot be read as the right one. */
-function textual(value: fc.Arbitrary<unknown>, keyword: string, part: string): fc.Arbitrary<unknown> {
-  const told = keyword === 'type' ? value.map((object) => spoiled(object as Json)) : value
-  return part === 'path' ? told.filter((object) => Object.values(object as Json).every(isSegment)) : told
+function asTextValue(value: fc.Arbitrary<unknown>, keyword: string, part: string): fc.Arbitrary<unknown> {
+  const documented = keyword === 'type' ? value.map((object) => unreadable(object as Json)) : value
+  return part === 'path'
+    ? documented.filter((object) => Object.values(object as Json).every(isSegment))
+    : documented
 }
 
-const spoiled = (object: Json): Json =>
+const unreadable = (object: Json): Json =>
   Object.fromEntries(
     Object.entries(object).map(([name, value]) => [name, typeof value === 'object' ? 'neither' : value]),
   )

@@ -10,4 +10,4 @@ export function proofSeed(suite: string): number {
 export const isNightly = process.env.PROOF === 'nightly'
 
 /** Loops of the nightly run are twenty times as long. */
-export const times = isNightly ? 20 : 1
+export const loopFactor = isNightly ? 20 : 1

@@ -1,5 +1,5 @@
 /** Settings under which a suite may ask as often as it likes; who waits for money has its own limits. */
-export const unlimited = {
+export const unlimitedRates = {
   RATE_AUTH: '0',
   RATE_READ: '0',
   RATE_MONEY: '0',

@@ -1,0 +1,144 @@
+import type { Config } from '#config.ts'
+import type { Engine } from '#durable/engine.ts'
+import { userTopic } from '#durable/notifier.ts'
+import { createKeyRenewal } from '#features/perp/key-renewal.ts'
+import { perp as makePerp } from '#features/perp/perp.ts'
+import { createSetupStatus } from '#features/perp/setup-status.ts'
+import { createPriceLoop } from '#features/spot-venue/price-loop.ts'
+import { spotVenue } from '#features/spot-venue/spot-venue.ts'
+import { createSignedActions } from '#features/venue/signed-action.ts'
+import { addAgent, approveAgent, retireAgent, rolesOf } from '#features/wallets/agents.ts'
+import { systemClock as clock } from '#kernel/clock.ts'
+import type { Log } from '#kernel/log.ts'
+import { transferData } from '#upstreams/evm/erc20.ts'
+import * as rejections from '#upstreams/hyperliquid/rejections.ts'
+import * as grid from '#upstreams/hyperliquid/rounding.ts'
+import type { Chains } from './chains.ts'
+import type { Custody } from './custody.ts'
+import { bridgeOf, perpLimitsOf, venueChainId } from './settings.ts'
+import type { Stores } from './store.ts'
+import type { Venue } from './venue.ts'
+
+type VenueFeatureDeps = {
+  config: Config
+  venue: Venue | undefined
+  chains: Chains
+  stores: Stores
+  taskEngine: Engine
+  custody: Custody
+  log: Log
+  changed: (userId: string, chainId: string) => void
+}
+
+const venueName = 'hyperliquid'
+
+const accountsMax = 20_000
+
+/** What is committed for a user, here or on another instance, makes older views of the account out of date. */
+function invalidateViewsOnCommit({ taskEngine, custody }: VenueFeatureDeps, { views }: Venue) {
+  const accounts = new Map<string, string>()
+  taskEngine.notifier.onAny((topic) => {
+    const account = accounts.get(topic)
+    if (account !== undefined) views.invalidate(account)
+  })
+  return async (userId: string): Promise<string> => {
+    const account = await custody.evmAddressOf(userId)
+    if (accounts.size >= accountsMax) accounts.clear()
+    accounts.set(userTopic(userId), account)
+    return account
+  }
+}
+
+/** Served where the venue is, and the chain of its bridge; without them the sections do not exist. */
+export function openVenueFeatures(needs: VenueFeatureDeps) {
+  const { config, venue: opened, chains, stores, taskEngine, custody, log, changed } = needs
+  const bridge = bridgeOf(config)
+  const chain = chains.ports.get(bridge.chainId)?.chain
+  if (!chain || !opened) return undefined
+  const db = stores.database.pool
+  const venue = opened.client
+  const { policy } = custody.policy
+  const { signer, keystore, batches } = custody
+  const evmAddressOf = invalidateViewsOnCommit(needs, opened)
+  const signedActions = createSignedActions({
+    venue: venue.withUrgency('exit'),
+    chainId: venueChainId,
+    policy,
+    signer,
+    nonces: taskEngine.nonces,
+  })
+  const limits = perpLimitsOf(config)
+  const markChanging = (userId: string) => {
+    const whose = { userId, venue: venueName }
+    custody.agents.invalidate(whose)
+    return whose
+  }
+  const agents = {
+    of: async (userId: string) => rolesOf(await custody.agents.read(db, { userId, venue: venueName })),
+    prepare: (userId: string) => keystore.prepareAgent(userId, venueName),
+    add: addAgent,
+    approved: (tx, userId, fact) => approveAgent(tx, markChanging(userId), fact),
+    retired: (userId, address) => retireAgent(db, markChanging(userId), { address, now: clock.now() }),
+  } satisfies Parameters<typeof makePerp>[0]['agents']
+  const shared = {
+    db,
+    venue,
+    views: opened.views,
+    readStreamedOrder: opened.streams.readOrder,
+    chainId: venueChainId,
+    signedActions,
+    pricing: grid,
+    rejections,
+    policy,
+    evmAddressOf,
+    clock,
+  }
+  const operations = makePerp({
+    ...shared,
+    agents,
+    batches,
+    chain,
+    ledger: taskEngine.ledger,
+    changed,
+    limits,
+    transferCall: (token, to, amountUnits) => ({ to: token, value: 0n, data: transferData(to, amountUnits) }),
+    route: {
+      chainId: bridge.chainId,
+      symbol: 'USDC',
+      token: chain.row.usdc,
+      bridge: bridge.address,
+    },
+  })
+  const work = venue.withUrgency('work')
+  const renewal = createKeyRenewal({
+    ...shared,
+    venue: work,
+    agents,
+    log,
+    transact: taskEngine.transact,
+    enqueue: taskEngine.enqueue,
+    status: createSetupStatus({ db, views: opened.views, agents, evmAddressOf, clock, limits }),
+    onNotExecuted: policy.release,
+  })
+  const spot = spotVenue({
+    ...shared,
+    triggerHost: config.HYPERLIQUID_SPOT_TRIGGERS,
+    limits,
+    agentOf: async (userId) => (await agents.of(userId)).current,
+    onAgentRevoked: (task, agent) => agents.retired(task.userId, agent),
+    renewKey: renewal.renew,
+  })
+  const priceLoop = createPriceLoop({
+    db,
+    venue: venue.withUrgency('exit'),
+    watcher: taskEngine.priceTriggers,
+    evmAddressOf,
+    log,
+    streamedMids: opened.streams.mids,
+  })
+  return {
+    operations: [...operations, ...spot.operations],
+    kinds: [...spot.kinds, ...renewal.kinds],
+    priceLoop,
+  }
+}

@@ -1,0 +1,145 @@
+import type pg from 'pg'
+import type { Clock } from '#kernel/clock.ts'
+import { type Random, uuidv7 } from '#kernel/id.ts'
+import type { Log } from '#kernel/log.ts'
+import type { Operation } from '#kernel/operation.ts'
+import type { TaskKind } from '#kernel/task.ts'
+import { createAcceptor } from './accept-task.ts'
+import { createChangePoller } from './change-poller.ts'
+import { createCommitter } from './commit.ts'
+import { createEventLog } from './event-log.ts'
+import { kindKey } from './kinds.ts'
+import { ledger } from './ledger.ts'
+import { createLocalEvents } from './local-events.ts'
+import { createNonceSequences } from './nonces.ts'
+import { createNotifier, type MessageBus } from './notifier.ts'
+import { createPriceTriggers } from './price-triggers.ts'
+import { createInvoker } from './run-operation.ts'
+import { createRunner, type RunnerOptions } from './runner.ts'
+import { createScheduler } from './scheduler.ts'
+import { createTaskQueries } from './task-queries.ts'
+import type { Transactions } from './transactions.ts'
+
+type EngineDeps = {
+  transactions: Transactions
+  /** Connections that only the heartbeat uses. */
+  heartbeats: pg.Pool
+  bus: MessageBus
+  clock: Clock
+  random: Random
+  log: Log
+  /** A function, since a free port is known only once the server listens. */
+  baseUrl: () => string
+  options: RunnerOptions
+}
+
+const toTaskKind = ({ name, entry, run }: Extract<Operation, { entry: { kind: 'task' } }>): TaskKind => ({
+  kind: entry.taskKind ?? name,
+  version: run.version ?? 1,
+  priority: entry.priority ?? 1,
+  steps: run.steps,
+  ...(run.retry && { retry: run.retry }),
+  ...(run.stepTimeoutMs && { stepTimeoutMs: run.stepTimeoutMs }),
+  ...(run.onNotExecuted && { onNotExecuted: run.onNotExecuted }),
+})
+
+/** What features stand on; they are built with it, and `engine` then runs what they declare. */
+export function createEngine(needs: EngineDeps) {
+  const { transactions, heartbeats, bus, clock, random, log, baseUrl, options } = needs
+  const instanceId = uuidv7(clock.now(), random)
+  const notifier = createNotifier({ bus, instanceId, log })
+  const localEvents = createLocalEvents(notifier)
+  const changePoller = createChangePoller(transactions.pool)
+  const { leaseMs } = options
+  const kinds = new Map<string, TaskKind>()
+  const stepCommitter = createCommitter({ transactions, clock, random, instanceId, leaseMs, baseUrl })
+  const taskAcceptor = createAcceptor({
+    transactions,
+    committer: stepCommitter,
+    clock,
+    random,
+    instanceId,
+    leaseMs,
+    baseUrl,
+  })
+  const taskRunner = createRunner({
+    transactions,
+    committer: stepCommitter,
+    kinds,
+    notifier,
+    localEvents: localEvents,
+    clock,
+    random,
+    log,
+    instanceId,
+    options,
+    heartbeats,
+  })
+  const scheduler = createScheduler({
+    transactions,
+    acceptor: taskAcceptor,
+    kinds,
+    notifier,
+    clock,
+    random,
+    log,
+  })
+
+  return {
+    instanceId,
+    ledger,
+    notifier,
+    transact: transactions.run,
+    nonces: createNonceSequences(transactions),
+    tasks: createTaskQueries({ transactions, notifier, clock }),
+    events: createEventLog({ transactions, notifier, localEvents: localEvents, changePoller, clock }),
+    enqueue: taskAcceptor.enqueue,
+    schedules: scheduler,
+    priceTriggers: createPriceTriggers({
+      transactions,
+      acceptor: taskAcceptor,
+      kinds,
+      notifier,
+      clock,
+      log,
+      instanceId,
+      leaseMs,
+    }),
+
+    /** From here on tasks run. `kinds` are those without a route of their own. */
+    createRuntime(operations: readonly Operation[], internal: readonly TaskKind[]) {
+      const routed = operations.flatMap((operation) =>
+        operation.entry.kind === 'task'
+          ? [toTaskKind(operation as Extract<Operation, { entry: { kind: 'task' } }>)]
+          : [],
+      )
+      for (const kind of [...routed, ...internal]) kinds.set(kindKey(kind.kind, kind.version), kind)
+      const steps = [...kinds].map(([key, kind]) => [key, Object.keys(kind.steps).sort()] as const)
+      log.debug({ steps: Object.fromEntries(steps.sort()) }, 'task kinds')
+      const invoke = createInvoker({
+        transactions,
+        acceptor: taskAcceptor,
+        runner: taskRunner,
+        kinds,
+        notifier,
+        localEvents: localEvents,
+        changePoller,
+        clock,
+        random,
+        baseUrl,
+      })
+      const start = () => {
+        taskRunner.start()
+        scheduler.start()
+      }
+      return { invoke, runner: taskRunner, start }
+    },
+
+    async [Symbol.asyncDispose]() {
+      await scheduler[Symbol.asyncDispose]()
+      await taskRunner[Symbol.asyncDispose]()
+      await notifier[Symbol.asyncDispose]()
+    },
+  }
+}
+export type Engine = ReturnType<typeof createEngine>

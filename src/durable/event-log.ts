@@ -1,0 +1,107 @@
+import type { Clock } from '#kernel/clock.ts'
+import type { NewEvent, Tx } from '#kernel/task.ts'
+import { builder, fetchAll, fetchOne, jsonText, query } from '#store/query.ts'
+import type { ChangePoller } from './change-poller.ts'
+import { type SubscriptionOptions, scannedMax, storedEvent, subscribe } from './event-subscription.ts'
+import type { LocalEvents, StoredEvent } from './local-events.ts'
+import { type Notifier, userTopic } from './notifier.ts'
+import type { Transactions } from './transactions.ts'
+
+export type { StoredEvent }
+
+type Filter = { types?: string[] | undefined; taskId?: string | undefined }
+
+/** The log of what happened to a user: gapless, in commit order, readable from any instance. */
+export type EventLog = {
+  /** The newest sequence number, and the oldest one that is still kept. */
+  bounds(userId: string): Promise<{ first: bigint; last: bigint }>
+  /** `total` and `nextAfter` are of what was looked through, which a filter bounds. */
+  page(
+    userId: string,
+    after: bigint,
+    page: { limit: number; skip?: number },
+    filter?: Filter,
+  ): Promise<{ events: StoredEvent[]; total: number; nextAfter: bigint }>
+  /** For facts that no task has brought about. In the caller's transaction, and as the last thing there. */
+  add(tx: Tx, userId: string, events: readonly NewEvent[]): Promise<void>
+  /** After that transaction: streams look at once instead of at their next poll. */
+  notify(userId: string): void
+  /** What comes after `seq`, in pages, each as soon as it is there, until the signal fires. */
+  subscribe(userId: string, seq: bigint, options: SubscriptionOptions): AsyncIterable<StoredEvent[]>
+}
+
+export const createEventLog = ({
+  transactions: { pool },
+  notifier,
+  localEvents,
+  changePoller,
+  clock,
+}: {
+  transactions: Transactions
+  notifier: Notifier
+  localEvents: LocalEvents
+  changePoller: ChangePoller
+  clock: Clock
+}): EventLog => {
+  const matching = (userId: string, after: bigint, until: bigint, { types, taskId }: Filter) => {
+    let filtered = builder
+      .selectFrom('outbox')
+      .where('user_id', '=', userId)
+      .where('seq', '>', after)
+      .where('seq', '<=', until)
+    if (types) filtered = filtered.where('type', '=', (eb) => eb.fn.any(eb.val(types)))
+    if (taskId) filtered = filtered.where('task_id', '=', taskId)
+    return filtered
+  }
+  const lastSeq = async (userId: string): Promise<bigint> => {
+    const row = await fetchOne(
+      pool,
+      builder.selectFrom('user_stream').select('seq').where('user_id', '=', userId),
+    )
+    return BigInt(row?.seq ?? 0)
+  }
+
+  const bounds = async (userId: string) => {
+    const last = await lastSeq(userId)
+    const oldest = await fetchOne(
+      pool,
+      builder
+        .selectFrom('outbox')
+        .select((eb) => eb.fn.min('seq').as('seq'))
+        .where('user_id', '=', userId),
+    )
+    return { first: BigInt(oldest?.seq ?? last + 1n), last }
+  }
+
+  return {
+    bounds,
+    async page(userId, after, { limit, skip = 0 }, filter = {}) {
+      const { first, last } = await bounds(userId)
+      const from = after + 1n < first ? first - 1n : after
+      const isFiltered = filter.types !== undefined || filter.taskId !== undefined
+      const until = isFiltered && from + scannedMax < last ? from + scannedMax : last
+      const filtered = matching(userId, from, until, filter)
+      const rows = await fetchAll(pool, filtered.selectAll().orderBy('seq').offset(skip).limit(limit))
+      const lastRead = rows.at(-1)?.seq
+      if (!isFiltered) {
+        // The numbers of a user have no gaps.
+        const total = until > from ? Number(until - from) : 0
+        return { events: rows.map(storedEvent), total, nextAfter: lastRead ?? after }
+      }
+      const count = await fetchOne(
+        pool,
+        filtered.select((eb) => eb.fn.countAll<bigint>().as('n')),
+      )
+      const isFull = rows.length === limit && lastRead !== undefined
+      const nextAfter = isFull ? lastRead : until > after ? until : after
+      return { events: rows.map(storedEvent), total: Number(count?.n ?? 0), nextAfter }
+    },
+    async add(tx, userId, events) {
+      if (events.length === 0) return
+      await query(tx, 'select outbox_add($1, null, $2::jsonb, $3)', [userId, jsonText(events), clock.now()])
+    },
+    notify: (userId) => notifier.notify([userTopic(userId)]),
+    subscribe: (userId, seq, options) =>
+      subscribe({ pool, notifier, localEvents, changePoller }, userId, seq, options),
+  }
+}

@@ -1,0 +1,118 @@
+import type pg from 'pg'
+import { query } from '#store/query.ts'
+import type { ChangePoller } from './change-poller.ts'
+import { createLatch } from './latch.ts'
+import type { LocalEvents, StoredEvent } from './local-events.ts'
+import { type Notifier, userTopic } from './notifier.ts'
+
+export type SubscriptionOptions = { types?: string[] | undefined; signal: AbortSignal }
+export type EventRow = {
+  seq: bigint
+  type: string
+  task_id: string | null
+  subject: object | null
+  body: object
+  at: Date
+}
+
+export const storedEvent = (row: EventRow): StoredEvent => ({
+  id: String(row.seq),
+  type: row.type,
+  task_id: row.task_id,
+  subject: row.subject as StoredEvent['subject'],
+  data: row.body,
+  created_at: row.at.toISOString(),
+})
+
+const pageMax = 200
+const bufferedMax = 64
+/** Events that one look with a filter goes through: one that lets nothing pass would read the whole log. */
+export const scannedMax = 20_000n
+
+/** In one statement, and so of one moment: what no filter lets pass is passed over and not read again. */
+const pageSql = `
+  select s.seq as newest, e.*
+  from user_stream s left join lateral (
+    select seq, type, task_id, subject, body, at from outbox
+    where user_id = $1 and seq > $2 and seq <= $2 + ${scannedMax} and ($3::text[] is null or type = any($3)) order by seq limit ${pageMax}
+  ) e on true
+  where s.user_id = $1 order by e.seq`
+
+type SubscriptionDeps = {
+  pool: pg.Pool
+  notifier: Notifier
+  localEvents: LocalEvents
+  changePoller: ChangePoller
+}
+type Page = { events: StoredEvent[]; upTo: bigint; isFull: boolean }
+
+async function readPageAfter(pool: pg.Pool, userId: string, seq: bigint, types?: string[]): Promise<Page> {
+  const rows = await query<EventRow & { newest: bigint }>(pool, pageSql, [userId, seq, types ?? null])
+  const found = rows.filter(({ type }) => type !== null)
+  const newest = BigInt(rows[0]?.newest ?? 0)
+  const passed = newest > seq + scannedMax ? seq + scannedMax : newest
+  const upTo = found.length === pageMax ? BigInt(found.at(-1)?.seq ?? passed) : passed
+  const isFull = found.length === pageMax || passed < newest
+  return { events: found.map(storedEvent), upTo: upTo > seq ? upTo : seq, isFull }
+}
+
+/** Pages that follow `seq` without a gap. */
+function contiguousAfter(buffered: StoredEvent[][], seq: bigint): { next: StoredEvent[]; gap: boolean } {
+  const next: StoredEvent[] = []
+  let gap = false
+  for (const page of buffered) {
+    const wanted = seq + BigInt(next.length) + 1n
+    const first = BigInt(page[0]?.id ?? 0)
+    if (first === wanted) next.push(...page)
+    else if (first > wanted) gap = true
+  }
+  return { next, gap }
+}
+
+/** The log of a user from `seq` on: from this instance's own commits where they join on, else from the database. */
+export async function* subscribe(
+  { pool, notifier, localEvents, changePoller: poller }: SubscriptionDeps,
+  userId: string,
+  from: bigint,
+  { types, signal }: SubscriptionOptions,
+): AsyncGenerator<StoredEvent[]> {
+  let buffered: StoredEvent[][] = []
+  let mustRead = true
+  using latch = createLatch(signal)
+  using _local = localEvents.on(userId, (page) => {
+    if (buffered.length < bufferedMax) buffered.push(page)
+    else mustRead = true
+    latch.set()
+  })
+  using _notified = notifier.on(userTopic(userId), () => {
+    if (localEvents.isPublishing()) return
+    mustRead = true
+    latch.set()
+  })
+  let seq = from
+  // A hint of another instance may have been lost.
+  using _polling = poller.onEvents(userId, {
+    seq: () => seq,
+    notify() {
+      mustRead = true
+      latch.set()
+    },
+  })
+  while (!signal.aborted) {
+    latch.reset()
+    const { next, gap } = contiguousAfter(buffered, seq)
+    buffered = []
+    seq += BigInt(next.length)
+    const wanted = types ? next.filter(({ type }) => types.includes(type)) : next
+    if (wanted.length > 0) yield wanted
+    if (mustRead || gap) {
+      mustRead = false
+      const { events, upTo, isFull } = await readPageAfter(pool, userId, seq, types)
+      seq = upTo
+      mustRead ||= isFull
+      if (events.length > 0) yield events
+      if (mustRead) continue
+    }
+    await latch.wait()
+  }
+}

@@ -1,0 +1,14 @@
+/** One after the other for each key; the keys do not wait for each other. */
+export function keyedMutex() {
+  const last = new Map<string, Promise<unknown>>()
+  return <T>(key: string, work: () => Promise<T>): Promise<T> => {
+    const previous = last.get(key)
+    const current = previous ? previous.then(work, work) : work()
+    last.set(key, current)
+    const release = () => {
+      if (last.get(key) === current) last.delete(key)
+    }
+    current.then(release, release)
+    return current
+  }
+}

@@ -1,0 +1,104 @@
+import { type Clock, later } from '#kernel/clock.ts'
+import type { Log } from '#kernel/log.ts'
+import { query } from '#store/query.ts'
+import type { Transactions } from './transactions.ts'
+
+type MaintenanceDeps = {
+  transactions: Transactions
+  clock: Clock
+  log: Log
+  /** A run that began less than this ago stands for the present one. */
+  intervalMs: number
+}
+
+const dayMs = 86_400_000
+const eventRetentionMs = 7 * dayMs
+/** Replies that moved no money; keys of tasks are kept for ever. */
+const replyRetentionMs = 30 * dayMs
+const batchMax = 1_000
+const retentionName = 'retention'
+const auditName = 'ledger audit'
+/** What takes long rests so many times as long. */
+const restFactor = 20
+
+export type Drift = { what: string; id: string; recorded: string; counted: string }
+
+const auditMsMax = 15 * 60_000
+const auditLock = 5_065_705
+
+/**
+ * Counts the whole ledger again from its entries. An empty list is what a sound ledger gives, and what is answered
+ * while another instance counts.
+ */
+export const auditLedger = ({ run }: Pick<Transactions, 'run'>): Promise<Drift[]> =>
+  run(async (tx) => {
+    const [lock] = await query<{ taken: boolean }>(tx, 'select pg_try_advisory_xact_lock($1) as taken', [
+      auditLock,
+    ])
+    if (!lock?.taken) return []
+    await query(tx, `set local statement_timeout = ${auditMsMax}`)
+    return query<Drift>(tx, auditSql, [], auditMsMax)
+  })
+
+const auditSql = `
+with counted as (select account_id, sum(d_avail) as avail, sum(d_held) as held from entry group by account_id),
+       pending as (select debit, sum(amount) as held from transfer where state = 'pending' group by debit)
+     select 'available' as what, a.id::text, a.avail::text as recorded, coalesce(c.avail, 0)::text as counted
+       from account a left join counted c on c.account_id = a.id where a.avail <> coalesce(c.avail, 0)
+     union all select 'held', a.id::text, a.held::text, coalesce(c.held, 0)::text
+       from account a left join counted c on c.account_id = a.id where a.held <> coalesce(c.held, 0)
+     union all select 'pending holds', a.id::text, a.held::text, coalesce(p.held, 0)::text
+       from account a left join pending p on p.debit = a.id where a.held <> coalesce(p.held, 0)
+     union all select 'sum of the asset', asset, '0', sum(avail + held)::text from account group by asset having sum(avail + held) <> 0`
+
+/** Retention and audit: asked for by every instance, done by one of them in each interval. */
+export function createMaintenance({ transactions, clock, log, intervalMs }: MaintenanceDeps) {
+  const { pool } = transactions
+  const claimRun = async (name: string): Promise<boolean> => {
+    const taken = await query(
+      pool,
+      `insert into maintenance_run as m (name, started_at) values ($1, clock_timestamp())
+       on conflict (name) do update set started_at = excluded.started_at
+         where m.started_at < clock_timestamp() - greatest(make_interval(secs => $2), m.took_ms * interval '${restFactor} ms')
+       returning name`,
+      [name, intervalMs / 1_000],
+    )
+    return taken.length > 0
+  }
+  /** In statements of bounded length, until nothing of that age is left. */
+  const deleteAll = async (text: string, before: Date): Promise<void> => {
+    while ((await query(pool, text, [before])).length === batchMax);
+  }
+  const deleteExpired = async () => {
+    const now = clock.now()
+    await deleteAll(
+      `delete from outbox where (user_id, seq) in (select user_id, seq from outbox where at < $1 order by at limit ${batchMax})
+       returning seq`,
+      later(now, -eventRetentionMs),
+    )
+    await deleteAll(
+      `delete from idempotency where (user_id, key) in
+         (select user_id, key from idempotency where task_id is null and at < $1 order by at limit ${batchMax}) returning key`,
+      later(now, -replyRetentionMs),
+    )
+    await query(pool, `delete from instance where seen_at < clock_timestamp() - interval '1 day'`)
+  }
+  /** The whole ledger is read for it: the longer that takes, the more rarely it is done. */
+  const audit = async () => {
+    const startedMs = performance.now()
+    try {
+      const drift = await auditLedger(transactions)
+      if (drift.length > 0) log.error({ drift: drift.slice(0, 10) }, 'the ledger disagrees with its entries')
+    } finally {
+      // An audit that fails at its limit cost as much as one that ends.
+      const tookMs = Math.ceil(performance.now() - startedMs)
+      await query(pool, 'update maintenance_run set took_ms = $2 where name = $1', [auditName, tookMs])
+    }
+  }
+  return async (): Promise<void> => {
+    const [mayDelete, mayAudit] = [await claimRun(retentionName), await claimRun(auditName)]
+    // Neither waits for the other to succeed.
+    const results = await Promise.allSettled([mayDelete && deleteExpired(), mayAudit && audit()])
+    for (const end of results) if (end.status === 'rejected') throw end.reason
+  }
+}

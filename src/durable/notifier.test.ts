@@ -1,0 +1,166 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { silentLog } from '#kernel/log.ts'
+import { createNotifier, gapTopic, type MessageBus } from './notifier.ts'
+
+/** A bus on which everybody hears everything, at once. */
+function inMemoryBus() {
+  const sent: string[] = []
+  const subscribers = new Set<(payload: string | undefined) => void>()
+  const make = (): MessageBus => ({
+    async publish(payload) {
+      sent.push(payload)
+      for (const onPayload of subscribers) onPayload(payload)
+    },
+    subscribe(onPayload) {
+      subscribers.add(onPayload)
+      onPayload(undefined)
+      return { [Symbol.asyncDispose]: async () => void subscribers.delete(onPayload) }
+    },
+  })
+  return { sent, make }
+}
+
+const notifierOn = (
+  on: Pick<ReturnType<typeof inMemoryBus>, 'make'>,
+  instanceId: string,
+  nowMs = () => 100_000,
+) => createNotifier({ bus: on.make(), instanceId, log: silentLog, nowMs })
+
+/** What was handed to the bus has been answered. */
+const published = () => new Promise((resolve) => setImmediate(resolve))
+
+test('an instance that is alone tells its own waiters and nobody else', async (t) => {
+  t.mock.timers.enable({ apis: ['setTimeout'] })
+  const on = inMemoryBus()
+  await using alone = notifierOn(on, 'a')
+  const heard: string[] = []
+  using _waiting = alone.on('t:1', () => heard.push('t:1'))
+  alone.setPeerCount(0)
+  alone.notify(['t:1'])
+  t.mock.timers.tick(10)
+  assert.deepEqual(heard, ['t:1'])
+  assert.deepEqual(on.sent, ['a'], 'only the greeting')
+  alone.broadcast(['r:token'])
+  t.mock.timers.tick(10)
+  assert.deepEqual(on.sent, ['a', 'a,r:token'], 'what nobody would find out is told all the same')
+})
+
+test('a new instance is greeted at once, whatever was counted before', async (t) => {
+  t.mock.timers.enable({ apis: ['setTimeout'] })
+  let nowMs = 100_000
+  const on = inMemoryBus()
+  await using first = notifierOn(on, 'a', () => nowMs)
+  first.setPeerCount(0)
+  await using second = notifierOn(on, 'b')
+  const heard: string[] = []
+  using _waiting = second.on('t:1', () => heard.push('t:1'))
+  // Counted before the other one could be seen.
+  first.setPeerCount(0)
+  first.notify(['t:1'])
+  t.mock.timers.tick(10)
+  assert.deepEqual(heard, ['t:1'])
+  await published()
+  nowMs += 30_001
+  first.setPeerCount(0)
+  first.notify(['t:1'])
+  t.mock.timers.tick(10)
+  assert.deepEqual(heard, ['t:1'], 'it was not counted for long, so it is gone')
+  first.setPeerCount(1)
+  first.notify(['t:1'])
+  t.mock.timers.tick(10)
+  assert.deepEqual(heard, ['t:1', 't:1'])
+})
+
+test('before anything is counted, everybody is told', async (t) => {
+  t.mock.timers.enable({ apis: ['setTimeout'] })
+  const on = inMemoryBus()
+  await using first = notifierOn(on, 'a')
+  first.notify(['t:1'])
+  t.mock.timers.tick(10)
+  assert.deepEqual(on.sent, ['a', 'a,t:1'])
+})
+
+test('while one payload is on its way, the topics that follow form the next one', async (t) => {
+  t.mock.timers.enable({ apis: ['setTimeout'] })
+  const payloads: string[] = []
+  const replies: (() => void)[] = []
+  const slow = {
+    make: (): MessageBus => ({
+      async publish(payload) {
+        payloads.push(payload)
+        await new Promise<void>((resolve) => replies.push(resolve))
+      },
+      subscribe: () => ({ [Symbol.asyncDispose]: async () => {} }),
+    }),
+  }
+  const wakes = notifierOn(slow, 'a', () => performance.now())
+  for (let n = 0; n < 40; n++) {
+    wakes.notify([`t:${n % 20}`])
+    t.mock.timers.tick(10)
+  }
+  assert.deepEqual(payloads, ['a,t:0'], 'one at a time')
+  replies.shift()?.()
+  await published()
+  assert.equal(payloads.length, 2)
+  assert.deepEqual(
+    payloads[1]?.split(',').toSorted(),
+    ['a', ...Array.from({ length: 20 }, (_, n) => `t:${n}`)].toSorted(),
+    'each topic once',
+  )
+  replies.shift()?.()
+  await published()
+  wakes.notify(['t:last'])
+  t.mock.timers.tick(10)
+  assert.equal(payloads[2], 'a,t:last')
+  replies.shift()?.()
+  await wakes[Symbol.asyncDispose]()
+})
+
+test('what nobody finds out by looking is handed to the bus until the bus takes it', async (t) => {
+  t.mock.timers.enable({ apis: ['setTimeout'] })
+  const taken: string[] = []
+  let isAway = true
+  const failing = {
+    make: (): MessageBus => ({
+      async publish(payload) {
+        if (isAway) throw new Error('the database is away')
+        taken.push(payload)
+      },
+      subscribe: () => ({ [Symbol.asyncDispose]: async () => {} }),
+    }),
+  }
+  await using wakes = notifierOn(failing, 'a')
+  wakes.broadcast(['r:token'])
+  wakes.notify(['t:1'])
+  t.mock.timers.tick(10)
+  await published()
+  t.mock.timers.tick(10_000)
+  await published()
+  isAway = false
+  t.mock.timers.tick(10_000)
+  await published()
+  assert.deepEqual(taken, ['a,r:token'], 'a hint is left to the polls')
+  wakes.notify(['t:2'])
+  t.mock.timers.tick(10)
+  await published()
+  assert.deepEqual(taken, ['a,r:token', 'a,t:2'], 'and it is told once')
+})
+
+test('after a gap in which hints may have been lost, those who hear every topic are told of it', async () => {
+  let reconnect: (payload: undefined) => void = () => undefined
+  const broken = {
+    make: (): MessageBus => ({
+      publish: async () => {},
+      subscribe(hear) {
+        reconnect = hear
+        return { [Symbol.asyncDispose]: async () => {} }
+      },
+    }),
+  }
+  await using wakes = notifierOn(broken, 'a')
+  const heard: string[] = []
+  wakes.onAny((topic) => heard.push(topic))
+  reconnect(undefined)
+  assert.deepEqual(heard, [gapTopic])
+})

@@ -1,0 +1,21 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { Fault } from '#kernel/fault.ts'
+import { throwAsFault } from './operation-faults.ts'
+
+const coded = (code: string) => Object.assign(new Error(code), { code })
+
+test('what may be sent again is unavailable, and a mistake of ours stays one', () => {
+  for (const code of ['40P01', '40001', '57P01', '25P03'])
+    assert.throws(() => throwAsFault(coded(code)), { code: 'unavailable', extras: { retry_after: 1 } }, code)
+  const mistake = coded('42P01')
+  assert.throws(
+    () => throwAsFault(mistake),
+    (error) => error === mistake,
+  )
+  const fault = new Fault('not_found', 'No such task')
+  assert.throws(
+    () => throwAsFault(fault),
+    (error) => error === fault,
+  )
+})

@@ -1,0 +1,37 @@
+import { Fault } from '#kernel/fault.ts'
+import { isConflict } from '#store/conflict.ts'
+import { isDatabaseUnavailable } from '#store/unavailable.ts'
+
+/** Failures of a call as Faults. */
+
+/** An absent database or a lasting conflict is no bug: nothing was promised, and the same request may be sent again. */
+export function throwAsFault(error: unknown): never {
+  if (isConflict(error))
+    throw new Fault('unavailable', 'Other requests changed the same rows; try again', {
+      cause: error,
+      extras: { retry_after: 1 },
+    })
+  if (error instanceof Fault || !isDatabaseUnavailable(error)) throw error
+  throw new Fault('unavailable', 'The database is away', { cause: error, extras: { retry_after: 1 } })
+}
+
+export const isInsufficientBalance = (error: unknown) =>
+  error instanceof Fault && error.code === 'insufficient_balance'
+
+export const acceptanceUnknown = (key: string, cause: unknown) =>
+  new Fault('unavailable', 'The database went away; the task may exist. Repeat under the same key', {
+    cause,
+    extras: { outcome: 'unknown', idempotency_key: key, retry_after: 1 },
+  })
+
+/** A read that failed while a task was judged. No task exists, so nothing of it can be unknown. */
+export function throwAdmissionFault(error: unknown): never {
+  const isRead = error instanceof Fault && /^upstream_(timeout|rejected)$/.test(error.code)
+  if (!isRead) throw error
+  throw new Fault('unavailable', error.message, { cause: error, extras: error.extras })
+}
+
+export const accountBusy = () =>
+  new Fault('unavailable', 'The account is settling many tasks at once; try again', {
+    extras: { retry_after: 1 },
+  })

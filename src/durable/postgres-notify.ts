@@ -1,0 +1,26 @@
+import type pg from 'pg'
+import { query } from '#store/query.ts'
+import type { MessageBus } from './notifier.ts'
+
+type Listen = (options: {
+  channels: readonly string[]
+  onMessage: (channel: string, payload: string) => void
+  onConnected: () => void
+}) => { close(): Promise<void> }
+
+const channel = 'portico_wake'
+
+/** NOTIFY is sent alone, never inside a transaction of work: there it takes a global lock at the commit. */
+export const postgresBus = ({ pool, listen }: { pool: pg.Pool; listen: Listen }): MessageBus => ({
+  async publish(payload) {
+    await query(pool, 'select pg_notify($1, $2)', [channel, payload])
+  },
+  subscribe(onPayload) {
+    const listening = listen({
+      channels: [channel],
+      onMessage: (_, payload) => onPayload(payload),
+      onConnected: () => onPayload(undefined),
+    })
+    return { [Symbol.asyncDispose]: () => listening.close() }
+  },
+})

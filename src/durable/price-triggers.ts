@@ -1,0 +1,136 @@
+import type { Clock } from '#kernel/clock.ts'
+import type { JsonObject } from '#kernel/json.ts'
+import type { Log } from '#kernel/log.ts'
+import type { TaskKind, Tx } from '#kernel/task.ts'
+import { isConflict } from '#store/conflict.ts'
+import { query } from '#store/query.ts'
+import { isDatabaseUnavailable } from '#store/unavailable.ts'
+import type { Acceptor } from './accept-task.ts'
+import { bodyHash, internalKey } from './idempotency.ts'
+import { newestKind } from './kinds.ts'
+import { type Notifier, readyTopic } from './notifier.ts'
+import type { Transactions } from './transactions.ts'
+
+type PriceTriggerDeps = {
+  transactions: Transactions
+  acceptor: Acceptor
+  kinds: ReadonlyMap<string, TaskKind>
+  notifier: Notifier
+  clock: Clock
+  log: Log
+  instanceId: string
+  leaseMs: number
+}
+export type MarketLease = { market: string; epoch: number }
+export type PriceTriggers = {
+  /** One instance watches a market; the epoch shuts out one that was replaced while it slept. */
+  lease(market: string): Promise<MarketLease | undefined>
+  /** Fires every armed order that the price has crossed, and answers how many. */
+  fireTriggers(lease: MarketLease, price: string): Promise<number>
+}
+
+type ArmedTrigger = { id: string; user_id: string; kind: string; input: JsonObject; oco_group: string | null }
+
+/** Price triggers: an order fires once, together with its task and with the end of its siblings. */
+export function createPriceTriggers({
+  transactions,
+  acceptor,
+  kinds,
+  notifier,
+  clock,
+  log,
+  instanceId,
+  leaseMs,
+}: PriceTriggerDeps): PriceTriggers {
+  /** False where a sibling that fired a moment ago has ended it. */
+  const fire = async (tx: Tx, order: ArmedTrigger, price: string): Promise<boolean> => {
+    const kind = newestKind(kinds, order.kind)
+    if (!kind) return false
+    const won = await query(
+      tx,
+      `update trigger_order set status = 'fired' where id = $1 and status = 'armed' returning id`,
+      [order.id],
+    )
+    if (won.length === 0) return false
+    if (order.oco_group)
+      await query(
+        tx,
+        `update trigger_order set status = 'cancelled' where oco_group = $1 and status in ('waiting', 'armed')`,
+        [order.oco_group],
+      )
+    const taskId = await acceptor.enqueue(tx, {
+      userId: order.user_id,
+      kind,
+      input: order.input,
+      admission: {
+        data: { trigger_order_id: order.id, trigger_price: price },
+        first: Object.keys(kind.steps)[0]!,
+      },
+      key: {
+        key: internalKey('trigger', order.id),
+        operation: `trigger:${order.kind}`,
+        hash: bodyHash(order.kind, order.input),
+      },
+    })
+    await query(tx, 'update trigger_order set task_id = $2 where id = $1', [order.id, taskId])
+    return true
+  }
+
+  /** An order that cannot fire stays armed, and keeps no other order of its market from firing. */
+  const fireInSavepoint = async (tx: Tx, order: ArmedTrigger, price: string): Promise<boolean> => {
+    await query(tx, 'savepoint trigger_order')
+    try {
+      const fired = await fire(tx, order, price)
+      await query(tx, 'release savepoint trigger_order')
+      return fired
+    } catch (error) {
+      if (isDatabaseUnavailable(error) || isConflict(error)) throw error
+      await query(tx, 'rollback to savepoint trigger_order')
+      log.error({ error, order: order.id, kind: order.kind }, 'a price trigger could not fire')
+      return false
+    }
+  }
+
+  return {
+    async lease(market) {
+      const [row] = await query<{ epoch: number }>(
+        transactions.pool,
+        `insert into market_watch as w (market, owner, epoch, lease_until)
+           values ($1, $2, 1, clock_timestamp() + make_interval(secs => $3))
+         on conflict (market) do update set owner = $2, lease_until = excluded.lease_until,
+             epoch = w.epoch + (case when w.owner = $2 then 0 else 1 end)
+           where w.owner = $2 or w.owner is null or w.lease_until < clock_timestamp()
+         returning epoch`,
+        [market, instanceId, leaseMs / 1000],
+      )
+      return row && { market, epoch: row.epoch }
+    },
+
+    async fireTriggers({ market, epoch }, price) {
+      const now = clock.now()
+      const fired = await transactions.run(async (tx) => {
+        const current = await query(
+          tx,
+          `update market_watch set last_price = $4, seen_at = $5 where market = $1 and owner = $2 and epoch = $3 returning market`,
+          [market, instanceId, epoch, price, now],
+        )
+        if (current.length === 0) return 0
+        const triggered = await query<ArmedTrigger>(
+          tx,
+          `select id, user_id, kind, input, oco_group from trigger_order where market = $1 and status = 'armed'
+             and (expires_at is null or expires_at > $3)
+             and ((direction = 'lte' and trigger_price >= $2::numeric) or (direction = 'gte' and trigger_price <= $2::numeric))
+           order by created_at limit 100 for update skip locked`,
+          [market, price, now],
+        )
+        // Every transaction locks the events of several users in the same order, so that none deadlocks.
+        const orders = triggered.toSorted((one, other) => one.user_id.localeCompare(other.user_id))
+        let count = 0
+        for (const order of orders) if (await fireInSavepoint(tx, order, price)) count++
+        return count
+      })
+      if (fired > 0) notifier.notify([readyTopic])
+      return fired
+    },
+  }
+}

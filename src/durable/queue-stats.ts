@@ -1,0 +1,21 @@
+import type { Clock } from '#kernel/clock.ts'
+import { query } from '#store/query.ts'
+import type { Transactions } from './transactions.ts'
+
+export type QueueStats = { queueDepth: number; oldestPendingSeconds: number | null }
+
+/** How much work is due that nobody has taken. */
+export async function readQueueStats({ pool }: Transactions, clock: Clock): Promise<QueueStats> {
+  const [row] = await query<{ depth: number; oldest: Date | null }>(
+    pool,
+    `select count(*)::integer as depth, min(run_at) as oldest from task
+     where status in ('pending', 'running') and owner is null and run_at <= $1`,
+    [clock.now()],
+  )
+  const oldest = row?.oldest ?? null
+  return {
+    queueDepth: row?.depth ?? 0,
+    oldestPendingSeconds:
+      oldest && Math.max(0, Math.floor((clock.now().getTime() - oldest.getTime()) / 1000)),
+  }
+}

@@ -1,0 +1,129 @@
+import { type Clock, later } from '#kernel/clock.ts'
+import { type Random, uuidv7 } from '#kernel/id.ts'
+import type { JsonObject } from '#kernel/json.ts'
+import type { Log } from '#kernel/log.ts'
+import { systemOwner, type TaskKind, type Tx } from '#kernel/task.ts'
+import { query } from '#store/query.ts'
+import type { Acceptor } from './accept-task.ts'
+import { bodyHash, internalKey } from './idempotency.ts'
+import { newestKind } from './kinds.ts'
+import { type Notifier, readyTopic } from './notifier.ts'
+import type { Transactions } from './transactions.ts'
+
+type SchedulerDeps = {
+  transactions: Transactions
+  acceptor: Acceptor
+  kinds: ReadonlyMap<string, TaskKind>
+  notifier: Notifier
+  clock: Clock
+  random: Random
+  log: Log
+}
+export type NewSchedule = {
+  id?: string
+  userId?: string
+  kind: string
+  input: JsonObject
+  everySeconds: number
+  firstAt: Date
+}
+export type Scheduler = {
+  /** An existing id is left as it is, so that each instance may ask for the system's own schedules at its start. */
+  ensure(tx: Tx | Transactions['pool'], schedule: NewSchedule): Promise<string>
+  start(): void
+} & AsyncDisposable
+
+const pollMs = 1_000
+const batchMax = 20
+
+type DueSchedule = {
+  id: string
+  user_id: string | null
+  kind: string
+  input: JsonObject
+  every_seconds: number
+  misfire: string
+  next_at: Date
+}
+
+/** The first slot after `now`, on the grid that the schedule began with. */
+export function nextSlot(slot: Date, everySeconds: number, now: Date): Date {
+  const everyMs = everySeconds * 1000
+  const missed = Math.floor((now.getTime() - slot.getTime()) / everyMs)
+  return later(slot, everyMs * (Math.max(0, missed) + 1))
+}
+
+/** Each slot becomes one task, on any number of instances and without a leader: the slot is part of the task's key. */
+export function createScheduler({
+  transactions,
+  acceptor,
+  kinds,
+  notifier,
+  clock,
+  random,
+  log,
+}: SchedulerDeps): Scheduler {
+  let timer: NodeJS.Timeout | undefined
+  let running: Promise<void> | undefined
+
+  const enqueueDue = async (tx: Tx, due: DueSchedule, now: Date): Promise<void> => {
+    const kind = newestKind(kinds, due.kind)
+    const next = nextSlot(due.next_at, due.every_seconds, now)
+    const late = next.getTime() - due.next_at.getTime() > due.every_seconds * 1000
+    await query(tx, 'update schedule set next_at = $2, last_slot = $3 where id = $1', [
+      due.id,
+      next,
+      due.next_at,
+    ])
+    if (!kind || (late && due.misfire === 'skip')) return
+    const key = internalKey('sched', `${due.id} ${due.next_at.toISOString()}`)
+    await acceptor.enqueue(tx, {
+      userId: due.user_id ?? systemOwner,
+      kind,
+      input: due.input,
+      admission: { data: {}, first: Object.keys(kind.steps)[0]! },
+      key: { key, operation: `schedule:${due.kind}`, hash: bodyHash(due.kind, due.input) },
+    })
+  }
+
+  const tick = async (): Promise<void> => {
+    const now = clock.now()
+    const fired = await transactions.run(async (tx) => {
+      const rows = await query<DueSchedule>(
+        tx,
+        `select * from schedule where status = 'active' and next_at <= $1 order by next_at limit $2 for update skip locked`,
+        [now, batchMax],
+      )
+      for (const row of rows) await enqueueDue(tx, row, now)
+      return rows.length
+    })
+    if (fired > 0) notifier.notify([readyTopic])
+  }
+
+  return {
+    async ensure(db, { id = uuidv7(clock.now(), random), userId, kind, input, everySeconds, firstAt }) {
+      await query(
+        db,
+        `insert into schedule (id, user_id, kind, input, every_seconds, next_at, created_at)
+         values ($1, $2, $3, $4, $5, $6, $7) on conflict (id) do nothing`,
+        [id, userId ?? null, kind, JSON.stringify(input), everySeconds, firstAt, clock.now()],
+      )
+      return id
+    },
+    start() {
+      timer = setInterval(() => {
+        running ??= tick()
+          .catch((error: unknown) =>
+            log.warn({ error }, 'schedules could not be read; the next poll tries again'),
+          )
+          .finally(() => {
+            running = undefined
+          })
+      }, pollMs)
+    },
+    async [Symbol.asyncDispose]() {
+      clearInterval(timer)
+      await running
+    },
+  }
+}

@@ -1,0 +1,71 @@
+import type { JsonObject } from '#kernel/json.ts'
+import type { EffectUpdate, Move, NewEvent, StepResult } from '#kernel/task.ts'
+import { isEnded, type Task } from './task-row.ts'
+import { toTaskFullView } from './task-view.ts'
+
+/** What a step's result makes of the task, before it is written. */
+export type StepTransition = {
+  status: Task['status']
+  state: string
+  outcome: Task['outcome']
+  step: string
+  attempts: number
+  data: JsonObject
+  result?: JsonObject
+  error?: JsonObject
+  parkMs?: number
+  moves: Move[]
+  effects: EffectUpdate[]
+  events: NewEvent[]
+}
+
+export function transition(task: Task, result: StepResult): StepTransition {
+  const rest = {
+    data: result.data ?? {},
+    moves: result.moves ?? [],
+    effects: result.effects ?? [],
+    events: result.events ?? [],
+  }
+  if ('end' in result) {
+    return {
+      ...rest,
+      status: result.end,
+      state: result.end === 'completed' ? 'done' : result.error.code,
+      outcome: result.outcome,
+      step: task.step,
+      attempts: 0,
+      ...(result.result && { result: result.result }),
+      ...('error' in result && { error: { retryable: false, ...result.error } }),
+    }
+  }
+  if ('park' in result) {
+    const { afterMs, next } = result.park
+    const state = result.state ?? 'waiting'
+    return {
+      ...rest,
+      status: 'running',
+      state,
+      outcome: result.outcome ?? null,
+      step: next,
+      attempts: 0,
+      parkMs: afterMs,
+    }
+  }
+  const state =
+    result.state ??
+    ('intend' in result || 'replace' in result ? 'signed' : task.state === 'accepted' ? 'held' : task.state)
+  return { ...rest, status: 'running', state, outcome: null, step: result.next, attempts: 0 }
+}
+
+export function transitionEvents(before: Task, after: Task, baseUrl: string, extra: NewEvent[]): NewEvent[] {
+  const seen =
+    isEnded(after) ||
+    before.state !== after.state ||
+    before.status !== after.status ||
+    before.outcome !== after.outcome
+  const type = isEnded(after) ? `task.${after.status}` : 'task.updated'
+  return [
+    ...(seen ? [{ type, data: toTaskFullView(after, baseUrl) as unknown as JsonObject }] : []),
+    ...extra,
+  ]
+}

@@ -1,0 +1,92 @@
+import { sql } from 'kysely'
+import type { RequestFacts } from '#kernel/caller.ts'
+import type { Clock } from '#kernel/clock.ts'
+import { Fault, notFound } from '#kernel/fault.ts'
+import { isUuid } from '#kernel/id.ts'
+import type { TaskStatus } from '#kernel/task.ts'
+import { builder, fetchAll, fetchOne, type Queryable, query } from '#store/query.ts'
+import { type Notifier, readyTopic, taskTopic } from './notifier.ts'
+import { asTask, isEnded, type Task } from './task-row.ts'
+import type { Transactions } from './transactions.ts'
+
+type TaskQueryDeps = { transactions: Transactions; notifier: Notifier; clock: Clock }
+
+/** No page reaches further, and the whole history of a user is too long to be counted for each page. */
+export const totalMax = 10_100
+
+/** The tasks of a user, as their owner may see and stop them. */
+export type TaskQueries = {
+  find(userId: string, taskId: string): Promise<Task>
+  list(
+    userId: string,
+    page: { skip: number; limit: number; status?: TaskStatus; kind?: string },
+  ): Promise<{ tasks: Task[]; total: number }>
+  /** Within the transaction of an act, where there is one: an act never waits for a second connection. */
+  cancel(userId: string, taskId: string, act?: Pick<RequestFacts, 'tx' | 'afterCommit'>): Promise<Task>
+}
+
+export function createTaskQueries({ transactions: { pool }, notifier, clock }: TaskQueryDeps): TaskQueries {
+  const findTask = async (db: Queryable, userId: string, taskId: string): Promise<Task> => {
+    if (!isUuid(taskId)) throw notFound('task')
+    const row = await fetchOne(
+      db,
+      builder.selectFrom('task').selectAll().where('id', '=', taskId).where('user_id', '=', userId),
+    )
+    if (!row) throw notFound('task')
+    return asTask(row)
+  }
+
+  return {
+    find: (userId, taskId) => findTask(pool, userId, taskId),
+
+    async list(userId, { skip, limit, status, kind }) {
+      let filtered = builder.selectFrom('task').where('user_id', '=', userId)
+      // As a literal: a plan for any status cannot use the index of one.
+      if (status !== undefined) filtered = filtered.where('status', '=', sql.lit(status))
+      if (kind !== undefined) filtered = filtered.where('kind', '>=', kind).where('kind', '<=', kind)
+      // With a range and its order only the index by kind fits, however many tasks of other kinds there are.
+      const sorted = kind === undefined ? filtered : filtered.orderBy('kind')
+      // The index alone finds a page that lies deep; only its own rows are read.
+      const page = await fetchAll(pool, sorted.orderBy('id', 'desc').select('id').offset(skip).limit(limit))
+      const ids = page.map(({ id }) => id)
+      const rows = await fetchAll(
+        pool,
+        builder
+          .selectFrom('task')
+          .selectAll()
+          .where('id', '=', (eb) => eb.fn.any(eb.val(ids)))
+          .orderBy('id', 'desc'),
+      )
+      const counted = builder.selectFrom(filtered.select('id').limit(totalMax).as('counted'))
+      const count = await fetchOne(
+        pool,
+        counted.select((eb) => eb.fn.countAll<bigint>().as('n')),
+      )
+      return { tasks: rows.map(asTask), total: Number(count?.n ?? 0) }
+    },
+
+    /** Only while nothing can have been sent: an effect that is stored may be on its way already. */
+    async cancel(userId, taskId, { tx, afterCommit } = {}) {
+      const db = tx ?? pool
+      const task = await findTask(db, userId, taskId)
+      if (task.status === 'cancelled') return task
+      const [row] = await query<Task>(db, 'select * from task_cancel($1, $2, $3)', [
+        taskId,
+        userId,
+        clock.now(),
+      ])
+      if (!row) {
+        const now = await findTask(db, userId, taskId)
+        if (now.status === 'cancelled') return now
+        const reason = isEnded(now) ? 'it has ended' : 'it has been sent'
+        throw new Fault('not_cancellable', `The task cannot be cancelled: ${reason}`, {
+          extras: { task_id: taskId, status: now.status, reason },
+        })
+      }
+      const notify = () => notifier.notify([readyTopic, taskTopic(taskId)])
+      if (afterCommit) afterCommit(notify)
+      else notify()
+      return asTask(row)
+    },
+  }
+}

@@ -1,0 +1,73 @@
+import type { JsonObject } from '#kernel/json.ts'
+import type { Effect, EffectStatus, Outcome, TaskStatus, TaskView } from '#kernel/task.ts'
+import { builder, fetchAll, type Queryable } from '#store/query.ts'
+import type { TaskRow } from '#store/tables/durable.ts'
+
+/** A task as it stands in the database, with its words typed. */
+export type Task = Omit<TaskRow, 'status' | 'outcome' | 'data' | 'input' | 'result' | 'error'> & {
+  status: TaskStatus
+  outcome: Outcome | null
+  data: JsonObject
+  input: JsonObject
+  result: JsonObject | null
+  error: JsonObject | null
+}
+
+export const asTask = (row: TaskRow): Task => row as Task
+
+export const isEnded = (task: Pick<Task, 'status'>): boolean =>
+  task.status === 'completed' || task.status === 'failed' || task.status === 'cancelled'
+
+/** What a step sees of its task. */
+export const stepView = (task: Task, effects: Effect[]): TaskView => ({
+  id: task.id,
+  userId: task.user_id,
+  kind: task.kind,
+  data: task.data,
+  input: task.input,
+  attempt: task.attempts,
+  effects,
+  createdAt: task.created_at,
+  deadline: task.deadline,
+})
+
+const liveEffects: EffectStatus[] = ['prepared', 'sent', 'unknown']
+export const isLive = (effect: Pick<Effect, 'status'>): boolean => liveEffects.includes(effect.status)
+
+export async function readEffects(db: Queryable, taskId: string): Promise<Effect[]> {
+  const ofTask = builder.selectFrom('effect').where('task_id', '=', taskId)
+  const [rows, attempts] = await Promise.all([
+    fetchAll(db, ofTask.selectAll().orderBy('id')),
+    fetchAll(
+      db,
+      builder
+        .selectFrom('carrier')
+        .selectAll()
+        .where('effect_id', 'in', ofTask.select('id'))
+        .orderBy('effect_id')
+        .orderBy('n'),
+    ),
+  ])
+  return rows.map((row) => ({
+    id: row.id,
+    step: row.step,
+    kind: row.kind,
+    extId: row.ext_id,
+    intent: row.intent as JsonObject,
+    signed: row.signed as JsonObject,
+    status: row.status as EffectStatus,
+    validUntil: row.valid_until,
+    at: row.at,
+    txAttempts: attempts
+      .filter((attempt) => attempt.effect_id === row.id)
+      .map((attempt) => ({
+        n: attempt.n,
+        extId: attempt.ext_id,
+        raw: attempt.raw,
+        nonceSequence: { kind: attempt.lane_kind, chain: attempt.chain, signer: attempt.signer },
+        nonce: BigInt(attempt.nonce),
+        status: attempt.status,
+        at: attempt.at,
+      })),
+  }))
+}

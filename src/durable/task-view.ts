@@ -1,0 +1,81 @@
+import type { JsonObject, NewEvent, TaskProgress, TaskStatus } from '#kernel/task.ts'
+import type { TaskFullView } from '#kernel/task-response.ts'
+import { isEnded, type Task } from './task-row.ts'
+
+/** How a task looks to its owner; the same on every route, on the stream and in `wait=true`. */
+
+const stateMessages: Record<string, string> = {
+  accepted: 'Accepted; it will begin in a moment',
+  awaiting_approval: 'Waiting for the approval of a human',
+  quoting: 'Asking for a price',
+  held: 'The amount is set aside',
+  signed: 'Signed and stored; about to be sent',
+  submitted: 'Sent; waiting for the chain',
+  confirming: 'On its way; waiting for confirmation',
+  waiting: 'Waiting',
+  settling: 'Confirmed; settling the account',
+  reconciling: 'The outcome is not known yet; it is being looked up',
+  review: 'The outcome could not be found out; an operator looks into it',
+}
+
+function messageOf(task: Task): string {
+  if (task.status === 'completed') {
+    const done = task.outcome === 'partial' ? 'Completed in part' : 'Completed'
+    return typeof task.data.note === 'string' ? `${done}: ${task.data.note}` : done
+  }
+  const message = (task.error?.message as string | undefined) ?? 'No reason was recorded'
+  // Upstreams end their sentences themselves.
+  const reason = message.replace(/[.\s]+$/, '')
+  const moved = task.outcome === 'partial' ? 'A part was executed' : 'Nothing was moved'
+  if (task.status === 'failed') return `Failed: ${reason}. ${moved}.`
+  if (task.status === 'cancelled') return `Cancelled: ${reason}. ${moved}.`
+  return stateMessages[task.state] ?? task.state
+}
+
+const list = <Row>(value: unknown): Row[] => (Array.isArray(value) ? value : [])
+
+export type TaskBrief = {
+  task_id: string
+  status: TaskStatus
+  message: string
+  poll_url: string
+  idempotency_key: string | null
+}
+
+export const toTaskBrief = (task: Task, baseUrl: string): TaskBrief => ({
+  task_id: task.id,
+  status: task.status,
+  message: messageOf(task),
+  poll_url: `${baseUrl}/v1/tasks/${task.id}`,
+  idempotency_key: task.idempotency_key,
+})
+
+/** Once an effect is under way a cancel could lie: the bytes may have been sent already. */
+const effectStates = ['signed', 'submitted', 'confirming', 'settling', 'reconciling', 'review']
+
+/** The first event of every task. */
+export const createdEvent = (task: Task, baseUrl: string): NewEvent => ({
+  type: 'task.created',
+  data: toTaskFullView(task, baseUrl) as unknown as JsonObject,
+})
+
+export function toTaskFullView(task: Task, baseUrl: string): TaskFullView {
+  return {
+    ...toTaskBrief(task, baseUrl),
+    kind: task.kind,
+    state: task.state,
+    outcome: task.outcome,
+    progress: (task.data.progress ?? null) as TaskProgress | null,
+    result: task.result,
+    error: task.error as TaskFullView['error'],
+    transactions: list(task.data.transactions),
+    balance_changes: list(task.data.balance_changes),
+    fills: list(task.data.fills),
+    approval: (task.data.approval ?? null) as TaskFullView['approval'],
+    cancellable: !isEnded(task) && !task.cancel_requested && !effectStates.includes(task.state),
+    parent_task_id: task.parent_id,
+    created_at: task.created_at.toISOString(),
+    updated_at: task.updated_at.toISOString(),
+    completed_at: task.completed_at?.toISOString() ?? null,
+  }
+}

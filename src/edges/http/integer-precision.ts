@@ -1,0 +1,50 @@
+import { isRecord, propertySchema, type Schema, selectSchema } from '#kernel/decimal-fields.ts'
+import type { Issue } from '#kernel/fault.ts'
+import type { NumberSources } from '#kernel/json.ts'
+import { decimalOfSource } from '#kernel/money.ts'
+import type { IssueList } from './issues.ts'
+
+/**
+ * A double rounds before anyone looks: 1e-400 reads as 0 and 1.00000000000000000001 as 1, which are whole. Where an
+ * integer is wanted the text decides, so that a number arrives as it was written or not at all.
+ */
+export function addRoundedIntegers(
+  issues: IssueList,
+  part: string,
+  schema: Schema,
+  value: unknown,
+  sources: NumberSources,
+): void {
+  const visit = (given: Schema, holder: object, key: string, item: unknown, loc: Issue['loc']): void => {
+    if (issues.isFull()) return
+    const arm = selectSchema(given, item)
+    if (!arm) return
+    if (typeof item === 'number') {
+      const source = sources.get(holder)?.get(key)
+      const wantsInteger = [arm.type].flat().includes('integer') && Number.isInteger(item)
+      if (wantsInteger && source !== undefined && isRounded(source, item)) issues.add(notInteger(loc))
+    } else if (Array.isArray(item)) {
+      const { items } = arm
+      if (isRecord(items))
+        for (const [index, each] of item.entries()) visit(items, item, `${index}`, each, [...loc, index])
+    } else if (isRecord(item)) {
+      for (const [name, field] of Object.entries(item)) {
+        const within = propertySchema(arm, name)
+        if (within) visit(within, item, name, field, [...loc, name])
+      }
+    }
+  }
+  visit(schema, {}, '', value, [part])
+}
+
+/** Reading decimals costs the square of their length, and no integer needs so many characters. */
+const sourceLengthMax = 200
+
+const isRounded = (source: string, value: number): boolean =>
+  /[.eE]/.test(source) && (source.length > sourceLengthMax || decimalOfSource(source) !== `${value}`)
+
+const notInteger = (loc: Issue['loc']): Issue => ({
+  loc,
+  msg: 'Input should be a valid integer',
+  type: 'int_parsing',
+})

@@ -1,0 +1,80 @@
+import type { FastifyReply, FastifyRequest } from 'fastify'
+import type { Caller } from '#kernel/caller.ts'
+import type { Fault } from '#kernel/fault.ts'
+
+/** What the door knows of one request beside the request itself. */
+export type RequestContext = {
+  caller: Caller | null
+  /** Answered instead of a failure, where failures are counted and have used up their budget. */
+  rateLimitFault: Fault | undefined
+  startedMs: number
+  /** Aborted when the client leaves, or when the server closes and the visit may end early. */
+  readonly signal: AbortSignal
+  abort(): void
+}
+
+/** The signal is made for those who ask for it: most requests are answered before anyone could leave. */
+function createContext(startedMs: number): RequestContext {
+  let controller: AbortController | undefined
+  let aborted = false
+  return {
+    caller: null,
+    rateLimitFault: undefined,
+    startedMs,
+    get signal() {
+      controller ??= new AbortController()
+      if (aborted) controller.abort()
+      return controller.signal
+    },
+    abort() {
+      aborted = true
+      controller?.abort()
+    },
+  }
+}
+
+const contextKey = Symbol('visit')
+type ContextRequest = FastifyRequest & { [contextKey]?: RequestContext }
+
+/** Live visits, and which of them the closing server may cut short. */
+export function requestContexts() {
+  const interruptible = new Set<RequestContext>()
+  let closing = false
+  return {
+    /** `ended` is called once, when the answer is out or the client is gone. */
+    begin(
+      request: ContextRequest,
+      reply: FastifyReply,
+      ended: (context: RequestContext) => void,
+    ): RequestContext {
+      const context = createContext(performance.now())
+      request[contextKey] = context
+      reply.raw.once('close', () => {
+        if (!reply.raw.writableFinished) context.abort()
+        ended(context)
+      })
+      return context
+    },
+    get(request: ContextRequest): RequestContext {
+      const context = request[contextKey]
+      if (!context) throw new Error('a request without a visit')
+      return context
+    },
+    /** Runs what a closing server need not wait for: a wait for a task, which goes on without its caller. */
+    async interruptible<T>(context: RequestContext, run: () => Promise<T>): Promise<T> {
+      interruptible.add(context)
+      if (closing) context.abort()
+      try {
+        return await run()
+      } finally {
+        interruptible.delete(context)
+      }
+    },
+    isClosing: () => closing,
+    close(): void {
+      closing = true
+      for (const context of interruptible) context.abort()
+    },
+  }
+}
+export type RequestContexts = ReturnType<typeof requestContexts>

@@ -1,0 +1,88 @@
+import { isRecord, propertySchema, type Schema, selectSchema } from '#kernel/decimal-fields.ts'
+
+/**
+ * Keeps what a schema names and drops the rest: unknown fields of a request are never acted upon, undeclared fields of
+ * an answer never leak. Values pass unchecked. An object schema without properties is open.
+ */
+export function filterBySchema(schema: Schema, value: unknown): unknown {
+  if (typeof value === 'bigint') return value.toString()
+  if (value instanceof Date) return value.toISOString()
+  if (typeof value !== 'object' || value === null) return value
+  const arm = selectSchema(schema, value)
+  if (Array.isArray(value)) return filterList(arm, value)
+  const outline = arm && outlineOf(arm)
+  return outline?.isNarrow ? filterRecord(outline, value as Record<string, unknown>) : plain(value)
+}
+
+export type Outline = {
+  parts: readonly Schema[]
+  isNarrow: boolean
+  isOpen: boolean
+  /** Declared by name; `true` where the schema says nothing more of it. */
+  declared: ReadonlyMap<string, Schema | true>
+}
+
+const outlines = new WeakMap<Schema, Outline>()
+
+/** Looked up once per schema: taking one apart for each answer costs more than writing the answer. */
+export function outlineOf(schema: Schema): Outline {
+  const known = outlines.get(schema)
+  if (known) return known
+  const parts = partsOf(schema)
+  const declared = new Map<string, Schema | true>()
+  for (const part of parts) {
+    for (const [name, field] of Object.entries(isRecord(part.properties) ? part.properties : {})) {
+      if (isRecord(field)) declared.set(name, firstRecord(declared.get(name), field))
+      else if (!declared.has(name)) declared.set(name, true)
+    }
+  }
+  const made = {
+    parts,
+    isNarrow: parts.some((part) => part.properties !== undefined || part.patternProperties !== undefined),
+    isOpen: parts.some((part) => part.additionalProperties === true),
+    declared,
+  }
+  outlines.set(schema, made)
+  return made
+}
+
+const firstRecord = (before: Schema | true | undefined, field: Schema): Schema =>
+  isRecord(before) ? before : field
+
+/** The schema and the parts of its intersection, all of which may declare properties. */
+const partsOf = (schema: Schema): Schema[] =>
+  Array.isArray(schema.allOf) ? [schema, ...schema.allOf.filter(isRecord).flatMap(partsOf)] : [schema]
+
+function filterRecord(outline: Outline, value: Record<string, unknown>): Record<string, unknown> {
+  const kept: Record<string, unknown> = {}
+  for (const name of Object.keys(value)) {
+    const field = value[name]
+    const within = declaredField(outline, name)
+    if (within === true) kept[name] = plain(field)
+    else if (within) kept[name] = filterBySchema(within, field)
+  }
+  return kept
+}
+
+/** The schema of a field; true where any value may stand, false or undefined where the name is not declared. */
+export const declaredField = (outline: Outline, name: string): Schema | boolean | undefined =>
+  outline.declared.get(name) ?? undeclared(outline, name)
+
+/** By a pattern or by what the schema says of all other names; never remembered, for clients choose the names. */
+function undeclared({ parts, isOpen }: Outline, name: string): Schema | boolean {
+  return parts.map((part) => propertySchema(part, name)).find((found) => found !== undefined) ?? isOpen
+}
+
+function filterList(schema: Schema | undefined, values: unknown[]): unknown[] {
+  const items = schema && isRecord(schema.items) ? schema.items : undefined
+  return values.map((value) => (items ? filterBySchema(items, value) : plain(value)))
+}
+
+/** Dates and big integers become text also where no schema looks. */
+function plain(value: unknown): unknown {
+  if (typeof value === 'bigint') return value.toString()
+  if (value instanceof Date) return value.toISOString()
+  if (Array.isArray(value)) return value.map(plain)
+  if (!isRecord(value)) return value
+  return Object.fromEntries(Object.entries(value).map(([name, field]) => [name, plain(field)]))
+}

@@ -1,0 +1,67 @@
+import { isRecord, type Schema, selectSchema } from '#kernel/decimal-fields.ts'
+import type { Issue } from '#kernel/fault.ts'
+import type { IssueList } from './issues.ts'
+import { declaredField, outlineOf } from './schema-filter.ts'
+
+/** Text that the database cannot hold: a zero byte, or half of a character that takes two. */
+const isUnstorable = (text: string): boolean => text.includes('\u0000') || !text.isWellFormed()
+
+/**
+ * Walks the declared fields before anything else does. Adds each value, keys of open objects included, that would fail
+ * only where it is stored: such text, and numbers beyond a double. A list that is longer than its schema allows is
+ * reported and cut, so that nobody judges the rest of it. False where something cannot be stored.
+ */
+export function checkStorable(part: string, schema: Schema, value: unknown, issues: IssueList): boolean {
+  let isStorable = true
+  const add = (issue: Issue): void => {
+    isStorable = false
+    issues.add(issue)
+  }
+  const visit = (given: Schema | undefined, item: unknown, loc: Issue['loc']): void => {
+    if (issues.isFull()) return
+    if (typeof item === 'string') {
+      if (isUnstorable(item)) add(unstorableText(loc))
+    } else if (typeof item === 'number') {
+      if (!Number.isFinite(item)) add(notFinite(loc))
+    } else if (Array.isArray(item)) visitList(given, item, loc)
+    else if (isRecord(item)) visitRecord(given, item, loc)
+  }
+  const visitList = (given: Schema | undefined, list: unknown[], loc: Issue['loc']): void => {
+    const arm = given && selectSchema(given, list)
+    const max = arm?.maxItems
+    if (typeof max === 'number' && list.length > max) {
+      issues.add(tooLong(loc, max))
+      list.length = max
+    }
+    const items = isRecord(arm?.items) ? arm.items : undefined
+    for (const [index, inner] of list.entries()) visit(items, inner, [...loc, index])
+  }
+  const visitRecord = (given: Schema | undefined, record: Record<string, unknown>, loc: Issue['loc']) => {
+    const arm = given && selectSchema(given, record)
+    const outline = arm && outlineOf(arm)
+    for (const name of Object.keys(record)) {
+      const field = outline?.isNarrow ? declaredField(outline, name) : true
+      if (!field) continue
+      if (!outline?.declared.has(name) && isUnstorable(name)) add(unstorableText(loc))
+      visit(field === true ? undefined : field, record[name], [...loc, name])
+    }
+  }
+  visit(schema, value, [part])
+  return isStorable
+}
+
+const unstorableText = (loc: Issue['loc']): Issue => ({
+  loc,
+  msg: 'Input should be a valid string without the character U+0000',
+  type: 'string_unicode',
+})
+const notFinite = (loc: Issue['loc']): Issue => ({
+  loc,
+  msg: 'Input should be a finite number',
+  type: 'finite_number',
+})
+const tooLong = (loc: Issue['loc'], max: number): Issue => ({
+  loc,
+  msg: `List should have at most ${max} ${max === 1 ? 'item' : 'items'}`,
+  type: 'too_long',
+})

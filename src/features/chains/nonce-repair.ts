@@ -1,0 +1,124 @@
+import type { Transact } from '#durable/transactions.ts'
+import type { Log } from '#kernel/log.ts'
+import { builder, fetchAll, fetchOne, type Queryable, query } from '#store/query.ts'
+import type { NonceRepairPlan, StoredAttempt } from '#upstreams/evm/nonce-repair-plan.ts'
+import { type EvmPort, nonceKind } from './batch.ts'
+
+/** Holds the counters of the lanes against the chains, at start and every minute after. */
+
+export type NonceReport = {
+  chainId: string
+  signer: string
+  mined: bigint
+  counter: bigint
+  next: bigint
+  resent: number
+  filled: number
+}
+
+export type NonceRepair = {
+  /** Resends what was stored and is missing, fills gaps, moves counters to where the chain is. */
+  reconcile(): Promise<NonceReport[]>
+  start(everyMs?: number): AsyncDisposable
+}
+
+type NonceRepairDeps = {
+  db: Queryable
+  transact: Transact
+  ports: ReadonlyMap<string, EvmPort>
+  plan: (mined: bigint, counter: bigint, attempts: readonly StoredAttempt[]) => NonceRepairPlan
+  log: Log
+}
+
+const everyMsDefault = 60_000
+
+export function createNonceRepair({ db, transact, ports, plan, log }: NonceRepairDeps): NonceRepair {
+  const counterOf = async (tx: Queryable, chain: string, signer: string, lock: boolean) => {
+    let statement = builder.selectFrom('lane').select('next').where('kind', '=', nonceKind)
+    statement = statement.where('chain', '=', chain).where('signer', '=', signer)
+    const row = await fetchOne(tx, lock ? statement.forUpdate() : statement)
+    return row && BigInt(row.next)
+  }
+
+  const storedAttempts = async (tx: Queryable, chain: string, signer: string, mined: bigint) => {
+    const statement = builder
+      .selectFrom('carrier')
+      .select(['nonce', 'raw'])
+      .where('lane_kind', '=', nonceKind)
+      .where('chain', '=', chain)
+      .where('signer', '=', signer)
+      .where('nonce', '>=', mined)
+      .orderBy('nonce')
+      .orderBy('n')
+    return (await fetchAll(tx, statement)).map(({ nonce, raw }) => ({ nonce: BigInt(nonce), raw }))
+  }
+
+  /** Under the lock of the lane nobody takes a number, and every number that was taken has its bytes in sight. */
+  const reconcileCounter = (
+    chain: string,
+    signer: string,
+    mined: bigint,
+  ): Promise<NonceRepairPlan | undefined> =>
+    transact(async (tx) => {
+      const counter = await counterOf(tx, chain, signer, true)
+      if (counter === undefined) return undefined
+      const repairPlan = plan(mined, counter, await storedAttempts(tx, chain, signer, mined))
+      if (repairPlan.next !== counter)
+        await query(tx, 'update lane set next = $4 where kind = $1 and chain = $2 and signer = $3', [
+          nonceKind,
+          chain,
+          signer,
+          repairPlan.next,
+        ])
+      return repairPlan
+    })
+
+  async function repair(port: EvmPort, signer: string): Promise<NonceReport | undefined> {
+    const { chain, sponsor } = port
+    const counter = await counterOf(db, chain.row.id, signer, false)
+    if (counter === undefined) return undefined
+    const mined = await chain.transactionCount(signer, 'latest')
+    const report = { chainId: chain.row.id, signer, mined, counter }
+    if (mined === counter) return { ...report, next: counter, resent: 0, filled: 0 }
+    const repairPlan = await reconcileCounter(chain.row.id, signer, mined)
+    if (!repairPlan) return undefined
+    const { next, resend, gaps } = repairPlan
+    const filled = await Promise.all(gaps.map((nonce) => sponsor.fillNonce(signer, nonce)))
+    const inOrder = [...resend, ...filled].sort((a, b) => (a.nonce < b.nonce ? -1 : 1))
+    for (const { raw } of inOrder) await chain.sendRaw(raw)
+    return { ...report, next, resent: resend.length, filled: gaps.length }
+  }
+
+  async function reconcile(): Promise<NonceReport[]> {
+    const sponsorSigners = [...ports.values()].flatMap((port) =>
+      port.sponsor.signers.map((signer) => ({ port, signer })),
+    )
+    const reports = await Promise.all(
+      sponsorSigners.map(({ port, signer }) =>
+        repair(port, signer).catch((error: unknown) => {
+          // A chain that is away is asked again in the next round.
+          log.warn({ error, chain: port.chain.row.id, signer }, 'a lane could not be held against its chain')
+          return undefined
+        }),
+      ),
+    )
+    return reports.filter((report) => report !== undefined)
+  }
+
+  return {
+    reconcile,
+    start(everyMs = everyMsDefault) {
+      let round: Promise<unknown> = reconcile()
+      const timer = setInterval(() => {
+        round = round.then(reconcile)
+      }, everyMs)
+      timer.unref()
+      return {
+        async [Symbol.asyncDispose]() {
+          clearInterval(timer)
+          await round
+        },
+      }
+    },
+  }
+}

@@ -1,0 +1,65 @@
+import type { EvmChainRow, Token } from '#kernel/chains.ts'
+import type { Effect, JsonObject } from '#kernel/task.ts'
+import type { Evm, Receipt } from '#upstreams/evm/evm.ts'
+
+/** What the owner of a task is shown of its transactions. */
+
+type TxSource = { effect: Effect; port: { chain: Pick<Evm, 'row'> } }
+type ReceiptState = { receipts: readonly (Receipt | undefined)[]; mined: Receipt | undefined }
+
+/** Every carrier that was ever made; of several under one nonce only one can be mined. */
+export function transactionsOf(
+  { effect, port }: TxSource,
+  { receipts, mined }: ReceiptState,
+  status: 'pending' | 'confirmed' | 'finalized' | 'dropped',
+): JsonObject[] {
+  const { id, explorerUrl } = port.chain.row
+  return effect.txAttempts.map((attempt, index) => {
+    const receipt = receipts[index]
+    const own = receipt && !receipt.success ? 'failed' : status
+    const shownStatus = receipt ? (own === 'dropped' ? 'finalized' : own) : mined ? 'replaced' : status
+    return {
+      chain_id: id,
+      tx_hash: attempt.extId,
+      explorer_url: `${explorerUrl}/tx/${attempt.extId}`,
+      status: shownStatus,
+      block: receipt ? Number(receipt.block) : null,
+      nonce: Number(attempt.nonce),
+    }
+  })
+}
+
+const nameOf = (row: EvmChainRow, extra: readonly Token[], address: string): Token =>
+  [...row.tokens, ...extra].find((token) => token.address.toLowerCase() === address) ?? {
+    symbol: '',
+    name: '',
+    decimals: 0,
+    address,
+  }
+
+/** Per token what came less what left, as the token's own events say. */
+export function balanceChangesOf(
+  chain: Pick<Evm, 'row' | 'transfers'>,
+  receipt: Receipt,
+  account: string,
+  extra: readonly Token[],
+): JsonObject[] {
+  const own = account.toLowerCase()
+  const sums = new Map<string, bigint>()
+  for (const { token, from, to, amountUnits } of chain.transfers(receipt)) {
+    const change = (to === own ? amountUnits : 0n) - (from === own ? amountUnits : 0n)
+    sums.set(token, (sums.get(token) ?? 0n) + change)
+  }
+  return [...sums]
+    .filter(([, units]) => units !== 0n)
+    .map(([address, units]) => {
+      const token = nameOf(chain.row, extra, address)
+      return {
+        chain_id: chain.row.id,
+        token_address: token.address,
+        symbol: token.symbol,
+        amount: String(units),
+        decimals: token.decimals,
+      }
+    })
+}

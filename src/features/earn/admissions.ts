@@ -1,0 +1,263 @@
+import { setTimeout as pause } from 'node:timers/promises'
+import type { Ledger } from '#durable/ledger.ts'
+import type { EvmBatches } from '#features/chains/batch.ts'
+import type { Caller } from '#kernel/caller.ts'
+import type { Token } from '#kernel/chains.ts'
+import type { Clock } from '#kernel/clock.ts'
+import { Fault, invalid, notFound } from '#kernel/fault.ts'
+import { isUuid, type Random, uuidv7 } from '#kernel/id.ts'
+import { insufficientBalance } from '#kernel/insufficient-balance.ts'
+import { toUnits } from '#kernel/money.ts'
+import type { Action, Policy } from '#kernel/signer.ts'
+import type { AccountRef, Admission, BalanceSnapshot } from '#kernel/task.ts'
+import type { Queryable } from '#store/query.ts'
+import type { Vault } from '#upstreams/vault/vault.ts'
+import { addEarnAccount, earnAccountOf, minBlockFor, type VaultRef } from './earn-account.ts'
+import {
+  cashAsset,
+  externalAccountOf,
+  moveKeys,
+  positionAccount,
+  shareAsset,
+  walletAccount,
+} from './ledger-accounts.ts'
+import type { EarnLimits } from './limits.ts'
+import type { ReadSettled } from './settled-reading.ts'
+import { addPosition, findPosition, type PositionRow } from './store.ts'
+import type { VaultRates } from './vault-rates.ts'
+import { planWithdrawal, usdcToken } from './withdrawal-plan.ts'
+
+/** What is decided before a task exists: a request that cannot succeed is refused here. */
+
+export type AdmissionDeps = {
+  db: Queryable
+  vault: Vault
+  usdc: string
+  shareToken: Token
+  ledger: Pick<Ledger, 'balance' | 'subAccounts'>
+  readSettled: ReadSettled
+  batches: Pick<EvmBatches, 'ready' | 'simulate' | 'charge'>
+  policy: Pick<Policy, 'check' | 'reserve'>
+  rates: Pick<VaultRates, 'yield'>
+  evmAddressOf: (userId: string) => Promise<string>
+  limits: EarnLimits
+  clock: Clock
+  random: Random
+}
+type DepositInput = { amount_usdc: string; position_id?: string | null | undefined }
+type WithdrawInput = { position_id: string; amount_usdc?: string | null | undefined }
+
+const usdcDecimals = 6
+const admissionMs = 10 * 60_000
+const settleMsMax = 3_000
+const settlePollMs = 100
+
+export function admissions(deps: AdmissionDeps) {
+  const { vault, db } = deps
+  const vaultRef = { chainId: vault.chainId, vault: vault.address.toLowerCase() }
+
+  const positionOf = async (userId: string, id: string): Promise<PositionRow> => {
+    const found = isUuid(id) ? await findPosition(db, userId, vaultRef, id) : undefined
+    if (!found) throw notFound('position')
+    return found
+  }
+  return {
+    deposit: (input: DepositInput, caller: Caller) => admitDeposit(deps, positionOf, input, caller),
+    withdraw: (input: WithdrawInput, caller: Caller) => admitWithdraw(deps, positionOf, input, caller),
+  }
+}
+
+type FindPosition = (userId: string, id: string) => Promise<PositionRow>
+
+function amountOf(text: string, minimum: string): bigint {
+  const units = toUnits(text, usdcDecimals)
+  if (units >= toUnits(minimum, usdcDecimals)) return units
+  const message = `Input should be at least ${minimum} USDC`
+  throw invalid('body.amount_usdc', 'below_minimum', message, { minimum, unit: 'USDC' })
+}
+
+async function admitDeposit(
+  { db, vault, usdc, ledger, batches, policy, rates, evmAddressOf, limits, clock, random }: AdmissionDeps,
+  positionOf: FindPosition,
+  { amount_usdc, position_id }: DepositInput,
+  { userId }: Caller,
+): Promise<Admission> {
+  const existing = position_id ? await positionOf(userId, position_id) : undefined
+  const amountUnits = amountOf(amount_usdc, limits.minDepositUsdc)
+  const action: Omit<Action, 'taskId'> = {
+    userId,
+    operation: 'earn_deposit',
+    chainId: vault.chainId,
+    tokens: [usdc],
+    recipients: [vault.address],
+    usdMicros: amountUnits,
+    exit: false,
+  }
+  await policy.check(action)
+  const vaultRef = { chainId: vault.chainId, vault: vault.address.toLowerCase() }
+  await assertNotFrozen(db, userId, vaultRef)
+  const account = await evmAddressOf(userId)
+  const wallet = walletAccount(userId, cashAsset(vault, usdc))
+  await batches.ready(vault.chainId)
+  const readCash = () => awaitFreeCash({ db, ledger, vault, clock }, { wallet, account, usdc, amountUnits })
+  const [firstCash, simulation, { apy }] = await Promise.all([
+    readCash(),
+    batches.simulate(vault.chainId, account, vault.depositCalls(account, amountUnits)),
+    rates.yield(),
+  ])
+  if (!simulation.ok)
+    throw new Fault('conflict', `The vault does not take the deposit: ${simulation.reason}`, {
+      extras: { reason: simulation.reason },
+    })
+  const gasOrder = { userId, chainId: vault.chainId, gas: simulation.gas, fullExit: false }
+  const chargeGas = await batches.charge(gasOrder)
+  // The trial takes longer than the reading of the cash. Where something settled meanwhile only that is read again.
+  const latest = await ledger.balance(db, wallet)
+  const cash = latest.version === firstCash.settlements ? firstCash : await readCash()
+  const observationOf = ({ cashUnits, settlements }: Cash): BalanceSnapshot[] => [
+    { account: wallet, totalUnits: cashUnits, version: settlements },
+  ]
+  const positionId = existing?.id ?? uuidv7(clock.now(), random)
+  return {
+    first: 'prepare',
+    deadlineMs: admissionMs,
+    data: {
+      position_id: positionId,
+      account,
+      chain_id: vault.chainId,
+      vault: vault.address,
+      assets_units: String(amountUnits),
+      amount_usdc,
+      apy_at_action: apy,
+    },
+    snapshots: observationOf(cash),
+    rereadSnapshots: async () => observationOf(await readCash()),
+    moves: (taskId) => [
+      {
+        move: 'hold',
+        key: moveKeys(taskId).cash,
+        debit: wallet,
+        credit: externalAccountOf(wallet.asset),
+        amountUnits,
+        reason: 'earn_deposit',
+        token: usdcToken(usdc),
+      },
+    ],
+    writes: async (tx, taskId) => {
+      await policy.reserve(tx, { ...action, taskId })
+      await chargeGas(tx, taskId)
+      await assertNotFrozen(tx, userId, vaultRef)
+      if (existing) return
+      await addPosition(tx, { ...vaultRef, id: positionId, userId, taskId, now: clock.now() })
+      await addEarnAccount(tx, userId, vaultRef, clock.now())
+    },
+  }
+}
+
+/** Where positions and chain disagree, nothing is added to them. */
+async function assertNotFrozen(db: Queryable, userId: string, vaultRef: VaultRef): Promise<void> {
+  const account = await earnAccountOf(db, userId, vaultRef)
+  if (account?.state !== 'frozen') return
+  const since = account.frozen_since?.toISOString() ?? null
+  throw new Fault('trading_paused', `Deposits into the vault are paused: ${account.reason}`, {
+    extras: { scope: 'earn', since, reason: account.reason },
+  })
+}
+
+type Cash = { cashUnits: bigint; settlements: bigint }
+type CashRequest = { wallet: AccountRef; account: string; usdc: string; amountUnits: bigint }
+
+/**
+ * A deposit that the chain has taken and that is not settled yet counts twice for a moment: as held, and as gone. So
+ * where the chain has enough and only the holds stand in the way, they get a little time to settle.
+ */
+async function awaitFreeCash(
+  { db, ledger, vault, clock }: Pick<AdmissionDeps, 'db' | 'ledger' | 'vault' | 'clock'>,
+  { wallet, account, usdc, amountUnits }: CashRequest,
+): Promise<Cash> {
+  const vaultRef = { chainId: vault.chainId, vault: vault.address.toLowerCase() }
+  const until = performance.now() + settleMsMax
+  while (true) {
+    // The counter is read before the chain is asked: a hold that settles in between makes the answer worthless.
+    const [{ heldUnits, version }, earnAccount] = await Promise.all([
+      ledger.balance(db, wallet),
+      earnAccountOf(db, wallet.owner, vaultRef),
+    ])
+    const { cashUnits, block } = await vault.account(account)
+    if (block < minBlockFor(earnAccount, clock.now())) {
+      if (performance.now() > until)
+        throw new Fault('unavailable', 'The chain shows an older state than the last settlement')
+      await pause(settlePollMs)
+      continue
+    }
+    const free = cashUnits > heldUnits ? cashUnits - heldUnits : 0n
+    if (free >= amountUnits) return { cashUnits, settlements: version }
+    const isHopeless = cashUnits < amountUnits || heldUnits === 0n
+    if (isHopeless || performance.now() > until)
+      throw insufficientBalance(usdcToken(usdc), {
+        what: 'The deposit',
+        requiredUnits: amountUnits,
+        availableUnits: free,
+      })
+    await pause(settlePollMs)
+  }
+}
+
+async function admitWithdraw(
+  deps: AdmissionDeps,
+  positionOf: FindPosition,
+  { position_id, amount_usdc }: WithdrawInput,
+  { userId }: Caller,
+): Promise<Admission> {
+  const { vault, usdc, batches, policy, rates, evmAddressOf } = deps
+  const position = await positionOf(userId, position_id)
+  const asked = amount_usdc ?? null
+  const assetsUnits = asked === null ? null : amountOf(asked, deps.limits.minWithdrawUsdc)
+  const account = await evmAddressOf(userId)
+  const action: Omit<Action, 'taskId'> = {
+    userId,
+    operation: 'earn_withdraw',
+    chainId: vault.chainId,
+    tokens: [usdc],
+    recipients: [account],
+    usdMicros: 0n,
+    exit: true,
+  }
+  await policy.check(action)
+  const fullExit = assetsUnits === null
+  await batches.ready(vault.chainId, { fullExit })
+  const plan = await planWithdrawal(deps, { userId, positionId: position.id, account, assetsUnits })
+  const chargeGas = await batches.charge({ userId, chainId: vault.chainId, gas: plan.gas, fullExit })
+  const { apy } = await rates.yield()
+  const shareAccount = positionAccount(userId, shareAsset(vault), position.id)
+  return {
+    first: 'prepare',
+    deadlineMs: admissionMs,
+    data: {
+      position_id: position.id,
+      account,
+      chain_id: vault.chainId,
+      vault: vault.address,
+      assets_units: plan.assetsUnits === null ? null : String(plan.assetsUnits),
+      amount_usdc: asked,
+      shares_units: String(plan.sharesUnits),
+      held_shares: String(plan.holdUnits),
+      apy_at_action: apy,
+    },
+    moves: (taskId) => [
+      {
+        move: 'hold',
+        key: moveKeys(taskId).shares,
+        debit: shareAccount,
+        credit: externalAccountOf(shareAccount.asset),
+        amountUnits: plan.holdUnits,
+        reason: 'earn_withdraw',
+        token: deps.shareToken,
+      },
+    ],
+    writes: async (tx, taskId) => {
+      await policy.reserve(tx, { ...action, taskId })
+      await chargeGas(tx, taskId)
+    },
+  }
+}

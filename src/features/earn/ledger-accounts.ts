@@ -1,0 +1,33 @@
+import type { AccountRef } from '#kernel/task.ts'
+import { externalAccount } from '#kernel/task.ts'
+import type { Vault } from '#upstreams/vault/vault.ts'
+
+/** Where money and shares stand in the ledger. */
+
+const assetName = (chainId: string, address: string) => `${chainId}:${address.toLowerCase()}`
+
+export const cashAsset = (vault: Pick<Vault, 'chainId'>, usdc: string) => assetName(vault.chainId, usdc)
+export const shareAsset = (vault: Pick<Vault, 'chainId' | 'address'>) =>
+  assetName(vault.chainId, vault.address)
+
+export const walletAccount = (userId: string, asset: string): AccountRef => ({
+  owner: userId,
+  asset,
+  book: 'wallet',
+})
+
+export const positionPrefix = 'position:'
+export const positionBook = (positionId: string) => `${positionPrefix}${positionId}`
+export const positionAccount = (userId: string, asset: string, positionId: string): AccountRef => ({
+  owner: userId,
+  asset,
+  book: positionBook(positionId),
+})
+
+export const externalAccountOf = externalAccount
+/** The keys of a task's moves, so that a repeated step moves nothing twice. */
+export const moveKeys = (taskId: string) => ({
+  cash: `${taskId}:cash`,
+  shares: `${taskId}:shares`,
+  excess: `${taskId}:beyond`,
+})

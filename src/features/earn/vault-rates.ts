@@ -1,0 +1,92 @@
+import type { Clock } from '#kernel/clock.ts'
+import { Fault } from '#kernel/fault.ts'
+import { fromUnits, toUnits } from '#kernel/money.ts'
+import type { Queryable } from '#store/query.ts'
+import type { Vault, VaultState } from '#upstreams/vault/vault.ts'
+import { addSharePrice, sharePricesSince } from './store.ts'
+import { apyOf, dayMs } from './yield.ts'
+
+/** What the vault is worth and earns, for everybody alike. */
+
+export type Yield = { apy: number | null; apy7d: number | null; apy30d: number | null }
+export type VaultReading = { state: VaultState; at: Date }
+
+export type VaultRates = {
+  /** As of the last seconds; the last known where the chain is silent. */
+  state(): Promise<VaultReading>
+  yield(): Promise<Yield>
+  /** Stores the share price of now; the app asks for it every hour and at start. */
+  snapshot(): Promise<void>
+}
+
+type VaultRatesDeps = { db: Queryable; vault: Vault; clock: Clock }
+
+const stateFreshMs = 2_000
+const yieldFreshMs = 30_000
+/** Asset decimals of USDC and the extra digits of the price make up a whole share's price. */
+const usdcDecimals = 6
+
+export const priceText = (vault: Pick<Vault, 'priceDigits'>, price: bigint): string =>
+  fromUnits(price, usdcDecimals + vault.priceDigits)
+
+export function vaultRates({ db, vault, clock }: VaultRatesDeps): VaultRates {
+  const vaultRef = { chainId: vault.chainId, vault: vault.address.toLowerCase() }
+  const priceDecimals = usdcDecimals + vault.priceDigits
+  let last: VaultReading | undefined
+  let pendingState: { atMs: number; reading: Promise<VaultReading> } | undefined
+  let cachedYield: { atMs: number; result: Promise<Yield> } | undefined
+
+  const fetchState = async (): Promise<VaultReading> => {
+    last = { state: await vault.state(), at: clock.now() }
+    return last
+  }
+
+  const cachedState = (): Promise<VaultReading> => {
+    const atMs = performance.now()
+    if (!pendingState || atMs - pendingState.atMs > stateFreshMs) {
+      const mine = { atMs, reading: fetchState() }
+      pendingState = mine
+      mine.reading.catch(() => {
+        if (pendingState === mine) pendingState = undefined
+      })
+    }
+    return pendingState.reading
+  }
+
+  const computeYield = async (): Promise<Yield> => {
+    const since = new Date(clock.now().getTime() - 31 * dayMs)
+    const rows = await sharePricesSince(db, vaultRef, since)
+    const prices = rows.map(({ at, price }) => ({ at, price: toUnits(price, priceDecimals) }))
+    return { apy: apyOf(prices, dayMs), apy7d: apyOf(prices, 7 * dayMs), apy30d: apyOf(prices, 30 * dayMs) }
+  }
+
+  return {
+    state: () =>
+      cachedState().catch((cause: unknown) => {
+        if (!(cause instanceof Fault)) throw cause
+        if (last) return last
+        throw new Fault('unavailable', cause.message, { cause })
+      }),
+    yield() {
+      const atMs = performance.now()
+      if (!cachedYield || atMs - cachedYield.atMs > yieldFreshMs) {
+        const mine = { atMs, result: computeYield() }
+        cachedYield = mine
+        mine.result.catch(() => {
+          if (cachedYield === mine) cachedYield = undefined
+        })
+      }
+      return cachedYield.result
+    },
+    async snapshot() {
+      const { state } = await fetchState()
+      const at = new Date(state.blockTimeSeconds * 1_000)
+      await addSharePrice(db, vaultRef, {
+        at,
+        block: state.block,
+        price: fromUnits(state.price, priceDecimals),
+      })
+      cachedYield = undefined
+    },
+  }
+}

@@ -1,0 +1,163 @@
+import type { Ledger } from '#durable/ledger.ts'
+import type { BatchPlan, BatchRules, Settlement } from '#features/chains/batch.ts'
+import type { Token } from '#kernel/chains.ts'
+import type { Clock } from '#kernel/clock.ts'
+import { fromUnits, mulDiv } from '#kernel/money.ts'
+import type { Move, TaskView, Tx } from '#kernel/task.ts'
+import type { Queryable } from '#store/query.ts'
+import type { Receipt } from '#upstreams/evm/evm.ts'
+import type { Flow, Vault } from '#upstreams/vault/vault.ts'
+import { addChange, earnAccountOf, minBlockFor } from './earn-account.ts'
+import { externalAccountOf, moveKeys, positionAccount, shareAsset } from './ledger-accounts.ts'
+
+/** What a deposit and a withdrawal do on the chain, and what their events then do to the ledger. */
+
+type VaultStepsDeps = {
+  db: Queryable
+  vault: Vault
+  usdc: string
+  shareToken: Token
+  ledger: Pick<Ledger, 'balance'>
+  clock: Clock
+  changed: (userId: string, chainId: string) => void
+}
+type VaultTaskData = {
+  position_id: string
+  account: string
+  assets_units: string | null
+  shares_units?: string
+  held_shares?: string
+}
+
+const usdcDecimals = 6
+const priceDecimals = 18
+const taskDataOf = (task: TaskView) => task.data as unknown as VaultTaskData
+
+export function vaultSteps({ db, vault, usdc, shareToken, ledger, clock, changed }: VaultStepsDeps) {
+  const onFinal = (task: TaskView) => changed(task.userId, vault.chainId)
+  const shares = shareAsset(vault)
+
+  const vaultRef = { chainId: vault.chainId, vault: vault.address.toLowerCase() }
+
+  const minBlockOf = async ({ userId }: TaskView) =>
+    minBlockFor(await earnAccountOf(db, userId, vaultRef), clock.now())
+
+  const recordChange = (task: TaskView, receipt: Receipt, flow: Flow, sign: 1n | -1n) => {
+    const { position_id: positionId } = taskDataOf(task)
+    const sharesUnits = sign * flow.sharesUnits
+    const change = { positionId, assetsUnits: flow.assetsUnits, sharesUnits, block: receipt.block }
+    return async (tx: Tx) =>
+      void (await addChange(tx, task.userId, vaultRef, { ...change, now: clock.now() }))
+  }
+
+  const resultOf = (task: TaskView, flow: Flow, sign: 1n | -1n, txHash: string) => {
+    const amount = fromUnits(flow.assetsUnits, usdcDecimals)
+    return {
+      position_id: taskDataOf(task).position_id,
+      amount_usdc: Number(amount),
+      amount_usdc_decimal: amount,
+      shares_delta: String(sign * flow.sharesUnits),
+      share_price: paidPerShare(flow, shareToken.decimals),
+      tx_hash: txHash,
+    }
+  }
+
+  const deposit: BatchRules = {
+    onFinal,
+    tokens: [shareToken],
+    async plan(task): Promise<BatchPlan> {
+      const { account, assets_units } = taskDataOf(task)
+      const amountUnits = BigInt(assets_units ?? '0')
+      return {
+        chainId: vault.chainId,
+        account,
+        operation: 'earn_deposit',
+        calls: vault.depositCalls(account, amountUnits),
+        spends: [{ token: usdc, amountUnits, spender: vault.address }],
+        tokens: [usdc],
+        recipients: [vault.address],
+        usdMicros: amountUnits,
+        exit: false,
+        minBlock: await minBlockOf(task),
+      }
+    },
+    async settle(task, receipt): Promise<Settlement | undefined> {
+      const { account, position_id } = taskDataOf(task)
+      const flow = vault.deposited(receipt.logs, account)
+      if (!flow) return undefined
+      const keys = moveKeys(task.id)
+      const purchase: Move = {
+        move: 'transfer',
+        key: keys.shares,
+        debit: externalAccountOf(shares),
+        credit: positionAccount(task.userId, shares, position_id),
+        amountUnits: flow.sharesUnits,
+        reason: 'earn_deposit',
+      }
+      return {
+        result: resultOf(task, flow, 1n, receipt.txHash),
+        moves: [{ move: 'post', key: keys.cash, amountUnits: flow.assetsUnits }, purchase],
+        writes: recordChange(task, receipt, flow, 1n),
+      }
+    },
+  }
+
+  const withdraw: BatchRules = {
+    onFinal,
+    tokens: [shareToken],
+    async plan(task): Promise<BatchPlan> {
+      const { account, assets_units, shares_units } = taskDataOf(task)
+      const calls =
+        assets_units === null
+          ? vault.redeemCalls(account, BigInt(shares_units ?? '0'))
+          : vault.withdrawCalls(account, BigInt(assets_units))
+      return {
+        chainId: vault.chainId,
+        account,
+        operation: 'earn_withdraw',
+        calls,
+        spends: [],
+        tokens: [usdc],
+        recipients: [account],
+        usdMicros: 0n,
+        exit: true,
+        fullExit: assets_units === null,
+        minBlock: await minBlockOf(task),
+      }
+    },
+    async settle(task, receipt): Promise<Settlement | undefined> {
+      const { account, held_shares, assets_units, position_id } = taskDataOf(task)
+      const flow = vault.withdrawn(receipt.logs, account)
+      if (!flow) return undefined
+      // What was burnt is booked, not what was held: the rest stays in the position.
+      const held = BigInt(held_shares ?? '0')
+      const posted = flow.sharesUnits < held ? flow.sharesUnits : held
+      const keys = moveKeys(task.id)
+      const moves: Move[] = [{ move: 'post', key: keys.shares, amountUnits: posted }]
+      // A sum of assets can cost more shares than were held if the vault lost value; what came from outside was never in the lot.
+      if (assets_units !== null && flow.sharesUnits > held) {
+        const shareAccount = positionAccount(task.userId, shares, position_id)
+        const { availUnits } = await ledger.balance(db, shareAccount)
+        const excess = flow.sharesUnits - held
+        const amountUnits = excess < availUnits ? excess : availUnits
+        const credit = externalAccountOf(shares)
+        const move = { move: 'transfer' as const, key: keys.excess, debit: shareAccount, credit }
+        if (amountUnits > 0n) moves.push({ ...move, amountUnits, reason: 'earn_withdraw' })
+      }
+      return {
+        result: resultOf(task, flow, -1n, receipt.txHash),
+        moves,
+        writes: recordChange(task, receipt, flow, -1n),
+      }
+    },
+  }
+
+  return { deposit, withdraw }
+}
+
+/** USDC per whole share, as it was paid. */
+export const paidPerShare = ({ assetsUnits, sharesUnits }: Flow, shareDecimals: number): string => {
+  if (sharesUnits === 0n) return '0'
+  const scale = 10n ** BigInt(shareDecimals + priceDecimals - usdcDecimals)
+  return fromUnits(mulDiv(assetsUnits, scale, sharesUnits), priceDecimals)
+}

@@ -1,0 +1,155 @@
+import { setTimeout as pause } from 'node:timers/promises'
+import type { Ledger } from '#durable/ledger.ts'
+import type { EvmBatches } from '#features/chains/batch.ts'
+import type { Token } from '#kernel/chains.ts'
+import { Fault } from '#kernel/fault.ts'
+import { insufficientBalance } from '#kernel/insufficient-balance.ts'
+import { usdDecimals } from '#kernel/money.ts'
+import type { Queryable } from '#store/query.ts'
+import type { Simulation } from '#upstreams/evm/evm.ts'
+import type { Vault } from '#upstreams/vault/vault.ts'
+import { positionBook, shareAsset } from './ledger-accounts.ts'
+import type { ReadSettled } from './settled-reading.ts'
+import { externalOf, sharesToHold } from './shares.ts'
+
+/** How a withdrawal is going to be made: a sum of assets, or shares to redeem. */
+export type WithdrawalPlan = {
+  assetsUnits: bigint | null
+  sharesUnits: bigint
+  holdUnits: bigint
+  gas: bigint
+}
+export type WithdrawalRequest = {
+  userId: string
+  positionId: string
+  account: string
+  assetsUnits: bigint | null
+}
+
+type WithdrawalPlanDeps = {
+  db: Queryable
+  vault: Vault
+  usdc: string
+  shareToken: Token
+  ledger: Pick<Ledger, 'subAccounts'>
+  batches: Pick<EvmBatches, 'simulate'>
+  readSettled: ReadSettled
+}
+
+const settleMsMax = 3_000
+const settlePollMs = 100
+
+export const usdcToken = (address: string) => ({ symbol: 'USDC', decimals: usdDecimals, address })
+
+const insufficientAssets = (usdc: string, requiredUnits: bigint, availableUnits: bigint): Fault =>
+  insufficientBalance(usdcToken(usdc), { what: 'The withdrawal', requiredUnits, availableUnits })
+
+export async function planWithdrawal(
+  deps: WithdrawalPlanDeps,
+  request: WithdrawalRequest,
+): Promise<WithdrawalPlan> {
+  const { db, vault, ledger } = deps
+  const until = performance.now() + settleMsMax
+  while (true) {
+    const books = await ledger.subAccounts(db, request.userId, shareAsset(vault))
+    const position = books.find(({ book }) => book === positionBook(request.positionId))
+    const available = position?.availUnits ?? 0n
+    if (available === 0n && (position?.heldUnits ?? 0n) === 0n)
+      throw new Fault('no_position', 'The position has no shares to withdraw')
+    const { assetsUnits } = request
+    if (available === 0n)
+      throw insufficientBalance(assetsUnits === null ? deps.shareToken : usdcToken(deps.usdc), {
+        what: 'The withdrawal',
+        requiredUnits: assetsUnits ?? position?.heldUnits ?? 0n,
+        availableUnits: 0n,
+        note: 'every share of this position is set aside for other withdrawals',
+        reason: 'set_aside',
+      })
+    const plan =
+      assetsUnits === null
+        ? await planFullExit(deps, request, available)
+        : await planPartialExit(deps, { ...request, assetsUnits }, available)
+    if (plan) return plan
+    if (performance.now() > until)
+      throw new Fault('unavailable', 'Earlier deposits or withdrawals of this account are still settling', {
+        extras: { retry_after: 1 },
+      })
+    await pause(settlePollMs)
+  }
+}
+
+/** The shares of one position that the chain still has; undefined where ledger and chain cannot be compared now. */
+async function redeemableShares(
+  { readSettled }: WithdrawalPlanDeps,
+  { userId, positionId, account }: WithdrawalRequest,
+) {
+  const reading = await readSettled(userId, account)
+  if (!reading) return undefined
+  const shares = reading.positionShares.map(({ sharesUnits }) => sharesUnits)
+  const index = reading.positionShares.findIndex((each) => each.positionId === positionId)
+  const external = externalOf(shares, reading.onChainUnits)
+  return index < 0 ? undefined : shares[index]! + external[index]!
+}
+
+/** The position's own shares as the ledger has them, and what came or went another way where that is known. */
+async function planFullExit(
+  deps: WithdrawalPlanDeps,
+  request: WithdrawalRequest,
+  available: bigint,
+): Promise<WithdrawalPlan | undefined> {
+  const { vault, batches } = deps
+  const { account } = request
+  const sharesUnits = (await redeemableShares(deps, request)) ?? available
+  if (sharesUnits === 0n) throw externalLoss(deps, available)
+  const calls = vault.redeemCalls(account, sharesUnits)
+  const simulation = await batches.simulate(vault.chainId, account, calls)
+  if (!simulation.ok) return explainFailure(deps, request, { sharesUnits, simulation })
+  const holdUnits = sharesUnits < available ? sharesUnits : available
+  return { assetsUnits: null, sharesUnits, holdUnits, gas: simulation.gas }
+}
+
+/** Taken from the position's own shares, whatever the account has beside them. */
+async function planPartialExit(
+  deps: WithdrawalPlanDeps,
+  request: WithdrawalRequest & { assetsUnits: bigint },
+  available: bigint,
+): Promise<WithdrawalPlan | undefined> {
+  const { vault, usdc, batches } = deps
+  const { account, assetsUnits } = request
+  const worthUnits = await vault.assetsOf(available)
+  if (worthUnits < assetsUnits) throw insufficientAssets(usdc, assetsUnits, worthUnits)
+  const simulation = await batches.simulate(vault.chainId, account, vault.withdrawCalls(account, assetsUnits))
+  if (!simulation.ok) {
+    const redeemable = await redeemableShares(deps, request)
+    const left = redeemable === undefined ? worthUnits : await vault.assetsOf(redeemable)
+    if (left < assetsUnits) throw insufficientAssets(usdc, assetsUnits, left)
+    return explainFailure(deps, request, { sharesUnits: available, simulation })
+  }
+  const needed = BigInt(simulation.returns.at(-1) ?? '0x0')
+  if (needed > available) throw insufficientAssets(usdc, assetsUnits, worthUnits)
+  return { assetsUnits, sharesUnits: needed, holdUnits: sharesToHold(needed, available), gas: simulation.gas }
+}
+
+const externalLoss = ({ shareToken }: WithdrawalPlanDeps, available: bigint): Fault =>
+  insufficientBalance(shareToken, {
+    what: 'The withdrawal',
+    requiredUnits: available,
+    availableUnits: 0n,
+    note: 'the shares of this position left the account another way',
+    reason: 'external_loss',
+  })
+
+type FailedSimulation = { sharesUnits: bigint; simulation: Extract<Simulation, { ok: false }> }
+
+/** Where the shares are there, the vault has no means at hand. Where they are not, a node lags or others are settling. */
+async function explainFailure(
+  { vault }: WithdrawalPlanDeps,
+  { account }: WithdrawalRequest,
+  { sharesUnits, simulation }: FailedSimulation,
+) {
+  const seen = await vault.account(account, simulation.block)
+  if (seen.sharesUnits < sharesUnits) return undefined
+  throw new Fault('insufficient_liquidity', `The vault cannot pay out now: ${simulation.reason}`, {
+    extras: { reason: simulation.reason },
+  })
+}

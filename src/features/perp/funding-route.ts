@@ -1,0 +1,48 @@
+import { type Fault, invalid } from '#kernel/fault.ts'
+import { insufficientBalance } from '#kernel/insufficient-balance.ts'
+import { usdDecimals } from '#kernel/money.ts'
+import type { LedgerToken } from '#kernel/task.ts'
+import type { FundingRoute } from './limits.ts'
+
+type Fields = { chain: string; token: string }
+
+/** Throws 422 and names what is possible. A swap in front of the bridge, or behind it, will be chosen here. */
+export function assertRoute(
+  route: FundingRoute,
+  given: { chain: string; token: string },
+  fields: Fields,
+): void {
+  const possible = [{ chain_id: route.chainId, token: route.symbol }]
+  if (given.chain !== route.chainId)
+    throw invalid(
+      `body.${fields.chain}`,
+      'unsupported_chain',
+      `Only chain ${route.chainId} is connected to the venue`,
+      { possible },
+    )
+  const names = [route.symbol.toLowerCase(), route.token.toLowerCase()]
+  if (!names.includes(given.token.toLowerCase()))
+    throw invalid(
+      `body.${fields.token}`,
+      'unsupported_asset',
+      `The venue takes ${route.symbol} on chain ${route.chainId} only`,
+      { possible },
+    )
+}
+
+/** Chains are named by id, as text or number, or by name. */
+export function chainIdOf(chain: string | number | undefined, route: FundingRoute): string {
+  if (chain === undefined) return route.chainId
+  const text = String(chain).toLowerCase()
+  return text === 'arbitrum' || text === 'arbitrum one' ? route.chainId : text
+}
+
+/** The token that the bridge takes from the wallet: dollars with six decimals. */
+export const walletToken = ({ symbol, token }: FundingRoute): LedgerToken => ({
+  symbol,
+  decimals: usdDecimals,
+  address: token,
+})
+
+export const depositShortage = (route: FundingRoute, requiredUnits: bigint, availableUnits: bigint): Fault =>
+  insufficientBalance(walletToken(route), { what: 'The deposit', requiredUnits, availableUnits })

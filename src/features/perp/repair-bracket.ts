@@ -1,0 +1,185 @@
+import { type Entry, type Exit, type ExitLeg, sumFills } from '#features/venue/bracket.ts'
+import { completeExits, exitsOfReply, type PlacedExits } from '#features/venue/entry-outcome.ts'
+import { createOrderLookup, positionOf } from '#features/venue/order-lookup.ts'
+import { fillViews, type OrderOutcome, orderResult } from '#features/venue/order-result.ts'
+import { type OrderTaskData, taskDataOf, wantedExits } from '#features/venue/order-task.ts'
+import { factsOf, planOf, upstreamName } from '#features/venue/place-order.ts'
+import { exitOrder, type Pricing } from '#features/venue/protective-orders.ts'
+import { positionNote } from '#features/venue/read-after-write.ts'
+import { type ActionPlan, cloidOf, type SignedActions } from '#features/venue/signed-action.ts'
+import { compareDecimals } from '#kernel/decimal-fields.ts'
+import type { EffectUpdate, JsonObject, Step, StepContext, StepResult, TaskView } from '#kernel/task.ts'
+import type { Fill, Hyperliquid } from '#upstreams/hyperliquid/hyperliquid.ts'
+import {
+  closeKeys,
+  coversSize,
+  type Finish,
+  onlyEntryFills,
+  readAllFills,
+  storedOutcome,
+  unwindSteps,
+} from './unwind.ts'
+
+/** A position never stays without the stop that was asked for: the exits are placed again, or the position goes. */
+
+type BracketRepairDeps = {
+  venue: Pick<
+    Hyperliquid,
+    'order' | 'openOrders' | 'fillsSince' | 'recentFills' | 'mids' | 'account' | 'timeMs' | 'passedMs'
+  >
+  signedActions: SignedActions
+  pricing: Pricing
+}
+
+const repairSuffix = '2'
+
+const bracketData = (entry: Entry, exits: Exit[]): JsonObject => ({
+  standing: { entry, exits } as unknown as JsonObject,
+})
+
+export function createBracketRepair({ venue, signedActions, pricing }: BracketRepairDeps) {
+  const entryFills = (taskData: OrderTaskData, entry: Entry): Promise<Fill[]> =>
+    readAllFills(
+      async () => onlyEntryFills(await venue.fillsSince(taskData.account, taskData.since_ms), entry),
+      (fills) => coversSize(fills, entry.filledSize),
+    )
+
+  const ownFills = async (task: TaskView): Promise<Fill[]> => {
+    const taskData = taskDataOf(task)
+    const names = ['entry', 'tp', 'sl', `tp${repairSuffix}`, `sl${repairSuffix}`, ...closeKeys()]
+    const cloids = new Set(names.map((name) => cloidOf(task.id, name)))
+    const found = await Promise.all([...cloids].map((cloid) => venue.order(taskData.account, cloid)))
+    const own = new Set(found.flatMap((each) => (each ? [each.order.orderId] : [])))
+    return (await venue.fillsSince(taskData.account, taskData.since_ms)).filter(
+      ({ orderId, cloid }) => own.has(orderId) || (cloid !== null && cloids.has(cloid)),
+    )
+  }
+
+  const finish: Finish = async (task, { entry, exits, closedSize = null }, effects, error) => {
+    const isEntry = ({ orderId }: Fill) => orderId === entry.orderId
+    // Every order of ours that filled, so that an unwound position is told with both of its sides.
+    const fills = await readAllFills(
+      () => ownFills(task),
+      (all) =>
+        coversSize(onlyEntryFills(all, entry), entry.filledSize) &&
+        coversSize(
+          all.filter((fill) => !isEntry(fill)),
+          closedSize,
+        ),
+    )
+    const common = {
+      effects,
+      data: { fills: fillViews(fills), ...positionNote('perp', fills) },
+      result: orderResult(task.id, taskDataOf(task), { entry, exits, fills }),
+    }
+    if (!error) return { ...common, end: 'completed', outcome: 'partial' }
+    const outcome = fills.length > 0 ? ('partial' as const) : ('not_executed' as const)
+    return { ...common, end: 'failed', outcome, error: { ...error, upstream: upstreamName } }
+  }
+
+  const repairPlan = async (task: TaskView, { entry, exits }: Pick<OrderOutcome, 'entry' | 'exits'>) => {
+    const taskData = taskDataOf(task)
+    const [fills, state] = await Promise.all([entryFills(taskData, entry), venue.account(taskData.account)])
+    const size = sumFills(fills).size
+    const missing = wantedExits(taskData).filter(({ leg }) =>
+      exits.some((exit) => exit.leg === leg && exit.state === 'gone'),
+    )
+    const orders = missing.map((exit) =>
+      exitOrder(task.id, taskData, { ...exit, size, name: `${exit.leg}${repairSuffix}` }, pricing),
+    )
+    const held = positionOf(state, taskData.symbol)?.signedSize.replace('-', '')
+    // Exits of the whole position cancel each other and end with it; beside an older position they must not touch it.
+    const grouping =
+      held !== undefined && compareDecimals(held, size) === 0 && missing.length === exits.length
+        ? ('position' as const)
+        : ('none' as const)
+    return { orders, legs: missing.map(({ leg }) => `${leg}${repairSuffix}`), grouping }
+  }
+
+  const repairBracket = async (
+    task: TaskView,
+    { now }: StepContext,
+    { entry, exits }: OrderOutcome,
+    effects: EffectUpdate[],
+  ): Promise<StepResult> => {
+    const data = bracketData(entry, exits)
+    if (entry.status === 'resting') return { next: 'unwind', state: 'settling', data, effects }
+    const taskData = taskDataOf(task)
+    const { orders, legs, grouping } = await repairPlan(task, { entry, exits })
+    const plan: ActionPlan = {
+      actionKey: 'repair',
+      ...planOf(taskData),
+      facts: factsOf(taskData, { usdMicros: 0n, exit: true }),
+      action: { type: 'order', orders, grouping },
+      notes: orders.map(({ cloid }, at) => ({ cloid, leg: legs[at]!, symbol: taskData.symbol })),
+    }
+    const onRefused = (): StepResult => ({ next: 'unwind', state: 'settling', data, effects })
+    return signedActions.sign(task, plan, { now, next: 'repaired', data, effects, onRefused })
+  }
+
+  const repair: Step = (task, context) =>
+    repairBracket(task, context, storedOutcome(task) as OrderOutcome, [])
+
+  const confirmRepair = (task: TaskView, signal: AbortSignal, wanted: ExitLeg[]) => {
+    const { account, since_ms: sinceMs } = taskDataOf(task)
+    return signedActions.confirm<Exit[]>({
+      task,
+      actionKey: 'repair',
+      signal,
+      parseReply: (legs) => (legs.length === wanted.length ? exitsOfReply(wanted, legs) : undefined),
+      async lookUp({ allRecords }) {
+        const lookup = createOrderLookup(venue, { account, sinceMs, allRecords })
+        const names = wanted.map((leg) => cloidOf(task.id, `${leg}${repairSuffix}`))
+        const found = await Promise.all(names.map((cloid) => lookup.find({ cloid })))
+        return found.some((each) => each !== undefined) ? exitsOfReply(wanted, []) : undefined
+      },
+    })
+  }
+
+  const repaired: Step = async (task, { signal, now: at }) => {
+    const { entry, exits } = storedOutcome(task)
+    const missing = exits.filter(({ state }) => state === 'gone')
+    let effects: EffectUpdate[] = []
+    let repairs = task.data.repairs as unknown as PlacedExits | undefined
+    if (!repairs) {
+      const wanted = missing.map(({ leg }) => leg)
+      const actionOutcome = await confirmRepair(task, signal, wanted)
+      effects = actionOutcome.effects
+      if (actionOutcome.type === 'doubt') return signedActions.pollLater(task, 'repaired', actionOutcome)
+      const retry = signedActions.retryThrottled(task, actionOutcome, {
+        actionKey: 'repair',
+        next: 'repair',
+        now: at,
+      })
+      if (retry) return retry
+      const placed =
+        actionOutcome.type === 'done'
+          ? actionOutcome.value
+          : missing.map((exit) => ({ ...exit, orderId: null, error: actionOutcome.message }))
+      repairs = { exits: placed, landedAtMs: await venue.timeMs(taskDataOf(task).account) }
+    }
+    const found = await completeExits(venue, task, { ...repairs, signal, suffix: repairSuffix })
+    if (!found.isComplete) {
+      const waiting = signedActions.pollLater(task, 'repaired', { effects })
+      const known: PlacedExits = { ...repairs, exits: found.exits }
+      return { ...waiting, data: { ...waiting.data, repairs: known as unknown as JsonObject } }
+    }
+    const placed = found.exits
+    const now = exits.map((exit) =>
+      exit.state === 'gone' ? placed.find(({ leg }) => leg === exit.leg)! : exit,
+    )
+    const without = now.filter(({ state }) => state === 'gone')
+    if (without.some(({ leg }) => leg === 'sl') || (without.length > 0 && !taskDataOf(task).sl))
+      return { next: 'unwind', state: 'settling', data: bracketData(entry, now), effects }
+    const lost = without[0]
+    const error = lost
+      ? { code: 'venue_rejected', message: `The take-profit is missing: ${lost.error}` }
+      : null
+    return finish(task, { entry, exits: now }, effects, error)
+  }
+
+  return {
+    repairBracket,
+    steps: { repair, repaired, ...unwindSteps({ venue, signedActions, pricing, finish }) },
+  }
+}

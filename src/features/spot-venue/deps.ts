@@ -1,0 +1,32 @@
+import type { Sizing } from '#features/venue/order-checks.ts'
+import type { PlaceOrderDeps, Rejections } from '#features/venue/place-order.ts'
+import type { Pricing } from '#features/venue/protective-orders.ts'
+import type { SignedActions } from '#features/venue/signed-action.ts'
+import type { AgentDeps } from '#features/venue/trade-admission.ts'
+import type { Policy } from '#kernel/signer.ts'
+import type { TaskView } from '#kernel/task.ts'
+import type { Queryable } from '#store/query.ts'
+import type { AccountViews } from '#upstreams/hyperliquid/account-views.ts'
+import type { Hyperliquid } from '#upstreams/hyperliquid/hyperliquid.ts'
+import type { Grid } from '#upstreams/hyperliquid/rounding.ts'
+
+/** Who keeps the exits of a holding: the venue, where it takes triggers for spot, or the gateway. */
+export type TriggerHost = 'gateway' | 'venue'
+
+export type SpotDeps = {
+  db: Queryable
+  venue: Hyperliquid
+  views: AccountViews
+  chainId: string
+  readStreamedOrder: PlaceOrderDeps['readStreamedOrder']
+  signedActions: SignedActions
+  pricing: Pricing & Sizing & { minPrice(usd: string, size: string, grid: Grid): string }
+  rejections: Rejections
+  policy: Policy
+  evmAddressOf: (userId: string) => Promise<string>
+  onAgentRevoked(task: TaskView, agent: string): Promise<void>
+  /** Makes a new trading key where none is good; returns before the venue has taken it. */
+  renewKey(userId: string): Promise<void>
+  triggerHost: TriggerHost
+  limits: { minOrderUsd: string; minFundUsd: string }
+} & AgentDeps

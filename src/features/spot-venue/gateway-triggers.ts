@@ -1,0 +1,127 @@
+import { type ExitLeg, sumFills } from '#features/venue/bracket.ts'
+import type { OrderOutcome } from '#features/venue/order-result.ts'
+import { taskDataOf } from '#features/venue/order-task.ts'
+import type { PlaceOrderDeps } from '#features/venue/place-order.ts'
+import { cloidOf, readLagMs } from '#features/venue/signed-action.ts'
+import { later } from '#kernel/clock.ts'
+import { fromUnits, toUnits } from '#kernel/money.ts'
+import type { JsonObject, StepContext, StepResult, TaskView } from '#kernel/task.ts'
+import type { SpotDeps } from './deps.ts'
+import { requireSpotMarket } from './market.ts'
+import type { SpotOrderTaskData } from './trade.ts'
+import {
+  type ArmedTrigger,
+  armedTriggersIn,
+  cancelArmedTriggers,
+  insertTriggers,
+  triggerId,
+} from './triggers.ts'
+
+/** The exits of a purchase, where the gateway keeps them: all of them, or those that the venue did not take. */
+
+export const spotTaskDataOf = (task: TaskView) => taskDataOf(task) as SpotOrderTaskData
+
+export type GatewayExit = { leg: ExitLeg; price: string }
+
+export function withGatewayTriggers(
+  task: TaskView,
+  { now }: StepContext,
+  { entry, exits: placed, fills }: OrderOutcome,
+  result: StepResult,
+  gatewayExits: readonly GatewayExit[],
+): StepResult {
+  if (gatewayExits.length === 0 || !('end' in result)) return result
+  const { symbol, size: wanted, price } = spotTaskDataOf(task)
+  const rests = entry.status === 'resting'
+  const orderId = entry.orderId === null ? null : String(entry.orderId)
+  const resultView = (result.result ?? {}) as JsonObject & { legs?: JsonObject[] }
+  const idsOf = (leg: ExitLeg) =>
+    gatewayExits.filter((each) => each.leg === leg).map(() => triggerId(task.id, leg))
+  const venueExits = placed
+    .filter(({ state }) => state !== 'gone')
+    .map(({ leg, orderId: id }) => ({ leg, id }))
+  const all = (leg: ExitLeg) => [
+    ...venueExits.filter((each) => each.leg === leg && each.id !== null).map(({ id }) => String(id)),
+    ...idsOf(leg),
+  ]
+  const gatewayLegs = gatewayExits.map(({ leg }) => ({
+    role: leg,
+    order_id: triggerId(task.id, leg),
+    status: rests ? 'waiting' : 'standing',
+    error: null,
+  }))
+  const legs = [...(resultView.legs ?? []).filter(({ status }) => status !== 'gone'), ...gatewayLegs]
+  return {
+    ...result,
+    result: { ...resultView, tp_oids: all('tp'), sl_oids: all('sl'), legs },
+    writes: (tx) =>
+      insertTriggers(tx, {
+        userId: task.userId,
+        taskId: task.id,
+        symbol,
+        exits: gatewayExits,
+        at: now,
+        size: rests ? wanted : sumFills(fills).size,
+        parent: rests ? { cloid: cloidOf(task.id, 'entry'), orderId, price } : null,
+      }),
+  }
+}
+
+const scale = 18
+
+/** Whether any read of the balance shows the purchase of this exit by now; an entry that rested filled at an unknown time. */
+const isVisible = ({ parent, created_at }: ArmedTrigger, now: Date): boolean =>
+  parent === null && later(created_at, readLagMs) <= now
+
+type OnFilledDeps = Pick<SpotDeps, 'db' | 'venue' | 'pricing'>
+
+/**
+ * A purchase gets its exits; a sale that leaves nothing of the holding drops the exits of it. Where the balance may be
+ * older than a purchase or than the sale, it is read again once every read is newer than both.
+ */
+export function createOnFilled({
+  db,
+  venue,
+  pricing,
+}: OnFilledDeps): NonNullable<PlaceOrderDeps['onFilled']> {
+  const isHoldingGone = async ({ account, symbol }: SpotOrderTaskData): Promise<boolean> => {
+    const market = await requireSpotMarket(venue, symbol)
+    const balances = await venue.spotBalances(account, [market.base])
+    const total = balances.find(({ coin }) => coin === market.base)?.total ?? '0'
+    return pricing.roundSize(total, market) === '0'
+  }
+  const isSoldOut = async (
+    { held_before, symbol }: SpotOrderTaskData,
+    { fills }: OrderOutcome,
+  ): Promise<boolean> => {
+    if (!held_before) return false
+    const left = toUnits(held_before.total, scale) - toUnits(sumFills(fills).size, scale)
+    return (
+      left <= 0n || pricing.roundSize(fromUnits(left, scale), await requireSpotMarket(venue, symbol)) === '0'
+    )
+  }
+  return async (task, context, orderOutcome, result) => {
+    const taskData = spotTaskDataOf(task)
+    if (taskData.is_buy) return withGatewayTriggers(task, context, orderOutcome, result, taskData.kept)
+    if (orderOutcome.entry.status === 'resting') return result
+    const checked = task.data.exits_checked as string[] | undefined
+    const cancelExits = (ids: readonly string[]): StepResult => ({
+      ...result,
+      writes: (tx) => cancelArmedTriggers(tx, ids),
+    })
+    if (checked) return (await isHoldingGone(taskData)) ? cancelExits(checked) : result
+    // Listed before the balance is read: what is bought in between keeps its exits.
+    const armed = await armedTriggersIn(db, task.userId, taskData.symbol)
+    if (armed.length === 0) return result
+    const ids = armed.map(({ id }) => id)
+    const isNoneShown = await isHoldingGone(taskData)
+    if (isNoneShown && armed.every((each) => isVisible(each, context.now))) return cancelExits(ids)
+    if (!isNoneShown && !(await isSoldOut(taskData, orderOutcome))) return result
+    return {
+      park: { afterMs: readLagMs, next: 'confirm' },
+      state: 'settling',
+      data: { exits_checked: ids },
+      ...(result.effects && { effects: result.effects }),
+    }
+  }
+}

@@ -1,0 +1,116 @@
+import type { Exit } from '#features/venue/bracket.ts'
+import { type CancelOutcome, lookUpEnd } from '#features/venue/cancel.ts'
+import type { OrderOutcome } from '#features/venue/order-result.ts'
+import { wantedExits } from '#features/venue/order-task.ts'
+import { completed, factsOf, type PlaceOrderDeps, planOf } from '#features/venue/place-order.ts'
+import type { ActionPlan, SignedActions } from '#features/venue/signed-action.ts'
+import type { EffectUpdate, JsonObject, Step, StepContext, StepResult, TaskView } from '#kernel/task.ts'
+import type { Hyperliquid, LegStatus } from '#upstreams/hyperliquid/hyperliquid.ts'
+import { type GatewayExit, spotTaskDataOf, withGatewayTriggers } from './gateway-triggers.ts'
+
+/**
+ * A holding is not sold because its exit found no place at the venue: that is what the owner wanted to have. The gateway
+ * keeps what is missing, and takes its sibling over too: apart from each other neither would end the other.
+ */
+
+type OcoMoveDeps = {
+  signedActions: SignedActions
+  venue: Pick<Hyperliquid, 'order' | 'openOrders' | 'fillsSince'>
+}
+
+const actionKey = 'regroup'
+const storedOutcome = (task: TaskView): OrderOutcome => task.data.standing as unknown as OrderOutcome
+const isAtVenue = ({ state, orderId }: Exit): boolean =>
+  orderId !== null && (state === 'standing' || state === 'waiting')
+
+const exitsOf = (
+  task: TaskView,
+  isSelected: (exit: Exit) => boolean,
+  exits: readonly Exit[],
+): GatewayExit[] =>
+  wantedExits(spotTaskDataOf(task))
+    .filter((wanted) => exits.some((exit) => exit.leg === wanted.leg && isSelected(exit)))
+    .map(({ leg, wanted }) => ({ leg, price: wanted.price }))
+
+/** What stays where it is, and what the gateway keeps of it. */
+function movedResult(
+  task: TaskView,
+  context: StepContext,
+  orderOutcome: OrderOutcome,
+  { gatewayExits, effects }: { gatewayExits: GatewayExit[]; effects: EffectUpdate[] },
+): StepResult {
+  const found = completed(task, spotTaskDataOf(task), orderOutcome, { effects, now: context.now })
+  return withGatewayTriggers(task, context, orderOutcome, found, gatewayExits)
+}
+
+const isMissing = ({ state }: Exit): boolean => state === 'gone'
+
+export function createOcoMove({ signedActions, venue }: OcoMoveDeps): {
+  repairBracket: PlaceOrderDeps['repairBracket']
+  steps: { regrouped: Step }
+} {
+  const repairBracket: PlaceOrderDeps['repairBracket'] = async (task, context, orderOutcome, effects) => {
+    const { exits } = orderOutcome
+    const fired = exits.some(({ state }) => state === 'done')
+    const gatewayExits = fired ? [] : exitsOf(task, isMissing, exits)
+    const siblings = exits.filter(isAtVenue)
+    if (fired || siblings.length === 0)
+      return movedResult(task, context, orderOutcome, { gatewayExits, effects })
+    const taskData = spotTaskDataOf(task)
+    const plan: ActionPlan = {
+      actionKey,
+      ...planOf(taskData),
+      facts: factsOf(taskData, { usdMicros: 0n, exit: true }),
+      action: {
+        type: 'cancel',
+        cancels: siblings.map(({ orderId }) => ({ asset: taskData.asset, orderId: orderId! })),
+      },
+    }
+    const onRefused = () => movedResult(task, context, orderOutcome, { gatewayExits, effects })
+    // With its fills: a list that is read later may lag behind the one that showed them.
+    const data: JsonObject = { standing: orderOutcome as unknown as JsonObject }
+    return signedActions.sign(task, plan, { now: context.now, next: 'regrouped', data, effects, onRefused })
+  }
+
+  const regrouped: Step = async (task, context) => {
+    const { entry, exits, fills } = storedOutcome(task)
+    const { account, since_ms: sinceMs, size } = spotTaskDataOf(task)
+    const siblings = exits.filter(isAtVenue)
+    const actionOutcome = await signedActions.confirm<CancelOutcome[]>({
+      task,
+      actionKey,
+      signal: context.signal,
+      parseReply: (legs: LegStatus[]) =>
+        legs.length === siblings.length && legs.every((each) => each.type === 'accepted')
+          ? legs.map(() => ({ status: 'canceled', isCancelled: true }))
+          : undefined,
+      async lookUp(how) {
+        const ends = await Promise.all(
+          siblings.map(({ orderId }) =>
+            lookUpEnd(venue, { account, sinceMs, orderId: orderId!, left: size, ...how }),
+          ),
+        )
+        return ends.every((end) => end !== undefined) ? ends : undefined
+      },
+    })
+    const { effects } = actionOutcome
+    if (actionOutcome.type === 'doubt') return signedActions.pollLater(task, 'regrouped', actionOutcome)
+    // The sibling was not to be had: it stays at the venue, and the gateway keeps the other.
+    if (actionOutcome.type !== 'done')
+      return movedResult(
+        task,
+        context,
+        { entry, exits, fills },
+        { gatewayExits: exitsOf(task, isMissing, exits), effects },
+      )
+    const ended = actionOutcome.value.every(({ isCancelled }) => isCancelled)
+    const left = exits.map(
+      (exit): Exit => (isAtVenue(exit) ? { ...exit, state: ended ? 'gone' : 'done' } : exit),
+    )
+    // One that fired on the way is selling the holding, and nothing is left to protect.
+    const gatewayExits = ended ? exitsOf(task, isMissing, left) : []
+    return movedResult(task, context, { entry, exits: left, fills }, { gatewayExits, effects })
+  }
+
+  return { repairBracket, steps: { regrouped } }
+}

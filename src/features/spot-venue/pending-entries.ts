@@ -1,0 +1,50 @@
+import { createOrderLookup } from '#features/venue/order-lookup.ts'
+import { compareDecimals } from '#kernel/decimal-fields.ts'
+import { Fault } from '#kernel/fault.ts'
+import type { Queryable } from '#store/query.ts'
+import type { Hyperliquid } from '#upstreams/hyperliquid/hyperliquid.ts'
+import { createPollScheduler, type PriceOf } from './poll-scheduler.ts'
+import { type PendingEntry, pendingEntries, resolvePendingEntry } from './triggers.ts'
+
+/** Finds out what became of the orders whose exits wait, and wakes the exits or lets them go. */
+
+type PendingEntriesDeps = {
+  db: Queryable
+  venue: Pick<Hyperliquid, 'order' | 'openOrders' | 'fillsSince'>
+  evmAddressOf: (userId: string) => Promise<string>
+}
+
+/** By which the clock of the venue may differ from ours. */
+const clockToleranceMs = 60_000
+
+export function createPendingEntries({ db, venue, evmAddressOf }: PendingEntriesDeps) {
+  const { choose } = createPollScheduler()
+
+  /** What the order has filled, null for nothing; undefined while it rests or no record shows it. */
+  const filledOf = async ({ user_id, parent, since }: PendingEntry): Promise<string | null | undefined> => {
+    const account = await evmAddressOf(user_id)
+    const sinceMs = since.getTime() - clockToleranceMs
+    const found = await createOrderLookup(venue, { account, sinceMs, allRecords: true }).find({
+      cloid: parent,
+    })
+    if (!found) return undefined
+    const { phase, filledSize } = found
+    // In no list any more: what its fills show is what there is to protect.
+    if (phase === 'filled' || phase === 'filling') return filledSize
+    if (phase !== 'cancelled' && phase !== 'rejected') return undefined
+    return compareDecimals(filledSize, '0') > 0 ? filledSize : null
+  }
+
+  return {
+    async resolve(markets: readonly string[], priceOf: PriceOf): Promise<void> {
+      for (const row of choose(await pendingEntries(db, markets), priceOf))
+        try {
+          const filled = await filledOf(row)
+          if (filled !== undefined) await resolvePendingEntry(db, row.parent, filled)
+        } catch (fault) {
+          // An entry whose fill cannot be read now is asked about again in its turn.
+          if (!(fault instanceof Fault)) throw fault
+        }
+    },
+  }
+}

@@ -1,0 +1,110 @@
+import type { PriceTriggers } from '#durable/price-triggers.ts'
+import { Fault } from '#kernel/fault.ts'
+import type { Log } from '#kernel/log.ts'
+import type { Queryable } from '#store/query.ts'
+import type { Hyperliquid } from '#upstreams/hyperliquid/hyperliquid.ts'
+import { usdcMarkets } from './market.ts'
+import { createPendingEntries } from './pending-entries.ts'
+import { marketsWithTriggers } from './triggers.ts'
+
+/** Looks at the prices of those markets in which exits are kept, as long as there are any. */
+
+type PriceLoopDeps = {
+  db: Queryable
+  venue: Pick<Hyperliquid, 'mids' | 'spots' | 'order' | 'openOrders' | 'fillsSince'>
+  watcher: Pick<PriceTriggers, 'lease' | 'fireTriggers'>
+  evmAddressOf: (userId: string) => Promise<string>
+  log: Log
+  /** Prices that the venue tells by itself; undefined while there is no fresh word. */
+  streamedMids?: () => ReadonlyMap<string, string> | undefined
+  everyMs?: number
+}
+
+const defaultEveryMs = 1_000
+const idleMs = 3_000
+const roundsMax = 20
+/** A stop waits no longer than this for a venue that has come back. */
+const retryMaxMs = 5_000
+
+export function createPriceLoop({
+  db,
+  venue,
+  watcher,
+  evmAddressOf,
+  log,
+  streamedMids,
+  everyMs = defaultEveryMs,
+}: PriceLoopDeps) {
+  const pendingEntries = createPendingEntries({ db, venue, evmAddressOf })
+  let resolving: Promise<void> | undefined
+
+  /** Beside the prices and never before them: no exit waits for what an entry of somebody else has become. */
+  const resolveEntries = (markets: string[], priceOf: (market: string) => string | undefined): void => {
+    if (markets.length === 0) return
+    resolving ??= pendingEntries
+      .resolve(markets, priceOf)
+      .catch((error: unknown) => log.error({ err: error }, 'the entries of waiting exits were not settled'))
+      .finally(() => {
+        resolving = undefined
+      })
+  }
+
+  /** Answers whether there is anything to watch. */
+  const checkPrices = async (): Promise<boolean> => {
+    const markets = await marketsWithTriggers(db)
+    const watches = await Promise.all(
+      markets.map(async ({ market, waiting }) => ({ market, waiting, watch: await watcher.lease(market) })),
+    )
+    const mine = watches.filter(({ watch }) => watch !== undefined)
+    if (mine.length === 0) return markets.length > 0
+    const [mids, { markets: known }] = await Promise.all([
+      streamedMids?.() ?? venue.mids(),
+      usdcMarkets(venue),
+    ])
+    const priceOf = (market: string): string | undefined => {
+      const coin = known.find(({ symbol }) => market === `hl:spot:${symbol}`)?.coin
+      return coin && mids.get(coin)
+    }
+    for (const { market, watch } of mine) {
+      const price = priceOf(market)
+      if (!watch || !price) continue
+      // Each time it fires as many as one transaction should; a fall sets off more of them.
+      for (let round = 0; round < roundsMax && (await watcher.fireTriggers(watch, price)) > 0; ) round += 1
+    }
+    const waiting = mine.filter((each) => each.waiting).map(({ market }) => market)
+    resolveEntries(waiting, priceOf)
+    return true
+  }
+
+  let timer: NodeJS.Timeout | undefined
+  let ending = false
+  let running: Promise<void> = Promise.resolve()
+  let failures = 0
+  const run = async (): Promise<void> => {
+    let waitMs = idleMs
+    try {
+      if (await checkPrices()) waitMs = everyMs
+      failures = 0
+    } catch (fault) {
+      failures = Math.min(failures + 1, 10)
+      waitMs = Math.min(everyMs * 2 ** failures, retryMaxMs)
+      if (!(fault instanceof Fault) || !fault.retryable) log.error({ err: fault }, 'the spot watch stumbled')
+    }
+    if (!ending) plan(waitMs)
+  }
+  const plan = (ms: number) => {
+    timer = setTimeout(() => {
+      running = run()
+    }, ms).unref()
+  }
+
+  return {
+    start: () => plan(everyMs),
+    async [Symbol.asyncDispose]() {
+      ending = true
+      clearTimeout(timer)
+      await running
+      await resolving
+    },
+  }
+}

@@ -1,0 +1,113 @@
+import { type Clock, later } from '#kernel/clock.ts'
+import { Fault } from '#kernel/fault.ts'
+import type { Log } from '#kernel/log.ts'
+import type { Queryable } from '#store/query.ts'
+import type { UserEvent, VenueStreams } from '#upstreams/hyperliquid/stream.ts'
+import * as store from './account-store.ts'
+import type { Facts } from './ingest.ts'
+
+/** Accounts that trade are followed by stream, as far as there is room, for as long as the lease on them lasts. */
+
+type Lease = { owner: string; leaseSeconds: number }
+type AccountStreamDeps = {
+  db: Queryable
+  streams: Pick<VenueStreams, 'follow'>
+  clock: Clock
+  lease: Lease
+  /** So long after its last order an account counts as trading. */
+  activeMs: number
+  onEvent: (userId: string, event: UserEvent) => void
+}
+
+export function createAccountStreams({ db, streams, clock, lease, activeMs, onEvent }: AccountStreamDeps) {
+  const subscriptions = new Map<string, Disposable>()
+  const isActive = ({ active_at }: Pick<store.VenueAccount, 'active_at'>) =>
+    clock.now().getTime() - active_at.getTime() < activeMs
+
+  const unfollow = async (userIds: string[]) => {
+    for (const userId of userIds) {
+      subscriptions.get(userId)?.[Symbol.dispose]()
+      subscriptions.delete(userId)
+    }
+    if (userIds.length > 0) await store.release(db, userIds, lease.owner)
+  }
+
+  return {
+    isActive,
+    has: (userId: string) => subscriptions.has(userId),
+    size: () => subscriptions.size,
+    /** False where the account is not followed. */
+    acquire(account: store.VenueAccount): boolean {
+      const { user_id: userId } = account
+      if (subscriptions.has(userId)) return true
+      const subscription = isActive(account)
+        ? streams.follow(account.account, (event) => onEvent(userId, event))
+        : undefined
+      if (subscription) subscriptions.set(userId, subscription)
+      return subscription !== undefined
+    },
+    /** Who rests, or was taken over by another instance, is followed no longer. */
+    async renew() {
+      if (subscriptions.size === 0) return
+      const leased = await store.renew(db, [...subscriptions.keys()], lease)
+      const active = new Set(leased.filter(isActive).map(({ user_id }) => user_id))
+      await unfollow([...subscriptions.keys()].filter((userId) => !active.has(userId)))
+    },
+    close: () => unfollow([...subscriptions.keys()]),
+  }
+}
+
+/** One thing after the other for each account, and never so many that memory would tell. */
+export function createAccountQueue(log: Log, failed: () => void) {
+  const last = new Map<string, { done: Promise<void>; waiting: number }>()
+  return {
+    waiting: (userId: string): number => last.get(userId)?.waiting ?? 0,
+    run(userId: string, work: () => Promise<void>): Promise<void> {
+      const before = last.get(userId)
+      const mine = { done: Promise.resolve(), waiting: (before?.waiting ?? 0) + 1 }
+      mine.done = (before?.done ?? Promise.resolve())
+        .then(work)
+        .catch((error: unknown) => {
+          failed()
+          // An upstream that says nothing is no evidence of anything.
+          if (error instanceof Fault)
+            log.debug({ error, userId }, 'an account at the venue could not be looked at')
+          else log.warn({ error, userId }, 'a look at an account at the venue failed')
+        })
+        .finally(() => {
+          const now = last.get(userId)
+          if (now === mine) last.delete(userId)
+          else if (now) now.waiting -= 1
+        })
+      last.set(userId, mine)
+      return mine.done
+    },
+    drained: async () => {
+      await Promise.all([...last.values()].map(({ done }) => done))
+    },
+  }
+}
+
+export type UserFact = Exclude<UserEvent, { type: 'gap' }>
+
+export const factsFrom = (events: readonly UserFact[]): Facts => ({
+  fills: events.flatMap((event) => (event.type === 'fills' ? event.fills : [])),
+  fundings: events.flatMap((event) => (event.type === 'fundings' ? event.fundings : [])),
+  updates: events.flatMap((event) => (event.type === 'ledger' ? event.updates : [])),
+})
+
+const afterFaultMs = 20_000
+/** Without a baseline nothing is known at all. */
+const newAfterFaultMs = 3_000
+
+/** An account that could not be looked at waits, as long as the venue asks for. */
+export const postponeAfterFailure = (
+  db: Queryable,
+  account: store.VenueAccount,
+  now: Date,
+  error: unknown,
+) => {
+  const askedMs = error instanceof Fault ? Number(error.extras.retry_after ?? 0) * 1_000 : 0
+  const pauseMs = account.state === 'new' ? newAfterFaultMs : afterFaultMs
+  return store.recheckAt(db, account, later(now, Math.max(askedMs, pauseMs)))
+}

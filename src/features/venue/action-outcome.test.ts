@@ -1,0 +1,67 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import type { Effect, TaskView } from '#kernel/task.ts'
+import { type ActionOutcome, cloidOf, effectIdOf, effectKind, retryThrottled } from './action-outcome.ts'
+
+const now = new Date(1_700_000_000_000)
+const later = (ms: number) => new Date(now.getTime() + ms)
+const retry = { actionKey: 'entry', next: 'order', now }
+const throttled = 'Too many cumulative requests sent (10001 > 10000) for cumulative volume traded $0.'
+const rejected = (message: string): ActionOutcome<never> => ({
+  type: 'refused',
+  message,
+  effects: [{ effectId: 'e', status: 'rejected' }],
+})
+
+const effect = (extId: string, exit: boolean): Effect => ({
+  id: 'e',
+  step: 'begin',
+  kind: effectKind,
+  extId,
+  intent: { exit },
+  signed: {},
+  status: 'sent',
+  validUntil: null,
+  at: now,
+  txAttempts: [],
+})
+const task = (exit: boolean, data: TaskView['data'] = {}, deadline = later(60_000)): TaskView => {
+  const view: TaskView = {
+    id: 't',
+    userId: 'u',
+    kind: 'perp_close',
+    data,
+    input: {},
+    attempt: 1,
+    effects: [],
+    createdAt: now,
+    deadline,
+  }
+  return { ...view, effects: [effect(effectIdOf(view, 'entry'), exit)] }
+}
+
+test('an exit that is refused for too many requests of the account is signed again after ten seconds', () => {
+  const first = retryThrottled(task(true), rejected(throttled), retry)
+  assert.ok(first && 'park' in first)
+  assert.deepEqual(first.park, { afterMs: 10_000, next: 'order' })
+  assert.deepEqual(first.effects, [{ effectId: 'e', status: 'rejected' }])
+  assert.equal(first.data?.throttled_entry, 1)
+  const second = retryThrottled(task(true, { throttled_entry: 1 }), rejected(throttled), retry)
+  assert.equal(second?.data?.throttled_entry, 2)
+})
+
+test('what opens, another refusal, and an end before the next request are not tried again', () => {
+  assert.equal(retryThrottled(task(false), rejected(throttled), retry), undefined)
+  assert.equal(retryThrottled(task(true), rejected('Insufficient margin to place order.'), retry), undefined)
+  assert.equal(retryThrottled(task(true, {}, later(9_999)), rejected(throttled), retry), undefined)
+  assert.equal(retryThrottled(task(true), { type: 'doubt', effects: [] }, retry), undefined)
+})
+
+test('each signature of a leg is an effect with an id of its own', () => {
+  const ids = [{}, { throttled_entry: 1 }, { throttled_entry: 2 }].map((data) =>
+    effectIdOf(task(true, data), 'entry'),
+  )
+  assert.equal(ids[0], cloidOf('t', 'entry'))
+  assert.equal(new Set(ids).size, 3)
+  assert.equal(effectIdOf(task(true, { throttled_entry: 1 }), 'tp'), cloidOf('t', 'tp'))
+})

@@ -1,0 +1,137 @@
+import type { EventLog } from '#durable/event-log.ts'
+import type { Transact } from '#durable/transactions.ts'
+import { type Clock, later } from '#kernel/clock.ts'
+import type { Log } from '#kernel/log.ts'
+import type { Tx } from '#kernel/task.ts'
+import type { Queryable } from '#store/query.ts'
+import * as store from './account-store.ts'
+import type { ComparisonResult, Mismatch } from './compare-account.ts'
+import { isPosition } from './expected-balances.ts'
+import * as record from './record-store.ts'
+
+/** What a look at an account means: nothing, a suspicion, or that nothing is opened there any more. */
+
+export type ApplyDeps = {
+  db: Queryable
+  transact: Transact
+  events: Pick<EventLog, 'add' | 'notify'>
+  freeze: (tx: Tx, userId: string, reason: string) => Promise<void>
+  unfreeze: (tx: Tx, userId: string) => Promise<void>
+  /** Whether a difference in cash or tokens alone freezes, or is only told. */
+  balancesFreeze: boolean
+  clock: Clock
+  log: Log
+  settleMs: number
+  /** When an account is due again that shows nothing remarkable. */
+  nextAfter: (account: store.VenueAccount, now: Date) => Date
+  onFrozen: () => void
+}
+
+const flagged = ({ account }: store.VenueAccount, data: Record<string, string | null>) => ({
+  type: 'security.flagged',
+  subject: { kind: 'account', id: account },
+  data,
+})
+
+export async function freezeAccount(
+  deps: ApplyDeps,
+  account: store.VenueAccount,
+  { code, reason }: Mismatch,
+) {
+  const { transact, events, clock, log } = deps
+  const now = clock.now()
+  const isNew = await transact(async (tx) => {
+    const [first] = await store.markFrozen(tx, account, reason, now)
+    if (!first) return false
+    await deps.freeze(tx, account.user_id, reason)
+    const data = { venue: account.venue, state: 'frozen', code, reason, since: now.toISOString() }
+    await events.add(tx, account.user_id, [flagged(account, data)])
+    return true
+  })
+  if (!isNew) return
+  deps.onFrozen()
+  events.notify(account.user_id)
+  log.error({ userId: account.user_id, code, reason }, 'an account at the venue was frozen')
+}
+
+/** What an account held before its record began is written down as such. */
+async function addOpeningBalances(
+  { transact, log }: ApplyDeps,
+  account: store.VenueAccount,
+  { found, atMs }: Extract<ComparisonResult, { type: 'apart' }>,
+): Promise<boolean> {
+  if (found.length === 0) return false
+  const reason = 'held before the record began'
+  await transact((tx) => record.addAdjustments(tx, account, found, { kind: 'opening', reason, atMs }))
+  log.warn(
+    { userId: account.user_id, found },
+    'an account at the venue held something before its record began',
+  )
+  return true
+}
+
+/** A change that the venue tells without saying what it changed is taken over, with its reason. */
+async function addAdjustments(
+  { db, transact, log }: ApplyDeps,
+  account: store.VenueAccount,
+  { found, atMs }: Extract<ComparisonResult, { type: 'apart' }>,
+): Promise<boolean> {
+  if (found.length === 0 || found.some(isPosition)) return false
+  const kinds = await record.unexplainedSince(db, account)
+  if (kinds.length === 0) return false
+  const reason = kinds.join(', ')
+  await transact((tx) => record.addAdjustments(tx, account, found, { kind: 'adjustment', reason, atMs }))
+  log.warn({ userId: account.user_id, reason, found }, 'a balance at the venue was adjusted')
+  return true
+}
+
+async function unfreeze(deps: ApplyDeps, account: store.VenueAccount) {
+  const { transact, events, log } = deps
+  const { user_id: userId, lifted_by: by } = account
+  await transact(async (tx) => {
+    await deps.unfreeze(tx, userId)
+    await events.add(tx, userId, [flagged(account, { venue: account.venue, state: 'lifted', lifted_by: by })])
+  })
+  events.notify(userId)
+  log.warn({ userId, by }, 'an account at the venue is no longer frozen')
+}
+
+/** Writes down what was seen, and when the next look is due. */
+export async function applyResult(
+  deps: ApplyDeps,
+  account: store.VenueAccount,
+  result: ComparisonResult,
+): Promise<void> {
+  const { db, clock, log, settleMs } = deps
+  const now = clock.now()
+  const soon = later(now, settleMs)
+  const reconciledThroughMs = account.agreed_ms
+  const idle = { mismatch: null, mismatchSince: null, now, nextAt: deps.nextAfter(account, now) }
+  if (result.type === 'blurred') {
+    await store.recheckAt(db, account, soon)
+    return
+  }
+  if (result.type === 'agreed') {
+    if (account.state === 'lifting') await unfreeze(deps, account)
+    if (account.state === 'new') await store.activate(db, account)
+    await store.recordComparison(db, account, { ...idle, reconciledThroughMs: result.atMs })
+    return
+  }
+  if (result.type === 'certain') {
+    await freezeAccount(deps, account, result.mismatch)
+    await store.recordComparison(db, account, { ...idle, reconciledThroughMs })
+    return
+  }
+  const { reason, code } = result.mismatch
+  const mismatchSince = account.suspicion === reason ? (account.suspected_at ?? now) : now
+  const pending = { mismatch: reason, mismatchSince, reconciledThroughMs, now }
+  const persists = now.getTime() - mismatchSince.getTime() >= settleMs
+  const explain = account.state === 'new' ? addOpeningBalances : addAdjustments
+  if (!persists || (await explain(deps, account, result))) {
+    await store.recordComparison(db, account, { ...pending, nextAt: soon })
+    return
+  }
+  if (code !== 'balance' || deps.balancesFreeze) await freezeAccount(deps, account, result.mismatch)
+  else log.error({ userId: account.user_id, reason }, 'balances at the venue differ from their record')
+  await store.recordComparison(db, account, { ...pending, nextAt: idle.nextAt })
+}

@@ -1,0 +1,69 @@
+import type { TaskView } from '#kernel/task.ts'
+import type { LegStatus } from '#upstreams/hyperliquid/hyperliquid.ts'
+import { type CancelOutcome, cancelOutcomeOf } from './cancel.ts'
+import { createOrderLookup, type OrderLookupSource } from './order-lookup.ts'
+import type { ActionOutcome, SignedActions } from './signed-action.ts'
+
+/** One action that cancels several orders, and the end of each of them. */
+
+export type CancelTarget = {
+  order_id: number
+  asset: number
+  symbol: string
+  /** What was left of it when the cancel was asked for. */
+  left?: string
+}
+export type OrderCancelled = CancelTarget & CancelOutcome
+
+type CancelBatch = {
+  task: TaskView
+  actionKey: string
+  signal: AbortSignal
+  account: string
+  sinceMs: number
+  targets: readonly CancelTarget[]
+}
+
+const cancelledNow: CancelOutcome = { status: 'canceled', isCancelled: true }
+const stillOpen: CancelOutcome = { status: 'open', isCancelled: false }
+
+export function confirmCancels(
+  { signedActions, venue }: { signedActions: SignedActions; venue: OrderLookupSource },
+  { task, actionKey, signal, account, sinceMs, targets }: CancelBatch,
+): Promise<ActionOutcome<OrderCancelled[]>> {
+  const replied = new Map<number, CancelOutcome>()
+  const outcomesOf = (endings: readonly CancelOutcome[]): OrderCancelled[] =>
+    targets.map((target, at) => ({ ...target, ...endings[at]! }))
+  return signedActions.confirm<OrderCancelled[]>({
+    task,
+    actionKey,
+    signal,
+    parseReply(legs: LegStatus[]) {
+      if (legs.length !== targets.length) return undefined
+      targets.forEach(({ order_id: orderId }, at) => {
+        if (legs[at]?.type === 'accepted') replied.set(orderId, cancelledNow)
+      })
+      return replied.size === targets.length ? outcomesOf(targets.map(() => cancelledNow)) : undefined
+    },
+    async lookUp({ allRecords, isLast }) {
+      const evidence = createOrderLookup(venue, { account, sinceMs, allRecords })
+      const endings = await Promise.all(
+        targets.map(async ({ order_id: orderId, left }) => {
+          const known = replied.get(orderId)
+          return known ?? cancelOutcomeOf(await evidence.find({ orderId }), { left, isLast })
+        }),
+      )
+      const missing = endings.filter((end) => end === undefined).length
+      if (missing > 0 && (!isLast || missing === endings.length)) return undefined
+      return outcomesOf(endings.map((end) => end ?? stillOpen))
+    },
+  })
+}
+
+export const cancelView = ({ order_id: orderId, symbol, status, isCancelled }: OrderCancelled) => ({
+  order_id: String(orderId),
+  oid: String(orderId),
+  asset: symbol,
+  cancelled: isCancelled,
+  venue_status: status,
+})

@@ -1,0 +1,89 @@
+import { Fault } from '#kernel/fault.ts'
+import { fromUnits, toUnits } from '#kernel/money.ts'
+import type { Hyperliquid, LedgerUpdate } from '#upstreams/hyperliquid/hyperliquid.ts'
+import {
+  cashBalanceKey,
+  compareBalances,
+  describeDifferences,
+  type FillRow,
+  fillRow,
+  fundingRow,
+  ledgerUpdateRows,
+  type VenueLedgerEntryRow,
+} from './expected-balances.ts'
+
+/** Whether the dollars of an account are those that its fills, fundings and transfers add up to. */
+
+export type CashSource = Pick<
+  Hyperliquid,
+  'account' | 'spotBalances' | 'fillsSince' | 'fundingSince' | 'ledgerSince' | 'spots'
+>
+/** `place`: the perpetuals side or the USDC of the spot side. `total`: what it held at the venue's time `sinceMs`. */
+export type CashSnapshot = { balanceKey: string; total: string; sinceMs: number }
+
+/** The shortest list that the venue may have cut off. */
+const fullPage = 500
+const scale = 18
+const units = (text: string) => toUnits(text, scale)
+
+export const recordsDisagree = (what: string): Fault =>
+  new Fault('unavailable', `The records of the venue do not agree: ${what}`)
+
+/** The change of the dollars on the side that the market of the fill is paid from. */
+function paidBy(fill: FillRow, isPerp: boolean): bigint {
+  if ((fill.base === null) !== isPerp || (!isPerp && fill.quote !== 'USDC')) return 0n
+  const worth = (units(fill.signed_size) * units(fill.price)) / 10n ** BigInt(scale)
+  return -worth - (isPerp || fill.fee_token === 'USDC' ? units(fill.fee) : 0n)
+}
+
+/** What the place should hold: the total before, changed by every entry after that time. */
+export function expectedCash(
+  { balanceKey, total, sinceMs }: CashSnapshot,
+  fills: readonly FillRow[],
+  changes: readonly VenueLedgerEntryRow[],
+): { total: string; entries: number } {
+  const isLater = ({ at_ms }: { at_ms: number }) => at_ms > sinceMs
+  const paid = fills.filter(isLater).map((fill) => paidBy(fill, balanceKey === cashBalanceKey))
+  const moved = changes
+    .filter((change) => isLater(change) && change.place === balanceKey)
+    .map(({ amount }) => units(amount ?? '0'))
+  const sum = [...paid, ...moved].reduce((a, b) => a + b, units(total))
+  return { total: fromUnits(sum, scale), entries: paid.length + moved.length }
+}
+
+/**
+ * The transfers of the account since then, as the list that explains its balance shows them. Throws as long as the
+ * balance and the lists contradict each other.
+ */
+export async function reconciledTransfers(
+  venue: CashSource,
+  account: string,
+  before: CashSnapshot,
+): Promise<LedgerUpdate[]> {
+  const { balanceKey, sinceMs } = before
+  const isPerp = balanceKey === cashBalanceKey
+  const [seen, fills, fundings, updates, { markets }] = await Promise.all([
+    isPerp ? venue.account(account).then(({ cashUsd }) => cashUsd) : spotUsdc(venue, account),
+    venue.fillsSince(account, sinceMs),
+    isPerp ? venue.fundingSince(account, sinceMs) : [],
+    venue.ledgerSince(account, sinceMs),
+    venue.spots(),
+  ])
+  if ([fills, fundings, updates].some(({ length }) => length >= fullPage))
+    throw recordsDisagree('the lists are too long to be read at once')
+  const spots = new Map(markets.map((market) => [market.coin, market]))
+  const changes = [...fundings.map(fundingRow), ...updates.flatMap(ledgerUpdateRows)]
+  const { total, entries } = expectedCash(
+    before,
+    fills.map((fill) => fillRow(fill, spots)),
+    changes,
+  )
+  // The balance before and the balance now are both rounded.
+  const found = compareBalances(new Map([[balanceKey, total]]), new Map([[balanceKey, seen]]), entries + 2)
+  if (found.length > 0) throw recordsDisagree(describeDifferences(found))
+  return updates
+}
+
+async function spotUsdc(venue: Pick<Hyperliquid, 'spotBalances'>, account: string): Promise<string> {
+  return (await venue.spotBalances(account, ['USDC'])).find(({ coin }) => coin === 'USDC')?.total ?? '0'
+}

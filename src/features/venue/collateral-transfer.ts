@@ -1,0 +1,181 @@
+import { compareDecimals } from '#kernel/decimal-fields.ts'
+import { Fault } from '#kernel/fault.ts'
+import { sha256 } from '#kernel/id.ts'
+import { fromUnits, toUnits, usdDecimals } from '#kernel/money.ts'
+import type { StepContext, StepResult, TaskView, Tx } from '#kernel/task.ts'
+import type { Queryable } from '#store/query.ts'
+import type { Hyperliquid, LedgerUpdate } from '#upstreams/hyperliquid/hyperliquid.ts'
+import { knownUnified } from './account-mode.ts'
+import { type CashSource, reconciledTransfers } from './cash-reconciliation.ts'
+import { spotBalanceKey } from './expected-balances.ts'
+import type { ActionOutcome, ActionPlan, SignedActions } from './signed-action.ts'
+import { notePaid, type PendingSpend, type Spendings } from './spending.ts'
+import { claimedTransferKeys, claimTransfer } from './store.ts'
+
+/** Dollars that lie on the other side of the account come over by themselves, as a step of the task that needs them. */
+
+const scale = 18
+const actionKey = 'gather'
+
+export type Shortfall = { shortfallMicros: bigint; spareMicros?: bigint }
+/** What comes over, and how much less of it would do: within that each task moves an amount of its own. */
+export type TransferAmount = { gather: string | null; gather_play: string }
+/** One balance serves both sides. */
+export const noTransfer: TransferAmount = { gather: null, gather_play: '0' }
+
+/** The venue tells no more of a transfer than its amount, so that two of one amount could be taken for each other. */
+const jitterMaxMicros = 10_000n
+
+/** What is missing and, as far as it goes, the spare; null where the other side does not have that much. */
+function transferAmount(
+  freeMicros: bigint,
+  { shortfallMicros, spareMicros = jitterMaxMicros }: Shortfall,
+): TransferAmount | null {
+  if (freeMicros < shortfallMicros) return null
+  const wanted = shortfallMicros + spareMicros
+  const upperMicros = wanted < freeMicros ? wanted : freeMicros
+  // The other half is what the spare is for.
+  const half = (upperMicros - shortfallMicros) / 2n
+  const jitter = half < jitterMaxMicros ? half : jitterMaxMicros
+  return { gather: fromUnits(upperMicros, usdDecimals), gather_play: String(jitter) }
+}
+
+function transferAmountOf(taskId: string, { gather, gather_play = '0' }: TransferTaskData): string {
+  const upperMicros = toUnits(gather ?? '0', usdDecimals)
+  const share = BigInt(`0x${sha256(`${taskId}:${actionKey}`).slice(0, 12)}`)
+  return fromUnits(upperMicros - (share % (BigInt(gather_play) + 1n)), usdDecimals)
+}
+
+const microsOf = (text: string): bigint => toUnits(text, scale) / 10n ** BigInt(scale - usdDecimals)
+
+/** The amount to move from the spot side, of its free dollars; null where they cannot make up for what is missing. */
+export const transferable = (freeMicros: bigint, shortfall: Shortfall): TransferAmount | null =>
+  transferAmount(freeMicros, shortfall)
+
+/** The same from the perpetual side, of what no position needs; with one balance there is nothing to move. */
+export async function transferableFromPerp(
+  venue: Pick<Hyperliquid, 'account' | 'accountMode'>,
+  account: string,
+  shortfall: Shortfall,
+  spendings: Spendings,
+): Promise<{ transfer: TransferAmount | undefined; otherMicros: bigint; pendingSpend: PendingSpend }> {
+  const [state, mode] = await Promise.all([venue.account(account), venue.accountMode(account)])
+  const pendingSpend = spendings.perpCash(state)
+  if (knownUnified(mode)) return { transfer: undefined, otherMicros: 0n, pendingSpend }
+  const otherMicros = microsOf(state.withdrawableUsd)
+  return {
+    transfer: transferAmount(otherMicros - pendingSpend.amount, shortfall) ?? undefined,
+    otherMicros,
+    pendingSpend,
+  }
+}
+
+type FoundTransfer = { key: string; atMs: number }
+type TransferTaskData = {
+  account: string
+  ahead_ms: number
+  since_ms: number
+  gather: string | null
+  gather_play?: string
+  /** USDC of the spot side just before the transfer was signed. */
+  spot_before?: string
+}
+const taskDataOf = (task: TaskView) => task.data as unknown as TransferTaskData
+
+type CollateralTransferDeps = {
+  db: Queryable
+  venue: Pick<Hyperliquid, 'ledgerSince' | 'spotBalances'> & CashSource
+  signedActions: SignedActions
+  /** The side that needs the money. */
+  to: 'perp' | 'spot'
+}
+
+const otherSide = { perp: 'spot', spot: 'perpetual' } as const
+
+export type CollateralTransfer = {
+  sign(
+    task: TaskView,
+    context: StepContext,
+    facts: Pick<ActionPlan['facts'], 'operation' | 'exit'>,
+    refused: (fault: Fault) => StepResult,
+  ): Promise<StepResult>
+  confirm(task: TaskView, context: StepContext): Promise<ActionOutcome<FoundTransfer>>
+  /** The result with which the task goes on: its commit stores that the transfer belongs to this task. */
+  recordTransfer(
+    task: TaskView,
+    context: StepContext,
+    found: FoundTransfer,
+    nextResult: StepResult,
+  ): StepResult
+}
+
+export const createCollateralTransfer = ({
+  db,
+  venue,
+  signedActions,
+  to,
+}: CollateralTransferDeps): CollateralTransfer => ({
+  async sign(task, { now }, { operation, exit }, onRefused) {
+    const taskData = taskDataOf(task)
+    const { account, ahead_ms: aheadMs } = taskData
+    const amount = transferAmountOf(task.id, taskData)
+    const plan: ActionPlan = {
+      actionKey,
+      account,
+      agent: account,
+      skewMs: aheadMs,
+      ttlMs: 0,
+      facts: { operation, exit, tokens: ['USDC'], recipients: [], usdMicros: 0n },
+      action: { type: 'move_cash', amount, to },
+    }
+    const progress = { step: 1, of: 2, text: `Moving ${amount} USDC from the ${otherSide[to]} side` }
+    // From here on the task remembers what really comes over.
+    const usdc = (await venue.spotBalances(account, ['USDC'])).find(({ coin }) => coin === 'USDC')
+    const data = { progress, gather: amount, gather_play: '0', spot_before: usdc?.total ?? '0' }
+    return signedActions.sign(task, plan, { now, next: 'gathered', data, onRefused })
+  },
+
+  confirm: (task, { signal }) => {
+    const { account, since_ms: sinceMs, gather, spot_before: total = '0' } = taskDataOf(task)
+    const ownOf = async (updates: LedgerUpdate[]): Promise<FoundTransfer | undefined> => {
+      const transfers = updates
+        .filter(({ type, toPerp }) => type === 'accountClassTransfer' && toPerp === (to === 'perp'))
+        .filter(({ amountUsd }) => amountUsd !== null && compareDecimals(amountUsd, gather ?? '0') === 0)
+        .map(({ atMs, hash }) => ({ key: `transfer:${account}:${atMs}:${hash}`, atMs }))
+      const taken = await claimedTransferKeys(
+        db,
+        transfers.map(({ key }) => key),
+        task.id,
+      )
+      return transfers.find(({ key }) => !taken.has(key))
+    }
+    return signedActions.confirm<FoundTransfer>({
+      task,
+      actionKey,
+      signal,
+      parseReply: () => undefined,
+      async lookUp({ isLast }) {
+        const own = await ownOf(await venue.ledgerSince(account, sinceMs))
+        if (own || !isLast) return own
+        // The list that explains the balance may be newer than the one above.
+        return ownOf(
+          await reconciledTransfers(venue, account, { balanceKey: spotBalanceKey('USDC'), total, sinceMs }),
+        )
+      },
+    })
+  },
+
+  recordTransfer: (task, { now }, { key, atMs }, nextResult) => {
+    const { gather, spot_before: before } = taskDataOf(task)
+    const side = to === 'perp' ? 'spot' : 'perp'
+    const paid = notePaid(task, { side, amount: gather ?? '0', ...(before && { before }), atMs, now })
+    return {
+      ...nextResult,
+      data: { ...nextResult.data, ...paid },
+      async writes(tx: Tx) {
+        const mine = await claimTransfer(tx, { key, userId: task.userId, taskId: task.id, at: now })
+        if (!mine) throw new Fault('unavailable', 'The transfer belongs to another task')
+      },
+    }
+  },
+})

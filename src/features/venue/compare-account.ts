@@ -1,0 +1,174 @@
+import type { Transact } from '#durable/transactions.ts'
+import { Fault } from '#kernel/fault.ts'
+import type { Queryable } from '#store/query.ts'
+import type { Hyperliquid } from '#upstreams/hyperliquid/hyperliquid.ts'
+import { disableBalanceChecks, findAccount, type VenueAccount } from './account-store.ts'
+import {
+  compareBalances,
+  type Difference,
+  describeDifferences,
+  isPosition,
+  observedBalances,
+  positionBalanceKey,
+  spotBalanceKey,
+} from './expected-balances.ts'
+import type { Facts, Ingest } from './ingest.ts'
+import { readAllPages } from './pagination.ts'
+import * as record from './record-store.ts'
+
+/**
+ * One look at one account: what the venue says that it holds, against what its fills, fundings and transfers add up
+ * to. A cheap question comes first, and only a difference asks for the lists that may explain it.
+ */
+
+export type Mismatch = {
+  code: 'foreign_fill' | 'foreign_transfer' | 'position' | 'balance' | 'order_outcome'
+  reason: string
+}
+export type ComparisonResult =
+  | { type: 'agreed'; atMs: number }
+  | { type: 'apart'; found: Difference[]; atMs: number; mismatch: Mismatch }
+  | { type: 'certain'; mismatch: Mismatch }
+  /** Two things happened in one moment of the venue's clock: nothing can be said of it. */
+  | { type: 'blurred' }
+
+type AccountComparerDeps = {
+  db: Queryable
+  transact: Transact
+  venue: Pick<
+    Hyperliquid,
+    'account' | 'spotHoldings' | 'fillsSince' | 'fundingSince' | 'ledgerSince' | 'accountMode'
+  >
+  ingest: Ingest
+}
+
+/** The venue may tell of a moment a little after it has passed. */
+const overlapMs = 5_000
+const outcomeWindowMs = 24 * 3_600_000
+const entriesMax = 2_000
+const separateModes = ['default', 'disabled']
+
+export function createAccountComparer({ db, transact, venue, ingest }: AccountComparerDeps) {
+  const readBalances = async ({ account, balances }: Pick<VenueAccount, 'account' | 'balances'>) => {
+    const [state, spot] = await Promise.all([
+      venue.account(account),
+      balances ? venue.spotHoldings(account) : Promise.resolve({ balances: [], unread: [] }),
+    ])
+    const unread = [
+      ...state.unread.map((symbol) => symbol && positionBalanceKey(symbol)),
+      ...spot.unread.map((token) => token && spotBalanceKey(token)),
+    ]
+    if (unread.includes(null))
+      throw new Fault(
+        'unavailable',
+        'Hyperliquid shows a position or a balance of which not even the name is known',
+      )
+    return { atMs: state.timeMs, observed: observedBalances(state, spot.balances, { balances }), unread }
+  }
+
+  const readFills = (account: string, sinceMs: number) =>
+    readAllPages((from) => venue.fillsSince(account, from), sinceMs, 'fills')
+  const readFillsOf = async (account: string, sinceMs: number): Promise<Facts> => ({
+    fills: await readFills(account, sinceMs),
+  })
+  const readChanges = async (account: string, sinceMs: number) => ({
+    fundings: await readAllPages((from) => venue.fundingSince(account, from), sinceMs, 'fundings'),
+    updates: await readAllPages((from) => venue.ledgerSince(account, from), sinceMs, 'updates'),
+  })
+
+  /** Where the record begins again; what it did not explain until then stays written down. */
+  const rebaseline = async (account: VenueAccount): Promise<ComparisonResult> => {
+    const sinceMs = Math.max(Number(account.agreed_ms) - overlapMs, 0)
+    for (const read of [readFillsOf, readChanges]) await ingest(account, await read(account.account, sinceMs))
+    const balances = separateModes.includes(await venue.accountMode(account.account))
+    const seen = await readBalances({ ...account, balances })
+    const fills = await readFills(account.account, seen.atMs)
+    const { fundings, updates } = await readChanges(account.account, seen.atMs)
+    if ([...fills, ...fundings, ...updates].some(({ atMs }) => atMs === seen.atMs)) return { type: 'blurred' }
+    await transact(async (tx) => {
+      const current = await findAccount(tx, account.user_id, true)
+      if (current?.state === 'lifting') {
+        const { expected, entries } = await record.expectedAt(tx, current, seen.atMs)
+        const reason = `lifted by ${current.lifted_by ?? 'nobody'}: ${current.reason ?? ''}`
+        const found = compareBalances(expected, seen.observed, entries)
+        await record.addAdjustments(tx, account, found, { kind: 'lifted', reason, atMs: seen.atMs })
+      }
+      await record.setBaseline(tx, account, seen.observed, { atMs: seen.atMs, balances })
+    })
+    return { type: 'agreed', atMs: seen.atMs }
+  }
+
+  const checkOutcomes = async (account: VenueAccount, atMs: number): Promise<ComparisonResult> => {
+    const [wrong] = await record.outcomeMismatches(db, account, atMs - outcomeWindowMs)
+    if (!wrong) return { type: 'agreed', atMs }
+    const reason = `task ${wrong.task_id} says ${wrong.said}, and ${wrong.filled} was filled`
+    return { type: 'apart', found: [], atMs, mismatch: { code: 'order_outcome', reason } }
+  }
+
+  /** The baseline follows, so that what has to be added up stays short. */
+  const advanceBaseline = async (account: VenueAccount, atMs: number) => {
+    const { expected, entries } = await record.expectedAt(db, account, atMs)
+    if (entries < entriesMax) return
+    await transact(async (tx) => {
+      const current = await findAccount(tx, account.user_id, true)
+      if (current?.baseline_ms !== account.baseline_ms || current.state !== 'active') return
+      await record.setBaseline(tx, account, expected, { atMs, balances: account.balances })
+    })
+  }
+
+  const findDifferences = async (account: VenueAccount, seen: Awaited<ReturnType<typeof readBalances>>) => {
+    const { expected, entries } = await record.expectedAt(db, account, seen.atMs)
+    // Nothing is concluded of what the venue shows in a form that is not known.
+    return compareBalances(expected, seen.observed, entries).filter(
+      ({ balanceKey }) => !seen.unread.includes(balanceKey),
+    )
+  }
+
+  /** With one balance for both sides only positions can be compared. */
+  const onlyComparable = async (
+    account: VenueAccount,
+    found: readonly Difference[],
+  ): Promise<Difference[]> => {
+    if (!account.balances || found.every(isPosition)) return [...found]
+    if (separateModes.includes(await venue.accountMode(account.account))) return [...found]
+    await disableBalanceChecks(db, account)
+    return found.filter(isPosition)
+  }
+
+  return {
+    /** `thorough`: the lists are read although nothing seems to be missing, as after a gap of the stream. */
+    async compare(account: VenueAccount, { thorough = false } = {}): Promise<ComparisonResult> {
+      if (account.state === 'lifting') return rebaseline(account)
+      const seen = await readBalances(account)
+      const sinceMs = Math.max(Number(account.agreed_ms) - overlapMs, 0)
+      let found = await findDifferences(account, seen)
+      for (const read of [readFillsOf, readChanges]) {
+        if (found.length === 0 && !(thorough && read === readFillsOf)) break
+        const foreign = await ingest(account, await read(account.account, sinceMs))
+        if (foreign?.isCertain) return { type: 'certain', mismatch: foreign }
+        if (foreign) return { type: 'apart', found: [], atMs: seen.atMs, mismatch: foreign }
+        found = await findDifferences(account, seen)
+      }
+      found = await onlyComparable(account, found)
+      if (found.length > 0) {
+        const code = found.some(isPosition) ? 'position' : 'balance'
+        return {
+          type: 'apart',
+          found,
+          atMs: seen.atMs,
+          mismatch: { code, reason: describeDifferences(found) },
+        }
+      }
+      const result = await checkOutcomes(account, seen.atMs)
+      if (result.type === 'agreed') await advanceBaseline(account, seen.atMs)
+      return result
+    },
+
+    /** Only what happened, where a judgement was made already. */
+    async importFills(account: VenueAccount): Promise<void> {
+      const sinceMs = Math.max(await record.lastFillMs(db, account), Number(account.agreed_ms)) - overlapMs
+      await ingest(account, await readFillsOf(account.account, Math.max(sinceMs, 0)))
+    },
+  }
+}
+export type AccountComparer = ReturnType<typeof createAccountComparer>

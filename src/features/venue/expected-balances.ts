@@ -1,0 +1,153 @@
+import { fromUnits, toUnits } from '#kernel/money.ts'
+import type {
+  Account,
+  Fill,
+  Funding,
+  LedgerUpdate,
+  SpotBalance,
+  SpotMarket,
+} from '#upstreams/hyperliquid/hyperliquid.ts'
+
+/** What an account should hold by everything that is known of it, beside what the venue says that it holds. */
+
+/** By place: `cash`, `position:<market>` or `spot:<token>`. What is absent is zero. */
+export type Balances = ReadonlyMap<string, string>
+export type Difference = { balanceKey: string; expected: string; actual: string }
+
+export const cashBalanceKey = 'cash'
+export const positionBalanceKey = (symbol: string): string => `position:${symbol}`
+export const spotBalanceKey = (token: string): string => `spot:${token}`
+
+const scale = 18
+const units = (text: string) => toUnits(text, scale)
+/** A binary float is exact in its first fifteen digits. */
+const floatDigits = 10n ** 15n
+/** Cash is printed in millionths of a dollar, so that each entry may be off by one. */
+const roundingUnits = 10n ** BigInt(scale - 6)
+
+/** `entries`: how many of them the expectation was added up from. */
+export function compareBalances(expected: Balances, actual: Balances, entries: number): Difference[] {
+  const places = [...new Set([...expected.keys(), ...actual.keys()])].sort()
+  return places.flatMap((balanceKey) => {
+    const [wanted, found] = [expected.get(balanceKey) ?? '0', actual.get(balanceKey) ?? '0']
+    const deviation = units(found) - units(wanted)
+    const size = deviation < 0n ? -deviation : deviation
+    const held = units(found) < 0n ? -units(found) : units(found)
+    const allowed =
+      balanceKey === cashBalanceKey ? roundingUnits * BigInt(entries) : (held / floatDigits) * BigInt(entries)
+    return size > allowed ? [{ balanceKey, expected: wanted, actual: found }] : []
+  })
+}
+
+export const isPosition = ({ balanceKey }: Difference): boolean =>
+  balanceKey.startsWith(positionBalanceKey(''))
+
+export const deviationOf = ({ expected, actual }: Difference): string =>
+  fromUnits(units(actual) - units(expected), scale)
+
+function describeBalance(balanceKey: string): string {
+  if (balanceKey === cashBalanceKey) return 'the cash of the perpetuals side'
+  const [kind, name] = balanceKey.split(':')
+  return kind === 'position' ? `the position in ${name}` : `the balance of ${name}`
+}
+
+/** The reason that the owner is told. */
+export const describeDifferences = (found: readonly Difference[]): string =>
+  found
+    .map(
+      ({ balanceKey, expected, actual }) =>
+        `${describeBalance(balanceKey)} is ${actual} at the venue and ${expected} by its record`,
+    )
+    .join('; ')
+
+/** Where there is one balance for both sides, only positions can be told apart. */
+export function observedBalances(
+  { positions, cashUsd }: Pick<Account, 'positions' | 'cashUsd'>,
+  tokens: readonly Pick<SpotBalance, 'coin' | 'total'>[],
+  { balances }: { balances: boolean },
+): Balances {
+  const held = positions.map(({ symbol, signedSize }) => [positionBalanceKey(symbol), signedSize] as const)
+  if (!balances) return new Map(held)
+  const spot = tokens.map(({ coin, total }) => [spotBalanceKey(coin), total] as const)
+  return new Map([...held, ...spot, [cashBalanceKey, cashUsd]])
+}
+
+export type FillRow = {
+  trade_id: number
+  order_id: number
+  cloid: string | null
+  symbol: string
+  base: string | null
+  quote: string | null
+  signed_size: string
+  price: string
+  fee: string
+  fee_token: string
+  cause: Fill['cause']
+  at_ms: number
+  realized_pnl: string
+}
+export type VenueLedgerEntryRow = {
+  key: string
+  kind: string
+  place: string | null
+  amount: string | null
+  reason: string | null
+  at_ms: number
+}
+
+export const fillRow = (
+  fill: Fill,
+  spots: ReadonlyMap<string, Pick<SpotMarket, 'base' | 'quote'>>,
+): FillRow => {
+  const market = spots.get(fill.symbol)
+  return {
+    trade_id: fill.tradeId,
+    order_id: fill.orderId,
+    cloid: fill.cloid,
+    symbol: fill.symbol,
+    base: market?.base ?? null,
+    quote: market?.quote ?? null,
+    price: fill.price,
+    signed_size: fill.isBuy ? fill.size : `-${fill.size}`,
+    fee: fill.feeUsd,
+    fee_token: fill.feeToken,
+    cause: fill.cause,
+    at_ms: fill.atMs,
+    realized_pnl: fill.closedPnlUsd,
+  }
+}
+
+export const fundingRow = ({ symbol, paidUsd, atMs }: Funding): VenueLedgerEntryRow => ({
+  key: `funding:${symbol}:${atMs}`,
+  kind: 'funding',
+  place: cashBalanceKey,
+  amount: paidUsd,
+  reason: null,
+  at_ms: atMs,
+})
+
+/** One row per balance that it moved; a single row without a place where nobody knows what it moved. */
+export function ledgerUpdateRows({
+  type,
+  hash,
+  amountUsd,
+  nonce,
+  moves,
+  atMs,
+}: LedgerUpdate): VenueLedgerEntryRow[] {
+  const key = `${type}:${atMs}:${hash}:${nonce ?? ''}:${amountUsd ?? ''}`
+  const row = { kind: type, reason: null, at_ms: atMs }
+  if (moves === null) return [{ key, ...row, place: null, amount: null }]
+  return moves.map(({ balance, amount }, n) => ({
+    key: `${key}:${n}`,
+    ...row,
+    amount,
+    place: balance === 'perp' ? cashBalanceKey : spotBalanceKey(balance),
+  }))
+}
+
+/** Money that left by a signature of the account: ours, or that of somebody who has its key. */
+export const isOutgoingTransfer = ({ type, moves, isOutgoing }: LedgerUpdate): boolean =>
+  isOutgoing ||
+  (type !== 'accountClassTransfer' && (moves ?? []).some(({ amount }) => amount.startsWith('-')))

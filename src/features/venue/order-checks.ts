@@ -1,0 +1,116 @@
+import { compareDecimals } from '#kernel/decimal-fields.ts'
+import { invalid } from '#kernel/fault.ts'
+import { fromUnits, toUnits, usdDecimals } from '#kernel/money.ts'
+import type { Direction, Grid } from '#upstreams/hyperliquid/rounding.ts'
+
+/** The rules that sizes and prices of a request are held against. */
+
+/** The venue's grid, lent by its adapter. */
+export type Sizing = {
+  isOnTick(price: string, grid: Grid): boolean
+  tickAt(price: string, grid: Grid): string
+  roundSize(size: string, grid: Grid): string
+  sizeOfNotional(usd: string, price: string, grid: Grid, direction?: Direction): string
+  notionalMicros(price: string, size: string, direction?: Direction): bigint
+}
+
+export function assertTick(price: string, grid: Grid, field: string, { isOnTick, tickAt }: Sizing): void {
+  if (isOnTick(price, grid)) return
+  const tick = tickAt(price, grid)
+  throw invalid(field, 'tick_invalid', `Input should be a multiple of the tick ${tick}`, { tick })
+}
+
+type Priced = { order_type?: 'market' | 'limit'; limit_price?: string }
+
+/** Undefined for a market order. */
+export function limitPriceOf(input: Priced, grid: Grid, sizing: Sizing): string | undefined {
+  const { order_type = 'market', limit_price } = input
+  if (order_type === 'market') {
+    if (limit_price === undefined) return undefined
+    throw invalid('body.limit_price', 'extra_forbidden', 'A market order takes no limit price')
+  }
+  if (limit_price === undefined) throw invalid('body.limit_price', 'missing', 'Field required')
+  assertTick(limit_price, grid, 'body.limit_price', sizing)
+  return limit_price
+}
+
+/** Taking liquidity is what a market order is for. */
+export function assertTif({ order_type = 'market', tif }: Priced & { tif?: 'gtc' | 'ioc' | 'alo' }): void {
+  if (order_type !== 'market' || tif !== 'alo') return
+  throw invalid(
+    'body.tif',
+    'literal_error',
+    'A market order takes liquidity: `alo` (post only) goes with `order_type` limit',
+    { expected: "'ioc' or 'gtc'" },
+  )
+}
+
+type Sized = { size: string | undefined; notional: string | undefined }
+type SizeRules = {
+  market: Grid
+  price: string
+  /** The price at which the venue counts what the order is worth; that of the size where it is the same. */
+  worthPrice?: string
+  minimum: string
+  /** The name under which the section takes the notional. */
+  notionalField: string
+  /** A notional that suffices may become one lot more, where the lots below it are worth too little. */
+  mayRoundUp?: boolean
+}
+
+/** Rounds down, and refuses what then is nothing or too little. */
+export function orderSize({ size, notional }: Sized, rules: SizeRules, sizing: Sizing): string {
+  const { market, price, worthPrice = price, minimum, notionalField, mayRoundUp = false } = rules
+  if ((size === undefined) === (notional === undefined))
+    throw invalid('body.size', 'exactly_one_of', `Exactly one of size and ${notionalField} is required`, {
+      fields: ['size', notionalField],
+    })
+  const field = size === undefined ? `body.${notionalField}` : 'body.size'
+  const rounded =
+    size === undefined ? sizing.sizeOfNotional(notional!, price, market) : sizing.roundSize(size, market)
+  const worth: Worth = { size: rounded, price: worthPrice, minimum, field, market }
+  const suffices = notional !== undefined && compareDecimals(notional, minimum) >= 0
+  if (!mayRoundUp || !suffices || isWorth(worth, sizing)) {
+    assertWorth(worth, sizing)
+    return rounded
+  }
+  return sizing.sizeOfNotional(minimum, worthPrice, market, 'up')
+}
+
+type Worth = { size: string; price: string; minimum: string; field: string; market?: Grid }
+
+const isWorth = ({ size, price, minimum }: Worth, { notionalMicros }: Sizing): boolean =>
+  compareDecimals(size, '0') > 0 && notionalMicros(price, size) >= toUnits(minimum, usdDecimals)
+
+/** Throws 422, and says what the size was rounded to and which size would do. */
+export function assertWorth(worth: Worth, sizing: Sizing): void {
+  if (isWorth(worth, sizing)) return
+  const { size, price, minimum, field, market } = worth
+  const worthUsd = fromUnits(sizing.notionalMicros(price, size), usdDecimals)
+  const minimumSize = market && sizing.sizeOfNotional(minimum, price, market, 'up')
+  const enough = minimumSize === undefined ? '' : `; a size of ${minimumSize} is enough now`
+  throw invalid(
+    field,
+    'below_minimum',
+    `Input should be worth at least ${minimum} USD: cut to the lot it is ${size}, worth ${worthUsd} USD at ${price}${enough}`,
+    {
+      minimum,
+      unit: 'USD',
+      rounded_size: size,
+      worth_usd: worthUsd,
+      ...(minimumSize !== undefined && { minimum_size: minimumSize }),
+    },
+  )
+}
+
+type ExitCheck = { leg: 'tp' | 'sl'; price: string; isBuy: boolean; reference: string; field: string }
+
+/** A trigger on the wrong side would fire at once; it is never sent. */
+export function assertExit({ leg, price, isBuy, reference, field }: ExitCheck): void {
+  const above = (leg === 'tp') === isBuy
+  const order = compareDecimals(price, reference)
+  if (above ? order > 0 : order < 0) return
+  throw above
+    ? invalid(field, 'greater_than', `Input should be greater than ${reference}`, { gt: reference })
+    : invalid(field, 'less_than', `Input should be less than ${reference}`, { lt: reference })
+}

@@ -1,0 +1,158 @@
+import { compareDecimals } from '#kernel/decimal-fields.ts'
+import { Fault } from '#kernel/fault.ts'
+import { fromUnits, toUnits } from '#kernel/money.ts'
+import type {
+  Account,
+  Fill,
+  Hyperliquid,
+  OpenOrder,
+  OrderState,
+  Position,
+} from '#upstreams/hyperliquid/hyperliquid.ts'
+import { type Phase, requirePhase, sumFills } from './bracket.ts'
+
+/**
+ * What became of an order, from each record of the venue that can show it: its status, the open orders, the fills.
+ * The records lag behind each other, so that one of them that shows nothing proves nothing.
+ */
+
+export type OrderLookupSource = Pick<Hyperliquid, 'order' | 'openOrders' | 'fillsSince'>
+/** By the id that we gave it, or by the one that the venue gave it. */
+export type OrderRef = { cloid?: string; orderId?: number | null }
+export type FoundOrder = {
+  orderId: number
+  /** `waiting`: for its entry. `filling`: it has fills, and no record says whether it is still open. */
+  phase: Phase | 'waiting' | 'filling'
+  /** The venue's own word, where its status is known. */
+  status: string | null
+  filledSize: string
+  atMs: number
+}
+type Scope = { account: string; sinceMs: number; allRecords: boolean }
+export type OrderLookup = { find(name: OrderRef): Promise<FoundOrder | undefined> }
+
+/** More than the clocks that stamp accounts and fills can be apart. */
+export const clockToleranceMs = 1_000
+
+const scale = 18
+const units = (text: string) => toUnits(text, scale)
+
+const filledOf = ({ origSize, size }: OpenOrder): string => fromUnits(units(origSize) - units(size), scale)
+
+function fromStatus({ order, status, atMs }: OrderState): FoundOrder {
+  const phase = requirePhase(status)
+  const filledSize = phase === 'filled' ? order.origSize : filledOf(order)
+  return { orderId: order.orderId, phase, status, filledSize, atMs }
+}
+
+const fromOpenOrders = (order: OpenOrder): FoundOrder => ({
+  orderId: order.orderId,
+  phase: order.parentId === null ? 'open' : 'waiting',
+  status: null,
+  filledSize: filledOf(order),
+  atMs: order.atMs,
+})
+
+const fromFills = (fills: readonly [Fill, ...Fill[]]): FoundOrder => ({
+  orderId: fills[0].orderId,
+  phase: 'filling',
+  status: null,
+  filledSize: sumFills(fills).size,
+  atMs: Math.max(...fills.map(({ atMs }) => atMs)),
+})
+
+/** The lists are read once for all orders that are asked about. */
+export function createOrderLookup(
+  venue: OrderLookupSource,
+  { account, sinceMs, allRecords }: Scope,
+): OrderLookup {
+  let lists: Promise<[OpenOrder[], Fill[]]> | undefined
+  return {
+    async find({ cloid, orderId }) {
+      const name = cloid ?? orderId
+      if (name === undefined || name === null) return undefined
+      const known = await venue.order(account, name)
+      if (known) return fromStatus(known)
+      if (!allRecords) return undefined
+      lists ??= Promise.all([
+        venue.openOrders(account),
+        venue.fillsSince(account, sinceMs - clockToleranceMs),
+      ])
+      const [open, fills] = await lists
+      const isSame = (each: { cloid: string | null; orderId: number }) =>
+        (cloid !== undefined && each.cloid === cloid) || each.orderId === orderId
+      const listed = open.find(isSame)
+      if (listed) return fromOpenOrders(listed)
+      const [first, ...rest] = fills.filter(isSame)
+      return first && fromFills([first, ...rest])
+    },
+  }
+}
+
+/** As many as the venue gives in one answer: what is not among them may be older. */
+const recentFillsMax = 2_000
+const recordsDisagree = () =>
+  new Fault('unavailable', 'The records of the venue do not agree yet', { extras: { retry_after: 1 } })
+
+/** Throws where the venue may show the position in a form that is not known. */
+export function positionOf({ positions, unread }: Account, symbol: string): Position | undefined {
+  const found = positions.find((each) => each.symbol === symbol)
+  if (found || !unread.some((each) => each === null || each === symbol)) return found
+  throw new Fault('unavailable', `Hyperliquid shows the position in ${symbol} in a form that is not known`)
+}
+
+export const sizeOf = (account: Account, symbol: string): string =>
+  positionOf(account, symbol)?.signedSize ?? '0'
+
+/** Signed: what is held after the fill. */
+export const sizeAfter = ({ startSize, isBuy, size }: Fill): bigint =>
+  units(startSize) + (isBuy ? units(size) : -units(size))
+
+/** `sinceMs`: of a fill that is known to be there. */
+type ConsistencyQuery = { account: string; symbol: string; sinceMs?: number }
+
+/** The account, and the newest fills, which explain its position; throws as long as both tell different things. */
+export async function consistentRecord(
+  venue: Pick<Hyperliquid, 'recentFills' | 'account'>,
+  { account, symbol, sinceMs = 0 }: ConsistencyQuery,
+): Promise<{ state: Account; fills: Fill[] }> {
+  const [fills, state] = await Promise.all([venue.recentFills(account), venue.account(account)])
+  const seen = sizeOf(state, symbol)
+  const own = fills.filter((each) => each.symbol === symbol)
+  if (own.length === 0) {
+    const isMissing = sinceMs > 0 || (fills.length < recentFillsMax && compareDecimals(seen, '0') !== 0)
+    if (isMissing) throw recordsDisagree()
+    return { state, fills }
+  }
+  const lastMs = Math.max(...own.map(({ atMs }) => atMs))
+  if (lastMs < sinceMs) throw recordsDisagree()
+  // Fills of one moment have no order among themselves.
+  if (own.some((fill) => fill.atMs === lastMs && sizeAfter(fill) === units(seen))) return { state, fills }
+  throw recordsDisagree()
+}
+
+/** The signed size that account and fills agree on. */
+export const consistentPosition = async (
+  venue: Pick<Hyperliquid, 'recentFills' | 'account'>,
+  account: string,
+  symbol: string,
+): Promise<string> => sizeOf((await consistentRecord(venue, { account, symbol })).state, symbol)
+
+/** A token that was held when the task began, in the market of its orders. */
+export type HeldBefore = { coin: string; market: string; total: string }
+
+/** Throws where the balance moved as the order would move it, and no fill explains that. */
+export async function assertBalanceExplained(
+  venue: Pick<Hyperliquid, 'spotBalances' | 'fillsSince'>,
+  { account, sinceMs, isBuy }: { account: string; sinceMs: number; isBuy: boolean },
+  { coin, market, total }: HeldBefore,
+): Promise<void> {
+  const [balances, fills] = await Promise.all([
+    venue.spotBalances(account, [coin]),
+    venue.fillsSince(account, sinceMs),
+  ])
+  const now = balances.find((each) => each.coin === coin)?.total ?? '0'
+  const moved = compareDecimals(now, total)
+  if ((isBuy ? moved > 0 : moved < 0) && !fills.some(({ symbol }) => symbol === market))
+    throw recordsDisagree()
+}

@@ -1,0 +1,85 @@
+import type { JsonObject } from '#kernel/task.ts'
+import type { Fill } from '#upstreams/hyperliquid/hyperliquid.ts'
+import { type Entry, type Exit, type FillSum, sumFills } from './bracket.ts'
+import { legOfOrder, type OrderTaskData } from './order-task.ts'
+import { realizedPnlOf } from './realized-pnl.ts'
+import { cloidOf } from './signed-action.ts'
+import { venueName } from './store.ts'
+
+/** What the owner of a task is shown of its order, as the venue tells it. */
+
+const shownStatus = { filled: 'filled', part: 'filled', resting: 'resting', rejected: 'rejected' } as const
+
+export type OrderOutcome = { entry: Entry; exits: Exit[]; fills: Fill[] }
+
+export const fillViews = (fills: readonly Fill[]): JsonObject[] =>
+  fills.map((fill) => ({
+    venue: venueName,
+    order_id: String(fill.orderId),
+    fill_id: String(fill.tradeId),
+    side: fill.isBuy ? 'buy' : 'sell',
+    price: fill.price,
+    size: fill.size,
+    fee: fill.feeUsd,
+    fee_token: fill.feeToken,
+    confirmed: true,
+    ...realizedPnlOf([fill]),
+    at: new Date(fill.atMs).toISOString(),
+  }))
+
+const oids = (exits: readonly Exit[], leg: Exit['leg']): string[] =>
+  exits
+    .filter((exit) => exit.leg === leg && exit.state !== 'gone' && exit.orderId !== null)
+    .map(({ orderId }) => String(orderId))
+
+export function orderResult(
+  taskId: string,
+  taskData: OrderTaskData,
+  { entry, exits, fills }: OrderOutcome,
+): JsonObject {
+  const own = fills.filter(({ orderId }) => orderId === entry.orderId)
+  const sum: FillSum = sumFills(own)
+  return {
+    // What stands in the book has not moved anything yet.
+    resting: entry.status === 'resting',
+    asset: taskData.symbol,
+    order_id: entry.orderId === null ? null : String(entry.orderId),
+    cloid: cloidOf(taskId, 'entry'),
+    order_status: shownStatus[entry.status],
+    filled_size: sum.size,
+    avg_price: sum.averagePrice,
+    fee: sum.fee,
+    fee_token: sum.feeToken,
+    // A spot purchase realises nothing.
+    ...((taskData.market === 'perp' || !taskData.is_buy) && realizedPnlOf(own)),
+    tp_oids: oids(exits, 'tp'),
+    sl_oids: oids(exits, 'sl'),
+    [taskData.market === 'perp' ? 'moved_from_spot_usd' : 'moved_from_perp_usd']: taskData.gather,
+    ...(taskData.asked_size !== undefined && {
+      asked_size: taskData.asked_size,
+      position_size: taskData.size,
+    }),
+    legs: [
+      legView(legOfOrder(taskData), entry.orderId, entry.status, entry.error?.message ?? null),
+      ...exits.map(({ leg, orderId, state, error }) => legView(leg, orderId, state, error)),
+    ],
+  }
+}
+
+/** What the sentence of a task that ended well has to add. */
+export function resultNote(taskData: OrderTaskData, { entry }: Pick<OrderOutcome, 'entry'>): JsonObject {
+  const notes = [
+    ...(entry.status === 'resting' ? ['the order rests in the book and is not filled yet'] : []),
+    ...(taskData.asked_size === undefined
+      ? []
+      : [`the close asked for ${taskData.asked_size} ${taskData.symbol}, and ${taskData.size} were open`]),
+  ]
+  return notes.length > 0 ? { note: notes.join('; ') } : {}
+}
+
+const legView = (role: string, orderId: number | null, status: string, error: string | null): JsonObject => ({
+  role,
+  order_id: orderId === null ? null : String(orderId),
+  status,
+  error,
+})

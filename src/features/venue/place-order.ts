@@ -1,0 +1,273 @@
+import type { Fault } from '#kernel/fault.ts'
+import type { EffectUpdate, JsonObject, Step, StepContext, StepResult, TaskView } from '#kernel/task.ts'
+import type { Hyperliquid } from '#upstreams/hyperliquid/hyperliquid.ts'
+import type { VenueStreams } from '#upstreams/hyperliquid/stream.ts'
+import { type Entry, evaluateBracket, sumFills } from './bracket.ts'
+import type { CollateralTransfer } from './collateral-transfer.ts'
+import { completeOutcome, entryOfReply, lookUpEntry, type ObservedEntry } from './entry-outcome.ts'
+import { assetKey } from './markets.ts'
+import { fillViews, type OrderOutcome, orderResult, resultNote } from './order-result.ts'
+import { entryOrder, legOfOrder, type OrderTaskData, taskDataOf, wantedExits } from './order-task.ts'
+import { exitOrder, type Pricing } from './protective-orders.ts'
+import { positionNote } from './read-after-write.ts'
+import type { ActionPlan, SignedActions } from './signed-action.ts'
+import { noteSpent } from './spending.ts'
+
+/** Leverage where it differs, then the order with its exits, then the truth about all of it. */
+
+export type Rejections = {
+  codeOfRejection(message: string): string
+  codeOfStatus(status: string): string
+  isUnknownSigner(message: string): boolean
+}
+export type PlaceOrderDeps = {
+  venue: Pick<
+    Hyperliquid,
+    | 'order'
+    | 'openOrders'
+    | 'fillsSince'
+    | 'recentFills'
+    | 'account'
+    | 'spotBalances'
+    | 'timeMs'
+    | 'passedMs'
+    | 'marketSettings'
+  >
+  /** What the stream told of an order, where the account is followed. */
+  readStreamedOrder: VenueStreams['readOrder']
+  signedActions: SignedActions
+  pricing: Pricing
+  rejections: Rejections
+  collateralTransfer: CollateralTransfer
+  /** The venue knows the agent no more. */
+  onAgentRevoked(task: TaskView, agent: string): Promise<void>
+  /** Steps for what `confirm` finds to be missing. */
+  repairBracket(
+    task: TaskView,
+    context: StepContext,
+    orderOutcome: OrderOutcome,
+    effects: EffectUpdate[],
+  ): Promise<StepResult>
+  /** Ends a task whose order is complete, or parks it at `confirm`; by default the result as it is. */
+  onFilled?(
+    task: TaskView,
+    context: StepContext,
+    orderOutcome: OrderOutcome,
+    result: StepResult,
+  ): StepResult | Promise<StepResult>
+}
+
+export const orderTtlMs = 20_000
+export const upstreamName = 'Hyperliquid'
+
+export const failed = (code: string, message: string, effects: EffectUpdate[] = []): StepResult => ({
+  end: 'failed',
+  outcome: 'not_executed',
+  effects,
+  error: { code, message, retryable: code === 'rate_limited', upstream: upstreamName },
+})
+export const failedBy = (fault: Fault, effects: EffectUpdate[] = []): StepResult =>
+  failed(fault.code, fault.message, effects)
+
+export const factsOf = (
+  taskData: OrderTaskData,
+  change: Partial<ActionPlan['facts']> = {},
+): ActionPlan['facts'] => ({
+  operation: taskData.operation,
+  tokens: [assetKey(taskData.market, taskData.symbol)],
+  recipients: [],
+  usdMicros: BigInt(taskData.usd_micros),
+  exit: taskData.exit,
+  ...change,
+})
+export const planOf = (
+  taskData: OrderTaskData,
+): Pick<ActionPlan, 'account' | 'agent' | 'skewMs' | 'ttlMs'> => ({
+  account: taskData.account,
+  agent: taskData.agent,
+  skewMs: taskData.ahead_ms,
+  ttlMs: orderTtlMs,
+})
+
+export function placeOrderSteps(
+  deps: PlaceOrderDeps,
+): Record<'begin' | 'gathered' | 'leverage' | 'order' | 'confirm', Step> {
+  const { signedActions, venue, pricing, rejections } = deps
+
+  const order = async (task: TaskView, { now }: StepContext, effects: EffectUpdate[]) => {
+    if (now > task.deadline) return failed('expired', 'The deadline passed before anything was sent', effects)
+    const taskData = taskDataOf(task)
+    const exits = wantedExits(taskData)
+    const orders = [
+      entryOrder(task.id, taskData),
+      ...exits.map((exit) =>
+        exitOrder(
+          task.id,
+          taskData,
+          { ...exit, size: taskData.exit_size ?? taskData.size, name: exit.leg },
+          pricing,
+        ),
+      ),
+    ]
+    const legs = [legOfOrder(taskData), ...exits.map(({ leg }) => leg)]
+    const notes = orders.map(({ cloid }, at) => ({ cloid, leg: legs[at]!, symbol: taskData.symbol }))
+    const grouping = exits.length > 0 ? ('bracket' as const) : ('none' as const)
+    const plan: ActionPlan = {
+      actionKey: 'entry',
+      ...planOf(taskData),
+      facts: factsOf(taskData),
+      notes,
+      action: { type: 'order', orders, grouping },
+    }
+    const onRefused = (fault: Fault) => failedBy(fault, effects)
+    return signedActions.sign(task, plan, { now, next: 'confirm', effects, onRefused })
+  }
+
+  const begin: Step = async (task, context) => {
+    const { gather, operation, exit } = taskDataOf(task)
+    if (gather === null) return setLeverage(task, context, [])
+    return deps.collateralTransfer.sign(task, context, { operation, exit }, (fault) => failedBy(fault))
+  }
+
+  const gathered: Step = async (task, context) => {
+    const actionOutcome = await deps.collateralTransfer.confirm(task, context)
+    if (actionOutcome.type === 'doubt') return signedActions.pollLater(task, 'gathered', actionOutcome)
+    if (actionOutcome.type !== 'done') return rejectedResult(deps, task, actionOutcome)
+    const nextResult = await setLeverage(task, context, actionOutcome.effects)
+    return deps.collateralTransfer.recordTransfer(task, context, actionOutcome.value, nextResult)
+  }
+
+  const setLeverage = async (task: TaskView, context: StepContext, effects: EffectUpdate[]) => {
+    const taskData = taskDataOf(task)
+    if (!taskData.leverage) return order(task, context, effects)
+    const { is_cross: isCross, value: leverage } = taskData.leverage
+    const plan: ActionPlan = {
+      actionKey: 'leverage',
+      ...planOf(taskData),
+      facts: factsOf(taskData, { usdMicros: 0n }),
+      action: { type: 'set_leverage', asset: taskData.asset, isCross, leverage },
+    }
+    const onRefused = (fault: Fault) => failedBy(fault, effects)
+    return signedActions.sign(task, plan, { now: context.now, next: 'leverage', effects, onRefused })
+  }
+
+  const leverage: Step = async (task, context) => {
+    const taskData = taskDataOf(task)
+    const wanted = taskData.leverage!
+    const actionOutcome = await signedActions.confirm({
+      task,
+      actionKey: 'leverage',
+      signal: context.signal,
+      parseReply: () => true as const,
+      async lookUp() {
+        const { isCross, leverage: value } = await venue.marketSettings(taskData.account, taskData.symbol)
+        return isCross === wanted.is_cross && value === wanted.value ? (true as const) : undefined
+      },
+    })
+    if (actionOutcome.type === 'doubt') return signedActions.pollLater(task, 'leverage', actionOutcome)
+    if (actionOutcome.type === 'done') return order(task, context, actionOutcome.effects)
+    return rejectedResult(deps, task, actionOutcome)
+  }
+
+  const confirmEntry = (task: TaskView, { signal }: StepContext) =>
+    signedActions.confirm<ObservedEntry>({
+      task,
+      actionKey: 'entry',
+      signal,
+      parseReply: (legs) => entryOfReply(legs, taskDataOf(task), rejections),
+      lookUp: (how) => lookUpEntry(deps, task, how),
+    })
+
+  const finish = async (
+    task: TaskView,
+    context: StepContext,
+    observed: ObservedEntry,
+    effects: EffectUpdate[],
+  ) => {
+    const taskData = taskDataOf(task)
+    const { entry } = observed
+    if (entry.status === 'rejected' && entry.error) return rejected(task, taskData, entry, effects)
+    const { orderOutcome, observed: now } = await completeOutcome(deps, task, observed, context.signal)
+    if (!orderOutcome) {
+      const waiting = signedActions.pollLater(task, 'confirm', { effects })
+      return { ...waiting, data: { ...waiting.data, seen: now as unknown as JsonObject } }
+    }
+    const evaluation = evaluateBracket(entry, sumFills(orderOutcome.fills).size, orderOutcome.exits)
+    if (evaluation === 'stands') {
+      const result = completed(task, taskData, orderOutcome, { effects, now: context.now })
+      const finished = (await deps.onFilled?.(task, context, orderOutcome, result)) ?? result
+      if ('end' in finished) return finished
+      return { ...finished, data: { ...finished.data, seen: now as unknown as JsonObject } }
+    }
+    if (evaluation === 'nothing')
+      return failed('slippage', 'Nothing was filled within the accepted price', effects)
+    return deps.repairBracket(task, context, orderOutcome, effects)
+  }
+
+  const confirm: Step = async (task, context) => {
+    // What the venue has said once is not asked for again.
+    const known = task.data.seen as unknown as ObservedEntry | undefined
+    if (known) return finish(task, context, known, [])
+    const actionOutcome = await confirmEntry(task, context)
+    if (actionOutcome.type === 'doubt') return signedActions.pollLater(task, 'confirm', actionOutcome)
+    const retry = signedActions.retryThrottled(task, actionOutcome, {
+      actionKey: 'entry',
+      next: 'order',
+      now: context.now,
+    })
+    if (retry) return retry
+    if (actionOutcome.type !== 'done') return rejectedResult(deps, task, actionOutcome)
+    return finish(task, context, actionOutcome.value, actionOutcome.effects)
+  }
+
+  return { begin, gathered, leverage, order: (task, context) => order(task, context, []), confirm }
+}
+
+type NotExecuted = { type: 'refused' | 'dead'; message: string; effects: EffectUpdate[] }
+
+export async function rejectedResult(
+  { rejections, onAgentRevoked }: Pick<PlaceOrderDeps, 'rejections' | 'onAgentRevoked'>,
+  task: TaskView,
+  { type, message, effects }: NotExecuted,
+): Promise<StepResult> {
+  if (rejections.isUnknownSigner(message)) await onAgentRevoked(task, taskDataOf(task).agent)
+  const code = rejections.codeOfRejection(message)
+  return failed(type === 'dead' && code === 'venue_rejected' ? 'expired' : code, message, effects)
+}
+
+function rejected(
+  task: TaskView,
+  taskData: OrderTaskData,
+  entry: Entry,
+  effects: EffectUpdate[],
+): StepResult {
+  const { code, message } = entry.error ?? { code: 'venue_rejected', message: 'The venue refused the order' }
+  return {
+    ...failed(
+      code,
+      message,
+      effects.map((each) => ({ ...each, status: 'rejected' as const })),
+    ),
+    result: orderResult(task.id, taskData, { entry, exits: [], fills: [] }),
+  } as StepResult
+}
+
+export function completed(
+  task: TaskView,
+  taskData: OrderTaskData,
+  orderOutcome: OrderOutcome,
+  { effects, now }: { effects: EffectUpdate[]; now: Date },
+): StepResult {
+  return {
+    end: 'completed',
+    outcome: orderOutcome.entry.status === 'part' ? 'partial' : 'executed',
+    result: orderResult(task.id, taskData, orderOutcome),
+    data: {
+      fills: fillViews(orderOutcome.fills),
+      ...resultNote(taskData, orderOutcome),
+      ...positionNote(taskData.market, orderOutcome.fills),
+      ...noteSpent(task, taskData, orderOutcome, now),
+    },
+    effects,
+  }
+}

@@ -1,0 +1,221 @@
+import type { NonceSequences } from '#durable/nonces.ts'
+import { later } from '#kernel/clock.ts'
+import type { Fault } from '#kernel/fault.ts'
+import { sha256 } from '#kernel/id.ts'
+import { canonicalJson } from '#kernel/json.ts'
+import type { Action, Policy, PolicyReceipt } from '#kernel/signer.ts'
+import type { EffectUpdate, Intent, JsonObject, StepResult, TaskView, Tx } from '#kernel/task.ts'
+import {
+  isAgentAction,
+  type VenueAction,
+  type VenueIntent,
+  type VenueKeys,
+  type VenueSigner,
+} from '#kernel/venue.ts'
+import { settleAll } from '#store/query.ts'
+import type { LegStatus } from '#upstreams/hyperliquid/hyperliquid.ts'
+import {
+  type ActionOutcome,
+  cloidOf,
+  effectIdOf,
+  effectKind,
+  effectOf,
+  retryThrottled,
+  type ThrottleRetry,
+  type UnknownOutcome,
+} from './action-outcome.ts'
+import { type ActionSource, confirmAction, readLagMs } from './confirm-action.ts'
+import { noteOrders, venueName } from './store.ts'
+
+export type { ActionOutcome }
+export { cloidOf, effectOf, readLagMs }
+
+/**
+ * One thing said to the venue, as two steps of a task: signed and stored, then sent and settled. What was stored is
+ * sent again only as the same bytes, and only after the venue was asked what it knows of them.
+ */
+
+export type ActionPlan = {
+  /** Names the act within its task; its id at the venue is derived from both. */
+  actionKey: string
+  action: VenueAction
+  account: string
+  /** Whose key signs what an agent may sign. */
+  agent: string
+  facts: Pick<Action, 'operation' | 'tokens' | 'recipients' | 'usdMicros' | 'exit'>
+  /** How far the venue's clock is ahead of ours: the venue judges numbers and ends by its own. */
+  skewMs: number
+  ttlMs: number
+  /** Which leg of the bracket each order is. */
+  notes?: { cloid: string; leg: string; symbol: string }[]
+}
+export type SignContinuation = {
+  now: Date
+  next: string
+  data?: JsonObject
+  effects?: EffectUpdate[]
+  /** What the step becomes where policy or custody refuse. */
+  onRefused: (fault: Fault) => StepResult
+}
+
+/** How far a look-up goes: every question costs of the venue's budget. */
+export type LookUpScope = {
+  /** Every record that could show the deed is asked, and not its status alone. */
+  allRecords: boolean
+  /**
+   * The action can no longer land, so that what is absent now stays absent. A look-up throws a fault as long as two
+   * records contradict each other.
+   */
+  isLast: boolean
+}
+
+export type ConfirmRequest<T> = {
+  task: TaskView
+  actionKey: string
+  signal: AbortSignal
+  /** Asks the venue for the deed itself; undefined where it knows nothing of it. */
+  lookUp: (how: LookUpScope) => Promise<T | undefined>
+  /** How long a user-signed action without a trace is looked for, where it is not the usual time. */
+  graceMs?: number
+  /** What the reply to the action says; undefined leaves it to `look`. */
+  parseReply: (legs: LegStatus[]) => T | undefined
+}
+
+export type SignedActions = {
+  sign(task: TaskView, plan: ActionPlan, onward: SignContinuation): Promise<StepResult>
+  confirm<T>(request: ConfirmRequest<T>): Promise<ActionOutcome<T>>
+  /** Parks the task until the next look-up. */
+  pollLater(task: TaskView, next: string, unknownOutcome: UnknownOutcome): StepResult
+  /**
+   * The step that signs an exit again after the venue refused it for too many requests of the account; undefined for
+   * any other verdict, and where the deadline of the task would pass first.
+   */
+  retryThrottled<T>(
+    task: TaskView,
+    actionOutcome: ActionOutcome<T>,
+    retry: ThrottleRetry,
+  ): StepResult | undefined
+}
+
+type SignedActionDeps = {
+  venue: ActionSource
+  chainId: string
+  policy: Pick<Policy, 'authorizeOnAccept' | 'authorize'>
+  signer: VenueSigner
+  nonces: Pick<NonceSequences, 'ensure'>
+  /** How long a user-signed action without a trace is looked for before it counts as refused. */
+  graceMs?: number
+}
+
+const nonceKind = 'hyperliquid'
+const openedSignersMax = 50_000
+const defaultGraceMs = 120_000
+const pollFirstMs = 500
+const pollMaxMs = 30_000
+/** About an hour of looking in vain. */
+const reviewAfterPolls = 120
+
+export function createSignedActions(deps: SignedActionDeps): SignedActions {
+  const { venue, chainId, policy, signer, nonces } = deps
+  const opened = new Set<string>()
+
+  const openNonceSequence = async (lane: Intent['nonceSequence'], start: bigint) => {
+    if (opened.has(lane.signer)) return
+    await nonces.ensure(lane, start)
+    if (opened.size >= openedSignersMax) opened.clear()
+    opened.add(lane.signer)
+  }
+
+  return {
+    async sign(task, plan, { now, next, data, effects, onRefused }) {
+      const { actionKey, action, account, agent, facts, skewMs, ttlMs, notes = [] } = plan
+      const byAgent = isAgentAction(action)
+      const signerAddress = (byAgent ? agent : account).toLowerCase()
+      const lane = { kind: nonceKind, chain: chainId, signer: signerAddress }
+      const venueNowMs = now.getTime() + skewMs
+      await openNonceSequence(lane, BigInt(venueNowMs))
+      const openKeys = () => signer.venueKeys({ userId: task.userId, venue: venueName, byAgent })
+      const intentOf = (nonce: bigint): VenueIntent => ({
+        type: 'venue_action',
+        venue: venueName,
+        chainId,
+        userId: task.userId,
+        taskId: task.id,
+        ...facts,
+        account,
+        signer: signerAddress,
+        action,
+        nonce,
+        expiresAtMs: byAgent ? Math.max(venueNowMs, Number(nonce)) + ttlMs : null,
+      })
+      const writeNotes = (tx: Tx) =>
+        noteOrders(tx, notes, {
+          userId: task.userId,
+          taskId: task.id,
+          at: now,
+          orders: action.type === 'order' ? action.orders : [],
+        })
+      const signed = async (intent: VenueIntent, receipt: PolicyReceipt, keys: VenueKeys) => {
+        const { nonce, expiresAtMs } = intent
+        const raw = await keys.sign(intent, receipt)
+        return {
+          effect: {
+            kind: effectKind,
+            extId: effectIdOf(task, actionKey),
+            policyReceipt: receipt.id,
+            intent: JSON.parse(canonicalJson(intent)) as JsonObject,
+            signed: { body: sha256(raw) },
+            ...(expiresAtMs !== null && { validUntil: later(new Date(0), expiresAtMs) }),
+          },
+          txAttempt: { extId: `${signerAddress}:${nonce}`, raw, nonce },
+        }
+      }
+      const build: Intent['build'] = async (nonce, tx) => {
+        const intent = intentOf(nonce)
+        const keys = openKeys()
+        const receipt = await policy.authorize(tx, intent)
+        const [built] = await settleAll([signed(intent, receipt, keys), writeNotes(tx)])
+        return built
+      }
+      const opening: Intent['signOnAccept'] = async (tx) => {
+        const keys = openKeys()
+        const authorizeAction = await policy.authorizeOnAccept(tx, task.userId, chainId)
+        return async (nonce) => {
+          const intent = intentOf(nonce)
+          const { receipt, write } = authorizeAction(intent)
+          const also = async () => void (await settleAll([write(), writeNotes(tx)]))
+          return { ...(await signed(intent, receipt, keys)), writes: also }
+        }
+      }
+      const intend: Intent = {
+        nonceSequence: lane,
+        minNonce: BigInt(venueNowMs),
+        build,
+        signOnAccept: opening,
+        onRefused,
+      }
+      return { intend, next, state: 'signed', data: { polls: 0, ...data }, ...(effects && { effects }) }
+    },
+
+    confirm: (request) =>
+      confirmAction(request, { venue, graceMs: deps.graceMs ?? request.graceMs ?? defaultGraceMs }),
+
+    pollLater(task, next, { effects, cause, nextMs }) {
+      const polls = Number(task.data.polls ?? 0)
+      const backoffMs = Math.min(pollFirstMs * 2 ** Math.min(polls, 10), pollMaxMs)
+      const afterMs = nextMs?.(backoffMs) ?? backoffMs
+      // An answer that is not understood does not become clearer by itself.
+      const needsReview = polls >= reviewAfterPolls || cause?.code === 'upstream_changed'
+      const reason = needsReview && cause ? { progress: { step: 1, of: 1, text: cause.message } } : {}
+      return {
+        park: { afterMs, next },
+        state: needsReview ? 'review' : 'reconciling',
+        outcome: 'unknown',
+        effects,
+        data: { polls: polls + 1, ...reason },
+      }
+    },
+
+    retryThrottled,
+  }
+}

@@ -1,0 +1,99 @@
+import type { Agent } from '#features/wallets/agents.ts'
+import type { Clock } from '#kernel/clock.ts'
+import { Fault } from '#kernel/fault.ts'
+import type { Action, Policy } from '#kernel/signer.ts'
+import { type Queryable, query } from '#store/query.ts'
+
+/** What every trade at the venue begins with. */
+
+export const tradeDeadlineMs = 60_000
+export const defaultSlippagePercent = '0.5'
+
+export type AgentDeps = {
+  /** The key that trades for the user now. */
+  agentOf: (userId: string) => Promise<Agent | undefined>
+  db: Queryable
+  limits: { minFundUsd: string }
+  clock: Clock
+}
+
+type NextCall = { operation: string; method: 'POST'; path: string; body: Record<string, unknown> }
+
+/** Tasks that end with an approved key. */
+const setupKinds = ['perp_setup', 'perp_fund', 'venue_key_renewal']
+
+async function nextSetupCall(
+  { db, limits }: Pick<AgentDeps, 'db' | 'limits'>,
+  userId: string,
+  expired: boolean,
+) {
+  const rows = await query<{ id: string; kind: string; status: string; outcome: string | null }>(
+    db,
+    `select id, kind, status, outcome from task where user_id = $1 and kind = any($2::text[]) order by id desc limit 20`,
+    [userId, setupKinds],
+  )
+  const running = rows.find(({ status }) => status === 'pending' || status === 'running')
+  const wasSetUp = rows.some(({ kind, outcome }) => kind === 'perp_setup' && outcome !== null)
+  const wasFunded = rows.some(({ kind, outcome }) => kind === 'perp_fund' && outcome === 'executed')
+  const setUp: NextCall = { operation: 'perp_setup', method: 'POST', path: '/v1/perp/setup', body: {} }
+  const fund: NextCall = {
+    operation: 'perp_fund',
+    method: 'POST',
+    path: '/v1/perp/fund',
+    body: { amount_usd: limits.minFundUsd },
+  }
+  // After a set-up what is missing is the first deposit, which has the key approved.
+  return { running, next: wasSetUp && !wasFunded && !expired ? fund : setUp }
+}
+
+/** Throws 409, and names what is missing, the call that comes next, and the task that is already at it. */
+export async function requireAgent(deps: AgentDeps, userId: string): Promise<Agent> {
+  const { agentOf, clock } = deps
+  const agent = await agentOf(userId)
+  if (agent && (agent.expiresAt === null || agent.expiresAt > clock.now())) return agent
+  const { running, next } = await nextSetupCall(deps, userId, agent !== undefined)
+  const why = agent ? 'the trading key has expired' : 'the trading key is not approved'
+  const then = running
+    ? `the task ${running.id} (${running.kind}) is about to do that`
+    : `call ${next.method} ${next.path} with ${JSON.stringify(next.body)}`
+  throw new Fault('setup_incomplete', `Trading at the venue is not set up: ${why}; ${then}`, {
+    extras: {
+      missing: ['agent_approved'],
+      setup_path: '/v1/perp/setup',
+      next_call: next,
+      running_task_id: running?.id ?? null,
+    },
+  })
+}
+
+/** Reads what the trade needs while the key is looked for; without a key nothing else is told. */
+export async function withAgent<T>(
+  deps: AgentDeps,
+  userId: string,
+  pending: Promise<T>,
+): Promise<{ agent: Agent; read: T }> {
+  pending.catch(() => undefined)
+  const agent = await requireAgent(deps, userId)
+  return { agent, read: await pending }
+}
+
+/**
+ * What the policy forbids is told before what the account lacks. Where it lacks nothing, the policy is asked with the
+ * promise, and only there.
+ */
+export async function denyBeforeShortage<T>(
+  policy: Pick<Policy, 'check'>,
+  action: Omit<Action, 'taskId'>,
+  check: () => Promise<T>,
+): Promise<T> {
+  try {
+    return await check()
+  } catch (shortage) {
+    await policy.check(action)
+    throw shortage
+  }
+}
+
+/** How far the venue's clock is ahead of ours. */
+export const clockSkewMs = (clock: Clock, venueMs: number): number =>
+  Math.max(0, venueMs - clock.now().getTime())

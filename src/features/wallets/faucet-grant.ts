@@ -1,0 +1,69 @@
+import type { Chain } from '#kernel/chains.ts'
+import { Fault } from '#kernel/fault.ts'
+import type { Admission, Step, TaskKind } from '#kernel/task.ts'
+import type { Faucet } from '#upstreams/faucet/faucet.ts'
+import type { Wallet } from './store.ts'
+
+/** Where there is a faucet, new wallets get something to begin with. The faucet gives once per id, however often asked. */
+
+type FaucetGrantDeps = { faucet: Faucet; changed: (userId: string, chainId: string) => void }
+type Target = { chain_id: string; address: string }
+
+const dayMs = 24 * 3_600_000
+
+export const faucetGrantKind = 'welcome_funding'
+
+export function faucetGrantAdmission(
+  wallets: readonly Wallet[],
+  chainRows: readonly Pick<Chain, 'id' | 'family'>[],
+): Admission {
+  const targets: Target[] = wallets.flatMap(({ kind, address }) =>
+    chainRows
+      .filter(({ family }) => family === (kind === 'evm' ? 'evm' : 'solana'))
+      .map(({ id }) => ({ chain_id: id, address })),
+  )
+  return { first: 'fund', data: { targets }, deadlineMs: dayMs }
+}
+
+export function createFaucetGrant({ faucet, changed }: FaucetGrantDeps): TaskKind {
+  const fund: Step = async (task) => {
+    const targets = (task.data.targets ?? []) as Target[]
+    const tries = await Promise.allSettled(
+      targets.map(async ({ chain_id, address }) => {
+        await faucet.fund({ chainId: chain_id, address, id: `welcome:${address}:${chain_id}` })
+        changed(task.userId, chain_id)
+        return chain_id
+      }),
+    )
+    const refused: string[] = []
+    for (const each of tries) {
+      if (each.status === 'fulfilled') continue
+      // Asked again later; those that were served already are not served twice.
+      if (!(each.reason instanceof Fault) || each.reason.retryable) throw each.reason
+      refused.push(each.reason.message)
+    }
+    const funded = tries.flatMap((each) => (each.status === 'fulfilled' ? [each.value] : []))
+    if (funded.length > 0)
+      return {
+        end: 'completed',
+        outcome: refused.length > 0 ? 'partial' : 'executed',
+        result: { funded, refused },
+      }
+    return {
+      end: 'failed',
+      outcome: 'not_executed',
+      error: {
+        code: 'upstream_rejected',
+        message: refused[0] ?? 'There is nothing to fund',
+        upstream: 'faucet',
+      },
+    }
+  }
+  return {
+    kind: faucetGrantKind,
+    version: 1,
+    priority: 2,
+    steps: { fund },
+    retry: { attemptsMax: 12, firstMs: 250, maxMs: 30_000 },
+  }
+}

@@ -1,0 +1,29 @@
+import type { Random } from '#kernel/id.ts'
+import { decrypt, encrypt, keyBytes } from './envelope.ts'
+
+/** A key that encrypts keys. It may live elsewhere: then each call is a network call. */
+export type Kek = {
+  readonly id: string
+  wrap(dek: Uint8Array, aad: string): Promise<Uint8Array>
+  unwrap(wrapped: Uint8Array, aad: string): Promise<Uint8Array>
+}
+/** New keys are wrapped under `current`; the others still open what they wrapped before. */
+export type Keks = { current: Kek; find(id: string): Kek | undefined }
+
+export function keks(current: Kek, ...former: Kek[]): Keks {
+  const byId = new Map([current, ...former].map((each) => [each.id, each]))
+  if (byId.size !== former.length + 1) throw new RangeError('two key-encryption keys have the same id')
+  return { current, find: (id) => byId.get(id) }
+}
+
+/** A key-encryption key from the environment: 32 bytes in base64. */
+export function envKek(id: string, base64: string, random: Random): Kek {
+  const key = Buffer.from(base64, 'base64')
+  if (key.length !== keyBytes || key.toString('base64') !== base64)
+    throw new RangeError(`the key-encryption key ${id} is not ${keyBytes} bytes in base64`)
+  return {
+    id,
+    wrap: async (dek, aad) => encrypt(key, random.bytes(12), dek, aad),
+    unwrap: async (wrapped, aad) => decrypt(key, wrapped, aad),
+  }
+}

@@ -1,0 +1,22 @@
+import type { Token } from '#kernel/chains.ts'
+import { type Queryable, query } from '#store/query.ts'
+
+const tokensMax = 50
+
+/** Tokens that the user's latest tasks have moved, by chain: what no list would know. */
+export async function pastTokens(db: Queryable, userId: string): Promise<Map<string, Token[]>> {
+  const rows = await query<{ chain_id: string; address: string; symbol: string; decimals: number }>(
+    db,
+    `select distinct on (c ->> 'chain_id', lower(c ->> 'token_address'))
+        c ->> 'chain_id' as chain_id, c ->> 'token_address' as address, c ->> 'symbol' as symbol,
+        (c ->> 'decimals')::integer as decimals
+      from (select data from task where user_id = $1 order by id desc limit 500) t, jsonb_array_elements(t.data -> 'balance_changes') c
+      where jsonb_typeof(t.data -> 'balance_changes') = 'array' and c ->> 'symbol' <> ''
+      limit $2`,
+    [userId, tokensMax],
+  )
+  const byChain = new Map<string, Token[]>()
+  for (const { chain_id, address, symbol, decimals } of rows)
+    byChain.set(chain_id, [...(byChain.get(chain_id) ?? []), { symbol, name: symbol, decimals, address }])
+  return byChain
+}

@@ -1,0 +1,81 @@
+import type { Chain, Token } from '#kernel/chains.ts'
+import { sameAddress } from '#kernel/chains.ts'
+import { Fault } from '#kernel/fault.ts'
+import type { Evm } from '#upstreams/evm/evm.ts'
+import type { Solana } from '#upstreams/solana/solana.ts'
+
+/** What one wallet holds on one chain, as that chain says. */
+
+export type HeldToken = {
+  kind: 'native' | 'token' | 'earn_share'
+  token: Token
+  amountUnits: bigint
+  verified: boolean
+  /** What the shares of a vault are worth in its asset. */
+  backing?: { asset: Token; amountUnits: bigint }
+}
+export type WalletReading = { block: bigint; held: HeldToken[] }
+
+/** The share token of the vault that the earn section serves. */
+export type EarnShare = {
+  chainId: string
+  token: Token
+  asset: Token
+  assetsOf(sharesUnits: bigint): Promise<bigint>
+}
+
+type ReadRequest = {
+  address: string
+  /** Tokens beside the verified ones, out of the user's own tasks. */
+  pastTokens: readonly Token[]
+  share: EarnShare | null
+  signal: AbortSignal
+}
+
+export async function readEvm(
+  chain: Evm,
+  { address, pastTokens, share, signal }: ReadRequest,
+): Promise<WalletReading> {
+  const { row } = chain
+  const verified = row.tokens.map((token) => ({ kind: 'token' as const, token, verified: true }))
+  const others = pastTokens.map((token) => ({ kind: 'token' as const, token, verified: false }))
+  const shares = share ? [{ kind: 'earn_share' as const, token: share.token, verified: true }] : []
+  const asked = [...verified, ...others, ...shares]
+  const addresses = asked.map(({ token }) => token.address)
+  const { head, nativeUnits, tokens } = await chain.balances(address, addresses, signal)
+  const native: HeldToken = { kind: 'native', token: row.native, amountUnits: nativeUnits, verified: true }
+  const listed = asked.map((each, index): HeldToken => ({ ...each, amountUnits: tokens[index] ?? 0n }))
+  const held = [native, ...listed].filter((each) => each.amountUnits > 0n)
+  return { block: head.number, held: await Promise.all(held.map((each) => withBacking(each, share))) }
+}
+
+/** Shares whose worth cannot be told now are listed without one. */
+async function withBacking(held: HeldToken, share: EarnShare | null): Promise<HeldToken> {
+  if (held.kind !== 'earn_share' || !share) return held
+  try {
+    return { ...held, backing: { asset: share.asset, amountUnits: await share.assetsOf(held.amountUnits) } }
+  } catch (fault) {
+    if (fault instanceof Fault) return held
+    throw fault
+  }
+}
+
+export async function readSolana(
+  chain: Solana,
+  { address, pastTokens, signal }: ReadRequest,
+): Promise<WalletReading> {
+  const { row } = chain
+  const { slot, lamports, tokens } = await chain.holdings(address, signal)
+  const native: HeldToken = { kind: 'native', token: row.native, amountUnits: lamports, verified: true }
+  const listed = tokens.map(({ mint, amountUnits, decimals }): HeldToken => {
+    const known = findToken(row, row.tokens, mint)
+    const other = known ?? findToken(row, pastTokens, mint)
+    // A mint that nobody listed is named by itself: every holding has a symbol and decimals.
+    const token = { ...(other ?? { symbol: mint.slice(0, 4), name: mint }), address: mint, decimals }
+    return { kind: 'token', token, amountUnits, verified: known !== undefined }
+  })
+  return { block: slot, held: [native, ...listed].filter((each) => each.amountUnits > 0n) }
+}
+
+const findToken = (row: Pick<Chain, 'family'>, tokens: readonly Token[], address: string) =>
+  tokens.find((token) => sameAddress(row, token.address, address))

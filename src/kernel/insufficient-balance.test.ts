@@ -1,0 +1,41 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { insufficientBalance } from './insufficient-balance.ts'
+
+const usdc = { symbol: 'USDC', decimals: 6, address: '0xabc' }
+const hype = { symbol: 'HYPE', decimals: 4 }
+
+test('a shortage says its figures as decimals, in the sentence and beside it', () => {
+  const { code, message, extras } = insufficientBalance(usdc, {
+    what: 'The deposit',
+    requiredUnits: 20_000_000_000n,
+    availableUnits: 9_900_500_000n,
+  })
+  assert.equal(code, 'insufficient_balance')
+  assert.equal(message, 'The deposit takes 20000 USDC, and 9900.5 USDC are free')
+  assert.deepEqual(extras, {
+    symbol: 'USDC',
+    token: '0xabc',
+    decimals: 6,
+    required: '20000',
+    available: '9900.5',
+  })
+})
+
+test('a shortage says why the balance is what it is', () => {
+  const { message, extras } = insufficientBalance(hype, {
+    required: '0.01',
+    available: '0.0095',
+    note: 'the smallest lot is 0.01',
+    reason: 'dust',
+  })
+  assert.equal(message, 'The request takes 0.01 HYPE, and 0.0095 HYPE are free: the smallest lot is 0.01')
+  assert.deepEqual(extras, {
+    symbol: 'HYPE',
+    token: 'HYPE',
+    decimals: 4,
+    required: '0.01',
+    available: '0.0095',
+    reason: 'dust',
+  })
+})

@@ -1,0 +1,69 @@
+import { join } from 'node:path'
+import { type Config, usesWorld } from '#config.ts'
+import { embeddedPostgres } from '#store/embedded.ts'
+import type { WorldUrls } from '#world/world.ts'
+
+/** Expected: the local world cannot start, and its sentence says why. */
+export class WorldRefusal extends Error {}
+
+type Progress = (line: string) => void
+
+/** Where the gateway finds its database: the server that is set, or one of its own in the data folder. */
+export async function openDatabaseEndpoint(
+  config: Config,
+  progress: Progress,
+): Promise<{ url: string } & AsyncDisposable> {
+  if (config.DATABASE_URL) return { url: config.DATABASE_URL, [Symbol.asyncDispose]: async () => {} }
+  const server = await embeddedPostgres({ dataDir: config.DATA_DIR, progress })
+  return { url: server.url, [Symbol.asyncDispose]: () => server.close() }
+}
+
+export type UpstreamUrls = {
+  evm: Record<'1' | '8453' | '42161' | '421614' | '137', string | undefined>
+  solana: string | undefined
+  hyperliquid: string | undefined
+  prices: string | undefined
+  faucet: string | undefined
+  /** Of the local world's control server. */
+  control?: string
+  worldId?: string
+}
+
+/** Upstreams that are `local` are served by a world that starts with the gateway; the others by their URL. */
+export async function openUpstreamEndpoints(
+  config: Config,
+  progress: Progress,
+): Promise<{ urls: UpstreamUrls } & AsyncDisposable> {
+  const resolveUrl = (value: string | undefined, local: string | undefined) =>
+    value === 'local' ? local : value
+  const resolveUrls = (local: WorldUrls | undefined, worldId?: string): UpstreamUrls => ({
+    evm: {
+      '1': resolveUrl(config.ETHEREUM_RPC_URL, local?.evm['1']),
+      '8453': resolveUrl(config.BASE_RPC_URL, local?.evm['8453']),
+      '42161': resolveUrl(config.ARBITRUM_RPC_URL, local?.evm['42161']),
+      '421614': config.HYPERLIQUID_NETWORK === 'testnet' ? config.ARBITRUM_SEPOLIA_RPC_URL : undefined,
+      '137': resolveUrl(config.POLYGON_RPC_URL, local?.evm['137']),
+    },
+    solana: resolveUrl(config.SOLANA_RPC_URL, local?.solana),
+    hyperliquid: resolveUrl(config.HYPERLIQUID_URL, local?.hyperliquid),
+    prices: resolveUrl(config.PRICES_URL, local?.prices),
+    faucet: resolveUrl(config.FAUCET_URL, local?.faucet),
+    ...(local?.control && { control: local.control }),
+    ...(worldId && { worldId }),
+  })
+  if (!usesWorld(config)) return { urls: resolveUrls(undefined), [Symbol.asyncDispose]: async () => {} }
+  const { startWorld } = await import('#world/world.ts')
+  const options = {
+    dataDir: join(config.DATA_DIR, 'world'),
+    port: config.WORLD_PORT,
+    realism: config.WORLD_REALISM,
+    progress,
+  }
+  const world = await startWorld(options).catch((cause: Error) => {
+    throw new WorldRefusal(cause.message, { cause })
+  })
+  return {
+    urls: resolveUrls(world.urls, world.worldId),
+    [Symbol.asyncDispose]: () => world[Symbol.asyncDispose](),
+  }
+}

@@ -1,0 +1,19 @@
+/** Whether a node is the one that the table means, and of the kind that the environment allows. */
+
+type Node = { chainId: string; clientVersion: string }
+type Expected = { chainId: string; local: boolean }
+
+/**
+ * Real chain ids make a signature of the local world valid on the real chain, so the two must never meet: a sentence
+ * that says what is wrong, or undefined.
+ */
+export function nodeMismatch({ chainId, clientVersion }: Node, expected: Expected): string | undefined {
+  if (chainId !== expected.chainId)
+    return `The node serves chain ${chainId} where chain ${expected.chainId} was configured`
+  const isDevelopment = clientVersion.startsWith('anvil/')
+  if (isDevelopment && !expected.local)
+    return `Chain ${chainId} is served by a development node outside the local environment`
+  if (!isDevelopment && expected.local)
+    return `Chain ${chainId} is served by a real node, and the local world's keys are known to all`
+  return undefined
+}

@@ -1,0 +1,99 @@
+import type { Fill } from './parse.ts'
+
+/** What the streams told lately of single orders, for who would otherwise ask the venue for it. */
+
+export type OrderUpdate = {
+  fills: readonly Fill[]
+  /** How much of the order is left, while it stands in the book. */
+  left?: { size: string; origSize: string }
+  /** The venue's id of an order that was asked for by its client id, while it stands in the book. */
+  orderId?: number
+  /** The fills are a list of the venue and hold all that it shows of the order. */
+  isList?: boolean
+}
+export type OrderUpdates = {
+  fills(fills: readonly Fill[]): void
+  order(orderId: number, left: OrderUpdate['left'], cloid?: string | null): void
+  /** What `read` makes of it as soon as it makes anything of it; undefined when the time is over. */
+  waitFor<T>(
+    id: number | string,
+    read: (update: OrderUpdate) => T | undefined,
+    withinMs: number,
+  ): Promise<T | undefined>
+}
+
+type Known = {
+  fills: Map<number, Fill>
+  left?: OrderUpdate['left']
+  orderId?: number | undefined
+  waiting: Set<() => void>
+}
+
+const ordersMax = 4_000
+
+export function createOrderUpdates(): OrderUpdates {
+  const known = new Map<number | string, Known>()
+
+  const entryOf = (id: number | string): Known => {
+    const found = known.get(id)
+    if (found) return found
+    const made: Known = { fills: new Map(), waiting: new Set() }
+    const oldest = known.size >= ordersMax ? known.keys().next().value : undefined
+    if (oldest !== undefined) known.delete(oldest)
+    known.set(id, made)
+    return made
+  }
+  const notify = ({ waiting }: Known) => {
+    for (const evaluate of [...waiting]) evaluate()
+  }
+
+  return {
+    fills(fills) {
+      for (const fill of fills) entryOf(fill.orderId).fills.set(fill.tradeId, fill)
+      for (const orderId of new Set(fills.map((fill) => fill.orderId))) notify(entryOf(orderId))
+    },
+    order(orderId, left, cloid) {
+      const order = entryOf(orderId)
+      order.left = left
+      notify(order)
+      if (!cloid) return
+      const named = entryOf(cloid)
+      named.orderId = left && orderId
+      notify(named)
+    },
+    async waitFor(id, read, withinMs) {
+      const order = entryOf(id)
+      const evaluate = () => {
+        const { fills, left, orderId } = order
+        return read({
+          fills: [...fills.values()],
+          ...(left && { left }),
+          ...(orderId !== undefined && { orderId }),
+        })
+      }
+      const found = evaluate()
+      if (found !== undefined) return found
+      return new Promise((resolve) => {
+        const end = (answer: ReturnType<typeof evaluate>) => {
+          clearTimeout(timer)
+          order.waiting.delete(reevaluate)
+          resolve(answer)
+        }
+        const reevaluate = () => {
+          const answer = evaluate()
+          if (answer !== undefined) end(answer)
+        }
+        const timer = setTimeout(() => end(undefined), withinMs)
+        order.waiting.add(reevaluate)
+      })
+    },
+  }
+}
+
+const recentMs = 60_000
+
+/** Of a list of fills, those that happened with the newest one. */
+export function recentOf(fills: readonly Fill[]): Fill[] {
+  const newestMs = Math.max(...fills.map(({ atMs }) => atMs))
+  return fills.filter(({ atMs }) => atMs > newestMs - recentMs)
+}

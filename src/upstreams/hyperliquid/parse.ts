@@ -1,0 +1,332 @@
+import { fromUnits, toUnits, usdDecimals } from '#kernel/money.ts'
+import { amountOf, decimalPattern, plain, plainOrNull, roundedTo, usdOf } from './decimals.ts'
+import { type Grid, priceDecimalsOf } from './rounding.ts'
+import type { InfoAnswer } from './wire.ts'
+
+/** Parses the venue's replies into our types. */
+
+export type PerpMarket = Grid & {
+  symbol: string
+  asset: number
+  maxLeverage: number
+  onlyIsolated: boolean
+  isDelisted: boolean
+  markPrice: string
+  oraclePrice: string
+  midPrice: string | null
+  fundingRate: string
+  openInterest: string
+  dayVolumeUsd: string
+  prevDayPrice: string
+}
+export type SpotMarket = Grid & {
+  symbol: string
+  coin: string
+  asset: number
+  base: string
+  quote: string
+  markPrice: string
+  midPrice: string | null
+  dayVolumeUsd: string
+}
+export type Position = {
+  symbol: string
+  /** Negative for a short. */
+  signedSize: string
+  isCross: boolean
+  leverage: number
+  entryPrice: string | null
+  valueUsd: string
+  unrealizedPnlUsd: string
+  liquidationPrice: string | null
+  marginUsedUsd: string
+  fundingPaidUsd: string
+}
+/** Names of what the venue shows in a form that is not known; null where not even the name is. */
+export type Unread = readonly (string | null)[]
+export type Account = {
+  accountValueUsd: string
+  marginUsedUsd: string
+  withdrawableUsd: string
+  /** What the account holds besides the worth of its positions. */
+  cashUsd: string
+  /** What no position with cross margin needs, at the start of a position. */
+  crossFreeUsd: string
+  positions: Position[]
+  /** Positions beside them. */
+  unread: Unread
+  /** The venue's own clock at the answer. */
+  timeMs: number
+}
+export type SpotBalance = { coin: string; total: string; hold: string; entryUsd: string }
+export type OpenOrder = {
+  symbol: string
+  orderId: number
+  parentId: number | null
+  cloid: string | null
+  isBuy: boolean
+  price: string
+  size: string
+  origSize: string
+  kind: string
+  tif: string | null
+  reduceOnly: boolean
+  trigger: { price: string; condition: string; leg: 'tp' | 'sl' } | null
+  isPositionTpsl: boolean
+  atMs: number
+}
+export type OrderState = { order: OpenOrder; status: string; atMs: number }
+export type Fill = {
+  symbol: string
+  orderId: number
+  tradeId: number
+  cloid: string | null
+  isBuy: boolean
+  price: string
+  size: string
+  /** What was held before it, by the venue's own count. */
+  startSize: string
+  feeUsd: string
+  feeToken: string
+  closedPnlUsd: string
+  /** `liquidation`: of this account. `venue`: made by the venue itself, such as a settlement. */
+  cause: 'order' | 'liquidation' | 'venue'
+  atMs: number
+}
+export type Funding = { symbol: string; paidUsd: string; signedSize: string; rate: string; atMs: number }
+/** What a change that is no trade did to one balance: `perp`, or a token of the spot side. */
+export type BalanceMove = { balance: string; amount: string }
+export type LedgerUpdate = {
+  type: string
+  amountUsd: string | null
+  feeUsd: string | null
+  nonce: number | null
+  /** Of a move between the two sides of an account. */
+  toPerp: boolean | null
+  hash: string
+  /** Null where the form of the update is not known. */
+  moves: BalanceMove[] | null
+  /** It took money out of the account, however much. */
+  isOutgoing: boolean
+  atMs: number
+}
+type WireOrder = InfoAnswer<'frontendOpenOrders'>[number]
+
+export function parseOrder(order: Omit<WireOrder, 'children'>, parentId: number | null): OpenOrder {
+  const leg = order.orderType.startsWith('Take Profit') ? ('tp' as const) : ('sl' as const)
+  return {
+    symbol: order.coin,
+    orderId: order.oid,
+    parentId,
+    cloid: order.cloid ?? null,
+    isBuy: order.side === 'B',
+    price: plain(order.limitPx),
+    size: amountOf(order.sz),
+    origSize: amountOf(order.origSz),
+    kind: order.orderType,
+    tif: order.tif ?? null,
+    reduceOnly: order.reduceOnly,
+    isPositionTpsl: order.isPositionTpsl,
+    atMs: order.timestamp,
+    trigger: order.isTrigger
+      ? { price: plain(order.triggerPx), condition: order.triggerCondition, leg }
+      : null,
+  }
+}
+
+/** A parent is followed by the exits that wait for it. */
+export const parseOrders = (order: WireOrder): OpenOrder[] => [
+  parseOrder(order, null),
+  ...(order.children ?? []).map((child) => parseOrder(child, order.oid)),
+]
+
+export function parsePerps([meta, contexts]: InfoAnswer<'metaAndAssetCtxs'>): PerpMarket[] {
+  return meta.universe.flatMap((market, asset) => {
+    const context = contexts[asset]
+    if (!market || !context) return []
+    return [
+      {
+        symbol: market.name,
+        asset,
+        maxLeverage: market.maxLeverage,
+        sizeDecimals: market.szDecimals,
+        priceDecimals: priceDecimalsOf('perp', market.szDecimals),
+        onlyIsolated: market.onlyIsolated === true,
+        isDelisted: market.isDelisted === true,
+        markPrice: plain(context.markPx),
+        oraclePrice: plain(context.oraclePx),
+        midPrice: plainOrNull(context.midPx),
+        fundingRate: plain(context.funding),
+        openInterest: plain(context.openInterest),
+        dayVolumeUsd: plain(context.dayNtlVlm),
+        prevDayPrice: plain(context.prevDayPx),
+      },
+    ]
+  })
+}
+
+const spotOffset = 10_000
+/** Wrapped coins are shown by the name of what they stand for. */
+const aliases: Readonly<Record<string, string>> = { UBTC: 'BTC', UETH: 'ETH', USOL: 'SOL' }
+
+export function parseSpots([meta, contexts]: InfoAnswer<'spotMetaAndAssetCtxs'>): SpotMarket[] {
+  const token = new Map(meta.tokens.map((each) => [each.index, each]))
+  const context = new Map(contexts.map((each) => [each.coin, each]))
+  return meta.universe.flatMap(({ tokens: [baseIndex = -1, quoteIndex = -1], name, index }) => {
+    const [base, quote, prices] = [token.get(baseIndex), token.get(quoteIndex), context.get(name)]
+    if (!base || !quote || !prices) return []
+    return [
+      {
+        symbol: aliases[base.name] ?? base.name,
+        coin: name,
+        asset: spotOffset + index,
+        base: base.name,
+        quote: quote.name,
+        sizeDecimals: base.szDecimals,
+        priceDecimals: priceDecimalsOf('spot', base.szDecimals),
+        markPrice: plain(prices.markPx),
+        midPrice: plainOrNull(prices.midPx),
+        dayVolumeUsd: plain(prices.dayNtlVlm),
+      },
+    ]
+  })
+}
+
+const isNothing = (amount: string): boolean => /^-?0(\.0*)?$/.test(amountOf(amount))
+
+export function parseAccount(state: InfoAnswer<'clearinghouseState'>): Account {
+  return {
+    accountValueUsd: usdOf(state.marginSummary.accountValue),
+    marginUsedUsd: usdOf(state.marginSummary.totalMarginUsed),
+    withdrawableUsd: usdOf(state.withdrawable),
+    cashUsd: usdOf(state.marginSummary.totalRawUsd),
+    crossFreeUsd: difference(state.crossMarginSummary.accountValue, state.crossMarginSummary.totalMarginUsed),
+    timeMs: state.time,
+    unread: state.unread ?? [],
+    // A closed position may stay listed with no size.
+    positions: state.assetPositions
+      .filter(({ position }) => !isNothing(position.szi))
+      .map(({ position }) => ({
+        symbol: position.coin,
+        signedSize: amountOf(position.szi),
+        leverage: position.leverage.value,
+        isCross: position.leverage.type === 'cross',
+        entryPrice: plainOrNull(position.entryPx),
+        valueUsd: usdOf(position.positionValue),
+        unrealizedPnlUsd: usdOf(position.unrealizedPnl),
+        liquidationPrice: plainOrNull(position.liquidationPx),
+        marginUsedUsd: usdOf(position.marginUsed),
+        fundingPaidUsd: usdOf(position.cumFunding.sinceOpen),
+      })),
+  }
+}
+
+const byVenue = /^(Liquidated|Auto-Deleveraging|Settlement|Spot Dust Conversion)/
+
+function parseCause({ dir, liquidation }: WireFill, user: string): Fill['cause'] {
+  if (liquidation?.liquidatedUser?.toLowerCase() === user.toLowerCase()) return 'liquidation'
+  return byVenue.test(dir) ? 'venue' : 'order'
+}
+
+type WireFill = InfoAnswer<'userFillsByTime'>[number]
+
+export const parseFill = (fill: WireFill, user: string): Fill => ({
+  symbol: fill.coin,
+  orderId: fill.oid,
+  tradeId: fill.tid,
+  cloid: fill.cloid ?? null,
+  isBuy: fill.side === 'B',
+  price: plain(fill.px),
+  size: amountOf(fill.sz),
+  startSize: amountOf(fill.startPosition),
+  feeUsd: amountOf(fill.fee),
+  feeToken: fill.feeToken,
+  closedPnlUsd: usdOf(fill.closedPnl),
+  cause: parseCause(fill, user),
+  atMs: fill.time,
+})
+
+export const parseBalances = ({ balances }: InfoAnswer<'spotClearinghouseState'>): SpotBalance[] =>
+  balances.map(({ coin, total, hold, entryNtl }) => ({
+    coin,
+    total: amountOf(total),
+    hold: amountOf(hold),
+    entryUsd: usdOf(entryNtl),
+  }))
+
+export const parseFunding = ({ time, delta }: InfoAnswer<'userFunding'>[number]): Funding => ({
+  symbol: delta.coin,
+  paidUsd: usdOf(delta.usdc),
+  signedSize: amountOf(delta.szi),
+  rate: plain(delta.fundingRate),
+  atMs: time,
+})
+
+type WireUpdate = InfoAnswer<'userNonFundingLedgerUpdates'>[number]
+
+/** Each form of a change has fields of its own. */
+type Delta = { type: string } & Readonly<Record<string, unknown>>
+
+const decimal = new RegExp(decimalPattern)
+const textOf = (value: unknown): string | undefined => (typeof value === 'string' ? value : undefined)
+/** Undefined where the field is absent, or holds no number. */
+const numberOf = (value: unknown): string | undefined =>
+  typeof value === 'string' && decimal.test(value) ? value : undefined
+
+export function parseLedgerUpdate({ time, hash, delta: given }: WireUpdate, user: string): LedgerUpdate {
+  const delta: Delta = given
+  const { type, nonce, toPerp } = delta
+  const [usdc, fee] = [delta.usdc, delta.fee].map(numberOf)
+  return {
+    type,
+    amountUsd: usdc === undefined ? null : roundedTo(usdc, usdDecimals),
+    feeUsd: fee === undefined ? null : usdOf(fee),
+    nonce: typeof nonce === 'number' ? nonce : null,
+    toPerp: typeof toPerp === 'boolean' ? toPerp : null,
+    hash,
+    moves: parseMoves(delta, user.toLowerCase()),
+    isOutgoing: isOutgoing(delta, user.toLowerCase()),
+    atMs: time,
+  }
+}
+
+const outgoingTypes: readonly string[] = ['withdraw', 'vaultDeposit', 'vaultCreate']
+
+/** Told by who sent it to whom, so that a form which is not known does not hide it. */
+function isOutgoing({ type, user, destination, isDeposit }: Delta, account: string): boolean {
+  if (outgoingTypes.includes(type) || (type === 'cStakingTransfer' && isDeposit === true)) return true
+  const [from, to] = [textOf(user), textOf(destination)].map((address) => address?.toLowerCase())
+  return from === account && to !== undefined && to !== account
+}
+
+const difference = (a: string, b: string): string =>
+  fromUnits(toUnits(usdOf(a), scale) - toUnits(usdOf(b), scale), scale)
+const scale = 18
+const sum = (a: string, b: string): string => fromUnits(toUnits(a, scale) + toUnits(b, scale), scale)
+const negate = (text: string): string => fromUnits(-toUnits(text, scale), scale)
+
+/** Only forms whose effect is known to the unit; any other one explains nothing. */
+function parseMoves(delta: Delta, user: string): BalanceMove[] | null {
+  const { type, toPerp } = delta
+  const [printedUsdc, printedFee, printedAmount] = [delta.usdc, delta.fee ?? '0', delta.amount].map(numberOf)
+  const [token, sender, receiver] = [delta.token, delta.user, delta.destination].map(textOf)
+  const [from, to] = [sender?.toLowerCase(), receiver?.toLowerCase()]
+  const usdc = printedUsdc && usdOf(printedUsdc)
+  const fee = printedFee && usdOf(printedFee)
+  const amount = printedAmount && amountOf(printedAmount)
+  if (type === 'deposit' && usdc) return [{ balance: 'perp', amount: usdc }]
+  if (type === 'withdraw' && usdc && fee) return [{ balance: 'perp', amount: negate(sum(usdc, fee)) }]
+  if (type === 'accountClassTransfer' && usdc && typeof toPerp === 'boolean') {
+    const [gain, loss] = toPerp ? ['perp', 'USDC'] : ['USDC', 'perp']
+    return [
+      { balance: gain!, amount: usdc },
+      { balance: loss!, amount: negate(usdc) },
+    ]
+  }
+  if (type === 'internalTransfer' && usdc && fee && to && to !== from)
+    return [{ balance: 'perp', amount: to === user ? usdc : negate(sum(usdc, fee)) }]
+  if (type === 'spotGenesis' && token && amount) return [{ balance: token, amount }]
+  if (type === 'spotTransfer' && token && amount && to && fee === '0')
+    return to === from ? [] : [{ balance: token, amount: to === user ? amount : negate(amount) }]
+  return null
+}

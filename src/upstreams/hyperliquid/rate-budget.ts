@@ -1,0 +1,250 @@
+import { Fault } from '#kernel/fault.ts'
+import { isSpotAsset } from '#kernel/venue.ts'
+import { weightWindow } from './weight-window.ts'
+
+/** What each call costs of the venue's budget per minute and address, and who may spend how much of it. */
+
+/** Exits and look-ups first, then what was signed already, then new orders, then views, then the reconciler. */
+export type Urgency = 'exit' | 'work' | 'admission' | 'view' | 'background'
+
+const order: readonly Urgency[] = ['exit', 'work', 'admission', 'view', 'background']
+/** Hundredths of the budget that the questions about one account may use in each class. */
+const accountShare: Readonly<Record<Urgency, number>> = {
+  exit: 40,
+  work: 40,
+  admission: 25,
+  view: 25,
+  background: 25,
+}
+/** Hundredths that one account may use in all classes together. */
+const accountShareOfAll = 60
+/** An account whose exits used no more hundredths than this closes out of the part that is kept for exits. */
+const lightShare = 8
+/**
+ * New wishes of an account that used more hundredths than the first number leave the last ones of their class to the
+ * others. A user has one account, and whoever has several users cannot spend the last part with all of them.
+ */
+const heavyAboveShare = 15
+const heavyLeavesShare = 10
+/** A call that would have to wait longer is refused with the time to wait. */
+const waitMaxMs: Readonly<Record<Urgency, number>> = {
+  exit: 5_000,
+  work: 3_000,
+  admission: 1_000,
+  view: 0,
+  background: 0,
+}
+/** How a refusal names the class. */
+const className: Readonly<Record<Urgency, string>> = {
+  exit: 'exits',
+  work: 'accepted tasks',
+  admission: 'new orders',
+  view: 'views',
+  background: 'reconciliation',
+}
+
+const light = new Set(['l2Book', 'allMids', 'clearinghouseState', 'orderStatus', 'spotClearinghouseState'])
+const weighedByItems = new Set(['userFillsByTime', 'userFunding', 'userNonFundingLedgerUpdates'])
+const itemsPerWeight = 20
+const ordersPerWeight = 40
+
+export const infoWeight = (type: string): number => (light.has(type) ? 2 : type === 'userRole' ? 60 : 20)
+
+/** Long lists cost more, which only their answer shows. */
+export const itemsWeight = (type: string, answer: unknown): number =>
+  weighedByItems.has(type) && Array.isArray(answer) ? Math.floor(answer.length / itemsPerWeight) : 0
+
+type Order = { a?: unknown; b?: unknown; r?: unknown }
+type Action = { type?: unknown; orders?: Order[]; cancels?: unknown[] }
+
+export const actionWeight = ({ orders, cancels }: Action): number =>
+  1 + Math.floor((orders ?? cancels ?? []).length / ordersPerWeight)
+
+const reducesExposure = ({ a, b, r }: Order): boolean => (isSpotAsset(Number(a)) ? b === false : r === true)
+
+/** Withdrawals leave the venue, orders that only reduce close a position; on spot a sale parts with what is held. */
+export function actionUrgency({ type, orders }: Action): Urgency {
+  if (type === 'cancel' || type === 'withdraw3') return 'exit'
+  return type === 'order' && orders?.every(reducesExposure) ? 'exit' : 'work'
+}
+
+/** Whose share of the budget is used up. */
+export type BudgetScope = 'account' | 'gateway'
+type Waiting = {
+  weight: number
+  urgency: Urgency
+  account: string | undefined
+  untilMs: number
+  resolve: () => void
+  reject: (f: Fault) => void
+}
+type Options = {
+  perMinute: number
+  nowMs: () => number
+  /** Runs something later; what is returned takes it back. */
+  after: (ms: number, run: () => void) => () => void
+}
+
+export type Budget = {
+  /**
+   * Resolves when the call may leave; Fault `unavailable` with the time to wait where that is too far away. `account`:
+   * whom the question is about; it also has to fit into the share of that account.
+   */
+  admit(weight: number, urgency: Urgency, account?: string): Promise<void>
+  /** Costs that came to light with the answer. */
+  add(weight: number): void
+  refused(retryAfterMs?: number): void
+  answered(): void
+  used(): number
+  /** 0: nothing is counted. */
+  readonly perMinute: number
+}
+
+const waitingMax = 1_000
+const accountsMax = 10_000
+
+export function budgetFault(waitMs: number, urgency: Urgency, scope: BudgetScope, perMinute: number): Fault {
+  const seconds = Math.max(1, Math.ceil(waitMs / 1_000))
+  const whose = scope === 'account' ? 'the share of this account in' : 'what is left for all accounts of'
+  const name = className[urgency]
+  return new Fault(
+    'unavailable',
+    `The venue's request budget of this gateway: ${whose} its part for ${name} is used up; nothing was sent, and there is room again in ${seconds} s`,
+    {
+      extras: {
+        retry_after: seconds,
+        budget: 'venue_weight',
+        budget_class: urgency,
+        budget_of: scope,
+        budget_per_minute: perMinute,
+      },
+    },
+  )
+}
+
+/** What each account used within the last minute, by class and in all. */
+function accountWindows(perMinute: number) {
+  const windows = new Map<string, ReturnType<typeof weightWindow>>()
+  return (account: string, name: Urgency | 'all') => {
+    const key = `${name}:${account}`
+    const known = windows.get(key)
+    if (known) windows.delete(key)
+    const hundredths = name === 'all' ? accountShareOfAll : accountShare[name]
+    const window = known ?? weightWindow(Math.floor((perMinute * hundredths) / 100))
+    windows.set(key, window)
+    const oldest = windows.size > accountsMax ? windows.keys().next().value : undefined
+    if (oldest !== undefined) windows.delete(oldest)
+    return window
+  }
+}
+
+export function rateBudget({ perMinute, nowMs, after }: Options): Budget {
+  const window = weightWindow(perMinute)
+  const windowOf = accountWindows(perMinute)
+  const waiting: Waiting[] = []
+  let cancel: (() => void) | undefined
+
+  type Asked = Pick<Waiting, 'weight' | 'urgency' | 'account'>
+  /** The last part is kept for accounts whose exits were few: others close out of what work may use. */
+  const classOf = ({ weight, urgency, account }: Asked, now: number): Urgency => {
+    if (urgency !== 'exit' || account === undefined) return urgency
+    const isLight = windowOf(account, 'exit').used(now) + weight <= (perMinute * lightShare) / 100
+    return isLight ? 'exit' : 'work'
+  }
+  /** Whoever leaves room to others never stands before them. */
+  const rank = (asked: Asked, now: number) =>
+    2 * order.indexOf(classOf(asked, now)) + (leavesShareOf(asked, now) > 0 ? 1 : 0)
+  /** The windows of an account have no classes of their own, so each call counts as an exit there. */
+  const ownWaitMs = ({ weight, urgency, account }: Asked, now: number) =>
+    account === undefined
+      ? 0
+      : Math.max(
+          windowOf(account, urgency).waitMs(weight, 'exit', now),
+          windowOf(account, 'all').waitMs(weight, 'exit', now),
+        )
+  /** Only what is not accepted yet makes room: accepted work comes before new wishes. */
+  const leavesShareOf = ({ weight, urgency, account }: Asked, now: number): number => {
+    if (account === undefined || urgency !== 'admission') return 0
+    const isHeavy = windowOf(account, 'all').used(now) + weight > (perMinute * heavyAboveShare) / 100
+    return isHeavy ? heavyLeavesShare : 0
+  }
+  const allWaitMs = (asked: Asked, now: number) =>
+    window.waitMs(asked.weight, classOf(asked, now), now, leavesShareOf(asked, now))
+  const waitMsOf = (asked: Asked, now: number) => Math.max(ownWaitMs(asked, now), allWaitMs(asked, now))
+  const take = ({ weight, urgency, account }: Asked, now: number) => {
+    window.add(weight, now)
+    if (account === undefined) return
+    windowOf(account, urgency).add(weight, now)
+    windowOf(account, 'all').add(weight, now)
+  }
+  const faultOf = (asked: Asked, now: number) => {
+    const [own, all] = [ownWaitMs(asked, now), allWaitMs(asked, now)]
+    return budgetFault(Math.max(own, all), asked.urgency, own > all ? 'account' : 'gateway', perMinute)
+  }
+
+  const arm = () => {
+    cancel?.()
+    cancel = undefined
+    if (waiting.length === 0) return
+    const now = nowMs()
+    const soonest = waiting.map((each) => Math.min(waitMsOf(each, now), each.untilMs - now))
+    cancel = after(Math.max(1, Math.min(...soonest)), drain)
+  }
+
+  const drain = () => {
+    const now = nowMs()
+    let blocked = 2 * order.length
+    for (const each of [...waiting]) {
+      // One that waits for the budget of all keeps its place before those that are not more urgent.
+      if (ownWaitMs(each, now) > 0 || rank(each, now) >= blocked) continue
+      if (allWaitMs(each, now) > 0) {
+        blocked = rank(each, now)
+        continue
+      }
+      waiting.splice(waiting.indexOf(each), 1)
+      take(each, now)
+      each.resolve()
+    }
+    for (const late of waiting.filter(({ untilMs }) => untilMs <= now)) {
+      waiting.splice(waiting.indexOf(late), 1)
+      late.reject(faultOf(late, now))
+    }
+    arm()
+  }
+
+  return {
+    perMinute,
+    admit(weight, urgency, account) {
+      const now = nowMs()
+      const asked: Asked = { weight, urgency, account }
+      const waitMs = waitMsOf(asked, now)
+      const behind = waiting.some((each) => rank(each, now) <= rank(asked, now) && ownWaitMs(each, now) === 0)
+      if (waitMs === 0 && !behind) {
+        take(asked, now)
+        return Promise.resolve()
+      }
+      if (waitMs > waitMaxMs[urgency] || waitMaxMs[urgency] === 0 || waiting.length >= waitingMax)
+        return Promise.reject(faultOf(asked, now))
+      return new Promise((resolve, reject) => {
+        const mine: Waiting = { ...asked, untilMs: now + waitMaxMs[urgency], resolve, reject }
+        const at = waiting.findIndex((each) => rank(each, now) > rank(mine, now))
+        waiting.splice(at === -1 ? waiting.length : at, 0, mine)
+        arm()
+      })
+    },
+    add: (weight) => window.add(weight, nowMs()),
+    refused: (retryAfterMs) => window.refused(nowMs(), retryAfterMs),
+    answered: () => window.answered(),
+    used: () => window.used(nowMs()),
+  }
+}
+
+/** Where nobody counts, as at the local venue. */
+export const unlimitedBudget: Budget = {
+  admit: () => Promise.resolve(),
+  add: () => {},
+  refused: () => {},
+  answered: () => {},
+  used: () => 0,
+  perMinute: 0,
+}

@@ -1,0 +1,65 @@
+/** The venue's sentences, by what they begin with. Whatever is not here is `venue_rejected`. */
+
+const table = [
+  ['Order could not immediately match', 'slippage'],
+  ['No liquidity available', 'insufficient_liquidity'],
+  ['Insufficient margin', 'insufficient_balance'],
+  ['Insufficient spot balance', 'insufficient_balance'],
+  ['Order has insufficient spot balance', 'insufficient_balance'],
+  ['Insufficient balance', 'insufficient_balance'],
+  ['Reduce only order would increase', 'no_position'],
+  ['Post only order would have immediately matched', 'post_only_crosses'],
+  ['Order price cannot be more than 80% away', 'price_too_far'],
+  ['Order price too far from oracle', 'price_too_far'],
+  ['Order must have minimum value', 'below_minimum'],
+  ['Price must be divisible by tick size', 'tick_invalid'],
+  ['Trading is halted', 'market_closed'],
+  ['User or API Wallet', 'setup_incomplete'],
+  ['Must deposit before', 'setup_incomplete'],
+  ['Action already expired', 'expired'],
+  ['Too many cumulative requests', 'rate_limited'],
+  ['Order was never placed, already canceled, or filled', 'order_not_cancellable'],
+] as const
+
+/** The same, by the status under which the venue remembers an order that it refused. */
+const statuses = [
+  ['iocCancelRejected', 'slippage'],
+  ['marketOrderNoLiquidityRejected', 'insufficient_liquidity'],
+  ['perpMarginRejected', 'insufficient_balance'],
+  ['insufficientSpotBalanceRejected', 'insufficient_balance'],
+  ['reduceOnlyRejected', 'no_position'],
+  ['reduceOnlyCanceled', 'no_position'],
+  ['badAloPxRejected', 'post_only_crosses'],
+  ['oracleRejected', 'price_too_far'],
+  ['minTradeNtlRejected', 'below_minimum'],
+  ['minTradeSpotNtlRejected', 'below_minimum'],
+  ['tickRejected', 'tick_invalid'],
+] as const
+
+export type RejectionCode =
+  | (typeof table)[number][1]
+  | (typeof statuses)[number][1]
+  | 'venue_rejected'
+  | 'upstream_changed'
+
+export const codeOfRejection = (message: string): RejectionCode =>
+  table.find(([start]) => message.startsWith(start))?.[1] ?? 'venue_rejected'
+
+export const codeOfStatus = (status: string): RejectionCode =>
+  statuses.find(([name]) => name === status)?.[1] ?? 'venue_rejected'
+
+/** Some servers of the venue put the layer that refused before its sentence. */
+const layer = /^L1 error:\s*/i
+
+/** The venue adds its own number of the market, which says nothing to anybody else. */
+export const rejectionMessage = (message: string): string =>
+  message
+    .replace(layer, '')
+    .replace(/[\s,]*\basset=\d+/g, '')
+    .trim()
+
+/** The number was used: the bytes, or other bytes under the same number, were there before. */
+export const isSpentNonce = (message: string): boolean => /\bnonce\b/i.test(message)
+
+/** The key is no agent of anybody, as far as the venue knows. */
+export const isUnknownSigner = (message: string): boolean => message.startsWith('User or API Wallet')

@@ -1,0 +1,72 @@
+import type { Rpc } from './rpc.ts'
+
+/** A chain that mines while it is dumped gives a state that holds effects of blocks that are not in it. */
+export type StateLock = {
+  /** Runs what changes the state at once; waits while the chain is held. */
+  runShared: <T>(run: () => Promise<T>) => Promise<T>
+  /** Nothing is mined meanwhile, and no change is under way; transactions wait in the node's pool. */
+  runExclusive: <T>(rpc: Rpc, run: () => Promise<T>) => Promise<T>
+  isLocked: () => boolean
+  whenUnlocked: () => Promise<unknown>
+}
+
+const pendingIn = async (rpc: Rpc): Promise<number> =>
+  Number(((await rpc.call('txpool_status')) as { pending: string }).pending)
+
+/** Stops the mining of new blocks, and answers what starts it again as it was. */
+const pauseMining = async (rpc: Rpc): Promise<() => Promise<void>> => {
+  const [automine, interval] = await rpc.batch([
+    { method: 'anvil_getAutomine' },
+    { method: 'anvil_getIntervalMining' },
+  ])
+  if (automine === true) {
+    await rpc.call('evm_setAutomine', [false])
+    return async () => {
+      await rpc.call('evm_setAutomine', [true])
+      // What came meanwhile would wait for the next transaction.
+      if ((await pendingIn(rpc)) > 0) await rpc.call('evm_mine')
+    }
+  }
+  if (interval === null || Number(interval) === 0) return () => Promise.resolve()
+  await rpc.call('evm_setIntervalMining', [0])
+  return async () => {
+    await rpc.call('evm_setIntervalMining', [Number(interval)])
+  }
+}
+
+export const createStateLock = (): StateLock => {
+  let exclusive: Promise<unknown> | undefined
+  const shared = new Set<Promise<unknown>>()
+
+  const runShared = async <T>(run: () => Promise<T>): Promise<T> => {
+    while (exclusive) await exclusive
+    const work = run()
+    const ended = work.catch(() => {})
+    shared.add(ended)
+    void ended.then(() => shared.delete(ended))
+    return work
+  }
+
+  const runExclusive = async <T>(rpc: Rpc, run: () => Promise<T>): Promise<T> => {
+    while (exclusive) await exclusive
+    const work = (async () => {
+      await Promise.all(shared)
+      const resume = await pauseMining(rpc)
+      return run().finally(resume)
+    })()
+    const ended = work
+      .catch(() => {})
+      .then(() => {
+        exclusive = undefined
+      })
+    exclusive = ended
+    return work
+  }
+
+  return {
+    runShared,
+    runExclusive,
+    isLocked: () => exclusive !== undefined,
+    whenUnlocked: () => exclusive ?? Promise.resolve(),
+  }
+}

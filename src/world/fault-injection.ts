@@ -1,0 +1,98 @@
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import {
+  type ActivePreset,
+  type FailureInjector,
+  type InjectedFailure,
+  methodsOf,
+} from './injected-failures.ts'
+
+const bodyBytesMax = 10_000_000
+/** A silent server holds the line as long as a patient client would, but not for ever. */
+const silentMs = 600_000
+
+/** By events, not by iteration: this runs for each request to each chain. */
+export const readBody = (incoming: IncomingMessage): Promise<Buffer> =>
+  new Promise((resolve, reject) => {
+    const chunks: Buffer[] = []
+    let bytes = 0
+    incoming.on('data', (chunk: Buffer) => {
+      bytes += chunk.length
+      if (bytes > bodyBytesMax) reject(new RangeError(`The body is larger than ${bodyBytesMax} bytes.`))
+      else chunks.push(chunk)
+    })
+    incoming.once('end', () => resolve(chunks.length === 1 ? (chunks[0] as Buffer) : Buffer.concat(chunks)))
+    incoming.once('error', reject)
+  })
+
+export type InjectionResult =
+  | { type: 'answered' }
+  /** The request goes on; with `dropReply` its answer is thrown away and the line is cut. */
+  | { type: 'forward'; dropReply: boolean }
+
+const forward: InjectionResult = { type: 'forward', dropReply: false }
+const answered: InjectionResult = { type: 'answered' }
+
+const htmlPage = (status: number) =>
+  `<html><head><title>${status}</title></head><body><center><h1>${status}</h1></center></body></html>\n`
+
+const sendStatus = (answer: ServerResponse, { status = 503, html }: InjectedFailure) => {
+  const retry = status === 429 || status === 503 ? { 'retry-after': '1' } : {}
+  const type = html ? 'text/html' : 'application/json'
+  answer.writeHead(status, { 'content-type': type, ...retry })
+  answer.end(
+    html ? htmlPage(status) : JSON.stringify({ error: { code: -32000 - (status % 100), message: 'fault' } }),
+  )
+}
+
+export const injectFailure = async (
+  failure: InjectedFailure | undefined,
+  incoming: IncomingMessage,
+  answer: ServerResponse,
+): Promise<InjectionResult> => {
+  if (!failure) return forward
+  if (failure.latency_ms) await new Promise((resolve) => setTimeout(resolve, failure.latency_ms))
+  if (failure.refuse) {
+    incoming.socket.destroy()
+    return answered
+  }
+  if (failure.silent) {
+    setTimeout(() => incoming.socket.destroy(), silentMs).unref()
+    return answered
+  }
+  if (failure.status !== undefined || failure.html) {
+    sendStatus(answer, failure)
+    return answered
+  }
+  return { type: 'forward', dropReply: failure.drop_reply === true }
+}
+
+/** Applies the dial to one request. */
+export const injectNextFailure = (
+  injector: FailureInjector,
+  incoming: IncomingMessage,
+  answer: ServerResponse,
+  body: Buffer,
+): Promise<InjectionResult> => injectFailure(injector.next(methodsOf(body.toString())), incoming, answer)
+
+/** The fault of the line itself that a preset gives one request: busy, an HTML page, a lost reply, a slow node. */
+export const drawConnectionFailure = ({
+  setting,
+  random,
+  counts,
+}: ActivePreset): InjectedFailure | undefined => {
+  const drawn = random()
+  const latency = random() < setting.slowRate ? { latency_ms: Math.round(random() * setting.slowMsMax) } : {}
+  const kinds: [string, number, InjectedFailure][] = [
+    ['busy', setting.busyRate, { status: 429 }],
+    ['html', setting.htmlRate, { status: 502, html: true }],
+    ['lost_reply', setting.lostReplyRate, { drop_reply: true }],
+  ]
+  let bound = 0
+  for (const [kind, rate, failure] of kinds) {
+    bound += rate
+    if (drawn >= bound) continue
+    counts[kind] = (counts[kind] ?? 0) + 1
+    return { ...failure, ...latency }
+  }
+  return latency.latency_ms === undefined ? undefined : latency
+}

@@ -1,0 +1,164 @@
+/** One world and one database, with as many gateways on them as a test wants to lose. */
+import { once } from 'node:events'
+import pg from 'pg'
+import { startWorld } from '#world/world.ts'
+import { testDatabase } from '../harness/cluster.ts'
+import {
+  type Agent,
+  assertEveryUserConserved,
+  bearer,
+  dataFolder,
+  eventually,
+  type Gateway,
+  http,
+  launch,
+  newAgent,
+} from '../harness/gateway.ts'
+
+export type CrashApp = Awaited<ReturnType<typeof createCrashApp>>
+
+export async function createCrashApp() {
+  const folder = dataFolder()
+  const database = await testDatabase()
+  const world = await startWorld({ dataDir: `${folder.path}/world`, port: 0 })
+  const { evm, solana, hyperliquid, prices, faucet, control } = world.urls
+  const upstreams = {
+    ETHEREUM_RPC_URL: evm['1'],
+    BASE_RPC_URL: evm['8453'],
+    ARBITRUM_RPC_URL: evm['42161'],
+    POLYGON_RPC_URL: evm['137'],
+    SOLANA_RPC_URL: solana,
+    HYPERLIQUID_URL: hyperliquid,
+    PRICES_URL: prices,
+    FAUCET_URL: faucet,
+    DATABASE_URL: database.url,
+  }
+  const off = {
+    RATE_AUTH: '0',
+    RATE_READ: '0',
+    RATE_MONEY: '0',
+    RATE_STREAM: '0',
+    RATE_EXIT: '0',
+    RATE_REFUSED: '0',
+    HYPERLIQUID_WEIGHT_PER_MINUTE: '0',
+  }
+  let gateways = 0
+  const admin = new pg.Pool({ connectionString: database.url, max: 2 })
+  admin.on('error', () => {})
+  const running = new Set<Gateway>()
+  const urls = new Set<string>()
+  let audit: Promise<void> | undefined
+  /** The last one that runs is asked of every user before it stops; the end of the scene throws what it found. */
+  const audited = (gateway: Gateway): Gateway => {
+    running.add(gateway)
+    urls.add(gateway.url)
+    void once(gateway.child, 'exit').then(() => running.delete(gateway))
+    const stop = async () => {
+      if (running.delete(gateway) && running.size === 0) {
+        audit = assertEveryUserConserved({ url: gateway.url, control, databaseUrl: database.url }, urls)
+        await audit.catch(() => undefined)
+      }
+      return gateway.stop()
+    }
+    return {
+      ...gateway,
+      stop,
+      async [Symbol.asyncDispose]() {
+        await stop()
+      },
+    }
+  }
+
+  return {
+    admin,
+    control,
+    /** Its data folder is shared by name only: the database and the world are elsewhere. */
+    gateway: (env: Record<string, string> = {}): Promise<Gateway> =>
+      launch({
+        readyMsMax: 60_000,
+        env: {
+          ...upstreams,
+          ...off,
+          DATA_DIR: `${folder.path}/gateway-${gateways++ % 8}-${process.pid}-${gateways}`,
+          LEASE_MS: '1000',
+          // The killed ones leave nothing compiled behind; what one of them needs, another one has had before.
+          NODE_COMPILE_CACHE: `${folder.path}/compiled`,
+          ...env,
+        },
+      }).then(audited),
+    /** Deposits and withdrawals as the chain tells them; nobody here wrote down what to expect. */
+    async vaultEffects(owner: string): Promise<{ deposits: number; shares: bigint }> {
+      const { body } = await http<{
+        effects: { type?: string; event?: string; shares_units?: string; shares?: string }[]
+      }>(`${control}/effects?contract=vault&owner=${owner}`)
+      const name = (effect: { type?: string; event?: string }) =>
+        String(effect.type ?? effect.event).toLowerCase()
+      const units = (effect: { shares_units?: string; shares?: string }) =>
+        BigInt(effect.shares_units ?? effect.shares ?? '0')
+      const deposits = body.effects.filter((effect) => name(effect) === 'deposit')
+      const withdrawals = body.effects.filter((effect) => name(effect) === 'withdraw')
+      const sum = (list: typeof deposits) => list.reduce((total, effect) => total + units(effect), 0n)
+      return { deposits: deposits.length, shares: sum(deposits) - sum(withdrawals) }
+    },
+    async [Symbol.asyncDispose]() {
+      await admin.end()
+      await world[Symbol.asyncDispose]()
+      await database.drop()
+      folder[Symbol.dispose]()
+      if (audit === undefined && urls.size > 0) throw new Error('no gateway was asked of its users')
+      await audit
+    },
+  }
+}
+
+export type Customer = Agent & { address: string }
+
+/** A user whose welcome money has arrived on Base. */
+export async function newCustomer(url: string): Promise<Customer> {
+  const agent = await newAgent(url)
+  const headers = bearer(agent)
+  const { body } = await http<{ wallets: { address: string; chain_type: string }[] }>(`${url}/v1/wallets`, {
+    headers,
+  })
+  const address = body.wallets.find((wallet) => wallet.chain_type === 'evm')!.address
+  await eventually(
+    async () => {
+      const balances = await http<{ holdings: { chain_id: string; symbol: string; amount: string }[] }>(
+        `${url}/v1/holdings?event=wallet-refresh&chain_type=evm`,
+        { headers },
+      )
+      const usdc = balances.body.holdings?.find(
+        ({ chain_id, symbol }) => chain_id === '8453' && symbol === 'USDC',
+      )
+      return usdc && usdc.amount !== '0' ? true : undefined
+    },
+    'the welcome money',
+    30_000,
+  )
+  return { ...agent, address }
+}
+
+export type TaskBody = {
+  task_id: string
+  status: string
+  outcome: string | null
+  state: string
+  error: { code: string } | null
+}
+
+export const deposit = (url: string, customer: Customer, key: string, wait: boolean) =>
+  http<TaskBody>(`${url}/v1/earn/deposit?wait=${wait}&timeout=20`, {
+    method: 'POST',
+    headers: { ...bearer(customer), 'idempotency-key': key },
+    body: { amount_usdc: 1 },
+    timeoutMs: 25_000,
+  })
+
+/** Nothing of the ledger is out of balance, and no account differs from its entries. */
+export async function ledgerDrift(admin: pg.Pool): Promise<number> {
+  const { rows } = await admin.query(`select
+    (select count(*) from (select 1 from account group by asset having sum(avail + held) <> 0) x)
+    + (select count(*) from account a where avail <> (select coalesce(sum(d_avail), 0) from entry where account_id = a.id)
+        or held <> (select coalesce(sum(d_held), 0) from entry where account_id = a.id)) as drift`)
+  return Number(rows[0].drift)
+}

@@ -1,0 +1,223 @@
+/** Engines on one database, whose steps do what a test says. */
+import assert from 'node:assert/strict'
+import { setTimeout as delay } from 'node:timers/promises'
+import * as T from 'typebox'
+import { createAcceptor } from '#durable/accept-task.ts'
+import { createCommitter } from '#durable/commit.ts'
+import { createEngine, type Engine } from '#durable/engine.ts'
+import type { MessageBus } from '#durable/notifier.ts'
+import { postgresBus } from '#durable/postgres-notify.ts'
+import type { RunnerOptions } from '#durable/runner.ts'
+import { systemClock as clock } from '#kernel/clock.ts'
+import { systemRandom as random, uuidv7 } from '#kernel/id.ts'
+import { type Log, silentLog } from '#kernel/log.ts'
+import { group, implement, type Operation, task } from '#kernel/operation.ts'
+import type { Admission, JsonObject, Step, StepResult, TaskKind, TaskView } from '#kernel/task.ts'
+import { TaskResponse } from '#kernel/task-response.ts'
+import { type Database, openDatabase } from '#store/database.ts'
+import { query } from '#store/query.ts'
+import { type TestDatabase, testDatabase } from '../harness/cluster.ts'
+import { eventually } from '../harness/gateway.ts'
+
+export const nonceSequence = { kind: 'test', chain: '1', signer: 'signer' }
+export const newUser = () => uuidv7(new Date(), random)
+const contract = group('test', {
+  run: task('POST /test/run', {
+    summary: 'Runs the steps of the test',
+    access: 'trade',
+    waitSeconds: 60,
+    body: T.Object({}),
+    output: TaskResponse,
+  }),
+})
+const request = { id: 'r', address: '127.0.0.1', signal: new AbortController().signal }
+
+export type TestKind = { steps: Record<string, Step>; stepTimeoutMs?: number; version?: number }
+export type Admit = () => Promise<Admission>
+export type Answer = {
+  task_id: string
+  status: string
+  outcome: string | null
+  state: string
+  error: { code: string } | null
+}
+type InstanceOptions = Partial<RunnerOptions> & {
+  poolMax?: number
+  internal?: TaskKind[]
+  admit?: Admit
+  createBus?: (database: Database) => MessageBus
+  log?: Log
+}
+
+/** The first step signs; what it has signed is live until a step says what became of it. */
+export const signingStep = (next: string): Step => {
+  const build = async (nonce: bigint, id: string) => ({
+    effect: { kind: 'test', extId: id, policyReceipt: 'none', intent: {}, signed: {} },
+    txAttempt: { extId: `${id}:${nonce}`, raw: `signed ${nonce}`, nonce },
+  })
+  return async ({ id }) => ({ intend: { nonceSequence, build: (nonce) => build(nonce, id) }, next })
+}
+export const executed: StepResult = { end: 'completed', outcome: 'executed', result: {} }
+export const confirmed = ({ effects }: TaskView): StepResult => ({
+  end: 'completed',
+  outcome: 'executed',
+  result: {},
+  effects: effects.map(({ id, txAttempts }) => ({
+    effectId: id,
+    status: 'confirmed',
+    carrierExtId: txAttempts[0]!.extId,
+  })),
+})
+
+/** The length of a step: work that takes its time. */
+export async function workFor(ms: number): Promise<void> {
+  const untilMs = performance.now() + ms
+  while (performance.now() < untilMs) await delay(10)
+}
+
+export type Instance = {
+  taskEngine: Engine
+  database: Database
+  heartbeats: Database
+  run(userId: string, options?: { timeoutMs?: number; key?: string }): Promise<Answer>
+} & AsyncDisposable
+
+export type TaskSummary = {
+  id: string
+  kind: string
+  kind_version: number
+  status: string
+  state: string
+  outcome: string | null
+  step: string
+  owner: string | null
+  epoch: number
+  attempts: number
+}
+
+export async function openFixture() {
+  const db: TestDatabase = await testDatabase()
+  const admin = openDatabase({ url: db.url, poolMax: 8, applicationName: 'test' })
+  const open = new Set<AsyncDisposable>()
+  const rows = <Row extends object>(sql: string, ...values: unknown[]) => query<Row>(admin.pool, sql, values)
+
+  return {
+    rows,
+    admin,
+    readTask: async (taskId: string) =>
+      (await rows<TaskSummary>('select * from task where id = $1', taskId))[0] as TaskSummary,
+    waitForEnd: (taskId: string, msMax = 15_000) =>
+      eventually(
+        async () =>
+          (
+            await rows<TaskSummary>(
+              `select * from task where id = $1 and status not in ('pending', 'running')`,
+              taskId,
+            )
+          )[0],
+        `the end of ${taskId}`,
+        msMax,
+      ),
+    /** Holds row locks on another connection until it is disposed of. */
+    async lockRows(sql: string, ...values: unknown[]): Promise<Disposable> {
+      const client = await admin.pool.connect()
+      await client.query('begin')
+      const { rowCount } = await client.query(sql, values)
+      assert.ok((rowCount ?? 0) > 0, 'nothing was locked')
+      // What it holds goes with its connection.
+      return { [Symbol.dispose]: () => client.release(true) }
+    },
+    async instance(kind: TestKind, instanceOptions: InstanceOptions = {}): Promise<Instance> {
+      const {
+        poolMax = 10,
+        internal = [],
+        createBus = postgresBus,
+        slots = 64,
+        leaseMs = 1_000,
+        pollMs = 50,
+        log = silentLog,
+      } = instanceOptions
+      const database = openDatabase({ url: db.url, poolMax, applicationName: 'engine' })
+      const heartbeats = openDatabase({ url: db.url, poolMax: 1, applicationName: 'heartbeat' })
+      const taskEngine = createEngine({
+        transactions: {
+          pool: database.pool,
+          run: database.transaction,
+          pipelined: database.pipelinedTransaction,
+        },
+        heartbeats: heartbeats.pool,
+        bus: createBus(database),
+        clock,
+        random,
+        log,
+        baseUrl: () => 'http://here',
+        options: { slots, leaseMs, pollMs },
+      })
+      await taskEngine.nonces.ensure(nonceSequence, 1n)
+      const first = Object.keys(kind.steps)[0]!
+      const admit = instanceOptions.admit ?? (async () => ({ data: {} as JsonObject, first }))
+      const operations = implement(contract, { run: { ...kind, admit } })
+      const runtime = taskEngine.createRuntime(operations, internal)
+      runtime.start()
+      const instance: Instance = {
+        taskEngine,
+        database,
+        heartbeats,
+        async run(userId, { timeoutMs = 15_000, key } = {}) {
+          const reply = await runtime.invoke(
+            operations[0] as Operation,
+            {},
+            { userId, agentId: 'agt', scheme: 'keypair', scopes: new Set(['trade']) },
+            { wait: timeoutMs > 0, timeoutMs, ...(key !== undefined && { key }) },
+            request,
+          )
+          assert.equal(reply.kind, 'answer')
+          return (reply as { body: unknown }).body as Answer
+        },
+        async [Symbol.asyncDispose]() {
+          if (!open.delete(instance)) return
+          await taskEngine[Symbol.asyncDispose]()
+          await database.close()
+          await heartbeats.close()
+        },
+      }
+      open.add(instance)
+      return instance
+    },
+    async [Symbol.asyncDispose]() {
+      for (const instance of open) await instance[Symbol.asyncDispose]()
+      await admin.close()
+      await db.drop()
+    },
+  }
+}
+export type EngineFixture = Awaited<ReturnType<typeof openFixture>>
+
+/** Accepts tasks and commits their steps as an instance does, without an engine that runs them. */
+export function writer({ admin }: EngineFixture) {
+  const deps = {
+    transactions: { pool: admin.pool, run: admin.transaction, pipelined: admin.pipelinedTransaction },
+    clock,
+    random,
+    instanceId: newUser(),
+    leaseMs: 600_000,
+    baseUrl: () => 'http://here',
+  }
+  const commits = createCommitter(deps)
+  const { accept } = createAcceptor({ ...deps, committer: commits })
+  const kind: TaskKind = { kind: 'test', version: 1, priority: 1, steps: {} }
+  return {
+    ...commits,
+    /** The task is leased to this writer. */
+    async accept(userId: string, admission: Pick<Admission, 'snapshots' | 'moves'> = {}) {
+      const { task } = await accept({
+        userId,
+        kind,
+        input: {},
+        admission: { ...admission, data: {}, first: 'first' },
+        leased: true,
+      })
+      return task
+    },
+  }
+}

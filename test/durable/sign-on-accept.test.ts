@@ -1,0 +1,234 @@
+import assert from 'node:assert/strict'
+import { after, before, describe, test } from 'node:test'
+import * as T from 'typebox'
+import { createEngine } from '#durable/engine.ts'
+import { postgresBus } from '#durable/postgres-notify.ts'
+import type { Caller } from '#kernel/caller.ts'
+import type { Clock } from '#kernel/clock.ts'
+import { Fault } from '#kernel/fault.ts'
+import { systemRandom, uuidv7 } from '#kernel/id.ts'
+import { silentLog } from '#kernel/log.ts'
+import { group, implement, type Operation, task } from '#kernel/operation.ts'
+import type { SignedEffect } from '#kernel/task.ts'
+import { TaskResponse } from '#kernel/task-response.ts'
+import { type Database, openDatabase } from '#store/database.ts'
+import { query } from '#store/query.ts'
+import { type TestDatabase, testDatabase } from '../harness/cluster.ts'
+import { eventually } from '../harness/gateway.ts'
+import { type DatabaseProxy, databaseProxy } from '../proof/support/database-proxy.ts'
+
+/** Tasks whose promise and first signature are one commit. */
+
+const nonceSequence = { kind: 'test', chain: '1', signer: 'signer' }
+const request = { id: 'r', address: '127.0.0.1', signal: new AbortController().signal }
+const time = { offsetMs: 0 }
+const clock: Clock = { now: () => new Date(Date.now() + time.offsetMs) }
+const newUser = () => uuidv7(new Date(), systemRandom)
+const callerOf = (userId: string): Caller => ({
+  userId,
+  agentId: 'agt',
+  scheme: 'keypair',
+  scopes: new Set(['trade']),
+})
+const contract = group('test', {
+  sign: task('POST /test/sign', {
+    summary: 'Signs at once',
+    access: 'trade',
+    waitSeconds: 60,
+    body: T.Object({ stumbles: T.Boolean() }),
+    output: TaskResponse,
+  }),
+})
+
+type Lookup = { instance: string; neverSent: boolean }
+type SignedTask = { task_id: string; status: string; outcome: string }
+
+function instance(database: Database, name: string, looks: Map<string, Lookup[]>) {
+  const taskEngine = createEngine({
+    transactions: {
+      pool: database.pool,
+      run: database.transaction,
+      pipelined: database.pipelinedTransaction,
+    },
+    heartbeats: database.pool,
+    bus: postgresBus(database),
+    clock,
+    random: systemRandom,
+    log: silentLog,
+    baseUrl: () => 'http://here',
+    options: { slots: 64, leaseMs: 1_000, pollMs: 100 },
+  })
+  const built = (taskId: string, nonce: bigint): SignedEffect => ({
+    effect: { kind: 'test', extId: taskId, policyReceipt: 'none', intent: {}, signed: {} },
+    txAttempt: { extId: `${nonce}`, raw: `signed ${nonce}`, nonce },
+  })
+  const operations = implement(contract, {
+    sign: {
+      admit: async ({ stumbles }) => ({
+        first: 'begin',
+        data: { stumbles },
+        signOnAccept: true,
+        writes: async () => {},
+      }),
+      steps: {
+        begin: async ({ id }) => ({
+          intend: {
+            nonceSequence,
+            build: async (nonce: bigint) => built(id, nonce),
+            signOnAccept: async () => async (nonce: bigint) => ({
+              ...built(id, nonce),
+              writes: async () => {},
+            }),
+          },
+          next: 'look',
+        }),
+        look: async ({ id, effects, data, attempt }) => {
+          const neverSent = effects[0]?.neverSent === true
+          looks.set(id, [...(looks.get(id) ?? []), { instance: name, neverSent }])
+          if (data.stumbles && attempt === 0) throw new Fault('upstream_timeout', 'no reply')
+          return {
+            end: 'completed',
+            outcome: 'executed',
+            result: {},
+            effects: [
+              {
+                effectId: effects[0]!.id,
+                status: 'confirmed',
+                carrierExtId: effects[0]!.txAttempts[0]!.extId,
+              },
+            ],
+          }
+        },
+      },
+    },
+  })
+  const runtime = taskEngine.createRuntime(operations, [])
+  runtime.start()
+  return {
+    taskEngine,
+    sign: async (userId: string, key?: string, stumbles = false): Promise<SignedTask> => {
+      const options = { wait: true, timeoutMs: 15_000, ...(key !== undefined && { key }) }
+      const reply = await runtime.invoke(
+        operations[0] as Operation,
+        { stumbles },
+        callerOf(userId),
+        options,
+        request,
+      )
+      assert.equal(reply.kind, 'answer')
+      return (reply as { body: unknown }).body as SignedTask
+    },
+  }
+}
+
+describe('a promise with its first signature', () => {
+  const looks = new Map<string, Lookup[]>()
+  let db: TestDatabase
+  let proxy: DatabaseProxy
+  let [first, second] = [] as Database[] as [Database, Database]
+  let [a, b] = [] as unknown as [ReturnType<typeof instance>, ReturnType<typeof instance>]
+
+  before(async () => {
+    db = await testDatabase()
+    proxy = await databaseProxy(db.url)
+    first = openDatabase({ url: proxy.url, poolMax: 20, applicationName: 'a' })
+    second = openDatabase({ url: db.url, poolMax: 20, applicationName: 'b' })
+    ;[a, b] = [instance(first, 'a', looks), instance(second, 'b', looks)]
+    await b.taskEngine.nonces.ensure(nonceSequence, 1n)
+  })
+  after(async () => {
+    await a.taskEngine[Symbol.asyncDispose]()
+    await b.taskEngine[Symbol.asyncDispose]()
+    await first.close()
+    await second.close()
+    await proxy[Symbol.asyncDispose]()
+    await db.drop()
+  })
+
+  const rows = (sql: string, ...values: unknown[]) => query<Record<string, unknown>>(second.pool, sql, values)
+  const effectsOf = async (userId: string) =>
+    rows(
+      `select t.id, c.nonce from task t join effect e on e.task_id = t.id join carrier c on c.effect_id = e.id
+       where t.user_id = $1 order by t.id`,
+      userId,
+    )
+
+  test('the step after it, and no other, knows that nobody has sent what was signed', async () => {
+    const user = newUser()
+    const done = await b.sign(user, undefined, true)
+    assert.equal(done.outcome, 'executed')
+    assert.deepEqual(
+      looks.get(done.task_id)?.map(({ neverSent }) => neverSent),
+      [true, false],
+    )
+    const eventRows = await rows('select type from outbox where user_id = $1 order by seq', user)
+    const types = eventRows.map(({ type }) => type)
+    assert.deepEqual([types[0], types.at(-1)], ['task.created', 'task.completed'])
+    assert.equal((await effectsOf(user)).length, 1)
+  })
+
+  test('one key at once on two instances is one task, one signature and one number', async () => {
+    const user = newUser()
+    const tasks = await Promise.all(
+      Array.from({ length: 20 }, (_, turn) => (turn % 2 ? a : b).sign(user, 'one key')),
+    )
+    assert.equal(new Set(tasks.map(({ task_id }) => task_id)).size, 1)
+    assert.equal((await effectsOf(user)).length, 1)
+  })
+
+  test('many of one signer on two instances take distinct numbers', async () => {
+    const user = newUser()
+    const tasks = await Promise.all(Array.from({ length: 60 }, (_, turn) => (turn % 2 ? a : b).sign(user)))
+    assert.ok(tasks.every(({ outcome }) => outcome === 'executed'))
+    const numbers = (await effectsOf(user)).map(({ nonce }) => String(nonce))
+    assert.equal(new Set(numbers).size, 60)
+  })
+
+  test('a commit whose reply is lost is told as unknown, and the key finds the task that it made', async () => {
+    const user = newUser()
+    await a.sign(user)
+    const blocker = await second.pool.connect()
+    try {
+      await blocker.query('begin')
+      await blocker.query('select 1 from user_stream where user_id = $1 for update', [user])
+      proxy.dropReplyTo('"key":"lost"')
+      const fault = await a.sign(user, 'lost').catch((error: unknown) => error)
+      assert.ok(fault instanceof Fault, String(fault))
+      assert.equal(fault.code, 'unavailable')
+      assert.deepEqual([fault.extras.outcome, fault.extras.idempotency_key], ['unknown', 'lost'])
+      assert.equal((await effectsOf(user)).length, 1, 'it has not landed yet')
+    } finally {
+      // What it holds goes with its connection.
+      blocker.release(true)
+    }
+    const again = await b.sign(user, 'lost')
+    assert.equal(again.outcome, 'executed')
+    assert.equal((await effectsOf(user)).length, 2)
+    assert.ok(
+      looks.get(again.task_id)?.every(({ neverSent }) => !neverSent),
+      'it was looked up before it was sent',
+    )
+  })
+
+  test('whose turn comes too late is promised alone, and signs after it', async () => {
+    const user = newUser()
+    const blocker = await second.pool.connect()
+    await blocker.query('begin')
+    await blocker.query('select 1 from lane where signer = $1 for update', [nonceSequence.signer])
+    const all = Promise.all(Array.from({ length: 5 }, () => b.sign(user)))
+    await eventually(
+      async () =>
+        (
+          await rows(
+            `select 1 from pg_stat_activity where wait_event_type = 'Lock' and query like 'update lane%'`,
+          )
+        ).length > 0 || undefined,
+      'the first of them waits for its number',
+    )
+    time.offsetMs += 3_001
+    blocker.release(true)
+    const tasks = await all
+    assert.ok(tasks.every(({ outcome }) => outcome === 'executed'))
+    assert.equal(new Set((await effectsOf(user)).map(({ nonce }) => String(nonce))).size, 5)
+  })
+})

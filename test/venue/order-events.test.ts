@@ -1,0 +1,163 @@
+import assert from 'node:assert/strict'
+import { after, before, describe, test } from 'node:test'
+import { Fault } from '#kernel/fault.ts'
+import { eventually } from '../harness/gateway.ts'
+import { createVenueApp, type TaskAnswer, type User, type VenueApp } from './venue-app.ts'
+
+type OrderAnswer = TaskAnswer & {
+  result: { resting: boolean; asked_size: string; position_size: string; withdrawn_usd: string }
+}
+
+describe('orders as a trader sees them', () => {
+  let app: VenueApp
+  before(async () => {
+    app = await createVenueApp()
+    await app.price('BTC', 100_000)
+    await app.price('ETH', 3_000)
+  })
+  after(async () => {
+    await app?.[Symbol.asyncDispose]()
+  })
+
+  const executed = async (name: string, body: object, user: User): Promise<OrderAnswer> => {
+    const said = await app.call(name, body, user)
+    assert.equal(said.outcome, 'executed', JSON.stringify(said))
+    return said as OrderAnswer
+  }
+  const refused = async (name: string, body: object, user: User): Promise<Fault> => {
+    const said = await app.call(name, body, user).catch((fault: unknown) => fault)
+    assert.ok(said instanceof Fault, JSON.stringify(said))
+    return said
+  }
+  const open = { asset: 'BTC', side: 'long' }
+
+  test('an order without leverage keeps that of the position, then what the account set, and checks the margin that another one takes', async () => {
+    const user = await app.trader('200')
+    const leverageOf = async () => (await app.venueState(user)).positions[0]?.leverage.value
+    await executed('perp_open', { ...open, size: '0.01', leverage: 10 }, user)
+    await executed('perp_open', { ...open, notional_usd: '200' }, user)
+    assert.equal(await leverageOf(), 10)
+    const fault = await refused('perp_open', { ...open, notional_usd: '200', leverage: 1 }, user)
+    assert.equal(fault.code, 'insufficient_balance')
+    assert.ok(Number(fault.extras.required) > 1_000, JSON.stringify(fault.extras))
+    assert.match(fault.message, /leverage 1 takes [0-9.]+ USDC, and [0-9.]+ USDC are free/)
+    await executed('perp_close', { asset: 'BTC' }, user)
+    await executed('perp_open', { ...open, notional_usd: '100' }, user)
+    assert.equal(await leverageOf(), 10)
+    const other = await app.trader('1000')
+    await executed('perp_open', { ...open, notional_usd: '100' }, other)
+    assert.equal((await app.venueState(other)).positions[0]?.leverage.value, 1)
+  })
+
+  test('the published minimum is taken in every market, and a short is held to the price at which it is sent', async () => {
+    const user = await app.trader()
+    for (const asset of ['ETH', 'HYPE', 'BTC'])
+      await executed('perp_open', { asset, side: 'long', notional_usd: '10' }, user)
+    const fault = await refused(
+      'perp_open',
+      { ...open, side: 'short', size: '0.00010', slippage_pct: '5' },
+      user,
+    )
+    assert.equal(fault.issues[0]?.type, 'below_minimum')
+    assert.match(fault.message, /worth 9\.5 USD/)
+    assert.equal(fault.issues[0]?.ctx?.minimum_size, '0.00011')
+    const seller = await app.trader()
+    await executed('perp_open', { ...open, size: '0.001' }, seller)
+    const part = { asset: 'BTC', size: '0.00010', slippage_pct: '5' }
+    const less = await refused('perp_close', part, seller)
+    assert.deepEqual([less.issues[0]?.type, less.issues[0]?.ctx?.minimum_size], ['below_minimum', '0.00011'])
+    assert.match(less.message, /worth 9\.5 USD/)
+    await executed('perp_close', { ...part, size: '0.00011' }, seller)
+    await executed('perp_close', { asset: 'BTC' }, seller)
+  })
+
+  test('a market order that must not take liquidity is refused', async () => {
+    const user = await app.trader()
+    for (const [name, body] of [
+      ['perp_open', { ...open, size: '0.001', tif: 'alo' }],
+      ['spot_venue_buy', { asset: 'HYPE', size: '1', tif: 'alo' }],
+    ] as const)
+      assert.deepEqual((await refused(name, body, user)).issues[0]?.loc, ['body', 'tif'])
+  })
+
+  test('a close says that it rests, or that less was open than it asked for', async () => {
+    const user = await app.trader()
+    await executed('perp_open', { ...open, size: '0.002' }, user)
+    const rests = await executed(
+      'perp_close',
+      { asset: 'BTC', order_type: 'limit', limit_price: '120000' },
+      user,
+    )
+    assert.equal(rests.result.resting, true)
+    assert.match(rests.message, /rests in the book/)
+    assert.equal(rests.result.legs[0]?.role, 'close')
+    await executed('perp_cancel', { order_id: rests.result.order_id }, user)
+    const all = await executed('perp_close', { asset: 'BTC', size: '0.5' }, user)
+    assert.deepEqual([all.result.asked_size, all.result.position_size], ['0.5', '0.002'])
+    assert.match(all.message, /asked for 0\.5 BTC, and 0\.002 were open/)
+    assert.equal(all.result.resting, false)
+  })
+
+  test('what the venue refuses has a code, and its sentence no number of a market', async () => {
+    const user = await app.trader()
+    const limit = { ...open, size: '0.001', order_type: 'limit' }
+    const crossing = await app.call('perp_open', { ...limit, tif: 'alo', limit_price: '101000' }, user)
+    assert.equal(crossing.error?.code, 'post_only_crosses')
+    const far = await app.call('perp_open', { ...limit, limit_price: '10000' }, user)
+    assert.equal(far.error?.code, 'price_too_far', JSON.stringify(far.error))
+    for (const { error } of [crossing, far]) assert.doesNotMatch(error?.message ?? '', /asset=/)
+  })
+
+  test('an incomplete set-up names the next call with its body', async () => {
+    const user = await app.addUser()
+    const first = await refused('perp_open', { ...open, size: '0.001' }, user)
+    assert.deepEqual(first.extras.next_call, {
+      operation: 'perp_setup',
+      method: 'POST',
+      path: '/v1/perp/setup',
+      body: {},
+    })
+    assert.equal(first.extras.running_task_id, null)
+    await app.call('perp_setup', {}, user)
+    const second = await refused('perp_open', { ...open, size: '0.001' }, user)
+    assert.deepEqual(second.extras.next_call, {
+      operation: 'perp_fund',
+      method: 'POST',
+      path: '/v1/perp/fund',
+      body: { amount_usd: '5' },
+    })
+    assert.match(second.message, /perp\/fund/)
+  })
+
+  test('while a task sets trading up, an order names that task', async () => {
+    const user = await app.addUser()
+    await app.credit(user, '100')
+    const slow = { door: 'exchange', type: 'approveAgent', effect: 'latency', latencyMs: 3_000, count: 1 }
+    await app.market.control('POST', '/faults', slow)
+    const settingUp = app.call('perp_setup', {}, user)
+    await eventually(async () => {
+      const faults = await app.market.control<{ struck: number }[]>('GET', '/faults')
+      return faults.some(({ struck }) => struck > 0) || undefined
+    }, 'the approval is on its way')
+    const fault = await refused('perp_open', { ...open, size: '0.001' }, user)
+    const { task_id, outcome } = await settingUp
+    assert.deepEqual([fault.code, fault.extras.running_task_id], ['setup_incomplete', task_id])
+    assert.ok(fault.message.includes(`the task ${task_id} (perp_setup) is about to do that`), fault.message)
+    assert.equal(outcome, 'executed')
+  })
+
+  test('a position shows the profit of the mark that stands beside it', async () => {
+    const user = await app.trader()
+    await app.price('BTC', 100_000)
+    await executed('perp_open', { ...open, size: '0.01', leverage: 5 }, user)
+    await app.price('BTC', 101_000)
+    const { positions } = (await app.call('perp_orders', {}, user)) as unknown as {
+      positions: { mark_price: string; entry_price: string; size: string; unrealized_pnl_usd: string }[]
+    }
+    const [position] = positions
+    const profit = (Number(position?.mark_price) - Number(position?.entry_price)) * Number(position?.size)
+    assert.ok(Math.abs(profit - Number(position?.unrealized_pnl_usd)) < 0.01, JSON.stringify(position))
+    assert.ok(profit > 5, String(profit))
+    await app.price('BTC', 100_000)
+  })
+})
