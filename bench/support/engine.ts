@@ -64,7 +64,7 @@ export function createInstance(
   const operations = implement(contract, {
     pay: {
       admit: async (_input, { userId }) => {
-        const debit = { owner: userId, asset, book: 'wallet' }
+        const debit = { owner: userId, asset, subAccount: 'wallet' }
         const { version } = await durable.ledger.balance(database.pool, debit)
         return {
           data: {},

@@ -15,8 +15,8 @@ const listAccounts: AdminCommand['run'] = async (session) => {
   const { pool } = session.database
   await session.record(pool, { command: 'accounts list' })
   const text = `select x.section, x.user_id, u.agent_id, x.account, x.state, x.since, x.reason
-    from (select 'venue' as section, user_id, account, state, since, reason from venue_account
-        where state in ('frozen', 'lifting')
+    from (select 'venue' as section, user_id, account, state, frozen_since as since, reason from venue_account
+        where state in ('frozen', 'unfreezing')
       union all select 'earn', user_id, vault, state, frozen_since, reason from earn_account
         where state = 'frozen') x
     join app_user u on u.id = x.user_id order by x.since`
@@ -27,8 +27,8 @@ const listChanges: AdminCommand['run'] = async (session, args) => {
   const { pool } = session.database
   const { id } = await userOf(pool, args.positional('user'))
   await session.record(pool, { command: 'accounts changes', subject: id })
-  const text = `select place, amount, kind, reason, to_timestamp(at_ms / 1000.0) as at from venue_change
-    where user_id = $1 and kind in ('adjustment', 'lifted') order by at_ms desc limit 1000`
+  const text = `select balance_key, amount, kind, reason, to_timestamp(at_ms / 1000.0) as at from venue_ledger_entry
+    where user_id = $1 and kind in ('adjustment', 'unfreeze') order by at_ms desc limit 1000`
   session.print(await query(pool, text, [id]))
 }
 
@@ -39,7 +39,7 @@ async function addFlagEvent(
   data: object,
 ) {
   const event = { type: 'security.flagged', subject: { kind: 'account', id: account.account }, data }
-  await query(tx, 'select outbox_add($1, null, $2::jsonb, $3)', [
+  await query(tx, 'select user_event_append($1, null, $2::jsonb, $3)', [
     account.user_id,
     JSON.stringify([event]),
     session.clock.now(),
@@ -77,7 +77,7 @@ const unfreeze: AdminCommand['run'] = async (session, args) => {
   await database.transaction(async (tx) => {
     const rows = await query(
       tx,
-      `update venue_account set state = 'lifting', lifted_by = $2, next_at = $3
+      `update venue_account set state = 'unfreezing', unfrozen_by = $2, next_at = $3
        where user_id = $1 and state = 'frozen' returning account`,
       [id, operatorText(session), clock.now()],
     )

@@ -44,7 +44,7 @@ const setFrozen =
       await session.record(tx, { command, subject: id, details: { vaults: changed } })
       const data = { state: frozen ? 'frozen' : 'active', code: 'operator', reason, since: now.toISOString() }
       const event = { type: 'security.flagged', subject: { kind: 'account', id }, data }
-      await query(tx, 'select outbox_add($1, null, $2::jsonb, $3)', [id, JSON.stringify([event]), now])
+      await query(tx, 'select user_event_append($1, null, $2::jsonb, $3)', [id, JSON.stringify([event]), now])
     })
     await session.notify([userTopic(id)])
     session.printLine(`Deposits of user ${id} into the vault are ${frozen ? 'stopped' : 'accepted'}`)

@@ -9,12 +9,12 @@ const listSponsors: AdminCommand['run'] = async (session) => {
   const { pool } = session.database
   await session.record(pool, { command: 'sponsors list' })
   const text = `select l.chain, l.signer, l.next as next_nonce,
-      (select count(*) from carrier c join effect e on e.id = c.effect_id
+      (select count(*) from tx_attempt c join effect e on e.id = c.effect_id
         where c.chain = l.chain and c.signer = l.signer and e.status in ('prepared', 'sent', 'unknown')) as under_way,
       p.since as paused_since, p.set_by as paused_by, p.reason
-    from (select chain, signer, next from lane where kind = 'evm'
+    from (select chain, signer, next from nonce_sequence where kind = 'evm'
       union select p.chain, p.signer, null from paused_sponsor p
-        where not exists (select from lane l where l.kind = 'evm' and l.chain = p.chain and l.signer = p.signer)) l
+        where not exists (select from nonce_sequence l where l.kind = 'evm' and l.chain = p.chain and l.signer = p.signer)) l
     left join paused_sponsor p on p.chain = l.chain and p.signer = l.signer
     order by l.chain, l.signer`
   session.print(await query(pool, text))

@@ -24,7 +24,7 @@ const listTasks: AdminCommand['run'] = async (session, args) => {
   const { pool } = session.database
   await session.record(pool, { command: 'tasks list', details: { state } })
   const text = `select t.id, t.kind, t.state, t.step, u.agent_id, t.created_at, t.updated_at, t.deadline,
-      (select string_agg(distinct c.ext_id, ' ') from effect e join carrier c on c.effect_id = e.id where e.task_id = t.id) as sent
+      (select string_agg(distinct c.external_id, ' ') from effect e join tx_attempt c on c.effect_id = e.id where e.task_id = t.id) as sent
     from task t left join app_user u on u.id = t.user_id
     where t.status in ('pending', 'running') and ($1 = 'all' or t.state = $1) order by t.updated_at limit 1000`
   session.print(await query(pool, text, [state]))
@@ -49,7 +49,7 @@ type TransferSummary = {
 const readTransfers = ({ database }: Session, taskId: string): Promise<TransferSummary[]> =>
   query<TransferSummary>(
     database.pool,
-    `select t.key, d.asset, d.book as "from", c.book as "to", t.amount::text as amount, t.state, t.reason
+    `select t.key, d.asset, d.sub_account as "from", c.sub_account as "to", t.amount::text as amount, t.state, t.reason
      from transfer t join account d on d.id = t.debit join account c on c.id = t.credit
      where t.task_id = $1 order by t.id`,
     [taskId],
@@ -67,7 +67,7 @@ const showTask: AdminCommand['run'] = async (session, args) => {
   const sent = effects.map(({ signed: _signed, txAttempts, ...effect }) => ({
     ...effect,
     // The signed bytes are long, and the hash is what an explorer asks for.
-    transactions: txAttempts.map(({ raw: _raw, ...carrier }) => carrier),
+    transactions: txAttempts.map(({ raw: _raw, ...attempt }) => attempt),
   }))
   const shown = { task, effects: sent, transfers, steps }
   session.printLine(jsonText(shown))
@@ -134,7 +134,7 @@ function resultOf(
       effectId: id,
       status: 'confirmed',
       proof,
-      ...(txHash !== undefined && { carrierExtId: txHash }),
+      ...(txHash !== undefined && { attemptExternalId: txHash }),
     }),
   )
   return { end: 'completed', outcome, result: facts, data, moves, effects: confirmed }

@@ -39,10 +39,10 @@ export async function findWorldMismatch(
   { pool }: Stores['database'],
   worldId: string,
 ): Promise<string | undefined> {
-  await query(pool, `insert into belonging (key, value) values ('world', $1) on conflict do nothing`, [
+  await query(pool, `insert into database_binding (key, value) values ('world', $1) on conflict do nothing`, [
     worldId,
   ])
-  const [row] = await query<{ value: string }>(pool, `select value from belonging where key = 'world'`)
+  const [row] = await query<{ value: string }>(pool, `select value from database_binding where key = 'world'`)
   if (row?.value === worldId) return undefined
   return `The database belongs to the local world ${row?.value}, but the data folder holds the world ${worldId}. Start with both of one origin, or remove both: the data folder, and the database if it is not inside it.`
 }

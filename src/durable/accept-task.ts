@@ -110,7 +110,7 @@ export function createAcceptor({
     const moves = admission.moves?.(task.id) ?? []
     const body = {
       ...acceptanceJson(task, wanted),
-      observe: snapshotsToJson(admission.snapshots ?? []),
+      snapshots: snapshotsToJson(admission.snapshots ?? []),
       moves: movesToJson(moves),
       events,
     }
@@ -127,7 +127,7 @@ export function createAcceptor({
     // one statement, so it must have ended: in turns with the ledger's they would wait for each other's rows.
     await writes(tx, task.id)
     await write(tx, task, wanted, [])
-    const events = query(tx, 'select outbox_add($1, $2, $3::jsonb, $4)', [
+    const events = query(tx, 'select user_event_append($1, $2, $3::jsonb, $4)', [
       task.user_id,
       task.id,
       jsonText(creationEvents(task)),

@@ -27,7 +27,7 @@ export function createChangePoller(db: Queryable, everyMs: number = pollMs): Cha
     const rows = await fetchAll(
       db,
       builder
-        .selectFrom('user_stream')
+        .selectFrom('user_event_seq')
         .select(['user_id', 'seq'])
         .where('user_id', '=', (eb) => eb.fn.any(eb.val(userIds))),
     )

@@ -101,7 +101,7 @@ export function createCommitter({
       ...extra,
     }
     const [text, values] = acceptance
-      ? ['select task_open($1::jsonb, $2::jsonb) as last', [acceptance, body]]
+      ? ['select task_accept_signed($1::jsonb, $2::jsonb) as last', [acceptance, body]]
       : ['select task_write($1::jsonb) as last', [body]]
     const sent = values.map(jsonText)
     const [row] = await query<{ last: bigint | null }>(db as pg.Pool, text, sent).catch((error: unknown) => {
@@ -128,11 +128,11 @@ export function createCommitter({
   ) => {
     const [row] = await query<{ nonce: string | bigint }>(
       tx,
-      `update lane set next = greatest(next, $4::bigint) + 1
+      `update nonce_sequence set next = greatest(next, $4::bigint) + 1
        where kind = $1 and chain = $2 and signer = $3 returning next - 1 as nonce`,
       [kind, chain, signer, minNonce],
     )
-    if (!row) throw new Error(`lane ${kind} ${chain} ${signer} was not opened`)
+    if (!row) throw new Error(`nonce sequence ${kind} ${chain} ${signer} was not opened`)
     return BigInt(row.nonce)
   }
 
@@ -143,16 +143,16 @@ export function createCommitter({
   ) => ({
     effectId,
     raw: attempt.raw,
-    extId: attempt.extId,
+    externalId: attempt.externalId,
     nonce: String(attempt.nonce),
-    laneKind: kind,
+    nonceKind: kind,
     chain,
     signer,
   })
 
   const buildEffect = (
     { effect: built, txAttempt }: SignedEffect,
-    lane: NonceSequence,
+    nonceSequence: NonceSequence,
     step: string,
   ): Effect => {
     const at = clock.now()
@@ -164,13 +164,13 @@ export function createCommitter({
       id: uuidv7(at, random),
       step,
       validUntil,
-      txAttempts: [{ ...txAttempt, ...common, n: 0, nonceSequence: lane }],
+      txAttempts: [{ ...txAttempt, ...common, n: 0, nonceSequence }],
     }
   }
 
-  const signedJson = ({ effect, txAttempt }: SignedEffect, { id }: Effect, lane: NonceSequence) => ({
+  const signedJson = ({ effect, txAttempt }: SignedEffect, { id }: Effect, nonceSequence: NonceSequence) => ({
     effect: { ...effect, id },
-    carrier: txAttemptJson(txAttempt, id, lane),
+    txAttempt: txAttemptJson(txAttempt, id, nonceSequence),
   })
 
   const commitInTransaction = async (
@@ -180,7 +180,7 @@ export function createCommitter({
   ): Promise<Committed | undefined> => {
     const change = transition(task, result)
     if (!('intend' in result)) {
-      const extra = 'replace' in result ? { carrier: await replacementJson(tx, result.replace) } : {}
+      const extra = 'replace' in result ? { txAttempt: await replacementJson(tx, result.replace) } : {}
       return write(tx, task, change, extra)
     }
     const { nonceSequence, build, onRefused } = result.intend

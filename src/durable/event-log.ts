@@ -45,7 +45,7 @@ export const createEventLog = ({
 }): EventLog => {
   const matching = (userId: string, after: bigint, until: bigint, { types, taskId }: Filter) => {
     let filtered = builder
-      .selectFrom('outbox')
+      .selectFrom('user_event')
       .where('user_id', '=', userId)
       .where('seq', '>', after)
       .where('seq', '<=', until)
@@ -56,7 +56,7 @@ export const createEventLog = ({
   const lastSeq = async (userId: string): Promise<bigint> => {
     const row = await fetchOne(
       pool,
-      builder.selectFrom('user_stream').select('seq').where('user_id', '=', userId),
+      builder.selectFrom('user_event_seq').select('seq').where('user_id', '=', userId),
     )
     return BigInt(row?.seq ?? 0)
   }
@@ -66,7 +66,7 @@ export const createEventLog = ({
     const oldest = await fetchOne(
       pool,
       builder
-        .selectFrom('outbox')
+        .selectFrom('user_event')
         .select((eb) => eb.fn.min('seq').as('seq'))
         .where('user_id', '=', userId),
     )
@@ -98,7 +98,11 @@ export const createEventLog = ({
     },
     async add(tx, userId, events) {
       if (events.length === 0) return
-      await query(tx, 'select outbox_add($1, null, $2::jsonb, $3)', [userId, jsonText(events), clock.now()])
+      await query(tx, 'select user_event_append($1, null, $2::jsonb, $3)', [
+        userId,
+        jsonText(events),
+        clock.now(),
+      ])
     },
     notify: (userId) => notifier.notify([userTopic(userId)]),
     subscribe: (userId, seq, options) =>

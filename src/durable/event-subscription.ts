@@ -32,8 +32,8 @@ export const scannedMax = 20_000n
 /** In one statement, and so of one moment: what no filter lets pass is passed over and not read again. */
 const pageSql = `
   select s.seq as newest, e.*
-  from user_stream s left join lateral (
-    select seq, type, task_id, subject, body, at from outbox
+  from user_event_seq s left join lateral (
+    select seq, type, task_id, subject, body, at from user_event
     where user_id = $1 and seq > $2 and seq <= $2 + ${scannedMax} and ($3::text[] is null or type = any($3)) order by seq limit ${pageMax}
   ) e on true
   where s.user_id = $1 order by e.seq`

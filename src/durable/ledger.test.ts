@@ -8,7 +8,7 @@ const asset = '8453:0xabc'
 const hold: Move = {
   move: 'hold',
   key: 'k',
-  debit: { owner: 'u', asset, book: 'wallet' },
+  debit: { owner: 'u', asset, subAccount: 'wallet' },
   credit: externalAccount(asset),
   amountUnits: 25_000_000n,
   reason: 'spend',

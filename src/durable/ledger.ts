@@ -5,7 +5,7 @@ import { systemOwner } from '#kernel/task.ts'
 import { builder, fetchAll, fetchOne, type Queryable, query } from '#store/query.ts'
 
 export type Balance = { availUnits: bigint; heldUnits: bigint; version: bigint }
-export type SubAccount = Balance & { book: string }
+export type SubAccount = Balance & { subAccount: string }
 export type Ledger = {
   apply(tx: Tx, moves: Move[], facts: { taskId: string | null; now: Date }): Promise<void>
   balance(db: Queryable, account: AccountRef): Promise<Balance>
@@ -25,8 +25,8 @@ export const snapshotsToJson = (snapshots: BalanceSnapshot[]) =>
   snapshots.map(({ account, totalUnits, version }) => ({
     account,
     totalUnits: String(totalUnits),
-    settlements: String(version),
-    house: systemOwner,
+    version: String(version),
+    systemOwner,
   }))
 
 type Raised = { asset: string; required: string; available: string }
@@ -59,21 +59,21 @@ export const ledger: Ledger = {
     })
   },
 
-  async balance(db, { owner, asset, book }) {
+  async balance(db, { owner, asset, subAccount }) {
     const row = await fetchOne(
       db,
       builder
         .selectFrom('account')
-        .select(['avail', 'held', 'settlements'])
+        .select(['avail', 'held', 'version'])
         .where('owner', '=', owner)
         .where('asset', '=', asset)
-        .where('book', '=', book),
+        .where('sub_account', '=', subAccount),
     )
     if (!row) return { availUnits: 0n, heldUnits: 0n, version: 0n }
     return {
       availUnits: BigInt(row.avail),
       heldUnits: BigInt(row.held),
-      version: BigInt(row.settlements),
+      version: BigInt(row.version),
     }
   },
 
@@ -82,16 +82,16 @@ export const ledger: Ledger = {
       db,
       builder
         .selectFrom('account')
-        .select(['book', 'avail', 'held', 'settlements'])
+        .select(['sub_account', 'avail', 'held', 'version'])
         .where('owner', '=', owner)
         .where('asset', '=', asset)
         .orderBy('id'),
     )
-    return rows.map(({ book, avail, held, settlements }) => ({
-      book,
+    return rows.map(({ sub_account, avail, held, version }) => ({
+      subAccount: sub_account,
       availUnits: BigInt(avail),
       heldUnits: BigInt(held),
-      version: BigInt(settlements),
+      version: BigInt(version),
     }))
   },
 }

@@ -41,7 +41,7 @@ export const auditLedger = ({ run }: Pick<Transactions, 'run'>): Promise<Drift[]
   })
 
 const auditSql = `
-with counted as (select account_id, sum(d_avail) as avail, sum(d_held) as held from entry group by account_id),
+with counted as (select account_id, sum(d_avail) as avail, sum(d_held) as held from ledger_entry group by account_id),
        pending as (select debit, sum(amount) as held from transfer where state = 'pending' group by debit)
      select 'available' as what, a.id::text, a.avail::text as recorded, coalesce(c.avail, 0)::text as counted
        from account a left join counted c on c.account_id = a.id where a.avail <> coalesce(c.avail, 0)
@@ -72,7 +72,7 @@ export function createMaintenance({ transactions, clock, log, intervalMs }: Main
   const deleteExpired = async () => {
     const now = clock.now()
     await deleteAll(
-      `delete from outbox where (user_id, seq) in (select user_id, seq from outbox where at < $1 order by at limit ${batchMax})
+      `delete from user_event where (user_id, seq) in (select user_id, seq from user_event where at < $1 order by at limit ${batchMax})
        returning seq`,
       later(now, -eventRetentionMs),
     )

@@ -5,27 +5,27 @@ import type { Transactions } from './transactions.ts'
 /** Nonce allocators, one row per signer. A number is taken only in the commit that stores its signature. */
 export type NonceSequences = {
   /** Makes the row where there is none; an existing counter stays as it is. */
-  ensure(lane: NonceSequence, start: bigint): Promise<void>
+  ensure(nonceSequence: NonceSequence, start: bigint): Promise<void>
   /** How many carriers of each signer have not ended, so that the least busy one is chosen. */
   inFlight(kind: string, chain: string): Promise<Map<string, number>>
-  peek(lane: NonceSequence): Promise<bigint | undefined>
+  peek(nonceSequence: NonceSequence): Promise<bigint | undefined>
   /** The next number, at least `least`, in the transaction that stores what is signed with it. */
-  take(tx: Tx, lane: NonceSequence, minNonce: bigint): Promise<bigint>
+  take(tx: Tx, nonceSequence: NonceSequence, minNonce: bigint): Promise<bigint>
 }
 
 export const createNonceSequences = ({ pool }: Transactions): NonceSequences => ({
   async ensure({ kind, chain, signer }, start) {
     await query(
       pool,
-      'insert into lane (kind, chain, signer, next) values ($1, $2, $3, $4) on conflict do nothing',
+      'insert into nonce_sequence (kind, chain, signer, next) values ($1, $2, $3, $4) on conflict do nothing',
       [kind, chain, signer, start],
     )
   },
   async inFlight(kind, chain) {
     const rows = await query<{ signer: string; n: number }>(
       pool,
-      `select c.signer, count(*)::integer as n from carrier c join effect e on e.id = c.effect_id
-       where c.lane_kind = $1 and c.chain = $2 and e.status in ('prepared', 'sent', 'unknown') group by c.signer`,
+      `select c.signer, count(*)::integer as n from tx_attempt c join effect e on e.id = c.effect_id
+       where c.nonce_kind = $1 and c.chain = $2 and e.status in ('prepared', 'sent', 'unknown') group by c.signer`,
       [kind, chain],
     )
     return new Map(rows.map(({ signer, n }) => [signer, n]))
@@ -34,7 +34,7 @@ export const createNonceSequences = ({ pool }: Transactions): NonceSequences => 
     const [row] = await fetchAll(
       pool,
       builder
-        .selectFrom('lane')
+        .selectFrom('nonce_sequence')
         .select('next')
         .where('kind', '=', kind)
         .where('chain', '=', chain)
@@ -45,11 +45,11 @@ export const createNonceSequences = ({ pool }: Transactions): NonceSequences => 
   async take(tx, { kind, chain, signer }, minNonce) {
     const [row] = await query<{ nonce: string | bigint }>(
       tx,
-      `update lane set next = greatest(next, $4::bigint) + 1
+      `update nonce_sequence set next = greatest(next, $4::bigint) + 1
        where kind = $1 and chain = $2 and signer = $3 returning next - 1 as nonce`,
       [kind, chain, signer, minNonce],
     )
-    if (!row) throw new Error(`lane ${kind} ${chain} ${signer} was not opened`)
+    if (!row) throw new Error(`nonce sequence ${kind} ${chain} ${signer} was not opened`)
     return BigInt(row.nonce)
   },
 })

@@ -95,7 +95,7 @@ export function createPriceTriggers({
     async lease(market) {
       const [row] = await query<{ epoch: number }>(
         transactions.pool,
-        `insert into market_watch as w (market, owner, epoch, lease_until)
+        `insert into market_lease as w (market, owner, epoch, lease_until)
            values ($1, $2, 1, clock_timestamp() + make_interval(secs => $3))
          on conflict (market) do update set owner = $2, lease_until = excluded.lease_until,
              epoch = w.epoch + (case when w.owner = $2 then 0 else 1 end)
@@ -111,7 +111,7 @@ export function createPriceTriggers({
       const fired = await transactions.run(async (tx) => {
         const current = await query(
           tx,
-          `update market_watch set last_price = $4, seen_at = $5 where market = $1 and owner = $2 and epoch = $3 returning market`,
+          `update market_lease set last_price = $4, seen_at = $5 where market = $1 and owner = $2 and epoch = $3 returning market`,
           [market, instanceId, epoch, price, now],
         )
         if (current.length === 0) return 0

@@ -41,7 +41,7 @@ export async function readEffects(db: Queryable, taskId: string): Promise<Effect
     fetchAll(
       db,
       builder
-        .selectFrom('carrier')
+        .selectFrom('tx_attempt')
         .selectAll()
         .where('effect_id', 'in', ofTask.select('id'))
         .orderBy('effect_id')
@@ -52,7 +52,7 @@ export async function readEffects(db: Queryable, taskId: string): Promise<Effect
     id: row.id,
     step: row.step,
     kind: row.kind,
-    extId: row.ext_id,
+    externalId: row.external_id,
     intent: row.intent as JsonObject,
     signed: row.signed as JsonObject,
     status: row.status as EffectStatus,
@@ -62,9 +62,9 @@ export async function readEffects(db: Queryable, taskId: string): Promise<Effect
       .filter((attempt) => attempt.effect_id === row.id)
       .map((attempt) => ({
         n: attempt.n,
-        extId: attempt.ext_id,
+        externalId: attempt.external_id,
         raw: attempt.raw,
-        nonceSequence: { kind: attempt.lane_kind, chain: attempt.chain, signer: attempt.signer },
+        nonceSequence: { kind: attempt.nonce_kind, chain: attempt.chain, signer: attempt.signer },
         nonce: BigInt(attempt.nonce),
         status: attempt.status,
         at: attempt.at,

@@ -30,12 +30,16 @@ declare const txBrand: unique symbol
 /** A database transaction in flight, opaque here: `store` knows how to write through it. */
 export type Tx = { readonly [txBrand]: 'tx' }
 
-/** An account of the ledger: whose, of what asset, and which book of that owner. */
-export type AccountRef = { owner: string; asset: string; book: string }
+/** An account of the ledger: whose, of what asset, and which sub-account of that owner. */
+export type AccountRef = { owner: string; asset: string; subAccount: string }
 export type LedgerToken = Pick<Token, 'symbol' | 'decimals' | 'address'>
 export const systemOwner = '00000000-0000-7000-8000-000000000000'
-/** The far side of every deposit and payment; the only book that may go below zero. */
-export const externalAccount = (asset: string): AccountRef => ({ owner: systemOwner, asset, book: 'outside' })
+/** The far side of every deposit and payment; the only sub-account that may go below zero. */
+export const externalAccount = (asset: string): AccountRef => ({
+  owner: systemOwner,
+  asset,
+  subAccount: 'external',
+})
 
 /**
  * `transfer` moves at once. `hold` sets units aside for `credit` until `post` delivers them or `void` gives them back.
@@ -64,7 +68,7 @@ export type Move =
   | { move: 'void'; key: string }
 
 /**
- * What a chain or venue said an account holds. `settlements` is the account's counter read BEFORE asking: if a hold was
+ * What a chain or venue said an account holds. `version` is the account's counter read BEFORE asking: if a hold was
  * posted or voided in between, the answer is of unknown age and the admission starts again.
  */
 export type BalanceSnapshot = { account: AccountRef; totalUnits: bigint; version: bigint }
@@ -74,20 +78,20 @@ export type NonceSequence = { kind: string; chain: string; signer: string }
 /** Something that will change the world outside. Its bytes and id are stored before they are sent. */
 export type NewEffect = {
   kind: string
-  extId: string
+  externalId: string
   intent: JsonObject
   signed: JsonObject
   policyReceipt: string
   validUntil?: Date
 }
 /** A transaction that carries an effect; a replacement is a further carrier under the same nonce. */
-export type NewTxAttempt = { extId: string; raw: string; nonce: bigint }
+export type NewTxAttempt = { externalId: string; raw: string; nonce: bigint }
 export const effectStatuses = ['prepared', 'sent', 'confirmed', 'rejected', 'dropped', 'unknown'] as const
 export type EffectStatus = (typeof effectStatuses)[number]
 
 export type TxAttempt = {
   n: number
-  extId: string
+  externalId: string
   raw: string
   nonceSequence: NonceSequence
   nonce: bigint
@@ -98,7 +102,7 @@ export type Effect = {
   id: string
   step: string
   kind: string
-  extId: string
+  externalId: string
   intent: JsonObject
   signed: JsonObject
   status: EffectStatus
@@ -112,7 +116,7 @@ export type EffectUpdate = {
   effectId: string
   status: EffectStatus
   proof?: JsonObject
-  carrierExtId?: string
+  attemptExternalId?: string
 }
 
 /**

@@ -4,7 +4,7 @@ import { statementLabel } from './instrument.ts'
 
 test('a statement is named by what it does', () => {
   assert.equal(statementLabel('select task_write($1::jsonb)'), 'task_write')
-  assert.equal(statementLabel('update lane set next = next + 1'), 'update lane')
+  assert.equal(statementLabel('update nonce_sequence set next = next + 1'), 'update nonce_sequence')
   assert.equal(statementLabel('insert into "effect" (id) values ($1)'), 'insert effect')
   assert.equal(statementLabel('select * from task where id = $1'), 'select task')
   assert.equal(statementLabel('COMMIT'), 'commit')

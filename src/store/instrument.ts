@@ -4,7 +4,7 @@ import type { Failpoints } from '#kernel/failpoint.ts'
 type Callback = (error: Error | undefined, result: unknown) => void
 type Query = (...args: unknown[]) => unknown
 
-/** `select task_write(...)` is `task_write`, `update lane set ...` is `update lane`, and so on. */
+/** `select task_write(...)` is `task_write`, `update nonce_sequence set ...` is `update nonce_sequence`, and so on. */
 export function statementLabel(text: string): string {
   const flat = text.trim().toLowerCase()
   const call = /^select (\w+)\(/.exec(flat)?.[1]

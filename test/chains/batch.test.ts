@@ -44,7 +44,7 @@ describe('batches on a chain that misbehaves', () => {
     app.main.durable.ledger.balance(app.database.pool, {
       owner: user.id,
       asset: `8453:${app.main.usdc.toLowerCase()}`,
-      book: 'wallet',
+      subAccount: 'wallet',
     })
 
   test('a reply that is lost after the sending neither loses nor doubles the deposit', async () => {
@@ -102,11 +102,11 @@ describe('batches on a chain that misbehaves', () => {
     assert.equal((await deposit(user)).outcome, 'executed')
   })
 
-  type Stored = { n: number; nonce: bigint; raw: string; ext_id: string }
+  type Stored = { n: number; nonce: bigint; raw: string; external_id: string }
   const attemptsOf = (user: User) =>
     query<Stored>(
       app.database.pool,
-      `select c.n, c.nonce, c.raw, c.ext_id from carrier c join effect e on e.id = c.effect_id
+      `select c.n, c.nonce, c.raw, c.external_id from tx_attempt c join effect e on e.id = c.effect_id
        join task t on t.id = e.task_id where t.user_id = $1 order by c.n`,
       [user.id],
     )
@@ -127,7 +127,7 @@ describe('batches on a chain that misbehaves', () => {
       'a replacement',
       20_000,
     )
-    const replacement = attempts[1]!.ext_id
+    const replacement = attempts[1]!.external_id
     await eventually(
       async () => ((await app.rpc('eth_getTransactionByHash', [replacement])) ? true : undefined),
       'the replacement at the node',
@@ -169,7 +169,7 @@ describe('batches on a chain that misbehaves', () => {
     await app.rpc('evm_setAutomine', [true])
     const done = await pendingDeposit
     assert.equal(done.outcome, 'executed', JSON.stringify(done.error))
-    assert.equal(done.result.tx_hash, attempts[0]?.ext_id)
+    assert.equal(done.result.tx_hash, attempts[0]?.external_id)
     assert.equal(await app.flows(user), 1)
   })
 
@@ -234,7 +234,7 @@ describe('lanes', () => {
   const sequences = () =>
     query<{ signer: string; next: bigint }>(
       app.database.pool,
-      `select signer, next from lane where chain = '8453'`,
+      `select signer, next from nonce_sequence where chain = '8453'`,
     )
   const drift = async () => {
     const rows = await sequences()
@@ -266,7 +266,7 @@ describe('lanes', () => {
   })
 
   test('a counter that drifted far ahead comes back, and the next deposit is mined at once', async () => {
-    await query(app.database.pool, `update lane set next = next + 342 where chain = '8453'`)
+    await query(app.database.pool, `update nonce_sequence set next = next + 342 where chain = '8453'`)
     const startedMs = performance.now()
     await app.main.nonceRepair.reconcile()
     assert.ok(zero(await drift()))
@@ -276,7 +276,7 @@ describe('lanes', () => {
 
   test('a gap below a stored transaction is filled and frees it', async () => {
     const user = await app.fundedUser()
-    await query(app.database.pool, `update lane set next = next + 3 where chain = '8453'`)
+    await query(app.database.pool, `update nonce_sequence set next = next + 3 where chain = '8453'`)
     const pendingDeposit = deposit(user)
     await eventually(async () => {
       const { tasks } = await app.main.durable.tasks.list(user.id, { skip: 0, limit: 1 })

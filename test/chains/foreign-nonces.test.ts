@@ -33,7 +33,7 @@ describe('a sponsor whose key is used elsewhere too', () => {
     await eventually(async () => ((await pooled()) > 0 ? true : undefined), 'the deposit waits in the pool')
     const { tasks } = await app.main.durable.tasks.list(user.id, { skip: 0, limit: 1 })
     const { rows } = await app.database.pool.query(
-      'select c.signer from carrier c join effect e on e.id = c.effect_id where e.task_id = $1',
+      'select c.signer from tx_attempt c join effect e on e.id = c.effect_id where e.task_id = $1',
       [tasks[0]!.id],
     )
     await sendForeign(rows[0].signer, 20n)

@@ -17,8 +17,8 @@ const executed = async ({ run }: CancelContext, path: string, body: object) => {
 /** The exits that the gateway keeps for the customer. */
 const triggersOf = async ({ app, customer }: CancelContext) =>
   (
-    await app.admin.query<{ id: string; origin: string; status: string }>(
-      `select t.id, t.origin, t.status from trigger_order t join app_user u on u.id = t.user_id where u.agent_id = $1`,
+    await app.admin.query<{ id: string; source_task_id: string; status: string }>(
+      `select t.id, t.source_task_id, t.status from trigger_order t join app_user u on u.id = t.user_id where u.agent_id = $1`,
       [customer.agentId],
     )
   ).rows
@@ -87,7 +87,7 @@ const spotExits: CancelCase = {
   prepare: buyHolding,
   body: async () => exit,
   landed: async (context, taskIds) =>
-    (await triggersOf(context)).filter(({ origin }) => taskIds.includes(origin)).length,
+    (await triggersOf(context)).filter(({ source_task_id }) => taskIds.includes(source_task_id)).length,
 }
 
 const spotCancel: CancelCase = {

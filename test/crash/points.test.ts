@@ -16,7 +16,7 @@ import {
 
 /** Statements and calls that belong to the task; the rest is the noise of a living process. */
 const taskPointPattern =
-  /^(db:(task_accept|task_write|outbox_add|policy_lock|update lane|select task|begin|commit|insert policy|update policy|select effect|select carrier)|net:base)/
+  /^(db:(task_accept|task_write|user_event_append|policy_lock|update nonce_sequence|select task|begin|commit|insert policy|update policy|select effect|select tx_attempt)|net:base)/
 const nightly = process.env.PROOF === 'nightly'
 /** Of what a task does more than once, its second time too. */
 const passesOf = (name: string) => (nightly ? 50 : /task_write|net:/.test(name) ? 2 : 1)

@@ -146,7 +146,9 @@ export async function createStopPoints() {
     const points = [...counts].flatMap(([name, count]) =>
       [1, 2].filter((pass) => pass <= count && (pass === 1 || isNightly)).map((pass) => `${name}@${pass}`),
     )
-    const signing = points.filter((point) => /lane:after|task_write:before|task_open:before/.test(point))
+    const signing = points.filter((point) =>
+      /nonce_sequence:after|task_write:before|task_accept_signed:before/.test(point),
+    )
     const others = points.filter((point) => !signing.includes(point))
     const order = [
       ...signing,

@@ -93,7 +93,7 @@ test('200 earn tasks survive a minute in which an instance is killed every 300 m
     ).length
     assert.equal(deposits, completed, `${customer.address}: deposits on the chain and completed tasks`)
     const { rows } = await app.admin.query(
-      `select coalesce(sum(avail + held), 0)::text as shares from account a join app_user u on u.id = a.owner where u.agent_id = $1 and a.book like 'position:%'`,
+      `select coalesce(sum(avail + held), 0)::text as shares from account a join app_user u on u.id = a.owner where u.agent_id = $1 and a.sub_account like 'position:%'`,
       [customer.agentId],
     )
     assert.equal(String(shares), rows[0].shares, `${customer.address}: shares on the chain and in the ledger`)

@@ -63,7 +63,7 @@ test('killed at any point of an exit that fires, it sells exactly once', async (
 
   const leaseOwnerOf = async (): Promise<string | undefined> => {
     const { rows } = await app.admin.query<{ owner: string }>(
-      `select owner from market_watch where market = 'hl:spot:HYPE' and lease_until > clock_timestamp()`,
+      `select owner from market_lease where market = 'hl:spot:HYPE' and lease_until > clock_timestamp()`,
     )
     return rows[0]?.owner
   }

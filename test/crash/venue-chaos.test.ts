@@ -164,8 +164,8 @@ async function countReconciled({ admin }: CrashApp): Promise<number> {
   const mismatched = async () =>
     (
       await admin.query(
-        `select account, state, reason, suspicion from venue_account
-         where state <> 'active' or suspicion is not null or checked_at is null or checked_at < $1`,
+        `select account, state, reason, mismatch from venue_account
+         where state <> 'active' or mismatch is not null or checked_at is null or checked_at < $1`,
         [startedAt],
       )
     ).rows
@@ -177,7 +177,7 @@ async function countReconciled({ admin }: CrashApp): Promise<number> {
     throw new Error(`apart: ${JSON.stringify(await mismatched())}`, { cause: error })
   })
   const { rows } = await admin.query(`select count(*)::integer as n from venue_account`)
-  const flags = await admin.query(`select body from outbox where type = 'security.flagged'`)
+  const flags = await admin.query(`select body from user_event where type = 'security.flagged'`)
   assert.deepEqual(flags.rows, [], 'no false alarm')
   return rows[0].n
 }

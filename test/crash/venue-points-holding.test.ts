@@ -32,15 +32,19 @@ const tpSl: TaskCase = {
   body: () => ({ asset: 'HYPE', size, tp_price: '60', sl_price: '30' }),
   prepare: buyHolding,
   async verify({ replies, app }) {
-    const { rows } = await app.admin.query<{ id: string; origin: string; status: string }>(
-      `select id, origin, status from trigger_order where user_id = (select user_id from task where id = $1)`,
+    const { rows } = await app.admin.query<{ id: string; source_task_id: string; status: string }>(
+      `select id, source_task_id, status from trigger_order where user_id = (select user_id from task where id = $1)`,
       [replies[0]!.task_id],
     )
     const rowsOf = ({ result }: (typeof replies)[number]) => [...result.tp_oids, ...result.sl_oids]
     assert.deepEqual(rows.map(({ id }) => id).sort(), replies.flatMap(rowsOf).sort())
     assert.deepEqual([...new Set(rows.map(({ status }) => status))], ['armed'])
     for (const each of replies)
-      assert.equal(rows.filter(({ origin }) => origin === each.task_id).length, 2, 'one pair for each task')
+      assert.equal(
+        rows.filter(({ source_task_id }) => source_task_id === each.task_id).length,
+        2,
+        'one pair for each task',
+      )
   },
 }
 

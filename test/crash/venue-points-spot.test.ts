@@ -16,13 +16,13 @@ const buy: TaskCase = {
     assert.equal(orders.length, replies.length)
     assert.equal(traded(fills), units(size) * BigInt(replies.length))
     assert.equal(units(spot[hypeToken]!.total), traded(fills) - total(fills.map(({ fee }) => units(fee))))
-    const { rows } = await app.admin.query<{ id: string; status: string; origin: string }>(
-      `select id, status, origin from trigger_order where user_id = (select user_id from task where id = $1)`,
+    const { rows } = await app.admin.query<{ id: string; status: string; source_task_id: string }>(
+      `select id, status, source_task_id from trigger_order where user_id = (select user_id from task where id = $1)`,
       [task_id],
     )
     assert.deepEqual(rows.map(({ id }) => id).sort(), replies.flatMap((each) => each.result.sl_oids).sort())
     assert.deepEqual(
-      rows.filter(({ origin }) => origin === task_id).map(({ id, status }) => [id, status]),
+      rows.filter(({ source_task_id }) => source_task_id === task_id).map(({ id, status }) => [id, status]),
       [[result.sl_oids[0], 'armed']],
     )
   },

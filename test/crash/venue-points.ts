@@ -38,7 +38,7 @@ export type SendRequest = (path: string, key: string, body: object) => Promise<T
 
 /** Statements and calls that belong to the task; the rest is the noise of a living process. */
 export const taskPointPattern =
-  /^(db:(task_accept|task_open|task_write|outbox_add|policy_lock|update lane|select task|commit|insert policy|update policy|select effect|select carrier|insert venue_order|insert venue_credit|insert trigger_order|update trigger_order)|net:(hyperliquid|arbitrum))/
+  /^(db:(task_accept|task_accept_signed|task_write|user_event_append|policy_lock|update nonce_sequence|select task|commit|insert policy|update policy|select effect|select tx_attempt|insert venue_order|insert claimed_transfer|insert trigger_order|update trigger_order)|net:(hyperliquid|arbitrum))/
 /** Of what a task does often, this many passes; each kind of point at least once. */
 const passesOf = (name: string) =>
   isNightly ? 50 : name.startsWith('net:') ? 3 : /task_write/.test(name) ? 2 : 1

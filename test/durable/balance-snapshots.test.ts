@@ -17,7 +17,7 @@ describe('observed balances', () => {
 
   function newAccount() {
     const owner = newUser()
-    const account = { owner, asset, book: 'wallet' }
+    const account = { owner, asset, subAccount: 'wallet' }
     const { accept } = writer(fixture)
     const read = () => ledger.balance(fixture.admin.pool, account)
     const apply = (move: Move) =>

@@ -91,7 +91,7 @@ describe('one look a second for all streams and waits of an instance', () => {
     )
     stop.abort()
     await Promise.all(subscriptions)
-    const [row] = await query<{ n: bigint }>(first.pool, 'select count(*) as n from user_stream', [])
+    const [row] = await query<{ n: bigint }>(first.pool, 'select count(*) as n from user_event_seq', [])
     assert.ok(Number(row?.n) >= users.length)
     await here[Symbol.asyncDispose]()
     await there[Symbol.asyncDispose]()

@@ -52,8 +52,8 @@ type InstanceOptions = Partial<RunnerOptions> & {
 /** The first step signs; what it has signed is live until a step says what became of it. */
 export const signingStep = (next: string): Step => {
   const build = async (nonce: bigint, id: string) => ({
-    effect: { kind: 'test', extId: id, policyReceipt: 'none', intent: {}, signed: {} },
-    txAttempt: { extId: `${id}:${nonce}`, raw: `signed ${nonce}`, nonce },
+    effect: { kind: 'test', externalId: id, policyReceipt: 'none', intent: {}, signed: {} },
+    txAttempt: { externalId: `${id}:${nonce}`, raw: `signed ${nonce}`, nonce },
   })
   return async ({ id }) => ({ intend: { nonceSequence, build: (nonce) => build(nonce, id) }, next })
 }
@@ -65,7 +65,7 @@ export const confirmed = ({ effects }: TaskView): StepResult => ({
   effects: effects.map(({ id, txAttempts }) => ({
     effectId: id,
     status: 'confirmed',
-    carrierExtId: txAttempts[0]!.extId,
+    attemptExternalId: txAttempts[0]!.externalId,
   })),
 })
 

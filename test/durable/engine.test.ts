@@ -58,7 +58,7 @@ function instance(database: Database, seen: Seen[], name: string) {
     spend: {
       admit: async ({ amount, how }, { userId }) => {
         if (how === 'refuse') throw new Fault('market_closed', 'closed')
-        const account = { owner: userId, asset, book: 'wallet' }
+        const account = { owner: userId, asset, subAccount: 'wallet' }
         return {
           data: { how: how ?? null },
           first: 'check',
@@ -145,7 +145,7 @@ describe('durable tasks', () => {
             move: 'transfer',
             key: `fund:${userId}`,
             debit: externalAccount(asset),
-            credit: { owner: userId, asset, book: 'wallet' },
+            credit: { owner: userId, asset, subAccount: 'wallet' },
             amountUnits: units,
             reason: 'fund',
           },
@@ -154,7 +154,7 @@ describe('durable tasks', () => {
       ),
     )
   const balance = (userId: string) =>
-    a.taskEngine.ledger.balance(first.pool, { owner: userId, asset, book: 'wallet' })
+    a.taskEngine.ledger.balance(first.pool, { owner: userId, asset, subAccount: 'wallet' })
 
   before(async () => {
     db = await testDatabase()
@@ -297,8 +297,8 @@ describe('durable tasks', () => {
     const [sums] = await query<{ accounts: string; off: string }>(
       first.pool,
       `select (select coalesce(sum(avail + held), 0) from account)::text as accounts,
-        (select count(*) from account a where avail <> (select coalesce(sum(d_avail), 0) from entry where account_id = a.id)
-          or held <> (select coalesce(sum(d_held), 0) from entry where account_id = a.id))::text as off`,
+        (select count(*) from account a where avail <> (select coalesce(sum(d_avail), 0) from ledger_entry where account_id = a.id)
+          or held <> (select coalesce(sum(d_held), 0) from ledger_entry where account_id = a.id))::text as off`,
     )
     assert.deepEqual(sums, { accounts: '0', off: '0' })
   })

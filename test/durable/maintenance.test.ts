@@ -26,12 +26,12 @@ describe('maintenance', () => {
     const left = async () =>
       (
         await fixture.rows<{ events: number; replies: number }>(
-          `select (select count(*)::integer from outbox) as events, (select count(*)::integer from idempotency) as replies`,
+          `select (select count(*)::integer from user_event) as events, (select count(*)::integer from idempotency) as replies`,
         )
       )[0]
     const addOld = (count: number) =>
       fixture.rows(
-        `with event as (insert into outbox (user_id, seq, type, body, at)
+        `with event as (insert into user_event (user_id, seq, type, body, at)
              select $1, n, 'old', '{}', now() - interval '8 days' from generate_series(1, $2::integer) n)
          insert into idempotency (user_id, key, operation, body_hash, at)
            select $1, n::text, 'old', '', now() - interval '31 days' from generate_series(1, $2::integer) n returning key`,
@@ -59,7 +59,7 @@ describe('maintenance', () => {
     const log = { ...silentLog, error: (facts: unknown) => errors.push(facts) }
     const maintain = createMaintenance({ transactions, clock, log, intervalMs: 60_000 })
     await fixture.rows(
-      `insert into account (shard, owner, asset, book, avail) values (0, $1, 'test', 'wallet', 1)`,
+      `insert into account (shard, owner, asset, sub_account, avail) values (0, $1, 'test', 'wallet', 1)`,
       newUser(),
     )
     return { maintain, errors }
@@ -96,7 +96,7 @@ describe('maintenance', () => {
     const slow = openDatabase({ url: db.url, poolMax: 1, applicationName: 'slow' })
     const holder = await slow.pool.connect()
     await holder.query('begin')
-    await holder.query('lock table entry')
+    await holder.query('lock table ledger_entry')
     const maintain = createMaintenance({
       transactions: { pool, run, pipelined: runAfter },
       clock,
@@ -137,7 +137,7 @@ describe('maintenance', () => {
     const slow = openDatabase({ url: db.url, poolMax: 1, applicationName: 'slow' })
     const holder = await slow.pool.connect()
     await holder.query('begin')
-    await holder.query('lock table entry')
+    await holder.query('lock table ledger_entry')
     const maintain = createMaintenance({
       transactions: { pool, run, pipelined: runAfter },
       clock,

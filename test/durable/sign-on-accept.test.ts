@@ -59,8 +59,8 @@ function instance(database: Database, name: string, looks: Map<string, Lookup[]>
     options: { slots: 64, leaseMs: 1_000, pollMs: 100 },
   })
   const built = (taskId: string, nonce: bigint): SignedEffect => ({
-    effect: { kind: 'test', extId: taskId, policyReceipt: 'none', intent: {}, signed: {} },
-    txAttempt: { extId: `${nonce}`, raw: `signed ${nonce}`, nonce },
+    effect: { kind: 'test', externalId: taskId, policyReceipt: 'none', intent: {}, signed: {} },
+    txAttempt: { externalId: `${nonce}`, raw: `signed ${nonce}`, nonce },
   })
   const operations = implement(contract, {
     sign: {
@@ -94,7 +94,7 @@ function instance(database: Database, name: string, looks: Map<string, Lookup[]>
               {
                 effectId: effects[0]!.id,
                 status: 'confirmed',
-                carrierExtId: effects[0]!.txAttempts[0]!.extId,
+                attemptExternalId: effects[0]!.txAttempts[0]!.externalId,
               },
             ],
           }
@@ -148,7 +148,7 @@ describe('a promise with its first signature', () => {
   const rows = (sql: string, ...values: unknown[]) => query<Record<string, unknown>>(second.pool, sql, values)
   const effectsOf = async (userId: string) =>
     rows(
-      `select t.id, c.nonce from task t join effect e on e.task_id = t.id join carrier c on c.effect_id = e.id
+      `select t.id, c.nonce from task t join effect e on e.task_id = t.id join tx_attempt c on c.effect_id = e.id
        where t.user_id = $1 order by t.id`,
       userId,
     )
@@ -161,7 +161,7 @@ describe('a promise with its first signature', () => {
       looks.get(done.task_id)?.map(({ neverSent }) => neverSent),
       [true, false],
     )
-    const eventRows = await rows('select type from outbox where user_id = $1 order by seq', user)
+    const eventRows = await rows('select type from user_event where user_id = $1 order by seq', user)
     const types = eventRows.map(({ type }) => type)
     assert.deepEqual([types[0], types.at(-1)], ['task.created', 'task.completed'])
     assert.equal((await effectsOf(user)).length, 1)
@@ -190,7 +190,7 @@ describe('a promise with its first signature', () => {
     const blocker = await second.pool.connect()
     try {
       await blocker.query('begin')
-      await blocker.query('select 1 from user_stream where user_id = $1 for update', [user])
+      await blocker.query('select 1 from user_event_seq where user_id = $1 for update', [user])
       proxy.dropReplyTo('"key":"lost"')
       const fault = await a.sign(user, 'lost').catch((error: unknown) => error)
       assert.ok(fault instanceof Fault, String(fault))
@@ -214,13 +214,13 @@ describe('a promise with its first signature', () => {
     const user = newUser()
     const blocker = await second.pool.connect()
     await blocker.query('begin')
-    await blocker.query('select 1 from lane where signer = $1 for update', [nonceSequence.signer])
+    await blocker.query('select 1 from nonce_sequence where signer = $1 for update', [nonceSequence.signer])
     const all = Promise.all(Array.from({ length: 5 }, () => b.sign(user)))
     await eventually(
       async () =>
         (
           await rows(
-            `select 1 from pg_stat_activity where wait_event_type = 'Lock' and query like 'update lane%'`,
+            `select 1 from pg_stat_activity where wait_event_type = 'Lock' and query like 'update nonce_sequence%'`,
           )
         ).length > 0 || undefined,
       'the first of them waits for its number',

@@ -25,7 +25,7 @@ describe('faults of steps', () => {
   const statesOf = async (taskId: string) =>
     (
       await fixture.rows<{ type: string; state: string; outcome: string | null }>(
-        `select type, body ->> 'state' as state, body ->> 'outcome' as outcome from outbox
+        `select type, body ->> 'state' as state, body ->> 'outcome' as outcome from user_event
          where task_id = $1 order by seq`,
         taskId,
       )
@@ -190,7 +190,7 @@ describe('faults of steps', () => {
       steps: { sign: signingStep('look'), look: async (task) => confirmed(task) },
     })
     const user = newUser()
-    const lock = await fixture.lockRows('select 1 from lane where signer = $1 for update', 'signer')
+    const lock = await fixture.lockRows('select 1 from nonce_sequence where signer = $1 for update', 'signer')
     const { task_id } = await a.run(user, { timeoutMs: 0 })
     const waits = (query: string) =>
       eventually(
@@ -203,7 +203,7 @@ describe('faults of steps', () => {
           )[0],
         query,
       )
-    await waits('update lane%')
+    await waits('update nonce_sequence%')
     const cancel = a.taskEngine.tasks.cancel(user, task_id).catch((error: unknown) => error)
     await waits('%task_cancel%')
     lock[Symbol.dispose]()
@@ -282,7 +282,7 @@ describe('faults of steps', () => {
   test('a hold that was voided cannot be posted, nor one that was posted voided', async () => {
     await using a = await fixture.instance({ steps: { only: async () => executed } })
     const owner = newUser()
-    const account = { owner, asset: 'test:coin', book: 'wallet' }
+    const account = { owner, asset: 'test:coin', subAccount: 'wallet' }
     const apply = (...moves: Parameters<typeof a.taskEngine.ledger.apply>[1]) =>
       fixture.admin.transaction((tx) =>
         a.taskEngine.ledger.apply(tx, moves, { taskId: null, now: new Date() }),
@@ -314,7 +314,7 @@ describe('faults of steps', () => {
   })
   test('admissions that observe two accounts never wait in a circle for transfers between them', async () => {
     const user = newUser()
-    const account = (asset: string) => ({ owner: user, asset: `test:${asset}`, book: 'wallet' })
+    const account = (asset: string) => ({ owner: user, asset: `test:${asset}`, subAccount: 'wallet' })
     let seen = 100n
     await using a = await fixture.instance(
       { steps: { only: async () => executed } },

@@ -91,7 +91,7 @@ async function depositInReview(person: Person, amount: string): Promise<string> 
 
 type Shown = {
   task: { state: string; owner: string | null; data: { operator: Record<string, string> } }
-  effects: { status: string; proof?: object; transactions: { extId: string; status: string }[] }[]
+  effects: { status: string; proof?: object; transactions: { externalId: string; status: string }[] }[]
   transfers: { key: string; state: string; amount: string; asset: string }[]
 }
 const show = async (id: string) => JSON.parse((await operator.run('tasks', 'show', id)).out) as Shown
@@ -103,7 +103,7 @@ test('a task in review is listed with what it has sent, and ended as executed wi
   const [listed] = (await operator.rows('tasks', 'list')).filter((row) => row.id === id)
   assert.equal(listed?.agent_id, person.agentId)
   const before = await show(id)
-  const hash = before.effects[0]!.transactions[0]!.extId
+  const hash = before.effects[0]!.transactions[0]!.externalId
   assert.equal(listed?.sent, hash)
   assert.deepEqual(
     before.transfers.map(({ state, amount }) => [state, amount]),

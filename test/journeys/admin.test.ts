@@ -203,13 +203,18 @@ test('a paused sponsor pays for nothing new on any instance until it is unpaused
 test('SQL reads only, unless it is asked to write, and each statement is recorded', async () => {
   const read = await operator.rows('psql', 'select 1 as one')
   assert.deepEqual(read[0], { one: 1 })
-  const note = "insert into belonging (key, value) values ('note', 'x')"
+  const note = "insert into database_binding (key, value) values ('note', 'x')"
   for (const way of ['set default_transaction_read_only = off', 'commit', 'set transaction read write'])
     assert.match(await operator.refusal('psql', `${way}; ${note}`), /multiple commands/)
   const refused = await operator.refusal('psql', note)
   assert.equal(refused, 'portico admin: cannot execute INSERT in a read-only transaction\n')
   assert.match(await operator.refusal('psql', 'select 1', '--write'), /--write needs --why/)
-  await operator.act('a note', 'psql', "insert into belonging (key, value) values ('note', 'x')", '--write')
+  await operator.act(
+    'a note',
+    'psql',
+    "insert into database_binding (key, value) values ('note', 'x')",
+    '--write',
+  )
   const piped = await admin(
     env,
     ['psql'],
@@ -220,7 +225,9 @@ test('SQL reads only, unless it is asked to write, and each statement is recorde
   const url = await operator.run('psql', '--url')
   assert.equal(url.out.trim(), first.databaseUrl)
   const statements = (await operator.log()).filter(({ command }) => command === 'psql')
-  assert.ok(statements.some(({ details }) => String(details.statement).startsWith('insert into belonging')))
+  assert.ok(
+    statements.some(({ details }) => String(details.statement).startsWith('insert into database_binding')),
+  )
 })
 
 test('what was recorded can be listed by subject, and not be changed', async () => {

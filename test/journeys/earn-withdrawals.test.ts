@@ -25,7 +25,7 @@ describe('positions withdrawn in quick succession', () => {
   const ledgerShares = async (person: Person): Promise<bigint> => {
     const { rows } = await scene.admin.query(
       `select coalesce(sum(avail + held), 0)::text as shares from account a join app_user u on u.id = a.owner
-       where u.agent_id = $1 and a.book like 'position:%'`,
+       where u.agent_id = $1 and a.sub_account like 'position:%'`,
       [person.agentId],
     )
     return BigInt(rows[0].shares)

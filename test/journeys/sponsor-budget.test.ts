@@ -35,7 +35,9 @@ describe('the gas that a sponsor pays', () => {
   /** A price that does not fall while hardly anything is mined. */
   const atGwei = () => world.rpc('anvil_setNextBlockBaseFeePerGas', [gwei])
   const setSponsors = async (wei: bigint) => {
-    const { rows } = await admin.query(`select signer from lane where kind = 'evm' and chain = '8453'`)
+    const { rows } = await admin.query(
+      `select signer from nonce_sequence where kind = 'evm' and chain = '8453'`,
+    )
     assert.ok(rows.length > 0)
     for (const { signer } of rows) await world.rpc('anvil_setBalance', [signer, `0x${wei.toString(16)}`])
   }

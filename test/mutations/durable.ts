@@ -126,7 +126,7 @@ export const durableMutations = [
       [
         "'hold', -v_amount, v_amount, false",
         "'hold', -v_amount, v_amount, true",
-        'a hold counts as a settlement and makes observations stale for ever',
+        'a hold raises the version of its account and makes balance snapshots stale for ever',
       ],
     ],
   ),
@@ -146,12 +146,12 @@ export const durableMutations = [
     ['test/durable/balance-snapshots.test.ts'],
     [
       [
-        "v_delta := greatest((p_seen ->> 'totalUnits')::numeric - v_account.avail - v_account.held, -v_account.avail);",
-        "v_delta := greatest((p_seen ->> 'totalUnits')::numeric - v_account.avail, -v_account.avail);",
-        'what is on hold is observed once more as free',
+        "v_delta := greatest((p_snapshot ->> 'totalUnits')::numeric - v_account.avail - v_account.held, -v_account.avail);",
+        "v_delta := greatest((p_snapshot ->> 'totalUnits')::numeric - v_account.avail, -v_account.avail);",
+        'what is on hold is booked once more as free by a snapshot',
       ],
       [
-        "if v_account.settlements <> (p_seen ->> 'settlements')::bigint then",
+        "if v_account.version <> (p_snapshot ->> 'version')::bigint then",
         'if false then',
         'a balance that was read before a settlement is believed after it',
       ],

@@ -274,7 +274,7 @@ test('no secret stands in a log, an answer, a row or a metric', async () => {
   assert.match(haystacks.get('the log')!, /"route":"\/v1\/earn\/withdraw"/)
   assert.match(haystacks.get('the answers')!, /"status":"completed"/)
   assert.match(haystacks.get('the metrics')!, /http_request_duration_seconds/)
-  for (const table of ['task', 'outbox', 'effect', 'wallet', 'idempotency', 'access_token'])
+  for (const table of ['task', 'user_event', 'effect', 'wallet', 'idempotency', 'access_token'])
     assert.ok((haystacks.get(table) ?? '').length > 10, `${table} is empty`)
   assert.ok(haystacks.get('access_token')!.includes(hashOf(agent.token).toString('hex')))
   for (const [name, secret] of canaries)

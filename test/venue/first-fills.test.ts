@@ -45,7 +45,7 @@ describe('the first fills of an account', () => {
     eventually(
       async () => {
         const rows = await its.sql<{ task_id: string | null; body: Record<string, string> }>(
-          'select task_id, body from outbox where user_id = $1 and type = $2 order by seq',
+          'select task_id, body from user_event where user_id = $1 and type = $2 order by seq',
           [user.id, type],
         )
         return rows.length >= count ? rows : undefined
@@ -115,7 +115,7 @@ describe('the first fills of an account', () => {
 
   test('every event has the form that its type promises', async () => {
     const rows = await its.sql<{ type: EventType; body: Record<string, unknown> }>(
-      "select type, body from outbox where type not like 'task.%'",
+      "select type, body from user_event where type not like 'task.%'",
     )
     const ajv = new Ajv2020({ strict: false, allErrors: true })
     formats.default(ajv)

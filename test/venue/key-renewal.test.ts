@@ -41,7 +41,7 @@ describe('trading keys are renewed', () => {
     assert.equal((await status(late)).api_wallet_address, other.api_wallet_address)
     const events = await query<{ body: { api_wallet_address: string } }>(
       app.database.pool,
-      `select body from outbox where user_id = $1 and type = 'venue.key_renewed'`,
+      `select body from user_event where user_id = $1 and type = 'venue.key_renewed'`,
       [soon.id],
     )
     assert.equal(events.length, 1)

@@ -41,7 +41,7 @@ describe('numbers of one signer', () => {
     )
     const rows = await query<{ nonce: bigint; signer: string }>(
       app.database.pool,
-      `select c.nonce, c.signer from carrier c join effect e on e.id = c.effect_id join task t on t.id = e.task_id
+      `select c.nonce, c.signer from tx_attempt c join effect e on e.id = c.effect_id join task t on t.id = e.task_id
        where t.user_id = $1 and t.kind = 'perp_open' order by c.nonce`,
       [user.id],
     )
@@ -60,16 +60,17 @@ describe('numbers of one signer', () => {
     const next = async () => {
       const rows = await query<{ next: bigint }>(
         app.database.pool,
-        `select next from lane where kind = 'hyperliquid' and signer = $1`,
+        `select next from nonce_sequence where kind = 'hyperliquid' and signer = $1`,
         [agent!.toLowerCase()],
       )
       return rows[0]!.next
     }
     const set = (value: number) =>
-      query(app.database.pool, `update lane set next = $2 where kind = 'hyperliquid' and signer = $1`, [
-        agent!.toLowerCase(),
-        value,
-      ])
+      query(
+        app.database.pool,
+        `update nonce_sequence set next = $2 where kind = 'hyperliquid' and signer = $1`,
+        [agent!.toLowerCase(), value],
+      )
     const buy = () => app.call('perp_open', { asset: 'ETH', side: 'long', notional_usd: '20' }, user)
     const beganMs = Date.now()
     await buy()

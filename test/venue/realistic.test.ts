@@ -99,7 +99,7 @@ describe('a venue as unpleasant as the real one', () => {
       assert.equal(Number(closed.result.filled_size).toFixed(2), (0.01 * rounds).toFixed(2))
       await its.waitForMatch(user)
     }
-    const flags = await its.sql(`select body from outbox where type = 'security.flagged'`)
+    const flags = await its.sql(`select body from user_event where type = 'security.flagged'`)
     assert.deepEqual(flags, [])
     const { conservation } = await app.market.control<{ conservation: { perp: string } }>('GET', '/effects')
     assert.equal(conservation.perp, '0.0')

@@ -123,11 +123,11 @@ describe('a busy venue raises no false alarm', () => {
       (truth) => truth.orders,
     )
     const [fundings] = await its.sql<{ n: number }>(
-      `select count(*)::integer as n from venue_change where kind = 'funding'`,
+      `select count(*)::integer as n from venue_ledger_entry where kind = 'funding'`,
     )
-    const adjusted = await its.sql<{ place: string; amount: string; reason: string }>(
+    const adjusted = await its.sql<{ balance_key: string; amount: string; reason: string }>(
       // Beside foreign records of unknown kinds, a reason names all of them.
-      `select place, amount::text, reason from venue_change
+      `select balance_key, amount::text, reason from venue_ledger_entry
        where kind = 'adjustment' and 'liquidation' <> all (string_to_array(reason, ', '))`,
     )
     assert.ok(orders.length >= 150, `${orders.length} orders`)

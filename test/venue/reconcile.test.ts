@@ -34,11 +34,11 @@ describe('accounts are held against the venue', () => {
     await its.waitForMatch(user)
     return user
   }
-  const baseline = (user: User, place: string, by: string) =>
+  const baseline = (user: User, balanceKey: string, by: string) =>
     its.sql(
-      `insert into venue_baseline (user_id, venue, place, amount) values ($1, 'hyperliquid', $2, $3)
-       on conflict (user_id, venue, place) do update set amount = venue_baseline.amount + excluded.amount`,
-      [user.id, place, by],
+      `insert into venue_baseline (user_id, venue, balance_key, amount) values ($1, 'hyperliquid', $2, $3)
+       on conflict (user_id, venue, balance_key) do update set amount = venue_baseline.amount + excluded.amount`,
+      [user.id, balanceKey, by],
     )
 
   test('fills are on record once, with their events, though the stream breaks in between', async () => {
@@ -116,7 +116,7 @@ describe('accounts are held against the venue', () => {
       (user) =>
         its.sql(
           `insert into venue_fill (user_id, venue, trade_id, order_id, symbol, signed_size, price, fee, fee_token, cause, at_ms)
-           select $1, 'hyperliquid', 1, 1, 'ETH', 0.5, 1, 0, 'USDC', 'order', baseline_ms + 1 from venue_account where user_id = $1`,
+           select $1, 'hyperliquid', 1, 1, 'ETH', 0.5, 1, 0, 'USDC', 'order', baseline_at_ms + 1 from venue_account where user_id = $1`,
           [user.id],
         ),
     ],
@@ -190,7 +190,7 @@ describe('accounts are held against the venue', () => {
     const user = await trader()
     const resting = await buy(user, { order_type: 'limit', limit_price: '90000' })
     await baseline(user, 'position:BTC', '0.5')
-    const { reason, since } = await its.waitForFrozen(user)
+    const { reason, frozen_since: since } = await its.waitForFrozen(user)
     await assert.rejects(buy(user), (fault) => {
       assert.ok(fault instanceof Fault)
       assert.deepEqual([fault.code, fault.status], ['trading_paused', 403])
@@ -214,19 +214,19 @@ describe('accounts are held against the venue', () => {
     assert.equal((await its.events(user, 'security.flagged')).length, 1)
 
     await its.sql(
-      `update venue_account set state = 'lifting', lifted_by = 'an operator: looked at', next_at = now() where user_id = $1`,
+      `update venue_account set state = 'unfreezing', unfrozen_by = 'an operator: looked at', next_at = now() where user_id = $1`,
       [user.id],
     )
     await eventually(
       async () => ((await its.account(user))?.state === 'active' ? true : undefined),
       'a lifted account',
     )
-    const written = await its.sql<{ place: string; amount: string; reason: string }>(
-      `select place, amount, reason from venue_change where user_id = $1 and kind = 'lifted'`,
+    const written = await its.sql<{ balance_key: string; amount: string; reason: string }>(
+      `select balance_key, amount, reason from venue_ledger_entry where user_id = $1 and kind = 'unfreeze'`,
       [user.id],
     )
     assert.deepEqual(
-      written.map(({ place, amount }) => [place, Number(amount)]),
+      written.map(({ balance_key, amount }) => [balance_key, Number(amount)]),
       [['position:BTC', -0.5]],
     )
     assert.match(written[0]?.reason ?? '', /^lifted by an operator: looked at: the position in BTC/)
@@ -271,7 +271,10 @@ describe('accounts are held against the venue', () => {
       return row && row.next_at.getTime() > Date.now() + 10_000 ? row : undefined
     }, 'a look that failed')
     await app.market.control('DELETE', '/faults', {})
-    assert.deepEqual([later.state, later.suspicion, later.agreed_ms], ['active', null, before?.agreed_ms])
+    assert.deepEqual(
+      [later.state, later.mismatch, later.reconciled_through_ms],
+      ['active', null, before?.reconciled_through_ms],
+    )
     await its.waitForMatch(user)
   })
 

@@ -81,7 +81,7 @@ export const accountRecords = (app: VenueApp) => {
       return eventually(async () => {
         const row = await account(user)
         if (row?.state === 'frozen') throw new Error(`frozen: ${row.reason}`)
-        return row?.checked_at && row.checked_at > from && row.suspicion === null ? row : undefined
+        return row?.checked_at && row.checked_at > from && row.mismatch === null ? row : undefined
       }, 'an agreement')
     },
     waitForFrozen: async (user: User) => {
@@ -95,7 +95,7 @@ export const accountRecords = (app: VenueApp) => {
       sql<{ order_id: bigint; trade_id: bigint }>('select * from venue_fill where user_id = $1', [user.id]),
     events: async (user: User, type: string) => {
       const rows = await sql<{ body: Record<string, string> }>(
-        'select body from outbox where user_id = $1 and type = $2 order by seq',
+        'select body from user_event where user_id = $1 and type = $2 order by seq',
         [user.id, type],
       )
       return rows.map(({ body }) => body)

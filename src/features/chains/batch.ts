@@ -93,10 +93,10 @@ export function evmBatches({
     throw new Fault('unavailable', `Sponsored batches are not served on chain ${chainId}`)
   }
 
-  const openSequence = async ({ chain }: EvmPort, lane: NonceSequence): Promise<void> => {
-    const key = `${lane.chain}:${lane.signer}`
+  const openSequence = async ({ chain }: EvmPort, nonceSequence: NonceSequence): Promise<void> => {
+    const key = `${nonceSequence.chain}:${nonceSequence.signer}`
     if (openedSequences.has(key)) return
-    await nonces.ensure(lane, await startNonce(chain, lane.signer))
+    await nonces.ensure(nonceSequence, await startNonce(chain, nonceSequence.signer))
     openedSequences.add(key)
   }
 
@@ -123,8 +123,8 @@ export function evmBatches({
         if (isOld) throw new Fault('unavailable', `The ${chain.row.displayName} node lags behind`)
         return notExecuted(chain.row, simulation.reason)
       }
-      const lane = { kind: nonceKind, chain: plan.chainId, signer: payer }
-      await openSequence(port, lane)
+      const nonceSequence = { kind: nonceKind, chain: plan.chainId, signer: payer }
+      await openSequence(port, nonceSequence)
       const intent = intentOf(task, plan, {
         chain,
         payer,
@@ -135,19 +135,19 @@ export function evmBatches({
         const receipt = await policy.authorize(tx, intent)
         const signed = await signer.signBatch(intent, receipt)
         const order = { intent, signed, receipt, signer: payer, nonce, gas: simulation.gas, fees }
-        const { batchHash, ...carrier } = await sponsor.signBatchTx(order)
+        const { batchHash, ...txAttempt } = await sponsor.signBatchTx(order)
         const effect = {
           kind: effectKind,
-          extId: batchHash,
+          externalId: batchHash,
           intent: JSON.parse(canonicalJson(intent)) as JsonObject,
           signed: JSON.parse(canonicalJson(signed)) as JsonObject,
           policyReceipt: receipt.id,
           validUntil: later(new Date(0), intent.batch.deadlineSeconds * 1_000),
         }
-        return { effect, txAttempt: carrier }
+        return { effect, txAttempt }
       }
       // Whatever else the signer sends on this chain has taken the numbers below.
-      return { intend: { nonceSequence: lane, minNonce: mined, build }, next: 'confirm', state: 'signed' }
+      return { intend: { nonceSequence, minNonce: mined, build }, next: 'confirm', state: 'signed' }
     }
 
   return {

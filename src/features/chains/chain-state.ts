@@ -97,7 +97,7 @@ export async function readChainState(
   effect: Effect,
   chain: EvmPort['chain'],
 ): Promise<Omit<ChainState, 'outcomeUnknown'>> {
-  const { head, receipts } = await chain.receipts(effect.txAttempts.map((attempt) => attempt.extId))
+  const { head, receipts } = await chain.receipts(effect.txAttempts.map((attempt) => attempt.externalId))
   // Under several numbers more than one can be mined; at most one of them ran the batch.
   const mined =
     receipts.find((receipt) => receipt?.success) ?? receipts.find((receipt) => receipt !== undefined)

@@ -7,7 +7,7 @@ import { confirmStep } from './confirm.ts'
 
 const now = new Date(1_700_000_000_000)
 const nowSeconds = now.getTime() / 1_000
-const lane = { kind: 'evm', chain: '8453', signer: '0x51' }
+const nonceSequence = { kind: 'evm', chain: '8453', signer: '0x51' }
 const head: Head = { number: 100n, hash: '0x64', timestampSeconds: nowSeconds, baseFeeWei: 1n }
 const batch = { account: '0xacc', calls: [], deadlineSeconds: nowSeconds + 600 }
 
@@ -15,15 +15,13 @@ const effect: Effect = {
   id: 'e',
   step: 'prepare',
   kind: 'evm_batch',
-  extId: '0xba',
-  intent: { chainId: lane.chain, batch },
+  externalId: '0xba',
+  intent: { chainId: nonceSequence.chain, batch },
   signed: {},
   status: 'sent',
   validUntil: null,
   at: now,
-  txAttempts: [
-    { n: 0, extId: '0xc0', raw: '0xraw', nonceSequence: lane, nonce: 7n, status: 'sent', at: now },
-  ],
+  txAttempts: [{ n: 0, externalId: '0xc0', raw: '0xraw', nonceSequence, nonce: 7n, status: 'sent', at: now }],
 }
 const task: TaskView = {
   id: 't',
@@ -42,7 +40,7 @@ function createConfirmStep({ mined, times = 0n }: { mined: bigint; times?: bigin
   const sent: string[] = []
   const chain: Partial<Evm> = {
     row: {
-      id: lane.chain,
+      id: nonceSequence.chain,
       displayName: 'Base',
       confirmations: 1,
       explorerUrl: '',
@@ -59,7 +57,7 @@ function createConfirmStep({ mined, times = 0n }: { mined: bigint; times?: bigin
   }
   const sponsor: Partial<Sponsor> = {
     fees: async () => ({ maxFeeWei: 2n, priorityWei: 1n }),
-    reassignNonce: async (raw, _signer, { nonce }) => ({ extId: `${raw}:${nonce}`, raw, nonce }),
+    reassignNonce: async (raw, _signer, { nonce }) => ({ externalId: `${raw}:${nonce}`, raw, nonce }),
   }
   const step = confirmStep({
     portOf: () => ({ chain: chain as Evm, sponsor: sponsor as Sponsor }),

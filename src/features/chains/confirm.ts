@@ -76,7 +76,7 @@ async function resolve(
       result: settled.result,
       moves: settled.moves ?? [],
       events: settled.events ?? [],
-      effects: [{ effectId: effect.id, status: 'confirmed', carrierExtId: receipt.txHash }],
+      effects: [{ effectId: effect.id, status: 'confirmed', attemptExternalId: receipt.txHash }],
       writes: async (tx) => {
         // The budget's row comes first, as where a task is accepted.
         await context.gasBudget.settle(tx, task.id, receipt.feeWei)

@@ -34,7 +34,7 @@ const everyMsDefault = 60_000
 
 export function createNonceRepair({ db, transact, ports, plan, log }: NonceRepairDeps): NonceRepair {
   const counterOf = async (tx: Queryable, chain: string, signer: string, lock: boolean) => {
-    let statement = builder.selectFrom('lane').select('next').where('kind', '=', nonceKind)
+    let statement = builder.selectFrom('nonce_sequence').select('next').where('kind', '=', nonceKind)
     statement = statement.where('chain', '=', chain).where('signer', '=', signer)
     const row = await fetchOne(tx, lock ? statement.forUpdate() : statement)
     return row && BigInt(row.next)
@@ -42,9 +42,9 @@ export function createNonceRepair({ db, transact, ports, plan, log }: NonceRepai
 
   const storedAttempts = async (tx: Queryable, chain: string, signer: string, mined: bigint) => {
     const statement = builder
-      .selectFrom('carrier')
+      .selectFrom('tx_attempt')
       .select(['nonce', 'raw'])
-      .where('lane_kind', '=', nonceKind)
+      .where('nonce_kind', '=', nonceKind)
       .where('chain', '=', chain)
       .where('signer', '=', signer)
       .where('nonce', '>=', mined)
@@ -64,12 +64,11 @@ export function createNonceRepair({ db, transact, ports, plan, log }: NonceRepai
       if (counter === undefined) return undefined
       const repairPlan = plan(mined, counter, await storedAttempts(tx, chain, signer, mined))
       if (repairPlan.next !== counter)
-        await query(tx, 'update lane set next = $4 where kind = $1 and chain = $2 and signer = $3', [
-          nonceKind,
-          chain,
-          signer,
-          repairPlan.next,
-        ])
+        await query(
+          tx,
+          'update nonce_sequence set next = $4 where kind = $1 and chain = $2 and signer = $3',
+          [nonceKind, chain, signer, repairPlan.next],
+        )
       return repairPlan
     })
 

@@ -20,8 +20,8 @@ export function transactionsOf(
     const shownStatus = receipt ? (own === 'dropped' ? 'finalized' : own) : mined ? 'replaced' : status
     return {
       chain_id: id,
-      tx_hash: attempt.extId,
-      explorer_url: `${explorerUrl}/tx/${attempt.extId}`,
+      tx_hash: attempt.externalId,
+      explorer_url: `${explorerUrl}/tx/${attempt.externalId}`,
       status: shownStatus,
       block: receipt ? Number(receipt.block) : null,
       nonce: Number(attempt.nonce),

@@ -4,7 +4,7 @@ import { implement, type Operation } from '#kernel/operation.ts'
 import type { Tx } from '#kernel/task.ts'
 import { externalAccount } from '#kernel/task.ts'
 import type { Queryable } from '#store/query.ts'
-import { type Bucket, bookOf, creditsAsset, liveBuckets, totalOf } from './buckets.ts'
+import { type Bucket, creditsAsset, liveBuckets, subAccountOf, totalOf } from './buckets.ts'
 import { contract } from './contract.ts'
 import { packs } from './packs.ts'
 import * as store from './store.ts'
@@ -25,9 +25,9 @@ export type Credits = {
 
 export function credits({ db, ledger, clock }: CreditsDeps): Credits {
   const buckets = async (queryable: Queryable, userId: string) => {
-    const books = await ledger.subAccounts(queryable, userId, creditsAsset)
+    const subAccounts = await ledger.subAccounts(queryable, userId, creditsAsset)
     const expiries = await store.expiriesOf(queryable, userId)
-    return liveBuckets(books, expiries, clock.now())
+    return liveBuckets(subAccounts, expiries, clock.now())
   }
 
   return {
@@ -55,9 +55,9 @@ export function credits({ db, ledger, clock }: CreditsDeps): Credits {
       },
     }),
     async grantSignup(tx, userId, now) {
-      const book = bookOf('signup')
-      await store.addExpiry(tx, userId, book, later(now, signupMs))
-      const credit = { owner: userId, asset: creditsAsset, book }
+      const subAccount = subAccountOf('signup')
+      await store.addExpiry(tx, userId, subAccount, later(now, signupMs))
+      const credit = { owner: userId, asset: creditsAsset, subAccount }
       const move = {
         move: 'transfer' as const,
         key: `signup:${userId}`,

@@ -113,9 +113,9 @@ async function admitDeposit(
   const chargeGas = await batches.charge(gasOrder)
   // The trial takes longer than the reading of the cash. Where something settled meanwhile only that is read again.
   const latest = await ledger.balance(db, wallet)
-  const cash = latest.version === firstCash.settlements ? firstCash : await readCash()
-  const observationOf = ({ cashUnits, settlements }: Cash): BalanceSnapshot[] => [
-    { account: wallet, totalUnits: cashUnits, version: settlements },
+  const cash = latest.version === firstCash.version ? firstCash : await readCash()
+  const observationOf = ({ cashUnits, version }: Cash): BalanceSnapshot[] => [
+    { account: wallet, totalUnits: cashUnits, version },
   ]
   const positionId = existing?.id ?? uuidv7(clock.now(), random)
   return {
@@ -164,7 +164,7 @@ async function assertNotFrozen(db: Queryable, userId: string, vaultRef: VaultRef
   })
 }
 
-type Cash = { cashUnits: bigint; settlements: bigint }
+type Cash = { cashUnits: bigint; version: bigint }
 type CashRequest = { wallet: AccountRef; account: string; usdc: string; amountUnits: bigint }
 
 /**
@@ -191,7 +191,7 @@ async function awaitFreeCash(
       continue
     }
     const free = cashUnits > heldUnits ? cashUnits - heldUnits : 0n
-    if (free >= amountUnits) return { cashUnits, settlements: version }
+    if (free >= amountUnits) return { cashUnits, version }
     const isHopeless = cashUnits < amountUnits || heldUnits === 0n
     if (isHopeless || performance.now() > until)
       throw insufficientBalance(usdcToken(usdc), {

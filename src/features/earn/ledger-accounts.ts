@@ -13,15 +13,15 @@ export const shareAsset = (vault: Pick<Vault, 'chainId' | 'address'>) =>
 export const walletAccount = (userId: string, asset: string): AccountRef => ({
   owner: userId,
   asset,
-  book: 'wallet',
+  subAccount: 'wallet',
 })
 
 export const positionPrefix = 'position:'
-export const positionBook = (positionId: string) => `${positionPrefix}${positionId}`
+export const positionSubAccount = (positionId: string) => `${positionPrefix}${positionId}`
 export const positionAccount = (userId: string, asset: string, positionId: string): AccountRef => ({
   owner: userId,
   asset,
-  book: positionBook(positionId),
+  subAccount: positionSubAccount(positionId),
 })
 
 export const externalAccountOf = externalAccount

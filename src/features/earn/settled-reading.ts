@@ -40,13 +40,13 @@ export function createSettledReader({ db, vault, usdc, ledger, clock }: SettledR
   const vaultRef = { chainId: vault.chainId, vault: vault.address.toLowerCase() }
 
   const ledgerOf = async (userId: string) => {
-    const [books, cash] = await Promise.all([
+    const [subAccounts, cash] = await Promise.all([
       ledger.subAccounts(db, userId, shareAsset(vault)),
       ledger.balance(db, walletAccount(userId, cashAsset(vault, usdc))),
     ])
-    const isSettled = cash.heldUnits === 0n && books.every(({ heldUnits }) => heldUnits === 0n)
-    const counters = [cash, ...books].map(({ version }) => String(version)).join()
-    return { books, isSettled, counters }
+    const isSettled = cash.heldUnits === 0n && subAccounts.every(({ heldUnits }) => heldUnits === 0n)
+    const counters = [cash, ...subAccounts].map(({ version }) => String(version)).join()
+    return { subAccounts, isSettled, counters }
   }
 
   /** Undefined while something of the user is under way, or where the node lags behind what was settled. */
@@ -59,10 +59,10 @@ export function createSettledReader({ db, vault, usdc, ledger, clock }: SettledR
     if (vaultAccount.block < minBlockFor(account, clock.now())) return undefined
     const after = await ledgerOf(userId)
     if (!after.isSettled || after.counters !== before.counters) return undefined
-    const positionShares = before.books
+    const positionShares = before.subAccounts
       .filter(({ availUnits }) => availUnits > 0n)
-      .map(({ book, availUnits }) => ({
-        positionId: book.slice(positionPrefix.length),
+      .map(({ subAccount, availUnits }) => ({
+        positionId: subAccount.slice(positionPrefix.length),
         sharesUnits: availUnits,
       }))
       .sort((a, b) => (a.positionId < b.positionId ? -1 : 1))

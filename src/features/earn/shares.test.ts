@@ -17,11 +17,11 @@ test('a hold covers the need with a thousandth to spare and never exceeds the po
 
 test('external changes add up to the difference, and no position loses more than it has', () => {
   fc.assert(
-    fc.property(fc.array(units, { minLength: 1, maxLength: 6 }), units, (books, onChain) => {
+    fc.property(fc.array(units, { minLength: 1, maxLength: 6 }), units, (booked, onChain) => {
       const sum = (list: readonly bigint[]) => list.reduce((total, each) => total + each, 0n)
-      const external = externalOf(books, onChain)
-      assert.equal(sum(books) + sum(external), onChain)
-      for (const [index, each] of external.entries()) assert.ok(books[index]! + each >= 0n)
+      const external = externalOf(booked, onChain)
+      assert.equal(sum(booked) + sum(external), onChain)
+      for (const [index, each] of external.entries()) assert.ok(booked[index]! + each >= 0n)
     }),
   )
   assert.deepEqual(externalOf([5n, 5n], 7n), [0n, -3n])

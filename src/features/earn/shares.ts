@@ -14,14 +14,14 @@ export function sharesToHold(neededShares: bigint, available: bigint): bigint {
  * Shares that came or went without us, told at the positions: what came at the oldest, what went from the newest
  * backwards, each at most what it has.
  */
-export function externalOf(books: readonly bigint[], onChain: bigint): bigint[] {
-  const delta = onChain - books.reduce((sum, each) => sum + each, 0n)
-  if (delta >= 0n) return books.map((_, index) => (index === 0 ? delta : 0n))
+export function externalOf(booked: readonly bigint[], onChain: bigint): bigint[] {
+  const delta = onChain - booked.reduce((sum, each) => sum + each, 0n)
+  if (delta >= 0n) return booked.map((_, index) => (index === 0 ? delta : 0n))
   let missing = -delta
-  return books
+  return booked
     .toReversed()
-    .map((book) => {
-      const gone = min(book, missing)
+    .map((units) => {
+      const gone = min(units, missing)
       missing -= gone
       return -gone
     })

@@ -40,8 +40,8 @@ export const positionsPage = (
     db,
     `select p.id, p.number, p.created_at, p.cost_units, coalesce(a.avail + a.held, 0) as shares, p.settled_at is null as is_opening
      from earn_position p
-       left join account a on a.owner = p.user_id and a.asset = $4 and a.book = 'position:' || p.id
-       left join task t on t.id = p.opened_by and p.settled_at is null
+       left join account a on a.owner = p.user_id and a.asset = $4 and a.sub_account = 'position:' || p.id
+       left join task t on t.id = p.opening_task_id and p.settled_at is null
      where p.user_id = $1 and p.chain_id = $2 and p.vault = $3
        and (p.settled_at is not null or t.status in ('pending', 'running'))
        and ($5::uuid is null or p.id < $5::uuid)
@@ -65,7 +65,7 @@ export async function addPosition(
 ): Promise<void> {
   await query(
     tx,
-    `insert into earn_position (id, user_id, chain_id, vault, number, created_at, opened_by)
+    `insert into earn_position (id, user_id, chain_id, vault, number, created_at, opening_task_id)
      select $1::uuid, $2::uuid, $3::text, $4::text, coalesce(max(number), 0) + 1, $5::timestamptz, $6::uuid
        from earn_position where user_id = $2 and chain_id = $3 and vault = $4`,
     [id, userId, chainId, vault, now, taskId],

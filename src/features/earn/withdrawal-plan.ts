@@ -8,7 +8,7 @@ import { usdDecimals } from '#kernel/money.ts'
 import type { Queryable } from '#store/query.ts'
 import type { Simulation } from '#upstreams/evm/evm.ts'
 import type { Vault } from '#upstreams/vault/vault.ts'
-import { positionBook, shareAsset } from './ledger-accounts.ts'
+import { positionSubAccount, shareAsset } from './ledger-accounts.ts'
 import type { ReadSettled } from './settled-reading.ts'
 import { externalOf, sharesToHold } from './shares.ts'
 
@@ -51,8 +51,10 @@ export async function planWithdrawal(
   const { db, vault, ledger } = deps
   const until = performance.now() + settleMsMax
   while (true) {
-    const books = await ledger.subAccounts(db, request.userId, shareAsset(vault))
-    const position = books.find(({ book }) => book === positionBook(request.positionId))
+    const subAccounts = await ledger.subAccounts(db, request.userId, shareAsset(vault))
+    const position = subAccounts.find(
+      ({ subAccount }) => subAccount === positionSubAccount(request.positionId),
+    )
     const available = position?.availUnits ?? 0n
     if (available === 0n && (position?.heldUnits ?? 0n) === 0n)
       throw new Fault('no_position', 'The position has no shares to withdraw')

@@ -96,7 +96,7 @@ const holdsNothing = ({ positions, unread, cashUsd }: Account): boolean =>
 const walletOf = (userId: string, { chain, route }: Pick<FundDeps, 'chain' | 'route'>): AccountRef => ({
   owner: userId,
   asset: assetOf(chain.row, route.token),
-  book: 'wallet',
+  subAccount: 'wallet',
 })
 
 export async function admitFund(deps: FundDeps, input: FundInput, { userId }: Caller): Promise<Admission> {
@@ -127,7 +127,7 @@ export async function admitFund(deps: FundDeps, input: FundInput, { userId }: Ca
     if (available < amountUnits) throw depositShortage(route, amountUnits, available)
     return [{ account: wallet, totalUnits, version }]
   }
-  const [observe, state] = await Promise.all([observed(), venue.account(account)])
+  const [snapshots, state] = await Promise.all([observed(), venue.account(account)])
   const trial = await batches.simulate(route.chainId, account, [
     transferCall(route.token, route.bridge, amountUnits),
   ])
@@ -157,7 +157,7 @@ export async function admitFund(deps: FundDeps, input: FundInput, { userId }: Ca
     first: 'prepare',
     deadlineMs: admissionMs,
     data: taskData as unknown as JsonObject,
-    snapshots: observe,
+    snapshots,
     rereadSnapshots: observed,
     moves: (taskId) => [
       {

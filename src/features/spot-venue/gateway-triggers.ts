@@ -62,7 +62,7 @@ export function withGatewayTriggers(
         exits: gatewayExits,
         at: now,
         size: rests ? wanted : sumFills(fills).size,
-        parent: rests ? { cloid: cloidOf(task.id, 'entry'), orderId, price } : null,
+        entry: rests ? { cloid: cloidOf(task.id, 'entry'), orderId, price } : null,
       }),
   }
 }
@@ -70,8 +70,8 @@ export function withGatewayTriggers(
 const scale = 18
 
 /** Whether any read of the balance shows the purchase of this exit by now; an entry that rested filled at an unknown time. */
-const isVisible = ({ parent, created_at }: ArmedTrigger, now: Date): boolean =>
-  parent === null && later(created_at, readLagMs) <= now
+const isVisible = ({ entry_cloid, created_at }: ArmedTrigger, now: Date): boolean =>
+  entry_cloid === null && later(created_at, readLagMs) <= now
 
 type OnFilledDeps = Pick<SpotDeps, 'db' | 'venue' | 'pricing'>
 

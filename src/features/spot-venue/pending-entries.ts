@@ -21,11 +21,15 @@ export function createPendingEntries({ db, venue, evmAddressOf }: PendingEntries
   const { choose } = createPollScheduler()
 
   /** What the order has filled, null for nothing; undefined while it rests or no record shows it. */
-  const filledOf = async ({ user_id, parent, since }: PendingEntry): Promise<string | null | undefined> => {
+  const filledOf = async ({
+    user_id,
+    entry_cloid,
+    since,
+  }: PendingEntry): Promise<string | null | undefined> => {
     const account = await evmAddressOf(user_id)
     const sinceMs = since.getTime() - clockToleranceMs
     const found = await createOrderLookup(venue, { account, sinceMs, allRecords: true }).find({
-      cloid: parent,
+      cloid: entry_cloid,
     })
     if (!found) return undefined
     const { phase, filledSize } = found
@@ -40,7 +44,7 @@ export function createPendingEntries({ db, venue, evmAddressOf }: PendingEntries
       for (const row of choose(await pendingEntries(db, markets), priceOf))
         try {
           const filled = await filledOf(row)
-          if (filled !== undefined) await resolvePendingEntry(db, row.parent, filled)
+          if (filled !== undefined) await resolvePendingEntry(db, row.entry_cloid, filled)
         } catch (fault) {
           // An entry whose fill cannot be read now is asked about again in its turn.
           if (!(fault instanceof Fault)) throw fault

@@ -6,7 +6,7 @@ import type { PendingEntry } from './triggers.ts'
 const entry = (n: number, price: string | null = '20'): PendingEntry => ({
   market: 'hl:spot:HYPE',
   user_id: `user${n}`,
-  parent: `order${n}`,
+  entry_cloid: `order${n}`,
   price,
   since: new Date(0),
 })
@@ -20,7 +20,7 @@ describe('whose turn it is to be asked about', () => {
     for (let look = 0; look < rows.length / othersMax; look++) {
       const chosen = choose(rows, at('40'))
       assert.equal(chosen.length, othersMax)
-      for (const { parent } of chosen) seen.add(parent)
+      for (const { entry_cloid } of chosen) seen.add(entry_cloid)
     }
     assert.equal(seen.size, rows.length)
   })
@@ -31,7 +31,7 @@ describe('whose turn it is to be asked about', () => {
     const { choose } = createPollScheduler()
     const looks = [0, 1, 2].map(() => choose([...far, ...near], at('40')))
     assert.ok(looks.every((chosen) => chosen.length <= reachedMax + othersMax))
-    const seen = new Set(looks.flat().map(({ parent }) => parent))
+    const seen = new Set(looks.flat().map(({ entry_cloid }) => entry_cloid))
     assert.equal(seen.size, near.length + far.length)
   })
 

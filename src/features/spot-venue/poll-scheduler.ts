@@ -15,13 +15,13 @@ export const pausePolls = 5
 export function createPollScheduler() {
   const asked = new Map<string, number>()
   let polls = 0
-  const lastOf = ({ parent }: PendingEntry) => asked.get(parent) ?? Number.NEGATIVE_INFINITY
+  const lastOf = ({ entry_cloid }: PendingEntry) => asked.get(entry_cloid) ?? Number.NEGATIVE_INFINITY
 
   return {
     choose(rows: readonly PendingEntry[], priceOf: PriceOf): PendingEntry[] {
       polls += 1
-      const living = new Set(rows.map(({ parent }) => parent))
-      for (const parent of asked.keys()) if (!living.has(parent)) asked.delete(parent)
+      const living = new Set(rows.map(({ entry_cloid }) => entry_cloid))
+      for (const cloid of asked.keys()) if (!living.has(cloid)) asked.delete(cloid)
       const isReached = ({ market, price }: PendingEntry) => {
         const now = priceOf(market)
         return now !== undefined && price !== null && compareDecimals(now, price) <= 0
@@ -29,7 +29,7 @@ export function createPollScheduler() {
       const queue = rows.toSorted((a, b) => lastOf(a) - lastOf(b))
       const others = queue.filter((row) => !isReached(row) && polls - lastOf(row) >= pausePolls)
       const chosen = [...queue.filter(isReached).slice(0, reachedMax), ...others.slice(0, othersMax)]
-      for (const { parent } of chosen) asked.set(parent, polls)
+      for (const { entry_cloid } of chosen) asked.set(entry_cloid, polls)
       return chosen
     },
   }

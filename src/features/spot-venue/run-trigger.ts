@@ -59,7 +59,7 @@ function rearm(task: TaskView, now: Date, result: StepResult): StepResult {
         symbol,
         size,
         exits,
-        parent: null,
+        entry: null,
         at: now,
         unsold,
       })

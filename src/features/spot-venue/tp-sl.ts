@@ -132,7 +132,7 @@ function gatewayTriggersResult(
         taskId: task.id,
         symbol,
         exits,
-        parent: null,
+        entry: null,
         at: now,
         size: all ? null : size,
       }),

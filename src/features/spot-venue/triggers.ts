@@ -31,8 +31,8 @@ export type TriggerRow = {
   oco_group: string | null
   input: TriggerInput
   status: string
-  parent: string | null
-  origin: string | null
+  entry_cloid: string | null
+  source_task_id: string | null
   created_at: Date
 }
 
@@ -50,14 +50,14 @@ export type NewTriggers = {
   size: string | null
   exits: readonly { leg: ExitLeg; price: string }[]
   /** The order that has to fill first. */
-  parent: { cloid: string; orderId: string | null; price: string } | null
+  entry: { cloid: string; orderId: string | null; price: string } | null
   at: Date
   unsold?: number
 }
 
 /** In the commit that ends the task: they are there from the moment on in which the task tells of them. */
 export async function insertTriggers(tx: Tx, triggers: NewTriggers): Promise<void> {
-  const { userId, taskId, symbol, size, exits, parent, at, unsold } = triggers
+  const { userId, taskId, symbol, size, exits, entry, at, unsold } = triggers
   const group = exits.length > 1 ? triggerId(taskId, 'group') : null
   for (const { leg, price } of exits) {
     const input: TriggerInput = {
@@ -65,14 +65,14 @@ export async function insertTriggers(tx: Tx, triggers: NewTriggers): Promise<voi
       leg,
       size,
       trigger_price: price,
-      parent_order_id: parent?.orderId ?? null,
-      ...(parent && { parent_price: parent.price }),
+      parent_order_id: entry?.orderId ?? null,
+      ...(entry && { parent_price: entry.price }),
       ...(unsold && { unsold }),
     }
     await query(
       tx,
       `insert into trigger_order
-         (id, user_id, kind, market, direction, trigger_price, oco_group, input, status, parent, origin, created_at)
+         (id, user_id, kind, market, direction, trigger_price, oco_group, input, status, entry_cloid, source_task_id, created_at)
        values ($1, $2, $3, $4, $5, $6::numeric, $7, $8, $9, $10, $11, $12) on conflict do nothing`,
       [
         triggerId(taskId, leg),
@@ -83,8 +83,8 @@ export async function insertTriggers(tx: Tx, triggers: NewTriggers): Promise<voi
         price,
         group,
         JSON.stringify(input),
-        parent ? 'waiting' : 'armed',
-        parent?.cloid ?? null,
+        entry ? 'waiting' : 'armed',
+        entry?.cloid ?? null,
         taskId,
         at,
       ],
@@ -100,8 +100,8 @@ const columns = [
   'oco_group',
   'input',
   'status',
-  'parent',
-  'origin',
+  'entry_cloid',
+  'source_task_id',
   'created_at',
 ] as const
 
@@ -146,12 +146,12 @@ export const findTrigger = (db: Queryable, userId: string, id: string): Promise<
       .where('kind', '=', triggerKind),
   ) as unknown as Promise<TriggerRow | undefined>
 
-export type ArmedTrigger = Pick<TriggerRow, 'id' | 'parent' | 'created_at'>
+export type ArmedTrigger = Pick<TriggerRow, 'id' | 'entry_cloid' | 'created_at'>
 
 export const armedTriggersIn = (db: Queryable, userId: string, symbol: string): Promise<ArmedTrigger[]> =>
   query<ArmedTrigger>(
     db,
-    `select id, parent, created_at from trigger_order where user_id = $1 and market = $2 and kind = $3 and status = 'armed'`,
+    `select id, entry_cloid, created_at from trigger_order where user_id = $1 and market = $2 and kind = $3 and status = 'armed'`,
     [userId, assetKey('spot', symbol), triggerKind],
   )
 
@@ -195,7 +195,7 @@ export const marketsWithTriggers = (db: Queryable) =>
 export type PendingEntry = {
   market: string
   user_id: string
-  parent: string
+  entry_cloid: string
   price: string | null
   since: Date
 }
@@ -204,8 +204,8 @@ export type PendingEntry = {
 export const pendingEntries = (db: Queryable, markets: readonly string[]): Promise<PendingEntry[]> =>
   query<PendingEntry>(
     db,
-    `select market, user_id, parent, input->>'parent_price' as price, min(created_at) as since from trigger_order
-       where market = any($1) and status = 'waiting' and kind = $2 and parent is not null
+    `select market, user_id, entry_cloid, input->>'parent_price' as price, min(created_at) as since from trigger_order
+       where market = any($1) and status = 'waiting' and kind = $2 and entry_cloid is not null
        group by 1, 2, 3, 4 limit 5000`,
     [markets, triggerKind],
   )
@@ -213,13 +213,13 @@ export const pendingEntries = (db: Queryable, markets: readonly string[]): Promi
 /** Its entry has ended: with something filled it protects that much from now on, else there is nothing to protect. */
 export async function resolvePendingEntry(
   db: Queryable,
-  parent: string,
+  entryCloid: string,
   filled: string | null,
 ): Promise<void> {
   const change: JsonObject = filled === null ? {} : { size: filled }
   await query(
     db,
-    `update trigger_order set status = $2, input = input || $3::jsonb where parent = $1 and status = 'waiting'`,
-    [parent, filled === null ? 'cancelled' : 'armed', JSON.stringify(change)],
+    `update trigger_order set status = $2, input = input || $3::jsonb where entry_cloid = $1 and status = 'waiting'`,
+    [entryCloid, filled === null ? 'cancelled' : 'armed', JSON.stringify(change)],
   )
 }

@@ -19,7 +19,7 @@ const kinds = { tp: 'Take Profit Market', sl: 'Stop Market' } as const
 const sides = { tp: 'above', sl: 'below' } as const
 
 /** An exit that the gateway keeps, in the form in which the venue lists its own. */
-export function triggerView({ id, input, status, origin, created_at }: TriggerRow, free: string) {
+export function triggerView({ id, input, status, source_task_id, created_at }: TriggerRow, free: string) {
   const { symbol, leg, size, trigger_price, parent_order_id } = input
   return {
     order_id: id,
@@ -40,7 +40,7 @@ export function triggerView({ id, input, status, origin, created_at }: TriggerRo
     is_position_tpsl: false,
     status: status === 'waiting' ? ('waiting' as const) : ('open' as const),
     parent_order_id,
-    task_id: origin,
+    task_id: source_task_id,
     timestamp: created_at.toISOString(),
   }
 }

@@ -44,7 +44,7 @@ export const activate = (db: Queryable, { user_id }: AccountKey) =>
   ])
 
 export const disableBalanceChecks = (db: Queryable, { user_id }: AccountKey) =>
-  query(db, 'update venue_account set balances = false where user_id = $1 and venue = $2', [
+  query(db, 'update venue_account set checks_balances = false where user_id = $1 and venue = $2', [
     user_id,
     venueName,
   ])
@@ -142,7 +142,7 @@ export const recordComparison = (
 ) =>
   query(
     db,
-    `update venue_account set suspicion = $3, suspected_at = $4, agreed_ms = $5, checked_at = $6, next_at = $7
+    `update venue_account set mismatch = $3, mismatch_since = $4, reconciled_through_ms = $5, checked_at = $6, next_at = $7
      where user_id = $1 and venue = $2`,
     [user_id, venueName, mismatch, mismatchSince, reconciledThroughMs, now, nextAt],
   )
@@ -150,14 +150,14 @@ export const recordComparison = (
 export const markFrozen = (tx: Tx, { user_id }: AccountKey, reason: string, now: Date) =>
   query(
     tx,
-    `update venue_account set state = 'frozen', reason = $3, since = $4 where user_id = $1 and venue = $2 and state <> 'frozen' returning user_id`,
+    `update venue_account set state = 'frozen', reason = $3, frozen_since = $4 where user_id = $1 and venue = $2 and state <> 'frozen' returning user_id`,
     [user_id, venueName, reason, now],
   )
 
 /** Why the account opens nothing now; undefined where it does. */
 export async function frozenReason(db: Queryable, userId: string): Promise<string | undefined> {
   const row = await findAccount(db, userId)
-  return row && (row.state === 'frozen' || row.state === 'lifting') ? (row.reason ?? '') : undefined
+  return row && (row.state === 'frozen' || row.state === 'unfreezing') ? (row.reason ?? '') : undefined
 }
 
 export async function accountCounts(db: Queryable): Promise<{ frozen: number }> {

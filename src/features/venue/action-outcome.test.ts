@@ -13,11 +13,11 @@ const rejected = (message: string): ActionOutcome<never> => ({
   effects: [{ effectId: 'e', status: 'rejected' }],
 })
 
-const effect = (extId: string, exit: boolean): Effect => ({
+const effect = (externalId: string, exit: boolean): Effect => ({
   id: 'e',
   step: 'begin',
   kind: effectKind,
-  extId,
+  externalId,
   intent: { exit },
   signed: {},
   status: 'sent',

@@ -42,8 +42,8 @@ export function effectIdOf(task: TaskView, actionKey: string): string {
 }
 
 export function effectOf(task: TaskView, actionKey: string): Effect {
-  const extId = effectIdOf(task, actionKey)
-  const effect = task.effects.find((each) => each.kind === effectKind && each.extId === extId)
+  const externalId = effectIdOf(task, actionKey)
+  const effect = task.effects.find((each) => each.kind === effectKind && each.externalId === externalId)
   if (!effect) throw new Error(`task ${task.id} settles ${actionKey}, which was never stored`)
   return effect
 }

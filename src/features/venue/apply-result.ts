@@ -9,7 +9,7 @@ import type { ComparisonResult, Mismatch } from './compare-account.ts'
 import { isPosition } from './expected-balances.ts'
 import * as record from './record-store.ts'
 
-/** What a look at an account means: nothing, a suspicion, or that nothing is opened there any more. */
+/** What a look at an account means: nothing, a mismatch, or that nothing is opened there any more. */
 
 export type ApplyDeps = {
   db: Queryable
@@ -87,7 +87,7 @@ async function addAdjustments(
 
 async function unfreeze(deps: ApplyDeps, account: store.VenueAccount) {
   const { transact, events, log } = deps
-  const { user_id: userId, lifted_by: by } = account
+  const { user_id: userId, unfrozen_by: by } = account
   await transact(async (tx) => {
     await deps.unfreeze(tx, userId)
     await events.add(tx, userId, [flagged(account, { venue: account.venue, state: 'lifted', lifted_by: by })])
@@ -105,14 +105,14 @@ export async function applyResult(
   const { db, clock, log, settleMs } = deps
   const now = clock.now()
   const soon = later(now, settleMs)
-  const reconciledThroughMs = account.agreed_ms
+  const reconciledThroughMs = account.reconciled_through_ms
   const idle = { mismatch: null, mismatchSince: null, now, nextAt: deps.nextAfter(account, now) }
   if (result.type === 'blurred') {
     await store.recheckAt(db, account, soon)
     return
   }
   if (result.type === 'agreed') {
-    if (account.state === 'lifting') await unfreeze(deps, account)
+    if (account.state === 'unfreezing') await unfreeze(deps, account)
     if (account.state === 'new') await store.activate(db, account)
     await store.recordComparison(db, account, { ...idle, reconciledThroughMs: result.atMs })
     return
@@ -123,7 +123,7 @@ export async function applyResult(
     return
   }
   const { reason, code } = result.mismatch
-  const mismatchSince = account.suspicion === reason ? (account.suspected_at ?? now) : now
+  const mismatchSince = account.mismatch === reason ? (account.mismatch_since ?? now) : now
   const pending = { mismatch: reason, mismatchSince, reconciledThroughMs, now }
   const persists = now.getTime() - mismatchSince.getTime() >= settleMs
   const explain = account.state === 'new' ? addOpeningBalances : addAdjustments

@@ -19,10 +19,10 @@ const fill = (more: Partial<FillRow>): FillRow => ({
   at_ms: 200,
   ...more,
 })
-const change = (place: string, amount: string, atMs = 200) => ({
-  key: `${place}:${amount}`,
+const change = (balance_key: string, amount: string, atMs = 200) => ({
+  key: `${balance_key}:${amount}`,
   kind: 'test',
-  place,
+  balance_key,
   amount,
   reason: null,
   at_ms: atMs,

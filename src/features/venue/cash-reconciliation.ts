@@ -18,7 +18,7 @@ export type CashSource = Pick<
   Hyperliquid,
   'account' | 'spotBalances' | 'fillsSince' | 'fundingSince' | 'ledgerSince' | 'spots'
 >
-/** `place`: the perpetuals side or the USDC of the spot side. `total`: what it held at the venue's time `sinceMs`. */
+/** `balanceKey`: the perpetuals side or the USDC of the spot side. `total`: what it held at the venue's time `sinceMs`. */
 export type CashSnapshot = { balanceKey: string; total: string; sinceMs: number }
 
 /** The shortest list that the venue may have cut off. */
@@ -36,7 +36,7 @@ function paidBy(fill: FillRow, isPerp: boolean): bigint {
   return -worth - (isPerp || fill.fee_token === 'USDC' ? units(fill.fee) : 0n)
 }
 
-/** What the place should hold: the total before, changed by every entry after that time. */
+/** What the balance should be: the total before, changed by every entry after that time. */
 export function expectedCash(
   { balanceKey, total, sinceMs }: CashSnapshot,
   fills: readonly FillRow[],
@@ -45,7 +45,7 @@ export function expectedCash(
   const isLater = ({ at_ms }: { at_ms: number }) => at_ms > sinceMs
   const paid = fills.filter(isLater).map((fill) => paidBy(fill, balanceKey === cashBalanceKey))
   const moved = changes
-    .filter((change) => isLater(change) && change.place === balanceKey)
+    .filter((change) => isLater(change) && change.balance_key === balanceKey)
     .map(({ amount }) => units(amount ?? '0'))
   const sum = [...paid, ...moved].reduce((a, b) => a + b, units(total))
   return { total: fromUnits(sum, scale), entries: paid.length + moved.length }

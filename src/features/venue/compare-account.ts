@@ -49,10 +49,13 @@ const entriesMax = 2_000
 const separateModes = ['default', 'disabled']
 
 export function createAccountComparer({ db, transact, venue, ingest }: AccountComparerDeps) {
-  const readBalances = async ({ account, balances }: Pick<VenueAccount, 'account' | 'balances'>) => {
+  const readBalances = async ({
+    account,
+    checks_balances: checksBalances,
+  }: Pick<VenueAccount, 'account' | 'checks_balances'>) => {
     const [state, spot] = await Promise.all([
       venue.account(account),
-      balances ? venue.spotHoldings(account) : Promise.resolve({ balances: [], unread: [] }),
+      checksBalances ? venue.spotHoldings(account) : Promise.resolve({ balances: [], unread: [] }),
     ])
     const unread = [
       ...state.unread.map((symbol) => symbol && positionBalanceKey(symbol)),
@@ -63,7 +66,11 @@ export function createAccountComparer({ db, transact, venue, ingest }: AccountCo
         'unavailable',
         'Hyperliquid shows a position or a balance of which not even the name is known',
       )
-    return { atMs: state.timeMs, observed: observedBalances(state, spot.balances, { balances }), unread }
+    return {
+      atMs: state.timeMs,
+      observed: observedBalances(state, spot.balances, { balances: checksBalances }),
+      unread,
+    }
   }
 
   const readFills = (account: string, sinceMs: number) =>
@@ -78,22 +85,22 @@ export function createAccountComparer({ db, transact, venue, ingest }: AccountCo
 
   /** Where the record begins again; what it did not explain until then stays written down. */
   const rebaseline = async (account: VenueAccount): Promise<ComparisonResult> => {
-    const sinceMs = Math.max(Number(account.agreed_ms) - overlapMs, 0)
+    const sinceMs = Math.max(Number(account.reconciled_through_ms) - overlapMs, 0)
     for (const read of [readFillsOf, readChanges]) await ingest(account, await read(account.account, sinceMs))
-    const balances = separateModes.includes(await venue.accountMode(account.account))
-    const seen = await readBalances({ ...account, balances })
+    const checksBalances = separateModes.includes(await venue.accountMode(account.account))
+    const seen = await readBalances({ ...account, checks_balances: checksBalances })
     const fills = await readFills(account.account, seen.atMs)
     const { fundings, updates } = await readChanges(account.account, seen.atMs)
     if ([...fills, ...fundings, ...updates].some(({ atMs }) => atMs === seen.atMs)) return { type: 'blurred' }
     await transact(async (tx) => {
       const current = await findAccount(tx, account.user_id, true)
-      if (current?.state === 'lifting') {
+      if (current?.state === 'unfreezing') {
         const { expected, entries } = await record.expectedAt(tx, current, seen.atMs)
-        const reason = `lifted by ${current.lifted_by ?? 'nobody'}: ${current.reason ?? ''}`
+        const reason = `unfrozen by ${current.unfrozen_by ?? 'nobody'}: ${current.reason ?? ''}`
         const found = compareBalances(expected, seen.observed, entries)
-        await record.addAdjustments(tx, account, found, { kind: 'lifted', reason, atMs: seen.atMs })
+        await record.addAdjustments(tx, account, found, { kind: 'unfreeze', reason, atMs: seen.atMs })
       }
-      await record.setBaseline(tx, account, seen.observed, { atMs: seen.atMs, balances })
+      await record.setBaseline(tx, account, seen.observed, { atMs: seen.atMs, checksBalances })
     })
     return { type: 'agreed', atMs: seen.atMs }
   }
@@ -111,8 +118,8 @@ export function createAccountComparer({ db, transact, venue, ingest }: AccountCo
     if (entries < entriesMax) return
     await transact(async (tx) => {
       const current = await findAccount(tx, account.user_id, true)
-      if (current?.baseline_ms !== account.baseline_ms || current.state !== 'active') return
-      await record.setBaseline(tx, account, expected, { atMs, balances: account.balances })
+      if (current?.baseline_at_ms !== account.baseline_at_ms || current.state !== 'active') return
+      await record.setBaseline(tx, account, expected, { atMs, checksBalances: account.checks_balances })
     })
   }
 
@@ -129,7 +136,7 @@ export function createAccountComparer({ db, transact, venue, ingest }: AccountCo
     account: VenueAccount,
     found: readonly Difference[],
   ): Promise<Difference[]> => {
-    if (!account.balances || found.every(isPosition)) return [...found]
+    if (!account.checks_balances || found.every(isPosition)) return [...found]
     if (separateModes.includes(await venue.accountMode(account.account))) return [...found]
     await disableBalanceChecks(db, account)
     return found.filter(isPosition)
@@ -138,9 +145,9 @@ export function createAccountComparer({ db, transact, venue, ingest }: AccountCo
   return {
     /** `thorough`: the lists are read although nothing seems to be missing, as after a gap of the stream. */
     async compare(account: VenueAccount, { thorough = false } = {}): Promise<ComparisonResult> {
-      if (account.state === 'lifting') return rebaseline(account)
+      if (account.state === 'unfreezing') return rebaseline(account)
       const seen = await readBalances(account)
-      const sinceMs = Math.max(Number(account.agreed_ms) - overlapMs, 0)
+      const sinceMs = Math.max(Number(account.reconciled_through_ms) - overlapMs, 0)
       let found = await findDifferences(account, seen)
       for (const read of [readFillsOf, readChanges]) {
         if (found.length === 0 && !(thorough && read === readFillsOf)) break
@@ -166,7 +173,8 @@ export function createAccountComparer({ db, transact, venue, ingest }: AccountCo
 
     /** Only what happened, where a judgement was made already. */
     async importFills(account: VenueAccount): Promise<void> {
-      const sinceMs = Math.max(await record.lastFillMs(db, account), Number(account.agreed_ms)) - overlapMs
+      const sinceMs =
+        Math.max(await record.lastFillMs(db, account), Number(account.reconciled_through_ms)) - overlapMs
       await ingest(account, await readFillsOf(account.account, Math.max(sinceMs, 0)))
     },
   }

@@ -50,7 +50,7 @@ export async function confirmAction<T>(
   const executed = (value: T): ActionOutcome<T> => ({
     type: 'done',
     value,
-    effects: [{ effectId: effect.id, status: 'confirmed', carrierExtId: attempt.extId }],
+    effects: [{ effectId: effect.id, status: 'confirmed', attemptExternalId: attempt.externalId }],
   })
   const send = async (): Promise<{ sent: SendResult; value: T | undefined }> => {
     const sent = await venue.send(attempt.raw, account)

@@ -91,7 +91,7 @@ test('a transfer moves two balances, an unknown update none that is known', () =
   ]
   const rows = ledgerUpdateRows({ ...update, type: 'accountClassTransfer', moves })
   assert.deepEqual(
-    rows.map(({ place, amount }) => [place, amount]),
+    rows.map(({ balance_key, amount }) => [balance_key, amount]),
     [
       ['cash', '5'],
       ['spot:USDC', '-5'],
@@ -99,8 +99,8 @@ test('a transfer moves two balances, an unknown update none that is known', () =
   )
   assert.equal(new Set(rows.map(({ key }) => key)).size, 2)
   assert.deepEqual(
-    ledgerUpdateRows({ ...update, type: 'vaultDeposit', moves: null }).map(({ place, kind }) => [
-      place,
+    ledgerUpdateRows({ ...update, type: 'vaultDeposit', moves: null }).map(({ balance_key, kind }) => [
+      balance_key,
       kind,
     ]),
     [[null, 'vaultDeposit']],

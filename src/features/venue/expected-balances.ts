@@ -10,7 +10,7 @@ import type {
 
 /** What an account should hold by everything that is known of it, beside what the venue says that it holds. */
 
-/** By place: `cash`, `position:<market>` or `spot:<token>`. What is absent is zero. */
+/** By balance key: `cash`, `position:<market>` or `spot:<token>`. What is absent is zero. */
 export type Balances = ReadonlyMap<string, string>
 export type Difference = { balanceKey: string; expected: string; actual: string }
 
@@ -90,7 +90,7 @@ export type FillRow = {
 export type VenueLedgerEntryRow = {
   key: string
   kind: string
-  place: string | null
+  balance_key: string | null
   amount: string | null
   reason: string | null
   at_ms: number
@@ -121,13 +121,13 @@ export const fillRow = (
 export const fundingRow = ({ symbol, paidUsd, atMs }: Funding): VenueLedgerEntryRow => ({
   key: `funding:${symbol}:${atMs}`,
   kind: 'funding',
-  place: cashBalanceKey,
+  balance_key: cashBalanceKey,
   amount: paidUsd,
   reason: null,
   at_ms: atMs,
 })
 
-/** One row per balance that it moved; a single row without a place where nobody knows what it moved. */
+/** One row per balance that it moved; a single row without a balance where nobody knows what it moved. */
 export function ledgerUpdateRows({
   type,
   hash,
@@ -138,12 +138,12 @@ export function ledgerUpdateRows({
 }: LedgerUpdate): VenueLedgerEntryRow[] {
   const key = `${type}:${atMs}:${hash}:${nonce ?? ''}:${amountUsd ?? ''}`
   const row = { kind: type, reason: null, at_ms: atMs }
-  if (moves === null) return [{ key, ...row, place: null, amount: null }]
+  if (moves === null) return [{ key, ...row, balance_key: null, amount: null }]
   return moves.map(({ balance, amount }, n) => ({
     key: `${key}:${n}`,
     ...row,
     amount,
-    place: balance === 'perp' ? cashBalanceKey : spotBalanceKey(balance),
+    balance_key: balance === 'perp' ? cashBalanceKey : spotBalanceKey(balance),
   }))
 }
 

@@ -106,7 +106,7 @@ export function createIngest({ db, transact, venue, events, skipped }: IngestDep
   }
 
   return async (account: VenueAccount, facts: Facts): Promise<ForeignRecord | undefined> => {
-    const since = Number(account.baseline_ms)
+    const since = Number(account.baseline_at_ms)
     const [newFills, fundings, updates] = [
       await onlyListed(
         account,
@@ -134,7 +134,7 @@ export function createIngest({ db, transact, venue, events, skipped }: IngestDep
     const fills = unstored.filter(({ tradeId }) => owners.get(tradeId) !== 'unknown')
     const emitted = await transact(async (tx) => {
       const current = await findAccount(tx, account.user_id, true)
-      if (!current || current.baseline_ms !== account.baseline_ms) return 0
+      if (!current || current.baseline_at_ms !== account.baseline_at_ms) return 0
       const added = await record.addFills(
         tx,
         account,

@@ -41,9 +41,9 @@ export async function addLedgerEntries(
   if (rows.length === 0) return new Set()
   const added = await query<{ key: string }>(
     tx,
-    `insert into venue_change (user_id, venue, key, kind, place, amount, reason, at_ms)
-     select $1, $2, key, kind, place, amount, reason, at_ms
-     from jsonb_to_recordset($3::jsonb) as c (key text, kind text, place text, amount numeric, reason text, at_ms bigint)
+    `insert into venue_ledger_entry (user_id, venue, key, kind, balance_key, amount, reason, at_ms)
+     select $1, $2, key, kind, balance_key, amount, reason, at_ms
+     from jsonb_to_recordset($3::jsonb) as c (key text, kind text, balance_key text, amount numeric, reason text, at_ms bigint)
      on conflict do nothing returning key`,
     [user_id, venueName, JSON.stringify(rows)],
   )
@@ -86,44 +86,48 @@ export async function reportedOrders(
 
 const expectation = `
   with f as (select * from venue_fill where user_id = $1 and venue = $2 and at_ms > $3 and at_ms <= $4),
-    c as (select * from venue_change where user_id = $1 and venue = $2 and at_ms > $3 and at_ms <= $4 and place is not null),
-    moves (place, amount, entries) as (
-      select place, amount, 0 from venue_baseline where user_id = $1 and venue = $2
+    c as (select * from venue_ledger_entry where user_id = $1 and venue = $2 and at_ms > $3 and at_ms <= $4 and balance_key is not null),
+    moves (balance_key, amount, entries) as (
+      select balance_key, amount, 0 from venue_baseline where user_id = $1 and venue = $2
       union all select 'position:' || symbol, signed_size, 1 from f where base is null
       union all select 'cash', -signed_size * price - fee, 0 from f where base is null
       union all select 'spot:' || base, signed_size - case when fee_token = base then fee else 0 end, 1 from f where base is not null
       union all select 'spot:' || quote, -signed_size * price - case when fee_token = quote then fee else 0 end, 0
         from f where base is not null
-      union all select place, amount, 1 from c)
-  select place, trim_scale(sum(amount))::text as amount, sum(entries)::integer as entries from moves
-  where $5 or starts_with(place, 'position:') group by place`
+      union all select balance_key, amount, 1 from c)
+  select balance_key, trim_scale(sum(amount))::text as amount, sum(entries)::integer as entries from moves
+  where $5 or starts_with(balance_key, 'position:') group by balance_key`
 
 /** What the account should hold at that moment of the venue's clock. */
 export async function expectedAt(
   db: Queryable,
-  { user_id, baseline_ms, balances }: Pick<VenueAccount, 'user_id' | 'baseline_ms' | 'balances'>,
+  {
+    user_id,
+    baseline_at_ms,
+    checks_balances,
+  }: Pick<VenueAccount, 'user_id' | 'baseline_at_ms' | 'checks_balances'>,
   atMs: number,
 ): Promise<{ expected: Balances; entries: number }> {
-  const rows = await query<{ place: string; amount: string; entries: number }>(db, expectation, [
+  const rows = await query<{ balance_key: string; amount: string; entries: number }>(db, expectation, [
     user_id,
     venueName,
-    baseline_ms,
+    baseline_at_ms,
     atMs,
-    balances,
+    checks_balances,
   ])
   const entries = rows.reduce((sum, row) => sum + row.entries, 0)
-  return { expected: new Map(rows.map(({ place, amount }) => [place, amount])), entries }
+  return { expected: new Map(rows.map(({ balance_key, amount }) => [balance_key, amount])), entries }
 }
 
 /** Kinds of changes since then that nobody can add up. */
 export async function unexplainedSince(
   db: Queryable,
-  { user_id, agreed_ms }: Pick<VenueAccount, 'user_id' | 'agreed_ms'>,
+  { user_id, reconciled_through_ms }: Pick<VenueAccount, 'user_id' | 'reconciled_through_ms'>,
 ) {
   const rows = await query<{ kind: string }>(
     db,
-    `select distinct kind from venue_change where user_id = $1 and venue = $2 and place is null and at_ms > $3 order by kind`,
-    [user_id, venueName, agreed_ms],
+    `select distinct kind from venue_ledger_entry where user_id = $1 and venue = $2 and balance_key is null and at_ms > $3 order by kind`,
+    [user_id, venueName, reconciled_through_ms],
   )
   return rows.map(({ kind }) => kind)
 }
@@ -141,7 +145,7 @@ export const addAdjustments = (
     found.map((each) => ({
       key: `${kind}:${atMs}:${each.balanceKey}`,
       kind,
-      place: each.balanceKey,
+      balance_key: each.balanceKey,
       amount: deviationOf(each),
       reason,
       at_ms: atMs,
@@ -151,28 +155,32 @@ export const addAdjustments = (
 export async function setBaseline(
   tx: Tx,
   { user_id }: AccountKey,
-  places: Balances,
-  { atMs, balances }: { atMs: number; balances: boolean },
+  balances: Balances,
+  { atMs, checksBalances }: { atMs: number; checksBalances: boolean },
 ) {
   await query(tx, 'delete from venue_baseline where user_id = $1 and venue = $2', [user_id, venueName])
   await query(
     tx,
-    `insert into venue_baseline (user_id, venue, place, amount)
-     select $1, $2, place, amount from jsonb_to_recordset($3::jsonb) as b (place text, amount numeric)`,
-    [user_id, venueName, JSON.stringify([...places].map(([place, amount]) => ({ place, amount })))],
+    `insert into venue_baseline (user_id, venue, balance_key, amount)
+     select $1, $2, balance_key, amount from jsonb_to_recordset($3::jsonb) as b (balance_key text, amount numeric)`,
+    [
+      user_id,
+      venueName,
+      JSON.stringify([...balances].map(([balance_key, amount]) => ({ balance_key, amount }))),
+    ],
   )
   await query(
     tx,
-    `update venue_account set state = 'active', baseline_ms = $3, agreed_ms = $3, balances = $4,
-       suspicion = null, suspected_at = null, reason = null, since = null, lifted_by = null where user_id = $1 and venue = $2`,
-    [user_id, venueName, atMs, balances],
+    `update venue_account set state = 'active', baseline_at_ms = $3, reconciled_through_ms = $3, checks_balances = $4,
+       mismatch = null, mismatch_since = null, reason = null, frozen_since = null, unfrozen_by = null where user_id = $1 and venue = $2`,
+    [user_id, venueName, atMs, checksBalances],
   )
 }
 
 /** Tasks that say something else of their orders than the fills do. */
 export async function outcomeMismatches(
   db: Queryable,
-  { user_id, baseline_ms }: VenueAccount,
+  { user_id, baseline_at_ms }: VenueAccount,
   sinceMs: number,
 ) {
   return query<{ task_id: string; said: string; filled: string }>(
@@ -184,7 +192,7 @@ export async function outcomeMismatches(
      where t.completed_at is not null and (t.outcome = 'not_executed'
        or (t.result ->> 'cloid' = f.cloid and t.result ->> 'order_status' = 'filled' and (t.result ->> 'filled_size')::numeric <> f.filled))
      limit 5`,
-    [user_id, venueName, baseline_ms, sinceMs],
+    [user_id, venueName, baseline_at_ms, sinceMs],
   )
 }
 
@@ -192,9 +200,9 @@ export async function wasSigned(db: Queryable, account: string, nonce: number | 
   if (nonce === null) return false
   const rows = await query(
     db,
-    // By way of the lane, since the numbers are indexed behind the chain.
-    `select 1 as one from lane l join carrier c on c.lane_kind = l.kind and c.chain = l.chain and c.signer = l.signer
-     where l.kind = 'hyperliquid' and l.signer = $1 and c.nonce = $2 limit 1`,
+    // Joins the nonce sequence, because the index of the nonces begins with kind and chain.
+    `select 1 as one from nonce_sequence s join tx_attempt t on t.nonce_kind = s.kind and t.chain = s.chain and t.signer = s.signer
+     where s.kind = 'hyperliquid' and s.signer = $1 and t.nonce = $2 limit 1`,
     [account, nonce],
   )
   return rows.length > 0

@@ -119,11 +119,11 @@ export function createSignedActions(deps: SignedActionDeps): SignedActions {
   const { venue, chainId, policy, signer, nonces } = deps
   const opened = new Set<string>()
 
-  const openNonceSequence = async (lane: Intent['nonceSequence'], start: bigint) => {
-    if (opened.has(lane.signer)) return
-    await nonces.ensure(lane, start)
+  const openNonceSequence = async (nonceSequence: Intent['nonceSequence'], start: bigint) => {
+    if (opened.has(nonceSequence.signer)) return
+    await nonces.ensure(nonceSequence, start)
     if (opened.size >= openedSignersMax) opened.clear()
-    opened.add(lane.signer)
+    opened.add(nonceSequence.signer)
   }
 
   return {
@@ -131,9 +131,9 @@ export function createSignedActions(deps: SignedActionDeps): SignedActions {
       const { actionKey, action, account, agent, facts, skewMs, ttlMs, notes = [] } = plan
       const byAgent = isAgentAction(action)
       const signerAddress = (byAgent ? agent : account).toLowerCase()
-      const lane = { kind: nonceKind, chain: chainId, signer: signerAddress }
+      const nonceSequence = { kind: nonceKind, chain: chainId, signer: signerAddress }
       const venueNowMs = now.getTime() + skewMs
-      await openNonceSequence(lane, BigInt(venueNowMs))
+      await openNonceSequence(nonceSequence, BigInt(venueNowMs))
       const openKeys = () => signer.venueKeys({ userId: task.userId, venue: venueName, byAgent })
       const intentOf = (nonce: bigint): VenueIntent => ({
         type: 'venue_action',
@@ -161,13 +161,13 @@ export function createSignedActions(deps: SignedActionDeps): SignedActions {
         return {
           effect: {
             kind: effectKind,
-            extId: effectIdOf(task, actionKey),
+            externalId: effectIdOf(task, actionKey),
             policyReceipt: receipt.id,
             intent: JSON.parse(canonicalJson(intent)) as JsonObject,
             signed: { body: sha256(raw) },
             ...(expiresAtMs !== null && { validUntil: later(new Date(0), expiresAtMs) }),
           },
-          txAttempt: { extId: `${signerAddress}:${nonce}`, raw, nonce },
+          txAttempt: { externalId: `${signerAddress}:${nonce}`, raw, nonce },
         }
       }
       const build: Intent['build'] = async (nonce, tx) => {
@@ -188,7 +188,7 @@ export function createSignedActions(deps: SignedActionDeps): SignedActions {
         }
       }
       const intend: Intent = {
-        nonceSequence: lane,
+        nonceSequence,
         minNonce: BigInt(venueNowMs),
         build,
         signOnAccept: opening,

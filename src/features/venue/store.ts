@@ -77,7 +77,7 @@ export async function claimedTransferKeys(db: Queryable, keys: readonly string[]
   const rows = await fetchAll(
     db,
     builder
-      .selectFrom('venue_credit')
+      .selectFrom('claimed_transfer')
       .select('key')
       .where('venue', '=', venueName)
       .where('task_id', '<>', taskId)
@@ -93,8 +93,8 @@ export async function claimTransfer(
 ): Promise<boolean> {
   const rows = await query<{ task_id: string }>(
     tx,
-    `insert into venue_credit (venue, key, user_id, task_id, at) values ($1, $2, $3, $4, $5)
-     on conflict (venue, key) do update set at = venue_credit.at returning task_id`,
+    `insert into claimed_transfer (venue, key, user_id, task_id, at) values ($1, $2, $3, $4, $5)
+     on conflict (venue, key) do update set at = claimed_transfer.at returning task_id`,
     [venueName, key, userId, taskId, at],
   )
   return rows[0]?.task_id === taskId

@@ -38,10 +38,10 @@ export type AccountRow = {
   shard: number
   owner: string
   asset: string
-  book: string
+  sub_account: string
   avail: Amount
   held: Amount
-  settlements: bigint
+  version: bigint
 }
 
 export type TransferRow = {
@@ -67,11 +67,11 @@ export type LedgerEntryRow = {
 }
 
 export type DurableTables = {
-  belonging: { key: string; value: string }
+  database_binding: { key: string; value: string }
   task: TaskRow
   account: AccountRow
   transfer: TransferRow
-  entry: LedgerEntryRow
+  ledger_entry: LedgerEntryRow
   task_step: { task_id: string; step: string; epoch: number; attempt: number; out: Jsonb; at: Date }
   idempotency: {
     user_id: string
@@ -82,7 +82,7 @@ export type DurableTables = {
     response: Jsonb | null
     at: Date
   }
-  lane: { kind: string; chain: string; signer: string; next: bigint }
+  nonce_sequence: { kind: string; chain: string; signer: string; next: bigint }
   effect: {
     id: string
     task_id: string
@@ -90,27 +90,27 @@ export type DurableTables = {
     kind: string
     intent: Jsonb
     signed: Jsonb
-    ext_id: string
+    external_id: string
     status: string
     policy_receipt: string
     proof: Jsonb | null
     valid_until: Date | null
     at: Date
   }
-  carrier: {
+  tx_attempt: {
     effect_id: string
     n: number
     raw: string
-    ext_id: string
-    lane_kind: string
+    external_id: string
+    nonce_kind: string
     chain: string
     signer: string
     nonce: bigint
     status: string
     at: Date
   }
-  user_stream: { user_id: string; seq: bigint }
-  outbox: {
+  user_event_seq: { user_id: string; seq: bigint }
+  user_event: {
     user_id: string
     seq: bigint
     type: string
@@ -146,10 +146,10 @@ export type DurableTables = {
     task_id: string | null
     expires_at: Date | null
     created_at: Date
-    parent: string | null
-    origin: string | null
+    entry_cloid: string | null
+    source_task_id: string | null
   }
-  market_watch: {
+  market_lease: {
     market: string
     owner: string | null
     epoch: number

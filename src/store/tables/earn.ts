@@ -26,7 +26,7 @@ export type EarnTables = {
     cost_units: string
     counted_shares: string
     settled_at: Date | null
-    opened_by: string | null
+    opening_task_id: string | null
   }
   earn_account: EarnAccountRow
   share_price: { chain_id: string; vault: string; at: Date; block: bigint; price: string }

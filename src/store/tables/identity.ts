@@ -58,7 +58,7 @@ export type IdentityTables = {
     created_at: Date
   }
   wallet: WalletRow
-  credit_bucket: { user_id: string; book: string; expires_at: Date }
+  credit_bucket: { user_id: string; sub_account: string; expires_at: Date }
   policy: PolicyRow
   policy_spend: {
     task_id: string

@@ -19,15 +19,15 @@ type VenueAccount = {
   user_id: string
   venue: string
   account: string
-  state: Generated<'new' | 'active' | 'frozen' | 'lifting'>
-  balances: Generated<boolean>
-  baseline_ms: Generated<bigint>
-  agreed_ms: Generated<bigint>
-  suspicion: string | null
-  suspected_at: Date | null
+  state: Generated<'new' | 'active' | 'frozen' | 'unfreezing'>
+  checks_balances: Generated<boolean>
+  baseline_at_ms: Generated<bigint>
+  reconciled_through_ms: Generated<bigint>
+  mismatch: string | null
+  mismatch_since: Date | null
   reason: string | null
-  since: Date | null
-  lifted_by: string | null
+  frozen_since: Date | null
+  unfrozen_by: string | null
   active_at: Date
   checked_at: Date | null
   next_at: Date
@@ -75,17 +75,17 @@ export type VenueTables = {
     reduce_only: Generated<boolean | null>
   }
   venue_account: VenueAccount
-  venue_baseline: { user_id: string; venue: string; place: string; amount: string }
+  venue_baseline: { user_id: string; venue: string; balance_key: string; amount: string }
   venue_fill: VenueFill
-  venue_change: {
+  venue_ledger_entry: {
     user_id: string
     venue: string
     key: string
     kind: string
-    place: string | null
+    balance_key: string | null
     amount: string | null
     reason: string | null
     at_ms: bigint
   }
-  venue_credit: { venue: string; key: string; user_id: string; task_id: string; at: Date }
+  claimed_transfer: { venue: string; key: string; user_id: string; task_id: string; at: Date }
 }

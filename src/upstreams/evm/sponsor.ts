@@ -9,7 +9,7 @@ import type { Evm } from './evm.ts'
 import { type Fees, isValidReplacement, planReplacement, quoteFees, type Replacement } from './fees.ts'
 import type { Hex } from './wire.ts'
 
-export type SignedTx = { extId: string; raw: string; nonce: bigint }
+export type SignedTx = { externalId: string; raw: string; nonce: bigint }
 export type BatchTxOrder = {
   intent: EvmIntent
   signed: SignedBatch
@@ -92,7 +92,7 @@ export function sponsor({
       privateKey: keyOf(signer),
     })
     const raw = serializeTransaction(transaction, signature)
-    return { extId: keccak256(raw), raw, nonce: BigInt(transaction.nonce ?? 0) }
+    return { externalId: keccak256(raw), raw, nonce: BigInt(transaction.nonce ?? 0) }
   }
 
   const readBalances = async (): Promise<Map<string, bigint>> =>

@@ -1,7 +1,7 @@
 -- The installation: what this database is bound to, which instances run on it, and when maintenance ran.
 
 -- Facts that bind the database to something outside it, such as the local world that its tasks and nonces are about.
-create table belonging (
+create table database_binding (
   key text primary key,
   value text not null
 );

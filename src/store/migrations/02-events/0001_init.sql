@@ -1,13 +1,13 @@
 -- The event log of each user, which streams and lists of notifications read.
 
 -- The number of the last event of each user.
-create table user_stream (
+create table user_event_seq (
   user_id uuid primary key,
   seq bigint not null
 );
 
 -- Events by user, numbered from 1 without gaps. Old rows are deleted by age.
-create table outbox (
+create table user_event (
   user_id uuid not null,
   seq bigint not null,
   type text not null,
@@ -19,11 +19,11 @@ create table outbox (
   at timestamptz not null,
   primary key (user_id, seq)
 );
-create index outbox_age on outbox (at);
+create index user_event_age on user_event (at);
 
 -- Appends events of one user and returns the number of the last one; null without events. An event may name its task
 -- itself, where p_task is null.
-create function outbox_add(p_user uuid, p_task uuid, p_events jsonb, p_at timestamptz)
+create function user_event_append(p_user uuid, p_task uuid, p_events jsonb, p_at timestamptz)
 returns bigint language plpgsql as $$
 declare
   v_count integer := jsonb_array_length(p_events);
@@ -31,9 +31,9 @@ declare
 begin
   if v_count = 0 then return null; end if;
   -- The row lock makes commit order equal to seq order, without gaps. Every transaction takes it last.
-  insert into user_stream as s (user_id, seq) values (p_user, v_count)
+  insert into user_event_seq as s (user_id, seq) values (p_user, v_count)
     on conflict (user_id) do update set seq = s.seq + v_count returning seq into v_seq;
-  insert into outbox (user_id, seq, type, task_id, subject, body, at)
+  insert into user_event (user_id, seq, type, task_id, subject, body, at)
     select p_user, v_seq - v_count + n, e ->> 'type', coalesce(p_task, (e ->> 'taskId')::uuid),
       nullif(e -> 'subject', 'null'::jsonb), e -> 'data', p_at
     from jsonb_array_elements(p_events) with ordinality as x (e, n);

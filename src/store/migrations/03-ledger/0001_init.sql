@@ -8,15 +8,15 @@ create table account (
   -- A user, or the system account.
   owner uuid not null,
   asset text not null,
-  -- Sub-account of that owner, such as the wallet, an earn position, or 'outside:<n>' for money outside of the ledger.
-  book text not null,
+  -- Sub-account of that owner, such as the wallet, an earn position, or 'external:<n>' for money outside of the ledger.
+  sub_account text not null,
   avail numeric(78, 0) not null default 0,
   -- Set aside by pending holds.
   held numeric(78, 0) not null default 0 check (held >= 0),
   -- Version counter, raised by every movement that is no hold: it detects balance snapshots that are out of date.
-  settlements bigint not null default 0,
-  unique (owner, asset, book),
-  constraint only_the_outside_may_owe check (avail >= 0 or book like 'outside:%')
+  version bigint not null default 0,
+  unique (owner, asset, sub_account),
+  constraint only_external_accounts_may_be_negative check (avail >= 0 or sub_account like 'external:%')
 ) with (fillfactor = 70);
 
 -- Movements between two accounts. A hold is pending until it is posted or voided.
@@ -37,7 +37,7 @@ create table transfer (
 create index transfer_of_task on transfer (task_id) where task_id is not null;
 
 -- One row per transfer, account and phase. Append-only: every balance can be counted again from it.
-create table entry (
+create table ledger_entry (
   account_id bigint not null references account (id),
   transfer_id bigint not null references transfer (id),
   phase text not null check (phase in ('transfer', 'hold', 'post', 'void')),
@@ -48,55 +48,55 @@ create table entry (
   at timestamptz not null,
   primary key (account_id, transfer_id, phase)
 );
-create index entry_of_transfer on entry (transfer_id);
+create index ledger_entry_of_transfer on ledger_entry (transfer_id);
 
-create function entry_is_append_only() returns trigger language plpgsql as $$
+create function ledger_entry_is_append_only() returns trigger language plpgsql as $$
 begin
   raise exception 'ledger entries are never changed';
 end $$;
-create trigger entry_append_only before update or delete on entry
-  for each row execute function entry_is_append_only();
+create trigger ledger_entry_append_only before update or delete on ledger_entry
+  for each row execute function ledger_entry_is_append_only();
 
-create function entries_balance() returns trigger language plpgsql as $$
+create function ledger_entries_sum_to_zero() returns trigger language plpgsql as $$
 begin
-  if (select sum(d_avail + d_held) from entry where transfer_id = new.transfer_id) <> 0 then
+  if (select sum(d_avail + d_held) from ledger_entry where transfer_id = new.transfer_id) <> 0 then
     raise exception 'entries of transfer % do not sum to zero', new.transfer_id;
   end if;
   return null;
 end $$;
-create constraint trigger entries_sum_to_zero after insert on entry
-  deferrable initially deferred for each row execute function entries_balance();
+create constraint trigger ledger_entries_sum_to_zero after insert on ledger_entry
+  deferrable initially deferred for each row execute function ledger_entries_sum_to_zero();
 
 -- The external account is split into 16 by the user's shard: one hot row would serialise every user.
-create function ledger_book(p_ref jsonb, p_shard integer) returns text language sql immutable as $$
-  select case when p_ref ->> 'book' = 'outside' then 'outside:' || (p_shard % 16) else p_ref ->> 'book' end
+create function ledger_sub_account(p_ref jsonb, p_shard integer) returns text language sql immutable as $$
+  select case when p_ref ->> 'subAccount' = 'external' then 'external:' || (p_shard % 16) else p_ref ->> 'subAccount' end
 $$;
 
--- The id of an account, which is created on first use. p_ref is {"owner", "asset", "book"}.
+-- The id of an account, which is created on first use. p_ref is {"owner", "asset", "subAccount"}.
 create function ledger_account(p_ref jsonb, p_shard integer) returns bigint language plpgsql as $$
 declare
   v_id bigint;
-  v_book text := ledger_book(p_ref, p_shard);
+  v_sub_account text := ledger_sub_account(p_ref, p_shard);
 begin
   loop
     select id into v_id from account
-      where owner = (p_ref ->> 'owner')::uuid and asset = p_ref ->> 'asset' and book = v_book;
+      where owner = (p_ref ->> 'owner')::uuid and asset = p_ref ->> 'asset' and sub_account = v_sub_account;
     if found then return v_id; end if;
-    insert into account (shard, owner, asset, book)
-      values (p_shard, (p_ref ->> 'owner')::uuid, p_ref ->> 'asset', v_book)
+    insert into account (shard, owner, asset, sub_account)
+      values (p_shard, (p_ref ->> 'owner')::uuid, p_ref ->> 'asset', v_sub_account)
       on conflict do nothing;
   end loop;
 end $$;
 
 -- Writes one entry and applies it to its account.
 create function ledger_write(
-  p_transfer bigint, p_account bigint, p_phase text, p_avail numeric, p_held numeric, p_settles boolean, p_at timestamptz
+  p_transfer bigint, p_account bigint, p_phase text, p_avail numeric, p_held numeric, p_changes_version boolean, p_at timestamptz
 ) returns void language plpgsql as $$
 begin
-  insert into entry (account_id, transfer_id, phase, d_avail, d_held, at)
+  insert into ledger_entry (account_id, transfer_id, phase, d_avail, d_held, at)
     values (p_account, p_transfer, p_phase, p_avail, p_held, p_at);
   update account
-    set avail = avail + p_avail, held = held + p_held, settlements = settlements + (case when p_settles then 1 else 0 end)
+    set avail = avail + p_avail, held = held + p_held, version = version + (case when p_changes_version then 1 else 0 end)
     where id = p_account;
 end $$;
 
@@ -117,50 +117,50 @@ end $$;
 
 -- Books what a chain or venue says an account holds, against the external account. Refuses a snapshot that was taken
 -- before the last movement.
-create function ledger_observe(p_seen jsonb, p_shard integer, p_at timestamptz) returns void language plpgsql as $$
+create function ledger_apply_snapshot(p_snapshot jsonb, p_shard integer, p_at timestamptz) returns void language plpgsql as $$
 declare
-  v_id bigint := ledger_account(p_seen -> 'account', p_shard);
+  v_id bigint := ledger_account(p_snapshot -> 'account', p_shard);
   v_account account;
   v_delta numeric;
-  v_far bigint;
+  v_external bigint;
   v_transfer bigint;
 begin
   select * into v_account from account where id = v_id for no key update;
-  if v_account.settlements <> (p_seen ->> 'settlements')::bigint then
-    raise exception 'stale observation' using errcode = 'PT002';
+  if v_account.version <> (p_snapshot ->> 'version')::bigint then
+    raise exception 'stale balance snapshot' using errcode = 'PT002';
   end if;
-  v_delta := greatest((p_seen ->> 'totalUnits')::numeric - v_account.avail - v_account.held, -v_account.avail);
+  v_delta := greatest((p_snapshot ->> 'totalUnits')::numeric - v_account.avail - v_account.held, -v_account.avail);
   if v_delta = 0 then return; end if;
-  v_far := ledger_account(
-    jsonb_build_object('owner', p_seen ->> 'house', 'asset', v_account.asset, 'book', 'outside'), p_shard);
+  v_external := ledger_account(
+    jsonb_build_object('owner', p_snapshot ->> 'systemOwner', 'asset', v_account.asset, 'subAccount', 'external'), p_shard);
   insert into transfer (debit, credit, key, amount, state, reason, at, settled_at)
-    values (case when v_delta > 0 then v_far else v_id end, case when v_delta > 0 then v_id else v_far end,
-      'observed:' || v_id || ':' || gen_random_uuid(), abs(v_delta), 'posted', 'observed', p_at, p_at)
+    values (case when v_delta > 0 then v_external else v_id end, case when v_delta > 0 then v_id else v_external end,
+      'balance_snapshot:' || v_id || ':' || gen_random_uuid(), abs(v_delta), 'posted', 'balance_snapshot', p_at, p_at)
     returning id into v_transfer;
   perform ledger_write(v_transfer, v_id, 'transfer', v_delta, 0, false, p_at);
-  perform ledger_write(v_transfer, v_far, 'transfer', -v_delta, 0, false, p_at);
+  perform ledger_write(v_transfer, v_external, 'transfer', -v_delta, 0, false, p_at);
 end $$;
 
 -- Locks the accounts of an admission before any of it is written: the user's accounts by id, then the external ones by
 -- id, as every other transaction of the ledger does. Only needed where several accounts of the user take part; with
 -- one, the statements that follow lock in this order by themselves.
-create function ledger_lock(p_seen jsonb, p_moves jsonb, p_shard integer) returns void language plpgsql as $$
+create function ledger_lock(p_snapshot jsonb, p_moves jsonb, p_shard integer) returns void language plpgsql as $$
 declare
   v_own bigint[];
-  v_far bigint[];
+  v_external bigint[];
 begin
   select array_agg(distinct ledger_account(ref, p_shard)) into v_own from (
-    select s -> 'account' as ref from jsonb_array_elements(p_seen) s
+    select s -> 'account' as ref from jsonb_array_elements(p_snapshot) s
     union all select m -> side from jsonb_array_elements(p_moves) m, unnest(array['debit', 'credit']) side
-      where m ? side and (side = 'debit' or m ->> 'move' = 'transfer') and m -> side ->> 'book' <> 'outside') x;
+      where m ? side and (side = 'debit' or m ->> 'move' = 'transfer') and m -> side ->> 'subAccount' <> 'external') x;
   perform 1 from account where id = any(v_own) order by id for no key update;
-  select array_agg(distinct ledger_account(ref, p_shard)) into v_far from (
-    select jsonb_build_object('owner', s ->> 'house', 'asset', s #>> '{account,asset}', 'book', 'outside') as ref
-      from jsonb_array_elements(p_seen) s join account a on a.id = ledger_account(s -> 'account', p_shard)
+  select array_agg(distinct ledger_account(ref, p_shard)) into v_external from (
+    select jsonb_build_object('owner', s ->> 'systemOwner', 'asset', s #>> '{account,asset}', 'subAccount', 'external') as ref
+      from jsonb_array_elements(p_snapshot) s join account a on a.id = ledger_account(s -> 'account', p_shard)
       where greatest((s ->> 'totalUnits')::numeric - a.avail - a.held, -a.avail) <> 0
     union all select m -> side from jsonb_array_elements(p_moves) m, unnest(array['debit', 'credit']) side
-      where m ? side and (side = 'debit' or m ->> 'move' = 'transfer') and m -> side ->> 'book' = 'outside') x;
-  perform 1 from account where id = any(v_far) order by id for no key update;
+      where m ? side and (side = 'debit' or m ->> 'move' = 'transfer') and m -> side ->> 'subAccount' = 'external') x;
+  perform 1 from account where id = any(v_external) order by id for no key update;
 end $$;
 
 -- Applies movements of a task: transfers and holds, and the posts and voids that end holds.
@@ -183,7 +183,7 @@ begin
       where m ->> 'move' in ('post', 'void')
     union select t.credit from jsonb_array_elements(p_moves) m join transfer t on t.key = m ->> 'key'
       where m ->> 'move' = 'post'
-  ) order by (book like 'outside:%'), id for no key update;
+  ) order by (sub_account like 'external:%'), id for no key update;
 
   for v_move in select * from jsonb_array_elements(p_moves) loop
     if v_move ->> 'move' in ('transfer', 'hold') then
@@ -197,7 +197,7 @@ begin
         on conflict (key) do nothing returning * into v_transfer;
       -- A repeated movement: it is booked already.
       if v_transfer.id is null then continue; end if;
-      select avail into v_avail from account where id = v_debit and book not like 'outside:%';
+      select avail into v_avail from account where id = v_debit and sub_account not like 'external:%';
       if found and v_avail < v_amount then
         raise exception 'insufficient balance' using errcode = 'PT001', detail = jsonb_build_object(
           'asset', v_move -> 'debit' ->> 'asset', 'required', v_amount::text, 'available', v_avail::text)::text;

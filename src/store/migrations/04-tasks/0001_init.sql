@@ -42,7 +42,7 @@ create table task (
   updated_at timestamptz not null,
   completed_at timestamptz,
   constraint unknown_is_never_final check (outcome is distinct from 'unknown' or status = 'running'),
-  constraint ended_tells_its_outcome check (
+  constraint ended_task_has_an_outcome check (
     (status in ('completed', 'failed', 'cancelled'))
       = (completed_at is not null and outcome is not null and outcome <> 'unknown'))
 ) with (fillfactor = 70);
@@ -94,7 +94,7 @@ create table effect (
   intent jsonb not null,
   signed jsonb not null,
   -- Its id outside, such as the hash of the signed calls.
-  ext_id text not null,
+  external_id text not null,
   status text not null check (status in ('prepared', 'sent', 'confirmed', 'rejected', 'dropped', 'unknown')),
   -- Id of the policy decision.
   policy_receipt text not null,
@@ -103,32 +103,32 @@ create table effect (
   -- After this it can no longer land.
   valid_until timestamptz,
   at timestamptz not null,
-  unique (kind, ext_id)
+  unique (kind, external_id)
 );
 create index effect_of_task on effect (task_id);
 create index effect_live on effect (kind, at) where status in ('prepared', 'sent', 'unknown');
 
 -- Signed transactions of an effect. A replacement is a further row under the same nonce.
-create table carrier (
+create table tx_attempt (
   effect_id uuid not null references effect (id),
   -- Counts the transactions of the effect from 0.
   n integer not null,
   -- The bytes to send.
   raw text not null,
   -- Transaction hash, or the venue's id of the action.
-  ext_id text not null unique,
-  lane_kind text not null,
+  external_id text not null unique,
+  nonce_kind text not null,
   chain text not null,
   signer text not null,
   nonce bigint not null,
   status text not null check (status in ('prepared', 'sent', 'confirmed', 'replaced', 'dropped')),
   at timestamptz not null,
   primary key (effect_id, n),
-  unique (lane_kind, chain, signer, nonce, n)
+  unique (nonce_kind, chain, signer, nonce, n)
 );
 
 -- Next nonce of each signer. The lock on its row serialises the signatures of that signer.
-create table lane (
+create table nonce_sequence (
   -- Protocol of the nonce, such as 'evm'.
   kind text not null,
   chain text not null,
@@ -171,9 +171,9 @@ create table trigger_order (
   -- An order waits until the entry order that it protects has filled.
   status text not null check (status in ('waiting', 'armed', 'fired', 'cancelled', 'expired')),
   -- Client order id of the entry order.
-  parent text,
+  entry_cloid text,
   -- The task that asked for this order.
-  origin uuid,
+  source_task_id uuid,
   -- The task that it created when it fired.
   task_id uuid,
   expires_at timestamptz,
@@ -185,7 +185,7 @@ create index trigger_open on trigger_order (user_id, created_at) where status in
 create index trigger_oco on trigger_order (oco_group) where oco_group is not null;
 
 -- Which instance checks the triggers of a market.
-create table market_watch (
+create table market_lease (
   market text primary key,
   owner uuid,
   -- Fencing token, raised when another instance takes over.
@@ -199,18 +199,18 @@ create table market_watch (
 create function effect_store(p jsonb, p_task uuid, p_at timestamptz) returns void language plpgsql as $$
 begin
   if p ? 'effect' then
-    insert into effect (id, task_id, step, kind, intent, signed, ext_id, status, policy_receipt, valid_until, at)
-      select (e ->> 'id')::uuid, p_task, p ->> 'done', e ->> 'kind', e -> 'intent', e -> 'signed', e ->> 'extId',
+    insert into effect (id, task_id, step, kind, intent, signed, external_id, status, policy_receipt, valid_until, at)
+      select (e ->> 'id')::uuid, p_task, p ->> 'done', e ->> 'kind', e -> 'intent', e -> 'signed', e ->> 'externalId',
         'prepared', e ->> 'policyReceipt', (e ->> 'validUntil')::timestamptz, p_at
       from (select p -> 'effect' as e) x;
   end if;
-  if p ? 'carrier' then
-    insert into carrier (effect_id, n, raw, ext_id, lane_kind, chain, signer, nonce, status, at)
+  if p ? 'txAttempt' then
+    insert into tx_attempt (effect_id, n, raw, external_id, nonce_kind, chain, signer, nonce, status, at)
       select (c ->> 'effectId')::uuid,
-        coalesce((select max(n) + 1 from carrier where effect_id = (c ->> 'effectId')::uuid), 0),
-        c ->> 'raw', c ->> 'extId', c ->> 'laneKind', c ->> 'chain', c ->> 'signer', (c ->> 'nonce')::bigint,
+        coalesce((select max(n) + 1 from tx_attempt where effect_id = (c ->> 'effectId')::uuid), 0),
+        c ->> 'raw', c ->> 'externalId', c ->> 'nonceKind', c ->> 'chain', c ->> 'signer', (c ->> 'nonce')::bigint,
         'prepared', p_at
-      from (select p -> 'carrier' as c) x;
+      from (select p -> 'txAttempt' as c) x;
   end if;
 end $$;
 
@@ -221,9 +221,9 @@ declare
   v_id uuid := (p ->> 'id')::uuid;
   v_user uuid := (p ->> 'user')::uuid;
   v_shard integer := (p ->> 'shard')::integer;
-  v_observed jsonb := coalesce(p -> 'observe', '[]');
+  v_snapshots jsonb := coalesce(p -> 'snapshots', '[]');
   v_moves jsonb := coalesce(p -> 'moves', '[]');
-  v_seen jsonb;
+  v_snapshot jsonb;
 begin
   insert into task (id, shard, user_id, kind, kind_version, status, state, step, data, input, priority, run_at, owner,
       epoch, lease_until, deadline, parent_id, idempotency_key, created_at, updated_at)
@@ -237,23 +237,23 @@ begin
     insert into idempotency (user_id, key, operation, body_hash, task_id, at)
       values (v_user, p ->> 'key', p ->> 'operation', p ->> 'hash', v_id, v_at);
   end if;
-  if jsonb_array_length(v_observed) > 1 or (jsonb_array_length(v_observed) = 1 and
-      (jsonb_array_length(v_moves) > 1 or v_moves #> '{0,debit}' <> v_observed #> '{0,account}')) then
-    perform ledger_lock(v_observed, v_moves, v_shard);
+  if jsonb_array_length(v_snapshots) > 1 or (jsonb_array_length(v_snapshots) = 1 and
+      (jsonb_array_length(v_moves) > 1 or v_moves #> '{0,debit}' <> v_snapshots #> '{0,account}')) then
+    perform ledger_lock(v_snapshots, v_moves, v_shard);
   end if;
-  for v_seen in select * from jsonb_array_elements(v_observed) s
-      order by s #>> '{account,asset}', s #>> '{account,book}' loop
-    perform ledger_observe(v_seen, v_shard, v_at);
+  for v_snapshot in select * from jsonb_array_elements(v_snapshots) s
+      order by s #>> '{account,asset}', s #>> '{account,subAccount}' loop
+    perform ledger_apply_snapshot(v_snapshot, v_shard, v_at);
   end loop;
   if jsonb_array_length(v_moves) > 0 then
     perform ledger_apply(v_moves, v_id, v_shard, v_at);
   end if;
-  perform outbox_add(v_user, v_id, p -> 'events', v_at);
+  perform user_event_append(v_user, v_id, p -> 'events', v_at);
 end $$;
 
 -- Accepts a task and commits its first step, which signs, at once: the task begins as p_step leaves it. Returns the
 -- number of its last event, or 0 without events.
-create function task_open(p jsonb, p_step jsonb) returns bigint language plpgsql as $$
+create function task_accept_signed(p jsonb, p_step jsonb) returns bigint language plpgsql as $$
 declare
   v_at timestamptz := (p ->> 'at')::timestamptz;
   v_done_at timestamptz := (p_step ->> 'at')::timestamptz;
@@ -274,7 +274,7 @@ begin
   insert into task_step (task_id, step, epoch, attempt, out, at)
     values (v_id, p_step ->> 'done', 1, (p_step ->> 'attempt')::integer, p_step -> 'data', v_done_at);
   perform effect_store(p_step, v_id, v_done_at);
-  return coalesce(outbox_add(v_user, v_id, p_step -> 'events', v_done_at), 0);
+  return coalesce(user_event_append(v_user, v_id, p_step -> 'events', v_done_at), 0);
 end $$;
 
 -- Commits one step if the caller still owns the task, and renews its lease. Returns the number of its last event, or 0
@@ -323,13 +323,13 @@ begin
       where id = (v_update ->> 'effectId')::uuid and task_id = v_id
         and status not in ('confirmed', 'rejected', 'dropped');
     if v_update ->> 'status' = 'confirmed' then
-      update carrier
-        set status = case when ext_id = v_update ->> 'carrierExtId' then 'confirmed' else 'replaced' end
+      update tx_attempt
+        set status = case when external_id = v_update ->> 'attemptExternalId' then 'confirmed' else 'replaced' end
         where effect_id = (v_update ->> 'effectId')::uuid;
     elsif v_update ->> 'status' = 'dropped' then
-      update carrier set status = 'dropped' where effect_id = (v_update ->> 'effectId')::uuid;
+      update tx_attempt set status = 'dropped' where effect_id = (v_update ->> 'effectId')::uuid;
     elsif v_update ->> 'status' = 'sent' then
-      update carrier set status = 'sent' where effect_id = (v_update ->> 'effectId')::uuid and status = 'prepared';
+      update tx_attempt set status = 'sent' where effect_id = (v_update ->> 'effectId')::uuid and status = 'prepared';
     end if;
   end loop;
   if v_ended and p ->> 'outcome' = 'not_executed' and exists
@@ -337,7 +337,7 @@ begin
     raise exception 'task % cannot end as not executed: its effect may still land', v_id using errcode = 'PT004';
   end if;
 
-  return coalesce(outbox_add(v_task.user_id, v_id, p -> 'events', v_at), 0);
+  return coalesce(user_event_append(v_task.user_id, v_id, p -> 'events', v_at), 0);
 end $$;
 
 -- The same with a plain answer: whether the step was committed.

@@ -78,7 +78,7 @@ create index wallet_of_kek on wallet (kek_id, id);
 create table credit_bucket (
   user_id uuid not null references app_user (id),
   -- Sub-account of the user in the ledger.
-  book text not null,
+  sub_account text not null,
   expires_at timestamptz not null,
-  primary key (user_id, book)
+  primary key (user_id, sub_account)
 );

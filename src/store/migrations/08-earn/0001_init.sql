@@ -9,7 +9,7 @@ create table earn_position (
   -- Counts the user's positions in this vault from 1.
   number integer not null check (number > 0),
   -- The task of the first deposit.
-  opened_by uuid,
+  opening_task_id uuid,
   -- What the counted shares cost. A withdrawal takes its part along, rounded down.
   cost_units numeric(78, 0) not null default 0,
   -- Shares of the deposits less those of the withdrawals that were settled.

@@ -23,7 +23,7 @@ create table agent_wallet (
 -- One key in use and one awaiting approval.
 create unique index agent_wallet_current on agent_wallet (user_id, venue)
   where approved_at is not null and retired_at is null;
-create unique index agent_wallet_waiting on agent_wallet (user_id, venue)
+create unique index agent_wallet_pending on agent_wallet (user_id, venue)
   where approved_at is null and retired_at is null;
 create index agent_wallet_of_kek on agent_wallet (kek_id, id);
 
@@ -69,21 +69,21 @@ create table venue_account (
   venue text not null,
   -- Address at the venue.
   account text not null,
-  -- `new` has no baseline yet. An operator sets `lifting`, and the next check makes it `active` with a new baseline.
-  state text not null default 'new' check (state in ('new', 'active', 'frozen', 'lifting')),
+  -- `new` has no baseline yet. An operator sets `unfreezing`, and the next check makes it `active` with a new baseline.
+  state text not null default 'new' check (state in ('new', 'active', 'frozen', 'unfreezing')),
   -- Why the account is frozen, since when, and which operator ends that.
   reason text,
-  since timestamptz,
-  lifted_by text,
+  frozen_since timestamptz,
+  unfrozen_by text,
   -- Whether cash and tokens are compared: a unified account has one balance for both.
-  balances boolean not null default true,
+  checks_balances boolean not null default true,
   -- Time of the baseline: what came after it explains every change of a balance.
-  baseline_ms bigint not null default 0,
+  baseline_at_ms bigint not null default 0,
   -- Up to here every change is explained.
-  agreed_ms bigint not null default 0,
+  reconciled_through_ms bigint not null default 0,
   -- A difference between record and venue. It counts only when it is still the same after a while.
-  suspicion text,
-  suspected_at timestamptz,
+  mismatch text,
+  mismatch_since timestamptz,
   -- Last activity, which decides how often the account is checked.
   active_at timestamptz not null,
   checked_at timestamptz,
@@ -103,9 +103,9 @@ create table venue_baseline (
   user_id uuid not null,
   venue text not null,
   -- `cash`, `position:<market>` or `spot:<token>`.
-  place text not null,
+  balance_key text not null,
   amount numeric not null,
-  primary key (user_id, venue, place)
+  primary key (user_id, venue, balance_key)
 );
 
 -- Fills of the account, whoever placed the order.
@@ -134,23 +134,23 @@ create index venue_fill_by_time on venue_fill (user_id, venue, at_ms);
 create index venue_fill_of_order on venue_fill (cloid) where cloid is not null;
 
 -- Every other change of a balance: funding, deposits, transfers, and adjustments with their reason.
-create table venue_change (
+create table venue_ledger_entry (
   user_id uuid not null,
   venue text not null,
   -- Idempotency key, built from what the venue says.
   key text not null,
   kind text not null,
   -- As in venue_baseline. Null where the effect of the change is not known.
-  place text,
+  balance_key text,
   amount numeric,
   reason text,
   at_ms bigint not null,
   primary key (user_id, venue, key)
 );
-create index venue_change_by_time on venue_change (user_id, venue, at_ms);
+create index venue_ledger_entry_by_time on venue_ledger_entry (user_id, venue, at_ms);
 
 -- Money that arrived at the venue or on a chain, by the task that claimed it: two tasks never count the same arrival.
-create table venue_credit (
+create table claimed_transfer (
   venue text not null,
   -- The arrival, as the venue or chain identifies it.
   key text not null,
