@@ -1,7 +1,7 @@
 import { venueChainId } from '#compose/settings.ts'
 import { userTopic } from '#durable/notifier.ts'
+import { findAccount, markFrozen } from '#engines/venue/records/account-store.ts'
 import * as policy from '#features/policy/store.ts'
-import { findAccount, markFrozen } from '#features/venue/account-store.ts'
 import type { Tx } from '#kernel/task.ts'
 import { query } from '#store/query.ts'
 import { UsageError } from './arguments.ts'

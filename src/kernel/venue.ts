@@ -66,3 +66,12 @@ export const publishedBridges = {
   mainnet: arbitrumBridge,
   testnet: { chainId: '421614', address: '0x08cfc1B6b2dCF36A1480b99353A354AA8AC56f89' },
 } as const
+
+/** A key that the venue lets trade for an account and nothing else. */
+export type Agent = {
+  id: string
+  address: string
+  createdAt: Date
+  approvedAt: Date | null
+  expiresAt: Date | null
+}

@@ -8,27 +8,18 @@ export const allowedImports: Record<string, readonly string[]> = {
   // Every section's contract in the order of the interface: what documents, the SDK and the CLI read.
   'contracts.ts': ['kernel', 'features contract'],
   // app.ts in several files: one part each, built from settings.
-  compose: ['kernel', 'store', 'durable', 'features', 'upstreams', 'config.ts', 'type start'],
+  compose: ['kernel', 'store', 'durable', 'engines', 'features', 'upstreams', 'config.ts', 'type start'],
   // The operator's command line: a process of its own on the same database.
-  admin: ['kernel', 'store', 'durable', 'features', 'upstreams', 'config.ts', 'compose', 'start'],
+  admin: ['kernel', 'store', 'durable', 'engines', 'features', 'upstreams', 'config.ts', 'compose', 'start'],
   // main.ts in several files: what has to stand before and around the app.
   start: ['kernel', 'store', 'config.ts', 'app.ts', 'world'],
   kernel: [],
   store: ['kernel'],
   upstreams: ['kernel'],
   durable: ['kernel', 'store'],
-  features: ['kernel', 'store', 'type durable', 'type upstreams', 'type features'],
-  // Two doors onto one venue: what an order goes through is the same behind both.
-  'features/venue': ['kernel', 'store', 'type durable', 'type upstreams', 'type features'],
-  'features/perp': ['kernel', 'store', 'features/venue', 'type durable', 'type upstreams', 'type features'],
-  'features/spot-venue': [
-    'kernel',
-    'store',
-    'features/venue',
-    'type durable',
-    'type upstreams',
-    'type features',
-  ],
+  // What many sections stand on and no contract names: signed venue actions and their reconciliation, sponsored batches.
+  engines: ['kernel', 'store', 'type durable', 'type upstreams'],
+  features: ['kernel', 'store', 'engines', 'type durable', 'type upstreams', 'type features'],
   'edges/http': ['kernel', 'durable'],
   'edges/mcp': ['kernel', 'durable'],
   'edges/cli': ['kernel', 'sdk', 'contracts.ts', 'features contract'],
@@ -41,14 +32,14 @@ export const allowedImports: Record<string, readonly string[]> = {
 export const unrestrictedFiles = ['app.ts', 'main.ts']
 
 /** Each folder inside these stands alone: its neighbours are other parts to it. */
-export const slicedParts = ['features', 'upstreams']
+export const slicedParts = ['engines', 'features', 'upstreams']
 
 /** Which part may import which package; a key that ends in `/` is a scope. */
 export const packages: Record<string, readonly string[]> = {
-  typebox: ['kernel', 'durable', 'upstreams', 'features', 'edges', 'config.ts'],
+  typebox: ['kernel', 'durable', 'upstreams', 'engines', 'features', 'edges', 'config.ts'],
   ajv: ['edges/http', 'edges/mcp', 'durable', 'config.ts'],
   'ajv-formats': ['edges/http', 'edges/mcp', 'durable', 'config.ts'],
-  kysely: ['store', 'durable', 'features'],
+  kysely: ['store', 'durable', 'engines', 'features'],
   pg: ['store', 'admin', 'type durable'],
   fastify: ['edges/http', 'type edges/web'],
   '@scalar/': ['edges/http'],
@@ -57,7 +48,7 @@ export const packages: Record<string, readonly string[]> = {
   undici: ['upstreams'],
   pino: ['kernel/log.ts', 'start', 'edges/http'],
   'prom-client': ['edges/http'],
-  'lru-cache': ['features', 'edges'],
+  'lru-cache': ['engines', 'features', 'edges'],
   '@nktkas/hyperliquid': ['upstreams/hyperliquid'],
   ws: ['world'],
   'tiny-secp256k1': ['upstreams/hyperliquid', 'world'],

@@ -1,7 +1,7 @@
 /** What the sponsor pays for one user within a day: never more, whatever is asked for at once. */
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
-import { gasBudget } from '#features/chains/gas-budget.ts'
+import { gasBudget } from '#engines/evm-batch/gas-budget.ts'
 import { systemRandom as random, uuidv7 } from '#kernel/id.ts'
 import { type Database, openDatabase } from '#store/database.ts'
 import { type TestDatabase, testDatabase } from '../harness/cluster.ts'

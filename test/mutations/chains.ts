@@ -95,8 +95,8 @@ export const chainMutations = [
     ],
   ),
   ...mutationsOf(
-    'src/features/chains/confirm.ts',
-    ['src/features/chains/confirm.test.ts'],
+    'src/engines/evm-batch/confirm.ts',
+    ['src/engines/evm-batch/confirm.test.ts'],
     [
       [
         '        (await reassignNonce(context, chainState)) ??\n',
@@ -106,8 +106,8 @@ export const chainMutations = [
     ],
   ),
   ...mutationsOf(
-    'src/features/chains/tx-replacement.ts',
-    ['src/features/chains/confirm.test.ts'],
+    'src/engines/evm-batch/tx-replacement.ts',
+    ['src/engines/evm-batch/confirm.test.ts'],
     [
       [
         'finalBlock)) <= nonce) return undefined',
@@ -122,7 +122,7 @@ export const chainMutations = [
     ],
   ),
   ...mutationsOf(
-    'src/features/chains/gas-budget.ts',
+    'src/engines/evm-batch/gas-budget.ts',
     ['test/chains/gas-budget.test.ts'],
     [
       [

@@ -36,7 +36,7 @@ export const surfaceMutations = [
     ],
   ),
   ...mutationsOf(
-    'src/features/venue/trade-admission.ts',
+    'src/engines/venue/orders/trade-admission.ts',
     ['test/venue/order-events.test.ts'],
     [
       [

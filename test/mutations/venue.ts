@@ -40,8 +40,8 @@ export const venueMutations = [
     ],
   ),
   ...mutationsOf(
-    'src/features/venue/bracket.ts',
-    ['src/features/venue/bracket.test.ts'],
+    'src/engines/venue/records/bracket.ts',
+    ['src/engines/venue/records/bracket.test.ts'],
     [
       [
         "return entryRests ? 'waiting' : 'standing'",
@@ -71,8 +71,8 @@ export const venueMutations = [
     ],
   ),
   ...mutationsOf(
-    'src/features/venue/expected-balances.ts',
-    ['src/features/venue/expected-balances.test.ts'],
+    'src/engines/venue/records/expected-balances.ts',
+    ['src/engines/venue/records/expected-balances.test.ts'],
     [
       ['size > allowed ?', 'size > allowed + roundingUnits ?', 'cash may be off by one entry more'],
       [
@@ -105,8 +105,8 @@ export const venueMutations = [
     ],
   ),
   ...mutationsOf(
-    'src/features/venue/entry-outcome.ts',
-    ['src/features/venue/entry-outcome.test.ts'],
+    'src/engines/venue/orders/entry-outcome.ts',
+    ['src/engines/venue/orders/entry-outcome.test.ts'],
     [
       [
         `reply.as === 'waitingForFill' ? 'waiting' : 'standing'`,
@@ -132,8 +132,8 @@ export const venueMutations = [
     ],
   ),
   ...mutationsOf(
-    'src/features/venue/collateral.ts',
-    ['src/features/venue/collateral.test.ts'],
+    'src/engines/venue/orders/collateral.ts',
+    ['src/engines/venue/orders/collateral.test.ts'],
     [
       [
         'knownUnified(mode)\n',
@@ -176,8 +176,8 @@ export const venueMutations = [
     ],
   ),
   ...mutationsOf(
-    'src/features/venue/action-outcome.ts',
-    ['src/features/venue/action-outcome.test.ts'],
+    'src/engines/venue/orders/action-outcome.ts',
+    ['src/engines/venue/orders/action-outcome.test.ts'],
     [
       [
         `if (actionOutcome.type !== 'refused' || !isThrottled(actionOutcome.message)) return undefined`,

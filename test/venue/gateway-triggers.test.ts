@@ -1,10 +1,10 @@
 /** A task that cancels exits of the gateway ends them in the commit that tells of it, or not at all. */
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
+import { cancelAllSteps } from '#engines/venue/orders/cancel-all.ts'
 import { cancelTriggerSteps } from '#features/spot-venue/cancel.ts'
 import { cancelAllTriggersSteps } from '#features/spot-venue/cancel-all.ts'
 import { triggerKind } from '#features/spot-venue/triggers.ts'
-import { cancelAllSteps } from '#features/venue/cancel-all.ts'
 import type { Admission, Step } from '#kernel/task.ts'
 import { type EngineFixture, newUser, openFixture, workFor } from '../durable/engine-fixture.ts'
 

@@ -1,7 +1,7 @@
 /** Reconcilers beside the instances of a stage, at a pace that a test can wait for. */
 import { ExchangeClient, HttpTransport } from '@nktkas/hyperliquid'
 import { privateKeyToAccount } from 'viem/accounts'
-import { type Intervals, reconciler } from '#features/venue/reconciler.ts'
+import { type Intervals, reconciler } from '#engines/venue/reconciliation/reconciler.ts'
 import type { WalletRow } from '#features/wallets/store.ts'
 import { systemClock as clock } from '#kernel/clock.ts'
 import { systemRandom as random } from '#kernel/id.ts'

@@ -1,7 +1,7 @@
 import type { EventLog } from '#durable/event-log.ts'
 import type { Ledger } from '#durable/ledger.ts'
 import type { Transact } from '#durable/transactions.ts'
-import type { EvmBatches } from '#features/chains/batch.ts'
+import type { EvmBatches } from '#engines/evm-batch/batch.ts'
 import type { Chain, Token } from '#kernel/chains.ts'
 import type { Clock } from '#kernel/clock.ts'
 import type { Random } from '#kernel/id.ts'

@@ -1,6 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import type { Ledger } from '#durable/ledger.ts'
-import type { EvmBatches } from '#features/chains/batch.ts'
+import type { EvmBatches } from '#engines/evm-batch/batch.ts'
 import type { Token } from '#kernel/chains.ts'
 import { Fault } from '#kernel/fault.ts'
 import { insufficientBalance } from '#kernel/insufficient-balance.ts'

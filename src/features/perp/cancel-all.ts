@@ -1,5 +1,5 @@
-import { admitCancelAll, type CancelAllDeps } from '#features/venue/cancel-all.ts'
-import { requireMarket } from '#features/venue/markets.ts'
+import { admitCancelAll, type CancelAllDeps } from '#engines/venue/orders/cancel-all.ts'
+import { requireMarket } from '#engines/venue/records/markets.ts'
 import type { Caller } from '#kernel/caller.ts'
 import type { Admission } from '#kernel/task.ts'
 import type { Hyperliquid } from '#upstreams/hyperliquid/hyperliquid.ts'

@@ -1,14 +1,14 @@
-import { assetKey, requireMarket } from '#features/venue/markets.ts'
-import { assertWorth, limitPriceOf } from '#features/venue/order-checks.ts'
-import { positionOf } from '#features/venue/order-lookup.ts'
-import { type OrderTaskData, startsWithOrder, toTaskData } from '#features/venue/order-task.ts'
-import { accountAfterTasks } from '#features/venue/read-after-write.ts'
+import { assertWorth, limitPriceOf } from '#engines/venue/orders/order-checks.ts'
+import { positionOf } from '#engines/venue/orders/order-lookup.ts'
+import { type OrderTaskData, startsWithOrder, toTaskData } from '#engines/venue/orders/order-task.ts'
+import { accountAfterTasks } from '#engines/venue/orders/read-after-write.ts'
 import {
   clockSkewMs,
   defaultSlippagePercent,
   tradeDeadlineMs,
   withAgent,
-} from '#features/venue/trade-admission.ts'
+} from '#engines/venue/orders/trade-admission.ts'
+import { assetKey, requireMarket } from '#engines/venue/records/markets.ts'
 import type { Caller } from '#kernel/caller.ts'
 import { compareDecimals } from '#kernel/decimal-fields.ts'
 import { Fault } from '#kernel/fault.ts'

@@ -1,4 +1,4 @@
-import { spotCashMicros } from '#features/venue/collateral.ts'
+import { spotCashMicros } from '#engines/venue/orders/collateral.ts'
 import type { Json, JsonObject } from '#kernel/task.ts'
 import type { Hyperliquid } from '#upstreams/hyperliquid/hyperliquid.ts'
 

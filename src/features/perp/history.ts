@@ -1,5 +1,5 @@
-import { type HistoryInput, type HistoryQuery, historyLimitDefault } from '#features/venue/history.ts'
-import { findMarket } from '#features/venue/markets.ts'
+import { type HistoryInput, type HistoryQuery, historyLimitDefault } from '#engines/venue/records/history.ts'
+import { findMarket } from '#engines/venue/records/markets.ts'
 import type { Hyperliquid } from '#upstreams/hyperliquid/hyperliquid.ts'
 
 /** A market that is listed no more still has a history, under the name that was given. */

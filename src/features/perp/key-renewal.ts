@@ -1,6 +1,6 @@
 import type { NewSchedule } from '#durable/scheduler.ts'
 import type { Transact } from '#durable/transactions.ts'
-import { venueName } from '#features/venue/store.ts'
+import { venueName } from '#engines/venue/records/store.ts'
 import { type Clock, later } from '#kernel/clock.ts'
 import { Fault } from '#kernel/fault.ts'
 import type { Log } from '#kernel/log.ts'

@@ -1,5 +1,5 @@
-import { taskDataOf } from '#features/venue/order-task.ts'
-import { venueName } from '#features/venue/store.ts'
+import { taskDataOf } from '#engines/venue/orders/order-task.ts'
+import { venueName } from '#engines/venue/records/store.ts'
 import type { Step, Tx } from '#kernel/task.ts'
 import { type Queryable, query } from '#store/query.ts'
 

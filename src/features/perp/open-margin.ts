@@ -1,5 +1,5 @@
-import { collateralFor, transferFor } from '#features/venue/collateral.ts'
-import type { Spendings } from '#features/venue/spending.ts'
+import { collateralFor, transferFor } from '#engines/venue/orders/collateral.ts'
+import type { Spendings } from '#engines/venue/orders/spending.ts'
 import { mulDiv, toUnits, usdDecimals } from '#kernel/money.ts'
 import type { Account, Hyperliquid, Position } from '#upstreams/hyperliquid/hyperliquid.ts'
 

@@ -1,4 +1,3 @@
-import { assetKey, requireMarket } from '#features/venue/markets.ts'
 import {
   assertExit,
   assertTick,
@@ -6,12 +5,12 @@ import {
   limitPriceOf,
   orderSize,
   type Sizing,
-} from '#features/venue/order-checks.ts'
-import { clockToleranceMs, positionOf } from '#features/venue/order-lookup.ts'
-import { type OrderTaskData, startsWithOrder, toTaskData } from '#features/venue/order-task.ts'
-import type { Pricing } from '#features/venue/protective-orders.ts'
-import { accountAfterTasks, rereadBalances } from '#features/venue/read-after-write.ts'
-import { recentSpendings } from '#features/venue/spending.ts'
+} from '#engines/venue/orders/order-checks.ts'
+import { clockToleranceMs, positionOf } from '#engines/venue/orders/order-lookup.ts'
+import { type OrderTaskData, startsWithOrder, toTaskData } from '#engines/venue/orders/order-task.ts'
+import type { Pricing } from '#engines/venue/orders/protective-orders.ts'
+import { accountAfterTasks, rereadBalances } from '#engines/venue/orders/read-after-write.ts'
+import { recentSpendings } from '#engines/venue/orders/spending.ts'
 import {
   type AgentDeps,
   clockSkewMs,
@@ -19,7 +18,8 @@ import {
   denyBeforeShortage,
   tradeDeadlineMs,
   withAgent,
-} from '#features/venue/trade-admission.ts'
+} from '#engines/venue/orders/trade-admission.ts'
+import { assetKey, requireMarket } from '#engines/venue/records/markets.ts'
 import type { Caller } from '#kernel/caller.ts'
 import { compareDecimals } from '#kernel/decimal-fields.ts'
 import { Fault, invalid } from '#kernel/fault.ts'

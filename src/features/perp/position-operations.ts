@@ -1,5 +1,5 @@
-import { type CancelAllDeps, cancelAllSteps } from '#features/venue/cancel-all.ts'
-import { fillHistory, type HistoryInput, orderHistory } from '#features/venue/history.ts'
+import { type CancelAllDeps, cancelAllSteps } from '#engines/venue/orders/cancel-all.ts'
+import { fillHistory, type HistoryInput, orderHistory } from '#engines/venue/records/history.ts'
 import type { Caller } from '#kernel/caller.ts'
 import type { Policy } from '#kernel/signer.ts'
 import type { Hyperliquid } from '#upstreams/hyperliquid/hyperliquid.ts'

@@ -1,7 +1,7 @@
-import { failed, failedBy, type PlaceOrderDeps } from '#features/venue/place-order.ts'
-import type { ActionOutcome, ActionPlan, SignedActions } from '#features/venue/signed-action.ts'
-import { clockSkewMs } from '#features/venue/trade-admission.ts'
-import type { Agent, SealedAgent } from '#features/wallets/agents.ts'
+import { failed, failedBy, type PlaceOrderDeps } from '#engines/venue/orders/place-order.ts'
+import type { ActionOutcome, ActionPlan, SignedActions } from '#engines/venue/orders/signed-action.ts'
+import { clockSkewMs } from '#engines/venue/orders/trade-admission.ts'
+import type { SealedAgent } from '#features/wallets/agents.ts'
 import type { Caller } from '#kernel/caller.ts'
 import type { Clock } from '#kernel/clock.ts'
 import type { Fault } from '#kernel/fault.ts'
@@ -17,6 +17,7 @@ import type {
   TaskView,
   Tx,
 } from '#kernel/task.ts'
+import type { Agent } from '#kernel/venue.ts'
 import type { Hyperliquid } from '#upstreams/hyperliquid/hyperliquid.ts'
 import type { SetupStatus } from './setup-status.ts'
 

@@ -1,8 +1,7 @@
-import type { Exit } from '#features/venue/bracket.ts'
-import { confirmCancels, type OrderCancelled } from '#features/venue/cancel-batch.ts'
-import { completeExits, exitsOfReply, type PlacedExits } from '#features/venue/entry-outcome.ts'
-import { createOrderLookup } from '#features/venue/order-lookup.ts'
-import { taskDataOf, wantedExits } from '#features/venue/order-task.ts'
+import { confirmCancels, type OrderCancelled } from '#engines/venue/orders/cancel-batch.ts'
+import { completeExits, exitsOfReply, type PlacedExits } from '#engines/venue/orders/entry-outcome.ts'
+import { createOrderLookup } from '#engines/venue/orders/order-lookup.ts'
+import { taskDataOf, wantedExits } from '#engines/venue/orders/order-task.ts'
 import {
   factsOf,
   failedBy,
@@ -10,9 +9,10 @@ import {
   planOf,
   rejectedResult,
   upstreamName,
-} from '#features/venue/place-order.ts'
-import { exitOrder, type Pricing } from '#features/venue/protective-orders.ts'
-import { type ActionPlan, cloidOf, type SignedActions } from '#features/venue/signed-action.ts'
+} from '#engines/venue/orders/place-order.ts'
+import { exitOrder, type Pricing } from '#engines/venue/orders/protective-orders.ts'
+import { type ActionPlan, cloidOf, type SignedActions } from '#engines/venue/orders/signed-action.ts'
+import type { Exit } from '#engines/venue/records/bracket.ts'
 import type { Fault } from '#kernel/fault.ts'
 import type { EffectUpdate, JsonObject, Step, StepContext, StepResult, TaskView } from '#kernel/task.ts'
 import type { Queryable } from '#store/query.ts'

@@ -1,4 +1,4 @@
-import { assetKey, closedReason } from '#features/venue/markets.ts'
+import { assetKey, closedReason } from '#engines/venue/records/markets.ts'
 import { fromUnits, toUnits } from '#kernel/money.ts'
 import type {
   Account,

@@ -1,13 +1,17 @@
-import { type CashSource, reconciledTransfers, recordsDisagree } from '#features/venue/cash-reconciliation.ts'
-import { collateralFor, spotCashMicros, transferFor } from '#features/venue/collateral.ts'
-import { type CollateralTransfer, noTransfer } from '#features/venue/collateral-transfer.ts'
-import { cashBalanceKey } from '#features/venue/expected-balances.ts'
-import { failed, failedBy, type PlaceOrderDeps } from '#features/venue/place-order.ts'
-import { rereadBalances } from '#features/venue/read-after-write.ts'
-import type { ActionPlan, SignedActions } from '#features/venue/signed-action.ts'
-import { noteErrorMs, notePaid, recentSpendings } from '#features/venue/spending.ts'
-import { claimTransfer } from '#features/venue/store.ts'
-import { clockSkewMs } from '#features/venue/trade-admission.ts'
+import { collateralFor, spotCashMicros, transferFor } from '#engines/venue/orders/collateral.ts'
+import { type CollateralTransfer, noTransfer } from '#engines/venue/orders/collateral-transfer.ts'
+import { failed, failedBy, type PlaceOrderDeps } from '#engines/venue/orders/place-order.ts'
+import { rereadBalances } from '#engines/venue/orders/read-after-write.ts'
+import type { ActionPlan, SignedActions } from '#engines/venue/orders/signed-action.ts'
+import { noteErrorMs, notePaid, recentSpendings } from '#engines/venue/orders/spending.ts'
+import { clockSkewMs } from '#engines/venue/orders/trade-admission.ts'
+import {
+  type CashSource,
+  reconciledTransfers,
+  recordsDisagree,
+} from '#engines/venue/records/cash-reconciliation.ts'
+import { cashBalanceKey } from '#engines/venue/records/expected-balances.ts'
+import { claimTransfer } from '#engines/venue/records/store.ts'
 import type { Caller } from '#kernel/caller.ts'
 import type { Clock } from '#kernel/clock.ts'
 import { compareDecimals } from '#kernel/decimal-fields.ts'

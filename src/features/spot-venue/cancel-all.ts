@@ -1,5 +1,5 @@
-import { admitCancelAll } from '#features/venue/cancel-all.ts'
-import { requireMarket } from '#features/venue/markets.ts'
+import { admitCancelAll } from '#engines/venue/orders/cancel-all.ts'
+import { requireMarket } from '#engines/venue/records/markets.ts'
 import type { Caller } from '#kernel/caller.ts'
 import type { Admission, JsonObject, Step, StepResult, Tx } from '#kernel/task.ts'
 import type { SpotDeps } from './deps.ts'

@@ -9,7 +9,7 @@ import {
   Slippage,
   VenueId,
   VenueOrder,
-} from '#features/venue/schemas.ts'
+} from '#engines/venue/records/schemas.ts'
 import { group, read, task } from '#kernel/operation.ts'
 import { TaskResponse } from '#kernel/task-response.ts'
 import { Dec, DecIn, OneOf, Text, TextOrNull, Time } from '#kernel/wire-types.ts'

@@ -1,5 +1,10 @@
-import { fillHistory, type HistoryInput, historyLimitDefault, orderHistory } from '#features/venue/history.ts'
-import { findMarket } from '#features/venue/markets.ts'
+import {
+  fillHistory,
+  type HistoryInput,
+  historyLimitDefault,
+  orderHistory,
+} from '#engines/venue/records/history.ts'
+import { findMarket } from '#engines/venue/records/markets.ts'
 import type { SpotDeps } from './deps.ts'
 import { usdcMarkets } from './market.ts'
 

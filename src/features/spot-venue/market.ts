@@ -1,4 +1,4 @@
-import { requireMarket } from '#features/venue/markets.ts'
+import { requireMarket } from '#engines/venue/records/markets.ts'
 import { compareDecimals } from '#kernel/decimal-fields.ts'
 import { Fault } from '#kernel/fault.ts'
 import { insufficientBalance } from '#kernel/insufficient-balance.ts'

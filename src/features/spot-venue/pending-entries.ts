@@ -1,4 +1,4 @@
-import { createOrderLookup } from '#features/venue/order-lookup.ts'
+import { createOrderLookup } from '#engines/venue/orders/order-lookup.ts'
 import { compareDecimals } from '#kernel/decimal-fields.ts'
 import { Fault } from '#kernel/fault.ts'
 import type { Queryable } from '#store/query.ts'

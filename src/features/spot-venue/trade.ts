@@ -1,6 +1,5 @@
-import { transferFor } from '#features/venue/collateral.ts'
-import { transferableFromPerp } from '#features/venue/collateral-transfer.ts'
-import { assetKey } from '#features/venue/markets.ts'
+import { transferFor } from '#engines/venue/orders/collateral.ts'
+import { transferableFromPerp } from '#engines/venue/orders/collateral-transfer.ts'
 import {
   assertExit,
   assertTick,
@@ -8,18 +7,19 @@ import {
   assertWorth,
   limitPriceOf,
   orderSize,
-} from '#features/venue/order-checks.ts'
-import type { HeldBefore } from '#features/venue/order-lookup.ts'
-import { type OrderTaskData, startsWithOrder, toTaskData } from '#features/venue/order-task.ts'
-import { rereadBalances } from '#features/venue/read-after-write.ts'
-import { recentSpendings, SpendingNotShown } from '#features/venue/spending.ts'
+} from '#engines/venue/orders/order-checks.ts'
+import type { HeldBefore } from '#engines/venue/orders/order-lookup.ts'
+import { type OrderTaskData, startsWithOrder, toTaskData } from '#engines/venue/orders/order-task.ts'
+import { rereadBalances } from '#engines/venue/orders/read-after-write.ts'
+import { recentSpendings, SpendingNotShown } from '#engines/venue/orders/spending.ts'
 import {
   clockSkewMs,
   defaultSlippagePercent,
   denyBeforeShortage,
   tradeDeadlineMs,
   withAgent,
-} from '#features/venue/trade-admission.ts'
+} from '#engines/venue/orders/trade-admission.ts'
+import { assetKey } from '#engines/venue/records/markets.ts'
 import type { Caller } from '#kernel/caller.ts'
 import { compareDecimals } from '#kernel/decimal-fields.ts'
 import { fromUnits, mulDiv, toUnits, usdDecimals } from '#kernel/money.ts'

@@ -1,5 +1,5 @@
-import type { ExitLeg } from '#features/venue/bracket.ts'
-import { assetKey } from '#features/venue/markets.ts'
+import type { ExitLeg } from '#engines/venue/records/bracket.ts'
+import { assetKey } from '#engines/venue/records/markets.ts'
 import { Fault } from '#kernel/fault.ts'
 import { sha256 } from '#kernel/id.ts'
 import type { JsonObject, Tx } from '#kernel/task.ts'

@@ -1,4 +1,4 @@
-import { assetKey } from '#features/venue/markets.ts'
+import { assetKey } from '#engines/venue/records/markets.ts'
 import type { SpotMarket } from '#upstreams/hyperliquid/hyperliquid.ts'
 import type { TriggerRow } from './triggers.ts'
 

@@ -1,16 +1,10 @@
 import type { Tx } from '#kernel/task.ts'
+import type { Agent } from '#kernel/venue.ts'
 import { builder, fetchAll, type Queryable, query } from '#store/query.ts'
 import type { AgentWalletRow } from '#store/tables/venue.ts'
 
 /** The keys that trade for users at venues. One that the venue has forgotten is never used again. */
 
-export type Agent = {
-  id: string
-  address: string
-  createdAt: Date
-  approvedAt: Date | null
-  expiresAt: Date | null
-}
 export type SealedAgent = Omit<AgentWalletRow, 'approved_at' | 'expires_at' | 'retired_at'>
 type AgentOwner = { userId: string; venue: string }
 

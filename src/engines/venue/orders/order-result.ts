@@ -1,10 +1,10 @@
+import { type Entry, type Exit, type FillSum, sumFills } from '#engines/venue/records/bracket.ts'
+import { realizedPnlOf } from '#engines/venue/records/realized-pnl.ts'
+import { venueName } from '#engines/venue/records/store.ts'
 import type { JsonObject } from '#kernel/task.ts'
 import type { Fill } from '#upstreams/hyperliquid/hyperliquid.ts'
-import { type Entry, type Exit, type FillSum, sumFills } from './bracket.ts'
 import { legOfOrder, type OrderTaskData } from './order-task.ts'
-import { realizedPnlOf } from './realized-pnl.ts'
 import { cloidOf } from './signed-action.ts'
-import { venueName } from './store.ts'
 
 /** What the owner of a task is shown of its order, as the venue tells it. */
 

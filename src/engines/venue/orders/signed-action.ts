@@ -1,4 +1,5 @@
 import type { NonceSequences } from '#durable/nonces.ts'
+import { noteOrders, venueName } from '#engines/venue/records/store.ts'
 import { later } from '#kernel/clock.ts'
 import type { Fault } from '#kernel/fault.ts'
 import { sha256 } from '#kernel/id.ts'
@@ -25,7 +26,6 @@ import {
   type UnknownOutcome,
 } from './action-outcome.ts'
 import { type ActionSource, confirmAction, readLagMs } from './confirm-action.ts'
-import { noteOrders, venueName } from './store.ts'
 
 export type { ActionOutcome }
 export { cloidOf, effectOf, readLagMs }

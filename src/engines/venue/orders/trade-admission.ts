@@ -1,7 +1,7 @@
-import type { Agent } from '#features/wallets/agents.ts'
 import type { Clock } from '#kernel/clock.ts'
 import { Fault } from '#kernel/fault.ts'
 import type { Action, Policy } from '#kernel/signer.ts'
+import type { Agent } from '#kernel/venue.ts'
 import { type Queryable, query } from '#store/query.ts'
 
 /** What every trade at the venue begins with. */

@@ -1,4 +1,5 @@
 import { setTimeout as pause } from 'node:timers/promises'
+import { isVenueOrderId } from '#engines/venue/records/store.ts'
 import { type Clock, later } from '#kernel/clock.ts'
 import { Fault } from '#kernel/fault.ts'
 import { toUnits } from '#kernel/money.ts'
@@ -9,7 +10,6 @@ import { consistentRecord, sizeOf } from './order-lookup.ts'
 import { minTaskId, type PositionAfter, positionAfter, taskAgeMaxMs } from './recent-tasks.ts'
 import { readLagMs } from './signed-action.ts'
 import { SpendingNotShown } from './spending.ts'
-import { isVenueOrderId } from './store.ts'
 
 /** Read-your-writes for admissions: a read of the venue may be older than what a task of the user has just done there. */
 

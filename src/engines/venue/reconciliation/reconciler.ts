@@ -1,8 +1,9 @@
+import * as store from '#engines/venue/records/account-store.ts'
+import { createIngest } from '#engines/venue/records/ingest.ts'
 import { later } from '#kernel/clock.ts'
 import type { Random } from '#kernel/id.ts'
 import type { Fill, Hyperliquid } from '#upstreams/hyperliquid/hyperliquid.ts'
 import type { OrderEvent, UserEvent, VenueStreams } from '#upstreams/hyperliquid/stream.ts'
-import * as store from './account-store.ts'
 import {
   createAccountQueue,
   createAccountStreams,
@@ -13,7 +14,6 @@ import {
 import { type ApplyDeps, applyResult, freezeAccount } from './apply-result.ts'
 import { createBatcher } from './batcher.ts'
 import { createAccountComparer } from './compare-account.ts'
-import { createIngest } from './ingest.ts'
 import { createOrderClosures } from './order-closures.ts'
 
 /** Looks after every account that trades: one instance each, often where something happens and rarely where not. */

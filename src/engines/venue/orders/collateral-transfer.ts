@@ -1,3 +1,7 @@
+import { knownUnified } from '#engines/venue/records/account-mode.ts'
+import { type CashSource, reconciledTransfers } from '#engines/venue/records/cash-reconciliation.ts'
+import { spotBalanceKey } from '#engines/venue/records/expected-balances.ts'
+import { claimedTransferKeys, claimTransfer } from '#engines/venue/records/store.ts'
 import { compareDecimals } from '#kernel/decimal-fields.ts'
 import { Fault } from '#kernel/fault.ts'
 import { sha256 } from '#kernel/id.ts'
@@ -5,12 +9,8 @@ import { fromUnits, toUnits, usdDecimals } from '#kernel/money.ts'
 import type { StepContext, StepResult, TaskView, Tx } from '#kernel/task.ts'
 import type { Queryable } from '#store/query.ts'
 import type { Hyperliquid, LedgerUpdate } from '#upstreams/hyperliquid/hyperliquid.ts'
-import { knownUnified } from './account-mode.ts'
-import { type CashSource, reconciledTransfers } from './cash-reconciliation.ts'
-import { spotBalanceKey } from './expected-balances.ts'
 import type { ActionOutcome, ActionPlan, SignedActions } from './signed-action.ts'
 import { notePaid, type PendingSpend, type Spendings } from './spending.ts'
-import { claimedTransferKeys, claimTransfer } from './store.ts'
 
 /** Dollars that lie on the other side of the account come over by themselves, as a step of the task that needs them. */
 

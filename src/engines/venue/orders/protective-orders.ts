@@ -1,5 +1,5 @@
+import type { ExitLeg } from '#engines/venue/records/bracket.ts'
 import type { VenueOrder } from '#kernel/venue.ts'
-import type { ExitLeg } from './bracket.ts'
 import { gridOf, type OrderTaskData, type WantedExit } from './order-task.ts'
 import { cloidOf } from './signed-action.ts'
 

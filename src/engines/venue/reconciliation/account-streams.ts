@@ -1,10 +1,10 @@
+import * as store from '#engines/venue/records/account-store.ts'
+import type { Facts } from '#engines/venue/records/ingest.ts'
 import { type Clock, later } from '#kernel/clock.ts'
 import { Fault } from '#kernel/fault.ts'
 import type { Log } from '#kernel/log.ts'
 import type { Queryable } from '#store/query.ts'
 import type { UserEvent, VenueStreams } from '#upstreams/hyperliquid/stream.ts'
-import * as store from './account-store.ts'
-import type { Facts } from './ingest.ts'
 
 /** Accounts that trade are followed by stream, as far as there is room, for as long as the lease on them lasts. */
 

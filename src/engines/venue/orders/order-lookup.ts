@@ -1,3 +1,4 @@
+import { type Phase, requirePhase, sumFills } from '#engines/venue/records/bracket.ts'
 import { compareDecimals } from '#kernel/decimal-fields.ts'
 import { Fault } from '#kernel/fault.ts'
 import { fromUnits, toUnits } from '#kernel/money.ts'
@@ -9,7 +10,6 @@ import type {
   OrderState,
   Position,
 } from '#upstreams/hyperliquid/hyperliquid.ts'
-import { type Phase, requirePhase, sumFills } from './bracket.ts'
 
 /**
  * What became of an order, from each record of the venue that can show it: its status, the open orders, the fills.

@@ -1,13 +1,13 @@
 import type { EventLog } from '#durable/event-log.ts'
 import type { Transact } from '#durable/transactions.ts'
+import * as store from '#engines/venue/records/account-store.ts'
+import { isPosition } from '#engines/venue/records/expected-balances.ts'
+import * as record from '#engines/venue/records/record-store.ts'
 import { type Clock, later } from '#kernel/clock.ts'
 import type { Log } from '#kernel/log.ts'
 import type { Tx } from '#kernel/task.ts'
 import type { Queryable } from '#store/query.ts'
-import * as store from './account-store.ts'
 import type { ComparisonResult, Mismatch } from './compare-account.ts'
-import { isPosition } from './expected-balances.ts'
-import * as record from './record-store.ts'
 
 /** What a look at an account means: nothing, a mismatch, or that nothing is opened there any more. */
 

@@ -1,8 +1,8 @@
+import { knownUnified } from '#engines/venue/records/account-mode.ts'
 import type { Fault } from '#kernel/fault.ts'
 import { insufficientBalance } from '#kernel/insufficient-balance.ts'
 import { fromUnits, toUnits, usdDecimals } from '#kernel/money.ts'
 import type { Hyperliquid, SpotBalance } from '#upstreams/hyperliquid/hyperliquid.ts'
-import { knownUnified } from './account-mode.ts'
 import { noTransfer, type Shortfall, type TransferAmount, transferable } from './collateral-transfer.ts'
 import { assertShown, type PendingSpend, SpendingNotShown, type Spendings } from './spending.ts'
 

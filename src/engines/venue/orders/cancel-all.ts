@@ -1,3 +1,6 @@
+import { phaseOf } from '#engines/venue/records/bracket.ts'
+import { assetKey, type MarketKind } from '#engines/venue/records/markets.ts'
+import { isVenueOrderId, type RecentOrders, recentOrders } from '#engines/venue/records/store.ts'
 import type { Caller } from '#kernel/caller.ts'
 import { later } from '#kernel/clock.ts'
 import type { Action, Policy } from '#kernel/signer.ts'
@@ -12,14 +15,11 @@ import type {
 } from '#kernel/task.ts'
 import type { Queryable } from '#store/query.ts'
 import type { Hyperliquid, OpenOrder } from '#upstreams/hyperliquid/hyperliquid.ts'
-import { phaseOf } from './bracket.ts'
 import { type CancelTarget, cancelView, confirmCancels } from './cancel-batch.ts'
-import { assetKey, type MarketKind } from './markets.ts'
 import type { OrderLookupSource } from './order-lookup.ts'
 import { failedBy, orderTtlMs, type PlaceOrderDeps, rejectedResult, upstreamName } from './place-order.ts'
 import { recentlyCancelled } from './read-after-write.ts'
 import { type ActionPlan, readLagMs, type SignedActions } from './signed-action.ts'
-import { isVenueOrderId, type RecentOrders, recentOrders } from './store.ts'
 import { type AgentDeps, clockSkewMs, requireAgent, tradeDeadlineMs } from './trade-admission.ts'
 
 /** Cancels every open order of a section, or those of one market. */

@@ -1,8 +1,5 @@
 import type { Transact } from '#durable/transactions.ts'
-import { Fault } from '#kernel/fault.ts'
-import type { Queryable } from '#store/query.ts'
-import type { Hyperliquid } from '#upstreams/hyperliquid/hyperliquid.ts'
-import { disableBalanceChecks, findAccount, type VenueAccount } from './account-store.ts'
+import { disableBalanceChecks, findAccount, type VenueAccount } from '#engines/venue/records/account-store.ts'
 import {
   compareBalances,
   type Difference,
@@ -11,10 +8,13 @@ import {
   observedBalances,
   positionBalanceKey,
   spotBalanceKey,
-} from './expected-balances.ts'
-import type { Facts, Ingest } from './ingest.ts'
-import { readAllPages } from './pagination.ts'
-import * as record from './record-store.ts'
+} from '#engines/venue/records/expected-balances.ts'
+import type { Facts, Ingest } from '#engines/venue/records/ingest.ts'
+import { readAllPages } from '#engines/venue/records/pagination.ts'
+import * as record from '#engines/venue/records/record-store.ts'
+import { Fault } from '#kernel/fault.ts'
+import type { Queryable } from '#store/query.ts'
+import type { Hyperliquid } from '#upstreams/hyperliquid/hyperliquid.ts'
 
 /**
  * One look at one account: what the venue says that it holds, against what its fills, fundings and transfers add up

@@ -1,14 +1,14 @@
 import type { EventLog } from '#durable/event-log.ts'
 import type { Transact } from '#durable/transactions.ts'
+import type { VenueAccount } from '#engines/venue/records/account-store.ts'
+import { phaseOf } from '#engines/venue/records/bracket.ts'
+import { baseLeg } from '#engines/venue/records/ingest.ts'
+import { venueName } from '#engines/venue/records/store.ts'
 import { type Clock, later } from '#kernel/clock.ts'
 import type { NewEvent } from '#kernel/task.ts'
 import { type Queryable, query } from '#store/query.ts'
 import type { Hyperliquid, OrderState } from '#upstreams/hyperliquid/hyperliquid.ts'
 import type { OrderEvent } from '#upstreams/hyperliquid/stream.ts'
-import type { VenueAccount } from './account-store.ts'
-import { phaseOf } from './bracket.ts'
-import { baseLeg } from './ingest.ts'
-import { venueName } from './store.ts'
 
 /** Orders that end without a fill are told to their owner, once: by the stream, or by a question some time later. */
 

@@ -1,12 +1,17 @@
+import { sumFills } from '#engines/venue/records/bracket.ts'
+import {
+  cashBalanceKey,
+  observedBalances,
+  positionBalanceKey,
+  spotBalanceKey,
+} from '#engines/venue/records/expected-balances.ts'
 import type { Clock } from '#kernel/clock.ts'
 import { Fault } from '#kernel/fault.ts'
 import { fromUnits, toUnits, usdDecimals } from '#kernel/money.ts'
 import type { Json, JsonObject, TaskView } from '#kernel/task.ts'
 import { type Queryable, query } from '#store/query.ts'
 import type { Account, Fill, SpotBalance } from '#upstreams/hyperliquid/hyperliquid.ts'
-import { sumFills } from './bracket.ts'
 import { readLagMs } from './confirm-action.ts'
-import { cashBalanceKey, observedBalances, positionBalanceKey, spotBalanceKey } from './expected-balances.ts'
 import { clockToleranceMs, sizeAfter } from './order-lookup.ts'
 import type { OrderOutcome } from './order-result.ts'
 import type { OrderTaskData } from './order-task.ts'

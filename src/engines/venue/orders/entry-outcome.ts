@@ -1,10 +1,10 @@
 import { setTimeout as pause } from 'node:timers/promises'
+import { type Entry, type Exit, type ExitLeg, exitStateOf, sumFills } from '#engines/venue/records/bracket.ts'
 import { compareDecimals } from '#kernel/decimal-fields.ts'
 import { Fault } from '#kernel/fault.ts'
 import type { TaskView } from '#kernel/task.ts'
 import type { Fill, LegStatus } from '#upstreams/hyperliquid/hyperliquid.ts'
 import { effectOf } from './action-outcome.ts'
-import { type Entry, type Exit, type ExitLeg, exitStateOf, sumFills } from './bracket.ts'
 import { isShownByNow, readLagMs } from './confirm-action.ts'
 import { fillsOfEntry, fillsOfOrder } from './entry-fills.ts'
 import {

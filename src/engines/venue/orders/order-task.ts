@@ -1,8 +1,8 @@
+import type { ExitLeg } from '#engines/venue/records/bracket.ts'
+import type { MarketKind } from '#engines/venue/records/markets.ts'
 import type { JsonObject, TaskView } from '#kernel/task.ts'
 import type { VenueOrder } from '#kernel/venue.ts'
 import type { Grid } from '#upstreams/hyperliquid/rounding.ts'
-import type { ExitLeg } from './bracket.ts'
-import type { MarketKind } from './markets.ts'
 import type { HeldBefore } from './order-lookup.ts'
 import { cloidOf } from './signed-action.ts'
 
