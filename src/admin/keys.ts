@@ -1,7 +1,5 @@
-import { openKeystore } from '#compose/custody.ts'
 import { noFailpoints } from '#kernel/failpoint.ts'
 import { query } from '#store/query.ts'
-import { net as createNet } from '#upstreams/net.ts'
 import type { AdminCommand } from './commands.ts'
 import type { Session } from './session.ts'
 
@@ -14,12 +12,18 @@ const countByKey = ({ database }: Session) =>
      group by kek_id order by kek_id`,
   )
 
-const openKeys = ({ config }: Session, parts: AsyncDisposableStack) =>
-  openKeystore(config, parts.use(createNet({ failpoints: noFailpoints })))
+/** Imports on first use: signing schemes and an HTTP client double the start of every other command. */
+const openKeys = async ({ config }: Session, parts: AsyncDisposableStack) => {
+  const [{ openKeystore }, { net }] = await Promise.all([
+    import('#compose/custody.ts'),
+    import('#upstreams/net.ts'),
+  ])
+  return openKeystore(config, parts.use(net({ failpoints: noFailpoints })))
+}
 
 const showKeys: AdminCommand['run'] = async (session) => {
   await using parts = new AsyncDisposableStack()
-  const { keys: keks, keystore } = openKeys(session, parts)
+  const { keys: keks, keystore } = await openKeys(session, parts)
   await session.record(session.database.pool, { command: 'keys show' })
   const problems = new Map(
     (await keystore.unusableKeks(session.database.pool)).map(({ kekId, reason }) => [kekId, reason]),
@@ -35,7 +39,7 @@ const showKeys: AdminCommand['run'] = async (session) => {
 
 const rotateKeys: AdminCommand['run'] = async (session) => {
   await using parts = new AsyncDisposableStack()
-  const { keys: keks, keystore } = openKeys(session, parts)
+  const { keys: keks, keystore } = await openKeys(session, parts)
   const { pool } = session.database
   const countOutdated = async () =>
     (await countByKey(session))
