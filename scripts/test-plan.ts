@@ -8,8 +8,9 @@ const alone = /^(test\/(?!architecture\.test\.ts)|src\/(world|store)\/)/
 
 /** Longest first: a long file that starts last keeps one lane waiting for it. Whatever is not named here is short. */
 const longest = [
-  /^test\/crash\//,
+  /^test\/crash\/venue-points-/,
   /^test\/venue\//,
+  /^test\/crash\//,
   /^test\/journeys\//,
   /^test\/proof\//,
   /^test\/(durable|chains|conformance)\//,
@@ -38,14 +39,18 @@ export const choose = (files: readonly string[], { parts, globs }: Wish): string
 /** Pure tests share a process; each of the others needs one of its own. */
 export const isPure = (file: string): boolean => !alone.test(file)
 
-/** Files that share a process, and with it what they import. */
+/** Files that share a process, and with it what they import, their world and some a gateway. */
 type Family = {
   files: RegExp
   /** Over how many processes they are spread. */
   parts?: number
+  /** In a full run each of them takes as long as others together. */
+  short?: true
 }
 const families: readonly Family[] = [
-  { files: /^test\/venue\//, parts: 4 },
+  { files: /^test\/crash\/venue-points-/, short: true },
+  { files: /^test\/crash\/cancel-points-/, short: true },
+  { files: /^test\/venue\//, parts: 6 },
   { files: /^test\/journeys\/(?!admin|launcher|start)/, parts: 2 },
   { files: /^test\/conformance\/venue-/ },
   { files: /^test\/(identity|edges)\/(?!fairness)/ },
@@ -61,10 +66,10 @@ const rankOf = (file: string): number => {
 }
 
 /** What runs in one process each, in the order in which the processes start. */
-export const batchesOf = (files: readonly string[]): Batch[] => {
+export const batchesOf = (files: readonly string[], { short }: { short: boolean }): Batch[] => {
   const counts = new Map<Family, number>()
   const keyOf = (file: string) => {
-    const family = families.find((each) => each.files.test(file))
+    const family = families.find((each) => each.files.test(file) && (short || !each.short))
     if (!family) return file
     const count = counts.get(family) ?? 0
     counts.set(family, count + 1)

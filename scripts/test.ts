@@ -1,5 +1,5 @@
 /**
- * `npm test [-- part-of-a-path ...] [--only <glob>]`: the pure tests in one process, then every other file in
+ * `npm test [-- part-of-a-path ...] [--only <glob>] [--full]`: the pure tests in one process, then every other file in
  * a process of its own, some at a time, beside one database cluster. Ends with one line of sums.
  */
 import { fork } from 'node:child_process'
@@ -17,13 +17,18 @@ const fileTimeoutMs = process.env.PROOF === 'nightly' ? 3_600_000 : 480_000
 const { values: options, positionals } = parseArgs({
   options: {
     only: { type: 'string', multiple: true, default: [] },
-    /** Most of a file is waiting, so that two processors serve three. */
-    lanes: { type: 'string', default: '3' },
+    /** Every kill point and every seed of the proofs that `npm test` only samples. */
+    full: { type: 'boolean', default: false },
+    /** Most of a file is waiting, so that two processors serve four. */
+    lanes: { type: 'string', default: '4' },
   },
   allowPositionals: true,
 })
 /** What is compiled once is read by every later process; it lies where `npm ci` begins anew. */
-const settings = { NODE_COMPILE_CACHE: `${root}/node_modules/.cache/portico-test` }
+const settings = {
+  NODE_COMPILE_CACHE: `${root}/node_modules/.cache/portico-test`,
+  ...(options.full && process.env.PROOF === undefined && { PROOF: 'full' }),
+}
 
 /** Every child leads a process group, so that what a test started ends with it, however the test ended. */
 const running = new Set<number>()
@@ -110,7 +115,7 @@ const runAlone = async (files: readonly string[], folder: RunFolder): Promise<Ju
   if (files.length === 0) return { results: [], flaky: [] }
   const cluster = await startCluster()
   const env = cleanEnvironment({ ...settings, ...(cluster && { PORTICO_TEST_DATABASE_URL: cluster.url }) })
-  const queue = batchesOf(files)
+  const queue = batchesOf(files, { short: (process.env.PROOF ?? 'short') === 'short' && !options.full })
   const results = new Map<Batch, Result>()
   const flaky: string[] = []
   const lane = async () => {

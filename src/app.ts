@@ -39,7 +39,6 @@ type AppDeps = {
 }
 
 const claimPollMs = 250
-const maintenanceEveryMs = 60_000
 
 /** Speaking names of the upstreams, for sentences, metrics and failpoints. */
 function labelsOf({ evm, solana, hyperliquid, prices, faucet }: UpstreamUrls): Record<string, string> {
@@ -168,14 +167,14 @@ export async function app(needs: AppDeps): Promise<{ url: string } & AsyncDispos
     ...(priceLoop ? [renewalSchedule(clock.now())] : []),
   ]
   for (const schedule of schedules) await taskEngine.schedules.ensure(database.pool, schedule)
-  const maintain = createMaintenance({ transactions, clock, log, intervalMs: maintenanceEveryMs * 0.8 })
+  const maintain = createMaintenance({ transactions, clock, log, intervalMs: config.MAINTENANCE_MS * 0.8 })
   const rewrap = createKeyRotation(custody.keystore, database.pool, log)
   const timer = setInterval(() => {
     // A key that is missing stops the wrapping, and is what the watch has to tell.
     Promise.all([auth.sweep(), maintain(), rewrap().finally(keyMonitor.check)]).catch((error: unknown) =>
       log.warn({ error }, 'the upkeep failed; it is tried again'),
     )
-  }, maintenanceEveryMs)
+  }, config.MAINTENANCE_MS)
   parts.defer(() => clearInterval(timer))
   const owned = parts.move()
   return { url: baseUrl(), [Symbol.asyncDispose]: () => owned.disposeAsync() }

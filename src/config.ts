@@ -252,6 +252,11 @@ export const variables = {
     'Of one address, unless TRUST_PROXY is set; then the longest unused one is closed. Empty: a quarter of CONNECTIONS_MAX',
   ),
   STREAMS_PER_USER: variable(integer(1, 1_000), '10', 'Open event streams of one user at this instance'),
+  MAINTENANCE_MS: variable(
+    integer(1_000, 3_600_000),
+    '60000',
+    'Pause between two rounds of retention, audit of the ledger and wrapping of keys',
+  ),
   RUNNER_SLOTS: variable(integer(1, 1_000), '64', 'Tasks that this instance runs at once'),
   LEASE_MS: variable(
     integer(500, 60_000),

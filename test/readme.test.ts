@@ -6,6 +6,7 @@ import { createServer } from 'node:net'
 import { after, before, describe, test } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import { variables } from '#config.ts'
+import { childEnvironment } from './harness/child-environment.ts'
 import { assertAllConserved, testFunding } from './harness/conservation.ts'
 import { dataFolder, eventually } from './harness/gateway.ts'
 
@@ -74,7 +75,7 @@ const endGroup = (pid: number | undefined) => {
 const run = (command: string, args: string[], env: Record<string, string>) => {
   const child = spawn(command, args, {
     cwd: root,
-    env: { PATH: process.env.PATH ?? '', HOME: process.env.HOME ?? '', ...env },
+    env: { ...childEnvironment(), ...env },
     detached: true,
     stdio: ['ignore', 'pipe', 'pipe'],
   })

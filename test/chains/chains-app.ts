@@ -39,7 +39,7 @@ import { prices } from '#upstreams/prices/prices.ts'
 import { svmCrypto } from '#upstreams/solana/sign.ts'
 import { solana } from '#upstreams/solana/solana.ts'
 import { vault as makeVault } from '#upstreams/vault/vault.ts'
-import { startWorld, type WorldUrls } from '#world/world.ts'
+import { startWorld, type WorldPart, type WorldUrls } from '#world/world.ts'
 import { testDatabase } from '../harness/cluster.ts'
 import { eventually } from '../harness/gateway.ts'
 
@@ -276,11 +276,14 @@ export function createInstance(
 }
 export type Instance = ReturnType<typeof createInstance>
 
+/** Without the venue. */
+const only: readonly WorldPart[] = ['1', '8453', '42161', '137', 'solana']
+
 export async function createChainsApp(tune: Tune = {}) {
   const parts = new AsyncDisposableStack()
   const folder = mkdtempSync(join(tmpdir(), 'portico-chains-'))
   parts.defer(() => rmSync(folder, { recursive: true, force: true }))
-  const [world, home] = await Promise.all([startWorld({ dataDir: folder, port: 0 }), testDatabase()])
+  const [world, home] = await Promise.all([startWorld({ dataDir: folder, port: 0, only }), testDatabase()])
   parts.use(world)
   parts.defer(() => home.drop())
   const open = (poolMax: number) => {

@@ -15,7 +15,7 @@ const seed = 5
 
 before(async () => {
   dataDir = await mkdtemp(join(tmpdir(), 'portico-solana-realism-'))
-  world = await startWorld({ dataDir, port: 0 })
+  world = await startWorld({ dataDir, port: 0, only: ['solana'] })
   const grant = { chain_id: '7565164', address: payer.publicKey.toBase58(), token: 'native', amount: '100' }
   assert.equal((await control('POST', '/faucet/fund', grant)).status, 200)
   assert.equal((await control('PUT', '/faults', { target: 'solana', preset: 'realistic', seed })).status, 200)

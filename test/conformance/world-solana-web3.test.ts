@@ -32,7 +32,7 @@ const opened: number[] = []
 
 before(async () => {
   dataDir = await mkdtemp(join(tmpdir(), 'portico-web3-'))
-  world = await startWorld({ dataDir, port: 0 })
+  world = await startWorld({ dataDir, port: 0, only: ['solana'] })
   connection = new Connection(world.urls.solana, 'confirmed')
 })
 

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { http } from '../harness/gateway.ts'
-import { type CancelCase, type CancelContext, createStopPoints } from './stop-points.ts'
+import { type CancelCase, type CancelContext, stopPoints } from './stop-points.ts'
 import { recordOf } from './venue-record.ts'
 
 const vaultEffects = async ({ app, customer }: CancelContext, name: string): Promise<number> => {
@@ -47,6 +47,6 @@ const fund: CancelCase = {
 }
 
 test('a cancel that arrives while an instance is stopped is refused or moves nothing, on a chain', async (t) => {
-  await using points = await createStopPoints()
-  for (const each of [deposit, withdraw, fund]) t.diagnostic(await points.raceAll(each))
+  const points = await stopPoints()
+  await points.raceAll([deposit, withdraw, fund], (line) => t.diagnostic(line))
 })

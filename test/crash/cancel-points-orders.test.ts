@@ -1,7 +1,7 @@
 /** Cancels against a stopped instance: tasks that end positions and orders, and exits that the gateway keeps. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { type CancelCase, type CancelContext, createStopPoints } from './stop-points.ts'
+import { type CancelCase, type CancelContext, stopPoints } from './stop-points.ts'
 import { cloidOf, recordOf } from './venue-record.ts'
 
 const ordersOf = async ({ venue, customer }: CancelContext) => (await recordOf(venue, customer)).orders
@@ -132,11 +132,11 @@ const spotCancelAll: CancelCase = {
 }
 
 test('a cancel that arrives while an instance is stopped is refused or ends nothing, of positions and orders', async (t) => {
-  await using points = await createStopPoints()
-  for (const each of [close, perpCancelAll]) t.diagnostic(await points.raceAll(each))
+  const points = await stopPoints()
+  await points.raceAll([close, perpCancelAll], (line) => t.diagnostic(line))
 })
 
 test('a cancel that arrives while an instance is stopped is refused or ends nothing, of spot and kept exits', async (t) => {
-  await using points = await createStopPoints()
-  for (const each of [spotCancel, spotCancelAll, spotExits, sell]) t.diagnostic(await points.raceAll(each))
+  const points = await stopPoints()
+  await points.raceAll([spotCancel, spotCancelAll, spotExits, sell], (line) => t.diagnostic(line))
 })

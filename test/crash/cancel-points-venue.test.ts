@@ -1,7 +1,7 @@
 /** Cancels against a stopped instance: tasks whose effects are at the venue. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { type CancelCase, type CancelContext, createStopPoints } from './stop-points.ts'
+import { type CancelCase, type CancelContext, stopPoints } from './stop-points.ts'
 import { cloidOf, recordOf } from './venue-record.ts'
 
 const prepare = async ({ run }: CancelContext) => {
@@ -81,6 +81,6 @@ const setup: CancelCase = {
 }
 
 test('a cancel that arrives while an instance is stopped is refused or moves nothing, at the venue', async (t) => {
-  await using points = await createStopPoints()
-  for (const each of [open, buy, withdraw, cancel, exits, setup]) t.diagnostic(await points.raceAll(each))
+  const points = await stopPoints()
+  await points.raceAll([open, buy, withdraw, cancel, exits, setup], (line) => t.diagnostic(line))
 })

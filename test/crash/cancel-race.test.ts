@@ -3,16 +3,16 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { setTimeout as delay } from 'node:timers/promises'
 import { bearer, eventually, type Gateway, http } from '../harness/gateway.ts'
-import { isNightly, proofSeed } from '../proof/support/seed.ts'
+import { bySize, proofSeed } from '../proof/support/seed.ts'
 import { type Customer, createCrashApp, ledgerDrift, newCustomer, type TaskBody } from './crash-app.ts'
 import { createGatewayPool } from './gateway-pool.ts'
 import { newTrader } from './venue-points.ts'
 import { cloidOf, frozenAccounts, recordOf, venueOf } from './venue-record.ts'
 import { markets, randomOf } from './venue-traders.ts'
 
-const usersOfAKind = isNightly ? 10 : 3
-const tasksPerUser = isNightly ? 20 : 8
-const killEveryMs = isNightly ? 4_000 : 6_000
+const usersOfAKind = bySize({ short: 2, full: 3, nightly: 10 })
+const tasksPerUser = bySize({ short: 6, full: 8, nightly: 20 })
+const killEveryMs = bySize({ short: 1_000, full: 6_000, nightly: 4_000 })
 const cancelWithinMs = 45
 const endsWithinMs = 10_000
 const cancelsAtOnce = 120

@@ -13,6 +13,7 @@ import {
   http,
   launch,
   newAgent,
+  upstreamsOf,
 } from '../harness/gateway.ts'
 
 export type CrashApp = Awaited<ReturnType<typeof createCrashApp>>
@@ -21,18 +22,8 @@ export async function createCrashApp() {
   const folder = dataFolder()
   const database = await testDatabase()
   const world = await startWorld({ dataDir: `${folder.path}/world`, port: 0 })
-  const { evm, solana, hyperliquid, prices, faucet, control } = world.urls
-  const upstreams = {
-    ETHEREUM_RPC_URL: evm['1'],
-    BASE_RPC_URL: evm['8453'],
-    ARBITRUM_RPC_URL: evm['42161'],
-    POLYGON_RPC_URL: evm['137'],
-    SOLANA_RPC_URL: solana,
-    HYPERLIQUID_URL: hyperliquid,
-    PRICES_URL: prices,
-    FAUCET_URL: faucet,
-    DATABASE_URL: database.url,
-  }
+  const { control } = world.urls
+  const upstreams = { ...upstreamsOf(world.urls), DATABASE_URL: database.url }
   const off = {
     RATE_AUTH: '0',
     RATE_READ: '0',
@@ -82,7 +73,7 @@ export async function createCrashApp() {
           DATA_DIR: `${folder.path}/gateway-${gateways++ % 8}-${process.pid}-${gateways}`,
           LEASE_MS: '1000',
           // The killed ones leave nothing compiled behind; what one of them needs, another one has had before.
-          NODE_COMPILE_CACHE: `${folder.path}/compiled`,
+          NODE_COMPILE_CACHE: process.env.NODE_COMPILE_CACHE ?? `${folder.path}/compiled`,
           ...env,
         },
       }).then(audited),

@@ -4,11 +4,11 @@ import { test } from 'node:test'
 import { setTimeout as delay } from 'node:timers/promises'
 import { bearer, eventually, type Gateway, http, newAgent } from '../harness/gateway.ts'
 import { creditAtVenue } from '../harness/venue-gateway.ts'
-import { isNightly, proofSeed } from '../proof/support/seed.ts'
+import { bySize, proofSeed } from '../proof/support/seed.ts'
 import { type Customer, createCrashApp, ledgerDrift } from './crash-app.ts'
 import { createGatewayPool } from './gateway-pool.ts'
 
-const holders = isNightly ? 200 : 24
+const holders = bySize({ short: 8, full: 24, nightly: 200 })
 /** A gateway that starts takes over the lease of a market first, so that one has to live a little to sell at all. */
 const killEveryMs = 4_000
 const settleMs = 240_000

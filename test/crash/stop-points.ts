@@ -6,7 +6,8 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { bearer, eventually, http } from '../harness/gateway.ts'
-import { isNightly, proofSeed } from '../proof/support/seed.ts'
+import { oncePerProcess } from '../harness/once-per-process.ts'
+import { bySize, isNightly, isShort, proofSeed } from '../proof/support/seed.ts'
 import { type Customer, createCrashApp, ledgerDrift, newCustomer } from './crash-app.ts'
 import { newTrader, taskPointPattern } from './venue-points.ts'
 import { frozenAccounts, type VenueCall, venueOf } from './venue-record.ts'
@@ -40,8 +41,9 @@ export type CancelCase = {
 type StoredTask = { id: string; status: string; outcome: string | null }
 
 const leaseMs = 500
-const pointsPerKind = isNightly ? Number.POSITIVE_INFINITY : 4
-const leasesStopped = isNightly ? [0, 1, 2, 3, 4] : [0, 1, 2]
+/** Of each kind; in a short run of each suite, whose kinds share them. */
+const pointsMax = bySize({ short: 3, full: 4, nightly: Number.POSITIVE_INFINITY })
+const leasesStopped = bySize({ short: [0, 1, 2], full: [0, 1, 2], nightly: [0, 1, 2, 3, 4] })
 const endsWithinMs = 20_000
 const isTaskPoint = (name: string) => taskPointPattern.test(name) || name.startsWith('net:base')
 
@@ -49,7 +51,7 @@ const isTaskPoint = (name: string) => taskPointPattern.test(name) || name.starts
 const stateOf = (pid: number) =>
   execFileSync('ps', ['-o', 'state=', '-p', String(pid)], { encoding: 'utf8' }).trim()
 
-export async function createStopPoints() {
+async function createStopPoints() {
   const app = await createCrashApp()
   const venue = venueOf(app.control)
   const file = join(tmpdir(), `portico-stop-${process.pid}`)
@@ -157,7 +159,8 @@ export async function createStopPoints() {
         .sort((a, b) => a.at - b.at)
         .map(({ point }) => point),
     ]
-    return order.slice(0, pointsPerKind)
+    assert.ok(order.length > 3, order.join(' '))
+    return order
   }
 
   const ended = (taskId: string, at: string) =>
@@ -222,35 +225,47 @@ export async function createStopPoints() {
     return { wasStopped, answer: answer?.status }
   }
 
+  let raced = 0
+  const race = async (cancelCase: CancelCase, share: number) => {
+    const startedMs = performance.now()
+    const random = randomOf(proofSeed(`cancels of ${cancelCase.kind}`))
+    let context = await createContext(cancelCase)
+    const points = (await pointsOf(cancelCase, context, random)).slice(0, share)
+    const tally = { points: points.length, stopped: 0, accepted: 0, refused: 0, absent: 0 }
+    const verify = async (at: string) => {
+      const executed = (await tasksOf(context, cancelCase.kind)).filter(
+        ({ outcome }) => outcome === 'executed',
+      )
+      const ids = (await tasksOf(context, cancelCase.kind)).map(({ id }) => id)
+      assert.equal(await cancelCase.landed(context, ids), executed.length, at)
+    }
+    for (const point of points) {
+      if (cancelCase.isOncePerUser) context = await createContext(cancelCase)
+      const leases = leasesStopped[raced++ % leasesStopped.length]!
+      const { wasStopped, answer } = await stopAt(cancelCase, context, point, leases)
+      if (wasStopped) tally.stopped += 1
+      tally[answer === 200 ? 'accepted' : answer === 409 ? 'refused' : 'absent'] += 1
+      await verify(`${cancelCase.kind} ${point}, stopped for ${leases} leases`)
+    }
+    const seconds = ((performance.now() - startedMs) / 1_000).toFixed(1)
+    return { tally, seconds }
+  }
+
   return {
-    async raceAll(cancelCase: CancelCase): Promise<string> {
-      const startedMs = performance.now()
-      const random = randomOf(proofSeed(`cancels of ${cancelCase.kind}`))
-      let context = await createContext(cancelCase)
-      const points = await pointsOf(cancelCase, context, random)
-      assert.ok(points.length > 3, points.join(' '))
-      const tally = { points: points.length, stopped: 0, accepted: 0, refused: 0, absent: 0 }
-      const verify = async (at: string) => {
-        const executed = (await tasksOf(context, cancelCase.kind)).filter(
-          ({ outcome }) => outcome === 'executed',
-        )
-        const ids = (await tasksOf(context, cancelCase.kind)).map(({ id }) => id)
-        assert.equal(await cancelCase.landed(context, ids), executed.length, at)
+    async raceAll(cases: readonly CancelCase[], say: (line: string) => void): Promise<void> {
+      const reached = { points: 0, stopped: 0 }
+      for (const cancelCase of cases) {
+        const share = isShort ? Math.ceil(pointsMax / cases.length) : pointsMax
+        const { tally, seconds } = await race(cancelCase, share)
+        // Which points a run passes differs from run to run, so that some are never reached again.
+        if (!isShort) assert.ok(tally.stopped >= tally.points / 3, JSON.stringify(tally))
+        reached.points += tally.points
+        reached.stopped += tally.stopped
+        say(`${cancelCase.kind}: ${JSON.stringify(tally)}; ${seconds} s`)
       }
-      for (const [n, point] of points.entries()) {
-        if (cancelCase.isOncePerUser) context = await createContext(cancelCase)
-        const leases = leasesStopped[n % leasesStopped.length]!
-        const { wasStopped, answer } = await stopAt(cancelCase, context, point, leases)
-        if (wasStopped) tally.stopped += 1
-        tally[answer === 200 ? 'accepted' : answer === 409 ? 'refused' : 'absent'] += 1
-        await verify(`${cancelCase.kind} ${point}, stopped for ${leases} leases`)
-      }
-      // Which points a run passes differs from run to run, so that some are never reached again.
-      assert.ok(tally.stopped >= points.length / 3, JSON.stringify(tally))
+      assert.ok(reached.stopped >= reached.points / 3, JSON.stringify(reached))
       assert.equal(await ledgerDrift(app.admin), 0)
       assert.deepEqual(await frozenAccounts(app.admin), [])
-      const seconds = ((performance.now() - startedMs) / 1_000).toFixed(1)
-      return `${cancelCase.kind}: ${JSON.stringify(tally)}; ${seconds} s`
     },
     async [Symbol.asyncDispose]() {
       stopping.child.kill('SIGCONT')
@@ -259,3 +274,6 @@ export async function createStopPoints() {
     },
   }
 }
+
+/** The cases of all files of a process meet the same two instances. */
+export const stopPoints = oncePerProcess(createStopPoints)

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
 import { test } from 'node:test'
-import { type CaseContext, createVenuePoints, type SendRequest, type TaskCase } from './venue-points.ts'
+import { type CaseContext, type SendRequest, type TaskCase, venuePoints } from './venue-points.ts'
 import { recordOf } from './venue-record.ts'
 
 const executed = async (send: SendRequest, path: string, body: object) => {
@@ -85,6 +85,7 @@ const cancelAll: TaskCase = {
 }
 
 test('killed at any point of a cancel, it happens exactly once', async (t) => {
-  await using venuePoints = await createVenuePoints()
-  for (const taskCase of [cancel, cancelExit, cancelAll]) t.diagnostic(await venuePoints.killAll(taskCase))
+  const points = await venuePoints()
+  const cases = [cancel, cancelExit, cancelAll]
+  for (const taskCase of cases) t.diagnostic(await points.killAll(taskCase, cases.length))
 })

@@ -1,7 +1,7 @@
 /** kill -9 at the boundaries of an order that ends a part of a position. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { createVenuePoints, type TaskCase } from './venue-points.ts'
+import { type TaskCase, venuePoints } from './venue-points.ts'
 import { assertPosition, recordOf, units } from './venue-record.ts'
 
 const size = '0.001'
@@ -29,6 +29,6 @@ const close: TaskCase = {
 }
 
 test(`killed at any point of ${close.kind}, it happens exactly once`, async (t) => {
-  await using venuePoints = await createVenuePoints()
-  t.diagnostic(await venuePoints.killAll(close))
+  const points = await venuePoints()
+  t.diagnostic(await points.killAll(close))
 })

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
 import { test } from 'node:test'
-import { type CaseContext, createVenuePoints, type TaskCase } from './venue-points.ts'
+import { type CaseContext, type TaskCase, venuePoints } from './venue-points.ts'
 import { cloidOf, recordOf } from './venue-record.ts'
 
 const openOrders = async ({ venue, customer }: CaseContext) =>
@@ -44,8 +44,9 @@ const cancelAll: TaskCase = {
   },
 }
 
-for (const taskCase of [tpSl, cancelAll])
+const cases = [tpSl, cancelAll]
+for (const taskCase of cases)
   test(`killed at any point of ${taskCase.kind}, it happens exactly once`, async (t) => {
-    await using venuePoints = await createVenuePoints()
-    t.diagnostic(await venuePoints.killAll(taskCase))
+    const points = await venuePoints()
+    t.diagnostic(await points.killAll(taskCase, cases.length))
   })

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { testFunding } from '../harness/conservation.ts'
 import { http } from '../harness/gateway.ts'
-import { createVenuePoints, type TaskCase } from './venue-points.ts'
+import { type TaskCase, venuePoints } from './venue-points.ts'
 import { recordOf, units } from './venue-record.ts'
 
 const arbitrum = '42161'
@@ -33,6 +33,6 @@ const fund: TaskCase = {
 }
 
 test(`killed at any point of ${fund.kind}, it happens exactly once`, async (t) => {
-  await using venuePoints = await createVenuePoints()
-  t.diagnostic(await venuePoints.killAll(fund))
+  const points = await venuePoints()
+  t.diagnostic(await points.killAll(fund))
 })

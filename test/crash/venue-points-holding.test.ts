@@ -1,7 +1,7 @@
 /** kill -9 at the boundaries of a sale of a holding, and of exits on it. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { createVenuePoints, type TaskCase } from './venue-points.ts'
+import { type TaskCase, venuePoints } from './venue-points.ts'
 import { recordOf, total, traded, units } from './venue-record.ts'
 
 const hypeToken = 2
@@ -49,6 +49,7 @@ const tpSl: TaskCase = {
 }
 
 test('killed at any point of a sale, or of exits on a holding, it happens exactly once', async (t) => {
-  await using venuePoints = await createVenuePoints()
-  for (const taskCase of [sell, tpSl]) t.diagnostic(await venuePoints.killAll(taskCase))
+  const points = await venuePoints()
+  const cases = [sell, tpSl]
+  for (const taskCase of cases) t.diagnostic(await points.killAll(taskCase, cases.length))
 })

@@ -1,7 +1,7 @@
 /** kill -9 at the boundaries of an order for a position with its exits. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { createVenuePoints, type TaskCase } from './venue-points.ts'
+import { type TaskCase, venuePoints } from './venue-points.ts'
 import { assertPosition, cloidOf, recordOf, units } from './venue-record.ts'
 
 const size = '0.001'
@@ -33,6 +33,6 @@ const open: TaskCase = {
 }
 
 test(`killed at any point of ${open.kind}, it happens exactly once`, async (t) => {
-  await using venuePoints = await createVenuePoints()
-  t.diagnostic(await venuePoints.killAll(open))
+  const points = await venuePoints()
+  t.diagnostic(await points.killAll(open))
 })

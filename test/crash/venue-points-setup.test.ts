@@ -1,7 +1,7 @@
 /** kill -9 at the boundaries of the exchange of a trading key. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { createVenuePoints, type TaskCase } from './venue-points.ts'
+import { type TaskCase, venuePoints } from './venue-points.ts'
 
 type Agents = { agents: { address: string; user: string }[] }
 
@@ -27,6 +27,6 @@ const rotate: TaskCase = {
 }
 
 test(`killed at any point of ${rotate.kind}, it happens exactly once`, async (t) => {
-  await using venuePoints = await createVenuePoints()
-  t.diagnostic(await venuePoints.killAll(rotate))
+  const points = await venuePoints()
+  t.diagnostic(await points.killAll(rotate))
 })

@@ -1,7 +1,7 @@
 /** kill -9 at the boundaries of a purchase whose exits the gateway keeps. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { createVenuePoints, type TaskCase } from './venue-points.ts'
+import { type TaskCase, venuePoints } from './venue-points.ts'
 import { recordOf, total, traded, units } from './venue-record.ts'
 
 const hypeToken = 2
@@ -29,6 +29,6 @@ const buy: TaskCase = {
 }
 
 test(`killed at any point of ${buy.kind}, it happens exactly once`, async (t) => {
-  await using venuePoints = await createVenuePoints()
-  t.diagnostic(await venuePoints.killAll(buy))
+  const points = await venuePoints()
+  t.diagnostic(await points.killAll(buy))
 })

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { eventually } from '../harness/gateway.ts'
-import { createVenuePoints, type TaskCase } from './venue-points.ts'
+import { type TaskCase, venuePoints } from './venue-points.ts'
 import { units, type VenueState } from './venue-record.ts'
 
 const credited = '100000'
@@ -33,6 +33,6 @@ const withdraw: TaskCase = {
 }
 
 test(`killed at any point of ${withdraw.kind}, it happens exactly once`, async (t) => {
-  await using venuePoints = await createVenuePoints()
-  t.diagnostic(await venuePoints.killAll(withdraw))
+  const points = await venuePoints()
+  t.diagnostic(await points.killAll(withdraw))
 })

@@ -1,11 +1,12 @@
-/** Deeds at the venue, each of which loses its gateway at a point of its own. */
+/** Tasks at the venue, each of which loses its gateway at a point of its own. */
 import assert from 'node:assert/strict'
 import { readFileSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { bearer, eventually, type Gateway, http, newAgent } from '../harness/gateway.ts'
+import { oncePerProcess } from '../harness/once-per-process.ts'
 import { creditAtVenue } from '../harness/venue-gateway.ts'
-import { isNightly, proofSeed } from '../proof/support/seed.ts'
+import { bySize, isNightly, isShort, proofSeed } from '../proof/support/seed.ts'
 import { type Customer, createCrashApp, ledgerDrift } from './crash-app.ts'
 import { frozenAccounts, type TaskReply, type VenueCall, venueOf, verifyRecord } from './venue-record.ts'
 import { markets, randomOf } from './venue-traders.ts'
@@ -29,7 +30,7 @@ export type TaskCase = {
   before?(context: CaseContext, send: SendRequest): Promise<void>
   /** Its tasks ask the venue for nothing. */
   isLocal?: boolean
-  /** A task that takes long is killed at so many points, which the seed chooses; at night at all of them. */
+  /** Where it takes long: at how many points it is killed at most, but for the nightly run. */
   pointsMax?: number
   /** What belongs to this kind alone; orders are judged for each that has one. */
   verify?(context: CaseContext, last: TaskReply): Promise<void>
@@ -42,7 +43,7 @@ export const taskPointPattern =
 /** Of what a task does often, this many passes; each kind of point at least once. */
 const passesOf = (name: string) =>
   isNightly ? 50 : name.startsWith('net:') ? 3 : /task_write/.test(name) ? 2 : 1
-const concurrency = 3
+const concurrency = bySize({ short: 1, full: 3, nightly: 3 })
 const roundsMax = 4
 const endMs = 40_000
 
@@ -86,8 +87,8 @@ export async function newTrader({ url }: Pick<Gateway, 'url'>, venue: VenueCall)
   return { ...agent, address }
 }
 
-/** Of each deed, drawn by the seed; the nightly run takes all points. */
-const pointsMax = 12
+/** Of each case, drawn by the seed; in a short run of each suite, whose cases share them. */
+const pointsMax = bySize({ short: 3, full: 12, nightly: Number.POSITIVE_INFINITY })
 const kindOf = (point: string) => point.slice(0, point.indexOf('@'))
 
 /** Each name at passes that are spread over all of its passes; which ones, the seed tells. */
@@ -105,19 +106,26 @@ function choosePasses(names: string[], random: () => number): string[] {
 type Sample = { needed: readonly RegExp[]; max: number; random: () => number }
 
 function samplePoints(points: readonly string[], { needed, max, random }: Sample): string[] {
-  const isNeeded = (point: string) => needed.some((each) => each.test(point))
-  const ranked = points
-    .map((point) => ({ point, at: (isNeeded(point) ? 0 : 1) + random() }))
+  const shuffled = points
+    .map((point) => ({ point, at: random() }))
     .sort((a, b) => a.at - b.at)
-  const sampleSet = new Set(ranked.slice(0, max).map(({ point }) => point))
+    .map(({ point }) => point)
+  const isNeeded = (point: string) => needed.some((each) => each.test(point))
+  const oneOfEach = needed.flatMap((each) => shuffled.find((point) => each.test(point)) ?? [])
+  const others = shuffled.toSorted((a, b) => Number(isNeeded(b)) - Number(isNeeded(a)))
+  const sampleSet = new Set([...new Set([...oneOfEach, ...others])].slice(0, max))
   return points.filter((point) => sampleSet.has(point))
 }
 
-export async function createVenuePoints() {
+async function createVenuePoints() {
   const app = await createCrashApp()
   const venue = venueOf(app.control)
   const env = { FAUCET_URL: 'off', POLICY_DAY_USD_MAX: '100000000' }
-  const survivor = await app.gateway(env)
+  const log = join(tmpdir(), `portico-failpoints-${process.pid}`)
+  writeFileSync(log, '')
+  // The survivor also records the points of each case: a gateway for that alone would be one more start for each.
+  const survivor = await app.gateway({ ...env, FAILPOINT_LOG: log })
+  survivor.child.kill('SIGUSR2')
   const launched: Promise<Gateway>[] = []
   const launch = (failpoint: Record<string, string>) => {
     const gateway = app.gateway({ ...env, ...failpoint })
@@ -153,23 +161,18 @@ export async function createVenuePoints() {
     context: CaseContext,
     random: () => number,
   ): Promise<string[]> => {
-    const file = join(tmpdir(), `portico-failpoints-${process.pid}-${taskCase.kind}`)
-    writeFileSync(file, '')
-    const recorded = await launch({ FAILPOINT_LOG: file })
     await taskCase.before?.(context, senderFor(context.customer))
-    recorded.child.kill('SIGUSR2')
+    const passedBefore = readFileSync(log).length
     const reply = await waitForEnd(
-      recorded,
+      survivor,
       context.customer,
       taskCase.path,
       'recorded',
       taskCase.body(0, context),
     )
-    const passed = readFileSync(file, 'utf8').split('\n')
+    const passed = readFileSync(log).subarray(passedBefore).toString().split('\n')
     const names = taskCase.isLocal ? passed.filter((name) => !name.startsWith('net:')) : passed
     await waitForReplies(taskCase, context, reply, 'recorded')
-    // What it has compiled is kept for those that are killed.
-    await recorded.stop()
     return choosePasses(names, random)
   }
 
@@ -212,21 +215,21 @@ export async function createVenuePoints() {
   }
 
   return {
-    async killAll(taskCase: TaskCase): Promise<string> {
+    /** In a short run the cases of a suite share its points. */
+    async killAll(taskCase: TaskCase, cases = 1): Promise<string> {
       const startedMs = performance.now()
       const random = randomOf(proofSeed(`points of ${taskCase.kind}`))
       const contexts = await Promise.all(Array.from({ length: concurrency }, () => createContext(taskCase)))
       const all = await pointsOf(taskCase, contexts[0]!, random)
-      const stored = [/^db:task_(accept|open):after/, /^db:task_write:before/]
+      const stored = [/^db:task_accept(_signed)?:after/, /^db:task_write:before/]
       const needed = taskCase.isLocal ? stored : [...stored, /^net:hyperliquid:after/]
       for (const each of needed)
         assert.ok(
           all.some((point) => each.test(point)),
           `${each} is not among ${all.join(' ')}`,
         )
-      const points = isNightly
-        ? all
-        : samplePoints(all, { needed, max: taskCase.pointsMax ?? pointsMax, random })
+      const share = isShort ? Math.ceil(pointsMax / cases) : (taskCase.pointsMax ?? pointsMax)
+      const points = isNightly ? all : samplePoints(all, { needed, max: share, random })
       const steps = new Map<string, number>()
       const reached = new Set<string>()
       const survive = async (left: string[]) => {
@@ -268,3 +271,6 @@ export async function createVenuePoints() {
     },
   }
 }
+
+/** The cases of all files of a process meet the same gateways, each with customers of its own. */
+export const venuePoints = oncePerProcess(createVenuePoints)

@@ -1,7 +1,7 @@
 /** The operator's command line in a process of its own, as an operator runs it. */
 import { spawn } from 'node:child_process'
-import { tmpdir } from 'node:os'
 import { fileURLToPath } from 'node:url'
+import { childEnvironment } from './child-environment.ts'
 
 const main = fileURLToPath(new URL('../../src/admin/admin.ts', import.meta.url))
 
@@ -14,7 +14,7 @@ export async function admin(
   input = '',
 ): Promise<CommandResult> {
   const child = spawn(process.execPath, [main, ...words], {
-    env: { PATH: process.env.PATH ?? '', HOME: process.env.HOME ?? '', TMPDIR: tmpdir(), ...env },
+    env: { ...childEnvironment(), ...env },
     stdio: ['pipe', 'pipe', 'pipe'],
   })
   const chunks = { out: [] as Buffer[], err: [] as Buffer[] }

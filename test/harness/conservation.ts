@@ -6,7 +6,7 @@ import assert from 'node:assert/strict'
 import { setTimeout as delay } from 'node:timers/promises'
 import pg from 'pg'
 
-const chains = ['1', '8453', '42161', '137'] as const
+const everyChain: readonly string[] = ['1', '8453', '42161', '137']
 const bridgeChain = '42161'
 const vaultChain = '8453'
 const usdcDecimals = 6
@@ -103,9 +103,11 @@ async function requestJson<B>(url: string, init: RequestInit = {}): Promise<B> {
 async function openWorld(
   control: string,
   venue: VenueRecord = (path) => requestJson(`${control}/venues/hyperliquid${path}`),
+  chains = everyChain,
 ) {
   const manifest = await requestJson<Manifest>(`${control}/`)
   return {
+    chains,
     async wallet(chain: string, owner: string) {
       const { usdc, vault } = manifest.contracts[chain]!
       const data = `0x70a08231${owner.slice(2).toLowerCase().padStart(64, '0')}`
@@ -130,7 +132,7 @@ async function openWorld(
 export async function readFaucetGrant(control: string, { evm }: Pick<Owner, 'evm'>): Promise<Amounts> {
   const world = await openWorld(control)
   const found = await Promise.all(
-    chains.map(async (chain) => [`usdc:${chain}`, (await world.wallet(chain, evm)).usdc] as const),
+    world.chains.map(async (chain) => [`usdc:${chain}`, (await world.wallet(chain, evm)).usdc] as const),
   )
   return Object.fromEntries(found)
 }
@@ -246,19 +248,19 @@ async function comparisonsOf(
   const taken = sum('perp_withdraw', 'withdrawn_usd', usdcDecimals)
   const moved: Amounts = { [vaultChain]: outOf - into, [bridgeChain]: paid - funded }
   const [wallets, account] = await Promise.all([
-    Promise.all(chains.map((chain) => world.wallet(chain, who.evm))),
+    Promise.all(world.chains.map((chain) => world.wallet(chain, who.evm))),
     world.venue(who.evm),
   ])
   const lines: Record<string, Comparison> = {}
   for (const [at, { usdc, gas }] of wallets.entries()) {
-    const chain = chains[at]!
+    const chain = world.chains[at]!
     lines[`USDC in the wallet on ${chain}`] = {
       expected: (has[`usdc:${chain}`] ?? 0n) + (moved[chain] ?? 0n),
       found: usdc,
     }
     lines[`native coin in the wallet on ${chain}`] = { expected: has[`gas:${chain}`] ?? 0n, found: gas }
   }
-  const { shares } = wallets[chains.indexOf(vaultChain)]!
+  const shares = wallets[world.chains.indexOf(vaultChain)]?.shares ?? 0n
   lines['shares by the tasks'] = {
     expected:
       (has.shares ?? 0n) + sum('earn_deposit', 'shares_delta', 0) + sum('earn_withdraw', 'shares_delta', 0),
@@ -389,13 +391,21 @@ export async function assertAllConserved(
   }
 }
 
+type AuditBeside = {
+  control: string
+  venue: VenueRecord
+  query: Query
+  /** Those that the world of the test runs. */
+  chains: readonly string[]
+}
+
 /** The property where no HTTP is between test and gateway, and the venue is not the world's own. */
 export async function assertConservedWith(
-  { control, venue, query }: { control: string; venue: VenueRecord; query: Query },
+  { control, venue, query, chains }: AuditBeside,
   accounts: readonly Account[],
 ): Promise<void> {
   await assertEach(
-    await openWorld(control, venue),
+    await openWorld(control, venue, chains),
     query,
     accounts.map((account) => async () => account),
   )

@@ -7,8 +7,11 @@ import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { setTimeout as delay } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
+import type { WorldUrls } from '#world/world.ts'
+import { childEnvironment } from './child-environment.ts'
 import { serverFolder, testDatabase } from './cluster.ts'
 import { type AuditTarget, assertAllConserved, isExcluded, type Owner } from './conservation.ts'
+import { processWorld } from './process-world.ts'
 
 const main = fileURLToPath(new URL('../../src/main.ts', import.meta.url))
 
@@ -29,13 +32,6 @@ export type LaunchOptions = {
   control?: string
 }
 
-/** Nothing of the machine's own settings reaches a gateway under test. */
-const cleanEnv = (): Record<string, string> => ({
-  PATH: process.env.PATH ?? '',
-  HOME: process.env.HOME ?? '',
-  TMPDIR: tmpdir(),
-})
-
 export class NotReady extends Error {
   readonly code: number | null
   constructor(code: number | null, output: string) {
@@ -53,7 +49,7 @@ export async function launch({
   control,
 }: LaunchOptions = {}): Promise<Gateway> {
   const child = spawn(process.execPath, [main], {
-    env: { ...cleanEnv(), HOST: '127.0.0.1', PORT: '0', WORLD_PORT: '0', LEASE_MS: '2000', ...env },
+    env: { ...childEnvironment(), HOST: '127.0.0.1', PORT: '0', WORLD_PORT: '0', LEASE_MS: '2000', ...env },
     stdio: ['ignore', 'pipe', 'pipe'],
   })
   const lines: string[] = []
@@ -244,25 +240,53 @@ export async function eventually<T>(
   }
 }
 
-/** A gateway with a world and a database of its own; when the test ends its users are audited, and all of it goes. */
+/** The settings of a gateway that stands in a world without having started it. */
+export const upstreamsOf = ({ evm, solana, hyperliquid, prices, faucet }: WorldUrls) => ({
+  ETHEREUM_RPC_URL: evm['1'],
+  BASE_RPC_URL: evm['8453'],
+  ARBITRUM_RPC_URL: evm['42161'],
+  POLYGON_RPC_URL: evm['137'],
+  SOLANA_RPC_URL: solana,
+  HYPERLIQUID_URL: hyperliquid,
+  PRICES_URL: prices,
+  FAUCET_URL: faucet,
+})
+
+type Fresh = {
+  /** Why the tests of the file cannot stand in the world that others of this process use. */
+  ownWorld?: string
+}
+
+/** A gateway with a database of its own; when the test ends its users are audited, and all of it goes. */
 export async function freshGateway(
   env: Record<string, string> = {},
+  { ownWorld }: Fresh = {},
 ): Promise<Gateway & { world: string; databaseUrl: string }> {
   const folder = dataFolder()
-  const database = await testDatabase()
+  const [database, urls] = await Promise.all([
+    testDatabase(),
+    ownWorld === undefined ? processWorld() : undefined,
+  ])
   const clear = async () => {
     await database.drop()
     folder[Symbol.dispose]()
   }
-  const gateway = await launch({ env: { DATA_DIR: folder.path, DATABASE_URL: database.url, ...env } }).catch(
-    async (error: unknown) => {
-      await clear()
-      throw error
+  const gateway = await launch({
+    env: {
+      // As where the gateway starts a quiet world itself.
+      ...(urls && { ...upstreamsOf(urls), HYPERLIQUID_WEIGHT_PER_MINUTE: '0' }),
+      DATA_DIR: folder.path,
+      DATABASE_URL: database.url,
+      ...env,
     },
-  )
+    ...(urls && { control: urls.control }),
+  }).catch(async (error: unknown) => {
+    await clear()
+    throw error
+  })
   return {
     ...gateway,
-    world: worldOf(gateway) ?? '',
+    world: urls?.control ?? worldOf(gateway) ?? '',
     databaseUrl: database.url,
     async [Symbol.asyncDispose]() {
       try {

@@ -36,7 +36,10 @@ export const makeRealistic = (venue: Control, suite: string) =>
 
 /** A gateway with a world of its own whose venue is as unpleasant as the real one. */
 export async function venueGateway(env: Record<string, string> = {}) {
-  const gateway = await freshGateway({ HYPERLIQUID_WEIGHT_PER_MINUTE: String(enforcedWeight), ...env })
+  const gateway = await freshGateway(
+    { HYPERLIQUID_WEIGHT_PER_MINUTE: String(enforcedWeight), ...env },
+    { ownWorld: 'the venue of this one lags and counts' },
+  )
   const venue = venueControl(gateway.world)
   await makeRealistic(venue, 'venue')
   return { ...gateway, venue }

@@ -49,7 +49,7 @@ let node: Awaited<ReturnType<typeof forgetfulNode>>
 let operator: Operator
 
 before(async () => {
-  const origin = parts.use(await freshGateway())
+  const origin = parts.use(await freshGateway({}, { ownWorld: 'minutes pass' }))
   world = await worldOf(origin.world)
   node = await forgetfulNode(world.manifest.urls.evm[base])
   parts.defer(() => node.close())

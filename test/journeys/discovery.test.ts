@@ -28,7 +28,7 @@ describe('the gateway describes itself', () => {
   let gateway: Awaited<ReturnType<typeof freshGateway>>
   let world: World
   before(async () => {
-    gateway = await freshGateway({ CORS_ORIGINS: origin })
+    gateway = await freshGateway({ CORS_ORIGINS: origin }, { ownWorld: 'a chain stops' })
     world = await worldOf(gateway.world)
   })
   after(() => gateway?.[Symbol.asyncDispose]())

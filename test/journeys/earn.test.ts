@@ -18,7 +18,7 @@ describe('a user earns on USDC', () => {
   let gateway: Awaited<ReturnType<typeof freshGateway>>
   let world: World
   before(async () => {
-    gateway = await freshGateway()
+    gateway = await freshGateway({}, { ownWorld: 'half a year passes, and a chain stops' })
     world = await worldOf(gateway.world)
   })
   after(() => gateway?.[Symbol.asyncDispose]())

@@ -32,7 +32,7 @@ describe('holdings tell what the chains hold', () => {
   let world: World
   before(async () => {
     // Nobody welcomes new wallets here, so that they begin empty.
-    gateway = await freshGateway({ FAUCET_URL: 'off' })
+    gateway = await freshGateway({ FAUCET_URL: 'off' }, { ownWorld: 'a chain stops and prices change' })
     world = await worldOf(gateway.world)
   })
   afterEach(() => world.heal())

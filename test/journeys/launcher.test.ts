@@ -6,6 +6,7 @@ import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { test } from 'node:test'
 import { fileURLToPath } from 'node:url'
+import { childEnvironment } from '../harness/child-environment.ts'
 import { dataFolder, eventually } from '../harness/gateway.ts'
 import { processesOf } from '../harness/processes.ts'
 
@@ -16,7 +17,7 @@ const npmStart = (dataDir: string): { npm: ChildProcess; ready: Promise<string> 
   const npm = spawn('npm', ['start'], {
     cwd: root,
     detached: true,
-    env: { PATH: process.env.PATH, HOME: process.env.HOME, DATA_DIR: dataDir, PORT: '0', WORLD_PORT: '0' },
+    env: { ...childEnvironment(), DATA_DIR: dataDir, PORT: '0', WORLD_PORT: '0' },
     stdio: ['ignore', 'pipe', 'pipe'],
   })
   npm.stderr?.resume()

@@ -14,7 +14,7 @@ describe('an upstream loses replies, and a task still tells the truth', () => {
   let gateway: Awaited<ReturnType<typeof freshGateway>>
   let world: World
   before(async () => {
-    gateway = await freshGateway()
+    gateway = await freshGateway({}, { ownWorld: 'a chain stops' })
     world = await worldOf(gateway.world)
   })
   afterEach(() => world.heal())

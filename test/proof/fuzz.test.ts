@@ -17,10 +17,10 @@ import {
 import { type IdentityRecords, openIdentityRecords } from './support/identity-records.ts'
 import { createMoneyAudit, type MoneyAudit } from './support/money-audit.ts'
 import { type Document, type OperationCase, operationCases } from './support/openapi-requests.ts'
-import { loopFactor, proofSeed } from './support/seed.ts'
+import { bySize, proofSeed } from './support/seed.ts'
 import { unlimitedRates } from './support/unlimited.ts'
 
-const perRoute = 500 * loopFactor
+const perRoute = bySize({ short: 200, full: 500, nightly: 10_000 })
 const concurrencyMax = 8
 const slowMs = 1_000
 const seed = proofSeed('fuzz')

@@ -7,7 +7,21 @@ export function proofSeed(suite: string): number {
   return seed
 }
 
-export const isNightly = process.env.PROOF === 'nightly'
+type Sizes<T> = {
+  /** `npm test`. */
+  short: T
+  /** `npm run test:crash` and `npm run test:all`. */
+  full: T
+  /** `PROOF=nightly npm test`. */
+  nightly: T
+}
+type Size = keyof Sizes<unknown>
 
-/** Loops of the nightly run are twenty times as long. */
-export const loopFactor = isNightly ? 20 : 1
+const isSize = (name: string): name is Size => ['short', 'full', 'nightly'].includes(name)
+const named = process.env.PROOF ?? 'short'
+if (!isSize(named)) throw new Error(`PROOF must be short, full or nightly, not ${named}`)
+
+/** How much of a proof this run does; `PROOF` tells. */
+export const bySize = <T>(sizes: Sizes<T>): T => sizes[named]
+export const isNightly = named === 'nightly'
+export const isShort = named === 'short'
