@@ -1,5 +1,5 @@
 import type { Config } from '#config.ts'
-import type { EvmPort } from '#engines/evm-batch/batch.ts'
+import type { EvmPort } from '#engines/evm-batch/evm-port.ts'
 import type { PausedSponsors } from '#engines/evm-batch/paused-sponsors.ts'
 import { chainList, solanaId } from '#features/chains/chain-list.ts'
 import { systemClock as clock } from '#kernel/clock.ts'

@@ -1,55 +1,17 @@
 import type { NonceSequences } from '#durable/nonces.ts'
-import type { Chain, Token } from '#kernel/chains.ts'
+import type { Chain } from '#kernel/chains.ts'
 import { later } from '#kernel/clock.ts'
 import { Fault } from '#kernel/fault.ts'
 import { canonicalJson } from '#kernel/json.ts'
-import type { EvmBatch, EvmCall, EvmIntent, Policy, Signer, Spend } from '#kernel/signer.ts'
-import type { Intent, JsonObject, Move, NewEvent, NonceSequence, Step, TaskView, Tx } from '#kernel/task.ts'
-import type { Evm, Receipt, Simulation } from '#upstreams/evm/evm.ts'
-import type { Sponsor } from '#upstreams/evm/sponsor.ts'
+import type { EvmBatch, EvmCall, EvmIntent, Policy, Signer } from '#kernel/signer.ts'
+import type { Intent, JsonObject, NonceSequence, Step, TaskView, Tx } from '#kernel/task.ts'
+import type { Evm, Simulation } from '#upstreams/evm/evm.ts'
+import type { BatchPlan, BatchRules } from './batch-rules.ts'
 import { confirmStep } from './confirm.ts'
+import type { EvmPort } from './evm-port.ts'
 import type { GasBudget } from './gas-budget.ts'
 
 /** Calls that a user's own account makes in one transaction, paid for by a sponsor: as two steps of a task. */
-
-export type BatchPlan = {
-  chainId: string
-  account: string
-  operation: string
-  calls: EvmCall[]
-  spends: Spend[]
-  tokens: string[]
-  recipients: string[]
-  usdMicros: bigint
-  exit: boolean
-  /** Brings all of a position home: carried also out of the sponsor's reserve. */
-  fullExit?: boolean
-  /** A refusal by an older state of the chain than this is no refusal. */
-  minBlock?: bigint
-}
-
-/** What a mined batch did, read from its events. */
-export type Settlement = {
-  result: JsonObject
-  outcome?: 'executed' | 'partial'
-  moves?: Move[]
-  data?: JsonObject
-  events?: NewEvent[]
-  writes?: (tx: Tx) => Promise<void>
-}
-
-export type BatchRules = {
-  plan(task: TaskView): Promise<BatchPlan>
-  /** Undefined where the events that prove the deed are missing. */
-  settle(task: TaskView, receipt: Receipt): Promise<Settlement | undefined>
-  /** Tokens that the batch may move beside those of the verified list. */
-  tokens?: readonly Token[]
-  /** A receipt reached finality, whatever it says: what was read of the account before is old. */
-  onFinal?(task: TaskView): void
-}
-
-/** One chain with those who pay on it. */
-export type EvmPort = { chain: Evm; sponsor: Sponsor }
 
 export type EvmBatches = {
   /** Throws before a task exists where the chain is not served or nobody pays on it. */

@@ -3,7 +3,8 @@ import type { NonceSequences } from '#durable/nonces.ts'
 import { Fault } from '#kernel/fault.ts'
 import type { Effect, TaskView, TxAttempt } from '#kernel/task.ts'
 import type { Head, Receipt } from '#upstreams/evm/evm.ts'
-import type { BatchRules, EvmPort } from './batch.ts'
+import type { BatchRules } from './batch-rules.ts'
+import type { EvmPort } from './evm-port.ts'
 import type { GasBudget } from './gas-budget.ts'
 
 /** Sends what carries a batch, and looks up what the chain shows of it. */

@@ -2,7 +2,7 @@ import type { NonceSequences } from '#durable/nonces.ts'
 import { Fault } from '#kernel/fault.ts'
 import type { EffectUpdate, JsonObject, Step, StepResult } from '#kernel/task.ts'
 import type { Receipt } from '#upstreams/evm/evm.ts'
-import type { BatchRules, EvmPort } from './batch.ts'
+import type { BatchRules } from './batch-rules.ts'
 import {
   type ChainState,
   type ConfirmContext,
@@ -11,6 +11,7 @@ import {
   pollUntilFinal,
   readChainState,
 } from './chain-state.ts'
+import type { EvmPort } from './evm-port.ts'
 import type { GasBudget } from './gas-budget.ts'
 import { reassignNonce, replaceStuck } from './tx-replacement.ts'
 import { balanceChangesOf, transactionsOf } from './tx-views.ts'

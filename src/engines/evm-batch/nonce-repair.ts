@@ -2,7 +2,8 @@ import type { Transact } from '#durable/transactions.ts'
 import type { Log } from '#kernel/log.ts'
 import { builder, fetchAll, fetchOne, type Queryable, query } from '#store/query.ts'
 import type { NonceRepairPlan, StoredAttempt } from '#upstreams/evm/nonce-repair-plan.ts'
-import { type EvmPort, nonceKind } from './batch.ts'
+import { nonceKind } from './batch.ts'
+import type { EvmPort } from './evm-port.ts'
 
 /** Holds the counters of the lanes against the chains, at start and every minute after. */
 

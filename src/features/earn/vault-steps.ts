@@ -1,5 +1,5 @@
 import type { Ledger } from '#durable/ledger.ts'
-import type { BatchPlan, BatchRules, Settlement } from '#engines/evm-batch/batch.ts'
+import type { BatchPlan, BatchRules, Settlement } from '#engines/evm-batch/batch-rules.ts'
 import type { Token } from '#kernel/chains.ts'
 import type { Clock } from '#kernel/clock.ts'
 import { fromUnits, mulDiv } from '#kernel/money.ts'

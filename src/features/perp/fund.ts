@@ -1,5 +1,6 @@
 import type { Ledger } from '#durable/ledger.ts'
-import type { BatchRules, EvmBatches } from '#engines/evm-batch/batch.ts'
+import type { EvmBatches } from '#engines/evm-batch/batch.ts'
+import type { BatchRules } from '#engines/evm-batch/batch-rules.ts'
 import type { SignedActions } from '#engines/venue/orders/signed-action.ts'
 import { clockSkewMs } from '#engines/venue/orders/trade-admission.ts'
 import { knownUnified } from '#engines/venue/records/account-mode.ts'

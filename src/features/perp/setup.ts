@@ -1,4 +1,5 @@
-import { failed, failedBy, type PlaceOrderDeps } from '#engines/venue/orders/place-order.ts'
+import { failed, failedBy } from '#engines/venue/orders/place-order.ts'
+import type { PlaceOrderDeps } from '#engines/venue/orders/place-order-deps.ts'
 import type { ActionOutcome, ActionPlan, SignedActions } from '#engines/venue/orders/signed-action.ts'
 import { clockSkewMs } from '#engines/venue/orders/trade-admission.ts'
 import type { SealedAgent } from '#features/wallets/agents.ts'

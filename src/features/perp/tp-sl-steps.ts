@@ -2,14 +2,8 @@ import { confirmCancels, type OrderCancelled } from '#engines/venue/orders/cance
 import { completeExits, exitsOfReply, type PlacedExits } from '#engines/venue/orders/entry-outcome.ts'
 import { createOrderLookup } from '#engines/venue/orders/order-lookup.ts'
 import { taskDataOf, wantedExits } from '#engines/venue/orders/order-task.ts'
-import {
-  factsOf,
-  failedBy,
-  type PlaceOrderDeps,
-  planOf,
-  rejectedResult,
-  upstreamName,
-} from '#engines/venue/orders/place-order.ts'
+import { factsOf, failedBy, planOf, rejectedResult, upstreamName } from '#engines/venue/orders/place-order.ts'
+import type { PlaceOrderDeps } from '#engines/venue/orders/place-order-deps.ts'
 import { exitOrder, type Pricing } from '#engines/venue/orders/protective-orders.ts'
 import { type ActionPlan, cloidOf, type SignedActions } from '#engines/venue/orders/signed-action.ts'
 import type { Exit } from '#engines/venue/records/bracket.ts'

@@ -1,6 +1,7 @@
 import { collateralFor, spotCashMicros, transferFor } from '#engines/venue/orders/collateral.ts'
 import { type CollateralTransfer, noTransfer } from '#engines/venue/orders/collateral-transfer.ts'
-import { failed, failedBy, type PlaceOrderDeps } from '#engines/venue/orders/place-order.ts'
+import { failed, failedBy } from '#engines/venue/orders/place-order.ts'
+import type { PlaceOrderDeps } from '#engines/venue/orders/place-order-deps.ts'
 import { rereadBalances } from '#engines/venue/orders/read-after-write.ts'
 import type { ActionPlan, SignedActions } from '#engines/venue/orders/signed-action.ts'
 import { noteErrorMs, notePaid, recentSpendings } from '#engines/venue/orders/spending.ts'

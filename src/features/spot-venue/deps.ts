@@ -1,5 +1,5 @@
 import type { Sizing } from '#engines/venue/orders/order-checks.ts'
-import type { PlaceOrderDeps, Rejections } from '#engines/venue/orders/place-order.ts'
+import type { PlaceOrderDeps, Rejections } from '#engines/venue/orders/place-order-deps.ts'
 import type { Pricing } from '#engines/venue/orders/protective-orders.ts'
 import type { SignedActions } from '#engines/venue/orders/signed-action.ts'
 import type { AgentDeps } from '#engines/venue/orders/trade-admission.ts'

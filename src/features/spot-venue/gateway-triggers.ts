@@ -1,6 +1,6 @@
 import type { OrderOutcome } from '#engines/venue/orders/order-result.ts'
 import { taskDataOf } from '#engines/venue/orders/order-task.ts'
-import type { PlaceOrderDeps } from '#engines/venue/orders/place-order.ts'
+import type { PlaceOrderDeps } from '#engines/venue/orders/place-order-deps.ts'
 import { cloidOf, readLagMs } from '#engines/venue/orders/signed-action.ts'
 import { type ExitLeg, sumFills } from '#engines/venue/records/bracket.ts'
 import { later } from '#kernel/clock.ts'

@@ -9,9 +9,11 @@ import type { Action, Policy } from '#kernel/signer.ts'
 import type { Admission, JsonObject, Step, TaskView } from '#kernel/task.ts'
 import type { Queryable } from '#store/query.ts'
 import type { Hyperliquid, LegStatus, OpenOrder } from '#upstreams/hyperliquid/hyperliquid.ts'
+import type { LookUpScope } from './confirm-action.ts'
 import { createOrderLookup, type FoundOrder, type OrderLookupSource } from './order-lookup.ts'
-import { failed, failedBy, orderTtlMs, type PlaceOrderDeps, rejectedResult } from './place-order.ts'
-import { type ActionPlan, type LookUpScope, readLagMs, type SignedActions } from './signed-action.ts'
+import { failed, failedBy, orderTtlMs, rejectedResult } from './place-order.ts'
+import type { PlaceOrderDeps } from './place-order-deps.ts'
+import { type ActionPlan, readLagMs, type SignedActions } from './signed-action.ts'
 import { type AgentDeps, clockSkewMs, requireAgent, tradeDeadlineMs } from './trade-admission.ts'
 
 export type CancelInput = { order_id?: string | number; oid?: string | number; asset?: string }

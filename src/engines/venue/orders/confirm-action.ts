@@ -1,15 +1,37 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import { Fault } from '#kernel/fault.ts'
-import type { Effect, JsonObject } from '#kernel/task.ts'
-import type { Hyperliquid, SendResult } from '#upstreams/hyperliquid/hyperliquid.ts'
+import type { Effect, JsonObject, TaskView } from '#kernel/task.ts'
+import type { Hyperliquid, LegStatus, SendResult } from '#upstreams/hyperliquid/hyperliquid.ts'
 import { type ActionOutcome, effectOf } from './action-outcome.ts'
-import type { ConfirmRequest } from './signed-action.ts'
 
 /**
  * Finds out what became of a signed action. The reply to the first send is trusted; after any ambiguity the venue's
  * records decide. A positive finding ends the doubt at once; a negative one counts only when the action can no longer
  * land and every record agrees.
  */
+
+/** How far a look-up goes: every question costs of the venue's budget. */
+export type LookUpScope = {
+  /** Every record that could show the deed is asked, and not its status alone. */
+  allRecords: boolean
+  /**
+   * The action can no longer land, so that what is absent now stays absent. A look-up throws a fault as long as two
+   * records contradict each other.
+   */
+  isLast: boolean
+}
+
+export type ConfirmRequest<T> = {
+  task: TaskView
+  actionKey: string
+  signal: AbortSignal
+  /** Asks the venue for the deed itself; undefined where it knows nothing of it. */
+  lookUp: (how: LookUpScope) => Promise<T | undefined>
+  /** How long a user-signed action without a trace is looked for, where it is not the usual time. */
+  graceMs?: number
+  /** What the reply to the action says; undefined leaves it to `look`. */
+  parseReply: (legs: LegStatus[]) => T | undefined
+}
 
 export type ActionSource = Pick<Hyperliquid, 'send' | 'timeMs' | 'passedMs'>
 type ConfirmDeps = { venue: ActionSource; graceMs: number }

@@ -5,7 +5,7 @@ import type { Fill } from '#upstreams/hyperliquid/hyperliquid.ts'
 import type { OrderUpdate } from '#upstreams/hyperliquid/order-updates.ts'
 import { clockToleranceMs } from './order-lookup.ts'
 import type { OrderTaskData } from './order-task.ts'
-import type { PlaceOrderDeps } from './place-order.ts'
+import type { PlaceOrderDeps } from './place-order-deps.ts'
 
 /** What was filled of an order that the venue has just taken, with fees: by the stream, or by asking. */
 

@@ -5,7 +5,7 @@ import { Fault } from '#kernel/fault.ts'
 import type { TaskView } from '#kernel/task.ts'
 import type { Fill, LegStatus } from '#upstreams/hyperliquid/hyperliquid.ts'
 import { effectOf } from './action-outcome.ts'
-import { isShownByNow, readLagMs } from './confirm-action.ts'
+import { isShownByNow, type LookUpScope, readLagMs } from './confirm-action.ts'
 import { fillsOfEntry, fillsOfOrder } from './entry-fills.ts'
 import {
   assertBalanceExplained,
@@ -16,8 +16,8 @@ import {
 } from './order-lookup.ts'
 import type { OrderOutcome } from './order-result.ts'
 import { type OrderTaskData, taskDataOf, wantedExits } from './order-task.ts'
-import type { PlaceOrderDeps } from './place-order.ts'
-import { cloidOf, type LookUpScope } from './signed-action.ts'
+import type { PlaceOrderDeps } from './place-order-deps.ts'
+import { cloidOf } from './signed-action.ts'
 
 /** What the reply to an order says of its entry and exits, and what the venue's records add to it. */
 

@@ -2,60 +2,16 @@ import { type Entry, evaluateBracket, sumFills } from '#engines/venue/records/br
 import { assetKey } from '#engines/venue/records/markets.ts'
 import type { Fault } from '#kernel/fault.ts'
 import type { EffectUpdate, JsonObject, Step, StepContext, StepResult, TaskView } from '#kernel/task.ts'
-import type { Hyperliquid } from '#upstreams/hyperliquid/hyperliquid.ts'
-import type { VenueStreams } from '#upstreams/hyperliquid/stream.ts'
-import type { CollateralTransfer } from './collateral-transfer.ts'
 import { completeOutcome, entryOfReply, lookUpEntry, type ObservedEntry } from './entry-outcome.ts'
 import { fillViews, type OrderOutcome, orderResult, resultNote } from './order-result.ts'
 import { entryOrder, legOfOrder, type OrderTaskData, taskDataOf, wantedExits } from './order-task.ts'
-import { exitOrder, type Pricing } from './protective-orders.ts'
+import type { PlaceOrderDeps } from './place-order-deps.ts'
+import { exitOrder } from './protective-orders.ts'
 import { positionNote } from './read-after-write.ts'
-import type { ActionPlan, SignedActions } from './signed-action.ts'
+import type { ActionPlan } from './signed-action.ts'
 import { noteSpent } from './spending.ts'
 
 /** Leverage where it differs, then the order with its exits, then the truth about all of it. */
-
-export type Rejections = {
-  codeOfRejection(message: string): string
-  codeOfStatus(status: string): string
-  isUnknownSigner(message: string): boolean
-}
-export type PlaceOrderDeps = {
-  venue: Pick<
-    Hyperliquid,
-    | 'order'
-    | 'openOrders'
-    | 'fillsSince'
-    | 'recentFills'
-    | 'account'
-    | 'spotBalances'
-    | 'timeMs'
-    | 'passedMs'
-    | 'marketSettings'
-  >
-  /** What the stream told of an order, where the account is followed. */
-  readStreamedOrder: VenueStreams['readOrder']
-  signedActions: SignedActions
-  pricing: Pricing
-  rejections: Rejections
-  collateralTransfer: CollateralTransfer
-  /** The venue knows the agent no more. */
-  onAgentRevoked(task: TaskView, agent: string): Promise<void>
-  /** Steps for what `confirm` finds to be missing. */
-  repairBracket(
-    task: TaskView,
-    context: StepContext,
-    orderOutcome: OrderOutcome,
-    effects: EffectUpdate[],
-  ): Promise<StepResult>
-  /** Ends a task whose order is complete, or parks it at `confirm`; by default the result as it is. */
-  onFilled?(
-    task: TaskView,
-    context: StepContext,
-    orderOutcome: OrderOutcome,
-    result: StepResult,
-  ): StepResult | Promise<StepResult>
-}
 
 export const orderTtlMs = 20_000
 export const upstreamName = 'Hyperliquid'

@@ -14,7 +14,6 @@ import {
   type VenueSigner,
 } from '#kernel/venue.ts'
 import { settleAll } from '#store/query.ts'
-import type { LegStatus } from '#upstreams/hyperliquid/hyperliquid.ts'
 import {
   type ActionOutcome,
   cloidOf,
@@ -25,7 +24,7 @@ import {
   type ThrottleRetry,
   type UnknownOutcome,
 } from './action-outcome.ts'
-import { type ActionSource, confirmAction, readLagMs } from './confirm-action.ts'
+import { type ActionSource, type ConfirmRequest, confirmAction, readLagMs } from './confirm-action.ts'
 
 export type { ActionOutcome }
 export { cloidOf, effectOf, readLagMs }
@@ -56,29 +55,6 @@ export type SignContinuation = {
   effects?: EffectUpdate[]
   /** What the step becomes where policy or custody refuse. */
   onRefused: (fault: Fault) => StepResult
-}
-
-/** How far a look-up goes: every question costs of the venue's budget. */
-export type LookUpScope = {
-  /** Every record that could show the deed is asked, and not its status alone. */
-  allRecords: boolean
-  /**
-   * The action can no longer land, so that what is absent now stays absent. A look-up throws a fault as long as two
-   * records contradict each other.
-   */
-  isLast: boolean
-}
-
-export type ConfirmRequest<T> = {
-  task: TaskView
-  actionKey: string
-  signal: AbortSignal
-  /** Asks the venue for the deed itself; undefined where it knows nothing of it. */
-  lookUp: (how: LookUpScope) => Promise<T | undefined>
-  /** How long a user-signed action without a trace is looked for, where it is not the usual time. */
-  graceMs?: number
-  /** What the reply to the action says; undefined leaves it to `look`. */
-  parseReply: (legs: LegStatus[]) => T | undefined
 }
 
 export type SignedActions = {
