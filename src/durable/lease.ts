@@ -56,6 +56,8 @@ const heartbeatSql = `with beat as (insert into instance (id, started_at, seen_a
       where task.owner is distinct from $1 or task.epoch <> held.epoch), '[]') as lost`
 
 /** Which instance works on which task: claims, keeps leases alive, and frees those of the dead. */
+export type Leases = ReturnType<typeof createLeases>
+
 export function createLeases({
   pool,
   heartbeats,

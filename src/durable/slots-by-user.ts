@@ -1,5 +1,12 @@
-/** How many slots each user has. */
-export function slotsByUser() {
+/** The number of slots that each user holds. */
+export type SlotsByUser = {
+  count(userId: string): number
+  add(userId: string): void
+  remove(userId: string): void
+  withAtLeast(slots: number): string[]
+}
+
+export function slotsByUser(): SlotsByUser {
   const taken = new Map<string, number>()
   const count = (userId: string): number => taken.get(userId) ?? 0
   return {

@@ -19,12 +19,12 @@ export const durableMutations = [
     [[".where('seq', '>', after)", ".where('seq', '>=', after)", 'a resumed stream repeats an event']],
   ),
   ...mutationsOf(
-    'src/durable/runner.ts',
+    'src/durable/task-run.ts',
     ['test/durable/step-failures.test.ts'],
     [
       [
-        '    if (live) {\n',
-        '    if (live && attempts < 0) {\n',
+        '  if (live) {\n',
+        '  if (live && attempts < 0) {\n',
         'a step that throws while its effect is live ends its task as failed',
       ],
       [
@@ -40,14 +40,20 @@ export const durableMutations = [
     ],
   ),
   ...mutationsOf(
-    'src/durable/runner.ts',
+    'src/durable/task-run.ts',
     ['test/durable/fencing.test.ts'],
     [
       [
-        '      if (lost.aborted) return undefined\n',
+        '    if (lost.aborted) return undefined\n',
         '',
         'a run without its lease judges the failure of its step',
       ],
+    ],
+  ),
+  ...mutationsOf(
+    'src/durable/runner.ts',
+    ['test/durable/fencing.test.ts'],
+    [
       [
         '      if (entry?.epoch === epoch) entry.abort.abort()\n',
         '',
@@ -184,8 +190,8 @@ export const durableMutations = [
     ['test/durable/leases.test.ts'],
     [
       [
-        '        if (running.get(id) === entry) {\n',
-        '        {\n',
+        '      if (running.get(id) === entry) {\n',
+        '      {\n',
         'the end of an old run deletes the entry of the new one, which then keeps no lease',
       ],
     ],

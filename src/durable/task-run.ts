@@ -1,0 +1,150 @@
+import type { Clock } from '#kernel/clock.ts'
+import { Fault } from '#kernel/fault.ts'
+import type { Random } from '#kernel/id.ts'
+import type { Log } from '#kernel/log.ts'
+import type { Effect, RetryRule, StepResult, TaskKind } from '#kernel/task.ts'
+import { raceAbort, StepAborted } from './abort.ts'
+import type { Committed, Committer } from './commit.ts'
+import type { CommittedEvents } from './local-events.ts'
+import { cancelled, deferToNewerVersion, failed, withNotExecutedHook } from './step-result.ts'
+import { isEnded, isLive, readEffects, stepView, type Task } from './task-row.ts'
+import type { Transactions } from './transactions.ts'
+
+/** The steps of one claimed task: run, commit, retry. */
+
+export type TaskRunDeps = {
+  transactions: Transactions
+  committer: Committer
+  clock: Clock
+  random: Random
+  log: Log
+  instanceId: string
+}
+
+/** `effects` is set where all of them are known without a query; `signed` is the effect of the last commit. */
+export type LoadedTask = {
+  task: Task
+  effects?: Effect[] | undefined
+  signed?: Effect | undefined
+  committedEvents?: CommittedEvents | undefined
+}
+
+const defaultRetry: RetryRule = { attemptsMax: 8, firstMs: 200, maxMs: 10_000 }
+/** Lookups of an unknown outcome never end; their interval doubles up to a minute. */
+const reconcileRetry: RetryRule = { attemptsMax: Number.POSITIVE_INFINITY, firstMs: 500, maxMs: 60_000 }
+const stepTimeoutMsDefault = 30_000
+
+/**
+ * Runs the next step and commits its result. Undefined where this run must not go on. Where nothing was written, either
+ * a cancel came first or the reply to an earlier commit was lost: the row decides.
+ */
+export async function advanceTask(
+  deps: TaskRunDeps,
+  loaded: LoadedTask,
+  kind: TaskKind,
+  lost: AbortSignal,
+): Promise<LoadedTask | undefined> {
+  const after = await attemptStep(deps, loaded, kind, lost)
+  if (after || lost.aborted) return after
+  const { task } = loaded
+  const now = await deps.committer.reread(task.id)
+  const mine = now && now.epoch === task.epoch && now.owner === deps.instanceId && !isEnded(now)
+  if (!mine) return undefined
+  const changed = now.commits !== task.commits || now.cancel_requested !== task.cancel_requested
+  // The database would refuse the same commit again: the task waits until its lease expires.
+  if (!changed) deps.log.error({ task: task.id, step: task.step }, 'commit of the lease owner refused')
+  return changed ? { task: now } : undefined
+}
+
+async function attemptStep(
+  deps: TaskRunDeps,
+  loaded: LoadedTask,
+  kind: TaskKind,
+  lost: AbortSignal,
+): Promise<LoadedTask | undefined> {
+  const { task } = loaded
+  try {
+    const known = loaded.effects ?? (await readEffects(deps.transactions.pool, task.id))
+    const effects = known.map((each) => withNeverSent(each, loaded.signed))
+    const result = await runStep(deps, task, effects, kind, lost)
+    const committed = await deps.committer.step(task, withNotExecutedHook(result, kind, task.id))
+    return committed && { ...committed, effects: effectsAfter(effects, result, committed) }
+  } catch (error) {
+    if (lost.aborted) return undefined
+    return handleFailure(deps, task, kind, error)
+  }
+}
+
+async function runStep(
+  { clock, log }: TaskRunDeps,
+  task: Task,
+  effects: Effect[],
+  kind: TaskKind,
+  lost: AbortSignal,
+): Promise<StepResult> {
+  const exposed = effects.some((effect) => effect.status !== 'dropped' && effect.status !== 'rejected')
+  if (task.cancel_requested && !exposed) return cancelled('Cancelled on request')
+  if (clock.now() > task.deadline && !exposed)
+    return failed('expired', 'The deadline passed before anything was sent')
+  const step = kind.steps[task.step]
+  if (!step) {
+    log.warn({ task: task.id, kind: task.kind, step: task.step }, 'this version has no such step')
+    return deferToNewerVersion(task)
+  }
+  const timeoutMs = kind.stepTimeoutMs ?? stepTimeoutMsDefault
+  const signal = AbortSignal.any([AbortSignal.timeout(timeoutMs), lost])
+  return raceAbort(step(stepView(task, effects), { now: clock.now(), signal }), signal).catch(
+    (error: unknown) => {
+      if (!(error instanceof StepAborted) || lost.aborted) throw error
+      throw new Fault('upstream_timeout', `The step ${task.step} took longer than ${timeoutMs} ms`, {
+        cause: error.cause,
+      })
+    },
+  )
+}
+
+/** Retries or ends the task of a step that threw. A task never ends as failed while its bytes may still land. */
+async function handleFailure(
+  deps: TaskRunDeps,
+  task: Task,
+  kind: TaskKind,
+  error: unknown,
+): Promise<LoadedTask | undefined> {
+  const { transactions, committer, clock, random, log } = deps
+  const fault = error instanceof Fault ? error : undefined
+  if (!fault) log.error({ error, task: task.id, step: task.step }, 'step threw an unexpected error')
+  const live = (await readEffects(transactions.pool, task.id)).some(
+    (effect) => isLive(effect) || effect.status === 'confirmed',
+  )
+  const attempts = task.attempts + 1
+  if (live) {
+    const unknown = attempts >= 3
+    return committer.retry(task, backoffMs(random, reconcileRetry, task.attempts), {
+      state: unknown ? (clock.now() > task.deadline ? 'review' : 'reconciling') : task.state,
+      outcome: unknown ? 'unknown' : null,
+    })
+  }
+  const rule = kind.retry ?? defaultRetry
+  const isFinal = fault && !fault.retryable
+  if (!isFinal && attempts < rule.attemptsMax && clock.now() < task.deadline)
+    return committer.retry(task, backoffMs(random, rule, task.attempts), { state: task.state, outcome: null })
+  const end = failed(
+    fault?.code ?? 'internal',
+    fault?.message ?? 'An internal error stopped the task',
+    fault?.extras,
+  )
+  return committer.step(task, withNotExecutedHook(end, kind, task.id))
+}
+
+const backoffMs = (random: Random, { firstMs, maxMs }: RetryRule, attempt: number) =>
+  Math.ceil(Math.min(maxMs, firstMs * 2 ** Math.min(attempt, 30)) * (0.5 + random.fraction() / 2))
+
+/** Undefined where the step changed an effect: the next step reads them again. A signed effect is only appended. */
+function effectsAfter(effects: Effect[], result: StepResult, { signed }: Committed): Effect[] | undefined {
+  if ('replace' in result || (result.effects ?? []).length > 0) return undefined
+  return signed ? [...effects, signed] : effects
+}
+
+function withNeverSent({ neverSent: _before, ...effect }: Effect, signed: Effect | undefined): Effect {
+  return effect.id === signed?.id ? { ...effect, neverSent: true } : effect
+}
