@@ -2,14 +2,14 @@ import type { NonceSequence, Tx } from '#kernel/task.ts'
 import { builder, fetchAll, query } from '#store/query.ts'
 import type { Transactions } from './transactions.ts'
 
-/** Nonce allocators, one row per signer. A number is taken only in the commit that stores its signature. */
+/** One nonce counter per signer. A nonce is taken only in the transaction that stores its signature. */
 export type NonceSequences = {
-  /** Makes the row where there is none; an existing counter stays as it is. */
+  /** Inserts a missing counter; an existing one keeps its value. */
   ensure(nonceSequence: NonceSequence, start: bigint): Promise<void>
-  /** How many carriers of each signer have not ended, so that the least busy one is chosen. */
+  /** The number of unresolved transactions by signer, from which the least busy signer is chosen. */
   inFlight(kind: string, chain: string): Promise<Map<string, number>>
   peek(nonceSequence: NonceSequence): Promise<bigint | undefined>
-  /** The next number, at least `least`, in the transaction that stores what is signed with it. */
+  /** The next nonce, at least `minNonce`, in the transaction that stores its signature. */
   take(tx: Tx, nonceSequence: NonceSequence, minNonce: bigint): Promise<bigint>
 }
 
@@ -42,14 +42,20 @@ export const createNonceSequences = ({ pool }: Transactions): NonceSequences => 
     )
     return row && BigInt(row.next)
   },
-  async take(tx, { kind, chain, signer }, minNonce) {
-    const [row] = await query<{ nonce: string | bigint }>(
-      tx,
-      `update nonce_sequence set next = greatest(next, $4::bigint) + 1
-       where kind = $1 and chain = $2 and signer = $3 returning next - 1 as nonce`,
-      [kind, chain, signer, minNonce],
-    )
-    if (!row) throw new Error(`nonce sequence ${kind} ${chain} ${signer} was not opened`)
-    return BigInt(row.nonce)
-  },
+  take: takeNonce,
 })
+
+export async function takeNonce(
+  tx: Tx,
+  { kind, chain, signer }: NonceSequence,
+  minNonce = 0n,
+): Promise<bigint> {
+  const [row] = await query<{ nonce: string | bigint }>(
+    tx,
+    `update nonce_sequence set next = greatest(next, $4::bigint) + 1
+     where kind = $1 and chain = $2 and signer = $3 returning next - 1 as nonce`,
+    [kind, chain, signer, minNonce],
+  )
+  if (!row) throw new Error(`nonce sequence ${kind} ${chain} ${signer} does not exist`)
+  return BigInt(row.nonce)
+}

@@ -164,13 +164,13 @@ export const durableMutations = [
     ],
   ),
   ...mutationsOf(
-    'src/durable/commit.ts',
+    'src/durable/nonces.ts',
     ['test/durable/sign-on-accept.test.ts'],
     [
       [
         'set next = greatest(next, $4::bigint) + 1',
         'set next = greatest(next, $4::bigint)',
-        'two signatures take one number',
+        'two signatures take one nonce',
       ],
     ],
   ),

@@ -1,0 +1,97 @@
+import type pg from 'pg'
+import { type Clock, later } from '#kernel/clock.ts'
+import type { Random } from '#kernel/id.ts'
+import type { Effect, NewEvent, Tx } from '#kernel/task.ts'
+import { systemOwner } from '#kernel/task.ts'
+import { jsonText, query } from '#store/query.ts'
+import { movesToJson, toLedgerError } from './ledger.ts'
+import type { CommittedEvents } from './local-events.ts'
+import { type StepTransition, transitionEvents } from './step-transition.ts'
+import type { Task } from './task-row.ts'
+import { createdEvent } from './task-view.ts'
+
+export type TaskWriteDeps = {
+  clock: Clock
+  random: Random
+  instanceId: string
+  leaseMs: number
+  baseUrl: () => string
+}
+/** The task as committed, the events of the commit, and the effect that the step signed. */
+export type Committed = { task: Task; committedEvents?: CommittedEvents; signed?: Effect }
+
+/** Writes a transition in one statement, fenced by owner and epoch; undefined where the fence refused it. */
+export async function writeTask(
+  deps: TaskWriteDeps,
+  db: pg.Pool | Tx,
+  task: Task,
+  change: StepTransition,
+  extra: object = {},
+  acceptance?: object,
+): Promise<Committed | undefined> {
+  const after = taskAfter(task, change, deps.clock.now())
+  const taskEvents = transitionEvents(task, after, deps.baseUrl(), change.events)
+  const all = acceptance ? [createdEvent(task, deps.baseUrl()), ...taskEvents] : taskEvents
+  const events = task.user_id === systemOwner ? [] : all
+  const body = { ...taskWriteJson(deps, task, after, change, events), ...extra }
+  const [text, values] = acceptance
+    ? ['select task_accept_signed($1::jsonb, $2::jsonb) as last', [acceptance, body]]
+    : ['select task_write($1::jsonb) as last', [body]]
+  const sent = values.map(jsonText)
+  const [row] = await query<{ last: bigint | null }>(db as pg.Pool, text, sent).catch((error: unknown) => {
+    throw toLedgerError(error, change.moves)
+  })
+  const last = row?.last ?? null
+  return last === null ? undefined : { task: after, committedEvents: { last: BigInt(last), events } }
+}
+
+function taskAfter(task: Task, change: StepTransition, at: Date): Task {
+  const ended = change.status !== 'running'
+  return {
+    ...task,
+    status: change.status,
+    state: change.state,
+    outcome: change.outcome,
+    step: change.step,
+    attempts: change.attempts,
+    data: { ...task.data, ...change.data },
+    result: change.result ?? task.result,
+    error: change.error ?? task.error,
+    run_at: change.parkMs === undefined ? task.run_at : later(at, change.parkMs),
+    owner: ended || change.parkMs !== undefined ? null : task.owner,
+    commits: task.commits + 1,
+    updated_at: at,
+    completed_at: ended ? at : null,
+  }
+}
+
+/** The argument of the database function `task_write`. */
+const taskWriteJson = (
+  { instanceId, leaseMs }: TaskWriteDeps,
+  task: Task,
+  after: Task,
+  change: StepTransition,
+  events: readonly NewEvent[],
+) => ({
+  id: task.id,
+  owner: instanceId,
+  epoch: task.epoch,
+  commits: task.commits,
+  at: after.updated_at,
+  done: task.step,
+  attempt: task.attempts + 1,
+  status: after.status,
+  state: after.state,
+  outcome: after.outcome,
+  step: after.step,
+  attempts: after.attempts,
+  data: change.data,
+  result: change.result,
+  error: change.error,
+  parkMs: change.parkMs,
+  runAt: change.parkMs === undefined ? undefined : after.run_at,
+  leaseSeconds: after.owner === null ? undefined : leaseMs / 1000,
+  moves: movesToJson(change.moves),
+  effects: change.effects,
+  events,
+})
