@@ -1,47 +1,42 @@
 import type pg from 'pg'
-import type { Clock } from '#kernel/clock.ts'
-import type { Log } from '#kernel/log.ts'
 import { query } from '#store/query.ts'
-import { asTask, type Task } from './task-row.ts'
+import { type ClaimDeps, type ClaimState, claimAt, claimNow, createClaims } from './task-claims.ts'
+
+/** The leases of this instance: heartbeat, sweep of expired leases, release. */
 
 type LeasedTask = { id: string; epoch: number }
-type LeaseDeps = {
-  pool: pg.Pool
+type LeaseDeps = ClaimDeps & {
   heartbeats: pg.Pool
-  clock: Clock
-  log: Log
-  instanceId: string
-  options: { slots: number; leaseMs: number; pollMs: number }
-  capacity: (priority: 0 | 1) => number
-  /** The users who have their share of the slots for tasks of this priority. */
-  usersAtShare: (priority: 0 | 1) => string[]
-  onClaimed: (task: Task) => void
-  /** The kinds and versions that this instance can run; the others are left to those that can. */
-  kinds: () => string[]
-  /** What this instance works on; a lease that nobody works under runs out. */
+  /** The tasks that this instance runs; any other lease of it expires. */
   leased: () => LeasedTask[]
-  /** Another claim has the task, or nobody has. */
+  /** Another instance claimed the task, or the sweep released it. */
   onLost: (task: LeasedTask) => void
-  /** How many other instances are alive. */
+  /** The number of other live instances. */
   onPeerCount: (others: number) => void
 }
+export type Leases = {
+  start(): void
+  claimNow(): void
+  /** Claims again where the last claim left due tasks behind. */
+  slotFreed(): void
+  claimAt(due: Date): void
+  /** Releases every lease, so that other instances need not wait for it to expire. */
+  releaseAll(): Promise<void>
+} & AsyncDisposable
 
-const batchMax = 16
+type LeaseState = {
+  deps: LeaseDeps
+  claims: ClaimState
+  timers: NodeJS.Timeout[]
+  isSkewLogged: boolean
+}
+
 const sweepMs = 500
 const skewMsMax = 2_000
 
-/** Materialized: a subquery that is planned as a join may be evaluated again, and then locks and claims more. */
-const claimSql = `with due as materialized (select id from task where status in ('pending', 'running') and owner is null
-    and run_at <= $3 and priority <= $4 and kind || '@' || kind_version = any($6::text[])
-    and user_id <> all(case priority when 0 then $8::uuid[] else $7::uuid[] end)
-    order by priority, run_at limit $5 for update skip locked)
-  update task set owner = $1, status = 'running', epoch = epoch + 1,
-    lease_until = clock_timestamp() + make_interval(secs => $2)
-  from due where task.id = due.id returning task.*`
-
 /**
- * A locked row is skipped, so that one slow transaction costs no other task its lease: a commit renews the lease by
- * itself, and the sweep skips the same row.
+ * Skips locked rows, so that one slow transaction delays the lease of no other task: a commit renews its own lease, and
+ * the sweep skips the same row.
  */
 const heartbeatSql = `with beat as (insert into instance (id, started_at, seen_at) values ($1, clock_timestamp(), clock_timestamp())
     on conflict (id) do update set seen_at = excluded.seen_at),
@@ -55,160 +50,98 @@ const heartbeatSql = `with beat as (insert into instance (id, started_at, seen_a
     coalesce((select json_agg(held) from held join task on task.id = held.id
       where task.owner is distinct from $1 or task.epoch <> held.epoch), '[]') as lost`
 
-/** Which instance works on which task: claims, keeps leases alive, and frees those of the dead. */
-export type Leases = ReturnType<typeof createLeases>
-
-export function createLeases({
-  pool,
-  heartbeats,
-  clock,
-  log,
-  instanceId,
-  options,
-  capacity,
-  usersAtShare,
-  kinds,
-  onClaimed,
-  leased,
-  onLost,
-  onPeerCount,
-}: LeaseDeps) {
-  const leaseSeconds = options.leaseMs / 1000
-  const timers: NodeJS.Timeout[] = []
-  let claimTimer: { at: number; timer: NodeJS.Timeout } | undefined
-  let claiming: Promise<void> | undefined
-  let claimAgain = false
-  let stopped = true
-  /** Whether the last claim may have left something behind for want of room. */
-  let mayHaveMore = true
-
-  /** Priorities up to `most`: when the ordinary slots are full, only exits are asked for. */
-  const claimOnce = async (): Promise<boolean> => {
-    const ordinary = capacity(1)
-    const priorityMax = ordinary > 0 ? 2 : 0
-    const limit = Math.min(batchMax, ordinary > 0 ? ordinary : capacity(0))
-    mayHaveMore = true
-    if (limit === 0) return false
-    const [usersFull, usersFullOfExits] = [usersAtShare(1), usersAtShare(0)]
-    const values = [
-      instanceId,
-      leaseSeconds,
-      clock.now(),
-      priorityMax,
-      limit,
-      kinds(),
-      usersFull,
-      usersFullOfExits,
-    ]
-    const rows = await query(pool, claimSql, values)
-    for (const row of rows) onClaimed(asTask(row as Task))
-    mayHaveMore = ordinary === 0 || rows.length === limit || usersFull.length > 0
-    return rows.length === limit
+export function createLeases(deps: LeaseDeps): Leases {
+  const claims = createClaims(deps)
+  const leases: LeaseState = { deps, claims, timers: [], isSkewLogged: false }
+  return {
+    start: () => startLeases(leases),
+    claimNow: () => claimNow(claims),
+    slotFreed() {
+      if (claims.mayHaveMore) claimNow(claims)
+    },
+    claimAt: (due) => claimAt(claims, due),
+    releaseAll: () => releaseAll(deps),
+    [Symbol.asyncDispose]: () => stopLeases(leases),
   }
+}
 
-  const claimNow = (): void => {
-    if (stopped) return
-    if (claiming) {
-      claimAgain = true
-      return
-    }
-    claiming = (async () => {
-      do {
-        claimAgain = false
-        while (!stopped && (await claimOnce()));
-      } while (claimAgain && !stopped)
-    })()
-      .catch((error: unknown) => log.warn({ error }, 'tasks could not be claimed; the next poll tries again'))
+function startLeases(leases: LeaseState): void {
+  const { deps, claims } = leases
+  const { leaseMs, pollMs } = deps.options
+  claims.stopped = false
+  repeat(leases, 'heartbeat', leaseMs / 3, () => heartbeat(leases), true)
+  repeat(leases, 'sweep of expired leases', sweepMs, () => sweepExpired(leases))
+  repeat(leases, 'poll', pollMs, async () => claimNow(claims))
+  claimNow(claims)
+}
+
+/** Runs a job at an interval; a tick is skipped while the previous run is under way. */
+function repeat(
+  { deps, timers }: LeaseState,
+  name: string,
+  intervalMs: number,
+  run: () => Promise<void>,
+  immediately = false,
+): void {
+  let busy = false
+  const tick = () => {
+    if (busy) return
+    busy = true
+    run()
+      .catch((error: unknown) => deps.log.warn({ error }, `${name} failed; the next one tries again`))
       .finally(() => {
-        claiming = undefined
-        if (claimAgain) claimNow()
+        busy = false
       })
   }
+  if (immediately) tick()
+  timers.push(setInterval(tick, intervalMs))
+}
 
-  let isSkewLogged = false
-  /** Deadlines and due times are judged by each instance's own clock, leases by the database's. */
-  const checkSkew = (databaseMs: number) => {
-    const skewMs = Math.abs(databaseMs - clock.now().getTime())
-    if (skewMs > skewMsMax && !isSkewLogged)
-      log.warn({ skewMs }, 'the clock of this machine differs from the clock of the database')
-    isSkewLogged = skewMs > skewMsMax
-  }
-
-  const heartbeat = async () => {
-    const tasks = leased()
-    const [row] = await query<{ others: number; now: Date; lost: LeasedTask[] }>(heartbeats, heartbeatSql, [
-      instanceId,
-      leaseSeconds,
+async function heartbeat(leases: LeaseState): Promise<void> {
+  const { deps } = leases
+  const tasks = deps.leased()
+  const [row] = await query<{ others: number; now: Date; lost: LeasedTask[] }>(
+    deps.heartbeats,
+    heartbeatSql,
+    [
+      deps.instanceId,
+      deps.options.leaseMs / 1000,
       tasks.map(({ id }) => id),
       tasks.map(({ epoch }) => epoch),
-    ])
-    if (!row) return
-    onPeerCount(row.others)
-    for (const task of row.lost) onLost(task)
-    checkSkew(row.now.getTime())
-  }
+    ],
+  )
+  if (!row) return
+  deps.onPeerCount(row.others)
+  for (const task of row.lost) deps.onLost(task)
+  checkSkew(leases, row.now.getTime())
+}
 
-  const sweep = async () => {
-    const freed = await query(
-      pool,
-      `update task set owner = null where id in (select id from task where owner is not null
-         and lease_until < clock_timestamp() limit 500 for update skip locked) returning id`,
-    )
-    if (freed.length > 0) claimNow()
-  }
+/** Deadlines and due times use the clock of the instance, leases the clock of the database. */
+function checkSkew(leases: LeaseState, databaseMs: number): void {
+  const { clock, log } = leases.deps
+  const skewMs = Math.abs(databaseMs - clock.now().getTime())
+  if (skewMs > skewMsMax && !leases.isSkewLogged)
+    log.warn({ skewMs }, 'the clock of this machine differs from the clock of the database')
+  leases.isSkewLogged = skewMs > skewMsMax
+}
 
-  const every = (ms: number, what: string, run: () => Promise<void>, immediately = false) => {
-    let busy = false
-    const tick = () => {
-      if (busy) return
-      busy = true
-      run()
-        .catch((error: unknown) => log.warn({ error }, `the ${what} failed; the next one tries again`))
-        .finally(() => {
-          busy = false
-        })
-    }
-    if (immediately) tick()
-    timers.push(setInterval(tick, ms))
-  }
+async function sweepExpired({ deps, claims }: LeaseState): Promise<void> {
+  const freed = await query(
+    deps.pool,
+    `update task set owner = null where id in (select id from task where owner is not null
+       and lease_until < clock_timestamp() limit 500 for update skip locked) returning id`,
+  )
+  if (freed.length > 0) claimNow(claims)
+}
 
-  return {
-    start() {
-      stopped = false
-      every(options.leaseMs / 3, 'heartbeat', heartbeat, true)
-      every(sweepMs, 'sweep of expired leases', sweep)
-      every(options.pollMs, 'poll', async () => claimNow())
-      claimNow()
-    },
-    claimNow,
-    /** There is room for one more. */
-    slotFreed() {
-      if (mayHaveMore) claimNow()
-    },
-    /** Claims again when a parked task becomes due, without waiting for the poll. */
-    claimAt(due: Date) {
-      const at = due.getTime()
-      if (stopped || (claimTimer && claimTimer.at <= at)) return
-      clearTimeout(claimTimer?.timer)
-      const timer = setTimeout(
-        () => {
-          claimTimer = undefined
-          claimNow()
-        },
-        Math.min(Math.max(0, at - clock.now().getTime()), options.pollMs),
-      )
-      claimTimer = { at, timer }
-    },
-    /** Gives back what is still leased, so that others need not wait for the lease to run out. */
-    async releaseAll() {
-      await query(pool, 'update task set owner = null where owner = $1', [instanceId])
-      await query(pool, 'delete from instance where id = $1', [instanceId])
-    },
-    async [Symbol.asyncDispose]() {
-      stopped = true
-      for (const timer of timers) clearInterval(timer)
-      clearTimeout(claimTimer?.timer)
-      await claiming
-    },
-  }
+async function releaseAll({ pool, instanceId }: LeaseDeps): Promise<void> {
+  await query(pool, 'update task set owner = null where owner = $1', [instanceId])
+  await query(pool, 'delete from instance where id = $1', [instanceId])
+}
+
+async function stopLeases({ claims, timers }: LeaseState): Promise<void> {
+  claims.stopped = true
+  for (const timer of timers) clearInterval(timer)
+  clearTimeout(claims.next?.timer)
+  await claims.claiming
 }

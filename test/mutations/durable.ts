@@ -206,8 +206,8 @@ export const durableMutations = [
         'one locked row costs an instance all its leases',
       ],
       [
-        'await query<{ others: number; now: Date; lost: LeasedTask[] }>(heartbeats,',
-        'await query<{ others: number; now: Date; lost: LeasedTask[] }>(pool,',
+        '    deps.heartbeats,\n',
+        '    deps.pool,\n',
         'work that takes every connection delays the heartbeat until the leases are lost',
       ],
     ],
