@@ -229,7 +229,7 @@ describe('accounts are held against the venue', () => {
       written.map(({ balance_key, amount }) => [balance_key, Number(amount)]),
       [['position:BTC', -0.5]],
     )
-    assert.match(written[0]?.reason ?? '', /^lifted by an operator: looked at: the position in BTC/)
+    assert.match(written[0]?.reason ?? '', /^unfrozen by an operator: looked at: the position in BTC/)
     assert.equal((await buy(user)).outcome, 'executed')
     await its.waitForMatch(user)
     assert.deepEqual(
