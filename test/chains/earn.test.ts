@@ -190,7 +190,7 @@ describe('earn on the local chain', () => {
       const shares = fromUnits(BigInt(result.shares_delta), 18)
       assert.equal(
         twice.message,
-        `The withdrawal takes ${shares} lvUSDC, and 0 lvUSDC are free: every share of this position is set aside for other withdrawals`,
+        `The withdrawal takes ${shares} lvUSDC, and 0 lvUSDC are free: all shares of this position are held for other withdrawals`,
       )
       assert.deepEqual(twice.extras, {
         symbol: 'lvUSDC',

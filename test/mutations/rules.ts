@@ -160,7 +160,7 @@ export const ruleMutations = [
       [
         `assertRule(opened <= usdMicros, 'notional'`,
         `assertRule(opened <= maxMicros, 'notional'`,
-        'orders open more than the policy was told',
+        'orders open more than the value declared to the policy',
       ],
       [
         `isSameAddress(action.destination, account),\n      'destination'`,

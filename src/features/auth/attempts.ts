@@ -3,18 +3,18 @@ import type { Clock } from '#kernel/clock.ts'
 import { type BudgetOwner, budgetSpent } from '#kernel/fault.ts'
 
 type AttemptsDeps = { clock: Clock; windowMs?: number; entriesMax?: number }
-/** Whose failures, and how many of them a window bears. */
+/** A counter key and how many failures it allows per window. */
 export type FailureBudget = { key: string; failuresMax: number; owner: BudgetOwner }
 
 export type Attempts = {
   /**
-   * Counts a failure, and throws where one of these has failed too often. Nothing is asked before the credential is
-   * judged: the right one is never refused for the failures of others.
+   * Counts a failure in every budget, and throws where one is exceeded. Call it only after a credential proved wrong, so
+   * that failures of other callers never block a correct credential.
    */
   fail(budgets: FailureBudget[]): void
 }
 
-/** Failures of this instance. The oldest counter goes when memory is full; nothing is ever stored. */
+/** Counts failures of this instance in memory only. The oldest counter is evicted at `entriesMax`. */
 export function attempts({ clock, windowMs = 60_000, entriesMax = 20_000 }: AttemptsDeps): Attempts {
   const windows = new LRUCache<string, { failures: number; endsAt: number }>({ max: entriesMax })
   const live = (key: string) => {
@@ -32,7 +32,7 @@ export function attempts({ clock, windowMs = 60_000, entriesMax = 20_000 }: Atte
       const over = counters.find(({ failures, failuresMax }) => failures > failuresMax)
       if (!over) return
       const seconds = Math.max(1, Math.ceil((over.endsAt - clock.now().getTime()) / 1000))
-      const sentence = `Too many failed attempts of this ${over.owner}; its budget is full again in ${seconds} s`
+      const sentence = `Too many failed attempts of this ${over.owner}; retry in ${seconds} s`
       throw budgetSpent('rate_limited', sentence, {
         budget: 'failed_proofs',
         owner: over.owner,

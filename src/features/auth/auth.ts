@@ -20,14 +20,14 @@ type AuthDeps = {
   transact: Transact
   clock: Clock
   random: Random
-  /** Without a slash at its end; it stands in every challenge. */
+  /** Without a trailing slash; part of every challenge. */
   baseUrl: () => string
   keystore: Pick<Keystore, 'prepare' | 'provision'>
   grantSignup: (tx: Tx, userId: string, now: Date) => Promise<number>
-  /** Whatever else a new user gets, in the transaction that makes the user. */
+  /** Runs in the transaction that creates the user. */
   onSignup?: OnSignup
   tokenTtlMs?: number
-  /** Tells every instance, this one included, to call `onRevoked` with each hash. */
+  /** Makes every instance, this one included, call `onRevoked` with each hash. */
   publishRevoked: (userId: string, hashes: readonly string[]) => Promise<void>
 }
 
@@ -35,19 +35,19 @@ export type Auth = {
   operations: Operation[]
   /** Reads an Authorization header; throws unauthorized, invalid_token or suspended. */
   authenticate(authorization: string | undefined): Promise<Caller>
-  /** A token for a user of ours, with the scopes that are named and no others. */
+  /** Issues a token with exactly these scopes, without a signature. */
   issue(userId: string, scopes: readonly Scope[], ttlMs?: number): Promise<string>
   revoke(token: string): Promise<void>
-  /** Ends the keys and tokens of a user. */
+  /** Revokes all keys and tokens of a user. */
   revokeUser(userId: string): Promise<void>
-  /** Tokens answer `suspended` at once, and none is issued until `resume`. */
+  /** Existing tokens answer `suspended` at once, and no token is issued until `resume`. */
   suspend(userId: string): Promise<void>
   resume(userId: string): Promise<void>
-  /** To be called on every instance for each published hash. */
+  /** Call it on every instance for each published hash. */
   onRevoked(hash: string): void
-  /** To be called where a published hash may have been missed. */
+  /** Call it where a published hash may have been missed. */
   clearTokenCache(): void
-  /** Drops what has expired; once a minute on any instance. */
+  /** Deletes expired rows; runs once a minute on one instance. */
   sweep(): Promise<void>
 }
 

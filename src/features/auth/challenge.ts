@@ -1,11 +1,11 @@
-/** The texts that keys sign. Each begins with what no other text begins with. */
+/** The texts that keys sign. Each has a prefix of its own, so that no signature fits two purposes. */
 
 export const challengeText = (baseUrl: string, nonce: string, expires: Date): string =>
   `portico-register:v1:${baseUrl}:${nonce}:${Math.floor(expires.getTime() / 1000)}`
 
 /**
- * An agent id is always 30 characters, so that joining it to a timestamp is unambiguous. The decimal form is the
- * documented one; the 8-byte form is what clients made that read "timestamp" as a number.
+ * An agent id is always 30 characters, so concatenation with a timestamp is unambiguous. The decimal form is the
+ * documented one; the 8-byte form serves clients that encode the timestamp as a binary integer.
  */
 export function tokenMessages(agentId: string, timestamp: number): Uint8Array[] {
   const binary = Buffer.alloc(8)
@@ -17,5 +17,5 @@ const agentIdPattern = /^agt_[0-9A-HJKMNP-TV-Z]{26}$/
 export const isAgentId = (text: string): boolean => agentIdPattern.test(text)
 
 const tokenPattern = /^agt_[A-Za-z0-9_-]{43}$/
-/** Told from an agent id by its length alone. */
+/** Only the length distinguishes a token from an agent id. */
 export const isToken = (text: string): boolean => tokenPattern.test(text)

@@ -4,8 +4,8 @@ export const publicKeyBytes = 32
 export const signatureBytes = 64
 
 /**
- * Base64 in one of its three spellings (standard, URL-safe with or without padding) and no other: one value must
- * not have several texts, or a list of refused texts would miss one.
+ * Accepts the three canonical base64 spellings only (standard, URL-safe with and without padding): with several texts
+ * for one value, a replay list of texts would miss one.
  */
 export function decodeBase64(text: string, bytes: number): Uint8Array | undefined {
   if (text.length > Math.ceil(bytes / 3) * 4) return undefined
@@ -17,7 +17,7 @@ export function decodeBase64(text: string, bytes: number): Uint8Array | undefine
 }
 
 const p = 2n ** 255n - 19n
-/** The y of the points of order 1, 2, 4 and 8; each but the first two stands for two points. */
+/** The y of the points of order 1, 2, 4 and 8; each but the first two has two points. */
 const smallOrderY = new Set([
   1n,
   p - 1n,
@@ -26,7 +26,7 @@ const smallOrderY = new Set([
   0x05fc536d880238b13933c6d305acdfd5f098eff289f4c345b027b2c28f95e826n,
 ])
 
-/** Refuses points of small order, under which any message can be signed, and second spellings of a point. */
+/** Rejects points of small order, under which any message can be signed, and non-canonical encodings. */
 export function isUsableKey(raw: Uint8Array): boolean {
   const littleEndian = Buffer.from(raw).reverse()
   littleEndian[0] = (littleEndian[0] as number) & 0x7f
@@ -39,6 +39,6 @@ const spkiHead = Buffer.from('302a300506032b6570032100', 'hex')
 export const importKey = (raw: Uint8Array): KeyObject =>
   createPublicKey({ key: Buffer.concat([spkiHead, raw]), format: 'der', type: 'spki' })
 
-/** Node's verification refuses S >= L, keys and R of small order, and a second spelling of R. */
+/** Node rejects S >= L, keys and R of small order, and a non-canonical R. */
 export const verifySignature = (key: KeyObject, message: Uint8Array, signature: Uint8Array): boolean =>
   signature.length === signatureBytes && verify(null, message, key, signature)

@@ -12,13 +12,13 @@ import { decodeBase64, importKey, signatureBytes, verifySignature } from './ed25
 import * as store from './store.ts'
 import type { Tokens } from './tokens.ts'
 
-/** What the holder of a registered key may do; docs/decisions/0006-scopes.md says why nothing more. */
+/** The scopes of a registered key; docs/decisions/0006-scopes.md gives the reason. */
 export const keypairScopes: readonly Scope[] = ['read', 'chat', 'trade', 'earn', 'manage']
 
 const windowSeconds = 300
 /**
- * Counted from the signed timestamp, which may lie ahead of the clock. Longer than the window: an instance whose clock
- * is behind must still find the signature that it would accept.
+ * Counted from the signed timestamp, which may lie ahead of the clock. Longer than the window, because an instance
+ * whose clock is behind must still find a signature that it would accept.
  */
 const replayWindowMs = 2 * windowSeconds * 1000
 /** Seconds reach this in the year 5138, milliseconds passed it in 1973. */
@@ -26,7 +26,7 @@ const millisecondsFrom = 100_000_000_000
 const pairFailuresMax = 10
 const addressFailuresMax = 100
 
-/** A valid key that nobody holds: an unknown agent costs the same work as a wrong signature. */
+/** A valid key without an owner, so that an unknown agent costs the same time as a wrong signature. */
 const dummyKey = Buffer.from('d75a980182b10ab7d54bfed3c964073a0ee172f3daa62325af021a68f707511a', 'hex')
 
 export const readSignature = (text: string): Uint8Array => {
@@ -54,7 +54,7 @@ export function tokenHandler({ db, clock, tokens, attempts, ttlMs }: TokenHandle
     const cached = imported.get(name)
     const key = cached ?? importKey(raw)
     const good = messages.some((message) => verifySignature(key, message, signature))
-    // Every refusal pays for one import, so that its time does not tell a busy agent from an unknown one.
+    // Every rejection costs one import, so that timing does not reveal which agents are cached.
     if (good) imported.set(name, key)
     else if (cached) importKey(raw)
     return good
@@ -71,7 +71,7 @@ export function tokenHandler({ db, clock, tokens, attempts, ttlMs }: TokenHandle
     if (!Number.isSafeInteger(signedMs) || Math.abs(nowSeconds - signedSeconds) > windowSeconds)
       throw new Fault(
         'stale_timestamp',
-        'The signed timestamp is more than 300 s away from server_time. Set the clock, and sign again',
+        'The signed timestamp is more than 300 s away from server_time. Correct the clock and sign again',
         retry,
       )
 
@@ -81,7 +81,7 @@ export function tokenHandler({ db, clock, tokens, attempts, ttlMs }: TokenHandle
     if (keys.length === 0) isSignedBy(dummyKey, messages, signature)
     if (!agent) {
       attempts.fail(budgets)
-      throw new Fault('invalid_signature', 'The agent is unknown or the signature is wrong')
+      throw new Fault('invalid_signature', 'The agent is unknown, or the signature does not match its key')
     }
     if (agent.suspended_at) throw new Fault('suspended', 'The account is suspended')
 
@@ -94,7 +94,7 @@ export function tokenHandler({ db, clock, tokens, attempts, ttlMs }: TokenHandle
     if (!(await store.exchangeSignature(db, spent, row)))
       throw new Fault(
         'signature_replayed',
-        'This signature has bought a token before. Sign a new timestamp; workers that share an agent sign milliseconds',
+        'This signature was already exchanged for a token. Sign a new timestamp; workers that share an agent should sign milliseconds',
         retry,
       )
     return { token, expires_in: Math.floor(ttlMs / 1000) }

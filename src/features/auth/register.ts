@@ -22,7 +22,7 @@ const readKey = (text: string): Uint8Array => {
 }
 
 const duplicate = (agent_id: string | undefined) =>
-  new Fault('duplicate_key', 'This public key is registered already', { extras: { agent_id } })
+  new Fault('duplicate_key', 'This public key is already registered', { extras: { agent_id } })
 
 type RegisterDeps = { db: Queryable; clock: Clock; random: Random; baseUrl: () => string }
 
@@ -34,7 +34,7 @@ export const registerHandler =
     if (known !== undefined) throw duplicate(known)
     const now = clock.now()
     const expires_at = later(now, challengeMs)
-    // Version 4, since a nonce must not be guessed and a version 7 begins with the time.
+    // Version 4: a nonce must be unpredictable, and a version 7 starts with the time.
     const nonce = uuidv4(random)
     const challenge = challengeText(baseUrl(), nonce, expires_at)
     await store.addChallenge(db, {
@@ -84,7 +84,7 @@ export function verifyHandler(deps: VerifyDeps) {
       !verifySignature(importKey(pendingChallenge.public_key), Buffer.from(pendingChallenge.text), signature)
     ) {
       attempts.fail(budgets)
-      throw new Fault('invalid_signature', 'The signature over the challenge is wrong')
+      throw new Fault('invalid_signature', 'The signature over the challenge does not match the public key')
     }
 
     const userId = uuidv7(now, random)
@@ -105,4 +105,5 @@ export function verifyHandler(deps: VerifyDeps) {
   }
 }
 
-const invalidChallenge = () => new Fault('invalid_challenge', 'The challenge is unknown, used or expired')
+const invalidChallenge = () =>
+  new Fault('invalid_challenge', 'The challenge is unknown, used or expired. Register again to get a new one')

@@ -6,12 +6,12 @@ import type { Tokens } from './tokens.ts'
 
 type RevokeDeps = { db: Queryable; tokens: Pick<Tokens, 'publishRevoked'> }
 
-/** Other instances are told after the commit: before it they would read the row and remember it again. */
+/** Publishes after the commit: another instance that heard of it earlier would read the row and cache it again. */
 export function revokeHandler({ db, tokens }: RevokeDeps) {
   return async ({ all }: { all?: boolean }, caller: Caller, { tx, afterCommit }: RequestFacts) => {
     const { userId, scopes, token } = caller
     if (all && !scopes.has('manage'))
-      throw new Fault('insufficient_scope', 'The token lacks the scope manage', {
+      throw new Fault('insufficient_scope', 'Revoking all tokens requires the scope manage', {
         extras: { scope: 'manage' },
       })
     const handle = tx ?? db

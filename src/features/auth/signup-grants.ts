@@ -6,11 +6,11 @@ const grantsMax = 100
 const windowMs = 86_400_000
 const addressesMax = 20_000
 
-/** Free credits are worth something, and users cost nothing: one address gets so many grants a day at this instance. */
+/** Limits free credits per address and day at this instance, because registering a user costs nothing. */
 export function signupGrants({ clock }: { clock: Clock }) {
   const windows = new LRUCache<string, { grants: number; endsAtMs: number }>({ max: addressesMax })
   return {
-    /** Whether the next user of this address gets its credits. */
+    /** Whether the next user of this address gets free credits; counts it. */
     take(ip: string): boolean {
       const key = addressKey(ip)
       const nowMs = clock.now().getTime()

@@ -28,7 +28,7 @@ export const findChallenge = (db: Queryable, nonce: string, now: Date) =>
       .where('expires_at', '>', now),
   )
 
-/** Of any number of callers one gets true. */
+/** True for exactly one of several concurrent callers. */
 export const claimChallenge = async (db: Queryable, nonce: string, now: Date): Promise<boolean> => {
   const row = await fetchOne(
     db,
@@ -48,7 +48,7 @@ export type NewUser = Pick<UserRow, 'id' | 'agent_id' | 'auth_scheme' | 'name' |
 export const addUser = (db: Queryable, row: NewUser) =>
   fetchAll(db, builder.insertInto('app_user').values(row))
 
-/** False where the key has a user already, also one whose transaction was faster. */
+/** False where the key already has a user, also when a concurrent transaction inserted it. */
 export const addKey = async (db: Queryable, publicKey: Uint8Array, userId: string, now: Date) => {
   const row = await fetchOne(
     db,
@@ -96,8 +96,8 @@ export const addToken = (db: Queryable, { hash, userId, scopes, now, expiresAt }
   )
 
 /**
- * Spends the signature and stores the token: false where the signature was spent before. The shared locks make this
- * wait for a suspension or revocation in flight, which removes the tokens that it finds.
+ * Spends the signature and stores the token; false where the signature was spent before. The shared locks wait for a
+ * concurrent suspension or revocation, which deletes the tokens that it finds.
  */
 export const exchangeSignature = async (
   db: Queryable,
@@ -138,7 +138,7 @@ type TokenOwner = {
   expires_at: Date
 }
 
-/** Those that are live, by the hex digits of their hash. */
+/** Unexpired tokens by the hex digits of their hash. */
 export async function tokensOf(
   db: Queryable,
   hashes: readonly string[],

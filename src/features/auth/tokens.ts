@@ -13,14 +13,14 @@ type TokensDeps = {
   db: Queryable
   clock: Clock
   random: Random
-  /** Tells every instance, this one included, to call `onRevoked` with each hash. */
+  /** Makes every instance, this one included, call `onRevoked` with each hash. */
   publishRevoked: (userId: string, hashes: readonly string[]) => Promise<void>
   entriesMax?: number
 }
 
-/** Of the connections to the database, however many bad tokens arrive at once. */
+/** Concurrent queries, however many bad tokens arrive at once. */
 const lookUpsMax = 4
-/** Of one statement: a flood of bad tokens must not keep a good one waiting. */
+/** Tokens per query: a flood of bad tokens must not delay a good one. */
 const tokensPerLookUpMax = 500
 const knownMs = 30_000
 const unknownMs = 5_000
@@ -35,12 +35,12 @@ export type Tokens = {
   authenticate(authorization: string | undefined): Promise<Caller>
   revoke(token: string): Promise<void>
   revokeAllOf(userId: string): Promise<void>
-  /** Every instance reads the tokens of the user anew. */
+  /** Makes every instance read the tokens of the user again. */
   invalidateAllOf(userId: string): Promise<void>
-  /** For removals in a transaction of the caller, once it has committed. */
+  /** For tokens that the caller removed in its own transaction; call it after the commit. */
   publishRevoked: TokensDeps['publishRevoked']
   onRevoked(hash: string): void
-  /** A revocation may have been missed: every token is read again. */
+  /** For when a revocation may have been missed: every token is read again. */
   clearCache(): void
 }
 
@@ -57,7 +57,7 @@ function assertActive({ caller, suspended }: CachedCaller): Caller {
 
 export function tokens({ db, clock, random, publishRevoked, entriesMax = 10_000 }: TokensDeps): Tokens {
   const known = new LRUCache<string, CachedCaller>({ max: entriesMax })
-  // Apart from the known ones, so that guesses push no caller out.
+  // A cache of its own, so that guessed tokens evict no valid caller.
   const unknown = new LRUCache<string, number>({ max: entriesMax })
   const rowOf = createBatchLoader({
     load: (hashes: readonly string[]) => store.tokensOf(db, hashes, clock.now()),
@@ -83,7 +83,7 @@ export function tokens({ db, clock, random, publishRevoked, entriesMax = 10_000 
     }
     const until = Math.min(now.getTime() + knownMs, row.expires_at.getTime())
     const loaded = { caller, suspended: row.suspended_at !== null, until }
-    // A revocation that came while the row was on its way may have been this one's.
+    // A revocation that arrived during the query may concern this token.
     if (before === revocations) known.set(hash, loaded)
     return loaded
   }
@@ -108,7 +108,7 @@ export function tokens({ db, clock, random, publishRevoked, entriesMax = 10_000 
     async authenticate(authorization) {
       const token = bearer.exec(authorization ?? '')?.[1]
       if (token === undefined) throw new Fault('unauthorized', 'A bearer token is required')
-      // The class of a credential is told by its head; further classes join here.
+      // The prefix determines the class of a credential; further classes are added here.
       if (token.startsWith('agt_')) return authenticateOpaque(token)
       throw invalidToken()
     },

@@ -1,12 +1,12 @@
 import type { ChainStatus } from '#kernel/chains.ts'
 
-/** Asks every chain for its height in the background, so that no request has to. */
+/** Probes the height of every chain in the background, so that no request waits for a node. */
 
 export type ChainHealth = {
   status(chainId: string): ChainStatus
-  /** When the chain last answered; null before it ever did. */
+  /** When the chain last answered; null before the first answer. */
   lastOkAt(chainId: string): Date | null
-  /** One round now, for those who cannot wait for the next. */
+  /** Probes all chains now. */
   round(): Promise<void>
 } & AsyncDisposable
 

@@ -1,6 +1,6 @@
 import type { Chain, EvmChainRow, SolanaChainRow, Token } from '#kernel/chains.ts'
 
-/** The one table of chains. A chain without an RPC URL is not served. */
+/** All chains. A chain without an RPC URL is not served. */
 
 const nativeSentinel = '0xEeeeeEeeeEeEeeEeEeEeeEEEeeeeEeeeeeeeEEeE'
 const calibur = '0x000000009B1D0aF20D8C6d0A44e162d11F9b8f00'
@@ -96,7 +96,7 @@ const arbitrum: Draft<EvmChainRow> = {
   fees: { priorityFloorWei: gwei / 1_000n, capWei: 20n * gwei },
 }
 
-/** Where the venue's test network takes its deposits; its dollars are play money. */
+/** The venue's test network takes deposits here; its USDC is test money. */
 const arbitrumSepolia: Draft<EvmChainRow> = {
   ...arbitrum,
   id: '421614',
@@ -153,7 +153,7 @@ const drafts = [ethereum, base, arbitrum, arbitrumSepolia, polygon, solana]
 type Settings = {
   /** RPC URL by public id. */
   urls: Readonly<Record<string, string | undefined>>
-  /** The local chains have no reorgs of their own: there one block is final. */
+  /** Local chains do not reorganise, so one block is final there. */
   finality: 'local' | 'public'
 }
 

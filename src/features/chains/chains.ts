@@ -14,7 +14,7 @@ export const infoOf = (chain: Chain, status: ChainStatus) => ({
   native_decimals: chain.native.decimals,
   explorer_url: chain.explorerUrl,
   status,
-  // Until a sponsor pays on Solana, nothing can be sent there at all.
+  // No sponsor pays on Solana yet, so nothing can be sent there.
   gasless: chain.family === 'evm' && chain.delegate !== null,
 })
 

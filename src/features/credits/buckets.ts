@@ -1,4 +1,4 @@
-/** Credits by origin, in the order in which they are spent: what expires first goes first. */
+/** Credits by origin, in the order of spending: what expires first is spent first. */
 export const bucketKinds = ['signup', 'referral', 'purchased'] as const
 export type BucketKind = (typeof bucketKinds)[number]
 
@@ -9,7 +9,7 @@ export type Bucket = { kind: BucketKind; credits: bigint; expiresAt: Date | null
 type Balance = { subAccount: string; availUnits: bigint }
 type Expiry = { sub_account: string; expires_at: Date }
 
-/** What can be spent at `now`: expired credits do not count, and what is on hold is spent as good as. */
+/** Credits available at `now`: without expired ones and without those on hold. */
 export function liveBuckets(balances: readonly Balance[], expiries: readonly Expiry[], now: Date): Bucket[] {
   return bucketKinds.flatMap((kind) => {
     const subAccount = subAccountOf(kind)

@@ -16,7 +16,7 @@ type CreditsDeps = { db: Queryable; ledger: Ledger; clock: Clock }
 
 export type Credits = {
   operations: Operation[]
-  /** The first credits of a user, in the transaction that makes the user; answers with their number. */
+  /** Grants the first credits in the transaction that creates the user; returns their number. */
   grantSignup(tx: Tx, userId: string, now: Date): Promise<number>
   /** What the user can spend now, in the order of spending. */
   buckets(db: Queryable, userId: string): Promise<Bucket[]>

@@ -2,7 +2,7 @@ import { implement, type Operation } from '#kernel/operation.ts'
 import { contract } from './contract.ts'
 import type { HealthReport } from './health.ts'
 
-/** Which sections of the interface each part of the manifest speaks for. */
+/** The sections of the interface behind each part of the manifest. */
 const sectionsOf = {
   chat: ['chat'],
   trading: ['swap', 'security', 'hooks', 'limit-orders', 'outstanding'],
@@ -17,11 +17,11 @@ const sectionsOf = {
 
 export type Capability = keyof typeof sectionsOf
 type Facts = Readonly<Record<string, unknown>>
-/** Figures and switches of a section, taken from the tables that its functions use. */
+/** Figures and switches of a section, read from the values that its functions use. */
 export type CapabilityFacts = Partial<Record<Capability, Facts | (() => Facts)>>
 
 type DiscoveryDeps = {
-  /** All operations that have a route, this section's included. */
+  /** All operations that have a route, those of this section included. */
   operations: () => readonly Pick<Operation, 'name' | 'group' | 'entry'>[]
   facts: CapabilityFacts
   protocols: readonly string[]

@@ -13,21 +13,21 @@ type HealthDeps = {
   version: string
   environment: string
   clock: Clock
-  /** Rejects, or never answers, where the store is away. */
+  /** Rejects or hangs where the database is unavailable. */
   store: () => Promise<unknown>
   runner: () => Promise<RunnerFacts>
   upstreams: () => Promise<Readonly<Record<string, UpstreamFacts>>>
-  /** Whether the keys of wallets can be opened, as it was found last. */
+  /** The last known result of unwrapping a wallet key. */
   custody: () => Health
   checkMsMax?: number
 }
 
 const checkMsDefault = 1_500
-/** Anyone may ask, so the parts are asked at most this often. */
+/** The endpoint is public, so one result is reused for this long. */
 const freshMs = 500
 const pendingSecondsMax = 60
 
-/** Asks all parts at once. One that hangs costs no more than the time limit and counts as down. */
+/** Runs all checks at once. A check that hangs ends at the time limit and counts as down. */
 export function healthCheck(deps: HealthDeps): () => Promise<HealthReport> {
   const startedMs = performance.now()
   let last: { atMs: number; report: Promise<HealthReport> } | undefined
@@ -79,7 +79,7 @@ function runnerHealth(facts: RunnerFacts | undefined): Health {
   return (facts.oldestPendingSeconds ?? 0) > pendingSecondsMax ? 'degraded' : 'ok'
 }
 
-/** How many milliseconds it took; undefined where it failed. */
+/** The duration in milliseconds; undefined where the check failed or timed out. */
 async function timed(check: () => Promise<unknown>, ms: number): Promise<number | undefined> {
   const startedMs = performance.now()
   return within(async () => {

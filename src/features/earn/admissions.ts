@@ -27,7 +27,7 @@ import { addPosition, findPosition, type PositionRow } from './store.ts'
 import type { VaultRates } from './vault-rates.ts'
 import { planWithdrawal, usdcToken } from './withdrawal-plan.ts'
 
-/** What is decided before a task exists: a request that cannot succeed is refused here. */
+/** Checks before a task exists: a request that cannot succeed is rejected here. */
 
 export type AdmissionDeps = {
   db: Queryable
@@ -106,12 +106,12 @@ async function admitDeposit(
     rates.yield(),
   ])
   if (!simulation.ok)
-    throw new Fault('conflict', `The vault does not take the deposit: ${simulation.reason}`, {
+    throw new Fault('conflict', `The vault would reject the deposit: ${simulation.reason}`, {
       extras: { reason: simulation.reason },
     })
   const gasOrder = { userId, chainId: vault.chainId, gas: simulation.gas, fullExit: false }
   const chargeGas = await batches.charge(gasOrder)
-  // The trial takes longer than the reading of the cash. Where something settled meanwhile only that is read again.
+  // The simulation is slower than reading the cash: read it again if something settled meanwhile.
   const latest = await ledger.balance(db, wallet)
   const cash = latest.version === firstCash.version ? firstCash : await readCash()
   const observationOf = ({ cashUnits, version }: Cash): BalanceSnapshot[] => [
@@ -154,7 +154,7 @@ async function admitDeposit(
   }
 }
 
-/** Where positions and chain disagree, nothing is added to them. */
+/** New deposits are refused while the positions of the user and the chain disagree. */
 async function assertNotFrozen(db: Queryable, userId: string, vaultRef: VaultRef): Promise<void> {
   const account = await earnAccountOf(db, userId, vaultRef)
   if (account?.state !== 'frozen') return
@@ -168,8 +168,8 @@ type Cash = { cashUnits: bigint; version: bigint }
 type CashRequest = { wallet: AccountRef; account: string; usdc: string; amountUnits: bigint }
 
 /**
- * A deposit that the chain has taken and that is not settled yet counts twice for a moment: as held, and as gone. So
- * where the chain has enough and only the holds stand in the way, they get a little time to settle.
+ * A deposit that is executed on the chain and not settled yet counts twice for a moment: as held and as spent. Where
+ * the chain has enough and only the holds are in the way, this waits a little for them to settle.
  */
 async function awaitFreeCash(
   { db, ledger, vault, clock }: Pick<AdmissionDeps, 'db' | 'ledger' | 'vault' | 'clock'>,
@@ -178,7 +178,7 @@ async function awaitFreeCash(
   const vaultRef = { chainId: vault.chainId, vault: vault.address.toLowerCase() }
   const until = performance.now() + settleMsMax
   while (true) {
-    // The counter is read before the chain is asked: a hold that settles in between makes the answer worthless.
+    // Read the version before the chain: a hold that settles in between invalidates the reading.
     const [{ heldUnits, version }, earnAccount] = await Promise.all([
       ledger.balance(db, wallet),
       earnAccountOf(db, wallet.owner, vaultRef),
@@ -186,7 +186,7 @@ async function awaitFreeCash(
     const { cashUnits, block } = await vault.account(account)
     if (block < minBlockFor(earnAccount, clock.now())) {
       if (performance.now() > until)
-        throw new Fault('unavailable', 'The chain shows an older state than the last settlement')
+        throw new Fault('unavailable', 'The chain node lags behind the last settlement. Try again')
       await pause(settlePollMs)
       continue
     }

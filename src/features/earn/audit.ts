@@ -10,7 +10,7 @@ import type { Vault } from '#upstreams/vault/vault.ts'
 import * as store from './earn-account.ts'
 import type { ReadSettled } from './settled-reading.ts'
 
-/** Compares the positions of every user with the vault, and stops deposits where shares are missing. */
+/** Compares the positions of every user with the vault, and freezes deposits where shares are missing. */
 
 type AuditDeps = {
   db: Queryable
@@ -18,7 +18,7 @@ type AuditDeps = {
   events: Pick<EventLog, 'add' | 'notify'>
   vault: Vault
   readSettled: ReadSettled
-  /** The newest block that is not expected to change any more. */
+  /** The newest block that is considered final. */
   finalBlock: () => Promise<bigint>
   evmAddressOf: (userId: string) => Promise<string>
   clock: Clock
@@ -26,11 +26,11 @@ type AuditDeps = {
 }
 
 const kind = 'earn_audit'
-/** Fixed, so that every instance asks for one and the same schedule. */
+/** Fixed, so that all instances share one schedule. */
 const id = '00000000-0000-7000-8000-00000000ea13'
 const everySeconds = 10
 const batchMax = 20
-/** A difference counts when it is the same after this long. */
+/** A difference counts once it has been unchanged for this long. */
 const confirmMs = 5_000
 const recheckMs = 300_000
 const auditor = 'audit'
@@ -64,18 +64,18 @@ export function earnAudit(deps: AuditDeps) {
     })
 
   const freeze = async (userId: string, address: string, missing: bigint): Promise<void> => {
-    const reason = `the positions have ${missing} shares more than the account holds on the chain`
+    const reason = `the positions have ${missing} more shares than the account holds on the chain`
     const code = 'earn_shares_missing'
     if (!(await setAccountState(userId, address, { state: 'frozen', code, reason }))) return
     counts.mismatches += 1
     events.notify(userId)
-    log.error({ userId, code, reason }, 'deposits of this user into the vault were stopped')
+    log.error({ userId, code, reason }, 'earn account frozen: deposits into the vault are refused')
   }
 
   const unfreeze = async (userId: string, address: string): Promise<void> => {
     if (!(await setAccountState(userId, address, { state: 'active', unfrozen_by: auditor }))) return
     events.notify(userId)
-    log.warn({ userId }, 'positions and chain agree again: deposits into the vault go on')
+    log.warn({ userId }, 'earn account unfrozen: positions and chain agree again')
   }
 
   const compare = async (account: store.EarnAccount, block: bigint): Promise<void> => {
@@ -88,7 +88,7 @@ export function earnAudit(deps: AuditDeps) {
     const booked = reading.positionShares.reduce((sum, { sharesUnits }) => sum + sharesUnits, 0n)
     const difference = reading.onChainUnits - booked
     const comparison = { mismatch: difference === 0n ? null : difference, now }
-    // Anybody can send shares to an account, so more than expected stops nobody; it is shown at the positions.
+    // Anybody can send shares to an account, so a surplus freezes nobody; the positions show it.
     if (difference >= 0n) {
       if (account.state === 'frozen' && account.frozen_by === auditor) await unfreeze(userId, address)
       const nextAt = later(now, recheckMs)
@@ -122,7 +122,7 @@ export function earnAudit(deps: AuditDeps) {
   const gauges = async () => [
     {
       name: 'earn_accounts_frozen',
-      help: 'Users whose deposits into the vault are stopped',
+      help: 'Users whose deposits into the vault are frozen',
       value: await store.frozenCount(db, vaultRef),
     },
     {
@@ -132,12 +132,12 @@ export function earnAudit(deps: AuditDeps) {
     },
     {
       name: 'earn_comparisons_failed',
-      help: 'Comparisons that the chain did not answer',
+      help: 'Comparisons that failed because the chain did not answer',
       value: counts.failed,
     },
     {
       name: 'earn_mismatches',
-      help: 'Users whom this instance has stopped for missing shares',
+      help: 'Users that this instance froze for missing shares since the start',
       value: counts.mismatches,
     },
   ]

@@ -2,7 +2,7 @@ import type { Tx } from '#kernel/task.ts'
 import { type Queryable, query } from '#store/query.ts'
 import type { EarnAccountRow } from '#store/tables/earn.ts'
 
-/** One row per user and vault: how the positions compare with the chain, and whether new deposits are accepted. */
+/** One row per user and vault: the last comparison with the chain, and whether new deposits are accepted. */
 
 export type EarnAccount = EarnAccountRow
 export type VaultRef = { chainId: string; vault: string }
@@ -27,12 +27,12 @@ export async function earnAccountOf(
   return row
 }
 
-/** After a settlement the account is compared with the chain soon, and after each of a quick succession only once. */
+/** Delay between a settlement and the comparison with the chain; settlements in quick succession share one. */
 const compareAfterSeconds = 5
-/** A node lags by seconds. A chain that is older for longer than this is not the chain that was settled on. */
+/** A node lags by seconds. A longer lag means that the chain is not the one that was settled on. */
 const lagToleranceMs = 30_000
 
-/** States of the chain below this block are not believed. */
+/** Readings of the chain below this block are stale. */
 export const minBlockFor = (account: EarnAccount | undefined, now: Date): bigint =>
   account?.settled_at && now.getTime() - account.settled_at.getTime() < lagToleranceMs
     ? account.settled_block
@@ -40,7 +40,7 @@ export const minBlockFor = (account: EarnAccount | undefined, now: Date): bigint
 
 type Change = { positionId: string; assetsUnits: bigint; sharesUnits: bigint; block: bigint; now: Date }
 
-/** What a receipt or a comparison with the chain changed. A deposit counts positive in both, a withdrawal negative in shares. */
+/** Applies what a receipt or a comparison found. A deposit is positive in both; a withdrawal is negative in shares. */
 export const addChange = (
   tx: Tx,
   userId: string,
@@ -57,7 +57,7 @@ export const addChange = (
     [userId, chainId, vault, block, positionId, assetsUnits, sharesUnits, now, compareAfterSeconds],
   )
 
-/** One booking of an external change at a time: false where another one came first. */
+/** Optimistic lock on the account: false where another booking came first. */
 export async function raiseVersion(
   tx: Tx,
   { user_id, chain_id, vault, version }: Pick<EarnAccount, 'user_id' | 'chain_id' | 'vault' | 'version'>,
@@ -73,7 +73,7 @@ export async function raiseVersion(
 
 type Freeze = { reason: string; by: string; now: Date }
 
-/** New deposits are refused from now on; withdrawals never are. False where the account was frozen already. */
+/** Refuses new deposits from now on; withdrawals are never refused. False where the account was frozen already. */
 export async function freezeEarnAccount(
   tx: Tx,
   userId: string,

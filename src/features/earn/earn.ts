@@ -31,11 +31,11 @@ export type EarnDeps = {
   batches: EvmBatches
   policy: Policy
   evmAddressOf: (userId: string) => Promise<string>
-  /** A receipt moved something in a user's wallet. */
+  /** Called when a receipt changed the balances of a user's wallet. */
   changed: (userId: string, chainId: string) => void
   transact: Transact
   events: Pick<EventLog, 'add' | 'notify'>
-  /** The newest block that is not expected to change any more. */
+  /** The newest block that is considered final. */
   finalBlock: () => Promise<bigint>
   log: Log
   clock: Clock

@@ -2,7 +2,7 @@ import type { AccountRef } from '#kernel/task.ts'
 import { externalAccount } from '#kernel/task.ts'
 import type { Vault } from '#upstreams/vault/vault.ts'
 
-/** Where money and shares stand in the ledger. */
+/** The ledger accounts of cash and vault shares. */
 
 const assetName = (chainId: string, address: string) => `${chainId}:${address.toLowerCase()}`
 
@@ -25,7 +25,7 @@ export const positionAccount = (userId: string, asset: string, positionId: strin
 })
 
 export const externalAccountOf = externalAccount
-/** The keys of a task's moves, so that a repeated step moves nothing twice. */
+/** Idempotency keys of a task's moves, so that a repeated step moves nothing twice. */
 export const moveKeys = (taskId: string) => ({
   cash: `${taskId}:cash`,
   shares: `${taskId}:shares`,

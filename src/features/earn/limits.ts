@@ -1,3 +1,3 @@
-/** The minimums of the product, in the one place that validation and capabilities read. */
+/** Minimums of the product; validation and capabilities both read them here. */
 export const earnLimits = { minDepositUsdc: '1', minWithdrawUsdc: '1' } as const
 export type EarnLimits = { minDepositUsdc: string; minWithdrawUsdc: string }

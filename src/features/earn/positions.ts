@@ -8,7 +8,7 @@ import { externalOf } from './shares.ts'
 import { type EarnTaskRow, earnTasksPage, newestPosition, positionsPage } from './store.ts'
 import type { VaultRates } from './vault-rates.ts'
 
-/** Positions and their history, as the tasks and the ledger tell them, held against the chain. */
+/** Positions and their history from tasks and ledger, compared with the chain. */
 
 type PositionsDeps = {
   db: Queryable
@@ -60,7 +60,7 @@ const limitDefault = 100
 export function positionsReader({ db, vault, chainName, rates, readSettled, evmAddressOf }: PositionsDeps) {
   const vaultRef = { chainId: vault.chainId, vault: vault.address.toLowerCase() }
 
-  /** Null while the chain is silent or one of the user's own actions is under way: then nobody can tell. */
+  /** Null where the chain does not answer or an action of the user is in flight: the difference is unknown then. */
   const externalFor = async (userId: string): Promise<Map<string, bigint> | null> => {
     try {
       const reading = await readSettled(userId, await evmAddressOf(userId))

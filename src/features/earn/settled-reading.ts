@@ -6,10 +6,10 @@ import { type EarnAccount, earnAccountOf, minBlockFor } from './earn-account.ts'
 import { cashAsset, positionPrefix, shareAsset, walletAccount } from './ledger-accounts.ts'
 
 /**
- * Ledger and chain of one user, comparable: read while nothing of that user was under way. Every deposit and every
- * withdrawal has units on hold until it is settled, and a settlement raises a counter. So where nothing is on hold
- * before and after the chain is read, and no counter moved, the chain shows what the ledger shows, and whatever
- * differs came or went another way.
+ * A consistent reading of one user's ledger and chain balances, taken while no action of that user was in flight. Every
+ * deposit and withdrawal holds units until it is settled, and a settlement raises a version. Where nothing is held
+ * before and after the chain is read, and no version changed, every difference between ledger and chain comes from
+ * outside the gateway.
  */
 export type PositionShares = { positionId: string; sharesUnits: bigint }
 export type SettledReading = {
@@ -27,7 +27,7 @@ type SettledReadingDeps = {
   ledger: Pick<Ledger, 'balance' | 'subAccounts'>
   clock: Clock
 }
-/** The newest block, or one that is not expected to change any more. */
+/** The newest block where `block` is missing. */
 type ReadOptions = { block?: bigint }
 
 export type ReadSettled = (
@@ -49,7 +49,7 @@ export function createSettledReader({ db, vault, usdc, ledger, clock }: SettledR
     return { subAccounts, isSettled, counters }
   }
 
-  /** Undefined while something of the user is under way, or where the node lags behind what was settled. */
+  /** Undefined while an action of the user is in flight, or where the node lags behind the last settlement. */
   return async (userId, address, { block } = {}) => {
     const before = await ledgerOf(userId)
     if (!before.isSettled) return undefined

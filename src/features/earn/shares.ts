@@ -1,18 +1,18 @@
-/** The arithmetic of lots: several positions of one user share one balance of shares on the chain. */
+/** The arithmetic of lots: several positions of one user share one on-chain balance of shares. */
 
 const min = (a: bigint, b: bigint) => (a < b ? a : b)
 
 /**
- * What an amount may need in shares when it is finally burnt: a thousandth above the simulation, since the price of a
- * share can fall a little until then; what is not needed goes back to the position.
+ * Shares to hold for a withdrawal: a thousandth above the simulation, because the share price can fall a little before
+ * the burn; the remainder returns to the position.
  */
 export function sharesToHold(neededShares: bigint, available: bigint): bigint {
   return min(neededShares + neededShares / 1_000n + 1n, available)
 }
 
 /**
- * Shares that came or went without us, told at the positions: what came at the oldest, what went from the newest
- * backwards, each at most what it has.
+ * Shares that were added or removed outside the gateway, per position: a surplus counts at the oldest position, a
+ * deficit from the newest backwards, each at most what the position has.
  */
 export function externalOf(booked: readonly bigint[], onChain: bigint): bigint[] {
   const delta = onChain - booked.reduce((sum, each) => sum + each, 0n)

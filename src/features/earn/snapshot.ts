@@ -1,11 +1,11 @@
 import type { NewSchedule } from '#durable/scheduler.ts'
 import type { TaskKind } from '#kernel/task.ts'
 
-/** The yield is counted from share prices that we saw ourselves: one row an hour, whichever instance is up. */
+/** Stores the share price once an hour, on one instance; the yield is computed from these rows. */
 
 const kind = 'earn_snapshot'
 const hourSeconds = 3_600
-/** Fixed, so that every instance asks for one and the same schedule. */
+/** Fixed, so that all instances share one schedule. */
 const id = '00000000-0000-7000-8000-00000000ea12'
 
 export const snapshotSchedule = (now: Date): NewSchedule => ({

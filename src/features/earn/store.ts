@@ -29,7 +29,7 @@ type PositionsPage = {
   asset: string
 }
 
-/** Newest first, from the one after `after`. A position whose first deposit failed never was one. */
+/** Newest first, from the one after `after`. Positions whose first deposit failed are left out. */
 export const positionsPage = (
   db: Queryable,
   userId: string,
@@ -58,7 +58,7 @@ export const newestPosition = (db: Queryable, userId: string, vaultRef: VaultRef
 
 type NewPosition = { id: string; userId: string; taskId: string; now: Date } & VaultRef
 
-/** Under the lock of the user's policy row, so that two deposits of one moment get two numbers. */
+/** Call it under the lock of the user's policy row, so that two concurrent deposits get two numbers. */
 export async function addPosition(
   tx: Tx,
   { id, userId, taskId, chainId, vault, now }: NewPosition,
@@ -73,8 +73,8 @@ export async function addPosition(
 }
 
 /**
- * Newest first, from the one after `after`. Everything that ever happened to a position is a task of one of two kinds;
- * each is found by a range and its order, for which only the index by kind fits.
+ * Newest first, from the one after `after`. The history of a position consists of tasks of two kinds; a range per kind
+ * makes the planner use the index by kind.
  */
 export const earnTasksPage = (
   db: Queryable,
@@ -110,7 +110,7 @@ export const sharePricesSince = (
       .orderBy('at'),
   )
 
-/** The same block asked twice is the same price. */
+/** Idempotent per block. */
 export async function addSharePrice(
   db: Queryable,
   { chainId, vault }: VaultRef,

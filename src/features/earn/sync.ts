@@ -10,7 +10,7 @@ import type { ReadSettled, SettledReading } from './settled-reading.ts'
 import { externalOf } from './shares.ts'
 import { newestPosition } from './store.ts'
 
-/** Books what came to the account or left it another way, so that positions and chain agree again. */
+/** Books shares that were added or removed outside the gateway, so that positions and chain agree again. */
 
 type SyncDeps = {
   db: Queryable
@@ -31,7 +31,7 @@ export function earnSync({ db, vault, readSettled, finalBlock, evmAddressOf, clo
 
   const admit = async (_input: unknown, { userId }: Caller): Promise<Admission> => {
     if (!(await earnAccountOf(db, userId, vaultRef)))
-      throw new Fault('no_position', 'There are no positions to compare with the chain')
+      throw new Fault('no_position', 'The user has no positions to compare with the chain. Deposit first')
     return { first: 'compare', deadlineMs, data: { account: await evmAddressOf(userId) } }
   }
 
@@ -67,11 +67,11 @@ export function earnSync({ db, vault, readSettled, finalBlock, evmAddressOf, clo
     const gained = await Promise.all(
       external.map(async ({ sharesUnits }) => (sharesUnits > 0n ? vault.assetsOf(sharesUnits) : 0n)),
     )
-    const also = async (tx: Tx): Promise<void> => {
+    const writes = async (tx: Tx): Promise<void> => {
       if (external.length === 0) return
-      // A reading that another booking came in between says nothing any more: the step is run again.
+      // Another booking invalidates the reading: the step runs again.
       if (!(await raiseVersion(tx, reading.account)))
-        throw new Fault('unavailable', 'The positions were compared with the chain by another task')
+        throw new Fault('unavailable', 'Another task changed the positions meanwhile. Try again')
       for (const [index, { positionId, sharesUnits }] of external.entries()) {
         const change = { positionId, sharesUnits, assetsUnits: gained[index]!, block: reading.block }
         await addChange(tx, task.userId, vaultRef, { ...change, now: clock.now() })
@@ -89,7 +89,7 @@ export function earnSync({ db, vault, readSettled, finalBlock, evmAddressOf, clo
         })),
       },
       moves: external.map((each) => moveOf(task, each)),
-      writes: also,
+      writes,
     }
   }
 

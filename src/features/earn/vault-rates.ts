@@ -6,16 +6,16 @@ import type { Vault, VaultState } from '#upstreams/vault/vault.ts'
 import { addSharePrice, sharePricesSince } from './store.ts'
 import { apyOf, dayMs } from './yield.ts'
 
-/** What the vault is worth and earns, for everybody alike. */
+/** State and yield of the vault, cached for all users. */
 
 export type Yield = { apy: number | null; apy7d: number | null; apy30d: number | null }
 export type VaultReading = { state: VaultState; at: Date }
 
 export type VaultRates = {
-  /** As of the last seconds; the last known where the chain is silent. */
+  /** Cached for two seconds; the last known state where the chain does not answer. */
   state(): Promise<VaultReading>
   yield(): Promise<Yield>
-  /** Stores the share price of now; the app asks for it every hour and at start. */
+  /** Stores the current share price; the hourly schedule calls it. */
   snapshot(): Promise<void>
 }
 
@@ -23,7 +23,7 @@ type VaultRatesDeps = { db: Queryable; vault: Vault; clock: Clock }
 
 const stateFreshMs = 2_000
 const yieldFreshMs = 30_000
-/** Asset decimals of USDC and the extra digits of the price make up a whole share's price. */
+/** A share price has the decimals of USDC and the extra digits of the vault's price. */
 const usdcDecimals = 6
 
 export const priceText = (vault: Pick<Vault, 'priceDigits'>, price: bigint): string =>

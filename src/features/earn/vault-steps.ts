@@ -10,7 +10,7 @@ import type { Flow, Vault } from '#upstreams/vault/vault.ts'
 import { addChange, earnAccountOf, minBlockFor } from './earn-account.ts'
 import { externalAccountOf, moveKeys, positionAccount, shareAsset } from './ledger-accounts.ts'
 
-/** What a deposit and a withdrawal do on the chain, and what their events then do to the ledger. */
+/** Plans the calls of deposits and withdrawals, and turns their events into ledger moves. */
 
 type VaultStepsDeps = {
   db: Queryable
@@ -129,12 +129,12 @@ export function vaultSteps({ db, vault, usdc, shareToken, ledger, clock, changed
       const { account, held_shares, assets_units, position_id } = taskDataOf(task)
       const flow = vault.withdrawn(receipt.logs, account)
       if (!flow) return undefined
-      // What was burnt is booked, not what was held: the rest stays in the position.
+      // Posts the shares that were burnt, not those that were held: the rest stays in the position.
       const held = BigInt(held_shares ?? '0')
       const posted = flow.sharesUnits < held ? flow.sharesUnits : held
       const keys = moveKeys(task.id)
       const moves: Move[] = [{ move: 'post', key: keys.shares, amountUnits: posted }]
-      // A sum of assets can cost more shares than were held if the vault lost value; what came from outside was never in the lot.
+      // If the vault lost value, an amount can cost more shares than were held. Outside shares were never booked.
       if (assets_units !== null && flow.sharesUnits > held) {
         const shareAccount = positionAccount(task.userId, shares, position_id)
         const { availUnits } = await ledger.balance(db, shareAccount)
@@ -155,7 +155,7 @@ export function vaultSteps({ db, vault, usdc, shareToken, ledger, clock, changed
   return { deposit, withdraw }
 }
 
-/** USDC per whole share, as it was paid. */
+/** The price paid, in USDC per whole share. */
 export const paidPerShare = ({ assetsUnits, sharesUnits }: Flow, shareDecimals: number): string => {
   if (sharesUnits === 0n) return '0'
   const scale = 10n ** BigInt(shareDecimals + priceDecimals - usdcDecimals)

@@ -12,7 +12,7 @@ import { positionSubAccount, shareAsset } from './ledger-accounts.ts'
 import type { ReadSettled } from './settled-reading.ts'
 import { externalOf, sharesToHold } from './shares.ts'
 
-/** How a withdrawal is going to be made: a sum of assets, or shares to redeem. */
+/** A withdrawal by an amount of assets, or (`assetsUnits` null) by shares to redeem. */
 export type WithdrawalPlan = {
   assetsUnits: bigint | null
   sharesUnits: bigint
@@ -64,7 +64,7 @@ export async function planWithdrawal(
         what: 'The withdrawal',
         requiredUnits: assetsUnits ?? position?.heldUnits ?? 0n,
         availableUnits: 0n,
-        note: 'every share of this position is set aside for other withdrawals',
+        note: 'all shares of this position are held for other withdrawals',
         reason: 'set_aside',
       })
     const plan =
@@ -80,7 +80,7 @@ export async function planWithdrawal(
   }
 }
 
-/** The shares of one position that the chain still has; undefined where ledger and chain cannot be compared now. */
+/** The shares of one position that the chain still shows; undefined where ledger and chain are not comparable now. */
 async function redeemableShares(
   { readSettled }: WithdrawalPlanDeps,
   { userId, positionId, account }: WithdrawalRequest,
@@ -93,7 +93,7 @@ async function redeemableShares(
   return index < 0 ? undefined : shares[index]! + external[index]!
 }
 
-/** The position's own shares as the ledger has them, and what came or went another way where that is known. */
+/** Redeems the position's booked shares, adjusted by changes from outside the gateway where those are known. */
 async function planFullExit(
   deps: WithdrawalPlanDeps,
   request: WithdrawalRequest,
@@ -110,7 +110,7 @@ async function planFullExit(
   return { assetsUnits: null, sharesUnits, holdUnits, gas: simulation.gas }
 }
 
-/** Taken from the position's own shares, whatever the account has beside them. */
+/** Withdraws from the position's booked shares only, not from surplus shares of the account. */
 async function planPartialExit(
   deps: WithdrawalPlanDeps,
   request: WithdrawalRequest & { assetsUnits: bigint },
@@ -137,13 +137,13 @@ const externalLoss = ({ shareToken }: WithdrawalPlanDeps, available: bigint): Fa
     what: 'The withdrawal',
     requiredUnits: available,
     availableUnits: 0n,
-    note: 'the shares of this position left the account another way',
+    note: 'the shares of this position were moved out of the account outside this gateway',
     reason: 'external_loss',
   })
 
 type FailedSimulation = { sharesUnits: bigint; simulation: Extract<Simulation, { ok: false }> }
 
-/** Where the shares are there, the vault has no means at hand. Where they are not, a node lags or others are settling. */
+/** With the shares on the chain, the vault lacks liquidity. Without them, a node lags or others are settling: retry. */
 async function explainFailure(
   { vault }: WithdrawalPlanDeps,
   { account }: WithdrawalRequest,

@@ -1,4 +1,4 @@
-/** What a vault earned, read from its own share prices. */
+/** The yield of a vault, computed from its stored share prices. */
 
 export type SharePrice = { at: Date; price: bigint }
 
@@ -10,8 +10,8 @@ const yearMs = 365 * dayMs
 const scale = 10n ** 15n
 
 /**
- * Compounded over a year: (P1 / P0) ^ (365 d / dt) - 1. The growth is taken exactly and becomes a float only as the
- * small number beside 1 that it is; no money is computed from it. Null until an hour of prices is known.
+ * Compounded over a year: (P1 / P0) ^ (365 d / dt) - 1. The growth is computed exactly and converted to a float only as
+ * a small rate; no money is computed from it. Null until an hour of prices is stored.
  */
 export function apyOf(prices: readonly SharePrice[], windowMs: number): number | null {
   const last = prices.at(-1)

@@ -2,7 +2,7 @@ import * as T from 'typebox'
 import { TaskStatusResponse } from '#kernel/task-response.ts'
 import { Dec, Nullable, OneOf, Text, TextOrNull, Time } from '#kernel/wire-types.ts'
 
-/** What can happen to a user, with the data of each type. Fields may be added; those that stand here stay. */
+/** The event types of a user and the data of each. Compatibility: fields may be added, never removed. */
 
 const open = { additionalProperties: true }
 const atVenue = { venue: Text, asset: T.String({ description: 'Symbol of the market' }), at: Time }
@@ -38,7 +38,7 @@ const OrderFilled = T.Object(
   { $id: 'OrderFilledData', ...open },
 )
 const OrderEnded = T.Object(
-  { ...orderFields, reason: T.String({ description: "The venue's own word for the end" }) },
+  { ...orderFields, reason: T.String({ description: 'The reason as the venue reports it' }) },
   { $id: 'OrderEndedData', ...open },
 )
 const PositionChanged = T.Object(
@@ -58,7 +58,9 @@ const PositionLiquidated = T.Object(
 const FundingPaid = T.Object(
   {
     ...atVenue,
-    amount_usd: T.String({ description: 'Signed: negative was received or paid as the venue prints it' }),
+    amount_usd: T.String({
+      description: 'Signed amount as the venue reports it; negative is paid, positive is received',
+    }),
     rate: Text,
   },
   { $id: 'FundingPaidData', ...open },
@@ -69,7 +71,7 @@ const VenueKeyRenewed = T.Object(
 )
 const SecurityFlagged = T.Object(
   {
-    state: T.String({ description: 'frozen, or what it became afterwards' }),
+    state: T.String({ description: 'frozen, or the state after the freeze' }),
     code: T.Optional(TextOrNull),
     reason: T.Optional(TextOrNull),
   },
@@ -105,7 +107,7 @@ const envelope = (type: EventType) =>
       id: T.String({ description: 'Gapless sequence number of this user; the cursor' }),
       type: OneOf([type]),
       task_id: T.Union([T.String(), T.Null()], {
-        description: 'The task that brought it about; null for what no task did',
+        description: 'The task that caused the event; null where no task did',
       }),
       subject: Nullable(T.Object({ kind: Text, id: Text })),
       data: eventData[type],
@@ -114,7 +116,7 @@ const envelope = (type: EventType) =>
     { $id: nameOf(type) },
   )
 
-/** One form for each type, told apart by `type`. */
+/** One variant per type, discriminated by `type`. */
 export const NotificationEvent = T.Unsafe<NotificationEvent>({
   $id: 'NotificationEvent',
   oneOf: eventTypes.map(envelope),

@@ -10,13 +10,13 @@ type Item = StreamItem<NotificationEvent>
 
 const replayedEvents = 50n
 
-/** A misspelt type would be silence for ever. */
+/** Rejects unknown types: a misspelt one would never match an event. */
 function typesOf(text: string | undefined): { types?: EventType[] } {
   if (text === undefined) return {}
   const types = text.split(',').map((name) => {
     const type = eventTypes.find((each) => each === name.trim())
     if (type !== undefined) return type
-    const sentence = `'${name.trim().slice(0, 64)}' is no event type; the types are ${eventTypes.join(', ')}`
+    const sentence = `'${name.trim().slice(0, 64)}' is not an event type. Valid types: ${eventTypes.join(', ')}`
     throw invalid('query.types', 'unknown_event_type', sentence)
   })
   return { types }
@@ -28,7 +28,7 @@ const item = (event: StoredEvent): Item => ({
   data: event as unknown as NotificationEvent,
 })
 
-/** Told once, when the cursor is older than the log: what lies between is gone, so the client reads its state anew. */
+/** Sent once where the cursor is older than the retained log: the client must read its state again. */
 const reset = (from: bigint, to: bigint): Item => ({
   id: String(to),
   event: 'reset',
@@ -42,7 +42,7 @@ export const notifications = ({ events }: NotificationsDeps) =>
       const { first, last } = await events.bounds(caller.userId)
       const asked = lastEventId !== undefined && /^\d{1,18}$/.test(lastEventId) ? lastEventId : after
       let seq = asked === undefined ? last - replayedEvents : BigInt(asked)
-      // A cursor from the future belongs to another database; holding it would hide every event until then.
+      // A cursor beyond the end belongs to another database; keeping it would hide every event until then.
       if (seq > last) seq = last
       if (seq < 0n) seq = 0n
       if (asked !== undefined && seq + 1n < first) {

@@ -46,7 +46,7 @@ type Wanted = InputOf<(typeof contract)['entries']['tighten']>
 const micros = (text: string | undefined) => (text === undefined ? null : toUnits(text, usdDecimals))
 type ChainAddressView = { chain_id: string; address: string }
 
-/** Lists say each place once, and only places that could ever be used. */
+/** Deduplicated, and limited to chains that are served. */
 function chainAddressesOf(
   field: string,
   list: readonly ChainAddressView[] | undefined,
@@ -54,7 +54,7 @@ function chainAddressesOf(
 ) {
   const unservedIndex = list?.findIndex(({ chain_id }) => !served.includes(chain_id)) ?? -1
   if (unservedIndex >= 0) {
-    const sentence = `Input should be a chain that is served: ${served.join(', ')}`
+    const sentence = `Input should be one of the chains that are served: ${served.join(', ')}`
     throw invalid(`body.${field}.${unservedIndex}.chain_id`, 'chain_not_served', sentence)
   }
   return list ? [...new Set(list.map((each) => rules.chainAddressOf(each.chain_id, each.address)))] : null
@@ -68,7 +68,7 @@ const wantedOf = (input: Wanted, served: readonly string[]): rules.Overrides => 
   recipients: chainAddressesOf('recipients', input.recipients, served),
 })
 
-/** Names what would have to be confirmed; no door can confirm it yet, and the sentence says so. */
+/** Carries the hash of the intent to confirm. No interface can confirm it yet, and the message says so. */
 const stepUp = (userId: string, intent: object, sentence: string, extras: object = {}) =>
   new Fault('step_up_required', sentence, {
     extras: { ...extras, intent_sha256: sha256(canonicalJson({ user_id: userId, ...intent })) },
@@ -106,7 +106,8 @@ export function operations({ db, transact, clock, view, served }: OperationsDeps
         const { own, version, limits } = await view(tx, userId)
         const wider = rules.widenedFields(limits, wanted).map((field) => fieldNames[field])
         if (wider.length > 0) {
-          const sentence = 'Raising a limit needs a person, and this release has no way to ask one'
+          const sentence =
+            'Raising a limit requires confirmation by a person, which this release does not support'
           throw stepUp(userId, { operation: 'policy_tighten', input }, sentence, { fields: wider })
         }
         const hasChanges = Object.values(wanted).some((each) => each !== null)
@@ -121,7 +122,7 @@ export function operations({ db, transact, clock, view, served }: OperationsDeps
         if (wantsOn) await store.setSwitch(tx, id, { since: clock.now(), setBy: agentId })
         const since = (await store.switchOf(tx, id))?.since
         if (!wantsOn && since) {
-          const sentence = 'Resuming needs a person, and this release has no way to ask one'
+          const sentence = 'Resuming requires confirmation by a person, which this release does not support'
           throw stepUp(userId, { operation: 'policy_kill', on: false }, sentence)
         }
         return { on: wantsOn, scope: 'user' as const, since: since?.toISOString() ?? null }

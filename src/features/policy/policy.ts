@@ -20,7 +20,7 @@ export type PlatformLimits = {
   chains: readonly string[]
   /** null: any token. */
   tokens: readonly { chainId: string; address: string }[] | null
-  /** Protocol contracts that may take money: vaults, depositories. */
+  /** Protocol contracts that may receive money: vaults, depositories. */
   contracts: readonly { chainId: string; address: string }[]
 }
 
@@ -45,12 +45,12 @@ export type VenueAccountRef = { userId: string; chainId: string }
 export type PolicyFeature = {
   operations: Operation[]
   policy: Policy
-  /** For custody: whether the receipt was made here. */
+  /** For custody: whether this instance of the policy issued the receipt. */
   isAuthentic(receipt: PolicyReceipt): boolean
   summary(userId: string): Promise<PolicySummary>
-  /** For the operator: the only way to switch off again, until a person can confirm it through a door. */
+  /** For the operator: the only way to turn a switch off, because no interface supports confirmation by a person yet. */
   setSwitch(id: store.SwitchId, isOn: boolean, setBy: string): Promise<void>
-  /** Gateway and venue disagree about an account: nothing is opened there until that is explained. */
+  /** Used where gateway and venue disagree about an account: no position is opened until that is explained. */
   freeze(tx: Tx, where: VenueAccountRef, reason: string): Promise<void>
   unfreeze(tx: Tx, where: VenueAccountRef): Promise<void>
 }
@@ -58,12 +58,12 @@ export type PolicyFeature = {
 function faultOf(refusal: rules.Refusal): Fault {
   if (refusal.code === 'policy_denied') {
     const { code, ...extras } = refusal
-    return new Fault(code, `The policy refuses this: ${extras.reason}`, { extras })
+    return new Fault(code, `The policy denies this: ${extras.reason}`, { extras })
   }
   const { scope, since } = refusal
   const extras = { scope, since: since.toISOString() }
   if (scope !== 'venue') return new Fault('trading_paused', 'Trading is paused by a kill switch', { extras })
-  return new Fault('trading_paused', `The account at the venue is frozen: ${refusal.reason}`, {
+  return new Fault('trading_paused', `The venue account is frozen: ${refusal.reason}`, {
     extras: { ...extras, reason: refusal.reason },
   })
 }
@@ -86,7 +86,7 @@ const limitsOf = (platformLimits: PlatformLimits): rules.Limits => {
   }
 }
 
-/** What the intent says of itself, and what is going to be signed: both have to be allowed. */
+/** Both the declared tokens and recipients and those that are signed have to be allowed. */
 function requestOf(intent: SigningIntent): rules.PolicyRequest {
   if (intent.type === 'venue_action') {
     const { action } = intent
@@ -175,7 +175,7 @@ function engine({ db, clock, random, walletsOf, limits: platformLimits, view, is
       const now = clock.now()
       const usdMicros = rules.countedMicros(action)
       if (usdMicros < 0n) throw faultOf(rules.refuse('amount', 'the value is negative'))
-      // In one round trip, and in this order; what is refused is rolled back with the rest.
+      // One round trip, in this order; a refusal rolls everything back.
       const [, state] = await settleAll([
         store.lockPolicy(tx, userId, now),
         view(tx, userId, { chainId }),
@@ -192,7 +192,7 @@ function engine({ db, clock, random, walletsOf, limits: platformLimits, view, is
       ])
       return (intent) => {
         if (intent.userId !== userId || intent.chainId !== chainId)
-          throw new Error('an intent of another user or place was opened')
+          throw new Error('an intent of another user or chain was submitted for signing on accept')
         const now = clock.now()
         const { taskId } = intent
         const usdMicros = rules.countedMicros(intent)
@@ -216,7 +216,7 @@ function engine({ db, clock, random, walletsOf, limits: platformLimits, view, is
       const now = clock.now()
       const readState = () => view(tx, userId, { chainId, except: taskId })
       const [reserved, current] = await settleAll([store.lockSpend(tx, taskId, userId), readState()])
-      if (!reserved) throw faultOf(rules.refuse('reservation', 'nothing is reserved for this task'))
+      if (!reserved) throw faultOf(rules.refuse('reservation', 'this task has no reservation'))
       const micros = rules.countedMicros(intent)
       const authorizedMicros = reserved.authorized_micros + micros
       const beyond = authorizedMicros > reserved.usd_micros

@@ -2,7 +2,7 @@ import type { PolicyReceipt } from '#kernel/signer.ts'
 
 export type Receipts = {
   make(facts: Pick<PolicyReceipt, 'id' | 'userId' | 'taskId' | 'intentHash' | 'expiresAt'>): PolicyReceipt
-  /** Whether `make` made this very object: a copy, or an object that only looks alike, is none. */
+  /** Whether `make` returned this very object; a copy is not authentic. */
   isAuthentic(receipt: PolicyReceipt): boolean
 }
 

@@ -1,19 +1,19 @@
 import { fromUnits, usdDecimals } from '#kernel/money.ts'
 
-/** Limits of one user, or of the platform. A place is a chain and an address on it. */
+/** Limits of one user, or of the platform. Tokens and recipients are `<chain id>:<address>`. */
 export type Limits = {
   perTransactionMicros: bigint
   perDayMicros: bigint
   chains: readonly string[]
   /** null: any token. */
   tokens: readonly string[] | null
-  /** Contracts that may take money; the user's own wallets always may. */
+  /** Contracts that may receive money; the user's own wallets are always allowed. */
   recipients: readonly string[]
 }
 
 export const dayMs = 86_400_000
 
-/** EVM addresses are one place in any case; those of Solana are not. */
+/** EVM addresses are case-insensitive; those of Solana are not. */
 const normalize = (address: string) => (address.startsWith('0x') ? address.toLowerCase() : address)
 export const chainAddressOf = (chainId: string, address: string): string => `${chainId}:${normalize(address)}`
 
@@ -31,7 +31,7 @@ export type PolicyState = {
   limits: Limits
   platformLimits: Limits
   ownAddresses: readonly string[]
-  /** What the last 24 hours took from the day's cap. */
+  /** Amount counted against the cap of the last 24 hours. */
   spentMicros: bigint
   paused: Pause | null
 }
@@ -55,7 +55,7 @@ export const refuse = (
   remaining: string | null = null,
 ): Refusal => ({ code: 'policy_denied', rule, limit, remaining, reason })
 
-/** What an ask takes from the caps: an exit brings money home and takes nothing. */
+/** The amount that counts against the caps: an exit returns money to the user and counts nothing. */
 export const countedMicros = ({ exit, usdMicros }: Pick<PolicyRequest, 'exit' | 'usdMicros'>): bigint =>
   exit ? 0n : usdMicros
 
@@ -65,14 +65,14 @@ export const remainingMicros = ({
 }: Pick<PolicyState, 'limits' | 'spentMicros'>): bigint =>
   limits.perDayMicros > spentMicros ? limits.perDayMicros - spentMicros : 0n
 
-/** Where venue and gateway disagree, a new trading key may be the remedy. It spends nothing. */
+/** A frozen venue account still allows approving a new trading key, which may be the remedy and spends nothing. */
 const isExempt = ({ scope }: Pause, { usdMicros }: PolicyRequest): boolean =>
   scope === 'venue' && usdMicros === 0n
 
-/** Denies by default: null only where every rule agrees. */
+/** Denies by default: null only where every rule allows. */
 export function evaluate(request: PolicyRequest, state: PolicyState): Refusal | null {
   const { platformLimits, paused } = state
-  // Tightened lists and spent caps must not lock money in; where it goes is asked of exits too.
+  // Tightened lists and spent caps must not lock money in. The recipients of an exit are still checked.
   const limits = request.exit ? platformLimits : state.limits
   if (paused && !request.exit && !isExempt(paused, request)) return { code: 'trading_paused', ...paused }
   if (request.usdMicros < 0n) return refuse('amount', 'the value is negative')
@@ -109,7 +109,7 @@ function evaluateCaps(request: PolicyRequest, state: PolicyState): Refusal | nul
   const { perTransactionMicros, perDayMicros } = state.limits
   const remaining = remainingMicros(state)
   if (request.usdMicros > perTransactionMicros) {
-    const reason = 'the value is above the cap of one transaction'
+    const reason = 'the value exceeds the cap per transaction'
     return refuse(
       'per_transaction_usd',
       reason,
@@ -118,17 +118,17 @@ function evaluateCaps(request: PolicyRequest, state: PolicyState): Refusal | nul
     )
   }
   if (request.usdMicros <= remaining) return null
-  const reason = 'the value does not fit into what is left of the last 24 hours'
+  const reason = 'the value exceeds what remains of the cap per 24 hours'
   return refuse('per_day_usd', reason, usd(perDayMicros), usd(remaining))
 }
 
-/** What a user took away from the platform's limits; null leaves the platform's own. */
+/** Limits that a user tightened; null keeps the platform's. */
 export type Overrides = { [K in keyof Limits]: Limits[K] | null }
 
 const intersectLists = (platform: readonly string[], own: readonly string[] | null) =>
   own === null ? platform : platform.filter((each) => own.includes(each))
 
-/** Never wider than the platform's limits, also when these became stricter later. */
+/** Never wider than the platform's limits, also when these become stricter later. */
 export const intersect = (platformLimits: Limits, own: Overrides): Limits => ({
   perTransactionMicros: min(platformLimits.perTransactionMicros, own.perTransactionMicros),
   perDayMicros: min(platformLimits.perDayMicros, own.perDayMicros),
@@ -137,7 +137,7 @@ export const intersect = (platformLimits: Limits, own: Overrides): Limits => ({
   recipients: intersectLists(platformLimits.recipients, own.recipients),
 })
 
-/** The fields in which `wanted` would allow what `limits` do not. */
+/** The fields in which `wanted` allows more than `limits`. */
 export function widenedFields(limits: Limits, wanted: Overrides): (keyof Limits)[] {
   const exceeds = (max: bigint, asked: bigint | null) => asked !== null && asked > max
   const hasUnlisted = (list: readonly string[] | null, asked: readonly string[] | null) =>

@@ -1,7 +1,7 @@
 import { builder, fetchAll, fetchOne, type Queryable, query } from '#store/query.ts'
 import type { Overrides, Pause } from './rules.ts'
 
-/** All that the rules ask of the database. */
+/** Everything that the rules need from the database. */
 export type StoredPolicy = {
   version: number
   own: Overrides
@@ -25,8 +25,8 @@ type Row = {
 }
 
 /**
- * In one statement, since every money operation waits for it. What was spent: whole minutes by their sums, the minute
- * in which the day began by its rows, and without the task that asks. Of two switches the wider one is told.
+ * One statement, because every money operation waits for it. The spent amount: the sums of whole minutes, the rows of
+ * the minute in which the day began, minus the requesting task's own. Of two switches the wider one is returned.
  */
 const policyStateSql = `
   select p.version, p.per_transaction_micros, p.per_day_micros, p.chains, p.tokens, p.recipients, p.updated_at,
@@ -45,14 +45,14 @@ const policyStateSql = `
     order by scope limit 1
   ) k on true`
 
-/** `except`: a task whose own amount is left out of the sum. `chainId`: where a switch of a venue would count. */
+/** `except`: a task whose own amount is left out of the sum. `chainId`: the venue whose switch counts too. */
 export async function policyStateOf(
   db: Queryable,
   userId: string,
   { since, except = null, chainId = null }: { since: Date; except?: string | null; chainId?: string | null },
 ): Promise<StoredPolicy> {
   const [row] = await query<Row>(db, policyStateSql, [userId, since, except, chainId])
-  if (!row) throw new Error('a statement that always answers did not')
+  if (!row) throw new Error('the policy statement returned no row')
   return {
     version: row.version ?? 0,
     own: {
@@ -73,7 +73,7 @@ function pauseOf({ scope, since, reason }: Row): Pause | null {
   return scope === 'venue' ? { scope, since, reason: reason ?? '' } : { scope, since }
 }
 
-/** Whatever counts against the caps of a user waits here for whatever else does; what is sent after it sees the others. */
+/** Serialises everything that counts against the caps of a user; later statements see what earlier holders wrote. */
 export const lockPolicy = (tx: Queryable, userId: string, now: Date) =>
   query(tx, 'select policy_lock($1, $2)', [userId, now])
 
@@ -148,7 +148,7 @@ const subjectOf = (id: SwitchId): string => {
   return id.scope === 'user' ? id.userId : ''
 }
 
-/** Setting it again leaves the time since which it is on. */
+/** Setting an active switch again does not change its `since`. */
 export const setSwitch = (
   db: Queryable,
   id: SwitchId,

@@ -7,19 +7,19 @@ type AgentOwner = { userId: string; venue: string }
 type Read = (db: Queryable, owner: AgentOwner) => Promise<AgentWalletRow[]>
 
 /**
- * The living agents of users as this instance has just read them: a request that has asked which key trades signs with
- * that key, and does not ask again.
+ * Active agents per user as this instance read them last. Within one request, choosing the key and signing with it
+ * share one read.
  */
 export type AgentCache = {
-  /** Asks the database. */
+  /** Reads the database. */
   read: Read
-  /** What was read a moment ago, or else is read now. */
+  /** Returns a recent reading, or reads the database. */
   cached: Read
-  /** Something of them is being written: for a moment nothing is remembered. */
+  /** Call it before writing agents of the owner: nothing is cached until the entry expires. */
   invalidate(owner: AgentOwner): void
 }
 
-/** A key that was replaced signs no longer than this after. */
+/** A replaced key signs at most this long after its replacement. */
 export const agentCacheMs = 1_000
 
 export function agentCache(ttl = agentCacheMs): AgentCache {

@@ -3,7 +3,7 @@ import type { Agent } from '#kernel/venue.ts'
 import { builder, fetchAll, type Queryable, query } from '#store/query.ts'
 import type { AgentWalletRow } from '#store/tables/venue.ts'
 
-/** The keys that trade for users at venues. One that the venue has forgotten is never used again. */
+/** Agent keys that trade for users at venues. A key that the venue no longer knows is never used again. */
 
 export type SealedAgent = Omit<AgentWalletRow, 'approved_at' | 'expires_at' | 'retired_at'>
 type AgentOwner = { userId: string; venue: string }
@@ -16,7 +16,7 @@ const agentOf = (row: AgentWalletRow): Agent => ({
   expiresAt: row.expires_at,
 })
 
-/** At most two: the key that the venue knows, and the one that it is going to know. */
+/** At most two: the approved key, and one that waits for approval. */
 export const activeAgents = (db: Queryable, { userId, venue }: AgentOwner): Promise<AgentWalletRow[]> =>
   fetchAll(
     db,
@@ -39,7 +39,7 @@ export function rolesOf(rows: readonly AgentWalletRow[]): {
 
 export const agentsOf = async (db: Queryable, owner: AgentOwner) => rolesOf(await activeAgents(db, owner))
 
-/** Of two that are made at once the first waits, and the other is dropped unused. */
+/** Of two concurrent inserts the first wins; the other key is dropped unused. */
 export const addAgent = async (db: Queryable, row: SealedAgent): Promise<void> => {
   await query(
     db,
@@ -60,7 +60,7 @@ export const addAgent = async (db: Queryable, row: SealedAgent): Promise<void> =
   )
 }
 
-/** The venue knows the agent from now on, and with that it has forgotten the one before. */
+/** Marks the agent as approved. The venue drops the earlier agent at that moment, so it is retired. */
 export async function approveAgent(
   tx: Tx,
   owner: AgentOwner,

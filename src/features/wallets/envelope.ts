@@ -18,11 +18,11 @@ export function encrypt(key: Uint8Array, iv: Uint8Array, plain: Uint8Array, aad:
   return Buffer.concat([Buffer.of(version), iv, body, cipher.getAuthTag()])
 }
 
-/** Throws where the key, the blob or the place it is bound to differs by one bit. */
+/** Throws where the key, the blob or the bound data differs by one bit. */
 export function decrypt(key: Uint8Array, blob: Uint8Array, aad: string): Uint8Array {
   const bytes = Buffer.from(blob.buffer, blob.byteOffset, blob.byteLength)
   if (bytes[0] !== version || bytes.length < 1 + ivBytes + tagBytes)
-    throw new BrokenEnvelope('The envelope is of an unknown version')
+    throw new BrokenEnvelope('The envelope has an unknown version')
   const decipher = createDecipheriv('aes-256-gcm', key, bytes.subarray(1, 1 + ivBytes), {
     authTagLength: tagBytes,
   })
@@ -31,7 +31,7 @@ export function decrypt(key: Uint8Array, blob: Uint8Array, aad: string): Uint8Ar
   try {
     return Buffer.concat([first, decipher.final()])
   } catch (cause) {
-    throw new BrokenEnvelope('The envelope was sealed under another key or for another place', { cause })
+    throw new BrokenEnvelope('The envelope was sealed under another key or for another row', { cause })
   } finally {
     first.fill(0)
   }

@@ -4,7 +4,7 @@ import type { Admission, Step, TaskKind } from '#kernel/task.ts'
 import type { Faucet } from '#upstreams/faucet/faucet.ts'
 import type { Wallet } from './store.ts'
 
-/** Where there is a faucet, new wallets get something to begin with. The faucet gives once per id, however often asked. */
+/** Funds new wallets where a faucet is configured. The faucet pays once per id, so retries are safe. */
 
 type FaucetGrantDeps = { faucet: Faucet; changed: (userId: string, chainId: string) => void }
 type Target = { chain_id: string; address: string }
@@ -38,7 +38,7 @@ export function createFaucetGrant({ faucet, changed }: FaucetGrantDeps): TaskKin
     const refused: string[] = []
     for (const each of tries) {
       if (each.status === 'fulfilled') continue
-      // Asked again later; those that were served already are not served twice.
+      // The task is retried; the faucet does not pay again for ids that succeeded.
       if (!(each.reason instanceof Fault) || each.reason.retryable) throw each.reason
       refused.push(each.reason.message)
     }
@@ -54,7 +54,7 @@ export function createFaucetGrant({ faucet, changed }: FaucetGrantDeps): TaskKin
       outcome: 'not_executed',
       error: {
         code: 'upstream_rejected',
-        message: refused[0] ?? 'There is nothing to fund',
+        message: refused[0] ?? 'No configured chain matches the wallets',
         upstream: 'faucet',
       },
     }

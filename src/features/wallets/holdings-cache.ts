@@ -1,7 +1,7 @@
 import { LRUCache } from 'lru-cache'
 import type { WalletReading } from './wallet-reading.ts'
 
-/** The last reading of each wallet on each chain: fresh for a moment, and something to show when a chain is silent. */
+/** The last reading of each wallet per chain: fresh for a moment, and a fallback where the chain does not answer. */
 
 export type CachedReading = { reading: WalletReading; at: Date; error: string | null }
 type Entry = {
@@ -30,13 +30,13 @@ export function holdingsCache({ freshMs, entriesMax, now }: Options) {
     const reading = await read()
     const known: CachedReading = { reading, at: now(), error: null }
     entry.known = known
-    // A receipt that came in meanwhile makes this reading old before it is stored.
+    // A receipt that arrived during the read makes this reading stale at once.
     if (entry.generation === generation) entry.freshUntilMs = performance.now() + freshMs
     return known
   }
 
   return {
-    /** Readers of one moment share one reading; a forced one is always new. */
+    /** Concurrent callers share one read; a forced one always reads again. */
     async get(key: string, { force, read }: CacheRequest): Promise<CachedReading | { error: string }> {
       const entry = entryOf(key)
       if (!force && entry.known && performance.now() < entry.freshUntilMs) return entry.known

@@ -4,15 +4,15 @@ import type { Price } from '#upstreams/prices/prices.ts'
 import type { HoldingView } from './contract.ts'
 import type { HeldToken } from './wallet-reading.ts'
 
-/** Prices and values of holdings. What is unknown is null, never zero, and money is never a float. */
+/** Prices and values of holdings. An unknown value is null, never zero; money is never a float. */
 
-/** How the price source spells a token; a share of a vault is priced by what backs it. */
+/** The token's key at the price source; a vault share is priced by its backing asset. */
 export const priceKeyOf = (chain: Chain, { kind, token, backing }: HeldToken): string =>
   kind === 'native' ? chain.native.priceId : `${chain.llamaSlug}:${(backing?.asset ?? token).address}`
 
 const priceDecimals = 18
 
-/** The price of one unit of what is held: a share is worth its part of the backing asset. */
+/** The price of one held unit: a share has the price of its part of the backing asset. */
 function unitPrice({ kind, token, amountUnits, backing }: HeldToken, price: string): string | null {
   if (kind !== 'earn_share') return price
   if (!backing) return null

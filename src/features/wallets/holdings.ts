@@ -11,7 +11,7 @@ import { holdingOf, priceKeyOf, totalUsd } from './holdings-value.ts'
 import type { Wallet } from './store.ts'
 import { type EarnShare, type HeldToken, readEvm, readSolana, type WalletReading } from './wallet-reading.ts'
 
-/** Everything the wallets of a user hold. One silent chain never blanks the others. */
+/** All holdings of a user's wallets. A chain that does not answer never hides the others. */
 
 export type ChainReader = { family: 'evm'; chain: Evm } | { family: 'solana'; chain: Solana }
 
@@ -36,11 +36,11 @@ export type HoldingsAnswer = {
 }
 export type Holdings = {
   forUser(userId: string, request: HoldingsRequest): Promise<HoldingsAnswer>
-  /** A receipt of ours moved something: the next reading asks the chain. */
+  /** A receipt changed balances: the next request reads the chain. */
   invalidate(userId: string, chainId: string): void
 }
 
-/** Below two seconds, so that a deposit shows within them on every instance. */
+/** Below two seconds, so that a deposit is visible within two seconds on every instance. */
 const freshMsDefault = 1_000
 const entriesMax = 20_000
 
@@ -99,12 +99,12 @@ export function holdings({
   }
 }
 
-/** An adapter may not heed the signal at once; the answer does not wait for it. */
+/** An adapter may react late to the signal; the response does not wait for it. */
 function withDeadline<T>(reading: Promise<T>, signal: AbortSignal, row: Chain): Promise<T> {
   const timeout = new Promise<never>((_, reject) => {
     signal.addEventListener(
       'abort',
-      () => reject(new Fault('upstream_timeout', `${row.displayName} did not answer`)),
+      () => reject(new Fault('upstream_timeout', `${row.displayName} did not answer in time`)),
       {
         once: true,
       },

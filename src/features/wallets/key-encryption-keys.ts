@@ -1,18 +1,18 @@
 import type { Random } from '#kernel/id.ts'
 import { decrypt, encrypt, keyBytes } from './envelope.ts'
 
-/** A key that encrypts keys. It may live elsewhere: then each call is a network call. */
+/** A key that encrypts data keys. With a remote service each call is a network call. */
 export type Kek = {
   readonly id: string
   wrap(dek: Uint8Array, aad: string): Promise<Uint8Array>
   unwrap(wrapped: Uint8Array, aad: string): Promise<Uint8Array>
 }
-/** New keys are wrapped under `current`; the others still open what they wrapped before. */
+/** New data keys are wrapped under `current`; the others only unwrap existing ones. */
 export type Keks = { current: Kek; find(id: string): Kek | undefined }
 
 export function keks(current: Kek, ...former: Kek[]): Keks {
   const byId = new Map([current, ...former].map((each) => [each.id, each]))
-  if (byId.size !== former.length + 1) throw new RangeError('two key-encryption keys have the same id')
+  if (byId.size !== former.length + 1) throw new RangeError('Two key-encryption keys have the same id')
   return { current, find: (id) => byId.get(id) }
 }
 
@@ -20,7 +20,7 @@ export function keks(current: Kek, ...former: Kek[]): Keks {
 export function envKek(id: string, base64: string, random: Random): Kek {
   const key = Buffer.from(base64, 'base64')
   if (key.length !== keyBytes || key.toString('base64') !== base64)
-    throw new RangeError(`the key-encryption key ${id} is not ${keyBytes} bytes in base64`)
+    throw new RangeError(`The key-encryption key ${id} must be ${keyBytes} bytes in base64`)
   return {
     id,
     wrap: async (dek, aad) => encrypt(key, random.bytes(12), dek, aad),

@@ -11,14 +11,14 @@ import * as store from './store.ts'
 
 type KeyBinding = { user_id: string; kind: string; address: string; version: number }
 type SealedRow = KeyBinding & Pick<store.WalletRow, 'ciphertext' | 'wrapped_dek' | 'kek_id'>
-/** A wallet whose key is sealed already; nothing of it is stored yet. */
+/** A wallet with a sealed key that is not stored yet. */
 export type PreparedWallet = store.WalletRow
 
-/** Binds a sealed key to its row: moved to another row it does not open. */
+/** Binds a sealed key to its row: it cannot be decrypted from another row. */
 const aadOf = ({ user_id, kind, address, version }: KeyBinding) =>
   ['wallet', user_id, kind, address, version].join('|')
 
-/** An agent's key is bound to its venue beside its user and address. */
+/** An agent's key is bound to its venue as well as to its user and address. */
 const sealedAgentKey = (row: SealedAgent): SealedRow => ({ ...row, kind: store.agentKind(row.venue) })
 
 const version = 1
@@ -31,39 +31,39 @@ type KeystoreDeps = {
 }
 
 export type Keystore = {
-  /** Makes and wraps one key per kind. Wrapping may be a network call, so this comes before any transaction. */
+  /** Generates and seals one key per kind. Wrapping may be a network call, so call it outside any transaction. */
   prepare(userId: string): Promise<PreparedWallet[]>
-  /** Stores what was prepared unless the user has wallets already; answers with those that count. */
+  /** Stores the prepared wallets unless the user has wallets already; returns the stored ones. */
   provision(tx: Tx, prepared: PreparedWallet[]): Promise<store.Wallet[]>
-  /** Lends the secret for the time of one call and wipes it. */
+  /** Decrypts the secret for one call and wipes it afterwards. */
   withKey<T>(row: store.WalletRow, use: (secret: Uint8Array) => Promise<T>): Promise<T>
-  /** Makes and wraps the key of an agent; as with wallets this comes before any transaction. */
+  /** Generates and seals the key of an agent; call it outside any transaction. */
   prepareAgent(userId: string, venue: string): Promise<SealedAgent>
   withAgentKey<T>(row: SealedAgent, use: (secret: Uint8Array) => Promise<T>): Promise<T>
-  /** Every key-encryption key in use opens one of its rows; those that do not are answered. */
+  /** Tests every key-encryption key in use on some of its rows; returns those that fail. */
   unusableKeks(db: Queryable): Promise<UnusableKek[]>
   /**
-   * Wraps the data keys of some wallets under the current key-encryption key; `next` is where to go on, null at the
-   * end. A crash in between loses nothing, since each row says which key wrapped it: begin again without `after`.
-   * `broken` rows open under no key at hand: somebody has to look at them.
+   * Wraps the data keys of some wallets under the current key-encryption key; `next` is the cursor of the next call, null
+   * at the end. It is safe to crash and restart without `after`, because each row names the key that wrapped it.
+   * `broken` rows can be decrypted under no configured key and need an operator.
    */
   rewrap(db: Queryable, options?: { after?: string | null; limit?: number }): Promise<Rewrapped>
 }
-/** A key-encryption key in use that opens nothing: absent from the settings, or not the one that wrapped the rows. */
+/** A key-encryption key in use that unwraps nothing: not configured, or not the one that wrapped the rows. */
 export type UnusableKek = { kekId: string; reason: 'absent' | 'wrong' }
 export type Rewrapped = { rewrapped: number; broken: string[]; next: string | null }
 
-/** Of so many rows one has to open: a single damaged row is no reason to refuse a start. */
+/** One of this many rows must unwrap: a single damaged row does not prevent a start. */
 const rowsToTry = 3
 
-/** The blob is another one or stands in another place; anything else may pass, and ends the rotation until then. */
+/** True for a wrong key or a damaged row; any other error may be temporary and aborts the rotation. */
 const isBroken = (error: unknown): boolean =>
   error instanceof BrokenEnvelope || (error instanceof Fault && error.code === 'upstream_rejected')
 
 export function keystore({ keks, crypto, clock, random }: KeystoreDeps): Keystore {
   const unwrap = async (row: SealedRow) => {
     const kek = keks.find(row.kek_id)
-    if (!kek) throw new Fault('unavailable', 'The key that protects this wallet is not at hand')
+    if (!kek) throw new Fault('unavailable', 'The key-encryption key of this wallet is not configured')
     return kek.unwrap(row.wrapped_dek, `${row.kek_id}|${aadOf(row)}`)
   }
 

@@ -3,7 +3,7 @@ import { type Queryable, query } from '#store/query.ts'
 
 const tokensMax = 50
 
-/** Tokens that the user's latest tasks have moved, by chain: what no list would know. */
+/** Tokens that the user's latest tasks moved, by chain; they may be on no token list. */
 export async function pastTokens(db: Queryable, userId: string): Promise<Map<string, Token[]>> {
   const rows = await query<{ chain_id: string; address: string; symbol: string; decimals: number }>(
     db,

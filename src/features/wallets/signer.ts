@@ -12,18 +12,18 @@ import { assertVenueIntent, type SigningVenue } from './venue-rules.ts'
 
 type SignerDeps = {
   /**
-   * A pool of its own: signatures are made inside a transaction, and a pool whose connections are all in such
-   * transactions would have none left for this one.
+   * A separate pool: signatures are made inside transactions, and a shared pool with all connections in such transactions
+   * would deadlock.
    */
   db: Queryable
   keystore: Pick<Keystore, 'withKey' | 'withAgentKey'>
   crypto: EvmCrypto
   chains: readonly SigningChain[]
   venues?: readonly (SigningVenue & { crypto: VenueCrypto })[]
-  /** Where the agents of a request were read already; else they are read for each signature. */
+  /** Agents that the request has read already; without it they are read for each signature. */
   agents?: Pick<AgentCache, 'cached'>
   clock: Clock
-  /** Whether the policy of this process made the receipt. */
+  /** Whether the policy of this process issued the receipt. */
   isAuthentic: (receipt: PolicyReceipt) => boolean
 }
 
@@ -48,7 +48,7 @@ export function custodySigner(deps: SignerDeps): Signer & VenueSigner {
       fetching.catch(() => undefined)
       return {
         async sign(given, receipt) {
-          // What is judged is what is signed: nobody changes the intent while the key is fetched.
+          // A copy, so that a caller cannot change the intent between check and signature.
           const intent = structuredClone(given)
           assertReceipt({ intent, receipt, now: clock.now(), isAuthentic: isAuthentic(receipt) })
           const isOld = performance.now() - fetchedMs > agentCacheMs

@@ -9,23 +9,23 @@ import type {
 } from '#kernel/signer.ts'
 import { intentHash } from '#kernel/signer.ts'
 
-/** What custody itself knows of a chain, from configuration and never from a quote. */
+/** Custody's own facts of a chain, from configuration and never from a quote. */
 export type SigningChain = {
   chainId: string
   /** The only code that a user's account may be delegated to. */
   delegate: string
-  /** Contracts that a batch may call, beside the tokens: vaults, depositories. */
+  /** Contracts that a batch may call besides the tokens: vaults, depositories. */
   contracts: readonly string[]
   /** Tokens that may leave a wallet, each with the most units that one signature may release. */
   maxUnits: Readonly<Record<string, bigint>>
-  /** Its operator can set its clock, as with a local chain, so its deadlines cannot be compared with our clock. */
+  /** The operator can set the chain's clock, as on a local chain, so its deadlines cannot be compared with ours. */
   hasSettableClock?: boolean
 }
 
 const deadlineSecondsMax = 3600
 const callsMax = 16
 const uint256 = 1n << 256n
-/** EVM addresses are one account in any case. */
+/** EVM addresses are case-insensitive. */
 const normalize = (address: string) => address.toLowerCase()
 const isSameAddress = (a: string, b: string) => normalize(a) === normalize(b)
 const includesAddress = (list: readonly string[], address: string) =>
@@ -41,7 +41,7 @@ function assertRule(holdsTrue: boolean, rule: string, reason: string): asserts h
 type ReceiptCheck = { intent: SigningIntent; receipt: PolicyReceipt; now: Date; isAuthentic: boolean }
 
 export function assertReceipt({ intent, receipt, now, isAuthentic }: ReceiptCheck): void {
-  assertRule(isAuthentic, 'receipt', 'the receipt was not made by the policy')
+  assertRule(isAuthentic, 'receipt', 'the policy did not issue the receipt')
   assertRule(receipt.expiresAt > now, 'receipt_expired', 'the receipt has expired')
   assertRule(receipt.intentHash === intentHash(intent), 'receipt_intent', 'the receipt is for another intent')
   const matches = receipt.userId === intent.userId && receipt.taskId === intent.taskId
@@ -56,13 +56,13 @@ function assertBatch(intent: EvmIntent, own: string, chain: SigningChain | undef
   assertRule(
     isSameAddress(batch.account, own),
     'account',
-    "the batch runs on another account than the user's own",
+    "the batch runs on an account that is not the user's own",
   )
   const delegates = [batch.delegate, delegation?.delegate ?? chain.delegate]
   assertRule(
     delegates.every((each) => isSameAddress(each, chain.delegate)),
     'delegate',
-    'the delegate is not the configured one',
+    'the delegate is not the configured contract',
   )
   const nonce = delegation?.nonce ?? 0
   assertRule(
@@ -81,20 +81,29 @@ function assertBatch(intent: EvmIntent, own: string, chain: SigningChain | undef
   assertRule(
     batch.calls.length > 0 && batch.calls.length <= callsMax,
     'calls',
-    'the number of calls is not served',
+    'the number of calls is out of range',
   )
   return chain
 }
 
 type BatchContext = { intent: EvmIntent; own: string; chain: SigningChain }
 
-/** Units that leave by this call, and of what token. */
+/** The amount and token that leave the wallet by a call. */
 type Outflow = { token: string; amountUnits: bigint }
 
 function assertCall(read: DecodedCall, call: EvmCall, { intent, own, chain }: BatchContext): Outflow | null {
   if (read.name === 'approve' || read.name === 'transfer')
-    assertRule(isSameAddress(read.token, call.to), 'target', 'the call is not to the token that it names')
-  else assertRule(isSameAddress(read.vault, call.to), 'target', 'the call is not to the vault that it names')
+    assertRule(
+      isSameAddress(read.token, call.to),
+      'target',
+      'the call does not target the token that it names',
+    )
+  else
+    assertRule(
+      isSameAddress(read.vault, call.to),
+      'target',
+      'the call does not target the vault that it names',
+    )
   switch (read.name) {
     case 'approve': {
       assertRule(
@@ -115,7 +124,7 @@ function assertCall(read: DecodedCall, call: EvmCall, { intent, own, chain }: Ba
       assertRule(
         includesAddress(intent.recipients, read.to),
         'recipient',
-        'the recipient is not one of the intent',
+        'the recipient is not listed in the intent',
       )
       return read
     case 'deposit': {
@@ -138,11 +147,11 @@ function assertCall(read: DecodedCall, call: EvmCall, { intent, own, chain }: Ba
       )
       assertRule(isSameAddress(read.owner, own), 'owner', "the shares are not the user's own")
   }
-  assertRule(includesAddress(chain.contracts, read.vault), 'contract', 'the contract is not a configured one')
+  assertRule(includesAddress(chain.contracts, read.vault), 'contract', 'the contract is not configured')
   return null
 }
 
-/** Custody's own caps, in units: they hold even where everything above custody is taken over. */
+/** Custody's own caps, in units: they hold even where every layer above custody is compromised. */
 function assertCaps(outflows: Outflow[], chain: SigningChain): void {
   const caps = new Map(Object.entries(chain.maxUnits).map(([token, max]) => [normalize(token), max]))
   const sums = new Map<string, bigint>()
@@ -150,8 +159,8 @@ function assertCaps(outflows: Outflow[], chain: SigningChain): void {
     sums.set(normalize(token), (sums.get(normalize(token)) ?? 0n) + amountUnits)
   for (const [token, units] of sums) {
     const max = caps.get(token)
-    assertRule(max !== undefined, 'token', 'custody does not let this token leave a wallet')
-    assertRule(units <= max, 'cap', 'the batch releases more than one signature may')
+    assertRule(max !== undefined, 'token', 'custody does not allow this token to leave a wallet')
+    assertRule(units <= max, 'cap', 'the batch releases more than the cap per signature')
   }
 }
 
@@ -163,14 +172,14 @@ type IntentCheck = {
   readCall: EvmCrypto['decodeCall']
 }
 
-/** Decodes every call and throws at the first thing that the intent does not say. */
+/** Decodes every call and throws at the first deviation from the intent. */
 export function assertIntent({ intent, own, chain: asked, now, readCall }: IntentCheck): void {
   const chain = assertBatch(intent, own, asked, now)
   const outflows: Outflow[] = []
   for (const call of intent.batch.calls) {
     assertRule(call.value === 0n, 'value', 'the call carries native value')
     const read = readCall(call)
-    assertRule(read !== undefined, 'selector', 'the call is not one that custody understands')
+    assertRule(read !== undefined, 'selector', 'custody cannot decode the call')
     const units = assertCall(read, call, { intent, own, chain })
     if (units && units.amountUnits > 0n) outflows.push(units)
   }

@@ -4,7 +4,7 @@ import type { WalletRow } from '#store/tables/identity.ts'
 
 export type { WalletRow }
 export type WalletKind = WalletRow['kind']
-/** What anybody but custody may know of a wallet. */
+/** The public part of a wallet, for code outside custody. */
 export type Wallet = Pick<WalletRow, 'id' | 'kind' | 'address'>
 
 export const walletsOf = (db: Queryable, userId: string): Promise<Wallet[]> =>
@@ -19,7 +19,7 @@ export const walletsOf = (db: Queryable, userId: string): Promise<Wallet[]> =>
 
 const kindsPerUser = 2
 
-/** Wallets are made once and never change, so a full set is remembered. */
+/** Wallets never change after creation, so a full set is cached. */
 export function cachedWallets(): (db: Queryable, userId: string) => Promise<Wallet[]> {
   const cache = new LRUCache<string, Wallet[]>({ max: 10_000 })
   return async (db, userId) => {
@@ -41,7 +41,7 @@ export const sealedWallet = (
     builder.selectFrom('wallet').selectAll().where('user_id', '=', userId).where('kind', '=', kind),
   )
 
-/** Of two instances that provision one user, the first wins and the other's key is dropped unused. */
+/** Of two concurrent inserts for one user the first wins; the other key is dropped unused. */
 export const addWallet = async (db: Queryable, row: WalletRow): Promise<void> => {
   await fetchAll(
     db,
@@ -52,14 +52,14 @@ export const addWallet = async (db: Queryable, row: WalletRow): Promise<void> =>
   )
 }
 
-/** What stands in for the kind of a wallet where a key belongs to an agent at a venue. */
+/** Stands for the kind of a wallet where a key belongs to an agent at a venue. */
 export const agentKind = (venue: string) => `agent:${venue}`
-/** Any sealed key: of a wallet, or of an agent. */
+/** A sealed key of a wallet or an agent. */
 export type SealedKey = Omit<WalletRow, 'kind'> & { kind: string }
 
 const sealedColumns = 'id, user_id, address, ciphertext, wrapped_dek, kek_id, version, created_at'
 
-/** In the order of ids, so that a row which cannot be rewrapped is passed and not met again. */
+/** Ordered by id, so that a row that cannot be rewrapped is skipped once and not read again. */
 export const keysOutsideKek = (
   db: Queryable,
   kekId: string,
@@ -75,7 +75,7 @@ export const keysOutsideKek = (
     [kekId, after, limit],
   )
 
-/** One step per id along the index, instead of every row. */
+/** A loose index scan: one step per distinct id instead of reading every row. */
 export const keksInUse = (db: Queryable): Promise<{ kek_id: string }[]> => {
   const idsOf = (table: string) => `(with recursive id as (
       (select kek_id from ${table} order by kek_id limit 1)
@@ -86,7 +86,7 @@ export const keksInUse = (db: Queryable): Promise<{ kek_id: string }[]> => {
   return query(db, `${idsOf('wallet')} union ${idsOf('agent_wallet')} order by kek_id`)
 }
 
-/** Some keys that are wrapped under one key-encryption key, wallets and agents alike. */
+/** Some keys wrapped under one key-encryption key, wallets and agents alike. */
 export const keysUnderKek = (db: Queryable, kekId: string, limit: number): Promise<SealedKey[]> =>
   query<SealedKey>(
     db,
@@ -96,7 +96,7 @@ export const keysUnderKek = (db: Queryable, kekId: string, limit: number): Promi
     [kekId, limit],
   )
 
-/** Changes nothing when the row was rewrapped by somebody else in the meantime. */
+/** Changes nothing where another process rewrapped the row meanwhile. */
 export const replaceDek = async (db: Queryable, row: SealedKey, wrapped: Uint8Array, kekId: string) => {
   const table = row.kind.startsWith(agentKind('')) ? 'agent_wallet' : 'wallet'
   const text = `update ${table} set wrapped_dek = $2, kek_id = $3 where id = $1 and kek_id = $4 and wrapped_dek = $5 returning id`

@@ -3,13 +3,13 @@ import { Fault } from '#kernel/fault.ts'
 import { canonicalDecimal, decimalPlaces, mulDiv, toUnits, usdDecimals } from '#kernel/money.ts'
 import { isAgentAction, isSpotAsset, type VenueIntent, type VenueOrder } from '#kernel/venue.ts'
 
-/** What custody itself knows of a venue, from configuration and never from an answer of it. */
+/** Custody's own facts of a venue, from configuration and never from the venue's replies. */
 export type SigningVenue = {
   venue: string
   chainId: string
-  /** Most that one signature may open, in micro-dollars. */
+  /** Highest notional that one signature may open, in micro-dollars. */
   maxMicros: bigint
-  /** Its operator can set its clock, so its times cannot be compared with our clock. */
+  /** The operator can set the venue's clock, so its times cannot be compared with ours. */
   hasSettableClock?: boolean
 }
 
@@ -28,11 +28,11 @@ const isSameAddress = (a: string, b: string) => a.toLowerCase() === b.toLowerCas
 const isPositive = (text: string): boolean =>
   canonicalDecimal(text) === text && compareDecimals(text, '0') > 0
 
-/** Spot knows no position that could be reduced: there a purchase opens, and a sale parts with what is held. */
+/** Spot has no reduce-only: a purchase opens, and a sale reduces what is held. */
 const opensPosition = ({ asset, isBuy, reduceOnly }: VenueOrder): boolean =>
   isSpotAsset(asset) ? isBuy : !reduceOnly
 
-/** What the orders can open at worst, rounded up. Exits open nothing. */
+/** Highest notional that the orders can open, rounded up. Exits open nothing. */
 export function openedMicros(orders: readonly VenueOrder[]): bigint {
   return orders.filter(opensPosition).reduce((sum, { price, size }) => {
     const places = decimalPlaces(price) + decimalPlaces(size)
@@ -50,10 +50,14 @@ function assertTimes(
   assertRule(
     nonce > 0n && (hasSettableClock || Math.abs(aheadMs) < dayMs),
     'nonce',
-    'the nonce is not of this day',
+    'the nonce is more than a day away from the current time',
   )
   if (!isAgentAction(action)) return
-  assertRule(expiresAtMs !== null && Number.isSafeInteger(expiresAtMs), 'expiry', 'the action never expires')
+  assertRule(
+    expiresAtMs !== null && Number.isSafeInteger(expiresAtMs),
+    'expiry',
+    'the action has no valid expiry',
+  )
   const leftMs = expiresAtMs - now.getTime()
   assertRule(
     hasSettableClock || (leftMs > 0 && leftMs <= expiryMsMax),
@@ -67,19 +71,23 @@ function assertOrders(
   orders: readonly VenueOrder[],
   maxMicros: bigint,
 ): void {
-  assertRule(orders.length > 0 && orders.length <= ordersMax, 'orders', 'the number of orders is not served')
+  assertRule(
+    orders.length > 0 && orders.length <= ordersMax,
+    'orders',
+    'the number of orders is out of range',
+  )
   for (const order of orders) {
     const { price, size, when } = order
     assertRule(isPositive(price) && isPositive(size), 'size', 'a price or a size is not above zero')
     if ('triggerPrice' in when) {
-      assertRule(isPositive(when.triggerPrice), 'size', 'a trigger is not above zero')
-      assertRule(!opensPosition(order), 'trigger', 'a trigger could open a position')
+      assertRule(isPositive(when.triggerPrice), 'size', 'a trigger price is not above zero')
+      assertRule(!opensPosition(order), 'trigger', 'a trigger order could open a position')
     }
   }
   const opened = openedMicros(orders)
   assertRule(!exit || opened === 0n, 'exit', 'an exit would open a position')
-  assertRule(opened <= usdMicros, 'notional', 'the orders open more than the policy was told')
-  assertRule(opened <= maxMicros, 'cap', 'the orders open more than one signature may')
+  assertRule(opened <= usdMicros, 'notional', 'the orders open more than the value declared to the policy')
+  assertRule(opened <= maxMicros, 'cap', 'the orders open more than the cap per signature')
 }
 
 function assertAction(intent: VenueIntent, { maxMicros }: SigningVenue, agents: readonly string[]): void {
@@ -104,21 +112,25 @@ function assertAction(intent: VenueIntent, { maxMicros }: SigningVenue, agents: 
 type VenueIntentCheck = {
   intent: VenueIntent
   own: string
-  /** Living agent keys of the user at the venue. */
+  /** Active agent keys of the user at the venue. */
   agents: readonly string[]
   venue: SigningVenue | undefined
   now: Date
 }
 
-/** Throws at the first thing that is not as custody wants it. */
+/** Throws at the first violated rule. */
 export function assertVenueIntent({ intent, own, agents, venue, now }: VenueIntentCheck): void {
-  assertRule(venue !== undefined && venue.chainId === intent.chainId, 'venue', 'custody does not sign for it')
+  assertRule(
+    venue !== undefined && venue.chainId === intent.chainId,
+    'venue',
+    'custody does not sign for this venue',
+  )
   assertRule(isSameAddress(intent.account, own), 'account', "the account is not the user's own wallet")
   const signers = isAgentAction(intent.action) ? agents : [own]
   assertRule(
     signers.some((each) => isSameAddress(each, intent.signer)),
     'signer',
-    'another key than that of the account or its agent is asked for',
+    'the signer is not the key of the account or of its agent',
   )
   assertTimes(intent, now, venue.hasSettableClock === true)
   assertAction(intent, venue, agents)

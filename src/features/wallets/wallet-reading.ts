@@ -4,14 +4,14 @@ import { Fault } from '#kernel/fault.ts'
 import type { Evm } from '#upstreams/evm/evm.ts'
 import type { Solana } from '#upstreams/solana/solana.ts'
 
-/** What one wallet holds on one chain, as that chain says. */
+/** Reads the holdings of one wallet from one chain. */
 
 export type HeldToken = {
   kind: 'native' | 'token' | 'earn_share'
   token: Token
   amountUnits: bigint
   verified: boolean
-  /** What the shares of a vault are worth in its asset. */
+  /** The value of a vault's shares in its asset. */
   backing?: { asset: Token; amountUnits: bigint }
 }
 export type WalletReading = { block: bigint; held: HeldToken[] }
@@ -26,7 +26,7 @@ export type EarnShare = {
 
 type ReadRequest = {
   address: string
-  /** Tokens beside the verified ones, out of the user's own tasks. */
+  /** Unverified tokens from the user's own tasks. */
   pastTokens: readonly Token[]
   share: EarnShare | null
   signal: AbortSignal
@@ -49,7 +49,7 @@ export async function readEvm(
   return { block: head.number, held: await Promise.all(held.map((each) => withBacking(each, share))) }
 }
 
-/** Shares whose worth cannot be told now are listed without one. */
+/** Shares whose value is unavailable now are listed without one. */
 async function withBacking(held: HeldToken, share: EarnShare | null): Promise<HeldToken> {
   if (held.kind !== 'earn_share' || !share) return held
   try {
@@ -70,7 +70,7 @@ export async function readSolana(
   const listed = tokens.map(({ mint, amountUnits, decimals }): HeldToken => {
     const known = findToken(row, row.tokens, mint)
     const other = known ?? findToken(row, pastTokens, mint)
-    // A mint that nobody listed is named by itself: every holding has a symbol and decimals.
+    // An unlisted mint gets a symbol from its address: every holding has a symbol and decimals.
     const token = { ...(other ?? { symbol: mint.slice(0, 4), name: mint }), address: mint, decimals }
     return { kind: 'token', token, amountUnits, verified: known !== undefined }
   })

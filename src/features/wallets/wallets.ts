@@ -11,7 +11,7 @@ type WalletsDeps = {
 }
 
 const kindsPerUser = 2
-/** The numbers are what older clients send. */
+/** Older clients send the numbers. */
 const families = { evm: 'evm', '0': 'evm', solana: 'solana', '1': 'solana' } as const
 
 export const wallets = ({ chainRows, holdings, walletsOf }: WalletsDeps) =>
