@@ -29,7 +29,7 @@ export type UserState = { user: string } & (
 )
 export type Subscription = { channel: Channel; user?: string }
 
-type Subscribe = <K extends Channel>(
+export type Subscribe = <K extends Channel>(
   topic: Subscription & { channel: K },
   read: (message: ChannelMessage<K> | undefined) => void,
 ) => Disposable
