@@ -1,4 +1,4 @@
-import type { ActionHandler } from './exchange.ts'
+import type { ActionHandler } from './action-handler.ts'
 import { type AssetTransfer, sendAsset } from './send-asset.ts'
 import type { Account } from './state.ts'
 import {

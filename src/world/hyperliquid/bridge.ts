@@ -1,5 +1,5 @@
 import type { Engine } from './engine.ts'
-import type { Payout } from './state.ts'
+import type { Payout, PayoutAttempt } from './state.ts'
 
 export type Bridge = { runOnce: () => Promise<void>; stop: () => void }
 
@@ -72,9 +72,6 @@ const scan = async (engine: Engine, rpc: Rpc): Promise<void> => {
   }
   engine.submit({ kind: 'scanned', block: head })
 }
-
-/** Signed transactions of one payout, in their order; the last is the payment. They are stored before they are sent. */
-export type PayoutAttempt = { raw: string; hash: string; nonce: number }[]
 
 export type PayoutSender = {
   /** A payment that an earlier version sent, which stored no attempt. */

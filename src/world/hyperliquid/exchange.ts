@@ -1,4 +1,5 @@
 import { accountHandlers } from './account-actions.ts'
+import type { ActionHandler, ActionResponse } from './action-handler.ts'
 import type { Action } from './actions.ts'
 import { approveAgent, principalOf } from './agents.ts'
 import { type Grouping, placeGroup } from './brackets.ts'
@@ -23,15 +24,7 @@ export type Request = {
   expiresAfter?: number
 }
 
-export type Answer =
-  | { status: 'ok'; response: { type: string; data?: unknown } }
-  | { status: 'err'; response: string }
-
-export type ActionHandler = (
-  venue: Venue,
-  account: Account,
-  action: Record<string, unknown>,
-) => Answer['response'] | undefined
+export type Answer = { status: 'ok'; response: ActionResponse } | { status: 'err'; response: string }
 
 /** The canonicaliser has given the action its form, so the casts below only name it. */
 const cast = <T>(action: Record<string, unknown>): T => action as T
@@ -218,7 +211,7 @@ export const perform = (venue: Venue, request: Request): Answer => {
     countRequests(venue, account, request.action)
     const handler = handlers[request.action.type] as ActionHandler
     const response = handler(venue, account, request.action) ?? defaultResponse
-    return { status: 'ok', response: response as { type: string } }
+    return { status: 'ok', response }
   } catch (error) {
     if (error instanceof RequestError) return { status: 'err', response: error.message }
     throw error

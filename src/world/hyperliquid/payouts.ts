@@ -1,5 +1,5 @@
-import type { PayoutAttempt, PayoutSender, Rpc } from './bridge.ts'
-import { usdcAddress } from './bridge.ts'
+import { type PayoutSender, type Rpc, usdcAddress } from './bridge.ts'
+import type { PayoutAttempt } from './state.ts'
 
 /** Account 9 of the mnemonic that every development node funds. World money only. */
 const mnemonic = 'test test test test test test test test test test test junk'

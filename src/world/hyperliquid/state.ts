@@ -1,5 +1,4 @@
 import type { RandomState } from '#world/venue-core/random.ts'
-import type { PayoutAttempt } from './bridge.ts'
 import type { Candle } from './candles.ts'
 
 /** Everything the venue knows, as plain data: a snapshot is this and the books. Money is in units of 1e-8. */
@@ -207,6 +206,9 @@ export type MarketState = {
   armed: Set<number>
   live: Candle[]
 }
+
+/** Signed transactions of one payout, in their order; the last is the payment. They are stored before they are sent. */
+export type PayoutAttempt = { raw: string; hash: string; nonce: number }[]
 
 export type Payout = {
   id: number
