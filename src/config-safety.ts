@@ -6,7 +6,6 @@ import {
   isUnencryptedRemoteDatabase,
 } from '#kernel/remote.ts'
 import { publishedBridges } from '#kernel/venue.ts'
-import type { Config } from './config.ts'
 
 /** Which settings must not meet: what is made for play, and what holds real money. */
 
@@ -43,6 +42,31 @@ export const upstreamNames = [
   'FAUCET_URL',
 ] as const
 
+type VenueNetwork = 'local' | 'mainnet' | 'testnet'
+
+/** The settings that the checks read, as config.ts has parsed them. */
+type CheckedSettings = { readonly [K in (typeof upstreamNames)[number]]: string | undefined } & {
+  readonly ENVIRONMENT: 'local' | 'staging' | 'production'
+  readonly BASE_URL: string | undefined
+  readonly TRUST_PROXY: readonly string[]
+  readonly CORS_ORIGINS: readonly string[]
+  readonly DATABASE_URL: string | undefined
+  readonly DATABASE_DIRECT_URL: string | undefined
+  readonly ARBITRUM_SEPOLIA_RPC_URL: string | undefined
+  readonly HYPERLIQUID_NETWORK: VenueNetwork
+  readonly HYPERLIQUID_WS_URL: string | undefined
+  readonly HYPERLIQUID_INFO_URL: string | undefined
+  readonly HYPERLIQUID_BRIDGE_ADDRESS: string | undefined
+  readonly EARN_VAULT_ADDRESS: string
+  readonly FINALITY: 'local' | 'public'
+  readonly KEY_ENCRYPTION_KEYS: readonly { key: string }[]
+  readonly VAULT_TRANSIT_URL: string | undefined
+  readonly SPONSOR_KEYS: readonly string[]
+  readonly FAILPOINT: string | undefined
+  readonly FAILPOINT_STOP: string | undefined
+  readonly FAILPOINT_LOG: string | undefined
+}
+
 const isPublicKey = (key: string) => {
   const text = key.toLowerCase()
   return worldSponsors.includes(text) || mnemonicKeys.includes(sha256(text).toString('hex').slice(0, 16))
@@ -62,7 +86,7 @@ const isWeakKey = (key: string) => isWeak(Buffer.from(key, 'base64'))
 const isWeakSponsor = (key: string) => isWeak(Buffer.from(key.slice(2), 'hex'))
 
 /** The key that everyone knows protects play money only. */
-export function problemsInLocal(config: Config): string[] {
+export function problemsInLocal(config: CheckedSettings): string[] {
   if (!config.KEY_ENCRYPTION_KEYS.some(({ key }) => key === worldKey)) return []
   const real = moneyNames.find((name) => isRemote(config[name]))
   const database = isRemoteDatabase(config.DATABASE_URL) ? 'DATABASE_URL' : undefined
@@ -75,9 +99,9 @@ export function problemsInLocal(config: Config): string[] {
 }
 
 /** What must never serve real money. */
-export function problemsOutsideLocal(config: Config): string[] {
+export function problemsOutsideLocal(config: CheckedSettings): string[] {
   const problems: string[] = []
-  const report = (name: keyof Config, why: string) => problems.push(`${name}: ${why}`)
+  const report = (name: keyof CheckedSettings, why: string) => problems.push(`${name}: ${why}`)
   for (const name of upstreamNames)
     if (config[name] === 'local')
       report(name, 'the local world serves no real money; set the URL of the public service, or off')
@@ -110,7 +134,7 @@ export function problemsOutsideLocal(config: Config): string[] {
   return problems
 }
 
-export function problemsInProduction(config: Config): string[] {
+export function problemsInProduction(config: CheckedSettings): string[] {
   const problems: string[] = []
   if (!config.DATABASE_URL) problems.push('DATABASE_URL: production needs a database server of its own')
   if (!config.BASE_URL?.startsWith('https://'))
@@ -123,7 +147,7 @@ export function problemsInProduction(config: Config): string[] {
 const venueNetworks = ['mainnet', 'testnet'] as const
 
 /** What is signed for one network must never be sent to another. */
-export function problemsOfVenueNetwork(config: Config): string[] {
+export function problemsOfVenueNetwork(config: CheckedSettings): string[] {
   const { HYPERLIQUID_NETWORK: network, HYPERLIQUID_URL: url } = config
   if (url === undefined) return []
   const named = ['HYPERLIQUID_URL', 'HYPERLIQUID_WS_URL', 'HYPERLIQUID_INFO_URL'] as const
@@ -147,7 +171,7 @@ export function problemsOfVenueNetwork(config: Config): string[] {
 }
 
 /** Undefined where the host tells nothing, as that of an own node or proxy. */
-function networkOfUrl(url: string): Config['HYPERLIQUID_NETWORK'] | undefined {
+function networkOfUrl(url: string): VenueNetwork | undefined {
   if (url === 'local') return 'local'
   const host = new URL(url).hostname
   if (/(^|\.)hyperliquid-testnet\.xyz$/i.test(host)) return 'testnet'
@@ -155,7 +179,10 @@ function networkOfUrl(url: string): Config['HYPERLIQUID_NETWORK'] | undefined {
 }
 
 /** What a start warns of and does not refuse. */
-export function warningsOf({ BASE_URL, TRUST_PROXY }: Config): string[] {
+export function warningsOf({
+  BASE_URL,
+  TRUST_PROXY,
+}: Pick<CheckedSettings, 'BASE_URL' | 'TRUST_PROXY'>): string[] {
   // The gateway itself speaks plain HTTP, so somebody else ends the TLS of its public address.
   const hasProxy = BASE_URL?.startsWith('https://') ?? false
   if (!hasProxy || TRUST_PROXY.length > 0) return []

@@ -5,7 +5,7 @@ import * as policy from '#features/policy/store.ts'
 import type { Tx } from '#kernel/task.ts'
 import { query } from '#store/query.ts'
 import { UsageError } from './arguments.ts'
-import type { AdminCommand } from './commands.ts'
+import type { AdminCommand } from './command.ts'
 import { operatorText, type Session } from './session.ts'
 import { userOf } from './users.ts'
 

@@ -5,7 +5,7 @@ import { backupCluster } from '#store/embedded/backup.ts'
 import { restoreCluster } from '#store/embedded/restore.ts'
 import { embeddedPostgres } from '#store/embedded.ts'
 import { StoreRefusal } from '#store/refusal.ts'
-import type { AdminCommand } from './commands.ts'
+import type { AdminCommand } from './command.ts'
 import { assertSchema, recordAction, type SessionOptions } from './session.ts'
 
 function assertEmbedded({ config }: Pick<SessionOptions, 'config'>): void {

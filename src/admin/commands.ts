@@ -1,24 +1,14 @@
 import { accountCommands } from './accounts.ts'
-import type { Arguments, Usage } from './arguments.ts'
 import { usageLine } from './arguments.ts'
 import { backupCommands } from './backup.ts'
+import type { AdminCommand } from './command.ts'
 import { keyCommands } from './keys.ts'
 import { logCommands } from './log.ts'
 import { positionCommands } from './positions.ts'
 import { psqlCommands } from './psql.ts'
-import type { Session, SessionOptions } from './session.ts'
 import { sponsorCommands } from './sponsors.ts'
 import { taskCommands } from './tasks.ts'
 import { userCommands } from './users.ts'
-
-export type AdminCommand = Usage & {
-  summary: string
-  /** Needs --why. */
-  changes: boolean
-  run(session: Session, args: Arguments): Promise<void>
-  /** In place of `run`, for what has to begin while no server runs. */
-  runAlone?: (options: SessionOptions, args: Arguments) => Promise<void>
-}
 
 export const commands: readonly AdminCommand[] = [
   ...taskCommands,

@@ -1,6 +1,6 @@
 import { noFailpoints } from '#kernel/failpoint.ts'
 import { query } from '#store/query.ts'
-import type { AdminCommand } from './commands.ts'
+import type { AdminCommand } from './command.ts'
 import type { Session } from './session.ts'
 
 /** Which key-encryption keys wrap the keys of wallets, and how many each. */

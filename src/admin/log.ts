@@ -1,5 +1,5 @@
 import { query } from '#store/query.ts'
-import type { AdminCommand } from './commands.ts'
+import type { AdminCommand } from './command.ts'
 
 const listActions: AdminCommand['run'] = async (session, args) => {
   const { pool } = session.database

@@ -2,7 +2,7 @@ import { userTopic } from '#durable/notifier.ts'
 import { freezeEarnAccount, unfreezeEarnAccount } from '#features/earn/earn-account.ts'
 import { query } from '#store/query.ts'
 import { UsageError } from './arguments.ts'
-import type { AdminCommand } from './commands.ts'
+import type { AdminCommand } from './command.ts'
 import { operatorText } from './session.ts'
 import { userOf } from './users.ts'
 

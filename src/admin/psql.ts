@@ -1,7 +1,7 @@
 import { createInterface } from 'node:readline'
 import pg from 'pg'
 import { UsageError } from './arguments.ts'
-import type { AdminCommand } from './commands.ts'
+import type { AdminCommand } from './command.ts'
 import { type Row, tableLines } from './output.ts'
 import type { Session } from './session.ts'
 

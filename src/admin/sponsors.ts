@@ -1,7 +1,7 @@
 import { sponsorsTopic } from '#durable/notifier.ts'
 import { query } from '#store/query.ts'
 import { type Arguments, UsageError } from './arguments.ts'
-import type { AdminCommand } from './commands.ts'
+import type { AdminCommand } from './command.ts'
 
 const chains = ['1', '8453', '42161', '421614', '137'] as const
 

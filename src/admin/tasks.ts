@@ -8,7 +8,7 @@ import type { JsonObject } from '#kernel/json.ts'
 import type { Effect, EffectUpdate, Move, StepResult, Tx } from '#kernel/task.ts'
 import { query } from '#store/query.ts'
 import { type Arguments, oneOf, UsageError } from './arguments.ts'
-import type { AdminCommand } from './commands.ts'
+import type { AdminCommand } from './command.ts'
 import { jsonText } from './output.ts'
 import type { Session } from './session.ts'
 

@@ -3,12 +3,10 @@ import { decodeBase64, isUsableKey, publicKeyBytes } from '#features/auth/ed2551
 import * as auth from '#features/auth/store.ts'
 import * as policy from '#features/policy/store.ts'
 import { isUuid, sha256 } from '#kernel/id.ts'
-import type { Queryable } from '#store/query.ts'
-import { query } from '#store/query.ts'
+import { type Queryable, query } from '#store/query.ts'
 import { oneOf, UsageError } from './arguments.ts'
-import type { AdminCommand } from './commands.ts'
-import type { Session } from './session.ts'
-import { operatorText } from './session.ts'
+import type { AdminCommand } from './command.ts'
+import { operatorText, type Session } from './session.ts'
 
 type User = { id: string; agent_id: string; suspended_at: Date | null; created_at: Date }
 

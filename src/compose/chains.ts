@@ -4,11 +4,11 @@ import type { PausedSponsors } from '#engines/evm-batch/paused-sponsors.ts'
 import { chainList, solanaId } from '#features/chains/chain-list.ts'
 import { systemClock as clock } from '#kernel/clock.ts'
 import type { Net } from '#kernel/net.ts'
-import type { UpstreamUrls } from '#start/endpoints.ts'
 import { evm } from '#upstreams/evm/evm.ts'
 import { nodeMismatch } from '#upstreams/evm/node-check.ts'
 import { sponsor } from '#upstreams/evm/sponsor.ts'
 import { solana } from '#upstreams/solana/solana.ts'
+import type { UpstreamUrls } from './upstream-urls.ts'
 
 const sponsorBalanceMinWei = 10_000_000_000_000_000n
 /** What lies between is kept for whole withdrawals. */

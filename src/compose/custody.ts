@@ -12,7 +12,6 @@ import { systemRandom as random } from '#kernel/id.ts'
 import type { Log } from '#kernel/log.ts'
 import { toUnits } from '#kernel/money.ts'
 import type { Net } from '#kernel/net.ts'
-import type { UpstreamUrls } from '#start/endpoints.ts'
 import type { Queryable } from '#store/query.ts'
 import { startNonce } from '#upstreams/evm/nonce-repair-plan.ts'
 import { evmCrypto } from '#upstreams/evm/sign.ts'
@@ -21,6 +20,7 @@ import { svmCrypto } from '#upstreams/solana/sign.ts'
 import type { Chains } from './chains.ts'
 import { bridgeOf, custodyChains, custodyVenue, keysOf, platformLimits } from './settings.ts'
 import type { Stores } from './store.ts'
+import type { UpstreamUrls } from './upstream-urls.ts'
 
 type CustodyDeps = {
   config: Config

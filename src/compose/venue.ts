@@ -3,7 +3,6 @@ import { systemClock as clock } from '#kernel/clock.ts'
 import { systemRandom as random } from '#kernel/id.ts'
 import type { Log } from '#kernel/log.ts'
 import type { Net } from '#kernel/net.ts'
-import type { UpstreamUrls } from '#start/endpoints.ts'
 import { accountViews } from '#upstreams/hyperliquid/account-views.ts'
 import { type Egress, hyperliquid } from '#upstreams/hyperliquid/hyperliquid.ts'
 import { prices } from '#upstreams/hyperliquid/prices.ts'
@@ -11,6 +10,7 @@ import { rateBudget, unlimitedBudget } from '#upstreams/hyperliquid/rate-budget.
 import { venueStreams } from '#upstreams/hyperliquid/stream.ts'
 import { venueStreamUrl, venueWeightOf } from './settings.ts'
 import { skippedRecords } from './skipped-records.ts'
+import type { UpstreamUrls } from './upstream-urls.ts'
 import { venueHealth } from './venue-health.ts'
 
 type VenueDeps = { config: Config; urls: UpstreamUrls; net: Net; log: Log }

@@ -1,7 +1,7 @@
 import { sha256 } from './id.ts'
 import { canonicalJson } from './json.ts'
 import type { Tx } from './task.ts'
-import type { VenueIntent } from './venue.ts'
+import type { VenueAction } from './venue.ts'
 
 /** What custody, policy and the chains say to each other. A key never leaves custody; nothing signs without a receipt. */
 
@@ -50,6 +50,19 @@ export type EvmIntent = Action & {
   delegation: Delegation | null
 }
 
+export type VenueIntent = Action & {
+  type: 'venue_action'
+  venue: string
+  /** The user's own wallet, which is the account at the venue. */
+  account: string
+  /** Whose key signs: an agent of the account, or the account itself. */
+  signer: string
+  action: VenueAction
+  nonce: bigint
+  /** After this the venue refuses the action, which proves that it can never happen; null where it knows no such end. */
+  expiresAtMs: number | null
+}
+
 /** Everything that custody signs. */
 export type SigningIntent = EvmIntent | VenueIntent
 
@@ -85,6 +98,12 @@ export type AuthorizeOnAccept = (intent: SigningIntent) => { receipt: PolicyRece
 export type SignedBatch = { signature: string; delegation: SignedDelegation | null }
 export type Signer = { signBatch(intent: EvmIntent, receipt: PolicyReceipt): Promise<SignedBatch> }
 
+export type VenueSigner = {
+  /** Fetches the sealed keys from here on, beside whatever else is asked; nothing is opened before `sign`. */
+  venueKeys(whose: { userId: string; venue: string; byAgent: boolean }): VenueKeys
+}
+export type VenueKeys = { sign(intent: VenueIntent, receipt: PolicyReceipt): Promise<string> }
+
 /** A call as custody understands it; undefined selectors are refused. */
 export type DecodedCall =
   | { name: 'approve'; token: string; spender: string; amountUnits: bigint }
@@ -99,6 +118,12 @@ export type EvmCrypto = {
   signBatch(secret: Uint8Array, batch: EvmBatch): Promise<string>
   signDelegation(secret: Uint8Array, delegation: Delegation): Promise<SignedDelegation>
   decodeCall(call: EvmCall): DecodedCall | undefined
+}
+/** Lent to custody: builds what goes over the wire from the intent alone, and signs exactly that. */
+export type VenueCrypto = {
+  addressOf(secret: Uint8Array): string
+  /** The whole body as it is stored and sent. */
+  sign(secret: Uint8Array, intent: VenueIntent): Promise<string>
 }
 export type SvmCrypto = {
   addressOf(secret: Uint8Array): Promise<string>

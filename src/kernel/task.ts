@@ -1,4 +1,3 @@
-import type { Caller } from './caller.ts'
 import type { Token } from './chains.ts'
 import type { Fault } from './fault.ts'
 import type { Json, JsonObject } from './json.ts'
@@ -233,7 +232,6 @@ export type TaskKind = {
   /** Runs in the transaction in which the task ends with nothing executed, whatever ended it. */
   onNotExecuted?: (tx: Tx, taskId: string) => Promise<void>
 }
-export type Admit<Input> = (input: Input, caller: Caller) => Promise<Admission>
 
 export type TaskProgress = { step: number; of: number; text: string }
 export type { Json, JsonObject }

@@ -1,5 +1,3 @@
-import type { Action, PolicyReceipt } from './signer.ts'
-
 /** Actions at a trading venue in our own types. Only the adapter knows the wire. */
 
 export type VenueOrder = {
@@ -32,32 +30,6 @@ export type VenueAction =
 /** What the agent key may sign; everything else takes the key of the account itself. */
 export const isAgentAction = (action: VenueAction): boolean =>
   action.type === 'order' || action.type === 'cancel' || action.type === 'set_leverage'
-
-export type VenueIntent = Action & {
-  type: 'venue_action'
-  venue: string
-  /** The user's own wallet, which is the account at the venue. */
-  account: string
-  /** Whose key signs: an agent of the account, or the account itself. */
-  signer: string
-  action: VenueAction
-  nonce: bigint
-  /** After this the venue refuses the action, which proves that it can never happen; null where it knows no such end. */
-  expiresAtMs: number | null
-}
-
-/** Lent to custody: builds what goes over the wire from the intent alone, and signs exactly that. */
-export type VenueCrypto = {
-  addressOf(secret: Uint8Array): string
-  /** The whole body as it is stored and sent. */
-  sign(secret: Uint8Array, intent: VenueIntent): Promise<string>
-}
-
-export type VenueSigner = {
-  /** Fetches the sealed keys from here on, beside whatever else is asked; nothing is opened before `sign`. */
-  venueKeys(whose: { userId: string; venue: string; byAgent: boolean }): VenueKeys
-}
-export type VenueKeys = { sign(intent: VenueIntent, receipt: PolicyReceipt): Promise<string> }
 
 const arbitrumBridge = { chainId: '42161', address: '0x2Df1c51E09aECF9cacB7bc98cB1742757f163dF7' }
 /** Where each network of the venue takes its deposits. */

@@ -1,4 +1,5 @@
 import { join } from 'node:path'
+import type { UpstreamUrls } from '#compose/upstream-urls.ts'
 import { type Config, usesWorld } from '#config.ts'
 import { embeddedPostgres } from '#store/embedded.ts'
 import type { WorldUrls } from '#world/world.ts'
@@ -16,17 +17,6 @@ export async function openDatabaseEndpoint(
   if (config.DATABASE_URL) return { url: config.DATABASE_URL, [Symbol.asyncDispose]: async () => {} }
   const server = await embeddedPostgres({ dataDir: config.DATA_DIR, progress })
   return { url: server.url, [Symbol.asyncDispose]: () => server.close() }
-}
-
-export type UpstreamUrls = {
-  evm: Record<'1' | '8453' | '42161' | '421614' | '137', string | undefined>
-  solana: string | undefined
-  hyperliquid: string | undefined
-  prices: string | undefined
-  faucet: string | undefined
-  /** Of the local world's control server. */
-  control?: string
-  worldId?: string
 }
 
 /** Upstreams that are `local` are served by a world that starts with the gateway; the others by their URL. */

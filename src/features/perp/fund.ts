@@ -28,10 +28,11 @@ import {
 import type { Queryable } from '#store/query.ts'
 import type { Evm } from '#upstreams/evm/evm.ts'
 import type { Account, Hyperliquid, LedgerUpdate } from '#upstreams/hyperliquid/hyperliquid.ts'
+import type { Agents } from './agent-keys.ts'
 import { type CreditTaskData, cashOf, checkForCredit } from './credit-check.ts'
 import { assertRoute, chainIdOf, depositShortage, walletToken } from './funding-route.ts'
 import type { FundingRoute, PerpLimits } from './limits.ts'
-import { type Agents, type Approval, createApproval, type SetupDeps } from './setup.ts'
+import { type Approval, createApproval, type SetupDeps } from './setup.ts'
 
 /** USDC from the wallet to the venue's bridge, and then the credit of exactly this transfer. */
 

@@ -6,7 +6,8 @@ import { Fault } from '#kernel/fault.ts'
 import type { Log } from '#kernel/log.ts'
 import type { Admission, JsonObject, TaskKind, Tx } from '#kernel/task.ts'
 import { type Queryable, query } from '#store/query.ts'
-import { admitSetup, renewAheadMs, type SetupDeps, setupSteps } from './setup.ts'
+import { renewAheadMs } from './agent-keys.ts'
+import { admitSetup, type SetupDeps, setupSteps } from './setup.ts'
 
 /** Trading keys are replaced before they expire, and at once where an exit finds none that the venue knows. */
 

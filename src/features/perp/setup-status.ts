@@ -6,9 +6,9 @@ import type { Clock } from '#kernel/clock.ts'
 import { Fault } from '#kernel/fault.ts'
 import type { Queryable } from '#store/query.ts'
 import type { AccountViews } from '#upstreams/hyperliquid/account-views.ts'
+import { type Agents, renewAheadMs } from './agent-keys.ts'
 import type { contract } from './contract.ts'
 import type { PerpLimits } from './limits.ts'
-import { type Agents, renewAheadMs } from './setup.ts'
 import { modeOf, unifiedValue } from './views.ts'
 
 /** How far the set-up is, as the venue knows it now. */

@@ -2,7 +2,6 @@ import { failed, failedBy } from '#engines/venue/orders/place-order.ts'
 import type { PlaceOrderDeps } from '#engines/venue/orders/place-order-deps.ts'
 import type { ActionOutcome, ActionPlan, SignedActions } from '#engines/venue/orders/signed-action.ts'
 import { clockSkewMs } from '#engines/venue/orders/trade-admission.ts'
-import type { SealedAgent } from '#features/wallets/agents.ts'
 import type { Caller } from '#kernel/caller.ts'
 import type { Clock } from '#kernel/clock.ts'
 import type { Fault } from '#kernel/fault.ts'
@@ -18,19 +17,12 @@ import type {
   TaskView,
   Tx,
 } from '#kernel/task.ts'
-import type { Agent } from '#kernel/venue.ts'
 import type { Hyperliquid } from '#upstreams/hyperliquid/hyperliquid.ts'
+import { type Agents, renewAheadMs } from './agent-keys.ts'
 import type { SetupStatus } from './setup-status.ts'
 
 /** A checklist that can be taken up again at any point: key, account, approval. */
 
-export type Agents = {
-  of(userId: string): Promise<{ current: Agent | undefined; waiting: Agent | undefined }>
-  prepare(userId: string): Promise<SealedAgent>
-  add(tx: Tx, sealed: SealedAgent): Promise<void>
-  approved(tx: Tx, userId: string, fact: { address: string; expiresAt: Date; now: Date }): Promise<void>
-  retired(userId: string, address: string): Promise<void>
-}
 export type SetupDeps = {
   venue: Pick<Hyperliquid, 'account' | 'agents' | 'spotHoldings'>
   signedActions: SignedActions
@@ -45,8 +37,6 @@ export type SetupDeps = {
 
 /** The venue replaces an agent by the next one of the same name. */
 const agentName = 'portico'
-/** A key is replaced so long before it expires. */
-export const renewAheadMs = 14 * 86_400_000
 /** The venue lets a key live for 180 days at most. */
 const agentLifeMs = 90 * 86_400_000
 const setupMs = 10 * 60_000

@@ -1,7 +1,8 @@
 import { compareDecimals } from '#kernel/decimal-fields.ts'
 import { Fault } from '#kernel/fault.ts'
 import { canonicalDecimal, decimalPlaces, mulDiv, toUnits, usdDecimals } from '#kernel/money.ts'
-import { isAgentAction, isSpotAsset, type VenueIntent, type VenueOrder } from '#kernel/venue.ts'
+import type { VenueIntent } from '#kernel/signer.ts'
+import { isAgentAction, isSpotAsset, type VenueOrder } from '#kernel/venue.ts'
 
 /** Custody's own facts of a venue, from configuration and never from the venue's replies. */
 export type SigningVenue = {

@@ -23,8 +23,8 @@ import {
   type Unread,
 } from './parse.ts'
 import type { Prices } from './prices.ts'
-import type { Urgency } from './rate-budget.ts'
 import { type SendResult, type VenueAddress, venueRequests } from './requests.ts'
+import type { Urgency } from './urgency.ts'
 import { type VenueClock, venueClock } from './venue-clock.ts'
 import type { InfoAnswer, InfoType } from './wire.ts'
 
@@ -42,7 +42,6 @@ export type {
   SpotMarket,
   Unread,
 } from './parse.ts'
-export type { Urgency } from './rate-budget.ts'
 export type { Egress, SendResult } from './requests.ts'
 
 export type Hyperliquid = {

@@ -8,8 +8,8 @@ import {
   infoWeight,
   itemsWeight,
   rateBudget,
-  type Urgency,
 } from './rate-budget.ts'
+import type { Urgency } from './urgency.ts'
 import { weightWindow } from './weight-window.ts'
 
 /** Time that stands still until a test moves it, with everything that was put off. */

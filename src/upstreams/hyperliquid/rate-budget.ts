@@ -1,11 +1,9 @@
 import { Fault } from '#kernel/fault.ts'
 import { isSpotAsset } from '#kernel/venue.ts'
+import type { Urgency } from './urgency.ts'
 import { weightWindow } from './weight-window.ts'
 
 /** What each call costs of the venue's budget per minute and address, and who may spend how much of it. */
-
-/** Exits and look-ups first, then what was signed already, then new orders, then views, then the reconciler. */
-export type Urgency = 'exit' | 'work' | 'admission' | 'view' | 'background'
 
 const order: readonly Urgency[] = ['exit', 'work', 'admission', 'view', 'background']
 /** Hundredths of the budget that the questions about one account may use in each class. */

@@ -7,9 +7,9 @@ import {
   type Budget,
   infoWeight,
   itemsWeight,
-  type Urgency,
   unlimitedBudget,
 } from './rate-budget.ts'
+import type { Urgency } from './urgency.ts'
 import { type InfoAnswer, type InfoType, type OnSkipped, parseInfo } from './wire.ts'
 
 /** Requests to the venue, by the address they leave from and the budget they are paid from. */

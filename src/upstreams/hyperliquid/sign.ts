@@ -21,7 +21,8 @@ import {
   numberToHex,
   stringToHex,
 } from 'viem/utils'
-import type { VenueAction, VenueCrypto, VenueIntent, VenueOrder } from '#kernel/venue.ts'
+import type { VenueCrypto, VenueIntent } from '#kernel/signer.ts'
+import type { VenueAction, VenueOrder } from '#kernel/venue.ts'
 
 /** What the venue hashes is made here, from the intent alone: key order and decimals are those of its schema. */
 

@@ -1,4 +1,4 @@
-import type { Urgency } from './rate-budget.ts'
+import type { Urgency } from './urgency.ts'
 
 /** Hundredths of the budget up to which each class may go: what is above stays free for the more urgent ones. */
 const classShare: Readonly<Record<Urgency, number>> = {

@@ -4,15 +4,9 @@ import { later } from '#kernel/clock.ts'
 import type { Fault } from '#kernel/fault.ts'
 import { sha256 } from '#kernel/id.ts'
 import { canonicalJson } from '#kernel/json.ts'
-import type { Action, Policy, PolicyReceipt } from '#kernel/signer.ts'
+import type { Action, Policy, PolicyReceipt, VenueIntent, VenueKeys, VenueSigner } from '#kernel/signer.ts'
 import type { EffectUpdate, Intent, JsonObject, StepResult, TaskView, Tx } from '#kernel/task.ts'
-import {
-  isAgentAction,
-  type VenueAction,
-  type VenueIntent,
-  type VenueKeys,
-  type VenueSigner,
-} from '#kernel/venue.ts'
+import { isAgentAction, type VenueAction } from '#kernel/venue.ts'
 import { settleAll } from '#store/query.ts'
 import {
   type ActionOutcome,

@@ -1,0 +1,11 @@
+/** Where each upstream is reached; undefined where it is not served. */
+export type UpstreamUrls = {
+  evm: Record<'1' | '8453' | '42161' | '421614' | '137', string | undefined>
+  solana: string | undefined
+  hyperliquid: string | undefined
+  prices: string | undefined
+  faucet: string | undefined
+  /** Of the local world's control server. */
+  control?: string
+  worldId?: string
+}
