@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { faults } from '#kernel/fault.ts'
+import { circleFindings, circleFixtures } from './architecture/circles.ts'
 import { type Finding, importFindings, type Manifest } from './architecture/import-rules.ts'
 import { has, manifest, packageJson, read, sources } from './architecture/project.ts'
 import { ruleFixtures } from './architecture/rule-fixtures.ts'
@@ -48,6 +49,15 @@ test('every planted violation is caught and every good source passes', () => {
     for (const text of good)
       assert.deepEqual(findings(source(path, text), plantedManifest).map(say), [], text.slice(0, 300))
   }
+})
+
+test('imports in src run in no circle, types included, and every planted circle is caught', () => {
+  assert.deepEqual(circleFindings(files).map(say), [])
+  const circlesIn = (texts: Record<string, string>) =>
+    circleFindings(Object.entries(texts).map(([path, text]) => source(path, text))).map(say)
+  for (const texts of circleFixtures.bad)
+    assert.notDeepEqual(circlesIn(texts), [], `no circle was found in ${Object.keys(texts).join(', ')}`)
+  for (const texts of circleFixtures.good) assert.deepEqual(circlesIn(texts), [])
 })
 
 test('every rule has a planted violation', () => {

@@ -17,11 +17,15 @@ const longestPrefix = (keys: readonly string[], path: string): string | undefine
     .at(0)
 
 /** What a file may call its own: its slice where the part is sliced, else the whole part. */
-const ownPart = (path: string): string | undefined => {
+export const ownPart = (path: string): string | undefined => {
   const area = longestPrefix(Object.keys(tables.allowedImports), path)
   if (!area || !tables.slicedParts.includes(area)) return area
   return path.split('/').slice(0, 2).join('/')
 }
+
+/** The path within src that an import of our own leads to. */
+export const targetOf = (path: string, specifier: string): string =>
+  specifier.startsWith('#') ? specifier.slice(1) : posix.join(posix.dirname(path), specifier)
 
 type Grant = 'value' | 'type' | undefined
 
@@ -111,8 +115,7 @@ const checkImport = (path: string, found: Import, manifest: Manifest): string | 
   if (specifier === undefined)
     return longestPrefix(tables.computedImports, path) ? undefined : 'the imported name is computed'
   if (specifier.startsWith('.') || specifier.startsWith('#')) {
-    const target = specifier.startsWith('#') ? specifier.slice(1) : posix.join(posix.dirname(path), specifier)
-    return checkSpelling(path, specifier) ?? checkOwn(path, target, found)
+    return checkSpelling(path, specifier) ?? checkOwn(path, targetOf(path, specifier), found)
   }
   return isBuiltin(specifier) ? checkBuiltin(path, specifier) : checkPackage(path, found, manifest)
 }
