@@ -1,65 +1,67 @@
-import type { TransactionSerializableEIP1559, TransactionSerializableEIP7702 } from 'viem'
-import { privateKeyToAddress, sign } from 'viem/accounts'
-import { bytesToHex, keccak256, parseTransaction, serializeTransaction } from 'viem/utils'
 import type { Clock } from '#kernel/clock.ts'
 import { Fault } from '#kernel/fault.ts'
-import { type EvmIntent, intentHash, type PolicyReceipt, type SignedBatch } from '#kernel/signer.ts'
-import { batchHash, executeData } from './batch.ts'
+import { intentHash } from '#kernel/signer.ts'
 import type { Evm } from './evm.ts'
 import { type Fees, isValidReplacement, planReplacement, quoteFees, type Replacement } from './fees.ts'
-import type { Hex } from './wire.ts'
+import {
+  type BatchTxOrder,
+  feesOf,
+  nonceOfTx,
+  type SignedTx,
+  type SponsorKeys,
+  signAgain,
+  signBatch,
+  signEmptyTx,
+  sponsorKeys,
+} from './sponsor-tx.ts'
 
-export type SignedTx = { externalId: string; raw: string; nonce: bigint }
-export type BatchTxOrder = {
-  intent: EvmIntent
-  signed: SignedBatch
-  receipt: PolicyReceipt
-  signer: string
-  nonce: bigint
-  gas: bigint
-  fees: Fees
-}
+export type { BatchTxOrder, SignedTx } from './sponsor-tx.ts'
 
-/** A whole withdrawal is carried also by what is kept back from everything else. */
+/** A full exit may also spend the reserve between `exitMinWei` and `balanceMinWei`. */
 export type SponsorOptions = { fullExit: boolean }
 
-/** The accounts that pay for everybody's gas on one chain, one nonce lane each. */
+/** The accounts that pay the gas of all users on one chain; each has its own nonces. */
 export type Sponsor = {
   signers: readonly string[]
-  /** Throws `unavailable` while no lane has the means to carry anything. */
+  /** Throws `unavailable` while no signer can pay. */
   ready(options?: SponsorOptions): Promise<void>
-  /** The lane with the fewest transactions under way, of those that can pay. */
+  /** The signer with the fewest transactions in flight, among those that can pay. */
   pick(inFlight: ReadonlyMap<string, number>, options?: SponsorOptions): Promise<string>
-  /** What the chain costs now; throws `unavailable` above the cap. */
+  /** The present fees of the chain; throws `unavailable` above the cap. */
   fees(): Promise<Fees>
   signBatchTx(order: BatchTxOrder): Promise<SignedTx & { batchHash: string }>
-  /** What may follow these bytes at their nonce; undefined once nothing may. */
+  /** The next replacement of a transaction at its nonce; undefined where none is allowed any more. */
   replacementOf(raw: string): Promise<Replacement | undefined>
-  /** The same call under higher fees, or nothing at all under higher fees. */
+  /** The same call with higher fees, or an empty transaction that cancels it. */
   replace(raw: string, signer: string, plan: Replacement): Promise<SignedTx>
-  /** The same call under another number, where other bytes of the signer took the first one. */
+  /** The same call under another nonce, where another transaction of the signer consumed the first one. */
   reassignNonce(raw: string, signer: string, options: { nonce: bigint; fees: Fees }): Promise<SignedTx>
-  /** A transaction that moves nothing and only takes its number. */
+  /** An empty transaction that only consumes its nonce. */
   fillNonce(signer: string, nonce: bigint): Promise<SignedTx>
 }
 
 type SponsorDeps = {
   chain: Evm
-  /** The keys of the lanes, from configuration. */
+  /** The private keys of the signers, from configuration. */
   secrets: readonly Uint8Array[]
   clock: Clock
-  /** Below this a lane carries nothing more. */
+  /** The least balance of a signer that pays. */
   balanceMinWei: bigint
-  /** An operator has paused this account: it carries nothing new. */
+  /** An operator paused this signer: it pays for nothing new. */
   isPaused?: (signer: string) => Promise<boolean>
-  /** Below this a lane carries no whole withdrawal either. */
+  /** The least balance of a signer that pays for a full exit. */
   exitMinWei?: bigint
+}
+type SponsorState = {
+  deps: Required<SponsorDeps>
+  keys: SponsorKeys
+  signers: readonly string[]
+  /** Counts picks, for the turn among equally busy signers. */
+  picks: number
+  balances: { atMs: number; byAddress: Promise<Map<string, bigint>> } | undefined
 }
 
 const balanceFreshMs = 5_000
-const transferGas = 21_000n
-
-type Unsigned = TransactionSerializableEIP1559 | TransactionSerializableEIP7702
 
 export function sponsor({
   chain,
@@ -69,162 +71,110 @@ export function sponsor({
   isPaused = async () => false,
   exitMinWei = balanceMinWei,
 }: SponsorDeps): Sponsor {
-  const { row } = chain
-  const keys = new Map(
-    secrets.map((secret) => {
-      const key = bytesToHex(secret)
-      return [privateKeyToAddress(key).toLowerCase(), key] as const
-    }),
-  )
-  const signers = [...keys.keys()]
-  let turn = 0
-  let balances: { atMs: number; byAddress: Promise<Map<string, bigint>> } | undefined
-
-  const keyOf = (signer: string): Hex => {
-    const key = keys.get(signer.toLowerCase())
-    if (!key) throw new Error(`no key for the lane ${signer}`)
-    return key
-  }
-
-  const signTx = async (signer: string, transaction: Unsigned): Promise<SignedTx> => {
-    const signature = await sign({
-      hash: keccak256(serializeTransaction(transaction)),
-      privateKey: keyOf(signer),
-    })
-    const raw = serializeTransaction(transaction, signature)
-    return { externalId: keccak256(raw), raw, nonce: BigInt(transaction.nonce ?? 0) }
-  }
-
-  const readBalances = async (): Promise<Map<string, bigint>> =>
-    new Map(await Promise.all(signers.map(async (signer) => [signer, await chain.balance(signer)] as const)))
-
-  /** Signers that can pay, asked of the chain every few seconds. */
-  const fundedSigners = async ({ fullExit }: SponsorOptions = { fullExit: false }): Promise<string[]> => {
-    const atMs = performance.now()
-    if (!balances || atMs - balances.atMs > balanceFreshMs) {
-      const byAddress = readBalances()
-      balances = { atMs, byAddress }
-      byAddress.catch(() => {
-        balances = undefined
-      })
-    }
-    const known = await balances.byAddress
-    const minWei = fullExit ? exitMinWei : balanceMinWei
-    const paused = await Promise.all(signers.map(isPaused))
-    const funded = signers.filter((signer, index) => !paused[index] && (known.get(signer) ?? 0n) >= minWei)
-    if (funded.length > 0) return funded
-    throw new Fault('unavailable', `Sponsored transactions on ${row.displayName} are paused`, {
-      extras: { reason: 'sponsor_paused', budget: 'sponsor_balance', owner: 'platform', retry_after: 60 },
-    })
-  }
-
-  const fees = async (): Promise<Fees> => {
-    const { head, priorityWei } = await chain.suggestedPriority()
-    const quoted = quoteFees(head.baseFeeWei, priorityWei, row.fees)
-    if (quoted) return quoted
-    throw new Fault('unavailable', `${row.displayName} costs more than we pay at present`, {
-      extras: { reason: 'fees_above_cap' },
-    })
-  }
-
-  const feeFields = (nonce: bigint, { maxFeeWei, priorityWei }: Fees) => ({
-    chainId: Number(row.id),
-    nonce: Number(nonce),
-    maxFeePerGas: maxFeeWei,
-    maxPriorityFeePerGas: priorityWei,
-  })
-
-  const emptyTx = (signer: string, nonce: bigint, price: Fees): Promise<SignedTx> =>
-    signTx(signer, {
-      type: 'eip1559',
-      ...feeFields(nonce, price),
-      to: signer as Hex,
-      value: 0n,
-      gas: transferGas,
-    })
-
+  const keys = sponsorKeys(chain.row, secrets)
+  const signers = [...keys.byAddress.keys()]
+  const deps = { chain, secrets, clock, balanceMinWei, isPaused, exitMinWei }
+  const state: SponsorState = { deps, keys, signers, picks: 0, balances: undefined }
   return {
     signers,
-    ready: async (options) => void (await fundedSigners(options)),
-
-    async pick(inFlight, options) {
-      const candidates = (await fundedSigners(options)).map((signer) => ({
-        signer,
-        busy: inFlight.get(signer) ?? 0,
-      }))
-      const fewest = Math.min(...candidates.map(({ busy }) => busy))
-      // In turn among equals: many that choose at one moment see the same counts.
-      const equals = candidates.filter(({ busy }) => busy === fewest)
-      return equals[turn++ % equals.length]!.signer
-    },
-
-    fees,
-
-    async signBatchTx({ intent, signed: batch, receipt, signer, nonce, gas, fees: price }) {
-      const covers = receipt.intentHash === intentHash(intent) && receipt.expiresAt > clock.now()
-      if (!covers || intent.chainId !== row.id)
-        throw new Fault('policy_denied', 'The sponsor carries nothing without a receipt of the policy')
-      const call = {
-        ...feeFields(nonce, price),
-        to: intent.batch.account as Hex,
-        value: 0n,
-        data: executeData(intent.batch, batch.signature),
-        gas,
-      }
-      const id = { batchHash: batchHash(intent.batch) }
-      const { delegation } = batch
-      if (!delegation) return { ...id, ...(await signTx(signer, { type: 'eip1559', ...call })) }
-      const { chainId, address, nonce: accountNonce, r, s, yParity } = delegation
-      const authorization = {
-        chainId,
-        address: address as Hex,
-        nonce: accountNonce,
-        r: r as Hex,
-        s: s as Hex,
-        yParity,
-      }
-      const transaction = { type: 'eip7702', ...call, authorizationList: [authorization] } as const
-      return { ...id, ...(await signTx(signer, transaction)) }
-    },
-
-    async replacementOf(raw) {
-      const old = feesOf(raw)
-      const { head, priorityWei } = await chain.suggestedPriority()
-      return planReplacement(old, quoteFees(head.baseFeeWei, priorityWei, row.fees), row.fees.capWei)
-    },
-
-    async replace(raw, signer, { kind, fees: price }) {
-      if (!isValidReplacement(feesOf(raw), price))
-        throw new Error('a replacement has to beat both fees by an eighth')
-      const old = unsignedOf(raw)
-      const nonce = BigInt(old.nonce ?? 0)
-      if (kind === 'cancel') return emptyTx(signer, nonce, price)
-      return signTx(signer, { ...old, ...feeFields(nonce, price) } as Unsigned)
-    },
-
-    reassignNonce: (raw, signer, { nonce, fees: price }) =>
-      signTx(signer, { ...unsignedOf(raw), ...feeFields(nonce, price) } as Unsigned),
-
-    fillNonce: async (signer, nonce) => emptyTx(signer, nonce, await fees()),
+    ready: async (options) => void (await fundedSigners(state, options)),
+    pick: (inFlight, options) => pickSigner(state, inFlight, options),
+    fees: () => currentFees(chain),
+    signBatchTx: (order) => signBatchTx(state, order),
+    replacementOf: (raw) => replacementOf(chain, raw),
+    replace: (raw, signer, plan) => signReplacement(keys, raw, signer, plan),
+    reassignNonce: (raw, signer, options) => signAgain(keys, raw, signer, options),
+    fillNonce: async (signer, nonce) => signEmptyTx(keys, signer, nonce, await currentFees(chain)),
   }
 }
 
-function unsignedOf(raw: string): Unsigned {
-  const {
-    r: _r,
-    s: _s,
-    v: _v,
-    yParity: _y,
-    ...unsigned
-  } = parseTransaction(raw as Hex) as Unsigned & Signature
-  return unsigned
+/** The signers that can pay; balances are read at most every few seconds. */
+async function fundedSigners(
+  state: SponsorState,
+  { fullExit }: SponsorOptions = { fullExit: false },
+): Promise<string[]> {
+  const { chain, isPaused, exitMinWei, balanceMinWei } = state.deps
+  const known = await signerBalances(state)
+  const minWei = fullExit ? exitMinWei : balanceMinWei
+  const paused = await Promise.all(state.signers.map(isPaused))
+  const funded = state.signers.filter(
+    (signer, index) => !paused[index] && (known.get(signer) ?? 0n) >= minWei,
+  )
+  if (funded.length > 0) return funded
+  throw new Fault('unavailable', `Sponsored transactions on ${chain.row.displayName} are paused`, {
+    extras: { reason: 'sponsor_paused', budget: 'sponsor_balance', owner: 'platform', retry_after: 60 },
+  })
 }
 
-type Signature = { r?: Hex; s?: Hex; v?: bigint; yParity?: number }
+function signerBalances(state: SponsorState): Promise<Map<string, bigint>> {
+  const atMs = performance.now()
+  if (!state.balances || atMs - state.balances.atMs > balanceFreshMs) {
+    const byAddress = readBalances(state)
+    state.balances = { atMs, byAddress }
+    byAddress.catch(() => {
+      state.balances = undefined
+    })
+  }
+  return state.balances.byAddress
+}
 
-function feesOf(raw: string): Fees {
-  const { maxFeePerGas, maxPriorityFeePerGas } = parseTransaction(raw as Hex)
-  if (maxFeePerGas === undefined || maxPriorityFeePerGas === undefined)
-    throw new Error('a carrier names no EIP-1559 fees')
-  return { maxFeeWei: maxFeePerGas, priorityWei: maxPriorityFeePerGas }
+const readBalances = async ({ deps, signers }: SponsorState): Promise<Map<string, bigint>> =>
+  new Map(
+    await Promise.all(signers.map(async (signer) => [signer, await deps.chain.balance(signer)] as const)),
+  )
+
+async function pickSigner(
+  state: SponsorState,
+  inFlight: ReadonlyMap<string, number>,
+  options?: SponsorOptions,
+): Promise<string> {
+  const candidates = (await fundedSigners(state, options)).map((signer) => ({
+    signer,
+    busy: inFlight.get(signer) ?? 0,
+  }))
+  const fewest = Math.min(...candidates.map(({ busy }) => busy))
+  // Equally busy signers take turns, since concurrent picks see the same counts.
+  const equals = candidates.filter(({ busy }) => busy === fewest)
+  return equals[state.picks++ % equals.length]!.signer
+}
+
+async function currentFees(chain: Evm): Promise<Fees> {
+  const { head, priorityWei } = await chain.suggestedPriority()
+  const quoted = quoteFees(head.baseFeeWei, priorityWei, chain.row.fees)
+  if (quoted) return quoted
+  throw new Fault('unavailable', `Fees on ${chain.row.displayName} exceed the cap at present`, {
+    extras: { reason: 'fees_above_cap' },
+  })
+}
+
+async function signBatchTx(
+  { deps, keys }: SponsorState,
+  order: BatchTxOrder,
+): Promise<SignedTx & { batchHash: string }> {
+  const { intent, receipt } = order
+  const covers = receipt.intentHash === intentHash(intent) && receipt.expiresAt > deps.clock.now()
+  if (!covers || intent.chainId !== deps.chain.row.id)
+    throw new Fault('policy_denied', 'The sponsor signs nothing without a valid policy receipt')
+  return signBatch(keys, order)
+}
+
+async function replacementOf(chain: Evm, raw: string): Promise<Replacement | undefined> {
+  const { fees } = chain.row
+  const old = feesOf(raw)
+  const { head, priorityWei } = await chain.suggestedPriority()
+  return planReplacement(old, quoteFees(head.baseFeeWei, priorityWei, fees), fees.capWei)
+}
+
+async function signReplacement(
+  keys: SponsorKeys,
+  raw: string,
+  signer: string,
+  { kind, fees }: Replacement,
+): Promise<SignedTx> {
+  if (!isValidReplacement(feesOf(raw), fees))
+    throw new Error('a replacement must raise both fees by an eighth')
+  const nonce = nonceOfTx(raw)
+  return kind === 'cancel'
+    ? signEmptyTx(keys, signer, nonce, fees)
+    : signAgain(keys, raw, signer, { nonce, fees })
 }

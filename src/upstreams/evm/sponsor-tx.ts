@@ -1,0 +1,131 @@
+import type { TransactionSerializableEIP1559, TransactionSerializableEIP7702 } from 'viem'
+import { privateKeyToAddress, sign } from 'viem/accounts'
+import { bytesToHex, keccak256, parseTransaction, serializeTransaction } from 'viem/utils'
+import type { EvmChainRow } from '#kernel/chains.ts'
+import type { EvmIntent, PolicyReceipt, SignedBatch } from '#kernel/signer.ts'
+import { batchHash, executeData } from './batch.ts'
+import type { Fees } from './fees.ts'
+import type { Hex } from './wire.ts'
+
+/** The transactions of a sponsor: built, signed, and read back from their bytes. */
+
+export type SignedTx = { externalId: string; raw: string; nonce: bigint }
+export type BatchTxOrder = {
+  intent: EvmIntent
+  signed: SignedBatch
+  receipt: PolicyReceipt
+  signer: string
+  nonce: bigint
+  gas: bigint
+  fees: Fees
+}
+type Unsigned = TransactionSerializableEIP1559 | TransactionSerializableEIP7702
+/** The private keys of the sponsors of one chain, by lower-case address. */
+export type SponsorKeys = { row: EvmChainRow; byAddress: ReadonlyMap<string, Hex> }
+
+const transferGas = 21_000n
+
+export const sponsorKeys = (row: EvmChainRow, secrets: readonly Uint8Array[]): SponsorKeys => ({
+  row,
+  byAddress: new Map(
+    secrets.map((secret) => {
+      const key = bytesToHex(secret)
+      return [privateKeyToAddress(key).toLowerCase(), key] as const
+    }),
+  ),
+})
+
+function keyOf({ byAddress }: SponsorKeys, signer: string): Hex {
+  const key = byAddress.get(signer.toLowerCase())
+  if (!key) throw new Error(`no key of the sponsor ${signer}`)
+  return key
+}
+
+async function signTx(keys: SponsorKeys, signer: string, transaction: Unsigned): Promise<SignedTx> {
+  const signature = await sign({
+    hash: keccak256(serializeTransaction(transaction)),
+    privateKey: keyOf(keys, signer),
+  })
+  const raw = serializeTransaction(transaction, signature)
+  return { externalId: keccak256(raw), raw, nonce: BigInt(transaction.nonce ?? 0) }
+}
+
+const feeFields = ({ row }: SponsorKeys, nonce: bigint, { maxFeeWei, priorityWei }: Fees) => ({
+  chainId: Number(row.id),
+  nonce: Number(nonce),
+  maxFeePerGas: maxFeeWei,
+  maxPriorityFeePerGas: priorityWei,
+})
+
+/** Signs a transfer of nothing to the signer itself, which only consumes the nonce. */
+export const signEmptyTx = (
+  keys: SponsorKeys,
+  signer: string,
+  nonce: bigint,
+  fees: Fees,
+): Promise<SignedTx> =>
+  signTx(keys, signer, {
+    type: 'eip1559',
+    ...feeFields(keys, nonce, fees),
+    to: signer as Hex,
+    value: 0n,
+    gas: transferGas,
+  })
+
+export async function signBatch(
+  keys: SponsorKeys,
+  { intent, signed: batch, signer, nonce, gas, fees }: BatchTxOrder,
+): Promise<SignedTx & { batchHash: string }> {
+  const call = {
+    ...feeFields(keys, nonce, fees),
+    to: intent.batch.account as Hex,
+    value: 0n,
+    data: executeData(intent.batch, batch.signature),
+    gas,
+  }
+  const id = { batchHash: batchHash(intent.batch) }
+  const { delegation } = batch
+  if (!delegation) return { ...id, ...(await signTx(keys, signer, { type: 'eip1559', ...call })) }
+  const { chainId, address, nonce: accountNonce, r, s, yParity } = delegation
+  const authorization = {
+    chainId,
+    address: address as Hex,
+    nonce: accountNonce,
+    r: r as Hex,
+    s: s as Hex,
+    yParity,
+  }
+  const transaction = { type: 'eip7702', ...call, authorizationList: [authorization] } as const
+  return { ...id, ...(await signTx(keys, signer, transaction)) }
+}
+
+/** Signs the same call again, under another nonce or other fees. */
+export const signAgain = (
+  keys: SponsorKeys,
+  raw: string,
+  signer: string,
+  { nonce, fees }: { nonce: bigint; fees: Fees },
+): Promise<SignedTx> =>
+  signTx(keys, signer, { ...unsignedOf(raw), ...feeFields(keys, nonce, fees) } as Unsigned)
+
+export const nonceOfTx = (raw: string): bigint => BigInt(unsignedOf(raw).nonce ?? 0)
+
+export function feesOf(raw: string): Fees {
+  const { maxFeePerGas, maxPriorityFeePerGas } = parseTransaction(raw as Hex)
+  if (maxFeePerGas === undefined || maxPriorityFeePerGas === undefined)
+    throw new Error('the transaction has no EIP-1559 fees')
+  return { maxFeeWei: maxFeePerGas, priorityWei: maxPriorityFeePerGas }
+}
+
+type Signature = { r?: Hex; s?: Hex; v?: bigint; yParity?: number }
+
+function unsignedOf(raw: string): Unsigned {
+  const {
+    r: _r,
+    s: _s,
+    v: _v,
+    yParity: _y,
+    ...unsigned
+  } = parseTransaction(raw as Hex) as Unsigned & Signature
+  return unsigned
+}
