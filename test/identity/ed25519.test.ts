@@ -10,7 +10,7 @@ import {
   tokenRequest,
 } from './identity-app.ts'
 
-/** S5: what the keypair doors refuse, and the few spellings that they take. */
+/** What the keypair doors refuse, and the few spellings that they take. */
 
 const order = 2n ** 252n + 27742317777372353535851937790883648493n
 const little = (value: bigint) => Buffer.from(value.toString(16).padStart(64, '0'), 'hex').reverse()
@@ -184,7 +184,7 @@ const cases: [string, string, () => Promise<unknown>][] = [
   ],
 ]
 
-describe('S5: Ed25519 at the doors', () => {
+describe('Ed25519 at the doors', () => {
   for (const [what, expected, run] of cases)
     test(`${what}: ${expected}`, async () => assert.equal(await codeOf(run()), expected))
 

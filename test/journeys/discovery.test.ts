@@ -44,7 +44,7 @@ describe('the gateway describes itself', () => {
       })),
     )
 
-  test('capabilities list exactly the operations of OpenAPI, and both list what is routed (38)', async () => {
+  test('capabilities list exactly the operations of OpenAPI, and both list what is routed', async () => {
     const capabilities = (
       await get<Record<string, { endpoints?: string[]; transfer_out?: boolean }>>('/capabilities')
     ).body
@@ -79,7 +79,7 @@ describe('the gateway describes itself', () => {
     }
   })
 
-  test('the chain table, the wallets and the capabilities name the same chains (38)', async () => {
+  test('the chain table, the wallets and the capabilities name the same chains', async () => {
     const person = await createFundedPerson(gateway.url)
     const { chains } = (
       await person.call<{ chains: { id?: string; chain_id?: string; status: string }[] }>('GET /v1/chains')
@@ -94,7 +94,7 @@ describe('the gateway describes itself', () => {
     for (const { status } of chains) assert.ok(['ok', 'degraded', 'down'].includes(status))
   })
 
-  test('health is ok soon after the start, and a dead chain degrades it under 200 and heals (14)', async () => {
+  test('health is ok soon after the start, and a dead chain degrades it under 200 and heals', async () => {
     const health = async () => {
       const { status, body } = await get<Health>('/health')
       assert.equal(status, 200)
@@ -166,7 +166,7 @@ describe('the gateway describes itself', () => {
     assert.doesNotMatch(html, /cdn\.|jsdelivr|unpkg|fonts\.(?:googleapis|scalar)/)
   })
 
-  test('a browser of an allowed origin may preflight, and one of another origin learns nothing (39)', async () => {
+  test('a browser of an allowed origin may preflight, and one of another origin learns nothing', async () => {
     const preflight = (from: string) =>
       fetch(`${gateway.url}/v1/earn/deposit`, {
         method: 'OPTIONS',
@@ -202,7 +202,7 @@ describe('the gateway describes itself', () => {
     }
   })
 
-  test('the error catalogue is one table, and the errors of the gateway are rows of it (38)', async () => {
+  test('the error catalogue is one table, and the errors of the gateway are rows of it', async () => {
     const { codes } = (await get<Catalogue>('/error-catalog.json')).body
     const rows = new Map(codes.map((row) => [row.code, row]))
     assert.equal(rows.size, codes.length)

@@ -44,7 +44,7 @@ describe('a user earns on USDC', () => {
     assert.deepEqual(entries.sort(), happened.sort())
   }
 
-  test('a first deposit of 250.5 USDC needs no gas, and all its amounts come from the events of the vault (5)', async () => {
+  test('a first deposit of 250.5 USDC needs no gas, and all its amounts come from the events of the vault', async () => {
     const person = await createFundedPerson(gateway.url)
     assert.equal(await world.nativeOf(person.evm), 0n)
     const done = await person.call<TaskBody>('POST /v1/earn/enable?wait=true', {
@@ -116,7 +116,7 @@ describe('a user earns on USDC', () => {
     assert.deepEqual([empty.status, empty.body.code], [409, 'no_position'])
   })
 
-  test('what cannot succeed is refused with its reason, and no task exists of it (4, 37)', async () => {
+  test('what cannot succeed is refused with its reason, and no task exists of it', async () => {
     const [person, other] = await Promise.all([
       createFundedPerson(gateway.url),
       createFundedPerson(gateway.url),
@@ -191,7 +191,7 @@ describe('a user earns on USDC', () => {
     await agreesWithChain(person)
   })
 
-  test('shares moved outside are told as such and never as a loss (16)', async () => {
+  test('shares moved outside are told as such and never as a loss', async () => {
     const person = await createFundedPerson(gateway.url)
     const { position_id, shares_delta } = (await person.deposit('100')).body.result
     const half = BigInt(shares_delta) / 2n
@@ -228,7 +228,7 @@ describe('a user earns on USDC', () => {
       assert.ok(row.status !== 'completed' || typeof row.tx_hash === 'string', JSON.stringify(row))
   })
 
-  test('ten deposits of one moment all land, and parallel ones never spend one balance twice (20)', async () => {
+  test('ten deposits of one moment all land, and parallel ones never spend one balance twice', async () => {
     const person = await createFundedPerson(gateway.url)
     const all = await Promise.all(Array.from({ length: 10 }, () => person.deposit('1200')))
     const landed = all.filter(({ status }) => status === 200)
@@ -241,7 +241,7 @@ describe('a user earns on USDC', () => {
     await agreesWithChain(person)
   })
 
-  test('while the chain is away positions are still told, what is not known is null, and nothing is promised (14)', async () => {
+  test('while the chain is away positions are still told, what is not known is null, and nothing is promised', async () => {
     const person = await createFundedPerson(gateway.url)
     const { position_id, shares_delta } = (await person.deposit('100')).body.result
     await world.chain('8453', 'stop')

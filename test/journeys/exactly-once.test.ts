@@ -15,7 +15,7 @@ describe('money moves once per key', () => {
   })
   after(() => gateway?.[Symbol.asyncDispose]())
 
-  test('one key sent 50 times at once is one deposit, and 49 answers say that they are replays (1)', async () => {
+  test('one key sent 50 times at once is one deposit, and 49 answers say that they are replays', async () => {
     const person = await createFundedPerson(gateway.url)
     const all = await Promise.all(
       Array.from({ length: 50 }, () => person.deposit('25', { key: 'fifty-at-once' })),
@@ -32,7 +32,7 @@ describe('money moves once per key', () => {
     assert.equal(await world.usdcOf(person.evm), 9_975_000_000n)
   })
 
-  test('a key used for another body or another operation is 409, names the first task and moves nothing (1)', async () => {
+  test('a key used for another body or another operation is 409, names the first task and moves nothing', async () => {
     const person = await createFundedPerson(gateway.url)
     const first = (await person.deposit('25', { key: 'mine' })).body
     const { position_id } = first.result
@@ -75,7 +75,7 @@ describe('money moves once per key', () => {
     assert.equal((await world.effects(person.evm)).length, 1)
   })
 
-  test('a replay after everything was spent returns the task and no insufficient balance (2)', async () => {
+  test('a replay after everything was spent returns the task and no insufficient balance', async () => {
     const person = await createFundedPerson(gateway.url)
     const first = await person.deposit('10000', { key: 'all-of-it' })
     assert.equal(first.body.outcome, 'executed', JSON.stringify(first.body))

@@ -47,7 +47,7 @@ describe('holdings tell what the chains hold', () => {
   const amountOf = ({ holdings }: Holdings, chainId: string, symbol: string) =>
     holdings.find((each) => each.chain_id === chainId && each.symbol === symbol)?.amount
 
-  test('a deposit from outside shows within two seconds, also in a wallet that was empty (13)', async () => {
+  test('a deposit from outside shows within two seconds, also in a wallet that was empty', async () => {
     const person = await newPerson()
     const empty = await readHoldings(person)
     assert.deepEqual([empty.holdings, empty.total_value_usd, empty.stale], [[], '0', false])
@@ -97,7 +97,7 @@ describe('holdings tell what the chains hold', () => {
     assert.ok(Math.abs(Number(after.total_value_usd) - 1_000) < 0.001)
   })
 
-  test('one dead chain is named and shown as it was, within three seconds, and blanks nothing else (14)', async () => {
+  test('one dead chain is named and shown as it was, within three seconds, and blanks nothing else', async () => {
     const [person, stranger] = await Promise.all([newPerson(), newPerson()])
     await world.fund(polygon, person.evm, 'USDC', '5')
     await world.fund(base, person.evm, 'USDC', '6')
@@ -144,7 +144,7 @@ describe('holdings tell what the chains hold', () => {
     assert.equal(amountOf(await eventually(healed, 'the chain is back'), polygon, 'USDC'), '5000000')
   })
 
-  test('a chain that is silent and never refuses holds nobody up for longer than three seconds (14, 44)', async () => {
+  test('a chain that is silent and never refuses holds nobody up for longer than three seconds', async () => {
     const person = await newPerson()
     await world.fund(base, person.evm, 'USDC', '6')
     await world.fault(`evm:${polygon}`, { silent: true })
@@ -158,7 +158,7 @@ describe('holdings tell what the chains hold', () => {
     assert.equal(amountOf(during, base, 'USDC'), '6000000')
   })
 
-  test('every holding has symbol and decimals, an unknown price is null, and no number is an exponent (15)', async () => {
+  test('every holding has symbol and decimals, an unknown price is null, and no number is an exponent', async () => {
     const person = await newPerson()
     await world.fund(base, person.evm, 'AERO', '0.000000000000000001')
     await world.fund(base, person.evm, 'DAI', '1000000')

@@ -111,7 +111,7 @@ describe('a new user enrols with a key pair', () => {
       if (symbol === 'USDC') assert.equal(amount, '10000000000')
   })
 
-  test("another user's task is 404 and byte-identical to an absent one (3)", async () => {
+  test("another user's task is 404 and byte-identical to an absent one", async () => {
     const [one, other] = await Promise.all([createFundedPerson(gateway.url), createFundedPerson(gateway.url)])
     const { items } = (await one.call<{ items: { task_id: string }[] }>('GET /v1/tasks')).body
     assert.equal((await one.call(`GET /v1/tasks/${items[0]!.task_id}`)).status, 200)

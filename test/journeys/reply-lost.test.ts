@@ -78,7 +78,7 @@ describe('an upstream loses replies, and a task still tells the truth', () => {
   ] as const
 
   for (const [what, fault] of faults)
-    test(`an upstream that ${what} leads to one deposit and never to a lie (6)`, async () => {
+    test(`an upstream that ${what} leads to one deposit and never to a lie`, async () => {
       const person = await createFundedPerson(gateway.url)
       await watched(person, async () => {
         await world.fault(chain, fault)
@@ -97,7 +97,7 @@ describe('an upstream loses replies, and a task still tells the truth', () => {
       })
     })
 
-  test('a chain that refuses connections for a while delays a task and loses nothing (6)', async () => {
+  test('a chain that refuses connections for a while delays a task and loses nothing', async () => {
     const person = await createFundedPerson(gateway.url)
     await watched(person, async () => {
       await world.fault(chain, { latency_ms: 300, methods: send })
@@ -123,7 +123,7 @@ describe('an upstream loses replies, and a task still tells the truth', () => {
     })
   })
 
-  test('a node that stops in the middle of a task and comes back finds the task reconciling, then done (6)', async () => {
+  test('a node that stops in the middle of a task and comes back finds the task reconciling, then done', async () => {
     const person = await createFundedPerson(gateway.url)
     await watched(person, async () => {
       await world.fault(chain, { latency_ms: 1_000, methods: send })

@@ -130,7 +130,7 @@ describe('a gateway with everything of its own starts, stops and starts again', 
     assert.equal(await again.usdcOf(person.evm), 9_850_000_000n)
   })
 
-  test('killed right after a deposit was accepted, the next start completes it, and the chain has it once (7)', async () => {
+  test('killed right after a deposit was accepted, the next start completes it, and the chain has it once', async () => {
     const accepted = await person.deposit('25', { key: 'killed', query: '' })
     assert.equal(accepted.status, 200)
     await gateway.kill()
@@ -152,7 +152,7 @@ describe('a gateway with everything of its own starts, stops and starts again', 
 })
 
 describe('a start that cannot succeed says why', () => {
-  test('every bad setting is named at once, with what it wants (44)', async () => {
+  test('every bad setting is named at once, with what it wants', async () => {
     using folder = dataFolder()
     const output = await refusedStart({
       DATA_DIR: folder.path,
@@ -205,7 +205,7 @@ describe('a start that cannot succeed says why', () => {
     assert.doesNotMatch(output, /hunter2/)
   })
 
-  test('dead and silent upstreams delay a start by seconds and are told by health (44)', async () => {
+  test('dead and silent upstreams delay a start by seconds and are told by health', async () => {
     using folder = dataFolder()
     await using database = await testDatabase()
     const silent = createServer((socket) => socket.unref()).unref()

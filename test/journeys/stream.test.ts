@@ -130,7 +130,7 @@ describe('everything that happens is streamed, on every instance', () => {
     await freshToken(two.url, person.agentId, person.privateKey)
   })
 
-  test('over disconnects at any moment and on either instance the union of what is heard is the log (9)', async () => {
+  test('over disconnects at any moment and on either instance the union of what is heard is the log', async () => {
     const person = await createFundedPerson(one.url)
     const deposits = 12
     const received: Envelope[] = []

@@ -43,7 +43,7 @@ describe('a caller waits, leaves and cancels', () => {
     assert.equal(tooLong.status, 422)
   })
 
-  test('a wait that runs out is 200 with a task that still runs, and the task ends all the same (8)', async () => {
+  test('a wait that runs out is 200 with a task that still runs, and the task ends all the same', async () => {
     const person = await createFundedPerson(gateway.url)
     await world.fault(chain, { status: 503, methods: sendMethods })
     const startedMs = performance.now()
@@ -59,7 +59,7 @@ describe('a caller waits, leaves and cancels', () => {
     assert.equal((await world.effects(person.evm)).length, 1)
   })
 
-  test('a client that leaves cancels nothing (8)', async () => {
+  test('a client that leaves cancels nothing', async () => {
     const person = await createFundedPerson(gateway.url)
     await world.fault(chain, { latency_ms: 1_000, methods: sendMethods })
     const leave = new AbortController()

@@ -1,4 +1,4 @@
-/** S1: who may call what, generated from the contracts. A new operation is judged without being listed anywhere. */
+/** Who may call what, generated from the contracts. A new operation is judged without being listed anywhere. */
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { type Scope, scopes } from '#kernel/caller.ts'

@@ -1,4 +1,4 @@
-/** S12 with parts of S8: five hundred invented requests on each route, and none of them hurts. */
+/** Five hundred invented requests on each route, and none of them hurts. */
 import assert from 'node:assert/strict'
 import { generateKeyPairSync } from 'node:crypto'
 import { after, before, test } from 'node:test'

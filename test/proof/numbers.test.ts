@@ -1,4 +1,4 @@
-/** S11 and S7: a number arrives exactly or not at all, and nobody becomes somebody else by saying so. */
+/** A number arrives exactly or not at all, and nobody becomes somebody else by saying so. */
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { type Agent, bearer, eventually, freshGateway, http, newAgent } from '../harness/gateway.ts'

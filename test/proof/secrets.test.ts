@@ -1,4 +1,4 @@
-/** S15 and S16: secrets stay where they belong, and the database with the code signs nothing without the master key. */
+/** Secrets stay where they belong, and the database with the code signs nothing without the master key. */
 import assert from 'node:assert/strict'
 import { randomBytes, sign } from 'node:crypto'
 import { after, before, test } from 'node:test'

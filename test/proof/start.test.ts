@@ -1,4 +1,4 @@
-/** S18: what is made for play never serves real money, and the refusal says what to change. */
+/** What is made for play never serves real money, and the refusal says what to change. */
 import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
 import { test } from 'node:test'

@@ -143,7 +143,7 @@ describe('perpetuals at the local venue', () => {
     assert.equal(tokens[0], 499_000_000n)
   })
 
-  test('dollars on the spot side come over where they are needed, and the task says so (42)', async () => {
+  test('dollars on the spot side come over where they are needed, and the task says so', async () => {
     const user = await app.trader('100')
     await app.credit(user, '400', 'USDC')
     const order = { asset: 'ETH', side: 'long', leverage: 1 }
@@ -185,7 +185,7 @@ describe('perpetuals at the local venue', () => {
     assert.ok(Number(home.result.moved_from_spot_usd) > 49)
   })
 
-  test('an order that can only be refused at the venue is refused before a task exists (4)', async () => {
+  test('an order that can only be refused at the venue is refused before a task exists', async () => {
     const user = await app.trader()
     const open = (body: object) => app.call('perp_open', { asset: 'ETH', notional_usd: '60', ...body }, user)
     await assert.rejects(open({ side: 'long', reduce_only: true }), { code: 'no_position' })

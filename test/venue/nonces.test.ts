@@ -26,7 +26,7 @@ describe('numbers of one signer', () => {
   })
   after(() => app?.[Symbol.asyncDispose]())
 
-  test('a thousand actions of one signer over two instances carry a thousand numbers, and none is refused (22)', async () => {
+  test('a thousand actions of one signer over two instances carry a thousand numbers, and none is refused', async () => {
     const user = await app.trader('100000')
     const other = app.instance()
     await app.price('ETH', 3_000)

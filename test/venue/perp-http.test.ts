@@ -55,7 +55,7 @@ describe('a user trades perpetuals by HTTP alone', () => {
       return isSo(now) ? now : undefined
     }, what)
 
-  test('set-up, funding, a long with its bracket, the stop, and the way home add up to the cent (42)', async () => {
+  test('set-up, funding, a long with its bracket, the stop, and the way home add up to the cent', async () => {
     const person = await createFundedPerson(gateway.url)
     const setup = await post(person, 'setup?wait=true', {})
     assert.deepEqual([setup.status, setup.body.outcome], [200, 'partial'], JSON.stringify(setup.body))
@@ -117,7 +117,7 @@ describe('a user trades perpetuals by HTTP alone', () => {
     await shown(person, ({ account }) => account.account_value_usd === '0', 'the way home')
   })
 
-  test('what cannot succeed is refused with its reason, and no task exists of it (4, 26, 37)', async () => {
+  test('what cannot succeed is refused with its reason, and no task exists of it', async () => {
     const person = await createFundedPerson(gateway.url)
     const tasksBefore = await person.taskCount()
     const refused = async (path: string, body: object) => {

@@ -63,7 +63,7 @@ describe('a user trades spot by HTTP alone', () => {
       return body.items.find(({ status }) => status === 'completed' || status === 'failed')
     }, 'the trigger has sold')
 
-  test('a purchase, its stop, a sale and a cancel add up to the cent with what the venue has on record (42)', async () => {
+  test('a purchase, its stop, a sale and a cancel add up to the cent with what the venue has on record', async () => {
     const person = await trader('1000')
     const bought = await post(person, 'buy?wait=true', { asset: 'HYPE', notional_usdc: 200, sl_price: 35 })
     assert.deepEqual([bought.status, bought.body.outcome], [200, 'executed'], JSON.stringify(bought.body))

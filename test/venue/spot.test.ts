@@ -66,7 +66,7 @@ describe('spot against USDC', () => {
     assert.ok(all.markets.some(({ symbol, base }) => symbol === 'BTC' && base === 'UBTC'))
   })
 
-  test('a purchase moves the dollars that it needs over, says so, and adds up (42)', async () => {
+  test('a purchase moves the dollars that it needs over, says so, and adds up', async () => {
     const done = await call('buy', { asset: 'HYPE', size: '2.005' })
     assert.equal(done.outcome, 'executed', JSON.stringify(done))
     const { filled_size, fee, fee_token, moved_from_perp_usd, avg_price } = done.result
@@ -225,7 +225,7 @@ describe('spot against USDC', () => {
     assert.equal((await app.venueState(user)).orders.length, 2)
   })
 
-  test('what cannot succeed is refused by name, and no task exists of it (4, 26)', async () => {
+  test('what cannot succeed is refused by name, and no task exists of it', async () => {
     const refused = (name: string, input: object) => typeOf(call(name, { asset: 'HYPE', ...input }))
     const before = (await app.main.taskEngine.tasks.list(user.id, { skip: 0, limit: 1 })).total
     assert.equal(await refused('buy', { asset: 'NOPE', size: '1' }), 'unsupported_asset')

@@ -43,7 +43,7 @@ describe('the grid of the venue', () => {
     assert.equal(isOnTick('3420.55', { sizeDecimals: 4, priceDecimals: 2 }), false)
   })
 
-  test('a rounded price is on the grid, in the direction that was asked, and nearer than one tick (28)', () => {
+  test('a rounded price is on the grid, in the direction that was asked, and nearer than one tick', () => {
     fc.assert(
       fc.property(
         decimals,
@@ -65,7 +65,7 @@ describe('the grid of the venue', () => {
     )
   })
 
-  test('a size is cut and never grows, and dust becomes an honest 0 (26)', () => {
+  test('a size is cut and never grows, and dust becomes an honest 0', () => {
     fc.assert(
       fc.property(decimals, grids, (size, grid) => {
         const cut = roundSize(size, grid)

@@ -52,7 +52,7 @@ describe('signing for the venue', () => {
     )
   })
 
-  test('keys stand in the order of the schema, whatever order the intent has them in (27)', () => {
+  test('keys stand in the order of the schema, whatever order the intent has them in', () => {
     const { cloid, when, reduceOnly, size, price, isBuy, asset } = order
     const shuffled = { cloid, when, reduceOnly, size, price, isBuy, asset }
     const text = (orders: VenueOrder[]) =>

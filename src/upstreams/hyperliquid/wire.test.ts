@@ -5,7 +5,7 @@ import { codeOfRejection, codeOfStatus, isSpentNonce, isUnknownSigner } from './
 import { parseInfo } from './wire.ts'
 
 describe('the answers of the venue', () => {
-  test('each order of an action is read for itself: an error stands beside orders that live (25)', () => {
+  test('each order of an action is read for itself: an error stands beside orders that live', () => {
     const body = JSON.stringify({
       status: 'ok',
       response: {

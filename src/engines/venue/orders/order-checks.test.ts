@@ -27,7 +27,7 @@ describe('what a request may wish for', () => {
   const size = ({ size, notional }: { size?: string; notional?: string }) =>
     orderSize({ size, notional }, setting, sizing)
 
-  test('a size is cut to the lot, and one that is then nothing or too little is refused (26)', () => {
+  test('a size is cut to the lot, and one that is then nothing or too little is refused', () => {
     assert.equal(size({ size: '0.129' }), '0.12')
     assert.equal(size({ notional: '25.9' }), '0.25')
     assert.equal(
