@@ -45,7 +45,7 @@ test('a text is canonical afterwards and knows no exponent', () => {
   for (const wrong of ['1e3', '1,5', '+1', '01', '.5', '5.', '', ' 1', '0x10', 'NaN', 'Infinity']) {
     const { issues } = read(amount, JSON.stringify({ a: wrong }))
     assert.deepEqual(
-      issues.map((issue) => [issue.loc, issue.type]),
+      issues.map((issue) => [issue.path, issue.type]),
       [[['a'], 'string_pattern_mismatch']],
       wrong,
     )
@@ -61,7 +61,7 @@ test('what does not fit the grammar is refused by name and never rounded', () =>
   assert.equal(type(`{"a":"${'9'.repeat(40)}"}`), 'decimal_whole_digits')
   assert.deepEqual(read(T.Object({ a: DecIn({ places: 6 }) }), '{"a":"1.1234567"}').issues, [
     {
-      loc: ['a'],
+      path: ['a'],
       type: 'decimal_max_places',
       msg: 'Decimal input should have no more than 6 decimal places',
       ctx: { max: 6 },
@@ -111,7 +111,7 @@ test('nested objects, lists, nullable unions and unions by shape are walked', ()
     plain: 1.5,
   })
   assert.deepEqual(
-    issues.map((issue) => issue.loc),
+    issues.map((issue) => issue.path),
     [['deep', 'rows', 2, 'x']],
   )
   assert.deepEqual(read(schema, '{"legs":{"kind":"leg","price":3.30},"maybe":0.50}').value, {

@@ -8,7 +8,7 @@ export type Schema = { readonly [keyword: string]: unknown }
 export type Resolve = (ref: string) => Schema | undefined
 
 type Holder = Record<string, unknown>
-type Loc = (string | number)[]
+type Path = (string | number)[]
 type Context = { sources: NumberSources | undefined; resolve: Resolve; issues: Issue[] }
 
 const wholeDigitsMax = 39
@@ -39,47 +39,47 @@ export function readDecimals(
   return { value: root.value, issues }
 }
 
-function walk(schema: Schema, holder: Holder, key: string, loc: Loc, context: Context): void {
+function walk(schema: Schema, holder: Holder, key: string, path: Path, context: Context): void {
   const value = holder[key]
   if (value === undefined || value === null || context.issues.length >= issuesMax) return
   if (schema['x-decimal'] !== undefined) {
-    readField(schema, holder, key, loc, context)
+    readField(schema, holder, key, path, context)
     return
   }
   const arm = selectSchema(schema, value, context.resolve)
   if (arm !== schema) {
-    if (arm && holdsDecimals(arm, context.resolve)) walk(arm, holder, key, loc, context)
+    if (arm && holdsDecimals(arm, context.resolve)) walk(arm, holder, key, path, context)
     return
   }
-  for (const part of list(schema.allOf)) walk(part, holder, key, loc, context)
+  for (const part of list(schema.allOf)) walk(part, holder, key, path, context)
   if (Array.isArray(value)) {
     const rows = value as unknown as Holder
     value.forEach((_, index) => {
       const item = list(schema.prefixItems)[index] ?? asSchema(schema.items)
-      if (item) walk(item, rows, String(index), [...loc, index], context)
+      if (item) walk(item, rows, String(index), [...path, index], context)
     })
   } else if (isRecord(value)) {
     for (const name of Object.keys(value)) {
       const field = propertySchema(schema, name)
-      if (field) walk(field, value, name, [...loc, name], context)
+      if (field) walk(field, value, name, [...path, name], context)
     }
   }
 }
 
-function readField(schema: Schema, holder: Holder, key: string, loc: Loc, context: Context): void {
+function readField(schema: Schema, holder: Holder, key: string, path: Path, context: Context): void {
   const value = holder[key]
   if (typeof value !== 'number' && typeof value !== 'string') return
   const text =
     typeof value === 'string' ? value : (context.sources?.get(holder)?.get(key) ?? numberText(value))
   const found = decimalOf(text, typeof value === 'string', schema)
   if (typeof found === 'string') holder[key] = found
-  else context.issues.push({ loc, ...found })
+  else context.issues.push({ path, ...found })
 }
 
 /** Only where no source text is known, as for a value that never was JSON text here. */
 const numberText = (value: number): string => String(value)
 
-type DecimalIssue = Omit<Issue, 'loc'>
+type DecimalIssue = Omit<Issue, 'path'>
 
 const tooManyPlaces = (max: number): DecimalIssue => ({
   type: 'decimal_max_places',

@@ -1,6 +1,12 @@
-/** What is wrong with one field of a request, in the form that FastAPI clients know. */
+/** Which part of an HTTP request carries a field. */
+export type InputLocation = 'path' | 'query' | 'body' | 'header'
+
+/** What is wrong with one field of an input, in the words that FastAPI clients know. */
 export type Issue = {
-  loc: (string | number)[]
+  /** Absent where an operation reports the issue: only the contract says which part carries the field. */
+  location?: InputLocation
+  /** Empty: the whole part. */
+  path: (string | number)[]
   msg: string
   type: string
   ctx?: Record<string, unknown>
@@ -94,10 +100,10 @@ export const budgetSpent = (
   { budget, owner, retryAfterSeconds }: SpentBudget,
 ): Fault => new Fault(code, sentence, { extras: { budget, owner, retry_after: retryAfterSeconds } })
 
-/** A 422 for one field; `field` is a path such as `body.amount_usdc` or `body.tokens.0.address`. */
+/** A 422 for one field; `field` is a path such as `amount_usdc` or `tokens.0.address`. */
 export function invalid(field: string, type: string, msg: string, ctx?: Record<string, unknown>): Fault {
-  const loc = field.split('.').map((part) => (/^\d+$/.test(part) ? Number(part) : part))
-  const issue: Issue = { loc, msg, type, ...(ctx && { ctx }) }
+  const path = field.split('.').map((part) => (/^\d+$/.test(part) ? Number(part) : part))
+  const issue: Issue = { path, msg, type, ...(ctx && { ctx }) }
   return new Fault('validation', msg, { issues: [issue] })
 }
 

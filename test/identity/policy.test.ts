@@ -287,8 +287,8 @@ describe('switches and limits', () => {
     )
     assert.equal(foreign.code, 'validation')
     assert.deepEqual(
-      foreign.issues.map(({ loc, type }) => [loc, type]),
-      [[['body', 'recipients', 1, 'chain_id'], 'chain_not_served']],
+      foreign.issues.map(({ path, type }) => [path, type]),
+      [[['recipients', 1, 'chain_id'], 'chain_not_served']],
     )
   })
 

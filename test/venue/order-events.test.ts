@@ -77,7 +77,7 @@ describe('orders as a trader sees them', () => {
       ['perp_open', { ...open, size: '0.001', tif: 'alo' }],
       ['spot_venue_buy', { asset: 'HYPE', size: '1', tif: 'alo' }],
     ] as const)
-      assert.deepEqual((await refused(name, body, user)).issues[0]?.loc, ['body', 'tif'])
+      assert.deepEqual((await refused(name, body, user)).issues[0]?.path, ['tif'])
   })
 
   test('a close says that it rests, or that less was open than it asked for', async () => {

@@ -1,5 +1,5 @@
 import { isRecord, propertySchema, type Schema, selectSchema } from '#kernel/decimal-fields.ts'
-import type { Issue } from '#kernel/fault.ts'
+import type { InputLocation, Issue } from '#kernel/fault.ts'
 import type { NumberSources } from '#kernel/json.ts'
 import { decimalOfSource } from '#kernel/money.ts'
 import type { IssueList } from './issues.ts'
@@ -10,31 +10,32 @@ import type { IssueList } from './issues.ts'
  */
 export function addRoundedIntegers(
   issues: IssueList,
-  part: string,
+  location: InputLocation,
   schema: Schema,
   value: unknown,
   sources: NumberSources,
 ): void {
-  const visit = (given: Schema, holder: object, key: string, item: unknown, loc: Issue['loc']): void => {
+  const visit = (given: Schema, holder: object, key: string, item: unknown, path: Issue['path']): void => {
     if (issues.isFull()) return
     const arm = selectSchema(given, item)
     if (!arm) return
     if (typeof item === 'number') {
       const source = sources.get(holder)?.get(key)
       const wantsInteger = [arm.type].flat().includes('integer') && Number.isInteger(item)
-      if (wantsInteger && source !== undefined && isRounded(source, item)) issues.add(notInteger(loc))
+      if (wantsInteger && source !== undefined && isRounded(source, item))
+        issues.add(notInteger(location, path))
     } else if (Array.isArray(item)) {
       const { items } = arm
       if (isRecord(items))
-        for (const [index, each] of item.entries()) visit(items, item, `${index}`, each, [...loc, index])
+        for (const [index, each] of item.entries()) visit(items, item, `${index}`, each, [...path, index])
     } else if (isRecord(item)) {
       for (const [name, field] of Object.entries(item)) {
         const within = propertySchema(arm, name)
-        if (within) visit(within, item, name, field, [...loc, name])
+        if (within) visit(within, item, name, field, [...path, name])
       }
     }
   }
-  visit(schema, {}, '', value, [part])
+  visit(schema, {}, '', value, [])
 }
 
 /** Reading decimals costs the square of their length, and no integer needs so many characters. */
@@ -43,8 +44,9 @@ const sourceLengthMax = 200
 const isRounded = (source: string, value: number): boolean =>
   /[.eE]/.test(source) && (source.length > sourceLengthMax || decimalOfSource(source) !== `${value}`)
 
-const notInteger = (loc: Issue['loc']): Issue => ({
-  loc,
+const notInteger = (location: InputLocation, path: Issue['path']): Issue => ({
+  location,
+  path,
   msg: 'Input should be a valid integer',
   type: 'int_parsing',
 })

@@ -1,7 +1,7 @@
 import type { ErrorObject } from 'ajv/dist/2020.js'
-import { type Issue, issuesMax } from '#kernel/fault.ts'
+import { type InputLocation, type Issue, issuesMax } from '#kernel/fault.ts'
 
-type Loc = Issue['loc']
+type Path = Issue['path']
 type IssueText = { type: string; msg: string; below?: string }
 type Params = Record<string, unknown>
 
@@ -84,23 +84,21 @@ const wrappers = new Set(['anyOf', 'oneOf', 'if'])
 const nullArm = /\/(?:anyOf|oneOf)\/\d+\/type$/
 
 /** JSON pointer to path; a number is an index only where the value really is a list. */
-function locOf(pointer: string, root: unknown): Loc {
+function pathOf(pointer: string, root: unknown): Path {
   let value = root
-  const loc: Loc = []
+  const path: Path = []
   for (const part of pointer.split('/').slice(1)) {
     const name = part.replaceAll('~1', '/').replaceAll('~0', '~')
-    loc.push(Array.isArray(value) ? Number(name) : name)
+    path.push(Array.isArray(value) ? Number(name) : name)
     value = typeof value === 'object' && value !== null ? (value as Record<string, unknown>)[name] : undefined
   }
-  return loc
+  return path
 }
 
-const textOf = (loc: Loc): string => JSON.stringify(loc)
-
-/** Adds the errors of one part of the request in FastAPI's words; a union is described by its arms. */
+/** Adds the errors at one location of the input in FastAPI's words; a union is described by its arms. */
 export function addErrors(
   issues: IssueList,
-  part: string,
+  location: InputLocation,
   errors: readonly ErrorObject[],
   root: unknown,
 ): void {
@@ -114,8 +112,8 @@ export function addErrors(
       literals.length > 1
         ? { type: 'literal_error', msg: `Input should be ${choice(literals)}`, below: undefined }
         : (describe?.(error.params) ?? { type: 'value_error', msg: error.message ?? 'Value error' })
-    const loc: Loc = [part, ...locOf(error.instancePath, root), ...(below === undefined ? [] : [below])]
-    issues.add({ loc, msg, type })
+    const path: Path = [...pathOf(error.instancePath, root), ...(below === undefined ? [] : [below])]
+    issues.add({ location, path, msg, type })
   }
 }
 
@@ -132,7 +130,7 @@ const literalsAt = (path: string, errors: readonly ErrorObject[]): unknown[] =>
 const issuesBytesMax = 8 * 1024
 const partLengthMax = 64
 
-/** What is wrong with one request: the first issue of each place, and no more than a reader can use. */
+/** What is wrong with one request: the first issue of each field, and no more than a reader can use. */
 export type IssueList = {
   readonly items: Issue[]
   add(issue: Issue): void
@@ -141,7 +139,7 @@ export type IssueList = {
 
 export function issueList(): IssueList {
   const items: Issue[] = []
-  const places = new Set<string>()
+  const seen = new Set<string>()
   let bytes = 0
   const isFull = () => items.length >= issuesMax || bytes >= issuesBytesMax
   return {
@@ -149,14 +147,14 @@ export function issueList(): IssueList {
     isFull,
     add(issue) {
       if (isFull()) return
-      const loc = issue.loc.map(shortPart)
-      const place = textOf(loc)
-      if (places.has(place)) return
-      const printedBytes = place.length + issue.msg.length
+      const path = issue.path.map(shortPart)
+      const where = JSON.stringify([issue.location, ...path])
+      if (seen.has(where)) return
+      const printedBytes = where.length + issue.msg.length
       if (items.length > 0 && bytes + printedBytes > issuesBytesMax) return
-      places.add(place)
+      seen.add(where)
       bytes += printedBytes
-      items.push({ ...issue, loc })
+      items.push({ ...issue, path })
     },
   }
 }

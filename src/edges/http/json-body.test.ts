@@ -16,8 +16,8 @@ function refusal(text: string | Uint8Array): string | undefined {
   } catch (error) {
     assert.ok(error instanceof Fault)
     assert.deepEqual(
-      error.issues.map(({ loc, msg, type }) => ({ loc, msg, type })),
-      [{ loc: ['body'], msg: 'JSON decode error', type: 'json_invalid' }],
+      error.issues.map(({ location, path, msg, type }) => ({ location, path, msg, type })),
+      [{ location: 'body', path: [], msg: 'JSON decode error', type: 'json_invalid' }],
     )
     return String(error.issues[0]?.ctx?.error)
   }

@@ -28,7 +28,9 @@ type Cursor = { text: string; at: number; keys: number; values: number; sources:
 
 const decodeError = (reason: string): Fault =>
   new Fault('validation', 'JSON decode error', {
-    issues: [{ loc: ['body'], msg: 'JSON decode error', type: 'json_invalid', ctx: { error: reason } }],
+    issues: [
+      { location: 'body', path: [], msg: 'JSON decode error', type: 'json_invalid', ctx: { error: reason } },
+    ],
   })
 
 const decoder = new TextDecoder('utf-8', { fatal: true })

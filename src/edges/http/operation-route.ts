@@ -6,6 +6,7 @@ import { Fault } from '#kernel/fault.ts'
 import type { Log } from '#kernel/log.ts'
 import type { Entry, Operation, RateClass, StreamItem } from '#kernel/operation.ts'
 import { type Authenticate, authorize } from './authenticate.ts'
+import { inputLocations, type LocationOf, locateIssues } from './input-location.ts'
 import type { RateLimits } from './limits.ts'
 import type { Metrics } from './metrics.ts'
 import type { OpenStreams } from './open-streams.ts'
@@ -84,6 +85,7 @@ function guard(entry: Entry, { authenticate, contexts, limits, overload }: HttpD
 
 function createHandler(operation: Operation, read: ReadInput, deps: HttpDeps) {
   const { entry } = operation
+  const locationOf = inputLocations(entry)
   return async (request: FastifyRequest, reply: FastifyReply): Promise<unknown> => {
     const { input, wait, timeoutMs, key } = read(partsOf(request))
     const context = deps.contexts.get(request)
@@ -103,10 +105,10 @@ function createHandler(operation: Operation, read: ReadInput, deps: HttpDeps) {
     const answer = await (wait ? deps.contexts.interruptible(context, run) : run()).catch(
       (error: unknown) => {
         const fault = faultOf(error) ?? internalFault(error, entry.kind === 'task' || entry.kind === 'act')
-        throw fault.status < 500 ? (context.rateLimitFault ?? fault) : fault
+        throw fault.status < 500 ? (context.rateLimitFault ?? locateIssues(fault, locationOf)) : fault
       },
     )
-    if (answer.kind === 'stream') return stream(answer.items, request, reply, deps)
+    if (answer.kind === 'stream') return stream({ items: answer.items, locationOf }, request, reply, deps)
     return send(operation, answer, reply, deps)
   }
 }
@@ -137,7 +139,7 @@ function send(
 }
 
 async function stream(
-  items: AsyncIterable<StreamItem>,
+  { items, locationOf }: { items: AsyncIterable<StreamItem>; locationOf: LocationOf },
   request: FastifyRequest,
   reply: FastifyReply,
   deps: HttpDeps,
@@ -148,7 +150,9 @@ async function stream(
   using _slot = deps.streams.open({ userId: context.caller?.userId ?? '', authorization, refuse })
   const iterator = items[Symbol.asyncIterator]()
   const first = iterator.next()
-  await waitAtMost(first, firstEventMs)
+  await waitAtMost(first, firstEventMs).catch((error: unknown) => {
+    throw error instanceof Fault ? locateIssues(error, locationOf) : error
+  })
   const events = openEventStream(reply, deps.sse)
   deps.streams.eventStreams.add(events)
   deps.metrics.streamOpened()

@@ -85,7 +85,7 @@ export function print(fault: Fault, facts: Facts): Printed {
 
 const issuesOf = (fault: Fault) =>
   fault.issues.length > 0
-    ? fault.issues
+    ? fault.issues.map(({ location = 'body', path, ...rest }) => ({ loc: [location, ...path], ...rest }))
     : [{ loc: ['body'], msg: fault.message, type: 'value_error', ...fault.extras }]
 
 /** The extras may add to the common fields, never replace them. */

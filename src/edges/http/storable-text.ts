@@ -1,5 +1,5 @@
 import { isRecord, type Schema, selectSchema } from '#kernel/decimal-fields.ts'
-import type { Issue } from '#kernel/fault.ts'
+import type { InputLocation, Issue } from '#kernel/fault.ts'
 import type { IssueList } from './issues.ts'
 import { declaredField, outlineOf } from './schema-filter.ts'
 
@@ -11,57 +11,62 @@ const isUnstorable = (text: string): boolean => text.includes('\u0000') || !text
  * only where it is stored: such text, and numbers beyond a double. A list that is longer than its schema allows is
  * reported and cut, so that nobody judges the rest of it. False where something cannot be stored.
  */
-export function checkStorable(part: string, schema: Schema, value: unknown, issues: IssueList): boolean {
+export function checkStorable(
+  location: InputLocation,
+  schema: Schema,
+  value: unknown,
+  issues: IssueList,
+): boolean {
   let isStorable = true
   const add = (issue: Issue): void => {
     isStorable = false
-    issues.add(issue)
+    issues.add({ ...issue, location })
   }
-  const visit = (given: Schema | undefined, item: unknown, loc: Issue['loc']): void => {
+  const visit = (given: Schema | undefined, item: unknown, path: Issue['path']): void => {
     if (issues.isFull()) return
     if (typeof item === 'string') {
-      if (isUnstorable(item)) add(unstorableText(loc))
+      if (isUnstorable(item)) add(unstorableText(path))
     } else if (typeof item === 'number') {
-      if (!Number.isFinite(item)) add(notFinite(loc))
-    } else if (Array.isArray(item)) visitList(given, item, loc)
-    else if (isRecord(item)) visitRecord(given, item, loc)
+      if (!Number.isFinite(item)) add(notFinite(path))
+    } else if (Array.isArray(item)) visitList(given, item, path)
+    else if (isRecord(item)) visitRecord(given, item, path)
   }
-  const visitList = (given: Schema | undefined, list: unknown[], loc: Issue['loc']): void => {
+  const visitList = (given: Schema | undefined, list: unknown[], path: Issue['path']): void => {
     const arm = given && selectSchema(given, list)
     const max = arm?.maxItems
     if (typeof max === 'number' && list.length > max) {
-      issues.add(tooLong(loc, max))
+      issues.add({ ...tooLong(path, max), location })
       list.length = max
     }
     const items = isRecord(arm?.items) ? arm.items : undefined
-    for (const [index, inner] of list.entries()) visit(items, inner, [...loc, index])
+    for (const [index, inner] of list.entries()) visit(items, inner, [...path, index])
   }
-  const visitRecord = (given: Schema | undefined, record: Record<string, unknown>, loc: Issue['loc']) => {
+  const visitRecord = (given: Schema | undefined, record: Record<string, unknown>, path: Issue['path']) => {
     const arm = given && selectSchema(given, record)
     const outline = arm && outlineOf(arm)
     for (const name of Object.keys(record)) {
       const field = outline?.isNarrow ? declaredField(outline, name) : true
       if (!field) continue
-      if (!outline?.declared.has(name) && isUnstorable(name)) add(unstorableText(loc))
-      visit(field === true ? undefined : field, record[name], [...loc, name])
+      if (!outline?.declared.has(name) && isUnstorable(name)) add(unstorableText(path))
+      visit(field === true ? undefined : field, record[name], [...path, name])
     }
   }
-  visit(schema, value, [part])
+  visit(schema, value, [])
   return isStorable
 }
 
-const unstorableText = (loc: Issue['loc']): Issue => ({
-  loc,
+const unstorableText = (path: Issue['path']): Issue => ({
+  path,
   msg: 'Input should be a valid string without the character U+0000',
   type: 'string_unicode',
 })
-const notFinite = (loc: Issue['loc']): Issue => ({
-  loc,
+const notFinite = (path: Issue['path']): Issue => ({
+  path,
   msg: 'Input should be a finite number',
   type: 'finite_number',
 })
-const tooLong = (loc: Issue['loc'], max: number): Issue => ({
-  loc,
+const tooLong = (path: Issue['path'], max: number): Issue => ({
+  path,
   msg: `List should have at most ${max} ${max === 1 ? 'item' : 'items'}`,
   type: 'too_long',
 })

@@ -1,7 +1,7 @@
 import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js'
 import formats from 'ajv-formats'
 import { isRecord, readDecimals, type Schema } from '#kernel/decimal-fields.ts'
-import { Fault, type Issue } from '#kernel/fault.ts'
+import { Fault, type InputLocation, type Issue } from '#kernel/fault.ts'
 import type { NumberSources } from '#kernel/json.ts'
 import { type Entry, type Operation, waitQuery } from '#kernel/operation.ts'
 import { addRoundedIntegers } from './integer-precision.ts'
@@ -102,23 +102,28 @@ function addUnknown(issues: IssueList, sent: Record<string, unknown>, known: Rea
   for (const name of Object.keys(sent)) {
     if (issues.isFull()) return
     if (known.has(name)) continue
-    issues.add({ loc: ['query', name], msg: 'Extra inputs are not permitted', type: 'extra_forbidden' })
+    issues.add({
+      location: 'query',
+      path: [name],
+      msg: 'Extra inputs are not permitted',
+      type: 'extra_forbidden',
+    })
   }
 }
 
 /** Text first, then the schema, then the decimals; the number sources hang on the very objects that were parsed. */
 function checked(
-  name: string,
+  location: InputLocation,
   { schema, check }: Part,
   value: unknown,
   sources: NumberSources | undefined,
   issues: IssueList,
 ): unknown {
-  if (!checkStorable(name, schema, value, issues)) return undefined
-  if (!check(value)) addErrors(issues, name, check.errors ?? [], value)
-  if (sources) addRoundedIntegers(issues, name, schema, value, sources)
+  if (!checkStorable(location, schema, value, issues)) return undefined
+  if (!check(value)) addErrors(issues, location, check.errors ?? [], value)
+  if (sources) addRoundedIntegers(issues, location, schema, value, sources)
   const decimals = readDecimals(schema, value, sources)
-  for (const issue of decimals.issues) issues.add({ ...issue, loc: [name, ...issue.loc] })
+  for (const issue of decimals.issues) issues.add({ ...issue, location })
   return decimals.value
 }
 
@@ -134,7 +139,7 @@ function readBody(
     const mayBeAbsent = given === undefined && isAllOptional(part.schema)
     if (entry.bodyOptional || mayBeAbsent || part.check(given ?? null))
       return part.check(defaults) ? defaults : {}
-    issues.add({ loc: ['body'], msg: 'Field required', type: 'missing' })
+    issues.add({ location: 'body', path: [], msg: 'Field required', type: 'missing' })
     return {}
   }
   if (isRecord(given)) dropIdentity(given, part.schema)
@@ -164,14 +169,14 @@ function declares(schema: Schema, field: string): boolean {
 function readKey(header: string | undefined, body: unknown, issues: IssueList): string | undefined {
   const inBody = isRecord(body) ? body.idempotency_key : undefined
   if (isRecord(body)) delete body.idempotency_key
-  const bodyLoc = ['body', 'idempotency_key']
-  const headerLoc = ['header', 'Idempotency-Key']
-  if (header !== undefined && !visibleAscii.test(header)) issues.add(notVisible(headerLoc))
+  if (header !== undefined && !visibleAscii.test(header)) issues.add(notVisible('header', 'Idempotency-Key'))
   if (inBody === undefined || inBody === null) return header
-  if (typeof inBody !== 'string' || !visibleAscii.test(inBody)) issues.add(notVisible(bodyLoc))
+  if (typeof inBody !== 'string' || !visibleAscii.test(inBody))
+    issues.add(notVisible('body', 'idempotency_key'))
   else if (header !== undefined && header !== inBody) {
     issues.add({
-      loc: bodyLoc,
+      location: 'body',
+      path: ['idempotency_key'],
       msg: 'The key differs from the Idempotency-Key header',
       type: 'value_error',
     })
@@ -179,8 +184,9 @@ function readKey(header: string | undefined, body: unknown, issues: IssueList): 
   return header ?? String(inBody)
 }
 
-const notVisible = (loc: string[]): Issue => ({
-  loc,
+const notVisible = (location: InputLocation, field: string): Issue => ({
+  location,
+  path: [field],
   msg: 'Input should be 1 to 255 visible ASCII characters',
   type: 'string_pattern_mismatch',
 })

@@ -32,7 +32,7 @@ const dummyKey = Buffer.from('d75a980182b10ab7d54bfed3c964073a0ee172f3daa62325af
 export const readSignature = (text: string): Uint8Array => {
   const signature = decodeBase64(text, signatureBytes)
   if (signature) return signature
-  throw invalid('body.signature', 'value_error', 'Input should be base64 of a 64-byte Ed25519 signature')
+  throw invalid('signature', 'value_error', 'Input should be base64 of a 64-byte Ed25519 signature')
 }
 
 export function failureBudgets(subject: string, ip: string): FailureBudget[] {

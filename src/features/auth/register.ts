@@ -18,7 +18,7 @@ const challengeMs = 300_000
 const readKey = (text: string): Uint8Array => {
   const raw = decodeBase64(text, publicKeyBytes)
   if (raw && isUsableKey(raw)) return raw
-  throw invalid('body.public_key', 'value_error', 'Input should be base64 of a 32-byte Ed25519 public key')
+  throw invalid('public_key', 'value_error', 'Input should be base64 of a 32-byte Ed25519 public key')
 }
 
 const duplicate = (agent_id: string | undefined) =>

@@ -73,7 +73,7 @@ function amountOf(text: string, minimum: string): bigint {
   const units = toUnits(text, usdcDecimals)
   if (units >= toUnits(minimum, usdcDecimals)) return units
   const message = `Input should be at least ${minimum} USDC`
-  throw invalid('body.amount_usdc', 'below_minimum', message, { minimum, unit: 'USDC' })
+  throw invalid('amount_usdc', 'below_minimum', message, { minimum, unit: 'USDC' })
 }
 
 async function admitDeposit(

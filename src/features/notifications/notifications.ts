@@ -17,7 +17,7 @@ function typesOf(text: string | undefined): { types?: EventType[] } {
     const type = eventTypes.find((each) => each === name.trim())
     if (type !== undefined) return type
     const sentence = `'${name.trim().slice(0, 64)}' is not an event type. Valid types: ${eventTypes.join(', ')}`
-    throw invalid('query.types', 'unknown_event_type', sentence)
+    throw invalid('types', 'unknown_event_type', sentence)
   })
   return { types }
 }

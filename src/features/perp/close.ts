@@ -47,7 +47,7 @@ export async function admitClose(deps: TradeDeps, input: CloseInput, { userId }:
   const worthPrice = isBuy ? (limit ?? mid) : price
   // A whole position may be of any size; otherwise dust could never be closed.
   if (size !== held)
-    assertWorth({ size, price: worthPrice, minimum: limits.minOrderUsd, field: 'body.size', market }, pricing)
+    assertWorth({ size, price: worthPrice, minimum: limits.minOrderUsd, field: 'size', market }, pricing)
   const action: Omit<Action, 'taskId'> = {
     userId,
     operation: 'perp_close',

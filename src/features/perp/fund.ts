@@ -79,13 +79,13 @@ const cashKey = (taskId: string) => `${taskId}:cash`
 
 function amountOf({ amount, amount_usd }: FundInput, { minFundUsd }: PerpLimits): bigint {
   if ((amount === undefined) === (amount_usd === undefined))
-    throw invalid('body.amount_usd', 'exactly_one_of', 'Exactly one of amount and amount_usd is required', {
+    throw invalid('amount_usd', 'exactly_one_of', 'Exactly one of amount and amount_usd is required', {
       fields: ['amount', 'amount_usd'],
     })
   const units = amount_usd === undefined ? BigInt(amount!) : toUnits(amount_usd, usdcDecimals)
   if (units >= toUnits(minFundUsd, usdcDecimals)) return units
   throw invalid(
-    amount === undefined ? 'body.amount_usd' : 'body.amount',
+    amount === undefined ? 'amount_usd' : 'amount',
     'below_minimum',
     `Input should be at least ${minFundUsd} USDC: the bridge keeps less without a credit`,
     { minimum: minFundUsd, unit: 'USDC' },

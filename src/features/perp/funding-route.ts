@@ -15,7 +15,7 @@ export function assertRoute(
   const possible = [{ chain_id: route.chainId, token: route.symbol }]
   if (given.chain !== route.chainId)
     throw invalid(
-      `body.${fields.chain}`,
+      fields.chain,
       'unsupported_chain',
       `Only chain ${route.chainId} is connected to the venue`,
       { possible },
@@ -23,7 +23,7 @@ export function assertRoute(
   const names = [route.symbol.toLowerCase(), route.token.toLowerCase()]
   if (!names.includes(given.token.toLowerCase()))
     throw invalid(
-      `body.${fields.token}`,
+      fields.token,
       'unsupported_asset',
       `The venue takes ${route.symbol} on chain ${route.chainId} only`,
       { possible },

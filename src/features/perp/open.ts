@@ -84,7 +84,7 @@ const openInputOf = ({ leverage, side, ...rest }: OpenRequest): OpenInput => ({
 
 function sideOf({ is_buy, side }: OpenInput): boolean {
   if ((is_buy === undefined) === (side === undefined))
-    throw invalid('body.side', 'exactly_one_of', 'Exactly one of is_buy and side is required', {
+    throw invalid('side', 'exactly_one_of', 'Exactly one of is_buy and side is required', {
       fields: ['is_buy', 'side'],
     })
   return is_buy ?? side === 'long'
@@ -97,14 +97,11 @@ function assertLeverage(
   { maxLeverage, onlyIsolated, symbol }: PerpMarket,
 ): void {
   if (leverage !== undefined && leverage > maxLeverage)
-    throw invalid(
-      'body.leverage',
-      'less_than_equal',
-      `Input should be less than or equal to ${maxLeverage}`,
-      { le: maxLeverage },
-    )
+    throw invalid('leverage', 'less_than_equal', `Input should be less than or equal to ${maxLeverage}`, {
+      le: maxLeverage,
+    })
   if (is_cross === true && onlyIsolated)
-    throw invalid('body.is_cross', 'literal_error', `${symbol} takes isolated margin only`, {
+    throw invalid('is_cross', 'literal_error', `${symbol} takes isolated margin only`, {
       expected: 'false',
     })
 }
@@ -162,14 +159,14 @@ function exitsOf(
   const { tp_price, sl_price, tp_is_market = true, sl_is_market = true } = input
   if (input.reduce_only && (tp_price ?? sl_price) !== undefined)
     throw invalid(
-      tp_price === undefined ? 'body.sl_price' : 'body.tp_price',
+      tp_price === undefined ? 'sl_price' : 'tp_price',
       'exactly_one_of',
       'An order that only reduces takes no bracket',
       { fields: ['reduce_only', 'tp_price', 'sl_price'] },
     )
   const exit = (leg: 'tp' | 'sl', price: string | undefined, isMarket: boolean) => {
     if (price === undefined) return null
-    const field = `body.${leg}_price`
+    const field = `${leg}_price`
     assertTick(price, market, field, pricing)
     assertExit({ leg, price, isBuy, reference, field })
     return { price, isMarket }

@@ -39,7 +39,7 @@ function exitsOf(input: TpSlInput, { market, isLong, mark }: Wanted, pricing: Si
   const { tp_price, sl_price, tp_is_market = true, sl_is_market = true } = input
   const exit = (leg: ExitLeg, price: string | undefined, isMarket: boolean): WantedExit | null => {
     if (price === undefined) return null
-    const field = `body.${leg}_price`
+    const field = `${leg}_price`
     assertTick(price, market, field, pricing)
     assertExit({ leg, price, isBuy: isLong, reference: mark, field })
     return { price, isMarket }
@@ -50,7 +50,7 @@ function exitsOf(input: TpSlInput, { market, isLong, mark }: Wanted, pricing: Si
 export async function admitTpSl(deps: TradeDeps, input: TpSlInput, { userId }: Caller): Promise<Admission> {
   const { venue, pricing, policy, chainId, clock, limits } = deps
   if ((input.tp_price ?? input.sl_price) === undefined)
-    throw invalid('body.tp_price', 'missing', 'At least one of tp_price and sl_price is required', {
+    throw invalid('tp_price', 'missing', 'At least one of tp_price and sl_price is required', {
       fields: ['tp_price', 'sl_price'],
     })
   const market = requireMarket('perp', (await venue.perps()).markets, input.asset)
@@ -68,12 +68,12 @@ export async function admitTpSl(deps: TradeDeps, input: TpSlInput, { userId }: C
   const exits = exitsOf(input, { market, isLong, mark }, pricing)
   const size = input.size === undefined ? held : pricing.roundSize(input.size, market)
   if (compareDecimals(size, held) > 0)
-    throw invalid('body.size', 'less_than_equal', `Input should be less than or equal to ${held}`, {
+    throw invalid('size', 'less_than_equal', `Input should be less than or equal to ${held}`, {
       le: held,
     })
   if (input.size !== undefined && size !== held) {
     const { minOrderUsd: minimum } = limits
-    assertWorth({ size, price: mark, minimum, field: 'body.size', market }, pricing)
+    assertWorth({ size, price: mark, minimum, field: 'size', market }, pricing)
   }
   const action: Omit<Action, 'taskId'> = {
     userId,

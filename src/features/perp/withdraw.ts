@@ -102,7 +102,7 @@ async function admitOnce(
   assertRoute(route, given, { chain: 'destination_chain_id', token: 'destination_token' })
   const minimum = limits.minWithdrawUsd
   if (compareDecimals(amountUsd, minimum) < 0)
-    throw invalid('body.amount_usd', 'below_minimum', `Input should be at least ${minimum} USD`, {
+    throw invalid('amount_usd', 'below_minimum', `Input should be at least ${minimum} USD`, {
       minimum,
       unit: 'USD',
       fee: limits.withdrawFeeUsd,

@@ -55,7 +55,7 @@ function chainAddressesOf(
   const unservedIndex = list?.findIndex(({ chain_id }) => !served.includes(chain_id)) ?? -1
   if (unservedIndex >= 0) {
     const sentence = `Input should be one of the chains that are served: ${served.join(', ')}`
-    throw invalid(`body.${field}.${unservedIndex}.chain_id`, 'chain_not_served', sentence)
+    throw invalid(`${field}.${unservedIndex}.chain_id`, 'chain_not_served', sentence)
   }
   return list ? [...new Set(list.map((each) => rules.chainAddressOf(each.chain_id, each.address)))] : null
 }

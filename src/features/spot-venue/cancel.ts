@@ -39,7 +39,7 @@ export async function admitSpotCancel(
   const { symbol } = trigger.input
   if (!isOpenTrigger(trigger.status)) throw ended(trigger.status)
   if (input.asset !== undefined && bareSymbol('spot', input.asset).toLowerCase() !== symbol.toLowerCase())
-    throw invalid('body.asset', 'unsupported_asset', `The order is in ${symbol}`, { asset: symbol })
+    throw invalid('asset', 'unsupported_asset', `The order is in ${symbol}`, { asset: symbol })
   const action = spotAction(deps, { userId, operation, symbol, usdMicros: 0n, exit: true })
   await policy.check(action)
   return { first: 'disarm', deadlineMs: tradeDeadlineMs, data: { trigger_id: trigger.id } }

@@ -33,7 +33,7 @@ function exitsWanted(input: TpSlInput): { leg: ExitLeg; price: string }[] {
     return price === undefined ? [] : [{ leg, price }]
   })
   if (exits.length > 0) return exits
-  throw invalid('body.tp_price', 'missing', 'At least one of tp_price and sl_price is required', {
+  throw invalid('tp_price', 'missing', 'At least one of tp_price and sl_price is required', {
     fields: ['tp_price', 'sl_price'],
   })
 }
@@ -45,7 +45,7 @@ async function admitOnce(deps: SpotDeps, input: TpSlInput, userId: string): Prom
   const { venue, pricing, policy, clock, limits, triggerHost } = deps
   const exits = exitsWanted(input)
   const market = await requireSpotMarket(venue, input.asset)
-  for (const { leg, price } of exits) assertTick(price, market, `body.${leg}_price`, pricing)
+  for (const { leg, price } of exits) assertTick(price, market, `${leg}_price`, pricing)
   const [account, agent] = await Promise.all([deps.evmAddressOf(userId), requireAgent(deps, userId)])
   const [balances, state, mids] = await Promise.all([
     venue.spotBalances(account, [market.base]),
@@ -54,7 +54,7 @@ async function admitOnce(deps: SpotDeps, input: TpSlInput, userId: string): Prom
   ])
   const reference = midOf(mids, market)
   for (const { leg, price } of exits)
-    assertExit({ leg, price, isBuy: true, reference, field: `body.${leg}_price` })
+    assertExit({ leg, price, isBuy: true, reference, field: `${leg}_price` })
   const free = freeOf(balances, market.base)
   const size = pricing.roundSize(input.size ?? free, market)
   const lot = fromUnits(1n, market.sizeDecimals)
@@ -66,7 +66,7 @@ async function admitOnce(deps: SpotDeps, input: TpSlInput, userId: string): Prom
     (low, { price }) => (compareDecimals(price, low) < 0 ? price : low),
     exits[0]!.price,
   )
-  assertWorth({ size, price: lowest, minimum: limits.minOrderUsd, field: 'body.size' }, pricing)
+  assertWorth({ size, price: lowest, minimum: limits.minOrderUsd, field: 'size' }, pricing)
   const action = spotAction(deps, {
     userId,
     operation: 'spot_tp_sl',

@@ -104,7 +104,7 @@ function exitsOf(
   return (['tp', 'sl'] as const).flatMap((leg) => {
     const price = input[`${leg}_price`]
     if (price === undefined) return []
-    const field = `body.${leg}_price`
+    const field = `${leg}_price`
     assertTick(price, market, field, pricing)
     assertExit({ leg, price, isBuy: true, reference, field })
     assertWorth({ size, price, minimum, field }, pricing)
@@ -226,7 +226,7 @@ function saleSize(input: SellInput, held: Held, pricing: SpotDeps['pricing']): s
     const lot = fromUnits(1n, market.sizeDecimals)
     if (compareDecimals(size, '0') === 0)
       throw insufficientHolding(market, { what: 'The sale', required: lot, free, note: smallestLot(lot) })
-    assertWorth({ size, price, minimum, field: 'body.size', market }, pricing)
+    assertWorth({ size, price, minimum, field: 'size', market }, pricing)
     return size
   }
   const setting = { market, price, minimum, notionalField: 'notional_usdc' }

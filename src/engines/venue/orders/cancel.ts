@@ -46,7 +46,7 @@ const taskDataOf = (task: TaskView) => task.data as unknown as CancelTaskData
 
 function orderIdOf({ order_id, oid }: CancelInput): number {
   if ((order_id === undefined) === (oid === undefined))
-    throw invalid('body.order_id', 'exactly_one_of', 'Exactly one of order_id and oid is required', {
+    throw invalid('order_id', 'exactly_one_of', 'Exactly one of order_id and oid is required', {
       fields: ['order_id', 'oid'],
     })
   const text = String(order_id ?? oid)
@@ -70,7 +70,7 @@ export async function admitCancel(
   if (!market) throw notFound('order')
   const { symbol, asset } = market
   if (input.asset !== undefined && bareSymbol(kind, input.asset).toLowerCase() !== symbol.toLowerCase())
-    throw invalid('body.asset', 'unsupported_asset', `The order is in ${symbol}`, { asset: symbol })
+    throw invalid('asset', 'unsupported_asset', `The order is in ${symbol}`, { asset: symbol })
   const agent = await requireAgent(deps, userId)
   const action: Omit<Action, 'taskId'> = {
     userId,

@@ -69,7 +69,7 @@ describe('what a request may wish for', () => {
       'tick_invalid',
     )
     assert.equal(
-      typeOf(() => assertTick('1.5', market, 'body.tp_price', sizing)),
+      typeOf(() => assertTick('1.5', market, 'tp_price', sizing)),
       'tick_invalid',
     )
   })
@@ -86,7 +86,7 @@ describe('what a request may wish for', () => {
       ['sl', false, '99.9', 'greater_than'],
     ]
     for (const [leg, isBuy, price, wrong] of cases) {
-      const wish = { leg, price, isBuy, reference: '100', field: `body.${leg}_price` }
+      const wish = { leg, price, isBuy, reference: '100', field: `${leg}_price` }
       assert.equal(
         typeOf(() => assertExit(wish)),
         wrong,

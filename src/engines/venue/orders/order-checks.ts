@@ -27,10 +27,10 @@ export function limitPriceOf(input: Priced, grid: Grid, sizing: Sizing): string 
   const { order_type = 'market', limit_price } = input
   if (order_type === 'market') {
     if (limit_price === undefined) return undefined
-    throw invalid('body.limit_price', 'extra_forbidden', 'A market order takes no limit price')
+    throw invalid('limit_price', 'extra_forbidden', 'A market order takes no limit price')
   }
-  if (limit_price === undefined) throw invalid('body.limit_price', 'missing', 'Field required')
-  assertTick(limit_price, grid, 'body.limit_price', sizing)
+  if (limit_price === undefined) throw invalid('limit_price', 'missing', 'Field required')
+  assertTick(limit_price, grid, 'limit_price', sizing)
   return limit_price
 }
 
@@ -38,7 +38,7 @@ export function limitPriceOf(input: Priced, grid: Grid, sizing: Sizing): string 
 export function assertTif({ order_type = 'market', tif }: Priced & { tif?: 'gtc' | 'ioc' | 'alo' }): void {
   if (order_type !== 'market' || tif !== 'alo') return
   throw invalid(
-    'body.tif',
+    'tif',
     'literal_error',
     'A market order takes liquidity: `alo` (post only) goes with `order_type` limit',
     { expected: "'ioc' or 'gtc'" },
@@ -62,10 +62,10 @@ type SizeRules = {
 export function orderSize({ size, notional }: Sized, rules: SizeRules, sizing: Sizing): string {
   const { market, price, worthPrice = price, minimum, notionalField, mayRoundUp = false } = rules
   if ((size === undefined) === (notional === undefined))
-    throw invalid('body.size', 'exactly_one_of', `Exactly one of size and ${notionalField} is required`, {
+    throw invalid('size', 'exactly_one_of', `Exactly one of size and ${notionalField} is required`, {
       fields: ['size', notionalField],
     })
-  const field = size === undefined ? `body.${notionalField}` : 'body.size'
+  const field = size === undefined ? notionalField : 'size'
   const rounded =
     size === undefined ? sizing.sizeOfNotional(notional!, price, market) : sizing.roundSize(size, market)
   const worth: Worth = { size: rounded, price: worthPrice, minimum, field, market }

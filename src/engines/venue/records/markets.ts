@@ -54,7 +54,7 @@ export function requireMarket<M extends MarketNames & { isDelisted?: boolean }>(
 ): M {
   const market = findMarket(kind, markets, asset)
   if (!market)
-    throw invalid('body.asset', 'unsupported_asset', `There is no ${names[kind]} market ${asset}`, { asset })
+    throw invalid('asset', 'unsupported_asset', `There is no ${names[kind]} market ${asset}`, { asset })
   if (market.isDelisted)
     throw new Fault('market_closed', `${market.symbol} does not trade any more`, {
       extras: { status: 'delisted', reason: 'the venue has taken the market off its list' },

@@ -1,0 +1,37 @@
+import { isRecord } from '#kernel/decimal-fields.ts'
+import { Fault, type InputLocation } from '#kernel/fault.ts'
+import type { Entry } from '#kernel/operation.ts'
+
+/** The part of a request that carries a field; a field that is declared nowhere would arrive where inputs mostly do. */
+export type LocationOf = (field: string) => InputLocation
+
+export function inputLocations({
+  params,
+  query,
+  body,
+}: Pick<Entry, 'params' | 'query' | 'body'>): LocationOf {
+  const inPath = namesIn(params)
+  const inQuery = namesIn(query)
+  const inBody = namesIn(body)
+  const undeclared = body ? 'body' : 'query'
+  return (field) => {
+    if (inPath.has(field)) return 'path'
+    if (inBody.has(field)) return 'body'
+    return inQuery.has(field) ? 'query' : undeclared
+  }
+}
+
+/** The same fault, with the location of each issue that an operation reported by its field alone. */
+export function locateIssues(fault: Fault, locationOf: LocationOf): Fault {
+  if (fault.issues.every(({ location }) => location !== undefined)) return fault
+  const issues = fault.issues.map((issue) => ({ location: locationOf(String(issue.path[0])), ...issue }))
+  return new Fault(fault.code, fault.message, { cause: fault, extras: fault.extras, issues })
+}
+
+/** Every name that a schema or one of its arms declares. */
+function namesIn(schema: unknown): Set<string> {
+  if (!isRecord(schema)) return new Set()
+  const arms = [schema.anyOf, schema.oneOf, schema.allOf].flatMap((list) => (Array.isArray(list) ? list : []))
+  const own = isRecord(schema.properties) ? Object.keys(schema.properties) : []
+  return new Set([...own, ...arms.flatMap((arm) => [...namesIn(arm)])])
+}
