@@ -41,6 +41,8 @@ export type TaskShape = Shape & {
   /** Where several operations make one kind of task. */
   taskKind?: string
   output: T.TSchema
+  /** Form of `result` once the task has ended. It documents and never filters: a step may add fields. */
+  result?: T.TSchema
   priority?: 0 | 1 | 2
 }
 

@@ -6,7 +6,7 @@ type Json = Record<string, unknown>
 export type Components = {
   /** The schema as the document shows it: a reference where it has a name. */
   refer(schema: Schema): Json
-  schemas(): Json
+  schemas(): Record<string, Json>
 }
 
 const schemaMaps = new Set(['properties', 'patternProperties', '$defs', 'dependentSchemas'])
@@ -66,6 +66,25 @@ function withoutDefaulted(copy: Json): Json {
   return needed.length > 0 ? { ...rest, required: needed } : rest
 }
 
+/**
+ * Generators read `default` as a field that is always present, which no request has to be: the text names the default
+ * instead.
+ */
+export function defaultsAsText(schema: Schema): Schema {
+  const { properties } = schema
+  if (!isRecord(properties)) return schema
+  const shown = Object.entries(properties).map(([name, field]) => {
+    if (!isRecord(field) || field.default === undefined) return [name, field]
+    const { default: value, description, ...rest } = field
+    const text = `Default: ${String(value)}`
+    return [
+      name,
+      { ...rest, description: typeof description === 'string' ? `${description}. ${text}` : text },
+    ]
+  })
+  return { ...withoutDefaulted({ ...schema }), properties: Object.fromEntries(shown) }
+}
+
 const location = { type: 'array', items: { anyOf: [{ type: 'string' }, { type: 'integer' }] } }
 
 export const httpValidationError: Schema = {
@@ -90,15 +109,68 @@ export const httpValidationError: Schema = {
   },
 }
 
+const text = (description: string) => ({ type: 'string', description })
+
 export const problemSchema: Schema = {
   $id: 'Problem',
+  description: 'An error. Fields beside the required ones depend on the code.',
   type: 'object',
   required: ['detail', 'code', 'retryable', 'request_id'],
   properties: {
     detail: { type: 'string' },
     code: { type: 'string', description: 'One of the codes of /error-catalog.json' },
     retryable: { type: 'boolean', description: 'The same request under the same key can succeed later' },
-    outcome: { type: 'string', enum: ['not_executed', 'unknown'] },
+    outcome: {
+      type: 'string',
+      enum: ['not_executed', 'unknown'],
+      description: 'not_executed: nothing was sent. unknown: repeat under the same key to learn it',
+    },
+    reason: { type: ['string', 'null'], description: 'Why, in detail' },
+    missing: {
+      type: 'array',
+      items: { type: 'string' },
+      description: 'setup_incomplete: steps that are missing',
+    },
+    setup_path: text('setup_incomplete: path of the setup'),
+    next_call: {
+      $id: 'NextCall',
+      type: 'object',
+      description: 'setup_incomplete: the call that comes next',
+      properties: {
+        operation: text('Name of the operation'),
+        method: text('HTTP method'),
+        path: text('Path'),
+        body: { type: 'object', description: 'Body to send', additionalProperties: true },
+      },
+      additionalProperties: true,
+    },
+    running_task_id: {
+      type: ['string', 'null'],
+      description: 'setup_incomplete: the setup or funding that is running',
+    },
+    retry_after: {
+      type: 'number',
+      description: 'Seconds to wait before the next attempt; also in Retry-After',
+    },
+    budget: text('rate_limited, overloaded, unavailable: the limit that is used up'),
+    owner: text('rate_limited, overloaded, unavailable: whose limit it is'),
+    scope: text('insufficient_scope: the scope that is missing. trading_paused: what is stopped'),
+    rule: text('policy_denied: the rule that refused'),
+    server_time: { type: 'integer', description: 'stale_timestamp, signature_replayed: Unix seconds' },
+    agent_id: text('duplicate_key: the agent that the key belongs to'),
+    task_id: text('conflict: the task that is running'),
+    status: text('The present state of the object'),
+    symbol: text('insufficient_balance: symbol of the token'),
+    token: text('insufficient_balance: address of the token, or its symbol without one'),
+    decimals: { type: 'integer', description: 'insufficient_balance: decimal places of the token' },
+    required: text('insufficient_balance: amount that is needed, in whole tokens as decimal text'),
+    available: text('insufficient_balance: amount that is free, in whole tokens as decimal text'),
+    idempotency_key: text('Key under which the request is to be repeated'),
+    allow: {
+      type: 'array',
+      items: { type: 'string' },
+      description: 'method_not_allowed: methods of the path',
+    },
     request_id: { type: 'string' },
   },
   additionalProperties: true,

@@ -12,7 +12,7 @@ import { parseJson } from './json-body.ts'
 import { defaultLimits, type Limits, memoryPointStore, type PointStore, rateLimits } from './limits.ts'
 import { metrics, type ReadGauges } from './metrics.ts'
 import { defaultQuotas, openStreams, type StreamQuotas } from './open-streams.ts'
-import { openapiOf } from './openapi.ts'
+import { openapiOf, openapiText } from './openapi.ts'
 import { type HttpDeps, mount } from './operation-route.ts'
 import { type LoadSettings, overload } from './overload.ts'
 import { errorCatalog, readGuard, serveDocs, serveDocument, serveMetrics } from './pages.ts'
@@ -98,9 +98,9 @@ export async function httpEdge(deps: HttpEdgeDeps): Promise<HttpEdge> {
     notFound(request, reply, routes),
   )
   const document = openapiOf(operations)
-  const documentText = JSON.stringify(document)
+  const documentText = openapiText(document)
   const guardRead = readGuard(routeDeps.limits)
-  serveDocument(fastify, guardRead, '/openapi.json', () => documentText)
+  serveDocument(fastify, guardRead, '/openapi.json', () => documentText(baseUrl()))
   serveDocument(fastify, guardRead, '/error-catalog.json', errorCatalog)
   serveWellKnown(fastify, guardRead, baseUrl, deps.issuer ?? baseUrl)
   serveMetrics(fastify, httpMetrics)

@@ -1,7 +1,15 @@
 import { isRecord, type Schema } from '#kernel/decimal-fields.ts'
 import { type FaultCode, faults } from '#kernel/fault.ts'
 import type { Entry, Operation } from '#kernel/operation.ts'
-import { type Components, components, httpValidationError, problemSchema } from './components.ts'
+import {
+  type Components,
+  components,
+  defaultsAsText,
+  httpValidationError,
+  problemSchema,
+} from './components.ts'
+import { describeFields, glossaryText } from './field-descriptions.ts'
+import { introduction, tagOf } from './openapi-intro.ts'
 import { isAllOptional, isKeyed, withWait } from './validate.ts'
 
 /** What the document needs of an operation; its function is not among it. */
@@ -10,6 +18,8 @@ type Json = Record<string, unknown>
 
 const interfaceVersion = '1.0.0'
 const json = 'application/json'
+/** Where the default settings listen. */
+const defaultBaseUrl = 'http://127.0.0.1:8080'
 
 /** OpenAPI 3.1 of the operations, written directly: our schemas are JSON Schemas already. */
 export function openapiOf(operations: readonly Documented[]): Json {
@@ -21,16 +31,20 @@ export function openapiOf(operations: readonly Documented[]): Json {
     const { path, method } = operation.entry
     paths[path] = { ...paths[path], [method.toLowerCase()]: operationObject(operation, named) }
   }
+  const schemas = named.schemas()
+  describeFields(schemas)
   return {
     openapi: '3.1.0',
     info: {
       title: 'Portico',
       version: interfaceVersion,
       summary: 'A unified trading and research gateway for agents and people',
+      description: introduction,
       license: { name: 'MIT', identifier: 'MIT' },
+      contact: { name: 'Operator of this gateway' },
     },
-    servers: [{ url: '/' }],
-    tags: [...new Set(operations.map(({ group }) => group))].map((name) => ({ name })),
+    servers: serversAt(defaultBaseUrl),
+    tags: [...new Set(operations.map(({ group }) => group))].map(tagOf),
     paths,
     components: {
       securitySchemes: {
@@ -40,9 +54,21 @@ export function openapiOf(operations: readonly Documented[]): Json {
           description: 'An `agt_` token of the token step, or an OAuth 2.1 access token',
         },
       },
-      responses: errorResponses(problem),
-      schemas: named.schemas(),
+      responses: errorResponses(problem, usedStatuses(operations)),
+      schemas,
     },
+  }
+}
+
+const serversAt = (url: string) => [{ url, description: 'The gateway that serves this document' }]
+
+/** The text of the document under the address of the gateway, which is known only after listening. */
+export function openapiText(document: object): (baseUrl: string) => string {
+  const texts = new Map<string, string>()
+  return (baseUrl) => {
+    const text = texts.get(baseUrl) ?? JSON.stringify({ ...document, servers: serversAt(baseUrl) })
+    texts.set(baseUrl, text)
+    return text
   }
 }
 
@@ -64,11 +90,16 @@ function operationObject({ name, group, entry }: Documented, named: Components):
     ...(entry.body && {
       requestBody: {
         required: !mayBeAbsent(entry.bodyOptional, entry.body as unknown as Schema),
-        content: { [json]: { schema: named.refer(entry.body as unknown as Schema) } },
+        content: { [json]: bodyOf(entry.body as unknown as Schema, named) },
       },
     }),
-    responses: responsesOf(entry, named),
+    responses: responsesOf(name, entry, named),
   }
+}
+
+function bodyOf(body: Schema, named: Components): Json {
+  const [example] = Array.isArray(body.examples) ? body.examples : []
+  return { schema: named.refer(defaultsAsText(body)), ...(example !== undefined && { example }) }
 }
 
 const mayBeAbsent = (isOptional: boolean | undefined, body: Schema): boolean =>
@@ -91,7 +122,7 @@ function parametersOf(where: 'path' | 'query', schema: Schema | undefined, named
   const properties = isRecord(schema?.properties) ? schema.properties : {}
   const required = Array.isArray(schema?.required) ? schema.required : []
   return Object.entries(properties).map(([name, field]) => {
-    const { description, ...rest } = named.refer(field as Schema)
+    const { description = glossaryText(name), ...rest } = named.refer(field as Schema)
     return {
       name,
       in: where,
@@ -124,14 +155,16 @@ function headersOf(entry: Entry): Json[] {
   return [...(isKeyed(entry) ? [key] : []), ...(entry.kind === 'stream' ? [resume] : [])]
 }
 
-function responsesOf(entry: Entry, named: Components): Json {
-  const ok = okOf(entry, named)
+function responsesOf(name: string, entry: Entry, named: Components): Json {
+  const ok = okOf(name, entry, named)
   // Health is asked by machines that know no error form: both answers have one shape.
-  if (entry.path === '/health') return { 200: ok, 503: { ...ok, description: 'The store is down' } }
+  if (entry.path === '/health') {
+    return { 200: ok, 400: responseRef(400), 503: { ...ok, description: 'The database is down' } }
+  }
   return { 200: ok, ...errorsOf(entry) }
 }
 
-function okOf(entry: Entry, named: Components): Json {
+function okOf(name: string, entry: Entry, named: Components): Json {
   if (entry.kind === 'stream') {
     const schema = named.refer(entry.event as unknown as Schema)
     return { description: 'A stream of events', content: { 'text/event-stream': { schema } } }
@@ -145,8 +178,22 @@ function okOf(entry: Entry, named: Components): Json {
   return {
     description: 'The answer',
     ...(isKeyed(entry) && { headers: replayed }),
-    content: { [json]: { schema: named.refer(entry.output as unknown as Schema) } },
+    content: { [json]: { schema: outputOf(name, entry, named) } },
   }
+}
+
+/** The answer of a task operation is the common task, with the result of this operation. */
+function outputOf(name: string, entry: Exclude<Entry, { kind: 'stream' }>, named: Components): Json {
+  const output = named.refer(entry.output as unknown as Schema)
+  if (entry.kind !== 'task' || entry.result === undefined) return output
+  const result = { anyOf: [entry.result, { type: 'null' }], description: 'Null until the task has ended' }
+  const own = { type: 'object', properties: { result } }
+  const id = `${name.replace(/(?:^|_)([a-z])/g, (_, letter: string) => letter.toUpperCase())}Task`
+  return named.refer({
+    $id: id,
+    description: `Task of ${name}`,
+    allOf: [entry.output as unknown as Schema, own],
+  })
 }
 
 const responseNames: Record<number, string> = {
@@ -188,13 +235,12 @@ export function errorStatuses(entry: Entry): number[] {
 }
 
 function errorsOf(entry: Entry): Json {
-  return Object.fromEntries(
-    errorStatuses(entry).map((status) => [
-      status,
-      { $ref: `#/components/responses/${responseNames[status] ?? 'Internal'}` },
-    ]),
-  )
+  return Object.fromEntries(errorStatuses(entry).map((status) => [status, responseRef(status)]))
 }
+
+const responseRef = (status: number) => ({
+  $ref: `#/components/responses/${responseNames[status] ?? 'Internal'}`,
+})
 
 const header = (description: string, type = 'string') => ({ description, schema: { type } })
 const retryAfter = { 'Retry-After': header('Seconds to wait', 'integer') }
@@ -204,8 +250,12 @@ const responseHeaders: Record<number, Json> = {
   503: retryAfter,
 }
 
-function errorResponses(problem: Json): Json {
-  const entries = Object.entries(responseNames).map(([status, name]) => {
+const usedStatuses = (operations: readonly Documented[]): Set<number> =>
+  new Set([400, ...operations.flatMap(({ entry }) => errorStatuses(entry))])
+
+function errorResponses(problem: Json, used: ReadonlySet<number>): Json {
+  const shown = Object.entries(responseNames).filter(([status]) => used.has(Number(status)))
+  const entries = shown.map(([status, name]) => {
     const codes = Object.entries(faults).filter(([, row]) => row.status === Number(status))
     const schema = status === '422' ? { $ref: '#/components/schemas/HTTPValidationError' } : problem
     const headers = responseHeaders[Number(status)]

@@ -6,8 +6,7 @@ export const contract = group('auth', {
   register: act('POST /v1/auth/register', {
     summary: 'Register an Ed25519 public key and receive the challenge to sign',
     description:
-      'The key is base64 (standard or URL-safe) of 32 bytes. Sign the UTF-8 bytes of `challenge` and send the ' +
-      'signature to the verify step before `expires_at`.',
+      'Use it once per key pair, as the first call. `public_key` is the base64 text (standard or URL-safe) of the 32 bytes of an Ed25519 public key. Sign the UTF-8 bytes of `challenge`. Next: send `nonce` and the signature to `auth_verify` before `expires_at`. `duplicate_key` (409) carries the `agent_id` of a key that is registered: go on with `auth_token`.',
     access: 'public',
     rate: 'auth',
     faults: ['duplicate_key', 'rate_limited'],
@@ -16,7 +15,12 @@ export const contract = group('auth', {
         public_key: T.String({ description: 'Base64 Ed25519 public key' }),
         agent_name: T.Optional(T.String({ maxLength: 64, pattern: '^[^\\u0000-\\u001f\\u007f]*$' })),
       },
-      { $id: 'RegisterRequest' },
+      {
+        $id: 'RegisterRequest',
+        examples: [
+          { public_key: '11qYAYKxCrfVS/7TyWQHOg7hcvPapiMlrwIaaPcHURo=', agent_name: 'momentum-bot' },
+        ],
+      },
     ),
     output: T.Object(
       { challenge: T.String(), nonce: T.String({ format: 'uuid' }), expires_at: Time },
@@ -25,6 +29,8 @@ export const contract = group('auth', {
   }),
   verify: act('POST /v1/auth/verify', {
     summary: 'Prove the key: creates the agent, its wallets and its first credits',
+    description:
+      'Use it after `auth_register`, before the challenge expires. Keep `agent_id`: it is not a secret and every token request needs it. Next: `auth_token`. While `wallets_provisioning` is true, poll `wallets_list` until `provisioning` is false.',
     access: 'public',
     rate: 'auth',
     faults: ['invalid_challenge', 'invalid_signature', 'duplicate_key', 'rate_limited'],
@@ -33,7 +39,16 @@ export const contract = group('auth', {
         nonce: T.String({ description: 'The nonce of the register step' }),
         signature: T.String({ description: 'Base64 Ed25519 signature over the challenge' }),
       },
-      { $id: 'VerifyRequest' },
+      {
+        $id: 'VerifyRequest',
+        examples: [
+          {
+            nonce: '0198c5f6-6a0e-7c1e-9d43-5f0f6c7a2b11',
+            signature:
+              'k0mJ8yTg0b0mX1m0lYwqg7y8n0c1v2b3n4m5Q6w7e8r9t0y1u2i3o4p5a6s7d8f9g0h1j2k3l4z5x6c7v8b9nA==',
+          },
+        ],
+      },
     ),
     output: T.Object(
       {
@@ -47,9 +62,7 @@ export const contract = group('auth', {
   token: act('POST /v1/auth/token', {
     summary: 'Exchange a signature for a short-lived bearer token',
     description:
-      'Sign the UTF-8 bytes of agent_id followed at once by the decimal timestamp (Unix seconds, within 300 s of ' +
-      'the server). The timestamp may also be signed as 8 big-endian bytes. Each signature buys one token: workers ' +
-      'of one agent that ask at the same time send Unix milliseconds (13 digits) instead, or share a token.',
+      'Use it to obtain a bearer token, and again before `expires_in` seconds are over. Sign the UTF-8 bytes of `agent_id` followed at once by the decimal `timestamp` (Unix seconds within 300 s of the server, or Unix milliseconds); the timestamp may also be signed as 8 big-endian bytes. Each signature is good for one token: concurrent workers of one agent send Unix milliseconds (13 digits), or share a token. `stale_timestamp` and `signature_replayed` carry `server_time`: sign anew with it. Next: send `Authorization: Bearer <token>` with every other call.',
     access: 'public',
     rate: 'auth',
     counts: 'failures',
@@ -60,7 +73,17 @@ export const contract = group('auth', {
         timestamp: T.Integer({ description: 'Unix seconds, or Unix milliseconds; signed exactly as sent' }),
         signature: T.String({ description: 'Base64 Ed25519 signature over agent_id and timestamp' }),
       },
-      { $id: 'TokenRequest' },
+      {
+        $id: 'TokenRequest',
+        examples: [
+          {
+            agent_id: 'agt_01JZ8Q4W7N5V0K3T2R6Y9B1C4D',
+            timestamp: 1769860800,
+            signature:
+              'k0mJ8yTg0b0mX1m0lYwqg7y8n0c1v2b3n4m5Q6w7e8r9t0y1u2i3o4p5a6s7d8f9g0h1j2k3l4z5x6c7v8b9nA==',
+          },
+        ],
+      },
     ),
     output: T.Object(
       { token: T.String(), expires_in: T.Integer({ description: 'Seconds' }) },
@@ -71,8 +94,7 @@ export const contract = group('auth', {
   revoke: act('DELETE /v1/auth/token', {
     summary: 'Revoke the token of this request, or every token of the agent',
     description:
-      'For a token that may have leaked. It counts at once on every instance; streams that were opened with it end. ' +
-      'The key pair stays valid: sign again for a new token.',
+      'Use it when a token may have leaked. It takes effect at once on every instance, and streams opened with the token end. Next: the key pair stays valid, so sign again with `auth_token`.',
     access: 'read',
     rate: 'exit',
     query: T.Object({

@@ -6,6 +6,8 @@ import { bucketKinds } from './buckets.ts'
 export const contract = group('credits', {
   available: read('GET /v1/credits', {
     summary: 'Credits that can be spent now, by origin',
+    description:
+      'Use it to see the credits left for paid operations. Amounts are whole credits, not USD. Next: `credits_packs` shows the packs.',
     access: 'read',
     output: T.Object(
       {
@@ -20,6 +22,8 @@ export const contract = group('credits', {
   }),
   packs: read('GET /credits/packs', {
     summary: 'The packs in which credits are sold',
+    description:
+      'Use it to see how many credits a pack holds and its price in USD. Nothing is bought by this call. Next: `credits_available` shows the present balance.',
     access: 'read',
     output: T.Object(
       {

@@ -10,7 +10,8 @@ const Part = (description: string) => T.Optional(Nullable(T.Object({}, { ...Open
 export const contract = group('discovery', {
   capabilities: read('GET /capabilities', {
     summary: 'What this gateway offers, section by section',
-    description: 'Only released sections are present. Minimums and limits are those that validation uses.',
+    description:
+      'Use it first, to learn which sections this gateway has released, with the minimums and limits that validation applies. Sections that are not released are absent. Next: `auth_register`, or the operations listed as `endpoints`.',
     access: 'public',
     output: T.Object(
       {
@@ -30,7 +31,8 @@ export const contract = group('discovery', {
   }),
   health: read('GET /health', {
     summary: 'Whether the gateway and what it stands on are well',
-    description: '503 only where the store is down; a silent upstream is `degraded` under 200.',
+    description:
+      'Use it to monitor the gateway; it needs no credential. 200 with `degraded` means that an upstream is silent; 503 means that the database is down. Next: retry after `Retry-After` seconds while it answers 503.',
     access: 'public',
     faults: ['unavailable'],
     output: T.Object(

@@ -29,7 +29,7 @@ const Deposit = T.Object(
       Nullable(T.String({ description: 'Position to deposit into; omit to open a new one' })),
     ),
   },
-  { $id: 'DepositRequest' },
+  { $id: 'DepositRequest', examples: [{ amount_usdc: '25.5' }] },
 )
 
 const Withdraw = T.Object(
@@ -39,7 +39,10 @@ const Withdraw = T.Object(
       Nullable(DecIn({ ...usdc, description: 'USDC to withdraw; null or omitted redeems every share' })),
     ),
   },
-  { $id: 'WithdrawRequest' },
+  {
+    $id: 'WithdrawRequest',
+    examples: [{ position_id: '0198c5f6-6a0e-7c1e-9d43-5f0f6c7a2b11', amount_usdc: '10' }],
+  },
 )
 
 const HistoryEntry = T.Object(
@@ -89,9 +92,32 @@ const depositFaults = [
   'unavailable',
 ]
 
+const openResult = { additionalProperties: true }
+const MoveResult = T.Object(
+  {
+    position_id: Text,
+    amount_usdc: T.Number(),
+    amount_usdc_decimal: Dec,
+    shares_delta: SignedUnits,
+    share_price: Dec,
+    tx_hash: Text,
+  },
+  { $id: 'EarnMoveResult', description: 'Figures of a deposit or withdrawal', ...openResult },
+)
+const SyncResult = T.Object(
+  {
+    block: T.Integer(),
+    shares: Units,
+    positions: T.Array(T.Object({ position_id: Text, shares_delta: SignedUnits }, openResult)),
+  },
+  { $id: 'EarnSyncResult', description: 'Shares on the chain, and what was booked', ...openResult },
+)
+
 export const contract = group('earn', {
   info: read('GET /v1/earn', {
     summary: 'The vault, its yield and its minimums',
+    description:
+      'Use it before a deposit, for the minimums in USDC and the yield as a fraction (0.05 is 5 %). Next: `earn_deposit`.',
     access: 'public',
     output: T.Object(
       {
@@ -116,6 +142,8 @@ export const contract = group('earn', {
   }),
   vault: read('GET /v1/earn/vault', {
     summary: 'What the vault contract says of itself',
+    description:
+      'Use it to check the vault contract itself; amounts are smallest units. Next: `earn_info` has the same in USDC.',
     access: 'read',
     output: T.Object(
       {
@@ -135,31 +163,40 @@ export const contract = group('earn', {
   }),
   enable: task('POST /v1/earn/enable', {
     summary: 'Make a first deposit; later ones are deposits',
+    description:
+      'Use it for the first deposit, in USDC. It does the same as `earn_deposit`, and its task has the kind `earn_deposit`. Next: with `wait=true`, read `result.position_id` once `status` is completed; otherwise poll `tasks_get`.',
     access: 'earn',
     rate: 'money',
     waitSeconds,
     taskKind: 'earn_deposit',
     body: Deposit,
     output: TaskResponse,
+    result: MoveResult,
     faults: depositFaults,
   }),
   deposit: task('POST /v1/earn/deposit', {
     summary: 'Deposit USDC into the vault, gasless',
+    description:
+      'Use it to deposit USDC from your wallet on the chain of the vault; the gas is paid for you. Without `position_id` it opens a new position; with it the amount is added to that one. Next: poll `tasks_get`, or send `wait=true`. Success is `status: completed` and `outcome: executed`; `result` has the USDC moved and the shares received.',
     access: 'earn',
     rate: 'money',
     waitSeconds,
     body: Deposit,
     output: TaskResponse,
+    result: MoveResult,
     faults: depositFaults,
   }),
   withdraw: task('POST /v1/earn/withdraw', {
     summary: 'Withdraw USDC from a position, in part or whole',
+    description:
+      'Use it to redeem a position into USDC in your own wallet. Without `amount_usdc` it redeems every share, which ends the position. Take `position_id` from `earn_positions`. Next: poll `tasks_get`, or send `wait=true`. Success is `status: completed` and `outcome: executed`; `result.amount_usdc_decimal` is what arrived in USDC.',
     access: 'earn',
     rate: 'exit',
     priority: 0,
     waitSeconds,
     body: Withdraw,
     output: TaskResponse,
+    result: MoveResult,
     faults: [
       'not_found',
       'policy_denied',
@@ -172,15 +209,18 @@ export const contract = group('earn', {
   sync: task('POST /v1/earn/sync', {
     summary: 'Bring positions in line with the shares on the chain',
     description:
-      'Books shares that came to the account or left it another way, as `external_delta_shares` of the positions shows them. What is missing is taken from the newest positions first, what came is added to the oldest. Waits until no deposit or withdrawal is under way.',
+      'Use it when `external_delta_shares` of a position is not 0: shares reached or left the account without the gateway. Missing shares are taken from the newest positions first, additional ones are added to the oldest. It moves no money and waits until no deposit or withdrawal is running. Next: `earn_positions`.',
     access: 'earn',
     rate: 'exit',
     waitSeconds,
     output: TaskResponse,
+    result: SyncResult,
     faults: ['no_position'],
   }),
   positions: read('GET /v1/earn/positions', {
     summary: 'Your positions and what became of each deposit and withdrawal, newest first',
+    description:
+      'Use it to see positions with their value in USDC and the history of deposits and withdrawals. Next: `earn_withdraw` with the `id` of a position; `next_after` and `next_history_after` read further pages.',
     access: 'read',
     query: T.Object({
       limit: T.Optional(T.Integer({ minimum: 1, maximum: 100, default: 100 })),

@@ -18,8 +18,7 @@ export const contract = group('notifications', {
   stream: stream('GET /v1/notifications/stream', {
     summary: 'Follow everything that happens to your tasks and account',
     description:
-      'Server-sent events. `Last-Event-ID` (or `after`) replays what came since; otherwise the last 50 events come first. ' +
-      'An event named `reset` with `{from, to}` says that the log no longer holds those numbers: read your state anew.',
+      'Use it to follow tasks, fills and positions instead of polling. Server-sent events: `id` is the cursor, `event` the type, `data` the JSON of the event. Reconnect with `Last-Event-ID` (or `after`) to resume without a gap; otherwise the last 50 events come first. An event named `reset` with `{from, to}` says that those numbers are no longer stored. Next: after `reset`, read your state again by `tasks_list`, `perp_orders` and `spot_venue_orders`.',
     access: 'read',
     rate: 'stream',
     query: T.Object({ after: T.Optional(cursor), types: T.Optional(types) }),
@@ -28,8 +27,7 @@ export const contract = group('notifications', {
   list: read('GET /v1/notifications', {
     summary: 'Read the same events page by page',
     description:
-      'With `types` or `task_id` a request looks through 20,000 events after `after`, and `total_count` counts those; ' +
-      'go on with `after=next_after` until it is the newest one, also after an empty page.',
+      'Use it where a stream cannot be kept open. With `types` or `task_id` a request searches 20,000 events after `after`, and `total_count` counts the matches among those. Next: go on with `after=next_after` until it is the newest number, also after an empty page.',
     access: 'read',
     query: T.Object({
       after: T.Optional(cursor),

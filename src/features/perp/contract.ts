@@ -10,6 +10,14 @@ import {
   VenueId,
   VenueOrder,
 } from '#engines/venue/records/schemas.ts'
+import {
+  CancelAllResult,
+  CancelResult,
+  OrderLeg,
+  openResult,
+  PerpOrderResult,
+  protectiveOrderIds,
+} from '#engines/venue/records/task-results.ts'
 import { group, read, task } from '#kernel/operation.ts'
 import { TaskResponse } from '#kernel/task-response.ts'
 import {
@@ -23,6 +31,7 @@ import {
   TextOrNull,
   Time,
   TimeOrNull,
+  Units,
 } from '#kernel/wire-types.ts'
 
 const setupWaitSeconds = 60
@@ -59,7 +68,7 @@ const Market = T.Object(
     mark_price: Dec,
     oracle_price: Dec,
     mid_price: DecOrNull,
-    funding_rate: T.String({ description: 'Of the hour, as a fraction' }),
+    funding_rate: T.String({ description: 'Funding of the hour, as a fraction' }),
     open_interest: Dec,
     volume_24h_usd: Dec,
     prev_day_price: Dec,
@@ -89,6 +98,31 @@ const Position = T.Object(
   { $id: 'PerpPosition' },
 )
 
+const SetupStatus = T.Object(
+  {
+    setup_complete: T.Boolean(),
+    account_activated: T.Boolean(),
+    eoa_address: Address,
+    api_wallet_address: TextOrNull,
+    api_wallet_expires_at: TimeOrNull,
+    api_wallet_renews_at: TimeOrNull,
+    account_mode: OneOf(['default', 'unified', 'portfolio', 'other'] as const),
+    account_value_usd: Dec,
+    withdrawable_usd: Dec,
+    min_fund_usd: Dec,
+    steps: T.Array(T.Object({ key: Text, done: T.Boolean(), error: TextOrNull })),
+    venue_requests: T.Union(
+      [T.Object({ used: T.Integer(), cap: T.Integer(), limited: T.Boolean() }), T.Null()],
+      {
+        description:
+          'Requests of the account by the count of the venue and how many it may make, at most 5 minutes old; above the cap the venue takes one request in 10 seconds',
+      },
+    ),
+    last_error: TextOrNull,
+  },
+  { $id: 'PerpSetupStatusResponse' },
+)
+
 const admissionFaults = [
   'policy_denied',
   'trading_paused',
@@ -98,9 +132,41 @@ const admissionFaults = [
 ]
 const readFaults = ['unavailable', 'upstream_timeout', 'upstream_changed']
 
+const arrived = {
+  amount: Units,
+  amount_usd: Dec,
+  fee_usd: Dec,
+  chain_id: ChainId,
+  token_address: Address,
+  tx_hash: Text,
+  credited_at: Time,
+}
+const FundResult = T.Object(
+  { ...arrived, source_token: T.Optional(Text) },
+  { $id: 'PerpFundResult', description: 'USDC that arrived at the venue', ...openResult },
+)
+const WithdrawResult = T.Object(
+  { ...arrived, withdrawn_usd: Dec, moved_from_spot_usd: DecOrNull },
+  { $id: 'PerpWithdrawResult', description: 'USDC that arrived in the wallet', ...openResult },
+)
+const TpSlResult = T.Object(
+  {
+    asset: Text,
+    size: Dec,
+    follows_position: T.Boolean(),
+    ...protectiveOrderIds,
+    replaced: T.Array(
+      T.Object({ order_id: Text, leg: Text, cancelled: T.Boolean(), venue_status: Text }, openResult),
+    ),
+    legs: T.Array(OrderLeg),
+  },
+  { $id: 'PerpTpSlResult', description: 'The triggers of the position', ...openResult },
+)
 export const contract = group('perp', {
   markets: read('GET /v1/perp/markets', {
     summary: 'Every perpetual market with its prices, funding and limits',
+    description:
+      'Use it to choose a market and to see its tick, maximum leverage, minimum order in USD and hourly funding rate (a fraction). Next: `perp_setup_status`, then `perp_open`.',
     access: 'read',
     query: T.Object({
       search_text: T.Optional(
@@ -115,37 +181,16 @@ export const contract = group('perp', {
   }),
   setupStatus: read('GET /v1/perp/setup', {
     summary: 'Whether perpetual trading is set up, step by step',
+    description:
+      'Use it before trading. Trading needs setup AND funding: `setup_complete` is true once the account is activated by a deposit and the trading key is approved. Amounts are in USD. Next: `perp_setup` where `agent_key` is not done, `perp_fund` where `account_activated` is not done, then `perp_open`.',
     access: 'read',
-    output: T.Object(
-      {
-        setup_complete: T.Boolean(),
-        account_activated: T.Boolean(),
-        eoa_address: Address,
-        api_wallet_address: TextOrNull,
-        api_wallet_expires_at: TimeOrNull,
-        api_wallet_renews_at: TimeOrNull,
-        account_mode: OneOf(['default', 'unified', 'portfolio', 'other'] as const),
-        account_value_usd: Dec,
-        withdrawable_usd: Dec,
-        min_fund_usd: Dec,
-        steps: T.Array(T.Object({ key: Text, done: T.Boolean(), error: TextOrNull })),
-        venue_requests: T.Union(
-          [T.Object({ used: T.Integer(), cap: T.Integer(), limited: T.Boolean() }), T.Null()],
-          {
-            description:
-              'Requests of the account by the count of the venue and how many it may make, at most 5 minutes old; above the cap the venue takes one request in 10 seconds',
-          },
-        ),
-        last_error: TextOrNull,
-      },
-      { $id: 'PerpSetupStatusResponse' },
-    ),
+    output: SetupStatus,
     faults: readFaults,
   }),
   setup: task('POST /v1/perp/setup', {
     summary: 'Make a trading key and have it approved by the account; rotate replaces the key',
     description:
-      'Before the first deposit the venue knows no account: the key is made, and approved with the first deposit.',
+      'Use it once, before the first order; `rotate` replaces the trading key. It moves no money. Before the first deposit the venue knows no account, so the task ends `completed` with `outcome: partial`: the key exists, and `perp_fund` approves it. Next: `perp_fund` while `result.account_activated` is false; calling setup again changes nothing.',
     access: 'trade',
     rate: 'money',
     waitSeconds: setupWaitSeconds,
@@ -155,13 +200,16 @@ export const contract = group('perp', {
           T.Boolean({ default: false, description: 'A new key in place of the present one' }),
         ),
       },
-      { $id: 'PerpSetupRequest' },
+      { $id: 'PerpSetupRequest', examples: [{ rotate: false }] },
     ),
     output: TaskResponse,
+    result: SetupStatus,
     faults: ['policy_denied', 'trading_paused', 'unavailable', 'upstream_changed'],
   }),
   orders: read('GET /v1/perp/orders', {
     summary: 'Open orders with their triggers, positions and mark prices',
+    description:
+      'Use it to read open orders, triggers and positions; sizes are in the asset, money in USD. Next: `perp_close`, `perp_tp_sl` or `perp_cancel` with an `order_id`.',
     access: 'read',
     output: T.Object(
       {
@@ -177,25 +225,37 @@ export const contract = group('perp', {
   }),
   open: task('POST /v1/perp/open', {
     summary: 'Open a position, optionally with a take-profit and stop-loss bracket',
+    description:
+      'Use it to open or increase a position. It needs setup AND funding: `setup_incomplete` (409) names the missing call in `next_call`. Give exactly one of `size` (in the asset) and `notional_usd`, and exactly one of `side` and `is_buy`. Next: poll `tasks_get`, or send `wait=true`. Success is `status: completed` and `outcome: executed`; `result` has the filled size, average price and fee. With `result.resting: true` the order rests in the book and is not filled yet.',
     access: 'trade',
     rate: 'money',
     waitSeconds,
     body: T.Object(
       {
         asset: Asset,
-        is_buy: T.Optional(T.Boolean({ description: 'Either this or `side`' })),
+        is_buy: T.Optional(T.Boolean({ description: 'True is long; either this or `side`' })),
         side: T.Optional(SideIn),
         size: T.Optional(
-          DecIn({ ...positive, description: 'In the asset; either this or `notional_usd`', example: '0.01' }),
+          DecIn({
+            ...positive,
+            description: 'Size in the asset; either this or `notional_usd`',
+            example: '0.01',
+          }),
         ),
-        notional_usd: T.Optional(DecIn({ ...positive, description: 'Worth of the position', example: 250 })),
+        notional_usd: T.Optional(
+          DecIn({
+            ...positive,
+            description: 'Worth of the position in USD; either this or `size`',
+            example: 250,
+          }),
+        ),
         leverage: T.Optional(
           T.Unsafe<number | string>({
             type: ['integer', 'string'],
             minimum: 1,
             pattern: '^[1-9][0-9]{0,3}$',
             description:
-              '1 to the most that the market allows; by default as the position has it, else as the account is set, else 1',
+              'Multiple, from 1 to the maximum of the market; default: that of the position, else of the account, else 1',
           }),
         ),
         is_cross: T.Optional(
@@ -214,13 +274,28 @@ export const contract = group('perp', {
           T.String({ maxLength: 64, description: 'A label; the id at the venue is derived from the task' }),
         ),
       },
-      { $id: 'PerpOpenRequest' },
+      {
+        $id: 'PerpOpenRequest',
+        examples: [
+          {
+            asset: 'BTC',
+            side: 'long',
+            notional_usd: '250',
+            leverage: 3,
+            tp_price: '110000',
+            sl_price: '90000',
+          },
+        ],
+      },
     ),
     output: TaskResponse,
+    result: PerpOrderResult,
     faults: [...admissionFaults, 'insufficient_balance', 'no_position', 'conflict', 'market_closed'],
   }),
   close: task('POST /v1/perp/close', {
     summary: 'Close a position, in part or whole',
+    description:
+      'Use it to reduce or close a position. Without `size` (in the asset) it closes all. It is accepted under a kill switch. Next: poll `tasks_get`, or send `wait=true`. Success is `status: completed` and `outcome: executed`; `result` has the closed size, average price and realised profit in USD.',
     access: 'trade',
     rate: 'exit',
     priority: 0,
@@ -235,9 +310,10 @@ export const contract = group('perp', {
         limit_price: Price('Required for a limit order; on the tick of the market'),
         slippage_pct: Slippage,
       },
-      { $id: 'PerpCloseRequest' },
+      { $id: 'PerpCloseRequest', examples: [{ asset: 'BTC' }] },
     ),
     output: TaskResponse,
+    result: PerpOrderResult,
     faults: [
       'policy_denied',
       'setup_incomplete',
@@ -249,6 +325,8 @@ export const contract = group('perp', {
   }),
   cancel: task('POST /v1/perp/orders/cancel', {
     summary: 'Cancel an open order or trigger by the order id of the venue',
+    description:
+      'Use it to cancel one open order or trigger. Give `order_id` (or its alias `oid`) as `perp_orders` shows it. `order_not_cancellable` means that the order has ended. Next: poll `tasks_get`; what was filled before the cancel stays filled, see `perp_fills`.',
     access: 'trade',
     rate: 'exit',
     priority: 0,
@@ -259,9 +337,10 @@ export const contract = group('perp', {
         oid: T.Optional(VenueId),
         asset: T.Optional(Asset),
       },
-      { $id: 'PerpCancelRequest' },
+      { $id: 'PerpCancelRequest', examples: [{ order_id: '91490942', asset: 'BTC' }] },
     ),
     output: TaskResponse,
+    result: CancelResult,
     faults: [
       'not_found',
       'policy_denied',
@@ -274,7 +353,7 @@ export const contract = group('perp', {
   tpSl: task('POST /v1/perp/tp-sl', {
     summary: 'Set or replace the take-profit and stop-loss of an open position',
     description:
-      'Reduce-only triggers. The new ones stand before earlier ones of the same leg are cancelled; a leg that is not given stays as it is. Taken also under a kill switch.',
+      'Use it to protect an open position. The triggers are reduce-only. New triggers are placed before earlier ones of the same leg are cancelled; a leg that is not given stays as it is. Without `size` (in the asset) they follow the whole position. It is accepted under a kill switch. Next: poll `tasks_get`; `result.tp_oids` and `result.sl_oids` are the new order ids.',
     access: 'trade',
     rate: 'exit',
     priority: 0,
@@ -297,9 +376,10 @@ export const contract = group('perp', {
           T.Boolean({ default: true, description: 'False keeps earlier ones beside the new ones' }),
         ),
       },
-      { $id: 'PerpTpSlRequest' },
+      { $id: 'PerpTpSlRequest', examples: [{ asset: 'BTC', tp_price: '110000', sl_price: '90000' }] },
     ),
     output: TaskResponse,
+    result: TpSlResult,
     faults: [
       'policy_denied',
       'setup_incomplete',
@@ -312,19 +392,24 @@ export const contract = group('perp', {
   cancelAll: task('POST /v1/perp/orders/cancel-all', {
     summary: 'Cancel every open order and trigger, or those of one market',
     description:
-      'Positions lose their take-profit and stop-loss, too. The result lists each order with its outcome. Taken also under a kill switch.',
+      'Use it to cancel every open order, or those of `asset`. Positions stay open and lose their take-profit and stop-loss. It is accepted under a kill switch. Next: poll `tasks_get`; `result.orders` has the outcome of each order.',
     access: 'trade',
     rate: 'exit',
     priority: 0,
     waitSeconds,
     bodyOptional: true,
-    body: T.Object({ asset: T.Optional(Asset) }, { $id: 'PerpCancelAllRequest' }),
+    body: T.Object(
+      { asset: T.Optional(Asset) },
+      { $id: 'PerpCancelAllRequest', examples: [{ asset: 'BTC' }] },
+    ),
     output: TaskResponse,
+    result: CancelAllResult,
     faults: ['policy_denied', 'setup_incomplete', 'market_closed', 'unavailable', 'upstream_changed'],
   }),
   fills: read('GET /v1/perp/fills', {
     summary: 'Fills with fees and realised profit, newest first',
-    description: "From the gateway's own record, which begins with the first funding.",
+    description:
+      "Use it for fees and realised profit in USD by fill. It reads the gateway's own record, which begins with the first funding. Next: `before=next_before` reads the next page.",
     access: 'read',
     query: fillsQuery(Asset),
     output: FillsPage,
@@ -332,6 +417,8 @@ export const contract = group('perp', {
   }),
   orderHistory: read('GET /v1/perp/orders/history', {
     summary: 'Orders placed through the gateway, with what became of them, newest first',
+    description:
+      'Use it to learn how an order of the gateway ended. Sizes are in the asset, prices in USD. Next: `before=next_before` reads the next page; `tasks_get` has the task of an order.',
     access: 'read',
     query: orderHistoryQuery(Asset),
     output: OrderHistoryPage,
@@ -339,6 +426,8 @@ export const contract = group('perp', {
   }),
   fund: task('POST /v1/perp/fund', {
     summary: 'Move USDC from the wallet to the venue, gasless',
+    description:
+      'Use it to move USDC from your wallet on Arbitrum to the venue; the gas is paid for you. Give exactly one of `amount_usd` and `amount` (smallest units, 6 decimals). The first funding also activates the account and approves the trading key. Next: poll `tasks_get`, or send `wait=true`; after `status: completed` and `outcome: executed`, `perp_open` is possible.',
     access: 'trade',
     rate: 'money',
     waitSeconds,
@@ -353,13 +442,16 @@ export const contract = group('perp', {
             examples: ['25000000'],
           }),
         ),
-        amount_usd: T.Optional(DecIn({ ...positive, places: 6, description: 'In dollars', example: 25 })),
+        amount_usd: T.Optional(
+          DecIn({ ...positive, places: 6, description: 'In USD; either this or `amount`', example: 25 }),
+        ),
         source_chain_id: T.Optional(ChainIn),
         source_token: T.Optional(TokenIn),
       },
-      { $id: 'PerpFundRequest' },
+      { $id: 'PerpFundRequest', examples: [{ amount_usd: '25' }] },
     ),
     output: TaskResponse,
+    result: FundResult,
     faults: [
       'policy_denied',
       'trading_paused',
@@ -371,7 +463,8 @@ export const contract = group('perp', {
   }),
   withdraw: task('POST /v1/perp/withdraw', {
     summary: 'Move collateral from the venue to your own wallet',
-    description: 'The venue keeps its fee of the amount.',
+    description:
+      'Use it to move USDC from the venue to your own wallet. `amount_usd` includes the fee of the venue. Next: poll `tasks_get`, or send `wait=true`. Success is `status: completed` and `outcome: executed`; `result.amount_usd` is what arrived and `result.fee_usd` the fee.',
     access: 'trade',
     rate: 'exit',
     priority: 0,
@@ -381,15 +474,16 @@ export const contract = group('perp', {
         amount_usd: DecIn({
           ...positive,
           places: 6,
-          description: 'In dollars, the fee included',
+          description: 'In USD, fee included',
           example: 25,
         }),
         destination_chain_id: T.Optional(ChainIn),
         destination_token: T.Optional(TokenIn),
       },
-      { $id: 'PerpWithdrawRequest' },
+      { $id: 'PerpWithdrawRequest', examples: [{ amount_usd: '25' }] },
     ),
     output: TaskResponse,
+    result: WithdrawResult,
     faults: ['policy_denied', 'insufficient_balance', 'unavailable', 'upstream_changed'],
   }),
 })

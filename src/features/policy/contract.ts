@@ -41,37 +41,43 @@ export const contract = group('policy', {
   show: read('GET /v1/policy', {
     summary: 'The limits that every money operation of the caller stays within',
     description:
-      '`tokens: null` allows any token. `recipients` are contracts; own wallets are always allowed.',
+      'Use it before a large order: the limits, in USD, that every money operation stays within. `tokens: null` allows any token; `recipients` are contracts, and own wallets are always allowed. Next: `policy_tighten` lowers a limit.',
     access: 'read',
     output: PolicyResponse,
   }),
   tighten: act('PUT /v1/policy', {
     summary: 'Lower the limits; fields that are left out stay as they are',
-    description: 'An agent may only tighten. A field that would allow more is refused with step_up_required.',
+    description:
+      'Use it to lower limits, in USD; fields that are left out stay as they are. A field that would allow more is refused with `step_up_required`: a person has to confirm it. Next: `policy_show` has the limits in force.',
     access: 'manage',
     faults: ['step_up_required'],
     replies: 'derived',
     body: T.Object(
       {
-        per_transaction_usd: capIn('Cap of one transaction'),
-        per_day_usd: capIn('Cap of any 24 hours'),
+        per_transaction_usd: capIn('Limit of one transaction, in USD'),
+        per_day_usd: capIn('Limit of any 24 hours, in USD'),
         chains: T.Optional(T.Array(ChainIdIn, { maxItems: chainAddressesMax })),
         tokens: T.Optional(chainAddresses('Tokens that may be used')),
-        recipients: T.Optional(chainAddresses('Contracts that may take money')),
+        recipients: T.Optional(chainAddresses('Contracts that may receive money')),
       },
-      { $id: 'PolicyRequest', additionalProperties: false },
+      {
+        $id: 'PolicyRequest',
+        examples: [{ per_transaction_usd: '500', per_day_usd: '2000' }],
+        additionalProperties: false,
+      },
     ),
     output: PolicyResponse,
   }),
   kill: act('POST /v1/kill', {
     summary: 'Stop everything that opens a position or spends; cancels, closes and reads go on',
-    description: 'Takes effect at once on every instance. Switching it off again needs a person.',
+    description:
+      'Use it in an emergency. It takes effect at once on every instance; cancels, closes, withdrawals and reads go on. Switching it off again needs a person. Next: `perp_cancel_all` and `perp_close` reduce what is open.',
     access: 'manage',
     rate: 'exit',
     faults: ['step_up_required'],
     body: T.Object(
       { on: T.Boolean(), scope: T.Optional(OneOf(['user'], { default: 'user' })) },
-      { $id: 'KillRequest', additionalProperties: false },
+      { $id: 'KillRequest', examples: [{ on: true, scope: 'user' }], additionalProperties: false },
     ),
     output: T.Object({ on: T.Boolean(), scope: OneOf(['user']), since: TimeOrNull }, { $id: 'KillResponse' }),
   }),

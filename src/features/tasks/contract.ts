@@ -9,6 +9,8 @@ const params = T.Object({ task_id: T.String({ minLength: 1, maxLength: 64, descr
 export const contract = group('tasks', {
   get: read('GET /v1/tasks/{task_id}', {
     summary: 'Poll a task',
+    description:
+      'Use it to poll a task until `status` is completed, failed or cancelled. `completed` with `outcome: executed` is success, and `result` has the figures. `failed` with `outcome: not_executed` means that nothing moved, so a new attempt under a new idempotency key is safe. `outcome: partial` means that a part moved: read `result` first. `outcome: unknown` means that the outcome is being looked up: keep polling and never retry. Next: while it lives, ask again after 1 to 2 seconds, or follow `notifications_stream`.',
     access: 'read',
     params,
     output: TaskStatusResponse,
@@ -16,6 +18,8 @@ export const contract = group('tasks', {
   }),
   list: read('GET /v1/tasks', {
     summary: 'List your tasks, newest first',
+    description:
+      'Use it to find a task whose answer was lost; newest first. `kind` is the `kind` of a task, such as `earn_deposit`. Next: `tasks_get` with a `task_id`; `skip` reads further pages.',
     access: 'read',
     query: T.Object({
       skip: T.Optional(T.Integer({ minimum: 0, maximum: 10_000, default: 0 })),
@@ -27,6 +31,8 @@ export const contract = group('tasks', {
   }),
   cancel: act('POST /v1/tasks/{task_id}/cancel', {
     summary: 'Cancel a task of which nothing has been sent yet',
+    description:
+      'Use it while `cancellable` is true: nothing has been signed or sent yet. `not_cancellable` means that the task has ended or its bytes may have been sent. Next: poll `tasks_get` until `status` is cancelled; orders are cancelled by `perp_cancel`.',
     access: 'trade',
     rate: 'exit',
     params,

@@ -6,6 +6,8 @@ import { Address, Dec, Nullable, OneOf, TextOrNull, Time, TimeOrNull } from '#ke
 export const contract = group('user', {
   show: read('GET /v1/user', {
     summary: 'The calling user: wallets, credits, scopes and limits',
+    description:
+      'Use it after signing in, to see your wallets, credits, scopes and limits in USD. Next: `wallets_holdings` for balances, `policy_show` for all limits.',
     access: 'read',
     output: T.Object(
       {

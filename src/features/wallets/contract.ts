@@ -71,11 +71,13 @@ export type ChainReadingView = T.Static<typeof ChainReading>
 export const contract = group('wallets', {
   list: read('GET /v1/wallets', {
     summary: 'Your wallets and the chains that each serves',
+    description:
+      'Use it to find the addresses to which funds are sent. While `provisioning` is true, a wallet is still being created. Next: fund an address, then `wallets_holdings`.',
     access: 'read',
     output: T.Object(
       {
         wallets: T.Array(WalletInfo),
-        provisioning: T.Boolean({ description: 'A wallet is still being made' }),
+        provisioning: T.Boolean({ description: 'A wallet is still being created' }),
       },
       { $id: 'WalletsResponse' },
     ),
@@ -83,7 +85,7 @@ export const contract = group('wallets', {
   holdings: read('GET /v1/holdings', {
     summary: 'What your wallets hold on every chain, with prices where they are known',
     description:
-      'A chain that does not answer is told as stale or failed; the others are served all the same.',
+      'Use it to see balances on every chain: `balance` in whole tokens, `amount` in smallest units, `value_usd` in USD where a price is known. A chain that does not answer is `stale` or `failed`, and the others are served. Next: `earn_deposit`, `perp_fund` or `spot_venue_buy`.',
     access: 'read',
     query: T.Object({
       chain_type: T.Optional(

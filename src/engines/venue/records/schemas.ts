@@ -11,7 +11,7 @@ import {
   TimeOrNull,
 } from '#kernel/wire-types.ts'
 
-/** What both sections of the venue take and tell in the same form. */
+/** Schemas that both sections of the venue share. */
 
 /** Far beyond any market, and far within what our arithmetic can hold. */
 export const positive = { exclusiveMinimum: 0, maximum: 1_000_000_000_000 }
@@ -20,17 +20,19 @@ export const Slippage = T.Optional(
     ...positive,
     places: 4,
     maximum: 10,
-    description: 'Most distance from the middle price, in percent; default 0.5',
+    description: 'Largest distance of the fill from the middle price, in percent; default 0.5',
     example: 0.5,
   }),
 )
 export const Price = (description: string) =>
-  T.Optional(DecIn({ ...positive, description, example: '98000' }))
+  T.Optional(
+    DecIn({ ...positive, description: `${description}; USD for one unit of the asset`, example: '98000' }),
+  )
 export const VenueId = T.Unsafe<string | number>({
   type: ['string', 'integer'],
   minLength: 1,
   maxLength: 64,
-  description: 'Order id of the venue',
+  description: 'Order id, as the list of orders shows it',
 })
 export const VenueOrder = T.Object(
   {
@@ -52,7 +54,7 @@ export const VenueOrder = T.Object(
     is_position_tpsl: T.Boolean(),
     parent_order_id: TextOrNull,
     status: OneOf(['open', 'waiting'] as const, {
-      description: '`waiting`: an exit that protects nothing until its entry is filled',
+      description: '`waiting`: a protective order that is inactive until its entry is filled',
     }),
     task_id: TextOrNull,
     timestamp: Time,
@@ -70,10 +72,10 @@ const NextBefore = T.Union([T.String(), T.Null()], {
 })
 const pnl = {
   realized_pnl_gross_usd: T.Union([Dec, T.Null()], {
-    description: 'Realised profit before fees, as the venue counts it; null where it was not recorded',
+    description: 'Realised profit in USD before fees, as the venue counts it; null where it was not recorded',
   }),
   realized_pnl_net_usd: T.Union([Dec, T.Null()], {
-    description: 'Gross less the fees; null where a fee was taken in another token',
+    description: 'Realised profit in USD after fees; null where a fee was taken in another token',
   }),
 }
 const Leg = T.Union([T.String(), T.Null()], {

@@ -1,0 +1,50 @@
+/** The prose of the OpenAPI document, for a model or a person who reads nothing else. */
+
+export const introduction = `Portico is a trading and research gateway for agents and people. One API trades perpetual futures and spot markets, earns yield in USDC and holds wallets on EVM chains and Solana.
+
+## Authentication
+Register an Ed25519 public key (\`auth_register\`), sign the challenge (\`auth_verify\`), then exchange a signature for a bearer token (\`auth_token\`). Send \`Authorization: Bearer agt_...\` with every operation that is not public. A token lives \`expires_in\` seconds. \`x-scope\` names the scope that an operation needs.
+
+## Tasks
+Every operation that moves money answers with a task. The task is durable: it survives a restart and runs once. Poll \`tasks_get\` until \`status\` is \`completed\`, \`failed\` or \`cancelled\`.
+
+| status | outcome | meaning |
+|---|---|---|
+| completed | executed | Success; \`result\` has the figures |
+| completed | partial | A part was done; \`message\` and \`result\` say which |
+| failed or cancelled | not_executed | Nothing moved; a new attempt under a new key is safe |
+| failed or cancelled | partial | A part moved; read \`result\` before the next attempt |
+| running | unknown | The outcome is being looked up; keep polling and never retry |
+
+## Waiting
+\`wait=true\` blocks until the task has ended or \`timeout\` seconds (5 to 90) are over. After the timeout the answer is 200 with the task as it stands: keep polling. A closed connection ends the wait, not the task.
+
+## Idempotency
+Send \`Idempotency-Key\` with every operation that changes something, and reuse the key whenever the same intent is repeated, above all after a timeout or a 5xx. The same key and body replay the first answer with \`Idempotent-Replayed: true\`; the same key with another body is 409 \`idempotency_conflict\`. A refusal before a task exists stores nothing, so a corrected request may use the same key.
+
+## Errors
+Errors are \`{detail, code, retryable, request_id}\` with further fields by code. \`retryable\` says that the same request under the same key can succeed later; wait \`Retry-After\` seconds. A validation error is 422, and its \`detail\` lists \`{loc, msg, type}\` for each field. \`/error-catalog.json\` lists every code.
+
+## Events
+\`notifications_stream\` answers with server-sent events. Each frame has the lines \`id: <cursor>\`, \`event: <type>\` and \`data: <JSON of one NotificationEvent>\`, and ends with an empty line. \`retry: 3000\` comes first, and the comment \`: ping\` every 15 seconds. Reconnect with \`Last-Event-ID\` to resume behind the last event. \`event: reset\` means that events in between are no longer stored; \`event: error\` ends the stream with \`{message, code, retryable, request_id}\`.
+
+## Units
+Amounts are decimal text without an exponent: \`"12.5"\`. Requests also accept JSON numbers. A name ends in its unit: \`_usd\` is US dollars, \`_usdc\` is whole USDC, \`size\` is in the asset of the market, and \`price\` is USD for one unit of the asset. \`amount\`, \`shares\` and \`shares_delta\` are smallest units of the token as integer text. \`_pct\` is percent; rates and yields are fractions (0.05 is 5 %). Times are ISO-8601 UTC with milliseconds.
+`
+
+const tags: Record<string, string> = {
+  discovery: 'What the gateway offers and whether it is healthy. Public.',
+  auth: 'Key pair registration and bearer tokens: register, verify, token.',
+  tasks: 'Poll, list and cancel tasks. Every operation that moves money creates one.',
+  wallets: 'Addresses and balances on every chain.',
+  chains: 'The chains that are served.',
+  user: 'The calling user.',
+  credits: 'Credits for paid operations.',
+  earn: 'Yield in USDC: deposit into a vault and withdraw.',
+  perp: 'Perpetual futures: setup, funding, then orders.',
+  spot_venue: 'Spot markets against USDC; they share setup and funding with `perp`.',
+  notifications: 'Events of tasks, orders and positions, as a stream or by page.',
+  policy: 'Limits on money operations, and the kill switch.',
+}
+
+export const tagOf = (name: string) => ({ name, description: tags[name] ?? `Operations of ${name}.` })
