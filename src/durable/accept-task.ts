@@ -12,7 +12,7 @@ import { stepView, type Task } from './task-row.ts'
 import { createdEvent } from './task-view.ts'
 import { retryOnConflict, type Transactions } from './transactions.ts'
 
-type AcceptorDeps = {
+export type AcceptorDeps = {
   transactions: Transactions
   committer: Pick<Committer, 'acceptAndSign'>
   clock: Clock
@@ -28,7 +28,7 @@ export type NewTask = {
   admission: Admission
   key?: { key: string; operation: string; hash: string }
   parentId?: string
-  /** Leased to this instance from the start, so that nobody has to claim it. */
+  /** Inserted already leased to this instance, which needs no claim then. */
   leased: boolean
   runAt?: Date
 }
@@ -38,143 +38,168 @@ const signOnAcceptMsMax = 3_000
 
 const noop = async () => {}
 
-/** Makes the promise: key, task, holds, the feature's own rows and the event commit together or not at all. */
-export function createAcceptor({
-  transactions,
-  committer,
-  clock,
-  random,
-  instanceId,
-  leaseMs,
-  baseUrl,
-}: AcceptorDeps) {
-  const buildTask = ({ userId, kind, input, admission, key, parentId, leased, runAt }: NewTask): Task => {
-    const at = clock.now()
-    return {
-      id: uuidv7(at, random),
-      shard: shardOf(userId),
-      user_id: userId,
-      kind: kind.kind,
-      kind_version: kind.version,
-      status: 'pending',
-      state: 'accepted',
-      outcome: null,
-      step: admission.first,
-      data: admission.data,
-      input,
-      result: null,
-      error: null,
-      priority: kind.priority,
-      run_at: runAt ?? at,
-      attempts: 0,
-      commits: 0,
-      owner: leased ? instanceId : null,
-      epoch: leased ? 1 : 0,
-      lease_until: null,
-      cancel_requested: false,
-      deadline: later(at, admission.deadlineMs ?? deadlineMsDefault),
-      parent_id: parentId ?? null,
-      idempotency_key: key?.key ?? null,
-      created_at: at,
-      updated_at: at,
-      completed_at: null,
-    }
-  }
+export type Acceptor = {
+  /** Commits key, task, holds, the rows of the feature and the event in one transaction. */
+  accept(wanted: NewTask): Promise<Committed>
+  /** Inserts an unleased task in the caller's transaction. */
+  enqueue(tx: Tx, wanted: Omit<NewTask, 'leased'>): Promise<string>
+}
+type AcceptorState = {
+  deps: AcceptorDeps
+  /** Serialises signing per signer in memory, so that waiters do not each hold a connection. */
+  mutex: ReturnType<typeof keyedMutex>
+}
 
-  const creationEvents = (task: Task): NewEvent[] =>
-    task.user_id === systemOwner ? [] : [createdEvent(task, baseUrl())]
-
-  const acceptanceJson = (task: Task, { key }: NewTask) => ({
-    id: task.id,
-    shard: task.shard,
-    user: task.user_id,
-    kind: task.kind,
-    version: task.kind_version,
-    step: task.step,
-    data: task.data,
-    input: task.input,
-    priority: task.priority,
-    runAt: task.run_at,
-    owner: task.owner,
-    leaseSeconds: leaseMs / 1000,
-    deadline: task.deadline,
-    parent: task.parent_id,
-    at: task.created_at,
-    key: key?.key,
-    operation: key?.operation,
-    hash: key?.hash,
-  })
-
-  const write = async (db: pg.Pool | Tx, task: Task, wanted: NewTask, events: NewEvent[]): Promise<void> => {
-    const { admission } = wanted
-    const moves = admission.moves?.(task.id) ?? []
-    const body = {
-      ...acceptanceJson(task, wanted),
-      snapshots: snapshotsToJson(admission.snapshots ?? []),
-      moves: movesToJson(moves),
-      events,
-    }
-    await query(db as pg.Pool, 'select task_accept($1::jsonb)', [jsonText(body)]).catch((error: unknown) => {
-      throw toLedgerError(error, moves)
-    })
-  }
-
-  /** The events come last in every transaction: their lock orders all that happens to a user. */
-  const writeAll = async (tx: Tx, task: Task, wanted: NewTask, flush = noop): Promise<void> => {
-    const { writes } = wanted.admission
-    if (!writes) return void (await settleAll([write(tx, task, wanted, creationEvents(task)), flush()]))
-    // Every lock of the caps and budgets comes before those of the ledger, as where a task ends. `also` has more than
-    // one statement, so it must have ended: in turns with the ledger's they would wait for each other's rows.
-    await writes(tx, task.id)
-    await write(tx, task, wanted, [])
-    const events = query(tx, 'select user_event_append($1, $2, $3::jsonb, $4)', [
-      task.user_id,
-      task.id,
-      jsonText(creationEvents(task)),
-      task.created_at,
-    ])
-    await settleAll([events, flush()])
-  }
-
-  /** The first step of a task that does not exist yet; undefined where it does anything but sign. */
-  const trySignFirstStep = async (
-    task: Task,
-    { admission, kind, leased }: NewTask,
-  ): Promise<SignOnAccept | undefined> => {
-    if (!admission.signOnAccept || !leased) return undefined
-    if (admission.snapshots || admission.moves) throw new Error(`${kind.kind} opens, and moves money by it`)
-    const signal = AbortSignal.timeout(signOnAcceptMsMax)
-    const result = await kind.steps[task.step]?.(stepView(task, []), { now: task.created_at, signal })
-    return result && canSignOnAccept(result) ? result : undefined
-  }
-
-  /** Those who sign for one signer wait here for each other, and not in as many connections. */
-  const mutex = keyedMutex()
-  /** What the step has found is old by then: the promise is made alone, and the step is done again after it. */
-  const isLate = (task: Task) => clock.now().getTime() - task.created_at.getTime() > signOnAcceptMsMax
-
+export function createAcceptor(deps: AcceptorDeps): Acceptor {
+  const acceptor: AcceptorState = { deps, mutex: keyedMutex() }
   return {
-    async accept(wanted: NewTask): Promise<Committed> {
-      const task = buildTask(wanted)
-      const signing = await trySignFirstStep(task, wanted)
-      if (signing) {
-        const { kind, chain, signer } = signing.intend.nonceSequence
-        const accept = async () =>
-          isLate(task) ? undefined : committer.acceptAndSign(task, signing, acceptanceJson(task, wanted))
-        const accepted = await mutex(`${kind} ${chain} ${signer}`, accept)
-        if (accepted) return accepted
-      }
-      if (wanted.admission.writes)
-        await transactions.pipelined(noop, (tx, _, commit) => writeAll(tx, task, wanted, commit))
-      else await retryOnConflict(() => write(transactions.pool, task, wanted, creationEvents(task)))
-      return { task }
-    },
-    /** Inside a transaction of the caller: a task that exists only if the rest of it commits. Nobody has leased it. */
-    async enqueue(tx: Tx, wanted: Omit<NewTask, 'leased'>): Promise<string> {
-      const task = buildTask({ ...wanted, leased: false })
-      await writeAll(tx, task, { ...wanted, leased: false })
+    accept: (wanted) => acceptTask(acceptor, wanted),
+    async enqueue(tx, wanted) {
+      const task = buildTask(deps, { ...wanted, leased: false })
+      await writeAll(deps, tx, task, { ...wanted, leased: false })
       return task.id
     },
   }
 }
-export type Acceptor = ReturnType<typeof createAcceptor>
+
+async function acceptTask({ deps, mutex }: AcceptorState, wanted: NewTask): Promise<Committed> {
+  const { transactions, committer } = deps
+  const task = buildTask(deps, wanted)
+  const signing = await trySignFirstStep(task, wanted)
+  if (signing) {
+    const { kind, chain, signer } = signing.intend.nonceSequence
+    const accept = async () =>
+      isLate(deps, task)
+        ? undefined
+        : committer.acceptAndSign(task, signing, acceptanceJson(deps, task, wanted))
+    const accepted = await mutex(`${kind} ${chain} ${signer}`, accept)
+    if (accepted) return accepted
+  }
+  if (wanted.admission.writes)
+    await transactions.pipelined(noop, (tx, _, commit) => writeAll(deps, tx, task, wanted, commit))
+  else
+    await retryOnConflict(() =>
+      writeAcceptance(deps, transactions.pool, task, wanted, creationEvents(deps, task)),
+    )
+  return { task }
+}
+
+function buildTask({ clock, random, instanceId }: AcceptorDeps, wanted: NewTask): Task {
+  const { userId, kind, input, admission, key, parentId, leased, runAt } = wanted
+  const at = clock.now()
+  return {
+    id: uuidv7(at, random),
+    shard: shardOf(userId),
+    user_id: userId,
+    kind: kind.kind,
+    kind_version: kind.version,
+    status: 'pending',
+    state: 'accepted',
+    outcome: null,
+    step: admission.first,
+    data: admission.data,
+    input,
+    result: null,
+    error: null,
+    priority: kind.priority,
+    run_at: runAt ?? at,
+    attempts: 0,
+    commits: 0,
+    owner: leased ? instanceId : null,
+    epoch: leased ? 1 : 0,
+    lease_until: null,
+    cancel_requested: false,
+    deadline: later(at, admission.deadlineMs ?? deadlineMsDefault),
+    parent_id: parentId ?? null,
+    idempotency_key: key?.key ?? null,
+    created_at: at,
+    updated_at: at,
+    completed_at: null,
+  }
+}
+
+const creationEvents = ({ baseUrl }: AcceptorDeps, task: Task): NewEvent[] =>
+  task.user_id === systemOwner ? [] : [createdEvent(task, baseUrl())]
+
+/** The argument of the database function `task_accept`, but for moves and events. */
+const acceptanceJson = ({ leaseMs }: AcceptorDeps, task: Task, { key }: NewTask) => ({
+  id: task.id,
+  shard: task.shard,
+  user: task.user_id,
+  kind: task.kind,
+  version: task.kind_version,
+  step: task.step,
+  data: task.data,
+  input: task.input,
+  priority: task.priority,
+  runAt: task.run_at,
+  owner: task.owner,
+  leaseSeconds: leaseMs / 1000,
+  deadline: task.deadline,
+  parent: task.parent_id,
+  at: task.created_at,
+  key: key?.key,
+  operation: key?.operation,
+  hash: key?.hash,
+})
+
+async function writeAcceptance(
+  deps: AcceptorDeps,
+  db: pg.Pool | Tx,
+  task: Task,
+  wanted: NewTask,
+  events: NewEvent[],
+): Promise<void> {
+  const { admission } = wanted
+  const moves = admission.moves?.(task.id) ?? []
+  const body = {
+    ...acceptanceJson(deps, task, wanted),
+    snapshots: snapshotsToJson(admission.snapshots ?? []),
+    moves: movesToJson(moves),
+    events,
+  }
+  await query(db as pg.Pool, 'select task_accept($1::jsonb)', [jsonText(body)]).catch((error: unknown) => {
+    throw toLedgerError(error, moves)
+  })
+}
+
+/** Events come last in every transaction: their lock orders everything that happens to a user. */
+async function writeAll(
+  deps: AcceptorDeps,
+  tx: Tx,
+  task: Task,
+  wanted: NewTask,
+  flush = noop,
+): Promise<void> {
+  const { writes } = wanted.admission
+  const events = creationEvents(deps, task)
+  if (!writes) return void (await settleAll([writeAcceptance(deps, tx, task, wanted, events), flush()]))
+  // Locks of caps and budgets precede those of the ledger, as at the end of a task. `writes` is awaited first: its
+  // statements, interleaved with the ledger's, would deadlock.
+  await writes(tx, task.id)
+  await writeAcceptance(deps, tx, task, wanted, [])
+  const append = query(tx, 'select user_event_append($1, $2, $3::jsonb, $4)', [
+    task.user_id,
+    task.id,
+    jsonText(events),
+    task.created_at,
+  ])
+  await settleAll([append, flush()])
+}
+
+/** Runs the first step before its task exists; undefined where the step does more than sign. */
+async function trySignFirstStep(
+  task: Task,
+  { admission, kind, leased }: NewTask,
+): Promise<SignOnAccept | undefined> {
+  if (!admission.signOnAccept || !leased) return undefined
+  if (admission.snapshots || admission.moves)
+    throw new Error(`${kind.kind} signs on acceptance and must not move money there`)
+  const signal = AbortSignal.timeout(signOnAcceptMsMax)
+  const result = await kind.steps[task.step]?.(stepView(task, []), { now: task.created_at, signal })
+  return result && canSignOnAccept(result) ? result : undefined
+}
+
+/** The result of the first step is outdated: the task is accepted without it, and the step runs again. */
+const isLate = ({ clock }: AcceptorDeps, task: Task) =>
+  clock.now().getTime() - task.created_at.getTime() > signOnAcceptMsMax
