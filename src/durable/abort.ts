@@ -1,7 +1,7 @@
-/** The signal ended before the step did; what the step answers later is discarded. */
+/** The signal aborted before the step ended; a later result is discarded. */
 export class StepAborted extends Error {}
 
-/** Ends with the work or with the signal, whichever is first. */
+/** Settles with the work or rejects on abort, whichever is first. */
 export const raceAbort = <T>(work: Promise<T>, signal: AbortSignal): Promise<T> =>
   new Promise((resolve, reject) => {
     const stop = () => reject(new StepAborted('the step was aborted', { cause: signal.reason }))

@@ -1,14 +1,14 @@
 import { builder, fetchAll, type Queryable } from '#store/query.ts'
 import { listeners } from './listeners.ts'
 
-/** How long a change may go unnoticed when its hint was lost. */
+/** The delay of a change whose hint was lost. */
 export const pollMs = 1_000
 
 type EventSubscriber = { seq: () => bigint; notify: () => void }
 
-/** Finds changes whose hint was lost: one poll for all streams and waits of this instance. */
+/** Backstop for lost hints: one poll serves all streams and waits of this instance. */
 export type ChangePoller = {
-  /** Calls back when the log of the user is longer than `seq`. */
+  /** Calls back when the event log of the user is past `seq`. */
   onEvents(userId: string, subscriber: EventSubscriber): Disposable
   /** Calls back once the task has ended. */
   onEnd(taskId: string, notify: () => void): Disposable
@@ -48,7 +48,7 @@ export function createChangePoller(db: Queryable, everyMs: number = pollMs): Cha
     for (const { id } of rows) for (const notify of waiters.get(id)) notify()
   }
   const poll = async (): Promise<void> => {
-    // A poll still under way is not joined by a second one; the next finds the change.
+    // Polls do not overlap; the next one finds the change.
     if (isPolling) return
     isPolling = true
     await Promise.allSettled([pollEventLogs(), pollTasks()])

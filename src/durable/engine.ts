@@ -22,13 +22,13 @@ import type { Transactions } from './transactions.ts'
 
 type EngineDeps = {
   transactions: Transactions
-  /** Connections that only the heartbeat uses. */
+  /** Connections for the heartbeat only. */
   heartbeats: pg.Pool
   bus: MessageBus
   clock: Clock
   random: Random
   log: Log
-  /** A function, since a free port is known only once the server listens. */
+  /** A function, since the port is known only once the server listens. */
   baseUrl: () => string
   options: RunnerOptions
 }
@@ -43,7 +43,7 @@ const toTaskKind = ({ name, entry, run }: Extract<Operation, { entry: { kind: 't
   ...(run.onNotExecuted && { onNotExecuted: run.onNotExecuted }),
 })
 
-/** What features stand on; they are built with it, and `engine` then runs what they declare. */
+/** The durable part of the process; features are built on it, and `createRuntime` runs what they declare. */
 export function createEngine(needs: EngineDeps) {
   const { transactions, heartbeats, bus, clock, random, log, baseUrl, options } = needs
   const instanceId = uuidv7(clock.now(), random)
@@ -106,7 +106,7 @@ export function createEngine(needs: EngineDeps) {
       leaseMs,
     }),
 
-    /** From here on tasks run. `kinds` are those without a route of their own. */
+    /** Registers all kinds and builds the invoker; `internal` kinds have no route. Tasks run after `start`. */
     createRuntime(operations: readonly Operation[], internal: readonly TaskKind[]) {
       const routed = operations.flatMap((operation) =>
         operation.entry.kind === 'task'

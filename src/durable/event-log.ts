@@ -11,22 +11,22 @@ export type { StoredEvent }
 
 type Filter = { types?: string[] | undefined; taskId?: string | undefined }
 
-/** The log of what happened to a user: gapless, in commit order, readable from any instance. */
+/** The event log of a user: gapless, in commit order, readable from any instance. */
 export type EventLog = {
-  /** The newest sequence number, and the oldest one that is still kept. */
+  /** The newest sequence number, and the oldest one within retention. */
   bounds(userId: string): Promise<{ first: bigint; last: bigint }>
-  /** `total` and `nextAfter` are of what was looked through, which a filter bounds. */
+  /** `total` and `nextAfter` cover the scanned range; a filter limits that range. */
   page(
     userId: string,
     after: bigint,
     page: { limit: number; skip?: number },
     filter?: Filter,
   ): Promise<{ events: StoredEvent[]; total: number; nextAfter: bigint }>
-  /** For facts that no task has brought about. In the caller's transaction, and as the last thing there. */
+  /** Appends events that belong to no task; the last statement of the caller's transaction. */
   add(tx: Tx, userId: string, events: readonly NewEvent[]): Promise<void>
-  /** After that transaction: streams look at once instead of at their next poll. */
+  /** Wakes streams after that commit; otherwise they wait for their next poll. */
   notify(userId: string): void
-  /** What comes after `seq`, in pages, each as soon as it is there, until the signal fires. */
+  /** Yields the events after `seq` in pages as they are committed, until the signal aborts. */
   subscribe(userId: string, seq: bigint, options: SubscriptionOptions): AsyncIterable<StoredEvent[]>
 }
 
@@ -84,7 +84,7 @@ export const createEventLog = ({
       const rows = await fetchAll(pool, filtered.selectAll().orderBy('seq').offset(skip).limit(limit))
       const lastRead = rows.at(-1)?.seq
       if (!isFiltered) {
-        // The numbers of a user have no gaps.
+        // The sequence of a user has no gaps.
         const total = until > from ? Number(until - from) : 0
         return { events: rows.map(storedEvent), total, nextAfter: lastRead ?? after }
       }

@@ -26,10 +26,10 @@ export const storedEvent = (row: EventRow): StoredEvent => ({
 
 const pageMax = 200
 const bufferedMax = 64
-/** Events that one look with a filter goes through: one that lets nothing pass would read the whole log. */
+/** Limits the events that one filtered query scans: a filter without matches would scan the whole log. */
 export const scannedMax = 20_000n
 
-/** In one statement, and so of one moment: what no filter lets pass is passed over and not read again. */
+/** One statement, one snapshot: filtered events up to `newest` are skipped and not read again. */
 const pageSql = `
   select s.seq as newest, e.*
   from user_event_seq s left join lateral (
@@ -56,7 +56,7 @@ async function readPageAfter(pool: pg.Pool, userId: string, seq: bigint, types?:
   return { events: found.map(storedEvent), upTo: upTo > seq ? upTo : seq, isFull }
 }
 
-/** Pages that follow `seq` without a gap. */
+/** The buffered pages that follow `seq` without a gap. */
 function contiguousAfter(buffered: StoredEvent[][], seq: bigint): { next: StoredEvent[]; gap: boolean } {
   const next: StoredEvent[] = []
   let gap = false
@@ -69,7 +69,7 @@ function contiguousAfter(buffered: StoredEvent[][], seq: bigint): { next: Stored
   return { next, gap }
 }
 
-/** The log of a user from `seq` on: from this instance's own commits where they join on, else from the database. */
+/** Yields the events after `from`: local commits where they are contiguous, else rows of the database. */
 export async function* subscribe(
   { pool, notifier, localEvents, changePoller: poller }: SubscriptionDeps,
   userId: string,
@@ -90,7 +90,7 @@ export async function* subscribe(
     latch.set()
   })
   let seq = from
-  // A hint of another instance may have been lost.
+  // Hints of other instances may be lost.
   using _polling = poller.onEvents(userId, {
     seq: () => seq,
     notify() {

@@ -8,10 +8,10 @@ export type StoredKey = { taskId: string | null; response: JsonObject | null }
 export const bodyHash = (operation: string, input: unknown): string =>
   sha256(`${operation}\n${canonicalJson(input)}`)
 
-/** Keys of clients are visible ASCII, so that no client can take a key that holds a space. */
+/** Client keys are visible ASCII, so a key with a space cannot collide with one. */
 export const internalKey = (source: 'trigger' | 'sched', name: string): string => `${source} ${name}`
 
-/** What a key stands for already. Another operation or another body under it is a client's bug that must not move money. */
+/** The stored reply of a key. A key reused for another operation or body is a client bug that must not move money. */
 export async function findKey(
   db: Queryable,
   { userId, key, operation, hash }: { userId: string; key: string; operation: string; hash: string },
@@ -28,7 +28,7 @@ export async function findKey(
   return { taskId: row.task_id, response: row.response as JsonObject | null }
 }
 
-/** Unique violation of the key's row: another request with the same key was faster. */
+/** Unique violation of the key's row: a concurrent request with the same key won. */
 export const isKeyTaken = (error: unknown): boolean => {
   const { code, constraint } = error as { code?: string; constraint?: string }
   return code === '23505' && constraint === 'idempotency_pkey'

@@ -1,4 +1,4 @@
-/** One after the other for each key; the keys do not wait for each other. */
+/** Mutex by key: runs of one key are serial, other keys run concurrently. */
 export function keyedMutex() {
   const last = new Map<string, Promise<unknown>>()
   return <T>(key: string, work: () => Promise<T>): Promise<T> => {

@@ -2,7 +2,7 @@ import type { TaskKind } from '#kernel/task.ts'
 
 export const kindKey = (kind: string, version: number): string => `${kind}@${version}`
 
-/** New tasks get the newest version of their kind; the older ones only end what carries them. */
+/** New tasks get the newest version of their kind; older versions only finish existing tasks. */
 export function newestKind(kinds: ReadonlyMap<string, TaskKind>, name: string): TaskKind | undefined {
   return [...kinds.values()]
     .filter(({ kind }) => kind === name)

@@ -3,13 +3,13 @@ import { type Notifier, taskTopic } from './notifier.ts'
 
 export type Latch = {
   set(): void
-  /** From here on a ring counts. What is looked at after this is at least as new as any ring before. */
+  /** Call before a read: the read is at least as new as any earlier `set`. */
   reset(): void
-  /** Until it rings or has rung, the time is over where there is one, or the signal fires. */
+  /** Resolves once set, at the timeout, or when the signal aborts. */
   wait(timeoutMs?: number): Promise<void>
 } & Disposable
 
-/** Is heard also while nobody waits, so that a change between a look and the wait after it is never missed. */
+/** Latched: a signal raised between the check and the wait is kept. */
 export function createLatch(signal?: AbortSignal): Latch {
   let resolveWait: () => void = () => undefined
   let isSet = false
@@ -39,7 +39,7 @@ export function createLatch(signal?: AbortSignal): Latch {
 
 type WaitDeps = { notifier: Notifier; changePoller: ChangePoller }
 
-/** Looks at once, and again at each hint and where a poll finds the task ended, until `look` answers or the time is over. */
+/** Calls `poll` at once, at each hint, and when the task has ended, until it returns a value or the time is up. */
 export async function waitForEnd<T>(
   { notifier, changePoller }: WaitDeps,
   taskId: string,

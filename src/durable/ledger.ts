@@ -12,10 +12,10 @@ export type Ledger = {
   subAccounts(db: Queryable, owner: string, asset: string): Promise<SubAccount[]>
 }
 
-/** An account was settled between its reading and its use: what was read is of unknown age. */
+/** The account was settled after the snapshot was read, so the snapshot may be outdated. */
 export class StaleSnapshot extends Error {}
 
-/** Moves as the database functions read them: amounts are text, since JSON numbers end at 2^53. */
+/** The JSON of moves for the database functions: amounts are text, since JSON numbers are exact only to 2^53. */
 export const movesToJson = (moves: Move[]) =>
   moves.map((move) =>
     'amountUnits' in move ? { ...move, amountUnits: String(move.amountUnits), token: undefined } : move,
@@ -31,14 +31,14 @@ export const snapshotsToJson = (snapshots: BalanceSnapshot[]) =>
 
 type Raised = { asset: string; required: string; available: string }
 
-/** Turns what the ledger's functions raise into what the callers know. */
+/** Translates the errors that the ledger functions raise. */
 export function toLedgerError(error: unknown, moves: Move[]): unknown {
   const { code, detail } = error as { code?: string; detail?: string }
   if (code === 'PT002') return new StaleSnapshot()
   if (code !== 'PT001') return error
   const { asset, required, available } = JSON.parse(detail ?? '{}') as Raised
   const hold = moves.find((move) => move.move === 'hold' && move.debit.asset === asset)
-  // A transfer of the gateway's own names no token; units are figures of no decimals.
+  // An internal transfer names no token; its units have no decimals.
   const token = hold?.move === 'hold' ? hold.token : { symbol: asset, decimals: 0, address: asset }
   return insufficientBalance(token, {
     requiredUnits: BigInt(required),

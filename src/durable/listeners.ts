@@ -1,6 +1,6 @@
 export type Listeners<T> = {
   on(key: string, listener: T): Disposable
-  /** The listeners of the key; empty where there are none. */
+  /** The listeners of the key, or an empty set. */
   get(key: string): Iterable<T>
   keys(): string[]
 }

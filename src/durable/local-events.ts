@@ -11,16 +11,16 @@ export type StoredEvent = {
   data: object
   created_at: string
 }
-/** The events of one commit, the last of which has the number `last`. */
+/** The events of one commit; `last` is the sequence number of the last one. */
 export type CommittedEvents = { last: bigint; events: readonly NewEvent[] }
 type EventListener = (page: StoredEvent[]) => void
 
-/** What this instance has just committed: a stream here that is exactly that far need not ask the database for it. */
+/** Events committed by this instance: a local stream that is up to date needs no query for them. */
 export type LocalEvents = {
-  /** After the commit. */
+  /** Call after the commit. */
   publish(task: Task, committed: CommittedEvents | undefined): void
   on(userId: string, listener: EventListener): Disposable
-  /** While a hint is given of which those who listen here have been told already. */
+  /** True during a hint whose events the local listeners already have. */
   isPublishing(): boolean
 }
 
@@ -33,7 +33,7 @@ export function createLocalEvents(notifier: Notifier): LocalEvents {
       if (committed && committed.events.length > 0)
         for (const listener of subscribers.get(task.user_id)) listener(storedEvents(task, committed))
       publishing = committed !== undefined
-      // A wait for a task ends only with the task.
+      // Waiters of a task need a hint only when it ends.
       notifier.notify([...(isEnded(task) ? [taskTopic(task.id)] : []), userTopic(task.user_id)])
       publishing = false
     },

@@ -7,18 +7,18 @@ type MaintenanceDeps = {
   transactions: Transactions
   clock: Clock
   log: Log
-  /** A run that began less than this ago stands for the present one. */
+  /** A job runs at most once in this time, over all instances. */
   intervalMs: number
 }
 
 const dayMs = 86_400_000
 const eventRetentionMs = 7 * dayMs
-/** Replies that moved no money; keys of tasks are kept for ever. */
+/** Stored replies without a task; idempotency keys of tasks never expire. */
 const replyRetentionMs = 30 * dayMs
 const batchMax = 1_000
 const retentionName = 'retention'
 const auditName = 'ledger audit'
-/** What takes long rests so many times as long. */
+/** A job pauses for this multiple of its last duration. */
 const restFactor = 20
 
 export type Drift = { what: string; id: string; recorded: string; counted: string }
@@ -26,10 +26,7 @@ export type Drift = { what: string; id: string; recorded: string; counted: strin
 const auditMsMax = 15 * 60_000
 const auditLock = 5_065_705
 
-/**
- * Counts the whole ledger again from its entries. An empty list is what a sound ledger gives, and what is answered
- * while another instance counts.
- */
+/** Recomputes all balances from the ledger entries. Empty for a consistent ledger, or while another audit runs. */
 export const auditLedger = ({ run }: Pick<Transactions, 'run'>): Promise<Drift[]> =>
   run(async (tx) => {
     const [lock] = await query<{ taken: boolean }>(tx, 'select pg_try_advisory_xact_lock($1) as taken', [
@@ -51,7 +48,7 @@ with counted as (select account_id, sum(d_avail) as avail, sum(d_held) as held f
        from account a left join pending p on p.debit = a.id where a.held <> coalesce(p.held, 0)
      union all select 'sum of the asset', asset, '0', sum(avail + held)::text from account group by asset having sum(avail + held) <> 0`
 
-/** Retention and audit: asked for by every instance, done by one of them in each interval. */
+/** Retention and audit: every instance tries, one of them runs each job per interval. */
 export function createMaintenance({ transactions, clock, log, intervalMs }: MaintenanceDeps) {
   const { pool } = transactions
   const claimRun = async (name: string): Promise<boolean> => {
@@ -65,7 +62,7 @@ export function createMaintenance({ transactions, clock, log, intervalMs }: Main
     )
     return taken.length > 0
   }
-  /** In statements of bounded length, until nothing of that age is left. */
+  /** Deletes in batches, so that no statement runs long. */
   const deleteAll = async (text: string, before: Date): Promise<void> => {
     while ((await query(pool, text, [before])).length === batchMax);
   }
@@ -83,21 +80,21 @@ export function createMaintenance({ transactions, clock, log, intervalMs }: Main
     )
     await query(pool, `delete from instance where seen_at < clock_timestamp() - interval '1 day'`)
   }
-  /** The whole ledger is read for it: the longer that takes, the more rarely it is done. */
+  /** Scans the whole ledger, so its duration is recorded and lengthens the pause. */
   const audit = async () => {
     const startedMs = performance.now()
     try {
       const drift = await auditLedger(transactions)
       if (drift.length > 0) log.error({ drift: drift.slice(0, 10) }, 'the ledger disagrees with its entries')
     } finally {
-      // An audit that fails at its limit cost as much as one that ends.
+      // An audit that times out costs as much as one that succeeds.
       const tookMs = Math.ceil(performance.now() - startedMs)
       await query(pool, 'update maintenance_run set took_ms = $2 where name = $1', [auditName, tookMs])
     }
   }
   return async (): Promise<void> => {
     const [mayDelete, mayAudit] = [await claimRun(retentionName), await claimRun(auditName)]
-    // Neither waits for the other to succeed.
+    // A failure of one job must not stop the other.
     const results = await Promise.allSettled([mayDelete && deleteExpired(), mayAudit && audit()])
     for (const end of results) if (end.status === 'rejected') throw end.reason
   }

@@ -14,46 +14,43 @@ export type MessageBus = {
 type Listener = () => void
 
 export type Notifier = {
-  /** Tells waiters here at once and other instances, where there are any, within a few milliseconds. */
+  /** Notifies local listeners at once, and peers within a few milliseconds. */
   notify(topics: string[]): void
-  /**
-   * The same, also where no other instance was counted, and again until the bus takes it: for what nobody finds out by
-   * looking again.
-   */
+  /** Like `notify`, but sent even without known peers and retried until the bus accepts it: for topics without a poll. */
   broadcast(topics: string[]): void
   on(topic: string, listener: Listener): Disposable
-  /** Every topic that is hinted, here or elsewhere, and `gapTopic`. */
+  /** Receives every topic, local or remote, and `gapTopic`. */
   onAny(listener: (topic: string) => void): void
-  /** How many other instances were alive a moment ago. */
+  /** The number of other live instances. */
   setPeerCount(others: number): void
 } & AsyncDisposable
 
 export const taskTopic = (taskId: string): string => `t:${taskId}`
 export const userTopic = (userId: string): string => `u:${userId}`
-/** A token was revoked, or its user suspended: instances that cache the token read it again. */
+/** A token was revoked or its user suspended: caches of the token read it again. */
 export const revokedTopic = (tokenHash: string): string => `${revokedPrefix}${tokenHash}`
 const revokedPrefix = 'r:'
 export const revokedHash = (topic: string): string | undefined =>
   topic.startsWith(revokedPrefix) ? topic.slice(revokedPrefix.length) : undefined
-/** Tokens or keys of a user were revoked, or the user was suspended: a stream ends unless its token still counts. */
+/** Tokens or keys of a user were revoked, or the user was suspended: streams check their token again. */
 export const accessTopic = (userId: string): string => `a:${userId}`
-/** An account that pays for gas was paused, or may pay again. */
+/** A sponsor was paused or unpaused. */
 export const sponsorsTopic = 'sponsors'
-/** Work became ready that no instance has leased. */
+/** An unleased task became ready. */
 export const readyTopic = 'ready'
-/** Told here after a time in which anything may have been told elsewhere and not heard. */
+/** Local only: hints may have been lost while the bus was disconnected. */
 export const gapTopic = 'gap'
 
-/** The first hint goes out at once; those that follow closely go together. */
+/** The first hint is sent at once; hints within this time are coalesced. */
 const flushAfterMs = 5
 /** A topic has at most 70 characters, and NOTIFY refuses payloads of 8000 bytes and more. */
 const topicsPerPayload = 100
 /** A new instance publishes before its row exists, so assume peers for this long after hearing one. */
 const peerTtlMs = 30_000
-/** Until what has to arrive is handed to the bus again. */
+/** The pause before a failed broadcast is retried. */
 const retryAfterMs = 250
 
-/** Hints from a process that waits for none. `from` is an id that no instance has. */
+/** Publishes from a process that is no instance; `from` is an id that no instance has. */
 export async function publishTopics(
   bus: Pick<MessageBus, 'publish'>,
   from: string,
@@ -97,13 +94,13 @@ export function createNotifier({
     peerCount = Math.max(peerCount, 1)
     topics.forEach(deliver)
   })
-  /** Without topics it is a greeting. False where the bus did not take it. */
+  /** An empty payload announces this instance. False where the bus failed. */
   async function publish(topics: string[]): Promise<boolean> {
     try {
       await bus.publish([instanceId, ...topics].join(','))
       return true
     } catch (error) {
-      log.debug({ error }, 'a wake hint was lost; the poll finds the change')
+      log.debug({ error }, 'hint not published; the poll finds the change')
       return false
     }
   }

@@ -2,9 +2,9 @@ import { Fault } from '#kernel/fault.ts'
 import { isConflict } from '#store/conflict.ts'
 import { isDatabaseUnavailable } from '#store/unavailable.ts'
 
-/** Failures of a call as Faults. */
+/** Translates failures of an operation into Faults. */
 
-/** An absent database or a lasting conflict is no bug: nothing was promised, and the same request may be sent again. */
+/** An unavailable database or a lasting conflict is retryable: nothing was accepted. */
 export function throwAsFault(error: unknown): never {
   if (isConflict(error))
     throw new Fault('unavailable', 'Other requests changed the same rows; try again', {
@@ -12,19 +12,23 @@ export function throwAsFault(error: unknown): never {
       extras: { retry_after: 1 },
     })
   if (error instanceof Fault || !isDatabaseUnavailable(error)) throw error
-  throw new Fault('unavailable', 'The database is away', { cause: error, extras: { retry_after: 1 } })
+  throw new Fault('unavailable', 'The database is unavailable', { cause: error, extras: { retry_after: 1 } })
 }
 
 export const isInsufficientBalance = (error: unknown) =>
   error instanceof Fault && error.code === 'insufficient_balance'
 
 export const acceptanceUnknown = (key: string, cause: unknown) =>
-  new Fault('unavailable', 'The database went away; the task may exist. Repeat under the same key', {
-    cause,
-    extras: { outcome: 'unknown', idempotency_key: key, retry_after: 1 },
-  })
+  new Fault(
+    'unavailable',
+    'The database connection was lost and the task may exist; repeat the request with the same key',
+    {
+      cause,
+      extras: { outcome: 'unknown', idempotency_key: key, retry_after: 1 },
+    },
+  )
 
-/** A read that failed while a task was judged. No task exists, so nothing of it can be unknown. */
+/** A read failed during admission. No task exists, so its outcome cannot be unknown. */
 export function throwAdmissionFault(error: unknown): never {
   const isRead = error instanceof Fault && /^upstream_(timeout|rejected)$/.test(error.code)
   if (!isRead) throw error

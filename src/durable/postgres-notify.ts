@@ -10,7 +10,7 @@ type Listen = (options: {
 
 const channel = 'portico_wake'
 
-/** NOTIFY is sent alone, never inside a transaction of work: there it takes a global lock at the commit. */
+/** NOTIFY is sent by itself, never inside a transaction, where it takes a global lock at commit. */
 export const postgresBus = ({ pool, listen }: { pool: pg.Pool; listen: Listen }): MessageBus => ({
   async publish(payload) {
     await query(pool, 'select pg_notify($1, $2)', [channel, payload])

@@ -23,15 +23,15 @@ type PriceTriggerDeps = {
 }
 export type MarketLease = { market: string; epoch: number }
 export type PriceTriggers = {
-  /** One instance watches a market; the epoch shuts out one that was replaced while it slept. */
+  /** One instance watches a market; the epoch is the fencing token against a stale watcher. */
   lease(market: string): Promise<MarketLease | undefined>
-  /** Fires every armed order that the price has crossed, and answers how many. */
+  /** Fires every armed order that the price crossed, and returns their number. */
   fireTriggers(lease: MarketLease, price: string): Promise<number>
 }
 
 type ArmedTrigger = { id: string; user_id: string; kind: string; input: JsonObject; oco_group: string | null }
 
-/** Price triggers: an order fires once, together with its task and with the end of its siblings. */
+/** One transaction fires the order, inserts its task and cancels its OCO siblings, so each order fires once. */
 export function createPriceTriggers({
   transactions,
   acceptor,
@@ -42,7 +42,7 @@ export function createPriceTriggers({
   instanceId,
   leaseMs,
 }: PriceTriggerDeps): PriceTriggers {
-  /** False where a sibling that fired a moment ago has ended it. */
+  /** False where an OCO sibling fired first. */
   const fire = async (tx: Tx, order: ArmedTrigger, price: string): Promise<boolean> => {
     const kind = newestKind(kinds, order.kind)
     if (!kind) return false
@@ -76,7 +76,7 @@ export function createPriceTriggers({
     return true
   }
 
-  /** An order that cannot fire stays armed, and keeps no other order of its market from firing. */
+  /** An order that fails to fire stays armed and does not block the other orders of its market. */
   const fireInSavepoint = async (tx: Tx, order: ArmedTrigger, price: string): Promise<boolean> => {
     await query(tx, 'savepoint trigger_order')
     try {
@@ -86,7 +86,7 @@ export function createPriceTriggers({
     } catch (error) {
       if (isDatabaseUnavailable(error) || isConflict(error)) throw error
       await query(tx, 'rollback to savepoint trigger_order')
-      log.error({ error, order: order.id, kind: order.kind }, 'a price trigger could not fire')
+      log.error({ error, order: order.id, kind: order.kind }, 'price trigger failed to fire')
       return false
     }
   }
@@ -123,7 +123,7 @@ export function createPriceTriggers({
            order by created_at limit 100 for update skip locked`,
           [market, price, now],
         )
-        // Every transaction locks the events of several users in the same order, so that none deadlocks.
+        // Transactions lock the event logs of users in one order, which prevents deadlocks.
         const orders = triggered.toSorted((one, other) => one.user_id.localeCompare(other.user_id))
         let count = 0
         for (const order of orders) if (await fireInSavepoint(tx, order, price)) count++

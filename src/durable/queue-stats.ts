@@ -4,7 +4,7 @@ import type { Transactions } from './transactions.ts'
 
 export type QueueStats = { queueDepth: number; oldestPendingSeconds: number | null }
 
-/** How much work is due that nobody has taken. */
+/** The number and age of due tasks that no instance has claimed. */
 export async function readQueueStats({ pool }: Transactions, clock: Clock): Promise<QueueStats> {
   const [row] = await query<{ depth: number; oldest: Date | null }>(
     pool,

@@ -28,7 +28,7 @@ export type NewSchedule = {
   firstAt: Date
 }
 export type Scheduler = {
-  /** An existing id is left as it is, so that each instance may ask for the system's own schedules at its start. */
+  /** Inserts a missing schedule. Every instance ensures the system schedules at its start. */
   ensure(tx: Tx | Transactions['pool'], schedule: NewSchedule): Promise<string>
   start(): void
 } & AsyncDisposable
@@ -46,14 +46,14 @@ type DueSchedule = {
   next_at: Date
 }
 
-/** The first slot after `now`, on the grid that the schedule began with. */
+/** The first slot after `now`, on the original grid of the schedule. */
 export function nextSlot(slot: Date, everySeconds: number, now: Date): Date {
   const everyMs = everySeconds * 1000
   const missed = Math.floor((now.getTime() - slot.getTime()) / everyMs)
   return later(slot, everyMs * (Math.max(0, missed) + 1))
 }
 
-/** Each slot becomes one task, on any number of instances and without a leader: the slot is part of the task's key. */
+/** Enqueues one task per slot without a leader: the slot is part of the idempotency key. */
 export function createScheduler({
   transactions,
   acceptor,
@@ -113,9 +113,7 @@ export function createScheduler({
     start() {
       timer = setInterval(() => {
         running ??= tick()
-          .catch((error: unknown) =>
-            log.warn({ error }, 'schedules could not be read; the next poll tries again'),
-          )
+          .catch((error: unknown) => log.warn({ error }, 'schedule poll failed; the next poll tries again'))
           .finally(() => {
             running = undefined
           })

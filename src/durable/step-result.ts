@@ -2,9 +2,9 @@ import type { JsonObject } from '#kernel/json.ts'
 import type { LiveState, StepResult, TaskKind } from '#kernel/task.ts'
 import type { Task } from './task-row.ts'
 
-/** Results that the runner gives in place of a step, and what it adds to those of a step. */
+/** Results that the runner creates in place of a step, and its additions to a step's result. */
 
-/** Steps that this version does not know belong to a newer one. */
+/** A step unknown to this version belongs to a newer one; wait this long for it. */
 const unknownStepMs = 30_000
 
 export const cancelled = (message: string): StepResult => ({
@@ -24,14 +24,14 @@ export const failed = (code: string, message: string, details: Record<string, un
   },
 })
 
-/** For a newer version: nothing of the task changes, and nothing counts as an attempt. */
+/** Leaves the task to a newer version, without a change and without counting an attempt. */
 export const deferToNewerVersion = (task: Task): StepResult => ({
   park: { afterMs: unknownStepMs, next: task.step },
   state: task.state as LiveState,
   ...(task.outcome === 'unknown' && { outcome: 'unknown' }),
 })
 
-/** A task that ends with nothing executed gives back what its kind reserved when it was accepted. */
+/** A task that ends as not executed releases what its kind reserved on acceptance. */
 export function withNotExecutedHook(result: StepResult, kind: TaskKind, taskId: string): StepResult {
   const { onNotExecuted } = kind
   if (!onNotExecuted) return result
@@ -46,7 +46,7 @@ export function withNotExecutedHook(result: StepResult, kind: TaskKind, taskId: 
   return {
     ...result,
     writes: async (tx) => {
-      // The rows of caps come before those of budgets, as where a task is accepted.
+      // Locks caps before budgets, as on acceptance.
       await onNotExecuted(tx, taskId)
       await result.writes?.(tx)
     },

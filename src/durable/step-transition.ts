@@ -3,7 +3,7 @@ import type { EffectUpdate, Move, NewEvent, StepResult } from '#kernel/task.ts'
 import { isEnded, type Task } from './task-row.ts'
 import { toTaskFullView } from './task-view.ts'
 
-/** What a step's result makes of the task, before it is written. */
+/** The change of the task row that a step's result implies. */
 export type StepTransition = {
   status: Task['status']
   state: string

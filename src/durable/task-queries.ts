@@ -11,17 +11,17 @@ import type { Transactions } from './transactions.ts'
 
 type TaskQueryDeps = { transactions: Transactions; notifier: Notifier; clock: Clock }
 
-/** No page reaches further, and the whole history of a user is too long to be counted for each page. */
+/** Pages end here, and the count stops here: counting a whole history per page is too slow. */
 export const totalMax = 10_100
 
-/** The tasks of a user, as their owner may see and stop them. */
+/** Reads and cancels the tasks of one user. */
 export type TaskQueries = {
   find(userId: string, taskId: string): Promise<Task>
   list(
     userId: string,
     page: { skip: number; limit: number; status?: TaskStatus; kind?: string },
   ): Promise<{ tasks: Task[]; total: number }>
-  /** Within the transaction of an act, where there is one: an act never waits for a second connection. */
+  /** Uses the transaction of the act, where there is one: a second connection could deadlock the pool. */
   cancel(userId: string, taskId: string, act?: Pick<RequestFacts, 'tx' | 'afterCommit'>): Promise<Task>
 }
 
@@ -41,12 +41,12 @@ export function createTaskQueries({ transactions: { pool }, notifier, clock }: T
 
     async list(userId, { skip, limit, status, kind }) {
       let filtered = builder.selectFrom('task').where('user_id', '=', userId)
-      // As a literal: a plan for any status cannot use the index of one.
+      // A literal, so that the planner can use the partial index of the status.
       if (status !== undefined) filtered = filtered.where('status', '=', sql.lit(status))
       if (kind !== undefined) filtered = filtered.where('kind', '>=', kind).where('kind', '<=', kind)
-      // With a range and its order only the index by kind fits, however many tasks of other kinds there are.
+      // Range and order fit only the index by kind, which avoids a scan of other kinds.
       const sorted = kind === undefined ? filtered : filtered.orderBy('kind')
-      // The index alone finds a page that lies deep; only its own rows are read.
+      // An index-only scan finds the page; only its own rows are read.
       const page = await fetchAll(pool, sorted.orderBy('id', 'desc').select('id').offset(skip).limit(limit))
       const ids = page.map(({ id }) => id)
       const rows = await fetchAll(
@@ -65,7 +65,7 @@ export function createTaskQueries({ transactions: { pool }, notifier, clock }: T
       return { tasks: rows.map(asTask), total: Number(count?.n ?? 0) }
     },
 
-    /** Only while nothing can have been sent: an effect that is stored may be on its way already. */
+    /** Refused once an effect is stored, since its bytes may be in flight. */
     async cancel(userId, taskId, { tx, afterCommit } = {}) {
       const db = tx ?? pool
       const task = await findTask(db, userId, taskId)

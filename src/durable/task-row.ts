@@ -3,7 +3,7 @@ import type { Effect, EffectStatus, Outcome, TaskStatus, TaskView } from '#kerne
 import { builder, fetchAll, type Queryable } from '#store/query.ts'
 import type { TaskRow } from '#store/tables/durable.ts'
 
-/** A task as it stands in the database, with its words typed. */
+/** A row of `task` with typed status and JSON. */
 export type Task = Omit<TaskRow, 'status' | 'outcome' | 'data' | 'input' | 'result' | 'error'> & {
   status: TaskStatus
   outcome: Outcome | null
@@ -18,7 +18,7 @@ export const asTask = (row: TaskRow): Task => row as Task
 export const isEnded = (task: Pick<Task, 'status'>): boolean =>
   task.status === 'completed' || task.status === 'failed' || task.status === 'cancelled'
 
-/** What a step sees of its task. */
+/** The view of a task that its step receives. */
 export const stepView = (task: Task, effects: Effect[]): TaskView => ({
   id: task.id,
   userId: task.user_id,

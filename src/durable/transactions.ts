@@ -7,10 +7,10 @@ export type Pipelined = <F, T>(
   first: (tx: Tx) => Promise<F>,
   run: (tx: Tx, found: F, commit: () => Promise<void>) => Promise<T>,
 ) => Promise<T>
-/** The ways to the database: a statement of its own, or several in one transaction. */
+/** Database access: single statements by the pool, or several in one transaction. */
 export type Transactions = { pool: pg.Pool; run: Transact; pipelined: Pipelined }
 
-/** Repeats a statement that stands alone: the server gave it up for another's sake, and nothing of it was done. */
+/** Retries a single statement after a serialization failure or deadlock, which the server rolled back. */
 export async function retryOnConflict<T>(run: () => Promise<T>): Promise<T> {
   for (let retries = 0; ; retries++) {
     try {
