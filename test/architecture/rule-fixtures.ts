@@ -3,7 +3,7 @@ export type RuleFixture = { rule: string; path: string; bad?: string[]; good?: s
 
 const lines = (count: number, line: string) => Array.from({ length: count }, () => line).join('\n')
 
-const longFunction = (head: string, tail: string) => `${head}\n${lines(160, '  call()')}\n${tail}\n`
+const longFunction = (head: string, tail: string) => `${head}\n${lines(120, '  call()')}\n${tail}\n`
 
 const imports: RuleFixture[] = [
   {
@@ -115,10 +115,10 @@ const shapes: RuleFixture[] = [
       longFunction('export const a = (b: number): Promise<number> => {', '}'),
       longFunction('export const a = async b => {', '}'),
       longFunction('export const a = {\n  async b(c: string) {', '} }'),
-      `export const a = () =>\n  list\n${lines(160, '    .map((x) => x)')}\n`,
-      `export const a = () => ({\n${lines(160, '    b: 1,')}\n})\n`,
-      `export const a = () => {\n  b(() => {\n${lines(160, '    call()')}\n  })\n}\n`,
-      `export const a = () => {\n  b(() => {\n    call()\n  })\n${lines(160, '  call()')}\n}\n`,
+      `export const a = () =>\n  list\n${lines(120, '    .map((x) => x)')}\n`,
+      `export const a = () => ({\n${lines(120, '    b: 1,')}\n})\n`,
+      `export const a = () => {\n  b(() => {\n${lines(120, '    call()')}\n  })\n}\n`,
+      `export const a = () => {\n  b(() => {\n    call()\n  })\n${lines(120, '  call()')}\n}\n`,
       `export const a = () => {\n${lines(60, '  const b = () => {\n    call()\n  }')}\n}\n`,
     ],
     good: [

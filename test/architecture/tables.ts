@@ -85,14 +85,51 @@ export const testBuiltins = ['node:test', 'node:assert', 'node:assert/strict']
 export const computedImports = ['store/embedded', 'store/embedded.ts', 'world/evm/artifact.ts']
 
 /** Hints that a file or a function lacks a noun. A function counts with every function inside it. */
-export const limits = { fileLines: 350, functionLines: 160 }
+export const limits = { fileLines: 350, functionLines: 120 }
 export const fileLinesExempt = /(^|\/)contract\.ts$|\/(migrations|artifacts)\//
 
 /** A raised limit is a reviewed line here, with its reason. */
 export const raisedLimits: Record<string, { fileLines?: number; functionLines?: number; why: string }> = {
   'src/main.ts': { fileLines: 60, why: 'lower on purpose: it starts and stops, and knows nothing else' },
   'src/durable/run-operation.ts': { functionLines: 240, why: 'every kind of operation, until it is split' },
-  'src/world/evm/node.ts': { functionLines: 240, why: 'start, save and stop of one node' },
+  'src/engines/venue/orders/place-order.ts': {
+    functionLines: 150,
+    why: 'the steps of an order, until they are named functions',
+  },
+  'src/engines/venue/reconciliation/compare-account.ts': {
+    functionLines: 150,
+    why: 'one comparison, until its parts are named',
+  },
+  'src/engines/venue/records/ingest.ts': {
+    functionLines: 130,
+    why: 'fills, fundings and transfers, until each is a function',
+  },
+  'src/features/earn/vault-steps.ts': {
+    functionLines: 130,
+    why: 'the steps of the vault, until they are named functions',
+  },
+  'src/features/perp/repair-bracket.ts': { functionLines: 150, why: 'one repair, until its cases are named' },
+  'src/features/perp/unwind.ts': {
+    functionLines: 150,
+    why: 'the steps of a close, until they are named functions',
+  },
+  'src/features/perp/withdraw.ts': {
+    functionLines: 150,
+    why: 'the steps of a withdrawal, until they are named functions',
+  },
+  'src/upstreams/hyperliquid/account-views.ts': {
+    functionLines: 150,
+    why: 'three views of an account, until they are split',
+  },
+  'src/world/evm/node.ts': { functionLines: 170, why: 'start, save and stop of one node' },
+  'src/world/evm/recorder.ts': {
+    functionLines: 160,
+    why: 'one journal of accepted calls, until reading and writing are split',
+  },
+  'src/world/solana/subscriptions.ts': {
+    functionLines: 160,
+    why: 'every kind of subscription, until they are split',
+  },
 }
 
 /** Refused as any word of a file's or folder's name. */
