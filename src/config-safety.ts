@@ -7,17 +7,17 @@ import {
 } from '#kernel/remote.ts'
 import { publishedBridges } from '#kernel/venue.ts'
 
-/** Which settings must not meet: what is made for play, and what holds real money. */
+/** Checks of combinations of settings: those for development must not be used with real money. */
 
 export const worldKeyId = 'world'
 const sha256 = (value: string) => createHash('sha256').update(value).digest()
-/** Known to everyone, so it protects nothing but the play money of the local world. */
+/** Public, so it may protect only the test money of the local world. */
 export const worldKey = sha256('portico local world').toString('base64')
-/** Funded by the local world, and by nobody else: a development node knows them as little as a public one. */
+/** Funded by the local world only; neither development nodes nor public ones fund them. */
 export const worldSponsors = [1, 2, 3, 4].map(
   (index) => `0x${sha256(`portico local world sponsor ${index}`).toString('hex')}`,
 )
-/** Digests of the 20 keys that every development node funds: what is sent to one of them is anybody's. */
+/** Digests of the 20 keys that every development node funds: anybody can spend what is sent to them. */
 const mnemonicKeys =
   '60a09e4357868c1e 095101cf732c298a bb4978fbe7638de8 f02322197a196ceb 5de22089c247b9b2 59feecfa04eb096b b69d88ff1ad5834a b6b9ee08c38f62da be394de37f9d6cf6 dd0102d1cd0c6ac7 bc695e76adbd4ba5 f08cf7b46c09669b 7112de5abbaaf618 c9af1927cd58e92d 9ebbe88c52f86818 9794bae81f0d5dd2 89fdd4bd49fc0e2a 97bc0c40d645cfaa 609101d4dd3170f5 7d2c370c3a5748fa'
 export const worldVault = '0xea12000000000000000000000000000000008453'
@@ -75,7 +75,7 @@ const isPublicKey = (key: string) => {
 const halfBytes = 16
 const differentMin = 8
 
-/** Small numbers, repeated and counted bytes: a half of 16 random bytes has about 15.5 different ones and steps. */
+/** Detects small numbers and repeated or counted bytes: half of 32 random bytes has about 15.5 distinct bytes and steps. */
 function isWeak(bytes: Uint8Array): boolean {
   const steps = bytes.map((byte, at) => byte - bytes[at - 1]!).subarray(1)
   const parts = [bytes, steps].flatMap((all) => [all.subarray(0, halfBytes), all.subarray(-halfBytes)])
@@ -85,7 +85,7 @@ function isWeak(bytes: Uint8Array): boolean {
 const isWeakKey = (key: string) => isWeak(Buffer.from(key, 'base64'))
 const isWeakSponsor = (key: string) => isWeak(Buffer.from(key.slice(2), 'hex'))
 
-/** The key that everyone knows protects play money only. */
+/** The public default key may protect test money only. */
 export function problemsInLocal(config: CheckedSettings): string[] {
   if (!config.KEY_ENCRYPTION_KEYS.some(({ key }) => key === worldKey)) return []
   const real = moneyNames.find((name) => isRemote(config[name]))
@@ -94,59 +94,68 @@ export function problemsInLocal(config: CheckedSettings): string[] {
   return name === undefined
     ? []
     : [
-        `KEY_ENCRYPTION_KEYS: the default key is known to everyone, and ${name} is not of this machine; set a key`,
+        `KEY_ENCRYPTION_KEYS: the default key is public, and ${name} is not on this machine; set a key of your own`,
       ]
 }
 
-/** What must never serve real money. */
+/** Settings that must never be used with real money. */
 export function problemsOutsideLocal(config: CheckedSettings): string[] {
   const problems: string[] = []
   const report = (name: keyof CheckedSettings, why: string) => problems.push(`${name}: ${why}`)
   for (const name of upstreamNames)
     if (config[name] === 'local')
-      report(name, 'the local world serves no real money; set the URL of the public service, or off')
+      report(
+        name,
+        'the local world is for the local environment only; set the URL of the public service, or off',
+      )
   if (config.KEY_ENCRYPTION_KEYS.length === 0 && !config.VAULT_TRANSIT_URL)
-    report('KEY_ENCRYPTION_KEYS', 'a key-encryption key is missing')
+    report('KEY_ENCRYPTION_KEYS', 'a key-encryption key is required')
   if (config.KEY_ENCRYPTION_KEYS.some(({ key }) => key === worldKey))
-    report('KEY_ENCRYPTION_KEYS', 'the default key is known to everyone')
-  // Former keys only open what they have sealed.
+    report('KEY_ENCRYPTION_KEYS', 'the default key is public; set a key of your own')
+  // Former keys only unwrap existing keys.
   if (config.KEY_ENCRYPTION_KEYS.slice(0, 1).some(({ key }) => isWeakKey(key)))
     report('KEY_ENCRYPTION_KEYS', 'a key is not random; make one with `openssl rand -base64 32`')
   const alsoRemote = ['ARBITRUM_SEPOLIA_RPC_URL', 'HYPERLIQUID_WS_URL', 'VAULT_TRANSIT_URL'] as const
   for (const name of [...upstreamNames, ...alsoRemote])
     if (isUnencryptedRemote(config[name]))
-      report(name, 'another machine is reached without TLS; set an https address')
+      report(name, 'the connection to another machine lacks TLS; set an https or wss URL')
   for (const name of ['DATABASE_URL', 'DATABASE_DIRECT_URL'] as const)
     if (isUnencryptedRemoteDatabase(config[name]))
-      report(name, 'another machine is reached without TLS; add sslmode=verify-full')
-  if (config.SPONSOR_KEYS.length === 0) report('SPONSOR_KEYS', 'at least one account has to pay for gas')
-  if (config.SPONSOR_KEYS.some(isPublicKey)) report('SPONSOR_KEYS', 'a key is known to everyone')
+      report(name, 'the connection to another machine lacks TLS; add sslmode=verify-full')
+  if (config.SPONSOR_KEYS.length === 0)
+    report('SPONSOR_KEYS', 'at least one account that pays for gas is required')
+  if (config.SPONSOR_KEYS.some(isPublicKey)) report('SPONSOR_KEYS', 'a key is public; set one of your own')
   if (config.SPONSOR_KEYS.some(isWeakSponsor))
     report('SPONSOR_KEYS', 'a key is not random; make one with `openssl rand -hex 32`')
   if (config.EARN_VAULT_ADDRESS.toLowerCase() === worldVault)
-    report('EARN_VAULT_ADDRESS', 'this vault exists in the local world only')
+    report(
+      'EARN_VAULT_ADDRESS',
+      'this vault exists only in the local world; set the vault on the configured chain',
+    )
   if (config.HYPERLIQUID_URL && config.HYPERLIQUID_NETWORK === 'local')
-    report('HYPERLIQUID_NETWORK', 'the local network exists in the local world only; set mainnet or testnet')
-  if (config.FINALITY === 'local') report('FINALITY', 'one block is not final on a public chain; set public')
-  if (config.FAILPOINT) report('FAILPOINT', 'failpoints are for tests')
-  if (config.FAILPOINT_STOP) report('FAILPOINT_STOP', 'failpoints are for tests')
-  if (config.FAILPOINT_LOG) report('FAILPOINT_LOG', 'failpoints are for tests')
+    report('HYPERLIQUID_NETWORK', 'local is for the local world only; set mainnet or testnet')
+  if (config.FINALITY === 'local')
+    report('FINALITY', 'one block is not final on a public chain; set FINALITY=public')
+  if (config.FAILPOINT) report('FAILPOINT', 'failpoints are for tests only; unset it')
+  if (config.FAILPOINT_STOP) report('FAILPOINT_STOP', 'failpoints are for tests only; unset it')
+  if (config.FAILPOINT_LOG) report('FAILPOINT_LOG', 'failpoints are for tests only; unset it')
   return problems
 }
 
 export function problemsInProduction(config: CheckedSettings): string[] {
   const problems: string[] = []
-  if (!config.DATABASE_URL) problems.push('DATABASE_URL: production needs a database server of its own')
+  if (!config.DATABASE_URL) problems.push('DATABASE_URL: production requires an external database server')
   if (!config.BASE_URL?.startsWith('https://'))
-    problems.push('BASE_URL: production needs the public https address')
-  if (config.FAUCET_URL) problems.push('FAUCET_URL: production gives no play money')
-  if (config.CORS_ORIGINS.includes('*')) problems.push('CORS_ORIGINS: every origin is too many; list them')
+    problems.push('BASE_URL: production requires the public https address')
+  if (config.FAUCET_URL) problems.push('FAUCET_URL: production has no faucet; unset it')
+  if (config.CORS_ORIGINS.includes('*'))
+    problems.push('CORS_ORIGINS: * is not allowed in production; list the origins')
   return problems
 }
 
 const venueNetworks = ['mainnet', 'testnet'] as const
 
-/** What is signed for one network must never be sent to another. */
+/** An action signed for one network must never be sent to another. */
 export function problemsOfVenueNetwork(config: CheckedSettings): string[] {
   const { HYPERLIQUID_NETWORK: network, HYPERLIQUID_URL: url } = config
   if (url === undefined) return []
@@ -155,22 +164,24 @@ export function problemsOfVenueNetwork(config: CheckedSettings): string[] {
     const value = config[name]
     const other = value && networkOfUrl(value)
     if (!other || other === network) return []
-    return [`${name}: this is the venue's ${other}, and HYPERLIQUID_NETWORK is ${network}`]
+    return [`${name}: the URL is that of ${other}, but HYPERLIQUID_NETWORK is ${network}`]
   })
   const bridge = config.HYPERLIQUID_BRIDGE_ADDRESS?.toLowerCase()
   const bridged = venueNetworks.find((name) => publishedBridges[name].address.toLowerCase() === bridge)
   if (bridged && publishedBridges[bridged].chainId !== publishedBridges[network].chainId)
     problems.push(
-      `HYPERLIQUID_BRIDGE_ADDRESS: this is the bridge of ${bridged}, and HYPERLIQUID_NETWORK is ${network}`,
+      `HYPERLIQUID_BRIDGE_ADDRESS: the address is the bridge of ${bridged}, but HYPERLIQUID_NETWORK is ${network}`,
     )
   if (network === 'testnet' && !config.ARBITRUM_SEPOLIA_RPC_URL)
-    problems.push('ARBITRUM_SEPOLIA_RPC_URL: the test network of the venue takes its deposits on this chain')
+    problems.push(
+      'ARBITRUM_SEPOLIA_RPC_URL: HYPERLIQUID_NETWORK=testnet requires it, because its deposits are made on this chain',
+    )
   if (config.ENVIRONMENT === 'production' && network !== 'mainnet')
-    problems.push('HYPERLIQUID_NETWORK: production needs mainnet')
+    problems.push('HYPERLIQUID_NETWORK: production requires mainnet')
   return problems
 }
 
-/** Undefined where the host tells nothing, as that of an own node or proxy. */
+/** Undefined where the host does not reveal the network, as for a node or proxy of one's own. */
 function networkOfUrl(url: string): VenueNetwork | undefined {
   if (url === 'local') return 'local'
   const host = new URL(url).hostname
@@ -178,15 +189,15 @@ function networkOfUrl(url: string): VenueNetwork | undefined {
   return /(^|\.)hyperliquid\.xyz$/i.test(host) ? 'mainnet' : undefined
 }
 
-/** What a start warns of and does not refuse. */
+/** Problems that a start only warns of. */
 export function warningsOf({
   BASE_URL,
   TRUST_PROXY,
 }: Pick<CheckedSettings, 'BASE_URL' | 'TRUST_PROXY'>): string[] {
-  // The gateway itself speaks plain HTTP, so somebody else ends the TLS of its public address.
+  // The gateway serves plain HTTP, so an https address implies a proxy that terminates TLS.
   const hasProxy = BASE_URL?.startsWith('https://') ?? false
   if (!hasProxy || TRUST_PROXY.length > 0) return []
   return [
-    'BASE_URL is https, so a proxy stands before the gateway, and TRUST_PROXY is empty: all clients behind that proxy count as one address',
+    'BASE_URL is https, so requests come through a proxy, but TRUST_PROXY is empty: all clients share the limits of one address. Set TRUST_PROXY to the address of the proxy',
   ]
 }

@@ -12,7 +12,7 @@ import {
   worldVault,
 } from './config-safety.ts'
 
-/** The only reader of the environment. Each variable is declared once; a bad one stops the start by its name. */
+/** The only reader of the environment. Each variable is declared once; an invalid value stops the start. */
 
 type Environment = 'local' | 'staging' | 'production'
 type Parse<T> = (text: string) => T
@@ -52,7 +52,7 @@ const decimal: Parse<string> = (value) =>
   /^(0|[1-9]\d{0,15})(\.\d{1,6})?$/.test(value) ? value : reject('a decimal such as 25000')
 const url: Parse<string> = (value) => (URL.canParse(value) ? value.replace(/\/$/, '') : reject('a URL'))
 const optionalUrl: Parse<string | undefined> = (value) => (value === '' ? undefined : url(value))
-/** `local`: the world that starts with the gateway. `off`: the part is not served. */
+/** `local`: the world that starts with the gateway. `off`: not served. */
 const upstream: Parse<string | undefined> = (value) => {
   if (value === 'off') return undefined
   return value === 'local' ? value : url(value)
@@ -86,7 +86,7 @@ export const variables = {
   ENVIRONMENT: variable(
     oneOf<Environment>('local', 'staging', 'production'),
     'local',
-    'local, staging or production; production refuses everything that is made for play',
+    'local, staging or production; production refuses every setting that only the local world may use',
   ),
   HOST: variable(text, '127.0.0.1', 'Address to listen on'),
   PORT: variable(integer(0, 65_535), '8080', 'Port to listen on; 0 picks a free one'),
@@ -96,13 +96,13 @@ export const variables = {
   WORLD_REALISM: variable(
     oneOf('quiet', 'realistic'),
     'quiet',
-    'realistic: nodes and venue of the local world lag, reorganise and refuse now and then, as public ones do',
+    'realistic: nodes and venue of the local world sometimes lag, reorganise and reject, as public ones do',
   ),
   DATABASE_URL: variable(databaseUrl, '', 'PostgreSQL 15 to 18; empty: the embedded server'),
   DATABASE_DIRECT_URL: variable(
     databaseUrl,
     '',
-    'The same database past a pooler, for LISTEN and migrations; empty: DATABASE_URL',
+    'The same database without a pooler, for LISTEN and migrations; empty: DATABASE_URL',
   ),
   DATABASE_POOL: variable(integer(4, 200), '20', 'Connections of this instance to the database'),
   ETHEREUM_RPC_URL: variable(upstream, 'local', 'JSON-RPC of Ethereum'),
@@ -111,67 +111,71 @@ export const variables = {
   ARBITRUM_SEPOLIA_RPC_URL: variable(
     optionalUrl,
     '',
-    'JSON-RPC of Arbitrum Sepolia; served and needed with HYPERLIQUID_NETWORK=testnet only',
+    'JSON-RPC of Arbitrum Sepolia; required with HYPERLIQUID_NETWORK=testnet and otherwise not served',
   ),
   POLYGON_RPC_URL: variable(upstream, 'local', 'JSON-RPC of Polygon'),
   SOLANA_RPC_URL: variable(upstream, 'local', 'JSON-RPC of Solana'),
   PRICES_URL: variable(
     upstream,
     'local',
-    'Prices in the shape of DefiLlama, for instance https://coins.llama.fi',
+    'Price API compatible with DefiLlama, for instance https://coins.llama.fi',
   ),
   FAUCET_URL: variable(
     upstream,
     'local',
-    'Funds each new user with play money; only local and staging have one',
+    'Faucet that funds each new user with test money; not allowed in production',
   ),
   HYPERLIQUID_URL: variable(
     upstream,
     'local',
-    'The perpetuals venue, for instance https://api.hyperliquid.xyz; off outside the local environment',
+    'API of the trading venue, for instance https://api.hyperliquid.xyz; off outside the local environment',
   ),
   HYPERLIQUID_NETWORK: variable(
     oneOf('local', 'mainnet', 'testnet'),
     'local',
-    'For which network orders and transfers are signed; a URL of another network is refused; outside local: mainnet',
+    'Network that orders and transfers are signed for; a URL of another network is refused; default outside local: mainnet',
   ),
-  HYPERLIQUID_WS_URL: variable(optionalUrl, '', 'Its streams; empty: HYPERLIQUID_URL with ws and /ws'),
+  HYPERLIQUID_WS_URL: variable(
+    optionalUrl,
+    '',
+    'WebSocket of the venue; empty: HYPERLIQUID_URL with ws and /ws',
+  ),
   HYPERLIQUID_INFO_URL: variable(
     optionalUrl,
     '',
-    'An own node that answers what it can without a request budget; the rest goes to HYPERLIQUID_URL',
+    'A node of yours that answers supported reads without a rate limit; other requests go to HYPERLIQUID_URL',
   ),
   HYPERLIQUID_EGRESS_ADDRESSES: variable(
     addresses,
     '',
-    'Own addresses to send requests from, separated by commas; the venue counts the weight of each by itself',
+    'Source addresses for requests, separated by commas; the venue limits the request weight per address',
   ),
   HYPERLIQUID_WEIGHT_PER_MINUTE: variable(
     optionalInteger(0, 1_000_000),
     '',
-    'Request weight that this instance may use of its address; 0: no limit; empty: 1200, and no limit at the quiet local world',
+    'Request weight that this instance may use per address; 0: no limit; empty: 1200, and no limit with the quiet local world',
   ),
   HYPERLIQUID_STREAMED_USERS: variable(
     integer(0, 10),
     '10',
-    'Users whom the venue streams to this instance; from 5 on two of the places serve all further users in turns',
+    'Stream places of this instance at the venue, one user each; from 5 on, two of them serve all further users in turns',
   ),
   HYPERLIQUID_BALANCE_DRIFT: variable(
     oneOf('freeze', 'tell'),
     'freeze',
-    'A difference in cash or tokens alone freezes an account, or is only logged; outside local it is only logged',
+    'freeze: a difference in cash or tokens alone freezes an account; tell: it is only logged; default outside local: tell',
   ),
   HYPERLIQUID_BRIDGE_ADDRESS: variable(
     optionalEvmAddress,
     '',
-    'Contract on Arbitrum that takes deposits for the venue; empty: the published one of HYPERLIQUID_NETWORK, which for testnet is not verified live',
+    'Deposit contract of the venue on Arbitrum; empty: the published one of HYPERLIQUID_NETWORK, which for testnet is not verified live',
   ),
   HYPERLIQUID_SPOT_TRIGGERS: variable(
     oneOf('gateway', 'venue'),
     'gateway',
-    'Who keeps the exits of a spot holding: the gateway watches the price itself, or the venue, if it takes triggers for spot; not verified live',
+    'Host of take-profits and stop-losses on spot: gateway watches the price itself; venue needs a venue that accepts spot triggers, not verified live',
   ),
-  HYPERLIQUID_MIN_ORDER_USD: variable(decimal, '10', 'Smallest order that the venue takes'),
+  HYPERLIQUID_MIN_ORDER_USD: variable(decimal, '10', 'Smallest order that the venue accepts'),
   HYPERLIQUID_MIN_FUND_USD: variable(
     decimal,
     '5',
@@ -181,7 +185,7 @@ export const variables = {
   HYPERLIQUID_WITHDRAW_FEE_USD: variable(
     decimal,
     '1',
-    'What the venue keeps of a withdrawal; not verified live',
+    'Fee of the venue for a withdrawal; not verified live',
   ),
   FINALITY: variable(
     oneOf('local', 'public'),
@@ -191,34 +195,34 @@ export const variables = {
   EARN_CHAIN_ID: variable(text, '8453', 'Chain of the vault'),
   EARN_VAULT_ADDRESS: variable(evmAddress, worldVault, 'ERC-4626 vault for USDC on Base'),
   EARN_MIN_DEPOSIT_USDC: variable(decimal, '1', 'Smallest deposit'),
-  EARN_MIN_WITHDRAW_USDC: variable(decimal, '1', 'Smallest partial withdrawal; a whole one may be smaller'),
+  EARN_MIN_WITHDRAW_USDC: variable(decimal, '1', 'Smallest partial withdrawal; a full one may be smaller'),
   SPONSOR_USER_DAY: variable(
     decimal,
     '0.02',
-    'Gas that is paid for one user within a day (UTC) on each chain, in its native coin; whole withdrawals are never refused',
+    'Gas that sponsors pay per user, day (UTC) and chain, in its native coin; full withdrawals are never refused',
   ),
   SPONSOR_KEYS: variable(
     hexKeys,
     worldSponsors.join(','),
-    'Private keys of the accounts that pay for gas, one lane each',
+    'Private keys of the accounts that pay for gas; each has a nonce sequence of its own',
   ),
   KEY_ENCRYPTION_KEYS: variable(
     keyPairs,
     `${worldKeyId}:${worldKey}`,
-    'id:base64 of 32 bytes; the first one wraps new wallet keys, the others still open old ones',
+    'id:base64 of 32 bytes; the first one wraps new wallet keys, the others only unwrap existing ones',
   ),
   VAULT_TRANSIT_URL: variable(
     optionalUrl,
     '',
-    'A transit secrets engine that wraps wallet keys instead; empty: KEY_ENCRYPTION_KEYS',
+    'Vault transit engine that wraps wallet keys instead; empty: KEY_ENCRYPTION_KEYS',
   ),
   VAULT_TRANSIT_TOKEN: variable(optional, '', 'Token for the transit engine'),
   VAULT_TRANSIT_KEY: variable(text, 'portico', 'Name of the key in the transit engine'),
-  TOKEN_TTL_SECONDS: variable(integer(60, 3_600), '900', 'Life of an access token'),
-  POLICY_TX_USD_MAX: variable(decimal, '25000', 'Most that one action may move, unless the user sets less'),
-  POLICY_DAY_USD_MAX: variable(decimal, '100000', 'Most within 24 hours, unless the user sets less'),
-  CORS_ORIGINS: variable(list, '', 'Origins that browsers may call from, separated by commas'),
-  TRUST_PROXY: variable(list, '', 'Addresses of proxies whose X-Forwarded-For counts'),
+  TOKEN_TTL_SECONDS: variable(integer(60, 3_600), '900', 'Lifetime of an access token'),
+  POLICY_TX_USD_MAX: variable(decimal, '25000', 'Highest value of one action, unless the user sets less'),
+  POLICY_DAY_USD_MAX: variable(decimal, '100000', 'Highest value within 24 hours, unless the user sets less'),
+  CORS_ORIGINS: variable(list, '', 'Origins allowed for browsers, separated by commas'),
+  TRUST_PROXY: variable(list, '', 'Addresses of proxies whose X-Forwarded-For is trusted'),
   RATE_AUTH: variable(
     integer(0, 1_000_000),
     '300',
@@ -244,12 +248,12 @@ export const variables = {
   CONNECTIONS_MAX: variable(
     optionalInteger(16, 1_000_000),
     '',
-    'Client connections at once; empty: what the limit of open files leaves, up to 10000',
+    'Concurrent client connections; empty: derived from the limit of open files, up to 10000',
   ),
   CONNECTIONS_PER_ADDRESS: variable(
     optionalInteger(4, 1_000_000),
     '',
-    'Of one address, unless TRUST_PROXY is set; then the longest unused one is closed. Empty: a quarter of CONNECTIONS_MAX',
+    'Concurrent connections per address, ignored with TRUST_PROXY; beyond it the longest unused one is closed. Empty: a quarter of CONNECTIONS_MAX',
   ),
   STREAMS_PER_USER: variable(integer(1, 1_000), '10', 'Open event streams of one user at this instance'),
   MAINTENANCE_MS: variable(
@@ -261,26 +265,30 @@ export const variables = {
   LEASE_MS: variable(
     integer(500, 60_000),
     '5000',
-    'A task of an instance that is silent for this long is taken over',
+    'Lease of a task; after this time without renewal another instance takes it over',
   ),
-  LOG_LEVEL: variable(oneOf('debug', 'info', 'warn', 'error', 'silent'), 'warn', 'What is logged'),
-  FAILPOINT: variable(optional, '', 'name@n: the process kills itself there; refused in production'),
+  LOG_LEVEL: variable(
+    oneOf('debug', 'info', 'warn', 'error', 'silent'),
+    'warn',
+    'Lowest level that is logged',
+  ),
+  FAILPOINT: variable(
+    optional,
+    '',
+    'name@n: kills the process at the n-th pass of this failpoint; allowed in local only',
+  ),
   FAILPOINT_STOP: variable(
     optional,
     '',
-    'File that names the point at which the process stops itself, read at SIGUSR2; refused in production',
+    'File that names the failpoint at which the process stops, read at SIGUSR2; allowed in local only',
   ),
-  FAILPOINT_LOG: variable(
-    optional,
-    '',
-    'File that records each failpoint that is passed; refused in production',
-  ),
+  FAILPOINT_LOG: variable(optional, '', 'File that records each pass of a failpoint; allowed in local only'),
 } as const satisfies Record<string, Variable<unknown>>
 
 type Name = keyof typeof variables
 export type Config = { readonly [K in Name]: ReturnType<(typeof variables)[K]['parse']> }
 
-/** Thrown with every problem at once, so that nobody has to start ten times to find ten of them. */
+/** Thrown with every problem at once, so that one start reports all of them. */
 export class ConfigRefused extends Error {
   readonly problems: string[]
   constructor(problems: string[]) {
@@ -293,13 +301,13 @@ export const usesWorld = (config: Config): boolean => upstreamNames.some((name) 
 
 const secrets: readonly Name[] = ['SPONSOR_KEYS', 'KEY_ENCRYPTION_KEYS']
 
-/** Outside the local environment the local world and its keys are no defaults: what is not set is missing. */
+/** Outside the local environment the local world and its keys are not defaults: unset ones are missing. */
 function initialOf(name: Name, environment: string | undefined): string {
   if ((environment ?? 'local') === 'local') return variables[name].initial
   if (name === 'FAUCET_URL' || name === 'HYPERLIQUID_URL') return 'off'
   if (name === 'FINALITY') return 'public'
   if (name === 'HYPERLIQUID_NETWORK') return 'mainnet'
-  // How the venue prints withdrawals and fees is not verified live, and a false alarm stops a user.
+  // The venue's format of withdrawals and fees is not verified live, and a false alarm would freeze a user.
   if (name === 'HYPERLIQUID_BALANCE_DRIFT') return 'tell'
   return secrets.includes(name) ? '' : variables[name].initial
 }
@@ -328,10 +336,10 @@ export function readConfig(env: Record<string, string | undefined> = process.env
   return Object.freeze({ ...values, DATA_DIR: resolve(values.DATA_DIR as string) }) as Config
 }
 
-/** The text of `.env.example`: everything with its default, all of it optional. */
+/** The text of `.env.example`: every variable with its default; all are optional. */
 export function envExample(): string {
   const lines = Object.entries(variables).map(
     ([name, { doc, initial }]) => `# ${doc}\n# ${name}=${initial}\n`,
   )
-  return `# Every variable that Portico reads, with its default. It starts with none of them set.\n\n${lines.join('\n')}`
+  return `# Every variable that Portico reads, with its default. All of them are optional.\n\n${lines.join('\n')}`
 }

@@ -9,7 +9,7 @@ import type { AdminCommand } from './command.ts'
 import { operatorText, type Session } from './session.ts'
 import { userOf } from './users.ts'
 
-/** Accounts at the venue that open nothing: frozen by the reconciler, or here. */
+/** Venue accounts that are frozen, by the reconciler or by an operator. */
 
 const listAccounts: AdminCommand['run'] = async (session) => {
   const { pool } = session.database
@@ -51,11 +51,11 @@ const freeze: AdminCommand['run'] = async (session, args) => {
   const { id } = await userOf(database.pool, args.positional('user'))
   await database.transaction(async (tx) => {
     const account = await findAccount(tx, id, true)
-    if (!account) throw new UsageError(`User ${id} has no account at the venue.`)
+    if (!account) throw new UsageError(`User ${id} has no venue account.`)
     const now = clock.now()
     const reason = `operator: ${session.reason}`
     if ((await markFrozen(tx, account, reason, now)).length === 0)
-      throw new UsageError(`The account of user ${id} is frozen already.`)
+      throw new UsageError(`The account of user ${id} is already frozen.`)
     const switchId = { scope: 'venue', userId: id, chainId: venueChainId } as const
     await policy.setSwitch(tx, switchId, { since: now, setBy: operatorText(session), reason })
     await session.record(tx, {
@@ -67,10 +67,10 @@ const freeze: AdminCommand['run'] = async (session, args) => {
     await addFlagEvent(tx, session, account, data)
   })
   await session.notify([userTopic(id)])
-  session.printLine(`The account of user ${id} at the venue opens nothing`)
+  session.printLine(`The venue account of user ${id} is frozen: it opens nothing, exits go on`)
 }
 
-/** The next look of the reconciler takes over what is unexplained, under this reason, and lifts the freeze. */
+/** The reconciler's next comparison adopts the unexplained differences, under this reason, and unfreezes the account. */
 const unfreeze: AdminCommand['run'] = async (session, args) => {
   const { database, clock } = session
   const { id } = await userOf(database.pool, args.positional('user'))
@@ -81,10 +81,10 @@ const unfreeze: AdminCommand['run'] = async (session, args) => {
        where user_id = $1 and state = 'frozen' returning account`,
       [id, operatorText(session), clock.now()],
     )
-    if (rows.length === 0) throw new UsageError(`User ${id} has no frozen account at the venue.`)
+    if (rows.length === 0) throw new UsageError(`User ${id} has no frozen venue account.`)
     await session.record(tx, { command: 'accounts unfreeze', subject: id, details: rows[0]! })
   })
-  session.printLine(`The account of user ${id} is unfrozen with the next look at it`)
+  session.printLine(`The venue account of user ${id} will be unfrozen by the next comparison`)
 }
 
 export const accountCommands: readonly AdminCommand[] = [
@@ -101,7 +101,7 @@ export const accountCommands: readonly AdminCommand[] = [
     positionals: ['<user>'],
     options: {},
     changes: false,
-    summary: 'list what was adjusted in the record of an account, and why',
+    summary: 'list the adjustments in the record of an account, with their reasons',
     run: listChanges,
   },
   {
@@ -109,7 +109,7 @@ export const accountCommands: readonly AdminCommand[] = [
     positionals: ['<user>'],
     options: {},
     changes: true,
-    summary: 'open nothing at the venue for this user; exits go on',
+    summary: 'freeze the venue account of this user; exits go on',
     run: freeze,
   },
   {
@@ -117,7 +117,7 @@ export const accountCommands: readonly AdminCommand[] = [
     positionals: ['<user>'],
     options: {},
     changes: true,
-    summary: 'take over what is unexplained into the record, and trade again',
+    summary: 'adopt unexplained differences into the record, and allow trading again',
     run: unfreeze,
   },
 ]

@@ -8,7 +8,7 @@ import { readArguments, UsageError } from './arguments.ts'
 import { commands, helpLines } from './commands.ts'
 import { openSession } from './session.ts'
 
-/** The operator's command line. It ends with 0 where the command did what it says, and with 1 otherwise. */
+/** The operator's command line. Exits with 0 on success and with 1 otherwise. */
 
 const printLine = (line: string) => process.stdout.write(`${line}\n`)
 
@@ -19,7 +19,7 @@ async function main(argv: string[]): Promise<void> {
   }
   const { usage: command, by, why, json, args } = readArguments(argv, commands)
   if (command.changes && why === undefined)
-    throw new UsageError(`${command.name} needs --why: the reason is recorded.`)
+    throw new UsageError(`${command.name} requires --why: the reason is recorded.`)
   const config = readConfig()
   const options = { config, actor: by ?? userInfo().username, reason: why ?? null, json, printLine }
   if (command.runAlone) return command.runAlone(options, args)

@@ -1,15 +1,15 @@
 import { parseArgs } from 'node:util'
 
-/** What an operator typed, taken apart. The message of a `UsageError` is for the operator. */
+/** Parses the operator's command line. The message of a `UsageError` is shown to the operator. */
 export class UsageError extends Error {
   override name = 'UsageError'
 }
 
 export type OptionKind = 'string' | 'boolean'
 export type Usage = {
-  /** The words that name the command: `tasks end`. */
+  /** The words of the command's name: `tasks end`. */
   name: string
-  /** What follows the name: `<task>`, or `[<statement>]` where it may be left out. */
+  /** The arguments after the name: `<task>`, or `[<statement>]` for an optional one. */
   positionals: readonly string[]
   options: Readonly<Record<string, OptionKind>>
 }
@@ -34,7 +34,7 @@ export type Parsed<U extends Usage> = {
   args: Arguments
 }
 
-/** The command whose words come first, the longest match first: `tasks end <task>` before `tasks`. */
+/** The longest command name that the words start with: `tasks end <task>` before `tasks`. */
 function commandOf<U extends Usage>(words: readonly string[], commands: readonly U[]): U | undefined {
   const matches = ({ name }: U) => name.split(' ').every((word, at) => words[at] === word)
   return commands.filter(matches).toSorted((a, b) => b.name.length - a.name.length)[0]
@@ -45,7 +45,8 @@ const stripBrackets = (name: string) => name.replace(/[[\]<>]/g, '')
 
 export function readArguments<U extends Usage>(argv: readonly string[], commands: readonly U[]): Parsed<U> {
   const usage = commandOf(argv, commands)
-  if (!usage) throw new UsageError(`There is no command ${argv.slice(0, 2).join(' ')}.`)
+  if (!usage)
+    throw new UsageError(`There is no command ${argv.slice(0, 2).join(' ')}. Run without arguments for help.`)
   const kinds = { ...generalOptions, ...usage.options }
   const options = Object.fromEntries(Object.entries(kinds).map(([name, type]) => [name, { type }]))
   const { values, positionals } = parse(argv.slice(usage.name.split(' ').length), options)
@@ -90,13 +91,13 @@ export function usageLine({ name, positionals, options }: Usage): string {
   return [name, ...positionals, ...flags].join(' ')
 }
 
-/** One of some words, named in the refusal. */
+/** Accepts one of the values; the error lists them. */
 export function oneOf<const V extends string>(
   what: string,
   values: readonly V[],
   given: string | undefined,
 ): V {
   const found = values.find((value) => value === given)
-  if (found === undefined) throw new UsageError(`${what} is one of ${values.join(', ')}.`)
+  if (found === undefined) throw new UsageError(`${what} must be one of ${values.join(', ')}.`)
   return found
 }

@@ -11,7 +11,7 @@ import { assertSchema, recordAction, type SessionOptions } from './session.ts'
 function assertEmbedded({ config }: Pick<SessionOptions, 'config'>): void {
   if (config.DATABASE_URL)
     throw new StoreRefusal(
-      'DATABASE_URL names a server of your own: back it up and restore it with its own tools (pg_basebackup, pg_dump of its version, or the snapshots of its provider).',
+      'DATABASE_URL points to an external server: back it up and restore it with its own tools (pg_basebackup, pg_dump of its version, or the snapshots of its provider).',
     )
 }
 
@@ -29,11 +29,11 @@ const backup: AdminCommand['run'] = async (session, args) => {
   await session.record(session.database.pool, { command: 'backup', details })
   printLine(`${result.files} files, ${result.bytes} bytes in ${target}`)
   printLine(
-    'The key-encryption keys are not in it. Keep them elsewhere: both together are the keys of the users.',
+    'The key-encryption keys are not included. Store them elsewhere: with both, anyone can use the wallets.',
   )
 }
 
-/** Begins while no server runs, and records itself in the restored database. */
+/** Runs while no server runs, and records itself in the restored database. */
 async function restore(options: SessionOptions, args: Parameters<AdminCommand['run']>[1]): Promise<void> {
   assertEmbedded(options)
   const { config, printLine } = options
@@ -51,8 +51,9 @@ async function restore(options: SessionOptions, args: Parameters<AdminCommand['r
     (error: Error) => printLine(`Not recorded: ${error.message}`),
   )
   await recorded
-  printLine(`The database of ${config.DATA_DIR} is that of ${source}`)
-  if (previousData) printLine(`The one before is kept in ${previousData}; remove it when all is well`)
+  printLine(`The database of ${config.DATA_DIR} was restored from ${source}`)
+  if (previousData)
+    printLine(`The previous database is in ${previousData}; remove it after checking the restored one`)
 }
 
 export const backupCommands: readonly AdminCommand[] = [
@@ -69,7 +70,7 @@ export const backupCommands: readonly AdminCommand[] = [
     positionals: ['<folder>'],
     options: {},
     changes: true,
-    summary: 'put a backup in the place of the embedded database, while no gateway runs',
+    summary: 'replace the embedded database by a backup, while no gateway runs',
     run: async () => {},
     runAlone: restore,
   },

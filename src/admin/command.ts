@@ -3,9 +3,9 @@ import type { Session, SessionOptions } from './session.ts'
 
 export type AdminCommand = Usage & {
   summary: string
-  /** Needs --why. */
+  /** Requires --why. */
   changes: boolean
   run(session: Session, args: Arguments): Promise<void>
-  /** In place of `run`, for what has to begin while no server runs. */
+  /** Replaces `run` for a command that must start while no server runs. */
   runAlone?: (options: SessionOptions, args: Arguments) => Promise<void>
 }

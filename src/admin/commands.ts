@@ -27,8 +27,8 @@ export function helpLines(): string[] {
   return [
     'Usage: npm run admin -- <command> [--by <name>] [--why <reason>] [--json]',
     '',
-    'Works on the database that the settings name, also while gateways run. Every use is recorded; what changes',
-    'something needs --why. --by names the operator, otherwise the account of the system does.',
+    'Works on the configured database, also while gateways run. Every use is recorded; a command that changes',
+    'something requires --why. --by names the operator; without it, the account of the operating system does.',
     '',
     ...lines,
   ]

@@ -3,7 +3,7 @@ import { query } from '#store/query.ts'
 import type { AdminCommand } from './command.ts'
 import type { Session } from './session.ts'
 
-/** Which key-encryption keys wrap the keys of wallets, and how many each. */
+/** How many wallet keys each key-encryption key wraps. */
 const countByKey = ({ database }: Session) =>
   query<{ kek_id: string; keys: bigint }>(
     database.pool,
@@ -54,7 +54,7 @@ const rotateKeys: AdminCommand['run'] = async (session) => {
   const broken = new Set<string>()
   let rewrapped = 0
   let after: string | null = null
-  session.printLine(`${total} keys are to be wrapped under ${keks.current.id}`)
+  session.printLine(`${total} keys will be wrapped under ${keks.current.id}`)
   do {
     const page = await keystore.rewrap(pool, { after })
     rewrapped += page.rewrapped
@@ -66,13 +66,13 @@ const rotateKeys: AdminCommand['run'] = async (session) => {
   const details = { phase: 'ended', keys: rewrapped, left, broken: [...broken] }
   await session.record(pool, { command: 'keys rotate', subject: keks.current.id, details })
   if (broken.size > 0)
-    throw new Error(`These keys open under no key-encryption key at hand: ${[...broken].join(', ')}`)
+    throw new Error(`No configured key-encryption key unwraps these keys: ${[...broken].join(', ')}`)
   if (left > 0)
     throw new Error(
-      `${left} keys were wrapped under another key meanwhile: put ${keks.current.id} first on every instance, and run this again.`,
+      `${left} keys were wrapped under another key meanwhile. Put ${keks.current.id} first on every instance, and run this again.`,
     )
   session.printLine(
-    `All keys are wrapped under ${keks.current.id}; the others may be removed from the settings`,
+    `All keys are wrapped under ${keks.current.id}; the others can be removed from KEY_ENCRYPTION_KEYS`,
   )
 }
 
@@ -82,7 +82,7 @@ export const keyCommands: readonly AdminCommand[] = [
     positionals: [],
     options: {},
     changes: false,
-    summary: 'show how many wallet keys each key-encryption key wraps, and whether it opens them',
+    summary: 'show how many wallet keys each key-encryption key wraps, and whether it unwraps them',
     run: showKeys,
   },
   {
@@ -90,7 +90,7 @@ export const keyCommands: readonly AdminCommand[] = [
     positionals: [],
     options: {},
     changes: true,
-    summary: 'wrap every wallet key under the first key-encryption key, until none is left',
+    summary: 'wrap all wallet keys under the first key-encryption key',
     run: rotateKeys,
   },
 ]

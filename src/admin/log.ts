@@ -16,7 +16,7 @@ export const logCommands: readonly AdminCommand[] = [
     positionals: [],
     options: { subject: 'string', limit: 'string' },
     changes: false,
-    summary: 'list what operators did, the newest first: who, when, why, what',
+    summary: 'list operator actions, newest first',
     run: listActions,
   },
 ]

@@ -1,4 +1,4 @@
-/** Rows as an operator reads them: aligned columns, or one JSON object a line for programs. */
+/** Rows for an operator: aligned columns, or one JSON object per line for programs. */
 export type Cell = string | number | bigint | boolean | Date | null | undefined | object
 export type Row = Readonly<Record<string, Cell>>
 
@@ -13,13 +13,13 @@ const escapeUnits = (text: string): string =>
     (_, at) => `\\u${text.charCodeAt(at).toString(16).padStart(4, '0')}`,
   ).join('')
 
-/** A terminal obeys control characters, and some others hide or turn around what follows: users may have written them. */
+/** Escapes control and direction characters, which users may have stored to manipulate a terminal. */
 const escapeControls = (text: string): string => text.replace(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu, escapeUnits)
 
 export const jsonLine = (value: unknown): string =>
   escapeControls(JSON.stringify(value, (_key, cell: unknown) => toPlain(cell as Cell)))
 
-/** The same over several lines. */
+/** The same, over several lines. */
 export const jsonText = (value: unknown): string =>
   JSON.stringify(value, (_key, cell: unknown) => toPlain(cell as Cell), 2)
     .split('\n')

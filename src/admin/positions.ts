@@ -6,7 +6,7 @@ import type { AdminCommand } from './command.ts'
 import { operatorText } from './session.ts'
 import { userOf } from './users.ts'
 
-/** Users whose deposits into the vault are stopped: by the audit, or here. Withdrawals always go on. */
+/** Users whose deposits into the vault are frozen, by the audit or by an operator. Withdrawals are never frozen. */
 
 const listFrozen: AdminCommand['run'] = async (session) => {
   const { pool } = session.database
@@ -40,14 +40,14 @@ const setFrozen =
         if (isChanged) changed += 1
       }
       if (changed === 0)
-        throw new UsageError(`User ${id} has no positions ${frozen ? 'to freeze' : 'that are frozen'}.`)
+        throw new UsageError(`User ${id} has no ${frozen ? 'positions to freeze' : 'frozen positions'}.`)
       await session.record(tx, { command, subject: id, details: { vaults: changed } })
       const data = { state: frozen ? 'frozen' : 'active', code: 'operator', reason, since: now.toISOString() }
       const event = { type: 'security.flagged', subject: { kind: 'account', id }, data }
       await query(tx, 'select user_event_append($1, null, $2::jsonb, $3)', [id, JSON.stringify([event]), now])
     })
     await session.notify([userTopic(id)])
-    session.printLine(`Deposits of user ${id} into the vault are ${frozen ? 'stopped' : 'accepted'}`)
+    session.printLine(`Deposits of user ${id} into the vault are ${frozen ? 'frozen' : 'accepted again'}`)
   }
 
 export const positionCommands: readonly AdminCommand[] = [
@@ -56,7 +56,7 @@ export const positionCommands: readonly AdminCommand[] = [
     positionals: [],
     options: {},
     changes: false,
-    summary: 'list users whose deposits into the vault are stopped',
+    summary: 'list users whose deposits into the vault are frozen',
     run: listFrozen,
   },
   {
@@ -64,7 +64,7 @@ export const positionCommands: readonly AdminCommand[] = [
     positionals: ['<user>'],
     options: {},
     changes: true,
-    summary: 'stop deposits of this user into the vault; withdrawals go on',
+    summary: 'freeze deposits of this user into the vault; withdrawals go on',
     run: setFrozen(true),
   },
   {

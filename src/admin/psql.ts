@@ -6,8 +6,8 @@ import { type Row, tableLines } from './output.ts'
 import type { Session } from './session.ts'
 
 /**
- * A prompt of our own, since the embedded server comes without psql and the one of the system is often too old for it.
- * It only reads unless --write is given.
+ * A SQL prompt without psql: the embedded server does not include it, and the system's is often too old. Reads only
+ * unless --write is given.
  */
 
 const statementCharsMax = 10_000
@@ -21,7 +21,7 @@ async function connect({ databaseUrl }: Session): Promise<pg.Client> {
 
 type Result = pg.QueryResult<Record<string, unknown>>
 
-/** The extended protocol takes one statement, so that none of them can end the transaction before another one writes. */
+/** The extended protocol accepts one statement, so that none can end the read-only transaction before a write. */
 async function readOnly(client: pg.Client, text: string): Promise<Result> {
   const extended: pg.QueryConfig & { queryMode: 'extended' } = { text, queryMode: 'extended' }
   await client.query('begin read only')
@@ -72,7 +72,8 @@ const psql: AdminCommand['run'] = async (session, args) => {
     await session.record(session.database.pool, { command: 'psql', details: { url: true } })
     return session.printLine(session.databaseUrl)
   }
-  if (write && session.reason === null) throw new UsageError('--write needs --why.')
+  if (write && session.reason === null)
+    throw new UsageError('--write requires --why: the reason is recorded.')
   const client = await connect(session)
   try {
     const statement = args.optional('statement')
@@ -95,7 +96,7 @@ export const psqlCommands: readonly AdminCommand[] = [
     options: { write: 'boolean', url: 'boolean' },
     changes: false,
     summary:
-      'run SQL (read-only without --write) from the argument or standard input; --url for a psql of your own',
+      'run SQL (read-only without --write) from the argument or standard input; --url prints the address for another client',
     run: psql,
   },
 ]

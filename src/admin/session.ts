@@ -16,28 +16,28 @@ import { type Row, rowLines } from './output.ts'
 export type AdminAction = { command: string; subject?: string | undefined; details?: object }
 export type Operator = { actor: string; reason: string | null }
 
-/** What a command works with: the database of the installation, and who is asking and why. */
+/** The context of a command: the database of the installation, the operator and the reason. */
 export type Session = Operator & {
   config: Config
-  /** This use of the command line, as instances know each other: it leases, and it sends hints. */
+  /** The identity of this process towards the instances: it takes leases and sends notifications. */
   instanceId: string
   databaseUrl: string
   database: Database
   transactions: Transactions
   clock: Clock
   printLine: (line: string) => void
-  /** One object a line instead of columns and sentences about them. */
+  /** One JSON object per line instead of columns and sentences. */
   json: boolean
   print: (rows: readonly Row[]) => void
-  /** In the transaction of the change, so that neither is without the other. */
+  /** Call it in the transaction of the change, so that both commit together. */
   record(db: Queryable, action: AdminAction): Promise<void>
-  /** After the commit: every instance looks at once. */
+  /** Call it after the commit: every instance reads again at once. */
   notify(topics: readonly string[]): Promise<void>
 }
 
 export type SessionOptions = Operator & { config: Config; json: boolean; printLine: (line: string) => void }
 
-/** Rows name the operator and the reason as one text, where a column holds both. */
+/** Operator and reason as one text, for tables with one column for both. */
 export const operatorText = ({ actor, reason }: Operator): string => `${actor}: ${reason}`
 
 export async function recordAction(
@@ -50,7 +50,7 @@ export async function recordAction(
   await fetchAll(db, builder.insertInto('admin_action').values(row as never))
 }
 
-/** Refused before anything is written: a command of another release would not fit the tables. */
+/** Runs before any write: the commands of another release may not fit the tables. */
 export async function assertSchema(db: Queryable): Promise<void> {
   const ours = readMigrations().map(({ name }) => name)
   const applied = await appliedMigrations(<Row extends object>(text: string) => query<Row>(db, text))
@@ -59,11 +59,11 @@ export async function assertSchema(db: Queryable): Promise<void> {
   const foreign = theirs.find((name) => !ours.includes(name))
   if (foreign)
     throw new StoreRefusal(
-      `The database has the migration ${foreign}, which this release does not know. Use the release that made it.`,
+      `The database has the migration ${foreign}, which this release does not know. Use the release that applied it.`,
     )
   if (missing)
     throw new StoreRefusal(
-      `The database lacks the migration ${missing}. Start the gateway of this release once, which migrates it.`,
+      `The database lacks the migration ${missing}. Start the gateway of this release once to migrate it.`,
     )
 }
 
@@ -71,7 +71,7 @@ export async function openSession(
   { config, actor, reason, json, printLine }: SessionOptions,
   parts: AsyncDisposableStack,
 ): Promise<Session> {
-  // A start would make an empty database where none is.
+  // Opening the endpoint would create an empty database.
   if (!config.DATABASE_URL && !existsSync(join(config.DATA_DIR, 'postgres.json')))
     throw new StoreRefusal(`There is no database in ${config.DATA_DIR}. Set DATA_DIR or DATABASE_URL.`)
   const progress = (line: string) => process.stderr.write(`${line}\n`)

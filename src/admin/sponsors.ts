@@ -23,10 +23,12 @@ const listSponsors: AdminCommand['run'] = async (session) => {
 function readTarget(args: Arguments): { signer: string; chainIds: readonly string[] } {
   const signer = args.positional('address').toLowerCase()
   if (!/^0x[0-9a-f]{40}$/.test(signer))
-    throw new UsageError('A sponsor is named by its address: 0x and 40 digits.')
+    throw new UsageError('A sponsor is identified by its address: 0x and 40 hex digits.')
   const chain = args.text('chain')
   if (chain !== undefined && !chains.some((id) => id === chain))
-    throw new UsageError(`--chain is one of ${chains.join(', ')}; without it all of them.`)
+    throw new UsageError(
+      `--chain must be one of ${chains.join(', ')}; without it the command applies to all.`,
+    )
   return { signer, chainIds: chain === undefined ? chains : [chain] }
 }
 
@@ -45,7 +47,7 @@ const pause: AdminCommand['run'] = async (session, args) => {
   })
   await session.notify([sponsorsTopic])
   session.printLine(
-    `${signer} pays for nothing new on ${chainIds.join(', ')}; what is under way is still confirmed`,
+    `${signer} is paused on ${chainIds.join(', ')}; its pending transactions are still confirmed`,
   )
 }
 
@@ -58,7 +60,7 @@ const unpause: AdminCommand['run'] = async (session, args) => {
     await session.record(tx, { command: 'sponsors unpause', subject: signer, details: { chains: chainIds } })
   })
   await session.notify([sponsorsTopic])
-  session.printLine(`${signer} pays again on ${chainIds.join(', ')}`)
+  session.printLine(`${signer} is no longer paused on ${chainIds.join(', ')}`)
 }
 
 export const sponsorCommands: readonly AdminCommand[] = [
@@ -67,7 +69,7 @@ export const sponsorCommands: readonly AdminCommand[] = [
     positionals: [],
     options: {},
     changes: false,
-    summary: 'list the accounts that pay for gas, what they have under way, and which are paused',
+    summary: 'list the accounts that pay for gas, their pending transactions, and which are paused',
     run: listSponsors,
   },
   {
@@ -75,7 +77,7 @@ export const sponsorCommands: readonly AdminCommand[] = [
     positionals: ['<address>'],
     options: { chain: 'string' },
     changes: true,
-    summary: 'let an account pay for nothing new, on one chain or on all',
+    summary: 'stop an account from paying for new transactions, on one chain or on all',
     run: pause,
   },
   {
@@ -83,7 +85,7 @@ export const sponsorCommands: readonly AdminCommand[] = [
     positionals: ['<address>'],
     options: { chain: 'string' },
     changes: true,
-    summary: 'let a paused account pay again',
+    summary: 'allow a paused account to pay again',
     run: unpause,
   },
 ]

@@ -66,7 +66,7 @@ const showTask: AdminCommand['run'] = async (session, args) => {
   ])
   const sent = effects.map(({ signed: _signed, txAttempts, ...effect }) => ({
     ...effect,
-    // The signed bytes are long, and the hash is what an explorer asks for.
+    // The signed bytes are long; explorers need only the hash.
     transactions: txAttempts.map(({ raw: _raw, ...attempt }) => attempt),
   }))
   const shown = { task, effects: sent, transfers, steps }
@@ -76,7 +76,7 @@ const showTask: AdminCommand['run'] = async (session, args) => {
 const leaseSeconds = 60
 const claimMsMax = 15_000
 
-/** A look-up that is under way ends first: the task is taken only while no instance works on it. */
+/** Waits for a running look-up: the task is claimed only while no instance works on it. */
 async function claimTask({ database, instanceId }: Session, { id }: Task): Promise<Task> {
   const startedMs = performance.now()
   while (true) {
@@ -93,20 +93,20 @@ async function claimTask({ database, instanceId }: Session, { id }: Task): Promi
     const [now] = await query<{ state: string }>(database.pool, 'select state from task where id = $1', [id])
     if (now?.state !== 'review')
       throw new UsageError(
-        `Task ${id} is not in review: its state is ${now?.state}. It may have ended by itself.`,
+        `Task ${id} is not in review: its state is ${now?.state}. It may have ended meanwhile.`,
       )
     if (performance.now() - startedMs > claimMsMax)
-      throw new UsageError(`An instance works on task ${id} without a pause. Try again.`)
+      throw new UsageError(`Task ${id} is leased to an instance. Try again.`)
     await delay(50)
   }
 }
 
-/** What was signed and may still be taken by a chain or a venue would turn `not_executed` into a lie. */
+/** A signed action that a chain or venue could still execute would contradict `not_executed`. */
 function assertExpired(effects: readonly Effect[], now: Date): void {
   const open = effects.filter(isLive).find(({ validUntil }) => validUntil !== null && validUntil > now)
   if (!open) return
   const until = open.validUntil!.toISOString()
-  throw new UsageError(`What the task has signed can still be executed until ${until}. Wait until then.`)
+  throw new UsageError(`An action that the task signed can be executed until ${until}. Wait until then.`)
 }
 
 function resultOf(
@@ -122,7 +122,7 @@ function resultOf(
   const data: JsonObject = { operator: proof }
   if (outcome === 'not_executed') {
     const dropped = live.map(({ id }): EffectUpdate => ({ effectId: id, status: 'dropped', proof }))
-    const message = 'An operator has found out that nothing was executed'
+    const message = 'An operator determined that nothing was executed'
     const error = { code: 'ended_by_operator', message, retryable: false, details: facts }
     return { end: 'failed', outcome, error, data, effects: dropped }
   }
@@ -142,13 +142,12 @@ function resultOf(
 
 function readResolution(args: Arguments): Resolution {
   const evidence = args.text('evidence')
-  if (!evidence)
-    throw new UsageError('--evidence says what shows the outcome: where you looked, and what you saw.')
+  if (!evidence) throw new UsageError('--evidence is required: state where you looked, and what you saw.')
   const outcome = oneOf('--outcome', outcomes, args.text('outcome'))
   return { outcome, evidence, txHash: args.text('tx-hash') }
 }
 
-/** Ends a task through the same fenced commit as its own steps, so that holds, effects and events stay in line. */
+/** Ends a task through the same fenced commit as its steps, so that holds, effects and events stay consistent. */
 const endTask: AdminCommand['run'] = async (session, args) => {
   const { database, instanceId, transactions, clock, actor } = session
   const resolution = readResolution(args)
@@ -179,7 +178,7 @@ const endTask: AdminCommand['run'] = async (session, args) => {
       baseUrl,
     })
     if (!(await commits.step(task, { ...ending, writes })))
-      throw new UsageError(`Task ${task.id} changed at the same moment. Try again.`)
+      throw new UsageError(`Task ${task.id} was changed by another process. Try again.`)
   } catch (error) {
     await query(database.pool, 'update task set owner = null where id = $1 and owner = $2', [
       task.id,

@@ -15,7 +15,7 @@ export async function userOf(db: Queryable, name: string): Promise<User> {
   const column = isUuid(name) ? 'id' : 'agent_id'
   const text = `select id, agent_id, suspended_at, created_at from app_user where ${column} = $1`
   const [row] = await query<User>(db, text, [name])
-  if (!row) throw new UsageError(`There is no user ${name}. Name a user id or an agent id (agt_...).`)
+  if (!row) throw new UsageError(`There is no user ${name}. Give a user id or an agent id (agt_...).`)
   return row
 }
 
@@ -32,35 +32,34 @@ const setSuspension =
       return auth.tokenHashesOf(tx, id)
     })
     await notifyRevoked(session, id, hashes)
-    session.printLine(suspended ? `User ${id} is suspended` : `User ${id} may sign in again`)
+    session.printLine(suspended ? `User ${id} is suspended` : `User ${id} is no longer suspended`)
   }
 
 const setKey: AdminCommand['run'] = async (session, args) => {
   const { id } = await userOf(session.database.pool, args.positional('user'))
   const key = decodeBase64(args.positional('public-key'), publicKeyBytes)
-  if (!key || !isUsableKey(key)) throw new UsageError('The key is base64 of a 32-byte Ed25519 public key.')
+  if (!key || !isUsableKey(key))
+    throw new UsageError('The key must be base64 of a 32-byte Ed25519 public key.')
   const hashes = await session.database.transaction(async (tx) => {
     const now = session.clock.now()
     await auth.revokeKeysOf(tx, id, now)
     if (!(await auth.addKey(tx, key, id, now)))
-      throw new UsageError('This public key is or was registered; make a new one.')
+      throw new UsageError('This public key is or was registered. Generate a new one.')
     const details = { public_key_sha256: sha256(key) }
     await session.record(tx, { command: 'users set-key', subject: id, details })
     return auth.removeTokensOf(tx, id)
   })
   await notifyRevoked(session, id, hashes)
-  session.printLine(
-    `User ${id} signs with the new key; the former keys and ${hashes.length} tokens are revoked`,
-  )
+  session.printLine(`User ${id} has the new key; the former keys and ${hashes.length} tokens are revoked`)
 }
 
-/** A token is named by itself or, where only its hash was kept, by the 64 hex digits of its SHA-256. */
+/** A token is given as itself or, where only its hash is known, as the 64 hex digits of its SHA-256. */
 const hashOf = (token: string) => (/^[0-9a-f]{64}$/.test(token) ? token : sha256(token))
 
 const revokeTokens: AdminCommand['run'] = async (session, args) => {
   const [user, token] = [args.text('user'), args.text('token')]
   if ((user === undefined) === (token === undefined))
-    throw new UsageError('Name either --user (a user id or an agent id) or --token.')
+    throw new UsageError('Give either --user (a user id or an agent id) or --token.')
   const { database, record } = session
   const command = 'tokens revoke'
   if (user !== undefined) {
@@ -79,7 +78,7 @@ const revokeTokens: AdminCommand['run'] = async (session, args) => {
     if (found) await record(tx, { command, subject: found.userId, details: { token_sha256: hash } })
     return found
   })
-  if (!removed) throw new UsageError('There is no such token; it may have expired.')
+  if (!removed) throw new UsageError('There is no such token. It may have expired.')
   await notifyRevoked(session, removed.userId, [hash])
   session.printLine(`The token of user ${removed.userId} is revoked`)
 }
@@ -102,7 +101,7 @@ const noLimits = {
   recipients: null,
 }
 
-/** For limits that a thief has tightened: an agent can only tighten them further. */
+/** For limits that an attacker tightened: an agent can only tighten them further. */
 const resetPolicy: AdminCommand['run'] = async (session, args) => {
   const { id } = await userOf(session.database.pool, args.positional('user'))
   const { clock, database } = session
@@ -113,7 +112,7 @@ const resetPolicy: AdminCommand['run'] = async (session, args) => {
     await policy.savePolicy(tx, id, noLimits, (before?.version ?? 0) + 1, now)
     await session.record(tx, { command: 'policy reset', subject: id, details: { before: printable(before) } })
   })
-  session.printLine(`The limits of user ${id} are those of the platform again`)
+  session.printLine(`The limits of user ${id} are reset to those of the platform`)
 }
 
 const printable = (row: object | undefined) =>
@@ -132,7 +131,7 @@ const listSwitches: AdminCommand['run'] = async (session) => {
 const setSwitch: AdminCommand['run'] = async (session, args) => {
   const turnOn = oneOf('The switch', ['on', 'off'], args.positional('on|off')) === 'on'
   const [user, global] = [args.text('user'), args.flag('global')]
-  if ((user === undefined) === !global) throw new UsageError('Name either --global or --user.')
+  if ((user === undefined) === !global) throw new UsageError('Give either --global or --user.')
   const { database, clock } = session
   const userId = user === undefined ? undefined : (await userOf(database.pool, user)).id
   const id: policy.SwitchId = userId === undefined ? { scope: 'global' } : { scope: 'user', userId }
@@ -142,7 +141,7 @@ const setSwitch: AdminCommand['run'] = async (session, args) => {
     await session.record(tx, { command: `kill-switch ${turnOn ? 'on' : 'off'}`, subject: userId ?? 'global' })
   })
   session.printLine(
-    `The kill switch ${userId ? `of user ${userId}` : 'for everybody'} is ${turnOn ? 'on' : 'off'}`,
+    `The kill switch ${userId ? `of user ${userId}` : 'for all users'} is ${turnOn ? 'on' : 'off'}`,
   )
 }
 
@@ -152,7 +151,7 @@ export const userCommands: readonly AdminCommand[] = [
     positionals: ['<user>'],
     options: {},
     changes: true,
-    summary: 'suspend a user: tokens answer suspended and none is issued; tasks under way go on',
+    summary: 'suspend a user: tokens answer suspended and none is issued; running tasks go on',
     run: setSuspension(true),
   },
   {
@@ -160,7 +159,7 @@ export const userCommands: readonly AdminCommand[] = [
     positionals: ['<user>'],
     options: {},
     changes: true,
-    summary: 'let a suspended user sign in again',
+    summary: 'end the suspension of a user',
     run: setSuspension(false),
   },
   {
@@ -168,7 +167,7 @@ export const userCommands: readonly AdminCommand[] = [
     positionals: ['<user>', '<public-key>'],
     options: {},
     changes: true,
-    summary: 'replace a stolen or lost agent key; every former key and token of the user ends',
+    summary: 'replace a stolen or lost agent key; revokes every former key and token of the user',
     run: setKey,
   },
   {
@@ -176,7 +175,7 @@ export const userCommands: readonly AdminCommand[] = [
     positionals: [],
     options: { user: 'string', token: 'string' },
     changes: true,
-    summary: 'end one token, or all tokens of a user or agent, on every instance',
+    summary: 'revoke one token, or all tokens of a user or agent, on every instance',
     run: revokeTokens,
   },
   {
@@ -192,7 +191,7 @@ export const userCommands: readonly AdminCommand[] = [
     positionals: ['<user>'],
     options: {},
     changes: true,
-    summary: 'take back the limits that a user, or a thief, has set',
+    summary: 'reset the limits that a user, or an attacker, has set',
     run: resetPolicy,
   },
   {
@@ -208,7 +207,7 @@ export const userCommands: readonly AdminCommand[] = [
     positionals: ['<on|off>'],
     options: { global: 'boolean', user: 'string' },
     changes: true,
-    summary: 'stop or allow what opens and spends, for everybody or for one user',
+    summary: 'pause or resume everything that opens or spends, for all users or for one',
     run: setSwitch,
   },
 ]

@@ -11,7 +11,7 @@ import { solana } from '#upstreams/solana/solana.ts'
 import type { UpstreamUrls } from './upstream-urls.ts'
 
 const sponsorBalanceMinWei = 10_000_000_000_000_000n
-/** What lies between is kept for whole withdrawals. */
+/** A balance between the two minimums is reserved for full withdrawals. */
 const sponsorExitMinWei = 1_000_000_000_000_000n
 
 export function openChains(config: Config, urls: UpstreamUrls, net: Net, paused: PausedSponsors) {
@@ -33,7 +33,7 @@ export function openChains(config: Config, urls: UpstreamUrls, net: Net, paused:
     ports.set(row.id, { chain, sponsor: payer })
     return { family: 'evm' as const, chain }
   })
-  /** One cheap question to each chain, for the probe. */
+  /** One cheap call per chain, for the health probe. */
   const heads = readers.map((reader) => ({
     id: reader.chain.row.id,
     head: (signal: AbortSignal): Promise<unknown> =>
@@ -43,7 +43,7 @@ export function openChains(config: Config, urls: UpstreamUrls, net: Net, paused:
 }
 export type Chains = ReturnType<typeof openChains>
 
-/** A chain that does not answer is no problem here: it is down, and says so itself. */
+/** A chain that does not answer is not reported here; the health probe reports it. */
 export async function findNodeProblems({ ports }: Chains, environment: string): Promise<string[]> {
   const asked = [...ports.values()].map(async ({ chain: { row, identify } }) => {
     const problem = nodeMismatch(await identify(), { chainId: row.id, local: environment === 'local' })

@@ -31,7 +31,7 @@ type CustodyDeps = {
   taskEngine: Engine
 }
 
-/** The sealed keys of wallets, with the key-encryption keys of the settings. */
+/** The sealed keys of wallets, with the configured key-encryption keys. */
 export function openKeystore(config: Config, net: Net) {
   const keys = keysOf(config, net, random)
   const schemes = { evm: evmCrypto, svm: svmCrypto }
@@ -40,7 +40,7 @@ export function openKeystore(config: Config, net: Net) {
 
 const nativeDecimals = 18
 
-/** Keys, the policy that guards them, and the signed batches that come of both. */
+/** Keystore, policy, signer, and the batches that they sign. */
 export function openCustody({
   config,
   urls,
@@ -89,7 +89,7 @@ export function openCustody({
 }
 export type Custody = ReturnType<typeof openCustody>
 
-/** Each call wraps every key under the current key-encryption key that is still under a former one. */
+/** Each call wraps every key that is still under a former key-encryption key under the current one. */
 export function createKeyRotation(
   { rewrap }: Pick<Keystore, 'rewrap'>,
   db: Queryable,
@@ -97,15 +97,16 @@ export function createKeyRotation(
 ): () => Promise<void> {
   let running = false
   return async () => {
-    // A large rotation takes longer than the pause between two calls.
+    // A large rotation takes longer than the interval between two calls.
     if (running) return
     running = true
     try {
       for (let after: string | null = null, more = true; more; more = after !== null) {
         const { rewrapped, broken, next } = await rewrap(db, { after })
         after = next
-        if (rewrapped > 0) log.info({ rewrapped }, 'wallet keys were wrapped under the current key')
-        if (broken.length > 0) log.error({ wallets: broken }, 'these wallet keys open under no key at hand')
+        if (rewrapped > 0) log.info({ rewrapped }, 'wallet keys wrapped under the current key-encryption key')
+        if (broken.length > 0)
+          log.error({ wallets: broken }, 'no configured key-encryption key unwraps these wallet keys')
       }
     } finally {
       running = false
@@ -115,35 +116,33 @@ export function createKeyRotation(
 
 const problemText = ({ kekId, reason }: UnusableKek): string =>
   reason === 'absent'
-    ? `KEY_ENCRYPTION_KEYS: wallets are sealed under the key ${kekId}, which is not in the list; add it behind the others`
-    : `KEY_ENCRYPTION_KEYS: the key ${kekId} is not the one that sealed the wallets under this id; set the right one`
+    ? `KEY_ENCRYPTION_KEYS: wallets are sealed under the key ${kekId}, which is not in the list; append it`
+    : `KEY_ENCRYPTION_KEYS: the key ${kekId} does not unwrap the wallets that were sealed under this id; set the original key`
 
 type KeyMonitorDeps = { keystore: Pick<Keystore, 'unusableKeks'>; db: Queryable; log: Log }
 
-/** Whether every key-encryption key in use opens what it wrapped: asked at the start, and again each minute. */
+/** Whether every key-encryption key in use unwraps its keys: checked at start and every minute. */
 export function createKeyMonitor({ keystore, db, log }: KeyMonitorDeps) {
   let closed: readonly UnusableKek[] = []
   let isChecked = false
   const check = async () => {
     closed = await keystore.unusableKeks(db)
     isChecked = true
-    if (closed.length > 0) log.error({ keys: closed }, 'key-encryption keys in use open nothing')
+    if (closed.length > 0) log.error({ keys: closed }, 'key-encryption keys in use do not unwrap their keys')
   }
   return {
     check,
-    /** Throws where a key is wrong or missing: new wallets would be sealed beside a mistake. */
+    /** Throws where a key is wrong or missing, before new wallets are sealed under a misconfiguration. */
     async assertUsable(): Promise<void> {
-      // A key service that is away is no wrong key; signing fails until it is back, and health says so.
-      await check().catch((error: unknown) =>
-        log.error({ error }, 'the key-encryption keys could not be checked'),
-      )
+      // An unavailable key service is not a wrong key: signing fails until it is back, and health reports it.
+      await check().catch((error: unknown) => log.error({ error }, 'could not check the key-encryption keys'))
       if (closed.length > 0) throw new ConfigRefused(closed.map(problemText))
     },
     status: (): 'ok' | 'degraded' => (isChecked && closed.length === 0 ? 'ok' : 'degraded'),
     gauges: () => [
       {
         name: 'key_encryption_keys_closed',
-        help: 'Key-encryption keys in use that open none of the keys that they wrapped',
+        help: 'Key-encryption keys in use that do not unwrap their keys',
         value: closed.length,
       },
     ],

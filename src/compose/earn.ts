@@ -17,11 +17,11 @@ type EarnDeps = {
   stores: Stores
   taskEngine: Engine
   custody: Custody
-  /** A function: holdings show what earn holds, and earn tells holdings what changed. */
+  /** A function, because of a cycle: holdings list earn's shares, and earn invalidates holdings. */
   holdings: () => Holdings
 }
 
-/** Served where the chain of the vault is; without it the section does not exist. */
+/** Undefined where the vault's chain is not configured; the section does not exist then. */
 export function openEarn({ config, log, chains, stores, taskEngine, custody, holdings }: EarnDeps) {
   const chain = chains.ports.get(config.EARN_CHAIN_ID)?.chain
   if (!chain) return undefined

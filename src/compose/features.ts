@@ -53,7 +53,7 @@ type FeatureDeps = {
   baseUrl: () => string
 }
 
-/** The version of the interface, which the document and the health report carry. */
+/** The version of the interface in the OpenAPI document and the health report. */
 const version = '1.0.0'
 const protocols = ['http', 'sse']
 

@@ -19,7 +19,7 @@ type ReconcilerDeps = {
   log: Log
 }
 
-/** Compares the accounts at the venue with the gateway's record of them. */
+/** Compares the venue accounts with the gateway's record of them. */
 export function openReconciler({
   config,
   venue,
@@ -49,22 +49,22 @@ export function openReconciler({
     return [
       {
         name: 'venue_accounts_frozen',
-        help: 'Accounts that open nothing, since the venue disagrees',
+        help: 'Accounts that are frozen because record and venue disagree',
         value: frozen,
       },
-      { name: 'venue_accounts_followed', help: 'Accounts that are followed by stream', value: followed },
-      { name: 'venue_looks', help: 'Looks at accounts since the start', value: comparisons },
+      { name: 'venue_accounts_followed', help: 'Accounts with a stream subscription', value: followed },
+      { name: 'venue_looks', help: 'Comparisons of accounts since the start', value: comparisons },
       {
         name: 'venue_looks_failed',
-        help: 'Looks that the venue or the database did not answer',
+        help: 'Comparisons that the venue or the database did not answer',
         value: faults,
       },
       {
         name: 'venue_fills_skipped',
-        help: 'Fills of markets that are not listed, left out since the start',
+        help: 'Fills of markets that are not listed, skipped since the start',
         value: skipped,
       },
-      { name: 'venue_drifts', help: 'Accounts that this instance has frozen', value: mismatches },
+      { name: 'venue_drifts', help: 'Accounts that this instance froze since the start', value: mismatches },
     ]
   }
   return { ...made, gauges }

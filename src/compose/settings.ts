@@ -11,7 +11,7 @@ import type { Net } from '#kernel/net.ts'
 import { publishedBridges } from '#kernel/venue.ts'
 import { vaultTransit } from '#upstreams/kms/kms.ts'
 
-/** Settings in the form that the parts ask for. */
+/** Converts the settings into the form that each part needs. */
 
 const micros = (usd: string): bigint => toUnits(usd, usdDecimals)
 
@@ -37,11 +37,11 @@ export const rateLimits = (config: Config) => {
   }
 }
 
-/** The database, upstreams and files of this process need descriptors too. */
+/** Descriptors reserved for the database, upstreams and files of this process. */
 const descriptorsReserved = 256
 const connectionsMaxDefault = 10_000
 
-/** What is open at once is bounded by the process, so a crowd must not use up what the rest of it needs. */
+/** Bounded by the process's file descriptors, so that clients cannot exhaust those of the other parts. */
 export function connectionLimits({ CONNECTIONS_MAX, CONNECTIONS_PER_ADDRESS, TRUST_PROXY }: Config) {
   const max = CONNECTIONS_MAX ?? connectionsOf(openFilesMax())
   const perAddress = CONNECTIONS_PER_ADDRESS ?? Math.max(4, Math.floor(max / 4))
@@ -52,17 +52,17 @@ const connectionsOf = (files: number): number =>
   Math.min(connectionsMaxDefault, Math.max(64, files - descriptorsReserved))
 
 function openFilesMax(): number {
-  // The report would otherwise resolve the names of all peers; the types do not know the setting yet.
+  // Without it the report resolves the host names of all peers; the Node types lack the setting.
   Object.assign(process.report, { excludeNetwork: true })
   const { userLimits } = process.report.getReport() as { userLimits?: { open_files?: { soft?: unknown } } }
   const files = Number(userLimits?.open_files?.soft)
   return Number.isFinite(files) ? files : connectionsMaxDefault + descriptorsReserved
 }
 
-/** The chain id that stands for the venue. */
+/** The chain id that identifies the venue. */
 export const venueChainId = '999'
 
-/** The contract that takes deposits for the venue, and its chain. */
+/** The deposit contract of the venue, and its chain. */
 export function bridgeOf(config: Config) {
   const { chainId, address } = publishedBridges[config.HYPERLIQUID_NETWORK]
   return { chainId, address: config.HYPERLIQUID_BRIDGE_ADDRESS ?? address }
@@ -85,7 +85,7 @@ export const platformLimits = (
   ],
 })
 
-/** The second opinion of custody: what one signature may release at most, whatever the policy said. */
+/** Custody's own limits: what one signature may release at most, independent of the policy. */
 export const custodyChains = (config: Config, table: readonly Chain[], { venue }: Served): SigningChain[] =>
   table.flatMap((row) =>
     row.family === 'evm' && row.delegate !== null
@@ -112,7 +112,7 @@ export const custodyVenue = (config: Config): SigningVenue => ({
 })
 
 const documentedWeight = 1_200
-/** The quiet local world has no limit. */
+/** The quiet local world has no rate limit. */
 export const venueWeightOf = ({
   HYPERLIQUID_WEIGHT_PER_MINUTE: set,
   HYPERLIQUID_URL: url,

@@ -1,7 +1,7 @@
 import type { Clock } from '#kernel/clock.ts'
 import type { Log } from '#kernel/log.ts'
 
-/** Counts the records that an upstream printed in a form that is not understood, and logs the first of each list. */
+/** Counts upstream records that cannot be parsed, and logs one per list and minute. */
 
 const logEveryMs = 60_000
 
@@ -18,7 +18,7 @@ export function skippedRecords({ clock, log }: { clock: Clock; log: Log }) {
       const nowMs = clock.now().getTime()
       if (nowMs - (loggedMs.get(list) ?? Number.NEGATIVE_INFINITY) < logEveryMs) return
       loggedMs.set(list, nowMs)
-      log.warn({ list, fields: fieldsOf(record) }, 'a record of the venue is not understood and left out')
+      log.warn({ list, fields: fieldsOf(record) }, 'venue record skipped: unknown form')
     },
   }
 }

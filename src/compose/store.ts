@@ -19,21 +19,21 @@ export async function openStore(
 ) {
   const directUrl = config.DATABASE_DIRECT_URL ?? databaseUrl
   await migrate({ url: directUrl, progress: printLine })
-  const onIdleError = (error: Error) => log.warn({ error }, 'an idle database connection was lost')
+  const onIdleError = (error: Error) => log.warn({ error }, 'idle database connection lost')
   const settings = { url: databaseUrl, directUrl, failpoints, onIdleError }
   const database = openDatabase({ ...settings, poolMax: config.DATABASE_POOL, applicationName: 'portico' })
   parts.defer(() => database.close())
-  // Signatures are made inside transactions: their own small pool is never used up by those that wait for it.
+  // Signatures are made inside transactions: with a pool of their own they cannot deadlock with the waiters.
   const custody = openDatabase({ ...settings, poolMax: 4, applicationName: 'portico custody' })
   parts.defer(() => custody.close())
-  // Leases are renewed also while every other connection is busy.
+  // A connection of its own renews leases while all others are busy.
   const heartbeats = openDatabase({ ...settings, poolMax: 1, applicationName: 'portico heartbeat' })
   parts.defer(() => heartbeats.close())
   return { database, custody, heartbeats }
 }
 /**
- * The tasks and nonces of a database are about one local world. Beside another one they would all be lies, so the start
- * ends here; answers the sentence that says what to do.
+ * The tasks and nonces of a database belong to one local world and are wrong for any other, so the start is refused.
+ * Returns the message for the operator.
  */
 export async function findWorldMismatch(
   { pool }: Stores['database'],
@@ -44,7 +44,7 @@ export async function findWorldMismatch(
   ])
   const [row] = await query<{ value: string }>(pool, `select value from database_binding where key = 'world'`)
   if (row?.value === worldId) return undefined
-  return `The database belongs to the local world ${row?.value}, but the data folder holds the world ${worldId}. Start with both of one origin, or remove both: the data folder, and the database if it is not inside it.`
+  return `The database belongs to the local world ${row?.value}, but the data folder holds the world ${worldId}. Start with a matching pair, or remove both: the data folder, and the database if it is not inside it.`
 }
 
 export type Stores = Awaited<ReturnType<typeof openStore>>

@@ -5,7 +5,7 @@ export type UpstreamUrls = {
   hyperliquid: string | undefined
   prices: string | undefined
   faucet: string | undefined
-  /** Of the local world's control server. */
+  /** The local world's control server. */
   control?: string
   worldId?: string
 }

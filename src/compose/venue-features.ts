@@ -34,7 +34,7 @@ const venueName = 'hyperliquid'
 
 const accountsMax = 20_000
 
-/** What is committed for a user, here or on another instance, makes older views of the account out of date. */
+/** A commit for a user, on any instance, invalidates cached views of the account. */
 function invalidateViewsOnCommit({ taskEngine, custody }: VenueFeatureDeps, { views }: Venue) {
   const accounts = new Map<string, string>()
   taskEngine.notifier.onAny((topic) => {
@@ -49,7 +49,7 @@ function invalidateViewsOnCommit({ taskEngine, custody }: VenueFeatureDeps, { vi
   }
 }
 
-/** Served where the venue is, and the chain of its bridge; without them the sections do not exist. */
+/** Undefined where the venue or the chain of its bridge is not configured; the sections do not exist then. */
 export function openVenueFeatures(needs: VenueFeatureDeps) {
   const { config, venue: opened, chains, stores, taskEngine, custody, log, changed } = needs
   const bridge = bridgeOf(config)

@@ -3,9 +3,9 @@ import type { Clock } from '#kernel/clock.ts'
 import { Fault } from '#kernel/fault.ts'
 
 type VenueHealthDeps = {
-  /** A cheap question. */
+  /** A cheap request. */
   ping: () => Promise<unknown>
-  /** When the stream last told of anything, in milliseconds; 0 before it ever did. */
+  /** Time of the last stream message in milliseconds; 0 before the first. */
   lastMessageMs: () => number
   clock: Clock
 }
@@ -13,7 +13,7 @@ type VenueHealthDeps = {
 const pingEveryMs = 10_000
 const downMs = 35_000
 
-/** The stream proves that the venue is there; where it is silent a cheap question does. */
+/** A stream message proves that the venue is up; without one, a cheap request does. */
 export function venueHealth({ ping, lastMessageMs, clock }: VenueHealthDeps) {
   let lastOkMs = 0
   let failures = 0
@@ -26,7 +26,7 @@ export function venueHealth({ ping, lastMessageMs, clock }: VenueHealthDeps) {
         failures = 0
       },
       (fault: unknown) => {
-        // What the gateway's own budget refused says nothing of the venue.
+        // A rejection by the gateway's own rate budget is no evidence about the venue.
         if (!(fault instanceof Fault) || fault.extras.budget === undefined) failures += 1
       },
     )
@@ -37,7 +37,7 @@ export function venueHealth({ ping, lastMessageMs, clock }: VenueHealthDeps) {
   return {
     state(): UpstreamFacts {
       const okMs = Math.max(lastOkMs, lastMessageMs())
-      // Nobody has heard of it yet: it may be slow, and after a failure it counts as down.
+      // No contact yet: degraded at first, and down after a failure.
       if (okMs === 0) return { status: failures > 0 ? 'down' : 'degraded', lastOkAt: null }
       const isLate = clock.now().getTime() - okMs > downMs
       return { status: isLate ? 'down' : failures > 0 ? 'degraded' : 'ok', lastOkAt: new Date(okMs) }

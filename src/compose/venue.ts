@@ -23,11 +23,11 @@ const schedule = (ms: number, run: () => void) => {
 const usedOf = (egress: readonly Egress[]): number =>
   egress.reduce((sum, { budget }) => sum + budget.used(), 0)
 
-/** Of the users that the venue streams to an address, those that are read in turns, where there are enough places. */
+/** Of the stream places per address, those that serve all other users in turns, where there are enough places. */
 const briefUsersMax = 2
 const briefFrom = 5
 
-/** The venue's client and streams of this instance; questions and actions share one budget. */
+/** The venue's client and streams of this instance; reads and actions share one rate budget. */
 export function openVenue({ config, urls: { hyperliquid: url }, net, log }: VenueDeps) {
   if (!url) return undefined
   const perMinute = venueWeightOf(config)
@@ -48,7 +48,7 @@ export function openVenue({ config, urls: { hyperliquid: url }, net, log }: Venu
     random,
     log,
     followedUsersMax,
-    // Where no weight is counted, requests are as good.
+    // Without a rate limit, requests serve as well.
     briefUsersMax: perMinute === 0 || followedUsersMax < briefFrom ? 0 : briefUsersMax,
     onSkipped,
   })
@@ -81,11 +81,11 @@ export function openVenue({ config, urls: { hyperliquid: url }, net, log }: Venu
     const { connected, users, connections } = streams.state()
     return [
       { name: 'venue_weight_used', help: 'Request weight of the last minute', value: usedOf(egress) },
-      { name: 'venue_stream_connected', help: '1 while the stream stands', value: connected ? 1 : 0 },
-      { name: 'venue_stream_users', help: 'Users that are followed by stream', value: users },
+      { name: 'venue_stream_connected', help: '1 while the stream is connected', value: connected ? 1 : 0 },
+      { name: 'venue_stream_users', help: 'Users with a stream subscription', value: users },
       {
         name: 'venue_records_skipped',
-        help: 'Records of the venue that were not understood and left out, since the start',
+        help: 'Venue records that were skipped for their unknown form, since the start',
         value: skipped.count(),
       },
       { name: 'venue_stream_connections', help: 'Connections since the start', value: connections },

@@ -21,7 +21,7 @@ test('what the ledger refuses is told in the token of the hold, as decimals', ()
   const { code, message, extras } = toLedgerError(error, [hold]) as Fault
   assert.deepEqual(
     [code, message],
-    ['insufficient_balance', 'The request takes 25 USDC, and 1.5 USDC are free'],
+    ['insufficient_balance', 'The request needs 25 USDC, but only 1.5 USDC is available'],
   )
   assert.deepEqual(extras, {
     symbol: 'USDC',

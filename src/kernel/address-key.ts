@@ -1,4 +1,4 @@
-/** Who has one IPv6 address has the 2^64 beside it, so a network of 64 bits counts as one address. */
+/** The holder of one IPv6 address controls its whole /64 network, so the network counts as one address. */
 export function addressKey(ip: string): string {
   if (!ip.includes(':') || ip.includes('.')) return `address:${ip}`
   const [head = '', tail] = ip.split('::')

@@ -1,13 +1,13 @@
 type BatchLoaderOptions<K, V> = {
-  /** What is absent from the answer is undefined for those who asked. */
+  /** A key that is absent from the result resolves to undefined. */
   load(keys: readonly K[]): Promise<ReadonlyMap<K, V>>
-  /** Loads under way at once. */
+  /** Concurrent loads. */
   loadsMax: number
   keysMax: number
 }
 type PendingLoad<V> = PromiseWithResolvers<V | undefined>
 
-/** Loads at once what was asked for while earlier loads were under way, so that a long queue costs few of them. */
+/** Batches the keys requested while earlier loads run, so that a long queue costs few loads. */
 export function createBatchLoader<K, V>({ load, loadsMax, keysMax }: BatchLoaderOptions<K, V>) {
   const pending = new Map<K, PendingLoad<V>>()
   let loads = 0

@@ -3,25 +3,25 @@ import type { Tx } from './task.ts'
 export const scopes = ['read', 'chat', 'trade', 'earn', 'withdraw', 'manage'] as const
 export type Scope = (typeof scopes)[number]
 
-/** Who calls, as the door established it. It never comes from the input. */
+/** The authenticated caller. It never comes from the input. */
 export type Caller = {
   userId: string
   agentId: string
   scheme: 'keypair' | 'oauth'
   scopes: ReadonlySet<Scope>
-  /** The opaque token that was presented: its SHA-256, and when it ends. */
+  /** The presented opaque token: its SHA-256 and its expiry. */
   token?: { hash: string; expiresAt: Date }
 }
 
-/** What a function may know of the request beside its input. */
+/** Facts of the request besides its input. */
 export type RequestFacts = {
   id: string
   address: string
   signal: AbortSignal
-  /** For an `act` of a known caller: the transaction that also stores the idempotency key and the answer. */
+  /** For an `act` with a caller: the transaction that also stores the idempotency key and the reply. */
   tx?: Tx
-  /** For an `act` whose replies are derived: the change was made before, so only its reply is wanted. */
+  /** For an `act` with derived replies: the change was committed earlier, so only the reply is computed. */
   isReplay?: true
-  /** Beside `tx`: runs once that transaction has committed, and never where it was rolled back. */
+  /** Set together with `tx`: runs once that transaction has committed, and never after a rollback. */
   afterCommit?: (run: () => void) => void
 }

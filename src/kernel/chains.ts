@@ -1,4 +1,4 @@
-/** The facts of a chain. Foreign spellings of ids and tokens stay in each adapter. */
+/** Chains as the gateway describes them. Each adapter translates foreign ids and token names itself. */
 
 export type Token = { symbol: string; name: string; decimals: number; address: string }
 
@@ -10,31 +10,31 @@ type Row = {
   id: string
   name: string
   displayName: string
-  /** `priceId`: how the price source spells the chain's own coin. */
+  /** `priceId`: the key of the native coin at the price source. */
   native: Token & { priceId: string }
   supportedOperations: readonly ChainOperation[]
   rpcUrl: string
-  /** Blocks, the including one counted, after which nothing is expected to change. */
+  /** Number of blocks, the including one counted, after which a transaction is considered final. */
   confirmations: number
   usdc: string
   tokens: readonly Token[]
   llamaSlug: string
   explorerUrl: string
-  /** One cheap look at the chain may take this long before others are served without it. */
+  /** Time limit of one read, after which a response is sent without this chain. */
   readTimeoutMs: number
 }
 
 export type EvmChainRow = Row & {
   family: 'evm'
-  /** The contract whose code users' accounts borrow (EIP-7702); null where the chain cannot do so. */
+  /** The contract that users' accounts delegate to (EIP-7702); null where the chain does not support it. */
   delegate: string | null
   multicall: string
-  /** A contract call sees the number of its own block; on some chains it sees that of the chain below. */
+  /** A contract sees the number of its own block. False on chains where it sees the parent chain's. */
   callsSeeBlockNumber: boolean
   fees: { priorityFloorWei: bigint; capWei: bigint }
   /** A transaction without a receipt for this long is replaced. */
   stuckAfterMs: number
-  /** The signature of a batch lives this long. */
+  /** Lifetime of a batch signature. */
   batchTtlSeconds: number
 }
 export type SolanaChainRow = Row & { family: 'solana' }
@@ -42,7 +42,7 @@ export type Chain = EvmChainRow | SolanaChainRow
 
 export type ChainStatus = 'ok' | 'degraded' | 'down'
 
-/** The asset of the ledger: EVM addresses compare lower-cased, Solana ones as they are. */
+/** The ledger's name of a token: EVM addresses are lower-cased, those of Solana are case-sensitive. */
 export const assetOf = (chain: Pick<Chain, 'id' | 'family'>, address: string): string =>
   `${chain.id}:${chain.family === 'evm' ? address.toLowerCase() : address}`
 

@@ -1,4 +1,4 @@
-/** Business time. Leases use the database's clock instead, since they are compared across machines. */
+/** Business time. Leases use the clock of the database, because they are compared across machines. */
 export type Clock = { now(): Date }
 
 export const systemClock: Clock = { now: () => new Date() }

@@ -2,7 +2,7 @@ import { type Issue, issuesMax } from './fault.ts'
 import type { NumberSources } from './json.ts'
 import { canonicalDecimal, decimalOfSource, decimalPattern, decimalPlaces, toUnits } from './money.ts'
 
-/** JSON Schema as plain data, which is what every door and this file read. */
+/** JSON Schema as plain data. */
 export type Schema = { readonly [keyword: string]: unknown }
 /** Finds the schema behind a `$ref`. */
 export type Resolve = (ref: string) => Schema | undefined
@@ -24,8 +24,8 @@ const resolveNothing: Resolve = () => undefined
 
 /**
  * Replaces each `x-decimal` field, number or text, by its canonical decimal text, in place. A number is read from its
- * source text, so that nothing passes through a float. What is out of bounds stays as it is and becomes an issue; after
- * the last issue that is reported the rest is not read.
+ * source text, so that no value passes through a float. A value out of bounds stays unchanged and becomes an issue;
+ * reading stops at the maximum number of issues.
  */
 export function readDecimals(
   schema: Schema,
@@ -76,7 +76,7 @@ function readField(schema: Schema, holder: Holder, key: string, path: Path, cont
   else context.issues.push({ path, ...found })
 }
 
-/** Only where no source text is known, as for a value that never was JSON text here. */
+/** Used only where no source text is known, as for a value that was never JSON text here. */
 const numberText = (value: number): string => String(value)
 
 type DecimalIssue = Omit<Issue, 'path'>
@@ -92,7 +92,7 @@ const tooManyDigits: DecimalIssue = {
   ctx: { max: wholeDigitsMax },
 }
 
-/** The canonical text of one decimal, or what is wrong with it. */
+/** The canonical text of one decimal, or its issue. */
 export function decimalOf(text: string, isText: boolean, schema: Schema): string | DecimalIssue {
   const places = placesOf(schema)
   const match = (isText ? textPattern : numberPattern).exec(text)
@@ -101,7 +101,7 @@ export function decimalOf(text: string, isText: boolean, schema: Schema): string
       ? { type: 'string_pattern_mismatch', msg: `String should match pattern '${decimalPattern}'` }
       : { type: 'finite_number', msg: 'Input should be a finite number' }
   }
-  // Trimming zeros is quadratic in the worst case, so a text of absurd length never gets there.
+  // Trimming zeros is quadratic in the worst case, so the length is limited first.
   const plain =
     text.length > textLengthMax ? undefined : isText ? canonicalDecimal(text) : decimalOfSource(text)
   if (plain === undefined) {
@@ -112,7 +112,7 @@ export function decimalOf(text: string, isText: boolean, schema: Schema): string
   return outOfBounds(plain, schema) ?? plain
 }
 
-/** Why a well-formed number leaves the grammar: too long before the point, or behind it. */
+/** The issue of a well-formed number that does not fit: too many whole digits or too many decimal places. */
 function overflow(mantissa: string, exponent: number, places: number): string | DecimalIssue {
   const [whole = '', fraction = ''] = mantissa.replace('-', '').split('.')
   const digits = (whole + fraction).replace(/^0+/, '')
@@ -155,7 +155,7 @@ function outOfBounds(plain: string, schema: Schema): DecimalIssue | undefined {
   return undefined
 }
 
-/** Exact order of two decimals: negative, zero or positive. */
+/** Compares two decimals exactly: negative, zero or positive. */
 export function compareDecimals(a: string, b: string): number {
   const places = Math.max(decimalPlaces(a), decimalPlaces(b))
   const left = toUnits(a, places)
@@ -165,7 +165,7 @@ export function compareDecimals(a: string, b: string): number {
 
 const list = (value: unknown): Schema[] => (Array.isArray(value) ? value.filter(isRecord) : [])
 
-/** The schema that a property of an object falls under. */
+/** The schema that applies to a property of an object. */
 export function propertySchema(schema: Schema, name: string): Schema | undefined {
   const properties = asSchema(schema.properties)
   if (properties && Object.hasOwn(properties, name)) return asSchema(properties[name])
@@ -175,7 +175,7 @@ export function propertySchema(schema: Schema, name: string): Schema | undefined
   return asSchema(schema.additionalProperties)
 }
 
-/** The schema that a value falls under: itself, the target of a reference, or the best arm of a union. */
+/** The schema that applies to a value: itself, the target of a reference, or the best matching arm of a union. */
 export function selectSchema(
   schema: Schema,
   value: unknown,
@@ -203,7 +203,7 @@ export function selectSchema(
 const kindOf = (value: unknown): string =>
   value === null ? 'null' : Array.isArray(value) ? 'array' : typeof value
 
-/** How well a value fits an arm by its outline: -1 not at all, else the more the better. */
+/** How well a value matches an arm by its outline: -1 for no match, otherwise higher is better. */
 function matchScore(arm: Schema, value: unknown): number {
   const kind = kindOf(value)
   const types = arm.type === undefined ? undefined : [arm.type].flat()
@@ -226,7 +226,7 @@ function matchScore(arm: Schema, value: unknown): number {
 
 const decimalSchemas = new WeakMap<Schema, boolean>()
 
-/** Most schemas hold no decimal at all; asking once per schema keeps their requests free of the walk. */
+/** Cached per schema: most contain no decimal, and their values need no walk. */
 function holdsDecimals(schema: Schema, resolve: Resolve): boolean {
   const before = decimalSchemas.get(schema)
   if (before !== undefined) return before

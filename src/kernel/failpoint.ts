@@ -1,17 +1,17 @@
 /**
- * A place where a test may stop, delay or kill the process. Every database and network call passes two of them
- * (before and after), so that a crash suite can enumerate them without a list.
+ * A point where a test can stop, delay or kill the process. Every database and network call passes two of them, before
+ * and after, so that a crash test can enumerate them without a list.
  */
 export type Failpoints = { pass(name: string): void | Promise<void> }
 
 export const noFailpoints: Failpoints = { pass: () => undefined }
 
 type Options = {
-  /** Passes count from here on, so that what a start does is not counted. */
+  /** Passes count only while this is true, so that those of a start are left out. */
   armed: () => boolean
-  /** `name@n`: kill the process at the n-th pass of that name. */
+  /** `name@n`: kills the process at the n-th pass of that name. */
   killAt?: string | undefined
-  /** Called with each name that is passed. */
+  /** Called with the name of each pass. */
   record?: ((name: string) => void) | undefined
   kill: () => void
 }

@@ -1,7 +1,7 @@
 /** Which part of an HTTP request carries a field. */
 export type InputLocation = 'path' | 'query' | 'body' | 'header'
 
-/** What is wrong with one field of an input, in the words that FastAPI clients know. */
+/** One invalid field of an input, in the form of FastAPI's errors. */
 export type Issue = {
   /** Absent where an operation reports the issue: only the contract says which part carries the field. */
   location?: InputLocation
@@ -12,7 +12,7 @@ export type Issue = {
   ctx?: Record<string, unknown>
 }
 
-/** A reader mends a request one issue at a time; naming thousands only costs. */
+/** Issues reported at once; clients rarely fix more in one go, and thousands only cost. */
 export const issuesMax = 20
 
 type Row = { status: number; retryable: boolean; when: string }
@@ -89,11 +89,11 @@ export class Fault extends Error {
   }
 }
 
-/** Whose budget it is: what one owner uses up, no other owner lacks. */
+/** The owner of a budget: one owner's use never reduces another owner's budget. */
 export type BudgetOwner = 'user' | 'address' | 'instance' | 'platform'
 export type SpentBudget = { budget: string; owner: BudgetOwner; retryAfterSeconds: number }
 
-/** A refusal for want of a budget names it, whose it is, and when it is full again. */
+/** The error of an exhausted budget: names the budget, its owner and when it is available again. */
 export const budgetSpent = (
   code: 'rate_limited' | 'overloaded' | 'unavailable',
   sentence: string,

@@ -1,6 +1,6 @@
 import { createHash, randomBytes as nodeRandomBytes } from 'node:crypto'
 
-/** The port of randomness, so that a seeded run repeats to the byte. */
+/** The port of randomness, so that a seeded run is reproducible byte by byte. */
 export type Random = { bytes(count: number): Uint8Array; fraction(): number }
 
 export const systemRandom: Random = {
@@ -8,7 +8,7 @@ export const systemRandom: Random = {
   fraction: () => Math.random(),
 }
 
-/** UUIDv7: its leading bits are the time, so that primary keys grow to the right. */
+/** UUIDv7 starts with the time, so primary keys are inserted in order. */
 export function uuidv7(at: Date, random: Random): string {
   const bytes = random.bytes(16)
   let ms = at.getTime()
@@ -24,7 +24,7 @@ export function uuidv7(at: Date, random: Random): string {
 
 const crockford = '0123456789ABCDEFGHJKMNPQRSTVWXYZ'
 
-/** `agt_` and a ULID: always 30 characters, so that an id is told from a token by its length. */
+/** `agt_` and a ULID: always 30 characters, so that the length distinguishes an id from a token. */
 export function agentId(at: Date, random: Random): string {
   let value = (BigInt(at.getTime()) << 80n) | BigInt(`0x${Buffer.from(random.bytes(10)).toString('hex')}`)
   let text = ''
@@ -37,10 +37,10 @@ export function agentId(at: Date, random: Random): string {
 
 const uuidPattern = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i
 
-/** Postgres refuses a malformed uuid with an error; asking first lets an odd id be simply absent. */
+/** Postgres raises an error for a malformed uuid; this check lets such an id be "not found" instead. */
 export const isUuid = (text: string): boolean => uuidPattern.test(text)
 
 export const sha256 = (text: string | Uint8Array): string => createHash('sha256').update(text).digest('hex')
 
-/** The bucket of a user: 256 of them, spread over databases when there are several. */
+/** The shard of a user: one of 256, which can be spread over several databases. */
 export const shardOf = (userId: string): number => Number.parseInt(sha256(userId).slice(0, 2), 16)

@@ -12,7 +12,7 @@ test('a shortage says its figures as decimals, in the sentence and beside it', (
     availableUnits: 9_900_500_000n,
   })
   assert.equal(code, 'insufficient_balance')
-  assert.equal(message, 'The deposit takes 20000 USDC, and 9900.5 USDC are free')
+  assert.equal(message, 'The deposit needs 20000 USDC, but only 9900.5 USDC is available')
   assert.deepEqual(extras, {
     symbol: 'USDC',
     token: '0xabc',
@@ -29,7 +29,10 @@ test('a shortage says why the balance is what it is', () => {
     note: 'the smallest lot is 0.01',
     reason: 'dust',
   })
-  assert.equal(message, 'The request takes 0.01 HYPE, and 0.0095 HYPE are free: the smallest lot is 0.01')
+  assert.equal(
+    message,
+    'The request needs 0.01 HYPE, but only 0.0095 HYPE is available: the smallest lot is 0.01',
+  )
   assert.deepEqual(extras, {
     symbol: 'HYPE',
     token: 'HYPE',

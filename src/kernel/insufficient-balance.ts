@@ -3,17 +3,17 @@ import { fromUnits } from './money.ts'
 
 type Amounts = { requiredUnits: bigint; availableUnits: bigint } | { required: string; available: string }
 
-/** `decimals`: places into which every figure fits. `address`: where the token has one. */
+/** `decimals`: enough places for every amount. `address`: for tokens that have one. */
 type TokenFacts = { symbol: string; decimals: number; address?: string }
 type Shortage = Amounts & {
-  /** Subject of the sentence. */
+  /** Subject of the message. */
   what?: string
-  /** Why the balance is what it is: a sentence, and its code. */
+  /** Why the available balance is that low: a clause of the message, and its code. */
   note?: string
   reason?: string
 }
 
-/** Money in an error is decimal text beside its symbol and decimals, and the sentence holds the figures too. */
+/** Amounts in an error are decimal text with symbol and decimals; the message contains them too. */
 export function insufficientBalance(token: TokenFacts, shortage: Shortage): Fault {
   const { symbol, decimals, address = symbol } = token
   const { what = 'The request', note, reason } = shortage
@@ -21,7 +21,7 @@ export function insufficientBalance(token: TokenFacts, shortage: Shortage): Faul
     'required' in shortage
       ? [shortage.required, shortage.available]
       : [fromUnits(shortage.requiredUnits, decimals), fromUnits(shortage.availableUnits, decimals)]
-  const sentence = `${what} takes ${required} ${symbol}, and ${available} ${symbol} are free`
+  const sentence = `${what} needs ${required} ${symbol}, but only ${available} ${symbol} is available`
   return new Fault('insufficient_balance', note === undefined ? sentence : `${sentence}: ${note}`, {
     extras: {
       symbol,

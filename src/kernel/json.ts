@@ -2,7 +2,7 @@
 export type Json = string | number | boolean | null | Json[] | { [key: string]: Json }
 export type JsonObject = { [key: string]: Json }
 
-/** One text for equal values: sorted keys, absent and undefined alike. */
+/** Equal values give equal texts: keys are sorted, and undefined fields count as absent. */
 export function canonicalJson(value: unknown): string {
   if (value === undefined || value === null) return 'null'
   if (typeof value === 'bigint') return JSON.stringify(value.toString())

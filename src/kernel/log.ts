@@ -1,4 +1,4 @@
-/** The part of pino that the code relies on. Secrets are redacted where the logger is made. */
+/** The part of pino that the code uses. The logger redacts secrets where it is created. */
 export type Log = {
   debug(facts: object, sentence: string): void
   info(facts: object, sentence: string): void

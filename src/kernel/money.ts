@@ -1,4 +1,4 @@
-/** Decimal text and bigint units. Nothing here, and nothing that uses it, touches a float. */
+/** Decimal text and bigint units. No function here converts to a float. */
 
 export const decimalPattern = '^-?(0|[1-9][0-9]{0,38})(\\.[0-9]{1,18})?$'
 const decimal = new RegExp(decimalPattern)
@@ -6,7 +6,7 @@ const jsonNumber = /^(-?)(0|[1-9]\d*)(?:\.(\d+))?(?:[eE]([+-]?\d{1,3}))?$/
 
 export const isDecimal = (text: string): boolean => decimal.test(text)
 
-/** The plain decimal form of a JSON number's source text; undefined where it leaves the grammar. */
+/** The plain decimal form of a JSON number's source text; undefined where it is not valid. */
 export function decimalOfSource(source: string): string | undefined {
   const match = jsonNumber.exec(source)
   if (!match) return undefined
@@ -19,7 +19,7 @@ export function decimalOfSource(source: string): string | undefined {
   return canonicalDecimal(`${sign}${left}${right ? `.${right}` : ''}`)
 }
 
-/** Drops leading and trailing zeros; undefined where the text is no decimal of the grammar. */
+/** Drops leading and trailing zeros; undefined where the text is not a valid decimal. */
 export function canonicalDecimal(text: string): string | undefined {
   const match = /^(-?)(\d+)(?:\.(\d+))?$/.exec(text)
   if (!match) return undefined
@@ -32,7 +32,7 @@ export function canonicalDecimal(text: string): string | undefined {
 
 export const decimalPlaces = (text: string): number => text.split('.')[1]?.length ?? 0
 
-/** Exact: throws a RangeError rather than round. Callers check the places first and answer 422. */
+/** Exact: throws a RangeError instead of rounding. Callers check the places first and answer 422. */
 export function toUnits(text: string, decimals: number): bigint {
   const clean = canonicalDecimal(text)
   if (clean === undefined) throw new RangeError(`not a decimal: ${text}`)
@@ -61,12 +61,12 @@ export function mulDiv(a: bigint, b: bigint, c: bigint, rounding: Rounding = 'do
   return product < 0n !== c < 0n ? quotient - 1n : quotient + 1n
 }
 
-/** Changes the scale of units; what does not fit is cut in the direction that is named. */
+/** Changes the scale of units; excess digits are rounded in the given direction. */
 export function rescale(units: bigint, from: number, to: number, rounding: Rounding = 'down'): bigint {
   return to >= from ? units * 10n ** BigInt(to - from) : mulDiv(units, 1n, 10n ** BigInt(from - to), rounding)
 }
 
-/** Value in micro-dollars of an amount at a decimal price. */
+/** The value in micro-dollars of an amount at a decimal price. */
 export function valueMicros(
   amountUnits: bigint,
   decimals: number,

@@ -1,4 +1,4 @@
-/** The port through which adapters reach their upstreams; one implementation, handed in by the app. */
+/** The port through which adapters call their upstreams; the app injects one implementation. */
 
 export type NetRequest = {
   url: string
@@ -8,18 +8,18 @@ export type NetRequest = {
   timeoutMs: number
   signal?: AbortSignal
   maxBytes: number
-  /** The own address to send from, where the machine has several. */
+  /** The source address to send from, where the machine has several. */
   localAddress?: string
 }
 export type NetReply = {
   status: number
   body: string
-  /** As the far side asked for, with a refusal. */
+  /** The delay that an error reply asks for. */
   retryAfterMs?: number
 }
 
 /**
- * Answers with whatever the far side said. When it said nothing: Fault `unavailable` where the request certainly never
- * left, `upstream_timeout` where it may have arrived.
+ * Returns any HTTP reply. Without a reply it throws the Fault `unavailable` where the request was certainly not sent,
+ * and `upstream_timeout` where it may have arrived.
  */
 export type Net = { fetch(request: NetRequest): Promise<NetReply> }

@@ -4,7 +4,7 @@ import type { Admission, RetryRule, Step, Tx } from './task.ts'
 
 /**
  * One entry per endpoint. Route, validation, OpenAPI, MCP tool, SDK method and CLI command are derived from it.
- * A schema with `$id` stands inline wherever it is used, nested too; the door registers each once and refers to it.
+ * A schema with `$id` is inline wherever it is used, nested too; the OpenAPI writer registers each once and refers to it.
  */
 
 type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
@@ -21,24 +21,24 @@ type Shape = {
   params?: T.TObject
   query?: T.TObject
   body?: T.TSchema
-  /** A body that may be left out altogether. */
+  /** The body may be omitted. */
   bodyOptional?: boolean
   rate?: RateClass
-  /** `failures`: who succeeds is never refused, however many failed from the same address. */
+  /** `failures`: only failed calls count, so failures from an address never block its successful calls. */
   counts?: 'failures'
-  /** Codes of the catalogue that this operation can answer, beside those that every operation has. */
+  /** Codes of the catalogue that this operation can answer, in addition to those of every operation. */
   faults?: readonly string[]
 }
 export type ReadShape = Shape & { output: T.TSchema }
 export type ActShape = Shape & {
   output: T.TSchema
-  /** `derived`: the reply is not stored under the key; a repetition derives it anew, and changes nothing. */
+  /** `derived`: the reply is not stored under the key; a repetition computes it again and changes nothing. */
   replies?: 'derived'
 }
 export type StreamShape = Shape & { event: T.TSchema }
 export type TaskShape = Shape & {
   waitSeconds: number
-  /** Where several operations make one kind of task. */
+  /** Set where several operations create one kind of task. */
   taskKind?: string
   output: T.TSchema
   /** Form of `result` once the task has ended. It documents and never filters: a step may add fields. */
@@ -84,7 +84,7 @@ export type OutputOf<E> = E extends { output: infer S extends T.TSchema } ? T.St
 export type EventOf<E> = E extends { event: infer S extends T.TSchema } ? T.Static<S> : never
 export type CallerOf<E> = E extends { access: 'public' } ? Caller | null : Caller
 
-/** One event of a stream as the door prints it. */
+/** One event of a stream as it is sent. */
 export type StreamItem<D = unknown> = { id?: string; event?: string; data: D } | { comment: string }
 
 type TaskFunction<E> = {
@@ -93,7 +93,7 @@ type TaskFunction<E> = {
   version?: number
   retry?: RetryRule
   stepTimeoutMs?: number
-  /** Runs in the transaction in which the task ends with nothing executed, whatever ended it. */
+  /** Runs in the transaction in which the task ends with nothing executed, for any cause. */
   onNotExecuted?: (tx: Tx, taskId: string) => Promise<void>
 }
 
@@ -110,7 +110,7 @@ type FunctionOf<E> = E extends { kind: 'task' }
 export type Functions<C extends Contract> = { [K in keyof C['entries']]: FunctionOf<C['entries'][K]> }
 
 type UntypedFunctions = { [K in Entry['kind']]: FunctionOf<Extract<Entry, { kind: K }>> }
-/** An entry with the function that fulfils it, in the form that doors and runner read. */
+/** An entry with the function that implements it, as edges and runner read it. */
 export type Operation = {
   [K in Entry['kind']]: {
     name: string
@@ -121,7 +121,7 @@ export type Operation = {
   }
 }[Entry['kind']]
 
-/** The one cast of the contract: from here on operations are read without their own types. */
+/** The only cast of the contract: afterwards operations are untyped. */
 export function implement<C extends Contract>(contract: C, functions: Functions<C>): Operation[] {
   return Object.entries(contract.entries).map(
     ([key, entry]) =>

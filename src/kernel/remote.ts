@@ -1,13 +1,13 @@
 const loopback = /^(localhost|127(\.\d{1,3}){3}|\[::1\])$/
 
-/** Whether a URL leads to another machine. */
+/** Whether a URL points to another machine. */
 export const isRemote = (value: string | undefined): boolean =>
   value !== undefined && URL.canParse(value) && !loopback.test(new URL(value).hostname)
 
 export const isUnencryptedRemote = (value: string | undefined): boolean =>
   value !== undefined && isRemote(value) && ['http:', 'ws:'].includes(new URL(value).protocol)
 
-/** A database on a socket in the file system names no host, or a folder. */
+/** A database on a local socket has no host, or a folder as its host. */
 export const isRemoteDatabase = (value: string | undefined): boolean => {
   if (value === undefined || !URL.canParse(value)) return false
   const { hostname, searchParams } = new URL(value)

@@ -3,10 +3,10 @@ import { canonicalJson } from './json.ts'
 import type { Tx } from './task.ts'
 import type { VenueAction } from './venue.ts'
 
-/** What custody, policy and the chains say to each other. A key never leaves custody; nothing signs without a receipt. */
+/** The types shared by custody, policy and chains. A key never leaves custody; nothing is signed without a receipt. */
 
 export type EvmCall = { to: string; value: bigint; data: string }
-/** The batch that the user's own account executes once: nonce is the delegate's (192-bit key, 64-bit sequence). */
+/** A batch that the user's own account executes once; the nonce is the delegate's (192-bit key, 64-bit sequence). */
 export type EvmBatch = {
   chainId: string
   account: string
@@ -14,10 +14,10 @@ export type EvmBatch = {
   calls: EvmCall[]
   nonce: bigint
   deadlineSeconds: number
-  /** The only sender that may carry the batch: once its lane's nonce is spent otherwise, the batch is dead. Absent: anyone. */
+  /** The only sender that may submit the batch: once it spends the nonce otherwise, the batch is dead. Absent: any sender. */
   executor?: string
 }
-/** Absent where the account runs the delegate already. `nonce` is the account's transaction count. */
+/** Absent where the account is delegated already. `nonce` is the account's transaction count. */
 export type Delegation = { chainId: string; delegate: string; nonce: number }
 export type SignedDelegation = {
   chainId: number
@@ -28,10 +28,10 @@ export type SignedDelegation = {
   yParity: number
 }
 
-/** What leaves the user's wallet: who may take it, and where it lands. */
+/** An amount that leaves the user's wallet, and the contract that may take it. */
 export type Spend = { token: string; amountUnits: bigint; spender: string }
 
-/** An action on money in the words of the policy. `usdMicros` is what counts against the caps; 0n for a way back in. */
+/** An action on money as the policy evaluates it. `usdMicros` counts against the caps; an exit has 0n. */
 export type Action = {
   userId: string
   taskId: string
@@ -40,7 +40,7 @@ export type Action = {
   tokens: string[]
   recipients: string[]
   usdMicros: bigint
-  /** Exits stay open under a kill switch and against spent caps: they bring the user's money home. */
+  /** Exits are allowed under a kill switch and beyond spent caps: they return money to the user. */
   exit: boolean
 }
 export type EvmIntent = Action & {
@@ -55,15 +55,15 @@ export type VenueIntent = Action & {
   venue: string
   /** The user's own wallet, which is the account at the venue. */
   account: string
-  /** Whose key signs: an agent of the account, or the account itself. */
+  /** The signing address: an agent of the account, or the account itself. */
   signer: string
   action: VenueAction
   nonce: bigint
-  /** After this the venue refuses the action, which proves that it can never happen; null where it knows no such end. */
+  /** The venue rejects the action after this time, so it can never happen then; null where the action has no expiry. */
   expiresAtMs: number | null
 }
 
-/** Everything that custody signs. */
+/** Everything that custody can sign. */
 export type SigningIntent = EvmIntent | VenueIntent
 
 export const intentHash = (intent: SigningIntent): string => sha256(canonicalJson(intent))
@@ -84,27 +84,27 @@ export type Policy = {
   check(action: Omit<Action, 'taskId'>): Promise<void>
   /** In the accepting transaction: counts the amount against the caps under the user's row lock. */
   reserve(tx: Tx, action: Action): Promise<void>
-  /** Both at once, where the promise and its first signature are one transaction: takes the lock and reads. */
+  /** Check and reservation in one, for tasks that sign in the accepting transaction: takes the lock and reads. */
   authorizeOnAccept(tx: Tx, userId: string, chainId: string): Promise<AuthorizeOnAccept>
-  /** In the intent's transaction: asks everything again and hands out the receipt. */
+  /** In the signing transaction: checks everything again and issues the receipt. */
   authorize(tx: Tx, intent: SigningIntent): Promise<PolicyReceipt>
-  /** Nothing moved after all: the reserved amount counts no more. */
+  /** Releases the reservation of a task that executed nothing. */
   release(tx: Tx, taskId: string): Promise<void>
 }
 
-/** Judges an intent; `write` books it in the same transaction. */
+/** Evaluates an intent; `write` stores the decision in the same transaction. */
 export type AuthorizeOnAccept = (intent: SigningIntent) => { receipt: PolicyReceipt; write(): Promise<void> }
 
 export type SignedBatch = { signature: string; delegation: SignedDelegation | null }
 export type Signer = { signBatch(intent: EvmIntent, receipt: PolicyReceipt): Promise<SignedBatch> }
 
 export type VenueSigner = {
-  /** Fetches the sealed keys from here on, beside whatever else is asked; nothing is opened before `sign`. */
+  /** Starts reading the sealed keys, in parallel with other work; nothing is decrypted before `sign`. */
   venueKeys(whose: { userId: string; venue: string; byAgent: boolean }): VenueKeys
 }
 export type VenueKeys = { sign(intent: VenueIntent, receipt: PolicyReceipt): Promise<string> }
 
-/** A call as custody understands it; undefined selectors are refused. */
+/** A call that custody can decode; unknown selectors are refused. */
 export type DecodedCall =
   | { name: 'approve'; token: string; spender: string; amountUnits: bigint }
   | { name: 'transfer'; token: string; to: string; amountUnits: bigint }
@@ -112,17 +112,17 @@ export type DecodedCall =
   | { name: 'withdraw'; vault: string; assetsUnits: bigint; receiver: string; owner: string }
   | { name: 'redeem'; vault: string; sharesUnits: bigint; receiver: string; owner: string }
 
-/** The mathematics of a foreign chain, with a key in hand. Lives with the chain's adapter and is lent to custody. */
+/** The cryptography of a foreign chain. Implemented by the chain's adapter and injected into custody. */
 export type EvmCrypto = {
   addressOf(secret: Uint8Array): string
   signBatch(secret: Uint8Array, batch: EvmBatch): Promise<string>
   signDelegation(secret: Uint8Array, delegation: Delegation): Promise<SignedDelegation>
   decodeCall(call: EvmCall): DecodedCall | undefined
 }
-/** Lent to custody: builds what goes over the wire from the intent alone, and signs exactly that. */
+/** Injected into custody: builds the wire format from the intent alone, and signs exactly that. */
 export type VenueCrypto = {
   addressOf(secret: Uint8Array): string
-  /** The whole body as it is stored and sent. */
+  /** The complete body as it is stored and sent. */
   sign(secret: Uint8Array, intent: VenueIntent): Promise<string>
 }
 export type SvmCrypto = {

@@ -2,14 +2,14 @@ import type { Token } from './chains.ts'
 import type { Fault } from './fault.ts'
 import type { Json, JsonObject } from './json.ts'
 
-/** The language in which a feature tells the runner what a task does. Pure types: the runner alone writes. */
+/** The types in which a feature describes a task to the runner. Types only: the runner does all writes. */
 
 export const taskStatuses = ['pending', 'running', 'completed', 'failed', 'cancelled'] as const
 export type TaskStatus = (typeof taskStatuses)[number]
 export const outcomes = ['executed', 'not_executed', 'partial', 'unknown'] as const
 export type Outcome = (typeof outcomes)[number]
 export type FinalOutcome = Exclude<Outcome, 'unknown'>
-/** `state` while a task lives; when it failed or was cancelled, `state` is the reason code instead. */
+/** `state` of a live task; once failed or cancelled, `state` is the reason code instead. */
 export const liveStates = [
   'accepted',
   'awaiting_approval',
@@ -26,14 +26,14 @@ export const liveStates = [
 export type LiveState = (typeof liveStates)[number]
 
 declare const txBrand: unique symbol
-/** A database transaction in flight, opaque here: `store` knows how to write through it. */
+/** An open database transaction, opaque here; `store` writes through it. */
 export type Tx = { readonly [txBrand]: 'tx' }
 
-/** An account of the ledger: whose, of what asset, and which sub-account of that owner. */
+/** An account of the ledger: owner, asset, and sub-account of the owner. */
 export type AccountRef = { owner: string; asset: string; subAccount: string }
 export type LedgerToken = Pick<Token, 'symbol' | 'decimals' | 'address'>
 export const systemOwner = '00000000-0000-7000-8000-000000000000'
-/** The far side of every deposit and payment; the only sub-account that may go below zero. */
+/** The counterparty of every deposit and payment; the only account that may be negative. */
 export const externalAccount = (asset: string): AccountRef => ({
   owner: systemOwner,
   asset,
@@ -41,7 +41,7 @@ export const externalAccount = (asset: string): AccountRef => ({
 })
 
 /**
- * `transfer` moves at once. `hold` sets units aside for `credit` until `post` delivers them or `void` gives them back.
+ * `transfer` moves at once. `hold` reserves units for `credit` until `post` transfers them or `void` releases them.
  * `key` is unique per debit account: a repeated move changes nothing.
  */
 export type Move =
@@ -60,21 +60,21 @@ export type Move =
       credit: AccountRef
       amountUnits: bigint
       reason: string
-      /** What a refusal calls the asset. */
+      /** Names the asset in the message of a shortage. */
       token: LedgerToken
     }
   | { move: 'post'; key: string; amountUnits?: bigint }
   | { move: 'void'; key: string }
 
 /**
- * What a chain or venue said an account holds. `version` is the account's counter read BEFORE asking: if a hold was
- * posted or voided in between, the answer is of unknown age and the admission starts again.
+ * A balance read from a chain or venue. `version` is the account's counter read BEFORE the balance: if a hold was posted
+ * or voided in between, the reading is of unknown age and the admission starts again.
  */
 export type BalanceSnapshot = { account: AccountRef; totalUnits: bigint; version: bigint }
 
 export type NonceSequence = { kind: string; chain: string; signer: string }
 
-/** Something that will change the world outside. Its bytes and id are stored before they are sent. */
+/** An external side effect. Its bytes and id are stored before they are sent. */
 export type NewEffect = {
   kind: string
   externalId: string
@@ -83,7 +83,7 @@ export type NewEffect = {
   policyReceipt: string
   validUntil?: Date
 }
-/** A transaction that carries an effect; a replacement is a further carrier under the same nonce. */
+/** One signed transaction of an effect; a replacement is a further attempt under the same nonce. */
 export type NewTxAttempt = { externalId: string; raw: string; nonce: bigint }
 export const effectStatuses = ['prepared', 'sent', 'confirmed', 'rejected', 'dropped', 'unknown'] as const
 export type EffectStatus = (typeof effectStatuses)[number]
@@ -108,7 +108,7 @@ export type Effect = {
   validUntil: Date | null
   at: Date
   txAttempts: TxAttempt[]
-  /** Committed by this instance in the step before, so that nobody can have sent it. What is read again never has it. */
+  /** Committed by this instance in the previous step, so no other sent it. Absent on effects read from the database. */
   neverSent?: true
 }
 export type EffectUpdate = {
@@ -119,8 +119,8 @@ export type EffectUpdate = {
 }
 
 /**
- * An event for the owner of the task, beside the task events that the runner writes itself. `taskId`: whose fact it is,
- * where no step of that task writes it.
+ * An event for the owner of the task, in addition to the task events that the runner writes. `taskId`: the task that the
+ * event concerns, where no step of that task writes it.
  */
 export type NewEvent = {
   type: string
@@ -130,7 +130,7 @@ export type NewEvent = {
 }
 
 type StepResultBase = {
-  /** Merged into the memory of the task. */
+  /** Merged into the task's data. */
   data?: JsonObject
   moves?: Move[]
   effects?: EffectUpdate[]
@@ -140,26 +140,26 @@ type StepResultBase = {
 }
 
 /**
- * The one place where a signature is made: inside the fenced transaction, with the nonce of the lane under its row
- * lock. A crash before the commit consumes no nonce and sends nothing.
+ * The only place where a signature is made: inside the fenced transaction, with the nonce under its sequence's row lock.
+ * A crash before the commit consumes no nonce and sends nothing.
  */
 export type Intent = {
   nonceSequence: NonceSequence
-  /** The number is at least this: venues whose numbers are times take none that lies behind. */
+  /** Lower bound of the nonce: venues with timestamp nonces reject older ones. */
   minNonce?: bigint
   build: (nonce: bigint, tx: Tx) => Promise<SignedEffect>
   /**
-   * For the first step of a task that does not exist yet. It is sent together with the `begin` and the number, and
-   * stands alone where that was refused: so it only reads and locks, and numbers may be left out in such a lane.
+   * For the first step of a task that does not exist yet. Its statements are pipelined with `begin` and the nonce, and run
+   * alone where those fail: so it only reads and locks, and the nonce sequence may have gaps.
    */
   signOnAccept?: (tx: Tx) => Promise<SignWithNonce>
-  /** What becomes of the step where the signature is refused; without it a refusal is a failed attempt. */
+  /** The step's result where the signature is refused; without it a refusal is a failed attempt. */
   onRefused?: (fault: Fault) => StepResult
 }
 export type SignedEffect = { effect: NewEffect; txAttempt: NewTxAttempt }
-/** `also` is written beside the task, in statements that leave at once: the commit leaves with them. */
+/** `writes` runs together with the task's own statements, pipelined with the commit. */
 export type SignWithNonce = (nonce: bigint) => Promise<SignedEffect & { writes: () => Promise<void> }>
-/** A further carrier for a live effect, under the nonce of its first one. */
+/** A further attempt for a live effect, under the nonce of its first one. */
 export type Replacement = {
   effectId: string
   nonceSequence: NonceSequence
@@ -186,7 +186,7 @@ export type StepResult =
       result?: JsonObject
     })
 
-/** What a step sees. `effects` are all effects of the task, with what has been tried to carry them. */
+/** The input of a step. `effects` are all effects of the task, with their attempts. */
 export type TaskView = {
   id: string
   userId: string
@@ -203,33 +203,33 @@ export type Step = (task: TaskView, context: StepContext) => Promise<StepResult>
 
 export type RetryRule = { attemptsMax: number; firstMs: number; maxMs: number }
 
-/** The decision of `admit`: what the task starts with, committed together with the task itself. */
+/** The result of `admit`: what the task starts with, committed together with the task itself. */
 export type Admission = {
   data: JsonObject
   first: string
   deadlineMs?: number
   snapshots?: BalanceSnapshot[]
-  /** Reads again what `observe` tells, after the account was settled in between. */
+  /** Reads `snapshots` again after a settlement of the account in between. */
   rereadSnapshots?: () => Promise<BalanceSnapshot[]>
   moves?: (taskId: string) => Move[]
   writes?: (tx: Tx, taskId: string) => Promise<void>
   /**
-   * The first step asks nobody and signs: by its `opening` it is committed together with the promise, where this
-   * instance has room for the task. That reserves for itself, and `also` is left out.
+   * The first step reads no upstream and signs: through `signOnAccept` of its intent it is committed together with the
+   * acceptance, where this instance has capacity. That reserves at the policy itself, and `writes` is skipped.
    */
   signOnAccept?: boolean
 }
 
-/** A kind of task: its steps by name. Old versions stay while a row carries them. */
+/** A kind of task: its steps by name. An old version stays while rows refer to it. */
 export type TaskKind = {
   kind: string
   version: number
   priority: 0 | 1 | 2
   steps: Record<string, Step>
   retry?: RetryRule
-  /** Each step may run this long before it counts as failed. */
+  /** Time limit of each step; beyond it the attempt fails. */
   stepTimeoutMs?: number
-  /** Runs in the transaction in which the task ends with nothing executed, whatever ended it. */
+  /** Runs in the transaction in which the task ends with nothing executed, for any cause. */
   onNotExecuted?: (tx: Tx, taskId: string) => Promise<void>
 }
 

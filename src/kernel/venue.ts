@@ -1,4 +1,4 @@
-/** Actions at a trading venue in our own types. Only the adapter knows the wire. */
+/** Actions at a trading venue in the gateway's own types. Only the adapter knows the wire format. */
 
 export type VenueOrder = {
   asset: number
@@ -8,15 +8,15 @@ export type VenueOrder = {
   reduceOnly: boolean
   when:
     | { tif: 'gtc' | 'ioc' | 'alo' }
-    /** Sleeps until the mark reaches the price. */
+    /** Inactive until the mark price reaches the trigger. */
     | { triggerPrice: string; leg: 'tp' | 'sl'; isMarket: boolean }
-  /** 16 bytes, derived from the task: the venue is asked for the order by it. */
+  /** 16 bytes, derived from the task: the order is looked up by it. */
   cloid: string
 }
-/** Spot markets have numbers of their own; from the end on there are perpetuals of other deployers. */
+/** Asset numbers 10,000 to 99,999 are spot markets; higher ones are perpetuals of other deployers. */
 export const isSpotAsset = (asset: number): boolean => asset >= 10_000 && asset < 100_000
 
-/** `bracket`: the first order with its exits; `position`: exits that follow the whole position. */
+/** `bracket`: the first order with its exits; `position`: exits that follow the size of the whole position. */
 export type VenueGrouping = 'none' | 'bracket' | 'position'
 
 export type VenueAction =
@@ -27,19 +27,19 @@ export type VenueAction =
   | { type: 'withdraw'; destination: string; amount: string }
   | { type: 'move_cash'; amount: string; to: 'perp' | 'spot' }
 
-/** What the agent key may sign; everything else takes the key of the account itself. */
+/** Actions that the agent key may sign; all others need the key of the account itself. */
 export const isAgentAction = (action: VenueAction): boolean =>
   action.type === 'order' || action.type === 'cancel' || action.type === 'set_leverage'
 
 const arbitrumBridge = { chainId: '42161', address: '0x2Df1c51E09aECF9cacB7bc98cB1742757f163dF7' }
-/** Where each network of the venue takes its deposits. */
+/** The deposit address of each network of the venue. */
 export const publishedBridges = {
   local: arbitrumBridge,
   mainnet: arbitrumBridge,
   testnet: { chainId: '421614', address: '0x08cfc1B6b2dCF36A1480b99353A354AA8AC56f89' },
 } as const
 
-/** A key that the venue lets trade for an account and nothing else. */
+/** A key that the venue allows to trade for an account, and nothing else. */
 export type Agent = {
   id: string
   address: string

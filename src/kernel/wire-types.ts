@@ -1,7 +1,7 @@
 import * as T from 'typebox'
 import { decimalPattern } from './money.ts'
 
-/** The wire types of the interface. Schemas carry no behaviour: `x-decimal` marks what is read from raw text. */
+/** The wire types of the interface. Schemas have no behaviour: `x-decimal` marks fields read from raw text. */
 
 const example = (value: unknown) => ({ examples: [value] })
 
@@ -35,7 +35,7 @@ export const ChainIdIn = T.String({
   ...example('8453'),
 })
 export const Address = T.String({ minLength: 1, maxLength: 64 })
-/** Fractions and counts that no money depends on. */
+/** Fractions and counts; no money is computed from them. */
 export const Ratio = T.Number({ description: 'A fraction: 0.05 is 5 %' })
 export const RatioOrNull = T.Union([Ratio, T.Null()])
 export const Text = T.String()
@@ -51,7 +51,7 @@ type DecInOptions = {
   example?: unknown
 }
 
-/** A decimal that comes in as text or as a JSON number and is read from the raw text of either. */
+/** A decimal sent as text or as a JSON number, read from the raw text of either. */
 export function DecIn({ places = 18, description, example: shown = '25.5', ...bounds }: DecInOptions = {}) {
   return T.Unsafe<string>({
     type: ['number', 'string'],
@@ -68,6 +68,6 @@ export const OneOf = <const V extends readonly string[]>(values: V, options: T.T
 
 export const Nullable = <S extends T.TSchema>(schema: S) => T.Union([schema, T.Null()])
 
-/** A list that can grow fields later. */
+/** A list in an object, so that fields can be added later. */
 export const Page = <S extends T.TSchema>(item: S, options: T.TSchemaOptions = {}) =>
   T.Object({ items: T.Array(item), total: T.Integer(), skip: T.Integer(), limit: T.Integer() }, options)

@@ -1,12 +1,12 @@
 import { chmodSync, lstatSync, mkdirSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 
-/** Expected: the data folder is not ours to use. */
+/** An expected error: the data folder cannot be used. */
 export class DataDirRefusal extends Error {}
 
 /**
- * Makes the data folder, or takes what others may do in it away. Root lets others pass and not list: the embedded
- * database runs under another account, in a folder of its own further down.
+ * Creates the data folder, or removes the permissions of others. Root leaves traversal, but not listing, to others: the
+ * embedded database runs under another account in a subfolder.
  */
 export function openDataDir(path: string): void {
   const uid = process.getuid?.()
@@ -29,8 +29,8 @@ export function openDataDir(path: string): void {
 }
 
 /**
- * Where compiled code is kept between starts; undefined where another account could put code of its own there,
- * because what lies in the cache is run without being checked against its source.
+ * The folder of the compile cache; undefined where another account could write to it, because cached code runs without
+ * being checked against its source.
  */
 export function compileCacheOf(dataDir: string): string | undefined {
   const path = join(dataDir, 'compile-cache')

@@ -4,12 +4,12 @@ import { type Config, usesWorld } from '#config.ts'
 import { embeddedPostgres } from '#store/embedded.ts'
 import type { WorldUrls } from '#world/world.ts'
 
-/** Expected: the local world cannot start, and its sentence says why. */
+/** An expected error: the local world cannot start; the message gives the reason. */
 export class WorldRefusal extends Error {}
 
 type Progress = (line: string) => void
 
-/** Where the gateway finds its database: the server that is set, or one of its own in the data folder. */
+/** The configured database server, or an embedded one in the data folder. */
 export async function openDatabaseEndpoint(
   config: Config,
   progress: Progress,

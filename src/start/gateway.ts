@@ -11,8 +11,8 @@ type PrintLine = (line: string) => void
 export type Gateway = { url: string; close(): Promise<void> }
 
 /**
- * Armed by a signal, so that a test hits the process in the midst of a request and not of the start. `FAILPOINT` kills;
- * a point that is read from `FAILPOINT_STOP` at the signal stops the process until it is continued.
+ * Armed by a signal, so that a test hits the process during a request and not during the start. `FAILPOINT` kills; a
+ * point read from `FAILPOINT_STOP` at the signal stops the process until it is continued.
  */
 function failpointsOf({ FAILPOINT, FAILPOINT_LOG, FAILPOINT_STOP }: Config): Failpoints {
   if (!FAILPOINT && !FAILPOINT_LOG && !FAILPOINT_STOP) return noFailpoints
@@ -30,21 +30,21 @@ function failpointsOf({ FAILPOINT, FAILPOINT_LOG, FAILPOINT_STOP }: Config): Fai
   return { pass: (name) => armed.pass(name) }
 }
 
-/** Everything, in the order in which it can be had; what has started is closed in reverse, also when the rest fails. */
+/** Starts all parts in order of dependency; closes the started ones in reverse order, also when a later one fails. */
 export async function startGateway(config: Config, log: Log, printLine: PrintLine): Promise<Gateway> {
   const parts = new AsyncDisposableStack()
   try {
     await assertPortFree(config.HOST, config.PORT, 'PORT')
     const lock = lockDataDir(config.DATA_DIR)
     parts.defer(() => lock[Symbol.dispose]())
-    // The rest of the code is read while database and world start; a refusal above has not waited for it.
+    // The application code loads while database and world start; the checks above do not wait for it.
     const loading = import('#app.ts')
     loading.catch(() => undefined)
     const [database, upstreams] = await Promise.allSettled([
       openDatabaseEndpoint(config, printLine),
       openUpstreamEndpoints(config, printLine),
     ])
-    // Both are closed even if one of them did not start.
+    // If one of both fails, the other is closed too.
     if (upstreams.status === 'fulfilled') parts.use(upstreams.value)
     if (database.status === 'fulfilled') parts.use(database.value)
     if (database.status === 'rejected') throw database.reason

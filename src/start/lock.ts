@@ -1,10 +1,10 @@
 import { closeSync, mkdirSync, openSync, readFileSync, unlinkSync, writeSync } from 'node:fs'
 import { join } from 'node:path'
 
-/** Expected: the folder belongs to another process. The start says so and ends. */
+/** An expected error: another process uses the folder. */
 export class InUse extends Error {}
 
-/** Where the system tells it, the state of a process and what follows it in its `stat`. */
+/** Fields of /proc/<pid>/stat from the process state on; empty where the system has no /proc. */
 function statOf(pid: number): string[] {
   try {
     const stat = readFileSync(`/proc/${pid}/stat`, 'utf8')
@@ -14,13 +14,13 @@ function statOf(pid: number): string[] {
   }
 }
 
-/** The start time of a process: a pid alone may have been given to another one since. */
+/** The start time of a process, because the system can reuse a pid. */
 const startedAt = (pid: number) => statOf(pid)[19]
 
 function isAlive(pid: number): boolean {
   try {
     process.kill(pid, 0)
-    // A killed process keeps its pid until its parent takes note of its end.
+    // A killed process keeps its pid until its parent has reaped it.
     return !['Z', 'X'].includes(statOf(pid)[0] ?? '')
   } catch (error) {
     return (error as NodeJS.ErrnoException).code === 'EPERM'
@@ -29,7 +29,7 @@ function isAlive(pid: number): boolean {
 
 const lockContent = () => `${process.pid} ${startedAt(process.pid) ?? ''}`
 
-/** One gateway per data folder. A mark that a killed process left behind is taken over. */
+/** One gateway per data folder. The lock of a killed process is taken over. */
 export function lockDataDir(dataDir: string): Disposable {
   mkdirSync(dataDir, { recursive: true, mode: 0o700 })
   const file = join(dataDir, 'gateway.pid')
@@ -50,7 +50,7 @@ export function lockDataDir(dataDir: string): Disposable {
       )
     unlinkSync(file)
   }
-  throw new InUse(`The data folder ${dataDir} is being taken by another process.`)
+  throw new InUse(`The data folder ${dataDir} is being locked by another process. Try again.`)
 }
 
 function readLock(file: string): string {

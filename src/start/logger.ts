@@ -2,7 +2,7 @@ import { pino } from 'pino'
 import type { Log } from '#kernel/log.ts'
 import { redact } from './redact.ts'
 
-/** Only what an error says of itself: libraries hang whole connections on theirs. */
+/** Copies only standard fields: libraries attach whole connections to their errors. */
 function serializeError(error: unknown): object {
   if (!(error instanceof Error)) return { message: String(error) }
   const { name, message, stack, cause } = error
@@ -16,7 +16,7 @@ function serializeError(error: unknown): object {
   }
 }
 
-/** Structured lines on standard error; standard output belongs to the banner. */
+/** Structured lines on standard error; standard output is for the banner. */
 export function logger(level: string): Log {
   return pino(
     {

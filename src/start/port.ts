@@ -1,7 +1,7 @@
 import { createServer } from 'node:net'
 import { InUse } from './lock.ts'
 
-/** Asked before anything heavy starts, so that a port in use is told at once. */
+/** Checked before anything slow starts, so that a port in use is reported at once. */
 export async function assertPortFree(host: string, port: number, variable: string): Promise<void> {
   if (port === 0) return
   const server = createServer()
@@ -10,7 +10,7 @@ export async function assertPortFree(host: string, port: number, variable: strin
       const inUse = error.code === 'EADDRINUSE'
       const reason = inUse ? 'is in use' : `cannot be used (${error.code})`
       reject(
-        new InUse(`Port ${port} on ${host} ${reason}. Set ${variable} to another one; 0 picks a free one.`),
+        new InUse(`Port ${port} on ${host} ${reason}. Set ${variable} to another port; 0 picks a free one.`),
       )
     })
     server.listen({ host, port, exclusive: true }, resolve)

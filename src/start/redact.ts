@@ -1,4 +1,4 @@
-/** Field names whose values never belong into a log, at whatever depth they appear. */
+/** Fields whose values are never logged, at any depth. */
 const secrets = new Set([
   'authorization',
   'x-backend-key',
@@ -29,7 +29,7 @@ function redactNested(value: unknown, depth: number): unknown {
   return depth === depthMax ? placeholder : redact(value, depth + 1)
 }
 
-/** The facts themselves where nothing has to be hidden: that is nearly every line, and each request writes one. */
+/** Returns the same object where nothing is redacted, which is the common case and costs no copy. */
 export function redact(facts: Record<string, unknown>, depth = 0): Record<string, unknown> {
   let copy: Record<string, unknown> | undefined
   for (const name of Object.keys(facts)) {

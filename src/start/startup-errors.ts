@@ -3,18 +3,20 @@ import { Fault } from '#kernel/fault.ts'
 import { StoreRefusal } from '#store/refusal.ts'
 import { isDatabaseUnavailable } from '#store/unavailable.ts'
 
-/** Login refused, no such database, not allowed: the server's own sentence says it best. */
+/** Login refused, no such database, permission denied: PostgreSQL's own message is the clearest. */
 const refusalCodes = /^(28|3D)|^42501$/
 
-/** What an operator can mend is told in one sentence; anything else stays as it is. */
+/** Turns a database error that an operator can fix into one sentence; other errors stay unchanged. */
 export function toStartupError(error: unknown, { DATABASE_URL }: Pick<Config, 'DATABASE_URL'>): unknown {
   if (!DATABASE_URL || !(error instanceof Error) || error instanceof Fault) return error
   const { code = '' } = error as { code?: string }
   const location = `The database at ${new URL(DATABASE_URL).host}`
   if (refusalCodes.test(code))
-    return new StoreRefusal(`${location} refuses: ${error.message}. Check DATABASE_URL.`, { cause: error })
+    return new StoreRefusal(`${location} refused the connection: ${error.message}. Check DATABASE_URL.`, {
+      cause: error,
+    })
   if (!isDatabaseUnavailable(error)) return error
   const reason = code || error.message
-  const sentence = `${location} cannot be reached (${reason}). Check DATABASE_URL; without it a server of its own is started.`
+  const sentence = `${location} cannot be reached (${reason}). Check DATABASE_URL; without it the gateway starts an embedded server.`
   return new StoreRefusal(sentence, { cause: error })
 }

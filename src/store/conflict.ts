@@ -1,4 +1,4 @@
-/** Serialization failure and deadlock: nothing was committed, and the same work may succeed at once. */
+/** Serialization failure or deadlock: nothing was committed, and an immediate retry can succeed. */
 export const isConflict = (error: unknown): boolean => {
   const { code } = (error ?? {}) as { code?: string }
   return code === '40001' || code === '40P01'

@@ -11,32 +11,32 @@ import { isDatabaseUnavailable } from './unavailable.ts'
 
 export type DatabaseOptions = {
   url: string
-  /** A pooler does not pass NOTIFY on; this one goes past it. */
+  /** Bypasses a pooler, which does not forward NOTIFY. */
   directUrl?: string
   poolMax: number
   applicationName: string
   connectTimeoutMs?: number
   statementTimeoutMs?: number
   failpoints?: Failpoints
-  /** Connections that the pool lost while nobody used them: worth a log line, never an exit. */
+  /** Called when the pool loses an idle connection: to be logged, never a reason to exit. */
   onIdleError?: (error: Error) => void
 }
 
-/** The connection between `begin` and `commit`: for prepared statements here, and opaque to the features. */
+/** The connection of an open transaction: usable for prepared statements here, opaque to the features. */
 export type Transaction = pg.PoolClient & Tx
 
-/** For a last part that shares the round trip of the `commit`: refused with whatever was sent before it. */
+/** Sends the `commit` in the round trip of the last statements: it rolls back where one of them failed. */
 export type Commit = () => Promise<void>
 export type Isolation = 'read committed' | 'repeatable read' | 'serializable'
 
 export type Database = {
-  /** Hot statements: `pool.query({ name, text, values })`. */
+  /** For frequent statements: `pool.query({ name, text, values })`. */
   readonly pool: pg.Pool
-  /** Commits what `run` did, or nothing. A conflict or a stale plan is run again, at most 3 times. */
+  /** Commits everything that `run` does, or nothing. Retries after a conflict or a stale plan, at most 3 times. */
   transaction<T>(run: (tx: Transaction) => Promise<T>, isolation?: Isolation): Promise<T>
   /**
-   * The same, with a first part that shares the round trip of the `begin`. Where that was refused, the first part has
-   * stood alone: it only reads, locks, or writes what does no harm.
+   * The same, with a first part pipelined with the `begin`. Where `begin` fails, the first part has run outside a
+   * transaction: so it may only read, lock, or do writes that are harmless alone.
    */
   pipelinedTransaction<F, T>(
     first: (tx: Transaction) => Promise<F>,
@@ -45,7 +45,7 @@ export type Database = {
   listen(options: {
     channels: readonly string[]
     onMessage: (channel: string, payload: string) => void
-    /** Also after every reconnection: what was sent meanwhile is lost, so wake every waiter. */
+    /** Called also after every reconnection: notifications sent meanwhile are lost, so wake every waiter. */
     onConnected: () => void
   }): Listener
   close(): Promise<void>
@@ -91,25 +91,25 @@ function openPool({
     max: poolMax,
     application_name: applicationName,
     connectionTimeoutMillis: connectTimeoutMs,
-    // Prepared statements live in the connection, so it is kept for longer than a pause between two requests.
+    // Prepared statements belong to a connection, so it outlives the pause between two requests.
     idleTimeoutMillis: 60_000,
     keepAlive: true,
-    // PgBouncer wants both of these in its ignore_startup_parameters; set them on the role there.
+    // With PgBouncer, list both in ignore_startup_parameters and set them on the role.
     statement_timeout: statementTimeoutMs,
-    // A process that is paused inside a transaction must not keep its row locks from those that take over.
+    // Limits how long a process that is paused inside a transaction can hold row locks.
     idle_in_transaction_session_timeout: idleInTransactionMsMax,
-    // Only for a network that swallows the answer: otherwise the server's own limit is first.
+    // Only for a network that drops the reply: otherwise the server's own limit is first.
     query_timeout: statementTimeoutMs + 5_000,
     types: columnTypes,
-    // Statements that need not know each other's answers share a round trip.
+    // Pipelining: statements that do not depend on each other's results share a round trip.
     pipeline: true,
   }
   const pool = new pg.Pool(settings)
-  // A server that is being stopped together with the pool cuts what is just saying goodbye.
+  // Errors while the pool closes are expected, for instance where the server stops at the same time.
   pool.on('error', (error) => {
     if (!pool.ending) onIdleError?.(error)
   })
-  // A checked-out connection that breaks tells its query; the event alone would end the process.
+  // The failed query reports a broken connection; without a listener the event would end the process.
   pool.on('connect', (client) => {
     client.on('error', () => {})
     corkWrites(client)
@@ -120,7 +120,7 @@ function openPool({
 
 type CorkableClient = { connection: { stream: { cork(): void; uncork(): void } } }
 
-/** Statements of one moment leave in one write: each write of its own costs as much as everything else about them. */
+/** Coalesces the statements of one tick into one socket write, because a write costs as much as all else about them. */
 function corkWrites(client: pg.ClientBase): void {
   const { stream } = (client as unknown as CorkableClient).connection
   const query = client.query.bind(client) as (...args: unknown[]) => unknown
@@ -145,7 +145,7 @@ async function retry<T>(run: () => Promise<T>): Promise<T> {
       return await run()
     } catch (error) {
       if (!(isConflict(error) || isStalePlan(error)) || retries === retriesMax) throw error
-      // Two that collided would collide again in step.
+      // A random delay, so that two conflicting transactions do not conflict again.
       await delay(Math.random() * 10 * 2 ** retries)
     }
   }
@@ -165,14 +165,14 @@ async function attempt<F, T>(
   const commit = () => {
     committed ??= client.query('commit').then(({ command }) => {
       reusable = true
-      // PostgreSQL answers a commit with ROLLBACK when a statement failed before it, whether or not that was noticed.
+      // PostgreSQL answers a commit with ROLLBACK when an earlier statement failed, noticed or not.
       if (command !== 'COMMIT')
         throw new Error('The transaction was rolled back: one of its statements failed')
     })
     return committed
   }
   try {
-    // Awaited although statements may share a round trip: after a refused `begin` the next one would commit alone.
+    // Awaited despite pipelining: after a failed `begin` the following statements would commit one by one.
     const found = await start(client as Transaction)
     const answer = await run(client as Transaction, found, commit)
     await commit()

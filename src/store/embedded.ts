@@ -26,7 +26,7 @@ import { StoreRefusal } from './refusal.ts'
 import { isDatabaseUnavailable } from './unavailable.ts'
 
 export type EmbeddedPostgres = {
-  /** Read anew after a restart on Windows, where the port may change. */
+  /** Evaluated on each read, because on Windows the port may change with a restart. */
   readonly url: string
   readonly version: string
   close(): Promise<void>
@@ -35,10 +35,10 @@ export type EmbeddedPostgres = {
 export type EmbeddedOptions = {
   dataDir: string
   progress?: (line: string) => void
-  /** Off only where the data may be lost, as in tests. */
+  /** Turn it off only where the data may be lost, as in tests. */
   fsync?: boolean
   settings?: Settings
-  /** The folder `native` of the binary package; null looks on PATH only. */
+  /** The folder `native` of the binary package; null searches PATH only. */
   native?: string | null
 }
 
@@ -53,7 +53,7 @@ type LaunchContext = {
 
 const database = 'portico'
 const windows = process.platform === 'win32'
-/** Every instance that uses the server holds it shared; the one that gets it exclusively is the last. */
+/** Every instance that uses the server holds this lock shared; an instance that gets it exclusively is the last one. */
 const instanceLock = 5_065_702
 const noAnswerMsMax = 60_000
 const recoveryMsMax = 15 * 60_000
@@ -61,8 +61,8 @@ const launchesMax = 8
 const stopMsMax = 10_000
 
 /**
- * A PostgreSQL server of our own on a unix socket, made on first use, adopted when it outlived the process that
- * started it, started again when it dies under us, and stopped by the last instance that leaves.
+ * A PostgreSQL server on a unix socket: created on first use, adopted if it outlived the process that started it,
+ * restarted if it dies, and stopped by the last instance that closes.
  */
 export async function embeddedPostgres(options: EmbeddedOptions): Promise<EmbeddedPostgres> {
   const progress = options.progress ?? (() => {})
@@ -74,7 +74,7 @@ export async function embeddedPostgres(options: EmbeddedOptions): Promise<Embedd
   const reconnectOnEnd = ({ client }: ServerConnection) => {
     client.once('end', () => {
       if (stop.signal.aborted) return
-      progress('The database server went away; starting it again')
+      progress('The database server ended; restarting it')
       relaunch = reconnect()
     })
   }
@@ -111,7 +111,7 @@ export async function embeddedPostgres(options: EmbeddedOptions): Promise<Embedd
   }
 }
 
-/** Every turn begins with the attempt to adopt, so it does not matter who started the server, or when. */
+/** Every iteration first tries to attach, so it does not matter which process started the server, or when. */
 async function connectOrLaunch(start: LaunchContext): Promise<ServerConnection> {
   const { paths, stopped, progress } = start
   let launched: LaunchedServer | undefined
@@ -120,7 +120,7 @@ async function connectOrLaunch(start: LaunchContext): Promise<ServerConnection> 
   let deadlineMs = performance.now() + noAnswerMsMax
   try {
     for (let waitMs = 5; ; waitMs = Math.min(waitMs * 1.5, 100)) {
-      if (stopped.aborted) throw new Error('The start was called off')
+      if (stopped.aborted) throw new Error('The start was cancelled')
       const major = majorOf(paths)
       confirmIdentity(paths, major === undefined ? undefined : systemIdentifier(paths))
       const answer = major === undefined ? 'absent' : await attach(start)
@@ -147,7 +147,7 @@ async function connectOrLaunch(start: LaunchContext): Promise<ServerConnection> 
   }
 }
 
-/** Stops a server that was being started again when its user closed. */
+/** Stops a server that this process launched in a start that did not succeed. */
 async function abortLaunch({ process: server }: LaunchedServer): Promise<void> {
   if (server.exitCode !== null || server.signalCode !== null) return
   const ended = once(server, 'exit')
@@ -176,7 +176,7 @@ const settingsOf = ({ fsync, settings }: EmbeddedOptions): Settings => ({
   ...settings,
 })
 
-/** `busy`: it starts, recovers or stops. `closed`: it is there but lets nobody in now. `absent`: nobody answers. */
+/** `busy`: it starts, recovers or stops. `closed`: it runs but accepts no connection now. `absent`: no reply. */
 async function attach({
   paths,
   options,
@@ -191,7 +191,7 @@ async function attach({
     application_name: 'portico launcher',
     connectionTimeoutMillis: 10_000,
   })
-  // The end of the connection is what counts; without a listener its error would end the process.
+  // Only the end of the connection matters; without a listener its error would end the process.
   client.on('error', () => {})
   try {
     await client.connect()
@@ -201,7 +201,9 @@ async function attach({
     )
     const found = rows[0]
     if (found?.id !== systemIdentifier(paths)) {
-      throw new StoreRefusal(`The server at ${address.host} serves another database than ${paths.data}.`)
+      throw new StoreRefusal(
+        `The server at ${address.host} serves a database other than ${paths.data}. Stop it and start again.`,
+      )
     }
     if (found.fsync === 'off' && options.fsync !== false) {
       throw new StoreRefusal(
@@ -226,12 +228,12 @@ async function ensureDatabase(client: pg.Client): Promise<void> {
   const { rowCount } = await client.query('select 1 from pg_database where datname = $1', [database])
   if (rowCount) return
   await client.query(`create database ${database}`).catch((error) => {
-    // Another instance was faster; which of the two codes it is depends on how much faster.
+    // Another instance created it first; the code depends on the timing.
     if (errorCode(error) !== '42P04' && errorCode(error) !== '23505') throw error
   })
 }
 
-/** Our share is given back first: two that leave together would otherwise hinder each other, and nobody would stop it. */
+/** Releases its own shared lock first: otherwise two instances that close at once would both fail to get it exclusively. */
 async function release(start: LaunchContext, { client }: ServerConnection): Promise<void> {
   const { paths, progress } = start
   try {
@@ -242,7 +244,7 @@ async function release(start: LaunchContext, { client }: ServerConnection): Prom
     if (!rows[0]?.last) return
     if (windows) start.binaries ??= await chooseBinaries(start, majorOf(paths))
     if (!(await stopServer(paths, start.binaries?.pgCtl)))
-      progress('The database server did not stop in time')
+      progress('The database server did not stop within the time limit')
   } catch (error) {
     if (!isDatabaseUnavailable(error)) throw error
   } finally {
@@ -252,9 +254,9 @@ async function release(start: LaunchContext, { client }: ServerConnection): Prom
 
 function urlOf(paths: ClusterPaths): string {
   const address = addressOf(paths)
-  if (!address) throw new StoreRefusal(`The server of ${paths.data} does not run.`)
+  if (!address) throw new StoreRefusal(`The server of ${paths.data} is not running.`)
   const { host, port, password } = address
-  // Port and sslmode are spelled out, for PGPORT and PGSSLMODE in the environment would speak otherwise.
+  // Explicit port and sslmode, because PGPORT and PGSSLMODE of the environment would override missing ones.
   return password
     ? `postgresql://${superuser}:${password}@${host}:${port}/${database}?sslmode=disable`
     : `postgresql:///${database}?host=${encodeURIComponent(host)}&port=${port}&user=${superuser}&sslmode=disable`
@@ -265,6 +267,6 @@ function noAnswerError(paths: ClusterPaths, launched: LaunchedServer | undefined
   const failureText = launched?.failureText().split('\n').slice(-3).join(' ')
   return new StoreRefusal(
     `The database server of ${paths.data} does not answer${pid ? ` though process ${pid} runs` : ''}: ` +
-      `${failureText || 'it said nothing'} (see ${paths.log}).`,
+      `${failureText || 'it reported no reason'} (see ${paths.log}).`,
   )
 }

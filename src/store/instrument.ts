@@ -14,7 +14,7 @@ export function statementLabel(text: string): string {
   return table ? `${verb} ${table}` : verb
 }
 
-/** Two failpoints around every statement of a connection, so that a crash suite needs no list of them. */
+/** Two failpoints around every statement of a connection, so that a crash test needs no list of them. */
 export function instrument(client: pg.ClientBase, failpoints: Failpoints): void {
   const query = client.query.bind(client) as Query
   const instrumented: Query = (...args) => {

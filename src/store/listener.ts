@@ -11,8 +11,8 @@ const pingTimeoutMs = 5_000
 const reconnectMsMax = 1_000
 
 /**
- * One connection that hears NOTIFY and comes back by itself. A network that swallows packets closes nothing, so
- * it also asks now and then; until that is noticed the poll of the waiters is what delivers.
+ * One connection that receives NOTIFY and reconnects by itself. A network that drops packets closes nothing, so it also
+ * pings; until a loss is detected, the waiters' poll covers for it.
  */
 export function listen(options: {
   url: string
@@ -42,7 +42,7 @@ export function listen(options: {
       await client.connect()
       for (const channel of options.channels) await client.query(`listen ${client.escapeIdentifier(channel)}`)
       connected = true
-      // Outside of this session, whose failures all mean the same: one in the listener must be seen.
+      // Outside of the session, where every failure counts as a lost connection: its bugs must surface.
       queueMicrotask(options.onConnected)
       while (!signal.aborted) {
         await delay(pingEveryMs, undefined, { signal }).catch(() => {})
@@ -51,7 +51,7 @@ export function listen(options: {
     } finally {
       const wasConnected = connected
       connected = false
-      // A server that does not answer does not say goodbye either.
+      // A server that does not answer does not close the connection either.
       await Promise.race([client.end(), delay(pingTimeoutMs, undefined, { ref: false })]).catch(() => {})
       if (wasConnected) retryMs = 20
     }
@@ -60,7 +60,7 @@ export function listen(options: {
   let retryMs = 20
   const loop = (async () => {
     while (!stop.signal.aborted) {
-      // Every failure has the same answer: connect again. The poll delivers in the meantime.
+      // Every failure is handled by reconnecting; meanwhile the waiters poll.
       await session().catch(() => {})
       await delay(retryMs, undefined, { signal: stop.signal }).catch(() => {})
       retryMs = Math.min(retryMs * 2, reconnectMsMax)

@@ -5,21 +5,21 @@ import { fileURLToPath } from 'node:url'
 import pg from 'pg'
 import { StoreRefusal } from './refusal.ts'
 
-/** `name` is `<area>/<file>`: the order of the areas may change, the name of a migration may not. */
+/** `name` is `<area>/<file>`: the order of areas may change, the name of a migration may not. */
 export type Migration = { area: string; number: number; name: string; sql: string; checksum: string }
 
-/** One key for every version of the code, so that old and new instances wait for each other. */
+/** The same key in every release, so that old and new instances exclude each other. */
 const migrationLock = 5_065_703
 const serverVersionMin = 150_000
-/** DDL that waits for a lock makes every later reader wait behind it, so it lets them pass and tries again. */
+/** DDL that waits for a lock blocks every later reader, so it gives up, lets them pass and tries again. */
 const ddlLockTimeoutMs = 4_000
 const ddlAttemptsMax = 10
 
 export const migrationsFolder = fileURLToPath(new URL('./migrations', import.meta.url))
 
 /**
- * `<nn>-<area>/<nnnn>_<words>.sql`, in the order in which they run: areas by their prefix, since an area may refer to
- * the ones before it, and the files of an area by number.
+ * `<nn>-<area>/<nnnn>_<words>.sql`, in the order of execution: areas by their prefix, because an area may refer to
+ * earlier ones, and the files of an area by number.
  */
 export function readMigrations(folder = migrationsFolder): Migration[] {
   const migrations = visibleNames(folder).flatMap((areaFolder) => {
@@ -31,7 +31,8 @@ export function readMigrations(folder = migrationsFolder): Migration[] {
   const known = new Map<string, string>()
   for (const migration of migrations) {
     const earlier = known.get(idOf(migration))
-    if (earlier) throw new StoreRefusal(`The migrations ${earlier} and ${migration.name} have one number.`)
+    if (earlier)
+      throw new StoreRefusal(`The migrations ${earlier} and ${migration.name} have the same number.`)
     known.set(idOf(migration), migration.name)
   }
   return migrations
@@ -45,7 +46,7 @@ const visibleNames = (folder: string) =>
 function readMigration(area: string, folder: string, file: string): Migration {
   const number = Number(/^(\d{4})_[a-z0-9_]+\.sql$/.exec(file)?.[1])
   if (!number) throw new StoreRefusal(`The migration ${area}/${file} is not named 0001_<words>.sql.`)
-  // A checkout on Windows may have rewritten the line ends; that is no other migration.
+  // A checkout on Windows may convert line endings, which does not change the migration.
   const sql = readFileSync(join(folder, file), 'utf8').replaceAll('\r\n', '\n')
   const checksum = createHash('sha256').update(sql).digest('hex')
   return { area, number, name: `${area}/${file}`, sql, checksum }
@@ -54,9 +55,9 @@ function readMigration(area: string, folder: string, file: string): Migration {
 const idOf = ({ area, number }: Pick<Migration, 'area' | 'number'>): string => `${area} ${number}`
 
 /**
- * Brings the database to the schema of this code, forward only, one transaction for each file. Any number of
- * instances may call it at once. `url` must reach the server directly: the lock belongs to the session, which a
- * transaction pooler would change under it.
+ * Migrates the database to the schema of this code, forward only, with one transaction per file. Several instances may
+ * call it at once. `url` must connect to the server directly, because the lock belongs to the session, and a transaction
+ * pooler would change sessions.
  */
 export async function migrate(options: {
   url: string
@@ -70,7 +71,7 @@ export async function migrate(options: {
     application_name: 'portico migrate',
     connectionTimeoutMillis: 10_000,
   })
-  // The query in flight reports the loss; without a listener the event would end the process.
+  // The query in flight reports a lost connection; without a listener the event would end the process.
   client.on('error', () => {})
   try {
     await client.connect()
@@ -83,7 +84,7 @@ export async function migrate(options: {
     }
     return { applied: pending.map(({ name }) => name) }
   } finally {
-    // The lock goes with the session.
+    // The lock ends with the session.
     await client.end().catch(() => {})
   }
 }
@@ -94,7 +95,9 @@ async function checkServer(client: pg.Client): Promise<void> {
   )
   const server = rows[0]
   if (!server || server.number < serverVersionMin) {
-    throw new StoreRefusal(`PostgreSQL 15 or later is needed, and the server is ${server?.version}.`)
+    throw new StoreRefusal(
+      `PostgreSQL 15 or later is required, and the server has version ${server?.version}.`,
+    )
   }
 }
 
@@ -111,7 +114,7 @@ async function lock(client: pg.Client, progress: (line: string) => void): Promis
 
 type Applied = Pick<Migration, 'area' | 'number' | 'name' | 'checksum'>
 
-/** What was applied to a database; undefined where it has no table of migrations. */
+/** The applied migrations; undefined where the table of migrations does not exist. */
 export async function appliedMigrations(
   query: <Row extends object>(text: string) => Promise<Row[]>,
 ): Promise<Applied[] | undefined> {
@@ -121,7 +124,7 @@ export async function appliedMigrations(
   if (columns.length === 0) return undefined
   if (!columns.some(({ name }) => name === 'area')) {
     throw new StoreRefusal(
-      'The database was made by a checkout from before the first release, which this code cannot read. ' +
+      'The database was created by a checkout older than the first release, which this code cannot read. ' +
         'Remove the data folder, or the database that DATABASE_URL names, and start again.',
     )
   }
@@ -129,7 +132,7 @@ export async function appliedMigrations(
 }
 
 async function pendingOf(client: pg.Client, migrations: Migration[]): Promise<Migration[]> {
-  // Read first, because "if not exists" on an existing table sends a notice at every start.
+  // Read first, because "if not exists" on an existing table raises a notice at every start.
   const applied = await appliedMigrations(async <Row extends object>(text: string) => {
     const { rows } = await client.query<Row & pg.QueryResultRow>(text)
     return rows
@@ -150,7 +153,7 @@ async function pendingOf(client: pg.Client, migrations: Migration[]): Promise<Mi
     const later = applied.find((row) => row.area === area && row.number > number)
     if (!later) continue
     throw new StoreRefusal(
-      `The migration ${name} came after ${later.name} was applied to this database: give it a later number.`,
+      `The migration ${name} was added after ${later.name} was applied to this database. Give it a higher number.`,
     )
   }
   return pending
@@ -161,12 +164,12 @@ function checkApplied(row: Applied, migration: Migration | undefined, migrations
   if (row.number > (newest?.number ?? 0)) {
     throw new StoreRefusal(
       `The database is newer than this code: it has ${row.name}, and this code ends at ` +
-        `${newest?.name ?? 'nothing'} there. Start the version that wrote it, or a later one.`,
+        `${newest?.name ?? 'nothing'} there. Start the release that wrote it, or a later one.`,
     )
   }
   if (migration?.checksum !== row.checksum) {
     throw new StoreRefusal(
-      `The migration ${row.name} is not the one that was applied to this database: an applied file is never edited ` +
+      `The migration ${row.name} differs from the one that was applied to this database. An applied file is never edited ` +
         'or removed. Restore it and put the change into a new file.',
     )
   }

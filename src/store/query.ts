@@ -5,7 +5,7 @@ import { sha256 } from '#kernel/id.ts'
 import type { Tx } from '#kernel/task.ts'
 import type { Tables } from './tables.ts'
 
-/** Builds queries and sends none: the same text goes through the pool or through a transaction. */
+/** Builds queries without sending them: the same query can run on the pool or in a transaction. */
 export const builder = new Kysely<Tables>({
   dialect: {
     createAdapter: () => new PostgresAdapter(),
@@ -19,7 +19,7 @@ export type Queryable = Pick<pg.Pool, 'query'> | pg.PoolClient | Tx
 type Compilable<Row> = { compile(): CompiledQuery<Row> }
 
 const statementNames = new Map<string, string>()
-/** Beyond this many distinct texts a query runs unnamed, so that a generated text can never fill the server's memory. */
+/** Beyond this many distinct texts queries run unnamed, so that generated texts cannot exhaust the server's memory. */
 const statementNamesMax = 500
 
 function statementName(text: string): string | undefined {
@@ -30,21 +30,20 @@ function statementName(text: string): string | undefined {
   return name
 }
 
-/** A newer release has added a column to a table of which every column is read. The statement was not run. */
+/** True where a newer release added a column to a table that is read with all columns. The statement did not run. */
 export function isStalePlan(error: unknown): boolean {
   const { code, routine } = (error ?? {}) as { code?: string; routine?: string }
   return code === '0A000' && routine === 'RevalidateCachedQuery'
 }
 
 let renewals = 0
-/** Under another name it is prepared anew on every connection. */
+/** Under a new name the statement is prepared again on every connection. */
 function renew(text: string, stale: string): void {
   if (statementNames.get(text) === stale) statementNames.set(text, `${stale.slice(0, 17)}_${++renewals}`)
 }
 
 /**
- * Sends a text as a named prepared statement: planned once per connection. `waitMs`: how long the answer is waited for,
- * where that is longer than usual.
+ * Runs a text as a named prepared statement, planned once per connection. `waitMs`: a time limit above the default.
  */
 export async function query<Row extends object>(
   db: Queryable,
@@ -64,7 +63,7 @@ export async function query<Row extends object>(
   } catch (error) {
     if (name === undefined || !isStalePlan(error)) throw error
     renew(text, name)
-    // A transaction has failed with it, and is run again as a whole.
+    // The transaction failed with it, and is retried as a whole.
     if (!(db instanceof pg.Pool)) throw error
     return query(db, text, values, waitMs)
   }
@@ -86,8 +85,8 @@ export async function fetchOne<Row extends object>(
 }
 
 /**
- * For work on one transaction that runs side by side: a failure is told only once all of it has ended, since what is
- * sent after the rollback would stand alone and stay.
+ * For statements of one transaction that run concurrently: reports a failure only after all of them have ended, because
+ * a statement sent after the rollback would commit by itself.
  */
 export async function settleAll<const T extends readonly unknown[]>(
   promises: T,
@@ -99,13 +98,13 @@ export async function settleAll<const T extends readonly unknown[]>(
   return Promise.all(promises)
 }
 
-/** What PostgreSQL says to a statement whose transaction has failed before it. */
+/** PostgreSQL's error for a statement in a transaction that failed before. */
 const isConsequence = (failure: unknown): boolean => (failure as { code?: string } | null)?.code === '25P02'
 
-/** JSON.stringify writes both in lower case: a zero byte, and half of a character that takes two. */
+/** What JSON.stringify escapes and jsonb rejects: a zero byte, and an unpaired surrogate. */
 const unstorable = /\\u(?:0000|d[89a-f])/
 
-/** A value as jsonb takes it. What a foreign system says may hold text that no column can, and is stored without it. */
+/** JSON text that jsonb accepts: characters from foreign systems that it cannot store are replaced. */
 export function jsonText(value: unknown): string {
   const text = JSON.stringify(value)
   if (!unstorable.test(text)) return text
@@ -114,5 +113,5 @@ export function jsonText(value: unknown): string {
   )
 }
 
-/** The handle that features receive for a transaction in flight, and back. */
+/** Converts a connection with an open transaction to the opaque handle of the features. */
 export const asTx = (client: pg.PoolClient): Tx => client as unknown as Tx

@@ -4,5 +4,5 @@ import type { EarnTables } from './tables/earn.ts'
 import type { IdentityTables } from './tables/identity.ts'
 import type { VenueTables } from './tables/venue.ts'
 
-/** Every table of the one schema; the row types of an area stand in a file of their own. */
+/** Every table of the schema; each area has a file of row types. */
 export type Tables = AdminTables & DurableTables & IdentityTables & EarnTables & VenueTables

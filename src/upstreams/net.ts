@@ -5,7 +5,7 @@ import type { Net, NetReply, NetRequest } from '#kernel/net.ts'
 
 type Options = {
   failpoints: Failpoints
-  /** A speaking name for an origin, in failpoints and sentences; the host stands in where there is none. */
+  /** A readable name per origin for failpoints and messages; the host without one. */
   labels?: Readonly<Record<string, string>>
   connectionsPerOrigin?: number
 }
@@ -14,7 +14,7 @@ const connectTimeoutMs = 2_000
 const failuresToOpen = 8
 const openForMs = 1_000
 
-/** Codes of failures before the first byte of a request could have left. */
+/** Error codes that occur before any byte of a request is sent. */
 const unsentCodes = new Set([
   'ECONNREFUSED',
   'ENOTFOUND',
@@ -28,7 +28,7 @@ type Breaker = { failures: number; openUntilMs: number }
 
 const nowMs = () => performance.now()
 
-/** The keep-alive client of all adapters: explicit timeouts, a size cap, one breaker per origin. */
+/** The keep-alive HTTP client of all adapters: explicit timeouts, a size limit, one circuit breaker per origin. */
 export function net({ failpoints, labels = {}, connectionsPerOrigin = 32 }: Options): Net & AsyncDisposable {
   const agents = new Map<string, Agent>()
   const agentOf = (localAddress: string | undefined): Agent => {
@@ -58,7 +58,8 @@ export function net({ failpoints, labels = {}, connectionsPerOrigin = 32 }: Opti
     const url = new URL(request.url)
     const label = labels[url.origin] ?? url.host
     const breaker = breakerOf(url.origin)
-    if (breaker.openUntilMs > nowMs()) throw new Fault('unavailable', `${label} does not answer at present`)
+    if (breaker.openUntilMs > nowMs())
+      throw new Fault('unavailable', `${label} is not answering; further requests are paused for a second`)
     await failpoints.pass(`net:${label}:before`)
     try {
       const reply = await exchange(agentOf(request.localAddress), url, request)
@@ -67,7 +68,7 @@ export function net({ failpoints, labels = {}, connectionsPerOrigin = 32 }: Opti
       return reply
     } catch (cause) {
       if (cause instanceof Fault || request.signal?.aborted) throw cause
-      // An open breaker admits one request after its pause; a further failure opens it again at once.
+      // An open breaker admits one request after its pause; another failure opens it again at once.
       if (++breaker.failures >= failuresToOpen) breaker.openUntilMs = nowMs() + openForMs
       throw faultOf(label, cause)
     }
@@ -99,7 +100,7 @@ async function exchange(agent: Agent, url: URL, request: NetRequest): Promise<Ne
     size += chunk.length
     if (size > request.maxBytes) {
       body.destroy()
-      throw new Fault('upstream_rejected', `The answer is larger than ${request.maxBytes} bytes`)
+      throw new Fault('upstream_rejected', `The reply exceeds ${request.maxBytes} bytes`)
     }
     chunks.push(chunk)
   }
@@ -111,7 +112,7 @@ async function exchange(agent: Agent, url: URL, request: NetRequest): Promise<Ne
   }
 }
 
-/** Seconds; the form with a date is not used by anything that we talk to. */
+/** Seconds; no upstream of the gateway uses the date form. */
 const delayOf = (header: string | string[] | undefined): number | undefined =>
   typeof header === 'string' && /^\d{1,6}$/.test(header) ? Number(header) * 1_000 : undefined
 
@@ -119,7 +120,7 @@ function faultOf(label: string, cause: unknown): Fault {
   const code = codeOf(cause)
   if (code !== undefined && unsentCodes.has(code))
     return new Fault('unavailable', `${label} cannot be reached`, { cause })
-  return new Fault('upstream_timeout', `${label} did not answer`, { cause })
+  return new Fault('upstream_timeout', `${label} did not answer in time`, { cause })
 }
 
 function codeOf(cause: unknown): string | undefined {

@@ -143,7 +143,7 @@ describe('earn on the local chain', () => {
     assert.equal(poor.code, 'insufficient_balance')
     const figures = { required: '51', available: '50' }
     assert.deepEqual(poor.extras, { symbol: 'USDC', token: app.main.usdc, decimals: 6, ...figures })
-    assert.equal(poor.message, 'The deposit takes 51 USDC, and 50 USDC are free')
+    assert.equal(poor.message, 'The deposit needs 51 USDC, but only 50 USDC is available')
     assert.equal((await faultOf(deposit(user, '10', { position_id: result.position_id }))).code, 'not_found')
     const foreign = app.call('earn_withdraw', { position_id: result.position_id }, user)
     assert.equal((await faultOf(foreign)).code, 'not_found')
@@ -153,7 +153,7 @@ describe('earn on the local chain', () => {
     const much = app.call('earn_withdraw', { position_id: result.position_id, amount_usdc: '10.5' }, other)
     const beyond = await faultOf(much)
     assert.equal(beyond.code, 'insufficient_balance')
-    assert.match(beyond.message, /^The withdrawal takes 10\.5 USDC, and [0-9.]+ USDC are free$/)
+    assert.match(beyond.message, /^The withdrawal needs 10\.5 USDC, but only [0-9.]+ USDC is available$/)
     assert.deepEqual(
       [beyond.extras.symbol, beyond.extras.decimals, beyond.extras.required],
       ['USDC', 6, '10.5'],
@@ -190,7 +190,7 @@ describe('earn on the local chain', () => {
       const shares = fromUnits(BigInt(result.shares_delta), 18)
       assert.equal(
         twice.message,
-        `The withdrawal takes ${shares} lvUSDC, and 0 lvUSDC are free: all shares of this position are held for other withdrawals`,
+        `The withdrawal needs ${shares} lvUSDC, but only 0 lvUSDC is available: all shares of this position are held for other withdrawals`,
       )
       assert.deepEqual(twice.extras, {
         symbol: 'lvUSDC',

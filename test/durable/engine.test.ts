@@ -238,7 +238,7 @@ describe('durable tasks', () => {
         const { available } = extras
         assert.deepEqual(
           [code, message],
-          ['insufficient_balance', `The request takes 0.01 COIN, and ${available} COIN are free`],
+          ['insufficient_balance', `The request needs 0.01 COIN, but only ${available} COIN is available`],
         )
         assert.deepEqual(extras, { symbol: 'COIN', token: 'coin', decimals: 2, required: '0.01', available })
       }

@@ -49,7 +49,7 @@ test('a frozen account opens nothing and closes; unfrozen it opens again, and th
   assert.equal(closed.body.outcome, 'executed', JSON.stringify(closed.body))
   const [listed] = await operator.rows('accounts', 'list')
   assert.deepEqual([listed?.agent_id, listed?.state], [person.agentId, 'frozen'])
-  assert.match(await operator.refusal('accounts', 'freeze', person.agentId, '--why', 'x'), /frozen already/)
+  assert.match(await operator.refusal('accounts', 'freeze', person.agentId, '--why', 'x'), /already frozen/)
 
   await operator.act('the user explained', 'accounts', 'unfreeze', person.agentId)
   await eventually(
@@ -76,5 +76,5 @@ test('a frozen account opens nothing and closes; unfrozen it opens again, and th
 test('an account that is not looked after cannot be frozen', async () => {
   const person = await createFundedPerson(gateway.url)
   const refused = await operator.refusal('accounts', 'freeze', person.agentId, '--why', 'x')
-  assert.match(refused, /has no account at the venue/)
+  assert.match(refused, /has no venue account/)
 })

@@ -32,11 +32,11 @@ test('a backup beside a running gateway restores into an empty folder with every
   await more
   assert.match(made.out, /files, \d+ bytes in .*copy/)
   assert.equal(statSync(path('copy')).mode & 0o777, 0o700)
-  assert.match(await operator.refusal('backup', path('copy')), /exists already/)
+  assert.match(await operator.refusal('backup', path('copy')), /already exists/)
 
   const second = installations.operator('second')
   const restored = await second.act('a drill', 'restore', path('copy'))
-  assert.match(restored.out, /is that of .*copy/)
+  assert.match(restored.out, /was restored from .*copy/)
   {
     await using again = await installations.launch('second')
     for (const { token } of agents) assert.ok(await isKnown(again.url, token))
@@ -52,7 +52,7 @@ test('a server of your own is backed up with its own tools', async () => {
   const foreign = operatorOf({ DATABASE_URL: 'postgresql://nobody@127.0.0.1:1/x', DATA_DIR: path('third') })
   assert.match(
     await foreign.refusal('restore', path('copy'), '--why', 'x'),
-    /DATABASE_URL names a server of your own/,
+    /DATABASE_URL points to an external server/,
   )
   const empty = installations.operator('never')
   assert.match(await empty.refusal('tasks', 'list'), /There is no database in/)

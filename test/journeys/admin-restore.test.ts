@@ -75,7 +75,7 @@ test('a damaged backup is refused and leaves the database as it was', async () =
   await gateway.stop()
   const damaged = await operator.refusal('restore', path('damaged'), '--why', 'x')
   assert.match(damaged, /missing or damaged/)
-  assert.match(await operator.refusal('restore', path('nothing'), '--why', 'x'), /is no backup/)
+  assert.match(await operator.refusal('restore', path('nothing'), '--why', 'x'), /is not a backup/)
   gateway = await installations.launch('first')
   assert.ok(await isKnown(gateway.url, agent.token))
 })

@@ -67,7 +67,7 @@ test('without a command, and for an unknown one, it tells what there is', async 
   ])
     assert.ok(help.out.includes(name), name)
   assert.match(await operator.refusal('users', 'melt', 'x'), /no command users melt/)
-  assert.match(await operator.refusal('users', 'freeze', 'agt_x'), /needs --why/)
+  assert.match(await operator.refusal('users', 'freeze', 'agt_x'), /requires --why/)
   assert.match(await operator.refusal('users', 'freeze', 'agt_x', '--why', 'test'), /There is no user agt_x/)
 })
 
@@ -208,7 +208,7 @@ test('SQL reads only, unless it is asked to write, and each statement is recorde
     assert.match(await operator.refusal('psql', `${way}; ${note}`), /multiple commands/)
   const refused = await operator.refusal('psql', note)
   assert.equal(refused, 'portico admin: cannot execute INSERT in a read-only transaction\n')
-  assert.match(await operator.refusal('psql', 'select 1', '--write'), /--write needs --why/)
+  assert.match(await operator.refusal('psql', 'select 1', '--write'), /--write requires --why/)
   await operator.act(
     'a note',
     'psql',

@@ -46,17 +46,17 @@ test('outside the local environment signatures are for the main network unless a
   assert.equal(problemsOf(staging).length, 1)
   assert.equal(problemsOf({ ...staging, HYPERLIQUID_NETWORK: 'testnet' }).length, 0)
   const production = { ...staging, ENVIRONMENT: 'production', HYPERLIQUID_NETWORK: 'testnet' }
-  assert.deepEqual(problemsOf(production), ['HYPERLIQUID_NETWORK: production needs mainnet'])
+  assert.deepEqual(problemsOf(production), ['HYPERLIQUID_NETWORK: production requires mainnet'])
 })
 
 test('the test network takes its deposits on its own chain and bridge, never on those of real dollars', () => {
   const url = { HYPERLIQUID_URL: 'https://api.hyperliquid-testnet.xyz' }
   const testnet = { ...url, HYPERLIQUID_NETWORK: 'testnet' }
   assert.deepEqual(problemsOf(testnet), [
-    'ARBITRUM_SEPOLIA_RPC_URL: the test network of the venue takes its deposits on this chain',
+    'ARBITRUM_SEPOLIA_RPC_URL: HYPERLIQUID_NETWORK=testnet requires it, because its deposits are made on this chain',
   ])
   assert.deepEqual(problemsOf({ ...testnet, ...sepolia, HYPERLIQUID_BRIDGE_ADDRESS: mainBridge }), [
-    'HYPERLIQUID_BRIDGE_ADDRESS: this is the bridge of mainnet, and HYPERLIQUID_NETWORK is testnet',
+    'HYPERLIQUID_BRIDGE_ADDRESS: the address is the bridge of mainnet, but HYPERLIQUID_NETWORK is testnet',
   ])
 
   const key = Buffer.from(Array.from({ length: 32 }, (_, at) => at)).toString('base64')

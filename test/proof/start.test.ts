@@ -186,7 +186,7 @@ test('no mnemonic of development nodes leads to the sponsors of the local world'
   for (let addressIndex = 0; addressIndex < 20; addressIndex++) {
     const key = mnemonicToAccount(mnemonic, { addressIndex }).getHdKey().privateKey!
     const env = { ...productionEnv, SPONSOR_KEYS: `0x${Buffer.from(key).toString('hex')}` }
-    assert.deepEqual(problemsOf(env), ['SPONSOR_KEYS: a key is known to everyone'])
+    assert.deepEqual(problemsOf(env), ['SPONSOR_KEYS: a key is public; set one of your own'])
   }
 })
 

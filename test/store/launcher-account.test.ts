@@ -49,7 +49,7 @@ test('root keeps the database of a closed folder where the server can reach it',
 
   renameSync(home, `${home}.aside`)
   t.after(() => rmSync(`${home}.aside`, { recursive: true, force: true }))
-  await assert.rejects(open(), /is gone from .*restore it, or delete/)
+  await assert.rejects(open(), /is missing from .*Restore it, or delete/)
   rmSync(home, { recursive: true })
   symlinkSync(`${home}.aside`, home)
   await assert.rejects(open(), /must be a folder, no link/)
@@ -92,7 +92,7 @@ test('binaries that the server cannot read are copied once and checked each time
   appendFileSync(join(copy, 'lib/postgresql/plpgsql.so'), 'more')
   await assert.rejects(
     open({ native: join(closed, 'native') }),
-    /plpgsql\.so is not the copy .* that belongs there/,
+    /plpgsql\.so is not the copy .* that the gateway made/,
   )
 })
 
@@ -152,6 +152,6 @@ test('the server on PATH is used without the package, and neither reads the data
   else
     assert.match(
       await refused.waitForLine<string>('refused'),
-      /written by PostgreSQL 18, and the server at hand is .*pg_dump/,
+      /written by PostgreSQL 18, and the available server is .*pg_dump/,
     )
 })

@@ -102,7 +102,7 @@ test('a server that is killed under its instance is started again', async (t) =>
   await waitUntil(() => postmasterOf(dataDir), 'the new server is known')
   assert.notEqual(postmasterOf(dataDir), pid)
   assert.deepEqual(await query(server.url, 'select * from kept'), [])
-  assert.ok(lines.includes('The database server went away; starting it again'))
+  assert.ok(lines.includes('The database server ended; restarting it'))
   await server.close()
   assert.equal(postmasterOf(dataDir), 0)
 })
@@ -173,7 +173,7 @@ test('a database that vanished is never replaced by an empty one', async (t) => 
     join(dataDir, 'postgres.json'),
     '{ "home": "postgres", "system_identifier": "7710396347815291158" }',
   )
-  await assert.rejects(open(), /is gone from .*restore it, or delete/)
+  await assert.rejects(open(), /is missing from .*Restore it, or delete/)
   writeFileSync(join(dataDir, 'postgres.json'), '{ "home": "postg')
   await assert.rejects(open(), /postgres\.json is damaged/)
 })

@@ -19,8 +19,8 @@ import { systemIdentifier } from './cluster.ts'
 import { errorCode, prepareClusterPaths, serverAccount, syncFolder } from './cluster-paths.ts'
 
 /**
- * A physical copy of a running cluster, as pg_basebackup makes one: files as they happen to be, and every record of
- * the log that is needed to make them one moment. The binaries of the package have neither pg_basebackup nor pg_dump.
+ * A physical copy of a running cluster, as pg_basebackup makes one: the files in their current state, and every WAL
+ * record that makes them consistent. The binaries of the package have neither pg_basebackup nor pg_dump.
  */
 
 export type BackupFile = { path: string; bytes: number; sha256: string }
@@ -46,7 +46,7 @@ export type BackupOptions = {
 }
 export type Backup = { files: number; bytes: number; stopLsn: string }
 
-/** Their content belongs to the running server alone; the folders themselves have to be there at a start. */
+/** Folders whose content is excluded; the folders themselves must exist at a start. */
 const excludedContent = new Set([
   'pg_wal',
   'pg_replslot',
@@ -59,7 +59,7 @@ const excludedContent = new Set([
 ])
 const excludedNames =
   /^(postmaster\.(pid|opts)|backup_label(\.old)?|tablespace_map(\.old)?|pgsql_tmp.*|pg_internal\.init.*|current_logfiles(\.tmp)?)$/
-/** Last, as it names the checkpoint that everything before it is at least as new as. */
+/** Copied last: it names a checkpoint, and everything copied before must be at least as old. */
 const controlFile = 'global/pg_control'
 const segmentName = /^[0-9A-F]{24}$/
 const chunkBytes = 1024 * 1024
@@ -119,7 +119,7 @@ function claimTarget(target: string): string {
   const draft = `${target}.partial-${randomBytes(4).toString('hex')}`
   try {
     if (lstatSync(target, { throwIfNoEntry: false }))
-      throw new StoreRefusal(`${target} exists already: name a folder that does not.`)
+      throw new StoreRefusal(`${target} already exists. Give a folder that does not exist.`)
     mkdirSync(draft, { mode: 0o700 })
     return draft
   } catch (cause) {
@@ -128,7 +128,7 @@ function claimTarget(target: string): string {
   }
 }
 
-/** The slot keeps the log from being recycled until the copy has it. */
+/** The replication slot prevents the WAL from being recycled before it is copied. */
 async function beginBackup(client: pg.Client): Promise<BackupStart> {
   await client.query('set statement_timeout = 0')
   const slot = `portico_backup_${randomBytes(6).toString('hex')}`
@@ -156,7 +156,9 @@ function copyFiles(from: string, to: string): { folders: string[]; files: Backup
       const path = folder === '' ? entry.name : `${folder}/${entry.name}`
       if (excludedNames.test(entry.name) || path === controlFile) continue
       if (entry.isSymbolicLink())
-        throw new StoreRefusal(`${join(from, path)} is a link: tablespaces elsewhere are not copied.`)
+        throw new StoreRefusal(
+          `${join(from, path)} is a link: tablespaces outside the data folder are not supported.`,
+        )
       if (entry.isDirectory()) {
         folders.push(path)
         mkdirSync(join(to, path), { mode: 0o700 })
@@ -176,17 +178,17 @@ function copyFiles(from: string, to: string): { folders: string[]; files: Backup
   return { folders, files }
 }
 
-/** Every segment from the first record that recovery needs to the last one. */
+/** Every segment from the first WAL record that recovery needs to the last one. */
 function copyLog(from: string, to: string, first: string, last: string): BackupFile[] {
   const names = readdirSync(join(from, 'pg_wal')).filter(
     (name) => name.endsWith('.history') || (segmentName.test(name) && name >= first && name <= last),
   )
   if (!names.includes(first) || !names.includes(last))
-    throw new Error(`the log from ${first} to ${last} is not complete`)
+    throw new Error(`The WAL from ${first} to ${last} is incomplete`)
   return names.sort().map((name) => copyFile(from, to, `pg_wal/${name}`)!)
 }
 
-/** Undefined where the file went meanwhile: the log tells recovery that it was removed. */
+/** Undefined where the file was deleted meanwhile: the WAL contains the deletion. */
 export function copyFile(from: string, to: string, path: string): BackupFile | undefined {
   let source: number
   try {

@@ -13,7 +13,7 @@ const run = promisify(execFile)
 const majorMin = 15
 const suffix = process.platform === 'win32' ? '.exe' : ''
 
-/** What a server process is given: nothing of our environment, which holds secrets, reaches the lent account. */
+/** Options of server processes: the environment of the gateway holds secrets, so none of it is passed on. */
 export const spawnOptions = (account: Account | undefined) => ({
   ...account,
   cwd: process.platform === 'win32' ? undefined : '/',
@@ -21,7 +21,7 @@ export const spawnOptions = (account: Account | undefined) => ({
   windowsHide: true,
 })
 
-/** The folder `native` of the installed binary package, if the package manager brought one for this machine. */
+/** The folder `native` of the installed binary package; undefined where none is installed for this machine. */
 export function packagedNative(): string | undefined {
   const os = process.platform === 'win32' ? 'windows' : process.platform
   try {
@@ -33,7 +33,7 @@ export function packagedNative(): string | undefined {
   }
 }
 
-/** Packaged binaries first, then the PATH; `major` is that of the data folder, which binds the choice. */
+/** Tries the packaged binaries first, then PATH; `major` is the version that wrote the data folder and must match. */
 export async function findBinaries(options: {
   account: Account | undefined
   major: number | undefined
@@ -51,10 +51,10 @@ export async function findBinaries(options: {
       else if (major !== undefined && found.major !== major) versions.push(found.version)
       else return found
     } catch (cause) {
-      // Root itself would get the same answer for every candidate: its right to lend an account was taken away.
+      // Every candidate would fail in the same way: this root lacks the right to switch accounts.
       if (account && (errorCode(cause) === 'EPERM' || errorCode(cause) === 'EINVAL')) {
         throw new StoreRefusal(
-          'PostgreSQL refuses to run as root, and this root may not switch to another account: start as an ' +
+          'PostgreSQL does not run as root, and this root cannot switch to another account. Start as an ' +
             'ordinary user, or set DATABASE_URL to a running server.',
           { cause },
         )
@@ -72,7 +72,7 @@ export async function findBinaries(options: {
 
 function otherMajor(major: number | undefined, versions: string[]): StoreRefusal {
   return new StoreRefusal(
-    `The database was written by PostgreSQL ${major}, and the server at hand is ${versions.join(' and ')}: put ` +
+    `The database was written by PostgreSQL ${major}, and the available server is ${versions.join(' and ')}: put ` +
       `postgres ${major} on PATH, start, pg_dump the database portico, stop, move postgres.json and the database ` +
       'folder away, start with the new server, and psql the dump into it.',
   )
@@ -110,7 +110,7 @@ async function fromPath(account: Account | undefined): Promise<Binaries> {
   return inspectBinaries(dirname(realpathSync(found)), account)
 }
 
-/** Asks the binary itself, as the account that will run it: file modes alone do not tell what can be run. */
+/** Runs the binary itself, as the account that will run it: file modes alone do not show whether it can run. */
 async function inspectBinaries(folder: string, account: Account | undefined): Promise<Binaries> {
   const program = (name: string) => join(folder, `${name}${suffix}`)
   const answers = await Promise.all(
@@ -119,7 +119,7 @@ async function inspectBinaries(folder: string, account: Account | undefined): Pr
     ),
   )
   const version = /\(PostgreSQL\) (\d+)\S*/.exec(answers[0]?.stdout ?? '')
-  if (!version) throw new Error(`${program('postgres')} does not tell its version`)
+  if (!version) throw new Error(`${program('postgres')} did not print its version`)
   return {
     postgres: program('postgres'),
     initdb: program('initdb'),
@@ -129,7 +129,7 @@ async function inspectBinaries(folder: string, account: Account | undefined): Pr
   }
 }
 
-/** The package leaves its links to an install script, which a careful installation does not run. */
+/** Creates the links that the package leaves to an install script, which an installation may not run. */
 function makeLinks(native: string, links: Link[]): boolean {
   for (const { source, target } of links) {
     try {

@@ -22,12 +22,12 @@ export type Account = { uid: number; gid: number }
 
 export type ClusterPaths = {
   dataDir: string
-  /** Owned by the server's account with mode 0700; everything below lives in it, but for a socket with a long path. */
+  /** Owned by the server's account with mode 0700; holds everything below, except a socket with a long path. */
   home: string
   data: string
   log: string
   socketDir: string
-  /** The account that the server runs as, when it is not our own. */
+  /** The account that the server runs as, where it is not that of this process. */
   account: Account | undefined
 }
 
@@ -37,21 +37,21 @@ export const socketPort = 5432
 const socketPathBytesMax = 100
 const nobody = { uid: 65534, gid: 65534 }
 
-/** PostgreSQL refuses to run as root, so root lends it an account that owns nothing else. */
+/** PostgreSQL does not run as root, so under root the server runs as an unprivileged account. */
 export function serverAccount(): Account | undefined {
   if (process.getuid?.() !== 0) return undefined
   if (process.platform === 'linux') return nobody
   throw new StoreRefusal(
-    'PostgreSQL refuses to run as root: start as an ordinary user, or set DATABASE_URL to a running server.',
+    'PostgreSQL does not run as root. Start as an ordinary user, or set DATABASE_URL to a running server.',
   )
 }
 
 /**
- * Finds or makes the folder of the cluster. `postgres.json` in the data folder says where it is, because the
- * server's account often cannot pass the folders above (a home folder of root has mode 0700, and the data folder
- * itself keeps secrets from other accounts). Then the cluster lives under /var/lib and only the note lives here.
- * The note also proves that a cluster once existed: without it, a vanished folder would be answered by an empty
- * database, and every balance and every task in flight would be forgotten without a word.
+ * Finds or creates the folder of the cluster. `postgres.json` in the data folder records its path, because the server's
+ * account often cannot traverse the parent folders (root's home has mode 0700, and the data folder itself protects
+ * secrets from other accounts). Then the cluster is under /var/lib, and only the marker is in the data folder. The
+ * marker also proves that a cluster existed: without it, a deleted folder would silently be replaced by an empty
+ * database, and every balance and every running task would be lost.
  */
 export function prepareClusterPaths(wantedDir: string, account: Account | undefined): ClusterPaths {
   const dataDir = ownDataDir(wantedDir, account)
@@ -59,7 +59,7 @@ export function prepareClusterPaths(wantedDir: string, account: Account | undefi
   const home = isAbsolute(marker.home) ? marker.home : join(dataDir, marker.home)
   if (account && !isReachable(dirname(home), account)) {
     throw new StoreRefusal(
-      `The database in ${home} cannot be reached by the account ${account.uid} that runs it: let others pass ` +
+      `The database in ${home} cannot be reached by the account ${account.uid} that runs it. Let others traverse ` +
         'the folders above it (chmod o+x), or start as the user who owns them.',
     )
   }
@@ -70,11 +70,13 @@ export function prepareClusterPaths(wantedDir: string, account: Account | undefi
   return { dataDir, home, data: join(home, 'data'), log: join(home, 'server.log'), socketDir, account }
 }
 
-/** Compares the cluster with the note, and completes the note after the cluster was made. */
+/** Compares the cluster with the marker, and completes the marker after the cluster was created. */
 export function confirmIdentity(paths: ClusterPaths, systemIdentifier: string | undefined): void {
   const marker = readMarker(paths.dataDir)
   if (!marker)
-    throw new StoreRefusal(`${markerPath(paths.dataDir)} vanished while the database was starting.`)
+    throw new StoreRefusal(
+      `${markerPath(paths.dataDir)} was deleted while the database was starting. Start again.`,
+    )
   const known = marker.system_identifier
   if (known === systemIdentifier) return
   if (known === undefined) {
@@ -84,25 +86,25 @@ export function confirmIdentity(paths: ClusterPaths, systemIdentifier: string | 
     })
   } else if (systemIdentifier === undefined) {
     throw new StoreRefusal(
-      `The database that ${markerPath(paths.dataDir)} speaks of is gone from ${paths.data}: restore it, or delete ` +
-        'that file to begin with an empty one.',
+      `The database that ${markerPath(paths.dataDir)} names is missing from ${paths.data}. Restore it, or delete ` +
+        'that file to start with an empty one.',
     )
   } else {
     throw new StoreRefusal(
-      `${paths.data} holds another database than the one that ${markerPath(paths.dataDir)} speaks of: restore the ` +
+      `${paths.data} holds a database other than the one that ${markerPath(paths.dataDir)} names. Restore the ` +
         'right one, or delete that file to accept this one.',
     )
   }
 }
 
-/** After a restore: the note speaks of the cluster that is there now. */
+/** After a restore: records the cluster that is there now. */
 export function adoptIdentity(paths: ClusterPaths, systemIdentifier: string): void {
   const marker = readMarker(paths.dataDir)
-  if (!marker) throw new StoreRefusal(`${markerPath(paths.dataDir)} vanished during the restore.`)
+  if (!marker) throw new StoreRefusal(`${markerPath(paths.dataDir)} was deleted during the restore.`)
   writeMarker(paths.dataDir, { ...marker, system_identifier: systemIdentifier })
 }
 
-/** A folder for the server's account alone; refuses one that somebody else could have prepared. */
+/** Creates a folder that only the server's account can use; refuses one that another account could have prepared. */
 export function ensurePrivate(path: string, account: Account | undefined): void {
   try {
     mkdirSync(path, { mode: 0o700 })
@@ -116,11 +118,11 @@ export function ensurePrivate(path: string, account: Account | undefined): void 
   const expected = account?.uid ?? own
   if (!lstatSync(path).isDirectory() || (uid !== expected && uid !== own) || (mode & 0o077) !== 0) {
     throw new StoreRefusal(
-      `${path} must be a folder, no link, with mode 0700 and owned by the account ${expected}, and it is not: ` +
-        'start as the user who made it, or move it away.',
+      `${path} must be a folder, not a link, with mode 0700 and owned by the account ${expected}. ` +
+        'Start as the user who created it, or move it away.',
     )
   }
-  // Also when the folder was there already: another process may have made it and not yet given it away.
+  // Also for an existing folder: another process may have created it and not changed its owner yet.
   if (account && uid !== account.uid) chownTo(path, account)
 }
 
@@ -129,14 +131,14 @@ function chownTo(path: string, account: Account): void {
     lchownSync(path, account.uid, account.gid)
   } catch (cause) {
     throw new StoreRefusal(
-      `PostgreSQL refuses to run as root, and ${path} cannot be given to another account (${errorMessage(cause)}): start ` +
+      `PostgreSQL does not run as root, and the owner of ${path} cannot be changed (${errorMessage(cause)}): start ` +
         'as an ordinary user, or set DATABASE_URL to a running server.',
       { cause },
     )
   }
 }
 
-/** Whether the account may pass every folder down to this one, judged by the mode bits. */
+/** Whether the mode bits let the account traverse every folder down to this one. */
 export function isReachable(path: string, account: Account): boolean {
   for (let folder = path; ; folder = dirname(folder)) {
     const { mode, uid, gid } = statSync(folder)
@@ -146,7 +148,7 @@ export function isReachable(path: string, account: Account): boolean {
   }
 }
 
-/** A rename is durable only once the folder that holds the name is. */
+/** A rename is durable only after an fsync of the folder that contains the name. */
 export function syncFolder(path: string): void {
   if (process.platform === 'win32') return
   const descriptor = openSync(path, 'r')
@@ -157,7 +159,7 @@ export function syncFolder(path: string): void {
   }
 }
 
-/** Whether a process with this id exists; one that belongs to somebody else counts, and one that was killed. */
+/** Whether a process with this id exists; processes of other users and killed ones count too. */
 export function processExists(pid: number): boolean {
   try {
     process.kill(pid, 0)
@@ -167,7 +169,7 @@ export function processExists(pid: number): boolean {
   }
 }
 
-/** A killed process keeps its id until its parent takes note of its end, which in a container may be never. */
+/** A killed process keeps its id until its parent reaps it, which in a container may be never. */
 export function isAlive(pid: number): boolean {
   if (!processExists(pid) || process.platform !== 'linux') return processExists(pid)
   try {
@@ -184,7 +186,7 @@ export const errorMessage = (error: unknown) => (error instanceof Error ? error.
 function ownDataDir(wantedDir: string, account: Account | undefined): string {
   const path = resolve(wantedDir)
   try {
-    // Others may pass, not list, when that is how the lent account reaches its own folder inside.
+    // Others may traverse, but not list, where the server's account needs to reach its own folder inside.
     mkdirSync(path, { recursive: true, mode: account ? 0o711 : 0o700 })
     return realpathSync(path)
   } catch (cause) {
@@ -207,10 +209,12 @@ function readMarker(dataDir: string): Marker | undefined {
     if (typeof home === 'string' && home !== '')
       return { home, ...(system_identifier && { system_identifier }) }
   } catch {}
-  throw new StoreRefusal(`${markerPath(dataDir)} is damaged: it should name the folder of the database.`)
+  throw new StoreRefusal(
+    `${markerPath(dataDir)} is damaged: it must name the folder of the database. Restore it from a backup.`,
+  )
 }
 
-/** Of several processes that start at once, the one whose link succeeds decides the place. */
+/** Of several processes that start at once, the one whose link succeeds determines the path. */
 function claimMarker(dataDir: string, account: Account | undefined): Marker {
   const inside = !account || isReachable(dataDir, account) || isNonEmpty(join(dataDir, 'postgres'))
   const marker = { home: inside ? 'postgres' : pickExternalHome(dataDir) }
@@ -239,8 +243,8 @@ function draftMarker(dataDir: string, marker: Marker): string {
 }
 
 /**
- * A name that nobody can foresee, so a deleted data folder never meets its old database again under new keys.
- * /var/lib is preferred to /var/tmp: only root writes there, and nothing sweeps old files out of it.
+ * An unpredictable name, so that after the data folder is deleted its old database is never opened with new keys.
+ * /var/lib is preferred to /var/tmp: only root writes there, and no cleanup deletes old files.
  */
 function pickExternalHome(dataDir: string): string {
   const name = `${hash(dataDir, 12)}-${randomBytes(4).toString('hex')}`
@@ -255,7 +259,7 @@ function pickExternalHome(dataDir: string): string {
   return join('/var/tmp', `portico-pg-${name}`)
 }
 
-/** Names the data folder, for a person who finds this folder after the data folder was deleted. */
+/** Names the data folder for an operator who finds this folder after the data folder was deleted. */
 function writeOwnerNote(home: string, dataDir: string): void {
   try {
     writeFileSync(join(home, 'belongs-to'), `${dataDir}\n`, { flag: 'wx' })
@@ -264,7 +268,7 @@ function writeOwnerNote(home: string, dataDir: string): void {
   }
 }
 
-/** The system refuses longer socket paths, and PostgreSQL would split one at a comma. */
+/** The system limits the length of socket paths, and PostgreSQL would split a path at a comma. */
 function socketFolder(home: string): string {
   const folder = join(home, 'socket')
   const lengthBytes = Buffer.byteLength(`${folder}/.s.PGSQL.${socketPort}`)

@@ -43,22 +43,22 @@ export const superuser = 'portico'
 const logBytesMax = 8 * 1024 * 1024
 const stopFastMs = 8_000
 const stopTimeoutMs = 10_000
-/** No process has it: larger than any limit of the system on process ids. */
+/** Above every system's limit on process ids, so no process has it. */
 const unusedPid = 2_147_483_647
 
-/** The major version that wrote the data folder; undefined while there is none. */
+/** The major version that wrote the data folder; undefined where none exists. */
 export function majorOf(paths: ClusterPaths): number | undefined {
   const content = readIfPresent(join(paths.data, 'PG_VERSION'))
   return content === undefined ? undefined : Number.parseInt(content, 10)
 }
 
-/** PostgreSQL draws this number once per cluster; its control file begins with it. */
+/** PostgreSQL generates this number once per cluster and stores it at the start of its control file. */
 export function systemIdentifier(paths: ClusterPaths): string {
   const bytes = readFileSync(join(paths.data, 'global', 'pg_control'))
   return bytes.readBigUInt64LE(0).toString()
 }
 
-/** Where to connect; undefined when only a running server could tell and none has left word. */
+/** Where to connect; undefined on Windows while no server runs, because the port is in its pid file. */
 export function addressOf(paths: ClusterPaths): Address | undefined {
   if (!windows) return { host: paths.socketDir, port: socketPort }
   const port = Number(pidFile(paths)?.[3])
@@ -66,7 +66,7 @@ export function addressOf(paths: ClusterPaths): Address | undefined {
   return port > 0 && password ? { host: '127.0.0.1', port, password } : undefined
 }
 
-/** Made aside and renamed, so that a crash leaves no half cluster; the loser of a race takes the winner's. */
+/** Created under another name and renamed, so that a crash leaves no partial cluster; the loser of a race uses the winner's. */
 export async function initCluster(paths: ClusterPaths, binaries: Binaries, durable: boolean): Promise<void> {
   const draft = `${paths.data}.tmp-${process.pid}-${randomBytes(4).toString('hex')}`
   mkdirSync(draft, { mode: 0o700 })
@@ -88,7 +88,7 @@ export async function initCluster(paths: ClusterPaths, binaries: Binaries, durab
 
 export type LaunchedServer = { process: ChildProcess; failureText(): string }
 
-/** Detached, so that Ctrl-C in the terminal does not reach the server while we still finish work on it. */
+/** Detached, so that Ctrl-C in the terminal does not stop the server before the gateway has finished its work. */
 export async function launchServer(
   paths: ClusterPaths,
   binaries: Binaries,
@@ -119,7 +119,7 @@ export async function launchServer(
     ...spawnOptions(paths.account),
     stdio: ['ignore', log, log] as ['ignore', number, number],
   }
-  // On Windows an administrator may not run postgres; pg_ctl gives the right up before it starts it.
+  // On Windows an administrator cannot run postgres; pg_ctl drops the privilege first.
   const child = windows
     ? spawn(
         binaries.pgCtl,
@@ -136,7 +136,7 @@ export async function launchServer(
   return { process: child, failureText: () => failure || tailOf(paths.log, offset) }
 }
 
-/** Fast shutdown: a plain SIGTERM would wait for every client to leave. */
+/** Fast shutdown: a SIGTERM would wait for every client to disconnect. */
 export async function stopServer(paths: ClusterPaths, pgCtl?: string): Promise<boolean> {
   const pid = postmasterPid(paths)
   if (pid === undefined) return true
@@ -148,7 +148,7 @@ export async function stopServer(paths: ClusterPaths, pgCtl?: string): Promise<b
   const started = performance.now()
   let isImmediate = false
   signal(pid, 'SIGINT')
-  // The file goes last, after the final checkpoint. The process id is no sign: a zombie keeps it.
+  // The pid file is deleted after the final checkpoint. The process id proves nothing: a zombie has it.
   while (postmasterPid(paths) === pid) {
     const elapsedMs = performance.now() - started
     if (elapsedMs > stopTimeoutMs) return false
@@ -175,9 +175,9 @@ function signal(pid: number, name: NodeJS.Signals): true {
 }
 
 /**
- * After a reboot, or in a fresh container, the process id left in postmaster.pid may be anybody's, and PostgreSQL
- * would refuse to start for ever. The id is replaced rather than the file deleted: the file also names the shared
- * memory by which PostgreSQL notices that children of a killed server are still writing.
+ * After a reboot, or in a new container, the process id in postmaster.pid may belong to an unrelated process, and
+ * PostgreSQL would never start. The id is replaced instead of deleting the file, because the file also names the shared
+ * memory by which PostgreSQL detects that children of a killed server are still writing.
  */
 function replaceStalePid(paths: ClusterPaths): void {
   const lines = pidFile(paths)
@@ -192,8 +192,8 @@ function replaceStalePid(paths: ClusterPaths): void {
 }
 
 /**
- * Under root the server runs as an account that other services may share, so a connection must come from a process
- * of root: the system tells the server who is at the other end of its socket.
+ * Under root the server runs as an account that other services may share, so connections are accepted only from processes
+ * of root: peer authentication identifies the client's account.
  */
 function allowOnlyRoot(paths: ClusterPaths, { uid, gid }: Account): void {
   const files = {
@@ -208,7 +208,7 @@ function allowOnlyRoot(paths: ClusterPaths, { uid, gid }: Account): void {
   }
 }
 
-/** Half clusters of starts that were killed. */
+/** Deletes partial clusters of starts that were killed. */
 function removeStaleDrafts(paths: ClusterPaths): void {
   for (const name of readdirSync(paths.home)) {
     const pid = /^data\.tmp-(\d+)-/.exec(name)?.[1]
@@ -216,7 +216,7 @@ function removeStaleDrafts(paths: ClusterPaths): void {
     try {
       rmSync(join(paths.home, name), { recursive: true, force: true })
     } catch {
-      // Its initdb outlived the process that began it and still writes; the next start finds it idle.
+      // Its initdb outlived the process that started it and still writes; a later start deletes it.
     }
   }
 }
@@ -227,7 +227,7 @@ function openLog(paths: ClusterPaths): number {
   } catch (error) {
     if (errorCode(error) !== 'ENOENT') throw error
   }
-  // The folder belongs to the lent account, so a link in it could point root anywhere.
+  // The server's account owns the folder, so a link in it could redirect root's write.
   const { O_APPEND, O_CREAT, O_WRONLY } = constants
   const log = openSync(paths.log, O_APPEND | O_CREAT | O_WRONLY | (constants.O_NOFOLLOW ?? 0), 0o600)
   if (paths.account) fchownSync(log, paths.account.uid, paths.account.gid)

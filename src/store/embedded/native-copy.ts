@@ -33,9 +33,9 @@ export function readLinks(native: string): Link[] {
 }
 
 /**
- * Copies the binaries once to where any account can run them, and compares them with the package each time.
- * The parent is open to everybody, so nothing in the copy is believed: not a link, not another owner, not a byte.
- * A file that is missing is put back, since systems sweep old files out of /var/tmp; one that differs is refused.
+ * Copies the binaries once to a path where any account can run them, and compares them with the package each time. Every
+ * account can write to the parent folder, so links, owners and contents of the copy are all verified. A missing file is
+ * restored, because systems clean old files out of /var/tmp; one that differs is refused.
  */
 export function nativeCopy(native: string, links: Link[], progress: (line: string) => void): string {
   const target = copyPath(native)
@@ -63,7 +63,7 @@ function copyPath(native: string): string {
   return join('/var/tmp', `portico-pg-${manifest.version}-${process.getuid?.()}`)
 }
 
-/** Static libraries and build files are left behind: the server never reads them. */
+/** Static libraries and build files are left out: the server never reads them. */
 function filesOf(native: string): string[] {
   return readdirSync(native, { recursive: true, withFileTypes: true })
     .filter((entry) => entry.isFile() && !/\.(a|pc|json)$/.test(entry.name))
@@ -106,7 +106,7 @@ function ensureFolders(target: string, path: string, known: Set<string>): void {
   known.add(path)
 }
 
-/** By way of a rename, so that a process that starts beside us never reads half a file. */
+/** Uses a rename, so that a process that starts at the same time never reads a partial file. */
 function copyAtomically(from: string, to: string): void {
   const draft = `${to}.tmp-${process.pid}-${randomBytes(4).toString('hex')}`
   copyFileSync(from, draft)
@@ -140,7 +140,7 @@ const isOurs = ({ uid, mode }: { uid: number; mode: number }) =>
 
 function rejectCopy(path: string): never {
   throw new StoreRefusal(
-    `${path} is not the copy of the PostgreSQL binaries that belongs there: find out who changed it, then delete ` +
+    `${path} is not the copy of the PostgreSQL binaries that the gateway made. Find out what changed it, then delete ` +
       'the folder below /var/tmp and start again.',
   )
 }

@@ -20,8 +20,8 @@ export type RestoreOptions = {
 }
 
 /**
- * Puts a backup in the place of the cluster, which is kept beside it. The server starts afterwards as ever, and
- * recovers to the moment at which the backup ended.
+ * Replaces the cluster by a backup and keeps the previous one beside it. The next start of the server recovers to the
+ * moment at which the backup ended.
  */
 export async function restoreCluster({
   dataDir,
@@ -33,8 +33,8 @@ export async function restoreCluster({
   const pid = postmasterPid(paths)
   if (pid !== undefined)
     throw new StoreRefusal(
-      `The database server of ${paths.data} runs as process ${pid}: stop the gateways that use it. One that was ` +
-        'left behind by a killed gateway ends when any admin command, such as log, has used it.',
+      `The database server of ${paths.data} runs as process ${pid}. Stop the gateways that use it. One that was ` +
+        'left running by a killed gateway ends after any admin command, such as log.',
     )
   progress('Copying and checking the files of the backup')
   const draft = `${paths.data}.tmp-${process.pid}-restore`
@@ -57,9 +57,9 @@ function readManifest(source: string): Manifest {
     const manifest = JSON.parse(readFileSync(join(source, manifestName), 'utf8')) as Manifest
     if (manifest.format === 1 && Array.isArray(manifest.files)) return manifest
   } catch (cause) {
-    throw new StoreRefusal(`${source} is no backup: ${errorMessage(cause)}`, { cause })
+    throw new StoreRefusal(`${source} is not a backup: ${errorMessage(cause)}`, { cause })
   }
-  throw new StoreRefusal(`${source} is a backup of another format than this release reads.`)
+  throw new StoreRefusal(`${source} is a backup in a format that this release does not support.`)
 }
 
 function previousDataPath({ data }: ClusterPaths): string {
@@ -102,7 +102,7 @@ function restoreFiles(
 const isSame = (file: BackupFile, copied: BackupFile | undefined): boolean =>
   copied?.sha256 === file.sha256 && copied.bytes === file.bytes
 
-/** The manifest decides where root writes. */
+/** Validates the manifest's paths, because root writes to them. */
 function assertInside(path: string): void {
   if (path.startsWith('/') || path.split(/[\\/]/).includes('..') || dirname(path) === path)
     throw new StoreRefusal(`The backup names a file outside itself: ${path}`)

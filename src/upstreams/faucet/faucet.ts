@@ -1,7 +1,7 @@
 import { Fault } from '#kernel/fault.ts'
 import type { Net } from '#kernel/net.ts'
 
-/** Where there is one, it gives a new wallet something to begin with: once per id. */
+/** Optional faucet that funds a new wallet, once per id. */
 export type Faucet = { fund(order: { chainId: string; address: string; id: string }): Promise<void> }
 
 type Options = { url: string; net: Net; timeoutMs?: number }
@@ -19,7 +19,7 @@ export const faucet = ({ url, net, timeoutMs = 10_000 }: Options): Faucet => ({
     if (status >= 200 && status < 300) return
     const reason = body.slice(0, 200)
     throw status >= 500 || status === 429
-      ? new Fault('unavailable', `The faucet answered with status ${status}`)
+      ? new Fault('unavailable', `The faucet failed with status ${status}`)
       : new Fault('upstream_rejected', `The faucet refused with status ${status}: ${reason}`)
   },
 })

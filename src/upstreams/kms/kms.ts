@@ -11,7 +11,7 @@ export type VaultTransit = {
 
 type Options = {
   net: Net
-  /** Names this key in every row that it wraps: never reuse an id for another key. */
+  /** Identifies this key in every row that it wraps: never reuse an id for another key. */
   id: string
   url: string
   token: string
@@ -25,7 +25,7 @@ const bytesMax = 64 * 1024
 const dekBytes = 32
 
 const unexpectedReply = (cause?: unknown) =>
-  new Fault('upstream_changed', 'The key service answered oddly', { cause })
+  new Fault('upstream_changed', 'The key service sent an unexpected reply', { cause })
 
 /** A key-encryption key that never leaves Vault: each call is one request to its transit engine. */
 export function vaultTransit(options: Options): VaultTransit {
@@ -42,12 +42,12 @@ export function vaultTransit(options: Options): VaultTransit {
     const target = new URL(`${verb}/${encodeURIComponent(key)}`, root).href
     const body = JSON.stringify(fields)
     const request = { url: target, method: 'POST', headers, body, timeoutMs, maxBytes: bytesMax }
-    // Wrapping and unwrapping change nothing over there, so silence never leaves an outcome unknown.
+    // Wrapping and unwrapping have no side effects, so a missing reply leaves no unknown outcome.
     const reply = await net.fetch(request).catch((cause: unknown) => {
       throw new Fault('unavailable', 'The key service did not answer', { cause })
     })
     const json = parsed(reply.body)
-    // Three hundred modules, which a gateway without a key service never loads.
+    // Imported late: about three hundred modules that a gateway without a key service never needs.
     const { Value } = await import('typebox/value')
     if (reply.status !== 200)
       throw refusal(reply.status, Value.Check(ErrorReply, json) ? json.errors : ['no reason given'])
@@ -57,7 +57,7 @@ export function vaultTransit(options: Options): VaultTransit {
 
   /**
    * A derived key is bound by `context`, any other AEAD key by `associated_data`. Vault ignores the one that does not
-   * apply, so both are sent: the place is bound whichever way the operator made the key.
+   * apply, so both are sent: the data key is bound to its row for either type of key.
    */
   const bindingOf = (aad: string) => {
     const text = Buffer.from(aad).toString('base64')
@@ -89,9 +89,9 @@ function parsed(body: string): unknown {
   }
 }
 
-/** A 400 stays one however often it is repeated: the blob, the key or the place it is bound to is another. */
+/** A 400 is permanent: the blob, the key or the bound data does not match. */
 function refusal(status: number, reasons: readonly string[]): Fault {
   const cause = new Error(`vault ${status}: ${reasons.join('; ')}`)
   const code = status === 400 ? 'upstream_rejected' : 'unavailable'
-  return new Fault(code, 'The key service refused the call', { cause })
+  return new Fault(code, 'The key service rejected the request', { cause })
 }

@@ -5,7 +5,7 @@ import { type Price, pricesOf } from './wire.ts'
 
 export type { Price } from './wire.ts'
 
-/** Dollar prices by `chain:address`. What is old, doubtful or missing is simply not in the answer. */
+/** Dollar prices by `chain:address`. Stale, low-confidence and unknown prices are left out. */
 export type Prices = {
   source: string
   get(keys: readonly string[]): Promise<ReadonlyMap<string, Price>>
@@ -35,12 +35,12 @@ export function prices({ url, net, clock, timeoutMs = 1_500, freshMs = 10_000 }:
     })
     if (status !== 200) throw new Fault('unavailable', `The price source answered with status ${status}`)
     const found = pricesOf(body, { now: clock.now(), confidenceMin, ageMaxMs })
-    if (!found) throw new Fault('unavailable', 'The price source answered with something else than prices')
+    if (!found) throw new Fault('unavailable', 'The price source sent a reply without prices')
     const askedMs = performance.now()
     for (const key of keys) known.set(key, { price: found.get(key.toLowerCase()), askedMs })
   }
 
-  /** Callers of one moment share the request that is under way for a key. */
+  /** Concurrent callers share the pending request for a key. */
   function refresh(keys: readonly string[]): Promise<unknown> {
     const due = keys.filter((key) => !pending.has(key))
     for (let start = 0; start < due.length; start += keysPerRequest) {

@@ -1,6 +1,6 @@
 import { decimalOfSource } from '#kernel/money.ts'
 
-/** DefiLlama's `coins`, read from the source text of its numbers. */
+/** DefiLlama's `coins`; prices are read from the source text of their numbers. */
 
 export type Price = { price: string; at: Date; symbol: string | null }
 
@@ -9,7 +9,7 @@ type Rule = { now: Date; confidenceMin: number; ageMaxMs: number }
 const isObject = (value: unknown): value is Record<string, unknown> =>
   typeof value === 'object' && value !== null && !Array.isArray(value)
 
-/** Undefined where the body is not what it should be; absent keys are unknown prices, never zero. */
+/** Undefined where the body is malformed; absent keys are unknown prices, never zero. */
 export function pricesOf(body: string, rule: Rule): Map<string, Price> | undefined {
   let parsed: unknown
   try {
@@ -40,7 +40,7 @@ function priceOf(coin: Record<string, unknown>, { now, confidenceMin, ageMaxMs }
     : { price: text, at, symbol: typeof symbol === 'string' ? symbol : null }
 }
 
-/** Our decimals end at 18 places; a price of a billionth of a cent still has its first ones. */
+/** Cuts a price to 18 decimal places; even a price of a billionth of a cent keeps its first digits. */
 function shortened(source: string): string {
   const [, digits = '', exponent = ''] = /^([\d.]+)((?:[eE].*)?)$/.exec(source) ?? []
   const [whole = '', fraction = ''] = digits.split('.')

@@ -7,7 +7,7 @@ export function base58(bytes: Uint8Array): string {
     text = alphabet[Number(value % 58n)] + text
     value /= 58n
   }
-  // Leading zero bytes have no weight, so each is written as the first letter.
+  // Leading zero bytes do not change the number, so each is written as the first letter.
   const zeros = bytes.findIndex((byte) => byte !== 0)
   return alphabet[0]!.repeat(zeros < 0 ? bytes.length : zeros) + text
 }

@@ -2,7 +2,7 @@ import { createPrivateKey, createPublicKey, sign } from 'node:crypto'
 import type { SvmCrypto } from '#kernel/signer.ts'
 import { base58 } from './base58.ts'
 
-/** RFC 8410's frame around the 32 bytes of an Ed25519 key. */
+/** The RFC 8410 prefix of a 32-byte Ed25519 key. */
 const privateFrame = Buffer.from('302e020100300506032b657004220420', 'hex')
 const publicFrameBytes = 12
 
@@ -16,7 +16,7 @@ const keyOf = (secret: Uint8Array) => {
   }
 }
 
-/** Lent to custody. The runtime's own Ed25519: a chain library would cost 200 ms of start and 30 MB. */
+/** Injected into custody. Uses the runtime's Ed25519: a chain library would cost 200 ms of start and 30 MB. */
 export const svmCrypto: SvmCrypto = {
   async addressOf(secret) {
     const spki = createPublicKey(keyOf(secret)).export({ format: 'der', type: 'spki' })

@@ -18,7 +18,7 @@ export type SolanaHoldings = { slot: bigint; lamports: bigint; tokens: TokenBala
 export type Solana = {
   row: SolanaChainRow
   slot(signal?: AbortSignal): Promise<bigint>
-  /** Native balance and the accounts of both token programs, summed per mint. */
+  /** Native balance and token accounts of both token programs, summed per mint. */
   holdings(owner: string, signal?: AbortSignal): Promise<SolanaHoldings>
 }
 
@@ -40,7 +40,8 @@ export function solana({ row, net, timeoutMs = 5_000 }: Options): Solana {
     })
     if (status === 429 || status >= 500)
       throw new Fault('unavailable', `The Solana node answered with status ${status}`)
-    if (status >= 400) throw new Fault('upstream_rejected', `The Solana node refused with status ${status}`)
+    if (status >= 400)
+      throw new Fault('upstream_rejected', `The Solana node rejected the request with status ${status}`)
     return resultsOf(body, calls.length)
   }
 

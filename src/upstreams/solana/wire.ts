@@ -1,6 +1,6 @@
 import { Fault } from '#kernel/fault.ts'
 
-/** JSON-RPC as Solana's nodes speak it. Amounts of lamports can leave the range of a float: numbers are read as text. */
+/** JSON-RPC of Solana nodes. Amounts of lamports can exceed a float's range: unsafe numbers are read as text. */
 
 export const tokenPrograms = [
   'TokenkegQfeZyiNwAJbNbGKPFXCWuBvf9Ss623VQ5DA',
@@ -27,7 +27,7 @@ export function resultsOf(body: string, count: number): unknown[] {
   } catch {
     throw broken('something that is not JSON')
   }
-  if (!Array.isArray(parsed)) throw broken('no batch where a batch was due')
+  if (!Array.isArray(parsed)) throw broken('a reply that is not a batch')
   const byId = new Map(parsed.filter(isObject).map((item) => [item.id, item]))
   return Array.from({ length: count }, (_, index) => {
     const item = byId.get(index + 1)
@@ -44,12 +44,12 @@ const integerOf = (value: unknown): bigint | undefined => {
 
 const unitsOf = (value: unknown): bigint => {
   const units = integerOf(value)
-  if (units === undefined) throw broken('no amount where one was due')
+  if (units === undefined) throw broken('a reply without an amount')
   return units
 }
 
 const contextOf = (result: unknown): { slot: bigint; value: unknown } => {
-  if (!isObject(result) || !isObject(result.context)) throw broken('no context')
+  if (!isObject(result) || !isObject(result.context)) throw broken('a reply without a context')
   return { slot: unitsOf(result.context.slot), value: result.value }
 }
 
@@ -59,12 +59,12 @@ export function balanceOf(result: unknown): { slot: bigint; lamports: bigint } {
 }
 
 /**
- * Accounts of one owner under one token program, as `jsonParsed` prints them; extensions change nothing here. An account
- * that the node cannot parse comes as bytes and is left out: anybody can send one to a wallet.
+ * Accounts of one owner under one token program in `jsonParsed` form; extensions are irrelevant here. An account that the
+ * node cannot parse arrives as bytes and is left out: anybody can send one to a wallet.
  */
 export function tokensOf(result: unknown, program: string): TokenBalance[] {
   const { value } = contextOf(result)
-  if (!Array.isArray(value)) throw broken('no list of token accounts')
+  if (!Array.isArray(value)) throw broken('a reply without a list of token accounts')
   return value.flatMap((item: unknown) => {
     const info = valueAt(item, ['account', 'data', 'parsed', 'info'])
     const amount = valueAt(info, ['tokenAmount'])

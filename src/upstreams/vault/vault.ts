@@ -4,7 +4,7 @@ import { addressOf, callData, type Flow, flowOf, type Log, type Method, numberOf
 
 export type { Flow } from './wire.ts'
 
-/** Digits of a share price beyond the asset's own: six would hide what a vault earns within an hour. */
+/** Digits of a share price beyond the asset's own: with six, an hour's yield would be invisible. */
 const extraDigits = 12
 
 export type VaultState = {
@@ -21,13 +21,13 @@ export type VaultState = {
 }
 export type Account = { block: bigint; sharesUnits: bigint; cashUnits: bigint }
 
-/** One ERC-4626 vault. Its max* limits are never asked: some vaults answer 0 always. */
+/** One ERC-4626 vault. Its max* limits are not read: some vaults always return 0. */
 export type Vault = {
   chainId: string
   address: string
   priceDigits: number
   state(): Promise<VaultState>
-  /** At the newest block, or at a given one. */
+  /** At the newest block, or at the given one. */
   account(owner: string, at?: bigint): Promise<Account>
   assetsOf(sharesUnits: bigint): Promise<bigint>
   depositCalls(owner: string, assetsUnits: bigint): EvmCall[]
@@ -38,7 +38,7 @@ export type Vault = {
 }
 
 type View = { to: string; data: string }
-/** What the vault needs of the chain it lives on. */
+/** The chain operations that the vault needs. */
 type Chain = {
   views(
     views: readonly View[],
@@ -67,7 +67,7 @@ export function vault({ chain, chainId, address, asset }: Options): Vault {
   }
   const required = (data: string | undefined, what: string): bigint => {
     const value = numberOf(data ?? '0x')
-    if (value === undefined) throw new Fault('upstream_rejected', `The vault does not tell its ${what}`)
+    if (value === undefined) throw new Fault('upstream_rejected', `The vault did not return its ${what}`)
     return value
   }
 
@@ -100,7 +100,7 @@ export function vault({ chain, chainId, address, asset }: Options): Vault {
       ])
       const stated = addressOf(words[0] ?? '0x')
       if (stated?.toLowerCase() !== asset.toLowerCase())
-        throw new Fault('upstream_rejected', 'The vault holds another asset than the configured one')
+        throw new Fault('upstream_rejected', 'The vault holds an asset that is not the configured one')
       return {
         block: head.number,
         blockTimeSeconds: head.timestampSeconds,
