@@ -288,5 +288,6 @@ export const byComponent: Record<string, string> = {
   'ValidationError.type': 'Kind of problem, such as missing or greater_than',
   'Holding.kind': 'Kind of holding',
   'KillRequest.scope': 'Whose operations are stopped',
+  'NotificationPage.next_after': 'Number of the last event that was searched; send it as `after`',
   'PolicyResponse.version': 'Grows by one with every change',
 }
