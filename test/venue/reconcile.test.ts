@@ -102,7 +102,7 @@ describe('accounts are held against the venue', () => {
   const planted: [string, RegExp, (user: User) => Promise<unknown>][] = [
     [
       'a fill is missing in the record',
-      /the position in BTC is 0.001 at the venue and 0 by its record/,
+      /the position in BTC is 0.001 at the venue and 0 in the gateway's record/,
       async (user) => {
         // What the venue told within the last seconds is read again anyway.
         await app.market.control('POST', '/advance', { ms: 10_000 })
@@ -112,7 +112,7 @@ describe('accounts are held against the venue', () => {
     ],
     [
       'the record has a fill too many',
-      /the position in ETH is 0 at the venue and 0.5 by its record/,
+      /the position in ETH is 0 at the venue and 0.5 in the gateway's record/,
       (user) =>
         its.sql(
           `insert into venue_fill (user_id, venue, trade_id, order_id, symbol, signed_size, price, fee, fee_token, cause, at_ms)
@@ -122,7 +122,7 @@ describe('accounts are held against the venue', () => {
     ],
     [
       'a position is off by one unit',
-      /the position in BTC is 0.001 at the venue and 0.00101 by its record/,
+      /the position in BTC is 0.001 at the venue and 0.00101 in the gateway's record/,
       (user) => baseline(user, 'position:BTC', '0.00001'),
     ],
     [
@@ -130,7 +130,7 @@ describe('accounts are held against the venue', () => {
       /the balance of PURR/,
       (user) => baseline(user, 'spot:PURR', '0.00000001'),
     ],
-    ['cash is missing', /the cash of the perpetuals side/, (user) => baseline(user, 'cash', '0.01')],
+    ['cash is missing', /the cash on the perp side/, (user) => baseline(user, 'cash', '0.01')],
     [
       'a task says that nothing was executed although its order was filled',
       /task .* says not_executed, and 0.001 was filled/,
@@ -151,7 +151,7 @@ describe('accounts are held against the venue', () => {
     ],
     [
       'somebody else trades with the key of the account',
-      /order \d+ in BTC was filled and is none of ours/,
+      /order \d+ in BTC was filled and was not placed by this gateway/,
       async (user) => {
         const order = {
           a: 0,
@@ -166,7 +166,7 @@ describe('accounts are held against the venue', () => {
     ],
     [
       'somebody else takes money out of the account',
-      /money left the account by a withdraw that is none of ours/,
+      /money left the account by a withdraw that this gateway did not sign/,
       async (user) => {
         await (await its.ownerClient(user)).withdraw3({ destination: `0x${'1'.repeat(40)}`, amount: '5' })
         testFunding.add(user, { asset: 'venue:USDC', units: -500_000_000n, why: 'taken with a stolen key' })

@@ -207,7 +207,7 @@ describe('answers of the real venue', () => {
       })
       testFunding.add(user, { asset: 'venue:USDC', units: -500_000_000n, why: 'sent with a stolen key' })
       const { reason } = await its.waitForFrozen(user)
-      assert.match(reason ?? '', /money left the account by a send that is none of ours/)
+      assert.match(reason ?? '', /money left the account by a send that this gateway did not sign/)
     })
 
     test('a transfer to a new address, which costs a fee, freezes the account', async () => {
@@ -227,7 +227,7 @@ describe('answers of the real venue', () => {
       await (await its.ownerClient(user)).spotSend({ destination: stranger, token: usdcToken, amount: '5' })
       testFunding.add(user, { asset: 'venue:USDC', units: -500_000_000n, why: 'sent with a stolen key' })
       const { reason } = await its.waitForFrozen(user)
-      assert.match(reason ?? '', /money left the account by a spotTransfer that is none of ours/)
+      assert.match(reason ?? '', /money left the account by a spotTransfer that this gateway did not sign/)
     })
 
     test('an order that the venue placed to liquidate is no order of somebody else', async () => {

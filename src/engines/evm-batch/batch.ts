@@ -11,17 +11,17 @@ import { confirmStep } from './confirm.ts'
 import type { EvmPort } from './evm-port.ts'
 import type { GasBudget } from './gas-budget.ts'
 
-/** Calls that a user's own account makes in one transaction, paid for by a sponsor: as two steps of a task. */
+/** A batch of calls from the user's account in one sponsored transaction, as two task steps: `prepare`, `confirm`. */
 
 export type EvmBatches = {
-  /** Throws before a task exists where the chain is not served or nobody pays on it. */
+  /** Throws before a task exists where the chain is not served or no sponsor can pay. */
   ready(chainId: string, options?: { fullExit: boolean }): Promise<void>
-  /** Throws where the user's gas budget does not cover it; what is returned reserves it with the task. */
+  /** Throws where the user's gas budget is too small; the returned function reserves the gas with the task. */
   charge(order: ChargeOrder): Promise<(tx: Tx, taskId: string) => Promise<void>>
-  /** Nothing was sent after all: the budget is given back. */
+  /** Returns the reserved budget when nothing was sent. */
   release(tx: Tx, taskId: string): Promise<void>
   simulate(chainId: string, account: string, calls: readonly EvmCall[]): Promise<Simulation>
-  /** The steps `prepare` and `confirm`; a task begins at `prepare`. */
+  /** A task begins at `prepare`. */
   steps(rules: BatchRules): { prepare: Step; confirm: Step }
 }
 
@@ -52,7 +52,7 @@ export function evmBatches({
   const portOf = (chainId: string): EvmPort => {
     const port = ports.get(chainId)
     if (port?.chain.row.delegate) return port
-    throw new Fault('unavailable', `Sponsored batches are not served on chain ${chainId}`)
+    throw new Fault('unavailable', `Sponsored transactions are not available on chain ${chainId}`)
   }
 
   const openSequence = async ({ chain }: EvmPort, nonceSequence: NonceSequence): Promise<void> => {
@@ -79,10 +79,14 @@ export function evmBatches({
         sponsor.fees(),
         payerOf(port, plan.fullExit ?? false),
       ])
-      if (account.hasOtherCode) return notExecuted(chain.row, 'the account runs a contract of its own')
+      if (account.hasOtherCode) return notExecuted(chain.row, 'the account has the code of another contract')
       if (!simulation.ok) {
         const isOld = simulation.block !== undefined && simulation.block < (plan.minBlock ?? 0n)
-        if (isOld) throw new Fault('unavailable', `The ${chain.row.displayName} node lags behind`)
+        if (isOld)
+          throw new Fault(
+            'unavailable',
+            `The ${chain.row.displayName} node is behind the chain; try again later`,
+          )
         return notExecuted(chain.row, simulation.reason)
       }
       const nonceSequence = { kind: nonceKind, chain: plan.chainId, signer: payer }
@@ -108,7 +112,7 @@ export function evmBatches({
         }
         return { effect, txAttempt }
       }
-      // Whatever else the signer sends on this chain has taken the numbers below.
+      // Other transactions of the signer on this chain have used the nonces below `mined`.
       return { intend: { nonceSequence, minNonce: mined, build }, next: 'confirm', state: 'signed' }
     }
 
@@ -159,7 +163,7 @@ function intentOf(task: TaskView, plan: BatchPlan, { chain, payer, account, nowS
     ...action
   } = plan
   const delegate = chain.row.delegate!
-  // The chain's clock can be ahead of ours, and the chain judges the deadline.
+  // The chain enforces the deadline by its own clock, which can be ahead of ours.
   const deadlineSeconds = Math.max(nowSeconds, account.head.timestampSeconds) + chain.row.batchTtlSeconds
   const batch: EvmBatch = {
     chainId,

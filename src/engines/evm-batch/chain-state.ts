@@ -7,15 +7,15 @@ import type { BatchRules } from './batch-rules.ts'
 import type { EvmPort } from './evm-port.ts'
 import type { GasBudget } from './gas-budget.ts'
 
-/** Sends what carries a batch, and looks up what the chain shows of it. */
+/** Sends the transaction attempts of a batch and reads their receipts. */
 
-/** A quick chain answers within this; a slower one is asked again later. */
+/** A fast chain confirms within this time; the task is parked for a slower one. */
 const inlineMs = 2_000
 const pollFirstMs = 15
 const pollMaxMs = 250
-/** Within one look; after it the waits between looks begin. */
+/** Sends per step run. */
 const sendsMax = 4
-/** A node that calls the number used may show the receipt a moment later. */
+/** A node that reports the nonce as used may show the receipt a little later. */
 const nonceUsedMs = 100
 
 export type ChainState = {
@@ -23,10 +23,9 @@ export type ChainState = {
   receipts: (Receipt | undefined)[]
   mined: Receipt | undefined
   final: boolean
-  /** The last sending got no answer. */
+  /** The last send got no reply. */
   outcomeUnknown: boolean
 }
-/** What became of the last sending. */
 type SendResult = { outcomeUnknown: boolean; nonceUsed: boolean }
 export type ConfirmContext = {
   task: TaskView
@@ -38,7 +37,7 @@ export type ConfirmContext = {
   now: Date
 }
 
-/** Bytes that were never sent go out first; bytes that were are looked up first, and sent again where absent. */
+/** Sends bytes that were never sent; looks up bytes that were, and sends them again only where absent. */
 export async function pollUntilFinal(
   { effect, port: { chain } }: ConfirmContext,
   signal: AbortSignal,
@@ -52,7 +51,7 @@ export async function pollUntilFinal(
     const reading = await tryReadChainState(effect, chain, isLate)
     const chainState = reading && { ...reading, outcomeUnknown: sent.outcomeUnknown }
     if (chainState && (chainState.final || isLate)) return chainState
-    // Either our bytes are mined and not shown yet, or others took the number: waiting here tells neither.
+    // Our transaction is mined and not visible yet, or another one used the nonce: polling cannot distinguish them.
     if (chainState && !chainState.mined && sent.nonceUsed && performance.now() - startedMs > nonceUsedMs)
       return chainState
     if (!chainState) {
@@ -67,7 +66,7 @@ export async function pollUntilFinal(
   }
 }
 
-/** A look-up that gets no answer is repeated while there is time; the last one tells the failure. */
+/** Retries a failed read while there is time; the last one throws. */
 async function tryReadChainState(effect: Effect, chain: EvmPort['chain'], last: boolean) {
   try {
     return await readChainState(effect, chain)
@@ -77,7 +76,7 @@ async function tryReadChainState(effect: Effect, chain: EvmPort['chain'], last: 
   }
 }
 
-/** `doubt` where nobody can say what became of the bytes. A lost reply is no failure: the look-up tells. */
+/** A lost reply is not a failure: the outcome is unknown and is looked up. */
 async function send(chain: EvmPort['chain'], raw: string): Promise<SendResult> {
   try {
     const { verdict } = await chain.sendRaw(raw)
@@ -90,7 +89,7 @@ async function send(chain: EvmPort['chain'], raw: string): Promise<SendResult> {
 
 export const newestOf = (effect: Effect): TxAttempt => {
   const newest = effect.txAttempts.at(-1)
-  if (!newest) throw new Error(`effect ${effect.id} has nothing to carry it`)
+  if (!newest) throw new Error(`effect ${effect.id} has no transaction attempt`)
   return newest
 }
 
@@ -99,7 +98,7 @@ export async function readChainState(
   chain: EvmPort['chain'],
 ): Promise<Omit<ChainState, 'outcomeUnknown'>> {
   const { head, receipts } = await chain.receipts(effect.txAttempts.map((attempt) => attempt.externalId))
-  // Under several numbers more than one can be mined; at most one of them ran the batch.
+  // Attempts under several nonces can all be mined; at most one of them executed the batch.
   const mined =
     receipts.find((receipt) => receipt?.success) ?? receipts.find((receipt) => receipt !== undefined)
   const final = mined !== undefined && head.number - mined.block + 1n >= BigInt(chain.row.confirmations)

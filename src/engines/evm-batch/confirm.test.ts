@@ -35,7 +35,7 @@ const task: TaskView = {
   deadline: new Date(now.getTime() + 600_000),
 }
 
-/** A chain that calls the number of the carrier used, and shows no receipt of it. */
+/** A chain that reports the nonce of the attempt as used, and has no receipt of it. */
 function createConfirmStep({ mined, times = 0n }: { mined: bigint; times?: bigint }) {
   const sent: string[] = []
   const chain: Partial<Evm> = {
@@ -61,7 +61,7 @@ function createConfirmStep({ mined, times = 0n }: { mined: bigint; times?: bigin
   }
   const step = confirmStep({
     portOf: () => ({ chain: chain as Evm, sponsor: sponsor as Sponsor }),
-    nonces: { take: async (_tx, _lane, minNonce) => minNonce },
+    nonces: { take: async (_tx, _sequence, minNonce) => minNonce },
     gasBudget: { settle: async () => undefined },
     rules: {
       plan: () => Promise.reject(new Error('not planned again')),
@@ -71,16 +71,16 @@ function createConfirmStep({ mined, times = 0n }: { mined: bigint; times?: bigin
   return { run: () => step(task, { now, signal: new AbortController().signal }), sent }
 }
 
-test('a batch whose number foreign bytes took goes out under the next number at once', async () => {
+test('a batch whose nonce was used by another transaction is sent under the next nonce at once', async () => {
   const { run, sent } = createConfirmStep({ mined: 9n })
   const result = await run()
   assert.ok('replace' in result, JSON.stringify(result))
-  assert.deepEqual(sent, ['0xraw'], 'the stored bytes were sent before')
+  assert.deepEqual(sent, ['0xraw'], 'the stored bytes were sent first')
   const txAttempt = await result.replace.build({} as Tx)
   assert.deepEqual([result.replace.effectId, txAttempt.nonce, txAttempt.raw], ['e', 9n, '0xraw'])
 })
 
-test('a batch whose number is open, or that the account ran, keeps its number', async () => {
+test('a batch keeps its nonce where the nonce is unused or the account executed the batch', async () => {
   for (const facts of [{ mined: 7n }, { mined: 9n, times: 1n }]) {
     const result = await createConfirmStep(facts).run()
     assert.ok('park' in result, JSON.stringify(result))

@@ -56,14 +56,14 @@ export const confirmStep =
     }
   }
 
-/** The receipt is final. Only the expected events prove the deed: a green status alone proves nothing. */
+/** The receipt is final. Only the expected events prove the execution: a successful status alone does not. */
 async function resolve(
   context: ConfirmContext,
   chainState: ChainState,
   receipt: Receipt,
 ): Promise<StepResult> {
   const { task, effect, port, rules } = context
-  // A receipt of a block that is not the chain's own any more proves nothing.
+  // A receipt of a block that was reorganised away proves nothing.
   const block = await port.chain.headAt(receipt.block)
   if (block.hash.toLowerCase() !== receipt.blockHash.toLowerCase())
     return waitingResult(context, { ...chainState, mined: undefined, final: false })
@@ -79,7 +79,7 @@ async function resolve(
       events: settled.events ?? [],
       effects: [{ effectId: effect.id, status: 'confirmed', attemptExternalId: receipt.txHash }],
       writes: async (tx) => {
-        // The budget's row comes first, as where a task is accepted.
+        // Lock the budget row first, as the accepting transaction does: another order could deadlock.
         await context.gasBudget.settle(tx, task.id, receipt.feeWei)
         await settled.writes?.(tx)
       },
@@ -92,7 +92,7 @@ async function resolve(
   }
   const { times: executed } = await port.chain.executed(account, task.id, receipt.block)
   if (executed > 0n) return reviewResult(context, chainState)
-  // The batch names its sender: nothing can execute it any more once every number that carries it is spent.
+  // The batch names its sender: it cannot be executed once every nonce of its attempts is used.
   const spent = await port.chain.transactionCount(
     newestOf(effect).nonceSequence.signer,
     finalBlockOf(port, chainState.head),
@@ -107,7 +107,7 @@ async function resolve(
 }
 
 async function failureOf({ effect, port: { chain } }: ConfirmContext, receipt: Receipt): Promise<string> {
-  if (receipt.success) return 'The transaction was mined but did not run the batch'
+  if (receipt.success) return 'The transaction was mined but did not execute the batch'
   const batch = effect.intent.batch as {
     account: string
     calls: { to: string; value: string; data: string }[]
@@ -119,7 +119,7 @@ async function failureOf({ effect, port: { chain } }: ConfirmContext, receipt: R
     : `The transaction reverted: ${simulation.reason}`
 }
 
-/** No receipt, and none can come: the deadline passed at a final block in which the batch had not run. */
+/** Fails the task when the deadline passed at a final block in which the batch was not executed. */
 async function expire(context: ConfirmContext, { head }: ChainState): Promise<StepResult | undefined> {
   const { task, effect, port } = context
   const { chain } = port
@@ -129,15 +129,15 @@ async function expire(context: ConfirmContext, { head }: ChainState): Promise<St
   const final = await chain.headAt(finalBlock)
   if (final.timestampSeconds <= deadlineSeconds) return undefined
   const { times: executed, timestampSeconds } = await chain.executed(account, task.id, finalBlock)
-  // The state that was asked says by its own clock whether the deadline had passed in it.
+  // Compare by the timestamp of the state that was read, which may be older than the final block.
   if (timestampSeconds <= deadlineSeconds) return undefined
   const chainState = await readChainState(effect, chain)
-  // It ran, yet no receipt of ours shows it: a node that lags, or one that forgets.
+  // The batch was executed but no receipt is visible: the node lags or prunes receipts.
   if (executed > 0n || chainState.mined)
     return chainState.mined ? undefined : reviewResult(context, chainState)
   return droppedResult(context, chainState, {
     code: 'expired',
-    message: 'The chain did not take the transaction before its deadline',
+    message: 'The transaction was not mined before its deadline',
     proof: {
       block: String(final.number),
       block_time: final.timestampSeconds,
@@ -151,7 +151,7 @@ const update = ({ effect }: ConfirmContext, status: EffectUpdate['status']): Eff
   { effectId: effect.id, status },
 ]
 
-/** The waits double, so that a slow chain is not asked for ever at the pace of a quick one. */
+/** Exponential backoff. */
 function nextPoll({ task }: ConfirmContext): { data: JsonObject; park: { afterMs: number; next: string } } {
   const polls = Number(task.data.polls ?? 0)
   const afterMs = Math.min(pollDelayFirstMs * 2 ** Math.min(polls, 10), pollDelayMaxMs)

@@ -4,22 +4,22 @@ import { fromUnits } from '#kernel/money.ts'
 import type { Tx } from '#kernel/task.ts'
 import { type Queryable, query } from '#store/query.ts'
 
-/** What the sponsor pays for one user within a day (UTC), so that nobody spends what others need to get out. */
+/** Sponsored gas per user and UTC day, so that one user cannot use up the gas that others need to withdraw. */
 
 export type GasOrder = {
   userId: string
   chainId: string
-  /** What the transaction may cost at most. */
+  /** The maximum cost of the transaction. */
   wei: bigint
-  /** A whole withdrawal counts, and is never refused. */
+  /** A full withdrawal counts towards the budget, and is never refused. */
   fullExit: boolean
 }
 export type GasBudget = {
   /** Reads only; throws before a task exists. */
   check(order: GasOrder): Promise<void>
-  /** In the accepting transaction. */
+  /** Runs in the accepting transaction. */
   reserve(tx: Tx, taskId: string, order: GasOrder): Promise<void>
-  /** In the transaction that ends the task: what was really paid, 0n where nothing was mined. */
+  /** Runs in the transaction that ends the task. `wei`: the fee paid, 0n where nothing was mined. */
   settle(tx: Tx, taskId: string, wei: bigint): Promise<void>
 }
 
@@ -35,22 +35,18 @@ export function gasBudget({ db, budgetWei, clock }: GasBudgetDeps): GasBudget {
     const now = clock.now().getTime()
     const resetMs = dayMs - (now % dayMs)
     const resetAt = new Date(now + resetMs).toISOString()
-    return new Fault(
-      'rate_limited',
-      `Your gas budget of this day is used up; it is full again at ${resetAt}`,
-      {
-        extras: {
-          reason: 'sponsor_budget',
-          budget: 'sponsor_gas_per_day',
-          owner: 'user' satisfies BudgetOwner,
-          limit: fromUnits(budgetWei, nativeDecimals),
-          used: fromUnits(usedWei, nativeDecimals),
-          required: fromUnits(wei, nativeDecimals),
-          full_again_at: resetAt,
-          retry_after: Math.ceil(resetMs / 1_000),
-        },
+    return new Fault('rate_limited', `Your daily gas budget is used up; it resets at ${resetAt}`, {
+      extras: {
+        reason: 'sponsor_budget',
+        budget: 'sponsor_gas_per_day',
+        owner: 'user' satisfies BudgetOwner,
+        limit: fromUnits(budgetWei, nativeDecimals),
+        used: fromUnits(usedWei, nativeDecimals),
+        required: fromUnits(wei, nativeDecimals),
+        full_again_at: resetAt,
+        retry_after: Math.ceil(resetMs / 1_000),
       },
-    )
+    })
   }
 
   const usedBy = async (queryable: Queryable, { userId, chainId }: GasOrder): Promise<bigint> => {

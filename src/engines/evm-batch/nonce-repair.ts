@@ -5,7 +5,7 @@ import type { NonceRepairPlan, StoredAttempt } from '#upstreams/evm/nonce-repair
 import { nonceKind } from './batch.ts'
 import type { EvmPort } from './evm-port.ts'
 
-/** Holds the counters of the lanes against the chains, at start and every minute after. */
+/** Reconciles the nonce counters of the sponsors with the chains, at start and every minute after. */
 
 export type NonceReport = {
   chainId: string
@@ -18,7 +18,7 @@ export type NonceReport = {
 }
 
 export type NonceRepair = {
-  /** Resends what was stored and is missing, fills gaps, moves counters to where the chain is. */
+  /** Resends stored transactions that are missing, fills nonce gaps, and advances counters to the chain's nonce. */
   reconcile(): Promise<NonceReport[]>
   start(everyMs?: number): AsyncDisposable
 }
@@ -54,7 +54,7 @@ export function createNonceRepair({ db, transact, ports, plan, log }: NonceRepai
     return (await fetchAll(tx, statement)).map(({ nonce, raw }) => ({ nonce: BigInt(nonce), raw }))
   }
 
-  /** Under the lock of the lane nobody takes a number, and every number that was taken has its bytes in sight. */
+  /** While the counter's row is locked no nonce is taken, and every nonce that was taken has its stored bytes. */
   const reconcileCounter = (
     chain: string,
     signer: string,
@@ -96,8 +96,8 @@ export function createNonceRepair({ db, transact, ports, plan, log }: NonceRepai
     const reports = await Promise.all(
       sponsorSigners.map(({ port, signer }) =>
         repair(port, signer).catch((error: unknown) => {
-          // A chain that is away is asked again in the next round.
-          log.warn({ error, chain: port.chain.row.id, signer }, 'a lane could not be held against its chain')
+          // The next round retries.
+          log.warn({ error, chain: port.chain.row.id, signer }, 'nonce counter not reconciled: will retry')
           return undefined
         }),
       ),

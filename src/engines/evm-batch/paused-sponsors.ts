@@ -1,14 +1,14 @@
 import type { Clock } from '#kernel/clock.ts'
 import { builder, fetchAll, type Queryable } from '#store/query.ts'
 
-/** Which accounts an operator lets pay for nothing new. */
+/** Sponsor accounts that an operator has paused: they pay for nothing new. */
 export type PausedSponsors = {
   has(chainId: string, signer: string): Promise<boolean>
-  /** Something changed: the next question reads again. */
+  /** The next call reads the database again. */
   invalidate(): void
 }
 
-/** Without a hint a change counts this much later. */
+/** Without a notification a change takes effect after this time. */
 const freshMs = 5_000
 
 export function pausedSponsors({ db, clock }: { db: Queryable; clock: Clock }): PausedSponsors {

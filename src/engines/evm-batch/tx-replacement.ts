@@ -8,14 +8,14 @@ import {
 } from './chain-state.ts'
 import { transactionsOf } from './tx-views.ts'
 
-/** A further transaction for a batch that the first one did not bring to the chain. */
+/** A further transaction attempt for a batch whose first attempt was not mined. */
 
-/** So often is one batch carried under a new number; then its deadline decides. */
+/** After this many attempts only the deadline ends the batch. */
 const attemptsMax = 60
 
 /**
- * Other bytes of the same signer took the number: the same batch goes out under the next one. The account executes it
- * at most once whatever carries it, so even a proof that turns out wrong moves nothing twice.
+ * Another transaction of the same signer used the nonce: the same batch is sent under the next one. The account
+ * executes a batch at most once, so a wrong finding here cannot execute it twice.
  */
 export async function reassignNonce(
   context: ConfirmContext,
@@ -52,12 +52,12 @@ export async function reassignNonce(
   }
 }
 
-/** Only the first open number of a lane is replaced: those behind it wait for it, not for a higher fee. */
+/** Replaces only the lowest unmined nonce of a signer: later ones wait for it, and a higher fee does not help them. */
 export async function replaceStuck(
   context: ConfirmContext,
   chainState: ChainState,
 ): Promise<StepResult | undefined> {
-  // A node that takes nothing is not convinced by a higher fee.
+  // A node that does not answer will not accept a higher fee either.
   if (chainState.outcomeUnknown) return undefined
   const { effect, port, now } = context
   const { chain, sponsor } = port

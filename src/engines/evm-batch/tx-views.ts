@@ -2,12 +2,12 @@ import type { EvmChainRow, Token } from '#kernel/chains.ts'
 import type { Effect, JsonObject } from '#kernel/task.ts'
 import type { Evm, Receipt } from '#upstreams/evm/evm.ts'
 
-/** What the owner of a task is shown of its transactions. */
+/** Views of the transactions of a task. */
 
 type TxSource = { effect: Effect; port: { chain: Pick<Evm, 'row'> } }
 type ReceiptState = { receipts: readonly (Receipt | undefined)[]; mined: Receipt | undefined }
 
-/** Every carrier that was ever made; of several under one nonce only one can be mined. */
+/** Every transaction attempt; of several under one nonce only one can be mined. */
 export function transactionsOf(
   { effect, port }: TxSource,
   { receipts, mined }: ReceiptState,
@@ -37,7 +37,7 @@ const nameOf = (row: EvmChainRow, extra: readonly Token[], address: string): Tok
     address,
   }
 
-/** Per token what came less what left, as the token's own events say. */
+/** Net change per token, from the token's transfer events. */
 export function balanceChangesOf(
   chain: Pick<Evm, 'row' | 'transfers'>,
   receipt: Receipt,

@@ -1,22 +1,22 @@
 import { Fault } from '#kernel/fault.ts'
 
-/** How an account at the venue keeps its dollars, by the venue's name of its mode. */
+/** Whether a venue account has one USDC balance or two, by the venue's account mode. */
 
-/** Perpetuals and spot apart. The discontinued `dexAbstraction` too: only exchanges of other deployers draw on its perpetuals side. */
+/** Separate perp and spot balances. Includes the discontinued `dexAbstraction`: only third-party perp exchanges draw on its perp side. */
 const separateModes: readonly string[] = ['default', 'disabled', 'dexAbstraction']
 
-/** One balance for perpetuals and spot, on the spot side. */
+/** One balance for perp and spot, on the spot side. */
 const unifiedModes: readonly string[] = ['unifiedAccount', 'portfolioMargin']
 
-/** For views: an account of a mode that is not known is shown as the venue tells of each side. */
+/** For views only: an unknown mode is shown as separate balances. */
 export const isUnified = (mode: string): boolean => unifiedModes.includes(mode)
 
-/** For what moves money: throws where the mode is not known, since nobody can say which side the dollars are on. */
+/** For operations that move money: throws for an unknown mode, because it does not say which side holds the USDC. */
 export function knownUnified(mode: string): boolean {
   if (isUnified(mode) || separateModes.includes(mode)) return isUnified(mode)
   throw new Fault(
     'upstream_changed',
-    `The account has the mode ${mode} at the venue, which this gateway does not know: deposits, withdrawals and orders that need dollars of the other side are refused; closing and cancelling go on`,
+    `The account has the mode ${mode} at the venue, which this gateway does not support: deposits, withdrawals and orders that need USDC from the other side are refused; closing and cancelling still work`,
     { extras: { account_mode: mode } },
   )
 }

@@ -3,12 +3,12 @@ import { type Queryable, query } from '#store/query.ts'
 import type { VenueAccountRow } from '#store/tables/venue.ts'
 import { venueName } from './store.ts'
 
-/** The accounts at the venue, how they stand, and who looks after them. */
+/** Venue accounts: reconciliation state and the lease of the instance that reconciles them. */
 
 export type VenueAccount = VenueAccountRow
 type AccountKey = Pick<VenueAccountRow, 'user_id'>
 
-/** Accounts with a trading key are looked after from then on. */
+/** Adds the accounts whose trading key was approved. */
 export const register = (db: Queryable, now: Date) =>
   query(
     db,
@@ -24,8 +24,8 @@ export const register = (db: Queryable, now: Date) =>
 type Funded = { userId: string; account: string; now: Date }
 
 /**
- * In the commit that ends the first funding. The wallet is ours and held nothing at the venue before, so that the
- * record begins with nothing and every fill since belongs to it.
+ * Runs in the commit that ends the first funding. The wallet is managed here and held nothing at the venue before, so
+ * the record begins empty and every later fill belongs to it.
  */
 export const registerFunded = (tx: Tx, { userId, account, now }: Funded) =>
   query(
@@ -36,7 +36,7 @@ export const registerFunded = (tx: Tx, { userId, account, now }: Funded) =>
     [userId, venueName, account, now],
   )
 
-/** What it holds is explained from the beginning. */
+/** The balances of the account match its record from the start. */
 export const activate = (db: Queryable, { user_id }: AccountKey) =>
   query(db, `update venue_account set state = 'active' where user_id = $1 and venue = $2 and state = 'new'`, [
     user_id,
@@ -49,7 +49,7 @@ export const disableBalanceChecks = (db: Queryable, { user_id }: AccountKey) =>
     venueName,
   ])
 
-/** Accounts that traded since are due soon, but not more often than every `pauseSeconds`. */
+/** Makes accounts that traded since then due soon, at most once per `pauseSeconds`. */
 export const scheduleActive = (
   db: Queryable,
   { since, now, pauseSeconds }: { since: Date; now: Date; pauseSeconds: number },
@@ -65,7 +65,7 @@ export const scheduleActive = (
 
 type Claim = { owner: string; leaseSeconds: number; now: Date; limit: number }
 
-/** Of each account one instance takes care; a lease that is not renewed runs out. */
+/** One instance reconciles each account; a lease that is not renewed expires. */
 export const claimDue = (db: Queryable, { owner, leaseSeconds, now, limit }: Claim) =>
   query<VenueAccount>(
     db,
@@ -77,7 +77,7 @@ export const claimDue = (db: Queryable, { owner, leaseSeconds, now, limit }: Cla
     [venueName, owner, leaseSeconds, now, limit],
   )
 
-/** Those that are still ours. */
+/** Returns the accounts whose lease this instance still holds. */
 export const renew = (
   db: Queryable,
   userIds: string[],
@@ -154,7 +154,7 @@ export const markFrozen = (tx: Tx, { user_id }: AccountKey, reason: string, now:
     [user_id, venueName, reason, now],
   )
 
-/** Why the account opens nothing now; undefined where it does. */
+/** Undefined where the account is not frozen. */
 export async function frozenReason(db: Queryable, userId: string): Promise<string | undefined> {
   const row = await findAccount(db, userId)
   return row && (row.state === 'frozen' || row.state === 'unfreezing') ? (row.reason ?? '') : undefined

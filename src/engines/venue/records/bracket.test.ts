@@ -22,22 +22,22 @@ const fill = (size: string, price: string, feeUsd: string): Fill => ({
 })
 
 describe('a bracket', () => {
-  test('stands where nothing of it is gone, is repaired where a position lacks an exit, and unwound before there is one', () => {
+  test('is complete while no exit is gone, is repaired where a position lacks an exit, and unwound before a position exists', () => {
     const both = [exit('tp', 'standing'), exit('sl', 'standing')]
-    const lame = [exit('tp', 'standing'), exit('sl', 'gone')]
+    const withoutStop = [exit('tp', 'standing'), exit('sl', 'gone')]
     const fired = [exit('tp', 'done'), exit('sl', 'done')]
     assert.equal(evaluateBracket(entry('filled'), '1', both), 'stands')
     assert.equal(evaluateBracket(entry('filled'), '1', fired), 'stands')
     assert.equal(evaluateBracket(entry('filled'), '1', []), 'stands')
-    assert.equal(evaluateBracket(entry('filled'), '1', lame), 'repair')
-    assert.equal(evaluateBracket(entry('part'), '0.5', lame), 'repair')
-    assert.equal(evaluateBracket(entry('part'), '0', lame), 'nothing')
+    assert.equal(evaluateBracket(entry('filled'), '1', withoutStop), 'repair')
+    assert.equal(evaluateBracket(entry('part'), '0.5', withoutStop), 'repair')
+    assert.equal(evaluateBracket(entry('part'), '0', withoutStop), 'nothing')
     assert.equal(evaluateBracket(entry('resting'), '0', both), 'stands')
-    assert.equal(evaluateBracket(entry('resting'), '0', lame), 'unwind')
-    assert.equal(evaluateBracket(entry('resting'), '0.5', lame), 'unwind')
+    assert.equal(evaluateBracket(entry('resting'), '0', withoutStop), 'unwind')
+    assert.equal(evaluateBracket(entry('resting'), '0.5', withoutStop), 'unwind')
   })
 
-  test('an order status says whether it protects, and one that nobody knows says nothing', () => {
+  test('an order status says whether the exit protects, and an unknown status is an error', () => {
     const known = { open: 'standing', triggered: 'done', filled: 'done', siblingFilledCanceled: 'done' }
     for (const [status, state] of Object.entries(known)) assert.equal(exitStateOf(status), state)
     const ended = ['canceled', 'marginCanceled', 'scheduledCancel', 'internalCancel', 'rejected']

@@ -3,14 +3,14 @@ import { Fault } from '#kernel/fault.ts'
 import { fromUnits, mulDiv, toUnits } from '#kernel/money.ts'
 import type { Fill } from '#upstreams/hyperliquid/hyperliquid.ts'
 
-/** What became of an entry and its exits, and what has to be done about it. */
+/** State of an entry and its exits, and the action that follows from it. */
 
 export type ExitLeg = 'tp' | 'sl'
 export type Entry = {
   orderId: number | null
-  /** `part`: what was not filled has ended. */
+  /** `part`: filled in part, and the rest has ended. */
   status: 'filled' | 'part' | 'resting' | 'rejected'
-  /** As the reply said; null where only the fills tell. */
+  /** As in the reply; null where it follows from the fills only. */
   filledSize: string | null
   error: { code: string; message: string } | null
 }
@@ -18,8 +18,8 @@ export type Exit = {
   leg: ExitLeg
   orderId: number | null
   /**
-   * `waiting` for its parent, `standing` at the venue, `done`: it has fired, or its sibling has. `gone` by the venue's
-   * own word, or by every record of it; `unknown`: no record shows it yet.
+   * `waiting`: for its entry. `standing`: active at the venue. `done`: it or its sibling has fired. `gone`: the venue
+   * says so, or no record contains it. `unknown`: no record contains it yet.
    */
   state: 'waiting' | 'standing' | 'done' | 'gone' | 'unknown'
   error: string | null
@@ -48,8 +48,8 @@ export function sumFills(fills: readonly Fill[]): FillSum {
 export type BracketEvaluation = 'stands' | 'repair' | 'unwind' | 'nothing'
 
 /**
- * A position without the stop that was asked for is put right: the exits are placed again, and where that cannot be
- * the position goes. While the entry still rests there is no position that an exit could reduce, so the entry goes.
+ * `repair`: a position lacks an exit that was asked for; the exits are placed again, or else the position is closed.
+ * `unwind`: the entry still rests, so an exit has no position to reduce; the entry is cancelled.
  */
 export function evaluateBracket(entry: Entry, filled: string, exits: readonly Exit[]): BracketEvaluation {
   const missing = exits.some(({ state }) => state === 'gone')
@@ -59,21 +59,20 @@ export function evaluateBracket(entry: Entry, filled: string, exits: readonly Ex
   return entry.status === 'resting' ? 'unwind' : 'repair'
 }
 
-/** What an order does, or how it ended. */
 export type Phase = 'open' | 'triggered' | 'filled' | 'cancelled' | 'rejected'
 
-/** Undefined for a word that is not known: nothing may be concluded from it. */
+/** Undefined for an unknown status: nothing may be concluded from it. */
 export function phaseOf(status: string): Phase | undefined {
   if (status === 'open' || status === 'triggered' || status === 'filled') return status
   if (/cancel(l?ed)?$/i.test(status)) return 'cancelled'
   return /reject(ed)?$/i.test(status) ? 'rejected' : undefined
 }
 
-/** Throws where the word is not known: the order exists, and somebody has to look. */
+/** Throws for an unknown status: the order exists, and an operator has to review it. */
 export function requirePhase(status: string): Phase {
   const phase = phaseOf(status)
   if (phase) return phase
-  throw new Fault('upstream_changed', `Hyperliquid gives an order a status that is not known: ${status}`)
+  throw new Fault('upstream_changed', `Hyperliquid reports an unknown order status: ${status}`)
 }
 
 export const isEnding = (status: string): boolean => ['cancelled', 'rejected'].includes(phaseOf(status) ?? '')
@@ -81,7 +80,7 @@ export const isEnding = (status: string): boolean => ['cancelled', 'rejected'].i
 /** Cancelled because there is nothing left to protect. */
 const obsoleteStatuses = ['siblingFilledCanceled', 'reduceOnlyCanceled']
 
-/** Whether an exit still protects. The venue calls an exit open while its entry rests, too. */
+/** The venue also reports an exit as open while its entry rests. */
 export function exitStateOf(status: string, entryRests = false): Exit['state'] {
   const phase = requirePhase(status)
   if (phase === 'open') return entryRests ? 'waiting' : 'standing'

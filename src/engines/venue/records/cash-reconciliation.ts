@@ -12,31 +12,31 @@ import {
   type VenueLedgerEntryRow,
 } from './expected-balances.ts'
 
-/** Whether the dollars of an account are those that its fills, fundings and transfers add up to. */
+/** Checks the USDC balance of an account against the sum of its fills, funding and transfers. */
 
 export type CashSource = Pick<
   Hyperliquid,
   'account' | 'spotBalances' | 'fillsSince' | 'fundingSince' | 'ledgerSince' | 'spots'
 >
-/** `balanceKey`: the perpetuals side or the USDC of the spot side. `total`: what it held at the venue's time `sinceMs`. */
+/** `balanceKey`: the perp side or the USDC of the spot side. `total`: its balance at the venue's time `sinceMs`. */
 export type CashSnapshot = { balanceKey: string; total: string; sinceMs: number }
 
-/** The shortest list that the venue may have cut off. */
+/** A list of this length or more may be truncated by the venue. */
 const fullPage = 500
 const scale = 18
 const units = (text: string) => toUnits(text, scale)
 
 export const recordsDisagree = (what: string): Fault =>
-  new Fault('unavailable', `The records of the venue do not agree: ${what}`)
+  new Fault('unavailable', `The records of the venue are inconsistent: ${what}`)
 
-/** The change of the dollars on the side that the market of the fill is paid from. */
+/** The change of the USDC balance by a fill. */
 function paidBy(fill: FillRow, isPerp: boolean): bigint {
   if ((fill.base === null) !== isPerp || (!isPerp && fill.quote !== 'USDC')) return 0n
   const worth = (units(fill.signed_size) * units(fill.price)) / 10n ** BigInt(scale)
   return -worth - (isPerp || fill.fee_token === 'USDC' ? units(fill.fee) : 0n)
 }
 
-/** What the balance should be: the total before, changed by every entry after that time. */
+/** The total before, plus every entry after that time. */
 export function expectedCash(
   { balanceKey, total, sinceMs }: CashSnapshot,
   fills: readonly FillRow[],
@@ -52,8 +52,8 @@ export function expectedCash(
 }
 
 /**
- * The transfers of the account since then, as the list that explains its balance shows them. Throws as long as the
- * balance and the lists contradict each other.
+ * The transfers of the account since then. Throws while the balance and the lists contradict each other, because one
+ * of them is stale.
  */
 export async function reconciledTransfers(
   venue: CashSource,
@@ -70,7 +70,7 @@ export async function reconciledTransfers(
     venue.spots(),
   ])
   if ([fills, fundings, updates].some(({ length }) => length >= fullPage))
-    throw recordsDisagree('the lists are too long to be read at once')
+    throw recordsDisagree('the account has too many recent fills, funding payments or transfers to check')
   const spots = new Map(markets.map((market) => [market.coin, market]))
   const changes = [...fundings.map(fundingRow), ...updates.flatMap(ledgerUpdateRows)]
   const { total, entries } = expectedCash(
@@ -78,7 +78,7 @@ export async function reconciledTransfers(
     fills.map((fill) => fillRow(fill, spots)),
     changes,
   )
-  // The balance before and the balance now are both rounded.
+  // Both balances are rounded: allow one rounding error each.
   const found = compareBalances(new Map([[balanceKey, total]]), new Map([[balanceKey, seen]]), entries + 2)
   if (found.length > 0) throw recordsDisagree(describeDifferences(found))
   return updates

@@ -44,7 +44,7 @@ test('one unit of a position or of a token is a difference, and cash may be off 
   )
   assert.equal(
     describeDifferences(found.slice(1, 2)),
-    'the position in BTC is 0.10001 at the venue and 0.1 by its record',
+    "the position in BTC is 0.10001 at the venue and 0.1 in the gateway's record",
   )
 })
 

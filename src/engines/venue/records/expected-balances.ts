@@ -8,9 +8,9 @@ import type {
   SpotMarket,
 } from '#upstreams/hyperliquid/hyperliquid.ts'
 
-/** What an account should hold by everything that is known of it, beside what the venue says that it holds. */
+/** Expected balances from fills, funding and transfers, and their comparison with the venue's balances. */
 
-/** By balance key: `cash`, `position:<market>` or `spot:<token>`. What is absent is zero. */
+/** By balance key: `cash`, `position:<market>` or `spot:<token>`. An absent key is zero. */
 export type Balances = ReadonlyMap<string, string>
 export type Difference = { balanceKey: string; expected: string; actual: string }
 
@@ -22,13 +22,13 @@ const scale = 18
 const units = (text: string) => toUnits(text, scale)
 /** A binary float is exact in its first fifteen digits. */
 const floatDigits = 10n ** 15n
-/** Cash is printed in millionths of a dollar, so that each entry may be off by one. */
+/** The venue rounds cash to micro-dollars, so each entry may be off by one. */
 const roundingUnits = 10n ** BigInt(scale - 6)
 
-/** `entries`: how many of them the expectation was added up from. */
+/** `entries`: the number of summands in `expected`, each with its own rounding error. */
 export function compareBalances(expected: Balances, actual: Balances, entries: number): Difference[] {
-  const places = [...new Set([...expected.keys(), ...actual.keys()])].sort()
-  return places.flatMap((balanceKey) => {
+  const balanceKeys = [...new Set([...expected.keys(), ...actual.keys()])].sort()
+  return balanceKeys.flatMap((balanceKey) => {
     const [wanted, found] = [expected.get(balanceKey) ?? '0', actual.get(balanceKey) ?? '0']
     const deviation = units(found) - units(wanted)
     const size = deviation < 0n ? -deviation : deviation
@@ -46,21 +46,21 @@ export const deviationOf = ({ expected, actual }: Difference): string =>
   fromUnits(units(actual) - units(expected), scale)
 
 function describeBalance(balanceKey: string): string {
-  if (balanceKey === cashBalanceKey) return 'the cash of the perpetuals side'
+  if (balanceKey === cashBalanceKey) return 'the cash on the perp side'
   const [kind, name] = balanceKey.split(':')
   return kind === 'position' ? `the position in ${name}` : `the balance of ${name}`
 }
 
-/** The reason that the owner is told. */
+/** The mismatch reason, shown to the user. */
 export const describeDifferences = (found: readonly Difference[]): string =>
   found
     .map(
       ({ balanceKey, expected, actual }) =>
-        `${describeBalance(balanceKey)} is ${actual} at the venue and ${expected} by its record`,
+        `${describeBalance(balanceKey)} is ${actual} at the venue and ${expected} in the gateway's record`,
     )
     .join('; ')
 
-/** Where there is one balance for both sides, only positions can be told apart. */
+/** `balances`: false for an account with one balance for both sides, where only positions are comparable. */
 export function observedBalances(
   { positions, cashUsd }: Pick<Account, 'positions' | 'cashUsd'>,
   tokens: readonly Pick<SpotBalance, 'coin' | 'total'>[],
@@ -127,7 +127,7 @@ export const fundingRow = ({ symbol, paidUsd, atMs }: Funding): VenueLedgerEntry
   at_ms: atMs,
 })
 
-/** One row per balance that it moved; a single row without a balance where nobody knows what it moved. */
+/** One row per balance that changed; one row without a balance key where the venue does not say which balance changed. */
 export function ledgerUpdateRows({
   type,
   hash,
@@ -147,7 +147,7 @@ export function ledgerUpdateRows({
   }))
 }
 
-/** Money that left by a signature of the account: ours, or that of somebody who has its key. */
+/** Money that left by a signature of the account: the gateway's, or that of another holder of its key. */
 export const isOutgoingTransfer = ({ type, moves, isOutgoing }: LedgerUpdate): boolean =>
   isOutgoing ||
   (type !== 'accountClassTransfer' && (moves ?? []).some(({ amount }) => amount.startsWith('-')))

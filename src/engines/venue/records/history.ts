@@ -8,10 +8,10 @@ import { baseLeg } from './ingest.ts'
 import type { MarketKind } from './markets.ts'
 import { venueName } from './store.ts'
 
-/** Fills and orders of the past, from the gateway's own record of the account, newest first. */
+/** Fill and order history from the gateway's record of the account, newest first. */
 
 export type HistoryInput = { asset?: string; before?: string; limit?: number }
-/** `symbol`: as the section names the market; undefined for every market. */
+/** `symbol`: the market's name in its section; undefined for every market. */
 export type HistoryQuery = {
   userId: string
   kind: MarketKind
@@ -23,7 +23,7 @@ export type HistoryQuery = {
 export const historyLimitDefault = 50
 const scale = 18
 
-/** A net profit can be told where the fee was taken in dollars. */
+/** Net profit is known only where the fee was taken in USDC. */
 const netOf = (gross: string | null, fee: string, feeToken: string): string | null =>
   gross === null || (feeToken !== 'USDC' && compareDecimals(fee, '0') !== 0)
     ? null
@@ -47,7 +47,7 @@ type FillRecord = {
   leg: string | null
 }
 
-/** A page is cut by time and number, so that fills that arrive meanwhile move nothing. */
+/** Keyset pagination by time and trade id: fills that arrive between two pages shift nothing. */
 const fillsPage = `
   select f.trade_id::text, f.order_id::text, f.cloid, f.symbol, f.base, f.signed_size > 0 as is_buy,
     trim_scale(abs(f.signed_size))::text as size, trim_scale(f.price)::text as price,
@@ -121,7 +121,7 @@ type OrderRecord = {
   task_outcome: string | null
 }
 
-/** An order of an earlier release has no market of its own: the kind of its task tells it. */
+/** An order of an earlier release has no `market`: the kind of its task determines it. */
 const ordersPage = `
   with found as (
     select o.* from venue_order o
@@ -146,7 +146,7 @@ const ordersPage = `
     from venue_fill where cloid = p.cloid and user_id = p.user_id) f on true
   order by p.at desc, p.cloid desc`
 
-/** `unknown`: neither the venue nor the task has said how it stands. */
+/** `unknown`: neither the venue nor the task has reported a status. */
 function statusOf({
   venue_status: venueStatus,
   filled_size: filled,

@@ -9,14 +9,14 @@ import { realizedPnlOf } from './realized-pnl.ts'
 import * as record from './record-store.ts'
 import { ownersOfOrders } from './store.ts'
 
-/** Facts of the venue become rows and events, each of them once, by whatever way and how often they arrive. */
+/** Idempotent import of fills, funding and transfers as rows and events. */
 
 export type Facts = {
   fills?: readonly Fill[]
   fundings?: readonly Funding[]
   updates?: readonly LedgerUpdate[]
 }
-/** Somebody else holds a key of the account; not certain while the venue does not show the order. */
+/** A fill or transfer by another holder of the account's key; not certain while the venue does not show the order. */
 export type ForeignRecord = { code: 'foreign_fill' | 'foreign_transfer'; reason: string; isCertain: boolean }
 
 export type IngestDeps = {
@@ -24,15 +24,15 @@ export type IngestDeps = {
   transact: Transact
   venue: Pick<Hyperliquid, 'spots' | 'perps' | 'order'>
   events: Pick<EventLog, 'add' | 'notify'>
-  /** A record of a market that is not listed, such as of another exchange of the venue. */
+  /** Called for a record of a market that is not listed, such as one of a third-party perp exchange. */
   skipped: (record: { list: string; symbol: string }) => void
 }
 
 const marketsAgeMs = 3_600_000
-/** The venue marks the orders so that it places itself to liquidate an account; its fills may not name that account. */
+/** The tif of orders that the venue places to liquidate an account; their fills may not name that account. */
 const liquidationTif = 'LiquidationMarket'
 
-/** `nobody`: the order is there and none of ours. `unknown`: the venue does not show the order, or not yet. */
+/** `nobody`: the order exists and no task placed it. `unknown`: the venue does not show the order, or not yet. */
 type Owner = { taskId: string | null; leg: string | null } | 'nobody' | 'unknown'
 type Owners = Map<number, Owner>
 const isOurs = (owner: Owner | undefined): owner is Exclude<Owner, string> => typeof owner === 'object'
@@ -44,8 +44,8 @@ export function createIngest({ db, transact, venue, events, skipped }: IngestDep
     const tasks = await ownersOfOrders(db, account.user_id, cloids)
     for (const { tradeId, orderId, cloid, cause } of fills) {
       const ours = cloid ? tasks.get(cloid) : undefined
-      const others = () => (cause === 'order' ? ownerOfOrder(account, { orderId, cloid }) : noOwner)
-      owners.set(tradeId, ours ?? (await others()))
+      const lookUpOwner = () => (cause === 'order' ? ownerOfOrder(account, { orderId, cloid }) : noOwner)
+      owners.set(tradeId, ours ?? (await lookUpOwner()))
     }
     return owners
   }
@@ -55,7 +55,7 @@ export function createIngest({ db, transact, venue, events, skipped }: IngestDep
     { orderId, cloid }: Pick<Fill, 'orderId' | 'cloid'>,
   ): Promise<Owner> => {
     if (cloid) return 'nobody'
-    // A fill may come without the client id that its order has.
+    // A fill may lack the client id of its order.
     const found = await venue.order(account.account, orderId)
     if (!found) return 'unknown'
     if (found.order.tif === liquidationTif) return noOwner
@@ -64,7 +64,7 @@ export function createIngest({ db, transact, venue, events, skipped }: IngestDep
     return owner ?? 'nobody'
   }
 
-  /** Those of listed markets, and ours; the others belong to exchanges that this gateway does not trade at. */
+  /** Fills of listed markets, and of our orders; the others belong to exchanges that this gateway does not trade on. */
   const onlyListed = async ({ user_id }: VenueAccount, fills: readonly Fill[]): Promise<readonly Fill[]> => {
     if (fills.length === 0) return fills
     const [{ markets: spots }, { markets: perps }] = await Promise.all([
@@ -87,19 +87,20 @@ export function createIngest({ db, transact, venue, events, skipped }: IngestDep
     account: VenueAccount,
     { fills, owners, updates }: { fills: readonly Fill[]; owners: Owners; updates: readonly LedgerUpdate[] },
   ): Promise<ForeignRecord | undefined> => {
-    const foreign = (who: 'nobody' | 'unknown') => fills.find(({ tradeId }) => owners.get(tradeId) === who)
+    const foreign = (owner: 'nobody' | 'unknown') =>
+      fills.find(({ tradeId }) => owners.get(tradeId) === owner)
     const fill = foreign('nobody') ?? foreign('unknown')
     if (fill)
       return {
         code: 'foreign_fill',
-        reason: `order ${fill.orderId} in ${fill.symbol} was filled and is none of ours`,
+        reason: `order ${fill.orderId} in ${fill.symbol} was filled and was not placed by this gateway`,
         isCertain: owners.get(fill.tradeId) === 'nobody',
       }
     for (const update of updates.filter(isOutgoingTransfer))
       if (!(await record.wasSigned(db, account.account, update.nonce)))
         return {
           code: 'foreign_transfer',
-          reason: `money left the account by a ${update.type} that is none of ours`,
+          reason: `money left the account by a ${update.type} that this gateway did not sign`,
           isCertain: true,
         }
     return undefined
@@ -130,7 +131,7 @@ export function createIngest({ db, transact, venue, events, skipped }: IngestDep
     const spots = new Map(markets.map((market) => [market.coin, market]))
     const owners = await ownersOf(account, unstored)
     const foreign = await findForeign(account, { fills: unstored, owners, updates })
-    // It is read again as long as nobody knows whose it is.
+    // Fills of an unknown owner are not stored, so that the next comparison reads them again.
     const fills = unstored.filter(({ tradeId }) => owners.get(tradeId) !== 'unknown')
     const emitted = await transact(async (tx) => {
       const current = await findAccount(tx, account.user_id, true)
@@ -161,14 +162,14 @@ export function createIngest({ db, transact, venue, events, skipped }: IngestDep
 }
 export type Ingest = ReturnType<typeof createIngest>
 
-/** What came after the baseline, each of it once: pieces of a list overlap. */
+/** Records after the baseline without duplicates: pages of a list overlap. */
 const dedupe = <T extends { atMs: number }>(
   list: readonly T[] = [],
   since: number,
   keyOf: (each: T) => unknown,
 ): T[] => [...new Map(list.filter(({ atMs }) => atMs > since).map((each) => [keyOf(each), each])).values()]
 
-/** One fill of each liquidation that was not told before. */
+/** One fill of each liquidation that has no event yet. */
 async function newLiquidations(
   tx: Parameters<typeof record.reportedOrders>[0],
   account: VenueAccount,
@@ -193,7 +194,7 @@ const venueField = { venue: 'hyperliquid' }
 
 const noOwner = { taskId: null, leg: null }
 
-/** `tp2` and `close1` are the second exit and the first close of a bracket that was repaired. */
+/** `tp2` and `close1` are the second take-profit and the first close of a repaired bracket. */
 export const baseLeg = (leg: string | null): string | null => leg?.replace(/\d+$/, '') ?? null
 
 function fillEvents(fill: Fill, { taskId, leg }: Exclude<Owner, string>, isSpot: boolean): NewEvent[] {

@@ -1,8 +1,8 @@
 import { Fault, invalid } from '#kernel/fault.ts'
 
 /**
- * `BTC`, `hl:perp:BTC`, `BTC-PERP`, `BTC-USD`, `BTC/USDC` and `BTC/USDC:USDC` are one market of its kind, and on the
- * spot side so are `UBTC` and the venue's own name, such as `@142`; what is shown is the bare symbol.
+ * `BTC`, `hl:perp:BTC`, `BTC-PERP`, `BTC-USD`, `BTC/USDC` and `BTC/USDC:USDC` name the same perp market. A spot market
+ * also accepts `UBTC` and the venue's pair name, such as `@142`. Views show the bare symbol.
  */
 
 export type MarketKind = 'perp' | 'spot'
@@ -23,10 +23,10 @@ export const bareSymbol = (kind: MarketKind, asset: string): string => {
   return asset
 }
 
-/** A spot market is also known by its token, and by the name that the venue gives the pair. */
+/** `base` and `coin` name a spot market too: its token, and the venue's pair name. */
 type MarketNames = { symbol: string; base?: string; coin?: string }
 
-/** Exactly, or else by a spelling that leaves only one. */
+/** An exact match, or else an unambiguous match without case. */
 export function findMarket<M extends MarketNames>(
   kind: MarketKind,
   markets: readonly M[],
@@ -46,7 +46,7 @@ export function findMarket<M extends MarketNames>(
 export const closedReason = ({ isDelisted }: { isDelisted?: boolean }): string | null =>
   isDelisted ? 'delisted' : null
 
-/** A market that trades; anything else is refused before a task exists. */
+/** Throws before a task exists where the market is missing or delisted. */
 export function requireMarket<M extends MarketNames & { isDelisted?: boolean }>(
   kind: MarketKind,
   markets: readonly M[],
@@ -56,8 +56,8 @@ export function requireMarket<M extends MarketNames & { isDelisted?: boolean }>(
   if (!market)
     throw invalid('asset', 'unsupported_asset', `There is no ${names[kind]} market ${asset}`, { asset })
   if (market.isDelisted)
-    throw new Fault('market_closed', `${market.symbol} does not trade any more`, {
-      extras: { status: 'delisted', reason: 'the venue has taken the market off its list' },
+    throw new Fault('market_closed', `${market.symbol} is no longer traded at the venue`, {
+      extras: { status: 'delisted', reason: 'the venue has delisted the market' },
     })
   return market
 }

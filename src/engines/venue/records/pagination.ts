@@ -1,12 +1,12 @@
 import { Fault } from '#kernel/fault.ts'
 
 const pagesMax = 20
-/** What the venue puts into one answer at most. */
+/** The largest page of the venue. */
 const pageMax = { fills: 2_000, fundings: 500, updates: 500 } as const
 
 /**
- * All of a list that comes in pieces by time, the oldest first. Throws where a piece holds one moment alone: the rest of
- * that moment cannot be asked for.
+ * Reads a list that is paged by time, oldest first. Throws where a full page has a single timestamp: the rest of that
+ * timestamp cannot be requested.
  */
 export async function readAllPages<T extends { atMs: number }>(
   read: (sinceMs: number) => Promise<T[]>,
@@ -20,10 +20,13 @@ export async function readAllPages<T extends { atMs: number }>(
     const times = pageRows.map(({ atMs }) => atMs)
     const lastMs = Math.max(...times)
     if (Math.min(...times) === lastMs)
-      throw new Fault('unavailable', 'The venue tells more of one moment than it puts into one answer')
-    // The next piece begins with that moment again, which may be cut off here.
+      throw new Fault(
+        'unavailable',
+        `The list of ${list} cannot be read completely: one timestamp fills a page`,
+      )
+    // The next page starts at the last timestamp, which may be truncated here.
     whole.push(...pageRows.filter(({ atMs }) => atMs < lastMs))
     from = lastMs
   }
-  throw new Fault('unavailable', 'The venue tells more than can be read at once')
+  throw new Fault('unavailable', `The list of ${list} is longer than ${pagesMax} pages`)
 }

@@ -1,14 +1,14 @@
 import { fromUnits, toUnits } from '#kernel/money.ts'
 import type { Fill } from '#upstreams/hyperliquid/hyperliquid.ts'
 
-/** The venue counts the profit of a fill before fees, and takes the fee beside it. */
+/** The venue reports the profit of a fill before fees, and the fee separately. */
 
 export type RealizedPnl = { realized_pnl_gross_usd: string; realized_pnl_net_usd: string | null }
 
 const scale = 18
 const units = (text: string): bigint => toUnits(text, scale)
 
-/** Net is null where a fee was taken in a token that is not dollars. */
+/** Net is null where a fee was taken in another token than USDC. */
 export function realizedPnlOf(
   fills: readonly Pick<Fill, 'closedPnlUsd' | 'feeUsd' | 'feeToken'>[],
 ): RealizedPnl {

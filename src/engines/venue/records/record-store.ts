@@ -10,11 +10,11 @@ import {
 } from './expected-balances.ts'
 import { venueName } from './store.ts'
 
-/** What happened at the venue, as far as it was told, and what follows from it. */
+/** Queries on the record of venue accounts: fills, ledger entries, baselines. */
 
 type AccountKey = Pick<VenueAccount, 'user_id'>
 
-/** What is new of it; the rest was there already. */
+/** Returns the trade ids that were not stored before. */
 export async function addFills(
   tx: Tx,
   { user_id }: AccountKey,
@@ -68,7 +68,7 @@ export async function lastFillMs(db: Queryable, { user_id }: AccountKey): Promis
   return Number(row?.at_ms ?? 0)
 }
 
-/** Orders of which some other fill is on record: their liquidation was told already. */
+/** Orders that already have another fill on record: their liquidation event exists. */
 export async function reportedOrders(
   tx: Tx,
   { user_id }: AccountKey,
@@ -98,7 +98,7 @@ const expectation = `
   select balance_key, trim_scale(sum(amount))::text as amount, sum(entries)::integer as entries from moves
   where $5 or starts_with(balance_key, 'position:') group by balance_key`
 
-/** What the account should hold at that moment of the venue's clock. */
+/** Expected balances at that time of the venue's clock. */
 export async function expectedAt(
   db: Queryable,
   {
@@ -119,7 +119,7 @@ export async function expectedAt(
   return { expected: new Map(rows.map(({ balance_key, amount }) => [balance_key, amount])), entries }
 }
 
-/** Kinds of changes since then that nobody can add up. */
+/** Kinds of ledger entries since then whose effect on a balance is unknown. */
 export async function unexplainedSince(
   db: Queryable,
   { user_id, reconciled_through_ms }: Pick<VenueAccount, 'user_id' | 'reconciled_through_ms'>,
@@ -132,7 +132,7 @@ export async function unexplainedSince(
   return rows.map(({ kind }) => kind)
 }
 
-/** What is not explained is written down with the reason why it is believed, and never hidden in a balance. */
+/** Records an unexplained difference as a ledger entry with a reason, never as a silent change of a balance. */
 export const addAdjustments = (
   tx: Tx,
   accountKey: AccountKey,
@@ -177,7 +177,7 @@ export async function setBaseline(
   )
 }
 
-/** Tasks that say something else of their orders than the fills do. */
+/** Tasks whose result contradicts the fills of their orders. */
 export async function outcomeMismatches(
   db: Queryable,
   { user_id, baseline_at_ms }: VenueAccount,

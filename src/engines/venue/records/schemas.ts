@@ -13,7 +13,7 @@ import {
 
 /** Schemas that both sections of the venue share. */
 
-/** Far beyond any market, and far within what our arithmetic can hold. */
+/** Larger than any market value, and safely within the range of the arithmetic. */
 export const positive = { exclusiveMinimum: 0, maximum: 1_000_000_000_000 }
 export const Slippage = T.Optional(
   DecIn({
@@ -65,7 +65,11 @@ export const VenueOrder = T.Object(
 const HistoryLimit = T.Optional(T.Integer({ minimum: 1, maximum: 100, default: 50 }))
 const Before = (pattern: string) =>
   T.Optional(
-    T.String({ maxLength: 64, pattern, description: 'Only what is older: `next_before` of the page before' }),
+    T.String({
+      maxLength: 64,
+      pattern,
+      description: 'Returns older entries only: `next_before` of the previous page',
+    }),
   )
 const NextBefore = T.Union([T.String(), T.Null()], {
   description: 'Cursor of the next page; null on the last',
@@ -79,7 +83,7 @@ const pnl = {
   }),
 }
 const Leg = T.Union([T.String(), T.Null()], {
-  description: 'The part of its task that the order is: entry, tp, sl, close',
+  description: 'Role of the order in its task: entry, tp, sl or close',
 })
 
 export const fillsQuery = (asset: T.TSchema) =>
@@ -139,7 +143,7 @@ export const OrderHistoryPage = T.Object(
           reduce_only: Nullable(T.Boolean()),
           status: OneOf(['open', 'filled', 'cancelled', 'rejected', 'unknown'] as const),
           venue_status: T.Union([T.String(), T.Null()], {
-            description: "The venue's own word for how the order ended",
+            description: 'Final status of the order as reported by the venue',
           }),
           filled_size: Dec,
           avg_price: DecOrNull,

@@ -7,7 +7,7 @@ export const venueName = 'hyperliquid'
 export type OrderNote = { cloid: string; leg: string; symbol: string }
 type OrdersSent = { userId: string; taskId: string; at: Date; orders: readonly VenueOrder[] }
 
-/** In the commit that signs the orders; a repeated step notes nothing twice. */
+/** Runs in the transaction that signs the orders; idempotent when the step repeats. */
 export async function noteOrders(
   tx: Tx,
   notes: readonly OrderNote[],
@@ -16,7 +16,7 @@ export async function noteOrders(
   await Promise.all(
     notes.map(({ cloid, leg, symbol }) => {
       const order = orders.find((each) => each.cloid === cloid)
-      if (!order) throw new Error(`an order is noted that the action does not hold: ${cloid}`)
+      if (!order) throw new Error(`the action does not contain the noted order ${cloid}`)
       const { asset, isBuy, size, price, when, reduceOnly } = order
       return query(
         tx,
@@ -44,7 +44,7 @@ export async function noteOrders(
 
 export type OrderOwner = { taskId: string; leg: string }
 
-/** The tasks and legs that orders belong to; those of other clients of the account belong to none. */
+/** Task and leg by cloid; orders of other clients of the account have no entry. */
 export async function ownersOfOrders(
   db: Queryable,
   userId: string,
@@ -71,7 +71,7 @@ export async function tasksOfOrders(
   return new Map([...owners].map(([cloid, { taskId }]) => [cloid, taskId]))
 }
 
-/** Keys of arrivals that other tasks have taken already. */
+/** Keys of transfers that other tasks have claimed. */
 export async function claimedTransferKeys(db: Queryable, keys: readonly string[], taskId: string) {
   if (keys.length === 0) return new Set<string>()
   const rows = await fetchAll(
@@ -86,7 +86,7 @@ export async function claimedTransferKeys(db: Queryable, keys: readonly string[]
   return new Set(rows.map(({ key }) => key))
 }
 
-/** False where another task was quicker. */
+/** False where another task has claimed the transfer. */
 export async function claimTransfer(
   tx: Tx,
   { key, userId, taskId, at }: { key: string; userId: string; taskId: string; at: Date },
@@ -100,7 +100,7 @@ export async function claimTransfer(
   return rows[0]?.task_id === taskId
 }
 
-/** By a range and its order, for which only the index by kind fits, however many tasks of other kinds there are. */
+/** A range instead of an equality, so that the planner uses the index by kind even with many tasks of other kinds. */
 export const lastTaskOf = (db: Queryable, userId: string, kind: string) =>
   fetchOne(
     db,
@@ -117,7 +117,7 @@ export const lastTaskOf = (db: Queryable, userId: string, kind: string) =>
 
 type RecentOrder = { userId: string; orderId: string; kind: string; since: Date }
 
-/** The market of an order that a task of the user has placed since then. */
+/** The market of an order that a task of the user placed since then. */
 export async function marketOfRecentOrder(
   db: Queryable,
   { userId, orderId, kind, since }: RecentOrder,
@@ -132,21 +132,21 @@ export async function marketOfRecentOrder(
   return row
 }
 
-/** By its form: an exit that the gateway keeps has an id of its own. */
+/** Distinguished by format: a trigger held by the gateway has an id of another format. */
 export const isVenueOrderId = (id: string): boolean => /^\d{1,15}$/.test(id)
 
 export type RecentOrders = {
   symbol: string
   asset: number
-  /** Null where it does not stand in the book. */
+  /** Null where the order is not in the book. */
   resting: string | null
-  /** Exits of what is filled protect already; the others wait. */
+  /** Exits of a filled entry are active; the others wait. */
   is_filled: boolean
   tp_oids: string[]
   sl_oids: string[]
 }
 
-/** Orders that tasks of the user have placed since then, which the lists of the venue may not show yet. */
+/** Orders that tasks of the user placed since then; the venue's lists may not contain them yet. */
 export const recentOrders = (
   db: Queryable,
   { userId, kind, since }: Omit<RecentOrder, 'orderId'>,

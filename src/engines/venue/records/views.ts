@@ -1,6 +1,6 @@
 import type { OpenOrder } from '#upstreams/hyperliquid/hyperliquid.ts'
 
-/** Orders as they are told, whichever section shows them. */
+/** Order view of the perp and spot sections. */
 
 export const orderView = (order: OpenOrder, tasks: ReadonlyMap<string, string>) => ({
   order_id: String(order.orderId),
@@ -25,5 +25,5 @@ export const orderView = (order: OpenOrder, tasks: ReadonlyMap<string, string>) 
   timestamp: new Date(order.atMs).toISOString(),
 })
 
-/** Prices of markets that somebody looks at right now may be this old. */
+/** Maximum age of the prices in a market view. */
 export const pricesMaxAgeMs = 2_000
