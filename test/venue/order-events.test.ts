@@ -94,7 +94,7 @@ describe('orders as a trader sees them', () => {
     await executed('perp_cancel', { order_id: rests.result.order_id }, user)
     const all = await executed('perp_close', { asset: 'BTC', size: '0.5' }, user)
     assert.deepEqual([all.result.asked_size, all.result.position_size], ['0.5', '0.002'])
-    assert.match(all.message, /asked for 0\.5 BTC, and 0\.002 were open/)
+    assert.match(all.message, /requested size 0\.5 BTC exceeds the open position of 0\.002/)
     assert.equal(all.result.resting, false)
   })
 
@@ -142,7 +142,10 @@ describe('orders as a trader sees them', () => {
     const fault = await refused('perp_open', { ...open, size: '0.001' }, user)
     const { task_id, outcome } = await settingUp
     assert.deepEqual([fault.code, fault.extras.running_task_id], ['setup_incomplete', task_id])
-    assert.ok(fault.message.includes(`the task ${task_id} (perp_setup) is about to do that`), fault.message)
+    assert.ok(
+      fault.message.includes(`the task ${task_id} (perp_setup) is running and may complete it: wait for it`),
+      fault.message,
+    )
     assert.equal(outcome, 'executed')
   })
 

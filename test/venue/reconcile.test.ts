@@ -133,7 +133,7 @@ describe('accounts are held against the venue', () => {
     ['cash is missing', /the cash on the perp side/, (user) => baseline(user, 'cash', '0.01')],
     [
       'a task says that nothing was executed although its order was filled',
-      /task .* says not_executed, and 0.001 was filled/,
+      /task .* reports not_executed, but 0.001 was filled/,
       (user) =>
         its.sql(
           `update task set outcome = 'not_executed', result = null where user_id = $1 and kind = 'perp_open'`,
@@ -142,7 +142,7 @@ describe('accounts are held against the venue', () => {
     ],
     [
       'a task tells another size than was filled',
-      /task .* says 0.002, and 0.001 was filled/,
+      /task .* reports 0.002, but 0.001 was filled/,
       (user) =>
         its.sql(
           `update task set result = jsonb_set(result, '{filled_size}', '"0.002"') where user_id = $1 and kind = 'perp_open'`,

@@ -3,39 +3,38 @@ import type { Fault } from '#kernel/fault.ts'
 import { sha256 } from '#kernel/id.ts'
 import type { Effect, EffectUpdate, StepResult, TaskView } from '#kernel/task.ts'
 
-/** The effect that belongs to a leg of a task, what became of it, and when it is signed again. */
+/** The effect of a signed action, its outcome, and the retry of a rate-limited one. */
 
 export const effectKind = 'hyperliquid_action'
 
 export type ActionOutcome<T> =
   | { type: 'done'; value: T; effects: EffectUpdate[] }
-  /** Nothing of it was done, by the venue's own word. */
+  /** The venue rejected the action. */
   | { type: 'refused'; message: string; effects: EffectUpdate[] }
-  /** It never came to the venue, and never can. */
+  /** The action did not reach the venue and can no longer execute. */
   | { type: 'dead'; message: string; effects: EffectUpdate[] }
   | ({ type: 'doubt' } & UnknownOutcome)
 
-/** Nothing is known of the action yet. */
 export type UnknownOutcome = {
   effects: EffectUpdate[]
   cause?: Fault
-  /** When the next look-up is worth its weight, given the backoff. */
+  /** Delay until the next useful look-up, given the backoff. */
   nextMs?: (backoffMs: number) => number
 }
 
 export type ThrottleRetry = { actionKey: string; next: string; now: Date }
 
-/** 16 bytes that belong to this leg of this task and to nothing else. */
+/** A client order id of 16 bytes, unique per task and action. */
 export const cloidOf = (taskId: string, actionKey: string): string =>
   `0x${sha256(`${taskId}:${actionKey}`).slice(0, 32)}`
 
-/** An address above its request limit may still send one request in this time. */
+/** An address above its request limit may still send one request per this time. */
 const throttledRetryMs = 10_000
 const isThrottled = (message: string): boolean => message.startsWith('Too many cumulative requests')
 const retriesKey = (actionKey: string): string => `throttled_${actionKey}`
 const retriesOf = (task: TaskView, actionKey: string): number => Number(task.data[retriesKey(actionKey)] ?? 0)
 
-/** Each signature of a leg is an effect of its own; the orders in it keep their ids. */
+/** Each retry is an effect of its own; the client order ids do not change. */
 export function effectIdOf(task: TaskView, actionKey: string): string {
   const retries = retriesOf(task, actionKey)
   return cloidOf(task.id, retries === 0 ? actionKey : `${actionKey}:retry${retries}`)
@@ -44,11 +43,11 @@ export function effectIdOf(task: TaskView, actionKey: string): string {
 export function effectOf(task: TaskView, actionKey: string): Effect {
   const externalId = effectIdOf(task, actionKey)
   const effect = task.effects.find((each) => each.kind === effectKind && each.externalId === externalId)
-  if (!effect) throw new Error(`task ${task.id} settles ${actionKey}, which was never stored`)
+  if (!effect) throw new Error(`task ${task.id} has no stored effect for the action ${actionKey}`)
   return effect
 }
 
-/** See `VenueActs`. */
+/** See `SignedActions`. */
 export function retryThrottled<T>(
   task: TaskView,
   actionOutcome: ActionOutcome<T>,
@@ -57,7 +56,7 @@ export function retryThrottled<T>(
   if (actionOutcome.type !== 'refused' || !isThrottled(actionOutcome.message)) return undefined
   if (effectOf(task, actionKey).intent.exit !== true) return undefined
   if (later(now, throttledRetryMs) > task.deadline) return undefined
-  const text = 'The venue limits the requests of the account: the next one is due in 10 seconds'
+  const text = 'The venue limits the requests of the account: retrying in 10 seconds'
   const progress = { step: 1, of: 1, text }
   return {
     park: { afterMs: throttledRetryMs, next },

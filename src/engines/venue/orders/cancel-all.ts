@@ -23,12 +23,12 @@ import { recentlyCancelled } from './read-after-write.ts'
 import { type ActionPlan, readLagMs, type SignedActions } from './signed-action.ts'
 import { type AgentDeps, clockSkewMs, requireAgent, tradeDeadlineMs } from './trade-admission.ts'
 
-/** Cancels every open order of a section, or those of one market. */
+/** Cancels every open order of a section, or of one market. */
 
 export type CancelAllSection = {
   kind: MarketKind
   operation: string
-  /** The one market that was asked for, by its symbol; undefined for all. */
+  /** The symbol of one market; undefined for all. */
   symbol: string | undefined
   /** Undefined for an order of another section. */
   marketOf(order: OpenOrder): { symbol: string; asset: number } | undefined
@@ -40,7 +40,7 @@ export type CancelAllDeps = {
   evmAddressOf: (userId: string) => Promise<string>
   chainId: string
 } & AgentDeps
-/** An order with what became of its cancel, as it is told. */
+/** The user-visible outcome of one cancel. */
 type Cancelled = { order_id: string; oid: string; asset: string; cancelled: boolean; venue_status: string }
 type CancelAllData = {
   operation: string
@@ -50,15 +50,15 @@ type CancelAllData = {
   ahead_ms: number
   since_ms: number
   orders: CancelTarget[]
-  /** How many of them have an outcome. */
+  /** The number of orders that have an outcome. */
   done: number
   outcomes: Cancelled[]
 }
-/** Orders that the gateway keeps itself, which a section cancels before those of the venue. */
+/** Triggers held by the gateway, which a section cancels before the orders at the venue. */
 export type GatewayOrders = { symbols: readonly string[]; first: string; data: JsonObject }
 
 const dataOf = (task: TaskView) => task.data as unknown as CancelAllData
-/** The venue counts an action of up to so many cancels as one request. */
+/** The venue counts an action of up to this many cancels as one request. */
 const cancelsPerAction = 39
 
 export async function admitCancelAll(
@@ -119,7 +119,7 @@ export async function admitCancelAll(
   }
 }
 
-/** Orders of ours that are too young for the list of open orders. */
+/** Recent orders of our tasks that the list of open orders may not contain yet. */
 async function findUnlisted(
   venue: CancelAllDeps['venue'],
   account: string,
@@ -128,7 +128,7 @@ async function findUnlisted(
 ): Promise<CancelTarget[]> {
   const young = recent.flatMap(({ resting, tp_oids, sl_oids, asset, symbol }) =>
     [...(resting === null ? [] : [resting]), ...tp_oids, ...sl_oids]
-      // An exit that the gateway keeps has an id of another form.
+      // A trigger held by the gateway has an id of another format.
       .filter((id) => isVenueOrderId(id) && !listed.has(Number(id)))
       .map((id) => ({ order_id: Number(id), asset, symbol })),
   )
@@ -218,13 +218,13 @@ const resultOf = (orders: readonly Cancelled[]): JsonObject => ({
   orders: [...orders],
 })
 
-/** Nothing to cancel is a success: afterwards nothing is open. */
+/** Nothing to cancel is a success. */
 export function cancelAllResult(outcomes: readonly Cancelled[], effects: EffectUpdate[] = []): StepResult {
   const result = resultOf(outcomes)
   const left = outcomes.filter(({ cancelled }) => !cancelled)
   if (left.length === 0) return { end: 'completed', outcome: 'executed', result, effects }
   if (left.length < outcomes.length) return { end: 'completed', outcome: 'partial', result, effects }
-  const message = `No order could be cancelled: they are ${[...new Set(left.map(({ venue_status }) => venue_status))].join(', ')}`
+  const message = `No order could be cancelled; their states are ${[...new Set(left.map(({ venue_status }) => venue_status))].join(', ')}`
   return {
     end: 'failed',
     outcome: 'not_executed',
@@ -234,7 +234,7 @@ export function cancelAllResult(outcomes: readonly Cancelled[], effects: EffectU
   }
 }
 
-/** Some are cancelled, and the rest was not: the result names both. */
+/** Cancelled in part: the result lists both the cancelled and the open orders. */
 function interruptedResult(
   { orders, done, outcomes }: CancelAllData,
   effects: EffectUpdate[],

@@ -4,13 +4,13 @@ import { type CancelOutcome, cancelOutcomeOf } from './cancel.ts'
 import { createOrderLookup, type OrderLookupSource } from './order-lookup.ts'
 import type { ActionOutcome, SignedActions } from './signed-action.ts'
 
-/** One action that cancels several orders, and the end of each of them. */
+/** One action that cancels several orders, with an outcome per order. */
 
 export type CancelTarget = {
   order_id: number
   asset: number
   symbol: string
-  /** What was left of it when the cancel was asked for. */
+  /** The open size when the cancel was requested. */
   left?: string
 }
 export type OrderCancelled = CancelTarget & CancelOutcome
@@ -53,9 +53,9 @@ export function confirmCancels(
           return known ?? cancelOutcomeOf(await evidence.find({ orderId }), { left, isLast })
         }),
       )
-      const missing = endings.filter((end) => end === undefined).length
+      const missing = endings.filter((ending) => ending === undefined).length
       if (missing > 0 && (!isLast || missing === endings.length)) return undefined
-      return outcomesOf(endings.map((end) => end ?? stillOpen))
+      return outcomesOf(endings.map((ending) => ending ?? stillOpen))
     },
   })
 }

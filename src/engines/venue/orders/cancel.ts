@@ -17,11 +17,11 @@ import { type ActionPlan, readLagMs, type SignedActions } from './signed-action.
 import { type AgentDeps, clockSkewMs, requireAgent, tradeDeadlineMs } from './trade-admission.ts'
 
 export type CancelInput = { order_id?: string | number; oid?: string | number; asset?: string }
-/** Which section the order belongs to, and the markets of it. */
+/** The section of the order, and its markets. */
 export type Section = {
   kind: MarketKind
   operation: string
-  /** By the name under which the venue's orders carry them. */
+  /** Finds the market by the name in the venue's orders. */
   marketOf(order: OpenOrder): Promise<{ symbol: string; asset: number } | undefined>
 }
 export type CancelAdmissionDeps = {
@@ -54,7 +54,7 @@ function orderIdOf({ order_id, oid }: CancelInput): number {
   throw notFound('order')
 }
 
-/** The market of an order is looked up: with a wrong one the venue denies that the order exists. */
+/** Looks up the market of the order: with a wrong market the venue reports that the order does not exist. */
 export async function admitCancel(
   deps: CancelAdmissionDeps,
   { kind, operation, marketOf }: Section,
@@ -66,7 +66,7 @@ export async function admitCancel(
   const account = await deps.evmAddressOf(userId)
   const [open, state] = await Promise.all([venue.openOrders(account), venue.account(account)])
   const { order, market } = await locateOrder(deps, { kind, marketOf }, { userId, account, orderId, open })
-  // It may stand in the other section, which has its own door.
+  // An order of the other section has its own operation.
   if (!market) throw notFound('order')
   const { symbol, asset } = market
   if (input.asset !== undefined && bareSymbol(kind, input.asset).toLowerCase() !== symbol.toLowerCase())
@@ -104,7 +104,7 @@ export async function admitCancel(
 type OrderQuery = { userId: string; account: string; orderId: number; open: readonly OpenOrder[] }
 type Market = { symbol: string; asset: number }
 
-/** An order that no list shows is too young for it, or none that could be cancelled. */
+/** An unlisted order is either too recent for the lists or cannot be cancelled. */
 async function locateOrder(
   { venue, db, clock }: CancelAdmissionDeps,
   { kind, marketOf }: Pick<Section, 'kind' | 'marketOf'>,
@@ -123,8 +123,8 @@ async function locateOrder(
   })
   if (ours && !known) return { market: ours }
   if (!known) throw notFound('order')
-  const reason = `the order is ${known.status}`
-  throw new Fault('order_not_cancellable', `The order has ended: ${reason}`, {
+  const reason = `its status is ${known.status}`
+  throw new Fault('order_not_cancellable', `The order cannot be cancelled: ${reason}`, {
     extras: { status: known.status, reason },
   })
 }
@@ -135,11 +135,11 @@ type EndLookUp = LookUpScope & {
   sinceMs: number
   orderId?: number
   cloid?: string
-  /** What was left of the order when its cancel was asked for. */
+  /** The open size when the cancel was requested. */
   left?: string | undefined
 }
 
-/** How an order ended; undefined while it is open, or while nothing shows its end. */
+/** The final state of an order; undefined while it is open, or while no record shows its end. */
 export async function lookUpEnd(
   venue: OrderLookupSource,
   { account, sinceMs, orderId, cloid, left, allRecords, isLast }: EndLookUp,
@@ -152,7 +152,7 @@ export async function lookUpEnd(
   return cancelOutcomeOf(found, { left, isLast })
 }
 
-/** Undefined while the order is open, or while nothing shows its end. */
+/** Undefined while the order is open, or while no record shows its end. */
 export function cancelOutcomeOf(
   found: FoundOrder | undefined,
   { left, isLast }: { left: string | undefined; isLast: boolean },
@@ -161,7 +161,7 @@ export function cancelOutcomeOf(
   if (phase === 'filled' || phase === 'cancelled' || phase === 'rejected')
     return { status: status ?? phase, isCancelled: phase !== 'filled' }
   if (!isLast || phase !== 'filling') return undefined
-  // It is in no list any more: either all of what was left was filled, or it was cancelled.
+  // No list contains the order any more: the open size was either filled completely or cancelled.
   const isFilled = left !== undefined && compareDecimals(filledSize, left) >= 0
   return { status: isFilled ? 'filled' : 'canceled', isCancelled: !isFilled }
 }
@@ -218,7 +218,11 @@ export function cancelSteps(deps: CancelDeps): Record<'begin' | 'confirm', Step>
       if (isCancelled)
         return { end: 'completed', outcome: 'executed', result, effects: actionOutcome.effects }
       const effects = actionOutcome.effects.map((each) => ({ ...each, status: 'rejected' as const }))
-      return failed('order_not_cancellable', `The order has ended: it is ${status}`, effects)
+      return failed(
+        'order_not_cancellable',
+        `The order could not be cancelled: its status is ${status}`,
+        effects,
+      )
     },
   }
 }

@@ -12,21 +12,21 @@ import type { Hyperliquid, LedgerUpdate } from '#upstreams/hyperliquid/hyperliqu
 import type { ActionOutcome, ActionPlan, SignedActions } from './signed-action.ts'
 import { notePaid, type PendingSpend, type Spendings } from './spending.ts'
 
-/** Dollars that lie on the other side of the account come over by themselves, as a step of the task that needs them. */
+/** Transfers USDC between the spot and perp sides of an account, as a step of the task that needs it. */
 
 const scale = 18
 const actionKey = 'gather'
 
 export type Shortfall = { shortfallMicros: bigint; spareMicros?: bigint }
-/** What comes over, and how much less of it would do: within that each task moves an amount of its own. */
+/** `gather`: the largest amount to transfer. `gather_play`: how much less is acceptable, to make the amount unique. */
 export type TransferAmount = { gather: string | null; gather_play: string }
-/** One balance serves both sides. */
+/** For an account with one balance for both sides. */
 export const noTransfer: TransferAmount = { gather: null, gather_play: '0' }
 
-/** The venue tells no more of a transfer than its amount, so that two of one amount could be taken for each other. */
+/** A transfer is identified by its amount only, so each task varies the amount. */
 const jitterMaxMicros = 10_000n
 
-/** What is missing and, as far as it goes, the spare; null where the other side does not have that much. */
+/** The shortfall plus the spare as far as funds allow; null where the other side cannot cover the shortfall. */
 function transferAmount(
   freeMicros: bigint,
   { shortfallMicros, spareMicros = jitterMaxMicros }: Shortfall,
@@ -34,7 +34,7 @@ function transferAmount(
   if (freeMicros < shortfallMicros) return null
   const wanted = shortfallMicros + spareMicros
   const upperMicros = wanted < freeMicros ? wanted : freeMicros
-  // The other half is what the spare is for.
+  // The jitter uses at most half of the spare; the rest covers fees.
   const half = (upperMicros - shortfallMicros) / 2n
   const jitter = half < jitterMaxMicros ? half : jitterMaxMicros
   return { gather: fromUnits(upperMicros, usdDecimals), gather_play: String(jitter) }
@@ -48,11 +48,11 @@ function transferAmountOf(taskId: string, { gather, gather_play = '0' }: Transfe
 
 const microsOf = (text: string): bigint => toUnits(text, scale) / 10n ** BigInt(scale - usdDecimals)
 
-/** The amount to move from the spot side, of its free dollars; null where they cannot make up for what is missing. */
+/** The amount to transfer from the free USDC of the spot side; null where it cannot cover the shortfall. */
 export const transferable = (freeMicros: bigint, shortfall: Shortfall): TransferAmount | null =>
   transferAmount(freeMicros, shortfall)
 
-/** The same from the perpetual side, of what no position needs; with one balance there is nothing to move. */
+/** The same from the withdrawable USDC of the perp side; no transfer where one balance serves both sides. */
 export async function transferableFromPerp(
   venue: Pick<Hyperliquid, 'account' | 'accountMode'>,
   account: string,
@@ -77,7 +77,7 @@ type TransferTaskData = {
   since_ms: number
   gather: string | null
   gather_play?: string
-  /** USDC of the spot side just before the transfer was signed. */
+  /** USDC of the spot side just before signing the transfer. */
   spot_before?: string
 }
 const taskDataOf = (task: TaskView) => task.data as unknown as TransferTaskData
@@ -86,11 +86,11 @@ type CollateralTransferDeps = {
   db: Queryable
   venue: Pick<Hyperliquid, 'ledgerSince' | 'spotBalances'> & CashSource
   signedActions: SignedActions
-  /** The side that needs the money. */
+  /** The side that receives the funds. */
   to: 'perp' | 'spot'
 }
 
-const otherSide = { perp: 'spot', spot: 'perpetual' } as const
+const otherSide = { perp: 'spot', spot: 'perp' } as const
 
 export type CollateralTransfer = {
   sign(
@@ -100,7 +100,7 @@ export type CollateralTransfer = {
     refused: (fault: Fault) => StepResult,
   ): Promise<StepResult>
   confirm(task: TaskView, context: StepContext): Promise<ActionOutcome<FoundTransfer>>
-  /** The result with which the task goes on: its commit stores that the transfer belongs to this task. */
+  /** The next step result; its commit claims the transfer for this task. */
   recordTransfer(
     task: TaskView,
     context: StepContext,
@@ -129,7 +129,7 @@ export const createCollateralTransfer = ({
       action: { type: 'move_cash', amount, to },
     }
     const progress = { step: 1, of: 2, text: `Moving ${amount} USDC from the ${otherSide[to]} side` }
-    // From here on the task remembers what really comes over.
+    // Replace the range by the exact amount of this transfer.
     const usdc = (await venue.spotBalances(account, ['USDC'])).find(({ coin }) => coin === 'USDC')
     const data = { progress, gather: amount, gather_play: '0', spot_before: usdc?.total ?? '0' }
     return signedActions.sign(task, plan, { now, next: 'gathered', data, onRefused })
@@ -157,7 +157,7 @@ export const createCollateralTransfer = ({
       async lookUp({ isLast }) {
         const own = await ownOf(await venue.ledgerSince(account, sinceMs))
         if (own || !isLast) return own
-        // The list that explains the balance may be newer than the one above.
+        // The list that matches the balance may be newer than the one above.
         return ownOf(
           await reconciledTransfers(venue, account, { balanceKey: spotBalanceKey('USDC'), total, sinceMs }),
         )
@@ -174,7 +174,7 @@ export const createCollateralTransfer = ({
       data: { ...nextResult.data, ...paid },
       async writes(tx: Tx) {
         const mine = await claimTransfer(tx, { key, userId: task.userId, taskId: task.id, at: now })
-        if (!mine) throw new Fault('unavailable', 'The transfer belongs to another task')
+        if (!mine) throw new Fault('unavailable', 'The transfer was claimed by another task')
       },
     }
   },

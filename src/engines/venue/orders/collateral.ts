@@ -6,13 +6,13 @@ import type { Hyperliquid, SpotBalance } from '#upstreams/hyperliquid/hyperliqui
 import { noTransfer, type Shortfall, type TransferAmount, transferable } from './collateral-transfer.ts'
 import { assertShown, type PendingSpend, SpendingNotShown, type Spendings } from './spending.ts'
 
-/** Dollars that an account has free, on one side or in one balance for both. */
+/** Free USDC of an account, on one side or in one balance for both. */
 
 const scale = 18
 
 const microsOf = (text: string): bigint => toUnits(text, scale) / 10n ** BigInt(scale - usdDecimals)
 
-/** The free dollars of the spot side, in micro-dollars. */
+/** Free USDC of the spot side, in micro-dollars. */
 export const spotCashMicros = async (
   venue: Pick<Hyperliquid, 'spotBalances'>,
   account: string,
@@ -25,7 +25,7 @@ function freeCashOf(balances: readonly SpotBalance[]): bigint {
   return free > 0n ? free : 0n
 }
 
-/** How the perpetual side gets what it is missing: `portion` undefined where the account does not have it. */
+/** The transfer that covers a shortfall of the perp side; `transfer` is undefined where the account lacks the funds. */
 export async function collateralFor(
   venue: Pick<Hyperliquid, 'spotBalances' | 'accountMode'>,
   account: string,
@@ -46,14 +46,14 @@ export async function collateralFor(
 }
 
 type FundsRequest = {
-  /** Micro-dollars that the order takes, and those that are free on its side by the last read. */
+  /** Micro-dollars that the order needs, and those free on its side at the last read. */
   required: bigint
   available: bigint
   pendingSpend: PendingSpend
   spareMicros?: bigint
-  /** What is not shown yet counts as spent. */
+  /** The last attempt: pending spends count as spent. */
   isLast: boolean
-  /** Money that goes home is never refused for what may be spent already: the venue refuses what is too much. */
+  /** An exit is never refused for a pending spend: the venue rejects an excessive amount itself. */
   isExit?: boolean
   what: string
 }
@@ -61,12 +61,12 @@ type FromOtherSide = (
   shortfall: Shortfall,
 ) => Promise<{ transfer: TransferAmount | undefined; otherMicros: bigint; pendingSpend: PendingSpend }>
 
-/** What comes over from the other side for an order; throws where the account does not have it, or may not have it. */
+/** The transfer from the other side for an order; throws where the account lacks the funds or may lack them. */
 export async function transferFor(
   { required, available, pendingSpend, spareMicros, isLast, isExit = false, what }: FundsRequest,
   from: FromOtherSide,
 ): Promise<TransferAmount | { gather: null }> {
-  // A read that shows less than what is not seen yet shows a part of it already.
+  // A read with less than the pending spend already includes a part of it.
   const availableMin = available > pendingSpend.amount ? available - pendingSpend.amount : 0n
   if (availableMin >= required || (isExit && isLast && available >= required)) return { gather: null }
   assertShown(pendingSpend, isLast)

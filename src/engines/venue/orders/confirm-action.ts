@@ -5,9 +5,9 @@ import type { Hyperliquid, LegStatus, SendResult } from '#upstreams/hyperliquid/
 import { type ActionOutcome, effectOf } from './action-outcome.ts'
 
 /**
- * Finds out what became of a signed action. The reply to the first send is trusted; after any ambiguity the venue's
- * records decide. A positive finding ends the doubt at once; a negative one counts only when the action can no longer
- * land and every record agrees.
+ * Determines the outcome of a signed action. The reply to the first send is trusted; after any ambiguity the venue's
+ * records decide. A positive finding is final at once; a negative one only when the action can no longer execute and
+ * every record agrees.
  */
 
 /** How far a look-up goes: every question costs of the venue's budget. */
@@ -36,16 +36,16 @@ export type ConfirmRequest<T> = {
 export type ActionSource = Pick<Hyperliquid, 'send' | 'timeMs' | 'passedMs'>
 type ConfirmDeps = { venue: ActionSource; graceMs: number }
 
-/** The largest lag of any read at the venue; an action that landed at its very end shows up within it. */
+/** The largest lag of any read at the venue: an action that executed just before its expiry is visible within it. */
 export const readLagMs = 5_000
 /** Before each look-up of the first step. */
 const inlineWaitsMs = [0, 50, 150, 350, 700]
-/** A parked task looks once; a second time only where a refusal of the same bytes makes that look the last one. */
+/** A parked task looks up once; a second time only where a rejection of the same bytes makes that look-up the last. */
 const parkedWaitsMs = [0, 0]
-/** The parked look-ups that ask for more than the status: after the usual lag of a read, and after its largest. */
+/** The parked look-ups that read every record: after the usual read lag, and after the largest. */
 const allRecordsPolls = new Set([1, 3])
 const sendsMax = 3
-/** The venue's clock has to pass the end, and the clocks of two reads differ a little. */
+/** Clocks of two reads differ a little; the venue's clock must pass the expiry in both. */
 const clockMarginMs = 50
 
 type Timing = {
@@ -55,7 +55,7 @@ type Timing = {
 }
 type Known = {
   refusal: string | undefined
-  /** The venue has taken the nonce: sending again changes nothing. */
+  /** The venue has used the nonce: sending again has no effect. */
   isSpent: boolean
 }
 
@@ -67,7 +67,7 @@ export async function confirmAction<T>(
   const { venue } = deps
   const effect = effectOf(task, actionKey)
   const attempt = effect.txAttempts.at(-1)
-  if (!attempt) throw new Error(`effect ${effect.id} has nothing to carry it`)
+  if (!attempt) throw new Error(`effect ${effect.id} has no transaction attempt`)
   const account = String(effect.intent.account)
   const executed = (value: T): ActionOutcome<T> => ({
     type: 'done',
@@ -106,7 +106,7 @@ export async function confirmAction<T>(
     if (at > 0) await pause(waits[at], undefined, { signal }).catch(() => undefined)
     try {
       timing = await timingOf(effect, deps, known)
-      // Between the end of the action and the lag of the reads, asking decides nothing.
+      // After the expiry and before the read lag has passed, a look-up decides nothing.
       if (!isFirst && !timing.isLast && (timing.isExpired || at > 0)) break
       const isFinal = at === waits.length - 1
       const allRecords = timing.isLast || (isFirst ? isFinal && known.isSpent : allRecordsPolls.has(polls))
@@ -122,7 +122,7 @@ export async function confirmAction<T>(
     } catch (fault) {
       if (!(fault instanceof Fault)) throw fault
       cause = fault
-      // Records that contradict each other take their time.
+      // Contradicting records need time to converge.
       if (timing?.isLast) break
     }
   }
@@ -130,14 +130,14 @@ export async function confirmAction<T>(
     type: 'doubt',
     effects: [{ effectId: effect.id, status: 'unknown' }],
     ...(cause && { cause }),
-    nextMs: (backoffMs) => nextLookMs(effect, timing, backoffMs),
+    nextMs: (backoffMs) => nextLookUpMs(effect, timing, backoffMs),
   }
 }
 
 const isNonceRefusal = (sent: Extract<SendResult, { type: 'refused' }>): boolean =>
   /\bnonce\b/i.test(sent.message)
 
-/** The clock is read before the look-up: what is absent after its end can then no longer come. */
+/** Reads the clock before the look-up: an action that is absent after its expiry can no longer execute. */
 async function timingOf(
   { intent }: Effect,
   { venue, graceMs }: ConfirmDeps,
@@ -148,18 +148,18 @@ async function timingOf(
   const at = (atMs: number): Timing => ({
     atMs,
     isExpired: typeof ends === 'number' && atMs > ends,
-    // What an agent signs ends by itself; what a user signs counts as refused after a refusal and a while without a trace.
+    // An agent's action has an expiry; a user's action needs a rejection and a grace period without any record.
     isLast:
       typeof ends === 'number'
         ? atMs > ends + readLagMs
         : refusal !== undefined && atMs - Number(nonce) >= graceMs,
   })
   const near = at(await venue.timeMs(account))
-  // A clock that was read a moment ago, or that runs ahead, proves no absence.
+  // A cached clock, or one that runs ahead, proves no absence.
   return near.isLast ? at(await venue.passedMs(account)) : near
 }
 
-/** Whether every read shows by now what happened at that time of the venue. */
+/** Whether every read includes what happened at that time of the venue's clock. */
 export async function isShownByNow(
   venue: Pick<Hyperliquid, 'timeMs' | 'passedMs'>,
   account: string,
@@ -169,8 +169,8 @@ export async function isShownByNow(
   return (await venue.timeMs(account)) > shownMs && (await venue.passedMs(account)) > shownMs
 }
 
-/** Waits for the moment at which a negative finding counts, where no earlier look-up can tell anything. */
-function nextLookMs({ intent }: Effect, timing: Timing | undefined, backoffMs: number): number {
+/** The delay until a negative finding is final, where an earlier look-up decides nothing. */
+function nextLookUpMs({ intent }: Effect, timing: Timing | undefined, backoffMs: number): number {
   const ends = intent.expiresAtMs
   if (!timing || timing.isLast || typeof ends !== 'number') return backoffMs
   const lastInMs = ends + readLagMs + clockMarginMs - timing.atMs
@@ -185,7 +185,7 @@ function expired<T>({ id, intent }: Effect, atMs: number, refusal: string | unde
       : { venue_time: atMs, refusal: refusal ?? '', found: false }
   return {
     type: 'dead',
-    message: refusal ?? 'The venue did not take the action before it expired',
+    message: refusal ?? 'The action expired before the venue executed it',
     effects: [{ effectId: id, status: 'dropped', proof }],
   }
 }

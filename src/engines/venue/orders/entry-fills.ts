@@ -7,11 +7,11 @@ import { clockToleranceMs } from './order-lookup.ts'
 import type { OrderTaskData } from './order-task.ts'
 import type { PlaceOrderDeps } from './place-order-deps.ts'
 
-/** What was filled of an order that the venue has just taken, with fees: by the stream, or by asking. */
+/** Fills of an order that was just placed, from the stream or by polling. */
 
 const scale = 18
 
-/** Undefined as long as the stream has not told all of it. */
+/** Undefined until the stream has delivered every fill. */
 function completeFills({ fills, left, isList }: OrderUpdate, filledSize: string | null): Fill[] | undefined {
   if (isList && filledSize === null) return [...fills]
   const filled = filledSize ?? (left && filledOf(left))
@@ -22,7 +22,7 @@ function completeFills({ fills, left, isList }: OrderUpdate, filledSize: string 
 const filledOf = ({ size, origSize }: NonNullable<OrderUpdate['left']>): string =>
   fromUnits(toUnits(origSize, scale) - toUnits(size, scale), scale)
 
-/** By its id, so that fills of the moment before the task do no harm: the clock of the account may be ahead of theirs. */
+/** Filters by order id, because the window starts before the task: the account clock may be ahead of the fill clock. */
 export async function fillsOfOrder(
   venue: Pick<PlaceOrderDeps['venue'], 'fillsSince'>,
   { account, sinceMs }: { account: string; sinceMs: number },
@@ -32,7 +32,7 @@ export async function fillsOfOrder(
   return fills.filter((fill) => fill.orderId === orderId)
 }
 
-/** Undefined while fills are missing: the venue shows them a moment after its reply. */
+/** Undefined while fills are missing: the venue shows them shortly after its reply. */
 export async function fillsOfEntry(
   { venue, readStreamedOrder }: Pick<PlaceOrderDeps, 'venue' | 'readStreamedOrder'>,
   taskData: OrderTaskData,

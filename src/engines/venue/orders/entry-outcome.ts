@@ -19,12 +19,12 @@ import { type OrderTaskData, taskDataOf, wantedExits } from './order-task.ts'
 import type { PlaceOrderDeps } from './place-order-deps.ts'
 import { cloidOf } from './signed-action.ts'
 
-/** What the reply to an order says of its entry and exits, and what the venue's records add to it. */
+/** Outcome of an entry and its exits, from the reply to the order and the venue's records. */
 
-/** `replied`: by the venue's reply to the order itself, so that the stream is as new. */
+/** `replied`: from the reply to the order itself, so the stream is as recent. */
 export type ObservedEntry = { entry: Entry; exits: Exit[]; replied: boolean; landedAtMs: number | null }
 
-/** The venue's own word on an exit: it is true whatever a later read fails to show. */
+/** The reply is authoritative: a later read that lacks the exit does not override it. */
 function exitOfReply(leg: ExitLeg, reply: LegStatus | undefined): Exit {
   if (!reply) return { leg, orderId: null, state: 'unknown', error: null }
   if (reply.type === 'error') return { leg, orderId: null, state: 'gone', error: reply.message }
@@ -42,7 +42,7 @@ export const exitsOfReply = (wanted: readonly ExitLeg[], legs: readonly LegStatu
 export function entryOfReply(
   legs: LegStatus[],
   taskData: OrderTaskData,
-  refusals: PlaceOrderDeps['rejections'],
+  rejections: PlaceOrderDeps['rejections'],
 ): ObservedEntry | undefined {
   const [first, ...rest] = legs
   if (!first || first.type === 'accepted') return undefined
@@ -52,22 +52,22 @@ export function entryOfReply(
   )
   const observed = (entry: Entry): ObservedEntry => ({ entry, exits, replied: true, landedAtMs: null })
   if (first.type === 'error') {
-    const error = { code: refusals.codeOfRejection(first.message), message: first.message }
+    const error = { code: rejections.codeOfRejection(first.message), message: first.message }
     return observed({ orderId: null, status: 'rejected', filledSize: null, error })
   }
   const { orderId } = first
   if (first.type === 'resting') return observed({ orderId, status: 'resting', filledSize: null, error: null })
   const isWhole = compareDecimals(first.size, taskData.size) >= 0
-  // Only an order that takes what there is at once has ended with a part: the rest of another one may rest.
+  // Only an IOC order ends with a partial fill: the remainder of another order may rest.
   if (!isWhole && taskData.tif !== 'ioc') return undefined
   return observed({ orderId, status: isWhole ? 'filled' : 'part', filledSize: first.size, error: null })
 }
 
-/** Undefined where the record does not say how the entry stands. */
+/** Undefined where the record does not determine the state of the entry. */
 function entryFound(
   { orderId, phase, status, filledSize }: FoundOrder,
   taskData: OrderTaskData,
-  refusals: PlaceOrderDeps['rejections'],
+  rejections: PlaceOrderDeps['rejections'],
   isLast: boolean,
 ): Entry | undefined {
   const entry = (as: Entry['status'], filled: string | null, error: Entry['error'] = null): Entry => ({
@@ -78,21 +78,21 @@ function entryFound(
   })
   const isWhole = compareDecimals(filledSize, taskData.size) >= 0
   if (isWhole) return entry('filled', filledSize)
-  // An order that takes what there is at once never rests: such an answer is older than its end.
+  // An IOC order never rests: an open status is stale.
   if (phase === 'open' || phase === 'waiting')
     return taskData.tif === 'ioc' ? undefined : entry('resting', null)
   if (phase === 'filling') return isLast ? entry('part', filledSize) : undefined
   if (compareDecimals(filledSize, '0') > 0) return entry('part', filledSize)
   if (phase === 'triggered' || phase === 'filled') return entry('filled', taskData.size)
   const message = `The venue ended the order: ${status}`
-  return entry('rejected', null, { code: refusals.codeOfStatus(status ?? ''), message })
+  return entry('rejected', null, { code: rejections.codeOfStatus(status ?? ''), message })
 }
 
 type EntryLookUpDeps = Pick<PlaceOrderDeps, 'venue' | 'rejections'>
 
 /**
- * A cancelled order may have been filled in part, and its status may still show the size of its opening. Undefined while
- * its fills may be missing yet.
+ * A cancelled order may have been filled in part while its status still shows the original size. Undefined while its
+ * fills may not be visible yet.
  */
 async function withFills(
   venue: PlaceOrderDeps['venue'],
@@ -101,13 +101,13 @@ async function withFills(
   { sinceMs, isLast }: { sinceMs: number; isLast: boolean },
 ): Promise<FoundOrder | undefined> {
   if (found.phase !== 'cancelled' || compareDecimals(found.filledSize, '0') > 0) return found
-  // Asked before the fills, which are then newer.
+  // Read the clock before the fills, so that the fills are newer.
   const isSettled = isLast || (await isShownByNow(venue, account, found.atMs))
   const filledSize = sumFills(await fillsOfOrder(venue, { account, sinceMs }, found.orderId)).size
   return isSettled || compareDecimals(filledSize, '0') > 0 ? { ...found, filledSize } : undefined
 }
 
-/** By its own id: the only way to learn of an order whose reply was lost. */
+/** Looks up the entry by client order id, the only key of an order whose reply was lost. */
 export async function lookUpEntry(
   { venue, rejections }: EntryLookUpDeps,
   task: TaskView,
@@ -134,9 +134,12 @@ export async function lookUpEntry(
   if (taskData.market === 'perp') {
     const { state } = await consistentRecord(venue, { account, symbol: taskData.symbol })
     const { expiresAtMs: ends } = effectOf(task, 'entry').intent
-    // Of several servers of the venue one may lag for long: its records agree with each other, and are old.
+    // One of the venue's servers may lag for long: its records are consistent with each other, but stale.
     if (typeof ends === 'number' && state.timeMs <= ends + readLagMs)
-      throw new Fault('unavailable', 'The venue answers with a state from before the end of the order')
+      throw new Fault(
+        'unavailable',
+        'The venue returned a state from before the order expired; the order is looked up again',
+      )
   }
   if (taskData.market === 'spot' && taskData.held_before)
     await assertBalanceExplained(venue, { account, sinceMs, isBuy }, taskData.held_before)
@@ -144,17 +147,17 @@ export async function lookUpEntry(
 }
 
 type ExitResolution = {
-  /** As the reply says, or as the last look-up found them. */
+  /** From the reply, or from the last look-up. */
   exits: readonly Exit[]
   entryRests: boolean
-  /** What the name of each order ends in. */
+  /** Suffix of the action key of each exit. */
   suffix?: string
   allRecords: boolean
-  /** Every read shows by now what landed together with these orders. */
+  /** The read lag since these orders landed has passed. */
   isSettled: boolean
 }
 
-/** What each exit does now: only the venue's own word, or every record together, makes it gone. */
+/** The current state of each exit: `gone` only where the venue says so, or where no record contains it. */
 export async function resolveExits(
   venue: OrderLookupSource,
   task: TaskView,
@@ -167,14 +170,14 @@ export async function resolveExits(
       const { leg, orderId, state } = exit
       if (state === 'gone' && exit.error !== null) return exit
       const found = await lookup.find({ cloid: cloidOf(task.id, `${leg}${suffix}`), orderId })
-      // An entry that ended takes along what waited for the rest of it.
+      // The end of the entry also cancels exits that wait for its remainder.
       if (!found) return state === 'waiting' && !entryRests ? { ...exit, state: 'unknown' } : exit
       const now = stateOf(found, entryRests)
       const error = now === 'gone' ? `The venue ended the order: ${found.status}` : null
       return { leg, orderId: found.orderId, state: now, error }
     }),
   )
-  // One that fired takes the other along.
+  // An exit that fired cancels its sibling.
   const hasFired = resolved.some(({ state }) => state === 'done')
   return resolved.map((exit): Exit => {
     if (exit.state !== 'unknown') return exit
@@ -190,7 +193,6 @@ function stateOf({ phase, status }: FoundOrder, entryRests: boolean): Exit['stat
   return phase === 'filling' ? 'done' : 'standing'
 }
 
-/** Nothing is left to be asked about the exits. */
 const isResolved = (exits: readonly Exit[]): boolean =>
   exits.every(
     ({ state, orderId }) => state === 'gone' || state === 'done' || (state !== 'unknown' && orderId !== null),
@@ -201,17 +203,17 @@ const hasUnknown = (exits: readonly Exit[]): boolean => exits.some(({ state }) =
 const completeWithinMs = 1_500
 const pollFirstMs = 100
 const pollMaxMs = 400
-/** The lists are dear, and lag no less than the status of a single order. */
+/** The lists cost more weight than the status of a single order, and lag no less. */
 const allRecordsAttempts = new Set([2, 4])
 
 type ExitCompletion = {
   exits: readonly Exit[]
   landedAtMs: number
   signal: AbortSignal
-  /** What the name of each order ends in. */
+  /** Suffix of the action key of each exit. */
   suffix?: string
 }
-/** Exits of which at least one landed; kept by a task until every record of them is there. */
+/** Exits of which at least one landed; stored in the task until every record of them is available. */
 export type PlacedExits = Pick<ExitCompletion, 'landedAtMs'> & { exits: Exit[] }
 
 /** Exits that landed without an entry, each with its order id; `isComplete` is false while a record is missing. */
@@ -225,7 +227,7 @@ export async function completeExits(
   let exits = [...placed]
   for (let [attempt, waitMs] = [0, pollFirstMs]; ; attempt += 1, waitMs = Math.min(waitMs * 2, pollMaxMs)) {
     const isSettled = await isShownByNow(venue, account, landedAtMs)
-    // The lists are dear, and what the reply has taken needs no more than its order id.
+    // The lists cost more weight, and an exit accepted by the reply lacks only its order id.
     const allRecords = isSettled || (allRecordsAttempts.has(attempt) && hasUnknown(exits))
     exits = await resolveExits(venue, task, { exits, entryRests: false, suffix, allRecords, isSettled })
     if (isResolved(exits)) return { exits, isComplete: true }
@@ -255,7 +257,7 @@ async function streamedExits(
 
 type CompletedEntry = { observed: ObservedEntry; orderOutcome: OrderOutcome | undefined }
 
-/** The fills and exits of an entry that landed. Without `standing`, a record is still missing that will come. */
+/** The fills and exits of an entry that landed; `orderOutcome` is undefined while a record is not available yet. */
 export async function completeOutcome(
   deps: Pick<PlaceOrderDeps, 'venue' | 'readStreamedOrder'>,
   task: TaskView,
@@ -269,9 +271,9 @@ export async function completeOutcome(
   let { exits, landedAtMs } = observed
   let fills: Fill[] | undefined
   const entryRests = entry.status === 'resting'
-  // What was filled is known: the stream is as new once it shows so much.
+  // The filled size is known, so the stream is current once it shows that size.
   const isStreamCurrent = replied || entry.filledSize !== null
-  // The rest of an entry that was filled in part takes its exits along after their first message.
+  // The remainder of a partially filled entry cancels its exits after their first stream message.
   if (replied && landedAtMs === null && entry.status !== 'part')
     exits = await streamedExits(deps, task, { exits, entryRests })
   for (let [attempt, waitMs] = [0, pollFirstMs]; ; attempt += 1, waitMs = Math.min(waitMs * 2, pollMaxMs)) {

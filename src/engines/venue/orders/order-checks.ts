@@ -3,9 +3,9 @@ import { invalid } from '#kernel/fault.ts'
 import { fromUnits, toUnits, usdDecimals } from '#kernel/money.ts'
 import type { Direction, Grid } from '#upstreams/hyperliquid/rounding.ts'
 
-/** The rules that sizes and prices of a request are held against. */
+/** Validation of sizes and prices in a request. */
 
-/** The venue's grid, lent by its adapter. */
+/** Rounding to lots and ticks, injected from the venue's adapter. */
 export type Sizing = {
   isOnTick(price: string, grid: Grid): boolean
   tickAt(price: string, grid: Grid): string
@@ -34,13 +34,13 @@ export function limitPriceOf(input: Priced, grid: Grid, sizing: Sizing): string 
   return limit_price
 }
 
-/** Taking liquidity is what a market order is for. */
+/** A market order takes liquidity, which post-only forbids. */
 export function assertTif({ order_type = 'market', tif }: Priced & { tif?: 'gtc' | 'ioc' | 'alo' }): void {
   if (order_type !== 'market' || tif !== 'alo') return
   throw invalid(
     'tif',
     'literal_error',
-    'A market order takes liquidity: `alo` (post only) goes with `order_type` limit',
+    'A market order takes liquidity: use `alo` (post only) with `order_type` limit only',
     { expected: "'ioc' or 'gtc'" },
   )
 }
@@ -49,16 +49,16 @@ type Sized = { size: string | undefined; notional: string | undefined }
 type SizeRules = {
   market: Grid
   price: string
-  /** The price at which the venue counts what the order is worth; that of the size where it is the same. */
+  /** The price by which the venue computes the order's value; default `price`. */
   worthPrice?: string
   minimum: string
-  /** The name under which the section takes the notional. */
+  /** The section's field name of the notional. */
   notionalField: string
-  /** A notional that suffices may become one lot more, where the lots below it are worth too little. */
+  /** Rounds up to the minimum where the notional suffices and the rounded size is worth less. */
   mayRoundUp?: boolean
 }
 
-/** Rounds down, and refuses what then is nothing or too little. */
+/** Rounds down to lots; throws where the result is zero or below the minimum. */
 export function orderSize({ size, notional }: Sized, rules: SizeRules, sizing: Sizing): string {
   const { market, price, worthPrice = price, minimum, notionalField, mayRoundUp = false } = rules
   if ((size === undefined) === (notional === undefined))
@@ -82,17 +82,17 @@ type Worth = { size: string; price: string; minimum: string; field: string; mark
 const isWorth = ({ size, price, minimum }: Worth, { notionalMicros }: Sizing): boolean =>
   compareDecimals(size, '0') > 0 && notionalMicros(price, size) >= toUnits(minimum, usdDecimals)
 
-/** Throws 422, and says what the size was rounded to and which size would do. */
+/** Throws 422 with the rounded size and the smallest sufficient size. */
 export function assertWorth(worth: Worth, sizing: Sizing): void {
   if (isWorth(worth, sizing)) return
   const { size, price, minimum, field, market } = worth
   const worthUsd = fromUnits(sizing.notionalMicros(price, size), usdDecimals)
   const minimumSize = market && sizing.sizeOfNotional(minimum, price, market, 'up')
-  const enough = minimumSize === undefined ? '' : `; a size of ${minimumSize} is enough now`
+  const enough = minimumSize === undefined ? '' : `; use a size of at least ${minimumSize}`
   throw invalid(
     field,
     'below_minimum',
-    `Input should be worth at least ${minimum} USD: cut to the lot it is ${size}, worth ${worthUsd} USD at ${price}${enough}`,
+    `Input should be worth at least ${minimum} USD: rounded to the lot it is ${size}, worth ${worthUsd} USD at ${price}${enough}`,
     {
       minimum,
       unit: 'USD',
@@ -105,7 +105,7 @@ export function assertWorth(worth: Worth, sizing: Sizing): void {
 
 type ExitCheck = { leg: 'tp' | 'sl'; price: string; isBuy: boolean; reference: string; field: string }
 
-/** A trigger on the wrong side would fire at once; it is never sent. */
+/** A trigger on the wrong side of the price would fire at once. */
 export function assertExit({ leg, price, isBuy, reference, field }: ExitCheck): void {
   const above = (leg === 'tp') === isBuy
   const order = compareDecimals(price, reference)

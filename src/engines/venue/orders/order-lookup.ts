@@ -12,18 +12,18 @@ import type {
 } from '#upstreams/hyperliquid/hyperliquid.ts'
 
 /**
- * What became of an order, from each record of the venue that can show it: its status, the open orders, the fills.
- * The records lag behind each other, so that one of them that shows nothing proves nothing.
+ * Finds an order in the venue's records: its status, the open orders, the fills. The records lag behind each other, so
+ * absence from one of them proves nothing.
  */
 
 export type OrderLookupSource = Pick<Hyperliquid, 'order' | 'openOrders' | 'fillsSince'>
-/** By the id that we gave it, or by the one that the venue gave it. */
+/** By client order id or by the venue's order id. */
 export type OrderRef = { cloid?: string; orderId?: number | null }
 export type FoundOrder = {
   orderId: number
-  /** `waiting`: for its entry. `filling`: it has fills, and no record says whether it is still open. */
+  /** `waiting`: for its entry. `filling`: it has fills, and no record shows whether it is still open. */
   phase: Phase | 'waiting' | 'filling'
-  /** The venue's own word, where its status is known. */
+  /** The venue's status, where known. */
   status: string | null
   filledSize: string
   atMs: number
@@ -31,7 +31,7 @@ export type FoundOrder = {
 type Scope = { account: string; sinceMs: number; allRecords: boolean }
 export type OrderLookup = { find(name: OrderRef): Promise<FoundOrder | undefined> }
 
-/** More than the clocks that stamp accounts and fills can be apart. */
+/** Upper bound of the difference between the clocks of accounts and fills. */
 export const clockToleranceMs = 1_000
 
 const scale = 18
@@ -61,7 +61,7 @@ const fromFills = (fills: readonly [Fill, ...Fill[]]): FoundOrder => ({
   atMs: Math.max(...fills.map(({ atMs }) => atMs)),
 })
 
-/** The lists are read once for all orders that are asked about. */
+/** Reads the lists once for all orders. */
 export function createOrderLookup(
   venue: OrderLookupSource,
   { account, sinceMs, allRecords }: Scope,
@@ -89,29 +89,31 @@ export function createOrderLookup(
   }
 }
 
-/** As many as the venue gives in one answer: what is not among them may be older. */
+/** Page size of the venue's recent fills: a fill outside the page may be older. */
 const recentFillsMax = 2_000
 const recordsDisagree = () =>
-  new Fault('unavailable', 'The records of the venue do not agree yet', { extras: { retry_after: 1 } })
+  new Fault('unavailable', 'The records of the venue are not consistent yet; try again in a second', {
+    extras: { retry_after: 1 },
+  })
 
-/** Throws where the venue may show the position in a form that is not known. */
+/** Throws where the venue may show the position in an unknown format. */
 export function positionOf({ positions, unread }: Account, symbol: string): Position | undefined {
   const found = positions.find((each) => each.symbol === symbol)
   if (found || !unread.some((each) => each === null || each === symbol)) return found
-  throw new Fault('unavailable', `Hyperliquid shows the position in ${symbol} in a form that is not known`)
+  throw new Fault('unavailable', `Hyperliquid shows the position in ${symbol} in an unknown format`)
 }
 
 export const sizeOf = (account: Account, symbol: string): string =>
   positionOf(account, symbol)?.signedSize ?? '0'
 
-/** Signed: what is held after the fill. */
+/** The signed position after the fill. */
 export const sizeAfter = ({ startSize, isBuy, size }: Fill): bigint =>
   units(startSize) + (isBuy ? units(size) : -units(size))
 
-/** `sinceMs`: of a fill that is known to be there. */
+/** `sinceMs`: the time of a fill that is known to exist. */
 type ConsistencyQuery = { account: string; symbol: string; sinceMs?: number }
 
-/** The account, and the newest fills, which explain its position; throws as long as both tell different things. */
+/** The account and the newest fills; throws while the fills do not match the position. */
 export async function consistentRecord(
   venue: Pick<Hyperliquid, 'recentFills' | 'account'>,
   { account, symbol, sinceMs = 0 }: ConsistencyQuery,
@@ -126,22 +128,22 @@ export async function consistentRecord(
   }
   const lastMs = Math.max(...own.map(({ atMs }) => atMs))
   if (lastMs < sinceMs) throw recordsDisagree()
-  // Fills of one moment have no order among themselves.
+  // Fills with the same timestamp have no order among themselves.
   if (own.some((fill) => fill.atMs === lastMs && sizeAfter(fill) === units(seen))) return { state, fills }
   throw recordsDisagree()
 }
 
-/** The signed size that account and fills agree on. */
+/** The signed position on which account and fills agree. */
 export const consistentPosition = async (
   venue: Pick<Hyperliquid, 'recentFills' | 'account'>,
   account: string,
   symbol: string,
 ): Promise<string> => sizeOf((await consistentRecord(venue, { account, symbol })).state, symbol)
 
-/** A token that was held when the task began, in the market of its orders. */
+/** The balance of a token when the task began, and the market of the task's orders. */
 export type HeldBefore = { coin: string; market: string; total: string }
 
-/** Throws where the balance moved as the order would move it, and no fill explains that. */
+/** Throws where the balance moved in the order's direction and no fill explains it. */
 export async function assertBalanceExplained(
   venue: Pick<Hyperliquid, 'spotBalances' | 'fillsSince'>,
   { account, sinceMs, isBuy }: { account: string; sinceMs: number; isBuy: boolean },

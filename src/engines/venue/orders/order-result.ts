@@ -6,7 +6,7 @@ import type { Fill } from '#upstreams/hyperliquid/hyperliquid.ts'
 import { legOfOrder, type OrderTaskData } from './order-task.ts'
 import { cloidOf } from './signed-action.ts'
 
-/** What the owner of a task is shown of its order, as the venue tells it. */
+/** The user-visible result of an order task. */
 
 const shownStatus = { filled: 'filled', part: 'filled', resting: 'resting', rejected: 'rejected' } as const
 
@@ -40,7 +40,6 @@ export function orderResult(
   const own = fills.filter(({ orderId }) => orderId === entry.orderId)
   const sum: FillSum = sumFills(own)
   return {
-    // What stands in the book has not moved anything yet.
     resting: entry.status === 'resting',
     asset: taskData.symbol,
     order_id: entry.orderId === null ? null : String(entry.orderId),
@@ -66,13 +65,15 @@ export function orderResult(
   }
 }
 
-/** What the sentence of a task that ended well has to add. */
+/** A note for the summary of a completed task. */
 export function resultNote(taskData: OrderTaskData, { entry }: Pick<OrderOutcome, 'entry'>): JsonObject {
   const notes = [
     ...(entry.status === 'resting' ? ['the order rests in the book and is not filled yet'] : []),
     ...(taskData.asked_size === undefined
       ? []
-      : [`the close asked for ${taskData.asked_size} ${taskData.symbol}, and ${taskData.size} were open`]),
+      : [
+          `the requested size ${taskData.asked_size} ${taskData.symbol} exceeds the open position of ${taskData.size}`,
+        ]),
   ]
   return notes.length > 0 ? { note: notes.join('; ') } : {}
 }

@@ -6,7 +6,7 @@ import type { Grid } from '#upstreams/hyperliquid/rounding.ts'
 import type { HeldBefore } from './order-lookup.ts'
 import { cloidOf } from './signed-action.ts'
 
-/** What a task that places an order remembers from its admission on. */
+/** Task data of an order, written at admission. */
 
 export type WantedExit = { price: string; isMarket: boolean }
 export type OrderTaskData = {
@@ -18,7 +18,7 @@ export type OrderTaskData = {
   price_decimals: number
   account: string
   agent: string
-  /** How far the venue's clock is ahead of ours, and what it showed when the task began. */
+  /** The lead of the venue's clock over ours, and the venue's time when the task began. */
   ahead_ms: number
   since_ms: number
   is_buy: boolean
@@ -26,25 +26,25 @@ export type OrderTaskData = {
   price: string
   tif: 'gtc' | 'ioc' | 'alo'
   reduce_only: boolean
-  /** Brings money home: open under a kill switch and against spent caps. */
+  /** Reduces risk: allowed under a kill switch and above spent caps. */
   exit: boolean
   usd_micros: string
-  /** Of an order that opens or enlarges a position. */
+  /** Set for an order that opens or enlarges a position. */
   margin_micros?: string
-  /** Dollars that have to come over from the other side first. */
+  /** USDC to transfer from the other side first. */
   gather: string | null
   gather_play?: string
   /** Null where the account has the wanted leverage already. */
   leverage: { is_cross: boolean; value: number } | null
-  /** Where an exit is smaller than its entry: spot pays its fee in what was bought. */
+  /** Set where an exit is smaller than its entry: a spot purchase pays its fee in the bought token. */
   exit_size?: string
   tp: WantedExit | null
   sl: WantedExit | null
-  /** What a spot order buys or sells, as it was held when the task began. */
+  /** The balance of the traded token when the task began. */
   held_before?: HeldBefore
-  /** The exit that this order is, where it was kept by the gateway and has fired. */
+  /** The leg of a trigger held by the gateway that fired and became this order. */
   fired?: ExitLeg
-  /** The size that a close asked for, where it is more than the position. */
+  /** The requested size of a close, where it exceeds the position. */
   asked_size?: string
 }
 
@@ -61,11 +61,11 @@ export const wantedExits = ({ tp, sl }: OrderTaskData): { leg: ExitLeg; wanted: 
   ...(sl ? [{ leg: 'sl' as const, wanted: sl }] : []),
 ]
 
-/** What the order of a task is called where its owner is told of it. */
+/** The role of the order in user-visible results and events. */
 export const legOfOrder = ({ operation, fired }: OrderTaskData): 'entry' | 'close' | ExitLeg =>
   fired ?? (operation === 'perp_close' ? 'close' : 'entry')
 
-/** The first thing that is said to the venue is the order itself. */
+/** True where the order is the first action of its task. */
 export const startsWithOrder = ({ gather, leverage }: OrderTaskData): boolean =>
   gather === null && leverage === null
 

@@ -11,7 +11,7 @@ import { positionNote } from './read-after-write.ts'
 import type { ActionPlan } from './signed-action.ts'
 import { noteSpent } from './spending.ts'
 
-/** Leverage where it differs, then the order with its exits, then the truth about all of it. */
+/** Steps of an order: collateral transfer, leverage, the order with its exits, and its confirmation. */
 
 export const orderTtlMs = 20_000
 export const upstreamName = 'Hyperliquid'
@@ -51,7 +51,8 @@ export function placeOrderSteps(
   const { signedActions, venue, pricing, rejections } = deps
 
   const order = async (task: TaskView, { now }: StepContext, effects: EffectUpdate[]) => {
-    if (now > task.deadline) return failed('expired', 'The deadline passed before anything was sent', effects)
+    if (now > task.deadline)
+      return failed('expired', 'The deadline passed before the order was sent', effects)
     const taskData = taskDataOf(task)
     const exits = wantedExits(taskData)
     const orders = [
@@ -156,12 +157,12 @@ export function placeOrderSteps(
       return { ...finished, data: { ...finished.data, seen: now as unknown as JsonObject } }
     }
     if (evaluation === 'nothing')
-      return failed('slippage', 'Nothing was filled within the accepted price', effects)
+      return failed('slippage', 'The order was not filled: no liquidity within the accepted price', effects)
     return deps.repairBracket(task, context, orderOutcome, effects)
   }
 
   const confirm: Step = async (task, context) => {
-    // What the venue has said once is not asked for again.
+    // A known reply is not read again.
     const known = task.data.seen as unknown as ObservedEntry | undefined
     if (known) return finish(task, context, known, [])
     const actionOutcome = await confirmEntry(task, context)
@@ -197,7 +198,7 @@ function rejected(
   entry: Entry,
   effects: EffectUpdate[],
 ): StepResult {
-  const { code, message } = entry.error ?? { code: 'venue_rejected', message: 'The venue refused the order' }
+  const { code, message } = entry.error ?? { code: 'venue_rejected', message: 'The venue rejected the order' }
   return {
     ...failed(
       code,

@@ -3,10 +3,10 @@ import type { VenueOrder } from '#kernel/venue.ts'
 import { gridOf, type OrderTaskData, type WantedExit } from './order-task.ts'
 import { cloidOf } from './signed-action.ts'
 
-/** A market exit takes whatever it gets within this distance of its trigger. */
+/** Maximum slippage of a market exit from its trigger price. */
 export const exitSlippagePercent = '10'
 
-/** The rounding of prices, lent by the venue's adapter. */
+/** Price rounding, injected from the venue's adapter. */
 export type Pricing = {
   boundPrice(
     price: string,
@@ -18,7 +18,7 @@ export type Pricing = {
 
 type ExitRequest = { leg: ExitLeg; wanted: WantedExit; size: string; name: string }
 
-/** An order that only brings money home, on the other side of the entry. */
+/** A reduce-only order on the opposite side of the entry. */
 export function exitOrder(
   taskId: string,
   taskData: OrderTaskData,

@@ -11,14 +11,14 @@ import { minTaskId, type PositionAfter, positionAfter, taskAgeMaxMs } from './re
 import { readLagMs } from './signed-action.ts'
 import { SpendingNotShown } from './spending.ts'
 
-/** Read-your-writes for admissions: a read of the venue may be older than what a task of the user has just done there. */
+/** Read-your-writes for admissions: a read of the venue may be older than the user's last task. */
 
 const scale = 18
 const units = (text: string): bigint => toUnits(text, scale)
-/** A lag is rarely longer than the sum of these; each read is answered by another node. */
+/** The lag is rarely longer than their sum; each read may reach another node. */
 const rereadWaitsMs = [150, 300, 600] as const
 
-/** What a task that traded a perpetual remembers of the position that it left. */
+/** Task data with the position after a perp trade. */
 export function positionNote(market: 'perp' | 'spot', fills: readonly Fill[]): JsonObject {
   const after = market === 'perp' ? positionAfter(fills) : undefined
   return after ? { position_after: after } : {}
@@ -51,8 +51,8 @@ type AccountDeps = TaskDeps & { venue: Pick<Hyperliquid, 'account' | 'recentFill
 type Wanted = { userId: string; account: string; symbol: string }
 
 /**
- * The account with the position that the last task of the user left in the market, or that later fills left. Throws
- * `unavailable` as long as the venue shows an older one.
+ * The account, with a position at least as recent as the user's last task in the market. Throws `unavailable` while
+ * the venue shows an older one.
  */
 export async function accountAfterTasks(
   { db, clock, venue }: AccountDeps,
@@ -70,7 +70,7 @@ export async function accountAfterTasks(
     await pause(waitMs)
     state = await venue.account(account)
   }
-  // An exit that fired, an order in the book or another client may have moved the position since.
+  // An exit, a resting order or another client may have changed the position since.
   if (shows(state)) return state
   return (await consistentRecord(venue, { account, symbol, sinceMs: expected.at_ms })).state
 }
@@ -86,7 +86,7 @@ const changedRecently = async ({ db, clock }: TaskDeps, userId: string): Promise
   return rows.length > 0
 }
 
-/** Whether a task of the user bought the token so lately that a read of the balance may not show it. */
+/** Whether a task of the user bought the token within the read lag, so that a read may not show it. */
 export async function boughtRecently(
   { db, clock }: TaskDeps,
   userId: string,
@@ -102,7 +102,7 @@ export async function boughtRecently(
   return rows.length > 0
 }
 
-/** Orders that tasks of the user cancelled so lately that the list of open orders may still show them. */
+/** Orders that tasks of the user cancelled within the read lag: the list of open orders may still contain them. */
 export async function recentlyCancelled({ db, clock }: TaskDeps, userId: string): Promise<Set<number>> {
   const now = clock.now()
   const rows = await query<{ id: string | null }>(
@@ -120,8 +120,8 @@ export async function recentlyCancelled({ db, clock }: TaskDeps, userId: string)
 }
 
 /**
- * Repeats an admission that a balance refuses, where a task of the user has moved money a moment ago. `isLast`: what the
- * read may not show yet counts as spent.
+ * Repeats an admission that fails for insufficient balance where a recent task of the user moved money. `isLast`:
+ * pending spends count as spent.
  */
 export async function rereadBalances<T>(
   deps: TaskDeps,

@@ -2,12 +2,12 @@ import { fromUnits } from '#kernel/money.ts'
 import type { Fill } from '#upstreams/hyperliquid/hyperliquid.ts'
 import { sizeAfter } from './order-lookup.ts'
 
-/** How tasks that ended a moment ago are found, and the position that one of them left. */
+/** Finds recently ended tasks, and the position that their fills left. */
 
-/** Tasks are found by their id, which begins with the time of their creation. */
+/** A task id begins with its creation time, so the primary key bounds the search. */
 export const taskAgeMaxMs = 10 * 60_000
 
-/** The least id that a task of that time can have. */
+/** The smallest id of a task created at that time. */
 export function minTaskId(at: Date): string {
   const hex = at.getTime().toString(16).padStart(12, '0')
   return `${hex.slice(0, 8)}-${hex.slice(8)}-0000-0000-000000000000`
@@ -17,12 +17,12 @@ const scale = 18
 
 export type PositionAfter = { signed_size: string; at_ms: number }
 
-/** The position that these fills of one market left; undefined where they do not say it. */
+/** The position after these fills of one market; undefined where they do not determine it. */
 export function positionAfter(fills: readonly Fill[]): PositionAfter | undefined {
   const atMs = Math.max(...fills.map((fill) => fill.atMs))
   const last = fills.filter((fill) => fill.atMs === atMs)
   const [first] = last
-  // Fills of one moment have no order among themselves, unless all of them move the position the same way.
+  // Fills with the same timestamp have no order among themselves, unless all have the same side.
   if (!first || last.some(({ isBuy }) => isBuy !== first.isBuy)) return undefined
   const sizes = last.map(sizeAfter)
   const farthest = sizes.reduce((best, each) => (each > best === first.isBuy ? each : best))

@@ -24,22 +24,22 @@ export type { ActionOutcome }
 export { cloidOf, effectOf, readLagMs }
 
 /**
- * One thing said to the venue, as two steps of a task: signed and stored, then sent and settled. What was stored is
- * sent again only as the same bytes, and only after the venue was asked what it knows of them.
+ * One action at the venue as two task steps: sign and store, then send and confirm. Only the stored bytes are sent
+ * again, and only after a look-up at the venue.
  */
 
 export type ActionPlan = {
-  /** Names the act within its task; its id at the venue is derived from both. */
+  /** Unique within the task; the client order id is derived from both. */
   actionKey: string
   action: VenueAction
   account: string
-  /** Whose key signs what an agent may sign. */
+  /** The key for actions that an agent may sign. */
   agent: string
   facts: Pick<Action, 'operation' | 'tokens' | 'recipients' | 'usdMicros' | 'exit'>
-  /** How far the venue's clock is ahead of ours: the venue judges numbers and ends by its own. */
+  /** Lead of the venue's clock over ours: the venue checks nonces and expiries by its own clock. */
   skewMs: number
   ttlMs: number
-  /** Which leg of the bracket each order is. */
+  /** The bracket leg of each order. */
   notes?: { cloid: string; leg: string; symbol: string }[]
 }
 export type SignContinuation = {
@@ -47,7 +47,7 @@ export type SignContinuation = {
   next: string
   data?: JsonObject
   effects?: EffectUpdate[]
-  /** What the step becomes where policy or custody refuse. */
+  /** The step result where policy or custody refuses to sign. */
   onRefused: (fault: Fault) => StepResult
 }
 
@@ -57,8 +57,8 @@ export type SignedActions = {
   /** Parks the task until the next look-up. */
   pollLater(task: TaskView, next: string, unknownOutcome: UnknownOutcome): StepResult
   /**
-   * The step that signs an exit again after the venue refused it for too many requests of the account; undefined for
-   * any other verdict, and where the deadline of the task would pass first.
+   * The step result that signs an exit again after the venue's request limit rejected it; undefined for any other
+   * outcome, and where the task's deadline would pass first.
    */
   retryThrottled<T>(
     task: TaskView,
@@ -73,7 +73,7 @@ type SignedActionDeps = {
   policy: Pick<Policy, 'authorizeOnAccept' | 'authorize'>
   signer: VenueSigner
   nonces: Pick<NonceSequences, 'ensure'>
-  /** How long a user-signed action without a trace is looked for before it counts as refused. */
+  /** How long a user-signed action is looked up after a rejection before it counts as not executed. */
   graceMs?: number
 }
 
@@ -82,7 +82,7 @@ const openedSignersMax = 50_000
 const defaultGraceMs = 120_000
 const pollFirstMs = 500
 const pollMaxMs = 30_000
-/** About an hour of looking in vain. */
+/** About one hour of polling. */
 const reviewAfterPolls = 120
 
 export function createSignedActions(deps: SignedActionDeps): SignedActions {
@@ -147,21 +147,21 @@ export function createSignedActions(deps: SignedActionDeps): SignedActions {
         const [built] = await settleAll([signed(intent, receipt, keys), writeNotes(tx)])
         return built
       }
-      const opening: Intent['signOnAccept'] = async (tx) => {
+      const signOnAccept: Intent['signOnAccept'] = async (tx) => {
         const keys = openKeys()
         const authorizeAction = await policy.authorizeOnAccept(tx, task.userId, chainId)
         return async (nonce) => {
           const intent = intentOf(nonce)
           const { receipt, write } = authorizeAction(intent)
-          const also = async () => void (await settleAll([write(), writeNotes(tx)]))
-          return { ...(await signed(intent, receipt, keys)), writes: also }
+          const writes = async () => void (await settleAll([write(), writeNotes(tx)]))
+          return { ...(await signed(intent, receipt, keys)), writes }
         }
       }
       const intend: Intent = {
         nonceSequence,
         minNonce: BigInt(venueNowMs),
         build,
-        signOnAccept: opening,
+        signOnAccept,
         onRefused,
       }
       return { intend, next, state: 'signed', data: { polls: 0, ...data }, ...(effects && { effects }) }
@@ -174,7 +174,7 @@ export function createSignedActions(deps: SignedActionDeps): SignedActions {
       const polls = Number(task.data.polls ?? 0)
       const backoffMs = Math.min(pollFirstMs * 2 ** Math.min(polls, 10), pollMaxMs)
       const afterMs = nextMs?.(backoffMs) ?? backoffMs
-      // An answer that is not understood does not become clearer by itself.
+      // Retrying does not fix a reply of an unknown format.
       const needsReview = polls >= reviewAfterPolls || cause?.code === 'upstream_changed'
       const reason = needsReview && cause ? { progress: { step: 1, of: 1, text: cause.message } } : {}
       return {

@@ -17,9 +17,9 @@ import type { OrderOutcome } from './order-result.ts'
 import type { OrderTaskData } from './order-task.ts'
 import { minTaskId, positionAfter, taskAgeMaxMs } from './recent-tasks.ts'
 
-/** What tasks of the user spent at the venue a moment ago: a read of the account may still show it as free. */
+/** Recent spends of the user's tasks at the venue: a read of the account may still show the funds as free. */
 
-/** `at_ms`: of the venue's clock; null where only time clears it. */
+/** `at_ms`: the venue's time; null where the entry clears by age only. */
 type Spending = {
   place: string
   amount: string
@@ -31,15 +31,14 @@ type Spending = {
 
 const scale = 18
 const units = (text: string): bigint => toUnits(text, scale)
-/** A task notes what it spent up to this long before or after it spent it. */
+/** A task notes a spend up to this long before or after the venue executes it. */
 export const noteErrorMs = 2_000
 const microUnits = 10n ** BigInt(scale - usdDecimals)
 const microsUp = (amount: bigint): bigint => (amount + microUnits - 1n) / microUnits
 
-/** The venue does not show yet what was spent. */
 export class SpendingNotShown extends Fault {
   constructor() {
-    super('unavailable', 'The venue does not show yet what the last task has spent', {
+    super('unavailable', "The venue's balance does not include the last task yet; try again in a second", {
       extras: { retry_after: 1 },
     })
   }
@@ -50,13 +49,13 @@ const withSpendings = (task: TaskView, added: Spending[]): JsonObject =>
     ? {}
     : { spendings: [...((task.data.spendings as Json[] | undefined) ?? []), ...(added as unknown as Json[])] }
 
-/** `before`: what the spot side held when the transfer was signed. */
+/** `before`: the spot balance when the transfer was signed. */
 type Paid = { side: 'perp' | 'spot'; amount: string; before?: string; atMs: number; now: Date }
 
-/** Dollars that a task moved out of one side of the account. */
+/** Notes USDC that a task moved out of one side of the account. */
 export function notePaid(task: TaskView, { side, amount, before, atMs, now }: Paid): JsonObject {
   const place = side === 'perp' ? cashBalanceKey : spotBalanceKey('USDC')
-  // No two transfers move the same amount, so that no earlier state has this total.
+  // Transfer amounts are unique, so no earlier state has this total.
   const left = before === undefined ? undefined : fromUnits(units(before) - units(amount), scale)
   return withSpendings(task, [
     {
@@ -69,7 +68,7 @@ export function notePaid(task: TaskView, { side, amount, before, atMs, now }: Pa
   ])
 }
 
-/** The token that the last of these fills left, by the venue's own count. */
+/** The token balance after the last of these fills, from the venue's start sizes. */
 function tokenAfter(fills: readonly Fill[], token: string): string {
   const atMs = Math.max(...fills.map((fill) => fill.atMs))
   const left = fills
@@ -114,7 +113,7 @@ function perpSpendings(
   fills: readonly Fill[],
   rests: boolean,
 ): Omit<Spending, 'noted_ms'>[] {
-  // What only reduces takes no margin, and a read that shows it is newer than what was spent before.
+  // A reducing order takes no margin; a read that shows its position is newer than all earlier spends.
   const { margin_micros: margin = '0', symbol } = taskData
   const after = rests ? undefined : positionAfter(fills)
   return [
@@ -127,7 +126,7 @@ function perpSpendings(
   ]
 }
 
-/** What an order has spent, and what of it the rest in the book holds. */
+/** Notes what the fills of an order spent, and what its resting part reserves. */
 export function noteSpent(
   task: TaskView,
   taskData: OrderTaskData,
@@ -146,29 +145,29 @@ export function noteSpent(
   )
 }
 
-/** `mayClear`: a newer read may show that it was spent already. */
+/** `mayClear`: a newer read may already include the spend. */
 export type PendingSpend = { amount: bigint; mayClear: boolean }
 
 type SpotHolding = Pick<SpotBalance, 'coin' | 'total' | 'hold'>
 export type Spendings = {
-  /** Of a token of the spot side, in units of 18 decimals. */
+  /** For a token of the spot side, in units of 18 decimals. */
   onSpot(balances: readonly SpotHolding[], token: string): PendingSpend
-  /** Dollars of the spot side, in micro-dollars. */
+  /** USDC of the spot side, in micro-dollars. */
   spotCash(balances: readonly SpotHolding[]): PendingSpend
-  /** Dollars of the perpetuals side, in micro-dollars. */
+  /** USDC of the perp side, in micro-dollars. */
   perpCash(account: Pick<Account, 'positions' | 'cashUsd' | 'timeMs'>): PendingSpend
 }
 
-/** `shownUntilMs`: everything that happened before that time of the venue's clock is in the read. */
+/** `shownUntilMs`: the read includes everything before that time of the venue's clock. */
 type BalanceRead = { balanceKey: string; seen: ReadonlyMap<string, string>; shownUntilMs: number }
 
 function pendingSpend(
   all: readonly Spending[],
   { balanceKey, seen, shownUntilMs }: BalanceRead,
 ): PendingSpend {
-  const isSpot = isSpotPlace(balanceKey)
+  const isSpot = isSpotKey(balanceKey)
   const canShow = (by: Spending['shown_by']): by is NonNullable<Spending['shown_by']> =>
-    by !== null && isSpotPlace(by.place) === isSpot
+    by !== null && isSpotKey(by.place) === isSpot
   const shownAt = all
     .filter(({ shown_by: by }) => canShow(by) && units(seen.get(by.place) ?? '0') === units(by.total))
     .map(({ at_ms }) => at_ms ?? 0)
@@ -182,7 +181,7 @@ function pendingSpend(
   }
 }
 
-const isSpotPlace = (place: string): boolean => place.startsWith(spotBalanceKey(''))
+const isSpotKey = (balanceKey: string): boolean => balanceKey.startsWith(spotBalanceKey(''))
 const inMicros = ({ amount, mayClear }: PendingSpend): PendingSpend => ({
   amount: microsUp(amount),
   mayClear,
@@ -214,7 +213,7 @@ const spendingsOf = (all: readonly Spending[]): Spendings => {
   }
 }
 
-/** What tasks of the user have spent so lately that a read may not show it. */
+/** Spends of the user's tasks that a read may not include yet. */
 export async function recentSpendings(
   { db, clock }: { db: Queryable; clock: Clock },
   userId: string,
@@ -234,7 +233,7 @@ export async function recentSpendings(
   return spendingsOf(all.filter(({ noted_ms }) => noted_ms > nowMs - readLagMs - noteErrorMs))
 }
 
-/** Throws while another read may show what is unseen; on the last attempt it counts as spent. */
+/** Throws while another read may include the pending spend; on the last attempt it counts as spent. */
 export function assertShown({ amount, mayClear }: PendingSpend, isLast: boolean): void {
   if (amount > 0n && mayClear && !isLast) throw new SpendingNotShown()
 }

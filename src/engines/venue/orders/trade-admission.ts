@@ -4,13 +4,13 @@ import type { Action, Policy } from '#kernel/signer.ts'
 import type { Agent } from '#kernel/venue.ts'
 import { type Queryable, query } from '#store/query.ts'
 
-/** What every trade at the venue begins with. */
+/** Admission checks shared by every trade at the venue. */
 
 export const tradeDeadlineMs = 60_000
 export const defaultSlippagePercent = '0.5'
 
 export type AgentDeps = {
-  /** The key that trades for the user now. */
+  /** The current trading key of the user. */
   agentOf: (userId: string) => Promise<Agent | undefined>
   db: Queryable
   limits: { minFundUsd: string }
@@ -42,11 +42,11 @@ async function nextSetupCall(
     path: '/v1/perp/fund',
     body: { amount_usd: limits.minFundUsd },
   }
-  // After a set-up what is missing is the first deposit, which has the key approved.
+  // After a set-up the first deposit is missing; its task approves the key.
   return { running, next: wasSetUp && !wasFunded && !expired ? fund : setUp }
 }
 
-/** Throws 409, and names what is missing, the call that comes next, and the task that is already at it. */
+/** Throws 409 with the missing step, the next call, and the running task that may complete it. */
 export async function requireAgent(deps: AgentDeps, userId: string): Promise<Agent> {
   const { agentOf, clock } = deps
   const agent = await agentOf(userId)
@@ -54,7 +54,7 @@ export async function requireAgent(deps: AgentDeps, userId: string): Promise<Age
   const { running, next } = await nextSetupCall(deps, userId, agent !== undefined)
   const why = agent ? 'the trading key has expired' : 'the trading key is not approved'
   const then = running
-    ? `the task ${running.id} (${running.kind}) is about to do that`
+    ? `the task ${running.id} (${running.kind}) is running and may complete it: wait for it`
     : `call ${next.method} ${next.path} with ${JSON.stringify(next.body)}`
   throw new Fault('setup_incomplete', `Trading at the venue is not set up: ${why}; ${then}`, {
     extras: {
@@ -66,7 +66,7 @@ export async function requireAgent(deps: AgentDeps, userId: string): Promise<Age
   })
 }
 
-/** Reads what the trade needs while the key is looked for; without a key nothing else is told. */
+/** Runs the reads and the key check in parallel; a missing key wins over any failure of the reads. */
 export async function withAgent<T>(
   deps: AgentDeps,
   userId: string,
@@ -78,8 +78,8 @@ export async function withAgent<T>(
 }
 
 /**
- * What the policy forbids is told before what the account lacks. Where it lacks nothing, the policy is asked with the
- * promise, and only there.
+ * Asks the policy first, so that a denial wins over insufficient_balance. Without a shortage only the accepting
+ * transaction asks the policy.
  */
 export async function denyBeforeShortage<T>(
   policy: Pick<Policy, 'check'>,
@@ -94,6 +94,6 @@ export async function denyBeforeShortage<T>(
   }
 }
 
-/** How far the venue's clock is ahead of ours. */
+/** Lead of the venue's clock over ours, never negative. */
 export const clockSkewMs = (clock: Clock, venueMs: number): number =>
   Math.max(0, venueMs - clock.now().getTime())

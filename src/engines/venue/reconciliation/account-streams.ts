@@ -6,7 +6,7 @@ import type { Log } from '#kernel/log.ts'
 import type { Queryable } from '#store/query.ts'
 import type { UserEvent, VenueStreams } from '#upstreams/hyperliquid/stream.ts'
 
-/** Accounts that trade are followed by stream, as far as there is room, for as long as the lease on them lasts. */
+/** Stream subscriptions of trading accounts, up to the venue's limit, for the duration of their leases. */
 
 type Lease = { owner: string; leaseSeconds: number }
 type AccountStreamDeps = {
@@ -14,7 +14,7 @@ type AccountStreamDeps = {
   streams: Pick<VenueStreams, 'follow'>
   clock: Clock
   lease: Lease
-  /** So long after its last order an account counts as trading. */
+  /** An account counts as trading for this time after its last order. */
   activeMs: number
   onEvent: (userId: string, event: UserEvent) => void
 }
@@ -36,7 +36,7 @@ export function createAccountStreams({ db, streams, clock, lease, activeMs, onEv
     isActive,
     has: (userId: string) => subscriptions.has(userId),
     size: () => subscriptions.size,
-    /** False where the account is not followed. */
+    /** False where the account is not subscribed. */
     acquire(account: store.VenueAccount): boolean {
       const { user_id: userId } = account
       if (subscriptions.has(userId)) return true
@@ -46,7 +46,7 @@ export function createAccountStreams({ db, streams, clock, lease, activeMs, onEv
       if (subscription) subscriptions.set(userId, subscription)
       return subscription !== undefined
     },
-    /** Who rests, or was taken over by another instance, is followed no longer. */
+    /** Ends subscriptions of inactive accounts and of accounts whose lease was lost. */
     async renew() {
       if (subscriptions.size === 0) return
       const leased = await store.renew(db, [...subscriptions.keys()], lease)
@@ -57,7 +57,7 @@ export function createAccountStreams({ db, streams, clock, lease, activeMs, onEv
   }
 }
 
-/** One thing after the other for each account, and never so many that memory would tell. */
+/** Runs work serially per account. */
 export function createAccountQueue(log: Log, failed: () => void) {
   const last = new Map<string, { done: Promise<void>; waiting: number }>()
   return {
@@ -69,10 +69,10 @@ export function createAccountQueue(log: Log, failed: () => void) {
         .then(work)
         .catch((error: unknown) => {
           failed()
-          // An upstream that says nothing is no evidence of anything.
+          // An unavailable upstream is expected; anything else is a defect.
           if (error instanceof Fault)
-            log.debug({ error, userId }, 'an account at the venue could not be looked at')
-          else log.warn({ error, userId }, 'a look at an account at the venue failed')
+            log.debug({ error, userId }, 'venue account not compared: upstream unavailable')
+          else log.warn({ error, userId }, 'comparison of a venue account failed')
         })
         .finally(() => {
           const now = last.get(userId)
@@ -97,10 +97,10 @@ export const factsFrom = (events: readonly UserFact[]): Facts => ({
 })
 
 const afterFaultMs = 20_000
-/** Without a baseline nothing is known at all. */
+/** Shorter, because an account without a baseline has no record at all. */
 const newAfterFaultMs = 3_000
 
-/** An account that could not be looked at waits, as long as the venue asks for. */
+/** Delays the next comparison after a failure, at least by the venue's `retry_after`. */
 export const postponeAfterFailure = (
   db: Queryable,
   account: store.VenueAccount,

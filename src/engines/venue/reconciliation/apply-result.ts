@@ -9,7 +9,7 @@ import type { Tx } from '#kernel/task.ts'
 import type { Queryable } from '#store/query.ts'
 import type { ComparisonResult, Mismatch } from './compare-account.ts'
 
-/** What a look at an account means: nothing, a mismatch, or that nothing is opened there any more. */
+/** Applies the result of a comparison: reconciled, a pending mismatch, or a freeze. */
 
 export type ApplyDeps = {
   db: Queryable
@@ -17,12 +17,12 @@ export type ApplyDeps = {
   events: Pick<EventLog, 'add' | 'notify'>
   freeze: (tx: Tx, userId: string, reason: string) => Promise<void>
   unfreeze: (tx: Tx, userId: string) => Promise<void>
-  /** Whether a difference in cash or tokens alone freezes, or is only told. */
+  /** Whether a difference in cash or tokens alone freezes the account, or is only logged. */
   balancesFreeze: boolean
   clock: Clock
   log: Log
   settleMs: number
-  /** When an account is due again that shows nothing remarkable. */
+  /** The next comparison of an account without a mismatch. */
   nextAfter: (account: store.VenueAccount, now: Date) => Date
   onFrozen: () => void
 }
@@ -51,10 +51,10 @@ export async function freezeAccount(
   if (!isNew) return
   deps.onFrozen()
   events.notify(account.user_id)
-  log.error({ userId: account.user_id, code, reason }, 'an account at the venue was frozen')
+  log.error({ userId: account.user_id, code, reason }, 'venue account frozen: reconciliation mismatch')
 }
 
-/** What an account held before its record began is written down as such. */
+/** Records balances from before the record began as opening balances. */
 async function addOpeningBalances(
   { transact, log }: ApplyDeps,
   account: store.VenueAccount,
@@ -63,14 +63,11 @@ async function addOpeningBalances(
   if (found.length === 0) return false
   const reason = 'held before the record began'
   await transact((tx) => record.addAdjustments(tx, account, found, { kind: 'opening', reason, atMs }))
-  log.warn(
-    { userId: account.user_id, found },
-    'an account at the venue held something before its record began',
-  )
+  log.warn({ userId: account.user_id, found }, 'opening balances of a venue account recorded')
   return true
 }
 
-/** A change that the venue tells without saying what it changed is taken over, with its reason. */
+/** Adopts a difference caused by ledger entries that do not say which balance they changed. */
 async function addAdjustments(
   { db, transact, log }: ApplyDeps,
   account: store.VenueAccount,
@@ -81,7 +78,10 @@ async function addAdjustments(
   if (kinds.length === 0) return false
   const reason = kinds.join(', ')
   await transact((tx) => record.addAdjustments(tx, account, found, { kind: 'adjustment', reason, atMs }))
-  log.warn({ userId: account.user_id, reason, found }, 'a balance at the venue was adjusted')
+  log.warn(
+    { userId: account.user_id, reason, found },
+    'venue balance adjusted: ledger entry of unknown effect',
+  )
   return true
 }
 
@@ -93,10 +93,10 @@ async function unfreeze(deps: ApplyDeps, account: store.VenueAccount) {
     await events.add(tx, userId, [flagged(account, { venue: account.venue, state: 'lifted', lifted_by: by })])
   })
   events.notify(userId)
-  log.warn({ userId, by }, 'an account at the venue is no longer frozen')
+  log.warn({ userId, by }, 'venue account unfrozen')
 }
 
-/** Writes down what was seen, and when the next look is due. */
+/** Stores the result, and the time of the next comparison. */
 export async function applyResult(
   deps: ApplyDeps,
   account: store.VenueAccount,
@@ -132,6 +132,6 @@ export async function applyResult(
     return
   }
   if (code !== 'balance' || deps.balancesFreeze) await freezeAccount(deps, account, result.mismatch)
-  else log.error({ userId: account.user_id, reason }, 'balances at the venue differ from their record')
+  else log.error({ userId: account.user_id, reason }, 'venue balances differ from the record')
   await store.recordComparison(db, account, { ...pending, nextAt: idle.nextAt })
 }

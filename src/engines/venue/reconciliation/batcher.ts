@@ -1,4 +1,4 @@
-/** What is told of one thing within a moment is taken together, since each taking costs as much as many facts. */
+/** Delivers items per key in batches, because a delivery costs about as much as many items. */
 export function createBatcher<T>(
   limits: { ms: number; sizeMax: number },
   deliver: (key: string, items: T[]) => void,
@@ -18,7 +18,7 @@ export function createBatcher<T>(
     flush,
     add(key, items) {
       const known = waiting.get(key) ?? []
-      // What is left out here is found missing by the next look.
+      // The next comparison finds dropped items.
       for (const each of items) if (known.length < limits.sizeMax) known.push(each)
       waiting.set(key, known)
       timer ??= setTimeout(flush, limits.ms)

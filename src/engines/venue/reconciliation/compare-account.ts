@@ -17,8 +17,8 @@ import type { Queryable } from '#store/query.ts'
 import type { Hyperliquid } from '#upstreams/hyperliquid/hyperliquid.ts'
 
 /**
- * One look at one account: what the venue says that it holds, against what its fills, fundings and transfers add up
- * to. A cheap question comes first, and only a difference asks for the lists that may explain it.
+ * Compares the venue's balances of one account with the sum of its fills, funding and transfers. Reads the balances
+ * first, which is cheap; reads the lists only where they differ.
  */
 
 export type Mismatch = {
@@ -29,7 +29,7 @@ export type ComparisonResult =
   | { type: 'agreed'; atMs: number }
   | { type: 'apart'; found: Difference[]; atMs: number; mismatch: Mismatch }
   | { type: 'certain'; mismatch: Mismatch }
-  /** Two things happened in one moment of the venue's clock: nothing can be said of it. */
+  /** A record has the same timestamp as the balances, so the order of the two is unknown. */
   | { type: 'blurred' }
 
 type AccountComparerDeps = {
@@ -42,7 +42,7 @@ type AccountComparerDeps = {
   ingest: Ingest
 }
 
-/** The venue may tell of a moment a little after it has passed. */
+/** The venue may add records with an earlier timestamp a little later. */
 const overlapMs = 5_000
 const outcomeWindowMs = 24 * 3_600_000
 const entriesMax = 2_000
@@ -64,7 +64,7 @@ export function createAccountComparer({ db, transact, venue, ingest }: AccountCo
     if (unread.includes(null))
       throw new Fault(
         'unavailable',
-        'Hyperliquid shows a position or a balance of which not even the name is known',
+        'Hyperliquid shows a position or a balance in an unknown format and without a name',
       )
     return {
       atMs: state.timeMs,
@@ -83,7 +83,7 @@ export function createAccountComparer({ db, transact, venue, ingest }: AccountCo
     updates: await readAllPages((from) => venue.ledgerSince(account, from), sinceMs, 'updates'),
   })
 
-  /** Where the record begins again; what it did not explain until then stays written down. */
+  /** Starts a new baseline; differences until then are recorded as adjustments. */
   const rebaseline = async (account: VenueAccount): Promise<ComparisonResult> => {
     const sinceMs = Math.max(Number(account.reconciled_through_ms) - overlapMs, 0)
     for (const read of [readFillsOf, readChanges]) await ingest(account, await read(account.account, sinceMs))
@@ -108,11 +108,11 @@ export function createAccountComparer({ db, transact, venue, ingest }: AccountCo
   const checkOutcomes = async (account: VenueAccount, atMs: number): Promise<ComparisonResult> => {
     const [wrong] = await record.outcomeMismatches(db, account, atMs - outcomeWindowMs)
     if (!wrong) return { type: 'agreed', atMs }
-    const reason = `task ${wrong.task_id} says ${wrong.said}, and ${wrong.filled} was filled`
+    const reason = `task ${wrong.task_id} reports ${wrong.said}, but ${wrong.filled} was filled`
     return { type: 'apart', found: [], atMs, mismatch: { code: 'order_outcome', reason } }
   }
 
-  /** The baseline follows, so that what has to be added up stays short. */
+  /** Advances the baseline, so that few entries have to be summed. */
   const advanceBaseline = async (account: VenueAccount, atMs: number) => {
     const { expected, entries } = await record.expectedAt(db, account, atMs)
     if (entries < entriesMax) return
@@ -125,13 +125,13 @@ export function createAccountComparer({ db, transact, venue, ingest }: AccountCo
 
   const findDifferences = async (account: VenueAccount, seen: Awaited<ReturnType<typeof readBalances>>) => {
     const { expected, entries } = await record.expectedAt(db, account, seen.atMs)
-    // Nothing is concluded of what the venue shows in a form that is not known.
+    // Skip balances that the venue shows in an unknown format.
     return compareBalances(expected, seen.observed, entries).filter(
       ({ balanceKey }) => !seen.unread.includes(balanceKey),
     )
   }
 
-  /** With one balance for both sides only positions can be compared. */
+  /** Where one balance serves both sides, only positions are comparable. */
   const onlyComparable = async (
     account: VenueAccount,
     found: readonly Difference[],
@@ -143,7 +143,7 @@ export function createAccountComparer({ db, transact, venue, ingest }: AccountCo
   }
 
   return {
-    /** `thorough`: the lists are read although nothing seems to be missing, as after a gap of the stream. */
+    /** `thorough`: also reads the fills where no difference exists, as after a stream gap. */
     async compare(account: VenueAccount, { thorough = false } = {}): Promise<ComparisonResult> {
       if (account.state === 'unfreezing') return rebaseline(account)
       const seen = await readBalances(account)
@@ -171,7 +171,7 @@ export function createAccountComparer({ db, transact, venue, ingest }: AccountCo
       return result
     },
 
-    /** Only what happened, where a judgement was made already. */
+    /** Imports fills of a frozen account without comparing it. */
     async importFills(account: VenueAccount): Promise<void> {
       const sinceMs =
         Math.max(await record.lastFillMs(db, account), Number(account.reconciled_through_ms)) - overlapMs

@@ -16,16 +16,16 @@ import { createBatcher } from './batcher.ts'
 import { createAccountComparer } from './compare-account.ts'
 import { createOrderClosures } from './order-closures.ts'
 
-/** Looks after every account that trades: one instance each, often where something happens and rarely where not. */
+/** Compares every venue account with its record: one instance per account, more often for accounts that trade. */
 
 export type Intervals = {
   tickMs: number
-  /** A difference has to be the same for so long before it counts: longer than any read at the venue lags. */
+  /** A difference counts after it stayed the same for this time, which exceeds the venue's read lag. */
   settleMs: number
-  /** Between two looks at an account where nothing is known to happen, and at one that trades. */
+  /** Interval between comparisons of an idle account, and of one that trades. */
   idleMs: number
   tradingMs: number
-  /** So long after its last order an account counts as trading. */
+  /** An account counts as trading for this time after its last order. */
   activeMs: number
   leaseMs: number
 }
@@ -49,16 +49,16 @@ export type ReconcilerDeps = Omit<ApplyDeps, 'settleMs' | 'nextAfter' | 'onFroze
 const concurrencyMax = 4
 const batchMax = 20
 const registerEveryTicks = 3
-/** By which the clocks of two instances may differ. */
+/** Maximum clock difference between two instances. */
 const clockToleranceMs = 10_000
 const waitingMax = 1_000
 const batchLimits = { ms: 100, sizeMax: 2_000 }
 const ordersKey = 'orders'
 const usersMax = 20_000
-/** How many times as often an account that trades without a stream is checked as one at rest. */
+/** Frequency of comparisons of a trading account without a stream, relative to an idle one. */
 const unfollowedTimes = 5
 
-/** What happens to one account, in its line. */
+/** Comparisons and imports, serialised per account. */
 function createAccountChecks(deps: ReconcilerDeps, intervals: Intervals) {
   const { db, transact, venue, streams, events, clock, random, log } = deps
   const counts = { comparisons: 0, faults: 0, mismatches: 0, skipped: 0 }
@@ -67,7 +67,7 @@ function createAccountChecks(deps: ReconcilerDeps, intervals: Intervals) {
   })
   const skipped = ({ list, symbol }: { list: string; symbol: string }) => {
     counts.skipped += 1
-    log.debug({ list, symbol }, 'a record of a market that is not listed is left out')
+    log.debug({ list, symbol }, 'record skipped: market not listed')
   }
   const ingest = createIngest({ db, transact, venue, events, skipped })
   const { compare, importFills } = createAccountComparer({ db, transact, venue, ingest })
@@ -112,7 +112,7 @@ function createAccountChecks(deps: ReconcilerDeps, intervals: Intervals) {
     })
 
   const userBatches = createBatcher<UserFact>(batchLimits, (userId, facts) => {
-    // What is left out here is found missing by the next look.
+    // The next comparison finds dropped facts.
     if (queue.waiting(userId) >= waitingMax) return
     void queue.run(userId, async () => {
       const account = await store.findAccount(db, userId)
@@ -126,14 +126,14 @@ function createAccountChecks(deps: ReconcilerDeps, intervals: Intervals) {
     if (queue.waiting(name) < waitingMax) void queue.run(name, () => orders.onStreamed(update))
   })
 
-  /** The stream brings facts; whether they are all of them, only a look can tell. */
+  /** The stream may lose events: compare the account after a gap. */
   function onEvent(userId: string, update: UserEvent) {
     if (update.type === 'gap') void checkAccount(userId, true)
     else userBatches.add(userId, [update])
   }
 
   const usersByAccount = new Map<string, string>()
-  /** Fills of an account without a lasting stream spare its next look the list. */
+  /** Streamed fills of an account without a lasting subscription save its next comparison a list read. */
   const onUserFills = async ({ user, fills }: { user: string; fills: Fill[] }) => {
     const userId = usersByAccount.get(user) ?? (await store.userOfAccount(db, user))
     if (userId !== undefined && usersByAccount.size < usersMax) usersByAccount.set(user, userId)
@@ -196,7 +196,7 @@ export function reconciler(deps: ReconcilerDeps) {
       const timer = setInterval(() => {
         running ??= tick()
           .catch((error: unknown) =>
-            log.warn({ error }, 'accounts at the venue could not be looked at; the next round tries again'),
+            log.warn({ error }, 'venue accounts not compared: the next round retries'),
           )
           .finally(() => {
             running = undefined
