@@ -15,13 +15,13 @@ export type BatchPlan = {
   recipients: string[]
   usdMicros: bigint
   exit: boolean
-  /** Brings all of a position home: carried also out of the sponsor's reserve. */
+  /** Withdraws the whole position: may also use the sponsor's reserve. */
   fullExit?: boolean
-  /** A refusal by an older state of the chain than this is no refusal. */
+  /** A failed simulation at an older block than this is retried. */
   minBlock?: bigint
 }
 
-/** What a mined batch did, read from its events. */
+/** The result of a mined batch, read from its events. */
 export type Settlement = {
   result: JsonObject
   outcome?: 'executed' | 'partial'
@@ -33,10 +33,10 @@ export type Settlement = {
 
 export type BatchRules = {
   plan(task: TaskView): Promise<BatchPlan>
-  /** Undefined where the events that prove the deed are missing. */
+  /** Undefined where the events that prove the execution are missing. */
   settle(task: TaskView, receipt: Receipt): Promise<Settlement | undefined>
-  /** Tokens that the batch may move beside those of the verified list. */
+  /** Tokens that the batch may move in addition to the verified list. */
   tokens?: readonly Token[]
-  /** A receipt reached finality, whatever it says: what was read of the account before is old. */
+  /** Called when a receipt is final, successful or not: earlier reads of the account are stale. */
   onFinal?(task: TaskView): void
 }

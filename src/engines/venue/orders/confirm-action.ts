@@ -10,13 +10,13 @@ import { type ActionOutcome, effectOf } from './action-outcome.ts'
  * every record agrees.
  */
 
-/** How far a look-up goes: every question costs of the venue's budget. */
+/** The extent of a look-up: every request costs rate budget. */
 export type LookUpScope = {
-  /** Every record that could show the deed is asked, and not its status alone. */
+  /** Read every record that could show the action, not only its status. */
   allRecords: boolean
   /**
-   * The action can no longer land, so that what is absent now stays absent. A look-up throws a fault as long as two
-   * records contradict each other.
+   * The action can no longer execute, so an absent record stays absent. A look-up throws a fault while two records
+   * contradict each other.
    */
   isLast: boolean
 }
@@ -25,11 +25,11 @@ export type ConfirmRequest<T> = {
   task: TaskView
   actionKey: string
   signal: AbortSignal
-  /** Asks the venue for the deed itself; undefined where it knows nothing of it. */
+  /** Looks up the action at the venue; undefined where no record contains it. */
   lookUp: (how: LookUpScope) => Promise<T | undefined>
-  /** How long a user-signed action without a trace is looked for, where it is not the usual time. */
+  /** Overrides the default grace period of a user-signed action. */
   graceMs?: number
-  /** What the reply to the action says; undefined leaves it to `look`. */
+  /** Parses the reply to the action; undefined leaves the outcome to `lookUp`. */
   parseReply: (legs: LegStatus[]) => T | undefined
 }
 

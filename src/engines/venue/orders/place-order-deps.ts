@@ -26,22 +26,22 @@ export type PlaceOrderDeps = {
     | 'passedMs'
     | 'marketSettings'
   >
-  /** What the stream told of an order, where the account is followed. */
+  /** Reads the stream's update of an order, where the account is subscribed. */
   readStreamedOrder: VenueStreams['readOrder']
   signedActions: SignedActions
   pricing: Pricing
   rejections: Rejections
   collateralTransfer: CollateralTransfer
-  /** The venue knows the agent no more. */
+  /** Called when the venue rejects the trading key as unknown. */
   onAgentRevoked(task: TaskView, agent: string): Promise<void>
-  /** Steps for what `confirm` finds to be missing. */
+  /** Continues a task whose bracket lacks an exit. */
   repairBracket(
     task: TaskView,
     context: StepContext,
     orderOutcome: OrderOutcome,
     effects: EffectUpdate[],
   ): Promise<StepResult>
-  /** Ends a task whose order is complete, or parks it at `confirm`; by default the result as it is. */
+  /** Ends a task whose order is complete, or parks it at `confirm`; returns `result` by default. */
   onFilled?(
     task: TaskView,
     context: StepContext,
