@@ -43,9 +43,9 @@ export async function admitClose(deps: TradeDeps, input: CloseInput, { userId }:
   const size = compareDecimals(asked, held) > 0 ? held : asked
   const mid = mids.get(market.symbol) ?? market.markPrice
   const price = limit ?? pricing.boundPrice(mid, input.slippage_pct ?? defaultSlippagePercent, isBuy, market)
-  // The venue counts at the price of the order, which for a sale lies below the middle.
+  // The venue values an order at its price, which for a sale is below the mid price.
   const worthPrice = isBuy ? (limit ?? mid) : price
-  // A whole position may be of any size; otherwise dust could never be closed.
+  // A full close has no minimum; otherwise dust could never be closed.
   if (size !== held)
     assertWorth({ size, price: worthPrice, minimum: limits.minOrderUsd, field: 'size', market }, pricing)
   const action: Omit<Action, 'taskId'> = {

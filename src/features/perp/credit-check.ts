@@ -2,24 +2,24 @@ import { spotCashMicros } from '#engines/venue/orders/collateral.ts'
 import type { Json, JsonObject } from '#kernel/task.ts'
 import type { Hyperliquid } from '#upstreams/hyperliquid/hyperliquid.ts'
 
-/** Whether a deposit may have been credited: the balance tells, at a tenth of what the list of transfers costs. */
+/** Checks for a deposit credit by the balance, which costs a tenth of the weight of the transfer list. */
 
 export type CreditTaskData = {
   account: string
-  /** Dollars of the account when it was last asked. */
+  /** Cash of the account at the last read. */
   cash_seen?: string
-  /** So often the list was read since the dollars changed: it may be a moment behind them. */
+  /** Reads of the list since the balance changed: the list may lag behind the balance. */
   list_reads?: number
-  /** One balance for both sides, which is kept on the spot side. */
+  /** One balance for both sides, held on the spot side. */
   unified?: boolean
 }
 type Source = Pick<Hyperliquid, 'account' | 'spotBalances'>
 
-/** After so many looks the list is read although the dollars look the same. */
+/** After this many polls the list is read although the balance did not change. */
 const cheapPollsMax = 8
 const listReadsMax = 5
 
-/** The dollars that a deposit changes. */
+/** The balance that a deposit changes. */
 export async function cashOf(
   venue: Source,
   { account, unified }: Pick<CreditTaskData, 'account' | 'unified'>,

@@ -34,7 +34,7 @@ import { assertRoute, chainIdOf, depositShortage, walletToken } from './funding-
 import type { FundingRoute, PerpLimits } from './limits.ts'
 import { type Approval, createApproval, type SetupDeps } from './setup.ts'
 
-/** USDC from the wallet to the venue's bridge, and then the credit of exactly this transfer. */
+/** Deposits USDC from the wallet over the venue's bridge, and waits for the credit of this transfer. */
 
 export type FundDeps = {
   db: Queryable
@@ -64,7 +64,7 @@ type FundTaskData = CreditTaskData & {
   since_ms: number
   tx_hash?: string
   credited_at?: string
-  /** The account held nothing at the venue when the task began. */
+  /** True where the account was empty at the venue when the task began. */
   is_first?: boolean
 }
 
@@ -72,7 +72,7 @@ const usdcDecimals = 6
 const admissionMs = 10 * 60_000
 const pollFirstMs = 300
 const pollMaxMs = 5_000
-/** A credit takes minutes on a bad day; after this somebody should look. */
+/** A credit can take minutes; after this time the task needs review. */
 const reviewAfterMs = 60 * 60_000
 const taskDataOf = (task: TaskView) => task.data as unknown as FundTaskData
 const cashKey = (taskId: string) => `${taskId}:cash`
@@ -87,7 +87,7 @@ function amountOf({ amount, amount_usd }: FundInput, { minFundUsd }: PerpLimits)
   throw invalid(
     amount === undefined ? 'amount_usd' : 'amount',
     'below_minimum',
-    `Input should be at least ${minFundUsd} USDC: the bridge keeps less without a credit`,
+    `Input should be at least ${minFundUsd} USDC: the bridge does not credit a smaller deposit`,
     { minimum: minFundUsd, unit: 'USDC' },
   )
 }
@@ -120,11 +120,12 @@ export async function admitFund(deps: FundDeps, input: FundInput, { userId }: Ca
   await batches.ready(route.chainId)
   const wallet = walletOf(userId, deps)
   const observed = async (): Promise<BalanceSnapshot[]> => {
-    // The counter is read before the chain is asked: a hold that settles in between makes the answer worthless.
+    // Read the version before the chain: a hold that settles in between invalidates the balance.
     const { heldUnits, version } = await ledger.balance(db, wallet)
     const { tokens } = await chain.balances(account, [route.token])
     const [totalUnits] = tokens
-    if (totalUnits === undefined) throw new Fault('unavailable', 'The chain tells no balance')
+    if (totalUnits === undefined)
+      throw new Fault('unavailable', 'The chain returned no balance; try again later')
     const available = totalUnits > heldUnits ? totalUnits - heldUnits : 0n
     if (available < amountUnits) throw depositShortage(route, amountUnits, available)
     return [{ account: wallet, totalUnits, version }]
@@ -137,7 +138,7 @@ export async function admitFund(deps: FundDeps, input: FundInput, { userId }: Ca
     throw new Fault('conflict', `The transfer would fail: ${trial.reason}`, {
       extras: { reason: trial.reason },
     })
-  // An account without a key has no mode of its own yet, and asking for it is dear.
+  // An account without a key still has the default mode, and reading the mode costs much weight.
   const { current } = await deps.agents.of(userId)
   const unified = current !== undefined && knownUnified(await venue.accountMode(account))
   const chargeGas = await batches.charge({
@@ -179,7 +180,7 @@ export async function admitFund(deps: FundDeps, input: FundInput, { userId }: Ca
   }
 }
 
-/** The transfer as the chain shows it; nothing else proves that the money is on its way. */
+/** Only the transfer event on the chain proves that the deposit was sent. */
 function rulesOf({ chain, route, transferCall, changed }: FundDeps): BatchRules {
   return {
     onFinal: (task) => changed(task.userId, route.chainId),
@@ -266,7 +267,7 @@ export function fundSteps(deps: FundDeps): Record<'prepare' | 'confirm' | 'credi
 
   return {
     prepare,
-    /** Mined is not credited: where the batch would end the task, the waiting begins. */
+    /** A mined transfer is not credited yet: continue with `credit` instead of ending the task. */
     async confirm(task, context) {
       const result = await confirm(task, context)
       if (!('end' in result) || result.end !== 'completed') return result
@@ -288,31 +289,31 @@ export function fundSteps(deps: FundDeps): Record<'prepare' | 'confirm' | 'credi
       const found = isNew ? await creditOf(task) : undefined
       if (!found) return waitForTransfer(task, now, 'credit', data)
       const at = new Date(found.update.atMs).toISOString()
-      const also = async (tx: Parameters<typeof claimTransfer>[0]) => {
+      const writes = async (tx: Parameters<typeof claimTransfer>[0]) => {
         const mine = await claimTransfer(tx, {
           key: found.key,
           userId: task.userId,
           taskId: task.id,
           at: now,
         })
-        if (!mine) throw new Fault('unavailable', 'The credit belongs to another task')
+        if (!mine) throw new Fault('unavailable', 'The credit was claimed by another task')
         if (!taskDataOf(task).is_first) return
-        // From here on every fill of the account is ours to tell, also those of the next moment.
+        // Register in this commit, so that the record contains every fill from the first one on.
         await registerFunded(tx, { userId: task.userId, account: taskDataOf(task).account, now })
         await addLedgerEntries(tx, { user_id: task.userId }, ledgerUpdateRows(found.update))
       }
       const { waiting: agent } = await agents.of(task.userId)
-      if (!agent) return { ...credited(task, at), writes: also }
+      if (!agent) return { ...credited(task, at), writes }
       const signed = await approvalSteps.sign(task, context, agent.address, {
         next: 'approved',
         operation: 'perp_fund',
-        writes: also,
-        onRefused: () => ({ ...credited(task, at), writes: also }),
+        writes,
+        onRefused: () => ({ ...credited(task, at), writes }),
       })
       return { ...signed, data: { ...signed.data, credited_at: at } }
     },
 
-    /** The money is there whatever becomes of the key: an approval that failed is asked for again by the set-up. */
+    /** The deposit is complete even where the approval fails: the set-up approves the key again. */
     async approved(task, context) {
       const actionOutcome = await approvalSteps.confirm(task, context)
       const { effects } = actionOutcome
@@ -325,7 +326,7 @@ export function fundSteps(deps: FundDeps): Record<'prepare' | 'confirm' | 'credi
   }
 }
 
-/** The money has left the wallet, so that this never becomes a failure; it becomes a question to an operator. */
+/** The transfer was sent, so the task never fails; after a long wait it needs review by an operator. */
 export function waitForTransfer(
   task: TaskView,
   now: Date,

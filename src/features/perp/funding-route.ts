@@ -6,7 +6,7 @@ import type { FundingRoute } from './limits.ts'
 
 type Fields = { chain: string; token: string }
 
-/** Throws 422 and names what is possible. A swap in front of the bridge, or behind it, will be chosen here. */
+/** Throws 422 with the possible routes. */
 export function assertRoute(
   route: FundingRoute,
   given: { chain: string; token: string },
@@ -17,7 +17,7 @@ export function assertRoute(
     throw invalid(
       fields.chain,
       'unsupported_chain',
-      `Only chain ${route.chainId} is connected to the venue`,
+      `Input should be ${route.chainId}: the venue supports no other chain`,
       { possible },
     )
   const names = [route.symbol.toLowerCase(), route.token.toLowerCase()]
@@ -25,19 +25,19 @@ export function assertRoute(
     throw invalid(
       fields.token,
       'unsupported_asset',
-      `The venue takes ${route.symbol} on chain ${route.chainId} only`,
+      `Input should be ${route.symbol}: the venue supports no other token on chain ${route.chainId}`,
       { possible },
     )
 }
 
-/** Chains are named by id, as text or number, or by name. */
+/** Accepts a chain id as text or number, or a chain name. */
 export function chainIdOf(chain: string | number | undefined, route: FundingRoute): string {
   if (chain === undefined) return route.chainId
   const text = String(chain).toLowerCase()
   return text === 'arbitrum' || text === 'arbitrum one' ? route.chainId : text
 }
 
-/** The token that the bridge takes from the wallet: dollars with six decimals. */
+/** The token that the bridge accepts: USDC with six decimals. */
 export const walletToken = ({ symbol, token }: FundingRoute): LedgerToken => ({
   symbol,
   decimals: usdDecimals,

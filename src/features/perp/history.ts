@@ -2,7 +2,7 @@ import { type HistoryInput, type HistoryQuery, historyLimitDefault } from '#engi
 import { findMarket } from '#engines/venue/records/markets.ts'
 import type { Hyperliquid } from '#upstreams/hyperliquid/hyperliquid.ts'
 
-/** A market that is listed no more still has a history, under the name that was given. */
+/** An unlisted market is queried by the given name, because it may have a history. */
 export async function historyQuery(
   venue: Pick<Hyperliquid, 'perps'>,
   userId: string,

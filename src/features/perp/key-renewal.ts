@@ -9,7 +9,7 @@ import { type Queryable, query } from '#store/query.ts'
 import { renewAheadMs } from './agent-keys.ts'
 import { admitSetup, type SetupDeps, setupSteps } from './setup.ts'
 
-/** Trading keys are replaced before they expire, and at once where an exit finds none that the venue knows. */
+/** Renews trading keys before they expire, and at once where an exit has no key that the venue accepts. */
 
 type Deps = SetupDeps & {
   db: Queryable
@@ -26,7 +26,7 @@ const kind = 'venue_key_renewal'
 const sweepKind = 'venue_key_renewals'
 const everySeconds = 3_600
 const batchMax = 50
-/** Fixed, so that every instance asks for one and the same schedule. */
+/** Fixed, so that all instances share one schedule. */
 const scheduleId = '00000000-0000-7000-8000-00000000a9e7'
 
 export const renewalSchedule = (now: Date): NewSchedule => ({
@@ -73,7 +73,7 @@ export function createKeyRenewal(deps: Deps) {
       )
     ).length > 0
 
-  /** Does nothing while a renewal is under way. */
+  /** Does nothing while a renewal is running. */
   const renew = async (userId: string): Promise<void> => {
     if (await isRenewing(db, userId)) return
     const admission = await admitSetup(deps, { rotate: true }, { userId }, { exit: true })
@@ -95,7 +95,7 @@ export function createKeyRenewal(deps: Deps) {
     for (const { user_id: userId } of rows)
       await renew(userId).catch((error: unknown) => {
         if (!(error instanceof Fault)) throw error
-        log.warn({ error, userId }, 'trading key not renewed; the next round tries again')
+        log.warn({ error, userId }, 'trading key not renewed: the next round retries')
       })
     return rows.length
   }

@@ -3,7 +3,7 @@ import { venueName } from '#engines/venue/records/store.ts'
 import type { Step, Tx } from '#kernel/task.ts'
 import { type Queryable, query } from '#store/query.ts'
 
-/** What the account set for a market through the gateway. */
+/** The leverage of a market that was last set through the gateway. */
 export type LeverageSetting = { isCross: boolean; leverage: number; setAt: Date }
 
 export async function leverageSettingOf(
@@ -31,7 +31,7 @@ const record = (tx: Tx, { userId, symbol, isCross, leverage, at }: Row) =>
     [userId, venueName, symbol, isCross, leverage, at],
   )
 
-/** The step that sets the leverage, with the record of it in the commit that goes on to the order. */
+/** Adds the record of the setting to the commit that continues with the order. */
 export const withLeverageRecord =
   (inner: Step): Step =>
   async (task, context) => {

@@ -1,9 +1,9 @@
-/** The minimums of the product, in the one place that validation and capabilities read; from configuration. */
+/** Minimum amounts from configuration, for validation and capabilities. */
 export type PerpLimits = {
   minOrderUsd: string
   minFundUsd: string
   minWithdrawUsd: string
-  /** What the venue keeps of a withdrawal. */
+  /** The venue's fee per withdrawal. */
   withdrawFeeUsd: string
 }
 export const perpLimits: PerpLimits = {
@@ -13,5 +13,5 @@ export const perpLimits: PerpLimits = {
   withdrawFeeUsd: '1',
 }
 
-/** Where money comes from and goes to. Other chains and tokens will arrive over swaps, at exactly this place. */
+/** The chain, token and bridge of deposits and withdrawals. */
 export type FundingRoute = { chainId: string; symbol: string; token: string; bridge: string }

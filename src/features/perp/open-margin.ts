@@ -3,7 +3,7 @@ import type { Spendings } from '#engines/venue/orders/spending.ts'
 import { mulDiv, toUnits, usdDecimals } from '#kernel/money.ts'
 import type { Account, Hyperliquid, Position } from '#upstreams/hyperliquid/hyperliquid.ts'
 
-/** The margin that an order takes, what is free for it, and what comes over from the spot side. */
+/** The margin of an order, the free margin, and the transfer from the spot side. */
 
 const spareShare = 500n
 
@@ -20,7 +20,7 @@ export type Margin = {
   isLast: boolean
 }
 
-/** The margin of the order, and what another leverage takes for the position that is already there. */
+/** The margin of the order, plus the extra margin of the open position where the leverage changes. */
 export function marginOf({ notional, leverage, position }: Margin): bigint {
   const own = mulDiv(notional, 1n, BigInt(leverage), 'up')
   if (!position || position.leverage === leverage) return own
@@ -30,7 +30,7 @@ export function marginOf({ notional, leverage, position }: Margin): bigint {
   return own + (extra > 0n ? extra : 0n)
 }
 
-/** The margin of a position counts twice for the other side: it is set free, and the new side may use it again. */
+/** An opposite order may use the margin of the position twice: for the close, and for the new side. */
 function freeFor({ isBuy, position, state }: Margin): bigint {
   const free = microsOf(state.crossFreeUsd)
   const isOpposite = position !== undefined && position.signedSize.startsWith('-') === isBuy
@@ -38,7 +38,7 @@ function freeFor({ isBuy, position, state }: Margin): bigint {
   return total > 0n ? total : 0n
 }
 
-/** Moves a little more than is missing, since the fee comes out of the same balance. */
+/** Transfers a little more than the shortfall, because the fee is paid from the same balance. */
 export const transferForMargin = (venue: Pick<Hyperliquid, 'spotBalances' | 'accountMode'>, margin: Margin) =>
   transferFor(
     {

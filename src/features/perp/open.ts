@@ -30,7 +30,7 @@ import { type LeverageSetting, leverageSettingOf } from './leverage-setting.ts'
 import type { PerpLimits } from './limits.ts'
 import { type Margin, marginOf, transferForMargin } from './open-margin.ts'
 
-/** What is decided before a position exists: a request that cannot succeed is refused here. */
+/** Admission of an order that opens a position: refuses a request that cannot succeed. */
 
 export type TradeDeps = {
   venue: Pick<
@@ -70,7 +70,7 @@ export type OpenInput = {
   reduce_only?: boolean
 }
 
-/** As other venues and their clients spell it. */
+/** Also accepts the spellings of other venues and their clients. */
 export type OpenRequest = Omit<OpenInput, 'leverage' | 'side'> & {
   leverage?: number | string
   side?: 'long' | 'short' | 'LONG' | 'SHORT'
@@ -106,7 +106,7 @@ function assertLeverage(
     })
 }
 
-/** Named in the request, or that of the position, or what the account set for the market, or 1. */
+/** The leverage of the request, of the position, of the market's setting, or 1. */
 function leverageOf(
   { leverage, is_cross }: OpenInput,
   { maxLeverage, onlyIsolated }: PerpMarket,
@@ -120,7 +120,7 @@ function leverageOf(
   }
 }
 
-/** What the gateway recorded longer ago may have been changed by another client: it is set again, which costs little. */
+/** Another client may have changed an older setting: setting it again costs little. */
 const settingTrustedMs = 3_600_000
 
 function isSet(
@@ -136,14 +136,14 @@ function isSet(
 
 type Wanted = { reduces: boolean; isBuy: boolean; isCross: boolean }
 
-/** What the position at hand forbids; the venue would refuse it later. */
+/** Refuses what the venue would reject because of the open position. */
 function assertPosition(
   position: Position | undefined,
   { symbol }: PerpMarket,
   { reduces, isBuy, isCross }: Wanted,
 ): void {
   if (reduces && position?.signedSize.startsWith('-') !== isBuy)
-    throw new Fault('no_position', `There is no position in ${symbol} that the order could reduce`)
+    throw new Fault('no_position', `There is no position in ${symbol} that this order reduces`)
   if (!reduces && position && position.isCross !== isCross)
     throw new Fault('conflict', 'The margin mode of an open position cannot be changed', {
       extras: { reason: `the position in ${symbol} has ${position.isCross ? 'cross' : 'isolated'} margin` },
@@ -161,7 +161,7 @@ function exitsOf(
     throw invalid(
       tp_price === undefined ? 'sl_price' : 'tp_price',
       'exactly_one_of',
-      'An order that only reduces takes no bracket',
+      'A reduce-only order takes no tp_price or sl_price',
       { fields: ['reduce_only', 'tp_price', 'sl_price'] },
     )
   const exit = (leg: 'tp' | 'sl', price: string | undefined, isMarket: boolean) => {
@@ -174,7 +174,7 @@ function exitsOf(
   return { tp: exit('tp', tp_price, tp_is_market), sl: exit('sl', sl_price, sl_is_market) }
 }
 
-/** Where the entry will trade at best: its own price, unless the mark is better. */
+/** The best price of the entry: its limit, unless the mark is better. */
 const referenceOf = (isBuy: boolean, limit: string | undefined, mark: string): string =>
   limit === undefined || compareDecimals(limit, mark) > 0 === isBuy ? mark : limit
 
@@ -221,7 +221,7 @@ async function admitOnce(
     {
       market,
       price: limit ?? mid,
-      // The venue counts at the price of the order, which for a sale lies below the middle.
+      // The venue values an order at its price, which for a sale is below the mid price.
       worthPrice: isBuy ? (limit ?? mid) : price,
       minimum: limits.minOrderUsd,
       notionalField: 'notional_usd',

@@ -14,7 +14,7 @@ type Deps = {
   views: Pick<AccountViews, 'account' | 'openOrders' | 'spotBalances' | 'mode'>
 }
 
-/** Marks of markets in which orders wait may be this old; those of positions come with the position. */
+/** Maximum age of mark prices for open orders; those of positions come with the position. */
 const marksMaxAgeMs = 15_000
 
 export async function ordersOf({ db, venue, views }: Deps, userId: string, account: string) {
@@ -46,12 +46,12 @@ export async function ordersOf({ db, venue, views }: Deps, userId: string, accou
       withdrawable_usd: withdrawableUsd,
       margin_used_usd: state.marginUsedUsd,
     },
-    // The venue's own time of the state, less what the older part of the answer is behind.
+    // The venue's time of the account state, minus the age difference of the orders.
     as_of: new Date(state.timeMs - Math.max(0, stateAtMs - ordersAtMs)).toISOString(),
   }
 }
 
-/** Of an account with one balance for both sides the perpetual side tells nothing but the margin of its positions. */
+/** Where one balance serves both sides, the perp side reports the margin of positions only. */
 async function accountValue(views: Deps['views'], account: string, state: Account) {
   if (state.withdrawableUsd !== '0' || state.accountValueUsd !== state.marginUsedUsd) return state
   const { value: spot } = await views.spotBalances(account)

@@ -8,7 +8,7 @@ import type { Arrival, Evm } from '#upstreams/evm/evm.ts'
 import type { Hyperliquid, LedgerUpdate } from '#upstreams/hyperliquid/hyperliquid.ts'
 import type { FundingRoute, PerpLimits } from './limits.ts'
 
-/** What the bridge of the venue pays for a withdrawal: the venue's record of it, and its arrival on the chain. */
+/** The bridge's payout of a withdrawal: the venue's record of it, and its arrival on the chain. */
 
 export type Payout = { paid_units: string }
 type PayoutDeps = {
@@ -21,7 +21,7 @@ type PayoutDeps = {
 type PayoutTaskData = { account: string; amount_usd: string; since_ms: number; from_block: string }
 
 const usdcDecimals = 6
-/** A payout that is less by more than this many fees is not taken for one. */
+/** An arrival that is smaller by more than this many fees is not the payout. */
 const feeMultipleMax = 5n
 const taskDataOf = (task: TaskView) => task.data as unknown as PayoutTaskData
 
@@ -30,7 +30,7 @@ export const isPaid =
   (amountUnits: bigint) =>
     amountUnits === BigInt(paid_units)
 
-/** Whatever the fee was. */
+/** Matches a payout with any fee. */
 export const isUpTo =
   (maxUnits: bigint) =>
   (amountUnits: bigint): boolean =>
@@ -57,17 +57,20 @@ export function createPayoutSearch({ db, venue, chain, route, limits }: PayoutDe
   const mayBePayout = (task: TaskView) => {
     const upperUnits = toUnits(taskDataOf(task).amount_usd, usdcDecimals)
     const lowerUnits = upperUnits - feeMultipleMax * toUnits(limits.withdrawFeeUsd, usdcDecimals)
-    // Dust that strangers send is none.
+    // Dust from third parties is not a payout.
     return (amountUnits: bigint) => amountUnits > 0n && amountUnits >= lowerUnits && amountUnits <= upperUnits
   }
 
-  /** Throws where the chain shows what may be a payout that no list of the venue shows. */
+  /** Throws where the chain shows a possible payout that the venue's list does not contain. */
   const assertNotArrived = async (task: TaskView): Promise<void> => {
     const { from_block } = taskDataOf(task)
     const { number: head } = await chain.head()
     for (let from = BigInt(from_block); from <= head; ) {
       const { found, searchedTo } = await arrivalOf(task, { from, to: head }, mayBePayout(task))
-      if (found) throw recordsDisagree('the amount arrived in the wallet')
+      if (found)
+        throw recordsDisagree(
+          'the withdrawn amount arrived in the wallet, but the list does not contain the withdrawal',
+        )
       from = searchedTo + 1n
     }
   }
@@ -77,7 +80,7 @@ export function createPayoutSearch({ db, venue, chain, route, limits }: PayoutDe
     return updates.find((update) => update.type === 'withdraw' && update.nonce === nonce)
   }
 
-  /** By the venue's own record: its fee is not for us to know. */
+  /** From the venue's record, because the venue sets the fee. */
   const payoutOf = async (task: TaskView): Promise<Payout | undefined> => {
     const { account, since_ms } = taskDataOf(task)
     const own = ownIn(task, await venue.ledgerSince(account, since_ms))

@@ -43,7 +43,7 @@ export type PerpDeps = {
   policy: Policy
   ledger: Pick<Ledger, 'balance'>
   batches: EvmBatches
-  /** The chain that the venue's bridge stands on. */
+  /** The chain of the venue's bridge. */
   chain: Evm
   transferCall: (token: string, to: string, amountUnits: bigint) => EvmCall
   route: FundingRoute
@@ -57,7 +57,7 @@ export function perp(deps: PerpDeps): Operation[] {
   const { db, venue, views, chainId, agents, policy, evmAddressOf, limits, clock } = deps
   const agentOf = async (userId: string) => (await agents.of(userId)).current
   const trade = { ...deps, agentOf }
-  // What brings money home asks before what would spend it, and what was begun before what is only wished for.
+  // Exits take rate budget before spending, and accepted tasks before new requests.
   const exit = { ...trade, venue: venue.withUrgency('exit') }
   const work = { ...deps, venue: venue.withUrgency('work') }
   const status = createSetupStatus({ db, views, agents, evmAddressOf, clock, limits })

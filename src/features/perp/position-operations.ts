@@ -13,7 +13,7 @@ type Deps = TradeDeps &
   CancelAllDeps &
   TpSlDeps & { venue: Hyperliquid; policy: Pick<Policy, 'check' | 'reserve' | 'release'> }
 
-/** What is done with open positions and orders beside opening and closing, and what is told of past ones. */
+/** Exits, cancel-all and history of positions and orders. */
 export function positionOperations(deps: Deps) {
   const { db, venue, policy } = deps
   return {

@@ -20,7 +20,7 @@ import {
   unwindSteps,
 } from './unwind.ts'
 
-/** A position never stays without the stop that was asked for: the exits are placed again, or the position goes. */
+/** Repairs a position without its requested stop: places the exits again, or closes the position. */
 
 type BracketRepairDeps = {
   venue: Pick<
@@ -57,7 +57,7 @@ export function createBracketRepair({ venue, signedActions, pricing }: BracketRe
 
   const finish: Finish = async (task, { entry, exits, closedSize = null }, effects, error) => {
     const isEntry = ({ orderId }: Fill) => orderId === entry.orderId
-    // Every order of ours that filled, so that an unwound position is told with both of its sides.
+    // Fills of all orders of the task, so that the result of an unwound position has both sides.
     const fills = await readAllFills(
       () => ownFills(task),
       (all) =>
@@ -88,7 +88,7 @@ export function createBracketRepair({ venue, signedActions, pricing }: BracketRe
       exitOrder(task.id, taskData, { ...exit, size, name: `${exit.leg}${repairSuffix}` }, pricing),
     )
     const held = positionOf(state, taskData.symbol)?.signedSize.replace('-', '')
-    // Exits of the whole position cancel each other and end with it; beside an older position they must not touch it.
+    // Position exits are OCO and end with the position; they must not apply to an older part of it.
     const grouping =
       held !== undefined && compareDecimals(held, size) === 0 && missing.length === exits.length
         ? ('position' as const)
@@ -173,7 +173,7 @@ export function createBracketRepair({ venue, signedActions, pricing }: BracketRe
       return { next: 'unwind', state: 'settling', data: bracketData(entry, now), effects }
     const lost = without[0]
     const error = lost
-      ? { code: 'venue_rejected', message: `The take-profit is missing: ${lost.error}` }
+      ? { code: 'venue_rejected', message: `The take-profit was not placed: ${lost.error}` }
       : null
     return finish(task, { entry, exits: now }, effects, error)
   }

@@ -11,7 +11,7 @@ import type { contract } from './contract.ts'
 import type { PerpLimits } from './limits.ts'
 import { modeOf, unifiedValue } from './views.ts'
 
-/** How far the set-up is, as the venue knows it now. */
+/** The current set-up state at the venue. */
 
 export type SetupStatus = Static<(typeof contract)['entries']['setupStatus']['output']>
 
@@ -37,7 +37,7 @@ export const createSetupStatus =
     const hasPerp = state.accountValueUsd !== '0' || state.positions.length > 0
     const spot = hasPerp && current ? [] : (await views.spotBalances(account)).value
     const activated = hasPerp || current !== undefined || spot.length > 0
-    // An account that the venue does not know has no settings there.
+    // An account that does not exist at the venue has no settings there.
     const [{ value: mode }, { value: known }] = activated
       ? await Promise.all([views.mode(account), current ? views.agents(account) : noAgents])
       : [{ value: 'default' }, await noAgents]
@@ -67,11 +67,16 @@ export const createSetupStatus =
         { key: 'agent_approved', done: approved, error: approved ? null : lastError },
       ],
       venue_requests: requests,
-      last_error: frozen === undefined ? (approved ? null : lastError) : `Nothing is opened: ${frozen}`,
+      last_error:
+        frozen === undefined
+          ? approved
+            ? null
+            : lastError
+          : `The account is frozen and opens no positions: ${frozen}`,
     }
   }
 
-/** Null where the venue does not tell it now: the rest of the view does not depend on it. */
+/** Null where the venue does not answer: the rest of the view does not depend on it. */
 async function requestsOf(
   views: Pick<AccountViews, 'rateLimit'>,
   account: string,

@@ -21,7 +21,7 @@ import type { Hyperliquid } from '#upstreams/hyperliquid/hyperliquid.ts'
 import { type Agents, renewAheadMs } from './agent-keys.ts'
 import type { SetupStatus } from './setup-status.ts'
 
-/** A checklist that can be taken up again at any point: key, account, approval. */
+/** Resumable set-up: trading key, account, approval. */
 
 export type SetupDeps = {
   venue: Pick<Hyperliquid, 'account' | 'agents' | 'spotHoldings'>
@@ -35,7 +35,7 @@ export type SetupDeps = {
   clock: Clock
 } & Pick<PlaceOrderDeps, 'rejections'>
 
-/** The venue replaces an agent by the next one of the same name. */
+/** The venue replaces an agent by a newer one of the same name. */
 const agentName = 'portico'
 /** The venue lets a key live for 180 days at most. */
 const agentLifeMs = 90 * 86_400_000
@@ -43,9 +43,9 @@ const setupMs = 10 * 60_000
 const ttlMs = 60_000
 
 /**
- * Whether the venue knows the account: it has something there, or it approved a key before. An account that became
- * empty outside of the gateway counts as unknown, which its next deposit ends; asking for it would cost as much as 30
- * other questions.
+ * Whether the account exists at the venue: it has a balance, a position or an approved key. An account that was emptied
+ * outside the gateway counts as inactive until its next deposit, because the exact check costs as much weight as 30
+ * other requests.
  */
 export const isActive = async (
   venue: Pick<Hyperliquid, 'account' | 'spotHoldings'>,
@@ -63,7 +63,7 @@ export async function admitSetup(
   deps: SetupDeps,
   { rotate = false }: { rotate?: boolean },
   { userId }: Pick<Caller, 'userId'>,
-  // A renewed key opens nothing, and exits need it also while trading is paused.
+  // `exit`: a renewed key opens no position, and exits need it while trading is paused.
   { exit = false }: { exit?: boolean } = {},
 ): Promise<Admission> {
   const { venue, agents, policy, chainId, clock } = deps
@@ -117,11 +117,11 @@ export type Approval = {
     continuation: ApprovalContinuation,
   ): Promise<StepResult>
   confirm(task: TaskView, context: StepContext): Promise<ActionOutcome<{ validUntilMs: number }>>
-  /** In the commit that tells of the approval. */
+  /** Runs in the commit that reports the approval. */
   recordApproval(task: TaskView, context: StepContext, validUntilMs: number): (tx: Tx) => Promise<void>
 }
 
-/** Also taken by the first deposit, which is what makes the account known. */
+/** The first deposit also approves the key, because it creates the account at the venue. */
 export function createApproval({
   venue,
   signedActions,
@@ -130,7 +130,7 @@ export function createApproval({
   return {
     async sign(task, { now }, agent, { next, operation, effects = [], writes, onRefused }) {
       const { account, ahead_ms: skewMs, exit = false } = taskDataOf(task)
-      // The end is named in the action, so that the reply alone tells how long the key lives.
+      // The action names the expiry, so the reply needs no look-up of it.
       const validUntilMs = now.getTime() + skewMs + agentLifeMs
       const plan: ActionPlan = {
         actionKey: 'agent',
@@ -182,7 +182,7 @@ export function setupSteps(deps: SetupDeps): Record<'begin' | 'confirm', Step> {
   const statusView = async (task: TaskView, change: Partial<SetupStatus> = {}): Promise<JsonObject> =>
     ({ ...(await status(task.userId)), ...change }) as unknown as JsonObject
 
-  /** What is left is the first deposit, and that approves the key by itself. */
+  /** Only the first deposit is missing; its task approves the key. */
   const unfunded = async (task: TaskView, effects: EffectUpdate[]): Promise<StepResult> => ({
     end: 'completed',
     outcome: 'partial',
@@ -237,14 +237,14 @@ export function setupSteps(deps: SetupDeps): Record<'begin' | 'confirm', Step> {
   }
 }
 
-/** A credit of a moment ago is not in every read yet. */
+/** A recent credit may be missing from a read. */
 const rereadLater: StepResult = {
   park: { afterMs: 1_000, next: 'begin' },
   state: 'waiting',
   data: { reread: true },
 }
 
-/** While the request weight of the venue is used up the set-up waits, and ends at its deadline. */
+/** Retries until the deadline while the request budget of the venue is used up. */
 export const setupRetry: RetryRule = {
   attemptsMax: 1_000,
   firstMs: 200,

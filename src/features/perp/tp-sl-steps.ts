@@ -13,7 +13,7 @@ import type { Queryable } from '#store/query.ts'
 import type { Hyperliquid, LegStatus } from '#upstreams/hyperliquid/hyperliquid.ts'
 import { type EarlierExit, earlierExits, type TpSlData } from './tp-sl.ts'
 
-/** Places the exits, and cancels those that they replace only when the new ones stand. */
+/** Places the exits, and cancels the earlier ones only after the new ones are placed. */
 
 export type TpSlDeps = {
   db: Queryable
@@ -183,8 +183,8 @@ function finish(task: TaskView, { exits, replaced }: TpSlOutcome, effects: Effec
   const open = views.find(({ venue_status: status }) => status === 'open')
   if (!missing && !open) return { end: 'completed', outcome: 'executed', result, effects }
   const message = missing
-    ? `The ${missing.leg} is missing, and earlier ones were kept: ${missing.error}`
-    : `The earlier ${open!.leg} ${open!.order_id} is still open beside the new one`
+    ? `The ${missing.leg} was not placed and the earlier exits are still open: ${missing.error}`
+    : `The earlier ${open!.leg} ${open!.order_id} is still open in addition to the new one: cancel it`
   return {
     end: 'failed',
     outcome: 'partial',
@@ -195,7 +195,7 @@ function finish(task: TaskView, { exits, replaced }: TpSlOutcome, effects: Effec
 }
 
 function allMissing(task: TaskView, exits: readonly Exit[], effects: EffectUpdate[]): StepResult {
-  const message = `The venue refused the exits, and earlier ones were kept: ${exits[0]?.error}`
+  const message = `The venue rejected the exits and the earlier ones are still open: ${exits[0]?.error}`
   return {
     end: 'failed',
     outcome: 'not_executed',
@@ -205,7 +205,7 @@ function allMissing(task: TaskView, exits: readonly Exit[], effects: EffectUpdat
   }
 }
 
-/** The new exits stand, and so do those that they were to replace: too much protection, and never too little. */
+/** The new exits are placed and the earlier ones still open: too much protection, never too little. */
 function notReplaced(
   task: TaskView,
   exits: readonly Exit[],
@@ -224,7 +224,7 @@ function notReplaced(
     outcome: 'partial',
     error: {
       code,
-      message: `The new exits stand; the earlier ones could not be cancelled: ${message}`,
+      message: `The new exits are placed; the earlier ones could not be cancelled: ${message}`,
       retryable: false,
       upstream: upstreamName,
     },

@@ -18,7 +18,7 @@ import type { Hyperliquid, OpenOrder, PerpMarket } from '#upstreams/hyperliquid/
 import type { TradeDeps } from './open.ts'
 import { markOf } from './views.ts'
 
-/** Exits on a position that is open: the new ones stand before the earlier ones are cancelled. */
+/** Exits of an open position: the new ones are placed before the earlier ones are cancelled. */
 
 export type TpSlInput = {
   asset: string
@@ -95,7 +95,7 @@ export async function admitTpSl(deps: TradeDeps, input: TpSlInput, { userId }: C
     agent: agent.address,
     ahead_ms: clockSkewMs(clock, state.timeMs),
     since_ms: state.timeMs,
-    // The side of the position: its exits stand on the other one.
+    // The side of the position; its exits have the opposite side.
     is_buy: isLong,
     size,
     price: mark,
@@ -121,7 +121,7 @@ export async function admitTpSl(deps: TradeDeps, input: TpSlInput, { userId }: C
 type EarlierDeps = { db: Queryable; venue: Pick<Hyperliquid, 'openOrders'> }
 type EarlierExitQuery = { userId: string; now: Date; legs: readonly ExitLeg[]; placed: ReadonlySet<number> }
 
-/** What protects the position by the venue's list, and by tasks that ended too lately to be in it. */
+/** The exits of the position, from the venue's list and from tasks that the list may not contain yet. */
 export async function earlierExits(
   { db, venue }: EarlierDeps,
   { account, symbol, is_buy: isLong }: TpSlData,
@@ -131,7 +131,7 @@ export async function earlierExits(
     venue.openOrders(account),
     recentOrders(db, { userId, kind: 'perp', since: later(now, -readLagMs) }),
   ])
-  // Orders are numbered as they come: of two replacements at once the later one stays.
+  // Order ids ascend: of two concurrent replacements the later one stays.
   const newest = Math.max(...placed)
   const found = new Map<number, EarlierExit>()
   const protects = ({ symbol: orderSymbol, trigger, reduceOnly, parentId, isBuy }: OpenOrder) =>

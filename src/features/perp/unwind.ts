@@ -14,9 +14,9 @@ import type { EffectUpdate, Step, StepContext, StepResult, TaskView } from '#ker
 import type { VenueOrder } from '#kernel/venue.ts'
 import type { Fill, Hyperliquid, LegStatus } from '#upstreams/hyperliquid/hyperliquid.ts'
 
-/** Takes back an entry whose stop cannot be placed: cancels what rests, closes what was filled. */
+/** Unwinds an entry whose stop cannot be placed: cancels the resting part, closes the filled part. */
 
-/** The position has to go; the price is bounded all the same. */
+/** Emergency close, still with bounded slippage. */
 const unwindSlippagePercent = '8'
 const closesMax = 3
 const scale = 18
@@ -34,7 +34,7 @@ export const coversSize = (fills: readonly Fill[], size: string | null): boolean
 const fillsUnavailable = () => new Fault('unavailable', 'Fills are not available yet')
 const rereadWaitsMs = [100, 200, 400, 800]
 
-/** Fills show up a moment after the reply that told of them. */
+/** Fills become available shortly after the reply that reports them. */
 export async function readAllFills(
   read: () => Promise<Fill[]>,
   isComplete: (fills: Fill[]) => boolean,
@@ -51,7 +51,7 @@ export const closeKeys = () => Array.from({ length: closesMax }, (_, at) => `clo
 
 export type Finish = (
   task: TaskView,
-  /** `closedSize`: what the closing orders are known to have filled. */
+  /** `closedSize`: the known filled size of the closing orders. */
   orderOutcome: Pick<OrderOutcome, 'entry' | 'exits'> & { closedSize?: string | null },
   effects: EffectUpdate[],
   error: { code: string; message: string } | null,
@@ -72,10 +72,10 @@ export function unwindSteps({ venue, signedActions, pricing, finish }: UnwindDep
   }
   const closedError = (exits: readonly Exit[]) => ({
     code: 'venue_rejected',
-    message: `The bracket could not be placed (${missingReason(exits)}), so the position was not kept`,
+    message: `The bracket could not be placed (${missingReason(exits)}), so the position was closed`,
   })
 
-  /** What the entry brought and no order of ours has taken away since. */
+  /** The part of the entry's fills that is still open. */
   const openSize = async (task: TaskView, closedSize: string): Promise<string> => {
     const { account, symbol, is_buy: isBuy, since_ms: sinceMs } = taskDataOf(task)
     const { entry } = storedOutcome(task)
@@ -84,7 +84,7 @@ export function unwindSteps({ venue, signedActions, pricing, finish }: UnwindDep
     const back = fills.filter(
       (each) => each.symbol === symbol && each.isBuy !== isBuy && each.atMs >= sinceMs,
     )
-    // Account and fills may agree on a moment before the entry, or before its close.
+    // Account and fills may be consistent with each other but older than the entry or its close.
     if (!coversSize(own, entry.filledSize) || !coversSize(back, closedSize)) throw fillsUnavailable()
     const position = sizeOf(state, symbol)
     const filled = sumFills(own).size
@@ -106,7 +106,7 @@ export function unwindSteps({ venue, signedActions, pricing, finish }: UnwindDep
     const round = Number(task.data.closings ?? 0)
     const size = await openSize(task, closedSize)
     if (compareDecimals(size, '0') === 0) return finish(task, orderOutcome, effects, closedError(exits))
-    const unprotected = { code: 'venue_rejected', message: 'The position stands without its stop: close it' }
+    const unprotected = { code: 'venue_rejected', message: 'The position is open without its stop: close it' }
     if (round >= closesMax) return finish(task, orderOutcome, effects, unprotected)
     const mid = (await venue.mids()).get(taskData.symbol) ?? taskData.price
     const isBuy = !taskData.is_buy
@@ -171,7 +171,7 @@ export function unwindSteps({ venue, signedActions, pricing, finish }: UnwindDep
     if (retry) return retry
     if (actionOutcome.type === 'done') return close(task, context, actionOutcome.effects)
     const { exits } = storedOutcome(task)
-    const message = `The entry rests without its stop (${missingReason(exits)}); cancel it: ${actionOutcome.message}`
+    const message = `The entry is open without its stop (${missingReason(exits)}); cancel it: ${actionOutcome.message}`
     const entry = storedOutcome(task).entry
     return finish(task, { entry, exits }, actionOutcome.effects, { code: 'venue_rejected', message })
   }
@@ -195,7 +195,7 @@ export function unwindSteps({ venue, signedActions, pricing, finish }: UnwindDep
       next: 'unwind',
       now: context.now,
     })
-    // A refused attempt does not count: the same close is signed again.
+    // A rejected attempt does not count: sign the same close again.
     if (retry) return { ...retry, data: { ...retry.data, closings: Number(task.data.closings ?? 1) - 1 } }
     const before = String(task.data.closed_size ?? '0')
     const closedSize = actionOutcome.type === 'done' ? addDecimals(before, actionOutcome.value) : before

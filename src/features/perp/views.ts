@@ -9,7 +9,7 @@ import type {
 } from '#upstreams/hyperliquid/hyperliquid.ts'
 import type { PerpLimits } from './limits.ts'
 
-/** Markets, orders and positions as they are told. */
+/** Views of markets and positions. */
 
 export const marketView = (market: PerpMarket, chainId: string, { minOrderUsd }: PerpLimits) => ({
   symbol: market.symbol,
@@ -34,7 +34,7 @@ export const marketView = (market: PerpMarket, chainId: string, { minOrderUsd }:
 
 const scale = 18
 
-/** The mark at which the venue valued the position, so that price, value and profit belong to one moment. */
+/** The mark price of the venue's valuation, so that price, value and profit are consistent. */
 export function markOf(
   { valueUsd, signedSize }: Position,
   market: Pick<PerpMarket, 'priceDecimals'> | undefined,
@@ -46,7 +46,7 @@ export function markOf(
   return fromUnits(units, places)
 }
 
-/** With one balance for both sides the spot state tells what the account is worth and what of it is free. */
+/** Where one balance serves both sides, value and free balance follow from the spot state. */
 export function unifiedValue(
   spot: readonly SpotBalance[],
 ): Pick<Account, 'accountValueUsd' | 'withdrawableUsd'> {
@@ -64,7 +64,7 @@ export function positionView(position: Position, orders: readonly OpenOrder[], m
   const exits = (leg: 'tp' | 'sl') =>
     orders
       .filter((order) => order.symbol === position.symbol && order.isBuy === isShort)
-      // What waits for the fill of an entry protects nothing yet.
+      // An exit with a parent is inactive until its entry is filled.
       .filter((order) => order.trigger?.leg === leg && order.reduceOnly && order.parentId === null)
       .map(({ orderId }) => String(orderId))
   return {

@@ -28,7 +28,7 @@ import { assertRoute, chainIdOf } from './funding-route.ts'
 import type { FundingRoute, PerpLimits } from './limits.ts'
 import { createPayoutSearch, isPaid, isUpTo, type Payout } from './payout.ts'
 
-/** Collateral to the user's own wallet: taken by the venue at once, and then paid out by its bridge. */
+/** Withdraws collateral to the user's wallet: the venue debits it at once, and its bridge pays it out later. */
 
 export type WithdrawDeps = {
   db: Queryable
@@ -51,25 +51,25 @@ export type WithdrawInput = {
 type WithdrawTaskData = {
   account: string
   amount_usd: string
-  /** What arrives, by the venue's own record of the withdrawal; absent until that shows up. */
+  /** The payout by the venue's record of the withdrawal; absent until that record is available. */
   payout?: Payout
   ahead_ms: number
   since_ms: number
-  /** The next block to look for the arrival in. */
+  /** The next block to search for the payout. */
   from_block: string
-  /** Dollars that have to come over from the spot side first. */
+  /** USDC to transfer from the spot side first. */
   gather: string | null
-  /** Cash of the perpetuals side at admission, at the venue's time `since_ms`. */
+  /** Cash of the perp side at admission, at the venue's time `since_ms`. */
   cash_before: string
-  /** Free dollars at admission of an account with one balance for both sides, in micro-dollars; otherwise null. */
+  /** Free USDC at admission, in micro-dollars, where one balance serves both sides; otherwise null. */
   unified_free_before: string | null
 }
 
 const usdcDecimals = 6
 const admissionMs = 10 * 60_000
-/** How many looks at the chain lie between two questions for the list. */
+/** Polls of the chain between two reads of the transfer list. */
 const repollAfter = 6
-/** The list shows a withdrawal only when it is paid: until then its absence says nothing. */
+/** The list contains a withdrawal only after its payout: its absence before proves nothing. */
 const graceMs = 15 * 60_000
 const taskDataOf = (task: TaskView) => task.data as unknown as WithdrawTaskData
 
@@ -175,14 +175,15 @@ export function withdrawSteps(
     return signedActions.sign(task, plan, { now, next: 'confirm', effects, onRefused })
   }
 
-  /** The transfers of the account; throws where its balance shows a payout that they do not. */
+  /** The transfers of the account; throws where its balance shows a payout that the list does not contain. */
   const consistentTransfers = async (task: TaskView): Promise<LedgerUpdate[]> => {
     const { account, amount_usd, since_ms: sinceMs, cash_before, unified_free_before } = taskDataOf(task)
     if (unified_free_before === null)
       return reconciledTransfers(venue, account, { balanceKey: cashBalanceKey, total: cash_before, sinceMs })
-    // Trades move this balance too, so that only its size is compared.
+    // Trades change this balance too, so only the size of the decrease is compared.
     const lost = BigInt(unified_free_before) - (await spotCashMicros(venue, account))
-    if (lost >= toUnits(amount_usd, usdDecimals)) throw recordsDisagree('the free balance went down')
+    if (lost >= toUnits(amount_usd, usdDecimals))
+      throw recordsDisagree('the free balance decreased without a matching transfer')
     return venue.ledgerSince(account, sinceMs)
   }
 
@@ -220,7 +221,7 @@ export function withdrawSteps(
         async lookUp({ isLast }) {
           if (ownIn(task, await venue.ledgerSince(account, since_ms))) return true
           if (!isLast) return undefined
-          // The list that agrees with the balance may be newer than the one above.
+          // The list that matches the balance may be newer than the one above.
           if (ownIn(task, await consistentTransfers(task))) return true
           await assertNotArrived(task)
           return undefined
@@ -248,8 +249,8 @@ export function withdrawSteps(
       const from = BigInt(from_block)
       const { number: to } = await chain.head()
       if (to < from) return waitForTransfer(task, now, 'arrive')
-      // The list of the venue shows the withdrawal when it is paid, minutes later, and costs of the request budget: it
-      // is asked once the chain shows what may be the payout.
+      // The venue's list contains the withdrawal only after the payout, minutes later, and costs request budget: read
+      // it once the chain shows a possible payout.
       const known = taskDataOf(task).payout
       const near = await arrivalOf(task, { from, to }, known ? isPaid(known) : isUpTo(asked))
       let payout = known
@@ -262,7 +263,7 @@ export function withdrawSteps(
       }
       const { found, searchedTo } =
         payout && !known ? await arrivalOf(task, { from, to }, isPaid(payout)) : near
-      // The last blocks are searched again: a reorganised one may bring what the first look did not show.
+      // Search the last blocks again: a reorganised block may contain the payout.
       if (!found) {
         const searched = searchedTo - BigInt(chain.row.confirmations)
         const next = searched >= from ? searched + 1n : from
@@ -275,7 +276,7 @@ export function withdrawSteps(
         end: 'completed',
         outcome: 'executed',
         result: {
-          // `amount` is what arrived, in both forms; with the fee it is what left the venue.
+          // `amount` is the payout; `withdrawn_usd` is the payout plus the fee.
           amount: String(paid),
           amount_usd: fromUnits(paid, usdcDecimals),
           fee_usd: fromUnits(asked - paid, usdcDecimals),
@@ -289,7 +290,7 @@ export function withdrawSteps(
         data: { balance_changes: [arrived(route, String(paid))] },
         async writes(tx) {
           const mine = await claimTransfer(tx, { key, userId: task.userId, taskId: task.id, at: now })
-          if (!mine) throw new Fault('unavailable', 'The arrival belongs to another task')
+          if (!mine) throw new Fault('unavailable', 'The payout was claimed by another task')
         },
       }
     },

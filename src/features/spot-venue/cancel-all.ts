@@ -6,7 +6,7 @@ import type { SpotDeps } from './deps.ts'
 import { usdcMarkets } from './market.ts'
 import { cancelTriggers, findTrigger, isOpenTrigger, openTriggers } from './triggers.ts'
 
-/** Triggers that the gateway keeps end first: an order that is cancelled at the venue may be their entry. */
+/** Cancels triggers held by the gateway first: an order that is cancelled at the venue may be their entry. */
 
 export async function admitSpotCancelAll(
   deps: SpotDeps,
@@ -39,26 +39,26 @@ export async function admitSpotCancelAll(
   })
 }
 
-/** The result with a write of its own, also where its signature is refused. */
+/** Adds a write to the result, also to the result of a refused signature. */
 function withWrite(result: StepResult, write: (tx: Tx) => Promise<void>): StepResult {
-  const also = async (tx: Tx) => {
+  const writes = async (tx: Tx) => {
     await write(tx)
     await result.writes?.(tx)
   }
-  if (!('intend' in result)) return { ...result, writes: also }
+  if (!('intend' in result)) return { ...result, writes }
   const { intend } = result
   const { onRefused } = intend
-  if (!onRefused) return { ...result, writes: also }
+  if (!onRefused) return { ...result, writes }
   return {
     ...result,
-    writes: also,
+    writes,
     intend: { ...intend, onRefused: (fault) => withWrite(onRefused(fault), write) },
   }
 }
 
 /**
- * Triggers end in the commit of the first action at the venue, or of the end where there is none: a task that is
- * cancelled before has cancelled nothing.
+ * Cancels triggers in the commit of the first action at the venue, or of the task's end where there is none: a task
+ * that is cancelled earlier has cancelled nothing.
  */
 export function cancelAllTriggersSteps({ db }: Pick<SpotDeps, 'db'>, begin: Step): Record<'disarm', Step> {
   return {

@@ -10,7 +10,7 @@ import type { AccountViews } from '#upstreams/hyperliquid/account-views.ts'
 import type { Hyperliquid } from '#upstreams/hyperliquid/hyperliquid.ts'
 import type { Grid } from '#upstreams/hyperliquid/rounding.ts'
 
-/** Who keeps the exits of a holding: the venue, where it takes triggers for spot, or the gateway. */
+/** Who holds the triggers of spot balances: the venue, where it supports spot triggers, or the gateway. */
 export type TriggerHost = 'gateway' | 'venue'
 
 export type SpotDeps = {
@@ -25,7 +25,7 @@ export type SpotDeps = {
   policy: Policy
   evmAddressOf: (userId: string) => Promise<string>
   onAgentRevoked(task: TaskView, agent: string): Promise<void>
-  /** Makes a new trading key where none is good; returns before the venue has taken it. */
+  /** Starts the renewal of the trading key; returns before the venue has approved the new one. */
   renewKey(userId: string): Promise<void>
   triggerHost: TriggerHost
   limits: { minOrderUsd: string; minFundUsd: string }

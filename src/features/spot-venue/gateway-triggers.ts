@@ -17,7 +17,7 @@ import {
   triggerId,
 } from './triggers.ts'
 
-/** The exits of a purchase, where the gateway keeps them: all of them, or those that the venue did not take. */
+/** Exits of a purchase that the gateway holds: all of them, or those that the venue rejected. */
 
 export const spotTaskDataOf = (task: TaskView) => taskDataOf(task) as SpotOrderTaskData
 
@@ -69,15 +69,15 @@ export function withGatewayTriggers(
 
 const scale = 18
 
-/** Whether any read of the balance shows the purchase of this exit by now; an entry that rested filled at an unknown time. */
+/** Whether every read of the balance includes the purchase; the fill time of a resting entry is unknown. */
 const isVisible = ({ entry_cloid, created_at }: ArmedTrigger, now: Date): boolean =>
   entry_cloid === null && later(created_at, readLagMs) <= now
 
 type OnFilledDeps = Pick<SpotDeps, 'db' | 'venue' | 'pricing'>
 
 /**
- * A purchase gets its exits; a sale that leaves nothing of the holding drops the exits of it. Where the balance may be
- * older than a purchase or than the sale, it is read again once every read is newer than both.
+ * Adds the exits of a purchase; cancels the exits of a token whose balance was sold completely. Where the balance may
+ * be older than a purchase or the sale, it is read again after the read lag.
  */
 export function createOnFilled({
   db,
@@ -110,7 +110,7 @@ export function createOnFilled({
       writes: (tx) => cancelArmedTriggers(tx, ids),
     })
     if (checked) return (await isHoldingGone(taskData)) ? cancelExits(checked) : result
-    // Listed before the balance is read: what is bought in between keeps its exits.
+    // List the triggers before reading the balance: a purchase in between retains its exits.
     const armed = await armedTriggersIn(db, task.userId, taskData.symbol)
     if (armed.length === 0) return result
     const ids = armed.map(({ id }) => id)

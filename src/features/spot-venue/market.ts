@@ -5,7 +5,7 @@ import { insufficientBalance } from '#kernel/insufficient-balance.ts'
 import { decimalPlaces, fromUnits, toUnits } from '#kernel/money.ts'
 import type { Hyperliquid, SpotMarket } from '#upstreams/hyperliquid/hyperliquid.ts'
 
-/** Markets against USDC, and what an account holds of their tokens. */
+/** USDC spot markets, and balances of their tokens. */
 
 export const quoteToken = 'USDC'
 const scale = 18
@@ -24,7 +24,7 @@ export async function requireSpotMarket(
 
 type Balance = { coin: string; total: string; hold: string }
 
-/** What no order holds. */
+/** Total minus the amount that open orders reserve. */
 export function freeOf(balances: readonly Balance[], coin: string): string {
   const balance = balances.find((each) => each.coin === coin)
   if (!balance) return '0'
@@ -34,18 +34,18 @@ export function freeOf(balances: readonly Balance[], coin: string): string {
 
 export const lesser = (a: string, b: string): string => (compareDecimals(a, b) < 0 ? a : b)
 
-/** Nobody buys or sells where nobody quotes. */
+/** Throws where the market has no quotes. */
 export function midOf(mids: ReadonlyMap<string, string>, market: SpotMarket): string {
   const mid = mids.get(market.coin) ?? market.midPrice
   if (mid) return mid
-  throw new Fault('market_closed', `Nobody quotes ${market.symbol} now`, {
-    extras: { status: 'no_quotes', reason: 'the book of the market is empty' },
+  throw new Fault('market_closed', `${market.symbol} has no quotes now; try again later`, {
+    extras: { status: 'no_quotes', reason: 'the order book of the market is empty' },
   })
 }
 
 type HoldingShortage = { what: string; required: string; free: string; note?: string }
 
-/** What is free may be dust: less than a lot, in more places than a size has. */
+/** The free balance may be dust with more decimals than a size. */
 export function insufficientHolding(
   { symbol, sizeDecimals }: SpotMarket,
   { free, ...shortage }: HoldingShortage,

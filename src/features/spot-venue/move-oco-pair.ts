@@ -10,8 +10,8 @@ import type { Hyperliquid, LegStatus } from '#upstreams/hyperliquid/hyperliquid.
 import { type GatewayExit, spotTaskDataOf, withGatewayTriggers } from './gateway-triggers.ts'
 
 /**
- * A holding is not sold because its exit found no place at the venue: that is what the owner wanted to have. The gateway
- * keeps what is missing, and takes its sibling over too: apart from each other neither would end the other.
+ * An exit that the venue rejects does not cause a sale: the gateway holds the exit instead. It also takes over the
+ * sibling, because an OCO pair must be at one host for one exit to cancel the other.
  */
 
 type OcoMoveDeps = {
@@ -33,7 +33,7 @@ const exitsOf = (
     .filter((wanted) => exits.some((exit) => exit.leg === wanted.leg && isSelected(exit)))
     .map(({ leg, wanted }) => ({ leg, price: wanted.price }))
 
-/** What stays where it is, and what the gateway keeps of it. */
+/** The result, with the exits that the gateway holds. */
 function movedResult(
   task: TaskView,
   context: StepContext,
@@ -68,7 +68,7 @@ export function createOcoMove({ signedActions, venue }: OcoMoveDeps): {
       },
     }
     const onRefused = () => movedResult(task, context, orderOutcome, { gatewayExits, effects })
-    // With its fills: a list that is read later may lag behind the one that showed them.
+    // Store the fills too: a later read may lag behind the one that showed them.
     const data: JsonObject = { standing: orderOutcome as unknown as JsonObject }
     return signedActions.sign(task, plan, { now: context.now, next: 'regrouped', data, effects, onRefused })
   }
@@ -86,17 +86,17 @@ export function createOcoMove({ signedActions, venue }: OcoMoveDeps): {
           ? legs.map(() => ({ status: 'canceled', isCancelled: true }))
           : undefined,
       async lookUp(how) {
-        const ends = await Promise.all(
+        const outcomes = await Promise.all(
           siblings.map(({ orderId }) =>
             lookUpEnd(venue, { account, sinceMs, orderId: orderId!, left: size, ...how }),
           ),
         )
-        return ends.every((end) => end !== undefined) ? ends : undefined
+        return outcomes.every((outcome) => outcome !== undefined) ? outcomes : undefined
       },
     })
     const { effects } = actionOutcome
     if (actionOutcome.type === 'doubt') return signedActions.pollLater(task, 'regrouped', actionOutcome)
-    // The sibling was not to be had: it stays at the venue, and the gateway keeps the other.
+    // The sibling could not be cancelled: it stays at the venue, and the gateway holds the other exit.
     if (actionOutcome.type !== 'done')
       return movedResult(
         task,
@@ -108,7 +108,7 @@ export function createOcoMove({ signedActions, venue }: OcoMoveDeps): {
     const left = exits.map(
       (exit): Exit => (isAtVenue(exit) ? { ...exit, state: ended ? 'gone' : 'done' } : exit),
     )
-    // One that fired on the way is selling the holding, and nothing is left to protect.
+    // A sibling that fired meanwhile sells the balance, so no exit is needed.
     const gatewayExits = ended ? exitsOf(task, isMissing, left) : []
     return movedResult(task, context, { entry, exits: left, fills }, { gatewayExits, effects })
   }

@@ -6,7 +6,7 @@ import type { Hyperliquid } from '#upstreams/hyperliquid/hyperliquid.ts'
 import { createPollScheduler, type PriceOf } from './poll-scheduler.ts'
 import { type PendingEntry, pendingEntries, resolvePendingEntry } from './triggers.ts'
 
-/** Finds out what became of the orders whose exits wait, and wakes the exits or lets them go. */
+/** Polls entries with waiting exits, and arms or cancels the exits when an entry ends. */
 
 type PendingEntriesDeps = {
   db: Queryable
@@ -14,13 +14,13 @@ type PendingEntriesDeps = {
   evmAddressOf: (userId: string) => Promise<string>
 }
 
-/** By which the clock of the venue may differ from ours. */
+/** Maximum difference between the venue's clock and ours. */
 const clockToleranceMs = 60_000
 
 export function createPendingEntries({ db, venue, evmAddressOf }: PendingEntriesDeps) {
   const { choose } = createPollScheduler()
 
-  /** What the order has filled, null for nothing; undefined while it rests or no record shows it. */
+  /** The filled size, null for none; undefined while the order rests or no record contains it. */
   const filledOf = async ({
     user_id,
     entry_cloid,
@@ -33,7 +33,7 @@ export function createPendingEntries({ db, venue, evmAddressOf }: PendingEntries
     })
     if (!found) return undefined
     const { phase, filledSize } = found
-    // In no list any more: what its fills show is what there is to protect.
+    // The order is in no list any more: its fills determine the size to protect.
     if (phase === 'filled' || phase === 'filling') return filledSize
     if (phase !== 'cancelled' && phase !== 'rejected') return undefined
     return compareDecimals(filledSize, '0') > 0 ? filledSize : null
@@ -46,7 +46,7 @@ export function createPendingEntries({ db, venue, evmAddressOf }: PendingEntries
           const filled = await filledOf(row)
           if (filled !== undefined) await resolvePendingEntry(db, row.entry_cloid, filled)
         } catch (fault) {
-          // An entry whose fill cannot be read now is asked about again in its turn.
+          // The scheduler polls the entry again later.
           if (!(fault instanceof Fault)) throw fault
         }
     },

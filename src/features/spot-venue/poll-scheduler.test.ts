@@ -12,12 +12,12 @@ const entry = (n: number, price: string | null = '20'): PendingEntry => ({
 })
 const at = (price: string) => () => price
 
-describe('whose turn it is to be asked about', () => {
-  test('everybody has a turn, however many wait, and no look asks more than its share', () => {
+describe('the poll scheduler', () => {
+  test('polls every entry in turn, and never more than the limit per round', () => {
     const rows = Array.from({ length: 200 }, (_, n) => entry(n))
     const { choose } = createPollScheduler()
     const seen = new Set<string>()
-    for (let look = 0; look < rows.length / othersMax; look++) {
+    for (let round = 0; round < rows.length / othersMax; round++) {
       const chosen = choose(rows, at('40'))
       assert.equal(chosen.length, othersMax)
       for (const { entry_cloid } of chosen) seen.add(entry_cloid)
@@ -25,17 +25,17 @@ describe('whose turn it is to be asked about', () => {
     assert.equal(seen.size, rows.length)
   })
 
-  test('orders that the price has reached go first, and neither keep each other nor the others out', () => {
+  test('polls entries whose price was reached first, and starves no other entry', () => {
     const near = Array.from({ length: 7 }, (_, n) => entry(n, '41'))
     const far = [entry(100), entry(101)]
     const { choose } = createPollScheduler()
-    const looks = [0, 1, 2].map(() => choose([...far, ...near], at('40')))
-    assert.ok(looks.every((chosen) => chosen.length <= reachedMax + othersMax))
-    const seen = new Set(looks.flat().map(({ entry_cloid }) => entry_cloid))
+    const rounds = [0, 1, 2].map(() => choose([...far, ...near], at('40')))
+    assert.ok(rounds.every((chosen) => chosen.length <= reachedMax + othersMax))
+    const seen = new Set(rounds.flat().map(({ entry_cloid }) => entry_cloid))
     assert.equal(seen.size, near.length + far.length)
   })
 
-  test('a lonely order far from the price is asked about once in a while', () => {
+  test('polls a single entry far from the price once per pause', () => {
     const { choose } = createPollScheduler()
     const counts = Array.from({ length: pausePolls * 3 }, () => choose([entry(1)], at('40')).length)
     assert.equal(
@@ -44,13 +44,13 @@ describe('whose turn it is to be asked about', () => {
     )
   })
 
-  test('without a price, or without knowing where an order rests, it takes its turn with the others', () => {
+  test('polls an entry in turn where the market price or its own price is unknown', () => {
     const { choose } = createPollScheduler()
     assert.equal(choose([entry(1, null)], at('1')).length, othersMax)
     assert.equal(choose([entry(2)], () => undefined).length, othersMax)
   })
 
-  test('what waits no more is forgotten', () => {
+  test('forgets entries that are no longer pending', () => {
     const { choose } = createPollScheduler()
     assert.equal(choose([entry(1)], at('40')).length, 1)
     assert.equal(choose([entry(1)], at('40')).length, 0)

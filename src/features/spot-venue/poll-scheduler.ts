@@ -1,27 +1,27 @@
 import { compareDecimals } from '#kernel/decimal-fields.ts'
 import type { PendingEntry } from './triggers.ts'
 
-/** Which of the orders whose exits wait are asked about now: every question costs of the venue's budget. */
+/** Chooses the pending entries to poll: every request costs rate budget. */
 
-/** Prices that the venue tells now, by market. */
+/** Current price by market. */
 export type PriceOf = (market: string) => string | undefined
 
-/** An order that the price has reached has most likely filled; the others take turns. */
+/** An entry whose price was reached has most likely filled; the others are polled round-robin. */
 export const reachedMax = 3
 export const othersMax = 1
-/** Looks between two questions about an order that the price has not reached. */
+/** Rounds between two polls of an entry whose price was not reached. */
 export const pausePolls = 5
 
 export function createPollScheduler() {
-  const asked = new Map<string, number>()
+  const lastPolls = new Map<string, number>()
   let polls = 0
-  const lastOf = ({ entry_cloid }: PendingEntry) => asked.get(entry_cloid) ?? Number.NEGATIVE_INFINITY
+  const lastOf = ({ entry_cloid }: PendingEntry) => lastPolls.get(entry_cloid) ?? Number.NEGATIVE_INFINITY
 
   return {
     choose(rows: readonly PendingEntry[], priceOf: PriceOf): PendingEntry[] {
       polls += 1
-      const living = new Set(rows.map(({ entry_cloid }) => entry_cloid))
-      for (const cloid of asked.keys()) if (!living.has(cloid)) asked.delete(cloid)
+      const pending = new Set(rows.map(({ entry_cloid }) => entry_cloid))
+      for (const cloid of lastPolls.keys()) if (!pending.has(cloid)) lastPolls.delete(cloid)
       const isReached = ({ market, price }: PendingEntry) => {
         const now = priceOf(market)
         return now !== undefined && price !== null && compareDecimals(now, price) <= 0
@@ -29,7 +29,7 @@ export function createPollScheduler() {
       const queue = rows.toSorted((a, b) => lastOf(a) - lastOf(b))
       const others = queue.filter((row) => !isReached(row) && polls - lastOf(row) >= pausePolls)
       const chosen = [...queue.filter(isReached).slice(0, reachedMax), ...others.slice(0, othersMax)]
-      for (const { entry_cloid } of chosen) asked.set(entry_cloid, polls)
+      for (const { entry_cloid } of chosen) lastPolls.set(entry_cloid, polls)
       return chosen
     },
   }

@@ -7,7 +7,7 @@ import { usdcMarkets } from './market.ts'
 import { createPendingEntries } from './pending-entries.ts'
 import { marketsWithTriggers } from './triggers.ts'
 
-/** Looks at the prices of those markets in which exits are kept, as long as there are any. */
+/** Polls the prices of markets with open triggers and fires the triggers. */
 
 type PriceLoopDeps = {
   db: Queryable
@@ -15,7 +15,7 @@ type PriceLoopDeps = {
   watcher: Pick<PriceTriggers, 'lease' | 'fireTriggers'>
   evmAddressOf: (userId: string) => Promise<string>
   log: Log
-  /** Prices that the venue tells by itself; undefined while there is no fresh word. */
+  /** Prices from the stream; undefined while they are stale. */
   streamedMids?: () => ReadonlyMap<string, string> | undefined
   everyMs?: number
 }
@@ -23,7 +23,7 @@ type PriceLoopDeps = {
 const defaultEveryMs = 1_000
 const idleMs = 3_000
 const roundsMax = 20
-/** A stop waits no longer than this for a venue that has come back. */
+/** Bounds the delay of a stop after an outage of the venue. */
 const retryMaxMs = 5_000
 
 export function createPriceLoop({
@@ -38,18 +38,20 @@ export function createPriceLoop({
   const pendingEntries = createPendingEntries({ db, venue, evmAddressOf })
   let resolving: Promise<void> | undefined
 
-  /** Beside the prices and never before them: no exit waits for what an entry of somebody else has become. */
+  /** Runs in the background; checking entries never delays a stop. */
   const resolveEntries = (markets: string[], priceOf: (market: string) => string | undefined): void => {
     if (markets.length === 0) return
     resolving ??= pendingEntries
       .resolve(markets, priceOf)
-      .catch((error: unknown) => log.error({ err: error }, 'the entries of waiting exits were not settled'))
+      .catch((error: unknown) =>
+        log.error({ err: error }, 'pending entries not resolved: the next round retries'),
+      )
       .finally(() => {
         resolving = undefined
       })
   }
 
-  /** Answers whether there is anything to watch. */
+  /** Returns whether any market has open triggers. */
   const checkPrices = async (): Promise<boolean> => {
     const markets = await marketsWithTriggers(db)
     const watches = await Promise.all(
@@ -68,7 +70,7 @@ export function createPriceLoop({
     for (const { market, watch } of mine) {
       const price = priceOf(market)
       if (!watch || !price) continue
-      // Each time it fires as many as one transaction should; a fall sets off more of them.
+      // One call fires a bounded batch; a price fall may need several.
       for (let round = 0; round < roundsMax && (await watcher.fireTriggers(watch, price)) > 0; ) round += 1
     }
     const waiting = mine.filter((each) => each.waiting).map(({ market }) => market)
@@ -88,7 +90,8 @@ export function createPriceLoop({
     } catch (fault) {
       failures = Math.min(failures + 1, 10)
       waitMs = Math.min(everyMs * 2 ** failures, retryMaxMs)
-      if (!(fault instanceof Fault) || !fault.retryable) log.error({ err: fault }, 'the spot watch stumbled')
+      if (!(fault instanceof Fault) || !fault.retryable)
+        log.error({ err: fault }, 'spot price loop failed: will retry')
     }
     if (!ending) plan(waitMs)
   }

@@ -18,15 +18,15 @@ import {
 } from './trade.ts'
 import { insertTriggers, type TriggerInput, triggerId } from './triggers.ts'
 
-/** A trigger that has fired sells what it was to sell, as far as it is still there. */
+/** Sells the size of a fired trigger, limited to the free balance. */
 
-/** As often as fits before the deadline: what a stop meets is most often a venue with too much to do. */
+/** Retries until the deadline: the usual cause is an overloaded venue. */
 export const triggerRetry: RetryRule = { attemptsMax: 1_000, firstMs: 200, maxMs: 5_000 }
-/** So much is left for a task that gives up to say so itself. */
+/** Time before the deadline at which the task fails with its own error. */
 const failureReserveMs = 60_000
 
 const scale = 18
-/** Less than was to be sold, apart from the fee that the purchase paid in the token itself. */
+/** True where the free balance is below the wanted size, apart from the fee that the purchase paid in the token. */
 const isShort = (free: string, wanted: string | null): boolean =>
   wanted === null
     ? compareDecimals(free, '0') === 0
@@ -34,12 +34,12 @@ const isShort = (free: string, wanted: string | null): boolean =>
 
 const inputOf = (task: TaskView) => task.input as unknown as TriggerInput
 
-/** The venue took nothing: it was not reached, does not know the key, or limits the requests of the account. */
+/** The order was not executed: venue not reached, key unknown, or request limit of the account. */
 const transientCodes = ['expired', 'setup_incomplete', 'rate_limited']
-/** How often a sale may find no buyer. Each attempt is a task, so a market without buyers must not fill the table. */
+/** Maximum failed sales for lack of liquidity. Each attempt is a task, so the number of rows must be bounded. */
 const unsoldMax = 30
 
-/** What certainly never came to the venue is still wanted: the exit is there again, and fires while the price stays. */
+/** Arms the trigger again after a sale that certainly did not execute; it fires while the price condition holds. */
 function rearm(task: TaskView, now: Date, result: StepResult): StepResult {
   if (!('end' in result) || result.end !== 'failed' || result.outcome !== 'not_executed') return result
   const { symbol, leg, size, trigger_price: price, unsold: unsoldBefore = 0 } = inputOf(task)
@@ -75,11 +75,11 @@ const withTriggerId = (task: TaskView, result: StepResult): StepResult =>
       } as StepResult)
     : result
 
-/** The steps of a sale by hand, behind the one that finds out what is to be sold. */
+/** The steps of a manual sale, after a `prepare` step that determines the size. */
 export function triggerSteps(deps: SpotDeps, selling: Record<string, Step>): Record<string, Step> {
   const { venue, pricing, policy, clock, limits } = deps
 
-  /** A tenth below the middle, unless the venue takes so little only at a better price. */
+  /** 10 % below the mid price, or the lowest price at which the size reaches the venue's minimum. */
   const priceOf = (size: string, mid: string, market: Parameters<typeof pricing.minPrice>[2]) => {
     const bound = pricing.boundPrice(mid, exitSlippagePercent, false, market)
     const minPrice = pricing.minPrice(limits.minOrderUsd, size, market)
@@ -101,15 +101,21 @@ export function triggerSteps(deps: SpotDeps, selling: Record<string, Step>): Rec
     const free = freeOf(balances, market.base)
     const size = pricing.roundSize(wanted === null ? free : lesser(wanted, free), market)
     if (isShort(free, wanted) && (await boughtRecently(deps, task.userId, symbol)))
-      throw new Fault('unavailable', `The balance of ${symbol} may be older than its purchase`)
+      throw new Fault(
+        'unavailable',
+        `The balance of ${symbol} may not include its last purchase yet; the sale is retried`,
+      )
     if (compareDecimals(size, '0') === 0)
-      return failed('insufficient_balance', `The price was reached, but no ${symbol} is free to be sold`)
+      return failed(
+        'insufficient_balance',
+        `The trigger fired, but the free balance of ${symbol} is too small to sell`,
+      )
     const mid = midOf(mids, market)
     const price = priceOf(size, mid, market)
     if (compareDecimals(price, mid) > 0)
       return failed(
         'venue_rejected',
-        `The venue takes no order of less than ${limits.minOrderUsd} ${quoteToken}, and ${size} ${symbol} is worth less`,
+        `The venue requires an order value of at least ${limits.minOrderUsd} ${quoteToken}; ${size} ${symbol} is worth less`,
       )
     const orderBasis = {
       operation: 'spot_trigger',
@@ -150,12 +156,13 @@ export function triggerSteps(deps: SpotDeps, selling: Record<string, Step>): Rec
       }
     } catch (fault) {
       if (!(fault instanceof Fault)) throw fault
-      // The next attempt finds the new key.
+      // The next attempt uses the new key.
       if (fault.code === 'setup_incomplete') await deps.renewKey(task.userId)
-      // An empty book fills again.
+      // An empty order book is a transient condition.
       if (!fault.retryable && fault.code !== 'market_closed') return failed(fault.code, fault.message)
       const remainingMs = task.deadline.getTime() - now.getTime()
-      if (remainingMs < failureReserveMs) return failed('expired', `The sale found no way: ${fault.message}`)
+      if (remainingMs < failureReserveMs)
+        return failed('expired', `The sale was not possible before the deadline: ${fault.message}`)
       throw fault.retryable ? fault : new Fault('unavailable', fault.message)
     }
   }

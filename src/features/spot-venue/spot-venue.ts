@@ -22,10 +22,9 @@ import { marketView, triggerView } from './views.ts'
 
 export type SpotVenue = { operations: Operation[]; kinds: TaskKind[] }
 
-/** Marks beside a holding may be this old. */
+/** Maximum age of the mark prices of balances. */
 const marksMaxAgeMs = 15_000
 
-/** An order from its admission to its last word. */
 function stepsOf(deps: SpotDeps): Record<string, Step> {
   const ocoMove = createOcoMove(deps)
   const place = {
@@ -39,7 +38,7 @@ function stepsOf(deps: SpotDeps): Record<string, Step> {
 
 export function spotVenue(deps: SpotDeps): SpotVenue {
   const { db, venue, views, policy, evmAddressOf, limits } = deps
-  // What brings money home asks before what would spend it, and what was begun before what is only wished for.
+  // Exits take rate budget before spending, and accepted tasks before new requests.
   const exit = { ...deps, venue: venue.withUrgency('exit') }
   const buying = stepsOf({ ...deps, venue: venue.withUrgency('work') })
   const selling = stepsOf(exit)

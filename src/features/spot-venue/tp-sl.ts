@@ -20,11 +20,11 @@ import { freeOf, insufficientHolding, midOf, requireSpotMarket, smallestLot } fr
 import { baseTaskData, type SpotOrderTaskData, spotAction, toSpotTaskData } from './trade.ts'
 import { assertTriggerLimit, insertTriggers, triggerId } from './triggers.ts'
 
-/** Exits on a holding. One of them may rest at the venue; of a pair one has to end the other, so the gateway keeps it. */
+/** Exits of a spot balance. A single exit may be placed at the venue; an OCO pair is held by the gateway. */
 
 export type TpSlInput = { asset: string; size?: string; tp_price?: string; sl_price?: string }
 
-/** `all`: whatever is free when the price is reached. */
+/** `all`: sell the free balance when the trigger fires. */
 type TpSlTaskData = SpotOrderTaskData & { all: boolean }
 
 function exitsWanted(input: TpSlInput): { leg: ExitLeg; price: string }[] {
@@ -85,7 +85,7 @@ async function admitOnce(deps: SpotDeps, input: TpSlInput, userId: string): Prom
       { operation: 'spot_tp_sl', market, account, agent: agent.address, sinceMs: state.timeMs },
       clock,
     ),
-    // The exits stand on the other side of a purchase, which here lies in the past.
+    // The side of the past purchase; its exits have the opposite side.
     is_buy: true,
     size,
     price: reference,
@@ -114,7 +114,7 @@ const exitIds = (exits: readonly { leg: ExitLeg; id: string }[]) => ({
   sl_oids: idsOf(exits, 'sl'),
 })
 
-/** Kept by the gateway from the commit that ends the task. */
+/** The commit that ends the task inserts the triggers. */
 function gatewayTriggersResult(
   task: TaskView,
   now: Date,
@@ -203,7 +203,7 @@ export function tpSlSteps(deps: TpSlStepDeps): Record<'begin' | 'confirm', Step>
         return { ...waiting, data: { ...waiting.data, placed: known as unknown as JsonObject } }
       }
       const missing = exits.filter(({ state }) => state === 'gone').map(({ leg }) => leg)
-      // The venue may turn out to take no triggers for this market: then the gateway keeps the exit.
+      // The venue may reject triggers in this market: the gateway holds those exits.
       if (missing.length > 0)
         return gatewayTriggersResult(
           task,

@@ -30,7 +30,7 @@ import type { SpotDeps } from './deps.ts'
 import { freeOf, insufficientHolding, midOf, quoteToken, requireSpotMarket, smallestLot } from './market.ts'
 import { assertTriggerLimit } from './triggers.ts'
 
-/** What is decided before anything is bought or sold: a request that cannot succeed is refused here. */
+/** Admission of purchases and sales: refuses a request that cannot succeed. */
 
 type Order = {
   asset: string
@@ -44,11 +44,11 @@ type Order = {
 export type BuyInput = Order & { tp_price?: string; sl_price?: string }
 export type SellInput = Order
 
-/** Exits of a purchase that the gateway keeps, since the venue takes none. */
+/** `kept`: exits of a purchase that the gateway holds. */
 export type SpotOrderTaskData = OrderTaskData & { kept: { leg: 'tp' | 'sl'; price: string }[] }
 export const toSpotTaskData = (taskData: SpotOrderTaskData) => toTaskData(taskData)
 
-/** The fee of a purchase comes out of what was bought; no tier of the venue takes more. */
+/** A purchase pays its fee in the bought token; no fee tier of the venue exceeds this reserve. */
 export const feeReserve = { numerator: 999n, denominator: 1000n }
 const scale = 18
 
@@ -112,7 +112,7 @@ function exitsOf(
   })
 }
 
-/** What comes over from the perpetual side, where the spot side does not have it. */
+/** The transfer from the perp side, where the spot side lacks funds. */
 const transferForPurchase = (
   { venue }: Pick<SpotDeps, 'venue'>,
   {
@@ -166,7 +166,7 @@ async function admitBuyOnce(
   const price = limit ?? pricing.boundPrice(mid, input.slippage_pct ?? defaultSlippagePercent, true, market)
   const size = orderSize(
     { size: input.size, notional: input.notional_usdc },
-    // What is spent never passes what was asked for, whatever the slippage turns out to be.
+    // Size by the bound price, so that the cost never exceeds the requested notional.
     { market, price, minimum: limits.minOrderUsd, notionalField: 'notional_usdc' },
     pricing,
   )
@@ -217,7 +217,7 @@ async function admitBuyOnce(
 
 type Held = { market: SpotMarket; price: string; free: string; minimum: string }
 
-/** No size and no notional: everything that is free, cut to the lot. */
+/** Without size and notional: the free balance, rounded down to lots. */
 function saleSize(input: SellInput, held: Held, pricing: SpotDeps['pricing']): string {
   const { market, price, free, minimum } = held
   const { size: asked, notional_usdc: notional } = input
@@ -257,9 +257,9 @@ async function admitSellOnce(
     pricing.boundPrice(midOf(mids, market), input.slippage_pct ?? defaultSlippagePercent, false, market)
   const free = freeOf(balances, market.base)
   const size = saleSize(input, { market, price, free, minimum: limits.minOrderUsd }, pricing)
-  const unseen = spendings.onSpot(balances, market.base)
-  // A sale is never refused for what may be sold already: of more than there is, the venue sells nothing.
-  if (!isLast && toUnits(size, scale) > toUnits(free, scale) - unseen.amount) throw new SpendingNotShown()
+  const pending = spendings.onSpot(balances, market.base)
+  // On the last attempt a pending spend does not refuse a sale: the venue rejects an excessive size itself.
+  if (!isLast && toUnits(size, scale) > toUnits(free, scale) - pending.amount) throw new SpendingNotShown()
   const action = spotAction(deps, {
     userId,
     operation: 'spot_sell',

@@ -5,22 +5,22 @@ import { sha256 } from '#kernel/id.ts'
 import type { JsonObject, Tx } from '#kernel/task.ts'
 import { builder, fetchAll, fetchOne, type Queryable, query } from '#store/query.ts'
 
-/** Exits that the gateway keeps where the venue has none: rows that the watch of the market fires once. */
+/** Triggers held by the gateway where the venue supports none: rows that the price loop fires once. */
 
 export const triggerKind = 'spot_trigger'
 const openTriggersMax = 200
 const triggersPerTask = 2
 
-/** `size` null: whatever is free when the price is reached. */
+/** `size` null: the free balance when the trigger fires. */
 export type TriggerInput = {
   symbol: string
   leg: ExitLeg
   size: string | null
   trigger_price: string
   parent_order_id: string | null
-  /** Where the entry rests: as long as the market is above, it has hardly filled. */
+  /** Limit price of the resting entry: while the market is above it, a fill is unlikely. */
   parent_price?: string
-  /** How often its sale found no buyer. */
+  /** Failed sales for lack of liquidity. */
   unsold?: number
 }
 export type TriggerRow = {
@@ -36,7 +36,7 @@ export type TriggerRow = {
   created_at: Date
 }
 
-/** The same id for the same exit of a task, however often its step runs. */
+/** Deterministic per task and leg, so that a repeated step inserts nothing twice. */
 export function triggerId(taskId: string, leg: ExitLeg | 'group'): string {
   const hex = sha256(`${taskId}:trigger:${leg}`)
   const parts = [hex.slice(0, 8), hex.slice(8, 12), `8${hex.slice(13, 16)}`, `8${hex.slice(17, 20)}`]
@@ -49,13 +49,13 @@ export type NewTriggers = {
   symbol: string
   size: string | null
   exits: readonly { leg: ExitLeg; price: string }[]
-  /** The order that has to fill first. */
+  /** The resting entry; null where the exits are armed at once. */
   entry: { cloid: string; orderId: string | null; price: string } | null
   at: Date
   unsold?: number
 }
 
-/** In the commit that ends the task: they are there from the moment on in which the task tells of them. */
+/** Runs in the commit that ends the task, so that the result and the triggers appear together. */
 export async function insertTriggers(tx: Tx, triggers: NewTriggers): Promise<void> {
   const { userId, taskId, symbol, size, exits, entry, at, unsold } = triggers
   const group = exits.length > 1 ? triggerId(taskId, 'group') : null
@@ -117,7 +117,7 @@ export const openTriggers = (db: Queryable, userId: string): Promise<TriggerRow[
       .orderBy('created_at'),
   ) as unknown as Promise<TriggerRow[]>
 
-/** Throws 409 where a user keeps as many exits as the watch can look after for one. */
+/** Throws 409 where the user has the maximum number of open triggers. */
 export async function assertTriggerLimit(db: Queryable, userId: string): Promise<void> {
   const [row] = await query<{ count: number }>(
     db,
@@ -128,9 +128,9 @@ export async function assertTriggerLimit(db: Queryable, userId: string): Promise
   if ((row?.count ?? 0) + triggersPerTask <= openTriggersMax) return
   throw new Fault(
     'conflict',
-    `No more than ${openTriggersMax} exits are kept for one user: cancel some of them`,
+    `The gateway holds at most ${openTriggersMax} exits per user: cancel some of them first`,
     {
-      extras: { reason: `${row?.count} exits are kept already` },
+      extras: { reason: `${row?.count} exits are open` },
     },
   )
 }
@@ -160,12 +160,12 @@ export const isOpenTrigger = (status: string | undefined): boolean =>
   status === 'armed' || status === 'waiting'
 
 /**
- * In the commit that tells of it, so that a task that is cancelled before leaves them as they are. Throws where one of
- * them is firing or has changed since it was read: nothing is committed, and the step reads again.
+ * Runs in the commit that reports the cancel, so that a task that is cancelled earlier changes nothing. Throws where a
+ * trigger is firing or has changed since it was read: nothing is committed, and the step runs again.
  */
 export async function cancelTriggers(tx: Tx, userId: string, ids: readonly string[]): Promise<void> {
   if (ids.length === 0) return
-  // The transaction that fires a trigger holds its row and needs the event log of the user: waiting here could deadlock.
+  // Skip locked rows: a firing transaction holds the row and waits for the user's event log, so waiting could deadlock.
   const rows = await query(
     tx,
     `update trigger_order set status = 'cancelled' where id in
@@ -173,17 +173,18 @@ export async function cancelTriggers(tx: Tx, userId: string, ids: readonly strin
         for update skip locked) returning id`,
     [ids, userId],
   )
-  if (rows.length < ids.length) throw new Fault('unavailable', 'A trigger changed while it was cancelled')
+  if (rows.length < ids.length)
+    throw new Fault('unavailable', 'A trigger changed during its cancel; the cancel is retried')
 }
 
-/** Nothing is left that they could sell; what is bought later has exits of its own. */
+/** For triggers whose balance was sold; a later purchase has its own exits. */
 export async function cancelArmedTriggers(tx: Tx, ids: readonly string[]): Promise<void> {
   await query(tx, `update trigger_order set status = 'cancelled' where id = any($1) and status = 'armed'`, [
     ids,
   ])
 }
 
-/** Markets in which something waits or is armed, for the watch. */
+/** Markets with open triggers, for the price loop. */
 export const marketsWithTriggers = (db: Queryable) =>
   query<{ market: string; waiting: boolean }>(
     db,
@@ -200,7 +201,7 @@ export type PendingEntry = {
   since: Date
 }
 
-/** The orders whose exits wait. */
+/** Entries with waiting exits. */
 export const pendingEntries = (db: Queryable, markets: readonly string[]): Promise<PendingEntry[]> =>
   query<PendingEntry>(
     db,
@@ -210,7 +211,7 @@ export const pendingEntries = (db: Queryable, markets: readonly string[]): Promi
     [markets, triggerKind],
   )
 
-/** Its entry has ended: with something filled it protects that much from now on, else there is nothing to protect. */
+/** Arms the exits of an ended entry with its filled size, or cancels them where nothing was filled. */
 export async function resolvePendingEntry(
   db: Queryable,
   entryCloid: string,
