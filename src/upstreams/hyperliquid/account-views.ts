@@ -7,8 +7,8 @@ import type { VenueStreams } from './stream.ts'
 import type { InfoType } from './wire.ts'
 
 /**
- * What views show of an account. A view is answered from the streams or from the last answer where the account's share
- * of the view budget does not pay for a new question; each value carries the time at which it was read.
+ * Cached account state for views. A view uses the streams, or the last reply where the account's share of the view
+ * budget does not cover a new request; each value carries the time of its read.
  */
 
 export type Viewed<T> = { value: T; atMs: number }
@@ -21,7 +21,7 @@ type Parts = {
   rateLimit: Awaited<ReturnType<Hyperliquid['rateLimit']>>
 }
 type Part = keyof Parts
-/** Parts that the venue pushes for a followed account. */
+/** Parts that the venue pushes for a subscribed account. */
 export type PushedPart = 'account' | 'openOrders' | 'spotBalances'
 
 export type AccountViews = {
@@ -31,20 +31,19 @@ export type AccountViews = {
   agents(user: string): Promise<Viewed<Parts['agents']>>
   mode(user: string): Promise<Viewed<string>>
   rateLimit(user: string): Promise<Viewed<Parts['rateLimit']>>
-  /** The gateway acted on the account: what was read before is out of date. */
+  /** Marks earlier reads as stale after an action of the gateway on the account. */
   invalidate(user: string): void
-  /** A value from the stream. */
   applyPush<P extends PushedPart>(user: string, part: P, value: Parts[P]): void
 }
 
 type AccountViewDeps = {
   venue: Hyperliquid
   clock: Clock
-  /** 0: nothing is counted, and every view asks. */
+  /** 0: no budget, and every view sends a request. */
   perMinute: number
-  /** Since when the stream of the account stands without a gap; undefined where the account is not followed. */
+  /** Start of the account's stream without a gap; undefined where the account is not subscribed. */
   followedSinceMs: (user: string) => number | undefined
-  /** Reads an account that is not followed by its stream, which costs no weight. */
+  /** Reads an account without a lasting subscription by a brief one, which costs no weight. */
   brief?: VenueStreams['brief']
 }
 
@@ -56,7 +55,7 @@ const infoTypes: Readonly<Record<Part, InfoType>> = {
   mode: 'userAbstraction',
   rateLimit: 'userRateLimit',
 }
-/** Younger answers are not asked for again. */
+/** Replies younger than this are reused. */
 const freshMs: Readonly<Record<Part, number>> = {
   account: 1_000,
   openOrders: 1_000,
@@ -65,33 +64,33 @@ const freshMs: Readonly<Record<Part, number>> = {
   mode: 300_000,
   rateLimit: 300_000,
 }
-/** A pushed value counts as current for this long, since pushes can be lost. */
+/** A pushed value is current for this long, because pushes can be lost. */
 const pushedFreshMs: Readonly<Record<PushedPart, number>> = {
   account: 5_000,
   openOrders: 30_000,
   spotBalances: 30_000,
 }
-/** How long a view waits for the push that follows an action; without one the last push was the last change. */
+/** How long a view waits for the push after an action; without a push the last value is current. */
 const pushWaitMs = 250
-/** An older answer is not shown any more. */
+/** Maximum age of a cached reply. */
 const staleMaxMs = 180_000
-/** How often a brief subscription reads a part of an account in which nothing is known to happen. */
+/** Interval of brief subscriptions for a part of an idle account. */
 const briefEveryMs = 5_000
 const briefMs = 1_000
 const accountsMax = 10_000
-/** Weight that an account may spend at once, and each second from then on. */
+/** Token bucket per account: burst weight, and refill per second. */
 const burstWeight = 24
 const refillPerSecond = 1
 /**
- * A value that is missing or out of date may be paid in advance, up to this debt. With the burst it pays for the first
- * look at every part of one account, which costs 84.
+ * A missing or stale value may be paid in advance, up to this debt. With the burst it covers the first read of every
+ * part of one account, which costs 84.
  */
 const debtMaxWeight = 60
-/** Hundredths of the budget that the views of all accounts spend together. */
+/** Percent of the budget for the views of all accounts together. */
 const viewsShare = 30
 const activeMs = 60_000
 
-/** The weight that each account may spend on views; the shares shrink while many accounts look. */
+/** The view weight of each account; the shares shrink while many accounts are active. */
 function viewShares(perMinute: number, nowMs: () => number) {
   const shares = new Map<string, { tokens: number; atMs: number }>()
   let active = { count: 1, atMs: 0 }
@@ -124,12 +123,12 @@ function viewShares(perMinute: number, nowMs: () => number) {
   }
 
   return {
-    /** Takes the weight from the share where it suffices. `ahead`: the share may go into debt for it. */
+    /** Takes the weight from the share where it suffices. `ahead`: the share may go into debt. */
     take(account: string, weight: number, { ahead }: { ahead: boolean }): boolean {
       if (perMinute === 0) return true
       const share = shareOf(account)
-      const least = ahead ? weight - debtMaxWeight : weight
-      if (share.tokens < least) return false
+      const minTokens = ahead ? weight - debtMaxWeight : weight
+      if (share.tokens < minTokens) return false
       share.tokens -= weight
       return true
     },
@@ -177,7 +176,7 @@ export function accountViews({
   const isAnswerCurrent = (part: Part, { atMs, pushed }: Entry, invalidatedMs: number): boolean =>
     perMinute > 0 && !pushed && atMs >= invalidatedMs && Math.abs(nowMs() - atMs) <= freshMs[part]
 
-  /** Waits a little where the gateway acted after the last push. */
+  /** Waits for a push where the gateway acted after the last one. */
   const currentPush = async (account: string, part: Part, state: State): Promise<Entry | undefined> => {
     const last = () => {
       const entry = state.entries.get(part)
@@ -246,8 +245,8 @@ export function accountViews({
     const isBrief = isReadBriefly(account, part)
     if (isBrief && !ahead && usable && nowMs() - usable.atMs <= briefEveryMs)
       return usable as Viewed<Parts[P]>
-    const underWay = state.requests.get(part)
-    const joined = underWay && underWay.atMs >= state.invalidatedMs ? underWay.promise : undefined
+    const pending = state.requests.get(part)
+    const joined = pending && pending.atMs >= state.invalidatedMs ? pending.promise : undefined
     if (!joined && !isBrief && !canPay()) {
       if (usable) return usable as Viewed<Parts[P]>
       throw noBudget()

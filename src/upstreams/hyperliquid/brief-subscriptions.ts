@@ -8,7 +8,7 @@ import type { Channel, ChannelMessage } from './wire.ts'
 
 type Subscriber = Pick<WebSocketTransport, 'subscribe'>
 type Deps = {
-  /** Places of the venue's limit on users per address that no lasting stream takes. */
+  /** The venue's limit of users per address, minus the lasting subscriptions. */
   usersMax: number
   nowMs: () => number
   open: () => Promise<Subscriber>
@@ -16,8 +16,8 @@ type Deps = {
 }
 export type BriefSubscriptions = {
   /**
-   * What `accept` makes of the messages about the user; undefined where there is no place, where the messages of the
-   * minute are used up, or where nothing useful came in time.
+   * The first defined result of `accept`; undefined where the user limit or the message limit is reached, or after
+   * `withinMs`.
    */
   read<K extends UserChannel, T>(
     user: string,
@@ -29,7 +29,7 @@ export type BriefSubscriptions = {
 /** Channels whose messages name their user, and which begin with a snapshot. */
 export type UserChannel = 'userFills' | 'clearinghouseState' | 'openOrders' | 'spotState'
 
-/** The venue takes 2,000 messages a minute from an address; lasting streams and pings need few of them. */
+/** The venue accepts 2,000 messages per minute and address; lasting subscriptions and pings need few of them. */
 const messagesPerMinute = 1_000
 const messagesEach = 2
 const minuteMs = 60_000
@@ -56,7 +56,7 @@ export function createBriefSubscriptions({ usersMax, nowMs, open, read }: Deps):
       waiting.admit(true)
     }
   }
-  const place = (user: string, withinMs: number): Promise<boolean> => {
+  const waitForSlot = (user: string, withinMs: number): Promise<boolean> => {
     if (enter(user)) return Promise.resolve(true)
     if (usersMax === 0 || queue.length >= queueMax) return Promise.resolve(false)
     return new Promise((resolve) => {
@@ -114,14 +114,14 @@ export function createBriefSubscriptions({ usersMax, nowMs, open, read }: Deps):
     async read(user, channel, accept, withinMs) {
       const name = user.toLowerCase()
       const untilMs = nowMs() + withinMs
-      if (!(await place(name, withinMs))) return undefined
+      if (!(await waitForSlot(name, withinMs))) return undefined
       const leftMs = untilMs - nowMs()
       if (leftMs <= 0 || !mayRead()) {
         leave(name)
         return undefined
       }
       const { value, ended } = await first(name, channel, accept, leftMs)
-      // The place is free once the venue has ended the subscription.
+      // The slot is free after the venue has ended the subscription.
       void Promise.resolve(ended).finally(() => leave(name))
       return value
     },

@@ -1,17 +1,17 @@
 import { canonicalDecimal, fromUnits } from '#kernel/money.ts'
 
-/** The venue computes with integers and prints floats: `2703997.4500000002`, `1e-7`, and `.0` behind whole numbers. */
+/** The venue computes with integers and prints floats: `2703997.4500000002`, `1e-7`, and `.0` after whole numbers. */
 
-/** Dollars on the perpetuals side have six places, and eight on the spot side. */
+/** USDC has six decimals on the perp side and eight on the spot side. */
 export const usdPlaces = 8
-/** More than any token of the venue has, and fewer than a float's error needs. */
+/** More decimals than any token of the venue has, and fewer than a float error shows. */
 export const tokenPlaces = 12
 const placesMax = 18
 
 const printed = /^(-?)(\d+)(?:\.(\d+))?(?:[eE]([+-]?\d{1,2}))?$/
 export const decimalPattern = '^-?[0-9]{1,39}(\\.[0-9]{1,40})?([eE][+-]?[0-9]{1,2})?$'
 
-/** Rounded half up to that many places; throws a RangeError where the text is no number. */
+/** Rounds half up; throws a RangeError where the text is not a number. */
 export function roundedTo(text: string, places: number): string {
   const match = printed.exec(text)
   if (!match) throw new RangeError(`not a number: ${text}`)

@@ -24,17 +24,17 @@ const ExchangeAnswer = T.Union([
   }),
 ])
 
-/** What the venue says of one order of an action. */
+/** The venue's status of one order of an action. */
 export type LegStatus =
   | { type: 'resting'; orderId: number }
   | { type: 'filled'; orderId: number; size: string; price: string }
-  /** A leg that sleeps until its parent is filled, or until the mark reaches it; also the plain `success` of a cancel. */
+  /** A leg that waits for its parent or its trigger price; also the `success` of a cancel. */
   | { type: 'accepted'; as: string }
   | { type: 'error'; message: string }
 
 export type ExchangeReply =
   | { type: 'ok'; legs: LegStatus[] }
-  /** The action as a whole is refused: nothing of it was done. */
+  /** The venue rejected the whole action. */
   | { type: 'refused'; message: string }
   | { type: 'unreadable' }
 
@@ -46,7 +46,7 @@ function parseLeg(leg: T.Static<typeof Leg>): LegStatus {
   return { type: 'filled', orderId: oid, size: plain(totalSz), price: plain(avgPx) }
 }
 
-/** Read per order: a 200 may hold an error, and an error beside orders that live. */
+/** Parsed per order: a reply with status 200 may contain both errors and placed orders. */
 export function parseExchangeReply(body: string): ExchangeReply {
   const value = parseJson(body)
   if (!fits(ExchangeAnswer, value)) return { type: 'unreadable' }

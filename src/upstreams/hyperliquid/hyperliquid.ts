@@ -45,22 +45,22 @@ export type {
 export type { Egress, SendResult } from './requests.ts'
 
 export type Hyperliquid = {
-  /** Prices are as old as `maxAgeMs` at most; what a market is changes rarely and comes with them. */
+  /** Prices are at most `maxAgeMs` old. */
   perps(maxAgeMs?: number): Promise<{ markets: PerpMarket[]; at: number }>
   spots(maxAgeMs?: number): Promise<{ markets: SpotMarket[]; at: number }>
   mids(): Promise<ReadonlyMap<string, string>>
   account(user: string): Promise<Account>
-  /** What the venue's clock shows; the account is asked for it where no answer told it a moment ago. */
+  /** The venue's clock; reads the account where no recent reply contained the time. */
   timeMs(user: string): Promise<number>
   /**
-   * A time that the venue has passed by each of its clocks: that of the account and that of its blocks, by which it
-   * judges the end of an action. Asked for afresh.
+   * A time that both clocks of the venue have passed: that of the account, and that of its blocks, which decides the
+   * expiry of an action. Never cached.
    */
   passedMs(user: string): Promise<number>
-  /** `unavailable` where one of the tokens has a balance of a form that is not known. */
+  /** Throws `unavailable` where the balance of one of the tokens has an unknown format. */
   spotBalances(user: string, tokens: readonly string[]): Promise<SpotBalance[]>
   spotHoldings(user: string): Promise<{ balances: SpotBalance[]; unread: Unread }>
-  /** What the account has set for a market, and the margin that is free on each side of it. */
+  /** The account's leverage setting of a market, and the free margin per side. */
   marketSettings(
     user: string,
     symbol: string,
@@ -71,35 +71,35 @@ export type Hyperliquid = {
     freeUsd: { buy: string; sell: string }
   }>
   openOrders(user: string): Promise<OpenOrder[]>
-  /** Undefined where the venue never heard of it. */
+  /** Undefined where the venue does not know the order. */
   order(user: string, id: number | string): Promise<OrderState | undefined>
-  /** The oldest first, and at most as many as the venue puts into one answer. */
+  /** Oldest first, at most one page. */
   fillsSince(user: string, sinceMs: number): Promise<Fill[]>
-  /** The newest ones, as many as the venue puts into one answer. */
+  /** The newest page. */
   recentFills(user: string): Promise<Fill[]>
   fundingSince(user: string, sinceMs: number): Promise<Funding[]>
   agents(user: string): Promise<{ address: string; name: string; validUntilMs: number }[]>
   role(address: string): Promise<string>
   ledgerSince(user: string, sinceMs: number): Promise<LedgerUpdate[]>
-  /** One balance for perpetuals and spot, or two. */
+  /** The venue's name of the account mode: one balance for perp and spot, or two. */
   accountMode(user: string): Promise<string>
-  /** Requests of the account so far and how many it may make, by the venue's count for each address. */
+  /** Used and allowed requests of the account, as counted by the venue per address. */
   rateLimit(user: string): Promise<{ used: number; cap: number; tradedUsd: string }>
   send(body: string, account?: string): Promise<SendResult>
-  /** The same venue for a caller of another urgency, out of the same budget. */
+  /** The same venue and budget for another urgency. */
   withUrgency(urgency: Urgency): Hyperliquid
 }
 
 type Options = VenueAddress & { clock: Clock; prices?: Prices }
 
-/** Accounts change their mode once in a long while, and the question is dear. */
+/** Accounts rarely change their mode, and the request costs much weight. */
 const modeMaxAgeMs = 300_000
 const modesMax = 10_000
 const defaultMaxAgeMs = 60_000
-/** The book of a market that trades in every block: its time is that of the last one. */
+/** A market that trades in every block, so that the time of its book is that of the last block. */
 const clockCoin = 'BTC'
 
-/** One answer for all who ask within its age; those of one moment share the request. */
+/** Caches a reply by age; concurrent callers share one request. */
 function cached<T>(ask: () => Promise<T>, nowMs: () => number) {
   let known: { value: T; at: number } | undefined
   let pending: Promise<{ value: T; at: number }> | undefined
@@ -205,7 +205,7 @@ function createReads(
       const { balances, unread } = await spotHoldings(user)
       const hidden = tokens.find((token) => isUnread(unread, token))
       if (hidden === undefined) return balances
-      throw new Fault('unavailable', `Hyperliquid shows the balance of ${hidden} in a form that is not known`)
+      throw new Fault('unavailable', `Hyperliquid shows the balance of ${hidden} in an unknown format`)
     },
     spotHoldings,
     async marketSettings(user, symbol) {

@@ -1,20 +1,20 @@
 import type { Fill } from './parse.ts'
 
-/** What the streams told lately of single orders, for who would otherwise ask the venue for it. */
+/** Recent stream updates per order, which save requests to the venue. */
 
 export type OrderUpdate = {
   fills: readonly Fill[]
-  /** How much of the order is left, while it stands in the book. */
+  /** The open size, while the order is in the book. */
   left?: { size: string; origSize: string }
-  /** The venue's id of an order that was asked for by its client id, while it stands in the book. */
+  /** The venue's id of an order that was read by its client id, while it is in the book. */
   orderId?: number
-  /** The fills are a list of the venue and hold all that it shows of the order. */
+  /** The fills come from a list of the venue and are complete. */
   isList?: boolean
 }
 export type OrderUpdates = {
   fills(fills: readonly Fill[]): void
   order(orderId: number, left: OrderUpdate['left'], cloid?: string | null): void
-  /** What `read` makes of it as soon as it makes anything of it; undefined when the time is over. */
+  /** The first defined result of `read`; undefined after `withinMs`. */
   waitFor<T>(
     id: number | string,
     read: (update: OrderUpdate) => T | undefined,
@@ -92,7 +92,7 @@ export function createOrderUpdates(): OrderUpdates {
 
 const recentMs = 60_000
 
-/** Of a list of fills, those that happened with the newest one. */
+/** The fills within one minute of the newest one. */
 export function recentOf(fills: readonly Fill[]): Fill[] {
   const newestMs = Math.max(...fills.map(({ atMs }) => atMs))
   return fills.filter(({ atMs }) => atMs > newestMs - recentMs)

@@ -42,20 +42,20 @@ export type Position = {
   marginUsedUsd: string
   fundingPaidUsd: string
 }
-/** Names of what the venue shows in a form that is not known; null where not even the name is. */
+/** Names of records in an unknown format; null where the name is unknown too. */
 export type Unread = readonly (string | null)[]
 export type Account = {
   accountValueUsd: string
   marginUsedUsd: string
   withdrawableUsd: string
-  /** What the account holds besides the worth of its positions. */
+  /** The balance without the value of positions. */
   cashUsd: string
-  /** What no position with cross margin needs, at the start of a position. */
+  /** Cross margin that is not used by positions, by initial margin. */
   crossFreeUsd: string
   positions: Position[]
-  /** Positions beside them. */
+  /** Positions in an unknown format. */
   unread: Unread
-  /** The venue's own clock at the answer. */
+  /** The venue's clock at the reply. */
   timeMs: number
 }
 export type SpotBalance = { coin: string; total: string; hold: string; entryUsd: string }
@@ -84,7 +84,7 @@ export type Fill = {
   isBuy: boolean
   price: string
   size: string
-  /** What was held before it, by the venue's own count. */
+  /** The position before the fill, as reported by the venue. */
   startSize: string
   feeUsd: string
   feeToken: string
@@ -94,19 +94,19 @@ export type Fill = {
   atMs: number
 }
 export type Funding = { symbol: string; paidUsd: string; signedSize: string; rate: string; atMs: number }
-/** What a change that is no trade did to one balance: `perp`, or a token of the spot side. */
+/** Effect of a non-trade ledger update on one balance: `perp`, or a token of the spot side. */
 export type BalanceMove = { balance: string; amount: string }
 export type LedgerUpdate = {
   type: string
   amountUsd: string | null
   feeUsd: string | null
   nonce: number | null
-  /** Of a move between the two sides of an account. */
+  /** Set for a transfer between the two sides of an account. */
   toPerp: boolean | null
   hash: string
-  /** Null where the form of the update is not known. */
+  /** Null where the type of the update is unknown. */
   moves: BalanceMove[] | null
-  /** It took money out of the account, however much. */
+  /** The update took money out of the account. */
   isOutgoing: boolean
   atMs: number
 }
@@ -134,7 +134,7 @@ export function parseOrder(order: Omit<WireOrder, 'children'>, parentId: number 
   }
 }
 
-/** A parent is followed by the exits that wait for it. */
+/** An order, followed by the exits that wait for it. */
 export const parseOrders = (order: WireOrder): OpenOrder[] => [
   parseOrder(order, null),
   ...(order.children ?? []).map((child) => parseOrder(child, order.oid)),
@@ -166,7 +166,7 @@ export function parsePerps([meta, contexts]: InfoAnswer<'metaAndAssetCtxs'>): Pe
 }
 
 const spotOffset = 10_000
-/** Wrapped coins are shown by the name of what they stand for. */
+/** Display names of wrapped tokens. */
 const aliases: Readonly<Record<string, string>> = { UBTC: 'BTC', UETH: 'ETH', USOL: 'SOL' }
 
 export function parseSpots([meta, contexts]: InfoAnswer<'spotMetaAndAssetCtxs'>): SpotMarket[] {
@@ -264,12 +264,12 @@ export const parseFunding = ({ time, delta }: InfoAnswer<'userFunding'>[number])
 
 type WireUpdate = InfoAnswer<'userNonFundingLedgerUpdates'>[number]
 
-/** Each form of a change has fields of its own. */
+/** The fields depend on the type. */
 type Delta = { type: string } & Readonly<Record<string, unknown>>
 
 const decimal = new RegExp(decimalPattern)
 const textOf = (value: unknown): string | undefined => (typeof value === 'string' ? value : undefined)
-/** Undefined where the field is absent, or holds no number. */
+/** Undefined where the field is absent or not a number. */
 const numberOf = (value: unknown): string | undefined =>
   typeof value === 'string' && decimal.test(value) ? value : undefined
 
@@ -292,7 +292,7 @@ export function parseLedgerUpdate({ time, hash, delta: given }: WireUpdate, user
 
 const outgoingTypes: readonly string[] = ['withdraw', 'vaultDeposit', 'vaultCreate']
 
-/** Told by who sent it to whom, so that a form which is not known does not hide it. */
+/** Decided by sender and receiver, so that an unknown type is detected too. */
 function isOutgoing({ type, user, destination, isDeposit }: Delta, account: string): boolean {
   if (outgoingTypes.includes(type) || (type === 'cStakingTransfer' && isDeposit === true)) return true
   const [from, to] = [textOf(user), textOf(destination)].map((address) => address?.toLowerCase())
@@ -305,7 +305,7 @@ const scale = 18
 const sum = (a: string, b: string): string => fromUnits(toUnits(a, scale) + toUnits(b, scale), scale)
 const negate = (text: string): string => fromUnits(-toUnits(text, scale), scale)
 
-/** Only forms whose effect is known to the unit; any other one explains nothing. */
+/** Returns moves only for types whose effect is known exactly. */
 function parseMoves(delta: Delta, user: string): BalanceMove[] | null {
   const { type, toPerp } = delta
   const [printedUsdc, printedFee, printedAmount] = [delta.usdc, delta.fee ?? '0', delta.amount].map(numberOf)

@@ -1,10 +1,10 @@
 export type Mids = ReadonlyMap<string, string>
 
-/** Prices that the orders of one moment share, as long as a stream would tell of a change. */
+/** Prices shared by concurrent orders while the price stream is connected. */
 export type Prices = {
-  /** What the stream has told. */
+  /** Stores prices from the stream. */
   push(mids: Mids): void
-  /** What was answered to a question of `askedMs`. */
+  /** Stores the reply to a request sent at `askedMs`. */
   answered(mids: Mids, askedMs: number): void
   current(): Mids | undefined
 }
@@ -15,7 +15,7 @@ const maxAgeMs = 1_000
 export function prices({ nowMs, isStreaming }: { nowMs: () => number; isStreaming: () => boolean }): Prices {
   let known: { mids: Mids; atMs: number } | undefined
   const answered = (mids: Mids, askedMs: number) => {
-    // What the stream told while the question was under way may be newer than its answer.
+    // A push during the request may be newer than its reply.
     if (!known || askedMs >= known.atMs) known = { mids, atMs: askedMs }
   }
   return {

@@ -196,7 +196,7 @@ test('one account spends its share of a class and no more, and the refusal says 
       fault.extras.budget_of === 'account' &&
       fault.extras.budget_class === 'view' &&
       fault.extras.retry_after === 61 &&
-      /share of this account .* views .* room again in 61 s/.test(fault.message),
+      /share of this account for views\. .* try again in 61 s/.test(fault.message),
   )
   await budget.admit(20, 'view', 'another')
   await budget.admit(20, 'exit', 'one')

@@ -3,10 +3,10 @@ import { isSpotAsset } from '#kernel/venue.ts'
 import type { Urgency } from './urgency.ts'
 import { weightWindow } from './weight-window.ts'
 
-/** What each call costs of the venue's budget per minute and address, and who may spend how much of it. */
+/** The venue's rate budget per minute and address: weight of each call, and shares per class and account. */
 
 const order: readonly Urgency[] = ['exit', 'work', 'admission', 'view', 'background']
-/** Hundredths of the budget that the questions about one account may use in each class. */
+/** Percent of the budget that one account may use in each class. */
 const accountShare: Readonly<Record<Urgency, number>> = {
   exit: 40,
   work: 40,
@@ -14,17 +14,17 @@ const accountShare: Readonly<Record<Urgency, number>> = {
   view: 25,
   background: 25,
 }
-/** Hundredths that one account may use in all classes together. */
+/** Percent that one account may use in all classes together. */
 const accountShareOfAll = 60
-/** An account whose exits used no more hundredths than this closes out of the part that is kept for exits. */
+/** Percent up to which the exits of an account may use the part reserved for exits. */
 const lightShare = 8
 /**
- * New wishes of an account that used more hundredths than the first number leave the last ones of their class to the
- * others. A user has one account, and whoever has several users cannot spend the last part with all of them.
+ * New orders of an account above the first percentage leave the second one of their class to other accounts, so that a
+ * person with several users cannot use up the class.
  */
 const heavyAboveShare = 15
 const heavyLeavesShare = 10
-/** A call that would have to wait longer is refused with the time to wait. */
+/** Maximum wait; a call that would wait longer fails with `retry_after`. */
 const waitMaxMs: Readonly<Record<Urgency, number>> = {
   exit: 5_000,
   work: 3_000,
@@ -32,7 +32,7 @@ const waitMaxMs: Readonly<Record<Urgency, number>> = {
   view: 0,
   background: 0,
 }
-/** How a refusal names the class. */
+/** Class names in fault texts. */
 const className: Readonly<Record<Urgency, string>> = {
   exit: 'exits',
   work: 'accepted tasks',
@@ -48,7 +48,7 @@ const ordersPerWeight = 40
 
 export const infoWeight = (type: string): number => (light.has(type) ? 2 : type === 'userRole' ? 60 : 20)
 
-/** Long lists cost more, which only their answer shows. */
+/** Extra weight of long lists, known only after the reply. */
 export const itemsWeight = (type: string, answer: unknown): number =>
   weighedByItems.has(type) && Array.isArray(answer) ? Math.floor(answer.length / itemsPerWeight) : 0
 
@@ -60,13 +60,12 @@ export const actionWeight = ({ orders, cancels }: Action): number =>
 
 const reducesExposure = ({ a, b, r }: Order): boolean => (isSpotAsset(Number(a)) ? b === false : r === true)
 
-/** Withdrawals leave the venue, orders that only reduce close a position; on spot a sale parts with what is held. */
+/** Exits are cancels, withdrawals, and orders that are all reduce-only or spot sales. */
 export function actionUrgency({ type, orders }: Action): Urgency {
   if (type === 'cancel' || type === 'withdraw3') return 'exit'
   return type === 'order' && orders?.every(reducesExposure) ? 'exit' : 'work'
 }
 
-/** Whose share of the budget is used up. */
 export type BudgetScope = 'account' | 'gateway'
 type Waiting = {
   weight: number
@@ -79,22 +78,22 @@ type Waiting = {
 type Options = {
   perMinute: number
   nowMs: () => number
-  /** Runs something later; what is returned takes it back. */
+  /** Schedules `run`; the returned function cancels it. */
   after: (ms: number, run: () => void) => () => void
 }
 
 export type Budget = {
   /**
-   * Resolves when the call may leave; Fault `unavailable` with the time to wait where that is too far away. `account`:
-   * whom the question is about; it also has to fit into the share of that account.
+   * Resolves when the call may be sent; throws `unavailable` with `retry_after` where the wait is too long. `account`:
+   * the account that the call concerns, whose share also applies.
    */
   admit(weight: number, urgency: Urgency, account?: string): Promise<void>
-  /** Costs that came to light with the answer. */
+  /** Adds weight that is known only after the reply. */
   add(weight: number): void
   refused(retryAfterMs?: number): void
   answered(): void
   used(): number
-  /** 0: nothing is counted. */
+  /** 0: no limit. */
   readonly perMinute: number
 }
 
@@ -103,11 +102,11 @@ const accountsMax = 10_000
 
 export function budgetFault(waitMs: number, urgency: Urgency, scope: BudgetScope, perMinute: number): Fault {
   const seconds = Math.max(1, Math.ceil(waitMs / 1_000))
-  const whose = scope === 'account' ? 'the share of this account in' : 'what is left for all accounts of'
   const name = className[urgency]
+  const exhausted = scope === 'account' ? `share of this account for ${name}` : `part for ${name}`
   return new Fault(
     'unavailable',
-    `The venue's request budget of this gateway: ${whose} its part for ${name} is used up; nothing was sent, and there is room again in ${seconds} s`,
+    `The gateway's request budget at the venue is used up: no weight is left in the ${exhausted}. Nothing was sent; try again in ${seconds} s`,
     {
       extras: {
         retry_after: seconds,
@@ -120,7 +119,7 @@ export function budgetFault(waitMs: number, urgency: Urgency, scope: BudgetScope
   )
 }
 
-/** What each account used within the last minute, by class and in all. */
+/** Weight per account within the last minute, by class and in total. */
 function accountWindows(perMinute: number) {
   const windows = new Map<string, ReturnType<typeof weightWindow>>()
   return (account: string, name: Urgency | 'all') => {
@@ -143,16 +142,16 @@ export function rateBudget({ perMinute, nowMs, after }: Options): Budget {
   let cancel: (() => void) | undefined
 
   type Asked = Pick<Waiting, 'weight' | 'urgency' | 'account'>
-  /** The last part is kept for accounts whose exits were few: others close out of what work may use. */
+  /** The part reserved for exits is for accounts with few exits; other exits use the `work` class. */
   const classOf = ({ weight, urgency, account }: Asked, now: number): Urgency => {
     if (urgency !== 'exit' || account === undefined) return urgency
     const isLight = windowOf(account, 'exit').used(now) + weight <= (perMinute * lightShare) / 100
     return isLight ? 'exit' : 'work'
   }
-  /** Whoever leaves room to others never stands before them. */
+  /** A heavy account queues behind other accounts of its class. */
   const rank = (asked: Asked, now: number) =>
     2 * order.indexOf(classOf(asked, now)) + (leavesShareOf(asked, now) > 0 ? 1 : 0)
-  /** The windows of an account have no classes of their own, so each call counts as an exit there. */
+  /** Account windows have no reserved parts, so each call counts as an exit there. */
   const ownWaitMs = ({ weight, urgency, account }: Asked, now: number) =>
     account === undefined
       ? 0
@@ -160,7 +159,7 @@ export function rateBudget({ perMinute, nowMs, after }: Options): Budget {
           windowOf(account, urgency).waitMs(weight, 'exit', now),
           windowOf(account, 'all').waitMs(weight, 'exit', now),
         )
-  /** Only what is not accepted yet makes room: accepted work comes before new wishes. */
+  /** Only new orders leave a share to others: accepted work has priority. */
   const leavesShareOf = ({ weight, urgency, account }: Asked, now: number): number => {
     if (account === undefined || urgency !== 'admission') return 0
     const isHeavy = windowOf(account, 'all').used(now) + weight > (perMinute * heavyAboveShare) / 100
@@ -193,7 +192,7 @@ export function rateBudget({ perMinute, nowMs, after }: Options): Budget {
     const now = nowMs()
     let blocked = 2 * order.length
     for (const each of [...waiting]) {
-      // One that waits for the budget of all keeps its place before those that are not more urgent.
+      // A call that waits for the common budget blocks calls of the same or lower rank.
       if (ownWaitMs(each, now) > 0 || rank(each, now) >= blocked) continue
       if (allWaitMs(each, now) > 0) {
         blocked = rank(each, now)
@@ -237,7 +236,7 @@ export function rateBudget({ perMinute, nowMs, after }: Options): Budget {
   }
 }
 
-/** Where nobody counts, as at the local venue. */
+/** For a venue without limits, such as the local one. */
 export const unlimitedBudget: Budget = {
   admit: () => Promise.resolve(),
   add: () => {},

@@ -3,17 +3,17 @@ import type { Random } from '#kernel/id.ts'
 const firstMs = 500
 const maxMs = 30_000
 
-/** Twice as long each time, and never at the same moment as everybody else. */
+/** Exponential backoff with jitter. */
 export const backoffMs = (failures: number, { fraction }: Pick<Random, 'fraction'>): number => {
   const whole = Math.min(firstMs * 2 ** Math.min(failures, 10), maxMs)
   return Math.round(whole / 2 + (whole / 2) * fraction())
 }
 
 const minuteMs = 60_000
-/** The venue admits 30 new connections per minute and address; others may share the address. */
+/** The venue allows 30 new connections per minute and address; other processes may share the address. */
 const connectionsPerMinute = 15
 
-/** When the next connection may be tried. */
+/** Delay of the next connection attempt, within the connection limit. */
 export function createReconnectBackoff(nowMs: () => number, random: Pick<Random, 'fraction'>) {
   const tried: number[] = []
   return {

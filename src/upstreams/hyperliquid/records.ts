@@ -1,9 +1,9 @@
 import type * as T from 'typebox'
 import { Compile } from 'typebox/compile'
 
-/** Lists of the venue, of which each record is judged by itself: one that is not understood is left out and reported. */
+/** Validates each record of a list separately: an invalid record is skipped and reported. */
 
-/** Compiling takes its time, so that it is done with the first answer of a kind. */
+/** Compiled on first use, because compiling is slow. */
 const compiled = new Map<T.TSchema, { Check(value: unknown): boolean }>()
 
 export function fits<S extends T.TSchema>(schema: S, value: unknown): value is T.Static<S> {
@@ -15,14 +15,14 @@ export function fits<S extends T.TSchema>(schema: S, value: unknown): value is T
   return check.Check(value)
 }
 
-/** Hears of each record that is left out because it is not understood; `list` says where it stood. */
+/** Called for each invalid record that is skipped; `list` names its list. */
 export type OnSkipped = (list: string, record: unknown) => void
 
 type Fields = Record<string, unknown>
 const isFields = (value: unknown): value is Fields =>
   typeof value === 'object' && value !== null && !Array.isArray(value)
 
-/** The records of a list that are understood; a list of another shape is left to the check of the whole. */
+/** The valid records of a list; a value that is not a list is left to the check of the whole reply. */
 export function filterValid(list: unknown, schema: T.TSchema, skip: (record: unknown) => void): unknown {
   if (!Array.isArray(list)) return list
   return list.filter((record: unknown) => {
@@ -47,7 +47,7 @@ export const filterField =
   (value, skip) =>
     mapField(value, field, (list) => filterValid(list, schema, skip))
 
-/** Names what is left out in `unread`: what such a list does not show may be there all the same. */
+/** Names skipped records in `unread`, because their absence from the list does not mean that they do not exist. */
 export const filterNamedField =
   (field: string, schema: T.TSchema, nameOf: (record: unknown) => unknown): RecordFilter =>
   (value, skip) => {
@@ -64,7 +64,7 @@ export const filterNamedField =
 export const getField = (value: unknown, field: string): unknown =>
   isFields(value) ? value[field] : undefined
 
-/** A place in the list means something here, so that it stays and is empty. */
+/** Replaces invalid records by null, because the index in the list has a meaning. */
 export const blankInvalid = (list: unknown, schema: T.TSchema, skip: Skip): unknown =>
   Array.isArray(list)
     ? list.map((record: unknown) => {
@@ -74,7 +74,7 @@ export const blankInvalid = (list: unknown, schema: T.TSchema, skip: Skip): unkn
       })
     : list
 
-/** A record whose values are judged one by one. */
+/** Validates each value of a record separately. */
 export const filterValues =
   (schema: T.TSchema): RecordFilter =>
   (value, skip) =>
@@ -88,7 +88,7 @@ export const filterValues =
         )
       : value
 
-/** Undefined where the body is no JSON. */
+/** Undefined where the body is not JSON. */
 export function parseJson(body: string): unknown {
   try {
     return JSON.parse(body)

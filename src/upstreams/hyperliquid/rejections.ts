@@ -1,4 +1,4 @@
-/** The venue's sentences, by what they begin with. Whatever is not here is `venue_rejected`. */
+/** Fault codes by the prefix of the venue's message; any other message is `venue_rejected`. */
 
 const table = [
   ['Order could not immediately match', 'slippage'],
@@ -21,7 +21,7 @@ const table = [
   ['Order was never placed, already canceled, or filled', 'order_not_cancellable'],
 ] as const
 
-/** The same, by the status under which the venue remembers an order that it refused. */
+/** Fault codes by the status of a rejected order. */
 const statuses = [
   ['iocCancelRejected', 'slippage'],
   ['marketOrderNoLiquidityRejected', 'insufficient_liquidity'],
@@ -48,18 +48,18 @@ export const codeOfRejection = (message: string): RejectionCode =>
 export const codeOfStatus = (status: string): RejectionCode =>
   statuses.find(([name]) => name === status)?.[1] ?? 'venue_rejected'
 
-/** Some servers of the venue put the layer that refused before its sentence. */
+/** Some servers of the venue prefix the message with the rejecting layer. */
 const layer = /^L1 error:\s*/i
 
-/** The venue adds its own number of the market, which says nothing to anybody else. */
+/** Removes the layer and the venue's internal market number. */
 export const rejectionMessage = (message: string): string =>
   message
     .replace(layer, '')
     .replace(/[\s,]*\basset=\d+/g, '')
     .trim()
 
-/** The number was used: the bytes, or other bytes under the same number, were there before. */
+/** The nonce was used, by the same bytes or by others. */
 export const isSpentNonce = (message: string): boolean => /\bnonce\b/i.test(message)
 
-/** The key is no agent of anybody, as far as the venue knows. */
+/** The venue does not know the signer as an agent. */
 export const isUnknownSigner = (message: string): boolean => message.startsWith('User or API Wallet')

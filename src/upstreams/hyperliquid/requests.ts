@@ -12,22 +12,22 @@ import {
 import type { Urgency } from './urgency.ts'
 import { type InfoAnswer, type InfoType, type OnSkipped, parseInfo } from './wire.ts'
 
-/** Requests to the venue, by the address they leave from and the budget they are paid from. */
+/** Requests to the venue, with their egress address and rate budget. */
 
-/** `busy` and `unsent`: certainly not done. `doubt`: nobody can say. */
+/** `busy` and `unsent`: certainly not executed. `doubt`: the outcome is unknown. */
 export type SendResult = ExchangeReply | { type: 'busy' } | { type: 'unsent' } | { type: 'doubt' }
 
-/** One address that requests leave from, and what the venue counts for it. */
+/** A local address of outgoing requests, and its rate budget at the venue. */
 export type Egress = { budget: Budget; localAddress?: string }
 export type VenueAddress = {
   url: string
   net: Net
-  /** The request goes out where most of the budget is left. */
+  /** A request uses the egress with the least used budget. */
   egress?: readonly Egress[]
-  /** An own node, which answers some questions and counts nothing. */
+  /** An own node, which serves some request types without a limit. */
   nodeUrl?: string | undefined
   timeoutMs?: number
-  /** Hears of each record that is left out of an answer. */
+  /** Called for each skipped record of a reply. */
   onSkipped?: OnSkipped
 }
 
@@ -37,7 +37,7 @@ const json = { 'content-type': 'application/json', accept: 'application/json' }
 type Endpoint = 'info' | 'exchange'
 type Call = { weight: number; urgency: Urgency; account?: string | undefined }
 
-/** Questions that the info server of an own node answers. */
+/** Request types that the info server of an own node serves. */
 const nodeTypes: ReadonlySet<InfoType> = new Set<InfoType>([
   'clearinghouseState',
   'spotClearinghouseState',
@@ -49,7 +49,7 @@ const nodeTypes: ReadonlySet<InfoType> = new Set<InfoType>([
 ])
 const noEgress: readonly Egress[] = [{ budget: unlimitedBudget }]
 
-/** The requests themselves: each one pays before it leaves. */
+/** Each request takes its weight from the budget before it is sent. */
 export function venueRequests({
   url,
   net,
@@ -82,7 +82,7 @@ export function venueRequests({
     return { ...reply, budget }
   }
 
-  /** Undefined where the node does not answer that: then the venue itself is asked. */
+  /** Undefined where the node does not serve the type: the caller then requests the venue. */
   async function askNode(type: InfoType, body: string): Promise<string | undefined> {
     if (nodeUrl === undefined || !nodeTypes.has(type)) return undefined
     const request = { url: `${nodeUrl}/info`, method: 'POST', headers: json, body, timeoutMs, maxBytes }
@@ -99,7 +99,7 @@ export function venueRequests({
       fields: Record<string, unknown>,
       requested: Urgency,
     ): Promise<InfoAnswer<K>> {
-      // An order status is asked for to learn the outcome of an action that was sent.
+      // An order status determines the outcome of a sent action, so it is urgent.
       const urgency = type === 'orderStatus' && requested !== 'background' ? 'exit' : requested
       const account = typeof fields.user === 'string' ? fields.user.toLowerCase() : undefined
       const call = { weight: infoWeight(type), urgency, account }
@@ -107,7 +107,8 @@ export function venueRequests({
       const nodeReply = await askNode(type, payload)
       if (nodeReply !== undefined) return parseInfo(type, nodeReply, onSkipped)
       const { status, body, retryAfterMs, budget } = await post('info', payload, call)
-      if (status === 422) throw new Fault('upstream_changed', `Hyperliquid knows no ${type} of this form`)
+      if (status === 422)
+        throw new Fault('upstream_changed', `Hyperliquid rejected the ${type} request as malformed`)
       if (status !== 200)
         throw new Fault('unavailable', `Hyperliquid answered with status ${status}`, {
           ...(retryAfterMs !== undefined && { extras: { retry_after: Math.ceil(retryAfterMs / 1_000) } }),
@@ -117,7 +118,7 @@ export function venueRequests({
       return answer
     },
 
-    /** `account`: whose share pays; a signed action does not name it. */
+    /** `account`: whose budget share is used; a signed action does not name it. */
     async send(body: string, account?: string): Promise<SendResult> {
       const { action } = JSON.parse(body) as { action: Record<string, unknown> }
       const call = {

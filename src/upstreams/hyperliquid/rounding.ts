@@ -1,28 +1,28 @@
 import { canonicalDecimal, fromUnits, mulDiv, toUnits } from '#kernel/money.ts'
 
-/** The venue's grid of prices and sizes, on decimal text. Nothing here passes through a float. */
+/** The venue's ticks and lots, computed on decimal text without floats. */
 
 export type Grid = {
   sizeDecimals: number
-  /** Most places of a price; whole numbers are always allowed. */
+  /** Maximum decimals of a price; whole numbers are always allowed. */
   priceDecimals: number
 }
 export type Direction = 'down' | 'up'
 
 const figures = 5
-/** Every decimal of ours fits. */
+/** Large enough for every decimal in use. */
 const scale = 18
 export const priceDecimalsOf = (kind: 'perp' | 'spot', sizeDecimals: number): number =>
   Math.max(0, (kind === 'perp' ? 6 : 8) - sizeDecimals)
 
-/** Places that a price of this height may have: five figures, and no more than the market allows. */
+/** Decimals of a price: five significant figures, at most the market's decimals. */
 function placesOf(units: bigint, { priceDecimals }: Grid): number {
   const digits = units.toString().length
   const wholeDigits = digits - scale
   return Math.max(0, Math.min(priceDecimals, figures - wholeDigits))
 }
 
-/** The nearest price of the grid that is not beyond `text`; '0' where the grid has none below it. */
+/** The nearest tick in the given direction; '0' where no tick exists below `text`. */
 export function roundPrice(text: string, grid: Grid, direction: Direction): string {
   const units = toUnits(text, scale)
   const step = 10n ** BigInt(scale - placesOf(units, grid))
@@ -37,7 +37,7 @@ export const isOnTick = (text: string, grid: Grid): boolean =>
 export const tickAt = (text: string, grid: Grid): string =>
   fromUnits(10n ** BigInt(scale - placesOf(toUnits(text, scale), grid)), scale)
 
-/** Rounds down, so that an order is never larger than was asked for. What is left of dust is '0'. */
+/** Rounds down, so that an order never exceeds the requested size; dust becomes '0'. */
 export const roundSize = (text: string, grid: Pick<Grid, 'sizeDecimals'>): string =>
   roundToLot(toUnits(text, scale), grid)
 
@@ -62,7 +62,7 @@ export const sizeOfNotional = (
     direction,
   )
 
-/** The lowest price of the grid at which the size is worth so much. */
+/** The lowest tick at which the size is worth at least `usd`. */
 export const minPrice = (usd: string, size: string, grid: Grid): string =>
   roundPrice(
     fromUnits(mulDiv(toUnits(usd, scale), 10n ** BigInt(scale), toUnits(size, scale), 'up'), scale),
@@ -74,7 +74,7 @@ export const minPrice = (usd: string, size: string, grid: Grid): string =>
 export const notionalMicros = (price: string, size: string, direction: Direction = 'down'): bigint =>
   mulDiv(toUnits(price, scale) * toUnits(size, scale), 1n, 10n ** BigInt(2 * scale - 6), direction)
 
-/** The price at the end of a slippage in percent, on the grid and never beyond it. */
+/** The price bound of a slippage in percent, rounded to a tick inside the bound. */
 export function boundPrice(price: string, percent: string, isBuy: boolean, grid: Grid): string {
   const hundred = 100n * 10n ** BigInt(scale)
   const share = toUnits(percent, scale)

@@ -24,16 +24,16 @@ import {
 import type { VenueCrypto, VenueIntent } from '#kernel/signer.ts'
 import type { VenueAction, VenueOrder } from '#kernel/venue.ts'
 
-/** What the venue hashes is made here, from the intent alone: key order and decimals are those of its schema. */
+/** Builds and signs the venue's actions from the intent alone, with the key order and decimals of the venue's schema. */
 
 const tifs = { gtc: 'Gtc', ioc: 'Ioc', alo: 'Alo' } as const
 const groupings = { none: 'na', bracket: 'normalTpsl', position: 'positionTpsl' } as const
-/** Which venue a signature is good for. */
+/** The network for which a signature is valid. */
 export type VenueNetwork = 'mainnet' | 'testnet' | 'local'
 
 /**
- * `chain` and `source` are part of what is signed, so that no venue takes what was signed for another network. The
- * local one signs as the test network does: nothing of it can move real money.
+ * `chain` and `source` are signed, so that a signature is valid on one network only. The local network signs like the
+ * test network, so its signatures cannot move real money.
  */
 const testnet = {
   chain: { signatureChainId: '0x66eee', hyperliquidChain: 'Testnet' },
@@ -61,7 +61,7 @@ const wireOrder = ({ asset, isBuy, price, size, reduceOnly, when, cloid }: Venue
   c: cloid,
 })
 
-/** The action as it stands on the wire; user-signed ones carry their nonce inside. */
+/** The wire format of an action; a user-signed action contains its nonce. */
 export function wireAction(action: VenueAction, nonce: number, network: VenueNetwork): Wire {
   const { chain } = networks[network]
   switch (action.type) {
@@ -120,7 +120,7 @@ const typesOf = {
 
 const isUserSigned = (type: VenueAction['type']): type is keyof typeof typesOf => type in typesOf
 
-/** The key stays in bytes that can be wiped; text cannot. */
+/** Takes the key as bytes, which can be wiped; a string cannot. */
 function signDigest(secret: Uint8Array, digest: Hex): { r: Hex; s: Hex; v: 27 | 28 } {
   const { signature, recoveryId } = signRecoverable(hexToBytes(digest), secret)
   const r = bytesToHex(signature.subarray(0, 32))
@@ -136,11 +136,11 @@ const exchangeDomain = hashOf(textHash(domainType), textHash('Exchange'), textHa
 const agentType = textHash('Agent(string source,bytes32 connectionId)')
 const sourceHashes = { a: textHash('a'), b: textHash('b') }
 
-/** The hash of an action as its typed data, whose other parts are the same for every action of a network. */
+/** The EIP-712 digest of an action; domain and source are constant per network. */
 const agentDigest = (actionHash: Hex, network: VenueNetwork): Hex =>
   hashOf('0x1901', exchangeDomain, hashOf(agentType, sourceHashes[networks[network].source], actionHash))
 
-/** A wallet to the library, which wants to know its address as well. */
+/** The wallet interface that the library requires. */
 const walletOf = (secret: Uint8Array, address: Hex) => ({
   address,
   async signTypedData(data: object): Promise<Hex> {
@@ -149,7 +149,7 @@ const walletOf = (secret: Uint8Array, address: Hex) => ({
   },
 })
 
-/** Lent to custody. */
+/** Injected into custody. */
 export const hyperliquidCrypto = (network: VenueNetwork): VenueCrypto => ({
   addressOf: (secret) => privateKeyToAddress(bytesToHex(secret)),
 

@@ -14,13 +14,13 @@ import {
 } from './parse.ts'
 import type { Channel, ChannelMessage } from './wire.ts'
 
-/** The subscriptions of one followed user. */
+/** The subscriptions of one user. */
 
 export type UserEvent =
   | { type: 'fills'; fills: Fill[] }
   | { type: 'fundings'; fundings: Funding[] }
   | { type: 'ledger'; updates: LedgerUpdate[] }
-  /** The stream has just begun, or begun again: what happened before was not told. */
+  /** The stream started or restarted: earlier events may be missing. */
   | { type: 'gap' }
 export type UserState = { user: string } & (
   | { part: 'account'; value: Account }
@@ -34,7 +34,7 @@ export type Subscribe = <K extends Channel>(
   read: (message: ChannelMessage<K> | undefined) => void,
 ) => Disposable
 
-/** One connection carries the messages of all users, so that each topic takes its own. A snapshot begins a stream. */
+/** One connection carries the messages of all users, so each topic filters by user. A stream begins with a snapshot. */
 export function userTopics(
   subscribe: Subscribe,
   user: string,
@@ -64,7 +64,7 @@ export function userTopics(
   ]
 }
 
-/** The state itself, so that views and checks need not ask for it. */
+/** Pushed account state, which saves requests of views and checks. */
 export function stateTopics(
   subscribe: Subscribe,
   user: string,

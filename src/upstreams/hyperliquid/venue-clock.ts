@@ -1,12 +1,11 @@
-/** The clock of the venue, as far as it was read a moment ago. */
+/** The venue's clock, extrapolated from a recent reading. */
 export type VenueClock = {
-  /** Notes a reading. */
   observe(timeMs: number): void
-  /** Undefined where the last reading is too long ago. */
+  /** Undefined where the last reading is too old. */
   now(): number | undefined
 }
 
-/** Long enough that a busy gateway rarely asks for the time alone, and far shorter than any deadline at the venue. */
+/** Long enough that a busy gateway rarely requests only the time, and far shorter than any deadline at the venue. */
 const freshMs = 2_000
 
 export function venueClock(nowMs: () => number): VenueClock {

@@ -1,6 +1,6 @@
 import type { Urgency } from './urgency.ts'
 
-/** Hundredths of the budget up to which each class may go: what is above stays free for the more urgent ones. */
+/** Percent of the budget up to which each class may spend; the rest is reserved for more urgent classes. */
 const classShare: Readonly<Record<Urgency, number>> = {
   exit: 100,
   work: 90,
@@ -9,15 +9,15 @@ const classShare: Readonly<Record<Urgency, number>> = {
   background: 30,
 }
 
-/** A little more than the venue's minute, since it counts when a request arrives and not when it leaves. */
+/** A little more than the venue's minute, because the venue counts requests on arrival. */
 const windowMs = 61_000
 const slotMs = 250
 const backoffFirstMs = 1_000
 const backoffMaxMs = 60_000
 
-/** What was spent within the last minute. Never more than the budget, wherever the venue's own minute begins. */
+/** Sliding window of the spent weight, so that no minute of the venue exceeds the budget. */
 export function weightWindow(perMinute: number) {
-  /** `atMs`: the first moment of the slot. */
+  /** `atMs`: start of the slot. */
   const slots: { atMs: number; weight: number }[] = []
   let used = 0
   let backoffUntilMs = 0
@@ -35,8 +35,8 @@ export function weightWindow(perMinute: number) {
 
   return {
     /**
-     * How long until so much is free for so urgent a call; 0 where it is now. `leavesShare`: hundredths of the part of
-     * its class that it leaves to others.
+     * Time until the weight is available for the class; 0 where it is available now. `leavesShare`: percent of the
+     * budget that the call leaves to others of its class.
      */
     waitMs(weight: number, urgency: Urgency, nowMs: number, leavesShare = 0): number {
       evict(nowMs)
@@ -50,7 +50,7 @@ export function weightWindow(perMinute: number) {
       return backoffMs
     },
     add,
-    /** The venue said that it is too much: it knows better, so nothing is sent for a while. */
+    /** Backs off after a 429, which overrides the own count. */
     refused(nowMs: number, retryAfterMs?: number) {
       refusals += 1
       const guessMs = Math.min(backoffMaxMs, backoffFirstMs * 2 ** Math.min(refusals - 1, 10))

@@ -18,7 +18,7 @@ import {
 
 export type { OnSkipped }
 
-/** The shapes of the venue's answers. Foreign names end here. */
+/** Schemas of the venue's replies. The venue's field names are used only here and in the parser. */
 
 const text = T.String()
 const decimal = T.String({ pattern: decimalPattern })
@@ -111,9 +111,9 @@ const Fill = T.Object({
   cloid: T.Optional(orNull(text)),
   liquidation: T.Optional(orNull(T.Object({ liquidatedUser: T.Optional(text) }))),
 })
-/** Names of records that are not understood; null where not even the name is. */
+/** Names of invalid records; null where the name is invalid too. */
 const unread = T.Optional(T.Array(orNull(text)))
-/** Of the forms of a change only the type is sure: each reader takes the fields that it knows. */
+/** Only the type is common to all updates: the parser reads the fields that it knows. */
 const LedgerUpdate = T.Object({
   time: whole,
   hash: text,
@@ -121,7 +121,7 @@ const LedgerUpdate = T.Object({
 })
 
 const schemas = {
-  // A market is known by its place in the list: one that is not understood leaves its place empty.
+  // The index identifies a market, so an invalid one becomes null.
   metaAndAssetCtxs: T.Tuple([
     T.Object({ universe: T.Array(orNull(PerpAsset)) }),
     T.Array(orNull(PerpContext)),
@@ -194,7 +194,7 @@ const positionsFilter = filterNamedField('assetPositions', AssetPosition, (recor
 )
 const balancesFilter = filterNamedField('balances', Balance, (record) => getField(record, 'coin'))
 
-/** How the records of each list are told apart from those that this version does not understand. */
+/** Removes the invalid records of each reply. */
 const recordFilters: Partial<Record<InfoType, RecordFilter>> = {
   metaAndAssetCtxs: (value, skip) => {
     if (!Array.isArray(value)) return value
@@ -232,7 +232,7 @@ const channelFilters: Partial<Record<Channel, RecordFilter>> = {
   openOrders: (value, skip) => mapField(value, 'orders', (orders) => ordersFilter(orders, skip)),
 }
 
-/** An answer of another shape is a change of the protocol, and says so; a record of another shape is left out. */
+/** Throws `upstream_changed` for a reply of another shape; skips records of another shape. */
 export function parseInfo<K extends InfoType>(
   type: K,
   body: string,
@@ -240,10 +240,10 @@ export function parseInfo<K extends InfoType>(
 ): InfoAnswer<K> {
   const answer = parseJson(body)
   if (answer === undefined)
-    throw new Fault('unavailable', `Hyperliquid answered ${type} with something that is not JSON`)
+    throw new Fault('unavailable', `Hyperliquid replied to ${type} with a body that is not JSON`)
   const value = recordFilters[type]?.(answer, (record) => onSkipped(type, record)) ?? answer
   if (fits(schemas[type], value)) return value as InfoAnswer<K>
-  throw new Fault('upstream_changed', `Hyperliquid answered ${type} in a form that is not known`)
+  throw new Fault('upstream_changed', `Hyperliquid replied to ${type} in an unknown format`)
 }
 
 const channels = {
@@ -267,7 +267,7 @@ const channels = {
 export type Channel = keyof typeof channels
 export type ChannelMessage<K extends Channel> = T.Static<(typeof channels)[K]>
 
-/** Undefined where the message has another shape: the listener then reads over HTTP. */
+/** Undefined where the message has another shape: the subscriber then reads over HTTP. */
 export function parseMessage<K extends Channel>(
   channel: K,
   payload: unknown,
