@@ -11,5 +11,5 @@ export type Agents = {
   retired(userId: string, address: string): Promise<void>
 }
 
-/** A key is replaced so long before it expires. */
+/** A key is replaced this long before it expires. */
 export const renewAheadMs = 14 * 86_400_000

@@ -37,7 +37,7 @@ export type SetupDeps = {
 
 /** The venue replaces an agent by a newer one of the same name. */
 const agentName = 'portico'
-/** The venue lets a key live for 180 days at most. */
+/** The venue limits the lifetime of a key to 180 days. */
 const agentLifeMs = 90 * 86_400_000
 const setupMs = 10 * 60_000
 const ttlMs = 60_000
