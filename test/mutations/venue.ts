@@ -218,9 +218,9 @@ export const venueMutations = [
     ['test/venue/gateway-triggers.test.ts'],
     [
       [
-        "  if (rows.length < ids.length) throw new Fault('unavailable', 'A trigger changed while it was cancelled')\n",
+        "  if (rows.length < ids.length) throw new Fault('unavailable', 'A trigger changed during its cancel')\n",
         '',
-        'an exit that is firing is told as cancelled',
+        'an exit that is firing is reported as cancelled',
       ],
     ],
   ),

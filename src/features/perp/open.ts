@@ -101,9 +101,14 @@ function assertLeverage(
       le: maxLeverage,
     })
   if (is_cross === true && onlyIsolated)
-    throw invalid('is_cross', 'literal_error', `${symbol} takes isolated margin only`, {
-      expected: 'false',
-    })
+    throw invalid(
+      'is_cross',
+      'literal_error',
+      `Input should be false: ${symbol} allows isolated margin only`,
+      {
+        expected: 'false',
+      },
+    )
 }
 
 /** The leverage of the request, of the position, of the market's setting, or 1. */

@@ -173,8 +173,7 @@ export async function cancelTriggers(tx: Tx, userId: string, ids: readonly strin
         for update skip locked) returning id`,
     [ids, userId],
   )
-  if (rows.length < ids.length)
-    throw new Fault('unavailable', 'A trigger changed during its cancel; the cancel is retried')
+  if (rows.length < ids.length) throw new Fault('unavailable', 'A trigger changed during its cancel')
 }
 
 /** For triggers whose balance was sold; a later purchase has its own exits. */
