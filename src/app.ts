@@ -22,6 +22,7 @@ import { chainHealth as makeProbe } from '#features/chains/chain-health.ts'
 import { auditSchedule } from '#features/earn/audit.ts'
 import { snapshotSchedule } from '#features/earn/snapshot.ts'
 import { renewalSchedule } from '#features/perp/key-renewal.ts'
+import { createInvocation } from '#invoke/invocation.ts'
 import { systemClock as clock } from '#kernel/clock.ts'
 import type { Failpoints } from '#kernel/failpoint.ts'
 import { systemRandom as random } from '#kernel/id.ts'
@@ -125,9 +126,15 @@ export async function app(needs: AppDeps): Promise<{ url: string } & AsyncDispos
   const runtime = taskEngine.createRuntime(operations, kinds)
   const reconciler = venue && openReconciler({ config, venue, stores, taskEngine, custody, log })
   const authenticate = (header: string | undefined) => auth.authenticate(header).catch(throwAsFault)
+  const invocation = createInvocation({
+    execute: runtime.invoke,
+    authenticate,
+    limits: rateLimits(config),
+  })
+  parts.defer(() => invocation.close())
   const http = await httpEdge({
     operations,
-    call: runtime.invoke,
+    invocation,
     authenticate,
     health,
     baseUrl,
@@ -135,7 +142,6 @@ export async function app(needs: AppDeps): Promise<{ url: string } & AsyncDispos
     clock,
     trustProxy: config.TRUST_PROXY,
     corsOrigins: config.CORS_ORIGINS,
-    limits: rateLimits(config),
     connections: connectionLimits(config),
     quotas: { streamsPerUser: config.STREAMS_PER_USER },
     gauges: async () => [

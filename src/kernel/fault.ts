@@ -100,6 +100,13 @@ export const budgetSpent = (
   { budget, owner, retryAfterSeconds }: SpentBudget,
 ): Fault => new Fault(code, sentence, { extras: { budget, owner, retry_after: retryAfterSeconds } })
 
+/** A bug, as its caller may see it. */
+export const internalFault = (cause: unknown, mayHaveActed: boolean): Fault =>
+  new Fault('internal', 'Something went wrong on our side', {
+    cause,
+    extras: mayHaveActed ? { outcome: 'unknown' } : {},
+  })
+
 /** A 422 for one field; `field` is a path such as `amount_usdc` or `tokens.0.address`. */
 export function invalid(field: string, type: string, msg: string, ctx?: Record<string, unknown>): Fault {
   const path = field.split('.').map((part) => (/^\d+$/.test(part) ? Number(part) : part))

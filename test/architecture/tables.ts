@@ -20,8 +20,10 @@ export const allowedImports: Record<string, readonly string[]> = {
   // What many sections stand on and no contract names: signed venue actions and their reconciliation, sponsored batches.
   engines: ['kernel', 'store', 'type durable', 'type upstreams'],
   features: ['kernel', 'store', 'engines', 'type durable', 'type upstreams', 'type features'],
-  'edges/http': ['kernel', 'durable'],
-  'edges/mcp': ['kernel', 'durable'],
+  // What every door needs of a call: input, admission, output and faults, without a transport.
+  invoke: ['kernel', 'type durable'],
+  'edges/http': ['kernel', 'invoke'],
+  'edges/mcp': ['kernel', 'invoke'],
   'edges/cli': ['kernel', 'sdk', 'contracts.ts', 'features contract'],
   'edges/web': [],
   sdk: ['kernel', 'contracts.ts', 'features contract'],
@@ -36,9 +38,9 @@ export const slicedParts = ['engines', 'features', 'upstreams']
 
 /** Which part may import which package; a key that ends in `/` is a scope. */
 export const packages: Record<string, readonly string[]> = {
-  typebox: ['kernel', 'durable', 'upstreams', 'engines', 'features', 'edges', 'config.ts'],
-  ajv: ['edges/http', 'edges/mcp', 'durable', 'config.ts'],
-  'ajv-formats': ['edges/http', 'edges/mcp', 'durable', 'config.ts'],
+  typebox: ['kernel', 'durable', 'upstreams', 'engines', 'features', 'invoke', 'edges', 'config.ts'],
+  ajv: ['invoke', 'durable', 'config.ts'],
+  'ajv-formats': ['invoke', 'durable', 'config.ts'],
   kysely: ['store', 'durable', 'engines', 'features'],
   pg: ['store', 'admin', 'type durable'],
   fastify: ['edges/http', 'type edges/web'],
@@ -48,7 +50,7 @@ export const packages: Record<string, readonly string[]> = {
   undici: ['upstreams'],
   pino: ['kernel/log.ts', 'start', 'edges/http'],
   'prom-client': ['edges/http'],
-  'lru-cache': ['engines', 'features', 'edges'],
+  'lru-cache': ['engines', 'features', 'invoke'],
   '@nktkas/hyperliquid': ['upstreams/hyperliquid'],
   ws: ['world'],
   'tiny-secp256k1': ['upstreams/hyperliquid', 'world'],

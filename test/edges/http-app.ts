@@ -3,7 +3,8 @@ import { connect, type Socket } from 'node:net'
 import * as T from 'typebox'
 import type { Invoke, InvokeOptions } from '#durable/run-operation.ts'
 import { type HttpEdge, type HttpEdgeDeps, httpEdge } from '#edges/http/http.ts'
-import { defaultLimits, type Limits } from '#edges/http/limits.ts'
+import { createInvocation, type InvocationDeps } from '#invoke/invocation.ts'
+import { defaultLimits, type Limits } from '#invoke/limits.ts'
 import type { Caller } from '#kernel/caller.ts'
 import { systemClock } from '#kernel/clock.ts'
 import { Fault } from '#kernel/fault.ts'
@@ -237,7 +238,7 @@ export const noLimits: Limits = Object.fromEntries(
 ) as Limits
 
 export async function createHttpApp(
-  deps: Partial<HttpEdgeDeps> & { streams?: Streams } = {},
+  deps: Partial<HttpEdgeDeps & InvocationDeps> & { streams?: Streams } = {},
 ): Promise<HttpApp> {
   const seen: RecordedCall[] = []
   const lines: HttpApp['lines'] = []
@@ -246,9 +247,16 @@ export async function createHttpApp(
   }
   const log: Log = { ...silentLog, info: note, warn: note, error: note }
   let url = 'http://127.0.0.1'
+  const invocation = createInvocation({
+    execute: callOf(seen, deps.streams ?? {}),
+    authenticate,
+    limits: noLimits,
+    load: { delayMsMax: 60_000 },
+    ...deps,
+  })
   const edge = await httpEdge({
     operations,
-    call: callOf(seen, deps.streams ?? {}),
+    invocation,
     authenticate,
     health: async () => ({ body: { status: 'ok' }, down: false }),
     baseUrl: () => url,
@@ -256,12 +264,19 @@ export async function createHttpApp(
     corsOrigins: ['https://app.example'],
     log,
     clock: systemClock,
-    limits: noLimits,
-    load: { delayMsMax: 60_000 },
     ...deps,
   })
   url = await edge.listen({ host: '127.0.0.1', port: 0 })
-  return { url, edge, seen, lines, close: () => edge.close() }
+  return {
+    url,
+    edge,
+    seen,
+    lines,
+    async close() {
+      await edge.close()
+      invocation.close()
+    },
+  }
 }
 
 export type Answer = { status: number; headers: Headers; body: Record<string, unknown>; text: string }

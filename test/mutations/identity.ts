@@ -58,8 +58,8 @@ export const identityMutations = [
     ],
   ),
   ...mutationsOf(
-    'src/edges/http/authenticate.ts',
-    ['src/edges/http/authenticate.test.ts'],
+    'src/invoke/authenticate.ts',
+    ['src/invoke/authenticate.test.ts'],
     [
       [
         'if (!caller.scopes.has(access)) {',

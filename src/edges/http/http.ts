@@ -1,33 +1,31 @@
 import Fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify'
-import type { Invoke } from '#durable/run-operation.ts'
+import type { Authenticate } from '#invoke/authenticate.ts'
+import type { Invocation } from '#invoke/invocation.ts'
 import type { Clock } from '#kernel/clock.ts'
-import { Fault } from '#kernel/fault.ts'
+import { Fault, internalFault } from '#kernel/fault.ts'
 import type { NumberSources } from '#kernel/json.ts'
 import type { Log } from '#kernel/log.ts'
 import type { Operation } from '#kernel/operation.ts'
-import type { Authenticate } from './authenticate.ts'
 import { clientErrors } from './client-errors.ts'
 import { answerPreflight, cors, hasTwoHosts, isPreflight, requestIds, securityHeaders } from './headers.ts'
 import { parseJson } from './json-body.ts'
-import { defaultLimits, type Limits, memoryPointStore, type PointStore, rateLimits } from './limits.ts'
 import { metrics, type ReadGauges } from './metrics.ts'
 import { defaultQuotas, openStreams, type StreamQuotas } from './open-streams.ts'
 import { openapiOf, openapiText } from './openapi.ts'
 import { type HttpDeps, mount } from './operation-route.ts'
-import { type LoadSettings, overload } from './overload.ts'
 import { errorCatalog, readGuard, serveDocs, serveDocument, serveMetrics } from './pages.ts'
-import { faultNamed, faultOf, internalFault, print } from './problem.ts'
+import { faultNamed, faultOf, print } from './problem.ts'
 import { type RequestContexts, requestContexts } from './request-context.ts'
 import { logRequest, traceIdOf } from './request-log.ts'
 import { type RouteTable, routeTable } from './route-table.ts'
 import { type ConnectionLimits, sockets, unlimitedConnections } from './sockets.ts'
 import { type SseSettings, sseDefaults } from './sse.ts'
-import { inputReaders } from './validate.ts'
 import { serveWellKnown } from './well-known.ts'
 
 export type HttpEdgeDeps = {
   operations: readonly Operation[]
-  call: Invoke
+  invocation: Invocation
+  /** Judges the credential of each open stream again. */
   authenticate: Authenticate
   health: () => Promise<{ body: object; down: boolean }>
   /** A function, since a port of 0 is known only after listening. */
@@ -38,15 +36,10 @@ export type HttpEdgeDeps = {
   corsOrigins: readonly string[]
   log: Log
   clock: Clock
-  limits?: Limits
-  points?: PointStore
   connections?: ConnectionLimits
-  load?: Partial<LoadSettings>
   gauges?: ReadGauges
   sse?: SseSettings
   quotas?: Partial<StreamQuotas>
-  /** Holds each answer against its schema; for tests. */
-  checkAnswer?: HttpDeps['checkAnswer']
 }
 
 export type HttpEdge = {
@@ -62,44 +55,36 @@ const drainMs = 8_000
 const healthPath = '/health'
 
 export async function httpEdge(deps: HttpEdgeDeps): Promise<HttpEdge> {
-  const { operations, baseUrl, log } = deps
-  const sources: NumberSources = new WeakMap()
+  const { operations, invocation, baseUrl, log } = deps
   const contexts = requestContexts()
   const streams = openStreams(deps.authenticate, { ...defaultQuotas, ...deps.quotas })
   const httpMetrics = metrics(deps.gauges)
-  const load = overload(deps.load)
   const sendFault = faultSender(deps, contexts)
   const connections = sockets(deps.connections ?? unlimitedConnections, log)
   const fastify = server(deps, sendFault, connections.isAnswering)
   connections.watch(fastify.server)
   const routes = routeTable(fastify)
-  readJson(fastify, sources)
+  readJson(fastify, invocation.sources)
   addRequestHooks(fastify, deps, routes, contexts, httpMetrics)
   fastify.setErrorHandler(sendFault)
 
-  const read = inputReaders(sources)
   const routeDeps: HttpDeps = {
-    call: deps.call,
-    authenticate: deps.authenticate,
     contexts: contexts,
     metrics: httpMetrics,
     streams,
     log,
-    limits: rateLimits(deps.limits ?? defaultLimits, deps.points ?? memoryPointStore()),
-    overload: load,
     sse: deps.sse ?? sseDefaults,
-    checkAnswer: deps.checkAnswer,
   }
   for (const operation of operations) {
-    if (operation.entry.path !== healthPath) mount(fastify, operation, read(operation), routeDeps)
+    if (operation.entry.path !== healthPath) mount(fastify, invocation.prepare(operation), routeDeps)
   }
   serveHealth(fastify, deps.health)
-  fastify.setNotFoundHandler({ preHandler: readGuard(routeDeps.limits) }, (request, reply) =>
+  fastify.setNotFoundHandler({ preHandler: readGuard(invocation.limits) }, (request, reply) =>
     notFound(request, reply, routes),
   )
   const document = openapiOf(operations)
   const documentText = openapiText(document)
-  const guardRead = readGuard(routeDeps.limits)
+  const guardRead = readGuard(invocation.limits)
   serveDocument(fastify, guardRead, '/openapi.json', () => documentText(baseUrl()))
   serveDocument(fastify, guardRead, '/error-catalog.json', errorCatalog)
   serveWellKnown(fastify, guardRead, baseUrl, deps.issuer ?? baseUrl)
@@ -118,7 +103,6 @@ export async function httpEdge(deps: HttpEdgeDeps): Promise<HttpEdge> {
       await fastify.close()
       stopSweeping()
       clearTimeout(cut)
-      load.close()
     },
   }
 }
@@ -199,7 +183,7 @@ function addRequestHooks(
         status,
         ms,
         address: request.ip,
-        agentId: visit.caller?.agentId,
+        agentId: visit.admitted?.caller?.agentId,
         traceId: traceIdOf(request.headers.traceparent),
         left: !reply.raw.writableFinished,
       }))

@@ -1,5 +1,5 @@
+import type { Authenticate } from '#invoke/authenticate.ts'
 import { budgetSpent, Fault } from '#kernel/fault.ts'
-import type { Authenticate } from './authenticate.ts'
 import type { EventStream } from './sse.ts'
 
 export type StreamQuotas = {

@@ -1,3 +1,4 @@
+import { isAllOptional, isKeyed, withWait } from '#invoke/input.ts'
 import { isRecord, type Schema } from '#kernel/decimal-fields.ts'
 import { type FaultCode, faults } from '#kernel/fault.ts'
 import type { Entry, Operation } from '#kernel/operation.ts'
@@ -10,7 +11,6 @@ import {
 } from './components.ts'
 import { describeFields, glossaryText } from './field-descriptions.ts'
 import { introduction, tagOf } from './openapi-intro.ts'
-import { isAllOptional, isKeyed, withWait } from './validate.ts'
 
 /** What the document needs of an operation; its function is not among it. */
 export type Documented = Pick<Operation, 'name' | 'group' | 'entry'>

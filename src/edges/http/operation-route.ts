@@ -1,34 +1,23 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
-import type { Invoke, Reply } from '#durable/run-operation.ts'
-import { addressKey } from '#kernel/address-key.ts'
+import { type LocatedInput, withWait } from '#invoke/input.ts'
+import type { InvocableOperation, Outcome } from '#invoke/invocation.ts'
 import type { Schema } from '#kernel/decimal-fields.ts'
-import { Fault } from '#kernel/fault.ts'
+import type { Fault } from '#kernel/fault.ts'
 import type { Log } from '#kernel/log.ts'
-import type { Entry, Operation, RateClass, StreamItem } from '#kernel/operation.ts'
-import { type Authenticate, authorize } from './authenticate.ts'
-import { inputLocations, type LocationOf, locateIssues } from './input-location.ts'
-import type { RateLimits } from './limits.ts'
+import type { Entry, StreamItem } from '#kernel/operation.ts'
+import { budgetHeaders } from './budget-headers.ts'
 import type { Metrics } from './metrics.ts'
 import type { OpenStreams } from './open-streams.ts'
-import type { Overload } from './overload.ts'
-import { faultOf, internalFault } from './problem.ts'
+import { readParameters } from './query-text.ts'
 import type { RequestContexts } from './request-context.ts'
-import { filterBySchema } from './schema-filter.ts'
 import { type EventStream, openEventStream, type SseSettings } from './sse.ts'
-import type { ReadInput, RequestParts } from './validate.ts'
 
 export type HttpDeps = {
-  call: Invoke
-  authenticate: Authenticate
   contexts: RequestContexts
-  limits: RateLimits
-  overload: Overload
   metrics: Metrics
   streams: OpenStreams
   sse: SseSettings
   log: Log
-  /** Tests hold each answer against its schema; in production an answer is sent as it is. */
-  checkAnswer: ((operation: Operation, body: unknown) => void) | undefined
 }
 
 /** How long the first event may take while the status line can still tell of a refusal. */
@@ -37,58 +26,38 @@ const publicBodyBytesMax = 8 * 1024
 
 export const routePath = (path: string): string => path.replace(/\{([^}]+)\}/g, ':$1')
 
-export const rateClassOf = (entry: Entry): RateClass => {
-  if (entry.rate) return entry.rate
-  if (entry.kind === 'stream') return 'stream'
-  return entry.kind === 'read' ? 'read' : 'money'
-}
-
-export function mount(fastify: FastifyInstance, operation: Operation, read: ReadInput, deps: HttpDeps): void {
-  const { entry } = operation
-  const answer = createHandler(operation, read, deps)
+export function mount(fastify: FastifyInstance, invocable: InvocableOperation, deps: HttpDeps): void {
+  const { entry } = invocable.operation
   fastify.route({
     method: entry.method,
     url: routePath(entry.path),
-    // A HEAD would open the stream for nobody.
     // Anybody may send here, and a credential needs few bytes.
     ...(entry.access === 'public' && { bodyLimit: publicBodyBytesMax }),
+    // A HEAD would open the stream for nobody.
     exposeHeadRoute: entry.method === 'GET' && entry.kind !== 'stream',
-    onRequest: guard(entry, deps),
-    handler: answer,
+    onRequest: guard(invocable, deps),
+    handler: createHandler(invocable, deps),
   })
 }
 
-/** Everything that is decided before the body is read: load, credential, scope, points. */
-function guard(entry: Entry, { authenticate, contexts, limits, overload }: HttpDeps) {
-  const rate = rateClassOf(entry)
+/** Everything that is decided before the body is read. */
+function guard({ admit }: InvocableOperation, { contexts }: HttpDeps) {
   return async (request: FastifyRequest, reply: FastifyReply): Promise<void> => {
-    const overloadFault = overload.refusal(rate)
-    if (overloadFault) throw overloadFault
-    const address = addressKey(request.ip)
     const { authorization } = request.headers
-    const context = contexts.get(request)
-    context.caller = await authorize(entry.access, authorization, authenticate).catch(
-      async (error: unknown) => {
-        // Counted after the look-up, so that bad credentials never refuse a good one from the same address. Asking
-        // without a credential is how clients find the way in.
-        const isGuess = authorization !== undefined && error instanceof Fault && error.status === 401
-        throw (isGuess ? (await limits.consume('refused', address)).fault : undefined) ?? error
-      },
-    )
-    const principal = context.caller && rate !== 'auth' ? `user:${context.caller.userId}` : address
-    const { headers, fault } = await limits.consume(rate, principal)
-    reply.headers(headers)
-    if (fault && entry.counts !== 'failures') throw fault
-    context.rateLimitFault = fault
+    const admitted = await admit({ authorization, address: request.ip })
+    contexts.get(request).admitted = admitted
+    reply.headers(budgetHeaders(admitted.budget))
+    if (admitted.refusal) throw admitted.refusal
   }
 }
 
-function createHandler(operation: Operation, read: ReadInput, deps: HttpDeps) {
-  const { entry } = operation
-  const locationOf = inputLocations(entry)
+function createHandler({ operation, readInput, call }: InvocableOperation, deps: HttpDeps) {
+  const locatedInput = inputLocator(operation.entry)
   return async (request: FastifyRequest, reply: FastifyReply): Promise<unknown> => {
-    const { input, wait, timeoutMs, key } = read(partsOf(request))
+    const { input, wait, timeoutMs, key } = readInput(locatedInput(request))
     const context = deps.contexts.get(request)
+    const { admitted } = context
+    if (!admitted) throw new Error('a request that was not admitted')
     const lastEventId = request.headers['last-event-id']
     const facts = {
       id: request.id,
@@ -98,48 +67,41 @@ function createHandler(operation: Operation, read: ReadInput, deps: HttpDeps) {
       },
       ...(typeof lastEventId === 'string' && { lastEventId }),
     }
-    using waiting = wait && context.caller ? deps.streams.wait(context.caller.userId) : undefined
+    using waiting = wait && admitted.caller ? deps.streams.wait(admitted.caller.userId) : undefined
     // Over the share the task goes on as without waiting, and the answer shows it as it stands.
     const options = { wait, timeoutMs: wait && !waiting ? 0 : timeoutMs, ...(key !== undefined && { key }) }
-    const run = () => deps.call(operation, input, context.caller, options, facts)
-    const answer = await (wait ? deps.contexts.interruptible(context, run) : run()).catch(
-      (error: unknown) => {
-        const fault = faultOf(error) ?? internalFault(error, entry.kind === 'task' || entry.kind === 'act')
-        throw fault.status < 500 ? (context.rateLimitFault ?? locateIssues(fault, locationOf)) : fault
-      },
-    )
-    if (answer.kind === 'stream') return stream({ items: answer.items, locationOf }, request, reply, deps)
-    return send(operation, answer, reply, deps)
+    const run = () => call(admitted, input, options, facts)
+    const outcome = await (wait ? deps.contexts.interruptible(context, run) : run())
+    return outcome.kind === 'stream' ? stream(outcome, request, reply, deps) : send(outcome, reply)
   }
 }
 
-function partsOf(request: FastifyRequest): RequestParts {
-  const key = request.headers['idempotency-key']
-  return {
-    params: (request.params ?? {}) as Record<string, unknown>,
-    query: (request.query ?? {}) as Record<string, unknown>,
-    body: request.body,
-    idempotencyKey: typeof key === 'string' ? key : undefined,
+/** Path and query carry text, which their schemas read. */
+function inputLocator(entry: Entry): (request: FastifyRequest) => LocatedInput {
+  const pathSchema = (entry.params ?? {}) as unknown as Schema
+  const querySchema = withWait(entry) ?? {}
+  return ({ params, query, body, headers }) => {
+    const key = headers['idempotency-key']
+    return {
+      path: readParameters(pathSchema, (params ?? {}) as Record<string, unknown>),
+      query: readParameters(querySchema, (query ?? {}) as Record<string, unknown>),
+      body,
+      idempotencyKey: typeof key === 'string' ? key : undefined,
+    }
   }
 }
 
 function send(
-  operation: Operation,
-  { body, replayed, key }: Extract<Reply, { kind: 'answer' }>,
+  { body, replayed, key }: Extract<Outcome, { kind: 'answer' }>,
   reply: FastifyReply,
-  { checkAnswer }: HttpDeps,
 ): FastifyReply {
-  const { entry } = operation
   if (replayed) reply.header('idempotent-replayed', 'true')
   if (key !== undefined) reply.header('idempotency-key', key)
-  const schema = 'output' in entry ? (entry.output as unknown as Schema) : undefined
-  const shown = schema ? filterBySchema(schema, body) : body
-  checkAnswer?.(operation, shown)
-  return reply.type('application/json; charset=utf-8').send(JSON.stringify(shown ?? null))
+  return reply.type('application/json; charset=utf-8').send(JSON.stringify(body ?? null))
 }
 
 async function stream(
-  { items, locationOf }: { items: AsyncIterable<StreamItem>; locationOf: LocationOf },
+  { items, toFault }: Extract<Outcome, { kind: 'stream' }>,
   request: FastifyRequest,
   reply: FastifyReply,
   deps: HttpDeps,
@@ -147,11 +109,11 @@ async function stream(
   const context = deps.contexts.get(request)
   const { promise: refused, resolve: refuse } = Promise.withResolvers<Fault>()
   const { authorization } = request.headers
-  using _slot = deps.streams.open({ userId: context.caller?.userId ?? '', authorization, refuse })
+  using _slot = deps.streams.open({ userId: context.admitted?.caller?.userId ?? '', authorization, refuse })
   const iterator = items[Symbol.asyncIterator]()
   const first = iterator.next()
   await waitAtMost(first, firstEventMs).catch((error: unknown) => {
-    throw error instanceof Fault ? locateIssues(error, locationOf) : error
+    throw toFault(error)
   })
   const events = openEventStream(reply, deps.sse)
   deps.streams.eventStreams.add(events)
@@ -160,7 +122,7 @@ async function stream(
   const fail = ({ message, code, retryable }: Fault) =>
     events.write({ event: 'error', data: { message, code, retryable, request_id: request.id } })
   const pumped = pump(events, iterator, first).catch(async (error: unknown) => {
-    const fault = faultOf(error) ?? internalFault(error, false)
+    const fault = toFault(error)
     if (fault.code === 'internal') deps.log.error({ requestId: request.id, err: error }, 'stream failed')
     await fail(fault)
   })

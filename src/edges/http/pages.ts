@@ -2,9 +2,10 @@ import { createHash } from 'node:crypto'
 import { promisify } from 'node:util'
 import { gzip } from 'node:zlib'
 import Fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify'
+import type { RateLimits } from '#invoke/limits.ts'
 import { addressKey } from '#kernel/address-key.ts'
 import { Fault, faults } from '#kernel/fault.ts'
-import type { RateLimits } from './limits.ts'
+import { budgetHeaders } from './budget-headers.ts'
 import type { Metrics } from './metrics.ts'
 
 /** The documents that belong to the door itself and to no operation. */
@@ -21,8 +22,8 @@ export type Guard = (request: FastifyRequest, reply: FastifyReply) => Promise<vo
 export const readGuard =
   (limits: RateLimits): Guard =>
   async (request, reply) => {
-    const { headers, fault } = await limits.consume('read', addressKey(request.ip))
-    reply.headers(headers)
+    const { budget, fault } = await limits.consume('read', addressKey(request.ip))
+    reply.headers(budgetHeaders(budget))
     if (fault) throw fault
   }
 

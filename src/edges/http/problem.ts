@@ -49,12 +49,6 @@ export function faultOf(error: unknown): Fault | undefined {
 export const faultNamed = (code: FaultCode, cause?: unknown): Fault =>
   new Fault(code, sentences[code] ?? faults[code].when, { cause })
 
-export const internalFault = (cause: unknown, mayHaveActed: boolean): Fault =>
-  new Fault('internal', 'Something went wrong on our side', {
-    cause,
-    extras: mayHaveActed ? { outcome: 'unknown' } : {},
-  })
-
 export function print(fault: Fault, facts: Facts): Printed {
   const extras = extrasOf(fault)
   const headers = { ...headersOf(fault, extras, facts.baseUrl), 'cache-control': 'no-store' }

@@ -38,12 +38,13 @@ function readParameter(schema: Schema, given: unknown): unknown {
   return typeof given === 'string' ? readText(given, typesOf(schema)) : given
 }
 
-/** The declared parameters out of those that were sent; the others are nobody's. */
+/** The parameters that were sent, the declared ones read by their schema. No name can reach a prototype. */
 export function readParameters(schema: Schema, given: Record<string, unknown>): Record<string, unknown> {
   const properties = isRecord(schema.properties) ? schema.properties : {}
-  const values: Record<string, unknown> = {}
-  for (const [name, field] of Object.entries(properties)) {
-    if (Object.hasOwn(given, name) && isRecord(field)) values[name] = readParameter(field, given[name])
+  const values: Record<string, unknown> = Object.create(null)
+  for (const name of Object.keys(given)) {
+    const field = Object.hasOwn(properties, name) ? properties[name] : undefined
+    values[name] = isRecord(field) ? readParameter(field, given[name]) : given[name]
   }
   return values
 }

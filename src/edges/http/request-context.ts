@@ -1,12 +1,10 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import type { Caller } from '#kernel/caller.ts'
-import type { Fault } from '#kernel/fault.ts'
+import type { Admitted } from '#invoke/invocation.ts'
 
 /** What the door knows of one request beside the request itself. */
 export type RequestContext = {
-  caller: Caller | null
-  /** Answered instead of a failure, where failures are counted and have used up their budget. */
-  rateLimitFault: Fault | undefined
+  /** Absent until the request is admitted. */
+  admitted: Admitted | undefined
   startedMs: number
   /** Aborted when the client leaves, or when the server closes and the visit may end early. */
   readonly signal: AbortSignal
@@ -18,8 +16,7 @@ function createContext(startedMs: number): RequestContext {
   let controller: AbortController | undefined
   let aborted = false
   return {
-    caller: null,
-    rateLimitFault: undefined,
+    admitted: undefined,
     startedMs,
     get signal() {
       controller ??= new AbortController()

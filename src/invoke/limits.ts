@@ -65,34 +65,38 @@ export function memoryPointStore(): PointStore {
   }
 }
 
-export type RateLimitResult = { headers: Record<string, string>; fault?: Fault }
+/** What is left of a budget after the call that was just counted. */
+export type BudgetState = {
+  name: LimitName
+  points: number
+  windowSeconds: number
+  left: number
+  resetSeconds: number
+}
+export type RateLimitResult = { budget?: BudgetState; fault?: Fault }
 
-/** Counts one call, and says in headers what is left of the class. */
+/** Counts one call, and says what is left of its class. */
 export function rateLimits(limits: Limits, store: PointStore) {
   const resultOf = (
     name: LimitName,
     key: string,
-    limit: Limit,
+    { points, windowSeconds }: Limit,
     { spent, resetMs }: WindowCount,
   ): RateLimitResult => {
-    const { points, windowSeconds } = limit
     const seconds = Math.max(1, Math.ceil(resetMs / 1_000))
-    const headers = {
-      'ratelimit-policy': `"${name}";q=${points};w=${windowSeconds}`,
-      ratelimit: `"${name}";r=${Math.max(0, points - spent)};t=${seconds}`,
-    }
-    if (spent <= points) return { headers }
+    const budget = { name, points, windowSeconds, left: Math.max(0, points - spent), resetSeconds: seconds }
+    if (spent <= points) return { budget }
     const owner: BudgetOwner = key.startsWith('user:') ? 'user' : 'address'
     const sentence =
       `The budget ${name} of this ${owner}, ${points} in ${windowSeconds} s, is used up; ` +
       `it is full again in ${seconds} s`
     const fault = budgetSpent('rate_limited', sentence, { budget: name, owner, retryAfterSeconds: seconds })
-    return { headers, fault }
+    return { budget, fault }
   }
   return {
     async consume(name: LimitName, key: string): Promise<RateLimitResult> {
       const limit = limits[name]
-      if (limit.points <= 0) return { headers: {} }
+      if (limit.points <= 0) return {}
       return resultOf(name, key, limit, await store.add(name, key, limit))
     },
   }

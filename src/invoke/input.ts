@@ -4,17 +4,19 @@ import { isRecord, readDecimals, type Schema } from '#kernel/decimal-fields.ts'
 import { Fault, type InputLocation, type Issue } from '#kernel/fault.ts'
 import type { NumberSources } from '#kernel/json.ts'
 import { type Entry, type Operation, waitQuery } from '#kernel/operation.ts'
+import { inputLocations } from './input-location.ts'
 import { addRoundedIntegers } from './integer-precision.ts'
 import { addErrors, type IssueList, issueList } from './issues.ts'
-import { readParameters } from './query-text.ts'
 import { filterBySchema } from './schema-filter.ts'
 import { checkStorable } from './storable-text.ts'
 
-export type RequestParts = {
-  params: Record<string, unknown>
+/** An input by location, each value already read from its text. */
+export type LocatedInput = {
+  path: Record<string, unknown>
   query: Record<string, unknown>
   body: unknown
-  idempotencyKey: string | undefined
+  /** The Idempotency-Key header, where the door has headers. */
+  idempotencyKey?: string | undefined
 }
 export type ParsedInput = {
   input: Record<string, unknown>
@@ -22,8 +24,11 @@ export type ParsedInput = {
   timeoutMs: number
   key?: string
 }
-/** Turns the raw parts of one request into the input of its operation, or throws a 422. */
-export type ReadInput = (parts: RequestParts) => ParsedInput
+/** Checks a located input and makes it the input of its operation, or throws a 422. It takes the objects over. */
+export type ReadInput = (located: LocatedInput) => ParsedInput
+/** The same for one flat record: each field goes to the location that the contract declares. */
+export type ReadFlatInput = (flat: Record<string, unknown>) => ParsedInput
+export type InputReaders = { readInput: ReadInput; readFlatInput: ReadFlatInput }
 
 /** Set by the caller's credential alone: clients may send them, nobody reads them. */
 const identityFields = ['agent_id', 'application_id', 'user_id']
@@ -32,11 +37,15 @@ const visibleAscii = /^[\x21-\x7e]{1,255}$/
 type Compile = (schema: Schema) => ValidateFunction
 
 /** The one checker of all operations: an instance costs as much as hundreds of requests. */
-export function inputReaders(sources: NumberSources): (operation: Pick<Operation, 'entry'>) => ReadInput {
+export function inputReaders(sources: NumberSources): (operation: Pick<Operation, 'entry'>) => InputReaders {
   const ajv = new Ajv2020({ allErrors: true, useDefaults: true, strict: false, ownProperties: true })
   formats.default(ajv)
   const compile: Compile = (schema) => ajv.compile(schema)
-  return ({ entry }) => inputReader(entry, compile, sources)
+  return ({ entry }) => {
+    const readInput = inputReader(entry, compile, sources)
+    const locate = flatInputLocator(entry, sources)
+    return { readInput, readFlatInput: (flat) => readInput(locate(flat)) }
+  }
 }
 
 type Part = { schema: Schema; check: ValidateFunction }
@@ -54,11 +63,11 @@ function inputReader(entry: Entry, compile: Compile, sources: NumberSources): Re
   const keyed = isKeyed(entry)
   const queryNames = new Set(Object.keys(record(query?.schema.properties)))
 
-  return ({ params, query: sent, body: given, idempotencyKey }) => {
+  return ({ path: givenPath, query: givenQuery, body: given, idempotencyKey }) => {
     const issues = issueList()
-    const inPath = path ? readText('path', path, params, issues) : {}
-    addUnknown(issues, sent, queryNames)
-    const inQuery = query ? readText('query', query, sent, issues) : {}
+    const inPath = path ? readFields('path', path, givenPath, sources, issues) : {}
+    addUnknown(issues, givenQuery, queryNames)
+    const inQuery = query ? readFields('query', query, givenQuery, sources, issues) : {}
     const key = keyed ? readKey(idempotencyKey, given, issues) : undefined
     const inBody = body ? readBody(body, given, entry, sources, issues) : {}
     if (issues.items.length > 0)
@@ -87,14 +96,33 @@ export function withWait(entry: Entry): Schema | undefined {
 
 const record = (value: unknown): Record<string, unknown> => (isRecord(value) ? value : {})
 
-function readText(
-  name: 'path' | 'query',
+function readFields(
+  location: 'path' | 'query',
   part: Part,
   given: Record<string, unknown>,
+  sources: NumberSources,
   issues: IssueList,
 ): Record<string, unknown> {
-  const values = readParameters(part.schema, given)
-  return record(checked(name, part, values, undefined, issues))
+  // Only numbers that were parsed from JSON have a source text.
+  return record(checked(location, part, given, sources.has(given) ? sources : undefined, issues))
+}
+
+/** Splits a flat record by declared location. An unknown field joins the body, or the query where there is none. */
+function flatInputLocator(entry: Entry, sources: NumberSources) {
+  const { params, body } = entry
+  const locationOf = inputLocations({ params, query: withWait(entry), body })
+  const keyed = isKeyed(entry)
+  return (flat: Record<string, unknown>): LocatedInput => {
+    // Without a prototype, so that no name of a field can reach one.
+    const groups = { path: Object.create(null), query: Object.create(null), body: Object.create(null) }
+    for (const [name, value] of Object.entries(flat)) {
+      const location = keyed && name === 'idempotency_key' ? 'body' : locationOf(name)
+      groups[location][name] = value
+    }
+    const numbers = sources.get(flat)
+    if (numbers) for (const group of Object.values(groups)) sources.set(group, numbers)
+    return groups
+  }
 }
 
 /** A misspelt parameter would be silence for ever, as a misspelt field would. */

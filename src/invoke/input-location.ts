@@ -1,15 +1,12 @@
 import { isRecord } from '#kernel/decimal-fields.ts'
 import { Fault, type InputLocation } from '#kernel/fault.ts'
-import type { Entry } from '#kernel/operation.ts'
 
 /** The part of a request that carries a field; a field that is declared nowhere would arrive where inputs mostly do. */
-export type LocationOf = (field: string) => InputLocation
+export type LocationOf = (field: string) => Exclude<InputLocation, 'header'>
+/** The schemas of an operation by location. */
+type DeclaredInput = { params?: unknown; query?: unknown; body?: unknown }
 
-export function inputLocations({
-  params,
-  query,
-  body,
-}: Pick<Entry, 'params' | 'query' | 'body'>): LocationOf {
+export function inputLocations({ params, query, body }: DeclaredInput): LocationOf {
   const inPath = namesIn(params)
   const inQuery = namesIn(query)
   const inBody = namesIn(body)

@@ -1,0 +1,11 @@
+import type { BudgetState } from '#invoke/limits.ts'
+
+/** RateLimit and RateLimit-Policy of the IETF draft; none for a class that is not limited. */
+export function budgetHeaders(budget: BudgetState | undefined): Record<string, string> {
+  if (!budget) return {}
+  const { name, points, windowSeconds, left, resetSeconds } = budget
+  return {
+    'ratelimit-policy': `"${name}";q=${points};w=${windowSeconds}`,
+    ratelimit: `"${name}";r=${left};t=${resetSeconds}`,
+  }
+}

@@ -1,0 +1,82 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import * as T from 'typebox'
+import { Fault } from '#kernel/fault.ts'
+import { type Entry, read, task } from '#kernel/operation.ts'
+import { DecIn, OpenObject } from '#kernel/wire-types.ts'
+import { inputReaders } from './input.ts'
+
+const readers = inputReaders(new WeakMap())
+const readerOf = (entry: unknown) => readers({ entry: entry as Entry } as never)
+
+const pay = readerOf(
+  task('POST /v1/pay/{id}', {
+    summary: 'Pay',
+    access: 'trade',
+    waitSeconds: 60,
+    params: T.Object({ id: T.String() }),
+    body: T.Object({ amount: DecIn({ places: 6 }) }),
+    output: OpenObject,
+  }),
+)
+const list = readerOf(
+  read('GET /v1/list', {
+    summary: 'List',
+    access: 'read',
+    query: T.Object({ limit: T.Optional(T.Integer({ default: 10 })) }),
+    output: OpenObject,
+  }),
+)
+
+function issuesOf(run: () => unknown): unknown[] {
+  try {
+    run()
+    return []
+  } catch (error) {
+    assert.ok(error instanceof Fault)
+    return error.issues.map(({ location, path, type }) => [location, ...path, type])
+  }
+}
+
+test('a flat record becomes the same input as its located form', () => {
+  const flat = { id: 'a', amount: 1.5, wait: true, timeout: 5, idempotency_key: 'k-1' }
+  const located = pay.readInput({
+    path: { id: 'a' },
+    query: { wait: true, timeout: 5 },
+    body: { amount: 1.5 },
+    idempotencyKey: 'k-1',
+  })
+  assert.deepEqual(pay.readFlatInput(flat), located)
+  assert.deepEqual(located, {
+    input: { id: 'a', amount: '1.5' },
+    wait: true,
+    timeoutMs: 5_000,
+    key: 'k-1',
+  })
+  assert.deepEqual(list.readFlatInput({}).input, { limit: 10 })
+})
+
+test('an unknown field of a flat record is refused where it would arrive', () => {
+  assert.deepEqual(
+    issuesOf(() => pay.readFlatInput({ id: 'a', amount: '1', stop: 1 })),
+    [['body', 'stop', 'extra_forbidden']],
+  )
+  assert.deepEqual(
+    issuesOf(() => list.readFlatInput({ limits: 1 })),
+    [['query', 'limits', 'extra_forbidden']],
+  )
+  assert.deepEqual(
+    issuesOf(() => list.readFlatInput(JSON.parse('{"__proto__":{"limit":1}}'))),
+    [['query', '__proto__', 'extra_forbidden']],
+  )
+})
+
+test('a flat record names each wrong field once', () => {
+  assert.deepEqual(
+    issuesOf(() => pay.readFlatInput({ amount: 'x' })),
+    [
+      ['path', 'id', 'missing'],
+      ['body', 'amount', 'string_pattern_mismatch'],
+    ],
+  )
+})

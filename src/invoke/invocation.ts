@@ -1,0 +1,160 @@
+import type { Invoke, InvokeOptions, InvokeRequest } from '#durable/run-operation.ts'
+import { addressKey } from '#kernel/address-key.ts'
+import type { Caller } from '#kernel/caller.ts'
+import type { Schema } from '#kernel/decimal-fields.ts'
+import { Fault, internalFault } from '#kernel/fault.ts'
+import type { NumberSources } from '#kernel/json.ts'
+import type { Entry, Operation, RateClass, StreamItem } from '#kernel/operation.ts'
+import { type Authenticate, authorize } from './authenticate.ts'
+import { inputReaders, type ReadFlatInput, type ReadInput } from './input.ts'
+import { inputLocations, locateIssues } from './input-location.ts'
+import {
+  type BudgetState,
+  defaultLimits,
+  type Limits,
+  memoryPointStore,
+  type PointStore,
+  type RateLimits,
+  rateLimits,
+} from './limits.ts'
+import { type LoadSettings, overload } from './overload.ts'
+import { filterBySchema } from './schema-filter.ts'
+
+export type InvocationDeps = {
+  execute: Invoke
+  authenticate: Authenticate
+  limits?: Limits
+  points?: PointStore
+  load?: Partial<LoadSettings>
+  /** Tests check each answer against its schema; in production an answer is sent as it is. */
+  checkAnswer?: ((operation: Operation, body: unknown) => void) | undefined
+}
+
+export type Credentials = { authorization: string | undefined; address: string }
+
+/** What is decided before the input is read. */
+export type Admitted = {
+  caller: Caller | null
+  /** Absent where the class of the operation is not limited. */
+  budget: BudgetState | undefined
+  /** The budget is spent; `call` throws it, and a door may throw it earlier. */
+  refusal: Fault | undefined
+  /** Replaces a failure, where only failures count and have spent the budget. */
+  refusalOfFailure: Fault | undefined
+}
+
+export type Outcome =
+  | { kind: 'answer'; body: unknown; replayed: boolean; key?: string }
+  | {
+      kind: 'stream'
+      items: AsyncIterable<StreamItem>
+      /** The fault that an error of `items` stands for. */
+      toFault: (error: unknown) => Fault
+    }
+
+export type InvocableOperation = {
+  operation: Operation
+  admit(credentials: Credentials): Promise<Admitted>
+  readInput: ReadInput
+  readFlatInput: ReadFlatInput
+  call(
+    admitted: Admitted,
+    input: Record<string, unknown>,
+    options: InvokeOptions,
+    request: InvokeRequest,
+  ): Promise<Outcome>
+}
+
+export type Invocation = {
+  /** Filled by whatever parses JSON, so that numbers keep their digits. */
+  sources: NumberSources
+  limits: RateLimits
+  prepare(operation: Operation): InvocableOperation
+  close(): void
+}
+
+export const rateClassOf = (entry: Entry): RateClass => {
+  if (entry.rate) return entry.rate
+  if (entry.kind === 'stream') return 'stream'
+  return entry.kind === 'read' ? 'read' : 'money'
+}
+
+/** What every door shares: admission by load, credential, scope and budget; input; call; output; faults. */
+export function createInvocation({
+  execute,
+  authenticate,
+  limits: points = defaultLimits,
+  points: store = memoryPointStore(),
+  load: loadSettings,
+  checkAnswer,
+}: InvocationDeps): Invocation {
+  const sources: NumberSources = new WeakMap()
+  const limits = rateLimits(points, store)
+  const load = overload(loadSettings)
+  const readers = inputReaders(sources)
+
+  return {
+    sources,
+    limits,
+    close: () => load.close(),
+    prepare(operation) {
+      const { entry } = operation
+      const locationOf = inputLocations(entry)
+      const output = 'output' in entry ? (entry.output as unknown as Schema) : undefined
+      const mayAct = entry.kind === 'task' || entry.kind === 'act'
+      const toFault = (error: unknown, mayHaveActed: boolean): Fault =>
+        error instanceof Fault ? locateIssues(error, locationOf) : internalFault(error, mayHaveActed)
+
+      const call: InvocableOperation['call'] = async (admitted, input, options, request) => {
+        if (admitted.refusal) throw admitted.refusal
+        const reply = await execute(operation, input, admitted.caller, options, request).catch(
+          (error: unknown) => {
+            const fault = toFault(error, mayAct)
+            throw fault.status < 500 ? (admitted.refusalOfFailure ?? fault) : fault
+          },
+        )
+        if (reply.kind === 'stream') return { ...reply, toFault: (error) => toFault(error, false) }
+        const body = output ? filterBySchema(output, reply.body) : reply.body
+        checkAnswer?.(operation, body)
+        return { ...reply, body }
+      }
+      return {
+        operation,
+        admit: admission(entry, { authenticate, limits, load }),
+        ...readers(operation),
+        call,
+      }
+    },
+  }
+}
+
+type AdmissionDeps = { authenticate: Authenticate; limits: RateLimits; load: ReturnType<typeof overload> }
+
+function admission(entry: Entry, { authenticate, limits, load }: AdmissionDeps) {
+  const rate = rateClassOf(entry)
+  const authorized = async (authorization: string | undefined, address: string): Promise<Caller | null> => {
+    try {
+      return await authorize(entry.access, authorization, authenticate)
+    } catch (error) {
+      // Counted after the look-up, so that bad credentials never refuse a good one from the same address. Asking
+      // without a credential is how clients find the way in.
+      const isGuess = authorization !== undefined && error instanceof Fault && error.status === 401
+      throw (isGuess ? (await limits.consume('refused', address)).fault : undefined) ?? error
+    }
+  }
+  return async ({ authorization, address: given }: Credentials): Promise<Admitted> => {
+    const overloadFault = load.refusal(rate)
+    if (overloadFault) throw overloadFault
+    const address = addressKey(given)
+    const caller = await authorized(authorization, address)
+    const principal = caller && rate !== 'auth' ? `user:${caller.userId}` : address
+    const { budget, fault } = await limits.consume(rate, principal)
+    const countsFailures = entry.counts === 'failures'
+    return {
+      caller,
+      budget,
+      refusal: countsFailures ? undefined : fault,
+      refusalOfFailure: countsFailures ? fault : undefined,
+    }
+  }
+}
