@@ -8,18 +8,18 @@ export type KnownOperation = { name: string; entry: Entry }
 const root = fileURLToPath(new URL('../../../', import.meta.url))
 
 const isContract = (value: unknown): value is Contract =>
-  typeof value === 'object' && value !== null && 'section' in value && 'entries' in value
+  typeof value === 'object' && value !== null && 'group' in value && 'entries' in value
 
 export async function operations(): Promise<KnownOperation[]> {
   const files = globSync('src/features/*/contract.ts', { cwd: root }).sort()
   const modules = await Promise.all(
     files.map((file) => import(pathToFileURL(`${root}${file}`).href) as Promise<Record<string, unknown>>),
   )
-  return modules
-    .flatMap((module) => Object.values(module).filter(isContract))
-    .flatMap(({ group, entries }) =>
-      Object.entries(entries).map(([key, entry]) => ({ name: operationName(group, key), entry })),
-    )
+  const contracts = modules.flatMap((module) => Object.values(module).filter(isContract))
+  if (contracts.length < files.length) throw new Error('a contract file exports no contract')
+  return contracts.flatMap(({ group, entries }) =>
+    Object.entries(entries).map(([key, entry]) => ({ name: operationName(group, key), entry })),
+  )
 }
 
 type Paths = Record<string, Record<string, { security: unknown[] }>>
