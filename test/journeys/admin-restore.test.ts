@@ -53,7 +53,7 @@ test('a restore in place goes back to the moment of the backup, and keeps what w
   await gateway.stop()
 
   const { out } = await operator.act('went wrong', 'restore', path('early'))
-  const aside = /kept in (\S+);/.exec(out)?.[1] ?? ''
+  const aside = /previous database is in (\S+);/.exec(out)?.[1] ?? ''
   assert.ok(existsSync(aside), out)
   const server = await embeddedPostgres({ dataDir: path('first') })
   assert.deepEqual(await contents(server.url), then)
