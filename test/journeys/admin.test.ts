@@ -218,7 +218,7 @@ test('SQL reads only, unless it is asked to write, and each statement is recorde
   const piped = await admin(
     env,
     ['psql'],
-    "select value\nfrom belonging where key = 'note';\nselect 2 as two;\n",
+    "select value\nfrom database_binding where key = 'note';\nselect 2 as two;\n",
   )
   assert.equal(piped.code, 0, piped.err)
   assert.match(piped.out, /value\nx\n\(1 row\)\ntwo\n2\n/)

@@ -54,7 +54,7 @@ describe('the gas that a sponsor pays', () => {
     ])
     const position_id = await open(greedy, '100')
     const others = await open(other, '20')
-    // One lane each, so that all of them are known; their number does not matter.
+    // One nonce sequence each, so that all of them are known; its value does not matter.
     for (let n = 0; n < 8; n++) await open(other, '1')
     await setSponsors(12n * milliEther + milliEther / 2n)
     let executed = 0

@@ -36,9 +36,9 @@ export const chainMutations = [
       [
         "transactionCount(signer, 'pending')",
         "transactionCount(signer, 'latest')",
-        'a new lane begins at a number that is under way',
+        'a new sequence begins at a nonce that is pending',
       ],
-      ['if (!newest.has(nonce)) gaps.push(nonce)', '', 'a number that nothing carries blocks the lane'],
+      ['if (!newest.has(nonce)) gaps.push(nonce)', '', 'a nonce without a transaction blocks the sequence'],
     ],
   ),
   ...mutationsOf(

@@ -23,7 +23,7 @@ Every operation that moves money answers with a task. The task is durable: it su
 Send \`Idempotency-Key\` with every operation that changes something, and reuse the key whenever the same intent is repeated, above all after a timeout or a 5xx. The same key and body replay the first answer with \`Idempotent-Replayed: true\`; the same key with another body is 409 \`idempotency_conflict\`. A refusal before a task exists stores nothing, so a corrected request may use the same key.
 
 ## Errors
-Errors are \`{detail, code, retryable, request_id}\` with further fields by code. \`retryable\` says that the same request under the same key can succeed later; wait \`Retry-After\` seconds. A validation error is 422, and its \`detail\` lists \`{loc, msg, type}\` for each field. \`/error-catalog.json\` lists every code.
+Errors other than 422 are \`{detail, code, retryable, request_id}\` with further fields by code. \`retryable\` says that the same request under the same key can succeed later; wait \`Retry-After\` seconds. A validation error is 422 with \`detail\` alone: a list of \`{loc, msg, type}\`, one for each wrong field. \`/error-catalog.json\` lists every code.
 
 ## Events
 \`notifications_stream\` answers with server-sent events. Each frame has the lines \`id: <cursor>\`, \`event: <type>\` and \`data: <JSON of one NotificationEvent>\`, and ends with an empty line. \`retry: 3000\` comes first, and the comment \`: ping\` every 15 seconds. Reconnect with \`Last-Event-ID\` to resume behind the last event. \`event: reset\` means that events in between are no longer stored; \`event: error\` ends the stream with \`{message, code, retryable, request_id}\`.

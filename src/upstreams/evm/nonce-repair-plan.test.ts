@@ -5,13 +5,13 @@ import { planNonceRepair, startNonce } from './nonce-repair-plan.ts'
 
 const attempt = (nonce: bigint, raw = `0x${nonce}`) => ({ nonce, raw })
 
-test('a new lane begins behind what the node has seen, mined or not', async () => {
+test('a new sequence begins after every transaction that the node knows, mined or pending', async () => {
   const counts = { pending: 9n, latest: 7n }
   const chain = { transactionCount: async (_signer: string, at: 'latest' | 'pending') => counts[at] }
   assert.equal(await startNonce(chain, '0x1'), 9n)
 })
 
-test('a lane in step with its chain needs nothing', () => {
+test('a sequence that agrees with its chain needs no repair', () => {
   assert.deepEqual(planNonceRepair(7n, 7n, []), { next: 7n, resend: [], gaps: [] })
 })
 
