@@ -255,7 +255,7 @@ describe('keys at rest', () => {
     moved.push(thief.wallet.id)
     await query(app.db, swap, [thief.userId, user.wallet.ciphertext, user.wallet.wrapped_dek])
     const { intent, receipt } = await allowed(thief)
-    await assert.rejects(signerOf(app).signBatch(intent, receipt), /another key or for another place/)
+    await assert.rejects(signerOf(app).signBatch(intent, receipt), /another key or for another row/)
   })
 
   test('a row whose address, kind or user was edited does not open', async () => {

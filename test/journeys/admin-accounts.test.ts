@@ -69,7 +69,7 @@ test('a frozen account opens nothing and closes; unfrozen it opens again, and th
   assert.deepEqual(states.toSorted(), ['frozen', 'lifted'])
   assert.match(
     await operator.refusal('accounts', 'unfreeze', person.agentId, '--why', 'x'),
-    /no frozen account/,
+    /no frozen venue account/,
   )
 })
 

@@ -52,11 +52,11 @@ test('root keeps the database of a closed folder where the server can reach it',
   await assert.rejects(open(), /is missing from .*Restore it, or delete/)
   rmSync(home, { recursive: true })
   symlinkSync(`${home}.aside`, home)
-  await assert.rejects(open(), /must be a folder, no link/)
+  await assert.rejects(open(), /must be a folder, not a link/)
   rmSync(home)
   mkdirSync(home, { mode: 0o777 })
   execFileSync('chmod', ['777', home])
-  await assert.rejects(open(), /must be a folder, no link, with mode 0700/)
+  await assert.rejects(open(), /must be a folder, not a link, with mode 0700/)
   rmSync(home, { recursive: true })
 })
 

@@ -170,7 +170,7 @@ describe('perpetuals at the local venue', () => {
     const free = toUnits(account.withdrawable_usd, 6) + toUnits(total, 8) / 100n - toUnits(hold, 8) / 100n
     await assert.rejects(app.call('perp_withdraw', { amount_usd: '501' }, user), {
       code: 'insufficient_balance',
-      message: `The withdrawal takes 501 USDC, and ${fromUnits(free, 6)} USDC are free`,
+      message: `The withdrawal needs 501 USDC, but only ${fromUnits(free, 6)} USDC is available`,
       extras: {
         symbol: 'USDC',
         token: 'USDC',

@@ -40,7 +40,7 @@ describe('orders as a trader sees them', () => {
     const fault = await refused('perp_open', { ...open, notional_usd: '200', leverage: 1 }, user)
     assert.equal(fault.code, 'insufficient_balance')
     assert.ok(Number(fault.extras.required) > 1_000, JSON.stringify(fault.extras))
-    assert.match(fault.message, /leverage 1 takes [0-9.]+ USDC, and [0-9.]+ USDC are free/)
+    assert.match(fault.message, /leverage 1 needs [0-9.]+ USDC, but only [0-9.]+ USDC is available/)
     await executed('perp_close', { asset: 'BTC' }, user)
     await executed('perp_open', { ...open, notional_usd: '100' }, user)
     assert.equal(await leverageOf(), 10)

@@ -114,7 +114,7 @@ describe('spot against USDC', () => {
       available: dust,
     }
     const says = (what: string) =>
-      `${what} takes 0.01 HYPE, and ${dust} HYPE are free: the smallest lot is 0.01`
+      `${what} needs 0.01 HYPE, but only ${dust} HYPE is available: the smallest lot is 0.01`
     assert.deepEqual(await lackOf(call('sell', { asset: 'HYPE' })), { message: says('The sale'), ...lack })
     const exit = call('tp_sl', { asset: 'HYPE', sl_price: '30' })
     assert.deepEqual(await lackOf(exit), { message: says('The exit'), ...lack })
@@ -234,7 +234,7 @@ describe('spot against USDC', () => {
     assert.equal(await refused('buy', { notional_usdc: '9.9' }), 'below_minimum')
     const dear = await lackOf(call('buy', { asset: 'HYPE', size: '30' }))
     const { required, available, ...token } = dear as Record<string, unknown>
-    const message = `The purchase takes ${required} USDC, and ${available} USDC are free`
+    const message = `The purchase needs ${required} USDC, but only ${available} USDC is available`
     assert.deepEqual(token, { message, symbol: 'USDC', token: 'USDC', decimals: 6 })
     assert.deepEqual([Number(required) > 1_200, available], [true, '1000'])
     assert.equal(await refused('buy', { size: '1', limit_price: '39' }), 'extra_forbidden')
@@ -247,7 +247,7 @@ describe('spot against USDC', () => {
     assert.equal(await refused('buy', { size: '1', tp_price: '39' }), 'greater_than')
     assert.equal(await refused('sell', {}), 'insufficient_balance')
     assert.deepEqual(await lackOf(call('sell', { asset: 'HYPE', size: '1' })), {
-      message: 'The sale takes 1 HYPE, and 0 HYPE are free',
+      message: 'The sale needs 1 HYPE, but only 0 HYPE is available',
       symbol: 'HYPE',
       token: 'HYPE',
       decimals: 2,
