@@ -56,6 +56,8 @@ import { proofSeed } from '../proof/support/seed.ts'
 export const arbitrumId = '42161'
 export const venueId = '999'
 export const bridge = '0x2Df1c51E09aECF9cacB7bc98cB1742757f163dF7'
+/** An order that never arrived is known to be lost once its signature has expired, 20 s after it was made. */
+const taskEndMsMax = 60_000
 const venue = 'hyperliquid'
 const views = ['perp_orders', 'perp_setup_status', 'spot_venue_orders']
 const testKek = envKek('test', Buffer.from(random.bytes(32)).toString('base64'), random)
@@ -490,10 +492,14 @@ export async function createVenueApp(settings: VenueAppOptions = {}) {
       return accounts[0]!
     },
     waitForEnd: (user: User, taskId: string) =>
-      eventually(async () => {
-        const task = await main.taskEngine.tasks.find(user.id, taskId)
-        return task.completed_at ? task : undefined
-      }, 'the end of the task'),
+      eventually(
+        async () => {
+          const task = await main.taskEngine.tasks.find(user.id, taskId)
+          return task.completed_at ? task : undefined
+        },
+        'the end of the task',
+        taskEndMsMax,
+      ),
     /** Each user has what it was given; then all of it goes. */
     async [Symbol.asyncDispose]() {
       const venueRecord = <B>(path: string) => market.control<B>('GET', path)
