@@ -20,7 +20,7 @@ const { values: options, positionals } = parseArgs({
     /** Every kill point and every seed of the proofs that `npm test` only samples. */
     full: { type: 'boolean', default: false },
     /** Most of a file is waiting, so that two processors serve four. */
-    lanes: { type: 'string', default: '4' },
+    lanes: { type: 'string', default: '2' },
   },
   allowPositionals: true,
 })
