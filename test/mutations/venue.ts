@@ -44,13 +44,13 @@ export const venueMutations = [
     ['src/engines/venue/records/bracket.test.ts'],
     [
       [
-        "return entryRests ? 'waiting' : 'standing'",
-        "return 'standing'",
+        "return entryRests ? 'waiting' : 'open'",
+        "return 'open'",
         'an exit of an entry that rests counts as protection',
       ],
       [
         "return entry.status === 'resting' ? 'unwind' : 'repair'",
-        "return 'stands'",
+        "return 'complete'",
         'a position that lost its stop is left as it is',
       ],
       [
@@ -59,8 +59,8 @@ export const venueMutations = [
         'an entry rests on without the exits that were asked for',
       ],
       [
-        "  return 'gone'\n",
-        "  return 'standing'\n",
+        "  return 'missing'\n",
+        "  return 'open'\n",
         'an exit that the venue has cancelled counts as protection',
       ],
       [
@@ -109,8 +109,8 @@ export const venueMutations = [
     ['src/engines/venue/orders/entry-outcome.test.ts'],
     [
       [
-        `reply.as === 'waitingForFill' ? 'waiting' : 'standing'`,
-        "'standing'",
+        `reply.as === 'waitingForFill' ? 'waiting' : 'open'`,
+        "'open'",
         'a task says of an exit that waits for its entry that it protects',
       ],
     ],
@@ -180,7 +180,7 @@ export const venueMutations = [
     ['src/engines/venue/orders/action-outcome.test.ts'],
     [
       [
-        `if (actionOutcome.type !== 'refused' || !isThrottled(actionOutcome.message)) return undefined`,
+        `if (actionOutcome.type !== 'rejected' || !isThrottled(actionOutcome.message)) return undefined`,
         'return undefined',
         'a close fails at once where the account is above its request limit',
       ],

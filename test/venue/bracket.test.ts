@@ -47,7 +47,7 @@ describe('brackets', () => {
       ['buy', '0.01'],
       ['sell', '0.01'],
     ])
-    assert.equal(done.result.legs.find(({ role }) => role === 'sl')?.status, 'gone')
+    assert.equal(done.result.legs.find(({ role }) => role === 'sl')?.status, 'missing')
   })
 
   test('a take-profit that is passed already is told as missing, and the stop stands', async () => {

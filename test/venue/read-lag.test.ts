@@ -41,8 +41,8 @@ describe('reads that lag', () => {
       assert.deepEqual([done.status, done.outcome], ['completed', 'executed'], JSON.stringify(done))
       const expected = [
         ['entry', 'filled'],
-        ['tp', 'standing'],
-        ['sl', 'standing'],
+        ['tp', 'open'],
+        ['sl', 'open'],
       ]
       assert.deepEqual(legs(done), expected)
       const position = await positionOf(user)

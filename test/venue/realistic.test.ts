@@ -59,8 +59,8 @@ describe('a venue as unpleasant as the real one', () => {
         opened.result.legs.map(({ role, status }) => [role, status]),
         [
           ['entry', 'filled'],
-          ['tp', 'standing'],
-          ['sl', 'standing'],
+          ['tp', 'open'],
+          ['sl', 'open'],
         ],
       )
       const limit = { order_type: 'limit', limit_price: '90000', size: '0.01', ...bracket }

@@ -128,8 +128,8 @@ describe('spot against USDC', () => {
       legs.map(({ role, status }) => [role, status]),
       [
         ['entry', 'filled'],
-        ['tp', 'standing'],
-        ['sl', 'standing'],
+        ['tp', 'open'],
+        ['sl', 'open'],
       ],
     )
     const { orders } = await call('orders', {})

@@ -119,7 +119,7 @@ export async function admitFund(deps: FundDeps, input: FundInput, { userId }: Ca
   const account = await deps.evmAddressOf(userId)
   await batches.ready(route.chainId)
   const wallet = walletOf(userId, deps)
-  const observed = async (): Promise<BalanceSnapshot[]> => {
+  const readSnapshots = async (): Promise<BalanceSnapshot[]> => {
     // Read the version before the chain: a hold that settles in between invalidates the balance.
     const { heldUnits, version } = await ledger.balance(db, wallet)
     const { tokens } = await chain.balances(account, [route.token])
@@ -130,7 +130,7 @@ export async function admitFund(deps: FundDeps, input: FundInput, { userId }: Ca
     if (available < amountUnits) throw depositShortage(route, amountUnits, available)
     return [{ account: wallet, totalUnits, version }]
   }
-  const [snapshots, state] = await Promise.all([observed(), venue.account(account)])
+  const [snapshots, state] = await Promise.all([readSnapshots(), venue.account(account)])
   const trial = await batches.simulate(route.chainId, account, [
     transferCall(route.token, route.bridge, amountUnits),
   ])
@@ -161,7 +161,7 @@ export async function admitFund(deps: FundDeps, input: FundInput, { userId }: Ca
     deadlineMs: admissionMs,
     data: taskData as unknown as JsonObject,
     snapshots,
-    rereadSnapshots: observed,
+    rereadSnapshots: readSnapshots,
     moves: (taskId) => [
       {
         move: 'hold',
@@ -317,9 +317,9 @@ export function fundSteps(deps: FundDeps): Record<'prepare' | 'confirm' | 'credi
     async approved(task, context) {
       const actionOutcome = await approvalSteps.confirm(task, context)
       const { effects } = actionOutcome
-      if (actionOutcome.type === 'doubt') return signedActions.pollLater(task, 'approved', actionOutcome)
+      if (actionOutcome.type === 'unknown') return signedActions.pollLater(task, 'approved', actionOutcome)
       const end = { ...credited(task, taskDataOf(task).credited_at ?? ''), effects }
-      return actionOutcome.type === 'done'
+      return actionOutcome.type === 'executed'
         ? { ...end, writes: approvalSteps.recordApproval(task, context, actionOutcome.value.validUntilMs) }
         : end
     },

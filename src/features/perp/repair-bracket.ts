@@ -34,7 +34,7 @@ type BracketRepairDeps = {
 const repairSuffix = '2'
 
 const bracketData = (entry: Entry, exits: Exit[]): JsonObject => ({
-  standing: { entry, exits } as unknown as JsonObject,
+  order_outcome: { entry, exits } as unknown as JsonObject,
 })
 
 export function createBracketRepair({ venue, signedActions, pricing }: BracketRepairDeps) {
@@ -82,7 +82,7 @@ export function createBracketRepair({ venue, signedActions, pricing }: BracketRe
     const [fills, state] = await Promise.all([entryFills(taskData, entry), venue.account(taskData.account)])
     const size = sumFills(fills).size
     const missing = wantedExits(taskData).filter(({ leg }) =>
-      exits.some((exit) => exit.leg === leg && exit.state === 'gone'),
+      exits.some((exit) => exit.leg === leg && exit.state === 'missing'),
     )
     const orders = missing.map((exit) =>
       exitOrder(task.id, taskData, { ...exit, size, name: `${exit.leg}${repairSuffix}` }, pricing),
@@ -138,14 +138,14 @@ export function createBracketRepair({ venue, signedActions, pricing }: BracketRe
 
   const repaired: Step = async (task, { signal, now: at }) => {
     const { entry, exits } = storedOutcome(task)
-    const missing = exits.filter(({ state }) => state === 'gone')
+    const missing = exits.filter(({ state }) => state === 'missing')
     let effects: EffectUpdate[] = []
     let repairs = task.data.repairs as unknown as PlacedExits | undefined
     if (!repairs) {
       const wanted = missing.map(({ leg }) => leg)
       const actionOutcome = await confirmRepair(task, signal, wanted)
       effects = actionOutcome.effects
-      if (actionOutcome.type === 'doubt') return signedActions.pollLater(task, 'repaired', actionOutcome)
+      if (actionOutcome.type === 'unknown') return signedActions.pollLater(task, 'repaired', actionOutcome)
       const retry = signedActions.retryThrottled(task, actionOutcome, {
         actionKey: 'repair',
         next: 'repair',
@@ -153,7 +153,7 @@ export function createBracketRepair({ venue, signedActions, pricing }: BracketRe
       })
       if (retry) return retry
       const placed =
-        actionOutcome.type === 'done'
+        actionOutcome.type === 'executed'
           ? actionOutcome.value
           : missing.map((exit) => ({ ...exit, orderId: null, error: actionOutcome.message }))
       repairs = { exits: placed, landedAtMs: await venue.timeMs(taskDataOf(task).account) }
@@ -166,9 +166,9 @@ export function createBracketRepair({ venue, signedActions, pricing }: BracketRe
     }
     const placed = found.exits
     const now = exits.map((exit) =>
-      exit.state === 'gone' ? placed.find(({ leg }) => leg === exit.leg)! : exit,
+      exit.state === 'missing' ? placed.find(({ leg }) => leg === exit.leg)! : exit,
     )
-    const without = now.filter(({ state }) => state === 'gone')
+    const without = now.filter(({ state }) => state === 'missing')
     if (without.some(({ leg }) => leg === 'sl') || (without.length > 0 && !taskDataOf(task).sl))
       return { next: 'unwind', state: 'settling', data: bracketData(entry, now), effects }
     const lost = without[0]

@@ -209,8 +209,8 @@ export function setupSteps(deps: SetupDeps): Record<'begin' | 'confirm', Step> {
     async confirm(task, context) {
       const actionOutcome = await approvalSteps.confirm(task, context)
       const { effects } = actionOutcome
-      if (actionOutcome.type === 'doubt') return signedActions.pollLater(task, 'confirm', actionOutcome)
-      if (actionOutcome.type !== 'done') {
+      if (actionOutcome.type === 'unknown') return signedActions.pollLater(task, 'confirm', actionOutcome)
+      if (actionOutcome.type !== 'executed') {
         const code = rejections.codeOfRejection(actionOutcome.message)
         return code === 'setup_incomplete'
           ? unfunded(task, effects)

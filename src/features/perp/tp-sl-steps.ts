@@ -25,7 +25,7 @@ export type TpSlDeps = {
 const dataOf = (task: TaskView) => taskDataOf(task) as TpSlData
 const placedOf = (task: TaskView) => task.data.placed as unknown as PlacedExits | undefined
 const earlierOf = (task: TaskView) => (task.data.earlier ?? []) as unknown as EarlierExit[]
-const isPlaced = ({ state }: Exit): boolean => state !== 'gone'
+const isPlaced = ({ state }: Exit): boolean => state !== 'missing'
 
 export function tpSlSteps(deps: TpSlDeps): Record<'begin' | 'confirm' | 'replaced', Step> {
   const { signedActions, venue, pricing } = deps
@@ -70,8 +70,8 @@ export function tpSlSteps(deps: TpSlDeps): Record<'begin' | 'confirm' | 'replace
     if (!placed) {
       const actionOutcome = await confirmPlacement(task, context.signal)
       effects = actionOutcome.effects
-      if (actionOutcome.type === 'doubt') return signedActions.pollLater(task, 'confirm', actionOutcome)
-      if (actionOutcome.type !== 'done') return rejectedResult(deps, task, actionOutcome)
+      if (actionOutcome.type === 'unknown') return signedActions.pollLater(task, 'confirm', actionOutcome)
+      if (actionOutcome.type !== 'executed') return rejectedResult(deps, task, actionOutcome)
       placed = { exits: actionOutcome.value, landedAtMs: await venue.timeMs(account) }
     }
     const { exits, isComplete } = await completeExits(venue, task, { ...placed, signal: context.signal })
@@ -130,8 +130,8 @@ export function tpSlSteps(deps: TpSlDeps): Record<'begin' | 'confirm' | 'replace
       sinceMs,
       targets,
     })
-    if (actionOutcome.type === 'doubt') return signedActions.pollLater(task, 'replaced', actionOutcome)
-    if (actionOutcome.type === 'done')
+    if (actionOutcome.type === 'unknown') return signedActions.pollLater(task, 'replaced', actionOutcome)
+    if (actionOutcome.type === 'executed')
       return finish(task, { exits, replaced: actionOutcome.value }, actionOutcome.effects)
     const rejection = await rejectedResult(deps, task, actionOutcome)
     const error =

@@ -23,7 +23,7 @@ const scale = 18
 const addDecimals = (a: string, b: string): string => fromUnits(toUnits(a, scale) + toUnits(b, scale), scale)
 
 export const storedOutcome = (task: TaskView): Pick<OrderOutcome, 'entry' | 'exits'> =>
-  task.data.standing as unknown as Pick<OrderOutcome, 'entry' | 'exits'>
+  task.data.order_outcome as unknown as Pick<OrderOutcome, 'entry' | 'exits'>
 
 export const onlyEntryFills = (fills: readonly Fill[], { orderId }: Entry): Fill[] =>
   fills.filter((fill) => fill.orderId === orderId)
@@ -66,8 +66,8 @@ type UnwindDeps = {
 export function unwindSteps({ venue, signedActions, pricing, finish }: UnwindDeps) {
   const missingReason = (exits: readonly Exit[]) => {
     const missing =
-      exits.find(({ state, leg }) => state === 'gone' && leg === 'sl') ??
-      exits.find(({ state }) => state === 'gone')
+      exits.find(({ state, leg }) => state === 'missing' && leg === 'sl') ??
+      exits.find(({ state }) => state === 'missing')
     return missing?.error ?? 'an exit is missing'
   }
   const closedError = (exits: readonly Exit[]) => ({
@@ -162,14 +162,14 @@ export function unwindSteps({ venue, signedActions, pricing, finish }: UnwindDep
       lookUp: (how) =>
         lookUpEnd(venue, { account, sinceMs, cloid: cloidOf(task.id, 'entry'), left: size, ...how }),
     })
-    if (actionOutcome.type === 'doubt') return signedActions.pollLater(task, 'withdrawn', actionOutcome)
+    if (actionOutcome.type === 'unknown') return signedActions.pollLater(task, 'withdrawn', actionOutcome)
     const retry = signedActions.retryThrottled(task, actionOutcome, {
       actionKey: 'withdrawn',
       next: 'unwind',
       now: context.now,
     })
     if (retry) return retry
-    if (actionOutcome.type === 'done') return close(task, context, actionOutcome.effects)
+    if (actionOutcome.type === 'executed') return close(task, context, actionOutcome.effects)
     const { exits } = storedOutcome(task)
     const message = `The entry is open without its stop (${missingReason(exits)}); cancel it: ${actionOutcome.message}`
     const entry = storedOutcome(task).entry
@@ -189,7 +189,7 @@ export function unwindSteps({ venue, signedActions, pricing, finish }: UnwindDep
         return (await lookup.find({ cloid: cloidOf(task.id, name) }))?.filledSize
       },
     })
-    if (actionOutcome.type === 'doubt') return signedActions.pollLater(task, 'closed', actionOutcome)
+    if (actionOutcome.type === 'unknown') return signedActions.pollLater(task, 'closed', actionOutcome)
     const retry = signedActions.retryThrottled(task, actionOutcome, {
       actionKey: name,
       next: 'unwind',
@@ -198,7 +198,7 @@ export function unwindSteps({ venue, signedActions, pricing, finish }: UnwindDep
     // A rejected attempt does not count: sign the same close again.
     if (retry) return { ...retry, data: { ...retry.data, closings: Number(task.data.closings ?? 1) - 1 } }
     const before = String(task.data.closed_size ?? '0')
-    const closedSize = actionOutcome.type === 'done' ? addDecimals(before, actionOutcome.value) : before
+    const closedSize = actionOutcome.type === 'executed' ? addDecimals(before, actionOutcome.value) : before
     return close(task, context, actionOutcome.effects, closedSize)
   }
 

@@ -197,8 +197,8 @@ export function withdrawSteps(
     async gathered(task, context) {
       const actionOutcome = await collateralTransfer.confirm(task, context)
       const { effects } = actionOutcome
-      if (actionOutcome.type === 'doubt') return signedActions.pollLater(task, 'gathered', actionOutcome)
-      if (actionOutcome.type !== 'done')
+      if (actionOutcome.type === 'unknown') return signedActions.pollLater(task, 'gathered', actionOutcome)
+      if (actionOutcome.type !== 'executed')
         return failed(rejections.codeOfRejection(actionOutcome.message), actionOutcome.message, effects)
       return collateralTransfer.recordTransfer(
         task,
@@ -228,14 +228,14 @@ export function withdrawSteps(
         },
       })
       const { effects } = actionOutcome
-      if (actionOutcome.type === 'doubt') return signedActions.pollLater(task, 'confirm', actionOutcome)
+      if (actionOutcome.type === 'unknown') return signedActions.pollLater(task, 'confirm', actionOutcome)
       const retry = signedActions.retryThrottled(task, actionOutcome, {
         actionKey: 'withdraw',
         next: 'withdraw',
         now,
       })
       if (retry) return retry
-      if (actionOutcome.type !== 'done')
+      if (actionOutcome.type !== 'executed')
         return failed(rejections.codeOfRejection(actionOutcome.message), actionOutcome.message, effects)
       const { amount_usd: amount, unified_free_before: unified, ahead_ms: skewMs } = taskDataOf(task)
       const atMs = now.getTime() + skewMs + noteErrorMs

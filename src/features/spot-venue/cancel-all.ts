@@ -67,7 +67,7 @@ export function cancelAllTriggersSteps({ db }: Pick<SpotDeps, 'db'>, begin: Step
       const seen = await Promise.all(
         triggers.map(async (each) => ({
           ...each,
-          status: (await findTrigger(db, task.userId, each.id))?.status ?? 'gone',
+          status: (await findTrigger(db, task.userId, each.id))?.status ?? 'missing',
         })),
       )
       const open = seen.filter(({ status }) => isOpenTrigger(status)).map(({ id }) => id)

@@ -49,7 +49,7 @@ export function cancelTriggerSteps({ db }: Pick<SpotDeps, 'db'>): Record<'disarm
   return {
     async disarm(task) {
       const id = String(task.data.trigger_id)
-      const status = (await findTrigger(db, task.userId, id))?.status ?? 'gone'
+      const status = (await findTrigger(db, task.userId, id))?.status ?? 'missing'
       const isOpen = isOpenTrigger(status)
       if (isOpen || status === 'cancelled')
         return {

@@ -38,7 +38,7 @@ export function withGatewayTriggers(
   const idsOf = (leg: ExitLeg) =>
     gatewayExits.filter((each) => each.leg === leg).map(() => triggerId(task.id, leg))
   const venueExits = placed
-    .filter(({ state }) => state !== 'gone')
+    .filter(({ state }) => state !== 'missing')
     .map(({ leg, orderId: id }) => ({ leg, id }))
   const all = (leg: ExitLeg) => [
     ...venueExits.filter((each) => each.leg === leg && each.id !== null).map(({ id }) => String(id)),
@@ -47,10 +47,10 @@ export function withGatewayTriggers(
   const gatewayLegs = gatewayExits.map(({ leg }) => ({
     role: leg,
     order_id: triggerId(task.id, leg),
-    status: rests ? 'waiting' : 'standing',
+    status: rests ? 'waiting' : 'open',
     error: null,
   }))
-  const legs = [...(resultView.legs ?? []).filter(({ status }) => status !== 'gone'), ...gatewayLegs]
+  const legs = [...(resultView.legs ?? []).filter(({ status }) => status !== 'missing'), ...gatewayLegs]
   return {
     ...result,
     result: { ...resultView, tp_oids: all('tp'), sl_oids: all('sl'), legs },

@@ -20,9 +20,9 @@ type OcoMoveDeps = {
 }
 
 const actionKey = 'regroup'
-const storedOutcome = (task: TaskView): OrderOutcome => task.data.standing as unknown as OrderOutcome
+const storedOutcome = (task: TaskView): OrderOutcome => task.data.order_outcome as unknown as OrderOutcome
 const isAtVenue = ({ state, orderId }: Exit): boolean =>
-  orderId !== null && (state === 'standing' || state === 'waiting')
+  orderId !== null && (state === 'open' || state === 'waiting')
 
 const exitsOf = (
   task: TaskView,
@@ -44,7 +44,7 @@ function movedResult(
   return withGatewayTriggers(task, context, orderOutcome, found, gatewayExits)
 }
 
-const isMissing = ({ state }: Exit): boolean => state === 'gone'
+const isMissing = ({ state }: Exit): boolean => state === 'missing'
 
 export function createOcoMove({ signedActions, venue }: OcoMoveDeps): {
   repairBracket: PlaceOrderDeps['repairBracket']
@@ -52,7 +52,7 @@ export function createOcoMove({ signedActions, venue }: OcoMoveDeps): {
 } {
   const repairBracket: PlaceOrderDeps['repairBracket'] = async (task, context, orderOutcome, effects) => {
     const { exits } = orderOutcome
-    const fired = exits.some(({ state }) => state === 'done')
+    const fired = exits.some(({ state }) => state === 'closed')
     const gatewayExits = fired ? [] : exitsOf(task, isMissing, exits)
     const siblings = exits.filter(isAtVenue)
     if (fired || siblings.length === 0)
@@ -69,7 +69,7 @@ export function createOcoMove({ signedActions, venue }: OcoMoveDeps): {
     }
     const onRefused = () => movedResult(task, context, orderOutcome, { gatewayExits, effects })
     // Store the fills too: a later read may lag behind the one that showed them.
-    const data: JsonObject = { standing: orderOutcome as unknown as JsonObject }
+    const data: JsonObject = { order_outcome: orderOutcome as unknown as JsonObject }
     return signedActions.sign(task, plan, { now: context.now, next: 'regrouped', data, effects, onRefused })
   }
 
@@ -95,9 +95,9 @@ export function createOcoMove({ signedActions, venue }: OcoMoveDeps): {
       },
     })
     const { effects } = actionOutcome
-    if (actionOutcome.type === 'doubt') return signedActions.pollLater(task, 'regrouped', actionOutcome)
+    if (actionOutcome.type === 'unknown') return signedActions.pollLater(task, 'regrouped', actionOutcome)
     // The sibling could not be cancelled: it stays at the venue, and the gateway holds the other exit.
-    if (actionOutcome.type !== 'done')
+    if (actionOutcome.type !== 'executed')
       return movedResult(
         task,
         context,
@@ -106,7 +106,7 @@ export function createOcoMove({ signedActions, venue }: OcoMoveDeps): {
       )
     const ended = actionOutcome.value.every(({ isCancelled }) => isCancelled)
     const left = exits.map(
-      (exit): Exit => (isAtVenue(exit) ? { ...exit, state: ended ? 'gone' : 'done' } : exit),
+      (exit): Exit => (isAtVenue(exit) ? { ...exit, state: ended ? 'missing' : 'closed' } : exit),
     )
     // A sibling that fired meanwhile sells the balance, so no exit is needed.
     const gatewayExits = ended ? exitsOf(task, isMissing, left) : []

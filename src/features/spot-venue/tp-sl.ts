@@ -188,11 +188,13 @@ export function tpSlSteps(deps: TpSlStepDeps): Record<'begin' | 'confirm', Step>
       if (!placed) {
         const actionOutcome = await confirmPlacement(task, signal)
         effects = actionOutcome.effects
-        if (actionOutcome.type === 'doubt') return signedActions.pollLater(task, 'confirm', actionOutcome)
-        if (actionOutcome.type === 'dead') return rejectedResult(deps, task, actionOutcome)
+        if (actionOutcome.type === 'unknown') return signedActions.pollLater(task, 'confirm', actionOutcome)
+        if (actionOutcome.type === 'expired') return rejectedResult(deps, task, actionOutcome)
         placed = {
           exits:
-            actionOutcome.type === 'done' ? actionOutcome.value : rejectedExits(task, actionOutcome.message),
+            actionOutcome.type === 'executed'
+              ? actionOutcome.value
+              : rejectedExits(task, actionOutcome.message),
           landedAtMs: await venue.timeMs(account),
         }
       }
@@ -202,7 +204,7 @@ export function tpSlSteps(deps: TpSlStepDeps): Record<'begin' | 'confirm', Step>
         const known: PlacedExits = { ...placed, exits }
         return { ...waiting, data: { ...waiting.data, placed: known as unknown as JsonObject } }
       }
-      const missing = exits.filter(({ state }) => state === 'gone').map(({ leg }) => leg)
+      const missing = exits.filter(({ state }) => state === 'missing').map(({ leg }) => leg)
       // The venue may reject triggers in this market: the gateway holds those exits.
       if (missing.length > 0)
         return gatewayTriggersResult(
@@ -220,6 +222,6 @@ export function tpSlSteps(deps: TpSlStepDeps): Record<'begin' | 'confirm', Step>
 }
 
 const rejectedExits = (task: TaskView, error: string): Exit[] =>
-  wantedExits(taskDataOf(task)).map(({ leg }) => ({ leg, orderId: null, state: 'gone', error }))
+  wantedExits(taskDataOf(task)).map(({ leg }) => ({ leg, orderId: null, state: 'missing', error }))
 
 export const marketKey = (symbol: string): string => assetKey('spot', symbol)

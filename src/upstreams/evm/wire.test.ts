@@ -60,5 +60,5 @@ test('what nodes say to a transaction is told apart', () => {
     'intrinsic gas too low',
     'invalid sender',
   ])
-    assert.equal(refusal(text), 'refused', text)
+    assert.equal(refusal(text), 'rejected', text)
 })

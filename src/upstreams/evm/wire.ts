@@ -128,12 +128,12 @@ export function foundLogsOf(value: unknown): (Log & { txHash: Hex; block: bigint
     }))
 }
 
-/** What a node says to a raw transaction. Only `refused` is a definite no to these bytes, and only for now. */
+/** What a node says to a raw transaction. Only `rejected` is a definite no to these bytes, and only for now. */
 export type SendVerdict =
   | { verdict: 'accepted' }
   | { verdict: 'nonce_used' }
   | { verdict: 'underpriced' }
-  | { verdict: 'refused'; reason: string }
+  | { verdict: 'rejected'; reason: string }
 
 export function sendVerdictOf(answer: RpcAnswer): SendVerdict {
   if ('result' in answer) return { verdict: 'accepted' }
@@ -145,5 +145,5 @@ export function sendVerdictOf(answer: RpcAnswer): SendVerdict {
     return { verdict: 'nonce_used' }
   if (/underpriced|fee too low|max fee per gas less than block base fee|replacement/.test(text))
     return { verdict: 'underpriced' }
-  return { verdict: 'refused', reason }
+  return { verdict: 'rejected', reason }
 }

@@ -35,7 +35,7 @@ export type LegStatus =
 export type ExchangeReply =
   | { type: 'ok'; legs: LegStatus[] }
   /** The venue rejected the whole action. */
-  | { type: 'refused'; message: string }
+  | { type: 'rejected'; message: string }
   | { type: 'unreadable' }
 
 function parseLeg(leg: T.Static<typeof Leg>): LegStatus {
@@ -50,6 +50,6 @@ function parseLeg(leg: T.Static<typeof Leg>): LegStatus {
 export function parseExchangeReply(body: string): ExchangeReply {
   const value = parseJson(body)
   if (!fits(ExchangeAnswer, value)) return { type: 'unreadable' }
-  if (value.status === 'err') return { type: 'refused', message: rejectionMessage(value.response) }
+  if (value.status === 'err') return { type: 'rejected', message: rejectionMessage(value.response) }
   return { type: 'ok', legs: (value.response.data?.statuses ?? []).map(parseLeg) }
 }

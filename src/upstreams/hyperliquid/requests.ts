@@ -14,8 +14,8 @@ import { type InfoAnswer, type InfoType, type OnSkipped, parseInfo } from './wir
 
 /** Requests to the venue, with their egress address and rate budget. */
 
-/** `busy` and `unsent`: certainly not executed. `doubt`: the outcome is unknown. */
-export type SendResult = ExchangeReply | { type: 'busy' } | { type: 'unsent' } | { type: 'doubt' }
+/** `rateLimited` and `notSent`: certainly not executed. `unknown`: it may have executed. */
+export type SendResult = ExchangeReply | { type: 'rateLimited' } | { type: 'notSent' } | { type: 'unknown' }
 
 /** A local address of outgoing requests, and its rate budget at the venue. */
 export type Egress = { budget: Budget; localAddress?: string }
@@ -128,14 +128,14 @@ export function venueRequests({
       }
       try {
         const { status, body: replyBody } = await post('exchange', body, call)
-        if (status === 429) return { type: 'busy' }
-        if (status === 422) return { type: 'refused', message: replyBody.slice(0, 200) }
-        if (status !== 200) return { type: 'doubt' }
+        if (status === 429) return { type: 'rateLimited' }
+        if (status === 422) return { type: 'rejected', message: replyBody.slice(0, 200) }
+        if (status !== 200) return { type: 'unknown' }
         const reply = parseExchangeReply(replyBody)
-        return reply.type === 'unreadable' ? { type: 'doubt' } : reply
+        return reply.type === 'unreadable' ? { type: 'unknown' } : reply
       } catch (fault) {
         if (!(fault instanceof Fault)) throw fault
-        return fault.code === 'unavailable' ? { type: 'unsent' } : { type: 'doubt' }
+        return fault.code === 'unavailable' ? { type: 'notSent' } : { type: 'unknown' }
       }
     },
   }

@@ -33,7 +33,7 @@ describe('the answers of the venue', () => {
 
   test('a refusal as a whole is one, and what cannot be read is neither done nor refused', () => {
     assert.deepEqual(parseExchangeReply('{"status":"err","response":"Action already expired"}'), {
-      type: 'refused',
+      type: 'rejected',
       message: 'Action already expired',
     })
     assert.deepEqual(parseExchangeReply('{"status":"ok","response":{"type":"default"}}'), {
@@ -49,7 +49,7 @@ describe('the answers of the venue', () => {
     for (const prefix of ['L1 error: ', 'L1 Error: ', ''])
       assert.deepEqual(
         parseExchangeReply(JSON.stringify({ status: 'err', response: `${prefix}${sentence}` })),
-        { type: 'refused', message: sentence },
+        { type: 'rejected', message: sentence },
         prefix,
       )
   })

@@ -8,7 +8,7 @@ const later = (ms: number) => new Date(now.getTime() + ms)
 const retry = { actionKey: 'entry', next: 'order', now }
 const throttled = 'Too many cumulative requests sent (10001 > 10000) for cumulative volume traded $0.'
 const rejected = (message: string): ActionOutcome<never> => ({
-  type: 'refused',
+  type: 'rejected',
   message,
   effects: [{ effectId: 'e', status: 'rejected' }],
 })
@@ -54,7 +54,7 @@ test('what opens, another refusal, and an end before the next request are not tr
   assert.equal(retryThrottled(task(false), rejected(throttled), retry), undefined)
   assert.equal(retryThrottled(task(true), rejected('Insufficient margin to place order.'), retry), undefined)
   assert.equal(retryThrottled(task(true, {}, later(9_999)), rejected(throttled), retry), undefined)
-  assert.equal(retryThrottled(task(true), { type: 'doubt', effects: [] }, retry), undefined)
+  assert.equal(retryThrottled(task(true), { type: 'unknown', effects: [] }, retry), undefined)
 })
 
 test('each signature of a leg is an effect with an id of its own', () => {

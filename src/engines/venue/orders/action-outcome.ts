@@ -8,12 +8,12 @@ import type { Effect, EffectUpdate, StepResult, TaskView } from '#kernel/task.ts
 export const effectKind = 'hyperliquid_action'
 
 export type ActionOutcome<T> =
-  | { type: 'done'; value: T; effects: EffectUpdate[] }
+  | { type: 'executed'; value: T; effects: EffectUpdate[] }
   /** The venue rejected the action. */
-  | { type: 'refused'; message: string; effects: EffectUpdate[] }
+  | { type: 'rejected'; message: string; effects: EffectUpdate[] }
   /** The action did not reach the venue and can no longer execute. */
-  | { type: 'dead'; message: string; effects: EffectUpdate[] }
-  | ({ type: 'doubt' } & UnknownOutcome)
+  | { type: 'expired'; message: string; effects: EffectUpdate[] }
+  | ({ type: 'unknown' } & UnknownOutcome)
 
 export type UnknownOutcome = {
   effects: EffectUpdate[]
@@ -53,7 +53,7 @@ export function retryThrottled<T>(
   actionOutcome: ActionOutcome<T>,
   { actionKey, next, now }: ThrottleRetry,
 ): StepResult | undefined {
-  if (actionOutcome.type !== 'refused' || !isThrottled(actionOutcome.message)) return undefined
+  if (actionOutcome.type !== 'rejected' || !isThrottled(actionOutcome.message)) return undefined
   if (effectOf(task, actionKey).intent.exit !== true) return undefined
   if (later(now, throttledRetryMs) > task.deadline) return undefined
   const text = 'The venue limits the requests of the account: retrying in 10 seconds'

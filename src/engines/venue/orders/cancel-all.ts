@@ -194,14 +194,14 @@ export function cancelAllSteps(deps: CancelAllStepDeps): Record<'begin' | 'confi
       const { signal } = context
       const request = { task, actionKey: actionKeyOf(done), signal, account, sinceMs, targets }
       const actionOutcome = await confirmCancels(deps, request)
-      if (actionOutcome.type === 'doubt') return signedActions.pollLater(task, 'confirm', actionOutcome)
+      if (actionOutcome.type === 'unknown') return signedActions.pollLater(task, 'confirm', actionOutcome)
       const retry = signedActions.retryThrottled(task, actionOutcome, {
         actionKey: actionKeyOf(done),
         next: 'begin',
         now: context.now,
       })
       if (retry) return retry
-      if (actionOutcome.type === 'done') {
+      if (actionOutcome.type === 'executed') {
         const outcomes = [...data.outcomes, ...actionOutcome.value.map(cancelView)]
         return proceed(task, context, { done: done + targets.length, outcomes }, actionOutcome.effects)
       }

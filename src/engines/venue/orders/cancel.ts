@@ -205,14 +205,14 @@ export function cancelSteps(deps: CancelDeps): Record<'begin' | 'confirm', Step>
           leg?.type === 'accepted' ? { status: 'canceled', isCancelled: true } : undefined,
         lookUp: (how) => lookUpEnd(venue, { account, sinceMs, orderId, left, ...how }),
       })
-      if (actionOutcome.type === 'doubt') return signedActions.pollLater(task, 'confirm', actionOutcome)
+      if (actionOutcome.type === 'unknown') return signedActions.pollLater(task, 'confirm', actionOutcome)
       const retry = signedActions.retryThrottled(task, actionOutcome, {
         actionKey: 'cancel',
         next: 'begin',
         now,
       })
       if (retry) return retry
-      if (actionOutcome.type !== 'done') return rejectedResult(deps, task, actionOutcome)
+      if (actionOutcome.type !== 'executed') return rejectedResult(deps, task, actionOutcome)
       const { status, isCancelled } = actionOutcome.value
       const result = { order_id: String(orderId), venue_status: status }
       if (isCancelled)

@@ -70,7 +70,7 @@ export async function confirmAction<T>(
   if (!attempt) throw new Error(`effect ${effect.id} has no transaction attempt`)
   const account = String(effect.intent.account)
   const executed = (value: T): ActionOutcome<T> => ({
-    type: 'done',
+    type: 'executed',
     value,
     effects: [{ effectId: effect.id, status: 'confirmed', attemptExternalId: attempt.externalId }],
   })
@@ -81,17 +81,17 @@ export async function confirmAction<T>(
 
   const known: Known = { refusal: undefined, isSpent: false }
   const note = (sent: SendResult) => {
-    if (sent.type === 'refused') known.refusal = sent.message
-    known.isSpent = sent.type === 'ok' || (sent.type === 'refused' && isNonceRefusal(sent))
+    if (sent.type === 'rejected') known.refusal = sent.message
+    known.isSpent = sent.type === 'ok' || (sent.type === 'rejected' && isNonceRefusal(sent))
   }
 
   if (effect.neverSent) {
     const { sent, value } = await send()
     if (value !== undefined) return executed(value)
     note(sent)
-    if (sent.type === 'refused' && !isNonceRefusal(sent))
+    if (sent.type === 'rejected' && !isNonceRefusal(sent))
       return {
-        type: 'refused',
+        type: 'rejected',
         message: sent.message,
         effects: [{ effectId: effect.id, status: 'rejected' }],
       }
@@ -127,14 +127,14 @@ export async function confirmAction<T>(
     }
   }
   return {
-    type: 'doubt',
+    type: 'unknown',
     effects: [{ effectId: effect.id, status: 'unknown' }],
     ...(cause && { cause }),
     nextMs: (backoffMs) => nextLookUpMs(effect, timing, backoffMs),
   }
 }
 
-const isNonceRefusal = (sent: Extract<SendResult, { type: 'refused' }>): boolean =>
+const isNonceRefusal = (sent: Extract<SendResult, { type: 'rejected' }>): boolean =>
   /\bnonce\b/i.test(sent.message)
 
 /** Reads the clock before the look-up: an action that is absent after its expiry can no longer execute. */
@@ -184,7 +184,7 @@ function expired<T>({ id, intent }: Effect, atMs: number, refusal: string | unde
       ? { venue_time: atMs, expired_at: ends, found: false }
       : { venue_time: atMs, refusal: refusal ?? '', found: false }
   return {
-    type: 'dead',
+    type: 'expired',
     message: refusal ?? 'The action expired before the venue executed it',
     effects: [{ effectId: id, status: 'dropped', proof }],
   }

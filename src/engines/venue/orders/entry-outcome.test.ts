@@ -9,18 +9,18 @@ test('the reply to a bracket says of each exit whether it waits for the entry or
     states({ type: 'accepted', as: 'waitingForFill' }, { type: 'accepted', as: 'waitingForTrigger' }),
     [
       ['tp', null, 'waiting'],
-      ['sl', null, 'standing'],
+      ['sl', null, 'open'],
     ],
   )
   assert.deepEqual(
     states({ type: 'resting', orderId: 7 }, { type: 'error', message: 'Invalid TP/SL price' }),
     [
-      ['tp', 7, 'standing'],
-      ['sl', null, 'gone'],
+      ['tp', 7, 'open'],
+      ['sl', null, 'missing'],
     ],
   )
   assert.deepEqual(states({ type: 'filled', orderId: 8, size: '1', price: '2' }), [
-    ['tp', 8, 'done'],
+    ['tp', 8, 'closed'],
     ['sl', null, 'unknown'],
   ])
 })

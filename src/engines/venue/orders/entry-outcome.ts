@@ -27,12 +27,12 @@ export type ObservedEntry = { entry: Entry; exits: Exit[]; replied: boolean; lan
 /** The reply is authoritative: a later read that lacks the exit does not override it. */
 function exitOfReply(leg: ExitLeg, reply: LegStatus | undefined): Exit {
   if (!reply) return { leg, orderId: null, state: 'unknown', error: null }
-  if (reply.type === 'error') return { leg, orderId: null, state: 'gone', error: reply.message }
+  if (reply.type === 'error') return { leg, orderId: null, state: 'missing', error: reply.message }
   if (reply.type === 'accepted') {
-    const state = reply.as === 'waitingForFill' ? 'waiting' : 'standing'
+    const state = reply.as === 'waitingForFill' ? 'waiting' : 'open'
     return { leg, orderId: null, state, error: null }
   }
-  return { leg, orderId: reply.orderId, state: reply.type === 'filled' ? 'done' : 'standing', error: null }
+  return { leg, orderId: reply.orderId, state: reply.type === 'filled' ? 'closed' : 'open', error: null }
 }
 
 export const exitsOfReply = (wanted: readonly ExitLeg[], legs: readonly LegStatus[]): Exit[] =>
@@ -60,7 +60,7 @@ export function entryOfReply(
   const isWhole = compareDecimals(first.size, taskData.size) >= 0
   // Only an IOC order ends with a partial fill: the remainder of another order may rest.
   if (!isWhole && taskData.tif !== 'ioc') return undefined
-  return observed({ orderId, status: isWhole ? 'filled' : 'part', filledSize: first.size, error: null })
+  return observed({ orderId, status: isWhole ? 'filled' : 'partial', filledSize: first.size, error: null })
 }
 
 /** Undefined where the record does not determine the state of the entry. */
@@ -81,8 +81,8 @@ function entryFound(
   // An IOC order never rests: an open status is stale.
   if (phase === 'open' || phase === 'waiting')
     return taskData.tif === 'ioc' ? undefined : entry('resting', null)
-  if (phase === 'filling') return isLast ? entry('part', filledSize) : undefined
-  if (compareDecimals(filledSize, '0') > 0) return entry('part', filledSize)
+  if (phase === 'filling') return isLast ? entry('partial', filledSize) : undefined
+  if (compareDecimals(filledSize, '0') > 0) return entry('partial', filledSize)
   if (phase === 'triggered' || phase === 'filled') return entry('filled', taskData.size)
   const message = `The venue ended the order: ${status}`
   return entry('rejected', null, { code: rejections.codeOfStatus(status ?? ''), message })
@@ -157,7 +157,7 @@ type ExitResolution = {
   isSettled: boolean
 }
 
-/** The current state of each exit: `gone` only where the venue says so, or where no record contains it. */
+/** The current state of each exit: `missing` only where the venue says so, or where no record contains it. */
 export async function resolveExits(
   venue: OrderLookupSource,
   task: TaskView,
@@ -168,34 +168,35 @@ export async function resolveExits(
   const resolved = await Promise.all(
     exits.map(async (exit): Promise<Exit> => {
       const { leg, orderId, state } = exit
-      if (state === 'gone' && exit.error !== null) return exit
+      if (state === 'missing' && exit.error !== null) return exit
       const found = await lookup.find({ cloid: cloidOf(task.id, `${leg}${suffix}`), orderId })
       // The end of the entry also cancels exits that wait for its remainder.
       if (!found) return state === 'waiting' && !entryRests ? { ...exit, state: 'unknown' } : exit
       const now = stateOf(found, entryRests)
-      const error = now === 'gone' ? `The venue ended the order: ${found.status}` : null
+      const error = now === 'missing' ? `The venue ended the order: ${found.status}` : null
       return { leg, orderId: found.orderId, state: now, error }
     }),
   )
   // An exit that fired cancels its sibling.
-  const hasFired = resolved.some(({ state }) => state === 'done')
+  const hasFired = resolved.some(({ state }) => state === 'closed')
   return resolved.map((exit): Exit => {
     if (exit.state !== 'unknown') return exit
-    if (hasFired) return { ...exit, state: 'done' }
+    if (hasFired) return { ...exit, state: 'closed' }
     const isAbsent = isSettled && allRecords
-    return isAbsent ? { ...exit, state: 'gone', error: 'The venue has no such order' } : exit
+    return isAbsent ? { ...exit, state: 'missing', error: 'The venue has no such order' } : exit
   })
 }
 
 function stateOf({ phase, status }: FoundOrder, entryRests: boolean): Exit['state'] {
   if (status !== null) return exitStateOf(status, entryRests)
   if (phase === 'waiting') return 'waiting'
-  return phase === 'filling' ? 'done' : 'standing'
+  return phase === 'filling' ? 'closed' : 'open'
 }
 
 const isResolved = (exits: readonly Exit[]): boolean =>
   exits.every(
-    ({ state, orderId }) => state === 'gone' || state === 'done' || (state !== 'unknown' && orderId !== null),
+    ({ state, orderId }) =>
+      state === 'missing' || state === 'closed' || (state !== 'unknown' && orderId !== null),
   )
 
 const hasUnknown = (exits: readonly Exit[]): boolean => exits.some(({ state }) => state === 'unknown')
@@ -248,7 +249,7 @@ async function streamedExits(
   const { account } = taskDataOf(task)
   return Promise.all(
     exits.map(async (exit): Promise<Exit> => {
-      if (exit.orderId !== null || (exit.state !== 'waiting' && exit.state !== 'standing')) return exit
+      if (exit.orderId !== null || (exit.state !== 'waiting' && exit.state !== 'open')) return exit
       const orderId = await readStreamedOrder(account, cloidOf(task.id, exit.leg), (update) => update.orderId)
       return orderId === undefined ? exit : { ...exit, orderId, state: exitStateOf('open', entryRests) }
     }),
@@ -274,7 +275,7 @@ export async function completeOutcome(
   // The filled size is known, so the stream is current once it shows that size.
   const isStreamCurrent = replied || entry.filledSize !== null
   // The remainder of a partially filled entry cancels its exits after their first stream message.
-  if (replied && landedAtMs === null && entry.status !== 'part')
+  if (replied && landedAtMs === null && entry.status !== 'partial')
     exits = await streamedExits(deps, task, { exits, entryRests })
   for (let [attempt, waitMs] = [0, pollFirstMs]; ; attempt += 1, waitMs = Math.min(waitMs * 2, pollMaxMs)) {
     if (attempt > 0) landedAtMs ??= await venue.timeMs(taskData.account)

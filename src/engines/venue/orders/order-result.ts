@@ -8,7 +8,7 @@ import { cloidOf } from './signed-action.ts'
 
 /** The user-visible result of an order task. */
 
-const shownStatus = { filled: 'filled', part: 'filled', resting: 'resting', rejected: 'rejected' } as const
+const shownStatus = { filled: 'filled', partial: 'filled', resting: 'resting', rejected: 'rejected' } as const
 
 export type OrderOutcome = { entry: Entry; exits: Exit[]; fills: Fill[] }
 
@@ -29,7 +29,7 @@ export const fillViews = (fills: readonly Fill[]): JsonObject[] =>
 
 const oids = (exits: readonly Exit[], leg: Exit['leg']): string[] =>
   exits
-    .filter((exit) => exit.leg === leg && exit.state !== 'gone' && exit.orderId !== null)
+    .filter((exit) => exit.leg === leg && exit.state !== 'missing' && exit.orderId !== null)
     .map(({ orderId }) => String(orderId))
 
 export function orderResult(

@@ -88,8 +88,8 @@ export function placeOrderSteps(
 
   const gathered: Step = async (task, context) => {
     const actionOutcome = await deps.collateralTransfer.confirm(task, context)
-    if (actionOutcome.type === 'doubt') return signedActions.pollLater(task, 'gathered', actionOutcome)
-    if (actionOutcome.type !== 'done') return rejectedResult(deps, task, actionOutcome)
+    if (actionOutcome.type === 'unknown') return signedActions.pollLater(task, 'gathered', actionOutcome)
+    if (actionOutcome.type !== 'executed') return rejectedResult(deps, task, actionOutcome)
     const nextResult = await setLeverage(task, context, actionOutcome.effects)
     return deps.collateralTransfer.recordTransfer(task, context, actionOutcome.value, nextResult)
   }
@@ -121,8 +121,8 @@ export function placeOrderSteps(
         return isCross === wanted.is_cross && value === wanted.value ? (true as const) : undefined
       },
     })
-    if (actionOutcome.type === 'doubt') return signedActions.pollLater(task, 'leverage', actionOutcome)
-    if (actionOutcome.type === 'done') return order(task, context, actionOutcome.effects)
+    if (actionOutcome.type === 'unknown') return signedActions.pollLater(task, 'leverage', actionOutcome)
+    if (actionOutcome.type === 'executed') return order(task, context, actionOutcome.effects)
     return rejectedResult(deps, task, actionOutcome)
   }
 
@@ -150,7 +150,7 @@ export function placeOrderSteps(
       return { ...waiting, data: { ...waiting.data, seen: now as unknown as JsonObject } }
     }
     const evaluation = evaluateBracket(entry, sumFills(orderOutcome.fills).size, orderOutcome.exits)
-    if (evaluation === 'stands') {
+    if (evaluation === 'complete') {
       const result = completed(task, taskData, orderOutcome, { effects, now: context.now })
       const finished = (await deps.onFilled?.(task, context, orderOutcome, result)) ?? result
       if ('end' in finished) return finished
@@ -166,21 +166,21 @@ export function placeOrderSteps(
     const known = task.data.seen as unknown as ObservedEntry | undefined
     if (known) return finish(task, context, known, [])
     const actionOutcome = await confirmEntry(task, context)
-    if (actionOutcome.type === 'doubt') return signedActions.pollLater(task, 'confirm', actionOutcome)
+    if (actionOutcome.type === 'unknown') return signedActions.pollLater(task, 'confirm', actionOutcome)
     const retry = signedActions.retryThrottled(task, actionOutcome, {
       actionKey: 'entry',
       next: 'order',
       now: context.now,
     })
     if (retry) return retry
-    if (actionOutcome.type !== 'done') return rejectedResult(deps, task, actionOutcome)
+    if (actionOutcome.type !== 'executed') return rejectedResult(deps, task, actionOutcome)
     return finish(task, context, actionOutcome.value, actionOutcome.effects)
   }
 
   return { begin, gathered, leverage, order: (task, context) => order(task, context, []), confirm }
 }
 
-type NotExecuted = { type: 'refused' | 'dead'; message: string; effects: EffectUpdate[] }
+type NotExecuted = { type: 'rejected' | 'expired'; message: string; effects: EffectUpdate[] }
 
 export async function rejectedResult(
   { rejections, onAgentRevoked }: Pick<PlaceOrderDeps, 'rejections' | 'onAgentRevoked'>,
@@ -189,7 +189,7 @@ export async function rejectedResult(
 ): Promise<StepResult> {
   if (rejections.isUnknownSigner(message)) await onAgentRevoked(task, taskDataOf(task).agent)
   const code = rejections.codeOfRejection(message)
-  return failed(type === 'dead' && code === 'venue_rejected' ? 'expired' : code, message, effects)
+  return failed(type === 'expired' && code === 'venue_rejected' ? 'expired' : code, message, effects)
 }
 
 function rejected(
@@ -217,7 +217,7 @@ export function completed(
 ): StepResult {
   return {
     end: 'completed',
-    outcome: orderOutcome.entry.status === 'part' ? 'partial' : 'executed',
+    outcome: orderOutcome.entry.status === 'partial' ? 'partial' : 'executed',
     result: orderResult(task.id, taskData, orderOutcome),
     data: {
       fills: fillViews(orderOutcome.fills),

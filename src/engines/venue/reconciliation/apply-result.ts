@@ -58,7 +58,7 @@ export async function freezeAccount(
 async function addOpeningBalances(
   { transact, log }: ApplyDeps,
   account: store.VenueAccount,
-  { found, atMs }: Extract<ComparisonResult, { type: 'apart' }>,
+  { found, atMs }: Extract<ComparisonResult, { type: 'mismatch' }>,
 ): Promise<boolean> {
   if (found.length === 0) return false
   const reason = 'held before the record began'
@@ -71,7 +71,7 @@ async function addOpeningBalances(
 async function addAdjustments(
   { db, transact, log }: ApplyDeps,
   account: store.VenueAccount,
-  { found, atMs }: Extract<ComparisonResult, { type: 'apart' }>,
+  { found, atMs }: Extract<ComparisonResult, { type: 'mismatch' }>,
 ): Promise<boolean> {
   if (found.length === 0 || found.some(isPosition)) return false
   const kinds = await record.unexplainedSince(db, account)
@@ -107,17 +107,17 @@ export async function applyResult(
   const soon = later(now, settleMs)
   const reconciledThroughMs = account.reconciled_through_ms
   const idle = { mismatch: null, mismatchSince: null, now, nextAt: deps.nextAfter(account, now) }
-  if (result.type === 'blurred') {
+  if (result.type === 'indeterminate') {
     await store.recheckAt(db, account, soon)
     return
   }
-  if (result.type === 'agreed') {
+  if (result.type === 'matched') {
     if (account.state === 'unfreezing') await unfreeze(deps, account)
     if (account.state === 'new') await store.activate(db, account)
     await store.recordComparison(db, account, { ...idle, reconciledThroughMs: result.atMs })
     return
   }
-  if (result.type === 'certain') {
+  if (result.type === 'foreign') {
     await freezeAccount(deps, account, result.mismatch)
     await store.recordComparison(db, account, { ...idle, reconciledThroughMs })
     return

@@ -26,11 +26,11 @@ export type Mismatch = {
   reason: string
 }
 export type ComparisonResult =
-  | { type: 'agreed'; atMs: number }
-  | { type: 'apart'; found: Difference[]; atMs: number; mismatch: Mismatch }
-  | { type: 'certain'; mismatch: Mismatch }
+  | { type: 'matched'; atMs: number }
+  | { type: 'mismatch'; found: Difference[]; atMs: number; mismatch: Mismatch }
+  | { type: 'foreign'; mismatch: Mismatch }
   /** A record has the same timestamp as the balances, so the order of the two is unknown. */
-  | { type: 'blurred' }
+  | { type: 'indeterminate' }
 
 type AccountComparerDeps = {
   db: Queryable
@@ -91,7 +91,8 @@ export function createAccountComparer({ db, transact, venue, ingest }: AccountCo
     const seen = await readBalances({ ...account, checks_balances: checksBalances })
     const fills = await readFills(account.account, seen.atMs)
     const { fundings, updates } = await readChanges(account.account, seen.atMs)
-    if ([...fills, ...fundings, ...updates].some(({ atMs }) => atMs === seen.atMs)) return { type: 'blurred' }
+    if ([...fills, ...fundings, ...updates].some(({ atMs }) => atMs === seen.atMs))
+      return { type: 'indeterminate' }
     await transact(async (tx) => {
       const current = await findAccount(tx, account.user_id, true)
       if (current?.state === 'unfreezing') {
@@ -102,14 +103,14 @@ export function createAccountComparer({ db, transact, venue, ingest }: AccountCo
       }
       await record.setBaseline(tx, account, seen.observed, { atMs: seen.atMs, checksBalances })
     })
-    return { type: 'agreed', atMs: seen.atMs }
+    return { type: 'matched', atMs: seen.atMs }
   }
 
   const checkOutcomes = async (account: VenueAccount, atMs: number): Promise<ComparisonResult> => {
     const [wrong] = await record.outcomeMismatches(db, account, atMs - outcomeWindowMs)
-    if (!wrong) return { type: 'agreed', atMs }
+    if (!wrong) return { type: 'matched', atMs }
     const reason = `task ${wrong.task_id} reports ${wrong.said}, but ${wrong.filled} was filled`
-    return { type: 'apart', found: [], atMs, mismatch: { code: 'order_outcome', reason } }
+    return { type: 'mismatch', found: [], atMs, mismatch: { code: 'order_outcome', reason } }
   }
 
   /** Advances the baseline, so that few entries have to be summed. */
@@ -152,22 +153,22 @@ export function createAccountComparer({ db, transact, venue, ingest }: AccountCo
       for (const read of [readFillsOf, readChanges]) {
         if (found.length === 0 && !(thorough && read === readFillsOf)) break
         const foreign = await ingest(account, await read(account.account, sinceMs))
-        if (foreign?.isCertain) return { type: 'certain', mismatch: foreign }
-        if (foreign) return { type: 'apart', found: [], atMs: seen.atMs, mismatch: foreign }
+        if (foreign?.isCertain) return { type: 'foreign', mismatch: foreign }
+        if (foreign) return { type: 'mismatch', found: [], atMs: seen.atMs, mismatch: foreign }
         found = await findDifferences(account, seen)
       }
       found = await onlyComparable(account, found)
       if (found.length > 0) {
         const code = found.some(isPosition) ? 'position' : 'balance'
         return {
-          type: 'apart',
+          type: 'mismatch',
           found,
           atMs: seen.atMs,
           mismatch: { code, reason: describeDifferences(found) },
         }
       }
       const result = await checkOutcomes(account, seen.atMs)
-      if (result.type === 'agreed') await advanceBaseline(account, seen.atMs)
+      if (result.type === 'matched') await advanceBaseline(account, seen.atMs)
       return result
     },
 

@@ -23,30 +23,30 @@ const fill = (size: string, price: string, feeUsd: string): Fill => ({
 
 describe('a bracket', () => {
   test('is complete while no exit is gone, is repaired where a position lacks an exit, and unwound before a position exists', () => {
-    const both = [exit('tp', 'standing'), exit('sl', 'standing')]
-    const withoutStop = [exit('tp', 'standing'), exit('sl', 'gone')]
-    const fired = [exit('tp', 'done'), exit('sl', 'done')]
-    assert.equal(evaluateBracket(entry('filled'), '1', both), 'stands')
-    assert.equal(evaluateBracket(entry('filled'), '1', fired), 'stands')
-    assert.equal(evaluateBracket(entry('filled'), '1', []), 'stands')
+    const both = [exit('tp', 'open'), exit('sl', 'open')]
+    const withoutStop = [exit('tp', 'open'), exit('sl', 'missing')]
+    const fired = [exit('tp', 'closed'), exit('sl', 'closed')]
+    assert.equal(evaluateBracket(entry('filled'), '1', both), 'complete')
+    assert.equal(evaluateBracket(entry('filled'), '1', fired), 'complete')
+    assert.equal(evaluateBracket(entry('filled'), '1', []), 'complete')
     assert.equal(evaluateBracket(entry('filled'), '1', withoutStop), 'repair')
-    assert.equal(evaluateBracket(entry('part'), '0.5', withoutStop), 'repair')
-    assert.equal(evaluateBracket(entry('part'), '0', withoutStop), 'nothing')
-    assert.equal(evaluateBracket(entry('resting'), '0', both), 'stands')
+    assert.equal(evaluateBracket(entry('partial'), '0.5', withoutStop), 'repair')
+    assert.equal(evaluateBracket(entry('partial'), '0', withoutStop), 'nothing')
+    assert.equal(evaluateBracket(entry('resting'), '0', both), 'complete')
     assert.equal(evaluateBracket(entry('resting'), '0', withoutStop), 'unwind')
     assert.equal(evaluateBracket(entry('resting'), '0.5', withoutStop), 'unwind')
   })
 
   test('an order status says whether the exit protects, and an unknown status is an error', () => {
-    const known = { open: 'standing', triggered: 'done', filled: 'done', siblingFilledCanceled: 'done' }
+    const known = { open: 'open', triggered: 'closed', filled: 'closed', siblingFilledCanceled: 'closed' }
     for (const [status, state] of Object.entries(known)) assert.equal(exitStateOf(status), state)
     const ended = ['canceled', 'marginCanceled', 'scheduledCancel', 'internalCancel', 'rejected']
     for (const status of [...ended, 'badTriggerPxRejected']) {
-      assert.equal(exitStateOf(status), 'gone')
+      assert.equal(exitStateOf(status), 'missing')
       assert.ok(isEnding(status))
     }
     assert.equal(exitStateOf('open', true), 'waiting')
-    assert.equal(exitStateOf('reduceOnlyCanceled'), 'done')
+    assert.equal(exitStateOf('reduceOnlyCanceled'), 'closed')
     assert.ok(!isEnding('teleported') && !isEnding('open') && !isEnding('filled'))
     assert.throws(() => exitStateOf('teleported'), { code: 'upstream_changed' })
   })

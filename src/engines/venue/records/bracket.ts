@@ -8,8 +8,8 @@ import type { Fill } from '#upstreams/hyperliquid/hyperliquid.ts'
 export type ExitLeg = 'tp' | 'sl'
 export type Entry = {
   orderId: number | null
-  /** `part`: filled in part, and the rest has ended. */
-  status: 'filled' | 'part' | 'resting' | 'rejected'
+  /** `partial`: filled in part, and the rest has ended. */
+  status: 'filled' | 'partial' | 'resting' | 'rejected'
   /** As in the reply; null where it follows from the fills only. */
   filledSize: string | null
   error: { code: string; message: string } | null
@@ -18,10 +18,10 @@ export type Exit = {
   leg: ExitLeg
   orderId: number | null
   /**
-   * `waiting`: for its entry. `standing`: active at the venue. `done`: it or its sibling has fired. `gone`: the venue
+   * `waiting`: for its entry. `open`: active at the venue. `closed`: it or its sibling has fired. `missing`: the venue
    * says so, or no record contains it. `unknown`: no record contains it yet.
    */
-  state: 'waiting' | 'standing' | 'done' | 'gone' | 'unknown'
+  state: 'waiting' | 'open' | 'closed' | 'missing' | 'unknown'
   error: string | null
 }
 
@@ -45,17 +45,17 @@ export function sumFills(fills: readonly Fill[]): FillSum {
   }
 }
 
-export type BracketEvaluation = 'stands' | 'repair' | 'unwind' | 'nothing'
+export type BracketEvaluation = 'complete' | 'repair' | 'unwind' | 'nothing'
 
 /**
  * `repair`: a position lacks an exit that was asked for; the exits are placed again, or else the position is closed.
  * `unwind`: the entry still rests, so an exit has no position to reduce; the entry is cancelled.
  */
 export function evaluateBracket(entry: Entry, filled: string, exits: readonly Exit[]): BracketEvaluation {
-  const missing = exits.some(({ state }) => state === 'gone')
+  const missing = exits.some(({ state }) => state === 'missing')
   const none = compareDecimals(filled, '0') === 0
   if (none && entry.status !== 'resting') return 'nothing'
-  if (!missing) return 'stands'
+  if (!missing) return 'complete'
   return entry.status === 'resting' ? 'unwind' : 'repair'
 }
 
@@ -83,7 +83,7 @@ const obsoleteStatuses = ['siblingFilledCanceled', 'reduceOnlyCanceled']
 /** The venue also reports an exit as open while its entry rests. */
 export function exitStateOf(status: string, entryRests = false): Exit['state'] {
   const phase = requirePhase(status)
-  if (phase === 'open') return entryRests ? 'waiting' : 'standing'
-  if (phase === 'triggered' || phase === 'filled' || obsoleteStatuses.includes(status)) return 'done'
-  return 'gone'
+  if (phase === 'open') return entryRests ? 'waiting' : 'open'
+  if (phase === 'triggered' || phase === 'filled' || obsoleteStatuses.includes(status)) return 'closed'
+  return 'missing'
 }
