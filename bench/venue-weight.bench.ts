@@ -128,7 +128,7 @@ const people: Person[] = []
   // Beyond what the same order costs where nothing happens to it.
   const usualOpen = median(trades.open.map(({ weight }) => weight))
   const measureUnknownOutcome = async (fault: object, outcome: string): Promise<WeightSample> => {
-    await control('/faults', { door: 'exchange', type: 'order', ...fault })
+    await control('/faults', { endpoint: 'exchange', type: 'order', ...fault })
     const found = await measureWeight(async () => {
       const reply = await trader.call<TaskBody>('POST /v1/perp/open?wait=true&timeout=60', { body: long })
       const end = await trader.ended(reply.body.task_id, 60_000)

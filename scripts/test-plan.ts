@@ -27,9 +27,9 @@ export const discover = (): string[] =>
     .filter((path) => path.endsWith('.test.ts'))
     .sort()
 
-type Wish = { parts: readonly string[]; globs: readonly string[] }
+type Selection = { parts: readonly string[]; globs: readonly string[] }
 
-export const choose = (files: readonly string[], { parts, globs }: Wish): string[] => {
+export const choose = (files: readonly string[], { parts, globs }: Selection): string[] => {
   if (globs.length === 0 && parts.length === 0) return [...files]
   return files.filter(
     (file) => globs.some((glob) => matchesGlob(file, glob)) || parts.some((part) => file.includes(part)),

@@ -20,7 +20,7 @@ const { values: options, positionals } = parseArgs({
     /** Every kill point and every seed of the proofs that `npm test` only samples. */
     full: { type: 'boolean', default: false },
     /** Most of a file is waiting, so that two processors serve four. */
-    lanes: { type: 'string', default: '2' },
+    processes: { type: 'string', default: '2' },
   },
   allowPositionals: true,
 })
@@ -118,12 +118,12 @@ const runAlone = async (files: readonly string[], folder: RunFolder): Promise<Ju
   const queue = batchesOf(files, { short: (process.env.PROOF ?? 'short') === 'short' && !options.full })
   const results = new Map<Batch, Result>()
   const flaky: string[] = []
-  const lane = async () => {
+  const runNext = async () => {
     for (let batch = queue.shift(); batch && !stopping; batch = queue.shift())
       results.set(batch, await runFiles({ ...batch, env, folder }))
   }
   try {
-    await Promise.all(Array.from({ length: Number(options.lanes) }, lane))
+    await Promise.all(Array.from({ length: Number(options.processes) }, runNext))
     // Files share the processors here, and some tests bound a time. A file that failed beside another one is judged
     // once more with the machine to itself; what fails twice, or fails in many places, has failed.
     const failed = [...results].filter(([, { failed }]) => failed > 0).map(([batch]) => batch)

@@ -157,14 +157,14 @@ export async function app(needs: AppDeps): Promise<{ url: string } & AsyncDispos
   parts.defer(() => http.close())
 
   const { ports } = chains
-  const keeper = createNonceRepair({
+  const nonceRepair = createNonceRepair({
     db: database.pool,
     transact: taskEngine.transact,
     ports,
     plan: planNonceRepair,
     log,
   })
-  parts.use(keeper.start())
+  parts.use(nonceRepair.start())
   runtime.start()
   if (priceLoop) parts.use(priceLoop).start()
   if (reconciler) parts.use(reconciler.start())
@@ -176,9 +176,9 @@ export async function app(needs: AppDeps): Promise<{ url: string } & AsyncDispos
   const maintain = createMaintenance({ transactions, clock, log, intervalMs: config.MAINTENANCE_MS * 0.8 })
   const rewrap = createKeyRotation(custody.keystore, database.pool, log)
   const timer = setInterval(() => {
-    // A key that is missing stops the wrapping, and is what the watch has to tell.
+    // A missing key stops the rewrap; the key monitor reports it.
     Promise.all([auth.sweep(), maintain(), rewrap().finally(keyMonitor.check)]).catch((error: unknown) =>
-      log.warn({ error }, 'the upkeep failed; it is tried again'),
+      log.warn({ error }, 'maintenance failed; it runs again after the next interval'),
     )
   }, config.MAINTENANCE_MS)
   parts.defer(() => clearInterval(timer))

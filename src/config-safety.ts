@@ -115,8 +115,8 @@ export function problemsOutsideLocal(config: CheckedSettings): string[] {
   // Former keys only unwrap existing keys.
   if (config.KEY_ENCRYPTION_KEYS.slice(0, 1).some(({ key }) => isWeakKey(key)))
     report('KEY_ENCRYPTION_KEYS', 'a key is not random; make one with `openssl rand -base64 32`')
-  const alsoRemote = ['ARBITRUM_SEPOLIA_RPC_URL', 'HYPERLIQUID_WS_URL', 'VAULT_TRANSIT_URL'] as const
-  for (const name of [...upstreamNames, ...alsoRemote])
+  const otherUpstreamNames = ['ARBITRUM_SEPOLIA_RPC_URL', 'HYPERLIQUID_WS_URL', 'VAULT_TRANSIT_URL'] as const
+  for (const name of [...upstreamNames, ...otherUpstreamNames])
     if (isUnencryptedRemote(config[name]))
       report(name, 'the connection to another machine lacks TLS; set an https or wss URL')
   for (const name of ['DATABASE_URL', 'DATABASE_DIRECT_URL'] as const)

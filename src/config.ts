@@ -161,9 +161,9 @@ export const variables = {
     'Stream places of this instance at the venue, one user each; from 5 on, two of them serve all further users in turns',
   ),
   HYPERLIQUID_BALANCE_DRIFT: variable(
-    oneOf('freeze', 'tell'),
+    oneOf('freeze', 'log'),
     'freeze',
-    'freeze: a difference in cash or tokens alone freezes an account; tell: it is only logged; default outside local: tell',
+    'freeze: a difference in cash or tokens alone freezes an account; log: it is only logged; default outside local: log',
   ),
   HYPERLIQUID_BRIDGE_ADDRESS: variable(
     optionalEvmAddress,
@@ -308,7 +308,7 @@ function initialOf(name: Name, environment: string | undefined): string {
   if (name === 'FINALITY') return 'public'
   if (name === 'HYPERLIQUID_NETWORK') return 'mainnet'
   // The venue's format of withdrawals and fees is not verified live, and a false alarm would freeze a user.
-  if (name === 'HYPERLIQUID_BALANCE_DRIFT') return 'tell'
+  if (name === 'HYPERLIQUID_BALANCE_DRIFT') return 'log'
   return secrets.includes(name) ? '' : variables[name].initial
 }
 

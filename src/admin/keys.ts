@@ -23,15 +23,23 @@ const openKeys = async ({ config }: Session, parts: AsyncDisposableStack) => {
 
 const showKeys: AdminCommand['run'] = async (session) => {
   await using parts = new AsyncDisposableStack()
-  const { keys: keks, keystore } = await openKeys(session, parts)
+  const { keys: keyEncryptionKeys, keystore } = await openKeys(session, parts)
   await session.record(session.database.pool, { command: 'keys show' })
   const problems = new Map(
-    (await keystore.unusableKeks(session.database.pool)).map(({ kekId, reason }) => [kekId, reason]),
+    (await keystore.unusableKeyEncryptionKeys(session.database.pool)).map(({ kekId, reason }) => [
+      kekId,
+      reason,
+    ]),
   )
   const rows = (await countByKey(session)).map(({ kek_id, keys }) => ({
     kek_id,
     keys,
-    role: kek_id === keks.current.id ? 'current' : keks.find(kek_id) ? 'former' : 'not in the settings',
+    role:
+      kek_id === keyEncryptionKeys.current.id
+        ? 'current'
+        : keyEncryptionKeys.find(kek_id)
+          ? 'former'
+          : 'not in the settings',
     opens: problems.get(kek_id) ?? 'yes',
   }))
   session.print(rows)
@@ -39,22 +47,22 @@ const showKeys: AdminCommand['run'] = async (session) => {
 
 const rotateKeys: AdminCommand['run'] = async (session) => {
   await using parts = new AsyncDisposableStack()
-  const { keys: keks, keystore } = await openKeys(session, parts)
+  const { keys: keyEncryptionKeys, keystore } = await openKeys(session, parts)
   const { pool } = session.database
   const countOutdated = async () =>
     (await countByKey(session))
-      .filter(({ kek_id }) => kek_id !== keks.current.id)
+      .filter(({ kek_id }) => kek_id !== keyEncryptionKeys.current.id)
       .reduce((sum, { keys }) => sum + Number(keys), 0)
   const total = await countOutdated()
   await session.record(pool, {
     command: 'keys rotate',
-    subject: keks.current.id,
+    subject: keyEncryptionKeys.current.id,
     details: { phase: 'begun', keys: total },
   })
   const broken = new Set<string>()
   let rewrapped = 0
   let after: string | null = null
-  session.printLine(`${total} keys will be wrapped under ${keks.current.id}`)
+  session.printLine(`${total} keys will be wrapped under ${keyEncryptionKeys.current.id}`)
   do {
     const page = await keystore.rewrap(pool, { after })
     rewrapped += page.rewrapped
@@ -64,15 +72,15 @@ const rotateKeys: AdminCommand['run'] = async (session) => {
   } while (after !== null)
   const left = await countOutdated()
   const details = { phase: 'ended', keys: rewrapped, left, broken: [...broken] }
-  await session.record(pool, { command: 'keys rotate', subject: keks.current.id, details })
+  await session.record(pool, { command: 'keys rotate', subject: keyEncryptionKeys.current.id, details })
   if (broken.size > 0)
     throw new Error(`No configured key-encryption key unwraps these keys: ${[...broken].join(', ')}`)
   if (left > 0)
     throw new Error(
-      `${left} keys were wrapped under another key meanwhile. Put ${keks.current.id} first on every instance, and run this again.`,
+      `${left} keys were wrapped under another key meanwhile. Put ${keyEncryptionKeys.current.id} first on every instance, and run this again.`,
     )
   session.printLine(
-    `All keys are wrapped under ${keks.current.id}; the others can be removed from KEY_ENCRYPTION_KEYS`,
+    `All keys are wrapped under ${keyEncryptionKeys.current.id}; the others can be removed from KEY_ENCRYPTION_KEYS`,
   )
 }
 

@@ -35,7 +35,7 @@ type CustodyDeps = {
 export function openKeystore(config: Config, net: Net) {
   const keys = keysOf(config, net, random)
   const schemes = { evm: evmCrypto, svm: svmCrypto }
-  return { keys, keystore: makeKeystore({ keks: keys, crypto: schemes, clock, random }) }
+  return { keys, keystore: makeKeystore({ keyEncryptionKeys: keys, crypto: schemes, clock, random }) }
 }
 
 const nativeDecimals = 18
@@ -119,14 +119,14 @@ const problemText = ({ kekId, reason }: UnusableKek): string =>
     ? `KEY_ENCRYPTION_KEYS: wallets are sealed under the key ${kekId}, which is not in the list; append it`
     : `KEY_ENCRYPTION_KEYS: the key ${kekId} does not unwrap the wallets that were sealed under this id; set the original key`
 
-type KeyMonitorDeps = { keystore: Pick<Keystore, 'unusableKeks'>; db: Queryable; log: Log }
+type KeyMonitorDeps = { keystore: Pick<Keystore, 'unusableKeyEncryptionKeys'>; db: Queryable; log: Log }
 
 /** Whether every key-encryption key in use unwraps its keys: checked at start and every minute. */
 export function createKeyMonitor({ keystore, db, log }: KeyMonitorDeps) {
   let closed: readonly UnusableKek[] = []
   let isChecked = false
   const check = async () => {
-    closed = await keystore.unusableKeks(db)
+    closed = await keystore.unusableKeyEncryptionKeys(db)
     isChecked = true
     if (closed.length > 0) log.error({ keys: closed }, 'key-encryption keys in use do not unwrap their keys')
   }

@@ -45,14 +45,14 @@ export function openReconciler({
   })
   const gauges = async () => {
     const { frozen } = await accountCounts(db)
-    const { comparisons, faults, mismatches, skipped, followed } = made.counts()
+    const { comparisons, faults, mismatches, skipped, subscribed } = made.counts()
     return [
       {
         name: 'venue_accounts_frozen',
         help: 'Accounts that are frozen because record and venue disagree',
         value: frozen,
       },
-      { name: 'venue_accounts_followed', help: 'Accounts with a stream subscription', value: followed },
+      { name: 'venue_accounts_followed', help: 'Accounts with a stream subscription', value: subscribed },
       { name: 'venue_looks', help: 'Comparisons of accounts since the start', value: comparisons },
       {
         name: 'venue_looks_failed',

@@ -1,7 +1,7 @@
 import type { Config } from '#config.ts'
 import type { PerpLimits } from '#features/perp/limits.ts'
 import type { PlatformLimits } from '#features/policy/policy.ts'
-import { envKek, type Keks, keks } from '#features/wallets/key-encryption-keys.ts'
+import { envKek, type KeyEncryptionKeys, keyEncryptionKeys } from '#features/wallets/key-encryption-keys.ts'
 import type { SigningChain } from '#features/wallets/signing-rules.ts'
 import type { SigningVenue } from '#features/wallets/venue-rules.ts'
 import type { Chain } from '#kernel/chains.ts'
@@ -15,14 +15,14 @@ import { vaultTransit } from '#upstreams/kms/kms.ts'
 
 const micros = (usd: string): bigint => toUnits(usd, usdDecimals)
 
-export function keysOf(config: Config, net: Net, random: Random): Keks {
+export function keysOf(config: Config, net: Net, random: Random): KeyEncryptionKeys {
   const local = config.KEY_ENCRYPTION_KEYS.map(({ id, key }) => envKek(id, key, random))
   const { VAULT_TRANSIT_URL: url, VAULT_TRANSIT_TOKEN: token = '', VAULT_TRANSIT_KEY: key } = config
   const [current, ...former] = url
     ? [vaultTransit({ net, id: `transit:${key}`, url, token, key }), ...local]
     : local
   if (!current) throw new Error('no key-encryption key')
-  return keks(current, ...former)
+  return keyEncryptionKeys(current, ...former)
 }
 
 export const rateLimits = (config: Config) => {

@@ -39,7 +39,7 @@ export function openVenue({ config, urls: { hyperliquid: url }, net, log }: Venu
     addresses.length === 0
       ? [{ budget: budgetOf() }]
       : addresses.map((localAddress) => ({ localAddress, budget: budgetOf() }))
-  const followedUsersMax = config.HYPERLIQUID_STREAMED_USERS
+  const subscribedUsersMax = config.HYPERLIQUID_STREAMED_USERS
   const skipped = skippedRecords({ clock, log })
   const { onSkipped } = skipped
   const streams = venueStreams({
@@ -47,9 +47,9 @@ export function openVenue({ config, urls: { hyperliquid: url }, net, log }: Venu
     clock,
     random,
     log,
-    followedUsersMax,
+    subscribedUsersMax,
     // Without a rate limit, requests serve as well.
-    briefUsersMax: perMinute === 0 || followedUsersMax < briefFrom ? 0 : briefUsersMax,
+    briefUsersMax: perMinute === 0 || subscribedUsersMax < briefFrom ? 0 : briefUsersMax,
     onSkipped,
   })
   const shared = prices({ nowMs: () => clock.now().getTime(), isStreaming: () => streams.state().hasMids })
@@ -66,7 +66,7 @@ export function openVenue({ config, urls: { hyperliquid: url }, net, log }: Venu
   const views = accountViews({
     venue: client,
     clock,
-    followedSinceMs: streams.followedSinceMs,
+    subscribedSinceMs: streams.subscribedSinceMs,
     perMinute: perMinute * egress.length,
     brief: streams.brief,
   })

@@ -12,7 +12,7 @@ import { stepView, type Task } from './task-row.ts'
 import { createdEvent } from './task-view.ts'
 import { retryOnConflict, type Transactions } from './transactions.ts'
 
-export type AcceptorDeps = {
+export type TaskAcceptanceDeps = {
   transactions: Transactions
   committer: Pick<Committer, 'acceptAndSign'>
   clock: Clock
@@ -38,22 +38,22 @@ const signOnAcceptMsMax = 3_000
 
 const noop = async () => {}
 
-export type Acceptor = {
+export type TaskAcceptance = {
   /** Commits key, task, holds, the rows of the feature and the event in one transaction. */
   accept(wanted: NewTask): Promise<Committed>
   /** Inserts an unleased task in the caller's transaction. */
   enqueue(tx: Tx, wanted: Omit<NewTask, 'leased'>): Promise<string>
 }
-type AcceptorState = {
-  deps: AcceptorDeps
+type AcceptanceContext = {
+  deps: TaskAcceptanceDeps
   /** Serialises signing per signer in memory, so that waiters do not each hold a connection. */
   mutex: ReturnType<typeof keyedMutex>
 }
 
-export function createAcceptor(deps: AcceptorDeps): Acceptor {
-  const acceptor: AcceptorState = { deps, mutex: keyedMutex() }
+export function createTaskAcceptance(deps: TaskAcceptanceDeps): TaskAcceptance {
+  const context: AcceptanceContext = { deps, mutex: keyedMutex() }
   return {
-    accept: (wanted) => acceptTask(acceptor, wanted),
+    accept: (wanted) => acceptTask(context, wanted),
     async enqueue(tx, wanted) {
       const task = buildTask(deps, { ...wanted, leased: false })
       await writeAll(deps, tx, task, { ...wanted, leased: false })
@@ -62,12 +62,12 @@ export function createAcceptor(deps: AcceptorDeps): Acceptor {
   }
 }
 
-async function acceptTask({ deps, mutex }: AcceptorState, wanted: NewTask): Promise<Committed> {
+async function acceptTask({ deps, mutex }: AcceptanceContext, wanted: NewTask): Promise<Committed> {
   const { transactions, committer } = deps
   const task = buildTask(deps, wanted)
   const signing = await trySignFirstStep(task, wanted)
   if (signing) {
-    const { kind, chain, signer } = signing.intend.nonceSequence
+    const { kind, chain, signer } = signing.sign.nonceSequence
     const accept = async () =>
       isLate(deps, task)
         ? undefined
@@ -84,7 +84,7 @@ async function acceptTask({ deps, mutex }: AcceptorState, wanted: NewTask): Prom
   return { task }
 }
 
-function buildTask({ clock, random, instanceId }: AcceptorDeps, wanted: NewTask): Task {
+function buildTask({ clock, random, instanceId }: TaskAcceptanceDeps, wanted: NewTask): Task {
   const { userId, kind, input, admission, key, parentId, leased, runAt } = wanted
   const at = clock.now()
   return {
@@ -118,11 +118,11 @@ function buildTask({ clock, random, instanceId }: AcceptorDeps, wanted: NewTask)
   }
 }
 
-const creationEvents = ({ baseUrl }: AcceptorDeps, task: Task): NewEvent[] =>
+const creationEvents = ({ baseUrl }: TaskAcceptanceDeps, task: Task): NewEvent[] =>
   task.user_id === systemOwner ? [] : [createdEvent(task, baseUrl())]
 
 /** The argument of the database function `task_accept`, but for moves and events. */
-const acceptanceJson = ({ leaseMs }: AcceptorDeps, task: Task, { key }: NewTask) => ({
+const acceptanceJson = ({ leaseMs }: TaskAcceptanceDeps, task: Task, { key }: NewTask) => ({
   id: task.id,
   shard: task.shard,
   user: task.user_id,
@@ -144,7 +144,7 @@ const acceptanceJson = ({ leaseMs }: AcceptorDeps, task: Task, { key }: NewTask)
 })
 
 async function writeAcceptance(
-  deps: AcceptorDeps,
+  deps: TaskAcceptanceDeps,
   db: pg.Pool | Tx,
   task: Task,
   wanted: NewTask,
@@ -165,7 +165,7 @@ async function writeAcceptance(
 
 /** Events come last in every transaction: their lock orders everything that happens to a user. */
 async function writeAll(
-  deps: AcceptorDeps,
+  deps: TaskAcceptanceDeps,
   tx: Tx,
   task: Task,
   wanted: NewTask,
@@ -201,5 +201,5 @@ async function trySignFirstStep(
 }
 
 /** The result of the first step is outdated: the task is accepted without it, and the step runs again. */
-const isLate = ({ clock }: AcceptorDeps, task: Task) =>
+const isLate = ({ clock }: TaskAcceptanceDeps, task: Task) =>
   clock.now().getTime() - task.created_at.getTime() > signOnAcceptMsMax

@@ -11,11 +11,11 @@ import { retryOnConflict, type Transactions } from './transactions.ts'
 export type { Committed } from './task-write.ts'
 
 type CommitterDeps = TaskWriteDeps & { transactions: Transactions }
-type SigningResult = Extract<StepResult, { intend: unknown }>
+type SigningResult = Extract<StepResult, { sign: unknown }>
 /** A step that only signs, and so can be committed together with the acceptance of its task. */
-export type SignOnAccept = SigningResult & { intend: { signOnAccept: NonNullable<Intent['signOnAccept']> } }
+export type SignOnAccept = SigningResult & { sign: { signOnAccept: NonNullable<Intent['signOnAccept']> } }
 export const canSignOnAccept = (result: StepResult): result is SignOnAccept => {
-  if (!('intend' in result) || !result.intend.signOnAccept || result.writes) return false
+  if (!('sign' in result) || !result.sign.signOnAccept || result.writes) return false
   return (result.moves ?? []).length === 0 && (result.effects ?? []).length === 0
 }
 
@@ -43,7 +43,7 @@ async function commitStep(
   task: Task,
   result: StepResult,
 ): Promise<Committed | undefined> {
-  const takesNonce = 'intend' in result || 'replace' in result
+  const takesNonce = 'sign' in result || 'replace' in result
   if (!takesNonce && !result.writes) {
     return retryOnConflict(() => writeTask(deps, deps.transactions.pool, task, transition(task, result)))
   }
@@ -82,11 +82,11 @@ async function commitInTransaction(
   result: StepResult,
 ): Promise<Committed | undefined> {
   const change = transition(task, result)
-  if (!('intend' in result)) {
+  if (!('sign' in result)) {
     const extra = 'replace' in result ? { txAttempt: await replacementJson(tx, result.replace) } : {}
     return writeTask(deps, tx, task, change, extra)
   }
-  const { nonceSequence, minNonce, build, onRefused } = result.intend
+  const { nonceSequence, minNonce, build, onRefused } = result.sign
   const built = await build(await takeNonce(tx, nonceSequence, minNonce), tx).catch((error: unknown) => {
     throw onRefused && error instanceof Fault && !error.retryable
       ? new SigningRefused(onRefused(error))
@@ -110,7 +110,7 @@ const acceptAndSign = (
   result: SignOnAccept,
   acceptance: object,
 ): Promise<Committed> => {
-  const { nonceSequence, minNonce, signOnAccept } = result.intend
+  const { nonceSequence, minNonce, signOnAccept } = result.sign
   return deps.transactions.pipelined(
     (tx) => settleAll([takeNonce(tx, nonceSequence, minNonce), signOnAccept(tx)]),
     async (tx, [nonce, sign], commit) => {

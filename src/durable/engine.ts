@@ -4,7 +4,7 @@ import { type Random, uuidv7 } from '#kernel/id.ts'
 import type { Log } from '#kernel/log.ts'
 import type { Operation } from '#kernel/operation.ts'
 import type { TaskKind } from '#kernel/task.ts'
-import { createAcceptor } from './accept-task.ts'
+import { createTaskAcceptance } from './accept-task.ts'
 import { createChangePoller } from './change-poller.ts'
 import { createCommitter } from './commit.ts'
 import { createEventLog } from './event-log.ts'
@@ -53,7 +53,7 @@ export function createEngine(needs: EngineDeps) {
   const { leaseMs } = options
   const kinds = new Map<string, TaskKind>()
   const stepCommitter = createCommitter({ transactions, clock, random, instanceId, leaseMs, baseUrl })
-  const taskAcceptor = createAcceptor({
+  const acceptance = createTaskAcceptance({
     transactions,
     committer: stepCommitter,
     clock,
@@ -77,7 +77,7 @@ export function createEngine(needs: EngineDeps) {
   })
   const scheduler = createScheduler({
     transactions,
-    acceptor: taskAcceptor,
+    acceptance,
     kinds,
     notifier,
     clock,
@@ -93,11 +93,11 @@ export function createEngine(needs: EngineDeps) {
     nonces: createNonceSequences(transactions),
     tasks: createTaskQueries({ transactions, notifier, clock }),
     events: createEventLog({ transactions, notifier, localEvents: localEvents, changePoller, clock }),
-    enqueue: taskAcceptor.enqueue,
+    enqueue: acceptance.enqueue,
     schedules: scheduler,
     priceTriggers: createPriceTriggers({
       transactions,
-      acceptor: taskAcceptor,
+      acceptance,
       kinds,
       notifier,
       clock,
@@ -118,7 +118,7 @@ export function createEngine(needs: EngineDeps) {
       log.debug({ steps: Object.fromEntries(steps.sort()) }, 'task kinds')
       const invoke = createInvoker({
         transactions,
-        acceptor: taskAcceptor,
+        acceptance,
         runner: taskRunner,
         kinds,
         notifier,

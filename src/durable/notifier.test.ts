@@ -34,12 +34,12 @@ test('an instance that is alone tells its own waiters and nobody else', async (t
   t.mock.timers.enable({ apis: ['setTimeout'] })
   const on = inMemoryBus()
   await using alone = notifierOn(on, 'a')
-  const heard: string[] = []
-  using _waiting = alone.on('t:1', () => heard.push('t:1'))
+  const received: string[] = []
+  using _waiting = alone.on('t:1', () => received.push('t:1'))
   alone.setPeerCount(0)
   alone.notify(['t:1'])
   t.mock.timers.tick(10)
-  assert.deepEqual(heard, ['t:1'])
+  assert.deepEqual(received, ['t:1'])
   assert.deepEqual(on.sent, ['a'], 'only the greeting')
   alone.broadcast(['r:token'])
   t.mock.timers.tick(10)
@@ -53,23 +53,23 @@ test('a new instance is greeted at once, whatever was counted before', async (t)
   await using first = notifierOn(on, 'a', () => nowMs)
   first.setPeerCount(0)
   await using second = notifierOn(on, 'b')
-  const heard: string[] = []
-  using _waiting = second.on('t:1', () => heard.push('t:1'))
+  const received: string[] = []
+  using _waiting = second.on('t:1', () => received.push('t:1'))
   // Counted before the other one could be seen.
   first.setPeerCount(0)
   first.notify(['t:1'])
   t.mock.timers.tick(10)
-  assert.deepEqual(heard, ['t:1'])
+  assert.deepEqual(received, ['t:1'])
   await published()
   nowMs += 30_001
   first.setPeerCount(0)
   first.notify(['t:1'])
   t.mock.timers.tick(10)
-  assert.deepEqual(heard, ['t:1'], 'it was not counted for long, so it is gone')
+  assert.deepEqual(received, ['t:1'], 'it was not counted for long, so it is gone')
   first.setPeerCount(1)
   first.notify(['t:1'])
   t.mock.timers.tick(10)
-  assert.deepEqual(heard, ['t:1', 't:1'])
+  assert.deepEqual(received, ['t:1', 't:1'])
 })
 
 test('before anything is counted, everybody is told', async (t) => {
@@ -94,9 +94,9 @@ test('while one payload is on its way, the topics that follow form the next one'
       subscribe: () => ({ [Symbol.asyncDispose]: async () => {} }),
     }),
   }
-  const wakes = notifierOn(slow, 'a', () => performance.now())
+  const notifications = notifierOn(slow, 'a', () => performance.now())
   for (let n = 0; n < 40; n++) {
-    wakes.notify([`t:${n % 20}`])
+    notifications.notify([`t:${n % 20}`])
     t.mock.timers.tick(10)
   }
   assert.deepEqual(payloads, ['a,t:0'], 'one at a time')
@@ -110,11 +110,11 @@ test('while one payload is on its way, the topics that follow form the next one'
   )
   replies.shift()?.()
   await published()
-  wakes.notify(['t:last'])
+  notifications.notify(['t:last'])
   t.mock.timers.tick(10)
   assert.equal(payloads[2], 'a,t:last')
   replies.shift()?.()
-  await wakes[Symbol.asyncDispose]()
+  await notifications[Symbol.asyncDispose]()
 })
 
 test('what nobody finds out by looking is handed to the bus until the bus takes it', async (t) => {
@@ -130,9 +130,9 @@ test('what nobody finds out by looking is handed to the bus until the bus takes 
       subscribe: () => ({ [Symbol.asyncDispose]: async () => {} }),
     }),
   }
-  await using wakes = notifierOn(failing, 'a')
-  wakes.broadcast(['r:token'])
-  wakes.notify(['t:1'])
+  await using notifier = notifierOn(failing, 'a')
+  notifier.broadcast(['r:token'])
+  notifier.notify(['t:1'])
   t.mock.timers.tick(10)
   await published()
   t.mock.timers.tick(10_000)
@@ -141,7 +141,7 @@ test('what nobody finds out by looking is handed to the bus until the bus takes 
   t.mock.timers.tick(10_000)
   await published()
   assert.deepEqual(taken, ['a,r:token'], 'a hint is left to the polls')
-  wakes.notify(['t:2'])
+  notifier.notify(['t:2'])
   t.mock.timers.tick(10)
   await published()
   assert.deepEqual(taken, ['a,r:token', 'a,t:2'], 'and it is told once')
@@ -152,15 +152,15 @@ test('after a gap in which hints may have been lost, those who hear every topic 
   const broken = {
     make: (): MessageBus => ({
       publish: async () => {},
-      subscribe(hear) {
-        reconnect = hear
+      subscribe(listener) {
+        reconnect = listener
         return { [Symbol.asyncDispose]: async () => {} }
       },
     }),
   }
-  await using wakes = notifierOn(broken, 'a')
-  const heard: string[] = []
-  wakes.onAny((topic) => heard.push(topic))
+  await using notifier = notifierOn(broken, 'a')
+  const received: string[] = []
+  notifier.onAny((topic) => received.push(topic))
   reconnect(undefined)
-  assert.deepEqual(heard, [gapTopic])
+  assert.deepEqual(received, [gapTopic])
 })

@@ -5,7 +5,7 @@ import type { TaskKind, Tx } from '#kernel/task.ts'
 import { isConflict } from '#store/conflict.ts'
 import { query } from '#store/query.ts'
 import { isDatabaseUnavailable } from '#store/unavailable.ts'
-import type { Acceptor } from './accept-task.ts'
+import type { TaskAcceptance } from './accept-task.ts'
 import { bodyHash, internalKey } from './idempotency.ts'
 import { newestKind } from './kinds.ts'
 import { type Notifier, readyTopic } from './notifier.ts'
@@ -13,7 +13,7 @@ import type { Transactions } from './transactions.ts'
 
 type PriceTriggerDeps = {
   transactions: Transactions
-  acceptor: Acceptor
+  acceptance: TaskAcceptance
   kinds: ReadonlyMap<string, TaskKind>
   notifier: Notifier
   clock: Clock
@@ -34,7 +34,7 @@ type ArmedTrigger = { id: string; user_id: string; kind: string; input: JsonObje
 /** One transaction fires the order, inserts its task and cancels its OCO siblings, so each order fires once. */
 export function createPriceTriggers({
   transactions,
-  acceptor,
+  acceptance,
   kinds,
   notifier,
   clock,
@@ -58,7 +58,7 @@ export function createPriceTriggers({
         `update trigger_order set status = 'cancelled' where oco_group = $1 and status in ('waiting', 'armed')`,
         [order.oco_group],
       )
-    const taskId = await acceptor.enqueue(tx, {
+    const taskId = await acceptance.enqueue(tx, {
       userId: order.user_id,
       kind,
       input: order.input,

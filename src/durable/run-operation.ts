@@ -8,7 +8,7 @@ import type { Operation, StreamItem } from '#kernel/operation.ts'
 import type { Admission, TaskKind, Tx } from '#kernel/task.ts'
 import { builder, fetchAll, query } from '#store/query.ts'
 import { isDatabaseUnavailable } from '#store/unavailable.ts'
-import type { Acceptor } from './accept-task.ts'
+import type { TaskAcceptance } from './accept-task.ts'
 import type { ChangePoller } from './change-poller.ts'
 import { bodyHash, findKey, isKeyTaken } from './idempotency.ts'
 import { kindKey } from './kinds.ts'
@@ -44,7 +44,7 @@ export type Invoke = (
 
 type InvokerDeps = {
   transactions: Transactions
-  acceptor: Acceptor
+  acceptance: TaskAcceptance
   runner: Runner
   kinds: ReadonlyMap<string, TaskKind>
   notifier: Notifier
@@ -64,7 +64,7 @@ const admissionAttemptsMax = 3
 
 export function createInvoker({
   transactions,
-  acceptor,
+  acceptance,
   runner,
   kinds,
   notifier,
@@ -115,7 +115,7 @@ export function createInvoker({
     const accept = async (admission: Admission): Promise<Task> => {
       using slot = runner.reserve(kind.priority, who.userId)
       const wanted = { userId: who.userId, kind, input, admission, key: keyed, leased: slot !== undefined }
-      const { task, committedEvents, signed } = await acceptor.accept(wanted)
+      const { task, committedEvents, signed } = await acceptance.accept(wanted)
       if (slot) {
         slot.take(task, signed)
         await yieldToFirstStep()

@@ -4,7 +4,7 @@ import type { JsonObject } from '#kernel/json.ts'
 import type { Log } from '#kernel/log.ts'
 import { systemOwner, type TaskKind, type Tx } from '#kernel/task.ts'
 import { query } from '#store/query.ts'
-import type { Acceptor } from './accept-task.ts'
+import type { TaskAcceptance } from './accept-task.ts'
 import { bodyHash, internalKey } from './idempotency.ts'
 import { newestKind } from './kinds.ts'
 import { type Notifier, readyTopic } from './notifier.ts'
@@ -12,7 +12,7 @@ import type { Transactions } from './transactions.ts'
 
 type SchedulerDeps = {
   transactions: Transactions
-  acceptor: Acceptor
+  acceptance: TaskAcceptance
   kinds: ReadonlyMap<string, TaskKind>
   notifier: Notifier
   clock: Clock
@@ -56,7 +56,7 @@ export function nextSlot(slot: Date, everySeconds: number, now: Date): Date {
 /** Enqueues one task per slot without a leader: the slot is part of the idempotency key. */
 export function createScheduler({
   transactions,
-  acceptor,
+  acceptance,
   kinds,
   notifier,
   clock,
@@ -77,7 +77,7 @@ export function createScheduler({
     ])
     if (!kind || (late && due.misfire === 'skip')) return
     const key = internalKey('sched', `${due.id} ${due.next_at.toISOString()}`)
-    await acceptor.enqueue(tx, {
+    await acceptance.enqueue(tx, {
       userId: due.user_id ?? systemOwner,
       kind,
       input: due.input,

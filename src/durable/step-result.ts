@@ -35,11 +35,11 @@ export const deferToNewerVersion = (task: Task): StepResult => ({
 export function withNotExecutedHook(result: StepResult, kind: TaskKind, taskId: string): StepResult {
   const { onNotExecuted } = kind
   if (!onNotExecuted) return result
-  if ('intend' in result && result.intend.onRefused) {
-    const { onRefused, ...intent } = result.intend
+  if ('sign' in result && result.sign.onRefused) {
+    const { onRefused, ...intent } = result.sign
     return {
       ...result,
-      intend: { ...intent, onRefused: (fault) => withNotExecutedHook(onRefused(fault), kind, taskId) },
+      sign: { ...intent, onRefused: (fault) => withNotExecutedHook(onRefused(fault), kind, taskId) },
     }
   }
   if (!('end' in result) || result.outcome !== 'not_executed') return result

@@ -53,7 +53,7 @@ export function transition(task: Task, result: StepResult): StepTransition {
   }
   const state =
     result.state ??
-    ('intend' in result || 'replace' in result ? 'signed' : task.state === 'accepted' ? 'held' : task.state)
+    ('sign' in result || 'replace' in result ? 'signed' : task.state === 'accepted' ? 'held' : task.state)
   return { ...rest, status: 'running', state, outcome: null, step: result.next, attempts: 0 }
 }
 

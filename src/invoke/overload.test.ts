@@ -6,15 +6,15 @@ test('a second late interval sheds reads, a lasting load sheds money, and nothin
   const load = loadShedder(250)
   const shed = () =>
     (['auth', 'read', 'stream', 'money', 'exit'] as const).filter((rate) => load.refusal(rate) !== undefined)
-  load.observe(250)
-  load.observe(251)
+  load.record(250)
+  load.record(251)
   assert.deepEqual(shed(), [])
   for (let late = 2; late < moneySamplesMax; late++) {
-    load.observe(251)
+    load.record(251)
     assert.deepEqual(shed(), ['auth', 'read', 'stream'])
   }
-  load.observe(251)
+  load.record(251)
   assert.deepEqual(shed(), ['auth', 'read', 'stream', 'money'])
-  load.observe(3)
+  load.record(3)
   assert.deepEqual(shed(), [])
 })

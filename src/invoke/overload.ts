@@ -21,7 +21,7 @@ export type LoadSettings = {
 export function loadShedder(delayMsMax: number) {
   let samplesAbove = 0
   return {
-    observe(delayMs: number): void {
+    record(delayMs: number): void {
       samplesAbove = delayMs > delayMsMax ? samplesAbove + 1 : 0
     },
     refusal(rate: RateClass): Fault | undefined {
@@ -48,8 +48,8 @@ export function overload(settings: Partial<LoadSettings> = {}): Overload {
     return Number.isNaN(meanMs) ? 0 : meanMs
   }
   const { sample = meter } = settings
-  const { observe, refusal } = loadShedder(delayMsMax)
-  const timer = setInterval(() => observe(sample()), everyMs).unref()
+  const { record, refusal } = loadShedder(delayMsMax)
+  const timer = setInterval(() => record(sample()), everyMs).unref()
   return {
     refusal,
     close() {

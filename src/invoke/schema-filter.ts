@@ -54,14 +54,14 @@ const partsOf = (schema: Schema): Schema[] =>
   Array.isArray(schema.allOf) ? [schema, ...schema.allOf.filter(isRecord).flatMap(partsOf)] : [schema]
 
 function filterRecord(outline: Outline, value: Record<string, unknown>): Record<string, unknown> {
-  const kept: Record<string, unknown> = {}
+  const filtered: Record<string, unknown> = {}
   for (const name of Object.keys(value)) {
     const field = value[name]
     const within = declaredField(outline, name)
-    if (within === true) kept[name] = plain(field)
-    else if (within) kept[name] = filterBySchema(within, field)
+    if (within === true) filtered[name] = plain(field)
+    else if (within) filtered[name] = filterBySchema(within, field)
   }
-  return kept
+  return filtered
 }
 
 /** The schema of a field; true where any value may stand, false or undefined where the name is not declared. */

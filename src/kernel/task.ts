@@ -168,7 +168,7 @@ export type Replacement = {
 
 export type StepResult =
   | (StepResultBase & { next: string; state?: LiveState })
-  | (StepResultBase & { intend: Intent; next: string; state?: LiveState })
+  | (StepResultBase & { sign: Intent; next: string; state?: LiveState })
   | (StepResultBase & { replace: Replacement; next: string; state?: LiveState })
   | (StepResultBase & { park: { afterMs: number; next: string }; state?: LiveState; outcome?: 'unknown' })
   | (StepResultBase & { end: 'completed'; outcome: 'executed' | 'partial'; result: JsonObject })

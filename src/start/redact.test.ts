@@ -7,13 +7,13 @@ test('a secret is hidden at any depth, in lists too, and what lies beside it sta
     token: 'agt_1',
     route: '/v1/chains',
     request: { headers: { authorization: 'Bearer agt_1', accept: 'text/html' } },
-    carriers: [{ id: 1, raw: '0xf8' }, 'plain'],
+    attempts: [{ id: 1, raw: '0xf8' }, 'plain'],
   }
   assert.deepEqual(redact(facts), {
     token: '[redacted]',
     route: '/v1/chains',
     request: { headers: { authorization: '[redacted]', accept: 'text/html' } },
-    carriers: [{ id: 1, raw: '[redacted]' }, 'plain'],
+    attempts: [{ id: 1, raw: '[redacted]' }, 'plain'],
   })
   assert.equal(facts.token, 'agt_1', 'the facts of the caller are left as they are')
 })

@@ -14,7 +14,7 @@ import { policy as makePolicy } from '#features/policy/policy.ts'
 import type { HoldingView } from '#features/wallets/contract.ts'
 import { createFaucetGrant } from '#features/wallets/faucet-grant.ts'
 import { type ChainReader, holdings as makeHoldings } from '#features/wallets/holdings.ts'
-import { envKek, keks } from '#features/wallets/key-encryption-keys.ts'
+import { envKek, keyEncryptionKeys } from '#features/wallets/key-encryption-keys.ts'
 import { keystore } from '#features/wallets/keystore.ts'
 import { pastTokens } from '#features/wallets/past-tokens.ts'
 import { custodySigner } from '#features/wallets/signer.ts'
@@ -158,7 +158,12 @@ export function createInstance(
       contracts,
     },
   })
-  const store = keystore({ keks: keks(kek), crypto: { evm: evmCrypto, svm: svmCrypto }, clock, random })
+  const store = keystore({
+    keyEncryptionKeys: keyEncryptionKeys(kek),
+    crypto: { evm: evmCrypto, svm: svmCrypto },
+    clock,
+    random,
+  })
   const signer = custodySigner({
     db: custody.pool,
     keystore: store,

@@ -80,7 +80,12 @@ const placeOnce = async ({ exchange, info, user }: Trader, cloid: `0x${string}`)
 test('a reply that is dropped after the commit leaves an order that is found by its client id', async () => {
   const trader = await traderAt(venue, 301)
   const cloid = newCloid()
-  await venue.control('POST', '/faults', { effect: 'dropReply', door: 'exchange', type: 'order', count: 1 })
+  await venue.control('POST', '/faults', {
+    effect: 'dropReply',
+    endpoint: 'exchange',
+    type: 'order',
+    count: 1,
+  })
   await assert.rejects(trader.exchange.order(buy(cloid)))
   const reply = await trader.info.orderStatus({ user: trader.user, oid: cloid })
   assert.equal(reply.status === 'order' && reply.order.status, 'filled')
@@ -94,7 +99,7 @@ test('a reset and an error status before the commit leave nothing behind', async
     { effect: 'status', status: 503 },
   ]) {
     const cloid = newCloid()
-    await venue.control('POST', '/faults', { ...fault, door: 'exchange', count: 1 })
+    await venue.control('POST', '/faults', { ...fault, endpoint: 'exchange', count: 1 })
     await assert.rejects(trader.exchange.order(buy(cloid)))
     assert.equal((await trader.info.orderStatus({ user: trader.user, oid: cloid })).status, 'unknownOid')
   }
@@ -115,7 +120,7 @@ test('a slow venue answers late and only the chosen questions', async () => {
   await venue.control('POST', '/faults', {
     effect: 'latency',
     latencyMs: 300,
-    door: 'info',
+    endpoint: 'info',
     type: 'userRole',
     count: 1,
   })
@@ -185,9 +190,9 @@ test('seeded orders through drops, resets, 429, 503 and kills: one fill for ever
   )
   const random = { at: 42 }
   const faults = [
-    { effect: 'dropReply', door: 'exchange', rate: 0.1 },
-    { effect: 'reset', door: 'exchange', rate: 0.05 },
-    { effect: 'status', status: 429, door: 'exchange', rate: 0.05 },
+    { effect: 'dropReply', endpoint: 'exchange', rate: 0.1 },
+    { effect: 'reset', endpoint: 'exchange', rate: 0.05 },
+    { effect: 'status', status: 429, endpoint: 'exchange', rate: 0.05 },
     { effect: 'status', status: 503, rate: 0.03 },
   ]
   const arm = async () => {

@@ -122,10 +122,10 @@ const spotCancelAll: CancelCase = {
   async landed(context) {
     let count = 0
     for (const pair of pairs) {
-      const isExitGone = (await statusOfTrigger(context, pair.exit)) === 'cancelled'
-      const isOrderGone = (await statusOfOrder(context, pair.order)) === 'canceled'
-      assert.equal(isExitGone, isOrderGone, 'both of a pair are cancelled, or none')
-      if (isOrderGone) count += 1
+      const isExitCancelled = (await statusOfTrigger(context, pair.exit)) === 'cancelled'
+      const isOrderCancelled = (await statusOfOrder(context, pair.order)) === 'canceled'
+      assert.equal(isExitCancelled, isOrderCancelled, 'both of a pair are cancelled, or none')
+      if (isOrderCancelled) count += 1
     }
     return count
   },

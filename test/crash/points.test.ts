@@ -99,8 +99,8 @@ test('killed at any point of an earn task, it happens exactly once (failing 7)',
   let next: Promise<Gateway> | undefined
   for (const [index, point] of points.entries()) {
     const victim = await (next ?? app.gateway({ FAILPOINT: point }))
-    const following = points[index + 1]
-    next = following === undefined ? undefined : app.gateway({ FAILPOINT: following })
+    const nextPoint = points[index + 1]
+    next = nextPoint === undefined ? undefined : app.gateway({ FAILPOINT: nextPoint })
     next?.catch((error: unknown) => assert.ok(error instanceof NotReady))
     if (await dieAt(point, victim)) deaths++
   }

@@ -71,9 +71,9 @@ test(`the stops of ${holders} holders sell once each, whichever gateway dies`, a
     people.push(...(await Promise.all(Array.from({ length: 8 }, (_, n) => newHolder(first!, at + n)))))
 
   const faults = [
-    { door: 'exchange', effect: 'dropReply', rate: 0.2 },
-    { door: 'exchange', effect: 'reset', rate: 0.1 },
-    { door: 'info', effect: 'status', status: 429, rate: 0.02 },
+    { endpoint: 'exchange', effect: 'dropReply', rate: 0.2 },
+    { endpoint: 'exchange', effect: 'reset', rate: 0.1 },
+    { endpoint: 'info', effect: 'status', status: 429, rate: 0.02 },
   ]
   for (const [at, fault] of faults.entries()) await venue('POST', '/faults', { ...fault, seed: seed + at })
   let falling = true

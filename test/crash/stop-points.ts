@@ -13,9 +13,9 @@ import { newTrader, taskPointPattern } from './venue-points.ts'
 import { frozenAccounts, type VenueCall, venueOf } from './venue-record.ts'
 import { markets, randomOf } from './venue-traders.ts'
 
-type Scene = Awaited<ReturnType<typeof createCrashApp>>
+type StopPointApp = Awaited<ReturnType<typeof createCrashApp>>
 export type CancelContext = {
-  app: Scene
+  app: StopPointApp
   venue: VenueCall
   customer: Customer
   /** Runs a task to its end on the instance that never stops. */
@@ -99,7 +99,7 @@ async function createStopPoints() {
     await cancelCase.prepare(context)
     return context
   }
-  const tasksOf = async ({ customer }: CancelContext, kind: string): Promise<StoredTask[]> =>
+  const readTasks = async ({ customer }: CancelContext, kind: string): Promise<StoredTask[]> =>
     (
       await app.admin.query<StoredTask>(
         `select t.id, t.status, t.outcome from task t join app_user u on u.id = t.user_id
@@ -180,7 +180,7 @@ async function createStopPoints() {
   const stopAt = async (cancelCase: CancelCase, context: CancelContext, point: string, leases: number) => {
     const at = `${cancelCase.kind} ${point}, stopped for ${leases} leases`
     const { customer } = context
-    const before = (await tasksOf(context, cancelCase.kind)).length
+    const before = (await readTasks(context, cancelCase.kind)).length
     const body = await cancelCase.body(context)
     arm(point)
     const request = post(stopping.url, customer, cancelCase.path, `stop-${keys++}`, body).catch(
@@ -190,7 +190,7 @@ async function createStopPoints() {
     void request.finally(() => {
       isAnswered = true
     })
-    const newest = async () => (await tasksOf(context, cancelCase.kind))[before]
+    const newest = async () => (await readTasks(context, cancelCase.kind))[before]
     const isSettled = async () => {
       if (isStopped()) return true
       const task = isAnswered ? await newest() : undefined
@@ -221,7 +221,7 @@ async function createStopPoints() {
         assert.deepEqual([end.status, end.outcome], ['cancelled', 'not_executed'], at)
       else assert.notEqual(end.status, 'cancelled', at)
     }
-    assert.equal((await tasksOf(context, cancelCase.kind)).length, before + 1, `${at}: one task`)
+    assert.equal((await readTasks(context, cancelCase.kind)).length, before + 1, `${at}: one task`)
     return { wasStopped, answer: answer?.status }
   }
 
@@ -233,10 +233,10 @@ async function createStopPoints() {
     const points = (await pointsOf(cancelCase, context, random)).slice(0, share)
     const tally = { points: points.length, stopped: 0, accepted: 0, refused: 0, absent: 0 }
     const verify = async (at: string) => {
-      const executed = (await tasksOf(context, cancelCase.kind)).filter(
+      const executed = (await readTasks(context, cancelCase.kind)).filter(
         ({ outcome }) => outcome === 'executed',
       )
-      const ids = (await tasksOf(context, cancelCase.kind)).map(({ id }) => id)
+      const ids = (await readTasks(context, cancelCase.kind)).map(({ id }) => id)
       assert.equal(await cancelCase.landed(context, ids), executed.length, at)
     }
     for (const point of points) {

@@ -80,11 +80,11 @@ async function newTrader({ url }: Gateway, venue: Venue): Promise<Trader> {
 }
 
 const faults = [
-  { door: 'exchange', effect: 'dropReply', rate: 0.03 },
-  { door: 'exchange', effect: 'reset', rate: 0.02 },
-  { door: 'exchange', effect: 'status', status: 429, rate: 0.03 },
-  { door: 'info', effect: 'reset', rate: 0.005 },
-  { door: 'info', effect: 'status', status: 429, rate: 0.005 },
+  { endpoint: 'exchange', effect: 'dropReply', rate: 0.03 },
+  { endpoint: 'exchange', effect: 'reset', rate: 0.02 },
+  { endpoint: 'exchange', effect: 'status', status: 429, rate: 0.03 },
+  { endpoint: 'info', effect: 'reset', rate: 0.005 },
+  { endpoint: 'info', effect: 'status', status: 429, rate: 0.005 },
 ]
 
 /** Each account places one order after the other, so that what it closes and cancels is its own. */

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { setTimeout as delay } from 'node:timers/promises'
 import * as T from 'typebox'
-import { createAcceptor } from '#durable/accept-task.ts'
+import { createTaskAcceptance } from '#durable/accept-task.ts'
 import { createCommitter } from '#durable/commit.ts'
 import { createEngine, type Engine } from '#durable/engine.ts'
 import type { MessageBus } from '#durable/notifier.ts'
@@ -55,7 +55,7 @@ export const signingStep = (next: string): Step => {
     effect: { kind: 'test', externalId: id, policyReceipt: 'none', intent: {}, signed: {} },
     txAttempt: { externalId: `${id}:${nonce}`, raw: `signed ${nonce}`, nonce },
   })
-  return async ({ id }) => ({ intend: { nonceSequence, build: (nonce) => build(nonce, id) }, next })
+  return async ({ id }) => ({ sign: { nonceSequence, build: (nonce) => build(nonce, id) }, next })
 }
 export const executed: StepResult = { end: 'completed', outcome: 'executed', result: {} }
 export const confirmed = ({ effects }: TaskView): StepResult => ({
@@ -204,7 +204,7 @@ export function writer({ admin }: EngineFixture) {
     baseUrl: () => 'http://here',
   }
   const commits = createCommitter(deps)
-  const { accept } = createAcceptor({ ...deps, committer: commits })
+  const { accept } = createTaskAcceptance({ ...deps, committer: commits })
   const kind: TaskKind = { kind: 'test', version: 1, priority: 1, steps: {} }
   return {
     ...commits,

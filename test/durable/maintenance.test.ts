@@ -92,13 +92,13 @@ describe('maintenance', () => {
   test('an audit that fails rests for as long as one that ends', async () => {
     await using db = await testDatabase()
     const database = openDatabase({ url: db.url, poolMax: 2, applicationName: 'failing' })
-    const { pool, transaction: run, pipelinedTransaction: runAfter } = database
+    const { pool, transaction: run, pipelinedTransaction: pipelined } = database
     const slow = openDatabase({ url: db.url, poolMax: 1, applicationName: 'slow' })
     const holder = await slow.pool.connect()
     await holder.query('begin')
     await holder.query('lock table ledger_entry')
     const maintain = createMaintenance({
-      transactions: { pool, run, pipelined: runAfter },
+      transactions: { pool, run, pipelined },
       clock,
       log: silentLog,
       intervalMs: 1,
@@ -133,13 +133,13 @@ describe('maintenance', () => {
       applicationName: 'quick',
       statementTimeoutMs: 100,
     })
-    const { pool, transaction: run, pipelinedTransaction: runAfter } = database
+    const { pool, transaction: run, pipelinedTransaction: pipelined } = database
     const slow = openDatabase({ url: db.url, poolMax: 1, applicationName: 'slow' })
     const holder = await slow.pool.connect()
     await holder.query('begin')
     await holder.query('lock table ledger_entry')
     const maintain = createMaintenance({
-      transactions: { pool, run, pipelined: runAfter },
+      transactions: { pool, run, pipelined },
       clock,
       log: silentLog,
       intervalMs: 60_000,

@@ -43,7 +43,7 @@ const contract = group('test', {
 type Lookup = { instance: string; neverSent: boolean }
 type SignedTask = { task_id: string; status: string; outcome: string }
 
-function instance(database: Database, name: string, looks: Map<string, Lookup[]>) {
+function instance(database: Database, name: string, lookups: Map<string, Lookup[]>) {
   const taskEngine = createEngine({
     transactions: {
       pool: database.pool,
@@ -72,7 +72,7 @@ function instance(database: Database, name: string, looks: Map<string, Lookup[]>
       }),
       steps: {
         begin: async ({ id }) => ({
-          intend: {
+          sign: {
             nonceSequence,
             build: async (nonce: bigint) => built(id, nonce),
             signOnAccept: async () => async (nonce: bigint) => ({
@@ -84,7 +84,7 @@ function instance(database: Database, name: string, looks: Map<string, Lookup[]>
         }),
         look: async ({ id, effects, data, attempt }) => {
           const neverSent = effects[0]?.neverSent === true
-          looks.set(id, [...(looks.get(id) ?? []), { instance: name, neverSent }])
+          lookups.set(id, [...(lookups.get(id) ?? []), { instance: name, neverSent }])
           if (data.stumbles && attempt === 0) throw new Fault('upstream_timeout', 'no reply')
           return {
             end: 'completed',

@@ -221,7 +221,7 @@ describe('faults of steps', () => {
         createBus: (database) => {
           const bus = postgresBus(database)
           return {
-            subscribe: (hear) => bus.subscribe(hear),
+            subscribe: (listener) => bus.subscribe(listener),
             async publish(payload) {
               max = Math.max(max, ++now)
               const client = await database.pool.connect()

@@ -116,14 +116,14 @@ async function askOver(socket: Socket, path: string): Promise<string> {
 test('silent connections of one address make room for others, the oldest first', async (t) => {
   const app = await createHttpApp({ connections: { max: 100, perAddress: 20 } })
   t.after(() => app.close())
-  const kept = await idle(app.url, '127.0.0.3')
+  const reused = await idle(app.url, '127.0.0.3')
   const sockets: Socket[] = []
   for (let turn = 0; turn < 150; turn++) sockets.push(await idle(app.url, '127.0.0.2'))
   const alive = () => sockets.filter((socket) => !socket.closed && !socket.destroyed).length
   const until = performance.now() + 10_000
   while (alive() > 20 && performance.now() < until) await new Promise((resolve) => setImmediate(resolve))
   assert.ok(alive() <= 20, `${alive()} are open`)
-  assert.match(await askOver(kept, '/v1/probe'), /^HTTP\/1\.1 200/)
+  assert.match(await askOver(reused, '/v1/probe'), /^HTTP\/1\.1 200/)
   assert.match(await askOver(sockets.at(-1)!, '/v1/probe'), /^HTTP\/1\.1 200/)
   const [line, ...others] = app.lines.filter(({ sentence }) => sentence.includes('connections'))
   assert.deepEqual([line?.facts.address, line?.facts.limit], ['address:127.0.0.2', 20])

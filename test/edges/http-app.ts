@@ -128,7 +128,7 @@ export const contract = group('probe', {
   }),
   image: read('POST /chat/image/', { summary: 'With a slash', access: 'read', output: OpenObject }),
   break: act('POST /v1/break', {
-    summary: 'Fail as told',
+    summary: 'Fail as requested',
     access: 'manage',
     body: T.Object({ how: T.String(), extras: T.Optional(OpenObject) }, { $id: 'BreakRequest' }),
     output: OpenObject,
@@ -165,8 +165,8 @@ export const operations: Operation[] = implement(contract, {
   async *watch() {},
   async *talk() {},
   break: async ({ how, extras = {} }) => {
-    if (how === 'bug') throw new Error('the secret of the house')
-    throw new Fault(how as 'conflict', `Failed as told: ${how}`, { extras: { ...extras } })
+    if (how === 'bug') throw new Error('an internal detail')
+    throw new Fault(how as 'conflict', `Failed as requested: ${how}`, { extras: { ...extras } })
   },
 })
 

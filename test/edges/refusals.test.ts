@@ -173,21 +173,21 @@ test('a bug is 500 without its message, and is logged with its stack under the s
   const logged = app.lines.find(({ facts }) => facts.requestId === answer.body.request_id && facts.err)
   assert.match(
     String((logged?.facts.err as Error | undefined)?.stack),
-    /the secret of the house[\s\S]*http-app\.ts/,
+    /an internal detail[\s\S]*http-app\.ts/,
   )
 })
 
 test('every code of the catalogue is printed with its status, its extras and its headers', async () => {
   const codes = Object.keys(faults).filter((code) => code !== 'validation') as FaultCode[]
   for (const code of codes) {
-    const extras = { reason: 'told', code: 'forged', request_id: 'forged' }
+    const extras = { reason: 'test', code: 'forged', request_id: 'forged' }
     const answer = await sendRequest(app.url, 'POST /v1/break', { body: { how: code, extras } })
     const { status, retryable } = faults[code]
     assert.equal(answer.status, status)
     assert.equal(answer.headers.get('content-type'), 'application/json; charset=utf-8')
     const { detail, request_id, outcome, ...rest } = answer.body
-    assert.deepEqual(rest, { code, retryable, reason: 'told' })
-    assert.equal(detail, `Failed as told: ${code}`)
+    assert.deepEqual(rest, { code, retryable, reason: 'test' })
+    assert.equal(detail, `Failed as requested: ${code}`)
     assert.equal(request_id, answer.headers.get('x-request-id'))
     assert.equal(outcome, status === 503 ? 'not_executed' : undefined)
     assert.equal(answer.headers.get('www-authenticate'), status === 401 ? challenge() : null)
@@ -210,7 +210,7 @@ test('the same faults become RFC 9457 for those who ask for it', async () => {
   assert.equal(status, 409)
   assert.equal(answer.headers.get('content-type'), 'application/problem+json; charset=utf-8')
   assert.equal(body.type, `${app.url}/error-catalog.json#conflict`)
-  assert.deepEqual([body.status, body.detail, body.code], [409, 'Failed as told: conflict', 'conflict'])
+  assert.deepEqual([body.status, body.detail, body.code], [409, 'Failed as requested: conflict', 'conflict'])
   const invalid = await sendRequest(app.url, 'POST /v1/pay', { body: {}, headers })
   assert.equal(invalid.status, 422)
   assert.equal(typeof invalid.body.detail, 'string')

@@ -106,7 +106,7 @@ test('a refusal before the first event is an HTTP error, one behind it an error 
       },
       async *bug() {
         yield { event: 'meta', data: {} }
-        throw new Error('the secret of the house')
+        throw new Error('an internal detail')
       },
     },
   })

@@ -12,7 +12,7 @@ const vaultChain = '8453'
 const usdcDecimals = 6
 export const venueDecimals = 8
 /** What the faucet of a world gives to a new user on each chain. */
-const welcomeUnits = 10_000_000_000n
+const faucetGrantUnits = 10_000_000_000n
 /** The venue's tokens by its numbers, and the token that each of its spot markets trades. */
 const venueTokens: Record<string, string> = { 0: 'USDC', 1: 'PURR', 2: 'HYPE', 3: 'UBTC', 4: 'UETH' }
 const spotMarkets: Record<string, string> = { 'PURR/USDC': 'PURR', '@1': 'HYPE', '@2': 'UBTC', '@3': 'UETH' }
@@ -141,8 +141,8 @@ export async function readFaucetGrant(control: string, { evm }: Pick<Owner, 'evm
 function expectedGrant(tasks: Task[], owner: { evm: string }): Amounts {
   const all: Amounts = {}
   for (const { kind, result } of tasks)
-    if (kind === 'welcome_funding')
-      for (const chain of result?.funded ?? []) all[`usdc:${chain}`] = welcomeUnits
+    if (kind === 'faucet_grant')
+      for (const chain of result?.funded ?? []) all[`usdc:${chain}`] = faucetGrantUnits
   for (const { asset, units } of adjustments.get(keyOf(owner)) ?? []) all[asset] = (all[asset] ?? 0n) + units
   return all
 }
@@ -391,7 +391,7 @@ export async function assertAllConserved(
   }
 }
 
-type AuditBeside = {
+type AuditSources = {
   control: string
   venue: VenueRecord
   query: Query
@@ -401,7 +401,7 @@ type AuditBeside = {
 
 /** The property where no HTTP is between test and gateway, and the venue is not the world's own. */
 export async function assertConservedWith(
-  { control, venue, query, chains }: AuditBeside,
+  { control, venue, query, chains }: AuditSources,
   accounts: readonly Account[],
 ): Promise<void> {
   await assertEach(

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import { recoverAddress } from 'viem/utils'
 import { receipts } from '#features/policy/receipt.ts'
-import { envKek, keks } from '#features/wallets/key-encryption-keys.ts'
+import { envKek, keyEncryptionKeys } from '#features/wallets/key-encryption-keys.ts'
 import { custodySigner } from '#features/wallets/signer.ts'
 import type { SigningChain } from '#features/wallets/signing-rules.ts'
 import { sealedWallet } from '#features/wallets/store.ts'
@@ -39,7 +39,7 @@ import {
 let app: IdentityApp
 const first = newKek('first')
 before(async () => {
-  app = await createIdentityApp({ keks: keks(first) })
+  app = await createIdentityApp({ keyEncryptionKeys: keyEncryptionKeys(first) })
 })
 after(() => app[Symbol.asyncDispose]())
 
@@ -281,25 +281,25 @@ describe('keys at rest', () => {
       newKek('second'),
       envKek('first', Buffer.alloc(32).toString('base64'), systemRandom),
     ]) {
-      const thief = assembleApp(app.database, { keks: keks(guess) })
+      const thief = assembleApp(app.database, { keyEncryptionKeys: keyEncryptionKeys(guess) })
       await assert.rejects(signerOf(thief).signBatch(intent, receipt))
     }
   })
 
   test('a secret is wiped once it was lent', async () => {
     const { wallet } = await newcomer()
-    let kept: Uint8Array | undefined
+    let retained: Uint8Array | undefined
     await app.keystore.withKey(wallet, async (secret) => {
-      kept = secret
+      retained = secret
       assert.notDeepEqual(Buffer.from(secret), Buffer.alloc(32))
     })
-    assert.deepEqual(Buffer.from(kept as Uint8Array), Buffer.alloc(32))
+    assert.deepEqual(Buffer.from(retained as Uint8Array), Buffer.alloc(32))
   })
 
   test('a rotation under load loses no signature, and may be broken off and resumed', async () => {
     const users = await Promise.all(Array.from({ length: 12 }, newcomer))
     const second = newKek('second')
-    const turned = assembleApp(app.database, { keks: keks(second, first) })
+    const turned = assembleApp(app.database, { keyEncryptionKeys: keyEncryptionKeys(second, first) })
     const wallets = async (kek: string) =>
       Number(
         (await query<{ n: bigint }>(app.db, 'select count(*) as n from wallet where kek_id = $1', [kek]))[0]
@@ -319,7 +319,7 @@ describe('keys at rest', () => {
       }
     }
     const load = Promise.all(users.map(sign))
-    const another = assembleApp(app.database, { keks: keks(second, first) })
+    const another = assembleApp(app.database, { keyEncryptionKeys: keyEncryptionKeys(second, first) })
     const cut = await turned.keystore.rewrap(app.db, { limit: 3 })
     assert.equal(cut.rewrapped, 3)
     const through = async ({ keystore }: Pick<IdentityApp, 'keystore'>) => {
@@ -337,7 +337,7 @@ describe('keys at rest', () => {
     assert.ok(signatures >= users.length * 3)
     assert.deepEqual(broken, moved)
     assert.deepEqual([await wallets('first'), await wallets('second')], [1, before - 1])
-    const alone = assembleApp(app.database, { keks: keks(second) })
+    const alone = assembleApp(app.database, { keyEncryptionKeys: keyEncryptionKeys(second) })
     const { intent, receipt } = await allowed(users[0] as User)
     assert.match((await signerOf(alone).signBatch(intent, receipt)).signature, /^0x/)
   })

@@ -6,7 +6,7 @@ import type { OnSignup } from '#features/auth/register.ts'
 import { credits } from '#features/credits/credits.ts'
 import { type PlatformLimits, policy } from '#features/policy/policy.ts'
 import { user } from '#features/user/user.ts'
-import { envKek, type Keks, keks } from '#features/wallets/key-encryption-keys.ts'
+import { envKek, type KeyEncryptionKeys, keyEncryptionKeys } from '#features/wallets/key-encryption-keys.ts'
 import { keystore } from '#features/wallets/keystore.ts'
 import { walletsOf } from '#features/wallets/store.ts'
 import type { Caller } from '#kernel/caller.ts'
@@ -44,7 +44,12 @@ export type IdentityApp = Awaited<ReturnType<typeof createIdentityApp>>
 export const newKek = (id: string) =>
   envKek(id, Buffer.from(systemRandom.bytes(32)).toString('base64'), systemRandom)
 
-type Options = { keks?: Keks; limits?: Partial<PlatformLimits>; onSignup?: OnSignup; poolMax?: number }
+type Options = {
+  keyEncryptionKeys?: KeyEncryptionKeys
+  limits?: Partial<PlatformLimits>
+  onSignup?: OnSignup
+  poolMax?: number
+}
 
 export async function createIdentityApp(options: Options = {}) {
   const home = await testDatabase()
@@ -74,7 +79,7 @@ export function assembleApp(database: Database, options: Options = {}) {
   const revoked: string[] = []
   const listeners: ((hash: string) => void)[] = []
   const store = keystore({
-    keks: options.keks ?? keks(newKek('first')),
+    keyEncryptionKeys: options.keyEncryptionKeys ?? keyEncryptionKeys(newKek('first')),
     crypto: { evm: evmCrypto, svm: svmCrypto },
     clock,
     random,

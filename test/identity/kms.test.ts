@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
-import { keks } from '#features/wallets/key-encryption-keys.ts'
+import { keyEncryptionKeys } from '#features/wallets/key-encryption-keys.ts'
 import { noFailpoints } from '#kernel/failpoint.ts'
 import { vaultTransit } from '#upstreams/kms/kms.ts'
 import { net } from '#upstreams/net.ts'
@@ -23,7 +23,7 @@ before(async () => {
   vault = await kmsEmulator()
   await post('keys/derived', { type: 'aes256-gcm96', derived: true })
   await post('keys/plain', { type: 'aes256-gcm96' })
-  app = await createIdentityApp({ keks: keks(transit('derived')) })
+  app = await createIdentityApp({ keyEncryptionKeys: keyEncryptionKeys(transit('derived')) })
 })
 after(async () => {
   await app[Symbol.asyncDispose]()
@@ -76,7 +76,7 @@ describe('keys wrapped by Vault', () => {
   })
 
   test('while Vault is away nobody is enrolled, and nothing is left behind', async () => {
-    const other = assembleApp(app.database, { keks: keks(transit('derived')) })
+    const other = assembleApp(app.database, { keyEncryptionKeys: keyEncryptionKeys(transit('derived')) })
     vault.seal(true)
     assert.equal((await faultOf(other.register())).code, 'unavailable')
     vault.seal(false)

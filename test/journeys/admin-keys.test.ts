@@ -18,7 +18,7 @@ import { createFundedPerson } from './people.ts'
 import { worldOf } from './world.ts'
 
 /** One gateway wraps with its turn, the other finds it with its next one. */
-const upkeepMsMax = 30_000
+const maintenanceMsMax = 30_000
 const newKey = () => randomBytes(32).toString('base64')
 const [old, fresh] = [newKey(), newKey()]
 const folder = dataFolder()
@@ -123,7 +123,7 @@ test('a gateway with a new key wraps the others by itself, and one without that 
   await eventually(
     async () => ((await lateSays()).join() === 'degraded,1' ? true : undefined),
     'the gateway without the new key says so',
-    upkeepMsMax,
+    maintenanceMsMax,
   )
   assert.deepEqual(await keys(), [['new', 2]])
   await early.stop()

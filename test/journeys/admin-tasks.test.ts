@@ -15,7 +15,7 @@ type Rpc = { id: number; method: string }
 
 /** In front of a real node: while `forgets`, it answers as one that has lost its receipts. */
 async function forgetfulNode(url: string) {
-  const state = { forgets: false }
+  const state = { hidesReceipts: false }
   const server = createServer(async (request, response) => {
     const chunks: Buffer[] = []
     for await (const chunk of request) chunks.push(chunk as Buffer)
@@ -23,14 +23,16 @@ async function forgetfulNode(url: string) {
     const reply = await fetch(url, { method: 'POST', body, headers: { 'content-type': 'application/json' } })
     const asked = JSON.parse(body) as Rpc | Rpc[]
     const answered = (await reply.json()) as object | object[]
-    const lost = (call: Rpc, answer: object) =>
-      state.forgets && call.method === 'eth_getTransactionReceipt' ? { ...answer, result: null } : answer
+    const withoutReceipt = (call: Rpc, answer: object) =>
+      state.hidesReceipts && call.method === 'eth_getTransactionReceipt'
+        ? { ...answer, result: null }
+        : answer
     const forwarded =
       Array.isArray(asked) && Array.isArray(answered)
         ? answered.map((each, at) =>
-            lost(asked.find(({ id }) => id === (each as Rpc).id) ?? asked[at]!, each),
+            withoutReceipt(asked.find(({ id }) => id === (each as Rpc).id) ?? asked[at]!, each),
           )
-        : lost(asked as Rpc, answered as object)
+        : withoutReceipt(asked as Rpc, answered as object)
     response.setHeader('content-type', 'application/json').end(JSON.stringify(forwarded))
   })
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
@@ -67,7 +69,7 @@ after(async () => {
 
 /** The batch ran, its receipt is gone, and its deadline is over: nothing more can be looked up. */
 async function depositInReview(person: Person, amount: string): Promise<string> {
-  node.state.forgets = true
+  node.state.hidesReceipts = true
   const { body } = await person.deposit(amount, { query: '' })
   const landed = await eventually(
     async () => (await world.effects(person.evm))[0],
@@ -183,13 +185,13 @@ test('a task ended as not executed gives back its hold and its share of the limi
     ['voided'],
   )
   assert.equal(effects[0]!.status, 'dropped')
-  node.state.forgets = false
+  node.state.hidesReceipts = false
   assert.equal((await person.deposit('1')).body.status, 'completed')
 })
 
 test('a task that has not come into review is not ended by hand', async () => {
   const person = await createFundedPerson(gateway.url)
-  node.state.forgets = false
+  node.state.hidesReceipts = false
   const { body } = await person.deposit('1')
   const words = ['--outcome', 'not_executed', '--evidence', 'none', '--why', 'x']
   assert.match(await operator.refusal('tasks', 'end', body.task_id, ...words), /not in review/)

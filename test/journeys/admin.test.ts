@@ -100,8 +100,8 @@ test('tokens of an agent, and a single one, end at once everywhere', async () =>
   for (const { url } of [first, second])
     for (const token of [two, three]) await eventuallyStatus(url, token, [401, 'invalid_token'])
   assert.match(await operator.refusal('tokens', 'revoke', '--why', 'x'), /either --user .* or --token/)
-  const kept = JSON.stringify(await operator.log())
-  assert.ok(!kept.includes(one), 'a token stands in the record')
+  const record = JSON.stringify(await operator.log())
+  assert.ok(!record.includes(one), 'a token stands in the record')
 })
 
 test('a stolen key is replaced: the thief is out, the owner signs with the new one', async () => {
@@ -178,14 +178,18 @@ test('a paused sponsor pays for nothing new on any instance until it is unpaused
   const known = await operator.rows<{ chain: string; signer: string }>('sponsors', 'list')
   const signers = [...new Set(known.filter(({ chain }) => chain === '8453').map(({ signer }) => signer))]
   assert.ok(signers.length >= 2, JSON.stringify(known))
-  const kept = signers[0]!
+  const remaining = signers[0]!
   for (const signer of signers.slice(1))
     await operator.act('balance looks wrong', 'sponsors', 'pause', signer, '--chain', '8453')
   for (const url of [first.url, second.url]) {
-    await eventually(async () => ((await payers(url)) === kept ? true : undefined), 'only one pays', 20_000)
-    for (let n = 0; n < 3; n++) assert.equal(await payers(url), kept)
+    await eventually(
+      async () => ((await payers(url)) === remaining ? true : undefined),
+      'only one pays',
+      20_000,
+    )
+    for (let n = 0; n < 3; n++) assert.equal(await payers(url), remaining)
   }
-  await operator.act('none left', 'sponsors', 'pause', kept, '--chain', '8453')
+  await operator.act('none left', 'sponsors', 'pause', remaining, '--chain', '8453')
   const refused = await eventually(async () => {
     const { status, body } = await person.deposit('1', { at: second.url })
     return status === 503 ? (body as unknown as { reason: string }).reason : undefined
@@ -197,7 +201,7 @@ test('a paused sponsor pays for nothing new on any instance until it is unpaused
       const { status } = await person.deposit('1', { at: url })
       return status === 200 ? true : undefined
     }, 'sponsors pay again')
-  assert.match(await operator.refusal('sponsors', 'unpause', kept, '--why', 'x'), /is not paused/)
+  assert.match(await operator.refusal('sponsors', 'unpause', remaining, '--why', 'x'), /is not paused/)
 })
 
 test('SQL reads only, unless it is asked to write, and each statement is recorded', async () => {

@@ -33,15 +33,15 @@ describe('shares that moved another way', () => {
     const person = await createFundedPerson(gateway.url)
     const older = (await person.deposit('100')).body.result
     const newer = (await person.deposit('50')).body.result
-    const gone = BigInt(newer.shares_delta) / 2n
-    await world.moveShares(person.evm, elsewhere, gone)
+    const removed = BigInt(newer.shares_delta) / 2n
+    await world.moveShares(person.evm, elsewhere, removed)
     const flagged = async () => ((await flagsOf(person)).length > 0 ? true : undefined)
     await eventually(flagged, 'the difference is found', auditMs)
     const refused = await person.call<Refusal>('POST /v1/earn/deposit', { body: { amount_usdc: '1' } })
     assert.equal(refused.status, 403)
     const frozen = refused.body
     assert.deepEqual([frozen.code, frozen.scope], ['trading_paused', 'earn'])
-    assert.match(String(frozen.reason), new RegExp(String(gone)))
+    assert.match(String(frozen.reason), new RegExp(String(removed)))
     assert.deepEqual(
       (await flagsOf(person)).map(({ data }) => [data.state, data.code]),
       [['frozen', 'earn_shares_missing']],

@@ -8,22 +8,22 @@ import { createFundedPerson, type Person, type Positions } from './people.ts'
 import { type World, worldOf } from './world.ts'
 
 describe('positions withdrawn in quick succession', () => {
-  let scene: CrashApp
+  let crashApp: CrashApp
   let gateways: Gateway[]
   let world: World
   before(async () => {
-    scene = await createCrashApp()
-    gateways = await Promise.all([scene.gateway(), scene.gateway()])
-    world = await worldOf(scene.control)
+    crashApp = await createCrashApp()
+    gateways = await Promise.all([crashApp.gateway(), crashApp.gateway()])
+    world = await worldOf(crashApp.control)
   })
   after(async () => {
     for (const gateway of gateways ?? []) await gateway.stop()
-    await scene?.[Symbol.asyncDispose]()
+    await crashApp?.[Symbol.asyncDispose]()
   })
 
   const positionsOf = async (person: Person) => (await person.call<Positions>('GET /v1/earn/positions')).body
   const ledgerShares = async (person: Person): Promise<bigint> => {
-    const { rows } = await scene.admin.query(
+    const { rows } = await crashApp.admin.query(
       `select coalesce(sum(avail + held), 0)::text as shares from account a join app_user u on u.id = a.owner
        where u.agent_id = $1 and a.sub_account like 'position:%'`,
       [person.agentId],

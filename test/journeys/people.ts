@@ -75,7 +75,7 @@ export async function personOf(url: string, agent: Agent): Promise<Person> {
 export async function createFundedPerson(url: string): Promise<Person> {
   const person = await personOf(url, await newAgent(url))
   const isFunded = async () => {
-    const { items } = (await person.call<{ items: TaskBody[] }>('GET /v1/tasks?kind=welcome_funding')).body
+    const { items } = (await person.call<{ items: TaskBody[] }>('GET /v1/tasks?kind=faucet_grant')).body
     return items[0]?.status === 'completed' ? true : undefined
   }
   await eventually(isFunded, 'the welcome funding has arrived', 20_000)

@@ -75,7 +75,7 @@ export const chainMutations = [
     [
       ['neededShares / 1_000n + 1n', '0n', 'a fall of the share price makes a withdrawal exceed its hold'],
       ['+ 1n, available)', '+ 1n, neededShares * 2n)', 'a hold exceeds what the position has'],
-      ['missing -= gone', '', 'shares that left from outside are taken from every position'],
+      ['missing -= removed', '', 'shares removed outside the gateway are subtracted from every position'],
     ],
   ),
   ...mutationsOf(

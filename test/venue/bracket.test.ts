@@ -21,7 +21,7 @@ describe('brackets', () => {
   /** The order is on its way while the price moves: what was right when it was judged is wrong when it arrives. */
   const openWhileMoving = async (user: User, body: object, price: number): Promise<TaskAnswer> => {
     await app.market.control('POST', '/faults', {
-      door: 'exchange',
+      endpoint: 'exchange',
       type: 'order',
       effect: 'latency',
       latencyMs: 700,
@@ -165,10 +165,10 @@ describe('brackets', () => {
     const shown = async () =>
       (await app.call('perp_orders', {}, user)).orders.map(({ task_id, tpsl }) => [task_id, tpsl]).sort()
     const ofResting = [null, 'sl', 'tp'].map((leg) => [resting.task_id, leg])
-    const standing = [...['sl', 'tp'].map((leg) => [opened.task_id, leg]), ...ofResting]
+    const openExits = [...['sl', 'tp'].map((leg) => [opened.task_id, leg]), ...ofResting]
     const part = await app.call('perp_close', { asset: 'BTC', size: '0.004' }, user)
     assert.equal(part.outcome, 'executed', JSON.stringify(part))
-    assert.deepEqual(await shown(), standing.sort())
+    assert.deepEqual(await shown(), openExits.sort())
     const rest = await app.call('perp_close', { asset: 'BTC' }, user)
     assert.deepEqual([rest.outcome, rest.result.filled_size], ['executed', '0.006'], JSON.stringify(rest))
     assert.deepEqual(await shown(), ofResting.sort())
@@ -183,7 +183,7 @@ describe('brackets', () => {
   test('a lost reply to a bracket brings all three orders to light', async () => {
     const user = await app.trader()
     await app.market.control('POST', '/faults', {
-      door: 'exchange',
+      endpoint: 'exchange',
       type: 'order',
       effect: 'dropReply',
       count: 1,

@@ -19,7 +19,7 @@ describe('brief subscriptions', () => {
     await venue.control('POST', '/settings', { walking: false })
     await venue.control('POST', '/settings', { wsUsersPerAddress: 3 })
     await venue.control('POST', '/price', { coin: 'BTC', price: 100_000 })
-    streams = venueStreams({ url: venue.wsUrl, clock, random, log, followedUsersMax: 3, briefUsersMax: 2 })
+    streams = venueStreams({ url: venue.wsUrl, clock, random, log, subscribedUsersMax: 3, briefUsersMax: 2 })
     await eventually('the stream', () => streams.mids())
   })
   after(async () => {
@@ -40,15 +40,15 @@ describe('brief subscriptions', () => {
 
   test('the fills of an order are read without a lasting stream, and told to listeners', async () => {
     const trader = await traderAt(venue, 601)
-    const told: number[] = []
+    const reported: number[] = []
     using _listening = streams.onFills(({ user, fills }) => {
       assert.equal(user, trader.user)
-      told.push(...fills.map(({ orderId }) => orderId))
+      reported.push(...fills.map(({ orderId }) => orderId))
     })
     const orderId = await buy(trader)
     const size = await streams.readOrder(trader.user, orderId, ({ fills }) => fills[0]?.size)
     assert.equal(size, '0.001')
-    assert.ok(told.includes(orderId))
+    assert.ok(reported.includes(orderId))
     assert.equal(await streams.readOrder(trader.user, newCloid(), () => true), undefined)
   })
 
@@ -64,10 +64,10 @@ describe('brief subscriptions', () => {
   test('many accounts take turns within the limit of the venue, beside one that is followed', async () => {
     const traders = await Promise.all(Array.from({ length: 12 }, (_, at) => traderAt(venue, 610 + at)))
     const [followed, ...others] = traders as [Trader, ...Trader[]]
-    using held = streams.follow(followed.user, () => {})
+    using held = streams.subscribe(followed.user, () => {})
     assert.ok(held)
     assert.equal(
-      streams.follow(others[0]!.user, () => {}),
+      streams.subscribe(others[0]!.user, () => {}),
       undefined,
     )
     const read = await Promise.all(others.map(({ user }) => cash(user)))

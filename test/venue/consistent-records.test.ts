@@ -38,7 +38,7 @@ describe('records that disagree', () => {
 
   test('a withdrawal that no list shows is not told as failed while the cash is gone', async () => {
     const user = await app.trader('100')
-    await fault({ door: 'exchange', type: 'withdraw3', count: 1, effect: 'dropReply' })
+    await fault({ endpoint: 'exchange', type: 'withdraw3', count: 1, effect: 'dropReply' })
     app.lag.set({ rewrite: noTransfers })
     const begun = await app.call('perp_withdraw', { amount_usd: '15' }, user, { wait: false })
     const doubted = await askedOrEnded(user, begun, 'userFunding', 2)
@@ -51,7 +51,7 @@ describe('records that disagree', () => {
 
   test('a transfer between the sides that no list shows is not told as failed while the dollars moved', async () => {
     const user = await app.trader('500')
-    await fault({ door: 'exchange', type: 'usdClassTransfer', count: 1, effect: 'dropReply' })
+    await fault({ endpoint: 'exchange', type: 'usdClassTransfer', count: 1, effect: 'dropReply' })
     app.lag.set({ rewrite: noTransfers })
     const begun = await app.call('spot_venue_buy', { asset: 'HYPE', size: '2' }, user, { wait: false })
     const doubted = await askedOrEnded(user, begun, 'userFillsByTime', 2)
@@ -63,7 +63,7 @@ describe('records that disagree', () => {
 
   test('a transfer that becomes visible between two reads of one look-up is not told as failed', async () => {
     const user = await app.trader('500')
-    await fault({ door: 'exchange', type: 'usdClassTransfer', count: 1, effect: 'dropReply' })
+    await fault({ endpoint: 'exchange', type: 'usdClassTransfer', count: 1, effect: 'dropReply' })
     const fills = app.lag.asked('userFillsByTime')
     // The read that explains the balance asks for the fills beside the transfers.
     const hidden = (type: string, answer: unknown) =>
@@ -78,7 +78,7 @@ describe('records that disagree', () => {
     const user = await app.trader('1000')
     const bought = await app.call('spot_venue_buy', { asset: 'HYPE', size: '2', sl_price: '30' }, user)
     assert.equal(bought.outcome, 'executed', JSON.stringify(bought))
-    await fault({ door: 'exchange', type: 'order', count: 1, effect: 'latency', latencyMs: 700 })
+    await fault({ endpoint: 'exchange', type: 'order', count: 1, effect: 'latency', latencyMs: 700 })
     const begun = await app.call('spot_venue_sell', { asset: 'HYPE', size: '1' }, user, { wait: false })
     app.lag.set({
       rewrite: (type, answer) =>

@@ -3,7 +3,7 @@ import { after, before, describe, test } from 'node:test'
 import { receipts } from '#features/policy/receipt.ts'
 import { agentCache } from '#features/wallets/agent-cache.ts'
 import { addAgent, agentsOf, approveAgent, retireAgent } from '#features/wallets/agents.ts'
-import { keks } from '#features/wallets/key-encryption-keys.ts'
+import { keyEncryptionKeys } from '#features/wallets/key-encryption-keys.ts'
 import { custodySigner } from '#features/wallets/signer.ts'
 import { sealedWallet } from '#features/wallets/store.ts'
 import { later } from '#kernel/clock.ts'
@@ -29,7 +29,7 @@ const first = newKek('first')
 describe('custody at the venue', () => {
   let app: IdentityApp
   before(async () => {
-    app = await createIdentityApp({ keks: keks(first) })
+    app = await createIdentityApp({ keyEncryptionKeys: keyEncryptionKeys(first) })
   })
   after(() => app[Symbol.asyncDispose]())
 
@@ -209,12 +209,12 @@ describe('custody at the venue', () => {
   test('a rotation of the key-encryption key takes the keys of agents along', async () => {
     const user = await newcomer()
     const second = newKek('second')
-    const rotated = assembleApp(app.database, { keks: keks(second, first) })
+    const rotated = assembleApp(app.database, { keyEncryptionKeys: keyEncryptionKeys(second, first) })
     for (let next: string | null = null, begun = false; next !== null || !begun; begun = true)
       ({ next } = await rotated.keystore.rewrap(app.db, { after: next, limit: 2 }))
     const rows = await fetchAll(app.db, builder.selectFrom('agent_wallet').select('kek_id'))
     assert.deepEqual([...new Set(rows.map(({ kek_id }) => kek_id))], ['second'])
-    const alone = assembleApp(app.database, { keks: keks(second) })
+    const alone = assembleApp(app.database, { keyEncryptionKeys: keyEncryptionKeys(second) })
     const [sealed] = await fetchAll(
       app.db,
       builder.selectFrom('agent_wallet').selectAll().where('address', '=', user.agent),

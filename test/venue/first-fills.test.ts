@@ -95,8 +95,8 @@ describe('the first fills of an account', () => {
     await trade('perp_open', { asset: 'BTC', side: 'long', size: '0.05', leverage: 40 }, user)
     testFunding.excludeUser(user.evm, 'the venue bears what a liquidation leaves below zero')
     await app.price('BTC', 80_000)
-    const [told] = await eventsOf(user, 'position.liquidated', 1)
-    assert.equal(told?.body.asset, 'BTC')
+    const [reported] = await eventsOf(user, 'position.liquidated', 1)
+    assert.equal(reported?.body.asset, 'BTC')
     await app.price('BTC', 100_000)
   })
 
@@ -108,8 +108,8 @@ describe('the first fills of an account', () => {
       user,
     )
     await trade('perp_close', { asset: 'BTC' }, user)
-    const [told] = await eventsOf(user, 'order.cancelled', 1)
-    assert.deepEqual([told?.task_id, told?.body.leg], [opened.task_id, 'sl'])
+    const [reported] = await eventsOf(user, 'order.cancelled', 1)
+    assert.deepEqual([reported?.task_id, reported?.body.leg], [opened.task_id, 'sl'])
     await its.waitForMatch(user)
   })
 

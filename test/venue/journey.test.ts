@@ -148,7 +148,7 @@ describe('perpetuals at the local venue', () => {
     await app.credit(user, '400', 'USDC')
     const order = { asset: 'ETH', side: 'long', leverage: 1 }
     await app.market.control('POST', '/faults', {
-      door: 'exchange',
+      endpoint: 'exchange',
       type: 'usdClassTransfer',
       effect: 'dropReply',
       count: 1,

@@ -132,7 +132,7 @@ describe('orders as a trader sees them', () => {
   test('while a task sets trading up, an order names that task', async () => {
     const user = await app.addUser()
     await app.credit(user, '100')
-    const slow = { door: 'exchange', type: 'approveAgent', effect: 'latency', latencyMs: 3_000, count: 1 }
+    const slow = { endpoint: 'exchange', type: 'approveAgent', effect: 'latency', latencyMs: 3_000, count: 1 }
     await app.market.control('POST', '/faults', slow)
     const settingUp = app.call('perp_setup', {}, user)
     await eventually(async () => {

@@ -121,8 +121,8 @@ describe('a user trades perpetuals by HTTP alone', () => {
     const person = await createFundedPerson(gateway.url)
     const tasksBefore = await person.taskCount()
     const refused = async (path: string, body: object) => {
-      const { status, body: told } = await post<Refusal>(person, path, body)
-      return [status, told.code ?? told.detail[0]?.type, told.detail[0]?.loc?.at(-1)]
+      const { status, body: reported } = await post<Refusal>(person, path, body)
+      return [status, reported.code ?? reported.detail[0]?.type, reported.detail[0]?.loc?.at(-1)]
     }
     const open = { asset: 'BTC', side: 'long', size: '0.01' }
     assert.deepEqual((await refused('open', open)).slice(0, 2), [409, 'setup_incomplete'])

@@ -67,13 +67,13 @@ describe('a trader looks after an open position by HTTP alone', () => {
   const post = async (who: Person, path: string, body: object) =>
     who.call<OrderAnswer>(`POST /v1/${path}`, { body })
   const done = async (who: Person, path: string, body: object): Promise<OrderAnswer> => {
-    const { status, body: told } = await post(who, `${path}?wait=true`, body)
-    assert.deepEqual([status, told.outcome], [200, 'executed'], `${path}: ${JSON.stringify(told)}`)
-    return told
+    const { status, body: reported } = await post(who, `${path}?wait=true`, body)
+    assert.deepEqual([status, reported.outcome], [200, 'executed'], `${path}: ${JSON.stringify(reported)}`)
+    return reported
   }
   const refused = async (who: Person, path: string, body: object) => {
-    const { status, body: told } = await post(who, path, body)
-    return [status, told.code ?? told.detail?.[0]?.type, told.detail?.[0]?.loc?.at(-1)]
+    const { status, body: reported } = await post(who, path, body)
+    return [status, reported.code ?? reported.detail?.[0]?.type, reported.detail?.[0]?.loc?.at(-1)]
   }
   const orders = async (who: Person) => (await who.call<Orders>('GET /v1/perp/orders')).body
   /** The list of open orders may be a moment old. */
@@ -216,15 +216,15 @@ describe('a trader looks after an open position by HTTP alone', () => {
 
     const record = await filled(person, fills.length)
     assert.deepEqual(new Set(record.map(({ task_id }) => task_id)), new Set([opened.task_id, closed.task_id]))
-    const told = record.filter(({ task_id }) => task_id === closed.task_id)
+    const reported = record.filter(({ task_id }) => task_id === closed.task_id)
     assert.equal(
-      told.reduce((sum, each) => sum + micros(each.realized_pnl_net_usd), 0n),
+      reported.reduce((sum, each) => sum + micros(each.realized_pnl_net_usd), 0n),
       gross - fees,
     )
     const events = await person.call<{
       events: { data: { fill_id: string; realized_pnl_gross_usd: string } }[]
     }>('GET /v1/notifications?types=order.filled')
-    for (const { fill_id, realized_pnl_gross_usd } of told) {
+    for (const { fill_id, realized_pnl_gross_usd } of reported) {
       const event = events.body.events.find(({ data }) => data.fill_id === fill_id)
       assert.equal(event?.data.realized_pnl_gross_usd, realized_pnl_gross_usd)
     }

@@ -70,7 +70,12 @@ describe("the venue's request budget", () => {
   test('an action that the venue refuses for its weight is sent again as it was, once', async () => {
     const user = await app.trader()
     const count = 5
-    await app.market.control('POST', '/faults', { effect: 'status', status: 429, door: 'exchange', count })
+    await app.market.control('POST', '/faults', {
+      effect: 'status',
+      status: 429,
+      endpoint: 'exchange',
+      count,
+    })
     const tasks = await Promise.all([1, 2, 3].map(() => app.call('perp_open', open, user)))
     const ended = await Promise.all(tasks.map(({ task_id }) => app.waitForEnd(user, task_id)))
     assert.deepEqual(

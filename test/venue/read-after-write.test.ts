@@ -204,7 +204,7 @@ describe('requests right after an order', () => {
     const user = await app.addUser()
     await app.credit(user, '100', 'USDC')
     // Asked by the task, and not by its admission.
-    const fault = { door: 'info', type: 'spotClearinghouseState', effect: 'status', status: 429 }
+    const fault = { endpoint: 'info', type: 'spotClearinghouseState', effect: 'status', status: 429 }
     await app.market.control('POST', '/faults', { ...fault, count: 9 })
     const { task_id } = await app.call('perp_setup', {}, user, { wait: false })
     const end = await eventually(

@@ -32,9 +32,9 @@ describe('reads that lag', () => {
   }
 
   for (const statusMs of [20, 100, 800, blind]) {
-    const told = statusMs === blind ? 'is blind' : `lags by ${statusMs} ms`
+    const reported = statusMs === blind ? 'is blind' : `lags by ${statusMs} ms`
 
-    test(`a bracketed open keeps its position and its exits where the status of orders ${told}`, async () => {
+    test(`a bracketed open keeps its position and its exits where the status of orders ${reported}`, async () => {
       const user = await app.trader()
       app.lag.set({ statusMs })
       const done = await open(user, bracket)
@@ -51,7 +51,7 @@ describe('reads that lag', () => {
       await untouched(user, ['filled', 'open', 'open'])
     })
 
-    test(`a limit order with a bracket rests with it where the status of orders ${told}`, async () => {
+    test(`a limit order with a bracket rests with it where the status of orders ${reported}`, async () => {
       const user = await app.trader()
       app.lag.set({ statusMs })
       const done = await open(user, { ...bracket, order_type: 'limit', limit_price: '90000' })
@@ -70,10 +70,10 @@ describe('reads that lag', () => {
       await untouched(user, ['open', 'open', 'open'])
     })
 
-    test(`a bracket whose reply is lost is found where the status of orders ${told}`, async () => {
+    test(`a bracket whose reply is lost is found where the status of orders ${reported}`, async () => {
       const user = await app.trader()
       app.lag.set({ statusMs })
-      await fault({ door: 'exchange', type: 'order', effect: 'dropReply', count: 1 })
+      await fault({ endpoint: 'exchange', type: 'order', effect: 'dropReply', count: 1 })
       const begun = await open(user, bracket)
       const done = begun.outcome === 'executed' ? begun : await app.waitForEnd(user, begun.task_id)
       assert.deepEqual([done.status, done.outcome], ['completed', 'executed'], JSON.stringify(done))
@@ -84,7 +84,7 @@ describe('reads that lag', () => {
   test('an order that filled is never told as expired, though nothing but the position shows it', async () => {
     const user = await app.trader()
     app.lag.set({ statusMs: blind, ordersMs: blind, fillsMs: blind })
-    await fault({ door: 'exchange', type: 'order', effect: 'dropReply', count: 1 })
+    await fault({ endpoint: 'exchange', type: 'order', effect: 'dropReply', count: 1 })
     const begun = await app.call('perp_open', { asset: 'ETH', side: 'long', size: '0.01' }, user, {
       wait: false,
     })
@@ -109,7 +109,7 @@ describe('reads that lag', () => {
   test('an order that never arrived is told as not executed while the status of orders is blind', async () => {
     const user = await app.trader()
     app.lag.set({ statusMs: blind })
-    await fault({ door: 'exchange', type: 'order', effect: 'status', status: 503 })
+    await fault({ endpoint: 'exchange', type: 'order', effect: 'status', status: 503 })
     const begun = await app.call('perp_open', { asset: 'ETH', side: 'long', size: '0.01' }, user, {
       wait: false,
     })
@@ -139,7 +139,7 @@ describe('reads that lag', () => {
   test('a lost reply to an order that filled waits for its fills instead of saying that nothing was filled', async () => {
     const user = await app.trader()
     app.lag.set({ fillsMs: 2_000 })
-    await fault({ door: 'exchange', type: 'order', effect: 'dropReply', count: 1 })
+    await fault({ endpoint: 'exchange', type: 'order', effect: 'dropReply', count: 1 })
     const begun = await open(user)
     const done = begun.completed_at
       ? begun
@@ -152,7 +152,7 @@ describe('reads that lag', () => {
     const user = await app.trader()
     const resting = await open(user, { order_type: 'limit', limit_price: '90000' })
     app.lag.set({ statusMs: blind })
-    await fault({ door: 'exchange', type: 'cancel', effect: 'dropReply', count: 1 })
+    await fault({ endpoint: 'exchange', type: 'cancel', effect: 'dropReply', count: 1 })
     const { order_id } = resting.result
     const begun = await app.call('perp_cancel', { order_id }, user, { wait: false })
     await eventually(
@@ -199,7 +199,7 @@ describe('reads that lag', () => {
           }
         : answer
     app.lag.set({ rewrite: rename })
-    await fault({ door: 'exchange', type: 'order', effect: 'dropReply', count: 1 })
+    await fault({ endpoint: 'exchange', type: 'order', effect: 'dropReply', count: 1 })
     const begun = await app.call(
       'perp_open',
       { asset: 'BTC', side: 'long', size: '0.01', order_type: 'limit', limit_price: '90000' },

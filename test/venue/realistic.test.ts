@@ -75,7 +75,7 @@ describe('a venue as unpleasant as the real one', () => {
 
   test('no bracket is destroyed, every outcome is true, and no account is frozen', async () => {
     const all = await Promise.all(Array.from({ length: users }, () => app.trader()))
-    const lost = { effect: 'dropReply', door: 'exchange', rate: 0.15, seed: 5 }
+    const lost = { effect: 'dropReply', endpoint: 'exchange', rate: 0.15, seed: 5 }
     await app.market.control('POST', '/faults', lost)
     await Promise.all(all.map(trade))
     await app.market.control('DELETE', '/faults', {})
@@ -92,8 +92,8 @@ describe('a venue as unpleasant as the real one', () => {
         const sum = filled.reduce((total, { sz }) => total + Number(sz), 0)
         assert.ok(Math.abs(sum - Number(result.filled_size)) < 1e-9, JSON.stringify(result))
       }
-      const standing = orders.filter(({ status }) => status === 'open')
-      assert.equal(standing.length, 2 * rounds, 'every exit stands')
+      const openExits = orders.filter(({ status }) => status === 'open')
+      assert.equal(openExits.length, 2 * rounds, 'every exit stands')
       assert.equal(positions.length, 1)
       const closed = await done(user, 'perp_close', { asset: 'BTC' })
       assert.equal(Number(closed.result.filled_size).toFixed(2), (0.01 * rounds).toFixed(2))

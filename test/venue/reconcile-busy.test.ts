@@ -78,7 +78,7 @@ describe('a busy venue raises no false alarm', () => {
   }
 
   test('hundreds of orders with liquidations, funding, transfers and moving prices are all explained', async () => {
-    await using kept = startReconciler(app, app.main, { followedUsersMax: 3, settleMs: 3_000 })
+    await using reconciler = startReconciler(app, app.main, { followedUsersMax: 3, settleMs: 3_000 })
     const users = await Promise.all([1, 2, 3, 4, 5, 6].map(() => app.trader('2000')))
     await Promise.all(users.map((user) => its.waitForBaseline(user)))
     const state = { at: 20_261 }
@@ -140,13 +140,13 @@ describe('a busy venue raises no false alarm', () => {
     )
     assert.ok(exits!.n > 0, 'no exit has fired')
     assert.deepEqual(adjusted, [])
-    assert.equal(kept.counts().mismatches, 0)
+    assert.equal(reconciler.counts().mismatches, 0)
   })
 
   test('an account where nothing happens costs 4 of weight for each look', async () => {
     const user = await app.trader()
     const idle = app.instance({ weight: 1_000_000 })
-    await using _kept = startReconciler(app, idle, { followedUsersMax: 0 })
+    await using _reconciler = startReconciler(app, idle, { followedUsersMax: 0 })
     await its.waitForBaseline(user)
     await its.sql(
       `update venue_account set owner = $2, lease_until = now() + interval '1 hour' where user_id = $1`,

@@ -49,7 +49,7 @@ describe('accounts are held against the venue', () => {
       for (let n = 0; breaking; n += 1) {
         await app.market.control('POST', '/ws/drop')
         if (n % 3 === 0)
-          await app.market.control('POST', '/faults', { effect: 'wsDrop', door: 'ws', count: 1 })
+          await app.market.control('POST', '/faults', { effect: 'wsDrop', endpoint: 'ws', count: 1 })
         await Promise.all(users.map((user) => buy(user)))
       }
     })()
@@ -61,12 +61,12 @@ describe('accounts are held against the venue', () => {
       await its.waitForMatch(user)
       const { fills } = await app.venueState(user)
       const rows = await its.fills(user)
-      const told = fills.map(({ tid }) => String(tid)).sort()
-      assert.deepEqual(rows.map(({ trade_id }) => String(trade_id)).sort(), told)
+      const reported = fills.map(({ tid }) => String(tid)).sort()
+      assert.deepEqual(rows.map(({ trade_id }) => String(trade_id)).sort(), reported)
       const filled = await its.events(user, 'order.filled')
-      assert.deepEqual(filled.map(({ fill_id }) => fill_id).sort(), told)
+      assert.deepEqual(filled.map(({ fill_id }) => fill_id).sort(), reported)
       assert.ok(filled.every(({ task_id }) => task_id))
-      assert.equal((await its.events(user, 'position.changed')).length, told.length)
+      assert.equal((await its.events(user, 'position.changed')).length, reported.length)
     }
   })
 
@@ -91,9 +91,9 @@ describe('accounts are held against the venue', () => {
         [result.order_id],
       )
       const filled = await its.events(user, 'order.filled')
-      const told = filled.filter(({ fill_id }) => fill_id === fillId)
+      const published = filled.filter(({ fill_id }) => fill_id === fillId)
       assert.deepEqual(
-        told.map(({ order_id }) => order_id),
+        published.map(({ order_id }) => order_id),
         [result.order_id],
       )
     }
@@ -181,7 +181,7 @@ describe('accounts are held against the venue', () => {
       assert.match(row.reason ?? '', reason)
       const flags = await its.events(user, 'security.flagged')
       assert.deepEqual(
-        flags.map(({ state, reason: told }) => [state, told]),
+        flags.map(({ state, reason: published }) => [state, published]),
         [['frozen', row.reason]],
       )
     })
@@ -241,7 +241,7 @@ describe('accounts are held against the venue', () => {
   test('an order that ends without a fill is told once, whether somebody listened or not', async () => {
     const user = await trader()
     const rest = async () => (await buy(user, { order_type: 'limit', limit_price: '90000' })).result.order_id
-    const told = async () =>
+    const published = async () =>
       (await its.events(user, 'order.cancelled')).map(({ order_id }) => order_id).sort()
     const cancel = (order_id: string) => app.call('perp_cancel', { order_id }, user)
     const [first, second] = [await rest(), await rest()]
@@ -250,9 +250,9 @@ describe('accounts are held against the venue', () => {
     await its.sql(`update venue_order set at = at - interval '1 minute' where user_id = $1`, [user.id])
     await cancel(second)
     await its.waitForMatch(user)
-    await eventually(async () => ((await told()).length >= 2 ? true : undefined), 'both ends')
+    await eventually(async () => ((await published()).length >= 2 ? true : undefined), 'both ends')
     await its.waitForMatch(user)
-    assert.deepEqual(await told(), [first, second].sort())
+    assert.deepEqual(await published(), [first, second].sort())
     assert.deepEqual(await its.events(user, 'order.rejected'), [])
   })
 
@@ -262,7 +262,7 @@ describe('accounts are held against the venue', () => {
     await app.market.control('POST', '/faults', {
       effect: 'status',
       status: 500,
-      door: 'info',
+      endpoint: 'info',
       type: 'clearinghouseState',
     })
     await its.sql('update venue_account set next_at = now() where user_id = $1', [user.id])

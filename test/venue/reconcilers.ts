@@ -31,7 +31,13 @@ export function startReconciler(
     ...overrides
   }: Partial<Intervals> & { followedUsersMax?: number; balancesFreeze?: boolean } = {},
 ) {
-  const streams = venueStreams({ url: app.market.wsUrl, clock, random, log: silentLog, followedUsersMax })
+  const streams = venueStreams({
+    url: app.market.wsUrl,
+    clock,
+    random,
+    log: silentLog,
+    subscribedUsersMax: followedUsersMax,
+  })
   const { taskEngine, policy, upstream } = instance
   const created = reconciler({
     db: app.database.pool,

@@ -50,7 +50,7 @@ describe('spot in adversity', () => {
   // First in the file: stops that other tests leave armed fire at this price too.
   test('a stop whose order finds no buyer, since the price falls meanwhile, sells at the next price', async () => {
     await bought(user, { size: '1', sl_price: '35' })
-    await fault({ door: 'exchange', type: 'order', effect: 'latency', latencyMs: 5_000, count: 1 })
+    await fault({ endpoint: 'exchange', type: 'order', effect: 'latency', latencyMs: 5_000, count: 1 })
     await app.price('@1', 34)
     await eventually(async () => {
       const faults = await app.market.control<{ struck: number }[]>('GET', '/faults')
@@ -104,7 +104,7 @@ describe('spot in adversity', () => {
     const limit = { order_type: 'limit', limit_price: '20', sl_price: '15' }
     await bought(other, { size: '1', ...limit })
     await bought(user, { size: '1', sl_price: '35' })
-    await fault({ door: 'info', type: 'orderStatus', effect: 'status', status: 503, count: 40 })
+    await fault({ endpoint: 'info', type: 'orderStatus', effect: 'status', status: 503, count: 40 })
     await app.price('@1', 34)
     await eventually(async () => {
       const { fills } = await app.venueState(user)
@@ -116,7 +116,7 @@ describe('spot in adversity', () => {
 
   test('a sale that never came to the venue leaves its exit armed, which then sells', async () => {
     const { result } = await bought(user, { size: '1', sl_price: '35' })
-    await fault({ door: 'exchange', type: 'order', effect: 'status', status: 503 })
+    await fault({ endpoint: 'exchange', type: 'order', effect: 'status', status: 503 })
     await app.price('@1', 34)
     await eventually(async () => {
       const [sale] = await salesOf()
@@ -227,7 +227,7 @@ describe('spot in adversity', () => {
   })
 
   test('dollars come over once though the reply was lost, and two purchases do not spend them twice', async () => {
-    const transfer = { door: 'exchange', type: 'usdClassTransfer', count: 2 }
+    const transfer = { endpoint: 'exchange', type: 'usdClassTransfer', count: 2 }
     await fault({ ...transfer, effect: 'dropReply' })
     // Both are admitted before the dollars of one of them are there.
     await fault({ ...transfer, effect: 'latency', latencyMs: 500 })
@@ -245,8 +245,8 @@ describe('spot in adversity', () => {
   test('every fate of thirty orders in a storm is the one that the venue has on record', async () => {
     const users = await Promise.all(Array.from({ length: 3 }, () => app.trader('3000')))
     for (const who of users) await bought(who, { size: '20' })
-    await fault({ door: 'exchange', effect: 'dropReply', rate: 0.25, seed: 21 })
-    await fault({ door: 'exchange', effect: 'reset', rate: 0.15, seed: 22 })
+    await fault({ endpoint: 'exchange', effect: 'dropReply', rate: 0.25, seed: 21 })
+    await fault({ endpoint: 'exchange', effect: 'reset', rate: 0.15, seed: 22 })
     await fault({ effect: 'status', status: 429, rate: 0.1, seed: 23 })
     const ways = [
       ['buy', { size: '0.5' }],

@@ -50,7 +50,7 @@ describe('exits on spot', () => {
 
   test('exits of which the venue refuses one are both kept by the gateway, so that one still ends the other', async () => {
     await app.market.control('POST', '/faults', {
-      door: 'exchange',
+      endpoint: 'exchange',
       type: 'order',
       effect: 'latency',
       latencyMs: 700,

@@ -216,10 +216,10 @@ describe('spot against USDC', () => {
   })
 
   test('a lost reply is looked up: one order, one sale', async () => {
-    await app.market.control('POST', '/faults', { door: 'exchange', effect: 'dropReply', count: 2 })
+    await app.market.control('POST', '/faults', { endpoint: 'exchange', effect: 'dropReply', count: 2 })
     const bought = await call('buy', { asset: 'HYPE', size: '2', sl_price: '30' })
     assert.equal(bought.outcome, 'executed', JSON.stringify(bought))
-    await app.market.control('POST', '/faults', { door: 'exchange', effect: 'dropReply', count: 1 })
+    await app.market.control('POST', '/faults', { endpoint: 'exchange', effect: 'dropReply', count: 1 })
     await app.price('@1', 29)
     assert.equal((await saleOf()).outcome, 'executed')
     assert.equal((await app.venueState(user)).orders.length, 2)

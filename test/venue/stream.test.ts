@@ -28,14 +28,14 @@ describe("the venue's streams", () => {
     return c
   }
   const follow = (trader: Trader) => {
-    const news: UserEvent[] = []
-    const held = streams.follow(trader.user, (each) => news.push(each))
+    const events: UserEvent[] = []
+    const held = streams.subscribe(trader.user, (each) => events.push(each))
     assert.ok(held)
     const cloids = () =>
-      news.flatMap((each) => (each.type === 'fills' ? each.fills.map(({ cloid }) => cloid) : []))
-    const gaps = () => news.filter(({ type }) => type === 'gap').length
+      events.flatMap((each) => (each.type === 'fills' ? each.fills.map(({ cloid }) => cloid) : []))
+    const gaps = () => events.filter(({ type }) => type === 'gap').length
     return {
-      news,
+      news: events,
       held,
       cloids,
       gaps,
@@ -44,14 +44,14 @@ describe("the venue's streams", () => {
   }
 
   test('middle prices are told as they change, and are silent when nothing was heard', async () => {
-    const heard: (string | undefined)[] = []
+    const mids: (string | undefined)[] = []
     assert.equal(streams.mids(), undefined)
-    using _listening = streams.onMids((mids) => heard.push(mids.get('BTC')))
+    using _listening = streams.onMids((received) => mids.push(received.get('BTC')))
     await eventually('prices', () => streams.mids())
     await venue.control('POST', '/price', { coin: 'BTC', price: 90_000 })
     await eventually(
       'the new price',
-      () => heard.some((mid) => mid?.startsWith('90') || mid?.startsWith('89999')) || undefined,
+      () => mids.some((mid) => mid?.startsWith('90') || mid?.startsWith('89999')) || undefined,
     )
     await venue.control('POST', '/price', { coin: 'BTC', price: 100_000 })
   })
@@ -61,17 +61,17 @@ describe("the venue's streams", () => {
     const [first, second] = [follow(one), follow(two)]
     await Promise.all([first.begun(), second.begun()])
     const orders: (string | null)[] = []
-    const told: unknown[] = []
+    const received: unknown[] = []
     using _orders = streams.onOrders((list) => {
-      told.push(...list)
+      received.push(...list)
       orders.push(...list.map(({ cloid }) => cloid))
     })
     const [mine, theirs] = [await buy(one), await buy(two)]
     await eventually('both fills', () => (first.cloids().length && second.cloids().length) || undefined)
     assert.deepEqual([first.cloids(), second.cloids()], [[mine], [theirs]])
     await eventually('both orders', () => (orders.includes(mine) && orders.includes(theirs)) || undefined)
-    const seen = new Set(told.map((each) => JSON.stringify(each)))
-    assert.equal(seen.size, told.length, 'each message is heard once, however many users are followed')
+    const seen = new Set(received.map((each) => JSON.stringify(each)))
+    assert.equal(seen.size, received.length, 'each message is heard once, however many users are followed')
     await venue.control('POST', '/credit', { user: one.user, amount: '7' })
     await venue.control('POST', '/funding')
     const about = (is: UserEvent['type']) => eventually(is, () => first.news.find((each) => each.type === is))
@@ -115,14 +115,14 @@ describe("the venue's streams", () => {
 
   test('no more users are followed than the venue allows, and one who leaves makes room', async () => {
     const names = Array.from({ length: 10 }, (_, i) => `0x${String(i + 1).padStart(40, '0')}`)
-    const held = names.map((name) => streams.follow(name, () => {}))
+    const held = names.map((name) => streams.subscribe(name, () => {}))
     assert.ok(held.every((each) => each !== undefined))
     assert.equal(
-      streams.follow(`0x${'f'.repeat(40)}`, () => {}),
+      streams.subscribe(`0x${'f'.repeat(40)}`, () => {}),
       undefined,
     )
     held[0]?.[Symbol.dispose]()
-    const next = streams.follow(`0x${'f'.repeat(40)}`, () => {})
+    const next = streams.subscribe(`0x${'f'.repeat(40)}`, () => {})
     assert.ok(next)
     for (const each of [...held.slice(1), next]) each?.[Symbol.dispose]()
     assert.equal(streams.state().users, 0)

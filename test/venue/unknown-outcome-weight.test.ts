@@ -23,7 +23,7 @@ describe('the weight of a doubt', () => {
     const start = app.lag.weightOf(user.evm)
     await app.call('perp_open', order, user)
     const undisturbed = app.lag.weightOf(user.evm) - start
-    await app.market.control('POST', '/faults', { door: 'exchange', type: 'order', ...fault })
+    await app.market.control('POST', '/faults', { endpoint: 'exchange', type: 'order', ...fault })
     const from = app.lag.weightOf(user.evm)
     const end = await app.call('perp_open', order, user, { timeoutMs: 60_000 })
     return { end, weight: app.lag.weightOf(user.evm) - from - undisturbed }

@@ -31,7 +31,7 @@ describe('doubt', () => {
   for (const [what, effect] of lost)
     test(`one order where ${what}`, async () => {
       const user = await app.trader()
-      await fault({ door: 'exchange', type: 'order', count: 1, ...effect })
+      await fault({ endpoint: 'exchange', type: 'order', count: 1, ...effect })
       const done = await buy(user)
       assert.deepEqual([done.status, done.outcome], ['completed', 'executed'], JSON.stringify(done))
       const orders = await ordersOf(user)
@@ -43,7 +43,7 @@ describe('doubt', () => {
 
   test('the same key three times at once is one order', async () => {
     const user = await app.trader()
-    await fault({ door: 'exchange', type: 'order', count: 1, effect: 'dropReply' })
+    await fault({ endpoint: 'exchange', type: 'order', count: 1, effect: 'dropReply' })
     const all = await Promise.all(['k', 'k', 'k'].map((key) => buy(user, {}, key)))
     assert.equal(new Set(all.map(({ task_id }) => task_id)).size, 1)
     assert.equal((await ordersOf(user)).length, 1)
@@ -53,7 +53,7 @@ describe('doubt', () => {
     const user = await app.addUser()
     await app.credit(user, '1000')
     for (const type of ['approveAgent', 'updateLeverage', 'cancel'])
-      await fault({ door: 'exchange', type, count: 1, effect: 'dropReply' })
+      await fault({ endpoint: 'exchange', type, count: 1, effect: 'dropReply' })
     const setup = await app.call('perp_setup', {}, user)
     assert.equal(setup.outcome, 'executed', JSON.stringify(setup))
     const limit = { order_type: 'limit', limit_price: '2000', size: '0.1', leverage: 7 }
@@ -68,7 +68,7 @@ describe('doubt', () => {
 
   test('an order that the venue never took is told as not executed, once its time is over', async () => {
     const user = await app.trader()
-    await fault({ door: 'exchange', type: 'order', effect: 'status', status: 503 })
+    await fault({ endpoint: 'exchange', type: 'order', effect: 'status', status: 503 })
     const begun = await app.call('perp_open', { asset: 'ETH', side: 'long', size: '0.01' }, user, {
       timeoutMs: 4_000,
     })
@@ -82,8 +82,8 @@ describe('doubt', () => {
 
   test('the venue dies and comes back in the midst of an order, which then is there once', async () => {
     const user = await app.trader()
-    await fault({ door: 'exchange', type: 'order', effect: 'dropReply', count: 1 })
-    await fault({ door: 'info', type: 'orderStatus', effect: 'status', status: 503, count: 3 })
+    await fault({ endpoint: 'exchange', type: 'order', effect: 'dropReply', count: 1 })
+    await fault({ endpoint: 'info', type: 'orderStatus', effect: 'status', status: 503, count: 3 })
     const begun = app.call('perp_open', { asset: 'ETH', side: 'long', size: '0.01' }, user)
     await eventually(async () => ((await ordersOf(user)).length > 0 ? true : undefined), 'the order is there')
     await app.market.restart()
@@ -95,8 +95,8 @@ describe('doubt', () => {
 
   test("every fate of forty orders in a storm is the one on the venue's record", async () => {
     const users = await Promise.all(Array.from({ length: 4 }, () => app.trader('5000')))
-    await fault({ door: 'exchange', effect: 'dropReply', rate: 0.25, seed: 11 })
-    await fault({ door: 'exchange', effect: 'reset', rate: 0.15, seed: 12 })
+    await fault({ endpoint: 'exchange', effect: 'dropReply', rate: 0.25, seed: 11 })
+    await fault({ endpoint: 'exchange', effect: 'reset', rate: 0.15, seed: 12 })
     await fault({ effect: 'status', status: 429, rate: 0.1, seed: 13 })
     const tasks = await Promise.all(
       Array.from({ length: 40 }, async (_, at) => {
@@ -148,7 +148,7 @@ describe('doubt', () => {
     )
     assert.equal(new Set(funded.map(({ result }) => result.tx_hash)).size, 2)
     assert.equal((await app.venueState(user)).ledger.length, 2)
-    await fault({ door: 'exchange', type: 'withdraw3', count: 1, effect: 'dropReply' })
+    await fault({ endpoint: 'exchange', type: 'withdraw3', count: 1, effect: 'dropReply' })
     const withdraw = () => app.call('perp_withdraw', { amount_usd: '15' }, user)
     const taken = await Promise.all([withdraw(), withdraw()])
     assert.deepEqual(

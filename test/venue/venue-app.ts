@@ -18,7 +18,7 @@ import type { TriggerHost } from '#features/spot-venue/deps.ts'
 import { createPriceLoop } from '#features/spot-venue/price-loop.ts'
 import { spotVenue } from '#features/spot-venue/spot-venue.ts'
 import { addAgent, agentsOf, approveAgent, retireAgent } from '#features/wallets/agents.ts'
-import { envKek, keks } from '#features/wallets/key-encryption-keys.ts'
+import { envKek, keyEncryptionKeys } from '#features/wallets/key-encryption-keys.ts'
 import { keystore } from '#features/wallets/keystore.ts'
 import { custodySigner } from '#features/wallets/signer.ts'
 import { walletsOf } from '#features/wallets/store.ts'
@@ -188,7 +188,12 @@ export function createInstance(
       contracts: [{ chainId: arbitrumId, address: bridge }],
     },
   })
-  const store = keystore({ keks: keks(testKek), crypto: { evm: evmCrypto, svm: svmCrypto }, clock, random })
+  const store = keystore({
+    keyEncryptionKeys: keyEncryptionKeys(testKek),
+    crypto: { evm: evmCrypto, svm: svmCrypto },
+    clock,
+    random,
+  })
   const signer = custodySigner({
     db: custody.pool,
     keystore: store,
@@ -241,7 +246,7 @@ export function createInstance(
   const views = accountViews({
     venue: upstream,
     clock,
-    followedSinceMs: () => undefined,
+    subscribedSinceMs: () => undefined,
     // Tests look far more often than an account may, and no stream is there to answer from.
     perMinute: settings.weight ?? 0,
   })
@@ -408,7 +413,7 @@ export async function createVenueApp(settings: VenueAppOptions = {}) {
   const database = open(4)
   const main = instance()
   const users: User[] = []
-  const tasksOf = async ({ id }: User): Promise<Task[]> => {
+  const readTasks = async ({ id }: User): Promise<Task[]> => {
     const { rows } = await database.pool.query<Task>(
       `select id as task_id, kind, status, state, outcome, result, data -> 'fills' as fills from task where user_id = $1`,
       [id],
@@ -505,7 +510,7 @@ export async function createVenueApp(settings: VenueAppOptions = {}) {
       const venueRecord = <B>(path: string) => market.control<B>('GET', path)
       const accounts = users.map((user) => ({
         evm: user.evm,
-        gateway: { tasks: () => tasksOf(user), positions: async () => [] },
+        gateway: { tasks: () => readTasks(user), positions: async () => [] },
       }))
       try {
         const query = (text: string, values: unknown[]) => database.pool.query(text, values)

@@ -54,7 +54,7 @@ describe('answers of the real venue', () => {
       const order = await tooLarge()
       app.lag.set({ rewrite: asOpened })
       await app.market.control('POST', '/faults', {
-        door: 'exchange',
+        endpoint: 'exchange',
         type: 'order',
         effect: 'dropReply',
         count: 1,
@@ -119,7 +119,7 @@ describe('answers of the real venue', () => {
           : answer,
     })
     // The gateway gives up waiting for the reply, and the venue takes the order later.
-    const late = { door: 'exchange', type: 'order', effect: 'latency', latencyMs: 8_000, count: 1 }
+    const late = { endpoint: 'exchange', type: 'order', effect: 'latency', latencyMs: 8_000, count: 1 }
     await app.market.control('POST', '/faults', late)
     const begun = await app.call('perp_open', { asset: 'BTC', side: 'long', size: '0.01' }, user, {
       wait: false,

@@ -113,7 +113,7 @@ export function evmBatches({
         return { effect, txAttempt }
       }
       // Other transactions of the signer on this chain have used the nonces below `mined`.
-      return { intend: { nonceSequence, minNonce: mined, build }, next: 'confirm', state: 'signed' }
+      return { sign: { nonceSequence, minNonce: mined, build }, next: 'confirm', state: 'signed' }
     }
 
   return {

@@ -114,7 +114,7 @@ async function admitDeposit(
   // The simulation is slower than reading the cash: read it again if something settled meanwhile.
   const latest = await ledger.balance(db, wallet)
   const cash = latest.version === firstCash.version ? firstCash : await readCash()
-  const observationOf = ({ cashUnits, version }: Cash): BalanceSnapshot[] => [
+  const snapshotsOf = ({ cashUnits, version }: Cash): BalanceSnapshot[] => [
     { account: wallet, totalUnits: cashUnits, version },
   ]
   const positionId = existing?.id ?? uuidv7(clock.now(), random)
@@ -130,8 +130,8 @@ async function admitDeposit(
       amount_usdc,
       apy_at_action: apy,
     },
-    snapshots: observationOf(cash),
-    rereadSnapshots: async () => observationOf(await readCash()),
+    snapshots: snapshotsOf(cash),
+    rereadSnapshots: async () => snapshotsOf(await readCash()),
     moves: (taskId) => [
       {
         move: 'hold',

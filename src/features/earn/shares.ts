@@ -21,9 +21,9 @@ export function externalOf(booked: readonly bigint[], onChain: bigint): bigint[]
   return booked
     .toReversed()
     .map((units) => {
-      const gone = min(units, missing)
-      missing -= gone
-      return -gone
+      const removed = min(units, missing)
+      missing -= removed
+      return -removed
     })
     .toReversed()
 }

@@ -37,7 +37,7 @@ export const withLeverageRecord =
   async (task, context) => {
     const result = await inner(task, context)
     const { leverage: wanted, symbol } = taskDataOf(task)
-    if (!wanted || !('intend' in result)) return result
+    if (!wanted || !('sign' in result)) return result
     const before = result.writes
     const row: Row = {
       userId: task.userId,

@@ -213,7 +213,7 @@ function notReplaced(
   { code, message }: { code: string; message: string },
   effects: EffectUpdate[],
 ): StepResult {
-  const kept = earlier.map(({ order_id: id, leg }) => ({
+  const remaining = earlier.map(({ order_id: id, leg }) => ({
     order_id: String(id),
     leg,
     cancelled: false,
@@ -228,7 +228,7 @@ function notReplaced(
       retryable: false,
       upstream: upstreamName,
     },
-    result: resultOf(task, exits, kept),
+    result: resultOf(task, exits, remaining),
     effects,
   }
 }

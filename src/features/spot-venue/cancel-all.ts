@@ -45,14 +45,14 @@ function withWrite(result: StepResult, write: (tx: Tx) => Promise<void>): StepRe
     await write(tx)
     await result.writes?.(tx)
   }
-  if (!('intend' in result)) return { ...result, writes }
-  const { intend } = result
-  const { onRefused } = intend
+  if (!('sign' in result)) return { ...result, writes }
+  const { sign } = result
+  const { onRefused } = sign
   if (!onRefused) return { ...result, writes }
   return {
     ...result,
     writes,
-    intend: { ...intend, onRefused: (fault) => withWrite(onRefused(fault), write) },
+    sign: { ...sign, onRefused: (fault) => withWrite(onRefused(fault), write) },
   }
 }
 

@@ -84,7 +84,7 @@ export function createOnFilled({
   venue,
   pricing,
 }: OnFilledDeps): NonNullable<PlaceOrderDeps['onFilled']> {
-  const isHoldingGone = async ({ account, symbol }: SpotOrderTaskData): Promise<boolean> => {
+  const isHoldingSold = async ({ account, symbol }: SpotOrderTaskData): Promise<boolean> => {
     const market = await requireSpotMarket(venue, symbol)
     const balances = await venue.spotBalances(account, [market.base])
     const total = balances.find(({ coin }) => coin === market.base)?.total ?? '0'
@@ -109,12 +109,12 @@ export function createOnFilled({
       ...result,
       writes: (tx) => cancelArmedTriggers(tx, ids),
     })
-    if (checked) return (await isHoldingGone(taskData)) ? cancelExits(checked) : result
+    if (checked) return (await isHoldingSold(taskData)) ? cancelExits(checked) : result
     // List the triggers before reading the balance: a purchase in between retains its exits.
     const armed = await armedTriggersIn(db, task.userId, taskData.symbol)
     if (armed.length === 0) return result
     const ids = armed.map(({ id }) => id)
-    const isNoneShown = await isHoldingGone(taskData)
+    const isNoneShown = await isHoldingSold(taskData)
     if (isNoneShown && armed.every((each) => isVisible(each, context.now))) return cancelExits(ids)
     if (!isNoneShown && !(await isSoldOut(taskData, orderOutcome))) return result
     return {

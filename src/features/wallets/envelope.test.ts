@@ -3,7 +3,7 @@ import { test } from 'node:test'
 import fc from 'fast-check'
 import { systemRandom } from '#kernel/id.ts'
 import { BrokenEnvelope, decrypt, encrypt } from './envelope.ts'
-import { envKek, keks } from './key-encryption-keys.ts'
+import { envKek, keyEncryptionKeys } from './key-encryption-keys.ts'
 
 const bytes = (length: number) => fc.uint8Array({ minLength: length, maxLength: length })
 const base64 = (fill: number) => Buffer.alloc(32, fill).toString('base64')
@@ -49,10 +49,10 @@ test('each key-encryption key opens its own, and ids do not repeat', async () =>
     envKek('first', base64(1), systemRandom),
     envKek('second', base64(2), systemRandom),
   ]
-  const both = keks(second, first)
+  const both = keyEncryptionKeys(second, first)
   const wrapped = await first.wrap(Buffer.alloc(32, 9), 'place')
   assert.deepEqual(await both.find('first')?.unwrap(wrapped, 'place'), Buffer.alloc(32, 9))
   await assert.rejects(second.unwrap(wrapped, 'place'), BrokenEnvelope)
   assert.equal(both.find('third'), undefined)
-  assert.throws(() => keks(first, first), RangeError)
+  assert.throws(() => keyEncryptionKeys(first, first), RangeError)
 })

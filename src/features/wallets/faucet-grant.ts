@@ -11,7 +11,7 @@ type Target = { chain_id: string; address: string }
 
 const dayMs = 24 * 3_600_000
 
-export const faucetGrantKind = 'welcome_funding'
+export const faucetGrantKind = 'faucet_grant'
 
 export function faucetGrantAdmission(
   wallets: readonly Wallet[],
@@ -30,7 +30,7 @@ export function createFaucetGrant({ faucet, changed }: FaucetGrantDeps): TaskKin
     const targets = (task.data.targets ?? []) as Target[]
     const tries = await Promise.allSettled(
       targets.map(async ({ chain_id, address }) => {
-        await faucet.fund({ chainId: chain_id, address, id: `welcome:${address}:${chain_id}` })
+        await faucet.fund({ chainId: chain_id, address, id: `faucet_grant:${address}:${chain_id}` })
         changed(task.userId, chain_id)
         return chain_id
       }),

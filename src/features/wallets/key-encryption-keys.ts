@@ -8,9 +8,9 @@ export type Kek = {
   unwrap(wrapped: Uint8Array, aad: string): Promise<Uint8Array>
 }
 /** New data keys are wrapped under `current`; the others only unwrap existing ones. */
-export type Keks = { current: Kek; find(id: string): Kek | undefined }
+export type KeyEncryptionKeys = { current: Kek; find(id: string): Kek | undefined }
 
-export function keks(current: Kek, ...former: Kek[]): Keks {
+export function keyEncryptionKeys(current: Kek, ...former: Kek[]): KeyEncryptionKeys {
   const byId = new Map([current, ...former].map((each) => [each.id, each]))
   if (byId.size !== former.length + 1) throw new RangeError('Two key-encryption keys have the same id')
   return { current, find: (id) => byId.get(id) }

@@ -6,7 +6,7 @@ import type { Tx } from '#kernel/task.ts'
 import type { Queryable } from '#store/query.ts'
 import type { SealedAgent } from './agents.ts'
 import { BrokenEnvelope, decrypt, encrypt, keyBytes } from './envelope.ts'
-import type { Keks } from './key-encryption-keys.ts'
+import type { KeyEncryptionKeys } from './key-encryption-keys.ts'
 import * as store from './store.ts'
 
 type KeyBinding = { user_id: string; kind: string; address: string; version: number }
@@ -24,7 +24,7 @@ const sealedAgentKey = (row: SealedAgent): SealedRow => ({ ...row, kind: store.a
 const version = 1
 
 type KeystoreDeps = {
-  keks: Keks
+  keyEncryptionKeys: KeyEncryptionKeys
   crypto: { evm: Pick<EvmCrypto, 'addressOf'>; svm: Pick<SvmCrypto, 'addressOf'> }
   clock: Clock
   random: Random
@@ -41,7 +41,7 @@ export type Keystore = {
   prepareAgent(userId: string, venue: string): Promise<SealedAgent>
   withAgentKey<T>(row: SealedAgent, use: (secret: Uint8Array) => Promise<T>): Promise<T>
   /** Tests every key-encryption key in use on some of its rows; returns those that fail. */
-  unusableKeks(db: Queryable): Promise<UnusableKek[]>
+  unusableKeyEncryptionKeys(db: Queryable): Promise<UnusableKek[]>
   /**
    * Wraps the data keys of some wallets under the current key-encryption key; `next` is the cursor of the next call, null
    * at the end. It is safe to crash and restart without `after`, because each row names the key that wrapped it.
@@ -60,9 +60,9 @@ const rowsToTry = 3
 const isBroken = (error: unknown): boolean =>
   error instanceof BrokenEnvelope || (error instanceof Fault && error.code === 'upstream_rejected')
 
-export function keystore({ keks, crypto, clock, random }: KeystoreDeps): Keystore {
+export function keystore({ keyEncryptionKeys, crypto, clock, random }: KeystoreDeps): Keystore {
   const unwrap = async (row: SealedRow) => {
-    const kek = keks.find(row.kek_id)
+    const kek = keyEncryptionKeys.find(row.kek_id)
     if (!kek) throw new Fault('unavailable', 'The key-encryption key of this wallet is not configured')
     return kek.unwrap(row.wrapped_dek, `${row.kek_id}|${aadOf(row)}`)
   }
@@ -74,7 +74,7 @@ export function keystore({ keks, crypto, clock, random }: KeystoreDeps): Keystor
       const at = clock.now()
       const address = await crypto[family].addressOf(secret)
       const row = { id: uuidv7(at, random), user_id: userId, kind, address, version, created_at: at }
-      const kek = keks.current
+      const kek = keyEncryptionKeys.current
       return {
         ...row,
         ciphertext: encrypt(dek, random.bytes(12), secret, aadOf(row)),
@@ -105,7 +105,7 @@ export function keystore({ keks, crypto, clock, random }: KeystoreDeps): Keystor
   const rewrapOne = async (db: Queryable, row: store.SealedKey) => {
     const dek = await unwrap(row)
     try {
-      const kek = keks.current
+      const kek = keyEncryptionKeys.current
       const wrapped = await kek.wrap(dek, `${kek.id}|${aadOf(row)}`)
       return await store.replaceDek(db, row, wrapped, kek.id)
     } finally {
@@ -124,7 +124,7 @@ export function keystore({ keks, crypto, clock, random }: KeystoreDeps): Keystor
   }
 
   const checkKek = async (db: Queryable, kekId: string): Promise<UnusableKek[]> => {
-    if (!keks.find(kekId)) return [{ kekId, reason: 'absent' }]
+    if (!keyEncryptionKeys.find(kekId)) return [{ kekId, reason: 'absent' }]
     const rows = await store.keysUnderKek(db, kekId, rowsToTry)
     for (const row of rows) if (await canOpen(row)) return []
     return rows.length === 0 ? [] : [{ kekId, reason: 'wrong' }]
@@ -143,12 +143,12 @@ export function keystore({ keks, crypto, clock, random }: KeystoreDeps): Keystor
       const userId = prepared[0]?.user_id
       return userId === undefined ? [] : store.walletsOf(tx, userId)
     },
-    async unusableKeks(db) {
-      const inUse = await store.keksInUse(db)
+    async unusableKeyEncryptionKeys(db) {
+      const inUse = await store.keyEncryptionKeysInUse(db)
       return (await Promise.all(inUse.map(({ kek_id }) => checkKek(db, kek_id)))).flat()
     },
     async rewrap(db, { after = null, limit = 100 } = {}) {
-      const rows = await store.keysOutsideKek(db, keks.current.id, { after, limit })
+      const rows = await store.keysWrappedByOthers(db, keyEncryptionKeys.current.id, { after, limit })
       const broken: string[] = []
       let rewrapped = 0
       for (const row of rows) {

@@ -60,7 +60,7 @@ export type SealedKey = Omit<WalletRow, 'kind'> & { kind: string }
 const sealedColumns = 'id, user_id, address, ciphertext, wrapped_dek, kek_id, version, created_at'
 
 /** Ordered by id, so that a row that cannot be rewrapped is skipped once and not read again. */
-export const keysOutsideKek = (
+export const keysWrappedByOthers = (
   db: Queryable,
   kekId: string,
   { after, limit }: { after: string | null; limit: number },
@@ -76,7 +76,7 @@ export const keysOutsideKek = (
   )
 
 /** A loose index scan: one step per distinct id instead of reading every row. */
-export const keksInUse = (db: Queryable): Promise<{ kek_id: string }[]> => {
+export const keyEncryptionKeysInUse = (db: Queryable): Promise<{ kek_id: string }[]> => {
   const idsOf = (table: string) => `(with recursive id as (
       (select kek_id from ${table} order by kek_id limit 1)
       union all

@@ -27,7 +27,7 @@ test('a counter behind the chain goes forward', () => {
   assert.deepEqual(planNonceRepair(9n, 4n, [attempt(3n)]), { next: 9n, resend: [], gaps: [] })
 })
 
-test('of several carriers under one nonce the last one is sent', () => {
+test('of several transactions under one nonce the last one is sent', () => {
   const plan = planNonceRepair(2n, 4n, [attempt(2n, '0xold'), attempt(3n), attempt(2n, '0xnew')])
   assert.deepEqual(plan.resend, [attempt(2n, '0xnew'), attempt(3n)])
 })

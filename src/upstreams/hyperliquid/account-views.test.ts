@@ -10,11 +10,11 @@ type Brief = NonNullable<Parameters<typeof accountViews>[0]['brief']>
 /** A clock that a test moves, and answers that count their questions. */
 function createTestViews({
   perMinute = 1_200,
-  followedSinceMs,
+  subscribedSinceMs,
   brief,
 }: {
   perMinute?: number
-  followedSinceMs?: number
+  subscribedSinceMs?: number
   brief?: Brief
 } = {}) {
   const now = { ms: 1_000_000 }
@@ -34,7 +34,7 @@ function createTestViews({
     venue,
     perMinute,
     clock: { now: () => new Date(now.ms) },
-    followedSinceMs: () => followedSinceMs,
+    subscribedSinceMs: () => subscribedSinceMs,
     ...(brief && { brief }),
   })
   return { now, asked, views, spent: () => asked.account * 2 + asked.openOrders * 20 }
@@ -42,7 +42,7 @@ function createTestViews({
 
 test('an account that is looked at ten times a second costs two a second at most, and is always answered', async () => {
   const { now, views, spent } = createTestViews()
-  for (let look = 0; look < 600; look += 1) {
+  for (let read = 0; read < 600; read += 1) {
     await Promise.all([views.openOrders('0xA'), views.account('0xA')])
     now.ms += 100
   }
@@ -78,7 +78,7 @@ test('what the gateway did is shown by a new answer, also where the share is use
 })
 
 test('an account that is followed is shown as the stream tells it, without a question', async () => {
-  const { now, asked, views } = createTestViews({ followedSinceMs: 900_000 })
+  const { now, asked, views } = createTestViews({ subscribedSinceMs: 900_000 })
   views.applyPush('0xA', 'account', state)
   now.ms += 4_000
   assert.equal((await views.account('0xa')).atMs, 1_000_000)

@@ -42,7 +42,7 @@ type AccountViewDeps = {
   /** 0: no budget, and every view sends a request. */
   perMinute: number
   /** Start of the account's stream without a gap; undefined where the account is not subscribed. */
-  followedSinceMs: (user: string) => number | undefined
+  subscribedSinceMs: (user: string) => number | undefined
   /** Reads an account without a lasting subscription by a brief one, which costs no weight. */
   brief?: VenueStreams['brief']
 }
@@ -151,7 +151,7 @@ export function accountViews({
   venue,
   clock,
   perMinute,
-  followedSinceMs,
+  subscribedSinceMs,
   brief,
 }: AccountViewDeps): AccountViews {
   const viewVenue = venue.withUrgency('view')
@@ -170,7 +170,7 @@ export function accountViews({
   }
 
   const isPushCurrent = (account: string, part: Part, { atMs, pushed }: Entry): boolean => {
-    const sinceMs = perMinute > 0 && pushed ? followedSinceMs(account) : undefined
+    const sinceMs = perMinute > 0 && pushed ? subscribedSinceMs(account) : undefined
     return sinceMs !== undefined && atMs >= sinceMs && nowMs() - atMs <= pushedFreshMs[part as PushedPart]
   }
   const isAnswerCurrent = (part: Part, { atMs, pushed }: Entry, invalidatedMs: number): boolean =>
@@ -224,7 +224,7 @@ export function accountViews({
       brief?.(user, 'spotState', (message) => parseBalances(message.spotState), briefMs),
   }
   const isReadBriefly = (account: string, part: Part): part is PushedPart =>
-    brief !== undefined && perMinute > 0 && part in briefReads && followedSinceMs(account) === undefined
+    brief !== undefined && perMinute > 0 && part in briefReads && subscribedSinceMs(account) === undefined
 
   const view = async <P extends Part>(
     user: string,

@@ -178,7 +178,7 @@ function createReads(
 ): Omit<Hyperliquid, 'perps' | 'spots' | 'send' | 'withUrgency'> {
   const account = async (user: string) => {
     const state = parseAccount(await info('clearinghouseState', { user }))
-    clock.observe(state.timeMs)
+    clock.record(state.timeMs)
     return state
   }
   const spotHoldings = async (user: string) => {

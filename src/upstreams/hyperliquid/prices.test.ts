@@ -5,8 +5,8 @@ import { prices } from './prices.ts'
 const at = (price: string) => new Map([['BTC', price]])
 
 function createTestPrices() {
-  const now = { ms: 10_000, hears: true }
-  return { now, known: prices({ nowMs: () => now.ms, isStreaming: () => now.hears }) }
+  const now = { ms: 10_000, isStreaming: true }
+  return { now, known: prices({ nowMs: () => now.ms, isStreaming: () => now.isStreaming }) }
 }
 
 test('an answer is shared for a moment, from the time of the question', () => {
@@ -21,7 +21,7 @@ test('an answer is shared for a moment, from the time of the question', () => {
 test('nothing is shared while no stream would tell of a change', () => {
   const { now, known } = createTestPrices()
   known.answered(at('1'), 10_000)
-  now.hears = false
+  now.isStreaming = false
   assert.equal(known.current(), undefined)
 })
 

@@ -155,8 +155,8 @@ test('exits that wait go before others that waited longer, and who would wait to
 test('after a refusal nothing leaves for a while, each time longer, or as long as the venue says', async () => {
   const time = manualClock()
   const budget = rateBudget({ perMinute: 100, ...time })
-  const waits = async (tell?: number) => {
-    budget.refused(tell)
+  const waits = async (retryAfterMs?: number) => {
+    budget.refused(retryAfterMs)
     const said = ask(budget, 1, 'background')
     await time.forward(0)
     return said.state

@@ -37,7 +37,7 @@ export type VenueStreams = AsyncDisposable & {
   /** Receives mids once `mids` was called or a user is followed. */
   onMids(listener: (mids: Mids) => void): Disposable
   /** Undefined at the venue's limit of followed users. */
-  follow(user: string, listener: (streamEvent: UserEvent) => void): Disposable | undefined
+  subscribe(user: string, listener: (streamEvent: UserEvent) => void): Disposable | undefined
   /**
    * Waits briefly for stream updates of an order, by order id or client id. For a user who is not followed, a brief
    * subscription reads fills by order id only.
@@ -56,7 +56,7 @@ export type VenueStreams = AsyncDisposable & {
   /** The state of followed users, on each push of the venue. */
   onState(listener: (state: UserState) => void): Disposable
   /** The start of the gapless stream of a followed user. */
-  followedSinceMs(user: string): number | undefined
+  subscribedSinceMs(user: string): number | undefined
   /** The time of the last message; 0 while disconnected. */
   lastMessageMs(): number
   state(): { connected: boolean; hasMids: boolean; users: number; connections: number; unreadable: number }
@@ -67,7 +67,7 @@ type Options = {
   clock: Clock
   random: Random
   log: Log
-  followedUsersMax?: number
+  subscribedUsersMax?: number
   /** User slots that lasting streams leave to brief subscriptions. */
   briefUsersMax?: number
   onSkipped?: OnSkipped
@@ -90,7 +90,7 @@ type StreamsState = {
   brief: BriefSubscriptions
   /** The subscriptions of followed users, by lower-case address. */
   users: Map<string, Disposable>
-  followedMax: number
+  subscribedMax: number
   orderUpdates: OrderUpdates
   midsTopic: Disposable | undefined
   latestMids: { mids: Mids; atMs: number } | undefined
@@ -109,14 +109,14 @@ export function venueStreams(options: Options): VenueStreams {
   return {
     mids: () => freshMids(streams),
     onMids: (listener) => addListener(streams.midsListeners, listener),
-    follow: (user, listener) => followUser(streams, user.toLowerCase(), listener),
+    subscribe: (user, listener) => subscribeUser(streams, user.toLowerCase(), listener),
     readOrder: (user, id, read) => readOrder(streams, user.toLowerCase(), id, read),
     brief: async (user, ...how) =>
       connection.connected && !users.has(user.toLowerCase()) ? streams.brief.read(user, ...how) : undefined,
     onFills: (listener) => addListener(streams.fillListeners, listener),
     onOrders: (listener) => addListener(streams.orderListeners, listener),
     onState: (listener) => addListener(streams.stateListeners, listener),
-    followedSinceMs: (user) =>
+    subscribedSinceMs: (user) =>
       connection.connected && users.has(user.toLowerCase()) ? connection.openedMs : undefined,
     lastMessageMs: () => (connection.connected ? connection.lastMessageMs : 0),
     state: () => ({
@@ -138,7 +138,7 @@ function createState({
   clock,
   random,
   log,
-  followedUsersMax = usersOfVenue,
+  subscribedUsersMax = usersOfVenue,
   briefUsersMax = 0,
   onSkipped,
 }: Options): StreamsState {
@@ -163,7 +163,7 @@ function createState({
     connection,
     brief,
     users: new Map(),
-    followedMax: Math.min(followedUsersMax, usersOfVenue) - briefUsersMax,
+    subscribedMax: Math.min(subscribedUsersMax, usersOfVenue) - briefUsersMax,
     orderUpdates: createOrderUpdates(),
     midsTopic: undefined,
     latestMids: undefined,
@@ -195,13 +195,13 @@ const subscribeMids = (streams: StreamsState): Disposable =>
     emit(streams.log, streams.midsListeners, mids)
   })
 
-function followUser(
+function subscribeUser(
   streams: StreamsState,
   user: string,
   listener: (event: UserEvent) => void,
 ): Disposable | undefined {
   const { log, connection, users, orderUpdates } = streams
-  if (users.has(user) || users.size >= streams.followedMax) return undefined
+  if (users.has(user) || users.size >= streams.subscribedMax) return undefined
   streams.midsTopic ??= subscribeMids(streams)
   const parts = new DisposableStack()
   const subscribe: Subscribe = (topic, read) => keepSubscribed(connection, topic, read)

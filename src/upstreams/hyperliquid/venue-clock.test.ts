@@ -6,20 +6,20 @@ test('a reading runs on with our own clock, and is forgotten when it is old', ()
   let ours = 1_000
   const clock = venueClock(() => ours)
   assert.equal(clock.now(), undefined)
-  clock.observe(50_000)
+  clock.record(50_000)
   assert.equal(clock.now(), 50_000)
   ours += 1_999
   assert.equal(clock.now(), 51_999)
   ours += 2
   assert.equal(clock.now(), undefined)
-  clock.observe(70_000)
+  clock.record(70_000)
   assert.equal(clock.now(), 70_000)
 })
 
 test('a reading is nothing once our own clock was set back', () => {
   let ours = 10_000
   const clock = venueClock(() => ours)
-  clock.observe(50_000)
+  clock.record(50_000)
   ours = 9_000
   assert.equal(clock.now(), undefined)
 })

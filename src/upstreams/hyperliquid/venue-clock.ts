@@ -1,6 +1,6 @@
 /** The venue's clock, extrapolated from a recent reading. */
 export type VenueClock = {
-  observe(timeMs: number): void
+  record(timeMs: number): void
   /** Undefined where the last reading is too old. */
   now(): number | undefined
 }
@@ -11,7 +11,7 @@ const freshMs = 2_000
 export function venueClock(nowMs: () => number): VenueClock {
   let last: { timeMs: number; atMs: number } | undefined
   return {
-    observe(timeMs) {
+    record(timeMs) {
       last = { timeMs, atMs: nowMs() }
     },
     now() {

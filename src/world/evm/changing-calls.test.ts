@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { changeOf, changingCalls } from './changing-calls.ts'
+import { changeKind, changingCalls } from './changing-calls.ts'
 
 const changes = {
   raw: ['eth_sendRawTransaction', 'eth_sendRawTransactionSync'],
@@ -19,7 +19,7 @@ const changes = {
 
 test('every call that changes a chain is known, and how', () => {
   for (const [change, methods] of Object.entries(changes))
-    for (const method of methods) assert.equal(changeOf({ method }), change, method)
+    for (const method of methods) assert.equal(changeKind({ method }), change, method)
   for (const method of [
     'eth_call',
     'eth_getBalance',
@@ -29,7 +29,7 @@ test('every call that changes a chain is known, and how', () => {
     'anvil_impersonateAccount',
     'anvil_nodeInfo',
   ])
-    assert.equal(changeOf({ method }), undefined, method)
+    assert.equal(changeKind({ method }), undefined, method)
 })
 
 test('a change is found in a batch and behind escapes, and nothing in what is no call', () => {

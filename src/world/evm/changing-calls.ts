@@ -19,7 +19,7 @@ const settings =
 /** Parses only bodies that may name such a method; `\u` may spell one by escapes. */
 const hint = /eth_send|anvil_|hardhat_|tenderly_|evm_|\\u/
 
-export const changeOf = ({ method }: Call): Change | undefined => {
+export const changeKind = ({ method }: Call): Change | undefined => {
   if (typeof method !== 'string') return undefined
   if (method === 'eth_sendRawTransaction' || method === 'eth_sendRawTransactionSync') return 'raw'
   if (/^eth_send(?:Unsigned)?Transaction(?:Sync)?$/.test(method)) return 'node'
@@ -35,7 +35,7 @@ export const changingCalls = (body: string): Call[] | undefined => {
   try {
     const parsed = JSON.parse(body) as Call | Call[] | null
     const calls = (Array.isArray(parsed) ? parsed : [parsed]).map((call) => call ?? {})
-    return calls.some((call) => changeOf(call) !== undefined) ? calls : undefined
+    return calls.some((call) => changeKind(call) !== undefined) ? calls : undefined
   } catch {
     return undefined
   }

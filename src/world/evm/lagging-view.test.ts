@@ -48,13 +48,13 @@ test('logs end at the newest block of the node', () => {
 
 test('a lagging node catches up once its blocks are old enough, and is never more than the limit behind', () => {
   const history = headHistory(3)
-  history.observe(10, 0)
+  history.record(10, 0)
   assert.equal(history.laggedHead(0, 2_000), undefined, 'the first head is known to every node')
-  history.observe(11, 1_000)
+  history.record(11, 1_000)
   assert.equal(history.laggedHead(1_500, 2_000), 10)
   assert.equal(history.laggedHead(3_000, 2_000), undefined)
-  for (const number of [12, 13, 14, 15, 16]) history.observe(number, 3_000 + number)
+  for (const number of [12, 13, 14, 15, 16]) history.record(number, 3_000 + number)
   assert.equal(history.laggedHead(3_100, 2_000), 13)
-  history.observe(9, 3_200)
+  history.record(9, 3_200)
   assert.equal(history.laggedHead(3_300, 2_000), undefined, 'a chain that went back starts anew')
 })

@@ -120,7 +120,7 @@ export const viewAtHead = (call: RpcCall, head: number): Rewritten => {
 export const headHistory = (blocksMax: number) => {
   let heads: { number: number; atMs: number }[] = []
   return {
-    observe: (number: number, nowMs: number) => {
+    record: (number: number, nowMs: number) => {
       const last = heads.at(-1)
       // The first head is old news to every node, and a lower one is a chain that came back from its last save.
       if (!last || number < last.number) heads = [{ number, atMs: Number.NEGATIVE_INFINITY }]

@@ -24,7 +24,7 @@ export const evmRealism = (node: EvmNode): Realism => {
   let reorganising = false
 
   const drawHead = async ({ setting, random, counts }: ActivePreset) => {
-    history.observe(Number(await node.rpc().call('eth_blockNumber')), Date.now())
+    history.record(Number(await node.rpc().call('eth_blockNumber')), Date.now())
     if (random() >= setting.lagRate) return undefined
     const head = history.laggedHead(Date.now(), setting.lagMs)
     if (head !== undefined) counts.lagging = (counts.lagging ?? 0) + 1
@@ -69,7 +69,7 @@ export const evmRealism = (node: EvmNode): Realism => {
       const head = await drawHead(preset)
       const reply = await (head === undefined ? sendUpstream(text) : sendAtHead(head, text, sendUpstream))
       if (calls.some(({ method }) => method === 'eth_sendRawTransaction')) {
-        history.observe(Number(await node.rpc().call('eth_blockNumber')), Date.now())
+        history.record(Number(await node.rpc().call('eth_blockNumber')), Date.now())
         scheduleReorg(preset)
       }
       return reply

@@ -1,5 +1,5 @@
 import type { AcceptedCall, CallJournal, JournalEntry } from './call-journal.ts'
-import { type Call, changeOf, changingCalls } from './changing-calls.ts'
+import { type Call, changeKind, changingCalls } from './changing-calls.ts'
 import { findMined, findPending } from './mined-blocks.ts'
 import type { Rpc } from './rpc.ts'
 import type { StateLock } from './state-lock.ts'
@@ -135,7 +135,7 @@ export const recorder = (options: Options): Recorder => {
   }
 
   const recordBefore = (call: Call): number | undefined => {
-    const change = changeOf(call)
+    const change = changeKind(call)
     const raw = change === 'raw' ? rawTransactionOf(call) : undefined
     if (raw) return journal.add({ raw }, takenSeconds())
     if (change !== 'set') return undefined
@@ -151,7 +151,7 @@ export const recorder = (options: Options): Recorder => {
     const rpc = options.rpc()
     if (!hash || !rpc) return undefined
     if (n !== undefined) return { hash, n }
-    if (changeOf(call) !== 'node') return undefined
+    if (changeKind(call) !== 'node') return undefined
     const accepted = await signedByNode(rpc, hash)
     return accepted && { hash, n: journal.add(accepted, takenSeconds()) }
   }
@@ -163,14 +163,14 @@ export const recorder = (options: Options): Recorder => {
         else journal.markAnswered(n)
       }
     const done = recorded.filter(({ reply }) => reply && reply.error === undefined)
-    const setters = done.filter(({ call }) => changeOf(call) === 'set').map(({ n }) => n ?? 0)
+    const setters = done.filter(({ call }) => changeKind(call) === 'set').map(({ n }) => n ?? 0)
     if (setters.length > 0) {
       const params = [journalMarkerAddress, word(markerSlots.set), word(Math.max(...setters))]
       await options.rpc()?.call('anvil_setStorageAt', params)
     }
     const sent = []
     for (const each of done) {
-      const change = changeOf(each.call)
+      const change = changeKind(each.call)
       if (change === 'raw' || change === 'node') sent.push(await recordSent(each))
     }
     await waitUntilMined(sent.flatMap((each) => each ?? []))
@@ -178,7 +178,7 @@ export const recorder = (options: Options): Recorder => {
 
   const record: Recorder['record'] = async (body, sendUpstream) => {
     const calls = changingCalls(body) ?? []
-    const changes = new Set(calls.map(changeOf))
+    const changes = new Set(calls.map(changeKind))
     const run = async (): Promise<string> => {
       const numbers = calls.map(recordBefore)
       const replyText = await sendUpstream(body)

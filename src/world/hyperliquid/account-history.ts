@@ -100,7 +100,7 @@ export const createAccountHistory = (
 
   const recordVersion = (user: string, atMs: number): void => {
     const account = venue.state.accounts.get(user)
-    if (!account || account.house) return
+    if (!account || account.isMarketMaker) return
     const known = histories.get(user) ?? []
     // The newest of those that are too old is what the oldest read still sees.
     const horizon = atMs - longestLagMs()

@@ -127,7 +127,9 @@ const effects: Route = (deps, _body, query) => {
     ? []
     : user
       ? [address(user)]
-      : [...state.accounts.values()].filter(({ house }) => !house).map((account) => account.address)
+      : [...state.accounts.values()]
+          .filter(({ isMarketMaker }) => !isMarketMaker)
+          .map((account) => account.address)
   return {
     nowMs: state.nowMs,
     sequence: state.sequence,

@@ -17,8 +17,8 @@ export const canonicalDecimal = (text: string): string => {
   const [, sign, whole = '', fraction = ''] = match
   if (whole === '' && fraction === '') return text
   const integer = whole.replace(/^0+/, '') || '0'
-  const kept = fraction.replace(/0+$/, '')
-  const body = kept === '' ? integer : `${integer}.${kept}`
+  const digits = fraction.replace(/0+$/, '')
+  const body = digits === '' ? integer : `${integer}.${digits}`
   return sign === '-' && body !== '0' ? `-${body}` : body
 }
 

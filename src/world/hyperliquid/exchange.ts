@@ -186,7 +186,7 @@ const authorise = (venue: Venue, request: Request): Account => {
   const { signer, userSigned, nonce, vaultAddress, expiresAfter } = request
   const { state } = venue
   const account = userSigned ? state.accounts.get(signer) : principalOf(state, signer)
-  if (!account || account.house)
+  if (!account || account.isMarketMaker)
     return rejectRequest(
       userSigned
         ? `Must deposit before performing actions. User: ${signer}`

@@ -85,7 +85,7 @@ export const payFunding = (venue: Venue, timeMs: number): void => {
       position.funding.allTime += paid
       position.funding.sinceOpen += paid
       position.funding.sinceChange += paid
-      if (account.house) continue
+      if (account.isMarketMaker) continue
       const funding = { timeMs, asset: market.asset, usd: -paid, size: position.size, rate }
       account.fundings.push(funding)
       if (account.fundings.length > fundingsMax) account.fundings.shift()

@@ -6,7 +6,7 @@ export type InjectedFailure = {
   latencyMs?: number
   status?: number
   /** Only these: the door, and the type of the action or of the question. */
-  door?: 'exchange' | 'info' | 'ws'
+  endpoint?: 'exchange' | 'info' | 'ws'
   type?: string
   user?: string
   /** How often at most, and with which chance each time. */
@@ -21,7 +21,7 @@ export type InjectedFailures = {
   remove: (id: number | undefined) => void
   list: () => { id: number; fault: InjectedFailure; left: number | null; struck: number }[]
   /** The faults that strike this request; each strike is counted. */
-  takeMatching: (endpoint: NonNullable<InjectedFailure['door']>, type: string) => InjectedFailure[]
+  takeMatching: (endpoint: NonNullable<InjectedFailure['endpoint']>, type: string) => InjectedFailure[]
 }
 
 export const createInjectedFailures = (): InjectedFailures => {
@@ -29,7 +29,11 @@ export const createInjectedFailures = (): InjectedFailures => {
   let last = 0
   const isHit = (item: ArmedFailure, endpoint: string, type: string): boolean => {
     const { fault } = item
-    if (item.left <= 0 || (fault.door && fault.door !== endpoint) || (fault.type && fault.type !== type))
+    if (
+      item.left <= 0 ||
+      (fault.endpoint && fault.endpoint !== endpoint) ||
+      (fault.type && fault.type !== type)
+    )
       return false
     if (fault.rate !== undefined && nextRandom(item.random) >= fault.rate) return false
     item.left -= 1

@@ -100,7 +100,7 @@ const recordTakeover = (
   position: Position,
   { price, lots, dir }: { price: number; lots: number; dir: string },
 ): void => {
-  if (account.house) return
+  if (account.isMarketMaker) return
   const market = perpOf(position.asset)
   const order = closingOrder(venue, account, position, lots)
   registerOrder(venue, account, order)
@@ -268,7 +268,7 @@ const coverShortfall = (venue: Venue, account: Account): void => {
 
 export const liquidate = (venue: Venue): void => {
   for (const account of venue.state.accounts.values()) {
-    if (account.house) continue
+    if (account.isMarketMaker) continue
     if (account.positions.size > 0) {
       liquidateAccount(venue, account, false, () => crossMarginStatus(venue, account))
       for (const { asset } of perps) {

@@ -69,8 +69,8 @@ export const requote = (venue: Venue, market: Market): void => {
   venue.takerContext = { systemAddress: makerAddress }
   for (const buy of [true, false])
     for (const { price, size } of ladder(market, oracle, buy)) {
-      const id = venue.state.nextHouseId
-      venue.state.nextHouseId -= 1
+      const id = venue.state.nextMarketMakerOrderId
+      venue.state.nextMarketMakerOrderId -= 1
       book.place({ id, owner: makerAddress, buy, price, size, timeInForce: 'gtc' })
     }
   venue.takerContext = before
@@ -90,8 +90,8 @@ export const tradeRandomly = (venue: Venue): void => {
     const size = Math.max(1, Math.round((usd / (state.oracle / one)) * 10 ** market.sizeDecimals))
     const best = bookOf(venue, market.asset).best(!buy)
     if (best === undefined) continue
-    const id = venue.state.nextHouseId
-    venue.state.nextHouseId -= 1
+    const id = venue.state.nextMarketMakerOrderId
+    venue.state.nextMarketMakerOrderId -= 1
     venue.takerContext = { systemAddress: flowAddress }
     bookOf(venue, market.asset).place({ id, owner: flowAddress, buy, price: best, size, timeInForce: 'ioc' })
     venue.takerContext = undefined

@@ -73,7 +73,7 @@ export const cancelSibling = (venue: Venue, order: Order | undefined): void => {
 /** Reduce-only orders die with the position they were to reduce. */
 export const reduceOthers = (venue: Venue, market: Market, accounts: readonly Account[]): void => {
   for (const account of accounts) {
-    if (account.house) continue
+    if (account.isMarketMaker) continue
     for (const oid of account.reducing) {
       const order = venue.state.orders.get(oid) as Order
       if (order.asset !== market.asset || order.phase === 'waiting') continue

@@ -35,7 +35,7 @@ const merged = (list: Json, foreign: Json[], key: 'time' | 'statusTimestamp', ne
 
 const withForeign = (venue: Venue, type: string, question: Question, answer: Json): Json => {
   const account = venue.state.accounts.get(addressOf(question))
-  if (!account || account.house) return answer
+  if (!account || account.isMarketMaker) return answer
   const span = {
     fromMs: question.startTime ?? 0,
     toMs: Math.min(venue.state.nowMs, question.endTime ?? Number.MAX_SAFE_INTEGER),

@@ -20,7 +20,7 @@ const perpSide = (venue: Venue, market: Perp, side: Side, price: number, size: n
   const { account, order, buy, crossed } = side
   const value = notional(price, size, market.sizeDecimals)
   const change = applyTrade(account, market, buy ? size : -size, price)
-  const base = account.house ? 0n : feeOf('perp', crossed, value)
+  const base = account.isMarketMaker ? 0n : feeOf('perp', crossed, value)
   const extra = order?.builder ? builderFeeOf(value, order.builder.tenths) : 0n
   account.raw -= base + extra
   venue.state.fees.perp += base
@@ -34,7 +34,7 @@ const spotSide = (venue: Venue, market: Spot, side: Side, price: number, size: n
   const base = spotOf(account, market.base.index)
   const quote = spotOf(account, market.quote.index)
   const start = base.total
-  const fee = account.house ? 0n : buy ? spotFeeInBase(units, crossed) : feeOf('spot', crossed, value)
+  const fee = account.isMarketMaker ? 0n : buy ? spotFeeInBase(units, crossed) : feeOf('spot', crossed, value)
   let closedPnl = 0n
   if (buy) {
     quote.total -= value

@@ -10,7 +10,7 @@ export type State = {
   sequence: number
   nextOid: number
   nextTid: number
-  nextHouseId: number
+  nextMarketMakerOrderId: number
   accounts: Map<string, Account>
   agents: Map<string, Agent>
   /** A deregistered key may never come back: its nonces are gone, so old signatures would work again. */
@@ -46,7 +46,7 @@ export type Settings = {
 
 export type Account = {
   address: string
-  house: boolean
+  isMarketMaker: boolean
   createdMs: number
   /** Cross collateral: deposits, minus what was paid for positions. */
   raw: bigint

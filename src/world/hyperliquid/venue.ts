@@ -50,9 +50,9 @@ export const flowAddress = '0xffffffffffffffffffffffffffffffffffff0002'
 /** Takes over what the book could not liquidate: upstream's insurance. */
 export const backstopAddress = '0xffffffffffffffffffffffffffffffffffff0003'
 
-export const newAccount = (address: string, nowMs: number, house = false): Account => ({
+export const newAccount = (address: string, nowMs: number, isMarketMaker = false): Account => ({
   address,
-  house,
+  isMarketMaker,
   createdMs: nowMs,
   raw: 0n,
   positions: new Map(),
@@ -135,7 +135,7 @@ export const newState = (seed: number, nowMs: number): State => {
     sequence: 0,
     nextOid: 100_000_001,
     nextTid: 700_000_000_001,
-    nextHouseId: -1,
+    nextMarketMakerOrderId: -1,
     accounts,
     agents: new Map(),
     retiredAgents: new Set(),

@@ -34,9 +34,9 @@ export const accountVersions = (current: AccountLookup): AccountVersions => {
       [...versions].flatMap(([address, known]) => (known.some((each) => each.slot > slot) ? [address] : [])),
     prune: (oldestSlot) => {
       for (const [address, known] of versions) {
-        const kept = known.filter(({ slot }) => slot > oldestSlot)
-        if (kept.length === 0) versions.delete(address)
-        else if (kept.length < known.length) versions.set(address, kept)
+        const remaining = known.filter(({ slot }) => slot > oldestSlot)
+        if (remaining.length === 0) versions.delete(address)
+        else if (remaining.length < known.length) versions.set(address, remaining)
       }
     },
   }

@@ -86,9 +86,9 @@ describe('what a request may wish for', () => {
       ['sl', false, '99.9', 'greater_than'],
     ]
     for (const [leg, isBuy, price, wrong] of cases) {
-      const wish = { leg, price, isBuy, reference: '100', field: `${leg}_price` }
+      const exit = { leg, price, isBuy, reference: '100', field: `${leg}_price` }
       assert.equal(
-        typeOf(() => assertExit(wish)),
+        typeOf(() => assertExit(exit)),
         wrong,
         `${leg} ${isBuy} ${price}`,
       )

@@ -157,14 +157,14 @@ export function createSignedActions(deps: SignedActionDeps): SignedActions {
           return { ...(await signed(intent, receipt, keys)), writes }
         }
       }
-      const intend: Intent = {
+      const intent: Intent = {
         nonceSequence,
         minNonce: BigInt(venueNowMs),
         build,
         signOnAccept,
         onRefused,
       }
-      return { intend, next, state: 'signed', data: { polls: 0, ...data }, ...(effects && { effects }) }
+      return { sign: intent, next, state: 'signed', data: { polls: 0, ...data }, ...(effects && { effects }) }
     },
 
     confirm: (request) =>

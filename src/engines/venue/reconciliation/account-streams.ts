@@ -11,7 +11,7 @@ import type { UserEvent, VenueStreams } from '#upstreams/hyperliquid/stream.ts'
 type Lease = { owner: string; leaseSeconds: number }
 type AccountStreamDeps = {
   db: Queryable
-  streams: Pick<VenueStreams, 'follow'>
+  streams: Pick<VenueStreams, 'subscribe'>
   clock: Clock
   lease: Lease
   /** An account counts as trading for this time after its last order. */
@@ -41,7 +41,7 @@ export function createAccountStreams({ db, streams, clock, lease, activeMs, onEv
       const { user_id: userId } = account
       if (subscriptions.has(userId)) return true
       const subscription = isActive(account)
-        ? streams.follow(account.account, (event) => onEvent(userId, event))
+        ? streams.subscribe(account.account, (event) => onEvent(userId, event))
         : undefined
       if (subscription) subscriptions.set(userId, subscription)
       return subscription !== undefined

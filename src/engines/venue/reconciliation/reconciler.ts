@@ -40,7 +40,7 @@ export const defaultIntervals: Intervals = {
 
 export type ReconcilerDeps = Omit<ApplyDeps, 'settleMs' | 'nextAfter' | 'onFrozen'> & {
   venue: Hyperliquid
-  streams: Pick<VenueStreams, 'follow' | 'onOrders' | 'onFills'>
+  streams: Pick<VenueStreams, 'subscribe' | 'onOrders' | 'onFills'>
   instanceId: string
   random: Random
   intervals?: Intervals
@@ -180,16 +180,16 @@ export function reconciler(deps: ReconcilerDeps) {
     const waiting = await store.claimDue(db, { ...lease, now, limit: batchMax })
     const work = async () => {
       for (let account = waiting.shift(); account && !stopped; account = waiting.shift()) {
-        const isFollowed = accountStreams.acquire(account)
+        const isSubscribed = accountStreams.acquire(account)
         await checkAccount(account.user_id)
-        if (!isFollowed) await store.release(db, [account.user_id], lease.owner)
+        if (!isSubscribed) await store.release(db, [account.user_id], lease.owner)
       }
     }
     await Promise.all(Array.from({ length: Math.min(concurrencyMax, waiting.length) }, work))
   }
 
   return {
-    counts: () => ({ ...counts, followed: accountStreams.size() }),
+    counts: () => ({ ...counts, subscribed: accountStreams.size() }),
     start(): AsyncDisposable {
       const listening = listen()
       let running: Promise<void> | undefined
