@@ -306,6 +306,18 @@ async function bytes(request: HttpRequest): Promise<string> {
   return JSON.stringify([got.status, comparable, got.text])
 }
 
+/** An event of the reader's own may come between two readings; a difference by nature is there in every pair. */
+async function settledPair(
+  read: (id: string) => Promise<string>,
+  foreign: string,
+  absent: string,
+): Promise<[string, string]> {
+  for (let left = 3; ; left--) {
+    const pair: [string, string] = [await read(foreign), await read(absent)]
+    if (pair[0] === pair[1] || left === 0) return pair
+  }
+}
+
 test("another user's object answers exactly like an absent one", async () => {
   const idFields = idFieldsOf()
   assert.ok(idFields.length >= 6, String(idFields.map(({ known, field }) => `${known.name}.${field}`)))
@@ -315,11 +327,12 @@ test("another user's object answers exactly like an absent one", async () => {
     const id = owned[idField.field]
     assert.ok(id, `${idField.known.name}: the matrix has no object for ${idField.field}`)
     const reply = `${idField.known.name}.${idField.field}`
-    const foreign = await bytes(requestNaming(idField, id, token))
+    const read = (wanted: string) => bytes(requestNaming(idField, wanted, token))
     for (const absent of [absentId, similarId(id)]) {
       cells++
-      assert.equal(foreign, await bytes(requestNaming(idField, absent, token)), reply)
+      assert.equal(...(await settledPair(read, id, absent)), reply)
     }
+    const foreign = await read(id)
     cells++
     const [status] = JSON.parse(foreign) as [number]
     assert.equal(status, idField.part === 'query' ? 200 : 404, `${reply}: ${foreign}`)
