@@ -10,7 +10,7 @@ import { cachedWallets } from '#features/wallets/store.ts'
 import { systemClock as clock } from '#kernel/clock.ts'
 import { systemRandom as random } from '#kernel/id.ts'
 import type { Log } from '#kernel/log.ts'
-import { toUnits } from '#kernel/money.ts'
+import { nativeDecimals, toUnits } from '#kernel/money.ts'
 import type { Net } from '#kernel/net.ts'
 import type { Queryable } from '#store/query.ts'
 import { startNonce } from '#upstreams/evm/nonce-repair-plan.ts'
@@ -37,8 +37,6 @@ export function openKeystore(config: Config, net: Net) {
   const schemes = { evm: evmCrypto, svm: svmCrypto }
   return { keys, keystore: makeKeystore({ keyEncryptionKeys: keys, crypto: schemes, clock, random }) }
 }
-
-const nativeDecimals = 18
 
 /** Keystore, policy, signer, and the batches that they sign. */
 export function openCustody({

@@ -1,7 +1,18 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
-import { fromUnits, mulDiv, rescale, toUnits, valueMicros } from './money.ts'
+import {
+  addDecimals,
+  fixedPointOne,
+  fromUnits,
+  mulDiv,
+  rescale,
+  subtractDecimals,
+  toFixedPoint,
+  toMicros,
+  toUnits,
+  valueMicros,
+} from './money.ts'
 
 const whole = fc.bigInt({ min: -(10n ** 30n), max: 10n ** 30n })
 const divisor = fc.bigInt({ min: 1n, max: 10n ** 18n })
@@ -54,4 +65,15 @@ test('a value in micro-dollars counts the places of amount and price', () => {
   assert.equal(valueMicros(1_500_000n, 6, '2.5'), 3_750_000n)
   assert.equal(valueMicros(10n ** 18n, 18, '3141.592653'), 3_141_592_653n)
   assert.deepEqual([valueMicros(1n, 18, '1'), valueMicros(1n, 18, '1', 'up')], [0n, 1n])
+})
+
+test('decimal texts add and subtract without a loss, whatever their places', () => {
+  assert.equal(addDecimals('0.1', '0.2'), '0.3')
+  assert.equal(subtractDecimals('1', '0.000000000000000001'), '0.999999999999999999')
+  assert.equal(subtractDecimals('1.5', '2'), '-0.5')
+  assert.equal(toFixedPoint('1'), fixedPointOne)
+})
+
+test('dollars become micro-dollars without the digits below them', () => {
+  assert.deepEqual(['1.2345678', '-1.2345678', '0.0000009'].map(toMicros), [1_234_567n, -1_234_567n, 0n])
 })

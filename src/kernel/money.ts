@@ -1,5 +1,15 @@
 /** Decimal text and bigint units. No function here converts to a float. */
 
+/** Dollars are counted in micro-dollars. */
+export const usdDecimals = 6
+/** Of the USDC token, on every chain. */
+export const usdcDecimals = 6
+/** Of the native token of every EVM chain. */
+export const nativeDecimals = 18
+/** Arithmetic on decimal text uses as many places as a decimal may have. */
+export const fixedPointDecimals = 18
+export const fixedPointOne = 10n ** BigInt(fixedPointDecimals)
+
 export const decimalPattern = '^-?(0|[1-9][0-9]{0,38})(\\.[0-9]{1,18})?$'
 const decimal = new RegExp(decimalPattern)
 const jsonNumber = /^(-?)(0|[1-9]\d*)(?:\.(\d+))?(?:[eE]([+-]?\d{1,3}))?$/
@@ -74,7 +84,15 @@ export function valueMicros(
   rounding: Rounding = 'down',
 ): bigint {
   const places = decimalPlaces(priceText)
-  return rescale(amountUnits * toUnits(priceText, places), decimals + places, 6, rounding)
+  return rescale(amountUnits * toUnits(priceText, places), decimals + places, usdDecimals, rounding)
 }
 
-export const usdDecimals = 6
+export const toFixedPoint = (text: string): bigint => toUnits(text, fixedPointDecimals)
+export const fromFixedPoint = (units: bigint): string => fromUnits(units, fixedPointDecimals)
+
+export const addDecimals = (a: string, b: string): string => fromFixedPoint(toFixedPoint(a) + toFixedPoint(b))
+export const subtractDecimals = (a: string, b: string): string =>
+  fromFixedPoint(toFixedPoint(a) - toFixedPoint(b))
+
+/** An amount of dollars in whole micro-dollars; excess digits are dropped. */
+export const toMicros = (usd: string): bigint => rescale(toFixedPoint(usd), fixedPointDecimals, usdDecimals)

@@ -33,8 +33,8 @@ export const numberMutations = [
         'a change of scale ignores the direction of rounding',
       ],
       [
-        'decimals + places, 6, rounding)',
-        'decimals, 6, rounding)',
+        'decimals + places, usdDecimals, rounding)',
+        'decimals, usdDecimals, rounding)',
         'a value ignores the places of the price',
       ],
     ],
@@ -70,8 +70,8 @@ export const numberMutations = [
     ['src/upstreams/hyperliquid/rounding.test.ts'],
     [
       [
-        'roundToLot(toUnits(text, scale), grid)',
-        `roundToLot(toUnits(text, scale), grid, 'up')`,
+        'roundToLot(toFixedPoint(text), grid)',
+        `roundToLot(toFixedPoint(text), grid, 'up')`,
         'a size is rounded up',
       ],
       [
@@ -80,8 +80,8 @@ export const numberMutations = [
         'the bound of a market order lies on the wrong side of the price',
       ],
       [
-        "return roundPrice(fromUnits(units, scale), grid, isBuy ? 'down' : 'up')",
-        "return roundPrice(fromUnits(units, scale), grid, isBuy ? 'up' : 'down')",
+        "return roundPrice(fromFixedPoint(units), grid, isBuy ? 'down' : 'up')",
+        "return roundPrice(fromFixedPoint(units), grid, isBuy ? 'up' : 'down')",
         'rounding to the grid goes beyond the slippage that was allowed',
       ],
       [
@@ -89,10 +89,14 @@ export const numberMutations = [
         'figures + 1 - wholeDigits',
         'a price has a figure more than the venue takes',
       ],
-      ['2 * scale - 6', '2 * scale - 5', 'a notional is ten times too small'],
       [
-        "    grid,\n    'up',\n",
-        "    grid,\n    'down',\n",
+        '2 * fixedPointDecimals, usdDecimals',
+        '2 * fixedPointDecimals + 1, usdDecimals',
+        'a notional is ten times too small',
+      ],
+      [
+        "toFixedPoint(size), 'up')), grid, 'up')",
+        "toFixedPoint(size), 'up')), grid, 'down')",
         'the least price is below what the size has to be worth',
       ],
     ],

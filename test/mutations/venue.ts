@@ -64,8 +64,8 @@ export const venueMutations = [
         'an exit that the venue has cancelled counts as protection',
       ],
       [
-        'value += units(each.size) * units(each.price)',
-        'value += units(each.price)',
+        'value += toFixedPoint(each.size) * toFixedPoint(each.price)',
+        'value += toFixedPoint(each.price)',
         'the average price of fills ignores their sizes',
       ],
     ],

@@ -1,6 +1,6 @@
 import type { Clock } from '#kernel/clock.ts'
 import { type BudgetOwner, Fault } from '#kernel/fault.ts'
-import { fromUnits } from '#kernel/money.ts'
+import { fromUnits, nativeDecimals } from '#kernel/money.ts'
 import type { Tx } from '#kernel/task.ts'
 import { type Queryable, query } from '#store/query.ts'
 
@@ -26,7 +26,6 @@ export type GasBudget = {
 type GasBudgetDeps = { db: Queryable; budgetWei: bigint; clock: Clock }
 
 const dayMs = 86_400_000
-const nativeDecimals = 18
 
 export function gasBudget({ db, budgetWei, clock }: GasBudgetDeps): GasBudget {
   const today = () => clock.now().toISOString().slice(0, 10)

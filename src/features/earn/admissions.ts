@@ -7,7 +7,7 @@ import type { Clock } from '#kernel/clock.ts'
 import { Fault, invalid, notFound } from '#kernel/fault.ts'
 import { isUuid, type Random, uuidv7 } from '#kernel/id.ts'
 import { insufficientBalance } from '#kernel/insufficient-balance.ts'
-import { toUnits } from '#kernel/money.ts'
+import { toUnits, usdcDecimals } from '#kernel/money.ts'
 import type { Action, Policy } from '#kernel/signer.ts'
 import type { AccountRef, Admission, BalanceSnapshot } from '#kernel/task.ts'
 import type { Queryable } from '#store/query.ts'
@@ -47,7 +47,6 @@ export type AdmissionDeps = {
 type DepositInput = { amount_usdc: string; position_id?: string | null | undefined }
 type WithdrawInput = { position_id: string; amount_usdc?: string | null | undefined }
 
-const usdcDecimals = 6
 const admissionMs = 10 * 60_000
 const settleMsMax = 3_000
 const settlePollMs = 100

@@ -6,7 +6,7 @@ import type { Chain, Token } from '#kernel/chains.ts'
 import type { Clock } from '#kernel/clock.ts'
 import type { Random } from '#kernel/id.ts'
 import type { Log } from '#kernel/log.ts'
-import { fromUnits } from '#kernel/money.ts'
+import { fromUnits, usdcDecimals } from '#kernel/money.ts'
 import { implement, type Operation } from '#kernel/operation.ts'
 import type { Policy } from '#kernel/signer.ts'
 import type { TaskKind, Tx } from '#kernel/task.ts'
@@ -48,8 +48,6 @@ export type Earn = {
   audit: TaskKind
   gauges(): Promise<{ name: string; help: string; value: number }[]>
 }
-
-const usdcDecimals = 6
 
 export function earn(deps: EarnDeps): Earn {
   const { db, vault, chain, shareToken, batches, policy, clock, changed, limits = earnLimits } = deps

@@ -1,5 +1,5 @@
 import { Fault } from '#kernel/fault.ts'
-import { fromUnits, mulDiv } from '#kernel/money.ts'
+import { fromUnits, mulDiv, usdcDecimals } from '#kernel/money.ts'
 import type { Queryable } from '#store/query.ts'
 import type { Vault } from '#upstreams/vault/vault.ts'
 import { shareAsset } from './ledger-accounts.ts'
@@ -19,7 +19,6 @@ type PositionsDeps = {
   evmAddressOf: (userId: string) => Promise<string>
 }
 
-const usdcDecimals = 6
 const text = (value: unknown): string | null => (typeof value === 'string' ? value : null)
 const isLive = ({ status }: EarnTaskRow) => status === 'pending' || status === 'running'
 

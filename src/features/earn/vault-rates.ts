@@ -1,6 +1,6 @@
 import type { Clock } from '#kernel/clock.ts'
 import { Fault } from '#kernel/fault.ts'
-import { fromUnits, toUnits } from '#kernel/money.ts'
+import { fromUnits, toUnits, usdcDecimals } from '#kernel/money.ts'
 import type { Queryable } from '#store/query.ts'
 import type { Vault, VaultState } from '#upstreams/vault/vault.ts'
 import { addSharePrice, sharePricesSince } from './store.ts'
@@ -23,8 +23,6 @@ type VaultRatesDeps = { db: Queryable; vault: Vault; clock: Clock }
 
 const stateFreshMs = 2_000
 const yieldFreshMs = 30_000
-/** A share price has the decimals of USDC and the extra digits of the vault's price. */
-const usdcDecimals = 6
 
 export const priceText = (vault: Pick<Vault, 'priceDigits'>, price: bigint): string =>
   fromUnits(price, usdcDecimals + vault.priceDigits)

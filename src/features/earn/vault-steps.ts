@@ -2,7 +2,7 @@ import type { Ledger } from '#durable/ledger.ts'
 import type { BatchPlan, BatchRules, Settlement } from '#engines/evm-batch/batch-rules.ts'
 import type { Token } from '#kernel/chains.ts'
 import type { Clock } from '#kernel/clock.ts'
-import { fromUnits, mulDiv } from '#kernel/money.ts'
+import { fixedPointDecimals, fromFixedPoint, fromUnits, mulDiv, usdcDecimals } from '#kernel/money.ts'
 import type { Move, TaskView, Tx } from '#kernel/task.ts'
 import type { Queryable } from '#store/query.ts'
 import type { Receipt } from '#upstreams/evm/evm.ts'
@@ -29,8 +29,6 @@ type VaultTaskData = {
   held_shares?: string
 }
 
-const usdcDecimals = 6
-const priceDecimals = 18
 const taskDataOf = (task: TaskView) => task.data as unknown as VaultTaskData
 
 export function vaultSteps({ db, vault, usdc, shareToken, ledger, clock, changed }: VaultStepsDeps) {
@@ -158,6 +156,6 @@ export function vaultSteps({ db, vault, usdc, shareToken, ledger, clock, changed
 /** The price paid, in USDC per whole share. */
 export const paidPerShare = ({ assetsUnits, sharesUnits }: Flow, shareDecimals: number): string => {
   if (sharesUnits === 0n) return '0'
-  const scale = 10n ** BigInt(shareDecimals + priceDecimals - usdcDecimals)
-  return fromUnits(mulDiv(assetsUnits, scale, sharesUnits), priceDecimals)
+  const scale = 10n ** BigInt(shareDecimals + fixedPointDecimals - usdcDecimals)
+  return fromFixedPoint(mulDiv(assetsUnits, scale, sharesUnits))
 }

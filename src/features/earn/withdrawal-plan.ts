@@ -4,7 +4,7 @@ import type { EvmBatches } from '#engines/evm-batch/batch.ts'
 import type { Token } from '#kernel/chains.ts'
 import { Fault } from '#kernel/fault.ts'
 import { insufficientBalance } from '#kernel/insufficient-balance.ts'
-import { usdDecimals } from '#kernel/money.ts'
+import { usdcDecimals } from '#kernel/money.ts'
 import type { Queryable } from '#store/query.ts'
 import type { Simulation } from '#upstreams/evm/evm.ts'
 import type { Vault } from '#upstreams/vault/vault.ts'
@@ -39,7 +39,7 @@ type WithdrawalPlanDeps = {
 const settleMsMax = 3_000
 const settlePollMs = 100
 
-export const usdcToken = (address: string) => ({ symbol: 'USDC', decimals: usdDecimals, address })
+export const usdcToken = (address: string) => ({ symbol: 'USDC', decimals: usdcDecimals, address })
 
 const insufficientAssets = (usdc: string, requiredUnits: bigint, availableUnits: bigint): Fault =>
   insufficientBalance(usdcToken(usdc), { what: 'The withdrawal', requiredUnits, availableUnits })

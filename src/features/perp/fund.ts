@@ -13,7 +13,7 @@ import { assetOf } from '#kernel/chains.ts'
 import type { Clock } from '#kernel/clock.ts'
 import { compareDecimals } from '#kernel/decimal-fields.ts'
 import { Fault, invalid } from '#kernel/fault.ts'
-import { fromUnits, toUnits, usdDecimals } from '#kernel/money.ts'
+import { fromUnits, toUnits, usdcDecimals, usdDecimals } from '#kernel/money.ts'
 import type { Action, EvmCall, Policy } from '#kernel/signer.ts'
 import {
   type AccountRef,
@@ -68,7 +68,6 @@ type FundTaskData = CreditTaskData & {
   is_first?: boolean
 }
 
-const usdcDecimals = 6
 const admissionMs = 10 * 60_000
 const pollFirstMs = 300
 const pollMaxMs = 5_000

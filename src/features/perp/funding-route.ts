@@ -1,6 +1,6 @@
 import { type Fault, invalid } from '#kernel/fault.ts'
 import { insufficientBalance } from '#kernel/insufficient-balance.ts'
-import { usdDecimals } from '#kernel/money.ts'
+import { usdcDecimals } from '#kernel/money.ts'
 import type { LedgerToken } from '#kernel/task.ts'
 import type { FundingRoute } from './limits.ts'
 
@@ -40,7 +40,7 @@ export function chainIdOf(chain: string | number | undefined, route: FundingRout
 /** The token that the bridge accepts: USDC with six decimals. */
 export const walletToken = ({ symbol, token }: FundingRoute): LedgerToken => ({
   symbol,
-  decimals: usdDecimals,
+  decimals: usdcDecimals,
   address: token,
 })
 

@@ -1,13 +1,11 @@
 import { collateralFor, transferFor } from '#engines/venue/orders/collateral.ts'
 import type { Spendings } from '#engines/venue/orders/spending.ts'
-import { mulDiv, toUnits, usdDecimals } from '#kernel/money.ts'
+import { mulDiv, toMicros } from '#kernel/money.ts'
 import type { Account, Hyperliquid, Position } from '#upstreams/hyperliquid/hyperliquid.ts'
 
 /** The margin of an order, the free margin, and the transfer from the spot side. */
 
 const spareShare = 500n
-
-const microsOf = (usd: string): bigint => toUnits(usd, 18) / 10n ** BigInt(18 - usdDecimals)
 
 export type Margin = {
   account: string
@@ -24,7 +22,7 @@ export type Margin = {
 export function marginOf({ notional, leverage, position }: Margin): bigint {
   const own = mulDiv(notional, 1n, BigInt(leverage), 'up')
   if (!position || position.leverage === leverage) return own
-  const value = microsOf(position.valueUsd)
+  const value = toMicros(position.valueUsd)
   const extra =
     mulDiv(value, 1n, BigInt(leverage), 'up') - mulDiv(value, 1n, BigInt(position.leverage), 'down')
   return own + (extra > 0n ? extra : 0n)
@@ -32,9 +30,9 @@ export function marginOf({ notional, leverage, position }: Margin): bigint {
 
 /** An opposite order may use the margin of the position twice: for the close, and for the new side. */
 function freeFor({ isBuy, position, state }: Margin): bigint {
-  const free = microsOf(state.crossFreeUsd)
+  const free = toMicros(state.crossFreeUsd)
   const isOpposite = position !== undefined && position.signedSize.startsWith('-') === isBuy
-  const total = free + (isOpposite ? 2n * microsOf(position.marginUsedUsd) : 0n)
+  const total = free + (isOpposite ? 2n * toMicros(position.marginUsedUsd) : 0n)
   return total > 0n ? total : 0n
 }
 

@@ -1,7 +1,7 @@
 import { effectOf } from '#engines/venue/orders/signed-action.ts'
 import { recordsDisagree } from '#engines/venue/records/cash-reconciliation.ts'
 import { claimedTransferKeys } from '#engines/venue/records/store.ts'
-import { toUnits } from '#kernel/money.ts'
+import { toUnits, usdcDecimals } from '#kernel/money.ts'
 import type { TaskView } from '#kernel/task.ts'
 import type { Queryable } from '#store/query.ts'
 import type { Arrival, Evm } from '#upstreams/evm/evm.ts'
@@ -20,7 +20,6 @@ type PayoutDeps = {
 }
 type PayoutTaskData = { account: string; amount_usd: string; since_ms: number; from_block: string }
 
-const usdcDecimals = 6
 /** An arrival that is smaller by more than this many fees is not the payout. */
 const feeMultipleMax = 5n
 const taskDataOf = (task: TaskView) => task.data as unknown as PayoutTaskData

@@ -9,7 +9,7 @@ import { type ActionPlan, cloidOf, type SignedActions } from '#engines/venue/ord
 import { type Entry, type Exit, sumFills } from '#engines/venue/records/bracket.ts'
 import { compareDecimals } from '#kernel/decimal-fields.ts'
 import { Fault } from '#kernel/fault.ts'
-import { fromUnits, toUnits } from '#kernel/money.ts'
+import { addDecimals } from '#kernel/money.ts'
 import type { EffectUpdate, Step, StepContext, StepResult, TaskView } from '#kernel/task.ts'
 import type { VenueOrder } from '#kernel/venue.ts'
 import type { Fill, Hyperliquid, LegStatus } from '#upstreams/hyperliquid/hyperliquid.ts'
@@ -19,8 +19,6 @@ import type { Fill, Hyperliquid, LegStatus } from '#upstreams/hyperliquid/hyperl
 /** Emergency close, still with bounded slippage. */
 const unwindSlippagePercent = '8'
 const closesMax = 3
-const scale = 18
-const addDecimals = (a: string, b: string): string => fromUnits(toUnits(a, scale) + toUnits(b, scale), scale)
 
 export const storedOutcome = (task: TaskView): Pick<OrderOutcome, 'entry' | 'exits'> =>
   task.data.order_outcome as unknown as Pick<OrderOutcome, 'entry' | 'exits'>

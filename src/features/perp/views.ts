@@ -1,5 +1,5 @@
 import { assetKey, closedReason } from '#engines/venue/records/markets.ts'
-import { fromUnits, toUnits } from '#kernel/money.ts'
+import { fromFixedPoint, fromUnits, toFixedPoint } from '#kernel/money.ts'
 import type {
   Account,
   OpenOrder,
@@ -32,17 +32,15 @@ export const marketView = (market: PerpMarket, chainId: string, { minOrderUsd }:
   reason: closedReason(market),
 })
 
-const scale = 18
-
 /** The mark price of the venue's valuation, so that price, value and profit are consistent. */
 export function markOf(
   { valueUsd, signedSize }: Position,
   market: Pick<PerpMarket, 'priceDecimals'> | undefined,
 ): string | null {
-  const size = toUnits(signedSize.replace('-', ''), scale)
+  const size = toFixedPoint(signedSize.replace('-', ''))
   if (size === 0n) return null
   const places = market?.priceDecimals ?? 6
-  const units = (toUnits(valueUsd, scale) * 10n ** BigInt(places) * 2n + size) / (size * 2n)
+  const units = (toFixedPoint(valueUsd) * 10n ** BigInt(places) * 2n + size) / (size * 2n)
   return fromUnits(units, places)
 }
 
@@ -51,11 +49,11 @@ export function unifiedValue(
   spot: readonly SpotBalance[],
 ): Pick<Account, 'accountValueUsd' | 'withdrawableUsd'> {
   const usdc = spot.find(({ coin }) => coin === 'USDC')
-  const total = toUnits(usdc?.total ?? '0', scale)
-  const free = total - toUnits(usdc?.hold ?? '0', scale)
+  const total = toFixedPoint(usdc?.total ?? '0')
+  const free = total - toFixedPoint(usdc?.hold ?? '0')
   return {
-    accountValueUsd: fromUnits(total, scale),
-    withdrawableUsd: fromUnits(free > 0n ? free : 0n, scale),
+    accountValueUsd: fromFixedPoint(total),
+    withdrawableUsd: fromFixedPoint(free > 0n ? free : 0n),
   }
 }
 

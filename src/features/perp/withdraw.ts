@@ -17,7 +17,7 @@ import type { Caller } from '#kernel/caller.ts'
 import type { Clock } from '#kernel/clock.ts'
 import { compareDecimals } from '#kernel/decimal-fields.ts'
 import { Fault, invalid } from '#kernel/fault.ts'
-import { fromUnits, toUnits, usdDecimals } from '#kernel/money.ts'
+import { fromUnits, toUnits, usdcDecimals, usdDecimals } from '#kernel/money.ts'
 import type { Action, Policy } from '#kernel/signer.ts'
 import type { Admission, EffectUpdate, JsonObject, Step, StepContext, TaskView } from '#kernel/task.ts'
 import type { Queryable } from '#store/query.ts'
@@ -65,7 +65,6 @@ type WithdrawTaskData = {
   unified_free_before: string | null
 }
 
-const usdcDecimals = 6
 const admissionMs = 10 * 60_000
 /** Polls of the chain between two reads of the transfer list. */
 const repollAfter = 6

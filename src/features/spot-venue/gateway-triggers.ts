@@ -4,7 +4,7 @@ import type { PlaceOrderDeps } from '#engines/venue/orders/place-order-deps.ts'
 import { cloidOf, readLagMs } from '#engines/venue/orders/signed-action.ts'
 import { type ExitLeg, sumFills } from '#engines/venue/records/bracket.ts'
 import { later } from '#kernel/clock.ts'
-import { fromUnits, toUnits } from '#kernel/money.ts'
+import { fromFixedPoint, toFixedPoint } from '#kernel/money.ts'
 import type { JsonObject, StepContext, StepResult, TaskView } from '#kernel/task.ts'
 import type { SpotDeps } from './deps.ts'
 import { requireSpotMarket } from './market.ts'
@@ -67,8 +67,6 @@ export function withGatewayTriggers(
   }
 }
 
-const scale = 18
-
 /** Whether every read of the balance includes the purchase; the fill time of a resting entry is unknown. */
 const isVisible = ({ entry_cloid, created_at }: ArmedTrigger, now: Date): boolean =>
   entry_cloid === null && later(created_at, readLagMs) <= now
@@ -95,9 +93,9 @@ export function createOnFilled({
     { fills }: OrderOutcome,
   ): Promise<boolean> => {
     if (!held_before) return false
-    const left = toUnits(held_before.total, scale) - toUnits(sumFills(fills).size, scale)
+    const left = toFixedPoint(held_before.total) - toFixedPoint(sumFills(fills).size)
     return (
-      left <= 0n || pricing.roundSize(fromUnits(left, scale), await requireSpotMarket(venue, symbol)) === '0'
+      left <= 0n || pricing.roundSize(fromFixedPoint(left), await requireSpotMarket(venue, symbol)) === '0'
     )
   }
   return async (task, context, orderOutcome, result) => {

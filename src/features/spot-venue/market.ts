@@ -2,13 +2,12 @@ import { requireMarket } from '#engines/venue/records/markets.ts'
 import { compareDecimals } from '#kernel/decimal-fields.ts'
 import { Fault } from '#kernel/fault.ts'
 import { insufficientBalance } from '#kernel/insufficient-balance.ts'
-import { decimalPlaces, fromUnits, toUnits } from '#kernel/money.ts'
+import { decimalPlaces, fromFixedPoint, toFixedPoint } from '#kernel/money.ts'
 import type { Hyperliquid, SpotMarket } from '#upstreams/hyperliquid/hyperliquid.ts'
 
 /** USDC spot markets, and balances of their tokens. */
 
 export const quoteToken = 'USDC'
-const scale = 18
 
 export async function usdcMarkets(venue: Pick<Hyperliquid, 'spots'>, maxAgeMs?: number) {
   const { markets, at } = await venue.spots(maxAgeMs)
@@ -28,8 +27,8 @@ type Balance = { coin: string; total: string; hold: string }
 export function freeOf(balances: readonly Balance[], coin: string): string {
   const balance = balances.find((each) => each.coin === coin)
   if (!balance) return '0'
-  const free = toUnits(balance.total, scale) - toUnits(balance.hold, scale)
-  return free > 0n ? fromUnits(free, scale) : '0'
+  const free = toFixedPoint(balance.total) - toFixedPoint(balance.hold)
+  return free > 0n ? fromFixedPoint(free) : '0'
 }
 
 export const lesser = (a: string, b: string): string => (compareDecimals(a, b) < 0 ? a : b)

@@ -4,7 +4,7 @@ import { boughtRecently } from '#engines/venue/orders/read-after-write.ts'
 import { requireAgent } from '#engines/venue/orders/trade-admission.ts'
 import { compareDecimals } from '#kernel/decimal-fields.ts'
 import { Fault } from '#kernel/fault.ts'
-import { toUnits } from '#kernel/money.ts'
+import { toFixedPoint } from '#kernel/money.ts'
 import type { RetryRule, Step, StepResult, TaskView } from '#kernel/task.ts'
 import type { SpotDeps } from './deps.ts'
 import { freeOf, lesser, midOf, quoteToken, requireSpotMarket } from './market.ts'
@@ -25,12 +25,11 @@ export const triggerRetry: RetryRule = { attemptsMax: 1_000, firstMs: 200, maxMs
 /** Time before the deadline at which the task fails with its own error. */
 const failureReserveMs = 60_000
 
-const scale = 18
 /** True where the free balance is below the wanted size, apart from the fee that the purchase paid in the token. */
 const isShort = (free: string, wanted: string | null): boolean =>
   wanted === null
     ? compareDecimals(free, '0') === 0
-    : toUnits(free, scale) * feeReserve.denominator < toUnits(wanted, scale) * feeReserve.numerator
+    : toFixedPoint(free) * feeReserve.denominator < toFixedPoint(wanted) * feeReserve.numerator
 
 const inputOf = (task: TaskView) => task.input as unknown as TriggerInput
 

@@ -22,7 +22,7 @@ import {
 import { assetKey } from '#engines/venue/records/markets.ts'
 import type { Caller } from '#kernel/caller.ts'
 import { compareDecimals } from '#kernel/decimal-fields.ts'
-import { fromUnits, mulDiv, toUnits, usdDecimals } from '#kernel/money.ts'
+import { fromFixedPoint, fromUnits, mulDiv, toFixedPoint, toMicros } from '#kernel/money.ts'
 import type { Action } from '#kernel/signer.ts'
 import type { Admission } from '#kernel/task.ts'
 import type { SpotMarket } from '#upstreams/hyperliquid/hyperliquid.ts'
@@ -50,7 +50,6 @@ export const toSpotTaskData = (taskData: SpotOrderTaskData) => toTaskData(taskDa
 
 /** A purchase pays its fee in the bought token; no fee tier of the venue exceeds this reserve. */
 export const feeReserve = { numerator: 999n, denominator: 1000n }
-const scale = 18
 
 export const spotAction = (
   { chainId }: Pick<SpotDeps, 'chainId'>,
@@ -126,7 +125,7 @@ const transferForPurchase = (
     {
       what: 'The purchase',
       required,
-      available: toUnits(freeOf(balances, quoteToken), scale) / 10n ** BigInt(scale - usdDecimals),
+      available: toMicros(freeOf(balances, quoteToken)),
       pendingSpend: spendings.spotCash(balances),
       isLast,
     },
@@ -171,8 +170,8 @@ async function admitBuyOnce(
     pricing,
   )
   const reference = limit !== undefined && compareDecimals(limit, mid) < 0 ? limit : mid
-  const reserved = mulDiv(toUnits(size, scale), feeReserve.numerator, feeReserve.denominator)
-  const exitSize = pricing.roundSize(fromUnits(reserved, scale), market)
+  const reserved = mulDiv(toFixedPoint(size), feeReserve.numerator, feeReserve.denominator)
+  const exitSize = pricing.roundSize(fromFixedPoint(reserved), market)
   const exits = exitsOf(input, { market, reference, size: exitSize, minimum: limits.minOrderUsd }, pricing)
   if (exits.length > 0) await assertTriggerLimit(deps.db, userId)
   const required = pricing.notionalMicros(price, size, 'up')
@@ -259,7 +258,7 @@ async function admitSellOnce(
   const size = saleSize(input, { market, price, free, minimum: limits.minOrderUsd }, pricing)
   const pending = spendings.onSpot(balances, market.base)
   // On the last attempt a pending spend does not refuse a sale: the venue rejects an excessive size itself.
-  if (!isLast && toUnits(size, scale) > toUnits(free, scale) - pending.amount) throw new SpendingNotShown()
+  if (!isLast && toFixedPoint(size) > toFixedPoint(free) - pending.amount) throw new SpendingNotShown()
   const action = spotAction(deps, {
     userId,
     operation: 'spot_sell',

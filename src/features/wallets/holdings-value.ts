@@ -1,5 +1,13 @@
 import type { Chain } from '#kernel/chains.ts'
-import { fromUnits, mulDiv, toUnits, usdDecimals, valueMicros } from '#kernel/money.ts'
+import {
+  fromFixedPoint,
+  fromUnits,
+  mulDiv,
+  toFixedPoint,
+  toUnits,
+  usdDecimals,
+  valueMicros,
+} from '#kernel/money.ts'
 import type { Price } from '#upstreams/prices/prices.ts'
 import type { HoldingView } from './contract.ts'
 import type { HeldToken } from './wallet-reading.ts'
@@ -10,19 +18,17 @@ import type { HeldToken } from './wallet-reading.ts'
 export const priceKeyOf = (chain: Chain, { kind, token, backing }: HeldToken): string =>
   kind === 'native' ? chain.native.priceId : `${chain.llamaSlug}:${(backing?.asset ?? token).address}`
 
-const priceDecimals = 18
-
 /** The price of one held unit: a share has the price of its part of the backing asset. */
 function unitPrice({ kind, token, amountUnits, backing }: HeldToken, price: string): string | null {
   if (kind !== 'earn_share') return price
   if (!backing) return null
-  const scaled = toUnits(price, priceDecimals) * backing.amountUnits
+  const scaled = toFixedPoint(price) * backing.amountUnits
   const perShare = mulDiv(
     scaled,
     10n ** BigInt(token.decimals),
     amountUnits * 10n ** BigInt(backing.asset.decimals),
   )
-  return fromUnits(perShare, priceDecimals)
+  return fromFixedPoint(perShare)
 }
 
 function valueOfHeld({ kind, token, amountUnits, backing }: HeldToken, price: string): bigint | null {

@@ -1,4 +1,4 @@
-import { fromUnits, toUnits, usdDecimals } from '#kernel/money.ts'
+import { addDecimals, fromFixedPoint, subtractDecimals, toFixedPoint, usdDecimals } from '#kernel/money.ts'
 import { amountOf, decimalPattern, plain, plainOrNull, roundedTo, usdOf } from './decimals.ts'
 import { type Grid, priceDecimalsOf } from './rounding.ts'
 import type { InfoAnswer } from './wire.ts'
@@ -299,11 +299,8 @@ function isOutgoing({ type, user, destination, isDeposit }: Delta, account: stri
   return from === account && to !== undefined && to !== account
 }
 
-const difference = (a: string, b: string): string =>
-  fromUnits(toUnits(usdOf(a), scale) - toUnits(usdOf(b), scale), scale)
-const scale = 18
-const sum = (a: string, b: string): string => fromUnits(toUnits(a, scale) + toUnits(b, scale), scale)
-const negate = (text: string): string => fromUnits(-toUnits(text, scale), scale)
+const difference = (a: string, b: string): string => subtractDecimals(usdOf(a), usdOf(b))
+const negate = (text: string): string => fromFixedPoint(-toFixedPoint(text))
 
 /** Returns moves only for types whose effect is known exactly. */
 function parseMoves(delta: Delta, user: string): BalanceMove[] | null {
@@ -315,7 +312,7 @@ function parseMoves(delta: Delta, user: string): BalanceMove[] | null {
   const fee = printedFee && usdOf(printedFee)
   const amount = printedAmount && amountOf(printedAmount)
   if (type === 'deposit' && usdc) return [{ balance: 'perp', amount: usdc }]
-  if (type === 'withdraw' && usdc && fee) return [{ balance: 'perp', amount: negate(sum(usdc, fee)) }]
+  if (type === 'withdraw' && usdc && fee) return [{ balance: 'perp', amount: negate(addDecimals(usdc, fee)) }]
   if (type === 'accountClassTransfer' && usdc && typeof toPerp === 'boolean') {
     const [gain, loss] = toPerp ? ['perp', 'USDC'] : ['USDC', 'perp']
     return [
@@ -324,7 +321,7 @@ function parseMoves(delta: Delta, user: string): BalanceMove[] | null {
     ]
   }
   if (type === 'internalTransfer' && usdc && fee && to && to !== from)
-    return [{ balance: 'perp', amount: to === user ? usdc : negate(sum(usdc, fee)) }]
+    return [{ balance: 'perp', amount: to === user ? usdc : negate(addDecimals(usdc, fee)) }]
   if (type === 'spotGenesis' && token && amount) return [{ balance: token, amount }]
   if (type === 'spotTransfer' && token && amount && to && fee === '0')
     return to === from ? [] : [{ balance: token, amount: to === user ? amount : negate(amount) }]

@@ -5,7 +5,7 @@ import { claimedTransferKeys, claimTransfer } from '#engines/venue/records/store
 import { compareDecimals } from '#kernel/decimal-fields.ts'
 import { Fault } from '#kernel/fault.ts'
 import { sha256 } from '#kernel/id.ts'
-import { fromUnits, toUnits, usdDecimals } from '#kernel/money.ts'
+import { fromUnits, toMicros, toUnits, usdDecimals } from '#kernel/money.ts'
 import type { StepContext, StepResult, TaskView, Tx } from '#kernel/task.ts'
 import type { Queryable } from '#store/query.ts'
 import type { Hyperliquid, LedgerUpdate } from '#upstreams/hyperliquid/hyperliquid.ts'
@@ -14,7 +14,6 @@ import { notePaid, type PendingSpend, type Spendings } from './spending.ts'
 
 /** Transfers USDC between the spot and perp sides of an account, as a step of the task that needs it. */
 
-const scale = 18
 const actionKey = 'gather'
 
 export type Shortfall = { shortfallMicros: bigint; spareMicros?: bigint }
@@ -46,8 +45,6 @@ function transferAmountOf(taskId: string, { gather, gather_play = '0' }: Transfe
   return fromUnits(upperMicros - (share % (BigInt(gather_play) + 1n)), usdDecimals)
 }
 
-const microsOf = (text: string): bigint => toUnits(text, scale) / 10n ** BigInt(scale - usdDecimals)
-
 /** The amount to transfer from the free USDC of the spot side; null where it cannot cover the shortfall. */
 export const transferable = (freeMicros: bigint, shortfall: Shortfall): TransferAmount | null =>
   transferAmount(freeMicros, shortfall)
@@ -62,7 +59,7 @@ export async function transferableFromPerp(
   const [state, mode] = await Promise.all([venue.account(account), venue.accountMode(account)])
   const pendingSpend = spendings.perpCash(state)
   if (knownUnified(mode)) return { transfer: undefined, otherMicros: 0n, pendingSpend }
-  const otherMicros = microsOf(state.withdrawableUsd)
+  const otherMicros = toMicros(state.withdrawableUsd)
   return {
     transfer: transferAmount(otherMicros - pendingSpend.amount, shortfall) ?? undefined,
     otherMicros,

@@ -1,16 +1,12 @@
 import { knownUnified } from '#engines/venue/records/account-mode.ts'
 import type { Fault } from '#kernel/fault.ts'
 import { insufficientBalance } from '#kernel/insufficient-balance.ts'
-import { fromUnits, toUnits, usdDecimals } from '#kernel/money.ts'
+import { fromUnits, toMicros, usdcDecimals, usdDecimals } from '#kernel/money.ts'
 import type { Hyperliquid, SpotBalance } from '#upstreams/hyperliquid/hyperliquid.ts'
 import { noTransfer, type Shortfall, type TransferAmount, transferable } from './collateral-transfer.ts'
 import { assertShown, type PendingSpend, SpendingNotShown, type Spendings } from './spending.ts'
 
 /** Free USDC of an account, on one side or in one balance for both. */
-
-const scale = 18
-
-const microsOf = (text: string): bigint => toUnits(text, scale) / 10n ** BigInt(scale - usdDecimals)
 
 /** Free USDC of the spot side, in micro-dollars. */
 export const spotCashMicros = async (
@@ -21,7 +17,7 @@ export const spotCashMicros = async (
 function freeCashOf(balances: readonly SpotBalance[]): bigint {
   const usdc = balances.find(({ coin }) => coin === 'USDC')
   if (!usdc) return 0n
-  const free = microsOf(usdc.total) - microsOf(usdc.hold)
+  const free = toMicros(usdc.total) - toMicros(usdc.hold)
   return free > 0n ? free : 0n
 }
 
@@ -84,7 +80,7 @@ export async function transferFor(
 
 export const usdText = (micros: bigint): string => fromUnits(micros, usdDecimals)
 
-const dollar = { symbol: 'USDC', decimals: usdDecimals }
+const dollar = { symbol: 'USDC', decimals: usdcDecimals }
 type Shortage = { what: string; required: bigint; available: bigint }
 
 /** Amounts in micro-dollars. */

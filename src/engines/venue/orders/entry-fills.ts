@@ -1,6 +1,6 @@
 import { type Entry, sumFills } from '#engines/venue/records/bracket.ts'
 import { compareDecimals } from '#kernel/decimal-fields.ts'
-import { fromUnits, toUnits } from '#kernel/money.ts'
+import { subtractDecimals } from '#kernel/money.ts'
 import type { Fill } from '#upstreams/hyperliquid/hyperliquid.ts'
 import type { OrderUpdate } from '#upstreams/hyperliquid/order-updates.ts'
 import { clockToleranceMs } from './order-lookup.ts'
@@ -8,8 +8,6 @@ import type { OrderTaskData } from './order-task.ts'
 import type { PlaceOrderDeps } from './place-order-deps.ts'
 
 /** Fills of an order that was just placed, from the stream or by polling. */
-
-const scale = 18
 
 /** Undefined until the stream has delivered every fill. */
 function completeFills({ fills, left, isList }: OrderUpdate, filledSize: string | null): Fill[] | undefined {
@@ -20,7 +18,7 @@ function completeFills({ fills, left, isList }: OrderUpdate, filledSize: string 
 }
 
 const filledOf = ({ size, origSize }: NonNullable<OrderUpdate['left']>): string =>
-  fromUnits(toUnits(origSize, scale) - toUnits(size, scale), scale)
+  subtractDecimals(origSize, size)
 
 /** Filters by order id, because the window starts before the task: the account clock may be ahead of the fill clock. */
 export async function fillsOfOrder(

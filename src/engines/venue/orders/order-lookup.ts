@@ -1,7 +1,7 @@
 import { type Phase, requirePhase, sumFills } from '#engines/venue/records/bracket.ts'
 import { compareDecimals } from '#kernel/decimal-fields.ts'
 import { Fault } from '#kernel/fault.ts'
-import { fromUnits, toUnits } from '#kernel/money.ts'
+import { subtractDecimals, toFixedPoint } from '#kernel/money.ts'
 import type {
   Account,
   Fill,
@@ -34,10 +34,7 @@ export type OrderLookup = { find(name: OrderRef): Promise<FoundOrder | undefined
 /** Upper bound of the difference between the clocks of accounts and fills. */
 export const clockToleranceMs = 1_000
 
-const scale = 18
-const units = (text: string) => toUnits(text, scale)
-
-const filledOf = ({ origSize, size }: OpenOrder): string => fromUnits(units(origSize) - units(size), scale)
+const filledOf = ({ origSize, size }: OpenOrder): string => subtractDecimals(origSize, size)
 
 function fromStatus({ order, status, atMs }: OrderState): FoundOrder {
   const phase = requirePhase(status)
@@ -108,7 +105,7 @@ export const sizeOf = (account: Account, symbol: string): string =>
 
 /** The signed position after the fill. */
 export const sizeAfter = ({ startSize, isBuy, size }: Fill): bigint =>
-  units(startSize) + (isBuy ? units(size) : -units(size))
+  toFixedPoint(startSize) + (isBuy ? toFixedPoint(size) : -toFixedPoint(size))
 
 /** `sinceMs`: the time of a fill that is known to exist. */
 type ConsistencyQuery = { account: string; symbol: string; sinceMs?: number }
@@ -129,7 +126,8 @@ export async function consistentRecord(
   const lastMs = Math.max(...own.map(({ atMs }) => atMs))
   if (lastMs < sinceMs) throw recordsDisagree()
   // Fills with the same timestamp have no order among themselves.
-  if (own.some((fill) => fill.atMs === lastMs && sizeAfter(fill) === units(seen))) return { state, fills }
+  if (own.some((fill) => fill.atMs === lastMs && sizeAfter(fill) === toFixedPoint(seen)))
+    return { state, fills }
   throw recordsDisagree()
 }
 

@@ -2,7 +2,7 @@ import { setTimeout as pause } from 'node:timers/promises'
 import { isVenueOrderId } from '#engines/venue/records/store.ts'
 import { type Clock, later } from '#kernel/clock.ts'
 import { Fault } from '#kernel/fault.ts'
-import { toUnits } from '#kernel/money.ts'
+import { toFixedPoint } from '#kernel/money.ts'
 import type { JsonObject } from '#kernel/task.ts'
 import { type Queryable, query } from '#store/query.ts'
 import type { Account, Fill, Hyperliquid } from '#upstreams/hyperliquid/hyperliquid.ts'
@@ -13,8 +13,6 @@ import { SpendingNotShown } from './spending.ts'
 
 /** Read-your-writes for admissions: a read of the venue may be older than the user's last task. */
 
-const scale = 18
-const units = (text: string): bigint => toUnits(text, scale)
 /** The lag is rarely longer than their sum; each read may reach another node. */
 const rereadWaitsMs = [150, 300, 600] as const
 
@@ -63,7 +61,8 @@ export async function accountAfterTasks(
     lastPositionOf({ db, clock }, userId, symbol),
   ])
   if (!expected) return first
-  const shows = (state: Account): boolean => units(sizeOf(state, symbol)) === units(expected.signed_size)
+  const shows = (state: Account): boolean =>
+    toFixedPoint(sizeOf(state, symbol)) === toFixedPoint(expected.signed_size)
   let state = first
   for (const waitMs of rereadWaitsMs) {
     if (shows(state)) return state

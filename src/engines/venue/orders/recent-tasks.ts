@@ -1,4 +1,4 @@
-import { fromUnits } from '#kernel/money.ts'
+import { fromFixedPoint } from '#kernel/money.ts'
 import type { Fill } from '#upstreams/hyperliquid/hyperliquid.ts'
 import { sizeAfter } from './order-lookup.ts'
 
@@ -13,8 +13,6 @@ export function minTaskId(at: Date): string {
   return `${hex.slice(0, 8)}-${hex.slice(8)}-0000-0000-000000000000`
 }
 
-const scale = 18
-
 export type PositionAfter = { signed_size: string; at_ms: number }
 
 /** The position after these fills of one market; undefined where they do not determine it. */
@@ -26,5 +24,5 @@ export function positionAfter(fills: readonly Fill[]): PositionAfter | undefined
   if (!first || last.some(({ isBuy }) => isBuy !== first.isBuy)) return undefined
   const sizes = last.map(sizeAfter)
   const farthest = sizes.reduce((best, each) => (each > best === first.isBuy ? each : best))
-  return { signed_size: fromUnits(farthest, scale), at_ms: atMs }
+  return { signed_size: fromFixedPoint(farthest), at_ms: atMs }
 }

@@ -7,7 +7,16 @@ import {
 } from '#engines/venue/records/expected-balances.ts'
 import type { Clock } from '#kernel/clock.ts'
 import { Fault } from '#kernel/fault.ts'
-import { fromUnits, toUnits, usdDecimals } from '#kernel/money.ts'
+import {
+  fixedPointDecimals,
+  fixedPointOne,
+  fromFixedPoint,
+  fromUnits,
+  rescale,
+  subtractDecimals,
+  toFixedPoint,
+  usdDecimals,
+} from '#kernel/money.ts'
 import type { Json, JsonObject, TaskView } from '#kernel/task.ts'
 import { type Queryable, query } from '#store/query.ts'
 import type { Account, Fill, SpotBalance } from '#upstreams/hyperliquid/hyperliquid.ts'
@@ -29,12 +38,8 @@ type Spending = {
   shown_by: { place: string; total: string } | null
 }
 
-const scale = 18
-const units = (text: string): bigint => toUnits(text, scale)
 /** A task notes a spend up to this long before or after the venue executes it. */
 export const noteErrorMs = 2_000
-const microUnits = 10n ** BigInt(scale - usdDecimals)
-const microsUp = (amount: bigint): bigint => (amount + microUnits - 1n) / microUnits
 
 export class SpendingNotShown extends Fault {
   constructor() {
@@ -56,7 +61,7 @@ type Paid = { side: 'perp' | 'spot'; amount: string; before?: string; atMs: numb
 export function notePaid(task: TaskView, { side, amount, before, atMs, now }: Paid): JsonObject {
   const place = side === 'perp' ? cashBalanceKey : spotBalanceKey('USDC')
   // Transfer amounts are unique, so no earlier state has this total.
-  const left = before === undefined ? undefined : fromUnits(units(before) - units(amount), scale)
+  const left = before === undefined ? undefined : subtractDecimals(before, amount)
   return withSpendings(task, [
     {
       place,
@@ -73,15 +78,12 @@ function tokenAfter(fills: readonly Fill[], token: string): string {
   const atMs = Math.max(...fills.map((fill) => fill.atMs))
   const left = fills
     .filter((fill) => fill.atMs === atMs)
-    .map((fill) => sizeAfter(fill) - (fill.feeToken === token ? units(fill.feeUsd) : 0n))
+    .map((fill) => sizeAfter(fill) - (fill.feeToken === token ? toFixedPoint(fill.feeUsd) : 0n))
   const isBuy = fills[0]?.isBuy === true
-  return fromUnits(
-    left.reduce((best, each) => (each > best === isBuy ? each : best)),
-    scale,
-  )
+  return fromFixedPoint(left.reduce((best, each) => (each > best === isBuy ? each : best)))
 }
 
-const worthOf = (price: string, size: bigint): bigint => (units(price) * size) / 10n ** BigInt(scale)
+const worthOf = (price: string, size: bigint): bigint => (toFixedPoint(price) * size) / fixedPointOne
 
 function spotSpendings(
   taskData: OrderTaskData,
@@ -92,19 +94,19 @@ function spotSpendings(
   if (token === undefined) return []
   const place = spotBalanceKey(taskData.is_buy ? 'USDC' : token)
   const paid = fills.reduce((sum, { price, size, feeUsd, feeToken }) => {
-    const fee = feeToken === (taskData.is_buy ? 'USDC' : token) ? units(feeUsd) : 0n
-    return sum + (taskData.is_buy ? worthOf(price, units(size)) : units(size)) + fee
+    const fee = feeToken === (taskData.is_buy ? 'USDC' : token) ? toFixedPoint(feeUsd) : 0n
+    return sum + (taskData.is_buy ? worthOf(price, toFixedPoint(size)) : toFixedPoint(size)) + fee
   }, 0n)
   const held = taskData.is_buy ? worthOf(taskData.price, rest) : rest
   const traded = {
     place,
-    amount: fromUnits(paid, scale),
+    amount: fromFixedPoint(paid),
     at_ms: Math.max(...fills.map(({ atMs }) => atMs)),
     shown_by: fills.length > 0 ? { place: spotBalanceKey(token), total: tokenAfter(fills, token) } : null,
   }
   return [
     ...(fills.length > 0 ? [traded] : []),
-    ...(rest > 0n ? [{ place, amount: fromUnits(held, scale), at_ms: null, shown_by: null }] : []),
+    ...(rest > 0n ? [{ place, amount: fromFixedPoint(held), at_ms: null, shown_by: null }] : []),
   ]
 }
 
@@ -135,7 +137,7 @@ export function noteSpent(
 ): JsonObject {
   const own = fills.filter(({ orderId }) => orderId === entry.orderId)
   const rests = entry.status === 'resting'
-  const rest = rests ? units(taskData.size) - units(sumFills(own).size) : 0n
+  const rest = rests ? toFixedPoint(taskData.size) - toFixedPoint(sumFills(own).size) : 0n
   const found =
     taskData.market === 'spot' ? spotSpendings(taskData, own, rest) : perpSpendings(taskData, own, rests)
   const noted_ms = now.getTime()
@@ -169,21 +171,23 @@ function pendingSpend(
   const canShow = (by: Spending['shown_by']): by is NonNullable<Spending['shown_by']> =>
     by !== null && isSpotKey(by.place) === isSpot
   const shownAt = all
-    .filter(({ shown_by: by }) => canShow(by) && units(seen.get(by.place) ?? '0') === units(by.total))
+    .filter(
+      ({ shown_by: by }) => canShow(by) && toFixedPoint(seen.get(by.place) ?? '0') === toFixedPoint(by.total),
+    )
     .map(({ at_ms }) => at_ms ?? 0)
   const untilMs = Math.max(shownUntilMs, ...shownAt)
   const left = all.filter(
     (each) => each.place === balanceKey && (each.at_ms === null || each.at_ms > untilMs),
   )
   return {
-    amount: left.reduce((sum, { amount }) => sum + units(amount), 0n),
+    amount: left.reduce((sum, { amount }) => sum + toFixedPoint(amount), 0n),
     mayClear: left.some(({ at_ms, shown_by: by }) => canShow(by) || (!isSpot && at_ms !== null)),
   }
 }
 
 const isSpotKey = (balanceKey: string): boolean => balanceKey.startsWith(spotBalanceKey(''))
 const inMicros = ({ amount, mayClear }: PendingSpend): PendingSpend => ({
-  amount: microsUp(amount),
+  amount: rescale(amount, fixedPointDecimals, usdDecimals, 'up'),
   mayClear,
 })
 
@@ -193,8 +197,8 @@ const spendingsOf = (all: readonly Spending[]): Spendings => {
     const balanceKey = spotBalanceKey(token)
     const isHeld = (each: Spending) =>
       each.place === balanceKey && each.at_ms === null && each.shown_by === null
-    const held = all.filter(isHeld).reduce((sum, { amount }) => sum + units(amount), 0n)
-    const hidden = held - units(balances.find(({ coin }) => coin === token)?.hold ?? '0')
+    const held = all.filter(isHeld).reduce((sum, { amount }) => sum + toFixedPoint(amount), 0n)
+    const hidden = held - toFixedPoint(balances.find(({ coin }) => coin === token)?.hold ?? '0')
     const spent = pendingSpend(
       all.filter((each) => !isHeld(each)),
       { balanceKey, seen, shownUntilMs: 0 },

@@ -1,6 +1,6 @@
 import { compareDecimals } from '#kernel/decimal-fields.ts'
 import { Fault } from '#kernel/fault.ts'
-import { fromUnits, mulDiv, toUnits } from '#kernel/money.ts'
+import { fromFixedPoint, mulDiv, toFixedPoint } from '#kernel/money.ts'
 import type { Fill } from '#upstreams/hyperliquid/hyperliquid.ts'
 
 /** State of an entry and its exits, and the action that follows from it. */
@@ -25,22 +25,19 @@ export type Exit = {
   error: string | null
 }
 
-const scale = 18
-const units = (text: string) => toUnits(text, scale)
-
 export type FillSum = { size: string; averagePrice: string | null; fee: string; feeToken: string }
 
 export function sumFills(fills: readonly Fill[]): FillSum {
   let [size, value, fee] = [0n, 0n, 0n]
   for (const each of fills) {
-    size += units(each.size)
-    value += units(each.size) * units(each.price)
-    fee += units(each.feeUsd)
+    size += toFixedPoint(each.size)
+    value += toFixedPoint(each.size) * toFixedPoint(each.price)
+    fee += toFixedPoint(each.feeUsd)
   }
   return {
-    size: fromUnits(size, scale),
-    averagePrice: size === 0n ? null : fromUnits(mulDiv(value, 1n, size), scale),
-    fee: fromUnits(fee, scale),
+    size: fromFixedPoint(size),
+    averagePrice: size === 0n ? null : fromFixedPoint(mulDiv(value, 1n, size)),
+    fee: fromFixedPoint(fee),
     feeToken: fills[0]?.feeToken ?? 'USDC',
   }
 }

@@ -1,5 +1,5 @@
 import { Fault } from '#kernel/fault.ts'
-import { fromUnits, toUnits } from '#kernel/money.ts'
+import { fixedPointOne, fromFixedPoint, toFixedPoint } from '#kernel/money.ts'
 import type { Hyperliquid, LedgerUpdate } from '#upstreams/hyperliquid/hyperliquid.ts'
 import {
   cashBalanceKey,
@@ -23,8 +23,6 @@ export type CashSnapshot = { balanceKey: string; total: string; sinceMs: number 
 
 /** A list of this length or more may be truncated by the venue. */
 const fullPage = 500
-const scale = 18
-const units = (text: string) => toUnits(text, scale)
 
 export const recordsDisagree = (what: string): Fault =>
   new Fault('unavailable', `The records of the venue are inconsistent: ${what}`)
@@ -32,8 +30,8 @@ export const recordsDisagree = (what: string): Fault =>
 /** The change of the USDC balance by a fill. */
 function paidBy(fill: FillRow, isPerp: boolean): bigint {
   if ((fill.base === null) !== isPerp || (!isPerp && fill.quote !== 'USDC')) return 0n
-  const worth = (units(fill.signed_size) * units(fill.price)) / 10n ** BigInt(scale)
-  return -worth - (isPerp || fill.fee_token === 'USDC' ? units(fill.fee) : 0n)
+  const worth = (toFixedPoint(fill.signed_size) * toFixedPoint(fill.price)) / fixedPointOne
+  return -worth - (isPerp || fill.fee_token === 'USDC' ? toFixedPoint(fill.fee) : 0n)
 }
 
 /** The total before, plus every entry after that time. */
@@ -46,9 +44,9 @@ export function expectedCash(
   const paid = fills.filter(isLater).map((fill) => paidBy(fill, balanceKey === cashBalanceKey))
   const moved = changes
     .filter((change) => isLater(change) && change.balance_key === balanceKey)
-    .map(({ amount }) => units(amount ?? '0'))
-  const sum = [...paid, ...moved].reduce((a, b) => a + b, units(total))
-  return { total: fromUnits(sum, scale), entries: paid.length + moved.length }
+    .map(({ amount }) => toFixedPoint(amount ?? '0'))
+  const sum = [...paid, ...moved].reduce((a, b) => a + b, toFixedPoint(total))
+  return { total: fromFixedPoint(sum), entries: paid.length + moved.length }
 }
 
 /**

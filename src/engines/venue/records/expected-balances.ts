@@ -1,4 +1,4 @@
-import { fromUnits, toUnits } from '#kernel/money.ts'
+import { subtractDecimals, toFixedPoint } from '#kernel/money.ts'
 import type {
   Account,
   Fill,
@@ -18,21 +18,19 @@ export const cashBalanceKey = 'cash'
 export const positionBalanceKey = (symbol: string): string => `position:${symbol}`
 export const spotBalanceKey = (token: string): string => `spot:${token}`
 
-const scale = 18
-const units = (text: string) => toUnits(text, scale)
 /** A binary float is exact in its first fifteen digits. */
 const floatDigits = 10n ** 15n
 /** The venue rounds cash to micro-dollars, so each entry may be off by one. */
-const roundingUnits = 10n ** BigInt(scale - 6)
+const roundingUnits = toFixedPoint('0.000001')
 
 /** `entries`: the number of summands in `expected`, each with its own rounding error. */
 export function compareBalances(expected: Balances, actual: Balances, entries: number): Difference[] {
   const balanceKeys = [...new Set([...expected.keys(), ...actual.keys()])].sort()
   return balanceKeys.flatMap((balanceKey) => {
     const [wanted, found] = [expected.get(balanceKey) ?? '0', actual.get(balanceKey) ?? '0']
-    const deviation = units(found) - units(wanted)
+    const deviation = toFixedPoint(found) - toFixedPoint(wanted)
     const size = deviation < 0n ? -deviation : deviation
-    const held = units(found) < 0n ? -units(found) : units(found)
+    const held = toFixedPoint(found) < 0n ? -toFixedPoint(found) : toFixedPoint(found)
     const allowed =
       balanceKey === cashBalanceKey ? roundingUnits * BigInt(entries) : (held / floatDigits) * BigInt(entries)
     return size > allowed ? [{ balanceKey, expected: wanted, actual: found }] : []
@@ -42,8 +40,7 @@ export function compareBalances(expected: Balances, actual: Balances, entries: n
 export const isPosition = ({ balanceKey }: Difference): boolean =>
   balanceKey.startsWith(positionBalanceKey(''))
 
-export const deviationOf = ({ expected, actual }: Difference): string =>
-  fromUnits(units(actual) - units(expected), scale)
+export const deviationOf = ({ expected, actual }: Difference): string => subtractDecimals(actual, expected)
 
 function describeBalance(balanceKey: string): string {
   if (balanceKey === cashBalanceKey) return 'the cash on the perp side'

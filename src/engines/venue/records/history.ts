@@ -1,6 +1,6 @@
 import { later } from '#kernel/clock.ts'
 import { compareDecimals } from '#kernel/decimal-fields.ts'
-import { fromUnits, toUnits } from '#kernel/money.ts'
+import { fixedPointOne, fromFixedPoint, subtractDecimals, toFixedPoint } from '#kernel/money.ts'
 import { type Queryable, query } from '#store/query.ts'
 import type { SpotMarket } from '#upstreams/hyperliquid/hyperliquid.ts'
 import { phaseOf } from './bracket.ts'
@@ -21,13 +21,12 @@ export type HistoryQuery = {
 }
 
 export const historyLimitDefault = 50
-const scale = 18
 
 /** Net profit is known only where the fee was taken in USDC. */
 const netOf = (gross: string | null, fee: string, feeToken: string): string | null =>
   gross === null || (feeToken !== 'USDC' && compareDecimals(fee, '0') !== 0)
     ? null
-    : fromUnits(toUnits(gross, scale) - toUnits(fee, scale), scale)
+    : subtractDecimals(gross, fee)
 
 type FillRecord = {
   trade_id: string
@@ -167,7 +166,7 @@ function statusOf({
 const averageOf = ({ worth, filled_size: size }: OrderRecord): string | null =>
   compareDecimals(size, '0') === 0
     ? null
-    : fromUnits((toUnits(worth, scale) * 10n ** BigInt(scale)) / toUnits(size, scale), scale)
+    : fromFixedPoint((toFixedPoint(worth) * fixedPointOne) / toFixedPoint(size))
 
 const orderRecordView = (row: OrderRecord) => ({
   order_id: row.order_id,

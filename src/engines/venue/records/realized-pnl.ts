@@ -1,12 +1,9 @@
-import { fromUnits, toUnits } from '#kernel/money.ts'
+import { fromFixedPoint, toFixedPoint } from '#kernel/money.ts'
 import type { Fill } from '#upstreams/hyperliquid/hyperliquid.ts'
 
 /** The venue reports the profit of a fill before fees, and the fee separately. */
 
 export type RealizedPnl = { realized_pnl_gross_usd: string; realized_pnl_net_usd: string | null }
-
-const scale = 18
-const units = (text: string): bigint => toUnits(text, scale)
 
 /** Net is null where a fee was taken in another token than USDC. */
 export function realizedPnlOf(
@@ -14,12 +11,12 @@ export function realizedPnlOf(
 ): RealizedPnl {
   let [gross, fees] = [0n, 0n]
   for (const { closedPnlUsd, feeUsd } of fills) {
-    gross += units(closedPnlUsd)
-    fees += units(feeUsd)
+    gross += toFixedPoint(closedPnlUsd)
+    fees += toFixedPoint(feeUsd)
   }
-  const isInUsd = fills.every(({ feeToken, feeUsd }) => feeToken === 'USDC' || units(feeUsd) === 0n)
+  const isInUsd = fills.every(({ feeToken, feeUsd }) => feeToken === 'USDC' || toFixedPoint(feeUsd) === 0n)
   return {
-    realized_pnl_gross_usd: fromUnits(gross, scale),
-    realized_pnl_net_usd: isInUsd ? fromUnits(gross - fees, scale) : null,
+    realized_pnl_gross_usd: fromFixedPoint(gross),
+    realized_pnl_net_usd: isInUsd ? fromFixedPoint(gross - fees) : null,
   }
 }
