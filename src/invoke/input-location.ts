@@ -4,7 +4,7 @@ import { Fault, type InputLocation } from '#kernel/fault.ts'
 /** The part of a request that carries a field; a field that is declared nowhere would arrive where inputs mostly do. */
 export type LocationOf = (field: string) => Exclude<InputLocation, 'header'>
 /** The schemas of an operation by location. */
-type DeclaredInput = { params?: unknown; query?: unknown; body?: unknown }
+export type DeclaredInput = { params?: unknown; query?: unknown; body?: unknown }
 
 export function inputLocations({ params, query, body }: DeclaredInput): LocationOf {
   const inPath = namesIn(params)
@@ -26,7 +26,7 @@ export function locateIssues(fault: Fault, locationOf: LocationOf): Fault {
 }
 
 /** Every name that a schema or one of its arms declares. */
-function namesIn(schema: unknown): Set<string> {
+export function namesIn(schema: unknown): Set<string> {
   if (!isRecord(schema)) return new Set()
   const arms = [schema.anyOf, schema.oneOf, schema.allOf].flatMap((list) => (Array.isArray(list) ? list : []))
   const own = isRecord(schema.properties) ? Object.keys(schema.properties) : []

@@ -6,9 +6,10 @@ import type { NumberSources } from '#kernel/json.ts'
 import { type Entry, type Operation, waitQuery } from '#kernel/operation.ts'
 import { inputLocations } from './input-location.ts'
 import { addRoundedIntegers } from './integer-precision.ts'
-import { addErrors, type IssueList, issueList } from './issues.ts'
+import { addErrors, type IssueList, issueList, type UnknownField } from './issues.ts'
 import { filterBySchema } from './schema-filter.ts'
 import { checkStorable } from './storable-text.ts'
+import { unknownFields } from './unknown-field.ts'
 
 /** An input by location, each value already read from its text. */
 export type LocatedInput = {
@@ -38,7 +39,14 @@ type Compile = (schema: Schema) => ValidateFunction
 
 /** The one checker of all operations: an instance costs as much as hundreds of requests. */
 export function inputReaders(sources: NumberSources): (operation: Pick<Operation, 'entry'>) => InputReaders {
-  const ajv = new Ajv2020({ allErrors: true, useDefaults: true, strict: false, ownProperties: true })
+  const ajv = new Ajv2020({
+    allErrors: true,
+    useDefaults: true,
+    strict: false,
+    ownProperties: true,
+    // An error carries its value and schema, from which its message is made.
+    verbose: true,
+  })
   formats.default(ajv)
   const compile: Compile = (schema) => ajv.compile(schema)
   return ({ entry }) => {
@@ -48,25 +56,29 @@ export function inputReaders(sources: NumberSources): (operation: Pick<Operation
   }
 }
 
-type Part = { schema: Schema; check: ValidateFunction }
+type Part = { schema: Schema; check: ValidateFunction; unknownField: UnknownField }
 
 const asSchema = (schema: unknown): Schema => schema as Schema
 
 function inputReader(entry: Entry, compile: Compile, sources: NumberSources): ReadInput {
-  const part = (schema: unknown, isStrict = false): Part | undefined =>
-    schema === undefined
-      ? undefined
-      : { schema: asSchema(schema), check: compile(ajvSchema(asSchema(schema), isStrict)) }
-  const path = part(entry.params)
-  const query = part(withWait(entry))
-  const body = part(entry.body, entry.kind === 'task')
   const keyed = isKeyed(entry)
-  const queryNames = new Set(Object.keys(record(query?.schema.properties)))
+  const { params, body: bodySchema } = entry
+  const querySchema = withWait(entry)
+  const unknownField = unknownFields({ params, query: querySchema, body: bodySchema, isKeyed: keyed })
+  const part = (schema: unknown, isStrict = false): Part | undefined => {
+    if (schema === undefined) return undefined
+    const check = compile(ajvSchema(asSchema(schema), isStrict))
+    return { schema: asSchema(schema), check, unknownField }
+  }
+  const path = part(params)
+  const query = part(querySchema)
+  const body = part(bodySchema, entry.kind === 'task')
+  const queryNames = Object.keys(record(querySchema?.properties))
 
   return ({ path: givenPath, query: givenQuery, body: given, idempotencyKey }) => {
     const issues = issueList()
     const inPath = path ? readFields('path', path, givenPath, sources, issues) : {}
-    addUnknown(issues, givenQuery, queryNames)
+    addUnknown(issues, givenQuery, queryNames, unknownField)
     const inQuery = query ? readFields('query', query, givenQuery, sources, issues) : {}
     const key = keyed ? readKey(idempotencyKey, given, issues) : undefined
     const inBody = body ? readBody(body, given, entry, sources, issues) : {}
@@ -126,29 +138,30 @@ function flatInputLocator(entry: Entry, sources: NumberSources) {
 }
 
 /** A misspelt parameter would be silence for ever, as a misspelt field would. */
-function addUnknown(issues: IssueList, sent: Record<string, unknown>, known: ReadonlySet<string>): void {
+function addUnknown(
+  issues: IssueList,
+  sent: Record<string, unknown>,
+  known: readonly string[],
+  unknownField: UnknownField,
+): void {
   for (const name of Object.keys(sent)) {
     if (issues.isFull()) return
-    if (known.has(name)) continue
-    issues.add({
-      location: 'query',
-      path: [name],
-      msg: 'Extra inputs are not permitted',
-      type: 'extra_forbidden',
-    })
+    if (known.includes(name)) continue
+    const msg = unknownField(name, known, true)
+    issues.add({ location: 'query', path: [name], msg, type: 'extra_forbidden' })
   }
 }
 
 /** Text first, then the schema, then the decimals; the number sources hang on the very objects that were parsed. */
 function checked(
   location: InputLocation,
-  { schema, check }: Part,
+  { schema, check, unknownField }: Part,
   value: unknown,
   sources: NumberSources | undefined,
   issues: IssueList,
 ): unknown {
   if (!checkStorable(location, schema, value, issues)) return undefined
-  if (!check(value)) addErrors(issues, location, check.errors ?? [], value)
+  if (!check(value)) addErrors(issues, check.errors ?? [], { location, root: value, unknownField })
   if (sources) addRoundedIntegers(issues, location, schema, value, sources)
   const decimals = readDecimals(schema, value, sources)
   for (const issue of decimals.issues) issues.add({ ...issue, location })
@@ -167,7 +180,7 @@ function readBody(
     const mayBeAbsent = given === undefined && isAllOptional(part.schema)
     if (entry.bodyOptional || mayBeAbsent || part.check(given ?? null))
       return part.check(defaults) ? defaults : {}
-    issues.add({ location: 'body', path: [], msg: 'Field required', type: 'missing' })
+    issues.add({ location: 'body', path: [], msg: 'Field required: send a JSON body', type: 'missing' })
     return {}
   }
   if (isRecord(given)) dropIdentity(given, part.schema)
@@ -205,7 +218,7 @@ function readKey(header: string | undefined, body: unknown, issues: IssueList): 
     issues.add({
       location: 'body',
       path: ['idempotency_key'],
-      msg: 'The key differs from the Idempotency-Key header',
+      msg: 'The key differs from the Idempotency-Key header; send one of them',
       type: 'value_error',
     })
   }
@@ -215,7 +228,7 @@ function readKey(header: string | undefined, body: unknown, issues: IssueList): 
 const notVisible = (location: InputLocation, field: string): Issue => ({
   location,
   path: [field],
-  msg: 'Input should be 1 to 255 visible ASCII characters',
+  msg: 'Input should be 1 to 255 visible ASCII characters without spaces',
   type: 'string_pattern_mismatch',
 })
 

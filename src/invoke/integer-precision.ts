@@ -47,6 +47,6 @@ const isRounded = (source: string, value: number): boolean =>
 const notInteger = (location: InputLocation, path: Issue['path']): Issue => ({
   location,
   path,
-  msg: 'Input should be a valid integer',
+  msg: 'Input should be a valid integer: its digits would be rounded',
   type: 'int_parsing',
 })

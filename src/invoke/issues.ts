@@ -1,48 +1,101 @@
 import type { ErrorObject } from 'ajv/dist/2020.js'
+import { isRecord, type Schema } from '#kernel/decimal-fields.ts'
 import { type InputLocation, type Issue, issuesMax } from '#kernel/fault.ts'
+import { alternatives, nearest } from '#kernel/nearest.ts'
 
 type Path = Issue['path']
 type IssueText = { type: string; msg: string; below?: string }
 type Params = Record<string, unknown>
 
-const typeWords: Record<string, IssueText> = {
-  string: { type: 'string_type', msg: 'Input should be a valid string' },
-  integer: { type: 'int_parsing', msg: 'Input should be a valid integer' },
-  number: { type: 'float_type', msg: 'Input should be a valid number' },
-  boolean: { type: 'bool_parsing', msg: 'Input should be a valid boolean' },
-  object: { type: 'model_attributes_type', msg: 'Input should be a valid dictionary' },
-  array: { type: 'list_type', msg: 'Input should be a valid list' },
-  null: { type: 'none_required', msg: 'Input should be None' },
+/** What an error is about: the keyword's own facts, the value, and the schema that holds the keyword. */
+type Failure = {
+  params: Params
+  value: unknown
+  schema: Schema
+  location: InputLocation
+  unknownField: UnknownField
+  /** The field belongs to the input itself and not to an object in it. */
+  isTop: boolean
+}
+/** The message for a field that is not declared here. */
+export type UnknownField = (name: string, declared: readonly string[], isTop: boolean) => string
+
+const isJson = (location: InputLocation): boolean => location === 'body'
+
+const typeWords: Record<string, (location: InputLocation) => IssueText> = {
+  string: () => ({ type: 'string_type', msg: 'Input should be a valid string: text in double quotes' }),
+  integer: (location) => ({
+    type: 'int_parsing',
+    msg: isJson(location)
+      ? 'Input should be a valid integer: a whole number without quotes'
+      : 'Input should be a valid integer, such as 10',
+  }),
+  number: () => ({
+    type: 'float_type',
+    msg: 'Input should be a valid number, such as 12.5 or "12.5"',
+  }),
+  boolean: (location) => ({
+    type: 'bool_parsing',
+    msg: `Input should be a valid boolean: true or false${isJson(location) ? ' without quotes' : ''}`,
+  }),
+  object: () => ({
+    type: 'model_attributes_type',
+    msg: 'Input should be a valid dictionary: a JSON object in braces',
+  }),
+  array: () => ({ type: 'list_type', msg: 'Input should be a valid list: a JSON array in square brackets' }),
+  null: () => ({ type: 'none_required', msg: 'Input should be null' }),
 }
 
 const count = (n: unknown, unit: string): string => `${n} ${unit}${n === 1 ? '' : 's'}`
-const limit = (type: string, words: string) => (params: Params) => ({
-  type,
-  msg: `Input should be ${words} ${params.limit}`,
-})
-const length = (type: string, words: string, unit: string, what: string) => (params: Params) => ({
-  type,
-  msg: `${what} should have ${words} ${count(params.limit, unit)}`,
-})
-const missing = (params: Params) => ({
+const limit =
+  (type: string, words: string) =>
+  ({ params }: Failure) => ({ type, msg: `Input should be ${words} ${params.limit}` })
+const length =
+  (type: string, words: string, unit: string, what: string) =>
+  ({ params }: Failure) => ({ type, msg: `${what} should have ${words} ${count(params.limit, unit)}` })
+const missing = ({ params }: Failure) => ({
   type: 'missing',
-  msg: 'Field required',
+  msg: missingField(String(params.missingProperty)),
   below: String(params.missingProperty),
 })
-const extra = (params: Params) => ({
-  type: 'extra_forbidden',
-  msg: 'Extra inputs are not permitted',
-  below: String(params.additionalProperty ?? params.unevaluatedProperty),
-})
-
-/** `'a', 'b' or 'c'`, as FastAPI lists the allowed values. */
-function choice(values: readonly unknown[]): string {
-  const shown = values.map((value) => (typeof value === 'string' ? `'${value}'` : JSON.stringify(value)))
-  const last = shown.pop() ?? 'nothing'
-  return shown.length === 0 ? last : `${shown.join(', ')} or ${last}`
+const extra = ({ params, schema, unknownField, isTop }: Failure) => {
+  const name = String(params.additionalProperty ?? params.unevaluatedProperty)
+  return { type: 'extra_forbidden', msg: unknownField(name, propertyNames(schema), isTop), below: name }
 }
 
-const issueTexts: Record<string, (params: Params) => IssueText> = {
+const propertyNames = ({ properties }: Schema): string[] =>
+  isRecord(properties) ? Object.keys(properties) : []
+
+export const missingField = (name: string): string => `Field required: add \`${name}\``
+
+/** `'a', 'b' or 'c'`, as FastAPI lists the allowed values, and the one that was probably meant. */
+function choice(values: readonly unknown[], given: unknown): string {
+  const shown = values.map((value) => (typeof value === 'string' ? `'${value}'` : JSON.stringify(value)))
+  const texts = values.filter((value) => typeof value === 'string')
+  const meant = typeof given === 'string' ? nearest(given, texts) : []
+  const hint = meant.length === 1 ? `; did you mean '${meant[0]}'?` : ''
+  return `Input should be ${alternatives(shown)}${hint}`
+}
+
+/** A pattern is for machines: readers get what the field is, and an example of it. */
+function wrongForm({ description, examples }: Schema): string {
+  const example = Array.isArray(examples) ? examples[0] : undefined
+  const form = typeof description === 'string' ? `: ${description}` : ''
+  return `String has the wrong form${form}${example === undefined ? '' : `, such as '${example}'`}`
+}
+
+const formats: Record<string, IssueText> = {
+  uuid: {
+    type: 'uuid_parsing',
+    msg: 'Input should be a valid UUID, such as 0198c5f6-6a0e-7c1e-9d43-5f0f6c7a2b11',
+  },
+  'date-time': {
+    type: 'value_error',
+    msg: 'Input should be a valid time, such as 2026-01-31T12:00:00.000Z',
+  },
+}
+
+const issueTexts: Record<string, (failure: Failure) => IssueText> = {
   required: missing,
   dependentRequired: missing,
   additionalProperties: extra,
@@ -57,26 +110,24 @@ const issueTexts: Record<string, (params: Params) => IssueText> = {
   maxItems: length('too_long', 'at most', 'item', 'List'),
   minProperties: length('too_short', 'at least', 'item', 'Dictionary'),
   maxProperties: length('too_long', 'at most', 'item', 'Dictionary'),
-  pattern: ({ pattern }) => ({
-    type: 'string_pattern_mismatch',
-    msg: `String should match pattern '${pattern}'`,
-  }),
-  multipleOf: ({ multipleOf }) => ({
+  pattern: ({ schema }) => ({ type: 'string_pattern_mismatch', msg: wrongForm(schema) }),
+  multipleOf: ({ params }) => ({
     type: 'multiple_of',
-    msg: `Input should be a multiple of ${multipleOf}`,
+    msg: `Input should be a multiple of ${params.multipleOf}`,
   }),
-  enum: ({ allowedValues }) => ({
+  enum: ({ params, value }) => ({
     type: 'literal_error',
-    msg: `Input should be ${choice(allowedValues as unknown[])}`,
+    msg: choice(params.allowedValues as unknown[], value),
   }),
-  const: ({ allowedValue }) => ({ type: 'literal_error', msg: `Input should be ${choice([allowedValue])}` }),
-  format: ({ format }) =>
-    format === 'uuid'
-      ? { type: 'uuid_parsing', msg: 'Input should be a valid UUID' }
-      : { type: 'value_error', msg: `Input should be a valid ${format}` },
-  type: ({ type }) => {
+  const: ({ params, value }) => ({ type: 'literal_error', msg: choice([params.allowedValue], value) }),
+  format: ({ params }) =>
+    formats[String(params.format)] ?? {
+      type: 'value_error',
+      msg: `Input should be a valid ${params.format}`,
+    },
+  type: ({ params: { type }, location }) => {
     const named = String(Array.isArray(type) ? type[0] : type).split(',')[0] ?? ''
-    return typeWords[named] ?? { type: 'value_error', msg: `Input should be a valid ${named}` }
+    return typeWords[named]?.(location) ?? { type: 'value_error', msg: `Input should be a valid ${named}` }
   },
 }
 
@@ -95,24 +146,28 @@ function pathOf(pointer: string, root: unknown): Path {
   return path
 }
 
+type Judged = { location: InputLocation; root: unknown; unknownField: UnknownField }
+
 /** Adds the errors at one location of the input in FastAPI's words; a union is described by its arms. */
 export function addErrors(
   issues: IssueList,
-  location: InputLocation,
   errors: readonly ErrorObject[],
-  root: unknown,
+  { location, root, unknownField }: Judged,
 ): void {
   const arms = errors.filter((error) => !wrappers.has(error.keyword) && !isNullArm(error))
   const relevant = arms.length > 0 ? arms : errors
   for (const error of relevant) {
     if (issues.isFull()) return
-    const literals = error.keyword === 'const' ? literalsAt(error.instancePath, relevant) : []
-    const describe = issueTexts[error.keyword]
-    const { type, msg, below } =
+    const { keyword, instancePath, params, message = 'Value error', data: value } = error
+    const literals = keyword === 'const' ? literalsAt(instancePath, relevant) : []
+    const schema: Schema = isRecord(error.parentSchema) ? error.parentSchema : {}
+    const failure = { params, value, schema, location, unknownField, isTop: instancePath === '' }
+    const described: IssueText =
       literals.length > 1
-        ? { type: 'literal_error', msg: `Input should be ${choice(literals)}`, below: undefined }
-        : (describe?.(error.params) ?? { type: 'value_error', msg: error.message ?? 'Value error' })
-    const path: Path = [...pathOf(error.instancePath, root), ...(below === undefined ? [] : [below])]
+        ? { type: 'literal_error', msg: choice(literals, value) }
+        : (issueTexts[keyword]?.(failure) ?? { type: 'value_error', msg: message })
+    const { type, msg, below } = described
+    const path: Path = [...pathOf(instancePath, root), ...(below === undefined ? [] : [below])]
     issues.add({ location, path, msg, type })
   }
 }

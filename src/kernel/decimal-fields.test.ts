@@ -63,7 +63,7 @@ test('what does not fit the grammar is refused by name and never rounded', () =>
     {
       path: ['a'],
       type: 'decimal_max_places',
-      msg: 'Decimal input should have no more than 6 decimal places',
+      msg: 'Decimal input should have no more than 6 decimal places; round it first',
       ctx: { max: 6 },
     },
   ])

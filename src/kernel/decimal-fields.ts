@@ -1,6 +1,6 @@
 import { type Issue, issuesMax } from './fault.ts'
 import type { NumberSources } from './json.ts'
-import { canonicalDecimal, decimalOfSource, decimalPattern, decimalPlaces, toUnits } from './money.ts'
+import { canonicalDecimal, decimalOfSource, decimalPlaces, toUnits } from './money.ts'
 
 /** JSON Schema as plain data. */
 export type Schema = { readonly [keyword: string]: unknown }
@@ -83,7 +83,7 @@ type DecimalIssue = Omit<Issue, 'path'>
 
 const tooManyPlaces = (max: number): DecimalIssue => ({
   type: 'decimal_max_places',
-  msg: `Decimal input should have no more than ${max} decimal places`,
+  msg: `Decimal input should have no more than ${max} decimal places; round it first`,
   ctx: { max },
 })
 const tooManyDigits: DecimalIssue = {
@@ -98,7 +98,10 @@ export function decimalOf(text: string, isText: boolean, schema: Schema): string
   const match = (isText ? textPattern : numberPattern).exec(text)
   if (!match) {
     return isText
-      ? { type: 'string_pattern_mismatch', msg: `String should match pattern '${decimalPattern}'` }
+      ? {
+          type: 'string_pattern_mismatch',
+          msg: 'Input should be a decimal number such as 12.5: no unit, sign +, separator, exponent or space',
+        }
       : { type: 'finite_number', msg: 'Input should be a finite number' }
   }
   // Trimming zeros is quadratic in the worst case, so the length is limited first.

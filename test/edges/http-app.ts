@@ -47,7 +47,13 @@ export const contract = group('probe', {
     access: 'read',
     body: T.Object(
       {
-        name: T.String({ minLength: 2, maxLength: 4, pattern: '^[a-z]+$' }),
+        name: T.String({
+          minLength: 2,
+          maxLength: 4,
+          pattern: '^[a-z]+$',
+          description: 'Lower-case letters',
+          examples: ['abc'],
+        }),
         count: T.Integer({ minimum: 1, maximum: 50, default: 1 }),
         ratio: T.Optional(T.Number({ exclusiveMinimum: 0, exclusiveMaximum: 1 })),
         kind: T.Optional(T.Union([T.Literal('a'), T.Literal('b'), T.Literal('c')])),

@@ -13,20 +13,33 @@ type Item = { loc: (string | number)[]; msg: string; type: string; ctx?: object 
 
 const json = { 'content-type': 'application/json' }
 
-/** The items of a 422, which has nothing beside them. */
+/** The items of a 422; beside them stand the code, that a retry is useless, and the id of the request. */
 async function issues(route: string, sent: object): Promise<Item[]> {
-  const { status, body } = await sendRequest(app.url, route, sent)
+  const { status, body, headers } = await sendRequest(app.url, route, sent)
   assert.equal(status, 422, JSON.stringify(body))
-  assert.deepEqual(Object.keys(body), ['detail'])
-  return body.detail as Item[]
+  const { detail, ...rest } = body
+  assert.deepEqual(rest, {
+    code: 'validation',
+    retryable: false,
+    request_id: headers.get('x-request-id'),
+  })
+  return detail as Item[]
 }
 const wrong = (body: unknown) => issues('POST /v1/probe/check', { body })
 const seen = () => app.seen.at(-1)!
+const uuidText = 'Input should be a valid UUID, such as 0198c5f6-6a0e-7c1e-9d43-5f0f6c7a2b11'
 
 test('each keyword is told in the words of FastAPI', async () => {
   const cases: [object, Item][] = [
-    [{}, { loc: ['body', 'name'], type: 'missing', msg: 'Field required' }],
-    [{ name: 5 }, { loc: ['body', 'name'], type: 'string_type', msg: 'Input should be a valid string' }],
+    [{}, { loc: ['body', 'name'], type: 'missing', msg: 'Field required: add `name`' }],
+    [
+      { name: 5 },
+      {
+        loc: ['body', 'name'],
+        type: 'string_type',
+        msg: 'Input should be a valid string: text in double quotes',
+      },
+    ],
     [
       { name: 'a' },
       { loc: ['body', 'name'], type: 'string_too_short', msg: 'String should have at least 2 characters' },
@@ -40,7 +53,7 @@ test('each keyword is told in the words of FastAPI', async () => {
       {
         loc: ['body', 'name'],
         type: 'string_pattern_mismatch',
-        msg: "String should match pattern '^[a-z]+$'",
+        msg: "String has the wrong form: Lower-case letters, such as 'abc'",
       },
     ],
     [
@@ -57,11 +70,19 @@ test('each keyword is told in the words of FastAPI', async () => {
     ],
     [
       { name: 'ab', count: 1.5 },
-      { loc: ['body', 'count'], type: 'int_parsing', msg: 'Input should be a valid integer' },
+      {
+        loc: ['body', 'count'],
+        type: 'int_parsing',
+        msg: 'Input should be a valid integer: a whole number without quotes',
+      },
     ],
     [
       { name: 'ab', count: '5' },
-      { loc: ['body', 'count'], type: 'int_parsing', msg: 'Input should be a valid integer' },
+      {
+        loc: ['body', 'count'],
+        type: 'int_parsing',
+        msg: 'Input should be a valid integer: a whole number without quotes',
+      },
     ],
     [
       { name: 'ab', ratio: 0 },
@@ -73,7 +94,11 @@ test('each keyword is told in the words of FastAPI', async () => {
     ],
     [
       { name: 'ab', ratio: 'x' },
-      { loc: ['body', 'ratio'], type: 'float_type', msg: 'Input should be a valid number' },
+      {
+        loc: ['body', 'ratio'],
+        type: 'float_type',
+        msg: 'Input should be a valid number, such as 12.5 or "12.5"',
+      },
     ],
     [
       { name: 'ab', kind: 'z' },
@@ -85,7 +110,11 @@ test('each keyword is told in the words of FastAPI', async () => {
     ],
     [
       { name: 'ab', note: 5 },
-      { loc: ['body', 'note'], type: 'string_type', msg: 'Input should be a valid string' },
+      {
+        loc: ['body', 'note'],
+        type: 'string_type',
+        msg: 'Input should be a valid string: text in double quotes',
+      },
     ],
     [
       { name: 'ab', note: 'toolong' },
@@ -93,15 +122,23 @@ test('each keyword is told in the words of FastAPI', async () => {
     ],
     [
       { name: 'ab', user: 'x' },
-      { loc: ['body', 'user'], type: 'uuid_parsing', msg: 'Input should be a valid UUID' },
+      { loc: ['body', 'user'], type: 'uuid_parsing', msg: uuidText },
     ],
     [
       { name: 'ab', flag: 'yes' },
-      { loc: ['body', 'flag'], type: 'bool_parsing', msg: 'Input should be a valid boolean' },
+      {
+        loc: ['body', 'flag'],
+        type: 'bool_parsing',
+        msg: 'Input should be a valid boolean: true or false without quotes',
+      },
     ],
     [
       { name: 'ab', rows: {} },
-      { loc: ['body', 'rows'], type: 'list_type', msg: 'Input should be a valid list' },
+      {
+        loc: ['body', 'rows'],
+        type: 'list_type',
+        msg: 'Input should be a valid list: a JSON array in square brackets',
+      },
     ],
     [
       { name: 'ab', rows: [] },
@@ -109,11 +146,19 @@ test('each keyword is told in the words of FastAPI', async () => {
     ],
     [
       { name: 'ab', rows: [{ 'a/b': 1 }, { 'a/b': 'x' }] },
-      { loc: ['body', 'rows', 1, 'a/b'], type: 'int_parsing', msg: 'Input should be a valid integer' },
+      {
+        loc: ['body', 'rows', 1, 'a/b'],
+        type: 'int_parsing',
+        msg: 'Input should be a valid integer: a whole number without quotes',
+      },
     ],
     [
       { name: 'ab', rows: [5] },
-      { loc: ['body', 'rows', 0], type: 'model_attributes_type', msg: 'Input should be a valid dictionary' },
+      {
+        loc: ['body', 'rows', 0],
+        type: 'model_attributes_type',
+        msg: 'Input should be a valid dictionary: a JSON object in braces',
+      },
     ],
   ]
   for (const [body, item] of cases) assert.deepEqual(await wrong(body), [item], JSON.stringify(body))
@@ -126,17 +171,18 @@ test('all parts are judged together, one item for each path', async () => {
     ['body.name', 'body.count', 'body.side'],
   )
   const uuid = await issues('GET /v1/uuid/none', {})
-  assert.deepEqual(uuid, [{ loc: ['path', 'id'], msg: 'Input should be a valid UUID', type: 'uuid_parsing' }])
+  assert.deepEqual(uuid, [{ loc: ['path', 'id'], msg: uuidText, type: 'uuid_parsing' }])
 })
 
 test('no body and broken JSON are told as such', async () => {
-  const missing = { loc: ['body'], msg: 'Field required', type: 'missing' }
+  const missing = { loc: ['body'], msg: 'Field required: send a JSON body', type: 'missing' }
   assert.deepEqual(await issues('POST /v1/probe/check', {}), [missing])
   assert.deepEqual(await issues('POST /v1/probe/check', { raw: '', headers: json }), [missing])
   assert.deepEqual(await issues('POST /v1/probe/check', { raw: 'null', headers: json }), [missing])
   for (const raw of ['{"a":1,}', '{"name":"ab","name":"cd"}', '{"__proto__":{}}', '   ', '{"a":NaN}']) {
     const [item] = await issues('POST /v1/probe/check', { raw, headers: json })
-    assert.deepEqual([item?.loc, item?.msg, item?.type], [['body'], 'JSON decode error', 'json_invalid'], raw)
+    assert.deepEqual([item?.loc, item?.type], [['body'], 'json_invalid'], raw)
+    assert.match(item?.msg ?? '', /^JSON decode error: ./, raw)
   }
   const list = await issues('POST /v1/probe/check', { raw: '[1]', headers: json })
   assert.equal(list[0]?.type, 'model_attributes_type')
@@ -245,7 +291,7 @@ test('decimals reach the function as exact text, from number and from text', asy
   const refused = async (raw: string) => (await issues('POST /v1/pay', { raw, headers: json }))[0]
   assert.deepEqual(await refused('{"amount_usdc":0.1234567}'), {
     loc: ['body', 'amount_usdc'],
-    msg: 'Decimal input should have no more than 6 decimal places',
+    msg: 'Decimal input should have no more than 6 decimal places; round it first',
     type: 'decimal_max_places',
     ctx: { max: 6 },
   })
@@ -268,7 +314,7 @@ test('a body that moves money refuses unknown fields at any depth and drops iden
   const [item] = await issues('POST /v1/pay', { body: { amount_usdc: 5, sl_pice: 1 } })
   assert.deepEqual(item, {
     loc: ['body', 'sl_pice'],
-    msg: 'Extra inputs are not permitted',
+    msg: 'Extra inputs are not permitted; the fields are `amount_usdc`, `legs`, `memo`',
     type: 'extra_forbidden',
   })
   const deep = await issues('POST /v1/pay', { body: { amount_usdc: 5, legs: [{ price: 1, pat: 2 }] } })
@@ -276,6 +322,59 @@ test('a body that moves money refuses unknown fields at any depth and drops iden
   const identity = { agent_id: 'x', application_id: 'y', user_id: 'z' }
   await sendRequest(app.url, 'POST /v1/pay', { body: { amount_usdc: 5, ...identity } })
   assert.deepEqual(seen().input, { amount_usdc: '5' })
+})
+
+test('a misspelt field, parameter or word gets the one that was probably meant', async () => {
+  const said = async (route: string, body?: object) =>
+    (await issues(route, body === undefined ? {} : { body })).map(
+      ({ loc, msg }) => `${loc.join('.')}: ${msg}`,
+    )
+  const extra = 'Extra inputs are not permitted'
+  assert.deepEqual(await said('POST /v1/pay', { amount_usdc: 5, memmo: '1', legz: [] }), [
+    `body.memmo: ${extra}; did you mean \`memo\`?`,
+    `body.legz: ${extra}; did you mean \`legs\`?`,
+  ])
+  assert.deepEqual(await said('POST /v1/pay', { amountUSDC: 5 }), [
+    'body.amount_usdc: Field required: add `amount_usdc`',
+    `body.amountUSDC: ${extra}; did you mean \`amount_usdc\`?`,
+  ])
+  assert.deepEqual(await said('POST /v1/pay', { amount_usdc: 5, wait: true }), [
+    `body.wait: ${extra} here: send \`wait\` in the query`,
+  ])
+  const deep = await said('POST /v1/pay', { amount_usdc: 5, legs: [{ price: 1, pat: 2 }] })
+  assert.equal(deep.at(-1), `body.legs.0.pat: ${extra}; did you mean \`part\`?`)
+  assert.deepEqual(await said('POST /v1/pay?amount_usdc=5&idempotency_key=k', { amount_usdc: 5 }), [
+    `query.amount_usdc: ${extra} here: send \`amount_usdc\` in the body`,
+    `query.idempotency_key: ${extra} here: send \`idempotency_key\` in the body`,
+  ])
+  assert.deepEqual(await said('GET /v1/probe?statu=open'), [
+    `query.statu: ${extra}; did you mean \`status\`?`,
+  ])
+  assert.deepEqual(await said('GET /v1/probe/open?a=1'), [`query.a: ${extra}; there are no fields here`])
+  assert.deepEqual(await said('POST /v1/probe/check', { name: 'ab', side: 'BUY' }), [
+    "body.side: Input should be 'buy' or 'sell'; did you mean 'buy'?",
+  ])
+  assert.deepEqual(await said('GET /v1/probe?status=opened'), [
+    "query.status: Input should be 'open' or 'closed'; did you mean 'open'?",
+  ])
+})
+
+test('thousands of unknown names and endless words are judged within milliseconds', async () => {
+  const fields = Object.fromEntries(Array.from({ length: 900 }, (_, at) => [`amount_usd${at}`, 1]))
+  const long = { amount_usdc: 5, ['memo'.repeat(60)]: 1, memo: 'x'.repeat(100_000) }
+  const hostile: [string, object][] = [
+    ['POST /v1/pay', { body: { ...fields } }],
+    ['POST /v1/pay', { body: long }],
+    ['POST /v1/probe/check', { body: { name: 'ab', side: 'buy'.repeat(50_000) } }],
+    [`GET /v1/probe?${Array.from({ length: 900 }, (_, at) => `statu${at}=1`).join('&')}`, {}],
+  ]
+  for (const [route, sent] of hostile) {
+    await issues(route, sent)
+    const startMs = performance.now()
+    const items = await issues(route, sent)
+    const ms = performance.now() - startMs
+    assert.ok(items.length <= 20 && ms < 250, `${route.slice(0, 40)}: ${items.length} items in ${ms} ms`)
+  }
 })
 
 test('a query parameter that nobody knows is refused on every route, each by its name', async () => {

@@ -70,6 +70,49 @@ test('an unknown path is 404, a known path under another method 405 with Allow',
   }
 })
 
+test('an unknown path is answered with the nearest one, and a wrong method with those of the path', async () => {
+  for (const [route, sentence] of [
+    ['GET /v1/prob', 'There is no such path; did you mean GET /v1/probe?'],
+    ['PUT /v1/prob', 'There is no such path; did you mean PUT /v1/probe?'],
+    ['POST /pay', 'There is no such path; did you mean POST /v1/pay?'],
+    ['GET /v1/uuids/7', 'There is no such path; did you mean GET /v1/uuid/{id}?'],
+    ['GET /.env', 'There is no such path; /openapi.json lists every path'],
+    [`GET /${'a/'.repeat(4_000)}`, 'There is no such path; /openapi.json lists every path'],
+    ['DELETE /v1/probe', 'This path does not take DELETE: send GET or PUT'],
+    ['GET /v1/pay', 'This path does not take GET: send POST'],
+  ] as const)
+    assert.equal((await sendRequest(app.url, route)).body.detail, sentence, route.slice(0, 60))
+})
+
+test('the address alone leads a browser to the reference and gives a program the links', async () => {
+  const headers = { authorization: undefined }
+  const browser = { ...headers, accept: 'text/html,application/xhtml+xml,*/*;q=0.8' }
+  const page = await sendRequest(app.url, 'GET /', { headers: browser })
+  assert.deepEqual([page.status, page.headers.get('location')], [302, '/docs'])
+  const { status, body, headers: sent } = await sendRequest(app.url, 'GET /', { headers })
+  assert.equal(status, 200)
+  assert.equal(sent.get('content-type'), 'application/json; charset=utf-8')
+  const first = body.first_call as { method: string; path: string }
+  assert.deepEqual([first.method, first.path], ['POST', '/v1/auth/register'])
+  for (const name of ['docs', 'openapi', 'error_catalog', 'api_catalog', 'health']) {
+    const link = String(body[name])
+    assert.ok(link.startsWith(app.url), link)
+    assert.equal((await fetch(link)).status, 200, link)
+  }
+  for (const answer of [page, { headers: sent }]) {
+    assert.match(answer.headers.get('vary') ?? '', /\bAccept\b/)
+    assert.equal(answer.headers.get('x-content-type-options'), 'nosniff')
+  }
+  const again = { ...headers, 'if-none-match': sent.get('etag') ?? '' }
+  assert.equal((await sendRequest(app.url, 'GET /', { headers: again })).status, 304)
+  const head = await sendRequest(app.url, 'HEAD /', { headers })
+  assert.deepEqual([head.status, head.text], [200, ''])
+  assert.equal((await sendRequest(app.url, 'HEAD /', { headers: browser })).status, 302)
+  const options = await sendRequest(app.url, 'OPTIONS /', { headers })
+  assert.deepEqual([options.status, options.headers.get('allow')], [204, 'GET, HEAD, OPTIONS'])
+  assert.equal((await sendRequest(app.url, 'POST /', { headers })).status, 405)
+})
+
 test('HEAD answers where GET does, and opens no stream', async () => {
   const head = await sendRequest(app.url, 'HEAD /v1/probe/open')
   assert.equal(head.status, 200)

@@ -89,11 +89,13 @@ const location = { type: 'array', items: { anyOf: [{ type: 'string' }, { type: '
 
 export const httpValidationError: Schema = {
   $id: 'HTTPValidationError',
+  description: 'A 422: one item of `detail` for each wrong field. Nothing was done.',
   type: 'object',
-  required: ['detail'],
+  required: ['detail', 'code', 'retryable', 'request_id'],
   properties: {
     detail: {
       type: 'array',
+      description: 'What is wrong, where, and what to send instead',
       items: {
         $id: 'ValidationError',
         type: 'object',
@@ -106,6 +108,9 @@ export const httpValidationError: Schema = {
         },
       },
     },
+    code: { type: 'string', enum: ['validation'], description: 'The code of every 422' },
+    retryable: { type: 'boolean', description: 'Always false: the same request fails again' },
+    request_id: { type: 'string', description: 'Id of this request, also in the header X-Request-Id' },
   },
 }
 

@@ -5,11 +5,13 @@ import type { Clock } from '#kernel/clock.ts'
 import { Fault, internalFault } from '#kernel/fault.ts'
 import type { NumberSources } from '#kernel/json.ts'
 import type { Log } from '#kernel/log.ts'
+import { alternatives } from '#kernel/nearest.ts'
 import type { Operation } from '#kernel/operation.ts'
 import { clientErrors } from './client-errors.ts'
 import { answerPreflight, cors, hasTwoHosts, isPreflight, requestIds, securityHeaders } from './headers.ts'
 import { parseJson } from './json-body.ts'
 import { metrics, type ReadGauges } from './metrics.ts'
+import { type NearestPath, nearestPath } from './nearest-path.ts'
 import { defaultQuotas, openStreams, type StreamQuotas } from './open-streams.ts'
 import { openapiOf, openapiText } from './openapi.ts'
 import { type HttpDeps, mount } from './operation-route.ts'
@@ -17,6 +19,7 @@ import { errorCatalog, readGuard, serveDocs, serveDocument, serveMetrics } from 
 import { faultNamed, faultOf, print } from './problem.ts'
 import { type RequestContexts, requestContexts } from './request-context.ts'
 import { logRequest, traceIdOf } from './request-log.ts'
+import { serveRoot } from './root-page.ts'
 import { type RouteTable, routeTable } from './route-table.ts'
 import { type ConnectionLimits, sockets, unlimitedConnections } from './sockets.ts'
 import { type SseSettings, sseDefaults } from './sse.ts'
@@ -79,8 +82,9 @@ export async function httpEdge(deps: HttpEdgeDeps): Promise<HttpEdge> {
     if (operation.entry.path !== healthPath) mount(fastify, invocation.prepare(operation), routeDeps)
   }
   serveHealth(fastify, deps.health)
+  const nearest = nearestPath(operations)
   fastify.setNotFoundHandler({ preHandler: readGuard(invocation.limits) }, (request, reply) =>
-    notFound(request, reply, routes),
+    notFound(request, reply, { routes, nearest }),
   )
   const document = openapiOf(operations)
   const documentText = openapiText(document)
@@ -88,8 +92,9 @@ export async function httpEdge(deps: HttpEdgeDeps): Promise<HttpEdge> {
   serveDocument(fastify, guardRead, '/openapi.json', () => documentText(baseUrl()))
   serveDocument(fastify, guardRead, '/error-catalog.json', errorCatalog)
   serveWellKnown(fastify, guardRead, baseUrl, deps.issuer ?? baseUrl)
-  serveMetrics(fastify, httpMetrics)
+  serveMetrics(fastify, httpMetrics, nearest)
   serveDocs(fastify, guardRead)
+  serveRoot(fastify, guardRead, baseUrl)
 
   return {
     fastify,
@@ -228,11 +233,18 @@ function faultSender({ log, baseUrl }: HttpEdgeDeps, contexts: RequestContexts):
   }
 }
 
-function notFound(request: FastifyRequest, reply: FastifyReply, routes: RouteTable): FastifyReply {
-  const methods = routes.methodsAt(request.url)
-  if (methods.length === 0) throw new Fault('not_found', 'There is no such path')
-  if (request.method === 'OPTIONS') return reply.code(204).header('allow', methods.join(', ')).send()
-  throw new Fault('method_not_allowed', 'The path exists under another method', {
+type KnownPaths = { routes: RouteTable; nearest: NearestPath }
+
+function notFound(
+  { method, url }: FastifyRequest,
+  reply: FastifyReply,
+  { routes, nearest }: KnownPaths,
+): FastifyReply {
+  const methods = routes.methodsAt(url)
+  if (methods.length === 0) throw new Fault('not_found', nearest(method, url))
+  if (method === 'OPTIONS') return reply.code(204).header('allow', methods.join(', ')).send()
+  const callable = methods.filter((name) => name !== 'HEAD' && name !== 'OPTIONS')
+  throw new Fault('method_not_allowed', `This path does not take ${method}: send ${alternatives(callable)}`, {
     extras: { allow: methods },
   })
 }

@@ -15,16 +15,37 @@ function refusal(text: string | Uint8Array): string | undefined {
     return undefined
   } catch (error) {
     assert.ok(error instanceof Fault)
+    const reason = String(error.issues[0]?.ctx?.error)
     assert.deepEqual(
       error.issues.map(({ location, path, msg, type }) => ({ location, path, msg, type })),
-      [{ location: 'body', path: [], msg: 'JSON decode error', type: 'json_invalid' }],
+      [{ location: 'body', path: [], msg: `JSON decode error: ${reason}`, type: 'json_invalid' }],
     )
-    return String(error.issues[0]?.ctx?.error)
+    return reason
   }
 }
 
 test('an empty body is no body', () => {
   assert.equal(parse(''), undefined)
+})
+
+test('what is not JSON is refused with its place and how JSON writes it', () => {
+  for (const [text, reason] of [
+    ['{"a":1,}', 'Expecting property name in double quotes at character 7: remove the comma before it'],
+    ['[1,]', 'Expecting value at character 3: remove the comma before it'],
+    ["{'a':1}", 'Expecting property name in double quotes at character 1: use double quotes'],
+    ['{"a":\'x\'}', 'Expecting value at character 5: use double quotes'],
+    ['{a:1}', 'Expecting property name in double quotes at character 1: use double quotes around text'],
+    ['{"a":True}', 'Expecting value at character 5: write true, false or null'],
+    ['{"a":NaN}', 'Expecting value at character 5: a number has digits only'],
+    ['{"a":.5}', 'Expecting value at character 5: a number starts with a digit'],
+    ['{"a":1_000}', "Expecting ',' or '}' at character 6: a number has no separators"],
+    ['{"a":01}', "Expecting ',' or '}' at character 6: a number has no leading zero"],
+    ['{"a":1 // one', "Expecting ',' or '}' at character 7: JSON has no comments"],
+    ['{"a":1', "Expecting ',' or '}' at character 6: the body ends too early"],
+    ['{"a"=1}', "Expecting ':' at character 4"],
+    ['{"a":"x', 'Invalid string at character 5: a string ends with a double quote and takes no line break'],
+  ])
+    assert.equal(refusal(text!), reason)
 })
 
 test('duplicate keys are refused at each depth, escaped spelling included', () => {

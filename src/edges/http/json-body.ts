@@ -27,11 +27,39 @@ const words = [
 type Cursor = { text: string; at: number; keys: number; values: number; sources: NumberSources }
 
 const decodeError = (reason: string): Fault =>
-  new Fault('validation', 'JSON decode error', {
+  new Fault('validation', `JSON decode error: ${reason}`, {
     issues: [
-      { location: 'body', path: [], msg: 'JSON decode error', type: 'json_invalid', ctx: { error: reason } },
+      {
+        location: 'body',
+        path: [],
+        msg: `JSON decode error: ${reason}`,
+        type: 'json_invalid',
+        ctx: { error: reason },
+      },
     ],
   })
+
+/** What stands where JSON does not allow it, by its first characters, and how JSON writes it. */
+const remedies: readonly (readonly [RegExp, string])[] = [
+  [/^'/, 'use double quotes'],
+  [/^[}\]]/, 'remove the comma before it'],
+  [/^(?:True|False|None|undefined)\b/, 'write true, false or null'],
+  [/^[+-]?(?:NaN|Infinity)\b/, 'a number has digits only'],
+  [/^\+/, 'a number has no sign +'],
+  [/^\./, 'a number starts with a digit'],
+  [/^\d/, 'a number has no leading zero'],
+  [/^\/[/*]/, 'JSON has no comments'],
+  [/^_/, 'a number has no separators'],
+  [/^[A-Za-z]/, 'use double quotes around text'],
+  [/^$/, 'the body ends too early'],
+]
+const remedyCharsMax = 16
+
+function expected(what: string, { text, at }: Cursor): Fault {
+  const rest = text.slice(at, at + remedyCharsMax)
+  const remedy = remedies.find(([pattern]) => pattern.test(rest))?.[1]
+  return decodeError(`Expecting ${what} at character ${at}${remedy === undefined ? '' : `: ${remedy}`}`)
+}
 
 const decoder = new TextDecoder('utf-8', { fatal: true })
 
@@ -85,7 +113,7 @@ function readValue(cursor: Cursor, depth: number, holder: object | undefined, ke
     return value
   }
   const source = match(cursor, number)
-  if (source === undefined) throw decodeError(`Expecting value at character ${cursor.at}`)
+  if (source === undefined) throw expected('value', cursor)
   if (holder) storeSource(cursor.sources, holder, key, source)
   return Number(source)
 }
@@ -98,14 +126,17 @@ function storeSource(sources: NumberSources, holder: object, key: string, source
 
 function readString(cursor: Cursor): string {
   const found = match(cursor, string)
-  if (found === undefined) throw decodeError(`Invalid string at character ${cursor.at}`)
+  if (found === undefined) {
+    const rule = 'a string ends with a double quote and takes no line break'
+    throw decodeError(`Invalid string at character ${cursor.at}: ${rule}`)
+  }
   return found.includes('\\') ? (JSON.parse(found) as string) : found.slice(1, -1)
 }
 
 /** After an item: true when another follows, false at the end of the container. */
 function hasMore(cursor: Cursor, end: string): boolean {
   const next = skipSpace(cursor)
-  if (next !== ',' && next !== end) throw decodeError(`Expecting ',' or '${end}' at character ${cursor.at}`)
+  if (next !== ',' && next !== end) throw expected(`',' or '${end}'`, cursor)
   cursor.at++
   return next === ','
 }
@@ -140,9 +171,9 @@ function readObject(cursor: Cursor, depth: number): Record<string, unknown> {
 }
 
 function readKey(cursor: Cursor, fields: object): string {
-  if (skipSpace(cursor) !== '"') throw decodeError(`Expecting a property name at character ${cursor.at}`)
+  if (skipSpace(cursor) !== '"') throw expected('property name in double quotes', cursor)
   const key = readString(cursor)
-  if (skipSpace(cursor) !== ':') throw decodeError(`Expecting ':' at character ${cursor.at}`)
+  if (skipSpace(cursor) !== ':') throw expected("':'", cursor)
   cursor.at++
   if (++cursor.keys > keysMax) throw decodeError(`More than ${keysMax} keys`)
   if (key.length > keyLengthMax) throw decodeError(`A key is longer than ${keyLengthMax} characters`)

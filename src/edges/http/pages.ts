@@ -7,6 +7,7 @@ import { addressKey } from '#kernel/address-key.ts'
 import { Fault, faults } from '#kernel/fault.ts'
 import { budgetHeaders } from './budget-headers.ts'
 import type { Metrics } from './metrics.ts'
+import type { NearestPath } from './nearest-path.ts'
 
 /** The documents that belong to the door itself and to no operation. */
 
@@ -49,14 +50,14 @@ async function sendBytes(
 /** A public document with a validator, so that a second reader gets 304. */
 export function serveDocument(
   fastify: FastifyInstance,
-  guard: Guard,
+  guards: Guard | Guard[],
   path: string,
   text: () => string,
   type: string = jsonType,
   headers: () => Record<string, string> = () => ({}),
 ): void {
   let known: { body: string; etag: string; bytes: Buffer; gzipped?: Promise<Buffer> } | undefined
-  fastify.get(path, { onRequest: guard }, async (request, reply) => {
+  fastify.get(path, { onRequest: guards }, async (request, reply) => {
     const body = text()
     if (known?.body !== body) known = { body, etag: etagOf(body), bytes: Buffer.from(body) }
     const { etag } = known
@@ -148,12 +149,12 @@ const localHost = /^(?:localhost|127(?:\.\d{1,3}){3}|\[::1\])(?::\d{1,5})?$/i
 const loopback = /^(?:127\.|::1$|::ffff:127\.)/
 
 /** Numbers of the inside are for the machine's own scraper: direct from loopback, through no proxy. */
-export function serveMetrics(fastify: FastifyInstance, metrics: Metrics): void {
+export function serveMetrics(fastify: FastifyInstance, metrics: Metrics, nearest: NearestPath): void {
   fastify.get('/metrics', async (request: FastifyRequest, reply: FastifyReply) => {
     const direct = request.headers['x-forwarded-for'] === undefined && request.headers.forwarded === undefined
     const isLocal = localHost.test(request.headers.host ?? '')
     if (!direct || !isLocal || !loopback.test(request.socket.remoteAddress ?? '')) {
-      throw new Fault('not_found', 'There is no such path')
+      throw new Fault('not_found', nearest(request.method, request.url))
     }
     return reply.type(metrics.contentType).send(await metrics.text())
   })

@@ -31,11 +31,12 @@ const frameworkCodes: Record<string, FaultCode> = {
 }
 
 const sentences: Partial<Record<FaultCode, string>> = {
-  body_too_large: 'The body is over the limit',
-  unsupported_media_type: 'The body has to be JSON, sent as application/json',
-  bad_request: 'The request cannot be read',
-  not_found: 'There is no such path',
-  headers_too_large: 'The headers are over the limit of 16 KiB',
+  body_too_large: 'The body is over the limit of this operation: 256 KiB, or 8 KiB without a credential',
+  unsupported_media_type: 'The body has to be JSON: send it with the header Content-Type: application/json',
+  bad_request:
+    'The request cannot be read: check the request line, the headers, and that each % of the path is followed by two hexadecimal digits',
+  not_found: 'There is no such path: a part of it is too long',
+  headers_too_large: 'The headers are over the limit of 16 KiB: send fewer or shorter ones',
 }
 
 /** The fault that a framework's error stands for; undefined for a bug. */
@@ -53,6 +54,7 @@ export function print(fault: Fault, facts: Facts): Printed {
   const extras = extrasOf(fault)
   const headers = { ...headersOf(fault, extras, facts.baseUrl), 'cache-control': 'no-store' }
   const { status, code, retryable } = fault
+  const isValidation = code === 'validation'
   const wantsProblem = facts.accept?.includes(problemType) ?? false
   if (wantsProblem) {
     // A member of RFC 9457 is never an extra of ours, whatever its name.
@@ -62,7 +64,7 @@ export function print(fault: Fault, facts: Facts): Printed {
       title: faults[code].when,
       status,
       detail: fault.message,
-      ...(code === 'validation' ? { errors: issuesOf(fault) } : {}),
+      ...(isValidation ? { errors: issuesOf(fault) } : {}),
       code,
       retryable,
       ...more,
@@ -70,10 +72,14 @@ export function print(fault: Fault, facts: Facts): Printed {
     }
     return { status, headers: { ...headers, 'content-type': problemType }, body: JSON.stringify(problem) }
   }
-  const body =
-    code === 'validation'
-      ? { detail: issuesOf(fault) }
-      : { detail: fault.message, code, retryable, ...extras, request_id: facts.requestId }
+  const body = {
+    detail: isValidation ? issuesOf(fault) : fault.message,
+    code,
+    retryable,
+    // The extras of a validation fault are in its items.
+    ...(isValidation ? {} : extras),
+    request_id: facts.requestId,
+  }
   return { status, headers: { ...headers, 'content-type': jsonType }, body: JSON.stringify(body) }
 }
 

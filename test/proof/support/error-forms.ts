@@ -9,8 +9,7 @@ const stack = /\n\s+at \S|\\n\s+at \S|node_modules|node:internal|\bsrc\/[a-z]|po
 const parts = new Set(['body', 'query', 'path', 'header'])
 
 export const jsonOf = (got: HttpReply): Json => JSON.parse(got.text) as Json
-export const codeOf = (got: HttpReply): unknown =>
-  got.status === 422 && !got.text.includes('"code"') ? 'validation' : jsonOf(got).code
+export const codeOf = (got: HttpReply): unknown => jsonOf(got).code
 
 /** Asserts that an error has its documented form; `said` tells which request it answered. */
 export function assertErrorForm(got: HttpReply, label = ''): Json {
@@ -26,15 +25,16 @@ export function assertErrorForm(got: HttpReply, label = ''): Json {
   if (type.startsWith('application/problem+json')) assertProblemForm(body, got, message)
   else {
     assert.match(type, /^application\/json/, message)
-    if (got.status === 422) assertValidationForm(body, message)
+    if (got.status === 422) assertValidationForm(body, got, message)
     else assertFlatForm(body, got, message)
   }
   return body
 }
 
-function assertValidationForm(body: Json, message: string): void {
-  assert.deepEqual(Object.keys(body), ['detail'], message)
+function assertValidationForm(body: Json, got: HttpReply, message: string): void {
+  assert.deepEqual(Object.keys(body), ['detail', 'code', 'retryable', 'request_id'], message)
   assertIssues(body.detail, message)
+  assertCatalogueCode(body, got, message)
 }
 
 function assertIssues(detail: unknown, message: string): void {

@@ -1,0 +1,88 @@
+import { alternatives, editDistance } from '#kernel/nearest.ts'
+import type { Documented } from './openapi.ts'
+
+/** Bounds of the search, so that a hostile path costs little more than reading it. */
+const pathLengthMax = 128
+const segmentsMax = 8
+const segmentLengthMax = 32
+const suggestionsMax = 3
+
+/** Edits that a whole path may be away; a segment too many or too few counts as two. */
+const costMax = 3
+const segmentCost = 2
+const wrongSegment = costMax + 1
+
+type Route = { method: string; path: string; segments: string[] }
+/** Compares a segment that was sent with one of a route. */
+type Compare = (sent: string, wanted: string) => number
+
+const segmentsOf = (path: string): string[] => path.split('/').filter((segment) => segment !== '')
+const isParameter = (segment: string): boolean => segment.startsWith('{')
+
+/** Each pair is compared once, since most routes share their segments. */
+function comparison(): Compare {
+  const known = new Map<string, number>()
+  return (sent, wanted) => {
+    if (sent === wanted) return 0
+    // A parameter takes any text, and a literal that fits is the better match.
+    if (isParameter(wanted)) return 0.5
+    if (sent.length > segmentLengthMax) return wrongSegment
+    const pair = `${sent}/${wanted}`
+    const cost = known.get(pair) ?? editDistance(sent, wanted, editsMax(wanted)) ?? wrongSegment
+    known.set(pair, cost)
+    return cost
+  }
+}
+
+const editsMax = ({ length }: string): number => (length <= 3 ? 1 : length <= 5 ? 2 : costMax)
+
+/** The least cost of turning one list of segments into the other. */
+function distance(sent: readonly string[], wanted: readonly string[], compare: Compare): number {
+  let last = wanted.map((_, at) => (at + 1) * segmentCost)
+  for (const [i, segment] of sent.entries()) {
+    const row: number[] = []
+    for (const [j, other] of wanted.entries()) {
+      const diagonal = j === 0 ? i * segmentCost : last[j - 1]!
+      const left = j === 0 ? (i + 1) * segmentCost : row[j - 1]!
+      row.push(Math.min(diagonal + compare(segment, other), last[j]! + segmentCost, left + segmentCost))
+    }
+    last = row
+  }
+  return last.at(-1) ?? sent.length * segmentCost
+}
+
+export type NearestPath = (method: string, url: string) => string
+
+/**
+ * The sentence that answers an unknown path: `METHOD /path` of the operations that it may stand for. Only published
+ * paths are named.
+ */
+export function nearestPath(operations: readonly Documented[]): NearestPath {
+  const routes: Route[] = operations.map(({ entry: { method, path } }) => ({
+    method,
+    path,
+    segments: segmentsOf(path),
+  }))
+  const absent = 'There is no such path'
+  const listed = `${absent}; /openapi.json lists every path`
+  return (method, url) => {
+    const path = url.split('?', 1)[0] ?? url
+    if (path.length > pathLengthMax) return listed
+    const sent = segmentsOf(path.toLowerCase())
+    if (sent.length === 0 || sent.length > segmentsMax) return listed
+    const compare = comparison()
+    let best: Route[] = []
+    let bestCost = costMax
+    for (const route of routes) {
+      const cost = distance(sent, route.segments, compare)
+      if (cost > bestCost) continue
+      best = cost < bestCost ? [route] : [...best, route]
+      bestCost = cost
+    }
+    const paths = new Set(best.map((route) => route.path))
+    if (best.length === 0 || paths.size > suggestionsMax) return listed
+    const same = best.filter((route) => route.method === method)
+    const shown = (same.length > 0 ? same : best).map((route) => `${route.method} ${route.path}`)
+    return `${absent}; did you mean ${alternatives(shown.slice(0, suggestionsMax))}?`
+  }
+}

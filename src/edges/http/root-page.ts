@@ -1,0 +1,62 @@
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import { type Guard, serveDocument } from './pages.ts'
+
+/** The address alone: a browser is sent to the reference, and a program gets the links that it needs first. */
+export function serveRoot(fastify: FastifyInstance, guard: Guard, baseUrl: () => string): void {
+  const redirect = async (request: FastifyRequest, reply: FastifyReply): Promise<void> => {
+    if (prefersHtml(request.headers.accept)) await reply.redirect('/docs', 302)
+  }
+  const text = () => JSON.stringify(links(baseUrl()))
+  serveDocument(fastify, [guard, varyOnAccept, redirect], '/', text)
+}
+
+async function varyOnAccept(_request: FastifyRequest, reply: FastifyReply): Promise<void> {
+  const { vary } = reply.getHeaders()
+  reply.header('vary', vary === undefined ? 'Accept' : `${vary}, Accept`)
+}
+
+const links = (base: string) => ({
+  name: 'Portico',
+  summary: 'A unified trading and research gateway for agents and people',
+  docs: `${base}/docs`,
+  openapi: `${base}/openapi.json`,
+  capabilities: `${base}/capabilities`,
+  health: `${base}/health`,
+  error_catalog: `${base}/error-catalog.json`,
+  api_catalog: `${base}/.well-known/api-catalog`,
+  first_call: {
+    operation: 'auth_register',
+    method: 'POST',
+    path: '/v1/auth/register',
+    body: { public_key: 'base64 of the 32 bytes of an Ed25519 public key' },
+    next: 'Sign the challenge and send it with auth_verify, then obtain a token with auth_token',
+  },
+})
+
+type MediaRange = { type: string; quality: number }
+
+const rangesOf = (accept: string): MediaRange[] =>
+  accept
+    .slice(0, 1_024)
+    .split(',')
+    .map((range) => {
+      const [type = '', ...parameters] = range.split(';').map((part) => part.trim().toLowerCase())
+      const quality = parameters.find((parameter) => parameter.startsWith('q='))?.slice(2)
+      return { type, quality: quality === undefined ? 1 : Number(quality) || 0 }
+    })
+
+/** The most specific range that covers the type decides. */
+function qualityOf(ranges: readonly MediaRange[], type: string): number {
+  for (const wanted of [type, `${type.split('/')[0]}/*`, '*/*']) {
+    const found = ranges.find((range) => range.type === wanted)
+    if (found) return found.quality
+  }
+  return 0
+}
+
+/** Browsers name HTML; a program accepts anything or names JSON. */
+export function prefersHtml(accept: string | undefined): boolean {
+  if (accept === undefined) return false
+  const ranges = rangesOf(accept)
+  return qualityOf(ranges, 'text/html') > qualityOf(ranges, 'application/json')
+}
