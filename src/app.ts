@@ -1,63 +1,18 @@
-import { findNodeProblems, openChains } from '#compose/chains.ts'
-import { createKeyMonitor, createKeyRotation, openCustody } from '#compose/custody.ts'
-import { openFeatures } from '#compose/features.ts'
-import { openReconciler } from '#compose/reconciler.ts'
+import { type ComposeDeps, type Composed, compose, type Overrides } from '#compose/compose.ts'
+import { createKeyRotation } from '#compose/custody.ts'
 import { connectionLimits, rateLimits } from '#compose/settings.ts'
-import { findWorldMismatch, openStore } from '#compose/store.ts'
-import type { UpstreamUrls } from '#compose/upstream-urls.ts'
-import { openVenue } from '#compose/venue.ts'
-import { type Config, ConfigRefused } from '#config.ts'
 import { warningsOf } from '#config-safety.ts'
-import { createEngine } from '#durable/engine.ts'
 import { createMaintenance } from '#durable/maintenance.ts'
-import { sponsorsTopic } from '#durable/notifier.ts'
 import { throwAsFault } from '#durable/operation-faults.ts'
-import { postgresBus } from '#durable/postgres-notify.ts'
 import { type QueueStats, readQueueStats } from '#durable/queue-stats.ts'
 import type { RunnerCounts } from '#durable/runner.ts'
 import { httpEdge } from '#edges/http/http.ts'
-import { createNonceRepair } from '#engines/evm-batch/nonce-repair.ts'
-import { pausedSponsors } from '#engines/evm-batch/paused-sponsors.ts'
-import { chainHealth as makeProbe } from '#features/chains/chain-health.ts'
 import { auditSchedule } from '#features/earn/audit.ts'
 import { snapshotSchedule } from '#features/earn/snapshot.ts'
 import { renewalSchedule } from '#features/perp/key-renewal.ts'
 import { createInvocation } from '#invoke/invocation.ts'
-import { systemClock as clock } from '#kernel/clock.ts'
-import type { Failpoints } from '#kernel/failpoint.ts'
-import { systemRandom as random } from '#kernel/id.ts'
-import type { Log } from '#kernel/log.ts'
-import { planNonceRepair } from '#upstreams/evm/nonce-repair-plan.ts'
-import { net as makeNet } from '#upstreams/net.ts'
 
-type AppDeps = {
-  config: Config
-  log: Log
-  printLine: (line: string) => void
-  databaseUrl: string
-  urls: UpstreamUrls
-  failpoints: Failpoints
-}
-
-const claimPollMs = 250
-
-/** Speaking names of the upstreams, for sentences, metrics and failpoints. */
-function labelsOf({ evm, solana, hyperliquid, prices, faucet }: UpstreamUrls): Record<string, string> {
-  const named = {
-    ethereum: evm['1'],
-    base: evm['8453'],
-    arbitrum: evm['42161'],
-    'arbitrum-sepolia': evm['421614'],
-    polygon: evm['137'],
-    solana,
-    hyperliquid,
-    prices,
-    faucet,
-  }
-  return Object.fromEntries(
-    Object.entries(named).flatMap(([name, url]) => (url ? [[new URL(url).origin, name]] : [])),
-  )
-}
+type AppDeps = Omit<ComposeDeps, 'baseUrl'>
 
 const workGauges = ({ queueDepth, oldestPendingSeconds }: QueueStats, { running, slots }: RunnerCounts) => [
   { name: 'tasks_due', help: 'Tasks that are due and that no instance has taken', value: queueDepth },
@@ -66,65 +21,20 @@ const workGauges = ({ queueDepth, oldestPendingSeconds }: QueueStats, { running,
   { name: 'task_slots', help: 'Tasks that this instance runs at most', value: slots },
 ]
 
-/** The only place that knows every part: it builds each one and hands it to those that need it. */
-export async function app(needs: AppDeps): Promise<{ url: string } & AsyncDisposable> {
-  const { config, log, urls, failpoints } = needs
-  for (const sentence of warningsOf(config)) log.warn({}, sentence)
-  await using parts = new AsyncDisposableStack()
-  let listening = config.BASE_URL
-  const baseUrl = () => listening ?? `http://${config.HOST}:${config.PORT}`
-  const stores = await openStore(needs, parts)
-  const { database } = stores
-  const worldMismatch = urls.worldId && (await findWorldMismatch(database, urls.worldId))
-  if (worldMismatch) throw new ConfigRefused([worldMismatch])
-  const transactions = {
-    pool: database.pool,
-    run: database.transaction,
-    pipelined: database.pipelinedTransaction,
-  }
-  const net = parts.use(makeNet({ failpoints, labels: labelsOf(urls) }))
-  const taskEngine = parts.use(
-    createEngine({
-      transactions,
-      bus: postgresBus(database),
-      clock,
-      random,
-      log,
-      baseUrl,
-      heartbeats: stores.heartbeats.pool,
-      options: { slots: config.RUNNER_SLOTS, leaseMs: config.LEASE_MS, pollMs: claimPollMs },
-    }),
-  )
-  const paused = pausedSponsors({ db: database.pool, clock })
-  taskEngine.notifier.onAny((topic) => {
-    if (topic === sponsorsTopic) paused.invalidate()
-  })
-  const chains = openChains(config, urls, net, paused)
-  const nodeProblems = await findNodeProblems(chains, config.ENVIRONMENT)
-  if (nodeProblems.length > 0) throw new ConfigRefused(nodeProblems)
-  const custody = openCustody({ config, urls, net, chains, stores, taskEngine })
-  const keyMonitor = createKeyMonitor({ keystore: custody.keystore, db: database.pool, log })
-  await keyMonitor.assertUsable()
-  const venue = openVenue({ config, urls, net, log })
-  if (venue) parts.use(venue)
-  const probe = parts.use(makeProbe({ chains: chains.heads, clock }))
-  const { operations, kinds, auth, health, earn, priceLoop } = openFeatures({
-    config,
-    urls,
-    transactions,
-    stores,
-    taskEngine,
-    net,
-    chains,
-    custody,
-    venue,
-    probe,
-    log,
-    baseUrl,
-    keyMonitor: keyMonitor,
-  })
-  const runtime = taskEngine.createRuntime(operations, kinds)
-  const reconciler = venue && openReconciler({ config, venue, stores, taskEngine, custody, log })
+const readGauges =
+  ({ transactions, clock, runtime, keyMonitor, venue, reconciler, features: { earn } }: Composed) =>
+  async () => [
+    ...workGauges(await readQueueStats(transactions, clock), runtime.runner.counts()),
+    ...keyMonitor.gauges(),
+    ...(venue?.gauges() ?? []),
+    ...((await reconciler?.gauges()) ?? []),
+    ...((await earn?.gauges()) ?? []),
+  ]
+
+/** The doors, over everything that is served. */
+async function openDoor(composed: Composed, parts: AsyncDisposableStack) {
+  const { config, log, clock, baseUrl, runtime, features } = composed
+  const { operations, auth, health } = features
   const authenticate = (header: string | undefined) => auth.authenticate(header).catch(throwAsFault)
   const invocation = createInvocation({
     execute: runtime.invoke,
@@ -132,7 +42,7 @@ export async function app(needs: AppDeps): Promise<{ url: string } & AsyncDispos
     limits: rateLimits(config),
   })
   parts.defer(() => invocation.close())
-  const http = await httpEdge({
+  return httpEdge({
     operations,
     invocation,
     authenticate,
@@ -144,37 +54,25 @@ export async function app(needs: AppDeps): Promise<{ url: string } & AsyncDispos
     corsOrigins: config.CORS_ORIGINS,
     connections: connectionLimits(config),
     quotas: { streamsPerUser: config.STREAMS_PER_USER },
-    gauges: async () => [
-      ...workGauges(await readQueueStats(transactions, clock), runtime.runner.counts()),
-      ...keyMonitor.gauges(),
-      ...(venue?.gauges() ?? []),
-      ...((await reconciler?.gauges()) ?? []),
-      ...((await earn?.gauges()) ?? []),
-    ],
+    gauges: readGauges(composed),
   })
-  const address = await http.listen({ host: config.HOST, port: config.PORT })
-  listening ??= address
-  parts.defer(() => http.close())
+}
 
-  const { ports } = chains
-  const nonceRepair = createNonceRepair({
-    db: database.pool,
-    transact: taskEngine.transact,
-    ports,
-    plan: planNonceRepair,
-    log,
-  })
-  parts.use(nonceRepair.start())
-  runtime.start()
-  if (priceLoop) parts.use(priceLoop).start()
-  if (reconciler) parts.use(reconciler.start())
+/** What works without being asked: tasks, price checks, comparisons, schedules and upkeep. */
+async function startWork(composed: Composed, parts: AsyncDisposableStack): Promise<void> {
+  const { config, log, clock, db, transactions, taskEngine, chains, custody, keyMonitor, features } = composed
+  const { auth, earn, venueFeatures } = features
+  parts.use(chains.nonceRepair.start())
+  composed.runtime.start()
+  if (venueFeatures) parts.use(venueFeatures.priceLoop).start()
+  if (composed.reconciler) parts.use(composed.reconciler.start())
   const schedules = [
     ...(earn ? [snapshotSchedule(clock.now()), auditSchedule(clock.now())] : []),
-    ...(priceLoop ? [renewalSchedule(clock.now())] : []),
+    ...(venueFeatures ? [renewalSchedule(clock.now())] : []),
   ]
-  for (const schedule of schedules) await taskEngine.schedules.ensure(database.pool, schedule)
+  for (const schedule of schedules) await taskEngine.schedules.ensure(db, schedule)
   const maintain = createMaintenance({ transactions, clock, log, intervalMs: config.MAINTENANCE_MS * 0.8 })
-  const rewrap = createKeyRotation(custody.keystore, database.pool, log)
+  const rewrap = createKeyRotation(custody.keystore, db, log)
   const timer = setInterval(() => {
     // A missing key stops the rewrap; the key monitor reports it.
     Promise.all([auth.sweep(), maintain(), rewrap().finally(keyMonitor.check)]).catch((error: unknown) =>
@@ -182,6 +80,25 @@ export async function app(needs: AppDeps): Promise<{ url: string } & AsyncDispos
     )
   }, config.MAINTENANCE_MS)
   parts.defer(() => clearInterval(timer))
+}
+
+/** The gateway: every part composed, behind its doors, at work. */
+export async function app(
+  deps: AppDeps,
+  overrides: Overrides = {},
+): Promise<{ url: string } & AsyncDisposable> {
+  const { config, log } = deps
+  for (const sentence of warningsOf(config)) log.warn({}, sentence)
+  await using parts = new AsyncDisposableStack()
+  let listening = config.BASE_URL
+  const baseUrl = () => listening ?? `http://${config.HOST}:${config.PORT}`
+  const composed = parts.use(await compose({ ...deps, baseUrl }, overrides))
+  await composed.assertConsistent()
+  const http = await openDoor(composed, parts)
+  const address = await http.listen({ host: config.HOST, port: config.PORT })
+  listening ??= address
+  parts.defer(() => http.close())
+  await startWork(composed, parts)
   const owned = parts.move()
   return { url: baseUrl(), [Symbol.asyncDispose]: () => owned.disposeAsync() }
 }

@@ -1,4 +1,5 @@
 import { noFailpoints } from '#kernel/failpoint.ts'
+import { systemRandom } from '#kernel/id.ts'
 import { query } from '#store/query.ts'
 import type { AdminCommand } from './command.ts'
 import type { Session } from './session.ts'
@@ -13,17 +14,22 @@ const countByKey = ({ database }: Session) =>
   )
 
 /** Imports on first use: signing schemes and an HTTP client double the start of every other command. */
-const openKeys = async ({ config }: Session, parts: AsyncDisposableStack) => {
+const openKeys = async ({ config, clock }: Session, parts: AsyncDisposableStack) => {
   const [{ openKeystore }, { net }] = await Promise.all([
     import('#compose/custody.ts'),
     import('#upstreams/net.ts'),
   ])
-  return openKeystore(config, parts.use(net({ failpoints: noFailpoints })))
+  return openKeystore({
+    config,
+    net: parts.use(net({ failpoints: noFailpoints })),
+    clock,
+    random: systemRandom,
+  })
 }
 
 const showKeys: AdminCommand['run'] = async (session) => {
   await using parts = new AsyncDisposableStack()
-  const { keys: keyEncryptionKeys, keystore } = await openKeys(session, parts)
+  const { keyEncryptionKeys, keystore } = await openKeys(session, parts)
   await session.record(session.database.pool, { command: 'keys show' })
   const problems = new Map(
     (await keystore.unusableKeyEncryptionKeys(session.database.pool)).map(({ kekId, reason }) => [
@@ -47,7 +53,7 @@ const showKeys: AdminCommand['run'] = async (session) => {
 
 const rotateKeys: AdminCommand['run'] = async (session) => {
   await using parts = new AsyncDisposableStack()
-  const { keys: keyEncryptionKeys, keystore } = await openKeys(session, parts)
+  const { keyEncryptionKeys, keystore } = await openKeys(session, parts)
   const { pool } = session.database
   const countOutdated = async () =>
     (await countByKey(session))

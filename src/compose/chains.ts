@@ -1,34 +1,50 @@
-import type { Config } from '#config.ts'
+import { sponsorsTopic } from '#durable/notifier.ts'
 import type { EvmPort } from '#engines/evm-batch/evm-port.ts'
-import type { PausedSponsors } from '#engines/evm-batch/paused-sponsors.ts'
+import { createNonceRepair } from '#engines/evm-batch/nonce-repair.ts'
+import { pausedSponsors } from '#engines/evm-batch/paused-sponsors.ts'
 import { chainList, solanaId } from '#features/chains/chain-list.ts'
-import { systemClock as clock } from '#kernel/clock.ts'
+import type { EvmChainRow } from '#kernel/chains.ts'
 import type { Net } from '#kernel/net.ts'
 import { evm } from '#upstreams/evm/evm.ts'
 import { nodeMismatch } from '#upstreams/evm/node-check.ts'
+import { planNonceRepair } from '#upstreams/evm/nonce-repair-plan.ts'
 import { sponsor } from '#upstreams/evm/sponsor.ts'
 import { solana } from '#upstreams/solana/solana.ts'
+import type { Core } from './core.ts'
 import type { UpstreamUrls } from './upstream-urls.ts'
+
+type ChainDeps = { core: Core; urls: UpstreamUrls; net: Net }
+export type ChainOverrides = {
+  /** Changes the description of a chain. */
+  adjustChain?: (row: EvmChainRow) => EvmChainRow
+}
 
 const sponsorBalanceMinWei = 10_000_000_000_000_000n
 /** A balance between the two minimums is reserved for full withdrawals. */
 const sponsorExitMinWei = 1_000_000_000_000_000n
 
-export function openChains(config: Config, urls: UpstreamUrls, net: Net, paused: PausedSponsors) {
-  const table = chainList({ urls: { ...urls.evm, [solanaId]: urls.solana }, finality: config.FINALITY })
+export function openChains({ core, urls, net }: ChainDeps, overrides: ChainOverrides = {}) {
+  const { config, clock, db, taskEngine, log } = core
+  const { adjustChain = (row) => row } = overrides
+  const table = chainList({ urls: { ...urls.evm, [solanaId]: urls.solana }, finality: config.FINALITY }).map(
+    (row) => (row.family === 'evm' ? adjustChain(row) : row),
+  )
+  const paused = pausedSponsors({ db, clock })
+  taskEngine.notifier.onAny((topic) => {
+    if (topic === sponsorsTopic) paused.invalidate()
+  })
   const secrets = config.SPONSOR_KEYS.map((key) => Buffer.from(key.slice(2), 'hex'))
   const ports = new Map<string, EvmPort>()
   const readers = table.map((row) => {
     if (row.family === 'solana') return { family: 'solana' as const, chain: solana({ row, net }) }
     const chain = evm({ row, net })
-    const isPaused = (signer: string) => paused.has(row.id, signer)
     const payer = sponsor({
       chain,
       secrets,
       clock,
       balanceMinWei: sponsorBalanceMinWei,
       exitMinWei: sponsorExitMinWei,
-      isPaused,
+      isPaused: (signer) => paused.has(row.id, signer),
     })
     ports.set(row.id, { chain, sponsor: payer })
     return { family: 'evm' as const, chain }
@@ -39,7 +55,14 @@ export function openChains(config: Config, urls: UpstreamUrls, net: Net, paused:
     head: (signal: AbortSignal): Promise<unknown> =>
       reader.family === 'evm' ? reader.chain.head(signal) : reader.chain.slot(signal),
   }))
-  return { table, ports, readers, heads }
+  const nonceRepair = createNonceRepair({
+    db,
+    transact: taskEngine.transact,
+    ports,
+    plan: planNonceRepair,
+    log,
+  })
+  return { table, ports, readers, heads, nonceRepair }
 }
 export type Chains = ReturnType<typeof openChains>
 

@@ -1,14 +1,14 @@
 import { type Config, ConfigRefused } from '#config.ts'
-import type { Engine } from '#durable/engine.ts'
 import { evmBatches } from '#engines/evm-batch/batch.ts'
 import { gasBudget } from '#engines/evm-batch/gas-budget.ts'
 import { policy as makePolicy } from '#features/policy/policy.ts'
 import { agentCache } from '#features/wallets/agent-cache.ts'
+import type { KeyEncryptionKeys } from '#features/wallets/key-encryption-keys.ts'
 import { type Keystore, keystore as makeKeystore, type UnusableKek } from '#features/wallets/keystore.ts'
 import { custodySigner } from '#features/wallets/signer.ts'
 import { cachedWallets } from '#features/wallets/store.ts'
-import { systemClock as clock } from '#kernel/clock.ts'
-import { systemRandom as random } from '#kernel/id.ts'
+import type { Clock } from '#kernel/clock.ts'
+import type { Random } from '#kernel/id.ts'
 import type { Log } from '#kernel/log.ts'
 import { nativeDecimals, toUnits } from '#kernel/money.ts'
 import type { Net } from '#kernel/net.ts'
@@ -18,38 +18,33 @@ import { evmCrypto } from '#upstreams/evm/sign.ts'
 import { hyperliquidCrypto } from '#upstreams/hyperliquid/sign.ts'
 import { svmCrypto } from '#upstreams/solana/sign.ts'
 import type { Chains } from './chains.ts'
+import type { Core } from './core.ts'
 import { bridgeOf, custodyChains, custodyVenue, keysOf, platformLimits } from './settings.ts'
-import type { Stores } from './store.ts'
 import type { UpstreamUrls } from './upstream-urls.ts'
 
-type CustodyDeps = {
-  config: Config
-  urls: UpstreamUrls
-  net: Net
-  chains: Chains
-  stores: Stores
-  taskEngine: Engine
+type KeystoreDeps = { config: Config; net: Net; clock: Clock; random: Random }
+type CustodyDeps = { core: Core; urls: UpstreamUrls; net: Net; chains: Chains }
+export type CustodyOverrides = {
+  keyEncryptionKeys?: KeyEncryptionKeys
 }
 
 /** The sealed keys of wallets, with the configured key-encryption keys. */
-export function openKeystore(config: Config, net: Net) {
-  const keys = keysOf(config, net, random)
+export function openKeystore(
+  { config, net, clock, random }: KeystoreDeps,
+  { keyEncryptionKeys = keysOf(config, net, random) }: CustodyOverrides = {},
+) {
   const schemes = { evm: evmCrypto, svm: svmCrypto }
-  return { keys, keystore: makeKeystore({ keyEncryptionKeys: keys, crypto: schemes, clock, random }) }
+  return { keyEncryptionKeys, keystore: makeKeystore({ keyEncryptionKeys, crypto: schemes, clock, random }) }
 }
 
 /** Keystore, policy, signer, and the batches that they sign. */
-export function openCustody({
-  config,
-  urls,
-  net,
-  chains: { table, ports },
-  stores,
-  taskEngine,
-}: CustodyDeps) {
+export function openCustody(
+  { core, urls, net, chains: { table, ports } }: CustodyDeps,
+  overrides: CustodyOverrides = {},
+) {
+  const { config, clock, random, stores, db, taskEngine } = core
   const served = { venue: urls.hyperliquid !== undefined && ports.has(bridgeOf(config).chainId) }
-  const { keystore } = openKeystore(config, net)
-  const db = stores.database.pool
+  const { keystore } = openKeystore({ config, net, clock, random }, overrides)
   const walletsOf = cachedWallets()
   const agents = agentCache()
   const evmAddressOf = async (userId: string) =>

@@ -1,32 +1,24 @@
-import type { Config } from '#config.ts'
-import type { Engine } from '#durable/engine.ts'
 import { earn as makeEarn } from '#features/earn/earn.ts'
 import type { Holdings } from '#features/wallets/holdings.ts'
-import { systemClock as clock } from '#kernel/clock.ts'
-import { systemRandom as random } from '#kernel/id.ts'
-import type { Log } from '#kernel/log.ts'
 import { vault as makeVault } from '#upstreams/vault/vault.ts'
 import type { Chains } from './chains.ts'
+import type { Core } from './core.ts'
 import type { Custody } from './custody.ts'
-import type { Stores } from './store.ts'
 
 type EarnDeps = {
-  config: Config
-  log: Log
+  core: Core
   chains: Chains
-  stores: Stores
-  taskEngine: Engine
   custody: Custody
   /** A function, because of a cycle: holdings list earn's shares, and earn invalidates holdings. */
   holdings: () => Holdings
 }
 
 /** Undefined where the vault's chain is not configured; the section does not exist then. */
-export function openEarn({ config, log, chains, stores, taskEngine, custody, holdings }: EarnDeps) {
+export function openEarn({ core, chains, custody, holdings }: EarnDeps) {
+  const { config, log, clock, random, db, taskEngine } = core
   const chain = chains.ports.get(config.EARN_CHAIN_ID)?.chain
   if (!chain) return undefined
   const { row } = chain
-  const db = stores.database.pool
   const address = config.EARN_VAULT_ADDRESS
   const vault = makeVault({ chain, chainId: row.id, address, asset: row.usdc })
   const shareToken = { symbol: 'evUSDC', name: 'Earn vault share', decimals: 18, address }
@@ -50,5 +42,5 @@ export function openEarn({ config, log, chains, stores, taskEngine, custody, hol
   })
   const asset = row.tokens.find((token) => token.address === row.usdc)!
   const share = { chainId: row.id, token: shareToken, asset, assetsOf: vault.assetsOf }
-  return { ...earn, share }
+  return { ...earn, vault, share }
 }

@@ -1,10 +1,9 @@
 import type { Config } from '#config.ts'
-import type { Engine } from '#durable/engine.ts'
 import { accessTopic, gapTopic, revokedHash, revokedTopic } from '#durable/notifier.ts'
 import { readQueueStats } from '#durable/queue-stats.ts'
 import { toTaskFullView } from '#durable/task-view.ts'
-import type { Transactions } from '#durable/transactions.ts'
 import { auth as makeAuth } from '#features/auth/auth.ts'
+import type { OnSignup } from '#features/auth/register.ts'
 import type { ChainHealth } from '#features/chains/chain-health.ts'
 import { chains as chainList } from '#features/chains/chains.ts'
 import { credits as makeCredits } from '#features/credits/credits.ts'
@@ -20,48 +19,50 @@ import { pastTokens } from '#features/wallets/past-tokens.ts'
 import { walletsOf } from '#features/wallets/store.ts'
 import { wallets } from '#features/wallets/wallets.ts'
 import type { Chain } from '#kernel/chains.ts'
-import { systemClock as clock } from '#kernel/clock.ts'
-import { systemRandom as random } from '#kernel/id.ts'
-import type { Log } from '#kernel/log.ts'
 import type { Net } from '#kernel/net.ts'
 import type { Operation } from '#kernel/operation.ts'
 import type { TaskKind } from '#kernel/task.ts'
 import { faucet } from '#upstreams/faucet/faucet.ts'
 import { prices } from '#upstreams/prices/prices.ts'
 import type { Chains } from './chains.ts'
+import type { Core } from './core.ts'
 import type { Custody, KeyMonitor } from './custody.ts'
 import { openEarn } from './earn.ts'
 import { perpLimitsOf } from './settings.ts'
-import type { Stores } from './store.ts'
 import type { UpstreamUrls } from './upstream-urls.ts'
 import type { Venue } from './venue.ts'
-import { openVenueFeatures } from './venue-features.ts'
+import { openVenueFeatures, type VenueFeatureOverrides } from './venue-features.ts'
 
 type FeatureDeps = {
-  config: Config
+  core: Core
   urls: UpstreamUrls
-  transactions: Transactions
-  stores: Stores
-  taskEngine: Engine
   net: Net
   chains: Chains
   custody: Custody
   venue: Venue | undefined
   probe: ChainHealth
   keyMonitor: KeyMonitor
-  log: Log
-  baseUrl: () => string
+}
+export type FeatureOverrides = VenueFeatureOverrides & {
+  /** Runs in the transaction that creates a user, instead of the grant of the faucet. */
+  onSignup?: OnSignup
 }
 
 /** The version of the interface in the OpenAPI document and the health report. */
 const version = '1.0.0'
 const protocols = ['http', 'sse']
 
-function openAuth(
-  { config, stores, taskEngine, custody, chains, baseUrl }: FeatureDeps,
-  faucetGrant: TaskKind | undefined,
-) {
-  const db = stores.database.pool
+/** A new user's wallets are funded where a faucet is configured. */
+const grantOnSignup =
+  ({ core: { taskEngine }, chains }: FeatureDeps, kind: TaskKind | undefined): OnSignup =>
+  async (tx, { userId, wallets: own }) => {
+    if (!kind) return
+    const admission = faucetGrantAdmission(own, chains.table)
+    await taskEngine.enqueue(tx, { userId, kind, input: {}, admission })
+  }
+
+function openAuth({ core, custody }: FeatureDeps, onSignup: OnSignup) {
+  const { config, db, taskEngine, clock, random, baseUrl } = core
   const credits = makeCredits({ db, ledger: taskEngine.ledger, clock })
   const auth = makeAuth({
     db,
@@ -74,11 +75,7 @@ function openAuth(
     grantSignup: credits.grantSignup,
     publishRevoked: async (userId, hashes) =>
       taskEngine.notifier.broadcast([...hashes.map(revokedTopic), accessTopic(userId)]),
-    onSignup: async (tx, { userId, wallets: own }) => {
-      if (!faucetGrant) return
-      const admission = faucetGrantAdmission(own, chains.table)
-      await taskEngine.enqueue(tx, { userId, kind: faucetGrant, input: {}, admission })
-    },
+    onSignup,
   })
   taskEngine.notifier.onAny((topic) => {
     if (topic === gapTopic) auth.clearTokenCache()
@@ -88,12 +85,11 @@ function openAuth(
   return { auth, credits }
 }
 
-export function openFeatures(needs: FeatureDeps) {
-  const { config, urls, transactions, stores, taskEngine, net, chains, custody, venue, probe, log, baseUrl } =
-    needs
+export function openFeatures(needs: FeatureDeps, overrides: FeatureOverrides = {}) {
+  const { core, urls, net, chains, custody, venue, probe } = needs
+  const { config, db, transactions, taskEngine, clock, baseUrl } = core
   const { table, readers } = chains
-  const db = stores.database.pool
-  const earn = openEarn({ config, log, chains, stores, taskEngine, custody, holdings: () => holdings })
+  const earn = openEarn({ core, chains, custody, holdings: () => holdings })
   const holdings: Holdings = makeHoldings({
     chains: readers,
     prices: prices({ url: urls.prices ?? '', net, clock }),
@@ -103,20 +99,11 @@ export function openFeatures(needs: FeatureDeps) {
     clock,
   })
   const changed = (userId: string, chainId: string) => holdings.invalidate(userId, chainId)
-  const venueFeatures = openVenueFeatures({
-    config,
-    venue,
-    chains,
-    stores,
-    taskEngine,
-    custody,
-    log,
-    changed,
-  })
+  const venueFeatures = openVenueFeatures({ core, venue, chains, custody, changed }, overrides)
   const faucetGrant = urls.faucet
     ? createFaucetGrant({ faucet: faucet({ url: urls.faucet, net }), changed })
     : undefined
-  const { auth, credits } = openAuth(needs, faucetGrant)
+  const { auth, credits } = openAuth(needs, overrides.onSignup ?? grantOnSignup(needs, faucetGrant))
   const health = healthCheck({
     version,
     environment: config.ENVIRONMENT,
@@ -151,7 +138,7 @@ export function openFeatures(needs: FeatureDeps) {
     ...(earn ? [snapshotKind(earn.snapshot), earn.audit] : []),
     ...(venueFeatures?.kinds ?? []),
   ]
-  return { operations, kinds, auth, health, earn, priceLoop: venueFeatures?.priceLoop }
+  return { operations, kinds, auth, credits, health, earn, holdings, faucetGrant, venueFeatures }
 }
 
 const factsOf = (config: Config, table: readonly Chain[]) => ({

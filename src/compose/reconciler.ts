@@ -1,34 +1,26 @@
-import type { Config } from '#config.ts'
-import type { Engine } from '#durable/engine.ts'
-import { reconciler } from '#engines/venue/reconciliation/reconciler.ts'
+import { type Intervals, reconciler } from '#engines/venue/reconciliation/reconciler.ts'
 import { accountCounts } from '#engines/venue/records/account-store.ts'
-import { systemClock as clock } from '#kernel/clock.ts'
-import { systemRandom as random } from '#kernel/id.ts'
-import type { Log } from '#kernel/log.ts'
+import type { Core } from './core.ts'
 import type { Custody } from './custody.ts'
 import { venueChainId } from './settings.ts'
-import type { Stores } from './store.ts'
 import type { Venue } from './venue.ts'
 
 type ReconcilerDeps = {
-  config: Config
-  venue: Venue
-  stores: Stores
-  taskEngine: Engine
-  custody: Custody
-  log: Log
+  core: Core
+  venue: Pick<Venue, 'client' | 'streams'>
+  custody: Pick<Custody, 'policy'>
+}
+export type ReconcilerOverrides = {
+  /** How often accounts are compared. */
+  intervals?: Intervals
 }
 
 /** Compares the venue accounts with the gateway's record of them. */
-export function openReconciler({
-  config,
-  venue,
-  stores,
-  taskEngine,
-  custody: { policy },
-  log,
-}: ReconcilerDeps) {
-  const db = stores.database.pool
+export function openReconciler(
+  { core, venue, custody: { policy } }: ReconcilerDeps,
+  { intervals }: ReconcilerOverrides = {},
+) {
+  const { config, db, taskEngine, clock, random, log } = core
   const made = reconciler({
     db,
     transact: taskEngine.transact,
@@ -42,6 +34,7 @@ export function openReconciler({
     freeze: (tx, userId, reason) => policy.freeze(tx, { userId, chainId: venueChainId }, reason),
     unfreeze: (tx, userId) => policy.unfreeze(tx, { userId, chainId: venueChainId }),
     balancesFreeze: config.HYPERLIQUID_BALANCE_DRIFT === 'freeze',
+    ...(intervals && { intervals }),
   })
   const gauges = async () => {
     const { frozen } = await accountCounts(db)

@@ -1,5 +1,3 @@
-import type { Config } from '#config.ts'
-import type { Engine } from '#durable/engine.ts'
 import { userTopic } from '#durable/notifier.ts'
 import { createSignedActions } from '#engines/venue/orders/signed-action.ts'
 import { createKeyRenewal } from '#features/perp/key-renewal.ts'
@@ -8,26 +6,27 @@ import { createSetupStatus } from '#features/perp/setup-status.ts'
 import { createPriceLoop } from '#features/spot-venue/price-loop.ts'
 import { spotVenue } from '#features/spot-venue/spot-venue.ts'
 import { addAgent, approveAgent, retireAgent, rolesOf } from '#features/wallets/agents.ts'
-import { systemClock as clock } from '#kernel/clock.ts'
-import type { Log } from '#kernel/log.ts'
 import { transferData } from '#upstreams/evm/erc20.ts'
 import * as rejections from '#upstreams/hyperliquid/rejections.ts'
 import * as grid from '#upstreams/hyperliquid/rounding.ts'
 import type { Chains } from './chains.ts'
+import type { Core } from './core.ts'
 import type { Custody } from './custody.ts'
 import { bridgeOf, perpLimitsOf, venueChainId } from './settings.ts'
-import type { Stores } from './store.ts'
 import type { Venue } from './venue.ts'
 
 type VenueFeatureDeps = {
-  config: Config
+  core: Core
   venue: Venue | undefined
   chains: Chains
-  stores: Stores
-  taskEngine: Engine
   custody: Custody
-  log: Log
   changed: (userId: string, chainId: string) => void
+}
+export type VenueFeatureOverrides = {
+  /** How long a user-signed action is looked up after a rejection before it counts as not executed. */
+  actionGraceMs?: number
+  /** Interval in which the prices of markets with triggers are checked. */
+  priceCheckMs?: number
 }
 
 const venueName = 'hyperliquid'
@@ -35,7 +34,7 @@ const venueName = 'hyperliquid'
 const accountsMax = 20_000
 
 /** A commit for a user, on any instance, invalidates cached views of the account. */
-function invalidateViewsOnCommit({ taskEngine, custody }: VenueFeatureDeps, { views }: Venue) {
+function invalidateViewsOnCommit({ core: { taskEngine }, custody }: VenueFeatureDeps, { views }: Venue) {
   const accounts = new Map<string, string>()
   taskEngine.notifier.onAny((topic) => {
     const account = accounts.get(topic)
@@ -50,12 +49,12 @@ function invalidateViewsOnCommit({ taskEngine, custody }: VenueFeatureDeps, { vi
 }
 
 /** Undefined where the venue or the chain of its bridge is not configured; the sections do not exist then. */
-export function openVenueFeatures(needs: VenueFeatureDeps) {
-  const { config, venue: opened, chains, stores, taskEngine, custody, log, changed } = needs
+export function openVenueFeatures(needs: VenueFeatureDeps, overrides: VenueFeatureOverrides = {}) {
+  const { core, venue: opened, chains, custody, changed } = needs
+  const { config, taskEngine, db, clock, log } = core
   const bridge = bridgeOf(config)
   const chain = chains.ports.get(bridge.chainId)?.chain
   if (!chain || !opened) return undefined
-  const db = stores.database.pool
   const venue = opened.client
   const { policy } = custody.policy
   const { signer, keystore, batches } = custody
@@ -66,6 +65,7 @@ export function openVenueFeatures(needs: VenueFeatureDeps) {
     policy,
     signer,
     nonces: taskEngine.nonces,
+    ...(overrides.actionGraceMs !== undefined && { graceMs: overrides.actionGraceMs }),
   })
   const limits = perpLimitsOf(config)
   const markChanging = (userId: string) => {
@@ -135,10 +135,13 @@ export function openVenueFeatures(needs: VenueFeatureDeps) {
     evmAddressOf,
     log,
     streamedMids: opened.streams.mids,
+    ...(overrides.priceCheckMs !== undefined && { everyMs: overrides.priceCheckMs }),
   })
   return {
     operations: [...operations, ...spot.operations],
     kinds: [...spot.kinds, ...renewal.kinds],
     priceLoop,
+    signedActions,
+    renewal,
   }
 }

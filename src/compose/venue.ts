@@ -1,19 +1,20 @@
-import type { Config } from '#config.ts'
-import { systemClock as clock } from '#kernel/clock.ts'
-import { systemRandom as random } from '#kernel/id.ts'
-import type { Log } from '#kernel/log.ts'
 import type { Net } from '#kernel/net.ts'
 import { accountViews } from '#upstreams/hyperliquid/account-views.ts'
 import { type Egress, hyperliquid } from '#upstreams/hyperliquid/hyperliquid.ts'
 import { prices } from '#upstreams/hyperliquid/prices.ts'
 import { rateBudget, unlimitedBudget } from '#upstreams/hyperliquid/rate-budget.ts'
 import { venueStreams } from '#upstreams/hyperliquid/stream.ts'
+import type { Core } from './core.ts'
 import { venueStreamUrl, venueWeightOf } from './settings.ts'
 import { skippedRecords } from './skipped-records.ts'
 import type { UpstreamUrls } from './upstream-urls.ts'
 import { venueHealth } from './venue-health.ts'
 
-type VenueDeps = { config: Config; urls: UpstreamUrls; net: Net; log: Log }
+type VenueDeps = { core: Core; urls: UpstreamUrls; net: Net }
+export type VenueOverrides = {
+  /** Request weight per minute that views may use; 0: no limit. */
+  viewWeightPerMinute?: number
+}
 
 const schedule = (ms: number, run: () => void) => {
   const timer = setTimeout(run, ms)
@@ -28,8 +29,12 @@ const briefUsersMax = 2
 const briefFrom = 5
 
 /** The venue's client and streams of this instance; reads and actions share one rate budget. */
-export function openVenue({ config, urls: { hyperliquid: url }, net, log }: VenueDeps) {
+export function openVenue(
+  { core, urls: { hyperliquid: url }, net }: VenueDeps,
+  overrides: VenueOverrides = {},
+) {
   if (!url) return undefined
+  const { config, clock, random, log } = core
   const perMinute = venueWeightOf(config)
   const nowMs = () => performance.now()
   const budgetOf = () =>
@@ -67,7 +72,7 @@ export function openVenue({ config, urls: { hyperliquid: url }, net, log }: Venu
     venue: client,
     clock,
     subscribedSinceMs: streams.subscribedSinceMs,
-    perMinute: perMinute * egress.length,
+    perMinute: overrides.viewWeightPerMinute ?? perMinute * egress.length,
     brief: streams.brief,
   })
   streams.onState((state) => {
@@ -96,6 +101,7 @@ export function openVenue({ config, urls: { hyperliquid: url }, net, log }: Venu
     client,
     views,
     streams,
+    egress,
     gauges,
     async [Symbol.asyncDispose]() {
       health[Symbol.dispose]()

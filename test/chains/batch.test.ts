@@ -12,7 +12,9 @@ const sendMethods = ['eth_sendRawTransaction']
 describe('batches on a chain that misbehaves', () => {
   let app: ChainsApp
   before(async () => {
-    app = await createChainsApp({ row: (row) => ({ ...row, stuckAfterMs: 400, batchTtlSeconds: 300 }) })
+    app = await createChainsApp({
+      adjustChain: (row) => ({ ...row, stuckAfterMs: 400, batchTtlSeconds: 300 }),
+    })
   })
   after(async () => {
     await app[Symbol.asyncDispose]()
@@ -22,7 +24,7 @@ describe('batches on a chain that misbehaves', () => {
     await app.rpc('evm_setAutomine', [true])
     await app.rpc('anvil_setNextBlockBaseFeePerGas', [`0x${gwei.toString(16)}`])
     await app.rpc('evm_mine')
-    await app.main.nonceRepair.reconcile()
+    await app.main.chains.nonceRepair.reconcile()
   })
 
   const fault = (what: object) => app.control('PUT', '/faults', { target: 'evm:8453', ...what })
@@ -31,7 +33,7 @@ describe('batches on a chain that misbehaves', () => {
   const cash = async (user: User) => (await app.main.vault.account(user.evm)).cashUnits
   const pooled = async () => Number(((await app.rpc('txpool_status')) as { pending: string }).pending)
   const taskOf = async (user: User) => {
-    const { tasks } = await app.main.durable.tasks.list(user.id, { skip: 0, limit: 1 })
+    const { tasks } = await app.main.taskEngine.tasks.list(user.id, { skip: 0, limit: 1 })
     return tasks[0]
   }
   const stateOf = async (user: User, state: string) =>
@@ -41,7 +43,7 @@ describe('batches on a chain that misbehaves', () => {
       15_000,
     )
   const freeOf = async (user: User) =>
-    app.main.durable.ledger.balance(app.database.pool, {
+    app.main.taskEngine.ledger.balance(app.database.pool, {
       owner: user.id,
       asset: `8453:${app.main.usdc.toLowerCase()}`,
       subAccount: 'wallet',
@@ -193,15 +195,15 @@ describe('batches on a chain that misbehaves', () => {
     assert.equal(effect?.proof.executions, 0)
     assert.equal((await freeOf(user)).heldUnits, 0n)
     await app.control('DELETE', '/faults', {})
-    const repairReports = await app.main.nonceRepair.reconcile()
+    const repairReports = await app.main.chains.nonceRepair.reconcile()
     assert.equal(repairReports.reduce((sum, each) => sum + each.resent, 0) >= 1, true)
     assert.equal((await deposit(user)).outcome, 'executed')
     assert.equal(await app.flows(user), 1)
   })
 
   test('nothing is completed before finality, and a reorganisation only makes it wait', async () => {
-    await using second = app.instance({ row: (row) => ({ ...row, confirmations: 3 }) })
-    await app.main.durable[Symbol.asyncDispose]()
+    await using second = await app.instance({ adjustChain: (row) => ({ ...row, confirmations: 3 }) })
+    await app.main.taskEngine[Symbol.asyncDispose]()
     const user = await app.fundedUser()
     const pendingDeposit = second.call('earn_deposit', { amount_usdc: '100' }, user, { timeoutMs: 30_000 })
     await stateOf(user, 'confirming')
@@ -246,7 +248,7 @@ describe('lanes', () => {
   const zero = (list: bigint[]) => list.every((each) => each === 0n)
 
   test('many users over two instances take every number once', async () => {
-    const other = app.instance()
+    const other = await app.instance()
     try {
       const users = await Promise.all(Array.from({ length: 8 }, () => app.fundedUser()))
       const calls = users.flatMap((user) =>
@@ -268,7 +270,7 @@ describe('lanes', () => {
   test('a counter that drifted far ahead comes back, and the next deposit is mined at once', async () => {
     await query(app.database.pool, `update nonce_sequence set next = next + 342 where chain = '8453'`)
     const startedMs = performance.now()
-    await app.main.nonceRepair.reconcile()
+    await app.main.chains.nonceRepair.reconcile()
     assert.ok(zero(await drift()))
     assert.ok(performance.now() - startedMs < 5_000)
     assert.equal((await deposit(await app.fundedUser())).outcome, 'executed')
@@ -279,10 +281,10 @@ describe('lanes', () => {
     await query(app.database.pool, `update nonce_sequence set next = next + 3 where chain = '8453'`)
     const pendingDeposit = deposit(user)
     await eventually(async () => {
-      const { tasks } = await app.main.durable.tasks.list(user.id, { skip: 0, limit: 1 })
+      const { tasks } = await app.main.taskEngine.tasks.list(user.id, { skip: 0, limit: 1 })
       return tasks[0]?.state === 'submitted' ? true : undefined
     }, 'a transaction that waits behind a gap')
-    const reports = await app.main.nonceRepair.reconcile()
+    const reports = await app.main.chains.nonceRepair.reconcile()
     assert.equal(reports.reduce((sum, each) => sum + each.filled, 0) >= 3, true)
     assert.equal((await pendingDeposit).outcome, 'executed')
     assert.ok(zero(await drift()))
@@ -300,7 +302,7 @@ describe('lanes', () => {
     assert.equal(await app.flows(user), 0)
     assert.ok(!zero(await drift()))
     const startedMs = performance.now()
-    await app.main.nonceRepair.reconcile()
+    await app.main.chains.nonceRepair.reconcile()
     assert.ok(zero(await drift()))
     assert.ok(performance.now() - startedMs < 5_000)
     assert.equal(await app.flows(user), 1)

@@ -46,7 +46,7 @@ describe('earn on the local chain', () => {
       done.balance_changes.map(({ symbol, amount }) => [symbol, amount]),
       [
         ['USDC', '-1000000000'],
-        ['lvUSDC', done.result.shares_delta],
+        ['evUSDC', done.result.shares_delta],
       ],
     )
 
@@ -190,10 +190,10 @@ describe('earn on the local chain', () => {
       const shares = fromUnits(BigInt(result.shares_delta), 18)
       assert.equal(
         twice.message,
-        `The withdrawal needs ${shares} lvUSDC, but only 0 lvUSDC is available: all shares of this position are held for other withdrawals`,
+        `The withdrawal needs ${shares} evUSDC, but only 0 evUSDC is available: all shares of this position are held for other withdrawals`,
       )
       assert.deepEqual(twice.extras, {
-        symbol: 'lvUSDC',
+        symbol: 'evUSDC',
         token: vaultAddress,
         decimals: 18,
         required: shares,
@@ -260,10 +260,10 @@ describe('earn on the local chain', () => {
 
   test('the yield is the rate of the drip within a basis point, after an hour', async () => {
     await app.control('POST', '/vault', { drip_bps_per_year: 500 })
-    await app.main.earnFeature.snapshot()
+    await app.main.earn.snapshot()
     await app.control('POST', '/time', { advance_seconds: 3_600 })
     await app.rpc('evm_mine')
-    await app.main.earnFeature.snapshot()
+    await app.main.earn.snapshot()
     const { apy, apy_7d: week } = await app.call('earn_info', {}, null)
     assert.ok(apy !== null && Math.abs(apy - 0.05) < 0.0001, `apy is ${apy}`)
     assert.equal(week, apy)

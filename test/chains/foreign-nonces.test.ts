@@ -31,7 +31,7 @@ describe('a sponsor whose key is used elsewhere too', () => {
     await app.rpc('evm_setAutomine', [false])
     const pendingDeposit = app.call('earn_deposit', { amount_usdc: '100' }, user, { timeoutMs: 60_000 })
     await eventually(async () => ((await pooled()) > 0 ? true : undefined), 'the deposit waits in the pool')
-    const { tasks } = await app.main.durable.tasks.list(user.id, { skip: 0, limit: 1 })
+    const { tasks } = await app.main.taskEngine.tasks.list(user.id, { skip: 0, limit: 1 })
     const { rows } = await app.database.pool.query(
       'select c.signer from tx_attempt c join effect e on e.id = c.effect_id where e.task_id = $1',
       [tasks[0]!.id],

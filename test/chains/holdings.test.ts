@@ -101,7 +101,7 @@ describe('wallets and holdings', () => {
     assert.equal(done.outcome, 'executed')
     const answer = await holdingsOf(user)
     assert.equal(find(answer, '8453', 'USDC')?.balance, '60')
-    const shares = find(answer, '8453', 'lvUSDC')
+    const shares = find(answer, '8453', 'evUSDC')
     assert.equal(shares?.kind, 'earn_share')
     assert.ok(Math.abs(Number(shares?.value_usd) - 40) < 0.00001, String(shares?.value_usd))
   })
@@ -158,13 +158,13 @@ describe('wallets and holdings', () => {
       { id: uuidv7(new Date(), systemRandom), kind: 'evm' as const, address: user.evm },
       { id: uuidv7(new Date(), systemRandom), kind: 'svm' as const, address: user.svm },
     ]
-    const taskId = await app.grantFaucet(user, faucetGrantAdmission(own, app.main.chainRows))
+    const taskId = await app.grantFaucet(user, faucetGrantAdmission(own, app.main.chains.table))
     const done = await app.ended(user, taskId)
     assert.equal(done.outcome, 'executed', JSON.stringify(done))
     const once = await holdingsOf(user, { event: 'wallet-refresh' })
     assert.equal(find(once, '8453', 'USDC')?.balance, '10000')
     assert.equal(find(once, '7565164', 'USDC')?.balance, '10000')
-    await app.ended(user, await app.grantFaucet(user, faucetGrantAdmission(own, app.main.chainRows)))
+    await app.ended(user, await app.grantFaucet(user, faucetGrantAdmission(own, app.main.chains.table)))
     const twice = await holdingsOf(user, { event: 'wallet-refresh' })
     assert.equal(find(twice, '8453', 'USDC')?.balance, '10000')
   })

@@ -18,7 +18,7 @@ describe('a node that lags, forgets and answers with pages', () => {
   before(async () => {
     node = await unreliableNode(randomOf(proofSeed('unreliable-node')))
     app = await createChainsApp({
-      row: (row) => {
+      adjustChain: (row) => {
         if (row.id !== baseId) return row
         node.before(row.rpcUrl)
         return { ...row, rpcUrl: node.url, confirmations: 2 }
@@ -44,7 +44,7 @@ describe('a node that lags, forgets and answers with pages', () => {
     app.call('earn_deposit', { amount_usdc }, user, { timeoutMs: 60_000 })
   const sharesOf = async (user: User) => (await app.main.vault.account(user.evm)).sharesUnits
   const bookedOf = async (user: User) => {
-    const books = await app.main.durable.ledger.subAccounts(
+    const books = await app.main.taskEngine.ledger.subAccounts(
       app.database.pool,
       user.id,
       `${baseId}:${app.main.vault.address.toLowerCase()}`,
@@ -105,7 +105,7 @@ describe('a node that lags, forgets and answers with pages', () => {
       'the invented receipt was looked at',
       20_000,
     )
-    const { tasks } = await app.main.durable.tasks.list(user.id, { skip: 0, limit: 1 })
+    const { tasks } = await app.main.taskEngine.tasks.list(user.id, { skip: 0, limit: 1 })
     assert.equal(tasks[0]!.status, 'running')
     node.set({})
     await node.release()

@@ -2,6 +2,7 @@
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { worldSponsors } from '#config-safety.ts'
 import { createEngine } from '#durable/engine.ts'
 import { postgresBus } from '#durable/postgres-notify.ts'
 import { evmBatches } from '#engines/evm-batch/batch.ts'
@@ -44,7 +45,6 @@ import { hyperliquidCrypto } from '#upstreams/hyperliquid/sign.ts'
 import { net as makeNet } from '#upstreams/net.ts'
 import { svmCrypto } from '#upstreams/solana/sign.ts'
 import { startWorld, type WorldUrls } from '#world/world.ts'
-import { sponsorSecrets } from '../chains/chains-app.ts'
 import { startVenue } from '../conformance/venue/venue.ts'
 import { testDatabase } from '../harness/cluster.ts'
 import { assertConservedWith, decimalUnits, type Task, testFunding } from '../harness/conservation.ts'
@@ -59,6 +59,7 @@ export const bridge = '0x2Df1c51E09aECF9cacB7bc98cB1742757f163dF7'
 /** An order that never arrived is known to be lost once its signature has expired, 20 s after it was made. */
 const taskEndMsMax = 60_000
 const venue = 'hyperliquid'
+const sponsorSecrets = worldSponsors.map((key) => Buffer.from(key.slice(2), 'hex'))
 const views = ['perp_orders', 'perp_setup_status', 'spot_venue_orders']
 const testKek = envKek('test', Buffer.from(random.bytes(32)).toString('base64'), random)
 

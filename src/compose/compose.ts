@@ -1,0 +1,85 @@
+import { ConfigRefused } from '#config.ts'
+import { chainHealth } from '#features/chains/chain-health.ts'
+import type { Net } from '#kernel/net.ts'
+import { net as makeNet } from '#upstreams/net.ts'
+import { type ChainOverrides, findNodeProblems, openChains } from './chains.ts'
+import { type CoreDeps, type CoreOverrides, openCore } from './core.ts'
+import { type CustodyOverrides, createKeyMonitor, openCustody } from './custody.ts'
+import { type FeatureOverrides, openFeatures } from './features.ts'
+import { openReconciler, type ReconcilerOverrides } from './reconciler.ts'
+import { findWorldMismatch } from './store.ts'
+import type { UpstreamUrls } from './upstream-urls.ts'
+import { openVenue, type VenueOverrides } from './venue.ts'
+
+export type ComposeDeps = CoreDeps & {
+  /** Only what has a URL is served. */
+  urls: UpstreamUrls
+}
+/** What a test or a bench replaces; absent: what production uses. */
+export type Overrides = CoreOverrides &
+  ChainOverrides &
+  CustodyOverrides &
+  VenueOverrides &
+  FeatureOverrides &
+  ReconcilerOverrides & {
+    /** Wraps the HTTP client of all upstreams. */
+    wrapNet?: (net: Net) => Net
+  }
+
+/** Speaking names of the upstreams, for sentences, metrics and failpoints. */
+function labelsOf({ evm, solana, hyperliquid, prices, faucet }: UpstreamUrls): Record<string, string> {
+  const named = {
+    ethereum: evm['1'],
+    base: evm['8453'],
+    arbitrum: evm['42161'],
+    'arbitrum-sepolia': evm['421614'],
+    polygon: evm['137'],
+    solana,
+    hyperliquid,
+    prices,
+    faucet,
+  }
+  return Object.fromEntries(
+    Object.entries(named).flatMap(([name, url]) => (url ? [[new URL(url).origin, name]] : [])),
+  )
+}
+
+/** The composition root: builds every part behind the doors and hands it to those that need it; starts none. */
+export async function compose(deps: ComposeDeps, overrides: Overrides = {}) {
+  const { urls, failpoints } = deps
+  await using parts = new AsyncDisposableStack()
+  const core = parts.use(await openCore(deps, overrides))
+  const { config, log, clock, stores, db, taskEngine } = core
+  const client = parts.use(makeNet({ failpoints, labels: labelsOf(urls) }))
+  const net = overrides.wrapNet?.(client) ?? client
+  const chains = openChains({ core, urls, net }, overrides)
+  const custody = openCustody({ core, urls, net, chains }, overrides)
+  const keyMonitor = createKeyMonitor({ keystore: custody.keystore, db, log })
+  const venue = openVenue({ core, urls, net }, overrides)
+  if (venue) parts.use(venue)
+  const probe = parts.use(chainHealth({ chains: chains.heads, clock }))
+  const features = openFeatures({ core, urls, net, chains, custody, venue, probe, keyMonitor }, overrides)
+  const runtime = taskEngine.createRuntime(features.operations, features.kinds)
+  const reconciler = venue && openReconciler({ core, venue, custody }, overrides)
+  const owned = parts.move()
+  return {
+    ...core,
+    chains,
+    custody,
+    keyMonitor,
+    venue,
+    features,
+    runtime,
+    reconciler,
+    /** Throws where database, nodes or keys do not belong together, before anything is written or signed. */
+    async assertConsistent(): Promise<void> {
+      const worldMismatch = urls.worldId && (await findWorldMismatch(stores.database, urls.worldId))
+      if (worldMismatch) throw new ConfigRefused([worldMismatch])
+      const nodeProblems = await findNodeProblems(chains, config.ENVIRONMENT)
+      if (nodeProblems.length > 0) throw new ConfigRefused(nodeProblems)
+      await keyMonitor.assertUsable()
+    },
+    [Symbol.asyncDispose]: () => owned.disposeAsync(),
+  }
+}
+export type Composed = Awaited<ReturnType<typeof compose>>

@@ -1,0 +1,77 @@
+import type { Config } from '#config.ts'
+import { createEngine } from '#durable/engine.ts'
+import type { MessageBus } from '#durable/notifier.ts'
+import { postgresBus } from '#durable/postgres-notify.ts'
+import { type Clock, systemClock } from '#kernel/clock.ts'
+import type { Failpoints } from '#kernel/failpoint.ts'
+import { type Random, systemRandom } from '#kernel/id.ts'
+import type { Log } from '#kernel/log.ts'
+import type { Database } from '#store/database.ts'
+import { openStore } from './store.ts'
+
+export type CoreDeps = {
+  config: Config
+  databaseUrl: string
+  log: Log
+  /** Writes a line about the progress of the start. */
+  printLine: (line: string) => void
+  failpoints: Failpoints
+  /** A function, since the port is known only once the server listens. */
+  baseUrl: () => string
+}
+/** What a test or a bench replaces; absent: what production uses. */
+export type CoreOverrides = {
+  clock?: Clock
+  random?: Random
+  /** Notifications between instances. */
+  createBus?: (database: Database) => MessageBus
+  /** Interval in which the runner looks for due tasks. */
+  claimPollMs?: number
+}
+
+const claimPollMsDefault = 250
+
+/** What every section stands on: the database, the task engine, time and randomness. */
+export async function openCore(deps: CoreDeps, overrides: CoreOverrides = {}) {
+  const { config, log, baseUrl } = deps
+  const {
+    clock = systemClock,
+    random = systemRandom,
+    createBus = postgresBus,
+    claimPollMs = claimPollMsDefault,
+  } = overrides
+  await using parts = new AsyncDisposableStack()
+  const stores = await openStore(deps, parts)
+  const { database } = stores
+  const transactions = {
+    pool: database.pool,
+    run: database.transaction,
+    pipelined: database.pipelinedTransaction,
+  }
+  const taskEngine = parts.use(
+    createEngine({
+      transactions,
+      bus: createBus(database),
+      clock,
+      random,
+      log,
+      baseUrl,
+      heartbeats: stores.heartbeats.pool,
+      options: { slots: config.RUNNER_SLOTS, leaseMs: config.LEASE_MS, pollMs: claimPollMs },
+    }),
+  )
+  const owned = parts.move()
+  return {
+    config,
+    log,
+    baseUrl,
+    clock,
+    random,
+    stores,
+    db: database.pool,
+    transactions,
+    taskEngine,
+    [Symbol.asyncDispose]: () => owned.disposeAsync(),
+  }
+}
+export type Core = Awaited<ReturnType<typeof openCore>>

@@ -1,0 +1,122 @@
+/** The product in this process, without doors: what `compose` builds, and how a test asks it. */
+import { type Composed, compose, type Overrides } from '#compose/compose.ts'
+import type { UpstreamUrls } from '#compose/upstream-urls.ts'
+import { readConfig } from '#config.ts'
+import { type Caller, scopes } from '#kernel/caller.ts'
+import { noFailpoints } from '#kernel/failpoint.ts'
+import { agentId, uuidv7 } from '#kernel/id.ts'
+import { silentLog } from '#kernel/log.ts'
+import { type Database, openDatabase } from '#store/database.ts'
+import { query } from '#store/query.ts'
+import { testDatabase } from './cluster.ts'
+import { eventually } from './gateway.ts'
+
+export type TestUser = { id: string; caller: Caller; evm: string; svm: string }
+export type CallOptions = { wait?: boolean; key?: string; timeoutMs?: number }
+export type InstanceSettings = {
+  databaseUrl: string
+  /** Only these upstreams are served. */
+  urls?: Omit<Partial<UpstreamUrls>, 'evm'> & { evm?: Partial<UpstreamUrls['evm']> }
+  /** Settings as the environment gives them. */
+  env?: Record<string, string>
+  overrides?: Overrides
+}
+
+const noUpstreams: UpstreamUrls = {
+  evm: { '1': undefined, '8453': undefined, '42161': undefined, '421614': undefined, '137': undefined },
+  solana: undefined,
+  hyperliquid: undefined,
+  prices: undefined,
+  faucet: undefined,
+}
+const testEnvironment = { LEASE_MS: '2000', DATABASE_POOL: '24', LOG_LEVEL: 'silent' }
+const claimPollMs = 100
+
+export const composeDeps = ({ databaseUrl, env }: Pick<InstanceSettings, 'databaseUrl' | 'env'>) => ({
+  config: readConfig({ ...testEnvironment, ...env }),
+  databaseUrl,
+  log: silentLog,
+  printLine: () => {},
+  failpoints: noFailpoints,
+  baseUrl: () => 'http://gateway.test',
+})
+
+export async function openInstance({ databaseUrl, urls = {}, env = {}, overrides }: InstanceSettings) {
+  const served = { ...noUpstreams, ...urls, evm: { ...noUpstreams.evm, ...urls.evm } }
+  const composed = await compose(
+    { ...composeDeps({ databaseUrl, env }), urls: served },
+    { claimPollMs, ...overrides },
+  )
+  return { ...composed, call: callOf(composed) }
+}
+export type Instance = Awaited<ReturnType<typeof openInstance>>
+
+/** Calls an operation by its name, as a door does with a checked input. */
+const callOf =
+  ({ runtime, features }: Composed) =>
+  async <Answer>(
+    name: string,
+    input: object,
+    user: Pick<TestUser, 'caller'> | null,
+    { wait = true, timeoutMs = 30_000, key }: CallOptions = {},
+  ): Promise<Answer> => {
+    const operation = features.operations.find((each) => each.name === name)
+    if (!operation) throw new Error(`no ${name}`)
+    const reply = await runtime.invoke(
+      operation,
+      input as Record<string, unknown>,
+      user?.caller ?? null,
+      { wait, timeoutMs, ...(key && { key }) },
+      { id: 'request', address: '127.0.0.1', signal: new AbortController().signal },
+    )
+    if (reply.kind !== 'answer') throw new Error('an answer was expected')
+    return reply.body as Answer
+  }
+
+/** A user with wallets, as if enrolled. */
+export async function addUser({ clock, random, db, transactions, custody }: Composed): Promise<TestUser> {
+  const now = clock.now()
+  const id = uuidv7(now, random)
+  await query(db, 'insert into app_user (id, agent_id, auth_scheme, created_at) values ($1, $2, $3, $4)', [
+    id,
+    agentId(now, random),
+    'keypair',
+    now,
+  ])
+  const prepared = await custody.keystore.prepare(id)
+  const wallets = await transactions.run((tx) => custody.keystore.provision(tx, prepared))
+  const addressOf = (kind: string) => wallets.find((each) => each.kind === kind)!.address
+  const caller: Caller = { userId: id, agentId: 'agt', scheme: 'keypair', scopes: new Set(scopes) }
+  return { id, caller, evm: addressOf('evm'), svm: addressOf('svm') }
+}
+
+export const endOfTask = (
+  { taskEngine }: Composed,
+  user: Pick<TestUser, 'id'>,
+  taskId: string,
+  msMax?: number,
+) =>
+  eventually(
+    async () => {
+      const task = await taskEngine.tasks.find(user.id, taskId)
+      return task.completed_at ? task : undefined
+    },
+    'the end of the task',
+    msMax,
+  )
+
+/** A database of its own, with connections of the test beside those of the instances. */
+export async function ownDatabase(
+  poolMax = 4,
+): Promise<{ url: string; database: Database } & AsyncDisposable> {
+  const home = await testDatabase()
+  const database = openDatabase({ url: home.url, poolMax, applicationName: 'test' })
+  return {
+    url: home.url,
+    database,
+    async [Symbol.asyncDispose]() {
+      await database.close()
+      await home.drop()
+    },
+  }
+}
