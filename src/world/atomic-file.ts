@@ -1,6 +1,6 @@
 import { open, readFile, rename } from 'node:fs/promises'
 
-/** Readers see the old content or the new one, never a torn file. */
+/** Readers see the old content or the new one, never a partial write. */
 export const replaceFile = async (path: string, content: string | Uint8Array): Promise<void> => {
   const draft = `${path}.draft`
   const file = await open(draft, 'w')

@@ -4,7 +4,7 @@ import { commandLine, isAlive } from './process-table.ts'
 
 export type Child = {
   pid: number
-  /** Resolves when the process is gone, however it went. */
+  /** Resolves when the process has ended, for any reason. */
   exited: Promise<void>
   hasExited: () => boolean
   stop: (signal: 'SIGTERM' | 'SIGKILL') => Promise<void>
@@ -16,7 +16,7 @@ type Options = {
   pidFile: string
   /** Called with all output so far until it returns the port that the process listens on. */
   parsePort: (output: string) => number | undefined
-  /** Keeps the child's stdin open: it then ends by itself should this process die. */
+  /** Keeps the child's stdin open: the child ends when this process dies. */
   holdStdin: boolean
 }
 
@@ -39,7 +39,7 @@ const awaitPort = (process: ChildProcess, parsePort: Options['parsePort'], name:
       output += chunk.toString()
       const port = parsePort(output)
       if (port === undefined) return
-      // Later output is still read, so that a full pipe never blocks the child, but no longer kept.
+      // Later output is read, so that a full pipe never blocks the child, but not stored.
       output = ' '.repeat(100_001)
       clearTimeout(timer)
       resolve(port)
@@ -54,7 +54,7 @@ const awaitPort = (process: ChildProcess, parsePort: Options['parsePort'], name:
     })
   })
 
-/** Starts a process, remembers it in a pid file, and waits until it tells its port. */
+/** Starts a process, records it in a pid file, and waits until it prints its port. */
 export const startChild = async (options: Options): Promise<{ child: Child; port: number }> => {
   const { command, args, pidFile, parsePort, holdStdin } = options
   const process = spawn(command, args, { stdio: [holdStdin ? 'pipe' : 'ignore', 'pipe', 'pipe'] })
@@ -93,7 +93,10 @@ const killIfAlive = (pid: number) => {
   }
 }
 
-/** Ends what a killed supervisor left behind. A pid alone proves nothing: its command line must name our files. */
+/**
+ * Ends processes that a killed supervisor left running. A pid alone proves nothing: the command line must name our
+ * files.
+ */
 export const endOrphan = async (pidFile: string, pid: number, commandLinePart: string): Promise<void> => {
   const isOurs = () => isAlive(pid) && commandLine(pid).includes(commandLinePart)
   if (isOurs()) process.kill(pid, 'SIGTERM')

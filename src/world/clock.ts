@@ -1,4 +1,4 @@
-/** The one time of the world: the machine's, moved ahead by what tests asked for. It never goes back. */
+/** The clock of the world: the machine's time plus what tests advanced it by. It never goes back. */
 export const advanceSecondsMax = 10 * 365 * 86_400
 
 export type WorldClock = {

@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { test } from 'node:test'
 import { prepareCompileCache } from './compile-cache.ts'
 
-test('compiled code is kept in a folder that no other account can write, or not at all', {
+test('compiled code is cached only in a folder that no other account can write', {
   skip: process.platform === 'win32',
 }, async (t) => {
   const dir = mkdtempSync(join(tmpdir(), 'portico-cache-'))

@@ -3,8 +3,8 @@ import { enableCompileCache } from 'node:module'
 import { join } from 'node:path'
 
 /**
- * Where compiled code is kept between starts; undefined where another account could put code of its own there,
- * because what lies in the cache is run without being checked against its source.
+ * Folder of compiled code between starts; undefined where another account could write to it, because cached code runs
+ * without being checked against its source.
  */
 export const prepareCompileCache = async (dataDir: string): Promise<string | undefined> => {
   const path = join(dataDir, 'compile-cache')
@@ -19,14 +19,14 @@ export const prepareCompileCache = async (dataDir: string): Promise<string | und
 
 const option = '--compile-cache'
 
-/** What a process of the world hands to the ones that it starts. */
+/** Environment that a process of the world passes to the processes it starts. */
 export const compileCacheArgs = (): string[] => {
   const at = process.argv.indexOf(option)
   const folder = process.argv[at + 1]
   return at > 0 && folder !== undefined ? [option, folder] : []
 }
 
-/** Half of a start is reading TypeScript, so this comes before everything else is imported. */
+/** Half of the start-up time is compiling TypeScript, so this runs before all other imports. */
 export const useCompileCache = (): void => {
   const [, folder] = compileCacheArgs()
   if (folder !== undefined) enableCompileCache(folder)

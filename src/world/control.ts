@@ -22,7 +22,7 @@ export type ControlDeps = {
   manifest: () => Promise<unknown>
 }
 
-/** The servers that know how to misbehave by a preset; the venue has its own. */
+/** Servers that accept a preset of faults; the venue has its own. */
 export const presetTargets: readonly string[] = [...worldChains.map(({ id }) => `evm:${id}`), 'solana']
 
 const reorgDepthMax = 60
@@ -41,7 +41,7 @@ const timeRoutes = ({ clock, stateFile, nodes, solana, venue }: ControlDeps): Ro
         clock.advance(numberField(fields, 'advance_seconds', 0, advanceSecondsMax))
         stateFile.value.clock_offset_seconds = clock.offsetSeconds()
         await stateFile.save()
-        // A chain that dies just now learns the time when it comes back.
+        // A chain that stops at this moment reads the time at its next start.
         await Promise.allSettled([
           ...nodes.map((node) => node.syncTime()),
           solana.syncTime(),
@@ -71,7 +71,7 @@ const faultRoutes = ({ injectors }: ControlDeps): Route[] => {
         : []
     }),
   })
-  /** A preset stays until another one is set: taking back a single fault does not touch it. */
+  /** A preset stays until another one is set: clearing a single fault does not change it. */
   const usePreset = (fields: Fields) => {
     rejectUnknownFields(fields, ['target', 'preset', 'seed'])
     const name = presetNames.find((each) => each === fields.preset)
@@ -187,7 +187,7 @@ const priceRoutes = ({ book, stateFile }: ControlDeps): Route[] => {
 }
 
 const vaultRoutes = ({ nodes }: ControlDeps): Route[] => {
-  // viem is loaded with the first use: a world that starts again must not wait for it.
+  // Loads viem on first use, so that a restart of the world does not wait for it.
   const loadVault = async () => {
     const { vaultChain } = await import('./evm/chains.ts')
     const node = nodes.find(({ chain }) => chain.id === vaultChain)
@@ -237,7 +237,7 @@ const vaultRoutes = ({ nodes }: ControlDeps): Route[] => {
   ]
 }
 
-/** Prices, faults and the record of the venue, under its own names. */
+/** Prices, faults and records of the venue, by name. */
 const venueRoutes = ({ venue }: ControlDeps): Route[] =>
   ['GET', 'POST', 'DELETE'].map((method) => ({
     method,

@@ -32,7 +32,7 @@ const unitsOf = (text: string, { decimals, native, symbol }: FaucetToken): bigin
   return units
 }
 
-/** One token by symbol, address or `native`; without a token the welcome set. */
+/** One token by symbol, address or `native`; without a token the default grant. */
 const readGrants = (
   fields: Fields,
   tokens: FaucetToken[],
@@ -47,7 +47,7 @@ const readGrants = (
       ? defaultGrants.map(({ symbol, amount }) => ({ name: symbol, amount }))
       : [{ name: textField(fields, 'token'), amount: textField(fields, 'amount') }]
   if (fields.token === undefined && fields.amount !== undefined) {
-    throw new HttpError(400, 'amount needs a token beside it.')
+    throw new HttpError(400, 'amount requires a token.')
   }
   return requested.map(({ name, amount }) => {
     const found = find(name)
@@ -68,7 +68,7 @@ const solanaTokens = (tokens: SolanaToken[]): FaucetToken[] => [
 
 type FaucetDeps = { nodes: readonly EvmNode[]; solana: SolanaNode }
 
-/** Gives money to anybody, once per id. */
+/** Grants tokens to any address, once per id. */
 export const faucet = ({ nodes, solana }: FaucetDeps) => {
   const grantOnEvm = async (node: EvmNode, address: string, fields: Fields, id: string | undefined) => {
     if (!/^0x[0-9a-fA-F]{40}$/.test(address) || address === zeroAddress) {

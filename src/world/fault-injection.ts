@@ -7,10 +7,10 @@ import {
 } from './injected-failures.ts'
 
 const bodyBytesMax = 10_000_000
-/** A silent server holds the line as long as a patient client would, but not for ever. */
+/** A silent server keeps the connection as long as a patient client waits, but not for ever. */
 const silentMs = 600_000
 
-/** By events, not by iteration: this runs for each request to each chain. */
+/** Event handlers instead of iteration, because this runs for each request to each chain. */
 export const readBody = (incoming: IncomingMessage): Promise<Buffer> =>
   new Promise((resolve, reject) => {
     const chunks: Buffer[] = []
@@ -26,7 +26,7 @@ export const readBody = (incoming: IncomingMessage): Promise<Buffer> =>
 
 export type InjectionResult =
   | { type: 'answered' }
-  /** The request goes on; with `dropReply` its answer is thrown away and the line is cut. */
+  /** The request is forwarded; with `dropReply` its answer is discarded and the connection is cut. */
   | { type: 'forward'; dropReply: boolean }
 
 const forward: InjectionResult = { type: 'forward', dropReply: false }
@@ -66,7 +66,7 @@ export const injectFailure = async (
   return { type: 'forward', dropReply: failure.drop_reply === true }
 }
 
-/** Applies the dial to one request. */
+/** Applies the settings to one request. */
 export const injectNextFailure = (
   injector: FailureInjector,
   incoming: IncomingMessage,
@@ -74,7 +74,7 @@ export const injectNextFailure = (
   body: Buffer,
 ): Promise<InjectionResult> => injectFailure(injector.next(methodsOf(body.toString())), incoming, answer)
 
-/** The fault of the line itself that a preset gives one request: busy, an HTML page, a lost reply, a slow node. */
+/** The transport failure of a preset for one request: rate limit, HTML page, lost reply or delay. */
 export const drawConnectionFailure = ({
   setting,
   random,

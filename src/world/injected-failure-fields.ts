@@ -5,7 +5,7 @@ const latencyMsMax = 600_000
 const flags = ['html', 'drop_reply', 'refuse', 'silent'] as const
 const effectFields = ['latency_ms', 'status', ...flags] as const
 
-/** Reads one setting of the fault dial, and refuses a setting that would do nothing. */
+/** Parses one injected failure, and rejects one without an effect. */
 export const readInjectedFailure = (fields: Fields): InjectedFailure => {
   rejectUnknownFields(fields, [...effectFields, 'methods', 'count', 'rate', 'seed'])
   const failure: InjectedFailure = {}

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { failureInjector, methodsOf } from './injected-failures.ts'
 
-test('a fault with a count hits that many matching requests and then no more', () => {
+test('a failure with a count applies to that many matching requests and then to none', () => {
   const injector = failureInjector()
   injector.set({ status: 503, methods: ['eth_call'], count: 2 })
   const hit = ['eth_call', 'eth_chainId', 'eth_call', 'eth_call'].map(
@@ -12,7 +12,7 @@ test('a fault with a count hits that many matching requests and then no more', (
   assert.equal(injector.current()?.hits, 2)
 })
 
-test('a rate hits about its share, and the same seed hits the same requests', () => {
+test('a rate applies to about its share, and the same seed to the same requests', () => {
   const run = (seed: number) => {
     const injector = failureInjector()
     injector.set({ refuse: true, rate: 0.25, seed })
@@ -24,7 +24,7 @@ test('a rate hits about its share, and the same seed hits the same requests', ()
   assert.notDeepEqual(run(7), run(8))
 })
 
-test('a batch meets the fault of any method in it', () => {
+test('a failure applies to a batch with a matching method', () => {
   const injector = failureInjector()
   injector.set({ silent: true, methods: ['eth_sendRawTransaction'] })
   const batch = JSON.stringify([{ method: 'eth_chainId' }, { method: 'eth_sendRawTransaction' }])
@@ -33,7 +33,7 @@ test('a batch meets the fault of any method in it', () => {
   assert.equal(injector.next(methodsOf('no json')), undefined)
 })
 
-test('a cleared dial disturbs nothing', () => {
+test('after a reset no request is affected', () => {
   const injector = failureInjector()
   injector.set({ latency_ms: 10 })
   assert.equal(injector.isSet(), true)

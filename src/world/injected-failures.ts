@@ -1,6 +1,6 @@
 import { type Preset, type PresetName, realistic } from './presets.ts'
 
-/** One setting of a server's fault dial. Without `count` and `rate` every matching request is hit. */
+/** One injected failure of a server. Without `count` and `rate` it applies to every matching request. */
 export type InjectedFailure = {
   latency_ms?: number
   status?: number
@@ -15,14 +15,14 @@ export type InjectedFailure = {
 }
 
 export type FailureInjector = {
-  /** False while nothing is set, so that an undisturbed request is never looked into. */
+  /** False while no failure is set, so that an undisturbed request is not parsed. */
   isSet: () => boolean
   set: (fault: InjectedFailure) => void
   clear: () => void
   current: () => (InjectedFailure & { hits: number }) | undefined
-  /** The fault that this request meets; deciding consumes a count. */
+  /** The failure that applies to this request; deciding consumes a count. */
   next: (methods: readonly string[]) => InjectedFailure | undefined
-  /** Misbehaviour of a whole kind of server, independent of the single fault. */
+  /** A preset of failures for a whole kind of server, independent of the single failure. */
   usePreset: (name: PresetName, seed: number) => void
   preset: () => ActivePreset | undefined
 }
@@ -30,11 +30,11 @@ export type FailureInjector = {
 export type ActivePreset = {
   setting: Preset
   random: () => number
-  /** How often each misbehaviour happened. */
+  /** How often each failure of the preset happened. */
   counts: Record<string, number>
 }
 
-/** Mulberry32: small, and the same seed gives the same run of faults on every machine. */
+/** Mulberry32: small, and the same seed gives the same sequence of failures on every machine. */
 export const seededRandom = (seed: number) => {
   let state = seed >>> 0
   return () => {
@@ -83,7 +83,7 @@ type Call = { method?: unknown; type?: unknown; action?: { type?: unknown } | nu
 
 const nameOf = (call: Call): unknown => call?.method ?? call?.type ?? call?.action?.type
 
-/** The JSON-RPC methods of a request, or the types of a venue's; a batch has several, and anything else none. */
+/** The JSON-RPC methods of a request, or the types of a venue request; a batch has several, other bodies none. */
 export const methodsOf = (body: string): string[] => {
   try {
     const parsed: unknown = JSON.parse(body)

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { listen } from './listen.ts'
 
-test('a port that the settings demand and that is in use is told with the variable to change', async () => {
+test('a required port that is in use is reported with the variable to change', async () => {
   const answer = () => undefined
   const first = await listen(answer, { requiredPort: 0 })
   try {

@@ -14,7 +14,7 @@ const bind = (server: Server, port: number) =>
     })
   })
 
-/** Listens on loopback. A port that is merely wished for falls back to a free one; a demanded port does not. */
+/** Listens on loopback. A preferred port falls back to a free one; a required port does not. */
 export const listen = async (
   onRequest: RequestListener,
   port: { preferredPort: number } | { requiredPort: number },

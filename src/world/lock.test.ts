@@ -13,7 +13,7 @@ const directory = async (t: { after: (undo: () => Promise<void>) => void }) => {
   return made
 }
 
-test('a lock is free again once it has been released', async (t) => {
+test('a lock is free again after its release', async (t) => {
   const dataDir = await directory(t)
   const release = await lockDirectory(dataDir)
   await release()
@@ -21,7 +21,7 @@ test('a lock is free again once it has been released', async (t) => {
   assert.deepEqual(await readdir(dataDir), [])
 })
 
-test('a lock of a process that is gone, or is something else, holds nobody up', async (t) => {
+test('a lock of a process that has ended, or of another program, blocks no one', async (t) => {
   const dataDir = await directory(t)
   await writeFile(join(dataDir, 'world.lock'), String(process.ppid))
   await (await lockDirectory(dataDir, 0))()
@@ -29,7 +29,7 @@ test('a lock of a process that is gone, or is something else, holds nobody up', 
   await (await lockDirectory(dataDir, 0))()
 })
 
-test('a living world of the same directory is waited for, and then named in the refusal', async (t) => {
+test('a start waits for a running world of the same directory, and then names it in the error', async (t) => {
   const dataDir = await directory(t)
   const holder = spawn(process.execPath, ['-e', 'console.log(1);setInterval(() => {}, 1000)', dataDir])
   t.after(async () => void holder.kill('SIGKILL'))

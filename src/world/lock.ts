@@ -5,11 +5,11 @@ import { commandLine, isAlive } from './process-table.ts'
 const defaultTimeoutMs = 10_000
 const pollMs = 50
 
-/** A pid is reused sooner or later, so the holder must also look like a world of this very directory. */
+/** A pid is reused sooner or later, so the holder's command line must also name this directory. */
 const isHeldBy = (pid: number, dataDir: string) =>
   pid > 0 && isAlive(pid) && `${commandLine(pid)} `.includes(` ${dataDir} `)
 
-/** Makes this process the only world of the directory. Waits for one that is just going down. */
+/** Makes this process the only world of the directory. Waits for one that is stopping. */
 export const lockDirectory = async (
   dataDir: string,
   timeoutMs = defaultTimeoutMs,
@@ -30,7 +30,7 @@ export const lockDirectory = async (
     }
     const text = await readFile(path, 'utf8').catch(() => '')
     const holder = Number(text)
-    // An empty file is a holder between creating and writing; it gets one round to finish.
+    // An empty file belongs to a holder between creating and writing it; it gets one interval to finish.
     if (text === '') await new Promise((resolve) => setTimeout(resolve, pollMs))
     const again = await readFile(path, 'utf8').catch(() => undefined)
     if (again === text && !isHeldBy(holder, dataDir)) await rm(path, { force: true })

@@ -1,13 +1,13 @@
 import type { IncomingMessage } from 'node:http'
 
 const ownHost = /^(127\.0\.0\.1|localhost|\[::1\])(:\d+)?$/
-/** Pages of this machine, and the wallets that its user has installed in the browser. */
+/** Pages of this machine, and browser extensions of its user, such as wallets. */
 const ownOrigin =
   /^https?:\/\/(127\.0\.0\.1|localhost|\[::1\])(:\d+)?$|^(chrome|moz|safari-web)-extension:\/\/[\w-]+$/
 
 /**
- * Browsers reach loopback too: a page of another origin, or one whose name resolves to this machine, must not move
- * this world's clock or money. Programs send no origin and name the machine itself.
+ * Browsers reach loopback too: a page of another origin, or one whose name resolves to this machine, must not change
+ * this world's clock or money. Programs send no origin and use the name of the machine.
  */
 export const isForeignOrigin = ({ headers, rawHeaders }: IncomingMessage): boolean => {
   if (!ownHost.test(headers.host ?? '')) return true
@@ -16,7 +16,7 @@ export const isForeignOrigin = ({ headers, rawHeaders }: IncomingMessage): boole
   return headers.origin !== undefined && !ownOrigin.test(headers.origin)
 }
 
-export const foreignOriginMessage = 'This world answers to its own machine only.'
+export const foreignOriginMessage = 'This world accepts requests of its own machine only.'
 
 /** For a page that may read the answers; no other page may. */
 export const corsHeaders = ({ headers, method }: IncomingMessage): Record<string, string> => {

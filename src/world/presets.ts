@@ -1,16 +1,16 @@
-/** How a public node misbehaves on an ordinary day. Rates are shares of the requests, from 0 to 1. */
+/** Failures of a public node on an ordinary day. Rates are shares of the requests, from 0 to 1. */
 export type Preset = {
   name: 'realistic'
   seed: number
-  /** Requests that reach a node which learns of blocks `lagMs` later than its siblings. */
+  /** Share of requests that reach a node which learns of blocks `lagMs` later than its siblings. */
   lagRate: number
   lagMs: number
-  /** Sent transactions whose block is taken back, and which are mined again after up to `vanishedMsMax`. */
+  /** Share of sent transactions whose block is removed; they are mined again after up to `vanishedMsMax`. */
   reorgRate: number
   vanishedMsMax: number
-  /** Transactions of Solana that a lagging node refuses for a blockhash that it does not know. */
+  /** Share of Solana transactions that a lagging node rejects for an unknown blockhash. */
   unknownBlockhashRate: number
-  /** Transactions of Solana that are shown as confirmed on a fork that is then abandoned. */
+  /** Share of Solana transactions that are shown as confirmed on a fork that is then abandoned. */
   droppedRate: number
   droppedMsMax: number
   busyRate: number

@@ -10,7 +10,7 @@ export const isAlive = (pid: number): boolean => {
   }
 }
 
-/** The command line of a process, empty when it is gone (a zombie has none either). */
+/** The command line of a process, empty when it has ended (a zombie has none either). */
 export const commandLine = (pid: number): string => {
   try {
     if (process.platform === 'linux')

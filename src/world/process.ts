@@ -1,8 +1,8 @@
-/** The world's own process: supervises the chains and ends when its parent does. Speaks JSON lines on stdout. */
+/** The process of the world: supervises the chains and ends when its parent does. Writes JSON lines to stdout. */
 import { parseArgs } from 'node:util'
 import { useCompileCache } from './compile-cache.ts'
 
-// Inherited by every process of the world: its files are nobody else's to read.
+// Inherited by every process of the world: other accounts may not read its files.
 process.umask(0o077)
 useCompileCache()
 const { supervise } = await import('./supervisor.ts')
@@ -19,7 +19,7 @@ const { values } = parseArgs({
   },
 })
 
-// A parent killed in the middle leaves a pipe without reader: then there is nobody to tell, which is no failure.
+// A killed parent leaves a pipe without reader; a failed write to it is no error.
 process.stdout.on('error', () => {})
 process.stderr.on('error', () => {})
 const send = (message: Record<string, unknown>) => process.stdout.write(`${JSON.stringify(message)}\n`)
@@ -47,7 +47,7 @@ try {
   const log = (progress: string) => void send({ progress })
   const world = await supervise({ dataDir, port, automine: !values['block-time'], realism, only, log })
   send({ ready: { urls: world.urls, worldId: world.worldId } })
-  // The first faucet call should not wait for what only it needs, and neither should the start.
+  // Loads what only the faucet needs in advance, so that neither its first call nor the start waits for it.
   setTimeout(() => void import('./evm/faucet.ts').catch(() => {}), 1_500).unref()
   await stopRequested
   await world.close()

@@ -17,22 +17,22 @@ import {
 import type { ActivePreset, FailureInjector } from './injected-failures.ts'
 import { type ListeningServer, listen } from './listen.ts'
 
-/** Where a server of the world listens; not always on the address that clients know. */
+/** Address of a server of the world; not always the one that clients know. */
 export type Endpoint = { host: string; port: number }
 
 type Options = {
   preferredPort: number
   injector: FailureInjector
-  /** Undefined while the server behind is down: then the line is cut, as a closed port would. */
+  /** Undefined while the server is down: the connection is then cut, as a closed port would. */
   target: () => Endpoint | undefined
   beforeRequest?: () => Promise<void> | undefined
-  /** Why a request is not let through to the server, if so. */
+  /** The reason to reject a request, if there is one. */
   rejectionReason?: (incoming: IncomingMessage, body: Buffer) => string | undefined
-  /** Serves the request instead while the dial holds a preset. */
+  /** Answers the request instead of the server while a preset is set. */
   realism?: Realism
-  /** Writes down the requests that it wants, before and after the server has them. */
+  /** Records the requests that it selects, before and after the server has them. */
   recorder?: CallRecorder
-  /** Serves a line that both sides may speak on at any time; without it the line is not looked into. */
+  /** Handles a connection on which both sides may send at any time; without it the connection is passed through. */
   connectSocket?: (endpoint: Endpoint, incoming: IncomingMessage, socket: Duplex, head: Buffer) => void
 }
 
@@ -43,7 +43,7 @@ type CallRecorder = {
 
 type Request = { preset: ActivePreset; body: Buffer }
 
-/** What misbehaves in the contents and not on the line; `ask` reaches the server behind. */
+/** Changes answers and not the connection; `ask` reaches the server. */
 export type Realism = {
   answer: (
     request: Request,
@@ -75,7 +75,7 @@ const forward = (
   headers['content-length'] = String(body.length)
   const options = { agent, port, host, path: incoming.url, method: incoming.method, headers }
   const outgoing = request(options, onReply)
-  // A node that dies in the middle of a call takes the line with it: nobody may read that as an answer.
+  // A node that dies during a call cuts the connection: a client must not read that as an answer.
   outgoing.once('error', (error) => {
     incoming.socket.destroy()
     onError?.(error)
@@ -90,7 +90,7 @@ const forwardAndReply = (forwarded: ForwardedRequest, answer: ServerResponse) =>
     reply.pipe(answer)
   })
 
-/** Delivers the request, waits until the server has answered in full, and says nothing. */
+/** Forwards the request, waits until the server has answered in full, and discards the answer. */
 const forwardAndDropReply = (forwarded: ForwardedRequest) =>
   forward(forwarded, (reply) => {
     reply.resume()
@@ -155,7 +155,7 @@ const sendForbidden = (answer: ServerResponse, detail: string): void => {
   answer.end(JSON.stringify({ error: { code: -32601, message: detail }, detail }))
 }
 
-/** A line that both sides may speak on at any time: joined as it is, and not looked into. */
+/** A connection on which both sides may send at any time: piped as it is, and not parsed. */
 const tunnelSocket = (endpoint: Endpoint, incoming: IncomingMessage, socket: Duplex, head: Buffer) => {
   const upstream = connect(endpoint.port, endpoint.host)
   upstream.on('error', () => socket.destroy())
@@ -169,7 +169,7 @@ const tunnelSocket = (endpoint: Endpoint, incoming: IncomingMessage, socket: Dup
   upstream.pipe(socket).pipe(upstream)
 }
 
-/** What clients see of a chain: the node itself, plus whatever the fault dial does to it. */
+/** A chain as clients see it: the node with its injected failures. */
 export const startProxy = async ({
   preferredPort,
   injector,
@@ -185,7 +185,7 @@ export const startProxy = async ({
     const body = await readBody(incoming)
     const reason = rejectionReason?.(incoming, body)
     if (reason !== undefined) return sendForbidden(answer, reason)
-    // Undisturbed requests are not looked into.
+    // Undisturbed requests are not parsed.
     const injection = injector.isSet() ? await injectNextFailure(injector, incoming, answer, body) : noFailure
     if (injection.type === 'answered') return
     const waiting = beforeRequest?.()

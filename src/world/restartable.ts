@@ -14,7 +14,7 @@ type Options<T> = { name: string; launch: () => Promise<T>; log: (line: string) 
 const pauseMs = 50
 const pauseMsMax = 5_000
 
-/** Keeps a process alive until it is ordered to stop: one that ends by itself is started again. */
+/** Restarts a process that ends by itself, until `stop` is called. */
 export const createRestartable = <T extends { child: Child }>({
   name,
   launch,
@@ -31,7 +31,7 @@ export const createRestartable = <T extends { child: Child }>({
     void started.child.exited.then(() => {
       if (current === started) current = undefined
       if (!shouldRun) return
-      log(`${name} ended by itself; starting it again from its last save.`)
+      log(`${name} ended by itself; it is restarted from its last save.`)
       restartLater()
     })
   }
@@ -45,7 +45,7 @@ export const createRestartable = <T extends { child: Child }>({
         restartLater()
       })
     }
-    // Growing pauses: what cannot start must not fill the log and the machine.
+    // Growing pauses: a process that cannot start must not fill the log or use all of the machine.
     setTimeout(again, Math.min(pauseMs * restarts, pauseMsMax))
   }
 

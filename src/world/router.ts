@@ -2,7 +2,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import { readBody } from './fault-injection.ts'
 import { foreignOriginMessage, isForeignOrigin } from './origin-check.ts'
 
-/** Refuses a request with one sentence for the reader. */
+/** Rejects a request with one sentence for the reader. */
 export class HttpError extends Error {
   readonly status: number
   constructor(status: number, sentence: string) {
@@ -54,7 +54,7 @@ const send = (answer: ServerResponse, status: number, body: unknown) => {
   answer.end(text)
 }
 
-/** A small JSON door: what a route returns is the answer, what it refuses is a sentence with a status. */
+/** A small JSON server: the result of a route is the answer, a rejection is a sentence with a status. */
 export const createRouter =
   (routes: readonly Route[]) => (incoming: IncomingMessage, answer: ServerResponse) => {
     dispatch(routes, incoming).then(
@@ -78,7 +78,7 @@ export const textField = (fields: Fields, name: string, lengthMax = 200): string
   throw new HttpError(400, `${name} must be text of 1 to ${lengthMax} characters.`)
 }
 
-/** A misspelt field would otherwise silently do nothing. */
+/** A misspelt field would otherwise be ignored silently. */
 export const rejectUnknownFields = (fields: Fields, allowed: readonly string[]): void => {
   const unknownField = Object.keys(fields).find((name) => !allowed.includes(name))
   if (unknownField !== undefined) {

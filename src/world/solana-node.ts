@@ -44,7 +44,7 @@ const request = async (
   return answer.json()
 }
 
-/** A client reads at `confirmed` as a rule, and what the faucet gave must be there when it has answered. */
+/** A client reads at `confirmed` by default, and a grant must be visible there once the faucet has answered. */
 const waitUntilConfirmed = async (port: number | undefined, signature: string): Promise<void> => {
   const call = {
     jsonrpc: '2.0',
@@ -69,7 +69,7 @@ type Options = { dir: string; clock: WorldClock; log: (line: string) => void }
 export const solanaNode = ({ dir, clock, log }: Options): SolanaNode => {
   let known: SolanaToken[] | undefined
 
-  /** The child keeps a clock of its own; asking for no advance tells how far it is behind. */
+  /** The child has a clock of its own; an advance of zero returns how far it is behind. */
   const sync = async (port: number) => {
     const { now_ms: nowMs } = (await request(port, 'POST', '/clock', { advance_seconds: 0 })) as {
       now_ms: number

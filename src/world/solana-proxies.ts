@@ -6,8 +6,8 @@ type Options = Parameters<typeof startProxy>[0]
 const triesMax = 20
 
 /**
- * A client of Solana looks for the subscriptions one port above its JSON-RPC, so the two ports are taken together:
- * where the one above is not free, another pair is tried.
+ * A Solana client expects the subscriptions one port above the JSON-RPC, so two adjacent ports are bound: where the
+ * upper one is in use, another pair is tried.
  */
 export const startSolanaProxies = async (options: Options): Promise<ListeningServer> => {
   for (let left = triesMax; ; left--) {
@@ -23,6 +23,6 @@ export const startSolanaProxies = async (options: Options): Promise<ListeningSer
       }
     }
     await Promise.all([rpc.close(), stream?.close()])
-    if (left === 0) throw new Error('No two ports in a row are free for Solana.')
+    if (left === 0) throw new Error('No two adjacent ports are free for Solana.')
   }
 }

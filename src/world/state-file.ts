@@ -3,12 +3,12 @@ import { join } from 'node:path'
 import { readIfPresent, replaceFile } from './atomic-file.ts'
 import type { Override } from './prices/book.ts'
 
-/** What the world remembers beside its chains. */
+/** State of the world apart from its chains. */
 export type WorldState = {
   world_id: string
   clock_offset_seconds: number
   prices: Record<string, Override>
-  /** Last used ports, tried first: a wallet or a shell that knows an URL keeps working over a restart. */
+  /** Last used ports, tried first: an URL in a wallet or a shell stays valid over a restart. */
   ports: Record<string, number>
 }
 

@@ -72,7 +72,7 @@ type ProxyTargets = {
   venue: VenueNode
 }
 
-/** Everything that the outside may talk to, except the control port. */
+/** Every server for clients, without the control port. */
 const openProxies = async (
   stateFile: StateFile,
   { injectors, nodes, solana, venue }: ProxyTargets,
@@ -198,7 +198,8 @@ export const supervise = async (options: Options): Promise<RunningWorld> => {
     opened.push(control)
     const proxies = await openProxies(stateFile, { injectors, nodes, solana, venue }, respondPrices)
     opened.push(...proxies.values())
-    // The venue's own line to the chain: its polling neither meets faults nor keeps an idle chain saving.
+    // The venue's own connection to the chain: no injected failure applies to its polls, and they cause no saves of an
+    // idle chain.
     const bridgeProxy = await startProxy({
       preferredPort: 0,
       injector: failureInjector(),

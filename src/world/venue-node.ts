@@ -7,12 +7,12 @@ import { nodeFlags } from './node-flags.ts'
 import type { PresetName } from './presets.ts'
 import { createRestartable, type Signal } from './restartable.ts'
 
-/** A trading venue in a process of its own, with a control port that only this world speaks to. */
+/** A trading venue in a process of its own, with a control port for this world only. */
 export type VenueNode = {
   start: () => Promise<void>
   stop: (signal: Signal) => Promise<void>
   syncTime: () => Promise<void>
-  /** Passes one request on to the control port of the venue. */
+  /** Forwards one request to the control port of the venue. */
   control: (method: string, path: string, body?: unknown) => Promise<{ status: number; reply: unknown }>
   port: () => number | undefined
 }
@@ -46,7 +46,7 @@ const request = async (port: number, method: string, path: string, body?: unknow
 }
 
 export const venueNode = ({ dir, clock, arbitrumUrl, realism, log }: Options): VenueNode => {
-  /** A tick answers with the venue's time, which is behind where the world's was turned. */
+  /** A tick returns the venue's time, which lags behind an advance of the world's clock. */
   const sync = async (controlPort: number) => {
     const { reply } = await request(controlPort, 'POST', '/tick')
     const behindMs = Math.round((clock.nowMs() - (reply as { nowMs: number }).nowMs) / 1000) * 1000

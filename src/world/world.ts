@@ -14,27 +14,27 @@ export type WorldUrls = {
   control: string
 }
 
-/** What a world can start; the venue brings the chain of its bridge. */
+/** Parts of a world; the venue requires the chain of its bridge. */
 export type WorldPart = keyof WorldUrls['evm'] | 'solana' | 'hyperliquid'
 
 export type World = { urls: WorldUrls; worldId: string } & AsyncDisposable
 
 type Options = {
   dataDir: string
-  /** Of the control server; 0 takes the last used one when it is free, otherwise any. */
+  /** Port of the control server; 0 takes the last used one when it is free, otherwise any. */
   port: number
   /** A block per transaction (the default), or one every two seconds. */
   automine?: boolean
-  /** `realistic`: nodes lag, reorganise and refuse as public ones do. */
+  /** `realistic`: nodes lag, reorganise and reject requests as public ones do. */
   realism?: 'quiet' | 'realistic'
-  /** Absent: everything. What is left out is down, and starts when the control server is asked for it. */
+  /** Absent: all parts. Other parts are down, and start when the control server is asked for it. */
   only?: readonly WorldPart[]
   progress?: (line: string) => void
 }
 
 type Message = { progress?: string; failed?: string; ready?: { urls: WorldUrls; worldId: string } }
 
-/** Longer than the lock's patience plus a slow first start. */
+/** Longer than the wait for the lock plus a slow first start. */
 const startTimeoutMs = 45_000
 const graceMs = 5_000
 
@@ -65,8 +65,8 @@ const waitUntilReady = (child: ChildProcess, progress: (line: string) => void) =
   })
 
 /**
- * Starts the local world in a process of its own. That process holds the read end of a pipe to this one, so the
- * world ends, and saves, when this process ends in whatever way.
+ * Starts the local world in a process of its own. That process holds the read end of a pipe to this one, so the world
+ * saves and ends when this process ends, for any reason.
  */
 export const startWorld = async (options: Options): Promise<World> => {
   const { dataDir, port, automine = true, realism = 'quiet', only, progress } = options
@@ -78,7 +78,7 @@ export const startWorld = async (options: Options): Promise<World> => {
   const args = [entry, ...cacheArgs, '--data-dir', directory, '--port', String(port), '--realism', realism]
   if (only) args.push('--only', only.join())
   if (!automine) args.push('--block-time')
-  // Detached: Ctrl-C in a terminal reaches this process alone, which then ends the world in order.
+  // Detached: Ctrl-C in a terminal reaches this process alone, which then stops the world in order.
   const child = spawn(process.execPath, [...nodeFlags, ...args], {
     detached: true,
     stdio: ['pipe', 'pipe', 'pipe'],

@@ -4,7 +4,7 @@ import { dirname, join } from 'node:path'
 import { type Child, startChild } from '#world/child.ts'
 import { type Rpc, rpcAt } from './rpc.ts'
 
-/** The package's own launcher costs half a second per start, so the platform's binary is run directly. */
+/** Runs the platform's binary directly: the package's launcher costs half a second per start. */
 const binary = (): string => {
   const cpu = { x64: 'amd64', arm64: 'arm64' }[process.arch as string]
   const os = { linux: 'linux', darwin: 'darwin', win32: 'win32' }[process.platform as string]
@@ -21,8 +21,8 @@ const binary = (): string => {
 }
 
 /**
- * Blocks whose transactions, receipts and logs a node keeps: ten minutes at six transactions a second. The node
- * answers nobody while it serialises them for a save, and each costs it some 15 KB of memory.
+ * Blocks whose transactions, receipts and logs a node keeps: ten minutes at six transactions a second. The node answers
+ * no request while it serialises them for a save, and each costs about 15 KB of memory.
  */
 export const retainedBlocks = 4_000
 /** Blocks whose state stays readable. Each is a copy of the whole state; a reorganisation is never deeper. */
@@ -30,7 +30,7 @@ const retainedStates = 128
 
 /**
  * The node checks neither host nor origin: it would answer a web page whose host name resolves to this machine, and the
- * WebSocket of any page. Where all of 127/8 is this machine, it listens on an address that no page can guess.
+ * WebSocket of any page. Where all of 127/8 is this machine, it listens on a random address of that range.
  */
 const privateHost = (): string =>
   process.platform === 'linux' || process.platform === 'win32'
@@ -59,14 +59,14 @@ export const startAnvil = async (options: Options): Promise<Anvil> => {
     host,
     '--hardfork',
     'prague',
-    // No page of a browser reads a chain; anvil would let every origin.
+    // No browser page reads a chain; by default anvil allows every origin.
     '--no-cors',
     '--prune-history',
     String(retainedStates),
-    // Receipts live as long as their block keeps its transactions, and idle blocks count too.
+    // Receipts live as long as their block keeps its transactions; empty blocks count as well.
     '--transaction-block-keeper',
     String(retainedBlocks),
-    // Saving is ours (node.ts); anvil writes only when it ends.
+    // Saving is done in node.ts; anvil writes only when it ends.
     '--dump-state',
     exitFile,
     '--state-interval',
@@ -75,7 +75,7 @@ export const startAnvil = async (options: Options): Promise<Anvil> => {
     ...(genesisSeconds === undefined ? [] : ['--timestamp', String(genesisSeconds)]),
     ...(blockSeconds === undefined ? [] : ['--block-time', String(blockSeconds)]),
   ]
-  // Only the banner tells the port that the system chose, so anvil starts loud and is silenced afterwards.
+  // Only the banner contains the port that the system chose, so anvil starts verbose and is silenced afterwards.
   const parsePort = (output: string) => {
     const found = /Listening on [\d.]+:(\d+)/.exec(output)
     return found ? Number(found[1]) : undefined

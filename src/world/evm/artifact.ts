@@ -16,13 +16,13 @@ const require = createRequire(import.meta.url)
 export const artifact = (name: OwnContract): Artifact =>
   JSON.parse(readFileSync(join(import.meta.dirname, 'artifacts', `${name}.json`), 'utf8')) as Artifact
 
-/** Uniswap V2 is GPL: its packages are loaded where they are installed, and nothing of them is kept here. */
+/** Uniswap V2 is GPL: its code is loaded from the installed packages and none of it is stored here. */
 export const uniswapArtifact = (file: string): Artifact => {
   const { abi, evm } = require(`@uniswap/${file}`) as UniswapArtifact
   return { abi, bytecode: `0x${evm.bytecode.object}`, runtime: `0x${evm.deployedBytecode.object}`, slots: {} }
 }
 
-/** viem carries the deployed Multicall3 but does not list it among its entry points. */
+/** viem contains the deployed Multicall3 but does not export it. */
 export const multicall3Bytecode = (): Hex => {
   const constants = join(dirname(require.resolve('viem')), 'constants', 'contracts.js')
   return (require(constants) as { multicall3Bytecode: Hex }).multicall3Bytecode

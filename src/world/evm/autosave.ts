@@ -6,9 +6,9 @@ const everyMs = 1_000
 const pauseMsMax = 15_000
 
 export type Autosave = {
-  /** Answers the number of the newest block that is saved. */
+  /** Returns the number of the newest saved block. */
   save: (anvil: Anvil, always?: boolean) => Promise<number>
-  /** Something may have changed: the next round looks. */
+  /** Marks the chain as changed: the next interval checks it. */
   markDirty: () => void
   run: (anvil: Anvil) => Promise<void>
   whenIdle: () => Promise<unknown>
@@ -16,13 +16,13 @@ export type Autosave = {
 
 type Options = {
   write: (anvil: Anvil) => Promise<void>
-  /** Whether the next save should not wait any longer. */
+  /** Whether the next save is overdue. */
   isUrgent: () => boolean
   onSaved: (rpc: Rpc, head: number) => Promise<void>
   onFailure: (error: Error) => void
 }
 
-/** Anvil's own periodic dump writes without need and can be torn by a kill; this one does neither. */
+/** Anvil's own periodic dump writes without need, and a kill can leave it incomplete; this one avoids both. */
 export const createAutosave = ({ write, isUrgent, onSaved, onFailure }: Options): Autosave => {
   let savedHead = { hash: '', number: 0 }
   let isDirty = false
@@ -53,7 +53,7 @@ export const createAutosave = ({ write, isUrgent, onSaved, onFailure }: Options)
           if (!child.hasExited()) onFailure(error)
         })
       await saving
-      // A long history takes long to write; it must not take all the time there is.
+      // A long history takes long to write, and must not use all of the time.
       pauseMs = Math.min(pauseMsMax, Math.max(everyMs, 5 * (performance.now() - startedMs)))
     }
   }

@@ -13,7 +13,7 @@ const folderOf = async (t: TestContext): Promise<string> => {
 const mined = (block: number): MinedAt => ({ hash: '0xaa', block, index: 0, atSeconds: 7 })
 const namesOf = (entries: { call: object }[]) => entries.map(({ call }) => Object.values(call)[0])
 
-test('a call that was not answered is there after a kill, a refused one is not', async (t) => {
+test('a call without an answer is in the journal after a kill, and a rejected one is not', async (t) => {
   const dir = await folderOf(t)
   const before = callJournal(dir, '1')
   before.open(0, 0)
@@ -26,7 +26,7 @@ test('a call that was not answered is there after a kill, a refused one is not',
   assert.equal(entries[0]?.takenSeconds, 5)
 })
 
-test('half a line at the end of a killed process is left out, and what follows is read', async (t) => {
+test('an incomplete last line is skipped, and later lines are read', async (t) => {
   const dir = await folderOf(t)
   const first = callJournal(dir, '1')
   first.open(0, 0)
@@ -39,7 +39,7 @@ test('half a line at the end of a killed process is left out, and what follows i
   assert.deepEqual(namesOf(callJournal(dir, '1').open(0, 0)), ['0x01', '0x02'])
 })
 
-test('a save ends the files before it, except what it carries over', async (t) => {
+test('a save removes the earlier files, except entries that it carries over', async (t) => {
   const dir = await folderOf(t)
   const journal = callJournal(dir, '1')
   journal.open(0, 0)
@@ -49,7 +49,7 @@ test('a save ends the files before it, except what it carries over', async (t) =
   const file = journal.startFile()
   journal.carryOver(entries[1] as (typeof entries)[number])
   journal.add({ raw: '0x03' }, 6)
-  // A kill before the state is saved: the state is the earlier one, and so is the file to begin with.
+  // A kill before the state is saved: the state and the first file are the earlier ones.
   assert.deepEqual(namesOf(callJournal(dir, '1').open(0, 0)), ['0x01', '0x02', '0x03'])
   // A kill after it: the state names the new file.
   journal.markMined(pending, mined(4))
@@ -60,7 +60,7 @@ test('a save ends the files before it, except what it carries over', async (t) =
   assert.deepEqual(later.entries()[0]?.mined, mined(4))
 })
 
-test('numbers go on after the files are gone, and another chain has files of its own', async (t) => {
+test('numbers continue after the files are removed, and another chain has its own files', async (t) => {
   const dir = await folderOf(t)
   const other = callJournal(dir, '11')
   other.open(0, 0)

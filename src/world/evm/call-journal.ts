@@ -3,9 +3,11 @@ import { join } from 'node:path'
 
 type Hex = `0x${string}`
 
-/** Where a transaction was mined. */
+/** Block and position of a mined transaction. */
 export type MinedAt = { hash: Hex; block: number; index: number; atSeconds: number }
-/** Bytes of a signed transaction, fields of one whose sender the node holds no key of, or a write into the state. */
+/**
+ * A signed transaction, the fields of a transaction whose sender's key the node does not hold, or a write to the state.
+ */
 export type AcceptedCall =
   | { raw: Hex }
   | { unsigned: Record<string, unknown>; hash: Hex }
@@ -20,10 +22,10 @@ type JournalLine =
 export type CallJournal = ReturnType<typeof callJournal>
 
 /**
- * What a chain accepted since its last save, in files beside the saved state. A line is written before the node
- * gets the call, so that the death of all processes loses nothing that anybody saw; it is not synced, as that would
- * only guard against the death of the machine. Each save begins a new file, and the saved state names the file from
- * which on it holds nothing.
+ * Calls that a chain accepted since its last save, in files beside the saved state. A line is written before the node
+ * receives the call, so that a kill of all processes loses nothing that a client saw; it is not synced, because that
+ * only helps when the machine fails. Each save begins a new file, and the saved state names the first file that it does
+ * not contain.
  */
 export const callJournal = (dir: string, id: string) => {
   const name = new RegExp(`^${id}\\.calls-(\\d+)\\.jsonl$`)
@@ -41,7 +43,7 @@ export const callJournal = (dir: string, id: string) => {
   let bytes = 0
 
   const write = (line: JournalLine): void => {
-    // A line that follows half a line of a failed write stands alone.
+    // A line after the incomplete line of a failed write begins on a new line.
     bytes += writeSync(log, `\n${JSON.stringify(line)}\n`)
   }
 
@@ -61,7 +63,7 @@ export const callJournal = (dir: string, id: string) => {
       try {
         applyLine(JSON.parse(text) as JournalLine)
       } catch {
-        // The last line of a process that was killed: the node had not got that call yet.
+        // The incomplete last line of a killed process: the node had not received that call.
       }
     }
   }
@@ -90,7 +92,7 @@ export const callJournal = (dir: string, id: string) => {
       startFile()
       return [...entries.values()]
     },
-    /** Before the node gets the call. */
+    /** Called before the node receives the call. */
     add: (call: AcceptedCall, takenSeconds: number): number => {
       const entry = { n: last + 1, takenSeconds, call }
       write(entry)
@@ -114,14 +116,14 @@ export const callJournal = (dir: string, id: string) => {
     has: (n: number): boolean => entries.has(n),
     entries: (): JournalEntry[] => [...entries.values()],
     isUnanswered: (n: number): boolean => unanswered.has(n),
-    /** Writes an entry of an earlier file into the present one. */
+    /** Writes an entry of an earlier file into the current one. */
     carryOver: ({ n, takenSeconds, call }: JournalEntry): void => write({ n, takenSeconds, call }),
-    /** A state is saved that holds what stood before this file; of that only `carried` is still needed. */
+    /** Called when a saved state contains everything before this file, except `carried`. */
     removeBefore: (before: number, carried: ReadonlySet<number>): void => {
       for (const n of entries.keys()) if (n < before && !carried.has(n)) entries.delete(n)
       for (const file of files()) if (file < before) rmSync(pathOf(file), { force: true })
     },
-    /** For a chain that is made from nothing. */
+    /** For a chain that starts empty. */
     clear: (): void => {
       for (const file of files()) rmSync(pathOf(file), { force: true })
     },

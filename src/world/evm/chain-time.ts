@@ -9,27 +9,28 @@ export const headOf = async (rpc: Rpc): Promise<Head> => {
   return { number: Number(number), atSeconds: Number(timestamp), hash }
 }
 
-/** One empty block at the world's time. Returns its number. */
+/** Mines one empty block at the world's time. Returns its number. */
 export const mineAtWorldTime = async (rpc: Rpc, clock: WorldClock): Promise<number> => {
   const { number, atSeconds } = await headOf(rpc)
   const nowSeconds = Math.max(Math.floor(clock.nowMs() / 1000), atSeconds)
-  // Anvil keeps no clock over a restart and would fall back to the machine's, even into the chain's past.
+  // Anvil does not store its clock: after a restart it would use the machine's time, even if that is before the last
+  // block.
   await rpc.batch([{ method: 'evm_setTime', params: [nowSeconds] }, { method: 'evm_mine' }])
   return number + 1
 }
 
 /**
- * Automine makes a block per transaction and none between, and `eth_call` sees the time of the last block: a
- * vault that grows with time would stand still. So a read that finds the head older than this gets a new block
- * first. Blocks are made for readers only: a world that nobody looks at costs nothing and its files do not grow.
+ * Automine makes one block per transaction, and `eth_call` uses the time of the last block, so the yield of a vault
+ * would not grow between transactions. A read that finds the head older than this mines a block first. Blocks are made
+ * for reads only: an idle world costs nothing and its files do not grow.
  */
 const idleMs = 2_000
-/** When only pollers look, and nobody trades, time may move in larger steps. */
+/** While only polls arrive and no transactions, time may advance in larger steps. */
 const quietIdleMs = 10_000
 const quietAfterMs = 60_000
 
 export type ChainTime = {
-  /** To be awaited before a read; undefined, and free, when nothing is due. */
+  /** Awaited before a read; undefined when no block is due. */
   mineIfStale: (rpc: Rpc) => Promise<void> | undefined
   sync: (rpc: Rpc) => Promise<void>
 }
@@ -52,7 +53,7 @@ export const chainTime = (clock: WorldClock): ChainTime => {
     mineIfStale: (rpc) => {
       if (pendingTick || Date.now() - checkedAt < idleMs) return pendingTick
       checkedAt = Date.now()
-      // A node that dies meanwhile fails the request itself; there is nothing to add.
+      // If the node stops meanwhile, the request itself fails; nothing to add.
       pendingTick = tick(rpc)
         .catch(() => {})
         .finally(() => {

@@ -1,20 +1,20 @@
 export type Address = `0x${string}`
 export type ChainId = '1' | '8453' | '42161' | '137'
 
-/** `minted` code lets anybody mint; `wrapped` is WETH9 around the chain's own coin. */
+/** `minted`: any account can mint; `wrapped`: WETH9 around the chain's native coin. */
 export type TokenKind = 'usdc' | 'minted' | 'wrapped'
 export type WorldToken = { symbol: string; name: string; decimals: number; address: Address; kind: TokenKind }
 
 export type WorldChain = {
   id: ChainId
   name: string
-  /** How DefiLlama spells the chain. */
+  /** The chain's name at DefiLlama. */
   slug: string
   native: { symbol: string; coingecko: string }
   tokens: readonly WorldToken[]
   factory: Address
   router: Address
-  /** What everybody gets from the faucet, as decimal text; never the native coin. */
+  /** Amount of one faucet grant, as decimal text; never of the native coin. */
   defaultGrants: readonly { symbol: string; amount: string }[]
 }
 
@@ -34,7 +34,7 @@ const wrapped = (symbol: string, name: string, address: Address): WorldToken => 
 const ether = { symbol: 'ETH', coingecko: 'ethereum' }
 const usdcGrant = { symbol: 'USDC', amount: '10000' }
 
-/** Real chain ids and real addresses, so that nobody's table differs between the world and the public chains. */
+/** Real chain ids and addresses, so that tables are the same for the world and for public chains. */
 export const worldChains: readonly WorldChain[] = [
   {
     id: '1',
@@ -108,15 +108,15 @@ export const multicall3: Address = '0xcA11bde05977b3631167028862bE2a173976CA11'
 export const faucetContract: Address = '0xFA0ce70000000000000000000000000000000001'
 export const vault: Address = '0xea12000000000000000000000000000000008453'
 export const vaultChain: ChainId = '8453'
-/** The venue's bridge stands on it. */
+/** Chain of the venue's bridge. */
 export const venueChain: ChainId = '42161'
 
-/** The first account of anvil's well-known mnemonic makes the world; 1 to 8 are left alone for their users. */
+/** The first account of anvil's default mnemonic deploys the world; accounts 1 to 8 are free for users. */
 export const deployer: Address = '0xf39Fd6e51aad88F6F4ce6aB8827279cffFb92266'
-/** The tenth of them acts for the running world: faucet and vault. */
+/** The tenth account serves the running world: faucet and vault. */
 export const operator: Address = '0xa0Ee7A142d267C1f36714E4a8F75612F20a79720'
 
-/** Pay for gas as a real operator's accounts do: the node holds none of their keys, and no mnemonic leads to them. */
+/** Accounts that pay for gas, as an operator's do: the node does not hold their keys, and no mnemonic derives them. */
 export const sponsors: readonly Address[] = [
   '0x53166976510F587784878e280579a8a46C2DaCF7',
   '0x677E8027f65CCd230D6d0764C3971d202a4ECa03',

@@ -17,7 +17,7 @@ const changes = {
   mine: ['evm_mine', 'hardhat_mine', 'evm_setAutomine'],
 } as const
 
-test('every call that changes a chain is known, and how', () => {
+test('every call that changes a chain is listed with its kind', () => {
   for (const [change, methods] of Object.entries(changes))
     for (const method of methods) assert.equal(changeKind({ method }), change, method)
   for (const method of [
@@ -32,7 +32,7 @@ test('every call that changes a chain is known, and how', () => {
     assert.equal(changeKind({ method }), undefined, method)
 })
 
-test('a change is found in a batch and behind escapes, and nothing in what is no call', () => {
+test('a change is found in a batch and behind escapes, and not in text that is no call', () => {
   const send = { id: 1, method: 'eth_sendRawTransaction', params: ['0x'] }
   const read = { id: 2, method: 'eth_blockNumber' }
   assert.equal(changingCalls(JSON.stringify([read, send]))?.length, 2)

@@ -1,8 +1,8 @@
-/** Which calls of a node's JSON-RPC change its chain, and in what way. */
+/** Calls of a node's JSON-RPC that change its chain, and their kind. */
 
 /**
- * `raw` carries a signed transaction; `node` asks the node to sign one; `set` writes into the state; `rewind` takes
- * back blocks or pending transactions; `mine` makes blocks or says when they are made.
+ * `raw` carries a signed transaction; `node` asks the node to sign one; `set` writes to the state; `rewind` removes
+ * blocks or pending transactions; `mine` makes blocks or configures mining.
  */
 export type Change = 'raw' | 'node' | 'set' | 'rewind' | 'mine'
 
@@ -13,10 +13,10 @@ const rewinds =
   /^(?:reorg|rollback|revert|reset|loadState|dropTransaction|dropAllTransactions|removePoolTransactions)$/
 const mines = /^(?:mine|mine_detailed|setAutomine|setIntervalMining)$/
 const sets = /^(?:set|add|deal)[A-Z]/
-/** They set the node and not its state, and a node that starts again has forgotten them. */
+/** They configure the node and not its state; a restarted node does not have them. */
 const settings =
   /^set(?:LoggingEnabled|RpcUrl|Time|BlockTimestampInterval|NextBlockTimestamp|BlockGasLimit|MinGasPrice|ChainId)$/
-/** Parses only bodies that may name such a method; `\u` may spell one by escapes. */
+/** Parses only bodies that may contain such a method; `\u` may spell one by escapes. */
 const hint = /eth_send|anvil_|hardhat_|tenderly_|evm_|\\u/
 
 export const changeKind = ({ method }: Call): Change | undefined => {
@@ -29,7 +29,7 @@ export const changeKind = ({ method }: Call): Change | undefined => {
   return sets.test(name) && !settings.test(name) ? 'set' : undefined
 }
 
-/** The calls of a body, when at least one of them changes the chain. */
+/** The calls of a body if at least one of them changes the chain. */
 export const changingCalls = (body: string): Call[] | undefined => {
   if (!hint.test(body)) return undefined
   try {

@@ -14,14 +14,14 @@ export type EventLog = {
 }
 
 export type EventArchive = {
-  /** Events of a contract since the first block, oldest first; a topic that is null may be any. */
+  /** Events of a contract since the first block, oldest first; a null topic matches any. */
   find: (rpc: Rpc, address: Address, topics: readonly (Hex | readonly Hex[] | null)[]) => Promise<EventLog[]>
-  /** Copies what is too old to be reorganised; `savedHead` is the newest block that survives a crash. */
+  /** Copies events that are too old to be reorganised; `savedHead` is the newest block that survives a crash. */
   extend: (rpc: Rpc, savedHead: number) => Promise<void>
   clear: () => Promise<void>
 }
 
-/** Deeper than a reorganisation can go. */
+/** Larger than the depth of any reorganisation. */
 const finalBlocks = 128
 const hex = (value: number) => `0x${value.toString(16)}`
 
@@ -29,7 +29,7 @@ type ArchiveLine = EventLog | { through: number }
 
 const keyOf = ({ transactionHash, logIndex }: EventLog) => `${transactionHash}:${logIndex}`
 
-/** Keeps the events of the world's own contracts, because a node forgets the logs of old blocks. */
+/** Stores the events of the world's own contracts, because a node drops the logs of old blocks. */
 export const eventArchive = (dir: string, id: string, addresses: readonly Address[]): EventArchive => {
   const path = join(dir, `${id}.events.jsonl`)
   let through: number | undefined
@@ -45,7 +45,7 @@ export const eventArchive = (dir: string, id: string, addresses: readonly Addres
         if ('through' in parsed) last = parsed.through
         else found.set(keyOf(parsed), parsed)
       } catch {
-        // The last line of a process that was killed; what it held is read from the chain again.
+        // The incomplete last line of a killed process; its events are read from the chain again.
       }
     }
     through = last
@@ -70,7 +70,7 @@ export const eventArchive = (dir: string, id: string, addresses: readonly Addres
       if (through === undefined) await read()
       const from = (through ?? -1) + 1
       const to = savedHead - finalBlocks
-      // In steps, so that a quiet chain is not asked each second.
+      // In steps, so that an idle chain is not queried each second.
       if (to < from + finalBlocks) return
       const filter = { address: addresses, fromBlock: hex(from), toBlock: hex(to) }
       const logs = (await rpc.call('eth_getLogs', [filter])) as EventLog[]

@@ -46,7 +46,7 @@ const findEarlierGrant = async (
   const data = (await node.rpc().call('eth_call', [call, 'latest'])) as Hex
   if (!decodeFunctionResult({ abi, functionName: 'given', data })) return undefined
   const [log] = await node.events(faucetContract, [fundedTopic, id])
-  if (!log) throw new Error('The faucet remembers this id, but its event is gone.')
+  if (!log) throw new Error('The faucet has used this id, but its event is missing.')
   const { args } = decodeEventLog({ abi, data: log.data, topics: log.topics })
   const { request, gifts } = args as unknown as FundedEvent
   const credited = gifts.map(({ token, amount }) => ({
@@ -57,7 +57,7 @@ const findEarlierGrant = async (
   return { credited, txHash: log.transactionHash, request }
 }
 
-/** One at a time per chain: between looking an id up and using it nobody else may use it. */
+/** Serialises per chain: the look-up of an id and its use must not interleave. */
 const queues = new Map<string, Promise<unknown>>()
 
 const grantOnce = async (node: EvmNode, to: Address, grants: FaucetGrant[], name: string | undefined) => {
@@ -67,7 +67,7 @@ const grantOnce = async (node: EvmNode, to: Address, grants: FaucetGrant[], name
   const request = keccak256(stringToHex(JSON.stringify([to.toLowerCase(), amounts])))
   const before = name === undefined ? undefined : await findEarlierGrant(node, id)
   if (before && before.request !== request) {
-    throw new HttpError(409, `id ${name} has already been used for something else.`)
+    throw new HttpError(409, `id ${name} has already been used for another grant.`)
   }
   if (before) return before
   const { chain } = node

@@ -1,8 +1,8 @@
 import type { IncomingMessage } from 'node:http'
 
-/** Methods of anvil that make it speak to an address that the caller names. */
+/** Methods of anvil that make it connect to an address that the caller names. */
 const forkMethods = /^(anvil|hardhat)_(reset|setRpcUrl)$/
-/** Parses only bodies that may name such a method; `\u` may spell one by escapes. */
+/** Parses only bodies that may contain such a method; `\u` may spell one by escapes. */
 const hint = /_reset|RpcUrl|\\u/
 
 type Call = { method?: unknown; params?: unknown } | null
@@ -12,7 +12,7 @@ const isForkCall = ({ method, params }: NonNullable<Call>) =>
   forkMethods.test(method) &&
   (method.endsWith('Url') || /"forking"|"jsonRpcUrl"/.test(JSON.stringify(params ?? [])))
 
-/** Refuses calls that fork a chain: the caller could reach other machines through this one. */
+/** Rejects calls that fork a chain: the caller could reach other machines through this one. */
 export const forkRejectionReason = (_incoming: IncomingMessage, body: Buffer): string | undefined => {
   const text = body.toString()
   if (!hint.test(text)) return undefined

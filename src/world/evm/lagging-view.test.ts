@@ -7,7 +7,7 @@ const paramsAtHead = (method: string, params: unknown[]) =>
 const replyAtHead = (method: string, params: unknown[], result: unknown) =>
   viewAtHead({ id: 1, method, params }, 16).reply({ id: 1, result })
 
-test('a lagging node reads at its own newest block, and an older block stays as it was asked', () => {
+test('a lagging node reads at its own newest block, and a read at an older block is unchanged', () => {
   assert.deepEqual(paramsAtHead('eth_call', [{ to: '0x1' }, 'latest']), [{ to: '0x1' }, '0x10'])
   assert.deepEqual(paramsAtHead('eth_getBalance', ['0x1']), ['0x1', '0x10'])
   assert.deepEqual(paramsAtHead('eth_getTransactionCount', ['0x1', 'pending']), ['0x1', '0x10'])
@@ -16,7 +16,7 @@ test('a lagging node reads at its own newest block, and an older block stays as 
   assert.deepEqual(paramsAtHead('eth_sendRawTransaction', ['0xabcd']), ['0xabcd'])
 })
 
-test('a block that has not arrived is absent, and state at it is refused', () => {
+test('a block beyond the head of the node is absent, and reads at it are rejected', () => {
   assert.equal(replyAtHead('eth_getBlockByNumber', ['0x11', false], { number: '0x11' }).result, null)
   const refused = replyAtHead('eth_call', [{}, '0x11'], '0x') as { error: { message: string } }
   assert.equal(refused.error.message, 'header not found')
@@ -46,7 +46,7 @@ test('logs end at the newest block of the node', () => {
   assert.deepEqual(paramsAtHead('eth_getLogs', [{ blockHash: '0xb' }]), [{ blockHash: '0xb' }])
 })
 
-test('a lagging node catches up once its blocks are old enough, and is never more than the limit behind', () => {
+test('a lagging node catches up with blocks that are old enough, and never lags more than the limit', () => {
   const history = headHistory(3)
   history.record(10, 0)
   assert.equal(history.laggedHead(0, 2_000), undefined, 'the first head is known to every node')
@@ -56,5 +56,9 @@ test('a lagging node catches up once its blocks are old enough, and is never mor
   for (const number of [12, 13, 14, 15, 16]) history.record(number, 3_000 + number)
   assert.equal(history.laggedHead(3_100, 2_000), 13)
   history.record(9, 3_200)
-  assert.equal(history.laggedHead(3_300, 2_000), undefined, 'a chain that went back starts anew')
+  assert.equal(
+    history.laggedHead(3_300, 2_000),
+    undefined,
+    'a chain that was rolled back starts a new history',
+  )
 })

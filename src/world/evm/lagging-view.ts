@@ -1,6 +1,6 @@
 /**
- * What a node shows whose newest block is older than its siblings': requests are rewritten so that the real node
- * answers them from that block, and answers that tell of later blocks are emptied.
+ * View of a node whose newest block is older than that of its siblings: requests are rewritten so that the real node
+ * answers them at that block, and answers about later blocks are emptied.
  */
 export type RpcCall = { id?: unknown; method?: unknown; params?: unknown }
 export type RpcReply = { jsonrpc?: unknown; id?: unknown; result?: unknown; error?: unknown }
@@ -90,7 +90,7 @@ const isAfterHead = (head: number, value: unknown): value is InBlock => {
   return at !== undefined && at > head
 }
 
-/** The transaction has reached this node's mempool, and its block has not reached the node. */
+/** The transaction has reached this node's mempool, and its block has not. */
 const asPending = (transaction: object) => ({
   ...transaction,
   blockHash: null,
@@ -103,7 +103,7 @@ const replyAt =
   (reply: RpcReply): RpcReply =>
     isAfterHead(head, reply.result) ? { ...reply, result: shown(reply.result) } : reply
 
-/** One call as a node whose newest block is `head` would take it. */
+/** One call as a node whose newest block is `head` would answer it. */
 export const viewAtHead = (call: RpcCall, head: number): Rewritten => {
   const { method } = call
   if (typeof method !== 'string') return { call, reply: unchanged }
@@ -116,13 +116,13 @@ export const viewAtHead = (call: RpcCall, head: number): Rewritten => {
   return position === undefined ? { call, reply: unchanged } : atBlock(call, method, position, head)
 }
 
-/** When each head was first seen, and with that what a node shows that learns of blocks later. */
+/** When each head was first seen, and the head that a node with a given lag shows. */
 export const headHistory = (blocksMax: number) => {
   let heads: { number: number; atMs: number }[] = []
   return {
     record: (number: number, nowMs: number) => {
       const last = heads.at(-1)
-      // The first head is old news to every node, and a lower one is a chain that came back from its last save.
+      // Every node knows the first head; a lower one is a chain that was restored from its last save.
       if (!last || number < last.number) heads = [{ number, atMs: Number.NEGATIVE_INFINITY }]
       else if (number > last.number) heads.push({ number, atMs: nowMs })
       if (heads.length > blocksMax + 1) heads.shift()

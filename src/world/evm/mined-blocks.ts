@@ -7,7 +7,7 @@ type Block = { number: Hex; timestamp: Hex } | null
 
 const byNumber = (number: Hex | 'latest') => ({ method: 'eth_getBlockByNumber', params: [number, false] })
 
-/** Which of the transactions are in a block by now, and in which; one round trip where they are in the newest. */
+/** The mined ones among the transactions, with their blocks; one round trip where all are in the newest block. */
 export const findMined = async (rpc: Rpc, hashes: readonly Hex[]): Promise<Map<Hex, MinedAt>> => {
   const [latest, ...found] = (await rpc.batch([
     byNumber('latest'),
@@ -28,7 +28,7 @@ export const findMined = async (rpc: Rpc, hashes: readonly Hex[]): Promise<Map<H
   return mined
 }
 
-/** Those that wait in the node's pool. */
+/** Transactions in the node's pool. */
 export const findPending = async (rpc: Rpc, hashes: readonly Hex[]): Promise<Set<Hex>> => {
   const found = (await rpc.batch(
     hashes.map((hash) => ({ method: 'eth_getTransactionByHash', params: [hash] })),

@@ -28,18 +28,18 @@ import { createStateLock } from './state-lock.ts'
 export type EvmNode = {
   chain: WorldChain
   start: () => Promise<void>
-  /** `SIGKILL` is a crash: the next start does again what came after the last save. The node stays down until `start`. */
+  /** `SIGKILL` is a crash: the next start repeats the calls after the last save. The node stays down until `start`. */
   stop: (signal: Signal) => Promise<void>
-  /** Moves a chain that is up to the world's time by one block; one that is down learns it when it starts. */
+  /** Moves a running chain to the world's time by one block; a stopped one reads the time at its next start. */
   syncTime: () => Promise<void>
   /** Makes the world's time visible before a read. */
   mineIfStale: () => Promise<void> | undefined
-  /** Takes blocks back and mines their transactions again a while later; returns how many there were. */
+  /** Removes blocks and mines their transactions again later; returns how many there were. */
   reorganise: (depth: number, vanishedMs: number) => Promise<number>
   rpc: () => Rpc
-  /** Writes down what clients change, so that a crash does not lose it. */
+  /** Records the changes of clients, so that a crash does not lose them. */
   recorder: Recorder
-  /** Events of a contract of the world since its first block, also those that the node has forgotten. */
+  /** Events of a world contract since its first block, including those that the node has dropped. */
   events: (address: Address, topics: readonly (Hex | readonly Hex[] | null)[]) => Promise<EventLog[]>
   /** Undefined while the chain is stopped. */
   endpoint: () => Endpoint | undefined
@@ -62,13 +62,13 @@ const lastSaveMsMax = 3_000
 /** A journal of this size is saved at once. */
 const journalBytesMax = 8_000_000
 
-/** In the past, and different for each chain whenever they start, so that their genesis blocks differ. */
+/** In the past, and different for each chain at any start time, so that the genesis blocks differ. */
 const genesisSecondsOf = (chain: WorldChain) =>
   (Math.floor(Date.now() / 8_000) - 1) * 8 - worldChains.findIndex(({ id }) => id === chain.id)
 
 const sponsorWei = 10_000n * 10n ** 18n
 
-/** At each start: what a long life has spent comes back, and worlds of an earlier version have none yet. */
+/** At each start: refills balances that were spent, and creates what worlds of an earlier version lack. */
 const fundSponsors = async (rpc: Rpc) => {
   const balances = await rpc.batch(
     sponsors.map((address) => ({ method: 'eth_getBalance', params: [address, 'latest'] })),
@@ -118,12 +118,12 @@ export const evmNode = ({ chain, dir, clock, automine, seed, log }: Options): Ev
       rpc.close,
     )
 
-  /** What the saved state does not hold, in blocks of the same numbers and times. */
+  /** Repeats the calls that the saved state does not contain, in blocks of the same numbers and times. */
   const restore = async ({ rpc }: Anvil) => {
     const { file, set } = await readMarker(rpc)
     const entries = journal.open(file, Math.max(file, set))
     if (entries.length === 0) return
-    const failed = (error: Error) => log(`${chain.name}: a call is not done again: ${error.message}`)
+    const failed = (error: Error) => log(`${chain.name}: a call was not repeated: ${error.message}`)
     await rpc.batch([miningModeCall(automine, blockSeconds, false)])
     const missing = await replay(rpc, entries, failed)
     await rpc.batch([miningModeCall(automine, blockSeconds, true)])
@@ -139,7 +139,7 @@ export const evmNode = ({ chain, dir, clock, automine, seed, log }: Options): Ev
     await restore(anvil)
     await fundSponsors(recordedRpc(anvil))
     await mineAtWorldTime(anvil.rpc, clock)
-    // The first save is the mark of a finished seed, so it comes last.
+    // The first save marks a finished seed, so it comes last.
     if (fresh) await autosave.save(anvil)
   }
 
@@ -185,11 +185,11 @@ export const evmNode = ({ chain, dir, clock, automine, seed, log }: Options): Ev
     chain,
     start: restartable.start,
     stop: async (signal) => {
-      // A save that is under way comes first, or its older content would count as the newer file.
+      // Waits for a save in progress, or its older content would count as the newer file.
       if (signal === 'SIGTERM') await autosave.whenIdle()
       const anvil = restartable.current()
       const isSaved = signal === 'SIGTERM' && anvil !== undefined && (await saveLast(anvil))
-      // Anvil would write the same once more, in the clear.
+      // Anvil would write the same again, uncompressed.
       await restartable.stop(isSaved ? 'SIGKILL' : signal)
       if (isSaved) await rm(files.exit, { force: true })
       await autosave.whenIdle()

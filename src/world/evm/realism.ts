@@ -18,7 +18,7 @@ const callsOf = (body: string): RpcCall[] | undefined => {
   }
 }
 
-/** Several nodes behind one URL, of which some lag, and blocks that are taken back now and then. */
+/** Several nodes behind one URL, of which some lag, with occasional reorganisations. */
 export const evmRealism = (node: EvmNode): Realism => {
   const history = headHistory(blocksBehindMax)
   let reorganising = false
@@ -54,7 +54,7 @@ export const evmRealism = (node: EvmNode): Realism => {
       const taken = await node.reorganise(depth, vanishedMs)
       if (taken > 0) counts.reorganised = (counts.reorganised ?? 0) + 1
     }
-    // A node that is stopped meanwhile has nothing to reorganise.
+    // A stopped node has no block to reorganise.
     const end = () => {
       reorganising = false
     }

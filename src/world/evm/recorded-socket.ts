@@ -36,7 +36,7 @@ const connect = (recorder: Recorder, { host, port }: Endpoint, client: WebSocket
   }
 }
 
-/** Joins a WebSocket of a client with one of the node; calls that change the chain go the way of all such calls. */
+/** Joins a client's WebSocket with the node's; calls that change the chain go through the recorder. */
 export const recordedSocket =
   (recorder: Recorder) =>
   (endpoint: Endpoint, incoming: IncomingMessage, socket: Duplex, head: Buffer): void => {

@@ -9,14 +9,19 @@ type Reply = { id?: unknown; result?: unknown; error?: unknown }
 type SendUpstream = (body: string) => Promise<string>
 type RecordedCall = { call: Call; n: number | undefined; reply: Reply | undefined }
 
-/** Passes calls on to a node, and writes down those that change its chain. */
+/** Forwards calls to a node, and records those that change its chain. */
 export type Recorder = {
   isChange: (body: string) => boolean
-  /** Answers what the node answered, when all of it is written down. */
+  /** Returns the node's answer when all of it is recorded. */
   record: (body: string, sendUpstream: SendUpstream) => Promise<string>
-  /** Writes down transactions that are about to be taken back and sent again; to be called back when they are sent. */
+  /**
+   * Records transactions that are about to be removed and sent again; call the returned function after they were sent.
+   */
   recordResend: (raws: readonly Hex[]) => Promise<() => void>
-  /** Begins a new file of the journal for a state that is about to be saved; answers what ends the earlier ones. */
+  /**
+   * Begins a new journal file for a state that is about to be saved; returns the function that removes the earlier
+   * files.
+   */
   rotate: (rpc: Rpc) => Promise<() => void>
 }
 
@@ -25,19 +30,19 @@ type Options = {
   stateLock: StateLock
   rpc: () => Rpc | undefined
   nowMs: () => number
-  /** Saves the chain, because something that is written down has been taken back. */
+  /** Saves the chain because recorded blocks were removed. */
   save: () => Promise<unknown>
   isAutomining: () => boolean
 }
 
-/** An address that nobody has: its storage tells, in the state itself, what of the journal the state holds. */
+/** An unused address whose storage records, within the state, which journal entries the state contains. */
 export const journalMarkerAddress = '0x10ca100000000000000000000000000000000001'
 export const markerSlots = { file: 0, set: 1 } as const
 const word = (value: number) => `0x${value.toString(16).padStart(64, '0')}`
 
-/** With a block per transaction, the block is there within a few milliseconds. */
+/** With one block per transaction, the block is available within a few milliseconds. */
 const minedPausesMs = [0, 1, 2, 4, 8, 16]
-/** A long history takes long to save, and nothing is mined meanwhile. */
+/** A long history takes long to save, and no block is mined meanwhile. */
 const lockedMsMax = 2_000
 const pollMs = 25
 const pollMsMax = 5_000
@@ -55,7 +60,7 @@ const repliesOf = (replyText: string, calls: readonly Call[]): (Reply | undefine
   }
 }
 
-/** Undefined where the node will refuse what it gets. */
+/** Undefined where the node will reject the call. */
 const rawTransactionOf = ({ params }: Call): Hex | undefined => {
   const raw: unknown = Array.isArray(params) ? params[0] : undefined
   return typeof raw === 'string' && /^0x(?:[0-9a-f]{2})+$/i.test(raw) ? (raw as Hex) : undefined
@@ -73,7 +78,10 @@ export const hashOf = async (call: AcceptedCall): Promise<Hex | undefined> => {
   return keccak256(call.raw)
 }
 
-/** What the node signed, or the fields where it holds no key of the sender and only takes its word. */
+/**
+ * The transaction that the node signed, or its fields where the node holds no key of the sender and accepts it
+ * unsigned.
+ */
 const signedByNode = async (rpc: Rpc, hash: Hex): Promise<AcceptedCall | undefined> => {
   const [raw, fields] = (await rpc.batch([
     { method: 'eth_getRawTransactionByHash', params: [hash] },
@@ -120,7 +128,7 @@ export const recorder = (options: Options): Recorder => {
     isPolling = false
   }
 
-  /** The block is written down before the client hears of the transaction: with it, its effects come back the same. */
+  /** The block is recorded before the client gets the answer: a replay then has the same effects. */
   const waitUntilMined = async (sent: readonly { hash: Hex; n: number }[]): Promise<void> => {
     for (const { hash, n } of sent) unmined.set(hash, n)
     const rpc = options.rpc()
@@ -192,7 +200,7 @@ export const recorder = (options: Options): Recorder => {
     return replyText
   }
 
-  /** What the save that begins will not hold: transactions that are not in a block. */
+  /** Entries that the save in progress will not contain: transactions that are not in a block. */
   const carryOver = async (rpc: Rpc, entries: readonly JournalEntry[]): Promise<Set<number>> => {
     const open: { entry: JournalEntry; hash: Hex }[] = []
     for (const entry of entries) {

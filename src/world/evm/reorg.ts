@@ -9,7 +9,9 @@ type Options = {
   blockSeconds: number
   depth: number
   vanishedMs: number
-  /** Is told the transactions before they are taken back; what it answers is called when they are sent again. */
+  /**
+   * Receives the transactions before they are removed; the function that it returns is called when they are sent again.
+   */
   recordResend: (raws: readonly `0x${string}`[]) => Promise<() => void>
   /** No save of the chain comes between. */
   runShared: StateLock['runShared']
@@ -36,9 +38,9 @@ const rawOf = async (rpc: Rpc, depth: number): Promise<`0x${string}`[]> => {
 }
 
 /**
- * Takes the newest blocks back as a public chain does: their transactions return to the mempool, have no receipt
- * for a while, and are mined again in other blocks. Mining is paused meanwhile, so that no other block can come
- * between reading the blocks and dropping them. Returns how many transactions were taken back.
+ * Removes the newest blocks as a public chain does: their transactions return to the mempool, have no receipt for a
+ * while, and are mined again in other blocks. Mining is paused meanwhile, so that no block comes between reading the
+ * blocks and removing them. Returns how many transactions were removed.
  */
 export const reorganise = async (options: Options): Promise<number> => {
   const { rpc, automine, blockSeconds, depth, vanishedMs, recordResend, runShared } = options

@@ -6,10 +6,10 @@ type Hex = `0x${string}`
 type Sent = { entry: JournalEntry; hash: Hex; mined: MinedAt | undefined }
 
 const batchMax = 100
-/** Numbers of blocks are kept where that takes few empty ones. */
+/** Block numbers are kept where that takes few empty blocks. */
 const emptyBlocksMax = 1_000
 
-/** From which file of the journal on the state holds nothing, and the last write into the state that it holds. */
+/** The first journal file that the state does not contain, and the last write to the state that it contains. */
 export const readMarker = async (rpc: Rpc): Promise<{ file: number; set: number }> => {
   const [file, set] = await rpc.batch(
     [markerSlots.file, markerSlots.set].map((slot) => ({
@@ -20,7 +20,7 @@ export const readMarker = async (rpc: Rpc): Promise<{ file: number; set: number 
   return { file: Number(file), set: Number(set) }
 }
 
-/** In the order of their blocks where that is known; the same bytes once, with the block they were last seen in. */
+/** In the order of their blocks where that is known; the same bytes once, with the last known block. */
 const inOrder = (sent: readonly Sent[]): Sent[] => {
   const byHash = new Map<Hex, Sent>()
   for (const each of sent) {
@@ -53,7 +53,7 @@ const headOf = async (rpc: Rpc): Promise<{ number: number; atSeconds: number }> 
 }
 
 const mineAt = async (rpc: Rpc, atSeconds: number): Promise<void> => {
-  // The node's own clock may be ahead of that time, and would refuse it.
+  // The node's clock may be ahead of that time, and would reject it.
   await rpc.call('evm_setTime', [atSeconds])
   await rpc.call('evm_setNextBlockTimestamp', [atSeconds])
   await rpc.call('evm_mine')
@@ -68,7 +68,7 @@ const sendOne = async (rpc: Rpc, { entry: { call } }: Sent): Promise<void> => {
   }
 }
 
-/** Every block again with its number, its time and its transactions. */
+/** Each block again with its number, its time and its transactions. */
 const remine = async (rpc: Rpc, sent: readonly Sent[], onFailure: (error: Error) => void) => {
   for (let at = 0; at < sent.length; ) {
     const block = sent[at]?.mined?.block
@@ -85,8 +85,8 @@ const remine = async (rpc: Rpc, sent: readonly Sent[], onFailure: (error: Error)
 }
 
 /**
- * Does again what the chain had accepted after its last save. The node must not mine by itself meanwhile. Answers how
- * many transactions were missing.
+ * Repeats the calls that the chain accepted after its last save. The node must not mine by itself meanwhile. Returns
+ * how many transactions were missing.
  */
 export const replay = async (
   rpc: Rpc,

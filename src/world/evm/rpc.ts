@@ -5,16 +5,16 @@ type Reply = { id: number; result?: unknown; error?: { message: string; data?: u
 
 export type Rpc = {
   call: (method: string, params?: readonly unknown[]) => Promise<unknown>
-  /** One round trip; answers in the order asked, and the first failure rejects all. */
+  /** One round trip; answers in the order of the calls, and the first failure rejects all. */
   batch: (requests: readonly Request[]) => Promise<unknown[]>
-  /** A body as it is, and its answer as it came. */
+  /** A raw body and its raw answer. */
   post: (body: string) => Promise<string>
   close: () => void
 }
 
 const timeoutMs = 20_000
 
-/** A client over any way of carrying a body to a node. */
+/** A client over any transport to a node. */
 export const rpcOver = (post: Rpc['post'], close: () => void): Rpc => {
   const batch = async (requests: readonly Request[]) => {
     if (requests.length === 0) return []
@@ -40,7 +40,7 @@ export const rpcOver = (post: Rpc['post'], close: () => void): Rpc => {
   return { call, batch, post, close }
 }
 
-/** A JSON-RPC client for the world's own use, always beside the proxies, so no fault reaches it. */
+/** A JSON-RPC client for the world's own use. It bypasses the proxies, so no injected failure applies to it. */
 export const rpcAt = (port: number, host = '127.0.0.1'): Rpc => {
   const agent = new Agent({ keepAlive: true, maxSockets: 4 })
 

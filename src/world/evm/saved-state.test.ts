@@ -31,14 +31,14 @@ const openFolder = async (t: TestContext, retainedBlocks = 1_000) => {
   return { dir, files, save, load }
 }
 
-test('a chain that was never saved is made anew, whatever its node left behind', async (t) => {
+test('a chain without a save starts empty, whatever files its node left', async (t) => {
   const { dir, files, load } = await openFolder(t)
   await writeFile(files.exit, stateOf([block(0)]))
   assert.equal(await load(), undefined)
   assert.deepEqual(await readdir(dir), [])
 })
 
-test('what the node wrote while ending is newer than the last save, and becomes it', async (t) => {
+test('the file that the node writes when it ends is newer than the last save and replaces it', async (t) => {
   const { dir, files, save, load } = await openFolder(t)
   await save(stateOf([block(0)]))
   await writeFile(files.exit, stateOf([block(0), block(1)]))
@@ -47,7 +47,7 @@ test('what the node wrote while ending is newer than the last save, and becomes 
   assert.deepEqual(await readdir(dir), ['1.state.gz'])
 })
 
-test('a torn file of the node is put aside and not removed, an older one is not needed', async (t) => {
+test('an incomplete file of the node is set aside and not removed; an older one is ignored', async (t) => {
   const { dir, files, save, load } = await openFolder(t)
   await save(stateOf([block(0), block(1)]))
   await writeFile(files.exit, stateOf([block(0)]))
@@ -62,7 +62,7 @@ test('a torn file of the node is put aside and not removed, an older one is not 
   assert.deepEqual((await readdir(dir)).sort(), ['1.exit.unreadable.json', '1.state.gz'])
 })
 
-test('a saved state that cannot be read is refused by name, and stays where it is', async (t) => {
+test('a saved state that cannot be read is rejected by name and not removed', async (t) => {
   const { dir, files, load } = await openFolder(t)
   const content = gzipSync(stateOf([block(0)])).subarray(0, 40)
   await files.write((path) => writeFile(path, content))
@@ -70,7 +70,7 @@ test('a saved state that cannot be read is refused by name, and stays where it i
   assert.deepEqual(await readFile(join(dir, '1.state.gz')), content)
 })
 
-test('two saves at once leave the later one, whole, and a draft of a killed process is removed', async (t) => {
+test('of two concurrent saves the later one remains, complete, and the draft of a killed process is removed', async (t) => {
   const { dir, files, load } = await openFolder(t)
   const [first, second] = [gzipSync(stateOf([block(0)])), gzipSync(stateOf([block(0), block(1)]))]
   const inHalves = (content: Buffer) => async (path: string) => {
@@ -84,14 +84,14 @@ test('two saves at once leave the later one, whole, and a draft of a killed proc
   assert.deepEqual((await readdir(dir)).sort(), ['1.load.json', '1.state.gz'])
 })
 
-test('a state of an earlier version is taken over', async (t) => {
+test('a state of an earlier version is adopted', async (t) => {
   const { dir, load } = await openFolder(t)
   await writeFile(join(dir, '1.saved.json'), stateOf([block(0), block(1), block(2)]))
   assert.equal((await load())?.best_block_number, 2)
   assert.deepEqual((await readdir(dir)).sort(), ['1.load.json', '1.state.gz'])
 })
 
-test('history is bounded: old transactions go with their blocks, empty blocks go sooner', async (t) => {
+test('history is bounded: old transactions are dropped with their blocks, and empty blocks earlier', async (t) => {
   const { save, load } = await openFolder(t, 1_000)
   const blocks = Array.from({ length: 4_000 }, (_, number) =>
     number % 100 === 1 ? block(number, 'transaction') : block(number),

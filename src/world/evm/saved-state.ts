@@ -24,7 +24,7 @@ const parse = (text: Buffer): State | undefined => {
   }
 }
 
-/** Too large to be parsed: whether the outermost brace is the last thing in the file, as only a whole one has it. */
+/** Too large to parse: checks that the outermost brace ends the file, as only a complete one does. */
 const hasBalancedBraces = async (path: string): Promise<boolean> => {
   let depth = 0
   let inText = false
@@ -49,8 +49,8 @@ const isCompleteState = async (path: string): Promise<boolean> => {
 }
 
 /**
- * What a node keeps in memory of its history is what it is given back: the transactions of the newest blocks, with
- * the blocks that hold them, and the newest empty ones.
+ * Reduces the history that a node loads: the transactions of the newest blocks, their blocks, and the newest empty
+ * ones.
  */
 export const compacted = (state: State, retainedBlocks: number): State => {
   const best = Number(state.best_block_number)
@@ -65,20 +65,20 @@ export const compacted = (state: State, retainedBlocks: number): State => {
 const timeOf = async (path: string) => (await stat(path).catch(() => undefined))?.mtimeMs
 
 /**
- * Where one chain lives on disk. `saved` is written by us, whole or not at all, and first when seeding is
- * complete: its existence is the mark of a finished world. `exit` is what anvil itself writes when it ends; it
- * can be torn by a kill, and it counts only beside a `saved`. What cannot be read is put aside, never removed.
+ * Files of one chain. We write `saved` atomically, first when seeding is complete: its existence marks a finished
+ * world. Anvil writes `exit` when it ends; a kill can leave it incomplete, and it counts only beside a `saved`. A file
+ * that cannot be read is set aside, never removed.
  */
 export const savedState = (dir: string, id: string, retainedBlocks: number) => {
   const saved = join(dir, `${id}.state.gz`)
   const exit = join(dir, `${id}.exit.json`)
   const loaded = join(dir, `${id}.load.json`)
-  /** As earlier versions wrote it, in the clear. */
+  /** The uncompressed form of earlier versions. */
   const earlier = join(dir, `${id}.saved.json`)
 
   let replacing: Promise<void> = Promise.resolve()
   let drafts = 0
-  /** A save at the end may meet one that is still being written: each has its own draft, and they take turns. */
+  /** A save at the end may meet one in progress: each has its own draft, and they run one after the other. */
   const replace = (writeDraft: (path: string) => Promise<void>): Promise<void> => {
     const replacement = replacing.then(async () => {
       drafts += 1
@@ -95,7 +95,7 @@ export const savedState = (dir: string, id: string, retainedBlocks: number) => {
     return replacement
   }
 
-  /** What a killed process left half written. */
+  /** Incomplete drafts of a killed process. */
   const removeDrafts = async (): Promise<void> => {
     const names = await readdir(dir).catch(() => [])
     const left = names.filter((name) => name.startsWith(`${id}.state.gz.`) && name.endsWith('draft'))
@@ -117,14 +117,14 @@ export const savedState = (dir: string, id: string, retainedBlocks: number) => {
     else await rename(exit, join(dir, `${id}.exit.unreadable.json`))
   }
 
-  /** The file to load, made from the newest state; undefined when the chain must be made from nothing. */
+  /** The file to load, made from the newest state; undefined when the chain starts empty. */
   const prepare = async (): Promise<string | undefined> => {
     await removeDrafts()
     if ((await timeOf(saved)) === undefined && (await timeOf(earlier)) !== undefined) await compress(earlier)
     await adoptExitFile()
     if ((await timeOf(saved)) === undefined) return undefined
     try {
-      // The last four bytes of the format hold the length of what was compressed.
+      // The last four bytes of the format hold the uncompressed length.
       const file = await open(saved)
       const { size } = await file.stat()
       const compression = Buffer.alloc(4)
@@ -152,7 +152,7 @@ export const savedState = (dir: string, id: string, retainedBlocks: number) => {
     exit,
     prepare,
     removeLoaded: () => rm(loaded, { force: true }),
-    /** `dump` writes the gzipped state of the node into the file that it is given. */
+    /** `dump` writes the gzipped state of the node into the given file. */
     write: replace,
   }
 }

@@ -38,7 +38,7 @@ const setStorage = (address: Address, slot: number, value: Hex): Step => ({
   params: [address, numberToHex(slot, { size: 32 }), value],
 })
 
-/** Solidity keeps text of up to 31 bytes in one slot: the bytes from the left, twice the length at the end. */
+/** Solidity stores text of up to 31 bytes in one slot: the bytes from the left, twice the length at the end. */
 const shortText = (text: string): Hex => {
   const bytes = stringToHex(text)
   const length = (bytes.length - 2) / 2
@@ -70,7 +70,7 @@ const placeToken = (token: WorldToken): Step[] => {
   ]
 }
 
-/** Runs a constructor without deploying: the answer is the runtime code with its immutables filled in. */
+/** Runs a constructor without deploying: returns the runtime code with its immutables set. */
 const runConstructor = (bytecode: Hex, types: readonly string[], values: readonly unknown[]): Step => {
   const parameters = types.map((type) => ({ type }))
   const data = concat([bytecode, encodeAbiParameters(parameters, values as never)])
@@ -109,7 +109,7 @@ const innerCall = (
   callData: encodeFunctionData({ abi, functionName, args }),
 })
 
-/** One deep pool against USDC for every other token, at the prices that the world opens with. */
+/** One deep pool against USDC for every other token, at the opening prices of the world. */
 const poolCalls = (chain: WorldChain): InnerCall[] => {
   const factory = uniswapArtifact('v2-core/build/UniswapV2Factory.json')
   const pairCode = uniswapArtifact('v2-core/build/UniswapV2Pair.json')
@@ -143,7 +143,7 @@ const poolCalls = (chain: WorldChain): InnerCall[] => {
     })
 }
 
-/** Shares of nobody, so that the first real depositor never meets an empty vault. */
+/** Shares without an owner, so that the first depositor never meets an empty vault. */
 const vaultCalls = (chain: WorldChain): InnerCall[] => {
   if (chain.id !== chains.vaultChain) return []
   const usdc = chains.usdcOf(chain).address
@@ -161,7 +161,7 @@ const vaultStorage = (chain: WorldChain): Step[] => {
   return [setStorage(chains.vault, slot, numberToHex(growthPerSecond(initialYieldBps), { size: 32 }))]
 }
 
-/** Makes a fresh node a chain of the world: code first, then everything else in one transaction. */
+/** Seeds a new node: code first, then everything else in one transaction. */
 export const seedChain = async (rpc: Rpc, chain: WorldChain): Promise<void> => {
   await rpc.batch([
     ...chain.tokens.flatMap(placeToken),

@@ -8,7 +8,7 @@ const body = JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'anvil_dumpState', 
 const resultPrefix = Buffer.from('"result":"0x')
 const quote = 0x22
 
-/** Cuts the hex text out of a JSON-RPC answer as it arrives, and gives back the bytes it stands for. */
+/** Extracts the hex text of a JSON-RPC answer as it arrives, and returns its bytes. */
 export const hexResultParser = () => {
   let head: Buffer | undefined = Buffer.alloc(0)
   let rest = ''
@@ -31,14 +31,14 @@ export const hexResultParser = () => {
       return Buffer.from(text.slice(0, text.length - rest.length), 'hex')
     },
     isComplete: () => ended && rest === '',
-    /** What was said instead of a result. */
-    errorText: () => head?.toString().slice(0, 500) ?? 'the answer broke off',
+    /** The message in place of a result. */
+    errorText: () => head?.toString().slice(0, 500) ?? 'the answer is incomplete',
   }
 }
 
 /**
- * Writes the state of a node into a file, gzipped as the node sends it. Nothing holds it whole, and nothing is
- * parsed, so that the proxies in this process go on answering meanwhile.
+ * Writes the state of a node into a file, gzipped as the node sends it. The state is streamed and not parsed, so that
+ * the proxies in this process keep answering.
  */
 export const dumpState = async (
   { host, port }: { host: string; port: number },
@@ -76,8 +76,8 @@ export const dumpState = async (
 const triesMax = 3
 
 /**
- * Writes a state of one moment. A block that is mined meanwhile has effects in it and no receipt: then it is written
- * once more.
+ * Writes a consistent state. A block that is mined meanwhile has effects in it and no receipt: then the state is
+ * written again.
  */
 export const dumpConsistentState = async (
   { rpc, host, port }: Pick<Anvil, 'rpc' | 'host' | 'port'>,

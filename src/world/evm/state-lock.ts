@@ -1,10 +1,10 @@
 import type { Rpc } from './rpc.ts'
 
-/** A chain that mines while it is dumped gives a state that holds effects of blocks that are not in it. */
+/** A chain that mines while it is dumped yields a state with effects of blocks that are not in it. */
 export type StateLock = {
-  /** Runs what changes the state at once; waits while the chain is held. */
+  /** Runs a change of the state at once; waits while the chain is locked. */
   runShared: <T>(run: () => Promise<T>) => Promise<T>
-  /** Nothing is mined meanwhile, and no change is under way; transactions wait in the node's pool. */
+  /** No block is mined and no change runs meanwhile; transactions wait in the node's pool. */
   runExclusive: <T>(rpc: Rpc, run: () => Promise<T>) => Promise<T>
   isLocked: () => boolean
   whenUnlocked: () => Promise<unknown>
@@ -13,7 +13,7 @@ export type StateLock = {
 const pendingIn = async (rpc: Rpc): Promise<number> =>
   Number(((await rpc.call('txpool_status')) as { pending: string }).pending)
 
-/** Stops the mining of new blocks, and answers what starts it again as it was. */
+/** Pauses mining, and returns the function that resumes it. */
 const pauseMining = async (rpc: Rpc): Promise<() => Promise<void>> => {
   const [automine, interval] = await rpc.batch([
     { method: 'anvil_getAutomine' },
@@ -23,7 +23,7 @@ const pauseMining = async (rpc: Rpc): Promise<() => Promise<void>> => {
     await rpc.call('evm_setAutomine', [false])
     return async () => {
       await rpc.call('evm_setAutomine', [true])
-      // What came meanwhile would wait for the next transaction.
+      // Transactions that arrived meanwhile would wait for the next one.
       if ((await pendingIn(rpc)) > 0) await rpc.call('evm_mine')
     }
   }

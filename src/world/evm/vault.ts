@@ -50,7 +50,7 @@ export const setYield = (rpc: Rpc, yearlyBps: number) =>
 export const setIlliquid = (rpc: Rpc, illiquid: boolean) =>
   sendAsOperator(rpc, vault, abi, 'setIlliquid', [illiquid])
 
-/** Dollars that appear in the vault without a deposit. */
+/** Adds dollars to the vault without a deposit. */
 export const donate = (rpc: Rpc, units: bigint) => {
   const base = chainOf(vaultChain)
   if (!base) throw new Error('The vault has no chain.')
@@ -64,7 +64,7 @@ export const readVault = async (rpc: Rpc) => ({
   total_shares_units: String(await read(rpc, 'totalSupply')),
 })
 
-/** What really happened to the vault, read from the chain and from nobody's database. */
+/** State of the vault, read from the chain. */
 export const vaultEffects = async (node: EvmNode, owner: string | undefined): Promise<Effect[]> => {
   const logs = await node.events(vault, [[deposited, withdrawn]])
   const effects = logs.map((log) => {

@@ -12,16 +12,16 @@ import { cancelTwap, placeTwap, type TwapWire } from './twap.ts'
 import { setMode } from './unified.ts'
 import type { Venue } from './venue.ts'
 
-/** The canonicaliser has given the action its form, so the casts below only name it. */
+/** The canonicaliser has validated the action, so the casts below only name its type. */
 const cast = <T>(action: Record<string, unknown>): T => action as T
 
 const abstractions = { i: 'disabled', u: 'unifiedAccount', p: 'portfolioMargin' } as const
 
-/** The account that the action names: the signer's own, or a sub-account of it. */
+/** The account that the action names: the signer's own, or one of its sub-accounts. */
 const namedAccount = (venue: Venue, account: Account, user: string): Account =>
   user === account.address ? account : subAccountOf(venue, account, user)
 
-/** Modes, sub-accounts, transfers between the sides of accounts, and orders in slices. */
+/** Account modes, sub-accounts, transfers between sub-accounts, and TWAP orders. */
 export const accountHandlers: Record<string, ActionHandler> = {
   userSetAbstraction: (venue, account, action) => {
     const { user, abstraction } = cast<{ user: string; abstraction: Account['abstraction'] }>(action)

@@ -1,7 +1,7 @@
 import type { Account, Fill, Funding, LedgerUpdate, Order, State } from './state.ts'
 import type { Venue } from './venue.ts'
 
-/** An account as it stood after one change. Of lists that only grow, the last entry is kept. */
+/** An account after one change. Of lists that only grow, the last entry is stored. */
 type Version = {
   atMs: number
   nowMs: number
@@ -14,13 +14,13 @@ type Version = {
 }
 
 export type AccountHistory = {
-  /** Begins to record; until then and after `stop` every account is shown as it is. */
+  /** Begins recording; before that and after `stop` every account is shown in its current state. */
   start: () => void
   stop: () => void
-  /** What was done so far counts as long ago, so that every read shows it. */
+  /** Makes all earlier changes visible to every read. */
   catchUp: () => void
   recordChanges: (users: Iterable<string>) => void
-  /** The venue as it looked `lagMs` ago to someone who asks for one user. Prices are those of now. */
+  /** The venue as it was `lagMs` ago for the given user. Prices are current. */
   viewAt: (user: string, lagMs: number) => Venue
 }
 
@@ -53,7 +53,7 @@ const versionOf = ({ state }: Venue, account: Account, atMs: number): Version =>
   }
 }
 
-/** An order that had ended by then has not changed since, so the present one serves. */
+/** An order that had ended by then has not changed since, so the current one is returned. */
 const pastOrder = (state: State, version: Version, oid: number): Order | undefined =>
   oid >= version.nextOid ? undefined : (version.openOrders.get(oid) ?? state.orders.get(oid))
 
@@ -78,7 +78,7 @@ const pastVenue = (venue: Venue, account: Account, version: Version, lagMs: numb
       return account.orders.filter((oid) => oid < version.nextOid)
     },
   }
-  // Views only look orders and accounts up, and copying every one of them for a read would be slow.
+  // Views only look up orders and accounts, and copying each of them for a read would be slow.
   const accounts = { get: (address: string) => (address === account.address ? view : undefined) }
   const orders = { get: (oid: number) => pastOrder(state, version, oid) }
   const past = {
@@ -102,7 +102,7 @@ export const createAccountHistory = (
     const account = venue.state.accounts.get(user)
     if (!account || account.isMarketMaker) return
     const known = histories.get(user) ?? []
-    // The newest of those that are too old is what the oldest read still sees.
+    // The newest of the entries that are too old is what the oldest read returns.
     const horizon = atMs - longestLagMs()
     while (known.length > 1 && (known[1] as Version).atMs <= horizon) known.shift()
     const last = known.at(-1)

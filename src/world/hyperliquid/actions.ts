@@ -107,7 +107,7 @@ const l1Rules: Record<string, Rule> = {
 
 export type TypedFields = readonly (readonly [name: string, kind: 'string' | 'bool' | 'uint64' | 'address'])[]
 
-/** What a wallet shows and signs. `primary` is the name after `HyperliquidTransaction:`. */
+/** The typed data that a wallet shows and signs. `primary` is the name after `HyperliquidTransaction:`. */
 export type UserSigned = { rule: Rule; primary: string; fields: TypedFields; nonce: 'nonce' | 'time' }
 
 const chain = ['hyperliquidChain', 'string'] as const

@@ -6,7 +6,7 @@ export const agentDays = { usual: 90, longest: 180 }
 const namedAgentsMax = 3
 const zeroAddress = `0x${'0'.repeat(40)}`
 
-/** `name valid_until 1700000000000`: the expiry rides in the name. */
+/** `name valid_until 1700000000000`: the name contains the expiry. */
 export const parseAgentName = (text: string): { name: string; validUntilMs: number | undefined } => {
   const match = /^(.*?)\s*valid_until\s+([0-9]+)$/.exec(text)
   return match
@@ -44,7 +44,7 @@ export const approveAgent = (state: State, account: Account, address: string, te
   state.agents.set(address, { user: account.address, name, validUntilMs: untilMs })
 }
 
-/** Whose account a signer acts on. Upstream prunes expired agents late; here they end on time. */
+/** The account that a signer acts for. Upstream removes expired agents late; here they end on time. */
 export const principalOf = (state: State, signer: string): Account | undefined => {
   const agent = state.agents.get(signer)
   if (!agent) return state.accounts.get(signer)

@@ -5,7 +5,7 @@ import type { Answer } from './exchange.ts'
 import { l1Digest, type Network, recoverAddress, type Signature, type Signed, userDigest } from './recover.ts'
 import { address, natural, record, rejectMalformed, text } from './schema.ts'
 
-/** The two questions a client can ask, whichever door it comes through. */
+/** The two requests of a client, over HTTP or a WebSocket. */
 export type VenueApi = {
   info: (body: unknown) => unknown
   exchange: (body: unknown) => Answer
@@ -28,7 +28,7 @@ const networksOf: Record<AcceptedNetworks, readonly Network[]> = {
   testnet: ['Testnet'],
 }
 
-/** A digest for the wrong network gives the address of nobody, so the signer that is known here is the right one. */
+/** A digest for the wrong network recovers to an unknown address, so the known signer is the right one. */
 const l1Signer = (engine: Engine, networks: readonly Network[], signed: Signed, signature: Signature) => {
   const { state } = engine.venue
   const signers = networks.map((network) => recoverAddress(l1Digest(signed, network), signature))
@@ -45,7 +45,7 @@ export const createVenueApi = (
     const { signature, ...rest } = envelope(body) as Envelope
     const action = canonicalAction((body as { action?: unknown }).action)
     const byUser = userSigned[action.type]
-    // The nonce inside the message is the one that was signed.
+    // The nonce inside the message is the signed one.
     if (byUser && action[byUser.nonce] !== rest.nonce) rejectMalformed()
     const networks = networksOf[network()]
     if (byUser && !networks.includes(action.hyperliquidChain as Network))

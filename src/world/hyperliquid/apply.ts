@@ -16,7 +16,7 @@ import { runTwaps } from './twap.ts'
 import { poolUsd, setMode } from './unified.ts'
 import { commandHash, openAccount, stateOf, type Venue } from './venue.ts'
 
-/** The only ways anything changes. The log is a list of these, and replaying it gives the same venue. */
+/** Every command that changes the venue. The log is a list of these, and replaying it gives the same venue. */
 export type Command =
   | ({ kind: 'act' } & Request)
   | { kind: 'tick' }
@@ -36,7 +36,7 @@ export type Command =
 
 export const markEveryMs = 3_000
 
-/** Everything that follows from a price that moved. */
+/** Everything that follows from a price change. */
 const onMarksMoved = (venue: Venue): void => {
   for (const { asset } of markets) {
     updateMark(venue, asset)
@@ -81,7 +81,7 @@ const tick = (venue: Venue, sinceMs: number): void => {
   runScheduledCancels(venue)
 }
 
-/** A test's price is the oracle at once, the maker quotes around it, and the averages start anew. */
+/** A price set by a test is the oracle price at once, the market maker quotes around it, and the averages restart. */
 const setPrice = (venue: Venue, coin: string, usd: number, pin: boolean): void => {
   const market = marketNamed(coin) ?? rejectRequest(`Unknown coin ${coin}`)
   if (!(usd > 0) || usd > 10_000_000) rejectRequest('The price must be above zero.')
@@ -139,7 +139,7 @@ const recordCandles = (venue: Venue): void => {
   }
 }
 
-/** Proceeds, credits and released holds of this command join the one balance of their account. */
+/** Proceeds, credits and released holds of this command are added to the unified balance of their account. */
 const poolUnifiedBalances = (venue: Venue): void => {
   for (const event of venue.events) {
     const account = 'user' in event ? venue.state.accounts.get(event.user) : undefined
@@ -147,7 +147,7 @@ const poolUnifiedBalances = (venue: Venue): void => {
   }
 }
 
-/** One command, at one instant. Time never goes back. */
+/** One command at one instant. Time never goes back. */
 export const apply = (venue: Venue, command: Command, atMs: number): Answer | undefined => {
   const { state } = venue
   const sinceMs = Math.max(0, atMs - state.nowMs)

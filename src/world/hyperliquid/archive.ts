@@ -4,15 +4,15 @@ import { deserialize, serialize } from 'node:v8'
 import type { Fill, Order, State } from './state.ts'
 
 /**
- * Ended orders and fills never change, so each is written once, into a segment, and snapshots hold the rest. A save
- * then costs what happened since the last one, not what ever happened.
+ * Ended orders and fills never change, so each is written once, into a segment, and snapshots hold the rest. The cost
+ * of a save depends on what changed since the last one, not on the whole history.
  */
 export type Archive = {
-  /** The state without what the segments hold, and which of the segments are needed. */
+  /** The state without the content of segments, and the ids of the segments it needs. */
   store: (state: State, write: (path: string, content: Buffer) => void) => Stored
-  /** Puts the segments back into a state that was stored without them. */
+  /** Restores the content of segments into a state that was stored without it. */
   restore: (stored: Stored) => State
-  /** After the snapshot that names the needed ones has been written. */
+  /** Called after the snapshot that names the needed segments has been written. */
   removeUnneeded: () => void
 }
 
@@ -95,7 +95,7 @@ export const createArchive = (dataDir: string): Archive => {
           if (first !== undefined && fill.tid >= first) state.accounts.get(fill.user)?.fills.push(fill)
         }
       }
-      // In the order in which they were entered, as a venue that was never restored has them.
+      // In the order of their entry, as in a venue that was never restored.
       orders.sort((a, b) => a.oid - b.oid)
       state.orders = new Map(orders.map((order) => [order.oid, order]))
       return state

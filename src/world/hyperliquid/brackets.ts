@@ -19,7 +19,7 @@ export type Grouping = 'na' | 'normalTpsl' | 'positionTpsl' | { p: number }
 
 const isTrigger = ({ t }: OrderWire): boolean => 'trigger' in t
 
-/** What the request alone shows to be wrong: nothing of it is placed then. */
+/** Errors that the request alone shows: none of its orders is placed then. */
 export const checkGroup = (venue: Venue, wires: readonly OrderWire[], grouping: Grouping): void => {
   if (wires.length === 0) rejectRequest('Batch of orders is empty.')
   const triggers = wires.filter(isTrigger)
@@ -44,7 +44,7 @@ const linkPair = (orders: readonly Order[]): void => {
   two.sibling = one.oid
 }
 
-/** The children stand before the parent meets the book, so that its fill finds them. */
+/** The children exist before the parent reaches the book, so that its fill finds them. */
 const createChildren = (venue: Venue, account: Account, parent: Order, wires: readonly OrderWire[]) => {
   const created: { order?: Order; status: PlaceStatus }[] = wires.map((wire) => {
     const order = readOrder(venue, account, wire, { parent })

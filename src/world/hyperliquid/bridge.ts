@@ -29,7 +29,7 @@ export const httpRpc = (url: string): Rpc => {
   }
 }
 
-/** As far back as blocks may have changed since they were looked through: by a reorganisation, or after a crash. */
+/** Blocks that are read again because they may have changed: by a reorganisation or after a crash. */
 const changedBlocksMax = 128
 
 const hex = (value: number | bigint): string => `0x${value.toString(16)}`
@@ -38,7 +38,7 @@ const topic = (address: string): string => `0x${address.slice(2).padStart(64, '0
 /** USDC has six decimals, the venue's money eight. */
 const scale = 100n
 
-/** Its place within its transaction stays, whatever else comes into the block when that is mined again. */
+/** Position within its transaction: it does not change when the transaction is mined again in another block. */
 const keyedLogs = (logs: readonly Log[]): { log: Log; key: string }[] => {
   const counts = new Map<string, number>()
   return logs.map((log) => {
@@ -48,11 +48,11 @@ const keyedLogs = (logs: readonly Log[]): { log: Log; key: string }[] => {
   })
 }
 
-/** Credits every transfer to the bridge once; the last block is remembered, the transfer itself too. */
+/** Credits every transfer to the bridge once; the last block and the transfer are stored. */
 const scan = async (engine: Engine, rpc: Rpc): Promise<void> => {
   const { bridge } = engine.venue.state
   const head = Number(await rpc('eth_blockNumber', []))
-  // A chain that was started anew is shorter than what was seen; what it repeats is known by its key.
+  // A chain that was reset is shorter than the stored block; transfers that repeat are known by their key.
   if (bridge.scanned === head) return
   const from = bridge.scanned > head ? 0 : Math.max(0, bridge.scanned + 1 - changedBlocksMax)
   const logs = (await rpc('eth_getLogs', [
@@ -65,7 +65,7 @@ const scan = async (engine: Engine, rpc: Rpc): Promise<void> => {
   ])) as Log[]
   for (const { log, key } of keyedLogs(logs)) {
     const { transactionHash, logIndex, topics, data } = log
-    // The second is what an earlier version wrote down.
+    // The second form was written by an earlier version.
     if (bridge.credited.has(key) || bridge.credited.has(`${transactionHash}:${Number(logIndex)}`)) continue
     const user = `0x${(topics[1] ?? '').slice(-40).toLowerCase()}`
     engine.submit({ kind: 'deposit', user, units: BigInt(data) * scale, key })
@@ -74,10 +74,10 @@ const scan = async (engine: Engine, rpc: Rpc): Promise<void> => {
 }
 
 export type PayoutSender = {
-  /** A payment that an earlier version sent, which stored no attempt. */
+  /** A payment of an earlier version, which stored no attempt. */
   find: (id: number) => Promise<string | undefined>
   sign: (id: number, to: string, amount: bigint) => Promise<PayoutAttempt>
-  /** Sends what is not mined yet. False when another transaction has used a number of the attempt: it cannot land. */
+  /** Sends what is not mined yet. False when another transaction has used a nonce of the attempt: it cannot land. */
   confirm: (attempt: PayoutAttempt) => Promise<boolean>
 }
 
@@ -120,7 +120,7 @@ export const openBridge = (engine: Engine, rpc: Rpc, payoutSender: PayoutSender,
     })
     return working
   }
-  // A node that is away is asked again; the next round finds what this one missed.
+  // The next interval asks an unreachable node again and finds what this one missed.
   const timer = setInterval(() => runOnce().catch(() => {}), everyMs)
   return { runOnce, stop: () => clearInterval(timer) }
 }

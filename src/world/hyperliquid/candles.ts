@@ -56,7 +56,7 @@ export const bucketStart = (timeMs: number, interval: Interval): number => {
 export const bucketEnd = (startMs: number, interval: Interval): number =>
   (interval === '1M' ? nextMonth(startMs) : startMs + intervals[interval]) - 1
 
-/** From fine to coarse, newest last: how much of each a fresh venue remembers. */
+/** From fine to coarse, newest last: how much history of each interval a new venue has. */
 const eras: readonly { size: number; count: number; sigma: number }[] = [
   { size: minute, count: 2_880, sigma: 0.000_5 },
   { size: 15 * minute, count: 1_920, sigma: 0.002 },
@@ -66,7 +66,7 @@ const eras: readonly { size: number; count: number; sigma: number }[] = [
 
 type Walk = { random: RandomState; price: number; perMinute: number }
 
-/** Goes backwards: the close of the older candle is the open of the newer one. */
+/** Backwards in time: the close of the older candle is the open of the newer one. */
 const previousCandle = (walk: Walk, startMs: number, size: number, sigma: number): Candle => {
   const { random } = walk
   const close = walk.price
@@ -86,7 +86,7 @@ const previousCandle = (walk: Walk, startMs: number, size: number, sigma: number
   }
 }
 
-/** The same seed always tells the same past. Oldest first. */
+/** The same seed gives the same history. Oldest first. */
 export const pastCandles = (
   seed: number,
   genesisMs: number,
@@ -97,7 +97,7 @@ export const pastCandles = (
   const newestFirst: Candle[] = []
   let end = Math.floor(genesisMs / minute) * minute
   for (const { size, count, sigma } of eras) {
-    // The finer era reaches back until the coarser grid begins.
+    // The finer interval reaches back to the first candle of the coarser one.
     const until = Math.floor((end - count * size) / day) * day
     while (end > until) {
       end -= size
@@ -115,7 +115,7 @@ const merge = (into: Candle, from: Candle): void => {
   into.trades += from.trades
 }
 
-/** Finer candles than the interval are joined; coarser ones are left out. */
+/** Finer candles than the interval are merged; coarser ones are omitted. */
 export const aggregate = (
   candles: Iterable<Candle>,
   interval: Interval,
@@ -137,7 +137,7 @@ export const aggregate = (
   return out
 }
 
-/** Buckets in which nothing happened stand at the last price. */
+/** Intervals without a trade have the last price. */
 export const fillGaps = (candles: readonly Candle[], interval: Interval): Candle[] => {
   const out: Candle[] = []
   for (const candle of candles) {
@@ -154,7 +154,7 @@ export const fillGaps = (candles: readonly Candle[], interval: Interval): Candle
 
 export const liveCandlesMax = 10_080
 
-/** Adds a trade, or only the price when nothing traded, to the minute it happened in. */
+/** Adds a trade, or only the price when nothing traded, to its minute. */
 export const addTrade = (live: Candle[], timeMs: number, price: number, lots: number): void => {
   const startMs = Math.floor(timeMs / minute) * minute
   const last = live.at(-1)

@@ -10,7 +10,7 @@ import { fundingView, type Json, tradeView } from './views.ts'
 
 export type Subscription = { type: string } & Record<string, unknown>
 
-/** What a subscription listens to, read once. */
+/** The parsed subscription. */
 export type Topic = {
   subscription: Subscription
   user?: string
@@ -20,7 +20,7 @@ export type Topic = {
 
 export type Message = { channel: string; data: Json }
 
-/** `market`: needs a coin; `user`: needs an address. `state`: sent whole whenever something of it moved. */
+/** `market`: needs a coin; `user`: needs an address. `state`: sent whole after each change. */
 type Channel = {
   requires: ('market' | 'user' | 'interval')[]
   refresh: 'never' | 'prices' | 'book' | 'account'
@@ -198,7 +198,7 @@ export const channels: Record<string, Channel> = {
     },
     perpDexStates: [{ totalVaultEquity: '0.0' }],
   })),
-  // These tell only what happens from now on; nothing is replayed to a client that comes back.
+  // These send only new events; nothing is replayed after a reconnect.
   orderUpdates: { requires: ['user'], refresh: 'never', snapshot: noSnapshot },
   userEvents: { requires: ['user'], refresh: 'never', snapshot: noSnapshot },
   // The older name, which the channel of the messages still has.
@@ -206,7 +206,7 @@ export const channels: Record<string, Channel> = {
   notification: { requires: ['user'], refresh: 'never', snapshot: noSnapshot },
 }
 
-/** Undefined when the venue cannot listen to that. */
+/** Undefined for an unknown subscription. */
 export const readTopic = (subscription: unknown): Topic | undefined => {
   if (typeof subscription !== 'object' || subscription === null) return undefined
   const { type, coin, user, interval } = subscription as Subscription

@@ -12,7 +12,7 @@ import { bookOf, spotOf, stateOf, type Venue } from './venue.ts'
 
 const minimumUsd = 10n * BigInt(one)
 
-/** The price an order is most likely to be worth: its own, unless the mark is better for the account. */
+/** The expected execution price of an order: its own, unless the mark is better for the account. */
 const reference = (order: Order, mark: number): number => (order.buy ? Math.min(order.price, mark) : mark)
 
 const marginNeeded = (account: Account, market: Perp, order: Order, mark: number): bigint => {
@@ -54,14 +54,14 @@ const isTooSmall = (account: Account, market: Market, order: Order): boolean => 
   return !order.trigger && order.left < closable(account, market.asset, order.buy)
 }
 
-/** Which side of the mark sets it off. */
+/** Side of the mark on which the order triggers. */
 export const triggersAbove = ({ trigger, buy }: Order): boolean => (trigger?.tpsl === 'tp') !== buy
 
 const isWrongSide = (order: Order, reference: number): boolean =>
   order.trigger !== null &&
   (triggersAbove(order) ? order.trigger.price <= reference : order.trigger.price >= reference)
 
-/** A bracket is judged by where its parent will trade. */
+/** The exits of a bracket are checked against the price of the parent. */
 const expectedEntry = ({ buy, price }: Order, mark: number): number =>
   buy ? Math.min(price, mark) : Math.max(price, mark)
 
@@ -76,7 +76,7 @@ const exceededMaxUsd = (market: Market, order: Order): number | undefined => {
 const isFarFromReference = (order: Order, price: number): boolean =>
   Math.abs(order.price - price) > 0.8 * price
 
-/** Everything that can be said about an order before it meets the book. */
+/** Every check of an order before it reaches the book. */
 export const checkOrder = (
   venue: Venue,
   account: Account,

@@ -49,7 +49,7 @@ const number = (value: unknown, name: string): number => {
   throw new RequestError(`${name} must be a number`)
 }
 
-/** The venue's own record of an account, told without the wire: what tests compare everything else with. */
+/** The venue's own record of an account, in memory form: tests compare everything else with it. */
 const accountSnapshot = ({ engine }: ControlDeps, user: string) => {
   const { venue } = engine
   const account = venue.state.accounts.get(user)
@@ -121,7 +121,7 @@ const effects: Route = (deps, _body, query) => {
   const user = query.get('user')
   const cloid = query.get('cloid')
   const { state } = deps.engine.venue
-  // The sums alone, for a test that looks often.
+  // Only the sums, for tests that poll often.
   const isSumsOnly = query.get('accounts') === 'none'
   const users = isSumsOnly
     ? []
@@ -285,7 +285,7 @@ const run = async (
 const plainJson = (value: unknown): string =>
   JSON.stringify(value, (_key, item) => (typeof item === 'bigint' ? unitsText(item) : item))
 
-/** Never reachable from outside, and never on the venue's own port. */
+/** Bound to loopback, and never on the venue's own port. */
 export const serveControl = (deps: ControlDeps): Server =>
   createServer((request, response) => {
     if (isForeignOrigin(request)) return void response.writeHead(403).end()

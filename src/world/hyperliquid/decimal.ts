@@ -10,7 +10,7 @@ export const power = (exponent: number): bigint => powers[exponent] as bigint
 
 const shape = /^(-?)([0-9]*)(?:\.([0-9]*))?$/
 
-/** The one spelling that is hashed: no leading or trailing zeros, no negative zero. Other text stays as it is. */
+/** The canonical text that is hashed: no leading or trailing zeros, no negative zero. Other text is unchanged. */
 export const canonicalDecimal = (text: string): string => {
   const match = shape.exec(text)
   if (!match) return text
@@ -22,7 +22,7 @@ export const canonicalDecimal = (text: string): string => {
   return sign === '-' && body !== '0' ? `-${body}` : body
 }
 
-/** Exact, or undefined when the text is no decimal or has more places than fit. */
+/** Exact, or undefined when the text is no decimal or has too many decimal places. */
 export const parseUnits = (text: string, places: number): bigint | undefined => {
   const match = /^(-?)([0-9]+)(?:\.([0-9]+))?$/.exec(canonicalDecimal(text))
   if (!match) return undefined
@@ -45,10 +45,10 @@ export const priceText = (price: number): string => unitsText(BigInt(price))
 
 export const sizeText = (lots: number, sizeDecimals: number): string => unitsText(BigInt(lots), sizeDecimals)
 
-/** Rates are integers of 1e-10; upstream prints them without `.0` padding rules of its own. */
+/** Rates are integers of 1e-10; upstream prints them without padding `.0`. */
 export const rateText = (rate: bigint): string => unitsText(rate, 10)
 
-/** price * size in money. Exact, because a valid price never has more places than the size leaves free. */
+/** price * size in money. Exact, because a valid price never has more decimal places than the size leaves free. */
 export const notional = (price: number, lots: number, sizeDecimals: number): bigint =>
   (BigInt(price) * BigInt(lots)) / power(sizeDecimals)
 

@@ -8,21 +8,21 @@ import type { Venue, VenueEvent } from './venue.ts'
 export type Engine = {
   venue: Venue
   nowMs: () => number
-  /** Applies at once. What it did may be told from `told` on. */
+  /** Applies the command at once. Its effects may be published from `afterPersist` on. */
   submit: (command: Command) => Answer | undefined
   /** Runs when everything submitted so far is in the log. */
   afterPersist: (callback: () => void) => void
   advance: (ms: number) => void
   onEvents: (eventListener: (events: readonly VenueEvent[]) => void) => void
-  /** Is called within `submit`, with the accounts that the command may have changed. */
+  /** Called within `submit`, with the accounts that the command may have changed. */
   onChange: (listener: (users: Iterable<string>) => void) => void
   close: () => void
 }
 
-/** Often, as a save costs what happened since the last one. */
+/** Frequent, because the cost of a save depends on the changes since the last one. */
 const snapshotEvery = { bytes: 1_000_000, commands: 2_000, ms: 300_000 }
 
-/** Those that something happened to, and those who acted without that anything happened: a changed leverage, for one. */
+/** Accounts that changed, and those whose action changed nothing else, such as a changed leverage. */
 const changedUsers = ({ state, events }: Venue, command: Command): Set<string> => {
   const users = new Set<string>()
   if (command.kind === 'act') {
@@ -34,10 +34,13 @@ const changedUsers = ({ state, events }: Venue, command: Command): Set<string> =
   return users
 }
 
-/** `broken` ends the process: a command that was half done must not be served from, and the log knows what was whole. */
+/**
+ * `broken` ends the process: state after a partly applied command must not be served, and the log restores the last
+ * complete state.
+ */
 export const openEngine = (dataDir: string, seed: number, onFatal: (error: unknown) => never): Engine => {
   const { journal, venue, fresh } = openJournal(dataDir, seed, Date.now())
-  // Time that a test moved ahead stays ahead over a restart.
+  // An offset that a test added to the clock stays over a restart.
   let offsetMs = Math.max(0, venue.state.nowMs - Date.now())
   const nowMs = () => Date.now() + offsetMs
 
@@ -57,7 +60,7 @@ export const openEngine = (dataDir: string, seed: number, onFatal: (error: unkno
     savedMs = Date.now()
   }
 
-  /** One write for all that happened in this turn of the event loop, then the replies, then the streams. */
+  /** One write for all commands of this turn of the event loop, then the replies, then the streams. */
   const flush = (): void => {
     scheduled = false
     if (lines.length > 0) journal.append(lines.join(''))

@@ -1,4 +1,4 @@
-/** The venue's own sentences, and the status an order that meets one is remembered with. */
+/** The venue's own error texts, and the order status of each. */
 const table = {
   tick: ['Price must be divisible by tick size.', 'tickRejected'],
   minimum: ['Order must have minimum value of $10.', 'minTradeNtlRejected'],
@@ -39,7 +39,7 @@ export const postOnly = (bbo: string, asset: number): OrderError => ({
 export const neverPlaced = (asset: number): string =>
   `Order was never placed, already canceled, or filled. asset=${asset}`
 
-/** A whole request is refused. */
+/** Rejects a whole request. */
 export class RequestError extends Error {}
 
 export const rejectRequest: (sentence: string) => never = (sentence) => {

@@ -4,7 +4,7 @@ import type { VenueEvent } from './venue.ts'
 import { marketFor } from './venue.ts'
 import { fillView, fundingView, type Json, openOrder, tradeView } from './views.ts'
 
-/** What one batch of happenings says to one user. */
+/** The changes of one batch of events for one user. */
 export type UserDigest = {
   orders: Json[]
   history: Json[]
@@ -25,7 +25,7 @@ const emptyDigest = (): UserDigest => ({
   notifications: [],
 })
 
-/** Ends that the user did not ask for. */
+/** Ends that the user did not request. */
 const isUnsolicited = (status: string): boolean =>
   (status.endsWith('Canceled') && status !== 'canceled') || status === 'scheduledCancel'
 

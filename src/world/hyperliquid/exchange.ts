@@ -14,7 +14,7 @@ import type { Account } from './state.ts'
 import { classTransfer, spotSend, usdSend, withdraw } from './transfers.ts'
 import { stateOf, type Venue } from './venue.ts'
 
-/** An action whose signature has been read; who may act is decided inside. */
+/** An action with a decoded signature; `exchange` decides whether the signer may act. */
 export type Request = {
   signer: string
   userSigned: boolean
@@ -26,7 +26,7 @@ export type Request = {
 
 export type Answer = { status: 'ok'; response: ActionResponse } | { status: 'err'; response: string }
 
-/** The canonicaliser has given the action its form, so the casts below only name it. */
+/** The canonicaliser has validated the action, so the casts below only name its type. */
 const cast = <T>(action: Record<string, unknown>): T => action as T
 
 const defaultResponse = { type: 'default' } as const
@@ -163,10 +163,10 @@ const handlers: Record<string, ActionHandler> = {
   noop: () => undefined,
 }
 
-/** What an address above its request limit may still send: one request in this time. */
+/** Pace of an address above its request limit: one request in this time. */
 const limitedEveryMs = 10_000
 
-/** One request for every dollar traded, after a first allowance; cancels have twice that. */
+/** One request for every dollar traded, after an initial allowance; cancels have twice that. */
 const countRequests = (venue: Venue, account: Account, { type, ...rest }: Action): void => {
   const batch = Object.values(rest).find(Array.isArray)?.length ?? 1
   account.requests += batch

@@ -15,7 +15,7 @@ export const feeOf = (kind: 'perp' | 'spot', crossed: boolean, value: bigint): b
 export const builderFeeOf = (value: bigint, tenths: number): bigint =>
   roundUpMicro((value * BigInt(tenths)) / 100_000n)
 
-/** Spot buyers pay in what they bought, up to its last unit that the venue keeps. */
+/** Spot buyers pay in the bought token, up to the last unit that the venue stores. */
 export const spotFeeInBase = (size: bigint, crossed: boolean): bigint => {
   const exact = size * (crossed ? rates.spot.taker : rates.spot.maker)
   return (exact + millionths - 1n) / millionths

@@ -4,8 +4,8 @@ import type { Account } from './state.ts'
 import type { Json } from './views.ts'
 
 /**
- * What other clients, other exchanges of the venue and strangers leave in the lists of an account. None of it moves a
- * balance, a position or an order that this venue accounts for.
+ * Records of other clients, other exchanges of the venue and unknown senders in the lists of an account. None of them
+ * changes a balance, a position or an order of this venue.
  */
 export type ForeignRecords = { ledger: Json[]; fills: Json[]; orders: Json[] }
 
@@ -20,14 +20,14 @@ const oidBase = 9_000_000_000
 const hashOf = (address: string, at: number): string =>
   `0x${createHash('sha256').update(`${address}:foreign:${at}`).digest('hex')}`
 
-/** After one second of an account's life, after two, four, eight and so on: often at first and never many. */
+/** After one second of an account's life, then after two, four, eight and so on: frequent at first and few in total. */
 const recordTimes = ({ createdMs }: Account, { fromMs, toMs }: Span): [index: number, timeMs: number][] =>
   Array.from({ length: secondsOfRecords }, (_, index): [number, number] => [
     index,
     createdMs + firstMs * 2 ** index,
   ]).filter(([, timeMs]) => timeMs >= fromMs && timeMs <= toMs)
 
-/** A token that is listed nowhere, sent by nobody known. The venue prints such a transfer without a nonce. */
+/** An unlisted token from an unknown sender. The venue prints such a transfer without a nonce. */
 const transfer = (address: string) => ({
   type: 'spotTransfer',
   token: 'JEFF',
@@ -103,7 +103,7 @@ type LedgerRow = { time: number; hash: string; delta: Record<string, Json> & { t
 
 const amountFields = ['usdc', 'amount', 'usdcValue', 'netWithdrawnUsd', 'fee']
 
-/** The next binary float above, as a sum of floats would print: 16.0 becomes 16.000000000000004. */
+/** The next binary float above, as a sum of floats prints: 16.0 becomes 16.000000000000004. */
 const asFloat = (text: Json): Json => {
   const value = typeof text === 'string' ? Number(text) : 0
   if (!(value >= 1e-6)) return text

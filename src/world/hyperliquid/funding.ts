@@ -13,11 +13,11 @@ export const sampleEveryMs = 5_000
 const clamp = (value: bigint, low: bigint, high: bigint): bigint =>
   value < low ? low : value > high ? high : value
 
-/** The hourly rate from the average premium: an eighth of the eight-hour rate, cut off after ten decimals. */
+/** The hourly rate from the average premium: an eighth of the eight-hour rate, truncated to ten decimals. */
 export const fundingRate = (premium: bigint): bigint =>
   clamp((premium + clamp(interest - premium, -band, band)) / 8n, -cap, cap)
 
-/** What a position pays, at the oracle and not at the mark. */
+/** The payment of a position, at the oracle price and not at the mark. */
 export const fundingPayment = (size: number, oracle: number, rate: bigint, sizeDecimals: number): bigint =>
   roundMicro((notional(oracle, size, sizeDecimals) * rate) / rateOne)
 
@@ -64,7 +64,7 @@ export const samplePremiums = (venue: Venue): void => {
 const ratesMax = 5_000
 const fundingsMax = 20_000
 
-/** Longs pay shorts, exactly; what rounding leaves goes to the venue's own pot. */
+/** Longs pay shorts exactly; the remainder of rounding is credited to the venue's own account. */
 export const payFunding = (venue: Venue, timeMs: number): void => {
   for (const market of perps) {
     const state = stateOf(venue, market.asset)

@@ -22,7 +22,7 @@ import type { Json } from './views.ts'
 
 const marks = (venue: Venue) => (asset: number) => stateOf(venue, asset).mark
 
-/** An address the venue does not know is shown as an empty account, never as an error. */
+/** An unknown address is shown as an empty account, never as an error. */
 export const accountOrEmpty = (venue: Venue, address: string): Account =>
   venue.state.accounts.get(address) ?? newAccount(address, venue.state.nowMs)
 
@@ -131,7 +131,7 @@ const balancesOf = (account: Account) =>
       entryNtl: unitsText(token === 0 ? 0n : maximum(0n, entry)),
     }))
 
-/** How much could be bought and sold now, at the mark and with the account's leverage. */
+/** The size that can be bought and sold now, at the mark and with the account's leverage. */
 export const activeAssetData = (venue: Venue, address: string, market: Perp): Json => {
   const account = accountOrEmpty(venue, address)
   const { mark } = stateOf(venue, market.asset)

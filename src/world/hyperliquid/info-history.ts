@@ -54,7 +54,7 @@ export const historicalOrders = (venue: Venue, address: string): Json[] =>
 export const userFills = (venue: Venue, address: string): Json[] =>
   accountOrEmpty(venue, address).fills.slice(-fillsMax).reverse().map(fillView)
 
-/** Oldest first, as a caller pages forward by time. */
+/** Oldest first, because a caller pages forward by time. */
 export const userFillsByTime = (venue: Venue, address: string, window: Window): Json[] =>
   accountOrEmpty(venue, address)
     .fills.filter(({ timeMs }) => within(timeMs, window))
@@ -83,10 +83,10 @@ export const ledgerUpdates = (venue: Venue, address: string, window: Window): Js
     .slice(0, recordsMax)
     .map(({ timeMs, hash, delta }) => ({ time: timeMs, hash, delta }))
 
-/** Share of an hour's move that stands as the premium of that hour. */
+/** Share of an hour's price move that counts as the premium of that hour. */
 const premiumShare = 0.25
 
-/** What was paid before this venue began, from the candles of that time. */
+/** Funding rates from before this venue began, computed from the candles of that time. */
 const pastRates = (venue: Venue, market: Perp, { fromMs, toMs }: Window): MarketState['rates'] => {
   const { genesisMs } = venue.state
   if (fromMs > genesisMs) return []

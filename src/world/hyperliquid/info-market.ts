@@ -32,7 +32,7 @@ export const marginTable = (id: number): Json => {
   }
 }
 
-/** The invented past of a market, kept once it has been asked for. */
+/** The generated history of a market, cached on first use. */
 const pastCandlesByVenue = new WeakMap<Venue, Map<number, Candle[]>>()
 
 const pastCandlesOf = (venue: Venue, market: Market): Candle[] => {
@@ -47,7 +47,7 @@ const pastCandlesOf = (venue: Venue, market: Market): Candle[] => {
   return made
 }
 
-/** Past and present in one row without gaps. */
+/** Generated and recorded candles in one list without gaps. */
 export const candlesOf = (
   venue: Venue,
   market: Market,
@@ -76,7 +76,7 @@ type Day = { previous: number; base: number; quote: number }
 
 const days = new WeakMap<Venue, Map<number, Day & { minute: number }>>()
 
-/** Volumes of the last day, read anew once a minute. */
+/** Volumes of the last day, recomputed once a minute. */
 const dayOf = (venue: Venue, market: Market): Day => {
   const minute = Math.floor(venue.state.nowMs / 60_000)
   const known = days.get(venue) ?? new Map<number, Day & { minute: number }>()
@@ -179,7 +179,7 @@ export const allMids = (venue: Venue): Record<string, string> =>
 
 const levelsShown = 20
 
-/** Joins levels on a coarser grid; bids round down, asks up, so that no level looks better than it is. */
+/** Merges levels at a coarser tick; bids round down, asks up, so that no level looks better than it is. */
 const aggregatePrice = (price: number, buy: boolean, figures: number, mantissa: number): number => {
   let step = 1
   while (price / step >= 10 ** figures) step *= 10

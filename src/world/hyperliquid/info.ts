@@ -27,7 +27,7 @@ const window = ({ startTime, endTime }: Body) => ({
 
 const anyWindow = (body: Body) => window({ ...body, startTime: body.startTime ?? 0 })
 
-/** There is one perpetual exchange here; it has no name. */
+/** The one perpetual exchange of this venue; it has no name. */
 const assertDefaultDex = ({ dex }: Body): void => {
   if (dex !== undefined && dex !== null && dex !== '') rejectMalformed()
 }
@@ -126,7 +126,7 @@ export const webData2: View = (venue, body) => {
   }
 }
 
-/** What came in less what went out. */
+/** Deposits less withdrawals. */
 const netLedgerFlow = (venue: Venue, address: string): bigint => {
   let sum = 0n
   for (const { delta } of account.accountOrEmpty(venue, address).ledger) {
@@ -256,7 +256,7 @@ const views: Record<string, View> = {
 
 export const infoTypes = Object.keys(views)
 
-/** Whatever is not in the table is refused loudly, so that gaps show. */
+/** An unknown request is rejected with an error, so that gaps are visible. */
 export const answerInfo = (venue: Venue, body: unknown): Json => {
   const type = readType(body)
   const view = Object.hasOwn(views, type) ? views[type] : undefined

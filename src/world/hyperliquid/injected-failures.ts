@@ -1,15 +1,15 @@
 import { nextRandom, type RandomState } from '#world/venue-core/random.ts'
 
-/** What goes wrong with a request. `dropReply` is after the commit, the others before it. */
+/** Failure of a request. `dropReply` is after the commit, the others before it. */
 export type InjectedFailure = {
   effect: 'latency' | 'reset' | 'status' | 'dropReply' | 'wsDrop'
   latencyMs?: number
   status?: number
-  /** Only these: the door, and the type of the action or of the question. */
+  /** Limits the failure to an endpoint, and to a type of action or request. */
   endpoint?: 'exchange' | 'info' | 'ws'
   type?: string
   user?: string
-  /** How often at most, and with which chance each time. */
+  /** Maximum count, and the probability each time. */
   count?: number
   rate?: number
 }
@@ -20,7 +20,7 @@ export type InjectedFailures = {
   add: (fault: InjectedFailure, seed: number) => number
   remove: (id: number | undefined) => void
   list: () => { id: number; fault: InjectedFailure; left: number | null; struck: number }[]
-  /** The faults that strike this request; each strike is counted. */
+  /** The failures that apply to this request; each application is counted. */
   takeMatching: (endpoint: NonNullable<InjectedFailure['endpoint']>, type: string) => InjectedFailure[]
 }
 

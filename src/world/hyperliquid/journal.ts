@@ -20,9 +20,9 @@ import type { State } from './state.ts'
 import { createVenue, newState, type Venue } from './venue.ts'
 
 /**
- * A snapshot and the commands since. Commands are written before anything they did is told to anybody, so a killed
- * process has lost nothing that was acknowledged. The write is not synced: that guards against the death of this
- * process, not of the machine; snapshots are synced, as the log they replace is removed.
+ * A snapshot and the commands since. A command is written before its effects are published, so a killed process loses
+ * nothing that was acknowledged. The write is not synced: it protects against the death of this process, not of the
+ * machine. Snapshots are synced, because the log that they replace is removed.
  */
 export type Journal = {
   append: (lines: string) => void
@@ -48,7 +48,7 @@ const readLine = (line: string): { command: Command; atMs: number } => {
   return { command: command as Command, atMs: at }
 }
 
-/** Does what the log says. A command that was refused then is refused again. */
+/** Replays the log. A command that was rejected then is rejected again. */
 export const replay = (venue: Venue, command: Command, atMs: number): void => {
   try {
     apply(venue, command, atMs)
@@ -80,7 +80,7 @@ const restore = (saved: StoredSnapshot, archive: Archive): Venue => {
   return venue
 }
 
-/** A process killed while writing leaves half a line, and nobody was told of that one. */
+/** A process killed while writing leaves an incomplete line, whose command was not acknowledged. */
 const dropTornLine = (path: string, content: Buffer): string[] => {
   const end = content.lastIndexOf(0x0a) + 1
   if (end < content.length) truncateSync(path, end)

@@ -1,4 +1,4 @@
-/** Keccak-256 on 32-bit halves. The common package needs 50 us a block, which would cost more than the recovery. */
+/** Keccak-256 on 32-bit halves. The common package needs 50 us a block, more than the recovery of the signer. */
 const rounds = 24
 const rateBytes = 136
 
@@ -18,7 +18,7 @@ const roundConstants = (): Int32Array => {
   return out
 }
 
-/** Where lane `i` of the walk goes and by how much it turns (rho and pi together). */
+/** Target position and rotation of each 64-bit word (rho and pi together). */
 const walk = (): { to: Uint8Array; by: Uint8Array } => {
   const to = new Uint8Array(24)
   const by = new Uint8Array(24)

@@ -44,7 +44,7 @@ export const updateLeverage = (
   account.raw -= extra
 }
 
-/** `ntli` is in micro-dollars, negative to take margin out. */
+/** `ntli` is in micro-dollars, negative to remove margin. */
 export const updateIsolatedMargin = (
   venue: Venue,
   account: Account,
@@ -65,7 +65,7 @@ export const updateIsolatedMargin = (
   account.raw -= amount
 }
 
-/** Adds just enough margin for the wanted leverage. */
+/** Adds the margin that the requested leverage lacks. */
 export const topUpIsolated = (
   venue: Venue,
   account: Account,

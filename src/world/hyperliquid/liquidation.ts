@@ -30,7 +30,7 @@ const isolatedMarginStatus = (venue: Venue, position: Position): MarginStatus =>
   return { value: isolatedValue(position, mark), maintenance, positions: [position] }
 }
 
-/** The price that is surely inside every book worth the name; nothing further is taken. */
+/** Limit price inside every plausible book; nothing further is taken. */
 const worstPrice = (mark: number, buy: boolean): number => Math.max(1, Math.round(mark * (buy ? 1.1 : 0.9)))
 
 const closingOrder = (venue: Venue, account: Account, position: Position, lots: number): Order => ({
@@ -93,7 +93,7 @@ const recordLiquidation = (
   })
 }
 
-/** A fill without a book: the venue itself settled the position, in whole or in part. */
+/** A fill without a book: the venue settles the position itself, in whole or in part. */
 const recordTakeover = (
   venue: Venue,
   account: Account,
@@ -138,7 +138,7 @@ const recordTakeover = (
 const takeoverDirection = ({ leverage, size }: Position): string =>
   `Liquidated ${leverage.cross ? 'Cross' : 'Isolated'} ${size > 0 ? 'Long' : 'Short'}`
 
-/** Position against the other account at one price, nobody paying a fee. */
+/** Settles a position against the other account at one price, without fees. */
 const transferPosition = (
   venue: Venue,
   from: Account,
@@ -154,7 +154,7 @@ const transferPosition = (
   reduceOthers(venue, market, [from, to])
 }
 
-/** The backstop takes the positions and the margin with them. */
+/** The backstop takes over the positions and their margin. */
 const transferToBackstop = (
   venue: Venue,
   account: Account,
@@ -174,7 +174,10 @@ const transferToBackstop = (
   backstop.raw += rest
 }
 
-/** Who gains most on the other side, by return on equity, gives up the position at the price before the move. */
+/**
+ * Auto-deleveraging: the most profitable account on the other side, by return on equity, gives up its position at the
+ * price before the move.
+ */
 const deleverage = (venue: Venue, account: Account, position: Position): void => {
   const market = perpOf(position.asset)
   const { previousOracle, mark } = stateOf(venue, position.asset)
@@ -205,7 +208,7 @@ const deleverage = (venue: Venue, account: Account, position: Position): void =>
 
 const partialLots = (position: Position): number => Math.max(1, Math.floor(Math.abs(position.size) / 5))
 
-/** Into the book first. Of a large position a fifth, unless that was done within the last half minute. */
+/** First into the book: a fifth of a large position, or all of it within half a minute of the last attempt. */
 const liquidatePositions = (
   venue: Venue,
   account: Account,
@@ -224,7 +227,7 @@ const liquidatePositions = (
   }
 }
 
-/** Then, below two thirds of the maintenance margin, the backstop; and when that has nothing, the winners. */
+/** Then the backstop, below two thirds of the maintenance margin; when it has no funds, auto-deleveraging. */
 const liquidateRest = (
   venue: Venue,
   account: Account,
@@ -250,7 +253,7 @@ const liquidateAccount = (
   const assets = new Set(marginStatus.positions.map(({ asset }) => asset))
   cancelAll(venue, account, 'liquidatedCanceled', ({ asset, reduceOnly }) => !reduceOnly || assets.has(asset))
   recordLiquidation(venue, account, marginStatus, isolated)
-  // Below zero already, the book could only add to what others would have to pay.
+  // Below zero, a sale into the book could only increase the loss of others.
   if (marginStatus.value >= 0n) liquidatePositions(venue, account, marginStatus.positions, readStatus)
   liquidateRest(venue, account, isolated, readStatus())
   // An isolated position can lose no more than its own margin.
@@ -259,7 +262,7 @@ const liquidateAccount = (
   account.raw = cash
 }
 
-/** A shortfall that is left without positions is the backstop's: no account stays below zero. */
+/** The backstop covers a shortfall without positions: no account stays below zero. */
 const coverShortfall = (venue: Venue, account: Account): void => {
   if (account.raw >= 0n || account.positions.size > 0) return
   accountOf(venue, backstopAddress).raw += account.raw

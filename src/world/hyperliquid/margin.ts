@@ -32,7 +32,7 @@ export const tierOf = (value: bigint, tiers: readonly Tier[]): Tier =>
 export const isolatedValue = (position: Position, mark: number): bigint =>
   position.raw + signedValue(position, mark)
 
-/** Margin a position uses: its own equity when isolated. */
+/** Margin that a position uses: its own equity when isolated. */
 export const marginUsed = (position: Position, mark: number): bigint =>
   position.leverage.cross
     ? initialMargin(positionValue(position, mark), position.leverage.value)
@@ -54,13 +54,13 @@ export const crossSummary = (account: Account, marks: Marks): CrossSummary => {
   return sum
 }
 
-/** What can leave the account: at least a tenth of the open notional stays. */
+/** The withdrawable amount: at least a tenth of the open notional stays. */
 export const withdrawable = (account: Account, marks: Marks): bigint => {
   const { value, notional: open, initial } = crossSummary(account, marks)
   return maximum(0n, value - maximum(initial, open / 10n))
 }
 
-/** Free to open more with. */
+/** Margin that is free for new positions. */
 export const availableMargin = (account: Account, marks: Marks): bigint => {
   const { value, initial } = crossSummary(account, marks)
   return value - initial
@@ -73,7 +73,7 @@ export const leverageOf = (account: Account, market: Perp): Leverage =>
     value: Math.min(20, market.maxLeverage),
   }
 
-/** Price units at which the margin left is the maintenance margin, or undefined when no price does it. */
+/** The price at which the remaining margin equals the maintenance margin, or undefined where no such price exists. */
 export const liquidationPrice = (account: Account, position: Position, marks: Marks): number | undefined => {
   const market = perpOf(position.asset)
   const mark = marks(position.asset)

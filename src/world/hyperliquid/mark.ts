@@ -11,7 +11,7 @@ export const median = (values: readonly number[]): number => {
     : ((sorted[middle - 1] as number) + (sorted[middle] as number)) / 2
 }
 
-/** An average that forgets: the sum and its weight both fade, and the sample weighs the time it stood for. */
+/** An exponential moving average: sum and weight decay, and each sample weighs its duration. */
 export const addSample = (average: Average, sample: number, seconds: number, memorySeconds: number): void => {
   const fade = Math.exp(-seconds / memorySeconds)
   average.sum = average.sum * fade + sample * seconds
@@ -24,7 +24,7 @@ export const averageOf = ({ sum, weight }: Average, otherwise: number): number =
 export const basisMemorySeconds = 150
 export const smoothMemorySeconds = 30
 
-/** The three inputs of the mark: there are no other exchanges here, so the second is smoothed for the third. */
+/** The three inputs of the mark: without other exchanges, the third is the smoothed second. */
 export const markInputs = (state: MarketState, bid: number, ask: number): [number, number, number] => {
   const book = median([bid, ask, state.last])
   return [state.oracle + averageOf(state.basis, 0), book, averageOf(state.smooth, book)]

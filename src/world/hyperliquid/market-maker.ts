@@ -8,7 +8,7 @@ import { bookOf, flowAddress, makerAddress, stateOf, type Venue } from './venue.
 const levels = 12
 const firstLevelUsd = 40_000
 
-/** One step of the price process. Perpetual and spot of the same coin walk together. */
+/** One step of the price process. Perpetual and spot of the same coin move together. */
 const sigma = 0.000_12
 const meanReversion = 0.000_002
 
@@ -35,7 +35,7 @@ export const walkPrices = (venue: Venue, seconds: number): void => {
 
 type Quote = { price: number; size: number }
 
-/** A ladder on both sides: a tight top, growing sizes, wider steps further out. */
+/** A ladder on both sides: a tight spread, growing sizes, wider steps further out. */
 const ladder = (market: Market, oracle: number, buy: boolean): Quote[] => {
   const quotes: Quote[] = []
   let before = oracle
@@ -59,7 +59,7 @@ const cancelQuotes = (venue: Venue, market: Market): void => {
   for (const { id, owner } of book.orders()) if (owner === makerAddress) book.cancel(id)
 }
 
-/** Takes the old ladder away and quotes around the oracle, so that immediate orders fill. */
+/** Cancels the old ladder and quotes around the oracle price, so that immediate orders fill. */
 export const requote = (venue: Venue, market: Market): void => {
   cancelQuotes(venue, market)
   if (market.kind === 'perp' && market.delisted) return
@@ -77,7 +77,10 @@ export const requote = (venue: Venue, market: Market): void => {
   venue.events.push({ kind: 'book', asset: market.asset })
 }
 
-/** Small trades of strangers, so that tapes, candles and volumes move. Pinned markets stay as the test left them. */
+/**
+ * Small trades of other accounts, so that trades, candles and volumes change. Pinned markets keep the price of the
+ * test.
+ */
 export const tradeRandomly = (venue: Venue): void => {
   const { random, settings } = venue.state
   if (!settings.walking) return

@@ -40,7 +40,7 @@ export type Market = Perp | Spot
 
 export const spotOffset = 10_000
 
-/** Largest market order by the least leverage that a market must allow; a limit order may be ten times that. */
+/** Largest market order by the maximum leverage of the market; a limit order may be ten times that. */
 export const maxMarketOrderUsd: readonly (readonly [leverage: number, usd: number])[] = [
   [40, 15_000_000],
   [25, 5_000_000],
@@ -180,7 +180,7 @@ export const marketOf = (asset: number): Market | undefined => byAsset.get(asset
 export const marketNamed = (coin: string): Market | undefined => byCoin.get(coin)
 export const perpOf = (asset: number): Perp => byAsset.get(asset) as Perp
 
-/** Sends name a token `NAME:0xid`. */
+/** A token of a transfer is written `NAME:0xid`. */
 export const tokenNamed = (text: string): Token | undefined => {
   const [name, id] = text.split(':')
   return tokens.find((known) => known.name === name && known.tokenId === id?.toLowerCase())

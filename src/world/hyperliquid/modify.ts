@@ -13,7 +13,7 @@ const openOrder = (venue: Venue, account: Account, oid: number | undefined): Ord
 
 const cancelOne = (venue: Venue, account: Account, asset: number, oid: number | undefined): CancelStatus => {
   const order = openOrder(venue, account, oid)
-  // A wrong asset looks just like a wrong order, as upstream.
+  // A wrong asset gives the same error as a wrong order, as upstream.
   if (!order || order.asset !== asset) return { error: neverPlaced(asset) }
   endOrder(venue, order, 'canceled')
   return 'success'
@@ -32,7 +32,7 @@ export type ModifyWire = { oid: number | string; order: OrderWire }
 
 const notModifiable = 'Cannot modify canceled or filled order'
 
-/** Cancels and places anew. The bracket of the old order moves to the new one. */
+/** Cancels and places again. The bracket of the old order moves to the new one. */
 export const modifyOne = (venue: Venue, account: Account, wire: ModifyWire, always: boolean): PlaceStatus => {
   const oid = typeof wire.oid === 'string' ? account.cloids.get(wire.oid) : wire.oid
   const previous = openOrder(venue, account, oid)
@@ -62,7 +62,7 @@ const moveChildren = (venue: Venue, oids: readonly number[], parent: Order | und
   }
 }
 
-/** The other half of a pair must find the new order. */
+/** The sibling of the order must reference the new one. */
 const relinkSibling = (venue: Venue, previous: Order, replacement: Order): void => {
   if (previous.sibling === null) return
   const sibling = venue.state.orders.get(previous.sibling)

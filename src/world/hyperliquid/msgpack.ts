@@ -1,4 +1,4 @@
-/** The writer behind the action hash. Integers take the shortest form and are unsigned where they can be. */
+/** The encoder of the action hash. Integers take the shortest form and are unsigned where possible. */
 const encoder = new TextEncoder()
 
 type Sink = { bytes: Uint8Array; view: DataView; at: number }
@@ -45,7 +45,7 @@ const writeInteger = (sink: Sink, value: number): void => {
   else if (value < 65_536) writeSized(sink, 0xcd, value, 2)
   else if (value < 4_294_967_296) writeSized(sink, 0xce, value, 4)
   else {
-    // Never 0xd3 or a float: the venue hashes uint64, and a client that does not is refused there.
+    // Never 0xd3 or a float: the venue hashes uint64, and rejects clients that do not.
     writeByte(sink, 0xcf)
     const at = reserve(sink, 8)
     sink.view.setBigUint64(at, BigInt(value))

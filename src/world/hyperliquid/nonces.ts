@@ -4,7 +4,7 @@ export type NonceSet = number[]
 export const noncesMax = 100
 const dayMs = 86_400_000
 
-/** Takes the nonce, or tells why not. A nonce is used once, whatever becomes of its action. */
+/** Takes the nonce, or returns the error. A nonce is used once, whatever the result of its action. */
 export const useNonce = (set: NonceSet, nonce: number, nowMs: number): string | undefined => {
   if (nonce <= nowMs - 2 * dayMs || nonce >= nowMs + dayMs)
     return `Invalid nonce: nonce ${nonce} is outside of the allowed time range`

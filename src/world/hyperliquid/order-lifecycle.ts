@@ -13,7 +13,7 @@ import {
   type Venue,
 } from './venue.ts'
 
-/** What a spot order keeps aside while it rests. */
+/** The hold of a resting spot order. */
 export const spotHold = (order: Order, market: Market): { token: number; units: bigint } | undefined => {
   if (market.kind === 'perp') return undefined
   return order.buy
@@ -50,7 +50,7 @@ const resolveChildren = (venue: Venue, parent: Order, status: string): void => {
   }
 }
 
-/** The one way an order ends. */
+/** The only function that ends an order. */
 export const endOrder = (venue: Venue, order: Order, status: string): void => {
   if (order.phase === 'done') return
   bookOf(venue, order.asset).cancel(order.oid)
@@ -63,14 +63,14 @@ export const endOrder = (venue: Venue, order: Order, status: string): void => {
   resolveChildren(venue, order, status)
 }
 
-/** One of the pair has traded, so the other has no purpose. */
+/** One order of the pair has traded, so the other is cancelled. */
 export const cancelSibling = (venue: Venue, order: Order | undefined): void => {
   if (order?.sibling == null) return
   const sibling = venue.state.orders.get(order.sibling)
   if (sibling && sibling.phase !== 'done') endOrder(venue, sibling, 'siblingFilledCanceled')
 }
 
-/** Reduce-only orders die with the position they were to reduce. */
+/** Reduce-only orders end with their position. */
 export const reduceOthers = (venue: Venue, market: Market, accounts: readonly Account[]): void => {
   for (const account of accounts) {
     if (account.isMarketMaker) continue
@@ -82,7 +82,7 @@ export const reduceOthers = (venue: Venue, market: Market, accounts: readonly Ac
   }
 }
 
-/** Resting reduce-only orders together never exceed the position: the oldest give way. */
+/** Resting reduce-only orders together never exceed the position: the oldest are cancelled. */
 export const trimReduceOnly = (venue: Venue, account: Account, newest: Order): void => {
   const remaining = closable(account, newest.asset, newest.buy)
   const reduceOnlyOrders = [...account.reducing]

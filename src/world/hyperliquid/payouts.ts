@@ -34,15 +34,14 @@ type Receipt = { status: string } | null
 
 const receiptPollsMax = 100
 const receiptPollMs = 50
-/** A reorganisation or a node that starts again may have dropped what was sent. */
+/** A reorganisation or a restarted node may have dropped a sent transaction. */
 const resendEveryPolls = 20
 
 const pause = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms))
 
 /**
- * Pays out in fresh USDC. The bytes of a payout are signed once and sent again until they are mined: the number in
- * them lets them land once. Each payment is also marked by the number of its payout after the call data, which the
- * token ignores.
+ * Pays out in new USDC. The bytes of a payout are signed once and sent again until they are mined: their nonce lets
+ * them land once. Each payment also carries the number of its payout after the call data, which the token ignores.
  */
 export const createPayoutSender = async (rpc: Rpc): Promise<PayoutSender> => {
   const { encodeFunctionData, keccak256 } = await import('viem')
@@ -73,7 +72,7 @@ export const createPayoutSender = async (rpc: Rpc): Promise<PayoutSender> => {
     return { raw, hash: keccak256(raw), nonce }
   }
 
-  /** The faucet of the world sends from the same account, so another transaction may have taken the number. */
+  /** The faucet of the world sends from the same account, so another transaction may have used the nonce. */
   const isReplaced = async ({ hash, nonce }: PayoutAttempt[number]): Promise<boolean> =>
     (await nextNonce('latest')) > nonce && !(await isMined(hash)) && (await nextNonce('latest')) > nonce
 
@@ -81,7 +80,7 @@ export const createPayoutSender = async (rpc: Rpc): Promise<PayoutSender> => {
     for (let tries = 0; tries < receiptPollsMax; tries += 1) {
       if (await isMined(step.hash)) return true
       if (await isReplaced(step)) return false
-      // Bytes that the node has already are refused, and looked for again.
+      // The node rejects bytes that it has already; they are looked up again.
       if (tries % resendEveryPolls === 0) await rpc('eth_sendRawTransaction', [step.raw]).catch(() => {})
       else await pause(receiptPollMs)
     }

@@ -27,7 +27,7 @@ export type PlaceStatus =
   | 'waitingForFill'
   | 'waitingForTrigger'
 
-/** Links that an order is born with. */
+/** Links of a new order. */
 export type OrderLinks = {
   builder?: Order['builder']
   positionTpsl?: boolean
@@ -42,7 +42,7 @@ const price = (text: string): number => {
   return Number(units)
 }
 
-/** Reads what the wire says. Text that no market could take refuses the whole request, as upstream does. */
+/** Parses the wire format. Text that is invalid in every market rejects the whole request, as upstream does. */
 export const readOrder = (
   venue: Venue,
   account: Account,
@@ -83,10 +83,10 @@ export const readOrder = (
   }
 }
 
-/** Of one account, and of all together: what an hour of load leaves must fit into memory. */
+/** Per account, and in total: an hour of load must fit into memory. */
 const ordersMax = { account: 10_000, venue: 40_000 }
 
-/** An ended order is forgotten with the fills up to it. */
+/** An ended order is dropped with the fills up to it. */
 const pruneOrder = (venue: Venue, account: Account, order: Order): void => {
   const { oid, cloid } = order
   if (cloid && account.cloids.get(cloid) === oid) account.cloids.delete(cloid)
@@ -107,7 +107,7 @@ const pruneOldestOfVenue = (venue: Venue): void => {
   }
 }
 
-/** The oldest ended orders of a long life are forgotten; what is still open never is. */
+/** Drops the oldest ended orders; open ones are never dropped. */
 const pruneOldestOfAccount = (venue: Venue, account: Account): void => {
   if (account.orders.length <= ordersMax.account) return
   const at = account.orders.findIndex((oid) => venue.state.orders.get(oid)?.phase === 'done')
@@ -118,7 +118,7 @@ const pruneOldestOfAccount = (venue: Venue, account: Account): void => {
   }
 }
 
-/** Gives the order its number and its place in the account's history. */
+/** Assigns the order id and adds the order to the account's history. */
 export const registerOrder = (venue: Venue, account: Account, order: Order): void => {
   order.oid = venue.state.nextOid
   venue.state.nextOid += 1
@@ -161,7 +161,7 @@ const holdFunds = (account: Account, order: Order, market: Market): void => {
   if (share) spotOf(account, share.token).hold += share.units
 }
 
-/** Meets the book. Whatever is left rests, or ends. */
+/** Matches against the book. The remainder rests, or ends. */
 export const matchOrder = (
   venue: Venue,
   order: Order,
@@ -222,7 +222,7 @@ export const awaitTrigger = (venue: Venue, account: Account, order: Order): Plac
   return 'waitingForTrigger'
 }
 
-/** One order on its own. */
+/** One order without a group. */
 export const placeOrder = (
   venue: Venue,
   account: Account,
@@ -236,6 +236,6 @@ export const placeOrder = (
   if (error) return { status: rejectOrder(venue, order, error), order }
   if (!order.trigger) return { status: matchOrder(venue, order), order }
   const status = awaitTrigger(venue, account, order)
-  // Only the exits of a group are told by a word; a trigger on its own is told by its number.
+  // Only the exits of a group are answered by a word; a single trigger is answered by its id.
   return { status: links.positionTpsl ? status : { resting: oidAnd(order) }, order }
 }

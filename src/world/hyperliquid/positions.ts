@@ -3,7 +3,7 @@ import { initialMargin, leverageOf } from './margin.ts'
 import type { Perp } from './markets.ts'
 import type { Account, Position } from './state.ts'
 
-/** What one fill did to one side. */
+/** Effect of one fill on one side. */
 export type PositionChange = { start: number; closedPnl: bigint; dir: string }
 
 const createPosition = (account: Account, market: Perp): Position => {
@@ -27,7 +27,7 @@ export const direction = (start: number, signed: number): string => {
   return start > 0 ? 'Long > Short' : 'Short > Long'
 }
 
-/** Adds to a position. Isolated ones take their margin along from the account. */
+/** Adds to a position. Isolated ones take their margin from the account. */
 const increase = (
   account: Account,
   market: Perp,
@@ -48,7 +48,7 @@ const increase = (
   }
 }
 
-/** Takes from a position; an isolated one gives its share of the equity back to the account. */
+/** Reduces a position; an isolated one returns its share of the equity to the account. */
 const reduce = (
   account: Account,
   market: Perp,
@@ -89,14 +89,14 @@ export const applyTrade = (account: Account, market: Perp, signed: number, price
   position.funding.sinceChange = 0n
   if (position.size === 0) {
     account.leverage.set(market.asset, position.leverage)
-    // Rounding leaves at most a few units of 1e-8 behind, and they belong to the account.
+    // Rounding leaves at most a few units of 1e-8, which are credited to the account.
     account.raw += position.raw
     account.positions.delete(market.asset)
   }
   return { start, closedPnl, dir: direction(start, signed) }
 }
 
-/** How much of an order a reduce-only order may do now. */
+/** The size that a reduce-only order may trade now. */
 export const closable = (account: Account, asset: number, buy: boolean): number => {
   const size = account.positions.get(asset)?.size ?? 0
   return buy ? Math.max(0, -size) : Math.max(0, size)

@@ -93,7 +93,7 @@ const bridge =
   rpc && openBridge(engine, rpc, await createPayoutSender(rpc), integer('bridge-ms', 20, 600_000))
 
 const control = serveControl({ engine, faults, rateBudget, stream, bridge, realismControl, history })
-// A client that was busy for a while must not meet a connection that is just being closed.
+// An idle client must not reuse a connection that the server is closing.
 for (const listener of [server, control]) listener.keepAliveTimeout = 120_000
 const port = await listen(server, integer('port', 0, 65_535))
 const controlPort = await listen(control, integer('control-port', 0, 65_535))

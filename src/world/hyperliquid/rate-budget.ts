@@ -1,4 +1,4 @@
-/** What a request costs of an address's budget of a minute. */
+/** Weight of a request in the per-minute budget of an address. */
 const lightTypes = new Set([
   'l2Book',
   'allMids',
@@ -24,7 +24,7 @@ export type RateBudget = {
   limit: (perMinute: number) => void
 }
 
-/** 0 means no limit: the whole world talks from one loopback address. */
+/** 0 means no limit: the whole world uses one loopback address. */
 export const createRateBudget = (perMinute: number): RateBudget => {
   let maximum = perMinute
   const used = new Map<string, { fromMs: number; weight: number }>()

@@ -2,15 +2,15 @@ import { nextRandom, type RandomState } from '#world/venue-core/random.ts'
 import { RequestError } from './errors.ts'
 import type { Account } from './state.ts'
 
-/** Applied to a share of the answers: `rate` of them are late by `minMs` to `maxMs`. */
+/** Delays a share of the answers: `rate` of them by `minMs` to `maxMs`. */
 export type Lag = { rate: number; minMs: number; maxMs: number }
 
-/** How far what the venue answers is from what it has done. All of it is about reads: no write is affected. */
+/** How far the venue's answers lag behind its state. Applies to reads only: no write is affected. */
 export type Realism = {
   seed: number
   /** `orderStatus` and `historicalOrders`: a new order is `unknownOid` until the lag has passed. */
   statusLag: Lag
-  /** Chance that `orderStatus` answers `unknownOid` for an order younger than `forMs`. */
+  /** Probability that `orderStatus` answers `unknownOid` for an order younger than `forMs`. */
   statusBlind: { rate: number; forMs: number }
   /** `userFills`, `userFillsByTime`, and fills on streams. */
   fillsLag: Lag
@@ -19,9 +19,9 @@ export type Realism = {
   spotLag: Lag
   /** Funding and other ledger records. */
   ledgerLag: Lag
-  /** Of accounts that open from now on. */
+  /** Mode of accounts that open from now on. */
   accountMode: Account['abstraction']
-  /** Lists carry records of kinds, coins and orders that this client did not make. */
+  /** Adds records of kinds, coins and orders that this client did not make to lists. */
   foreignRecords: boolean
   /** Share of ended orders whose status is `word` instead of the documented one. */
   unknownStatus: { rate: number; word: string }
@@ -31,7 +31,10 @@ export type Realism = {
   weightPerMinute: number
   /** Mean life of a stream; 0 means that none is dropped. */
   streamDropMs: number
-  /** Whose signatures count. `both` serves clients that sign for the test network wherever the URL is not the public one. */
+  /**
+   * Network whose signatures are valid. `both` serves clients that sign for the test network wherever the URL is not
+   * the public one.
+   */
   network: 'both' | 'mainnet' | 'testnet'
 }
 
@@ -61,7 +64,7 @@ export const quiet: Realism = {
   network: 'both',
 }
 
-/** What users of the real venue report, all at once. */
+/** Deviations that users of the real venue report, all at once. */
 export const realistic: Realism = {
   ...quiet,
   statusLag: often,
@@ -151,7 +154,7 @@ const parsers: { [K in keyof Realism]: (name: string, value: unknown) => Realism
     rejectSetting(name, 'both, mainnet or testnet'),
 }
 
-/** Reads settings on top of `preset`, or of what is set now. */
+/** Applies settings to `preset`, or to the current settings. */
 export const readRealism = (body: Record<string, unknown>, now: Realism): Realism => {
   const { preset, ...fields } = body
   const from =
@@ -188,7 +191,7 @@ export type RealismControl = {
   /** False while every setting is that of `quiet`, so that an undisturbed read costs nothing. */
   isSet: () => boolean
   set: (realism: Realism) => void
-  /** One draw; each setting has its own stream of random numbers, so that one does not shift another. */
+  /** One draw; each setting has its own sequence of random numbers, so that one does not shift another. */
   lagMs: (setting: LagSetting) => number
   isHit: (setting: SettingName, rate: number) => boolean
 }

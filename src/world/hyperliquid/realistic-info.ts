@@ -5,7 +5,7 @@ import type { LagSetting, RealismControl } from './realism.ts'
 import type { Venue } from './venue.ts'
 import type { Json } from './views.ts'
 
-/** The setting that makes an answer late. */
+/** The setting that delays an answer. */
 const lagSettings: Readonly<Record<string, LagSetting>> = {
   orderStatus: 'statusLag',
   historicalOrders: 'statusLag',
@@ -68,7 +68,7 @@ const statusAnswer = (realismControl: RealismControl, venue: Venue, answer: Stat
   return { ...answer, order: withUnknownStatus(realismControl.current(), answer.order) }
 }
 
-/** The answers of `answerInfo`, as far behind and as odd as the dial says. */
+/** The answers of `answerInfo` with the configured lag and deviations. */
 export const createRealisticInfo =
   (venue: Venue, history: AccountHistory, realismControl: RealismControl) =>
   (body: unknown): Json => {

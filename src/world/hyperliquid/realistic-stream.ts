@@ -5,11 +5,11 @@ import type { RealismControl } from './realism.ts'
 import type { Venue } from './venue.ts'
 import type { Json } from './views.ts'
 
-/** The messages of a stream, as late and as odd as the dial says. */
+/** The messages of a stream with the configured lag and deviations. */
 export type RealisticStream = {
   snapshot: (type: string, topic: Topic) => Message[]
   edit: (message: Message) => Message
-  /** What strangers and other clients left in this span. */
+  /** Records of other clients in this span. */
   foreign: (topic: Topic, span: { fromMs: number; toMs: number }) => Message[]
 }
 
@@ -18,7 +18,7 @@ export const isOfFills = ({ channel, data }: Message): boolean =>
 
 type Records = Record<string, Json>
 
-/** Where a channel has its list, apart from `orderUpdates`, which is one. */
+/** Path of a channel's list; `orderUpdates` itself is a list. */
 const ledgerField = 'nonFundingLedgerUpdates'
 
 export const createRealisticStream = (

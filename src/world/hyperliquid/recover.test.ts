@@ -24,7 +24,7 @@ const order = {
   grouping: 'na',
 }
 
-test('the published answer of the action hash is met', () => {
+test('the action hash equals the published one', () => {
   const hash = connectionId({ action: canonicalAction(order), nonce: 1_677_777_606_040 })
   assert.equal(toHex(hash), '0fcbeda5ae3c4950a548021552a4fea2226858c4453571bf3f24ba017eac2908')
 })
@@ -53,7 +53,7 @@ test('vault and expiry each change the hash', () => {
   assert.equal(new Set(hashes).size, hashes.length)
 })
 
-test('the signer of an L1 action is recovered, with leading zeros of r and s left out too', async () => {
+test('the signer of an L1 action is recovered, also without leading zeros of r and s', async () => {
   let short = 0
   for (let nonce = 1; nonce <= 60; nonce += 1) {
     const signed = { action: canonicalAction(order), nonce }
@@ -85,7 +85,7 @@ test('the signer of an L1 action is recovered, with leading zeros of r and s lef
   assert.ok(short > 0, 'no half began with a zero; sign more')
 })
 
-test('a broken signature belongs to nobody, and a malformed one is refused', () => {
+test('an invalid signature recovers to an unknown address, and a malformed one is rejected', () => {
   const digest = l1Digest({ action: canonicalAction(order), nonce: 1 })
   const full = `0x${'f'.repeat(64)}`
   assert.equal(recoverAddress(digest, { r: full, s: full, v: 27 }), undefined)
@@ -94,7 +94,7 @@ test('a broken signature belongs to nobody, and a malformed one is refused', () 
   assert.throws(() => recoverAddress(digest, { r: '0x1', s: '0x1', v: 29 }), MalformedError)
 })
 
-test('user-signed actions are bound to the chain id they name, and no agent name is the empty one', async () => {
+test('user-signed actions are bound to their chain id, and a missing agent name is the empty one', async () => {
   const action = {
     type: 'approveAgent',
     signatureChainId: '0x66eee',
@@ -155,7 +155,7 @@ test('bodies that are no action are malformed', () => {
   for (const body of bad) assert.throws(() => canonicalAction(body), MalformedError, JSON.stringify(body))
 })
 
-test('keccak is keccak for every length', () => {
+test('keccak equals the reference for every length', () => {
   fc.assert(
     fc.property(fc.uint8Array({ maxLength: 600 }), (data) => {
       assert.equal(`0x${toHex(keccak256(data))}`, reference(data))
@@ -167,7 +167,7 @@ test('keccak is keccak for every length', () => {
   assert.notEqual(empty, createHash('sha3-256').digest('hex'))
 })
 
-test('integers are packed unsigned and as short as they can be', () => {
+test('integers are packed unsigned and in the shortest form', () => {
   const packed = (value: unknown) => toHex(msgpack(value))
   assert.equal(packed(4_294_967_296), 'cf0000000100000000')
   assert.equal(

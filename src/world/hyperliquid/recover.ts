@@ -6,7 +6,7 @@ import { rejectMalformed } from './schema.ts'
 
 export type Signature = { r: string; s: string; v: number }
 
-/** Everything of a request that its signature covers. */
+/** The signed content of a request. */
 export type Signed = {
   action: Action
   nonce: number
@@ -90,7 +90,7 @@ const typeHash = (primary: string, fields: TypedFields): Uint8Array => {
 }
 
 const word = (kind: TypedFields[number][1], value: unknown): Uint8Array => {
-  // A name that is left out is signed as the empty text.
+  // A missing name is signed as the empty text.
   if (kind === 'string') return hashText((value as string | undefined) ?? '')
   if (kind === 'bool') return uint(value === true ? 1 : 0, 32)
   if (kind === 'address') return join(new Uint8Array(12), bytes((value as string).slice(2)))
@@ -105,13 +105,13 @@ export const userDigest = (action: Action): Uint8Array => {
   return digest(userDomain(chainId), keccak256(join(typeHash(signed.primary, signed.fields), ...words)))
 }
 
-/** r and s may come without leading zeros. */
+/** r and s may lack leading zeros. */
 const half = (value: unknown): Uint8Array => {
   if (typeof value !== 'string' || !/^0x[0-9a-fA-F]{1,64}$/.test(value)) return rejectMalformed()
   return bytes(value.slice(2).padStart(64, '0'))
 }
 
-/** The address that signed, in lower case; a wrong digest gives some other address, never an error. */
+/** The address of the signer, in lower case; a wrong digest gives another address, never an error. */
 export const recoverAddress = (hash: Uint8Array, signature: Signature): string | undefined => {
   const { r, s, v } = signature
   const parity = v >= 27 ? v - 27 : v
@@ -120,7 +120,7 @@ export const recoverAddress = (hash: Uint8Array, signature: Signature): string |
     const key = recover(hash, join(half(r), half(s)), parity, false)
     return key ? `0x${toHex(keccak256(key.subarray(1)).subarray(12))}` : undefined
   } catch (error) {
-    // So the wasm library says that r or s is out of range.
+    // The error of the wasm library when r or s is out of range.
     if (error instanceof Error && error.message === 'Expected Signature') return undefined
     throw error
   }

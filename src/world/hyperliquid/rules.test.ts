@@ -37,7 +37,7 @@ test('rounding to a micro-dollar is up for fees and to the nearest for funding',
   assert.equal(roundMicro(-150n), -200n)
 })
 
-test('prices keep five figures and the decimals that the size leaves, whole numbers always pass', () => {
+test('prices have at most five figures and the decimals that the size leaves; whole numbers are always valid', () => {
   const btc = { sizeDecimals: 5, priceDecimals: 6 }
   const on = (text: string, grid: typeof btc) => isOnTick(Number(parseUnits(text, 8)), grid)
   assert.ok(on('97123', btc))
@@ -69,7 +69,7 @@ test('the notional of a valid price and size is exact to the micro-dollar', () =
   assert.equal(notional(9_712_300_000_000, 123_456, 5), (9_712_300_000_000n * 123_456n) / 100_000n)
 })
 
-test('the known answers of the funding rate are met', () => {
+test('the funding rate equals known values', () => {
   assert.equal(fundingRate(-5_591_732n), -73_966n)
   assert.equal(fundingRate(0n), 125_000n)
   assert.equal(fundingRate(10_000_000_000n), 400_000_000n)
@@ -78,7 +78,7 @@ test('the known answers of the funding rate are met', () => {
   assert.equal(fundingPayment(-10_000, 10_000_000_000_000, 125_000n, 5), -12_500_000n)
 })
 
-test('the mark is built of medians and averages that forget', () => {
+test('the mark is a median of moving averages', () => {
   assert.equal(median([3, 1, 2]), 2)
   assert.equal(median([4, 1, 2, 3]), 2.5)
   const average = { sum: 0, weight: 0 }
@@ -90,7 +90,7 @@ test('the mark is built of medians and averages that forget', () => {
   assert.ok(Math.abs(averageOf(average, 0) - (10 * fade + 20) / (fade + 1)) < 1e-9)
 })
 
-test('each nonce is taken once, within its window, above the smallest of the last hundred', () => {
+test('each nonce is accepted once, within its window, above the smallest of the last hundred', () => {
   const nowMs = 1_800_000_000_000
   const set: number[] = []
   for (let i = 0; i < 150; i += 1) assert.equal(useNonce(set, nowMs + i, nowMs), undefined)
@@ -113,7 +113,7 @@ test('each nonce is taken once, within its window, above the smallest of the las
   )
 })
 
-test('candles of every interval stand in a row and add up to the same volume', () => {
+test('candles of every interval are contiguous and add up to the same volume', () => {
   const genesisMs = Date.UTC(2026, 4, 17, 13, 37, 12)
   const past = pastCandles(5, genesisMs, 4_000_000_000, 1_000)
   assert.deepEqual(past, pastCandles(5, genesisMs, 4_000_000_000, 1_000))

@@ -1,9 +1,9 @@
 import { canonicalDecimal } from './decimal.ts'
 
-/** What the venue answers with HTTP 422 before it looks at any signature. */
+/** Request errors that the venue answers with HTTP 422 before it checks the signature. */
 export class MalformedError extends Error {}
 
-/** Reads untrusted JSON into its canonical form, or throws. */
+/** Parses untrusted JSON into its canonical form, or throws. */
 export type Rule = (value: unknown) => unknown
 
 type Field = readonly [name: string, rule: Rule, presence?: 'optional']
@@ -17,7 +17,7 @@ const asRecord = (value: unknown): Record<string, unknown> =>
     ? (value as Record<string, unknown>)
     : malformed()
 
-/** Keys come out in the order of the fields, unknown keys are dropped: that is what gets hashed. */
+/** Keys are in the order of the fields and unknown keys are dropped, because the result is hashed. */
 export const record =
   (...fields: Field[]): Rule =>
   (value) => {
@@ -68,7 +68,7 @@ export const oneOf =
   (value) =>
     allowed.includes(value as string) ? value : malformed()
 
-/** The first alternative that fits. */
+/** The first alternative that matches. */
 export const either =
   (...rules: Rule[]): Rule =>
   (value) => {

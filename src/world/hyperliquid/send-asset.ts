@@ -28,7 +28,7 @@ const recordFlow = ({ state }: Venue, from: 'perp' | 'spot', to: 'perp' | 'spot'
   state.flows.spot.set(usdc.index, (state.flows.spot.get(usdc.index) ?? 0n) - sign * units)
 }
 
-/** Moves a token between the sides of accounts. */
+/** Transfers a token between the sides of accounts. */
 export const sendAsset = (venue: Venue, sender: Account, transfer: AssetTransfer): void => {
   const { sourceDex, destinationDex, token: name, amount, fromSubAccount, nonce } = transfer
   const from = fromSubAccount ? subAccountOf(venue, sender, fromSubAccount.toLowerCase()) : sender

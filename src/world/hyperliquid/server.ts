@@ -96,7 +96,7 @@ const serveEndpoint = async (
     return answer(response, 429, json, 'null')
   const reply = endpoint === 'info' ? api.info(body) : api.exchange(body)
   const text = JSON.stringify(reply)
-  // Nothing is told before it is written down.
+  // Replies after the commands are written to the log.
   engine.afterPersist(() => {
     if (failures.some(({ effect }) => effect === 'dropReply')) request.socket.resetAndDestroy()
     else answer(response, 200, json, text)

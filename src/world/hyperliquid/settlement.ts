@@ -49,7 +49,7 @@ const spotSide = (venue: Venue, market: Spot, side: Side, price: number, size: n
   }
   const token = buy ? market.base.index : market.quote.index
   venue.state.fees.spot.set(token, (venue.state.fees.spot.get(token) ?? 0n) + fee)
-  // A resting order had its share put aside; a taker's was never put aside.
+  // A resting order has a hold for its fill; a taker has none.
   if (order && !crossed) {
     if (buy) quote.hold -= notional(order.price, size, market.sizeDecimals)
     else base.hold -= units
@@ -198,7 +198,7 @@ const filled = (venue: Venue, market: Market, maker: Resting, price: number, siz
   if (market.kind === 'perp') reduceOthers(venue, market, [account, makerAccount])
 }
 
-/** The resting side is checked again whenever it is hit. */
+/** The resting side is checked again at every fill. */
 const allow = (venue: Venue, market: Market, maker: Resting, size: number): number => {
   const order = venue.state.orders.get(maker.id)
   if (!order || market.kind === 'spot') return size
@@ -221,7 +221,7 @@ const removed = (venue: Venue, _market: Market, maker: Resting, why: 'self' | 'r
 
 export const matchRules: MatchRules = { allow, filled, removed }
 
-/** Nothing appears or disappears: every sum must be zero. */
+/** Conservation: every sum must be zero. */
 export const conservation = (
   venue: Venue,
 ): { perp: bigint; spot: Record<string, bigint>; open: Record<string, number> } => {

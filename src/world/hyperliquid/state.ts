@@ -1,7 +1,7 @@
 import type { RandomState } from '#world/venue-core/random.ts'
 import type { Candle } from './candles.ts'
 
-/** Everything the venue knows, as plain data: a snapshot is this and the books. Money is in units of 1e-8. */
+/** The state of the venue as plain data: a snapshot is this and the books. Money is in units of 1e-8. */
 export type State = {
   random: RandomState
   seed: number
@@ -13,14 +13,16 @@ export type State = {
   nextMarketMakerOrderId: number
   accounts: Map<string, Account>
   agents: Map<string, Agent>
-  /** A deregistered key may never come back: its nonces are gone, so old signatures would work again. */
+  /**
+   * A deregistered key may never be registered again: its nonces are dropped, so old signatures would be valid again.
+   */
   retiredAgents: Set<string>
   nonces: Map<string, number[]>
   orders: Map<number, Order>
   markets: Map<number, MarketState>
   fees: { perp: bigint; spot: Map<number, bigint>; bridge: bigint; rounding: bigint }
   builderFees: Map<string, bigint>
-  /** What came in and went out, so that the sum over all accounts can be checked at any time. */
+  /** Total deposits and withdrawals, so that the sum over all accounts can be checked at any time. */
   flows: { perp: bigint; spot: Map<number, bigint> }
   bridge: { scanned: number; credited: Set<string>; payouts: Payout[] }
   next: { markMs: number; sampleMs: number; fundingMs: number }
@@ -34,13 +36,13 @@ export type Settings = {
   spotTriggers: boolean
   scheduleCancelVolumeUsd: number
   requestsPerAddress: number
-  /** Of streams; 0 means no limit, since the whole world talks from one loopback address. */
+  /** Limits of streams; 0 means no limit, because the whole world uses one loopback address. */
   wsConnectionsPerAddress: number
   wsNewPerMinute: number
   wsUsersPerAddress: number
-  /** In whole dollars; absent: what the venue takes today. */
+  /** In whole dollars; absent: the venue's current fee. */
   withdrawalFeeUsd?: number
-  /** Of accounts that open from now on; absent in the data of older versions. */
+  /** Mode of accounts that open from now on; absent in the data of older versions. */
   accountMode?: Account['abstraction']
 }
 
@@ -53,9 +55,9 @@ export type Account = {
   positions: Map<number, Position>
   leverage: Map<number, Leverage>
   spot: Map<number, SpotBalance>
-  /** Orders that can still do something, oldest first. */
+  /** Open orders, oldest first. */
   open: Set<number>
-  /** Those of them that may only reduce: they are looked at after every fill. */
+  /** The reduce-only ones among them: they are checked after every fill. */
   reducing: Set<number>
   orders: number[]
   cloids: Map<string, number>
@@ -66,20 +68,20 @@ export type Account = {
   cancelAtMs: number | null
   volume: bigint
   requests: number
-  /** When the last counted request was taken. */
+  /** Time of the last counted request. */
   requestedAtMs?: number
   reserved: number
-  /** Until then a large position that must be liquidated again goes whole. */
+  /** Until then a large position that is liquidated again is closed whole. */
   partialUntilMs: number
   abstraction: 'default' | 'disabled' | 'unifiedAccount' | 'portfolioMargin'
   displayName: string | null
-  /** Of a sub-account: whose it is, and its name. */
+  /** Of a sub-account: its master, and its name. */
   master?: string
   name?: string
   dexAbstraction?: boolean
 }
 
-/** An order that is sent in slices. */
+/** A TWAP order. */
 export type Twap = {
   id: number
   user: string
@@ -104,10 +106,10 @@ export type Leverage = { cross: boolean; value: number }
 export type Position = {
   asset: number
   size: number
-  /** What the open size was bought or sold for, always positive. */
+  /** Cost of the open size, always positive. */
   cost: bigint
   leverage: Leverage
-  /** Isolated only: its own collateral minus what was paid. */
+  /** Isolated only: its own collateral minus its cost. */
   raw: bigint
   funding: { allTime: bigint; sinceOpen: bigint; sinceChange: bigint }
 }
@@ -129,7 +131,7 @@ export type Order = {
   tif: Tif | null
   reduceOnly: boolean
   trigger: Trigger | null
-  /** Follows the whole position. */
+  /** An order for the size of the whole position. */
   positionTpsl: boolean
   cloid: string | null
   placedMs: number
@@ -185,7 +187,7 @@ export type Trade = {
   users: [buyer: string, seller: string]
 }
 
-/** Weighted sum and weight of an average that forgets. */
+/** Weighted sum and weight of a moving average. */
 export type Average = { sum: number; weight: number }
 
 export type MarketState = {
@@ -194,7 +196,7 @@ export type MarketState = {
   previousOracle: number
   mark: number
   last: number
-  /** A test holds this price still. */
+  /** A test pins this price. */
   pinned: boolean
   basis: Average
   smooth: Average

@@ -1,10 +1,10 @@
 import type { Settings } from './state.ts'
 
-/** What one address may open and follow; a limit of 0 is none. */
+/** Limits of connections and subscribed users per address; a limit of 0 is none. */
 export type StreamLimits = {
-  /** False where the address, which has so many connections now, has to wait. A refused attempt counts as none. */
+  /** False while the address, which has so many connections, must wait. A rejected attempt is not counted. */
   canConnect: (address: string, connections: number, nowMs: number) => boolean
-  /** Whether one more user may join those that an address follows over all its connections. */
+  /** Whether an address may subscribe one more user, over all its connections. */
   canSubscribe: (users: readonly string[], user: string) => boolean
 }
 

@@ -16,9 +16,9 @@ import { createStreamLimits } from './stream-limits.ts'
 type Client = {
   socket: WebSocket
   topics: Map<string, Topic>
-  /** Whether its address may listen to one more user. */
+  /** Whether its address may subscribe one more user. */
   canSubscribe: (user: string) => boolean
-  /** Messages that are held back leave in their order. */
+  /** Delayed messages leave in their order. */
   lastDelayedMs: number
 }
 
@@ -37,7 +37,7 @@ const sorted = (value: unknown): unknown => {
   )
 }
 
-/** Equal subscriptions are one, whatever the order of their keys. */
+/** Subscriptions are equal regardless of the order of their keys. */
 const keyOf = (subscription: unknown): string => JSON.stringify(sorted(subscription)).toLowerCase()
 
 const send = ({ socket }: Client, message: unknown): void => {
@@ -56,7 +56,7 @@ const isAffected = (eventDigest: EventDigest, type: string, topic: Topic): boole
   )
 }
 
-/** What one topic hears of the news. */
+/** The messages of one topic for a batch of events. */
 const messagesFor = (engine: Engine, eventDigest: EventDigest, topic: Topic): Message[] => {
   const { type } = topic.subscription
   if (type === 'trades') {
@@ -107,7 +107,7 @@ const unsubscribe = (client: Client, subscription: unknown): void => {
 
 type FrameDeps = { engine: Engine; api: VenueApi; realisticStream: RealisticStream }
 
-/** The two HTTP questions, asked over the socket. */
+/** The two HTTP requests, sent over the socket. */
 const post = (engine: Engine, api: VenueApi, client: Client, { id, request }: Frame): void => {
   const reply = (response: unknown) =>
     engine.afterPersist(() => send(client, { channel: 'post', data: { id, response } }))
@@ -143,7 +143,7 @@ const onFrame = ({ engine, api, realisticStream }: FrameDeps, client: Client, te
 
 const actionType = (text: string): string => /"type":"([a-zA-Z0-9]+)"/.exec(text)?.[1] ?? ''
 
-/** Books change many times between two looks of anybody, so they are told at most every few milliseconds. */
+/** Books change very often, so their messages are throttled to one in a few milliseconds. */
 const bookThrottle = (publish: (books: Set<number>) => void) => {
   const dirty = new Set<number>()
   let timer: NodeJS.Timeout | undefined
@@ -161,7 +161,7 @@ const bookThrottle = (publish: (books: Set<number>) => void) => {
   }
 }
 
-/** Late fills keep their order among themselves; other messages are not delayed. */
+/** Late fills keep their order; other messages are not delayed. */
 const sendDelayed = (realismControl: RealismControl, client: Client, message: Message): void => {
   const nowMs = performance.now()
   const atMs = isOfFills(message)
@@ -180,7 +180,7 @@ type RealismDeps = {
   clients: ReadonlySet<Client>
 }
 
-/** Drops streams and pushes foreign records; answers with what ends it. */
+/** Drops streams and pushes foreign records; returns the function that stops it. */
 const startRealism = ({ engine, realisticStream, realismControl, clients }: RealismDeps): (() => void) => {
   let sinceMs = engine.nowMs()
   const timer = setInterval(() => {

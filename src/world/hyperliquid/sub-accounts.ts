@@ -11,7 +11,7 @@ const subAccountsMax = 50
 export const subAccountsOf = ({ state }: Venue, master: string): Account[] =>
   [...state.accounts.values()].filter((account) => account.master === master)
 
-/** The sub-account of that address, which must be this master's. */
+/** The sub-account of that address, which must belong to this master. */
 export const subAccountOf = (venue: Venue, master: Account, address: string): Account => {
   const found = venue.state.accounts.get(address)
   return found?.master === master.address

@@ -131,7 +131,7 @@ export const withdraw = (
 
 export const depositMin = 5n * dollar
 
-/** What arrives below the minimum is lost, as upstream says; it is kept in the bridge's books. */
+/** A deposit below the minimum is lost, as upstream documents; the bridge's books record it. */
 export const deposit = (venue: Venue, user: string, units: bigint): void => {
   venue.state.flows.perp += units
   if (units < depositMin) {
@@ -145,7 +145,7 @@ export const deposit = (venue: Venue, user: string, units: bigint): void => {
 
 const foreignSender = `0x${'57'.repeat(20)}`
 
-/** A stranger sends a token. The venue has been seen to print such a record without a nonce. */
+/** A token transfer from an unknown sender. The real venue prints such a record without a nonce at times. */
 export const foreignTransfer = (venue: Venue, user: string, coin: string, units: bigint): void => {
   const token = tokens.find(({ name }) => name === coin) ?? rejectRequest(`Invalid token: ${coin}`)
   const account = openAccount(venue, user)
@@ -165,7 +165,7 @@ export const foreignTransfer = (venue: Venue, user: string, coin: string, units:
   })
 }
 
-/** Test money: made, and counted as having come in. */
+/** Test money: created, and counted as a deposit. */
 export const credit = (venue: Venue, user: string, coin: string, units: bigint): void => {
   const account = openAccount(venue, user)
   if (coin === 'perp') {

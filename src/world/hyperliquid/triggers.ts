@@ -17,7 +17,7 @@ const disarmTrigger = (venue: Venue, order: Order): void => {
   order.phase = 'waiting'
 }
 
-/** What has become of the account since decides whether the order may still go. */
+/** The current state of the account decides whether the order may still be placed. */
 const rejectionReason = (venue: Venue, order: Order): string | undefined => {
   const account = accountOf(venue, order.user)
   const market = marketFor(order.asset)
@@ -44,7 +44,7 @@ const runTrigger = (venue: Venue, order: Order): void => {
   }
 }
 
-/** Sets off everything that the mark has reached, oldest first. One may close what another was to protect. */
+/** Fires every trigger that the mark has reached, oldest first. One may close what another was to protect. */
 export const fireTriggers = (venue: Venue, asset: number): void => {
   const state = stateOf(venue, asset)
   for (const oid of [...state.armed].sort((a, b) => a - b)) {

@@ -12,7 +12,7 @@ import type { Json } from './views.ts'
 export type TwapWire = { a: number; b: boolean; s: string; r: boolean; m: number; t: boolean }
 
 const sliceMs = 30_000
-/** A slice that fell short is made up for, but never by more than this. */
+/** A slice that filled too little is made up for, but never by more than this. */
 const catchUpMax = 3
 const slippage = 0.03
 const minutesMin = 5
@@ -157,7 +157,7 @@ const stateView = (twap: Twap): Json => {
 const twapsOfUser = ({ state }: Venue, user: string): Twap[] =>
   (state.twaps ?? []).filter((twap) => twap.user === user)
 
-/** Newest first; one that has ended is preceded by its beginning. */
+/** Newest first; one that has ended is preceded by its start. */
 export const twapHistory = (venue: Venue, user: string): Json[] =>
   twapsOfUser(venue, user)
     .flatMap((twap) => {

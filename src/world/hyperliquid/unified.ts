@@ -5,7 +5,8 @@ import { spotOf, stateOf, type Venue } from './venue.ts'
 
 /**
  * Accounts in the modes unified and portfolio margin have one balance of dollars: it is margin, buys tokens and can be
- * withdrawn. It is kept on the perpetual side and shown on the spot side; only what resting spot orders hold is apart.
+ * withdrawn. It is stored on the perpetual side and shown on the spot side; only the holds of resting spot orders are
+ * separate.
  */
 export const isUnified = ({ abstraction }: Account): boolean =>
   abstraction === 'unifiedAccount' || abstraction === 'portfolioMargin'
@@ -22,26 +23,26 @@ const toPerp = ({ state }: Venue, account: Account, units: bigint): void => {
   state.flows.spot.set(usdc.index, (state.flows.spot.get(usdc.index) ?? 0n) - units)
 }
 
-/** Dollars that no spot order holds join the one balance. */
+/** Adds dollars without a hold to the one balance. */
 export const poolUsd = (venue: Venue, account: Account): void => {
   const { total, hold } = spotOf(account, usdc.index)
   if (isUnified(account) && total > hold) toPerp(venue, account, total - hold)
 }
 
-/** Dollars that can buy tokens or leave. */
+/** Dollars that can buy tokens or be withdrawn. */
 export const freeUsd = (venue: Venue, account: Account): bigint => {
   const { total, hold } = spotOf(account, usdc.index)
   return total - hold + (isUnified(account) ? withdrawable(account, marks(venue)) : 0n)
 }
 
-/** Takes from the one balance what a spot order or transfer is about to spend. */
+/** Takes the dollars of a spot order or transfer from the one balance. */
 export const fundSpot = (venue: Venue, account: Account, units: bigint): void => {
   const { total, hold } = spotOf(account, usdc.index)
   const missing = units - (total - hold)
   if (isUnified(account) && missing > 0n && freeUsd(venue, account) >= units) toPerp(venue, account, -missing)
 }
 
-/** What the spot state shows of the one balance: all of it, what is held, and what spot orders hold of that. */
+/** The one balance as the spot state shows it: the total, the held part, and the part that spot orders hold. */
 export const unifiedUsd = (
   venue: Venue,
   account: Account,
@@ -57,7 +58,7 @@ export const unifiedUsd = (
   }
 }
 
-/** An account that leaves the mode finds its dollars on the perpetual side. */
+/** An account that leaves the mode has its dollars on the perpetual side. */
 export const setMode = (venue: Venue, account: Account, mode: Account['abstraction']): void => {
   account.abstraction = mode
   poolUsd(venue, account)

@@ -14,7 +14,7 @@ import type {
   Trade,
 } from './state.ts'
 
-/** What happened, for the streams. It leaves the process only after the log has been written. */
+/** Events for the streams. They leave the process only after the log has been written. */
 export type VenueEvent =
   | { kind: 'order'; user: string; order: Order; status: string; timeMs: number }
   | { kind: 'fill'; user: string; fill: Fill }
@@ -31,14 +31,14 @@ export type Venue = {
   state: State
   books: Map<number, Book>
   events: VenueEvent[]
-  /** The transaction hash of the command at work. */
+  /** The transaction hash of the current command. */
   hash: string
-  /** Who is taking in the match at work. */
+  /** The taker of the current match. */
   takerContext: TakerContext | undefined
   rules: MatchRules
 }
 
-/** Set by settlement, so that a book asks and tells the clearing house. */
+/** Set by settlement, so that a book checks with it and reports to it. */
 export type MatchRules = {
   allow: (venue: Venue, market: Market, maker: Resting, size: number) => number
   filled: (venue: Venue, market: Market, maker: Resting, price: number, size: number) => void
@@ -179,7 +179,7 @@ export const accountOf = ({ state }: Venue, address: string): Account =>
   state.accounts.get(address) as Account
 export const marketFor = (asset: number): Market => marketOf(asset) as Market
 
-/** The order can do something from now on. */
+/** The order is active from now on. */
 export const addOpenOrder = (account: Account, order: Order): void => {
   account.open.add(order.oid)
   if (order.reduceOnly) account.reducing.add(order.oid)

@@ -1,4 +1,4 @@
-/** Dollars per unit as decimal text. The pools of the chains are made with these prices too. */
+/** Dollars per unit as decimal text. The pools of the chains start with these prices too. */
 const initialPrices: Readonly<Record<string, string>> = {
   BTC: '100000',
   ETH: '3500',
@@ -28,11 +28,11 @@ const priceAliases: Readonly<Record<string, string>> = {
   'USDC.E': 'USDC',
 }
 
-/** What was changed from outside: the price, or how far it can be trusted. */
+/** Changes from outside: the price, or its confidence. */
 export type Override = { price_usd?: string; confidence?: number; age_seconds?: number; listed?: boolean }
 export type Quote = { usd: string; confidence: number; ageSeconds: number }
 export type PriceBook = {
-  /** Undefined for a symbol that nobody prices, or that was taken off the list. */
+  /** Undefined for a symbol without a price, or one that was delisted. */
   quote: (symbol: string) => Quote | undefined
   set: (symbol: string, change: Override) => void
   symbols: () => string[]
@@ -43,7 +43,7 @@ const keyOf = (symbol: string): string => {
   return priceAliases[upper] ?? upper
 }
 
-/** `overrides` is the caller's and is written to, so that what was set can be remembered. */
+/** `overrides` belongs to the caller and is written to, so that changes can be saved. */
 export const priceBook = (overrides: Record<string, Override> = {}): PriceBook => ({
   quote: (symbol) => {
     const key = keyOf(symbol)

@@ -34,7 +34,7 @@ type PriceResponderDeps = {
   solanaTokens: () => Promise<Map<string, PricedToken>>
 }
 
-/** Answers `/prices/current/{keys}` as DefiLlama does: what it does not know is simply absent. */
+/** Answers `/prices/current/{keys}` as DefiLlama does: unknown keys are absent. */
 export const priceResponder = ({ book, nowMs, solanaTokens }: PriceResponderDeps) => {
   const coins = evmCoins()
   return async (keys: readonly string[]): Promise<{ coins: Record<string, Coin> }> => {

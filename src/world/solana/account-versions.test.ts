@@ -10,7 +10,7 @@ const holding = (lamports: bigint): Account => ({
   executable: false,
 })
 
-test('an account is read as it was at the end of a slot, whatever came later', () => {
+test('an account is read as it was at the end of a slot, whatever later slots wrote', () => {
   const now = new Map<string, Account>()
   const versions = accountVersions((address) => now.get(address))
   const write = (slot: number, lamports: bigint) => {
@@ -28,5 +28,5 @@ test('an account is read as it was at the end of a slot, whatever came later', (
   versions.prune(12)
   assert.equal(versions.at('a', 14)?.lamports, 3n)
   versions.prune(15)
-  assert.equal(versions.at('a', 12)?.lamports, 4n, 'nothing older is kept')
+  assert.equal(versions.at('a', 12)?.lamports, 4n, 'no older version is stored')
 })

@@ -7,20 +7,20 @@ export type AccountVersions = {
   record: (slot: number, accounts: readonly (readonly [string, Account | undefined])[]) => void
   /** The account as it was at the end of that slot. */
   at: (address: string, slot: number) => Account | undefined
-  /** Accounts whose present value is younger than that slot. */
+  /** Accounts whose current value is newer than that slot. */
   changedSince: (slot: number) => string[]
-  /** Forgets what nobody may ask for any more. */
+  /** Drops versions that no read can request any more. */
   prune: (oldestSlot: number) => void
 }
 
-/** What accounts held before the newest transactions, because a commitment or a node behind the others reads that. */
+/** Values of accounts before the newest transactions, for reads at a commitment or at a lagging node. */
 export const accountVersions = (current: AccountLookup): AccountVersions => {
   const versions = new Map<string, Version[]>()
   return {
     record: (slot, accounts) => {
       for (const [address, before] of accounts) {
         const known = versions.get(address)
-        // The first transaction of a slot knows what was there before the slot.
+        // The first transaction of a slot stores the value from before the slot.
         if (known?.at(-1)?.slot === slot) continue
         if (known) known.push({ slot, before })
         else versions.set(address, [{ slot, before }])

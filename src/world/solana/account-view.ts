@@ -88,7 +88,7 @@ const encoded = (account: Account, { encoding, slice }: ViewOptions, lookup: Acc
   return [Buffer.from(data).toString('base64'), 'base64']
 }
 
-/** One account as getAccountInfo and its relatives show it. */
+/** One account in the form of getAccountInfo and related methods. */
 export const accountView = (account: Account, viewOptions: ViewOptions, lookup: AccountLookup) => ({
   data: encoded(account, viewOptions, lookup),
   executable: account.executable,

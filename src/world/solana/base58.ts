@@ -47,7 +47,7 @@ export const toBase58 = (bytes: Uint8Array): string => {
   return text
 }
 
-/** Answers undefined for a character outside the alphabet. */
+/** Returns undefined for a character outside the alphabet. */
 export const fromBase58 = (text: string): Uint8Array | undefined => {
   const values = new Uint8Array(text.length)
   for (let at = 0; at < text.length; at++) {

@@ -1,14 +1,14 @@
 import { closeSync, ftruncateSync, openSync, readFileSync, writeSync } from 'node:fs'
 import { join } from 'node:path'
 
-/** A transaction with the time of its slot, or the signature that the faucet gave under an id. */
+/** A transaction with the time of its slot, or the signature of the faucet's grant under an id. */
 export type Call = { atMs: number; wire: Uint8Array } | { mint: string; signature: string }
 type JournalLine = { atMs: number; wire: string } | { mint: string; signature: string }
 
 export type CallJournal = ReturnType<typeof openCallJournal>
 
 /**
- * What was executed since the last save, written before anybody is told of it. Not synced: it guards against the death
+ * Transactions since the last save, written before they are acknowledged. Not synced: this protects against the death
  * of this process, not of the machine.
  */
 export const openCallJournal = (dataDir: string) => {
@@ -24,7 +24,7 @@ export const openCallJournal = (dataDir: string) => {
           const line = JSON.parse(text) as JournalLine
           return 'mint' in line ? [line] : [{ atMs: line.atMs, wire: Buffer.from(line.wire, 'base64') }]
         } catch {
-          // The last line of a process that was killed: nobody was told of it.
+          // The incomplete last line of a killed process: that call was not acknowledged.
           return []
         }
       })
@@ -37,7 +37,7 @@ export const openCallJournal = (dataDir: string) => {
 
   return {
     read,
-    /** What is added meanwhile is written at once, so that a kill leaves all of it or nothing. */
+    /** Entries that are added meanwhile are written at once, so that a kill leaves all of them or none. */
     batch: <T>(run: () => T): T => {
       completeText = []
       try {
@@ -53,7 +53,7 @@ export const openCallJournal = (dataDir: string) => {
         'mint' in call ? call : { atMs: call.atMs, wire: Buffer.from(call.wire).toString('base64') }
       write(`\n${JSON.stringify(line)}\n`)
     },
-    /** The ledger holds everything by now. */
+    /** The ledger contains everything by now. */
     clear: (): void => ftruncateSync(log, 0),
     close: (): void => closeSync(log),
   }

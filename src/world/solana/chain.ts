@@ -21,12 +21,12 @@ export type View = {
   tokensOfOwner: (owner: string) => string[]
   tokensOfMint: (mint: string) => string[]
 }
-/** How far a node may lag behind the others. */
+/** Maximum lag of a node. */
 export const lagSlotsMax = 16
 type Seed = (put: (address: string, account: Account) => void) => void
 type Options = { ledger: Ledger; journal: CallJournal; finalitySlots: number; seed: Seed }
 
-/** The chain: machine, time and ledger moving together. Everything is synchronous, so requests never interleave. */
+/** The chain: machine, time and ledger advance together. Everything is synchronous, so requests never interleave. */
 export const openChain = ({ ledger, journal, finalitySlots, seed }: Options) => {
   const stored = ledger.world()
   const machine = openMachine(stored?.machine)
@@ -59,7 +59,7 @@ export const openChain = ({ ledger, journal, finalitySlots, seed }: Options) => 
   const save = (): void => {
     time.nowMs()
     ledger.save({ ...state, machine: machine.snapshot() })
-    // What a kill leaves in it after the commit is known to the ledger, and is not run again.
+    // After a kill behind the commit, the ledger has these entries already; they are not run again.
     journal.clear()
     savedCount = ledger.count()
   }
@@ -86,12 +86,12 @@ export const openChain = ({ ledger, journal, finalitySlots, seed }: Options) => 
     send,
     recordMint,
     together: journal.batch,
-    /** Called for each transaction in a block; answers what ends it. */
+    /** Called for each transaction in a block; returns the function that unsubscribes. */
     onLanded: (listener: (landed: LandedTransaction) => void): (() => void) => {
       listeners.add(listener)
       return () => listeners.delete(listener)
     },
-    /** Differs between worlds, so a client can tell that the chain under it was replaced. */
+    /** Differs between worlds, so that a client detects that the chain was replaced. */
     genesisHash: toBase58(sha256(state.seed, 'genesis')),
     slotAt,
     /** The accounts as a reader at this commitment sees them. */
@@ -119,7 +119,7 @@ export const openChain = ({ ledger, journal, finalitySlots, seed }: Options) => 
         tokensOfMint: (mint) => tokenAccounts(tokens.ofMint(mint), (each) => each.mint === mint),
       }
     },
-    /** Runs reads as a node serves them that is so many slots behind. */
+    /** Runs reads as a node serves them that lags by so many slots. */
     readLagged: <T>(count: number, read: () => T): T => {
       lagSlots = Math.min(count, lagSlotsMax)
       try {

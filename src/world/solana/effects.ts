@@ -7,7 +7,7 @@ import { readMint, readTokenAccount, u32At, u64At, uiAmount } from './token-layo
 const lamportsPerSignature = 5_000n
 const microLamports = 1_000_000n
 
-/** Static keys plus what the lookup tables add; undefined when a table or an index does not exist. */
+/** Static keys plus those of the lookup tables; undefined when a table or an index does not exist. */
 export const resolveKeys = (message: Message, account: AccountLookup): ResolvedKeys | undefined => {
   const writable: (string | undefined)[] = []
   const readonly: (string | undefined)[] = []
@@ -28,7 +28,7 @@ export const writableKeys = (message: Message, { keys, writable }: ResolvedKeys)
 const unitsMax = 1_400_000n
 const builtinPrograms = new Set([computeBudgetProgram, '11111111111111111111111111111111'])
 
-/** 5000 per signature plus the priority fee that the compute budget instructions ask for. */
+/** 5000 per signature plus the priority fee of the compute budget instructions. */
 export const feeOf = (message: Message): bigint => {
   let price = 0n
   let limit: bigint | undefined
@@ -73,7 +73,7 @@ type BalanceReader = {
   account: AccountLookup
 }
 
-/** Balances of every account of a transaction; copies no account that holds no tokens, for programs are large. */
+/** Balances of every account of a transaction; copies no account without tokens, because programs are large. */
 export const balancesOf = (
   keys: string[],
   { lamports, isTokenAccount, account }: BalanceReader,

@@ -17,7 +17,7 @@ export type StoredMeta = Omit<Outcome, 'err'> & {
   after: Balances
   loaded: { writable: string[]; readonly: string[] }
 }
-/** What subscribers learn of a transaction. */
+/** The notification of a transaction to subscribers. */
 export type LandedTransaction = {
   signature: string
   slot: number
@@ -32,9 +32,9 @@ type ExecutionDeps = {
   ledger: Ledger
   tokens: TokenIndex
   onLanded: (landed: LandedTransaction) => void
-  /** Is told of each transaction in a block before anybody else, with a time within its slot. */
+  /** Called with each transaction in a block before subscribers, with a time within its slot. */
   executed: (wire: Uint8Array, atMs: number) => void
-  /** Gets the accounts as they are before a transaction of that slot. */
+  /** Receives the accounts from before a transaction of that slot. */
   beforeWrite: (slot: number, accounts: (readonly [string, Account | undefined])[]) => void
 }
 type Executed = {
@@ -48,7 +48,7 @@ type SimulateOptions = { sigVerify: boolean; anyBlockhash: boolean }
 
 const noOutcome = { logs: [], units: 0n, inner: [], returnData: null }
 
-/** A refusal before execution, shaped as a node's failed preflight. */
+/** A rejection before execution, in the form of a node's failed preflight. */
 const preflightFailure = (
   err: TransactionError,
   { logs, units, inner, returnData }: Omit<Outcome, 'err'> = noOutcome,
@@ -83,7 +83,7 @@ export const readTransaction = (bytes: Uint8Array): WireTransaction => {
 const balances = ({ machine, tokens }: ExecutionDeps, { keys }: ResolvedKeys): Balances =>
   balancesOf(keys, { lamports: machine.lamports, isTokenAccount: tokens.has, account: machine.get })
 
-/** Writes down what a transaction did. */
+/** Stores the effects of a transaction. */
 const storeTransaction = (
   deps: ExecutionDeps,
   { transaction, keys, outcome, slot, before }: Executed,
@@ -116,7 +116,7 @@ const storeTransaction = (
   })
 }
 
-/** Runs transactions against the machine, with the checks that LiteSVM leaves to its embedder. */
+/** Runs transactions on the machine, with the checks that LiteSVM leaves to its embedder. */
 export const createExecutor = (deps: ExecutionDeps) => {
   const { machine, time, ledger } = deps
   let machineSlot = 0
@@ -131,7 +131,7 @@ export const createExecutor = (deps: ExecutionDeps) => {
   const wasProcessed = (transaction: WireTransaction): boolean =>
     ledger.wasProcessed(transaction.signatures[0] as string, digestOf(transaction))
 
-  /** What a node finds wrong before it runs anything, in its order. */
+  /** The errors that a node finds before execution, in its order. */
   const preflightError = (transaction: WireTransaction, anyBlockhash: boolean): TransactionError | null => {
     const { recentBlockhash, addressTableLookups } = transaction.message
     if (wasProcessed(transaction)) return 'AlreadyProcessed'
@@ -165,13 +165,14 @@ export const createExecutor = (deps: ExecutionDeps) => {
     storeTransaction(deps, { transaction, keys, outcome, slot, before })
   }
 
-  /** Answers the signature. Without preflight a transaction that cannot land is dropped in silence, as on a node. */
+  /** Returns the signature. Without preflight a transaction that cannot land is dropped silently, as on a node. */
   const send = (bytes: Uint8Array, skipPreflight: boolean): string => {
     const transaction = readTransaction(bytes)
     const signature = transaction.signatures[0] as string
-    // First of all and for ever: LiteSVM's own history forgets, and then it runs an old transaction again.
+    // The first check, over all history: LiteSVM's own history is bounded, and beyond it an old transaction would run
+    // again.
     if (wasProcessed(transaction)) {
-      // Without preflight a node takes the bytes again and lets them go nowhere.
+      // Without preflight a node accepts the bytes again and drops them.
       if (skipPreflight && ledger.find(signature)) return signature
       throw preflightFailure('AlreadyProcessed', noOutcome, 'Transaction already processed')
     }
@@ -184,7 +185,7 @@ export const createExecutor = (deps: ExecutionDeps) => {
     return signature
   }
 
-  /** Runs a transaction of which an earlier process told that it is in a block. */
+  /** Runs a transaction that an earlier process acknowledged as being in a block. */
   const replay = (bytes: Uint8Array): void => {
     const transaction = readTransaction(bytes)
     if (!wasProcessed(transaction)) run(transaction)

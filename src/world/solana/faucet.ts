@@ -13,7 +13,7 @@ const u64 = (value: bigint): Buffer => {
   return bytes
 }
 
-/** Two equal gifts within one blockhash would be one transaction; the memo keeps them apart. */
+/** Two equal grants within one blockhash would be one transaction; the memo makes them different. */
 const memo = (text: string): PlannedInstruction => ({
   program: memoProgram,
   accounts: [],
@@ -67,7 +67,7 @@ export const airdrop = (chain: Chain, address: string, lamports: bigint): string
 
 export type FaucetGrant = { address: string; token: WorldToken | 'native'; amountUnits: bigint; id?: string }
 
-/** The same id gives once: a repeated call answers the first signature. */
+/** One grant per id: a repeated call returns the first signature. */
 export const grantOnce = (chain: Chain, { address, token, amountUnits, id }: FaucetGrant): string => {
   const known = id === undefined ? undefined : chain.ledger.minted(id)
   if (known !== undefined) return known

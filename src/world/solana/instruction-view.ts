@@ -32,7 +32,7 @@ const system = ({ accounts, data }: ReadInstruction): Parsed | undefined => {
   return undefined
 }
 
-/** A multisig authority is followed by its signers; then a node names it differently. */
+/** A multisig authority is followed by its signers; a node then uses another name. */
 const authority = (name: string, accounts: string[], at: number): Record<string, unknown> =>
   accounts.length > at + 1
     ? { [`multisig${name[0]?.toUpperCase()}${name.slice(1)}`]: accounts[at], signers: accounts.slice(at + 1) }
@@ -117,7 +117,7 @@ const parse = (read: ReadInstruction): { program: string; parsed: unknown } | un
   return undefined
 }
 
-/** The jsonParsed form; an instruction that we cannot read keeps its accounts and base58 data, as on a node. */
+/** The jsonParsed form; an unknown instruction has its accounts and base58 data, as on a node. */
 export const parsedInstruction = (read: ReadInstruction, stackHeight: number | null) => {
   const parsed = parse(read)
   return parsed === undefined

@@ -49,7 +49,7 @@ const withErrors =
     }
   }
 
-/** Routes that no public node has; only the rest of the world calls them. */
+/** Routes that no public node has, for the other processes of the world only. */
 export const internalRoutes = (chain: Chain): ReadonlyMap<string, Route> =>
   new Map([
     [

@@ -12,7 +12,7 @@ export const sha256 = (...parts: (Uint8Array | string)[]): Buffer => {
 
 const pkcs8Prefix = Buffer.from('302e020100300506032b657004220420', 'hex')
 
-/** World keys are world-only: derived from a public label, so they must never hold real money. */
+/** World keys derive from a public label, so they must never hold real money. */
 export const worldKeyPair = (label: string): KeyPair => {
   const key = Buffer.concat([pkcs8Prefix, sha256(`portico local world: ${label}`)])
   const privateKey = createPrivateKey({ key, format: 'der', type: 'pkcs8' })
@@ -23,7 +23,7 @@ export const worldKeyPair = (label: string): KeyPair => {
 const decodedMax = 10_000
 const decoded = new Map<string, Uint8Array>()
 
-/** The same few programs, mints and users come again and again, so decoding is remembered up to a bound. */
+/** The same few programs, mints and users repeat, so decoding is cached up to a bound. */
 export const addressBytes = (address: string): Uint8Array => {
   const known = decoded.get(address)
   if (known !== undefined) return known

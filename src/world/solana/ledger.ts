@@ -1,7 +1,7 @@
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 
-/** Transactions keep their bodies and address entries up to this count; signatures stay for ever. */
+/** Number of newest transactions with body and address entries; signatures are stored for ever. */
 export const bodiesMax = 20_000
 const mintIdsMax = 100_000
 
@@ -35,7 +35,7 @@ export type BodyRow = SignatureRow & { wire: Uint8Array; meta: string }
 export type HistoryRow = SignatureRow & { memo: string | null }
 export type NewTransaction = {
   signature: string
-  /** Hash of the message: a signer may sign the same message twice, and it must still run once. */
+  /** Hash of the message: a signer may sign the same message twice, and it must run only once. */
   digest: Uint8Array
   slot: number
   time: number
@@ -76,9 +76,9 @@ const statements = (db: DatabaseSync) => ({
 })
 
 /**
- * One SQLite file holds the machine's snapshot and every transaction. Writes stay in one open transaction that
- * `save` commits together with the snapshot: after kill -9 both are from the same moment. What came after it is run
- * again from the journal of calls.
+ * One SQLite file holds the machine's snapshot and every transaction. Writes stay in one open transaction that `save`
+ * commits together with the snapshot: after kill -9 both are from the same moment. Later transactions are run again
+ * from the journal of calls.
  */
 export const openLedger = (dataDir: string) => {
   const db = new DatabaseSync(join(dataDir, 'solana.sqlite'))

@@ -5,7 +5,7 @@ import { keyAt, u32At, u64At } from './token-layout.ts'
 const headerBytes = 56
 const initialised = 1
 
-/** The addresses that a table holds; undefined when the account is no table. */
+/** The addresses of a table; undefined when the account is no table. */
 export const tableAddresses = ({ owner, data }: Account): string[] | undefined => {
   if (owner !== lookupTableProgram || data.length < headerBytes || u32At(data, 0) !== initialised)
     return undefined
@@ -14,7 +14,7 @@ export const tableAddresses = ({ owner, data }: Account): string[] | undefined =
   )
 }
 
-/** The jsonParsed form, from which clients read tables before they compress a message. */
+/** The jsonParsed form, which clients read before they compress a message. */
 export const parsedTable = (account: Account) => {
   const addresses = tableAddresses(account)
   if (addresses === undefined) return undefined

@@ -25,7 +25,7 @@ export type Outcome = {
   inner: { index: number; instructions: InnerInstruction[] }[]
   returnData: { programId: string; data: [string, 'base64'] } | null
 }
-/** The accounts afterwards are copied out only when asked for. */
+/** The accounts after execution, copied only on request. */
 export type Simulation = Outcome & { accounts: () => Map<string, Account> }
 type Wire = { bytes: Uint8Array; version: 'legacy' | 0 }
 
@@ -72,7 +72,7 @@ const toOutcome = (meta: TransactionMetadata, err: TransactionError | null): Out
   }
 }
 
-/** LiteSVM throws on bytes it cannot decode or sanitise; that is the sender's mistake. */
+/** LiteSVM throws on bytes that it cannot decode or sanitise: an error of the sender. */
 const withInvalidParams = <T>(run: () => T): T => {
   try {
     return run()
@@ -81,11 +81,11 @@ const withInvalidParams = <T>(run: () => T): T => {
   }
 }
 
-/** The virtual machine itself: accounts in, accounts out; knows no RPC, no history and no wall clock. */
+/** The virtual machine: accounts in, accounts out; it has no RPC, no history and no wall clock. */
 export const openMachine = (snapshot?: Uint8Array) => {
   const svm = snapshot ? LiteSvm.fromBytes(snapshot) : new LiteSvm()
   if (snapshot === undefined) svm.withNativeMints()
-  // The ledger's own index refuses resends and its slots judge blockhashes; both survive restarts, these do not.
+  // The ledger's own index rejects duplicates and its slots validate blockhashes; both survive restarts, these do not.
   svm.setTransactionHistory(0n)
   svm.setBlockhashCheck(false)
   svm.setSigverify(true)

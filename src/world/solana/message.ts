@@ -123,7 +123,7 @@ export const parseTransaction = (bytes: Uint8Array): WireTransaction => {
   return { bytes, messageBytes, signatures, message }
 }
 
-/** Static keys, then looked-up writable, then looked-up readonly: the order every index refers to. */
+/** Static keys, then looked-up writable, then looked-up readonly: the order that every index refers to. */
 export type ResolvedKeys = { keys: string[]; writable: string[]; readonly: string[] }
 
 export const isSigner = (message: Message, index: number): boolean =>

@@ -46,7 +46,7 @@ const filterOf = (value: unknown): ((account: Account) => boolean) => {
   throw invalidParams('unknown filter, expected dataSize, memcmp or tokenAccountState')
 }
 
-/** The filters of a call as one test. */
+/** The filters of a call as one predicate. */
 export const accountFilter = (config: Config): ((account: Account) => boolean) => {
   const filters = config.filters === undefined || config.filters === null ? [] : config.filters
   if (!Array.isArray(filters) || filters.length > filtersMax)
@@ -61,7 +61,7 @@ export const keyedAccounts = (view: View, addresses: string[], viewOptions: View
     return account === undefined ? [] : [{ account: accountView(account, viewOptions, view.account), pubkey }]
   })
 
-/** Methods that read accounts as a commitment sees them: what is younger is not there yet. */
+/** Methods that read accounts at a commitment: newer changes are not visible. */
 export const accountMethods = (chain: Chain) => {
   const viewAt = (config: Config) => chain.view(commitmentOf(config))
   const viewAccount = (view: View, address: string, viewOptions: ViewOptions) => {

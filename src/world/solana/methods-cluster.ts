@@ -55,7 +55,7 @@ export const clusterMethods = (chain: Chain) => ({
     const fee = chain.time.isBlockhashValid(message.recentBlockhash) ? feeOf(message) : null
     return withContext(chain.slotAt(commitmentOf(configAt(params, 1))), fee)
   },
-  /** Nobody bids here: the last 150 slots at 0, as on an idle chain. */
+  /** Fees of the last 150 slots, all 0, as on an idle chain. */
   getRecentPrioritizationFees: (params: Params) => {
     if (params[0] !== undefined) listAt(params, 0, feeAccountsMax).forEach(addressOf)
     const newest = chain.slotAt('processed')

@@ -9,10 +9,10 @@ const blocksMax = 500_000
 const samplesMax = 720
 const leadersMax = 5_000
 const sampleSlots = 150
-/** One validator, which is nobody's: clients only ask who it is. */
+/** One validator without an owner: clients only read its identity. */
 const validator = 'Sysvar1111111111111111111111111111111111111'
 
-/** Blocks of the past and figures of the cluster, as wallets and SDKs ask for them. */
+/** Past blocks and cluster figures, for wallets and SDKs. */
 export const historyMethods = (chain: Chain) => {
   const newest = (params: Params, at: number) => chain.slotAt(commitmentOf(configAt(params, at)))
 

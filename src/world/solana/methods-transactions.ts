@@ -84,7 +84,7 @@ const simulationView = (chain: Chain, simulation: Simulation, config: Config) =>
   }
 }
 
-/** Sequence bounds for paging; a signature that is unknown is refused rather than read as "no bound". */
+/** Bounds of a page; an unknown signature is rejected and not ignored. */
 const sequenceOf = (chain: Chain, signature: unknown, missing: number): number => {
   if (signature === undefined || signature === null) return missing
   const row = chain.ledger.find(signatureOf(signature))

@@ -8,7 +8,10 @@ const initialized = 1
 const stateAt = 4
 const valueAt = 40
 
-/** Whether the transaction begins by advancing a nonce account that holds its blockhash: such a one never expires. */
+/**
+ * Whether the transaction begins by advancing a nonce account that holds its blockhash: such a transaction never
+ * expires.
+ */
 export const isDurable = (message: Message, lookup: AccountLookup): boolean => {
   const [first] = message.instructions
   if (!first || message.accountKeys[first.programIdIndex] !== systemProgram) return false

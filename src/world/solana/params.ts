@@ -2,7 +2,7 @@ import { fromBase58 } from './base58.ts'
 import type { Commitment } from './chain.ts'
 import { invalidParams } from './rpc-error.ts'
 
-/** The positional parameters of one call, read with the refusals of a node. */
+/** The positional parameters of one call, with the error texts of a node. */
 export type Params = readonly unknown[]
 export type Config = Readonly<Record<string, unknown>>
 
@@ -19,7 +19,7 @@ export const textAt = (params: Params, at: number): string => {
 
 const base58Of = (text: unknown, bytes: number): string => {
   if (typeof text !== 'string') throw invalidParams(`invalid type: ${kindOf(text)}, expected a string`)
-  /** Longer text cannot be a key; refuse before the quadratic decoding. */
+  /** Longer text cannot be a key; rejected before the quadratic decoding. */
   const decoded = text.length > 100 ? undefined : fromBase58(text)
   if (decoded === undefined) throw invalidParams('Invalid param: Invalid')
   if (decoded.length !== bytes) throw invalidParams('Invalid param: WrongSize')
@@ -46,7 +46,7 @@ export const recordOf = (value: unknown): Config => {
 export const configAt = (params: Params, at: number): Config =>
   params[at] === undefined || params[at] === null ? {} : recordOf(params[at])
 
-/** A u64 that may arrive as a number or, beyond 2^53, as bigint. */
+/** A u64 as a number or, beyond 2^53, as bigint. */
 export const u64Of = (value: unknown, name: string): bigint => {
   const read =
     typeof value === 'bigint' || (typeof value === 'number' && Number.isInteger(value)) ? BigInt(value) : -1n
@@ -70,7 +70,7 @@ const commitments: Record<string, Commitment> = {
   max: 'finalized',
 }
 
-/** A node answers at `finalized` unless told otherwise. */
+/** A node answers at `finalized` by default. */
 export const commitmentOf = ({ commitment }: Config): Commitment => {
   if (commitment === undefined || commitment === null) return 'finalized'
   const known = typeof commitment === 'string' ? commitments[commitment] : undefined

@@ -29,7 +29,7 @@ const configOf = ({ params }: Call): Record<string, unknown> => {
   return typeof settings === 'object' && settings !== null ? (settings as Record<string, unknown>) : {}
 }
 
-/** The first signature, which names a transaction: its bytes follow the count of signatures. */
+/** The first signature identifies a transaction: its bytes follow the count of signatures. */
 const signatureOf = (call: Call): string | undefined => {
   const [text] = listOf(call.params)
   if (typeof text !== 'string') return undefined
@@ -57,8 +57,8 @@ const count = ({ counts }: ActivePreset, kind: string): void => {
 }
 
 /**
- * Several nodes behind one URL, of which some are slots behind; some of them refuse a blockhash that they do not
- * know yet, and now and then a transaction is confirmed on a fork that is then abandoned, so that it never was.
+ * Several nodes behind one URL, some of which lag by several slots. Some of them reject a blockhash that they do not
+ * know yet, and at times a transaction is confirmed on a fork that is then abandoned.
  */
 export const solanaRealism = (nowMs: () => number = Date.now): Realism => {
   const shown = new Map<string, Abandoned>()
@@ -79,7 +79,7 @@ export const solanaRealism = (nowMs: () => number = Date.now): Realism => {
     const reply = readJson(
       await sendUpstream(writeJson({ jsonrpc: '2.0', id: 1, method: 'simulateTransaction', params })),
     ) as { result?: { context: { slot: number }; value: { err: unknown } } }
-    // What cannot land is refused by the node itself.
+    // The node itself rejects a transaction that cannot land.
     if (reply.result?.value.err !== null) return false
     const { slot } = reply.result.context
     const untilMs = nowMs() + (0.2 + 0.8 * preset.random()) * preset.setting.droppedMsMax
@@ -112,7 +112,7 @@ export const solanaRealism = (nowMs: () => number = Date.now): Realism => {
       : undefined
   }
 
-  /** Shows what is confirmed on the fork, as long as that fork is followed. */
+  /** Shows the transactions of the fork until it is abandoned. */
   const withFork = (call: Call, reply: Reply): Reply => {
     const result = reply.result as Status | undefined
     if (call.method !== 'getSignatureStatuses' || !Array.isArray(result?.value)) return reply

@@ -1,4 +1,4 @@
-/** A refusal in the JSON-RPC vocabulary; anything else that is thrown is a bug and answers -32603. */
+/** An error of JSON-RPC; any other exception is a bug and answers -32603. */
 export class RpcError extends Error {
   readonly code: number
   readonly data: unknown

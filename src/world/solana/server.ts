@@ -30,7 +30,7 @@ const errorShape = (error: unknown) => {
   return data === undefined ? { code, message } : { code, data, message }
 }
 
-/** A client that has seen a slot may refuse to be answered from before it. */
+/** A client that has seen a slot may require an answer at that slot or later. */
 const assertMinContextSlot = (params: Params, slotAt: Chain['slotAt']): void => {
   const config = params.at(-1)
   if (typeof config !== 'object' || config === null || !('minContextSlot' in config)) return
@@ -41,7 +41,7 @@ const assertMinContextSlot = (params: Params, slotAt: Chain['slotAt']): void => 
     throw new RpcError(-32016, 'Minimum context slot has not been reached', { contextSlot })
 }
 
-/** Names how many slots this reader's node is behind; the proxy before this server sets it. */
+/** Number of slots that this reader's node lags; the proxy before this server sets it. */
 const lagHeader = 'x-world-lag-slots'
 
 const lagOf = ({ headers }: IncomingMessage): number => {
@@ -85,7 +85,7 @@ const answerBody = (context: RpcContext, text: string): unknown => {
   return body.map((call) => answerCall(context, call))
 }
 
-/** Undefined when the body is larger than any honest call. */
+/** Undefined when the body is larger than any valid call. */
 const readBody = async (request: IncomingMessage): Promise<string | undefined> => {
   const parts: Buffer[] = []
   let bytes = 0
@@ -102,7 +102,7 @@ const reply = (response: ServerResponse, status: number, body: unknown): void =>
   response.end(writeJson(body))
 }
 
-/** One loopback port for the JSON-RPC that clients know and for the few routes that only the world uses. */
+/** One loopback port for the JSON-RPC of clients and for the few routes that only the world uses. */
 export const serve = async (chain: Chain, port: number): Promise<{ port: number; server: Server }> => {
   const methods: ReadonlyMap<string, Method> = new Map(
     Object.entries<Method>({

@@ -4,10 +4,10 @@ import { sha256 } from './keys.ts'
 export const slotMs = 400
 /** LiteSVM's programs count as deployed at this slot, so a world that began below it could not run them. */
 const firstSlot = 447_552_000
-/** Some slots carry no block; a client that mixes slot and height up must notice it here. */
+/** Some slots have no block, so that clients that confuse slot and height fail here. */
 const skippedSlots = 22_360_000
 export const slotsPerEpoch = 432_000
-/** A blockhash serves for 150 blocks after its own. */
+/** A blockhash is valid for 150 blocks after its own. */
 export const blockhashSlots = 150
 
 export type ClockState = { seed: Uint8Array; genesisMs: number; offsetMs: number; lastMs: number }
@@ -64,7 +64,7 @@ export const slots = (state: ClockState) => {
       current()
       return window.has(blockhash)
     },
-    /** Runs something at an earlier time than now. */
+    /** Runs a function at an earlier time. */
     at: (ms: number, run: () => void): void => {
       fixedMs = ms
       try {

@@ -18,7 +18,7 @@ const toRpcError = (error: unknown) =>
     ? { code: error.code, message: error.message }
     : { code: -32603, message: 'Internal error' }
 
-/** The subscriptions of a Solana node, spoken over the same port; a client looks for them one port above. */
+/** The subscriptions of a Solana node, on this port; clients expect them one port above the JSON-RPC. */
 export const openStream = (server: Server, chain: Chain): { close: () => void } => {
   const sockets = new WebSocketServer({ noServer: true, maxPayload: messageBytesMax })
   server.on('upgrade', (request, socket: Socket, head) => {
@@ -53,7 +53,7 @@ export const openStream = (server: Server, chain: Chain): { close: () => void } 
       try {
         const result = method(Array.isArray(call.params) ? call.params : [])
         send({ jsonrpc: '2.0', id, result })
-        // What has happened already is told at once, and after the number of the subscription.
+        // Events that have happened already are sent at once, after the number of the subscription.
         own.tick()
       } catch (error) {
         send({ jsonrpc: '2.0', id, error: toRpcError(error) })

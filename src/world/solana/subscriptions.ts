@@ -28,7 +28,7 @@ type Subscription = {
   tick?: () => void
 }
 
-/** One client's subscriptions: what happened is told when it has reached the commitment that was asked for. */
+/** One client's subscriptions: an event is sent when it reaches the requested commitment. */
 export const subscriptions = (
   chain: Chain,
   sendNotification: (method: string, id: number, result: unknown) => void,
@@ -89,7 +89,7 @@ export const subscriptions = (
             if (received) notify(context(landed.slot, 'receivedSignature'))
             finish(landed.slot, landed.err)
           },
-          /** It may have landed before anybody asked. */
+          /** The transaction may have landed before the subscription. */
           tick: () => {
             const row = chain.ledger.find(signature)
             const waiting = delayed.some((each) => each.id === own)
@@ -162,7 +162,7 @@ export const subscriptions = (
 
   return {
     methods,
-    /** Time passes: slots, roots, and what has become old enough for its commitment. */
+    /** Advances time: slots, roots, and events that have reached their commitment. */
     tick: (): void => {
       const slot = chain.slotAt('processed')
       for (let at = Math.max(lastSlot + 1, slot - rootDepth); at <= slot; at++)

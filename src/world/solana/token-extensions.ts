@@ -4,7 +4,7 @@ type Extension = { extension: string; state?: unknown }
 type ReadState = (data: Uint8Array) => unknown
 
 const noKey = '11111111111111111111111111111111'
-/** An all-zero key stands for "none" in every optional field of an extension. */
+/** An all-zero key means "none" in every optional field of an extension. */
 const optionalKey = (data: Uint8Array, at: number): string | null => {
   const key = keyAt(data, at)
   return key === noKey ? null : key

@@ -16,7 +16,7 @@ const removeFrom = (sets: Map<string, Set<string>>, key: string, address: string
   if (set?.size === 0) sets.delete(key)
 }
 
-/** Which token accounts belong to an owner or a mint; kept current from the accounts that each transaction may write. */
+/** Token accounts by owner and by mint; updated from the accounts that each transaction may write. */
 export const tokenIndex = (initial: Iterable<[string, Account]>) => {
   const entries = new Map<string, Entry>()
   const byOwner = new Map<string, Set<string>>()

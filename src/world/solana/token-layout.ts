@@ -9,7 +9,7 @@ const accountType = { mint: 1, account: 2 }
 
 export type Kind = 'mint' | 'account'
 
-/** Told by owner program and account type: Token-2022 accounts with extensions have any length above 165. */
+/** Detected by owner program and account type: Token-2022 accounts with extensions have any length above 165. */
 export const tokenKind = ({ owner, data }: Account): Kind | undefined => {
   if (owner !== tokenProgram && owner !== token2022Program) return undefined
   if (data.length === mintBytes) return data[45] === 1 ? 'mint' : undefined
@@ -47,7 +47,7 @@ export const readTokenAccount = (data: Uint8Array) => ({
   closeAuthority: optionalKeyAt(data, 129),
 })
 
-/** The `tokenAmount` shape; `uiAmount` is a float because the protocol says so, never for arithmetic. */
+/** The `tokenAmount` shape; `uiAmount` is a float because the protocol defines it so; not for arithmetic. */
 export const uiAmount = (amount: bigint, decimals: number) => {
   const digits = amount.toString().padStart(decimals + 1, '0')
   const whole = digits.slice(0, digits.length - decimals)
@@ -65,7 +65,7 @@ export type MintOptions = {
 }
 type KeyBytes = (address: string) => Uint8Array
 
-/** Writes an initialised mint, padded and tagged as Token-2022 wants it when there are extensions. */
+/** Writes an initialised mint, padded and tagged as Token-2022 requires when there are extensions. */
 export const writeMint = (options: MintOptions, keyBytes: KeyBytes): Uint8Array => {
   const base = Buffer.alloc(mintBytes)
   const putKey = (address: string | null, at: number): void => {

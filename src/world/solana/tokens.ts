@@ -4,7 +4,7 @@ import { addressBytes, associatedTokenAddress, sha256, worldKeyPair } from './ke
 import { systemProgram, token2022Program, tokenProgram } from './programs.ts'
 import { accountBytes, type MintOptions, writeMint } from './token-layout.ts'
 
-/** Pays fees, holds mint and freeze authority, and owns the supply of tokens that nobody can mint. World-only. */
+/** Pays fees, holds mint and freeze authority, and owns the supply of tokens without a mint authority. World-only. */
 export const worldKey = worldKeyPair('solana authority')
 
 export type WorldToken = {
@@ -13,7 +13,7 @@ export type WorldToken = {
   name: string
   decimals: number
   program: string
-  /** Tokens with renounced authority exist in full from the start and are handed out of the world's own account. */
+  /** Tokens with renounced authority are minted in full at the start and granted from the world's own account. */
   fixedSupplyUnits?: bigint
   extensions?: MintOptions['extensions']
   freezable?: boolean
@@ -57,7 +57,7 @@ const metadata = (mint: string, name: string, symbol: string) => [
 
 const permanentDelegate = () => ({ type: 12, data: key(worldKey.address) })
 const pyusd = '2b1kV6DkPAnxd5ixfnxCpjxmKwqjjaYmCZfHsFu24GXo'
-/** Traps exist only in this world, so their addresses come from a label. */
+/** The trap tokens exist only in this world, so their addresses derive from a label. */
 const edgeCaseMint = (label: string): string => toBase58(sha256(`portico local world: token ${label}`))
 
 export const worldTokens: readonly WorldToken[] = [
@@ -140,7 +140,7 @@ const tokenAccount = (mint: string, amountUnits: bigint): Uint8Array => {
   return data
 }
 
-/** Places the world's tokens at their well-known addresses; a transaction could never sign for those. */
+/** Places the world's tokens at their public addresses, for which no transaction could sign. */
 export const seedTokens = (put: (address: string, account: Account) => void): void => {
   put(worldKey.address, {
     lamports: worldLamports,

@@ -19,7 +19,7 @@ const orderAccounts = (payer: string, instructions: PlannedInstruction[]): Requi
   return [...roles.values()].sort((a, b) => rank(a) - rank(b))
 }
 
-/** Compiles and signs a legacy transaction paid by the one world key that signs it. */
+/** Compiles and signs a legacy transaction, paid and signed by one world key. */
 export const signedTransaction = (
   payer: KeyPair,
   instructions: PlannedInstruction[],

@@ -101,7 +101,7 @@ export type TransactionError =
   | { InsufficientFundsForRent: { account_index: number } }
   | { ProgramExecutionTemporarilyRestricted: { account_index: number } }
 
-/** What LiteSVM hands over: a number, or an object told apart by its class name. */
+/** The form of LiteSVM's errors: a number, or an object identified by its class name. */
 type RawError =
   | number
   | { constructor: { name: string }; index?: number; accountIndex?: number; err?: () => unknown }
@@ -137,7 +137,7 @@ const sentences: Record<string, string> = {
   AddressLookupTableNotFound: "Transaction loads an address table account that doesn't exist",
 }
 
-/** The tail of "Transaction simulation failed: ...", worded as a node words it. */
+/** The tail of "Transaction simulation failed: ...", with the texts of a node. */
 export const errorSentence = (error: TransactionError): string => {
   if (typeof error === 'string') return sentences[error] ?? error
   if ('InstructionError' in error) {
@@ -156,6 +156,6 @@ export const errorSentence = (error: TransactionError): string => {
   return Object.keys(error)[0] ?? 'unknown error'
 }
 
-/** Only a failure while instructions ran (or at the rent check after them) lands in a block and costs the fee. */
+/** Only a failure during instructions (or at the rent check after them) lands in a block and costs the fee. */
 export const landsInBlock = (error: TransactionError): boolean =>
   typeof error === 'object' && ('InstructionError' in error || 'InsufficientFundsForRent' in error)

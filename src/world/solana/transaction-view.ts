@@ -78,7 +78,7 @@ const innerOf = (inner: StoredMeta['inner'], keys: string[], encoding: Transacti
           ),
   }))
 
-/** A stored transaction as getTransaction shows it. */
+/** A stored transaction in the form of getTransaction. */
 export const transactionView = (
   row: BodyRow,
   encoding: TransactionEncoding,

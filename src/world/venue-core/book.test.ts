@@ -29,7 +29,7 @@ const steps = fc.array(
 
 type Trade = { maker: number; taker: number; price: number; size: number }
 
-/** The plainest book there is: one list, searched from the start every time. */
+/** The reference book: one list, searched from the start every time. */
 const createPlainBook = () => {
   type Rest = { id: number; owner: number; buy: boolean; price: number; left: number }
   let resting: Rest[] = []
@@ -91,7 +91,7 @@ const run = (list: readonly Step[], place: (order: Incoming) => void, cancel: (i
   })
 }
 
-test('any flow of orders trades as the plainest possible book would', () => {
+test('any flow of orders trades as in the reference book', () => {
   fc.assert(
     fc.property(steps, (list) => {
       const { book, trades, removed } = createRecordedBook()
@@ -139,7 +139,7 @@ test('a book is never crossed and its levels add up', () => {
   )
 })
 
-test('a book restored from its orders goes on exactly as the one it was taken from', () => {
+test('a book restored from its orders behaves exactly as the original', () => {
   fc.assert(
     fc.property(steps, steps, (before, after) => {
       const one = createRecordedBook()
@@ -164,7 +164,7 @@ test('a book restored from its orders goes on exactly as the one it was taken fr
   )
 })
 
-test('a listener that allows less takes the resting order off', () => {
+test('a listener that allows less cancels the resting order', () => {
   const removed: number[] = []
   const book = createBook({
     allow: (maker, size) => (maker.id === 1 ? 3 : size),
@@ -181,7 +181,7 @@ test('a listener that allows less takes the resting order off', () => {
   assert.deepEqual(book.depth(false, 5), [{ price: 11, size: 5, count: 1 }])
 })
 
-test('post-only and all-or-nothing orders leave the book alone when they cannot be', () => {
+test('a rejected post-only or fill-or-kill order does not change the book', () => {
   const book = createBook()
   book.place({ id: 1, owner: 1, buy: false, price: 10, size: 5, timeInForce: 'gtc' })
   assert.equal(

@@ -1,6 +1,6 @@
 /**
- * A limit order book on integers: price in ticks or 1e-8 units, size in lots. Price first, then time.
- * Everything is a plain number below 2^53, so equal inputs give equal fills on every machine.
+ * A limit order book on integers: price in ticks or 1e-8 units, size in lots. Price first, then time. Everything is a
+ * plain number below 2^53, so equal inputs give equal fills on every machine.
  */
 export type Owner = string | number
 
@@ -32,7 +32,7 @@ export type PlaceResult = { filled: number; rests: boolean; refused: 'crosses' |
 
 /** Called while matching. They may cancel orders of this book, but never place any. */
 export type Listener = {
-  /** How much of `size` the resting order may still trade; less than `size` takes it off the book. */
+  /** The size that the resting order may still trade; less than `size` cancels it. */
   allow?: (maker: Resting, size: number) => number
   filled?: (maker: Resting, price: number, size: number) => void
   removed?: (maker: Resting, why: 'self' | 'refused') => void
@@ -51,7 +51,7 @@ export type Book = {
   restore: (orders: readonly Omit<Incoming, 'timeInForce'>[]) => void
 }
 
-/** Prices of one side, worst first, so that the best is taken off the end. */
+/** Prices of one side, worst first, so that the best is removed from the end. */
 type Ladder = { prices: number[]; levels: Map<number, Level>; buy: boolean }
 
 const ladder = (buy: boolean): Ladder => ({ prices: [], levels: new Map(), buy })
@@ -113,7 +113,7 @@ const detach = (side: Ladder, resting: Resting): void => {
 const crosses = (order: Incoming, price: number): boolean =>
   order.buy ? price <= order.price : price >= order.price
 
-/** How much could trade at once, own orders left out because they would be cancelled. */
+/** The size that could trade at once, without own orders, because they would be cancelled. */
 const reachable = (against: Ladder, order: Incoming): number => {
   let size = 0
   for (let i = against.prices.length - 1; i >= 0 && size < order.size; i -= 1) {

@@ -1,4 +1,4 @@
-/** A seeded stream of numbers that lives in the state: the next value depends on nothing else (mulberry32). */
+/** A seeded random sequence with its state in the venue: the next value depends on nothing else (mulberry32). */
 export type RandomState = { at: number }
 
 export const nextRandom = (state: RandomState): number => {
@@ -8,7 +8,7 @@ export const nextRandom = (state: RandomState): number => {
   return ((mixed ^ (mixed >>> 14)) >>> 0) / 4_294_967_296
 }
 
-/** Bell-shaped around 0 with variance 1, made of sums only: no logarithm differs between machines. */
+/** Approximately normal with mean 0 and variance 1, from sums only: no logarithm differs between machines. */
 export const nextNormal = (state: RandomState): number => {
   let sum = -6
   for (let i = 0; i < 12; i += 1) sum += nextRandom(state)
