@@ -32,20 +32,25 @@ async function main(): Promise<void> {
 
   let stopping = false
   const gateway = startGateway(config, log, printLine)
-  const stop = () => {
+  const exit = (sentence: string) => {
+    printLine(`portico ${sentence}`)
+    process.exit(0)
+  }
+  const stop = (cause: string) => {
     if (stopping) process.exit(1)
     stopping = true
-    // Whatever hangs: what is durable is durable already, and the next start goes on from there.
-    setTimeout(() => process.exit(0), stopMsMax - 500).unref()
+    printLine(`portico stopping (${cause})`)
+    // Accepted work is stored already, so the next start resumes it.
+    setTimeout(() => exit('stopped before everything was closed'), stopMsMax - 500).unref()
     gateway
       .then(({ close }) => close())
-      .catch((error: unknown) => log.error({ error }, 'the stop did not end cleanly'))
-      .finally(() => process.exit(0))
+      .catch((error: unknown) => log.error({ error }, 'shutdown failed'))
+      .finally(() => exit('stopped'))
   }
   process.on('SIGTERM', stop)
   process.on('SIGINT', stop)
-  // The launcher of `npm start` holds this channel; it closes when the launcher ends in whatever way.
-  if (process.channel) process.on('disconnect', () => stopping || stop())
+  // The launcher of `npm start` holds this channel; it closes when the launcher ends for any reason.
+  if (process.channel) process.on('disconnect', () => stopping || stop('launcher ended'))
 
   const { url } = await gateway
   if (!stopping) printLine(`portico ready ${url}`)

@@ -1,5 +1,6 @@
 import { pino } from 'pino'
 import type { Log } from '#kernel/log.ts'
+import { formatLogLine } from './log-format.ts'
 import { redact } from './redact.ts'
 
 /** Copies only standard fields: libraries attach whole connections to their errors. */
@@ -16,7 +17,10 @@ function serializeError(error: unknown): object {
   }
 }
 
-/** Structured lines on standard error; standard output is for the banner. */
+/** For people at a terminal; every other reader gets JSON. */
+const terminal = { write: (line: string) => void process.stderr.write(formatLogLine(line)) }
+
+/** Log lines on standard error; standard output is for the banner. */
 export function logger(level: string): Log {
   return pino(
     {
@@ -26,6 +30,6 @@ export function logger(level: string): Log {
       formatters: { log: redact },
       serializers: { error: serializeError },
     },
-    pino.destination({ fd: 2, sync: false }),
+    process.stderr.isTTY ? terminal : pino.destination({ fd: 2, sync: false }),
   )
 }

@@ -213,9 +213,9 @@ test('a bug is 500 without its message, and is logged with its stack under the s
     outcome: 'unknown',
     request_id: answer.headers.get('x-request-id'),
   })
-  const logged = app.lines.find(({ facts }) => facts.requestId === answer.body.request_id && facts.err)
+  const logged = app.lines.find(({ facts }) => facts.request_id === answer.body.request_id && facts.error)
   assert.match(
-    String((logged?.facts.err as Error | undefined)?.stack),
+    String((logged?.facts.error as Error | undefined)?.stack),
     /an internal detail[\s\S]*http-app\.ts/,
   )
 })

@@ -122,7 +122,7 @@ test('a refusal before the first event is an HTTP error, one behind it an error 
   const bug = await (await open(app.url, '/v1/watch?mode=bug')).rest()
   assert.match(bug, /"code":"internal"/)
   assert.doesNotMatch(bug, /secret/)
-  assert.ok(app.lines.some(({ facts }) => String((facts.err as Error)?.message).includes('secret')))
+  assert.ok(app.lines.some(({ facts }) => String((facts.error as Error)?.message).includes('secret')))
 })
 
 test('a silent stream opens, is kept alive by comments and ends for the producer when the client leaves', async (t) => {

@@ -102,6 +102,12 @@ describe('a gateway with everything of its own starts, stops and starts again', 
     const [answer] = await Promise.all([waiting, stopping])
     assert.equal(await listening, 'ended')
     assert.deepEqual([answer.status, answer.body.status], [200, 'running'], JSON.stringify(answer.body))
+    const { lines } = gateway
+    await eventually(
+      async () => (lines.at(-1) === 'portico stopped' ? true : undefined),
+      'the end is printed',
+    )
+    assert.ok(lines.includes('portico stopping (SIGTERM)'), lines.join('\n'))
 
     const startedMs = performance.now()
     gateway = await launch({ env })

@@ -181,15 +181,15 @@ function addRequestHooks(
       const status = reply.raw.statusCode
       httpMetrics.ended(method, route, status, ms)
       logRequest(log, status, () => ({
-        requestId: request.id,
+        request_id: request.id,
         method,
         route,
         url: request.url,
         status,
         ms,
         address: request.ip,
-        agentId: visit.admitted?.caller?.agentId,
-        traceId: traceIdOf(request.headers.traceparent),
+        agent_id: visit.admitted?.caller?.agentId,
+        trace_id: traceIdOf(request.headers.traceparent),
         left: !reply.raw.writableFinished,
       }))
     })
@@ -224,7 +224,7 @@ function faultSender({ log, baseUrl }: HttpEdgeDeps, contexts: RequestContexts):
     const fault =
       faultOf(error) ?? (isAbandoned ? faultNamed('bad_request', error) : internalFault(error, false))
     if (fault.code === 'internal') {
-      log.error({ requestId: request.id, err: fault.cause ?? fault }, 'request failed')
+      log.error({ request_id: request.id, error: fault.cause ?? fault }, 'request failed')
     }
     const { accept } = request.headers
     const { status, headers, body } = print(fault, { requestId: request.id, accept, baseUrl: baseUrl() })

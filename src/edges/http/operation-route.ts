@@ -123,7 +123,7 @@ async function stream(
     events.write({ event: 'error', data: { message, code, retryable, request_id: request.id } })
   const pumped = pump(events, iterator, first).catch(async (error: unknown) => {
     const fault = toFault(error)
-    if (fault.code === 'internal') deps.log.error({ requestId: request.id, err: error }, 'stream failed')
+    if (fault.code === 'internal') deps.log.error({ request_id: request.id, error }, 'stream failed')
     await fail(fault)
   })
   await Promise.race([pumped, events.ended, refused.then(fail)])

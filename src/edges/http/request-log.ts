@@ -48,15 +48,16 @@ export const traceIdOf = (traceparent: unknown): string | undefined =>
   typeof traceparent === 'string' ? traceForm.exec(traceparent)?.[1] : undefined
 
 export type RequestLine = {
-  requestId: string
+  /** Spelled as in the answers, so that one search finds both. */
+  request_id: string
   method: string
   route: string
   url: string
   status: number
   ms: number
   address: string
-  agentId: string | undefined
-  traceId: string | undefined
+  agent_id: string | undefined
+  trace_id: string | undefined
   /** The client left before the answer was complete. */
   left: boolean
 }
@@ -68,13 +69,13 @@ type LeveledLog = Log & { isLevelEnabled?: (level: string) => boolean }
 export function logRequest(log: LeveledLog, status: number, lineOf: () => RequestLine): void {
   const level = status >= 500 ? 'warn' : 'info'
   if (log.isLevelEnabled?.(level) === false) return
-  const { url, ms, agentId, traceId, left, ...line } = lineOf()
+  const { url, ms, agent_id, trace_id, left, ...line } = lineOf()
   const facts = {
     ...line,
     url: redactUrl(url),
     ms: Math.round(ms * 10) / 10,
-    ...(agentId !== undefined && { agentId }),
-    ...(traceId !== undefined && { traceId }),
+    ...(agent_id !== undefined && { agent_id }),
+    ...(trace_id !== undefined && { trace_id }),
     ...(left && { left }),
   }
   log[level](facts, 'request')

@@ -43,9 +43,7 @@ export function createPriceLoop({
     if (markets.length === 0) return
     resolving ??= pendingEntries
       .resolve(markets, priceOf)
-      .catch((error: unknown) =>
-        log.error({ err: error }, 'pending entries not resolved: the next round retries'),
-      )
+      .catch((error: unknown) => log.error({ error }, 'pending entries not resolved: the next round retries'))
       .finally(() => {
         resolving = undefined
       })
@@ -91,7 +89,7 @@ export function createPriceLoop({
       failures = Math.min(failures + 1, 10)
       waitMs = Math.min(everyMs * 2 ** failures, retryMaxMs)
       if (!(fault instanceof Fault) || !fault.retryable)
-        log.error({ err: fault }, 'spot price loop failed: will retry')
+        log.error({ error: fault }, 'spot price loop failed: will retry')
     }
     if (!ending) plan(waitMs)
   }
