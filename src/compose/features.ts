@@ -28,6 +28,7 @@ import type { Chains } from './chains.ts'
 import type { Core } from './core.ts'
 import type { Custody, KeyMonitor } from './custody.ts'
 import { openEarn } from './earn.ts'
+import { release } from './release.ts'
 import { perpLimitsOf } from './settings.ts'
 import type { UpstreamUrls } from './upstream-urls.ts'
 import type { Venue } from './venue.ts'
@@ -48,8 +49,6 @@ export type FeatureOverrides = VenueFeatureOverrides & {
   onSignup?: OnSignup
 }
 
-/** The version of the interface in the OpenAPI document and the health report. */
-const version = '1.0.0'
 const protocols = ['http', 'sse']
 
 /** A new user's wallets are funded where a faucet is configured. */
@@ -105,7 +104,7 @@ export function openFeatures(needs: FeatureDeps, overrides: FeatureOverrides = {
     : undefined
   const { auth, credits } = openAuth(needs, overrides.onSignup ?? grantOnSignup(needs, faucetGrant))
   const health = healthCheck({
-    version,
+    version: release,
     environment: config.ENVIRONMENT,
     clock,
     store: () => db.query('select 1'),

@@ -94,7 +94,6 @@ test('discovery documents are public, cached and validated by their tag', async 
     '/openapi.json',
     '/error-catalog.json',
     '/.well-known/oauth-protected-resource',
-    '/.well-known/oauth-protected-resource/mcp',
     '/.well-known/api-catalog',
   ]) {
     const { status, headers } = await sendRequest(app.url, `GET ${path}`, {
@@ -107,8 +106,8 @@ test('discovery documents are public, cached and validated by their tag', async 
     })
     assert.equal(again.status, 304)
   }
-  const { body } = await sendRequest(app.url, 'GET /.well-known/oauth-protected-resource/mcp')
-  assert.equal(body.resource, `${app.url}/mcp`)
+  const { body } = await sendRequest(app.url, 'GET /.well-known/oauth-protected-resource')
+  assert.equal(body.resource, app.url)
   const head = await sendRequest(app.url, 'HEAD /.well-known/api-catalog')
   assert.equal(head.headers.get('link'), `<${app.url}/.well-known/api-catalog>; rel="api-catalog"`)
   assert.match(head.headers.get('content-type') ?? '', /^application\/linkset\+json; ?profile=/)
@@ -221,7 +220,7 @@ test('one line per request, without what is secret', async () => {
   const secrets = 'token=TTT&x-signature=SSS&client_secret=CCC&%74oken=EEE&status=open'
   const sent = { headers: { traceparent, 'x-backend-key': 'KKK', 'x-request-id': 'log-test-1' } }
   await sendRequest(app.url, `GET /v1/probe?${secrets}`, sent)
-  const mine = () => app.lines.filter(({ facts }) => facts.requestId === 'log-test-1')
+  const mine = () => app.lines.filter(({ facts }) => facts.request_id === 'log-test-1')
   while (mine().length === 0) await new Promise((resolve) => setImmediate(resolve))
   const [line, ...others] = mine()
   assert.deepEqual(others, [])
@@ -229,13 +228,13 @@ test('one line per request, without what is secret', async () => {
   assert.equal(typeof ms, 'number')
   assert.match(String(address), /127\.0\.0\.1/)
   assert.deepEqual(facts, {
-    requestId: 'log-test-1',
+    request_id: 'log-test-1',
     method: 'GET',
     route: '/v1/probe',
     url: '/v1/probe?token=[redacted]&x-signature=[redacted]&client_secret=[redacted]&%74oken=[redacted]&status=open',
     status: 422,
-    agentId: 'agt_1',
-    traceId: 'a'.repeat(32),
+    agent_id: 'agt_1',
+    trace_id: 'a'.repeat(32),
   })
   assert.doesNotMatch(JSON.stringify(app.lines), /TTT|SSS|CCC|EEE|KKK|agt_all/)
 })
@@ -249,7 +248,7 @@ test('an address is taken from a proxy only where the proxy is listed', async (t
     [app, '127.0.0.1'],
   ] as const) {
     await sendRequest(httpApp.url, 'GET /v1/probe', { headers })
-    const line = () => httpApp.lines.find(({ facts }) => facts.requestId === 'proxy-test')
+    const line = () => httpApp.lines.find(({ facts }) => facts.request_id === 'proxy-test')
     while (!line()) await new Promise((resolve) => setImmediate(resolve))
     assert.equal(line()?.facts.address, address)
   }

@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict'
+import { readFileSync } from 'node:fs'
 import { after, before, describe, test } from 'node:test'
 import { eventually, freshGateway, http } from '../harness/gateway.ts'
 import { createFundedPerson } from './people.ts'
@@ -18,6 +19,7 @@ type OpenApi = {
 }
 type Health = {
   status: string
+  version: string
   checks: Record<'store' | 'runner', { status: string }> & { upstreams: Record<string, { status: string }> }
 }
 type Catalogue = { codes: { code: string; status: number; retryable: boolean; when: string }[] }
@@ -111,6 +113,10 @@ describe('the gateway describes itself', () => {
     assert.deepEqual([well.checks.store.status, well.checks.runner.status], ['ok', 'ok'])
     assert.equal(well.checks.upstreams.hyperliquid?.status, 'ok')
     assert.doesNotMatch(JSON.stringify(well), /127\.0\.0\.1|localhost|postgres/)
+    const { version } = JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8')) as {
+      version: string
+    }
+    assert.equal(well.version, version)
     await world.chain(polygon, 'stop')
     try {
       await until('degraded')
@@ -121,6 +127,19 @@ describe('the gateway describes itself', () => {
       await world.chain(polygon, 'start')
     }
     await until('ok')
+  })
+
+  test('the discovery documents name only what this gateway serves', async () => {
+    const { body: resource } = await get<object>('/.well-known/oauth-protected-resource')
+    const { body: catalogue } = await get('/.well-known/api-catalog')
+    const named = new Set(JSON.stringify([resource, catalogue]).match(/https?:[^"]+/g))
+    named.delete(gateway.url)
+    // The anchor of a link set identifies an API and need not answer.
+    named.delete(`${gateway.url}/`)
+    assert.ok(named.size >= 4)
+    for (const address of named) assert.equal((await fetch(address)).status, 200, address)
+    const metadata = await get('/.well-known/oauth-authorization-server')
+    assert.equal('authorization_servers' in resource, metadata.status === 200)
   })
 
   test('metrics are Prometheus text, for the own machine only', async () => {

@@ -33,8 +33,6 @@ export type HttpEdgeDeps = {
   health: () => Promise<{ body: object; down: boolean }>
   /** A function, since a port of 0 is known only after listening. */
   baseUrl: () => string
-  /** Who issues OAuth tokens; the gateway itself where nothing else is said. */
-  issuer?: () => string
   trustProxy: readonly string[]
   corsOrigins: readonly string[]
   log: Log
@@ -91,7 +89,7 @@ export async function httpEdge(deps: HttpEdgeDeps): Promise<HttpEdge> {
   const guardRead = readGuard(invocation.limits)
   serveDocument(fastify, guardRead, '/openapi.json', () => documentText(baseUrl()))
   serveDocument(fastify, guardRead, '/error-catalog.json', errorCatalog)
-  serveWellKnown(fastify, guardRead, baseUrl, deps.issuer ?? baseUrl)
+  serveWellKnown(fastify, guardRead, baseUrl)
   serveMetrics(fastify, httpMetrics, nearest)
   serveDocs(fastify, guardRead)
   serveRoot(fastify, guardRead, baseUrl)

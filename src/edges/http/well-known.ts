@@ -1,22 +1,18 @@
 import type { FastifyInstance } from 'fastify'
 import { type Guard, serveDocument } from './pages.ts'
 
-/** The discovery documents that every 401 and every crawler lead to. */
-export function serveWellKnown(
-  fastify: FastifyInstance,
-  guard: Guard,
-  baseUrl: () => string,
-  issuer: () => string,
-): void {
-  const resourceAt = (path: string) => () =>
+/**
+ * The discovery documents. Every 401 points at the protected resource metadata (RFC 9728), which names no
+ * authorization server while none is served: tokens come from `auth_token` only.
+ */
+export function serveWellKnown(fastify: FastifyInstance, guard: Guard, baseUrl: () => string): void {
+  serveDocument(fastify, guard, '/.well-known/oauth-protected-resource', () =>
     JSON.stringify({
-      resource: `${baseUrl()}${path}`,
-      authorization_servers: [issuer()],
+      resource: baseUrl(),
       bearer_methods_supported: ['header'],
-      scopes_supported: ['openid', 'profile', 'email'],
-    })
-  serveDocument(fastify, guard, '/.well-known/oauth-protected-resource', resourceAt(''))
-  serveDocument(fastify, guard, '/.well-known/oauth-protected-resource/mcp', resourceAt('/mcp'))
+      resource_documentation: `${baseUrl()}/docs`,
+    }),
+  )
 
   const catalogue = '/.well-known/api-catalog'
   serveDocument(
@@ -39,6 +35,5 @@ function linksetOf(base: string): object[] {
       status: link('/health', 'application/json'),
       'service-meta': link('/capabilities', 'application/json'),
     },
-    { anchor: `${base}/mcp`, 'service-desc': link('/.well-known/mcp/server-card.json') },
   ]
 }
