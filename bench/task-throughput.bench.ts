@@ -63,13 +63,13 @@ const callers = Array.from({ length: 64 }, (): Caller => {
 })
 const request = { id: 'bench', address: '127.0.0.1', signal: new AbortController().signal }
 const ours = (n: number) =>
-  engine.invoke(
-    operations[0] as Operation,
-    { n },
-    callers[n % 64]!,
-    { wait: true, timeoutMs: 60_000 },
+  engine.invoke({
+    operation: operations[0] as Operation,
+    input: { n },
+    caller: callers[n % 64]!,
+    options: { wait: true, timeoutMs: 60_000 },
     request,
-  )
+  })
 
 await database.pool.query('create database dbos_bench')
 const dbosPool = new pg.Pool({ connectionString: server.url.replace('/portico', '/dbos_bench'), max: width })

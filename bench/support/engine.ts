@@ -1,8 +1,8 @@
 /** Instances of the durable engine in this process, with a kind of task that waits for a word from the bench. */
 import * as T from 'typebox'
 import { createEngine } from '#durable/engine.ts'
+import type { Invoke } from '#durable/operation-call.ts'
 import { postgresBus } from '#durable/postgres-notify.ts'
-import type { Invoke } from '#durable/run-operation.ts'
 import type { Caller } from '#kernel/caller.ts'
 import { systemClock } from '#kernel/clock.ts'
 import { systemRandom, uuidv7 } from '#kernel/id.ts'
@@ -104,12 +104,18 @@ export function createInstance(
     operation,
     async accept(caller, n, key) {
       const options = { wait: false, timeoutMs: 0, ...(key !== undefined && { key }) }
-      const reply = await invoke(operation, { n }, caller, options, request())
+      const reply = await invoke({ operation, input: { n }, caller, options, request: request() })
       if (reply.kind !== 'answer') throw new Error('a task does not answer with a stream')
       return (reply.body as { task_id: string }).task_id
     },
     wait: (caller, n, key) =>
-      invoke(operation, { n }, caller, { wait: true, timeoutMs: 30_000, key }, request()),
+      invoke({
+        operation,
+        input: { n },
+        caller,
+        options: { wait: true, timeoutMs: 30_000, key },
+        request: request(),
+      }),
     async [Symbol.asyncDispose]() {
       await durable[Symbol.asyncDispose]()
       await database.close()

@@ -3,6 +3,7 @@ import { sha256 } from '#kernel/id.ts'
 import { canonicalJson, type JsonObject } from '#kernel/json.ts'
 import { builder, fetchOne, type Queryable } from '#store/query.ts'
 
+export type KeyedRequest = { userId: string; key: string; operation: string; hash: string }
 export type StoredKey = { taskId: string | null; response: JsonObject | null }
 
 export const bodyHash = (operation: string, input: unknown): string =>
@@ -14,7 +15,7 @@ export const internalKey = (source: 'trigger' | 'sched', name: string): string =
 /** The stored reply of a key. A key reused for another operation or body is a client bug that must not move money. */
 export async function findKey(
   db: Queryable,
-  { userId, key, operation, hash }: { userId: string; key: string; operation: string; hash: string },
+  { userId, key, operation, hash }: KeyedRequest,
 ): Promise<StoredKey | undefined> {
   const row = await fetchOne(
     db,

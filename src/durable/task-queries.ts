@@ -25,6 +25,13 @@ export type TaskQueries = {
   cancel(userId: string, taskId: string, act?: Pick<RequestFacts, 'tx' | 'afterCommit'>): Promise<Task>
 }
 
+/** A task that is known to exist. */
+export async function readTask(db: Queryable, taskId: string): Promise<Task> {
+  const row = await fetchOne(db, builder.selectFrom('task').selectAll().where('id', '=', taskId))
+  if (!row) throw new Error(`task ${taskId} is gone`)
+  return asTask(row)
+}
+
 export function createTaskQueries({ transactions: { pool }, notifier, clock }: TaskQueryDeps): TaskQueries {
   const findTask = async (db: Queryable, userId: string, taskId: string): Promise<Task> => {
     if (!isUuid(taskId)) throw notFound('task')

@@ -1,4 +1,4 @@
-import type { Invoke, InvokeOptions, InvokeRequest } from '#durable/run-operation.ts'
+import type { Invoke, InvokeOptions, InvokeRequest } from '#durable/operation-call.ts'
 import { addressKey } from '#kernel/address-key.ts'
 import type { Caller } from '#kernel/caller.ts'
 import type { Schema } from '#kernel/decimal-fields.ts'
@@ -107,7 +107,7 @@ export function createInvocation({
 
       const call: InvocableOperation['call'] = async (admitted, input, options, request) => {
         if (admitted.refusal) throw admitted.refusal
-        const reply = await execute(operation, input, admitted.caller, options, request).catch(
+        const reply = await execute({ operation, input, caller: admitted.caller, options, request }).catch(
           (error: unknown) => {
             const fault = toFault(error, mayAct)
             throw fault.status < 500 ? (admitted.refusalOfFailure ?? fault) : fault

@@ -164,13 +164,13 @@ export async function openFixture() {
         database,
         heartbeats,
         async run(userId, { timeoutMs = 15_000, key } = {}) {
-          const reply = await runtime.invoke(
-            operations[0] as Operation,
-            {},
-            { userId, agentId: 'agt', scheme: 'keypair', scopes: new Set(['trade']) },
-            { wait: timeoutMs > 0, timeoutMs, ...(key !== undefined && { key }) },
+          const reply = await runtime.invoke({
+            operation: operations[0] as Operation,
+            input: {},
+            caller: { userId, agentId: 'agt', scheme: 'keypair', scopes: new Set(['trade']) },
+            options: { wait: timeoutMs > 0, timeoutMs, ...(key !== undefined && { key }) },
             request,
-          )
+          })
           assert.equal(reply.kind, 'answer')
           return (reply as { body: unknown }).body as Answer
         },

@@ -108,13 +108,13 @@ function instance(database: Database, seen: Seen[], name: string) {
       body: Record<string, unknown>,
       options: { key?: string; wait?: boolean; timeoutMs?: number } = {},
     ) =>
-      runtime.invoke(
-        spend,
-        body,
-        callerOf(userId),
-        { wait: true, timeoutMs: 10_000, ...options },
+      runtime.invoke({
+        operation: spend,
+        input: body,
+        caller: callerOf(userId),
+        options: { wait: true, timeoutMs: 10_000, ...options },
         request,
-      ) as Promise<{
+      }) as Promise<{
         kind: 'answer'
         replayed: boolean
         body: {

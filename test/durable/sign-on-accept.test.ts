@@ -108,13 +108,13 @@ function instance(database: Database, name: string, lookups: Map<string, Lookup[
     taskEngine,
     sign: async (userId: string, key?: string, stumbles = false): Promise<SignedTask> => {
       const options = { wait: true, timeoutMs: 15_000, ...(key !== undefined && { key }) }
-      const reply = await runtime.invoke(
-        operations[0] as Operation,
-        { stumbles },
-        callerOf(userId),
+      const reply = await runtime.invoke({
+        operation: operations[0] as Operation,
+        input: { stumbles },
+        caller: callerOf(userId),
         options,
         request,
-      )
+      })
       assert.equal(reply.kind, 'answer')
       return (reply as { body: unknown }).body as SignedTask
     },

@@ -1,7 +1,7 @@
 /** The front door with operations of its own: every rule of the door is met on a real socket, without the product. */
 import { connect, type Socket } from 'node:net'
 import * as T from 'typebox'
-import type { Invoke, InvokeOptions } from '#durable/run-operation.ts'
+import type { Invoke, InvokeOptions } from '#durable/operation-call.ts'
 import { type HttpEdge, type HttpEdgeDeps, httpEdge } from '#edges/http/http.ts'
 import { createInvocation, type InvocationDeps } from '#invoke/invocation.ts'
 import { defaultLimits, type Limits } from '#invoke/limits.ts'
@@ -207,7 +207,7 @@ async function authenticate(authorization: string | undefined): Promise<Caller> 
 /** Runs reads as they are, remembers keys, waits for tasks until the signal or the time ends the wait. */
 const callOf = (seen: RecordedCall[], streams: Streams): Invoke => {
   const known = new Map<string, unknown>()
-  return async (operation, input, caller, options, request) => {
+  return async ({ operation, input, caller, options, request }) => {
     seen.push({ name: operation.name, input, options, caller })
     if (operation.entry.kind === 'stream') {
       const made = streams[String(input.mode ?? input.query ?? 'none')]

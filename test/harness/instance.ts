@@ -62,13 +62,13 @@ const callOf =
   ): Promise<Answer> => {
     const operation = features.operations.find((each) => each.name === name)
     if (!operation) throw new Error(`no ${name}`)
-    const reply = await runtime.invoke(
+    const reply = await runtime.invoke({
       operation,
-      input as Record<string, unknown>,
-      user?.caller ?? null,
-      { wait, timeoutMs, ...(key && { key }) },
-      { id: 'request', address: '127.0.0.1', signal: new AbortController().signal },
-    )
+      input: input as Record<string, unknown>,
+      caller: user?.caller ?? null,
+      options: { wait, timeoutMs, ...(key && { key }) },
+      request: { id: 'request', address: '127.0.0.1', signal: new AbortController().signal },
+    })
     if (reply.kind !== 'answer') throw new Error('an answer was expected')
     return reply.body as Answer
   }

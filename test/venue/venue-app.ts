@@ -332,13 +332,13 @@ export function createInstance(
     const operation = operations.find((each) => each.name === name)
     if (!operation) throw new Error(`no ${name}`)
     const { wait = true, timeoutMs = 30_000, key } = options
-    const reply = await engine.invoke(
+    const reply = await engine.invoke({
       operation,
-      input as Record<string, unknown>,
-      user.caller,
-      { wait, timeoutMs, ...(key && { key }) },
-      { id: 'request', address: '127.0.0.1', signal: new AbortController().signal },
-    )
+      input: input as Record<string, unknown>,
+      caller: user.caller,
+      options: { wait, timeoutMs, ...(key && { key }) },
+      request: { id: 'request', address: '127.0.0.1', signal: new AbortController().signal },
+    })
     if (reply.kind !== 'answer') throw new Error('an answer was expected')
     return reply.body as TaskAnswer
   }

@@ -1,0 +1,96 @@
+import { setImmediate as nextTurn } from 'node:timers/promises'
+import type { Caller } from '#kernel/caller.ts'
+import type { JsonObject } from '#kernel/json.ts'
+import type { Admission, TaskKind } from '#kernel/task.ts'
+import type { TaskAcceptance } from './accept-task.ts'
+import type { KeyedRequest } from './idempotency.ts'
+import { kindKey } from './kinds.ts'
+import { StaleSnapshot } from './ledger.ts'
+import type { LocalEvents } from './local-events.ts'
+import { type Notifier, readyTopic } from './notifier.ts'
+import type { OperationOf } from './operation-call.ts'
+import { isInsufficientBalance, throwAdmissionFault } from './operation-faults.ts'
+import type { Runner } from './runner.ts'
+import type { Task } from './task-row.ts'
+
+export type TaskAdmitterDeps = {
+  acceptance: TaskAcceptance
+  runner: Runner
+  kinds: ReadonlyMap<string, TaskKind>
+  notifier: Notifier
+  localEvents: LocalEvents
+}
+export type NewTaskRequest = {
+  operation: OperationOf<'task'>
+  input: JsonObject
+  caller: Caller
+  keyed: KeyedRequest
+}
+type KnownRequest = NewTaskRequest & { kind: TaskKind }
+
+/** An account may be settled between its reading and the commit; then it is read again, for so long. */
+const staleMsMax = 5_000
+const admissionAttemptsMax = 3
+
+/** Admits and accepts; admits again where others were accepted in between and took the balance. */
+export async function admitAndAccept(deps: TaskAdmitterDeps, given: NewTaskRequest): Promise<Task> {
+  const { operation, input, caller } = given
+  const request = { ...given, kind: kindOf(deps, operation) }
+  const startedMs = performance.now()
+  for (let attempt = 1; ; attempt++) {
+    const admission = await operation.run.admit(input, caller).catch(throwAdmissionFault)
+    try {
+      return await acceptRereadingBalances(deps, request, admission, startedMs)
+    } catch (error) {
+      // Others were accepted in between: what is left is for a new admission to say.
+      if (!isInsufficientBalance(error) || attempt >= admissionAttemptsMax) throw error
+    }
+  }
+}
+
+function kindOf({ kinds }: TaskAdmitterDeps, { entry, name, run }: OperationOf<'task'>): TaskKind {
+  const kind = kinds.get(kindKey(entry.taskKind ?? name, run.version ?? 1))
+  if (!kind) throw new Error(`no kind for ${name}`)
+  return kind
+}
+
+/** A commit that has waited for a settlement finds its reading stale; the reading alone is short enough to fit between two. */
+async function acceptRereadingBalances(
+  deps: TaskAdmitterDeps,
+  request: KnownRequest,
+  admission: Admission,
+  startedMs: number,
+): Promise<Task> {
+  for (let current = admission; ; ) {
+    try {
+      return await accept(deps, request, current)
+    } catch (error) {
+      const isRetryable = error instanceof StaleSnapshot && performance.now() - startedMs < staleMsMax
+      if (!isRetryable || !current.rereadSnapshots) throw error
+      current = { ...current, snapshots: await current.rereadSnapshots().catch(throwAdmissionFault) }
+    }
+  }
+}
+
+/** Commits the task, leased to this instance where it has a slot, and starts or announces it. */
+async function accept(
+  { acceptance, runner, notifier, localEvents }: TaskAdmitterDeps,
+  { input, caller: { userId }, keyed, kind }: KnownRequest,
+  admission: Admission,
+): Promise<Task> {
+  using slot = runner.reserve(kind.priority, userId)
+  const wanted = { userId, kind, input, admission, key: keyed, leased: slot !== undefined }
+  const { task, committedEvents, signed } = await acceptance.accept(wanted)
+  if (slot) {
+    slot.take(task, signed)
+    await yieldToFirstStep()
+  } else notifier.notify([readyTopic])
+  localEvents.publish(task, committedEvents)
+  return task
+}
+
+/** What a task does first, it does before anybody is told of it: a request leaves in the turn after the one it is made in. */
+async function yieldToFirstStep(): Promise<void> {
+  await nextTurn()
+  await nextTurn()
+}

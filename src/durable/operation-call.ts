@@ -1,0 +1,22 @@
+import type { Caller, RequestFacts } from '#kernel/caller.ts'
+import type { Entry, Operation, StreamItem } from '#kernel/operation.ts'
+
+export type InvokeOptions = { wait: boolean; timeoutMs: number; key?: string }
+export type InvokeRequest = RequestFacts & { lastEventId?: string }
+export type OperationOf<K extends Entry['kind']> = Extract<Operation, { entry: { kind: K } }>
+
+/** One call of an operation, admitted and validated. */
+export type OperationCall<O extends Operation = Operation> = {
+  operation: O
+  input: Record<string, unknown>
+  caller: Caller | null
+  options: InvokeOptions
+  request: InvokeRequest
+}
+/** A call by a known caller. */
+export type UserCall<K extends Entry['kind']> = OperationCall<OperationOf<K>> & { caller: Caller }
+
+export type Answer = { kind: 'answer'; body: unknown; replayed: boolean; key?: string }
+export type Reply = Answer | { kind: 'stream'; items: AsyncIterable<StreamItem> }
+/** The one path of every door. */
+export type Invoke = (call: OperationCall) => Promise<Reply>

@@ -1,0 +1,122 @@
+import type { Clock } from '#kernel/clock.ts'
+import { Fault } from '#kernel/fault.ts'
+import { type Random, uuidv7 } from '#kernel/id.ts'
+import type { JsonObject } from '#kernel/json.ts'
+import { isDatabaseUnavailable } from '#store/unavailable.ts'
+import { admitAndAccept, type NewTaskRequest, type TaskAdmitterDeps } from './admit-task.ts'
+import type { ChangePoller } from './change-poller.ts'
+import { bodyHash, findKey, isKeyTaken, type KeyedRequest } from './idempotency.ts'
+import { waitForEnd } from './latch.ts'
+import { StaleSnapshot } from './ledger.ts'
+import type { Answer, UserCall } from './operation-call.ts'
+import { acceptanceUnknown, accountBusy } from './operation-faults.ts'
+import { readTask } from './task-queries.ts'
+import { isEnded, type Task } from './task-row.ts'
+import { toTaskBrief, toTaskFullView } from './task-view.ts'
+import type { Transactions } from './transactions.ts'
+
+export type TaskInvokerDeps = TaskAdmitterDeps & {
+  transactions: Transactions
+  changePoller: ChangePoller
+  clock: Clock
+  random: Random
+  baseUrl: () => string
+}
+export type TaskInvoker = { run(call: UserCall<'task'>): Promise<Answer> }
+type InvokerState = {
+  deps: TaskInvokerDeps
+  /** The acceptances under way, by user and key. */
+  pending: Map<string, Promise<Task>>
+}
+
+/** Accepts tasks, once per key, and waits for their end. */
+export function createTaskInvoker(deps: TaskInvokerDeps): TaskInvoker {
+  const state: InvokerState = { deps, pending: new Map() }
+  return { run: (call) => runTask(state, call) }
+}
+
+async function runTask(state: InvokerState, call: UserCall<'task'>): Promise<Answer> {
+  const { deps, pending } = state
+  const { operation, caller, options } = call
+  const input = call.input as JsonObject
+  const keyed = {
+    userId: caller.userId,
+    key: options.key ?? uuidv7(deps.clock.now(), deps.random),
+    operation: operation.name,
+    hash: bodyHash(operation.name, input),
+  }
+  const pendingKey = `${keyed.userId} ${keyed.key}`
+  // Requests under one key that arrive together wait for the first of them instead of each preparing in vain.
+  while (options.key !== undefined) {
+    await pending.get(pendingKey)?.catch(() => undefined)
+    const earlier = await findTaskByKey(deps, keyed)
+    if (earlier) return answerTask(deps, call, earlier, true)
+    // Several may have waited for one that was refused: again only the first of them goes on.
+    if (!pending.has(pendingKey)) break
+  }
+  try {
+    const task = await acceptTracked(state, pendingKey, { operation, input, caller, keyed })
+    return await answerTask(deps, call, task, false)
+  } catch (error) {
+    return answerTwin(deps, call, keyed, error)
+  }
+}
+
+async function findTaskByKey(
+  { transactions: { pool } }: TaskInvokerDeps,
+  keyed: KeyedRequest,
+): Promise<Task | undefined> {
+  const stored = await findKey(pool, keyed)
+  return stored?.taskId ? readTask(pool, stored.taskId) : undefined
+}
+
+function acceptTracked(
+  { deps, pending }: InvokerState,
+  pendingKey: string,
+  request: NewTaskRequest,
+): Promise<Task> {
+  const work = admitAndAccept(deps, request).finally(() => pending.delete(pendingKey))
+  pending.set(pendingKey, work)
+  return work
+}
+
+/**
+ * A twin under the same key may have been accepted meanwhile, and may have spent what this one was refused for; and the
+ * reply to a commit may have been lost while the commit was not.
+ */
+async function answerTwin(
+  deps: TaskInvokerDeps,
+  call: UserCall<'task'>,
+  keyed: KeyedRequest,
+  error: unknown,
+): Promise<Answer> {
+  const lost = isDatabaseUnavailable(error)
+  const stale = error instanceof StaleSnapshot
+  if (!lost && !stale && !isKeyTaken(error) && !(error instanceof Fault)) throw error
+  const twin = await findTaskByKey(deps, keyed).catch((cause: unknown) => {
+    throw lost ? acceptanceUnknown(keyed.key, cause) : cause
+  })
+  if (twin) return answerTask(deps, call, twin, !lost)
+  throw stale ? accountBusy() : lost ? acceptanceUnknown(keyed.key, error) : error
+}
+
+/** Short at once; whole after a wait. */
+async function answerTask(
+  deps: TaskInvokerDeps,
+  { options, request }: UserCall<'task'>,
+  task: Task,
+  replayed: boolean,
+): Promise<Answer> {
+  const { pool } = deps.transactions
+  let shown = replayed ? await readTask(pool, task.id) : task
+  if (options.wait && !isEnded(shown)) {
+    const readIfEnded = async () => {
+      shown = await readTask(pool, task.id)
+      return isEnded(shown) ? shown : undefined
+    }
+    const { timeoutMs } = options
+    await waitForEnd(deps, task.id, readIfEnded, { timeoutMs, signal: request.signal })
+  }
+  const body = options.wait ? toTaskFullView(shown, deps.baseUrl()) : toTaskBrief(shown, deps.baseUrl())
+  return { kind: 'answer', body, replayed, ...(shown.idempotency_key && { key: shown.idempotency_key }) }
+}
