@@ -33,7 +33,6 @@ const durable = createEngine({
   clock: systemClock,
   random: systemRandom,
   log: silentLog,
-  baseUrl: () => 'http://bench',
   options: { slots: 64, leaseMs: 5_000, pollMs: 500 },
 })
 const contract = group('bench', {

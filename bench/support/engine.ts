@@ -55,7 +55,6 @@ export function createInstance(
     clock: systemClock,
     random: systemRandom,
     log: silentLog,
-    baseUrl: () => 'http://bench',
     options: { slots: 1_000, leaseMs: 5_000, pollMs: 500 },
   })
   /** What the chain would say that each user has. */

@@ -167,7 +167,6 @@ const endTask: AdminCommand['run'] = async (session, args) => {
       if (resolution.outcome === 'not_executed') await releaseSpend(tx, task.id)
       await session.record(tx, { command: 'tasks end', subject: task.id, details })
     }
-    const baseUrl = () => session.config.BASE_URL ?? ''
     const leaseMs = leaseSeconds * 1_000
     const commits = createCommitter({
       transactions,
@@ -175,7 +174,6 @@ const endTask: AdminCommand['run'] = async (session, args) => {
       random: systemRandom,
       instanceId,
       leaseMs,
-      baseUrl,
     })
     if (!(await commits.step(task, { ...ending, writes })))
       throw new UsageError(`Task ${task.id} was changed by another process. Try again.`)

@@ -55,7 +55,6 @@ export async function openCore(deps: CoreDeps, overrides: CoreOverrides = {}) {
       clock,
       random,
       log,
-      baseUrl,
       heartbeats: stores.heartbeats.pool,
       options: { slots: config.RUNNER_SLOTS, leaseMs: config.LEASE_MS, pollMs: claimPollMs },
     }),

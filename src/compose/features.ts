@@ -86,7 +86,7 @@ function openAuth({ core, custody }: FeatureDeps, onSignup: OnSignup) {
 
 export function openFeatures(needs: FeatureDeps, overrides: FeatureOverrides = {}) {
   const { core, urls, net, chains, custody, venue, probe } = needs
-  const { config, db, transactions, taskEngine, clock, baseUrl } = core
+  const { config, db, transactions, taskEngine, clock } = core
   const { table, readers } = chains
   const earn = openEarn({ core, chains, custody, holdings: () => holdings })
   const holdings: Holdings = makeHoldings({
@@ -126,7 +126,7 @@ export function openFeatures(needs: FeatureDeps, overrides: FeatureOverrides = {
     ...wallets({ chainRows: table, holdings, walletsOf: (userId) => walletsOf(db, userId) }),
     ...(earn?.operations ?? []),
     ...(venueFeatures?.operations ?? []),
-    ...tasks({ tasks: taskEngine.tasks, view: (task) => toTaskFullView(task, baseUrl()) }),
+    ...tasks({ tasks: taskEngine.tasks, view: toTaskFullView }),
     ...credits.operations,
     ...user({ db, walletsOf, credits, policySummary: custody.policy.summary }),
     ...notifications({ events: taskEngine.events }),

@@ -19,7 +19,6 @@ export type TaskAcceptanceDeps = {
   random: Random
   instanceId: string
   leaseMs: number
-  baseUrl: () => string
 }
 export type NewTask = {
   userId: string
@@ -78,9 +77,7 @@ async function acceptTask({ deps, mutex }: AcceptanceContext, wanted: NewTask): 
   if (wanted.admission.writes)
     await transactions.pipelined(noop, (tx, _, commit) => writeAll(deps, tx, task, wanted, commit))
   else
-    await retryOnConflict(() =>
-      writeAcceptance(deps, transactions.pool, task, wanted, creationEvents(deps, task)),
-    )
+    await retryOnConflict(() => writeAcceptance(deps, transactions.pool, task, wanted, creationEvents(task)))
   return { task }
 }
 
@@ -118,8 +115,7 @@ function buildTask({ clock, random, instanceId }: TaskAcceptanceDeps, wanted: Ne
   }
 }
 
-const creationEvents = ({ baseUrl }: TaskAcceptanceDeps, task: Task): NewEvent[] =>
-  task.user_id === systemOwner ? [] : [createdEvent(task, baseUrl())]
+const creationEvents = (task: Task): NewEvent[] => (task.user_id === systemOwner ? [] : [createdEvent(task)])
 
 /** The argument of the database function `task_accept`, but for moves and events. */
 const acceptanceJson = ({ leaseMs }: TaskAcceptanceDeps, task: Task, { key }: NewTask) => ({
@@ -172,7 +168,7 @@ async function writeAll(
   flush = noop,
 ): Promise<void> {
   const { writes } = wanted.admission
-  const events = creationEvents(deps, task)
+  const events = creationEvents(task)
   if (!writes) return void (await settleAll([writeAcceptance(deps, tx, task, wanted, events), flush()]))
   // Locks of caps and budgets precede those of the ledger, as at the end of a task. `writes` is awaited first: its
   // statements, interleaved with the ledger's, would deadlock.

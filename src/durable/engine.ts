@@ -28,8 +28,6 @@ type EngineDeps = {
   clock: Clock
   random: Random
   log: Log
-  /** A function, since the port is known only once the server listens. */
-  baseUrl: () => string
   options: RunnerOptions
 }
 
@@ -45,14 +43,14 @@ const toTaskKind = ({ name, entry, run }: Extract<Operation, { entry: { kind: 't
 
 /** The durable part of the process; features are built on it, and `createRuntime` runs what they declare. */
 export function createEngine(needs: EngineDeps) {
-  const { transactions, heartbeats, bus, clock, random, log, baseUrl, options } = needs
+  const { transactions, heartbeats, bus, clock, random, log, options } = needs
   const instanceId = uuidv7(clock.now(), random)
   const notifier = createNotifier({ bus, instanceId, log })
   const localEvents = createLocalEvents(notifier)
   const changePoller = createChangePoller(transactions.pool)
   const { leaseMs } = options
   const kinds = new Map<string, TaskKind>()
-  const stepCommitter = createCommitter({ transactions, clock, random, instanceId, leaseMs, baseUrl })
+  const stepCommitter = createCommitter({ transactions, clock, random, instanceId, leaseMs })
   const acceptance = createTaskAcceptance({
     transactions,
     committer: stepCommitter,
@@ -60,7 +58,6 @@ export function createEngine(needs: EngineDeps) {
     random,
     instanceId,
     leaseMs,
-    baseUrl,
   })
   const taskRunner = createRunner({
     transactions,
@@ -126,7 +123,6 @@ export function createEngine(needs: EngineDeps) {
         changePoller,
         clock,
         random,
-        baseUrl,
       })
       const start = () => {
         taskRunner.start()

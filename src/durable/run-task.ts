@@ -20,7 +20,6 @@ export type TaskInvokerDeps = TaskAdmitterDeps & {
   changePoller: ChangePoller
   clock: Clock
   random: Random
-  baseUrl: () => string
 }
 export type TaskInvoker = { run(call: UserCall<'task'>): Promise<Answer> }
 type InvokerState = {
@@ -117,6 +116,6 @@ async function answerTask(
     const { timeoutMs } = options
     await waitForEnd(deps, task.id, readIfEnded, { timeoutMs, signal: request.signal })
   }
-  const body = options.wait ? toTaskFullView(shown, deps.baseUrl()) : toTaskBrief(shown, deps.baseUrl())
+  const body = options.wait ? toTaskFullView(shown) : toTaskBrief(shown)
   return { kind: 'answer', body, replayed, ...(shown.idempotency_key && { key: shown.idempotency_key }) }
 }

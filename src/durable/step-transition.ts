@@ -57,15 +57,12 @@ export function transition(task: Task, result: StepResult): StepTransition {
   return { ...rest, status: 'running', state, outcome: null, step: result.next, attempts: 0 }
 }
 
-export function transitionEvents(before: Task, after: Task, baseUrl: string, extra: NewEvent[]): NewEvent[] {
+export function transitionEvents(before: Task, after: Task, extra: NewEvent[]): NewEvent[] {
   const seen =
     isEnded(after) ||
     before.state !== after.state ||
     before.status !== after.status ||
     before.outcome !== after.outcome
   const type = isEnded(after) ? `task.${after.status}` : 'task.updated'
-  return [
-    ...(seen ? [{ type, data: toTaskFullView(after, baseUrl) as unknown as JsonObject }] : []),
-    ...extra,
-  ]
+  return [...(seen ? [{ type, data: toTaskFullView(after) as unknown as JsonObject }] : []), ...extra]
 }

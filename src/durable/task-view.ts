@@ -1,5 +1,5 @@
-import type { JsonObject, NewEvent, TaskProgress, TaskStatus } from '#kernel/task.ts'
-import type { TaskFullView } from '#kernel/task-response.ts'
+import type { JsonObject, NewEvent, TaskProgress } from '#kernel/task.ts'
+import type { TaskBrief, TaskFullView } from '#kernel/task-response.ts'
 import { isEnded, type Task } from './task-row.ts'
 
 /** How a task looks to its owner; the same on every route, on the stream and in `wait=true`. */
@@ -34,19 +34,10 @@ function messageOf(task: Task): string {
 
 const list = <Row>(value: unknown): Row[] => (Array.isArray(value) ? value : [])
 
-export type TaskBrief = {
-  task_id: string
-  status: TaskStatus
-  message: string
-  poll_url: string
-  idempotency_key: string | null
-}
-
-export const toTaskBrief = (task: Task, baseUrl: string): TaskBrief => ({
+export const toTaskBrief = (task: Task): TaskBrief => ({
   task_id: task.id,
   status: task.status,
   message: messageOf(task),
-  poll_url: `${baseUrl}/v1/tasks/${task.id}`,
   idempotency_key: task.idempotency_key,
 })
 
@@ -54,14 +45,14 @@ export const toTaskBrief = (task: Task, baseUrl: string): TaskBrief => ({
 const effectStates = ['signed', 'submitted', 'confirming', 'settling', 'reconciling', 'review']
 
 /** The first event of every task. */
-export const createdEvent = (task: Task, baseUrl: string): NewEvent => ({
+export const createdEvent = (task: Task): NewEvent => ({
   type: 'task.created',
-  data: toTaskFullView(task, baseUrl) as unknown as JsonObject,
+  data: toTaskFullView(task) as unknown as JsonObject,
 })
 
-export function toTaskFullView(task: Task, baseUrl: string): TaskFullView {
+export function toTaskFullView(task: Task): TaskFullView {
   return {
-    ...toTaskBrief(task, baseUrl),
+    ...toTaskBrief(task),
     kind: task.kind,
     state: task.state,
     outcome: task.outcome,

@@ -15,7 +15,6 @@ export type TaskWriteDeps = {
   random: Random
   instanceId: string
   leaseMs: number
-  baseUrl: () => string
 }
 /** The task as committed, the events of the commit, and the effect that the step signed. */
 export type Committed = { task: Task; committedEvents?: CommittedEvents; signed?: Effect }
@@ -30,8 +29,8 @@ export async function writeTask(
   acceptance?: object,
 ): Promise<Committed | undefined> {
   const after = taskAfter(task, change, deps.clock.now())
-  const taskEvents = transitionEvents(task, after, deps.baseUrl(), change.events)
-  const all = acceptance ? [createdEvent(task, deps.baseUrl()), ...taskEvents] : taskEvents
+  const taskEvents = transitionEvents(task, after, change.events)
+  const all = acceptance ? [createdEvent(task), ...taskEvents] : taskEvents
   const events = task.user_id === systemOwner ? [] : all
   const body = { ...taskWriteJson(deps, task, after, change, events), ...extra }
   const [text, values] = acceptance

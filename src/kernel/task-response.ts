@@ -1,4 +1,5 @@
 import * as T from 'typebox'
+import { Link } from './link.ts'
 import { liveStates, outcomes, taskStatuses } from './task.ts'
 import {
   ChainId,
@@ -64,13 +65,15 @@ const TaskError = T.Object(
   { $id: 'TaskError' },
 )
 
-const brief = {
+const summary = {
   task_id: Id('The task; poll it until its status has ended'),
   status: OneOf(taskStatuses),
   message: T.String({ description: 'Made from status and state' }),
-  poll_url: T.String({ format: 'uri' }),
-  idempotency_key: TextOrNull,
 }
+const key = { idempotency_key: TextOrNull }
+const brief = { ...summary, ...key }
+/** The brief of a task as a door shows it. */
+const linkedBrief = { ...summary, poll_url: Link('tasks_get'), ...key }
 
 const details = {
   kind: T.String({ description: 'The name of the operation' }),
@@ -96,11 +99,15 @@ const details = {
   completed_at: TimeOrNull,
 }
 
-export const TaskStatusResponse = T.Object({ ...brief, ...details }, { $id: 'TaskStatusResponse' })
-/** Short at once; whole when the caller waited. */
-export const TaskResponse = T.Object(
-  { ...brief, ...T.Partial(T.Object(details)).properties },
-  { $id: 'TaskResponse' },
-)
+const FullView = T.Object({ ...brief, ...details })
+const Brief = T.Object(brief)
+export type TaskFullView = T.Static<typeof FullView>
+export type TaskBrief = T.Static<typeof Brief>
 
-export type TaskFullView = T.Static<typeof TaskStatusResponse>
+export const TaskStatusResponse = T.Unsafe<TaskFullView>(
+  T.Object({ ...linkedBrief, ...details }, { $id: 'TaskStatusResponse' }),
+)
+/** Short at once; whole when the caller waited. */
+export const TaskResponse = T.Unsafe<TaskBrief | TaskFullView>(
+  T.Object({ ...linkedBrief, ...T.Partial(T.Object(details)).properties }, { $id: 'TaskResponse' }),
+)

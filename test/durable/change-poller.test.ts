@@ -29,7 +29,6 @@ const instance = (database: Database) =>
     clock: systemClock,
     random: systemRandom,
     log: silentLog,
-    baseUrl: () => 'http://here',
     options: { slots: 4, leaseMs: 1_000, pollMs: 100 },
   })
 

@@ -150,7 +150,6 @@ export async function openFixture() {
         clock,
         random,
         log,
-        baseUrl: () => 'http://here',
         options: { slots, leaseMs, pollMs },
       })
       await taskEngine.nonces.ensure(nonceSequence, 1n)
@@ -201,7 +200,6 @@ export function writer({ admin }: EngineFixture) {
     random,
     instanceId: newUser(),
     leaseMs: 600_000,
-    baseUrl: () => 'http://here',
   }
   const commits = createCommitter(deps)
   const { accept } = createTaskAcceptance({ ...deps, committer: commits })

@@ -42,7 +42,6 @@ function instance(database: Database, seen: Seen[], name: string) {
     clock: systemClock,
     random: systemRandom,
     log: silentLog,
-    baseUrl: () => 'http://here',
     options: { slots: 32, leaseMs: 1_000, pollMs: 100 },
   })
   const contract = group('test', {

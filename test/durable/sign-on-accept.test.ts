@@ -55,7 +55,6 @@ function instance(database: Database, name: string, lookups: Map<string, Lookup[
     clock,
     random: systemRandom,
     log: silentLog,
-    baseUrl: () => 'http://here',
     options: { slots: 64, leaseMs: 1_000, pollMs: 100 },
   })
   const built = (taskId: string, nonce: bigint): SignedEffect => ({

@@ -162,7 +162,6 @@ export function createInstance(
     clock,
     random,
     log: silentLog,
-    baseUrl: () => 'http://gateway.test',
     options: { slots: 64, leaseMs: 2_000, pollMs: 100 },
   })
   const chainRows = chainList({ urls: { ...urls.evm, [solanaId]: urls.solana }, finality: 'local' })

@@ -10,6 +10,7 @@ import type { Operation } from '#kernel/operation.ts'
 import { clientErrors } from './client-errors.ts'
 import { answerPreflight, cors, hasTwoHosts, isPreflight, requestIds, securityHeaders } from './headers.ts'
 import { parseJson } from './json-body.ts'
+import { links } from './links.ts'
 import { metrics, type ReadGauges } from './metrics.ts'
 import { type NearestPath, nearestPath } from './nearest-path.ts'
 import { defaultQuotas, openStreams, type StreamQuotas } from './open-streams.ts'
@@ -75,6 +76,7 @@ export async function httpEdge(deps: HttpEdgeDeps): Promise<HttpEdge> {
     streams,
     log,
     sse: deps.sse ?? sseDefaults,
+    linksOf: links(operations, baseUrl),
   }
   for (const operation of operations) {
     if (operation.entry.path !== healthPath) mount(fastify, invocation.prepare(operation), routeDeps)

@@ -6,6 +6,7 @@ import type { Fault } from '#kernel/fault.ts'
 import type { Log } from '#kernel/log.ts'
 import type { Entry, StreamItem } from '#kernel/operation.ts'
 import { budgetHeaders } from './budget-headers.ts'
+import type { AddLinks, LinksOf } from './links.ts'
 import type { Metrics } from './metrics.ts'
 import type { OpenStreams } from './open-streams.ts'
 import { readParameters } from './query-text.ts'
@@ -18,6 +19,7 @@ export type HttpDeps = {
   streams: OpenStreams
   sse: SseSettings
   log: Log
+  linksOf: LinksOf
 }
 
 /** How long the first event may take while the status line can still tell of a refusal. */
@@ -53,6 +55,7 @@ function guard({ admit }: InvocableOperation, { contexts }: HttpDeps) {
 
 function createHandler({ operation, readInput, call }: InvocableOperation, deps: HttpDeps) {
   const locatedInput = inputLocator(operation.entry)
+  const addLinks = deps.linksOf(answerSchema(operation.entry)) ?? identity
   return async (request: FastifyRequest, reply: FastifyReply): Promise<unknown> => {
     const { input, wait, timeoutMs, key } = readInput(locatedInput(request))
     const context = deps.contexts.get(request)
@@ -72,7 +75,9 @@ function createHandler({ operation, readInput, call }: InvocableOperation, deps:
     const options = { wait, timeoutMs: wait && !waiting ? 0 : timeoutMs, ...(key !== undefined && { key }) }
     const run = () => call(admitted, input, options, facts)
     const outcome = await (wait ? deps.contexts.interruptible(context, run) : run())
-    return outcome.kind === 'stream' ? stream(outcome, request, reply, deps) : send(outcome, reply)
+    return outcome.kind === 'stream'
+      ? stream(outcome, request, reply, { ...deps, addLinks })
+      : send(outcome, reply, addLinks)
   }
 }
 
@@ -94,17 +99,23 @@ function inputLocator(entry: Entry): (request: FastifyRequest) => LocatedInput {
 function send(
   { body, replayed, key }: Extract<Outcome, { kind: 'answer' }>,
   reply: FastifyReply,
+  addLinks: AddLinks,
 ): FastifyReply {
   if (replayed) reply.header('idempotent-replayed', 'true')
   if (key !== undefined) reply.header('idempotency-key', key)
-  return reply.type('application/json; charset=utf-8').send(JSON.stringify(body ?? null))
+  return reply.type('application/json; charset=utf-8').send(JSON.stringify(addLinks(body ?? null)))
 }
+
+const identity: AddLinks = (value) => value
+
+const answerSchema = (entry: Entry): Schema =>
+  (entry.kind === 'stream' ? entry.event : entry.output) as unknown as Schema
 
 async function stream(
   { items, toFault }: Extract<Outcome, { kind: 'stream' }>,
   request: FastifyRequest,
   reply: FastifyReply,
-  deps: HttpDeps,
+  deps: HttpDeps & { addLinks: AddLinks },
 ): Promise<FastifyReply> {
   const context = deps.contexts.get(request)
   const { promise: refused, resolve: refuse } = Promise.withResolvers<Fault>()
@@ -121,7 +132,7 @@ async function stream(
   if (deps.contexts.isClosing()) events.finish()
   const fail = ({ message, code, retryable }: Fault) =>
     events.write({ event: 'error', data: { message, code, retryable, request_id: request.id } })
-  const pumped = pump(events, iterator, first).catch(async (error: unknown) => {
+  const pumped = pump(events, iterator, first, deps.addLinks).catch(async (error: unknown) => {
     const fault = toFault(error)
     if (fault.code === 'internal') deps.log.error({ request_id: request.id, error }, 'stream failed')
     await fail(fault)
@@ -140,9 +151,12 @@ async function pump(
   events: EventStream,
   iterator: AsyncIterator<StreamItem>,
   first: Promise<IteratorResult<StreamItem>>,
+  addLinks: AddLinks,
 ): Promise<void> {
+  const shown = (item: StreamItem): StreamItem =>
+    'comment' in item ? item : { ...item, data: addLinks(item.data) }
   let found = await first
-  while (!found.done && (await events.write(found.value))) found = await iterator.next()
+  while (!found.done && (await events.write(shown(found.value)))) found = await iterator.next()
 }
 
 /** Waits for the first event, whose failure is still an HTTP error; a silent stream opens after a moment. */
