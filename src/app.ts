@@ -40,12 +40,12 @@ async function openDoor(composed: Composed, parts: AsyncDisposableStack) {
     execute: runtime.invoke,
     authenticate,
     limits: rateLimits(config),
+    quotas: { streamsPerUser: config.STREAMS_PER_USER },
   })
   parts.defer(() => invocation.close())
   return httpEdge({
     operations,
     invocation,
-    authenticate,
     health,
     baseUrl,
     log,
@@ -53,7 +53,6 @@ async function openDoor(composed: Composed, parts: AsyncDisposableStack) {
     trustProxy: config.TRUST_PROXY,
     corsOrigins: config.CORS_ORIGINS,
     connections: connectionLimits(config),
-    quotas: { streamsPerUser: config.STREAMS_PER_USER },
     gauges: readGauges(composed),
   })
 }

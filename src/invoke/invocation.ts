@@ -18,6 +18,7 @@ import {
   rateLimits,
 } from './limits.ts'
 import { type LoadSettings, overload } from './overload.ts'
+import { defaultQuotas, type Quotas, userQuotas } from './quotas.ts'
 import { filterBySchema } from './schema-filter.ts'
 
 export type InvocationDeps = {
@@ -26,8 +27,7 @@ export type InvocationDeps = {
   limits?: Limits
   points?: PointStore
   load?: Partial<LoadSettings>
-  /** Tests check each answer against its schema; in production an answer is sent as it is. */
-  checkAnswer?: ((operation: Operation, body: unknown) => void) | undefined
+  quotas?: Partial<Quotas>
 }
 
 export type Credentials = { authorization: string | undefined; address: string }
@@ -35,6 +35,8 @@ export type Credentials = { authorization: string | undefined; address: string }
 /** What is decided before the input is read. */
 export type Admitted = {
   caller: Caller | null
+  /** The credential, which is judged again while a stream is open. */
+  authorization: string | undefined
   /** Absent where the class of the operation is not limited. */
   budget: BudgetState | undefined
   /** The budget is spent; `call` throws it, and a door may throw it earlier. */
@@ -47,9 +49,8 @@ export type Outcome =
   | { kind: 'answer'; body: unknown; replayed: boolean; key?: string }
   | {
       kind: 'stream'
+      /** Throws faults alone; ends with one where the credential no longer counts. */
       items: AsyncIterable<StreamItem>
-      /** The fault that an error of `items` stands for. */
-      toFault: (error: unknown) => Fault
     }
 
 export type InvocableOperation = {
@@ -86,17 +87,21 @@ export function createInvocation({
   limits: points = defaultLimits,
   points: store = memoryPointStore(),
   load: loadSettings,
-  checkAnswer,
+  quotas: quotaSettings,
 }: InvocationDeps): Invocation {
   const sources: NumberSources = new WeakMap()
   const limits = rateLimits(points, store)
   const load = overload(loadSettings)
   const readers = inputReaders(sources)
+  const quotas = userQuotas(authenticate, { ...defaultQuotas, ...quotaSettings })
 
   return {
     sources,
     limits,
-    close: () => load.close(),
+    close() {
+      load.close()
+      quotas.close()
+    },
     prepare(operation) {
       const { entry } = operation
       const locationOf = inputLocations(entry)
@@ -107,15 +112,26 @@ export function createInvocation({
 
       const call: InvocableOperation['call'] = async (admitted, input, options, request) => {
         if (admitted.refusal) throw admitted.refusal
-        const reply = await execute({ operation, input, caller: admitted.caller, options, request }).catch(
+        const { caller, authorization } = admitted
+        const userId = caller?.userId ?? ''
+        using waiting = options.wait ? quotas.wait(userId) : undefined
+        // Over the share the task goes on as without waiting, and the answer shows it as it stands.
+        const allowed = options.wait && !waiting ? { ...options, timeoutMs: 0 } : options
+        const reply = await execute({ operation, input, caller, options: allowed, request }).catch(
           (error: unknown) => {
             const fault = toFault(error, mayAct)
             throw fault.status < 500 ? (admitted.refusalOfFailure ?? fault) : fault
           },
         )
-        if (reply.kind === 'stream') return { ...reply, toFault: (error) => toFault(error, false) }
+        if (reply.kind === 'stream') {
+          const { items } = reply
+          const toStreamFault = (error: unknown) => toFault(error, false)
+          return {
+            kind: 'stream',
+            items: quotas.stream({ userId, authorization, items, toFault: toStreamFault }),
+          }
+        }
         const body = output ? filterBySchema(output, reply.body) : reply.body
-        checkAnswer?.(operation, body)
         return { ...reply, body }
       }
       return {
@@ -152,6 +168,7 @@ function admission(entry: Entry, { authenticate, limits, load }: AdmissionDeps) 
     const countsFailures = entry.counts === 'failures'
     return {
       caller,
+      authorization,
       budget,
       refusal: countsFailures ? undefined : fault,
       refusalOfFailure: countsFailures ? fault : undefined,

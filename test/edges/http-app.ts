@@ -263,7 +263,6 @@ export async function createHttpApp(
   const edge = await httpEdge({
     operations,
     invocation,
-    authenticate,
     health: async () => ({ body: { status: 'ok' }, down: false }),
     baseUrl: () => url,
     trustProxy: [],

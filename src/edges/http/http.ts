@@ -1,5 +1,4 @@
 import Fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify'
-import type { Authenticate } from '#invoke/authenticate.ts'
 import type { Invocation } from '#invoke/invocation.ts'
 import type { Clock } from '#kernel/clock.ts'
 import { Fault, internalFault } from '#kernel/fault.ts'
@@ -13,7 +12,6 @@ import { parseJson } from './json-body.ts'
 import { links } from './links.ts'
 import { metrics, type ReadGauges } from './metrics.ts'
 import { type NearestPath, nearestPath } from './nearest-path.ts'
-import { defaultQuotas, openStreams, type StreamQuotas } from './open-streams.ts'
 import { openapiOf, openapiText } from './openapi.ts'
 import { type HttpDeps, mount } from './operation-route.ts'
 import { errorCatalog, readGuard, serveDocs, serveDocument, serveMetrics } from './pages.ts'
@@ -23,14 +21,12 @@ import { logRequest, traceIdOf } from './request-log.ts'
 import { serveRoot } from './root-page.ts'
 import { type RouteTable, routeTable } from './route-table.ts'
 import { type ConnectionLimits, sockets, unlimitedConnections } from './sockets.ts'
-import { type SseSettings, sseDefaults } from './sse.ts'
+import { type EventStream, type SseSettings, sseDefaults } from './sse.ts'
 import { serveWellKnown } from './well-known.ts'
 
 export type HttpEdgeDeps = {
   operations: readonly Operation[]
   invocation: Invocation
-  /** Judges the credential of each open stream again. */
-  authenticate: Authenticate
   health: () => Promise<{ body: object; down: boolean }>
   /** A function, since a port of 0 is known only after listening. */
   baseUrl: () => string
@@ -41,7 +37,6 @@ export type HttpEdgeDeps = {
   connections?: ConnectionLimits
   gauges?: ReadGauges
   sse?: SseSettings
-  quotas?: Partial<StreamQuotas>
 }
 
 export type HttpEdge = {
@@ -59,7 +54,7 @@ const healthPath = '/health'
 export async function httpEdge(deps: HttpEdgeDeps): Promise<HttpEdge> {
   const { operations, invocation, baseUrl, log } = deps
   const contexts = requestContexts()
-  const streams = openStreams(deps.authenticate, { ...defaultQuotas, ...deps.quotas })
+  const openEventStreams = new Set<EventStream>()
   const httpMetrics = metrics(deps.gauges)
   const sendFault = faultSender(deps, contexts)
   const connections = sockets(deps.connections ?? unlimitedConnections, log)
@@ -73,7 +68,7 @@ export async function httpEdge(deps: HttpEdgeDeps): Promise<HttpEdge> {
   const routeDeps: HttpDeps = {
     contexts: contexts,
     metrics: httpMetrics,
-    streams,
+    openEventStreams,
     log,
     sse: deps.sse ?? sseDefaults,
     linksOf: links(operations, baseUrl),
@@ -102,7 +97,7 @@ export async function httpEdge(deps: HttpEdgeDeps): Promise<HttpEdge> {
     listen: ({ host, port }) => fastify.listen({ host, port }),
     async close() {
       contexts.close()
-      streams.close()
+      for (const events of openEventStreams) events.finish()
       const cut = setTimeout(() => fastify.server.closeAllConnections(), drainMs)
       const stopSweeping = connections.closeIdle()
       await fastify.close()

@@ -2,13 +2,12 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { type LocatedInput, withWait } from '#invoke/input.ts'
 import type { InvocableOperation, Outcome } from '#invoke/invocation.ts'
 import type { Schema } from '#kernel/decimal-fields.ts'
-import type { Fault } from '#kernel/fault.ts'
+import { Fault, internalFault } from '#kernel/fault.ts'
 import type { Log } from '#kernel/log.ts'
 import type { Entry, StreamItem } from '#kernel/operation.ts'
 import { budgetHeaders } from './budget-headers.ts'
 import type { AddLinks, LinksOf } from './links.ts'
 import type { Metrics } from './metrics.ts'
-import type { OpenStreams } from './open-streams.ts'
 import { readParameters } from './query-text.ts'
 import type { RequestContexts } from './request-context.ts'
 import { type EventStream, openEventStream, type SseSettings } from './sse.ts'
@@ -16,7 +15,7 @@ import { type EventStream, openEventStream, type SseSettings } from './sse.ts'
 export type HttpDeps = {
   contexts: RequestContexts
   metrics: Metrics
-  streams: OpenStreams
+  openEventStreams: Set<EventStream>
   sse: SseSettings
   log: Log
   linksOf: LinksOf
@@ -57,7 +56,7 @@ function createHandler({ operation, readInput, call }: InvocableOperation, deps:
   const locatedInput = inputLocator(operation.entry)
   const addLinks = deps.linksOf(answerSchema(operation.entry)) ?? identity
   return async (request: FastifyRequest, reply: FastifyReply): Promise<unknown> => {
-    const { input, wait, timeoutMs, key } = readInput(locatedInput(request))
+    const { input, ...options } = readInput(locatedInput(request))
     const context = deps.contexts.get(request)
     const { admitted } = context
     if (!admitted) throw new Error('a request that was not admitted')
@@ -70,11 +69,8 @@ function createHandler({ operation, readInput, call }: InvocableOperation, deps:
       },
       ...(typeof lastEventId === 'string' && { lastEventId }),
     }
-    using waiting = wait && admitted.caller ? deps.streams.wait(admitted.caller.userId) : undefined
-    // Over the share the task goes on as without waiting, and the answer shows it as it stands.
-    const options = { wait, timeoutMs: wait && !waiting ? 0 : timeoutMs, ...(key !== undefined && { key }) }
     const run = () => call(admitted, input, options, facts)
-    const outcome = await (wait ? deps.contexts.interruptible(context, run) : run())
+    const outcome = await (options.wait ? deps.contexts.interruptible(context, run) : run())
     return outcome.kind === 'stream'
       ? stream(outcome, request, reply, { ...deps, addLinks })
       : send(outcome, reply, addLinks)
@@ -112,37 +108,32 @@ const answerSchema = (entry: Entry): Schema =>
   (entry.kind === 'stream' ? entry.event : entry.output) as unknown as Schema
 
 async function stream(
-  { items, toFault }: Extract<Outcome, { kind: 'stream' }>,
+  { items }: Extract<Outcome, { kind: 'stream' }>,
   request: FastifyRequest,
   reply: FastifyReply,
   deps: HttpDeps & { addLinks: AddLinks },
 ): Promise<FastifyReply> {
   const context = deps.contexts.get(request)
-  const { promise: refused, resolve: refuse } = Promise.withResolvers<Fault>()
-  const { authorization } = request.headers
-  using _slot = deps.streams.open({ userId: context.admitted?.caller?.userId ?? '', authorization, refuse })
   const iterator = items[Symbol.asyncIterator]()
   const first = iterator.next()
-  await waitAtMost(first, firstEventMs).catch((error: unknown) => {
-    throw toFault(error)
-  })
+  await waitAtMost(first, firstEventMs)
   const events = openEventStream(reply, deps.sse)
-  deps.streams.eventStreams.add(events)
+  deps.openEventStreams.add(events)
   deps.metrics.streamOpened()
   if (deps.contexts.isClosing()) events.finish()
-  const fail = ({ message, code, retryable }: Fault) =>
-    events.write({ event: 'error', data: { message, code, retryable, request_id: request.id } })
   const pumped = pump(events, iterator, first, deps.addLinks).catch(async (error: unknown) => {
-    const fault = toFault(error)
-    if (fault.code === 'internal') deps.log.error({ request_id: request.id, error }, 'stream failed')
-    await fail(fault)
+    const fault = error instanceof Fault ? error : internalFault(error, false)
+    const { code, message, retryable } = fault
+    if (code === 'internal')
+      deps.log.error({ request_id: request.id, error: fault.cause ?? fault }, 'stream failed')
+    await events.write({ event: 'error', data: { message, code, retryable, request_id: request.id } })
   })
-  await Promise.race([pumped, events.ended, refused.then(fail)])
+  await Promise.race([pumped, events.ended])
   events.finish()
   // A producer in the middle of a wait ends by its signal; the answer does not wait for that.
   context.abort()
-  void iterator.return?.().catch(() => undefined)
-  deps.streams.eventStreams.delete(events)
+  void iterator.return?.()
+  deps.openEventStreams.delete(events)
   deps.metrics.streamClosed()
   return reply
 }

@@ -1,0 +1,161 @@
+import { budgetSpent, Fault } from '#kernel/fault.ts'
+import type { StreamItem } from '#kernel/operation.ts'
+import type { Authenticate } from './authenticate.ts'
+
+export type Quotas = {
+  /** Open streams of one user, and waits that hold a caller. */
+  streamsPerUser: number
+  waitsPerUser: number
+  /** How often the credential of each open stream is judged again. */
+  checkEveryMs: number
+}
+export const defaultQuotas: Quotas = { streamsPerUser: 10, waitsPerUser: 256, checkEveryMs: 1_000 }
+
+type Items = AsyncIterable<StreamItem>
+type NewStream = {
+  userId: string
+  authorization: string | undefined
+  items: Items
+  /** The fault that an error of `items` stands for. */
+  toFault: (error: unknown) => Fault
+}
+type OpenStream = { authorization: string | undefined; refuse(fault: Fault): void }
+
+export type UserQuotas = {
+  /**
+   * The items, until the credential that opened the stream no longer counts. Throws where the user has a full share of
+   * streams already; the items throw faults alone.
+   */
+  stream(wanted: NewStream): Items
+  /** Undefined where the user has a full share: the answer is then given at once. */
+  wait(userId: string): Disposable | undefined
+  close(): void
+}
+
+/** What lasts at this instance, through whatever door: streams and waits, of which no user has more than a share. */
+export function userQuotas(authenticate: Authenticate, quotas: Quotas): UserQuotas {
+  const open = new Set<OpenStream>()
+  const streams = counts()
+  const waits = counts()
+  const timer = checkCredentials(open, authenticate, quotas.checkEveryMs)
+
+  return {
+    stream({ userId, authorization, items, toFault }) {
+      const { streamsPerUser } = quotas
+      if (streams.get(userId) >= streamsPerUser) throw tooManyStreams(streamsPerUser)
+      const release = () => {
+        if (open.delete(entry)) streams.add(userId, -1)
+      }
+      const opened = revocable({ items, toFault, release })
+      const entry: OpenStream = { authorization, refuse: opened.refuse }
+      streams.add(userId, 1)
+      open.add(entry)
+      return opened.items
+    },
+    wait(userId) {
+      if (waits.get(userId) >= quotas.waitsPerUser) return undefined
+      waits.add(userId, 1)
+      return { [Symbol.dispose]: () => waits.add(userId, -1) }
+    },
+    close: () => clearInterval(timer),
+  }
+}
+
+function checkCredentials(
+  open: ReadonlySet<OpenStream>,
+  authenticate: Authenticate,
+  everyMs: number,
+): NodeJS.Timeout {
+  let isChecking = false
+  const check = async (): Promise<void> => {
+    const byCredential = Map.groupBy(open, ({ authorization }) => authorization)
+    for (const [authorization, held] of byCredential) {
+      const fault = await refusalOf(authenticate, authorization)
+      if (fault) for (const { refuse } of held) refuse(fault)
+    }
+  }
+  return setInterval(() => {
+    if (isChecking || open.size === 0) return
+    isChecking = true
+    void check().finally(() => {
+      isChecking = false
+    })
+  }, everyMs).unref()
+}
+
+/** The items, whose reader gets a fault as soon as one is given. A producer that waits ends by the signal of its request. */
+function revocable({
+  items,
+  toFault,
+  release,
+}: Pick<NewStream, 'items' | 'toFault'> & { release: () => void }): {
+  items: Items
+  refuse(fault: Fault): void
+} {
+  const iterator = items[Symbol.asyncIterator]()
+  let refusal: Fault | undefined
+  let rejectNext: (fault: Fault) => void = () => undefined
+  const end = (): void => {
+    release()
+    void iterator.return?.().catch(() => undefined)
+  }
+  const next = async (): Promise<IteratorResult<StreamItem>> => {
+    const { promise, resolve, reject } = Promise.withResolvers<IteratorResult<StreamItem>>()
+    rejectNext = reject
+    if (refusal) reject(refusal)
+    else iterator.next().then(resolve, reject)
+    try {
+      const found = await promise
+      if (found.done) release()
+      return found
+    } catch (error) {
+      end()
+      throw toFault(error)
+    }
+  }
+  const finish = async (): Promise<IteratorResult<StreamItem>> => {
+    end()
+    return { done: true, value: undefined }
+  }
+  return {
+    items: { [Symbol.asyncIterator]: () => ({ next, return: finish }) },
+    refuse(fault) {
+      refusal = fault
+      rejectNext(fault)
+    },
+  }
+}
+
+function counts() {
+  const byUser = new Map<string, number>()
+  return {
+    get: (userId: string): number => byUser.get(userId) ?? 0,
+    add(userId: string, change: number): void {
+      const count = (byUser.get(userId) ?? 0) + change
+      if (count === 0) byUser.delete(userId)
+      else byUser.set(userId, count)
+    },
+  }
+}
+
+/** A store that is away says nothing about a credential. */
+async function refusalOf(
+  authenticate: Authenticate,
+  authorization: string | undefined,
+): Promise<Fault | undefined> {
+  try {
+    await authenticate(authorization)
+    return undefined
+  } catch (error) {
+    return error instanceof Fault && (error.status === 401 || error.status === 403) ? error : undefined
+  }
+}
+
+const retryAfterSeconds = 1
+
+const tooManyStreams = (max: number): Fault =>
+  budgetSpent('rate_limited', `This user has ${max} open streams already; close one of them first`, {
+    budget: 'open_streams',
+    owner: 'user',
+    retryAfterSeconds,
+  })
