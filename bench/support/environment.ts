@@ -135,7 +135,9 @@ export type LoadResult = { count: number; perSecond: number; p50Us: number; p99U
 
 /** Asks from a process of its own, so that neither server pays for the asking. */
 export function createLoadGenerator(): { run(spec: LoadSpec): Promise<LoadResult> } & AsyncDisposable {
-  const child = fork(join(import.meta.dirname, 'ask.ts'), { stdio: ['ignore', 'inherit', 'inherit', 'ipc'] })
+  const child = fork(join(import.meta.dirname, 'load-generator.ts'), {
+    stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
+  })
   return {
     run: (spec) =>
       new Promise((resolve, reject) => {
