@@ -29,7 +29,7 @@ export function openChains({ core, urls, net }: ChainDeps, overrides: ChainOverr
   const table = chainList({ urls: { ...urls.evm, [solanaId]: urls.solana }, finality: config.FINALITY }).map(
     (row) => (row.family === 'evm' ? adjustChain(row) : row),
   )
-  const paused = pausedSponsors({ db, clock })
+  const paused = pausedSponsors({ db })
   taskEngine.notifier.onAny((topic) => {
     if (topic === sponsorsTopic) paused.invalidate()
   })

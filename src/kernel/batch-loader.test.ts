@@ -16,21 +16,26 @@ test('what waits is loaded together, in order, and each caller gets its own', as
       return new Map(keys.filter((key) => key % 2 === 0).map((key) => [key, `v${key}`]))
     },
   })
-  const asked = [0, 1, 2, 3, 3, 4, 5].map(load)
-  assert.deepEqual(
-    loads.map(({ keys }) => keys),
-    [[0], [1]],
-  )
+  const asked = [0, 1, 2, 3, 3, 4, 5, 6, 7, 8].map(load)
+  await settled()
+  const keysOf = () => loads.map(({ keys }) => keys)
+  assert.deepEqual(keysOf(), [
+    [0, 1, 2],
+    [3, 4, 5],
+  ])
   loads[0]!.gate.resolve()
   assert.equal(await asked[0], 'v0')
   await settled()
-  assert.deepEqual(loads[2]!.keys, [2, 3, 4])
+  assert.deepEqual(keysOf()[2], [6, 7, 8])
   for (const { gate } of loads) gate.resolve()
-  assert.equal(await asked[5], 'v4')
+  const even = (n: number) => (n % 2 === 0 ? `v${n}` : undefined)
+  assert.deepEqual(await Promise.all(asked), [0, 1, 2, 3, 3, 4, 5, 6, 7, 8].map(even))
+  const late = load(9)
+  assert.equal(loads.length, 3)
   await settled()
-  loads.at(-1)!.gate.resolve()
-  assert.deepEqual(await Promise.all(asked), ['v0', undefined, 'v2', undefined, undefined, 'v4', undefined])
-  assert.deepEqual(loads.at(-1)!.keys, [5])
+  assert.deepEqual(keysOf()[3], [9])
+  loads[3]!.gate.resolve()
+  assert.equal(await late, undefined)
 })
 
 test('a failure reaches all who waited for it, and the next load goes on', async () => {

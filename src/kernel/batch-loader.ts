@@ -7,13 +7,20 @@ type BatchLoaderOptions<K, V> = {
 }
 type PendingLoad<V> = PromiseWithResolvers<V | undefined>
 
-/** Batches the keys requested while earlier loads run, so that a long queue costs few loads. */
+/**
+ * Batches the keys that are requested at the same time or while earlier loads run, so that many keys cost few loads. The
+ * queue is bounded by the callers: a key leaves it with its load.
+ */
 export function createBatchLoader<K, V>({ load, loadsMax, keysMax }: BatchLoaderOptions<K, V>) {
   const pending = new Map<K, PendingLoad<V>>()
   let loads = 0
+  let isScheduled = false
 
-  const next = (): void => {
-    if (loads >= loadsMax || pending.size === 0) return
+  const startLoads = (): void => {
+    isScheduled = false
+    while (loads < loadsMax && pending.size > 0) startLoad()
+  }
+  const startLoad = (): void => {
     const batch = [...pending.entries().take(keysMax)]
     for (const [key] of batch) pending.delete(key)
     loads += 1
@@ -28,7 +35,7 @@ export function createBatchLoader<K, V>({ load, loadsMax, keysMax }: BatchLoader
       )
       .finally(() => {
         loads -= 1
-        next()
+        startLoads()
       })
   }
 
@@ -37,7 +44,8 @@ export function createBatchLoader<K, V>({ load, loadsMax, keysMax }: BatchLoader
     if (known) return known.promise
     const asked: PendingLoad<V> = Promise.withResolvers()
     pending.set(key, asked)
-    next()
+    if (!isScheduled) queueMicrotask(startLoads)
+    isScheduled = true
     return asked.promise
   }
 }

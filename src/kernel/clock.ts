@@ -4,3 +4,6 @@ export type Clock = { now(): Date }
 export const systemClock: Clock = { now: () => new Date() }
 
 export const later = (from: Date, ms: number): Date => new Date(from.getTime() + ms)
+
+/** Milliseconds of a clock that is never set: for durations, such as the age of a cached value. */
+export const monotonicMs = (): number => performance.now()

@@ -1,4 +1,5 @@
-import type { Clock } from '#kernel/clock.ts'
+import { monotonicMs } from '#kernel/clock.ts'
+import { createCachedValue } from '#kernel/ttl-cache.ts'
 import { builder, fetchAll, type Queryable } from '#store/query.ts'
 
 /** Sponsor accounts that an operator has paused: they pay for nothing new. */
@@ -11,27 +12,15 @@ export type PausedSponsors = {
 /** Without a notification a change takes effect after this time. */
 const freshMs = 5_000
 
-export function pausedSponsors({ db, clock }: { db: Queryable; clock: Clock }): PausedSponsors {
-  let known: { atMs: number; signers: Promise<Set<string>> } | undefined
+export function pausedSponsors({ db }: { db: Queryable }): PausedSponsors {
   const keyOf = (chain: string, signer: string) => `${chain}:${signer.toLowerCase()}`
   const read = async () => {
     const rows = await fetchAll(db, builder.selectFrom('paused_sponsor').select(['chain', 'signer']))
     return new Set(rows.map(({ chain, signer }) => keyOf(chain, signer)))
   }
+  const paused = createCachedValue(read, { ttlMs: freshMs, nowMs: monotonicMs })
   return {
-    async has(chainId, signer) {
-      const atMs = clock.now().getTime()
-      if (!known || Math.abs(atMs - known.atMs) > freshMs) {
-        const signers = read()
-        known = { atMs, signers }
-        signers.catch(() => {
-          known = undefined
-        })
-      }
-      return (await known.signers).has(keyOf(chainId, signer))
-    },
-    invalidate() {
-      known = undefined
-    },
+    has: async (chainId, signer) => (await paused.get()).has(keyOf(chainId, signer)),
+    invalidate: () => paused.invalidate(),
   }
 }

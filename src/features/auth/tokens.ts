@@ -5,6 +5,7 @@ import type { Caller, Scope } from '#kernel/caller.ts'
 import { type Clock, later } from '#kernel/clock.ts'
 import { Fault } from '#kernel/fault.ts'
 import type { Random } from '#kernel/id.ts'
+import { createTtlCache } from '#kernel/ttl-cache.ts'
 import type { Queryable } from '#store/query.ts'
 import { isToken } from './challenge.ts'
 import * as store from './store.ts'
@@ -25,7 +26,7 @@ const tokensPerLookUpMax = 500
 const knownMs = 30_000
 const unknownMs = 5_000
 
-type CachedCaller = { caller: Caller; suspended: boolean; until: number }
+type CachedCaller = { caller: Caller; suspended: boolean; expiresAtMs: number }
 
 export type IssuedToken = { token: string; row: store.NewToken }
 
@@ -56,7 +57,11 @@ function assertActive({ caller, suspended }: CachedCaller): Caller {
 }
 
 export function tokens({ db, clock, random, publishRevoked, entriesMax = 10_000 }: TokensDeps): Tokens {
-  const known = new LRUCache<string, CachedCaller>({ max: entriesMax })
+  const known = createTtlCache<CachedCaller>({
+    ttlMs: knownMs,
+    entriesMax,
+    nowMs: () => clock.now().getTime(),
+  })
   // A cache of its own, so that guessed tokens evict no valid caller.
   const unknown = new LRUCache<string, number>({ max: entriesMax })
   const rowOf = createBatchLoader({
@@ -64,11 +69,9 @@ export function tokens({ db, clock, random, publishRevoked, entriesMax = 10_000 
     loadsMax: lookUpsMax,
     keysMax: tokensPerLookUpMax,
   })
-  let revocations = 0
 
   const loadCaller = async (hash: string): Promise<CachedCaller> => {
     const now = clock.now()
-    const before = revocations
     const row = await rowOf(hash)
     if (!row) {
       unknown.set(hash, now.getTime() + unknownMs)
@@ -81,21 +84,17 @@ export function tokens({ db, clock, random, publishRevoked, entriesMax = 10_000 
       scopes: new Set(row.scopes as Scope[]),
       token: { hash, expiresAt: row.expires_at },
     }
-    const until = Math.min(now.getTime() + knownMs, row.expires_at.getTime())
-    const loaded = { caller, suspended: row.suspended_at !== null, until }
-    // A revocation that arrived during the query may concern this token.
-    if (before === revocations) known.set(hash, loaded)
-    return loaded
+    return { caller, suspended: row.suspended_at !== null, expiresAtMs: row.expires_at.getTime() }
   }
 
   const authenticateOpaque = async (token: string): Promise<Caller> => {
     if (!isToken(token)) throw invalidToken()
     const hash = hashOf(token)
     const now = clock.now().getTime()
-    const cached = known.get(hash)
-    if (cached && cached.until > now) return assertActive(cached)
+    const cached = known.peek(hash)
+    if (cached && cached.expiresAtMs > now) return assertActive(cached)
     if ((unknown.get(hash) ?? 0) > now) throw invalidToken()
-    return assertActive(await loadCaller(hash))
+    return assertActive(await known.get(hash, () => loadCaller(hash), { force: cached !== undefined }))
   }
 
   return {
@@ -125,12 +124,10 @@ export function tokens({ db, clock, random, publishRevoked, entriesMax = 10_000 
     },
     publishRevoked,
     onRevoked(hash) {
-      revocations += 1
-      known.delete(hash)
+      known.invalidate(hash)
       unknown.delete(hash)
     },
     clearCache() {
-      revocations += 1
       known.clear()
     },
   }

@@ -1,5 +1,6 @@
 import type * as T from 'typebox'
-import type { Clock } from '#kernel/clock.ts'
+import { type Clock, monotonicMs } from '#kernel/clock.ts'
+import { createCachedValue } from '#kernel/ttl-cache.ts'
 import type { contract, healthStates } from './contract.ts'
 
 export type Health = (typeof healthStates)[number]
@@ -30,14 +31,12 @@ const pendingSecondsMax = 60
 /** Runs all checks at once. A check that hangs ends at the time limit and counts as down. */
 export function healthCheck(deps: HealthDeps): () => Promise<HealthReport> {
   const startedMs = performance.now()
-  let last: { atMs: number; report: Promise<HealthReport> } | undefined
-  return () => {
-    const nowMs = performance.now()
-    if (!last || nowMs - last.atMs > freshMs) {
-      last = { atMs: nowMs, report: checkAll(deps, Math.floor((nowMs - startedMs) / 1_000)) }
-    }
-    return last.report
-  }
+  const uptimeSeconds = () => Math.floor((performance.now() - startedMs) / 1_000)
+  const report = createCachedValue(() => checkAll(deps, uptimeSeconds()), {
+    ttlMs: freshMs,
+    nowMs: monotonicMs,
+  })
+  return () => report.get()
 }
 
 async function checkAll(deps: HealthDeps, uptimeSeconds: number): Promise<HealthReport> {

@@ -1,6 +1,7 @@
-import type { Clock } from '#kernel/clock.ts'
+import { type Clock, monotonicMs } from '#kernel/clock.ts'
 import { Fault } from '#kernel/fault.ts'
 import { fromUnits, toUnits, usdcDecimals } from '#kernel/money.ts'
+import { createCachedValue } from '#kernel/ttl-cache.ts'
 import type { Queryable } from '#store/query.ts'
 import type { Vault, VaultState } from '#upstreams/vault/vault.ts'
 import { addSharePrice, sharePricesSince } from './store.ts'
@@ -30,26 +31,11 @@ export const priceText = (vault: Pick<Vault, 'priceDigits'>, price: bigint): str
 export function vaultRates({ db, vault, clock }: VaultRatesDeps): VaultRates {
   const vaultRef = { chainId: vault.chainId, vault: vault.address.toLowerCase() }
   const priceDecimals = usdcDecimals + vault.priceDigits
-  let last: VaultReading | undefined
-  let pendingState: { atMs: number; reading: Promise<VaultReading> } | undefined
-  let cachedYield: { atMs: number; result: Promise<Yield> } | undefined
 
-  const fetchState = async (): Promise<VaultReading> => {
-    last = { state: await vault.state(), at: clock.now() }
-    return last
-  }
-
-  const cachedState = (): Promise<VaultReading> => {
-    const atMs = performance.now()
-    if (!pendingState || atMs - pendingState.atMs > stateFreshMs) {
-      const mine = { atMs, reading: fetchState() }
-      pendingState = mine
-      mine.reading.catch(() => {
-        if (pendingState === mine) pendingState = undefined
-      })
-    }
-    return pendingState.reading
-  }
+  const cachedState = createCachedValue(
+    async (): Promise<VaultReading> => ({ state: await vault.state(), at: clock.now() }),
+    { ttlMs: stateFreshMs, nowMs: monotonicMs },
+  )
 
   const computeYield = async (): Promise<Yield> => {
     const since = new Date(clock.now().getTime() - 31 * dayMs)
@@ -57,34 +43,26 @@ export function vaultRates({ db, vault, clock }: VaultRatesDeps): VaultRates {
     const prices = rows.map(({ at, price }) => ({ at, price: toUnits(price, priceDecimals) }))
     return { apy: apyOf(prices, dayMs), apy7d: apyOf(prices, 7 * dayMs), apy30d: apyOf(prices, 30 * dayMs) }
   }
+  const cachedYield = createCachedValue(computeYield, { ttlMs: yieldFreshMs, nowMs: monotonicMs })
 
   return {
     state: () =>
-      cachedState().catch((cause: unknown) => {
+      cachedState.get().catch((cause: unknown) => {
         if (!(cause instanceof Fault)) throw cause
+        const last = cachedState.last()
         if (last) return last
         throw new Fault('unavailable', cause.message, { cause })
       }),
-    yield() {
-      const atMs = performance.now()
-      if (!cachedYield || atMs - cachedYield.atMs > yieldFreshMs) {
-        const mine = { atMs, result: computeYield() }
-        cachedYield = mine
-        mine.result.catch(() => {
-          if (cachedYield === mine) cachedYield = undefined
-        })
-      }
-      return cachedYield.result
-    },
+    yield: () => cachedYield.get(),
     async snapshot() {
-      const { state } = await fetchState()
+      const { state } = await cachedState.get({ force: true })
       const at = new Date(state.blockTimeSeconds * 1_000)
       await addSharePrice(db, vaultRef, {
         at,
         block: state.block,
         price: fromUnits(state.price, priceDecimals),
       })
-      cachedYield = undefined
+      cachedYield.invalidate()
     },
   }
 }

@@ -1,6 +1,6 @@
 import type { Chain, Token } from '#kernel/chains.ts'
 import { sameAddress } from '#kernel/chains.ts'
-import type { Clock } from '#kernel/clock.ts'
+import { type Clock, monotonicMs } from '#kernel/clock.ts'
 import { Fault } from '#kernel/fault.ts'
 import type { Evm } from '#upstreams/evm/evm.ts'
 import type { Price, Prices } from '#upstreams/prices/prices.ts'
@@ -55,7 +55,12 @@ export function holdings({
   clock,
   freshMs,
 }: HoldingsDeps): Holdings {
-  const cache = holdingsCache({ freshMs: freshMs ?? freshMsDefault, entriesMax, now: () => clock.now() })
+  const cache = holdingsCache({
+    freshMs: freshMs ?? freshMsDefault,
+    entriesMax,
+    now: () => clock.now(),
+    nowMs: monotonicMs,
+  })
   const keyOf = (userId: string, chainId: string) => `${userId}:${chainId}`
 
   const readChain = async ({ family, chain }: ChainReader, address: string, seen: readonly Token[]) => {

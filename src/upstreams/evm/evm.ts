@@ -4,7 +4,7 @@ import type { EvmCall } from '#kernel/signer.ts'
 import { type ArrivalSearch, type BlockRange, createArrivalSearch } from './arrivals.ts'
 import { blockNumberData, callsData, nonceOf, type View, type ViewResult } from './batch.ts'
 import { type TransferLog, transfersOf } from './erc20.ts'
-import { type BlockTag, callAll, callOne, type EvmNode, readMulticallCode, rpc, tagOf } from './rpc.ts'
+import { type BlockTag, callAll, callOne, createNode, type EvmNode, rpc, tagOf } from './rpc.ts'
 import { resultOf, type Simulation, simulationOf } from './simulation.ts'
 import { type Balances, readBalances, readExecuted, readViews, type StateHead } from './views.ts'
 import {
@@ -71,7 +71,7 @@ const delegationPrefix = '0xef0100'
 const zeroAddress = '0x0000000000000000000000000000000000000000'
 
 export function evm({ row, net, timeoutMs = 5_000 }: Options): Evm {
-  const node: EvmNode = { row, net, timeoutMs, multicallCode: undefined }
+  const node = createNode({ row, net, timeoutMs })
   return {
     row,
     identify: () => identify(node),
@@ -129,7 +129,7 @@ async function readAccount(node: EvmNode, address: string): Promise<AccountState
 /** Overrides the account's code with the multicall contract, so that the account itself makes the calls. */
 async function simulateCalls(node: EvmNode, account: string, calls: readonly EvmCall[]): Promise<Simulation> {
   const { row } = node
-  const override = { [account]: { code: await readMulticallCode(node) } }
+  const override = { [account]: { code: await node.multicallCode.get() } }
   const value = calls.reduce((sum, each) => sum + each.value, 0n)
   const transaction = (made: readonly EvmCall[], allowFailure: boolean) => ({
     from: value === 0n ? zeroAddress : account,

@@ -1,6 +1,8 @@
 import type { EvmChainRow } from '#kernel/chains.ts'
+import { monotonicMs } from '#kernel/clock.ts'
 import { Fault } from '#kernel/fault.ts'
 import type { Net } from '#kernel/net.ts'
+import { type CachedValue, createCachedValue } from '#kernel/ttl-cache.ts'
 import { resultOf } from './simulation.ts'
 import { answersOf, type Hex, hexOf, hexQuantity, type RpcAnswer, type RpcCall, requestOf } from './wire.ts'
 
@@ -12,7 +14,7 @@ export type EvmNode = {
   net: Net
   timeoutMs: number
   /** The code of the chain's multicall contract, read once. */
-  multicallCode: Promise<Hex> | undefined
+  multicallCode: CachedValue<Hex>
 }
 
 const maxBytes = 4 * 1024 * 1024
@@ -53,12 +55,12 @@ export const callOne = async (
   signal?: AbortSignal,
 ): Promise<unknown> => (await callAll(node, [{ method, params }], signal))[0]
 
-export function readMulticallCode(node: EvmNode): Promise<Hex> {
-  node.multicallCode ??= callOne(node, 'eth_getCode', [node.row.multicall, 'latest'])
-    .then(hexOf)
-    .catch((fault) => {
-      node.multicallCode = undefined
-      throw fault
-    })
-  return node.multicallCode
+export function createNode({ row, net, timeoutMs }: Pick<EvmNode, 'row' | 'net' | 'timeoutMs'>): EvmNode {
+  const readMulticallCode = async () => hexOf(await callOne(node, 'eth_getCode', [row.multicall, 'latest']))
+  const multicallCode = createCachedValue(readMulticallCode, {
+    ttlMs: Number.POSITIVE_INFINITY,
+    nowMs: monotonicMs,
+  })
+  const node: EvmNode = { row, net, timeoutMs, multicallCode }
+  return node
 }

@@ -1,5 +1,6 @@
 import type { Clock } from '#kernel/clock.ts'
 import { Fault } from '#kernel/fault.ts'
+import { createCachedValue, createTtlCache } from '#kernel/ttl-cache.ts'
 import { plain } from './decimals.ts'
 import {
   type Account,
@@ -99,39 +100,33 @@ const defaultMaxAgeMs = 60_000
 /** A market that trades in every block, so that the time of its book is that of the last block. */
 const clockCoin = 'BTC'
 
-/** Caches a reply by age; concurrent callers share one request. */
-function cached<T>(ask: () => Promise<T>, nowMs: () => number) {
-  let known: { value: T; at: number } | undefined
-  let pending: Promise<{ value: T; at: number }> | undefined
-  return async (maxAgeMs: number): Promise<{ value: T; at: number }> => {
-    if (known && nowMs() - known.at <= maxAgeMs) return known
-    pending ??= (async () => {
+/** The markets of one kind with the time of their request. */
+function createMarketsCache<M>(ask: () => Promise<M[]>, nowMs: () => number) {
+  const cached = createCachedValue(
+    async () => {
       const at = nowMs()
-      known = { value: await ask(), at }
-      return known
-    })().finally(() => {
-      pending = undefined
-    })
-    return pending
-  }
+      return { markets: await ask(), at }
+    },
+    { ttlMs: defaultMaxAgeMs, nowMs },
+  )
+  return (maxAgeMs = defaultMaxAgeMs) => cached.get({ maxAgeMs })
 }
 
 export function hyperliquid(options: Options): Hyperliquid {
   const nowMs = () => options.clock.now().getTime()
   const { info, send } = venueRequests(options)
-  const perps = cached(async () => parsePerps(await info('metaAndAssetCtxs', {}, 'work')), nowMs)
-  const spots = cached(async () => parseSpots(await info('spotMetaAndAssetCtxs', {}, 'work')), nowMs)
+  const perps = createMarketsCache(async () => parsePerps(await info('metaAndAssetCtxs', {}, 'work')), nowMs)
+  const spots = createMarketsCache(
+    async () => parseSpots(await info('spotMetaAndAssetCtxs', {}, 'work')),
+    nowMs,
+  )
   const clock = venueClock(nowMs)
   const { prices: shared } = options
-  const modes = new Map<string, { mode: string; atMs: number }>()
+  const modes = createTtlCache<string>({ ttlMs: modeMaxAgeMs, entriesMax: modesMax, nowMs })
   const accountMode = async (user: string, ask: () => Promise<string>): Promise<string> => {
     const account = user.toLowerCase()
-    const last = modes.get(account)
-    if (last && nowMs() - last.atMs <= modeMaxAgeMs) return last.mode
-    const mode = await ask()
-    if (modes.size >= modesMax) modes.clear()
-    modes.set(account, { mode, atMs: nowMs() })
-    return mode
+    // Forced, so that an urgent caller never waits for the request of a caller with less priority.
+    return modes.peek(account) ?? modes.get(account, ask, { force: true })
   }
   const known = new Map<Urgency, Hyperliquid>()
   const withUrgency = (urgency: Urgency): Hyperliquid => {
@@ -142,8 +137,8 @@ export function hyperliquid(options: Options): Hyperliquid {
         shared,
         accountMode,
       }),
-      perps: withTimestamp(perps),
-      spots: withTimestamp(spots),
+      perps,
+      spots,
       send,
       withUrgency,
     }
@@ -152,13 +147,6 @@ export function hyperliquid(options: Options): Hyperliquid {
   }
   return withUrgency('admission')
 }
-
-const withTimestamp =
-  <T>(ask: (maxAgeMs: number) => Promise<{ value: T; at: number }>) =>
-  async (maxAgeMs = defaultMaxAgeMs) => {
-    const { value, at } = await ask(maxAgeMs)
-    return { markets: value, at }
-  }
 
 const isUnread = (unread: Unread, name: string): boolean =>
   unread.some((each) => each === null || each === name)

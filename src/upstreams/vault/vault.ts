@@ -1,5 +1,7 @@
+import { monotonicMs } from '#kernel/clock.ts'
 import { Fault } from '#kernel/fault.ts'
 import type { EvmCall } from '#kernel/signer.ts'
+import { createCachedValue } from '#kernel/ttl-cache.ts'
 import { addressOf, callData, type Flow, flowOf, type Log, type Method, numberOf } from './wire.ts'
 
 export type { Flow } from './wire.ts'
@@ -71,17 +73,14 @@ export function vault({ chain, chainId, address, asset }: Options): Vault {
     return value
   }
 
-  let decimals: Promise<number> | undefined
   /** The share's own decimals: 18 for many vaults of a 6-decimal asset. */
-  const shareDecimals = (): Promise<number> => {
-    decimals ??= readAll([view('decimals')])
-      .then(({ words }) => Number(required(words[0], 'decimals')))
-      .catch((fault) => {
-        decimals = undefined
-        throw fault
-      })
-    return decimals
-  }
+  const shareDecimals = createCachedValue(
+    async () => {
+      const { words } = await readAll([view('decimals')])
+      return Number(required(words[0], 'decimals'))
+    },
+    { ttlMs: Number.POSITIVE_INFINITY, nowMs: monotonicMs },
+  )
 
   return {
     chainId,
@@ -89,7 +88,7 @@ export function vault({ chain, chainId, address, asset }: Options): Vault {
     priceDigits: extraDigits,
 
     async state() {
-      const digits = await shareDecimals()
+      const digits = await shareDecimals.get()
       const one = 10n ** BigInt(digits)
       const { head, words } = await readAll([
         view('asset'),

@@ -1,0 +1,96 @@
+import { LRUCache } from 'lru-cache'
+
+type TtlCacheOptions = {
+  /** A value is fresh for this long, counted from the start of its load. */
+  ttlMs: number
+  entriesMax: number
+  nowMs: () => number
+}
+type GetOptions = {
+  /** Overrides `ttlMs` for this call. */
+  maxAgeMs?: number
+  /** Loads even where a fresh value or a load under way exists. */
+  force?: boolean
+}
+type Entry<V> = { value: V; atMs: number; isInvalid: boolean }
+
+/**
+ * Values by key with a time to live. Callers of one key share one load. A failure is not cached. The result of a load
+ * that was overtaken, by an invalidation or by a forced load, reaches its callers and is not stored.
+ */
+export type TtlCache<V> = {
+  get(key: string, load: () => Promise<V>, options?: GetOptions): Promise<V>
+  /** The value, where it is fresh. */
+  peek(key: string, maxAgeMs?: number): V | undefined
+  /** The value, however old or invalid: a fallback for where a load fails. */
+  last(key: string): V | undefined
+  invalidate(key: string): void
+  clear(): void
+}
+
+export function createTtlCache<V>({ ttlMs, entriesMax, nowMs }: TtlCacheOptions): TtlCache<V> {
+  const entries = new LRUCache<string, Entry<V>>({ max: entriesMax })
+  const loads = new Map<string, Promise<V>>()
+
+  const freshEntry = (key: string, maxAgeMs = ttlMs): Entry<V> | undefined => {
+    const entry = entries.get(key)
+    if (!entry || entry.isInvalid) return undefined
+    const ageMs = nowMs() - entry.atMs
+    // A clock that was set back proves no age.
+    return ageMs >= 0 && ageMs < maxAgeMs ? entry : undefined
+  }
+
+  const start = (key: string, load: () => Promise<V>): Promise<V> => {
+    const atMs = nowMs()
+    const isCurrent = () => loads.get(key) === current
+    const store = async () => {
+      const value = await load()
+      if (isCurrent()) entries.set(key, { value, atMs, isInvalid: false })
+      return value
+    }
+    const current = store().finally(() => {
+      if (isCurrent()) loads.delete(key)
+    })
+    loads.set(key, current)
+    return current
+  }
+
+  return {
+    async get(key, load, { maxAgeMs, force = false } = {}) {
+      if (force) return start(key, load)
+      const known = freshEntry(key, maxAgeMs)
+      return known ? known.value : (loads.get(key) ?? start(key, load))
+    },
+    peek: (key, maxAgeMs) => freshEntry(key, maxAgeMs)?.value,
+    last: (key) => entries.get(key)?.value,
+    invalidate(key) {
+      loads.delete(key)
+      const entry = entries.get(key)
+      if (entry) entry.isInvalid = true
+    },
+    clear() {
+      loads.clear()
+      entries.clear()
+    },
+  }
+}
+
+export type CachedValue<V> = {
+  get(options?: GetOptions): Promise<V>
+  last(): V | undefined
+  invalidate(): void
+}
+
+/** A cache of one value. */
+export function createCachedValue<V>(
+  load: () => Promise<V>,
+  options: Pick<TtlCacheOptions, 'ttlMs' | 'nowMs'>,
+): CachedValue<V> {
+  const key = 'value'
+  const cache = createTtlCache<V>({ ...options, entriesMax: 1 })
+  return {
+    get: (getOptions) => cache.get(key, load, getOptions),
+    last: () => cache.last(key),
+    invalidate: () => cache.invalidate(key),
+  }
+}
