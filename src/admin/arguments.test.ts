@@ -9,7 +9,7 @@ const commands: Usage[] = [
 ]
 const read = (...argv: string[]) => readArguments(argv, commands)
 
-test('a command of two words is found, with its arguments and options in any order', () => {
+test('a command of two words is parsed, with arguments and options in any order', () => {
   const { usage, by, why, json, args } = read('tasks', 'end', '--why', 'seen', 'id-1', '--force', '--by=ann')
   assert.deepEqual([usage.name, by, why, json], ['tasks end', 'ann', 'seen', false])
   assert.deepEqual(
@@ -18,14 +18,14 @@ test('a command of two words is found, with its arguments and options in any ord
   )
 })
 
-test('an argument in brackets may be left out, every other one is demanded', () => {
+test('an argument in brackets is optional, every other one is required', () => {
   assert.equal(read('psql').args.optional('statement'), undefined)
   assert.equal(read('psql', 'select 1').args.optional('statement'), 'select 1')
   assert.throws(() => read('tasks', 'end'), UsageError)
   assert.throws(() => read('tasks', 'end', 'a', 'b'), UsageError)
 })
 
-test('what no command knows is refused with its name', () => {
+test('an unknown option is rejected by name', () => {
   assert.throws(() => read('task'), /no command task/)
   assert.throws(() => read('tasks', 'list', '--stat', 'x'), /--stat/)
   assert.throws(() => oneOf('--outcome', ['executed', 'not_executed'], 'maybe'), /executed, not_executed/)

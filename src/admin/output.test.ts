@@ -4,7 +4,7 @@ import { jsonLine, jsonText, rowLines, tableLines } from './output.ts'
 
 const at = new Date('2026-01-02T03:04:05Z')
 
-test('columns are as wide as their widest cell, and what is absent shows as a dash', () => {
+test('columns are as wide as their widest cell, and an absent value is a dash', () => {
   const lines = rowLines(
     [
       { id: 1n, at, note: null },
@@ -20,14 +20,14 @@ test('columns are as wide as their widest cell, and what is absent shows as a da
   assert.deepEqual(rowLines([], false), ['(none)'])
 })
 
-test('as JSON a row is a line, with whole numbers beyond 2^53 as text', () => {
+test('as JSON each row is one line, with integers beyond 2^53 as text', () => {
   assert.deepEqual(rowLines([{ id: 2n ** 60n, at }], true), [
     '{"id":"1152921504606846976","at":"2026-01-02T03:04:05.000Z"}',
   ])
   assert.deepEqual(rowLines([], true), [])
 })
 
-test('what a user wrote moves no cursor, makes no line and hides nothing', () => {
+test('control characters of user text are escaped', () => {
   const name = 'a\u001b[2J\nagt_1  frozen\u009b31m\u202eevil\u2028'
   const shown = 'a\\u001b[2J\\u000aagt_1  frozen\\u009b31m\\u202eevil\\u2028'
   assert.deepEqual(tableLines([{ name }]), ['name', shown])

@@ -52,7 +52,7 @@ function watched(t: TestContext, first: Answer) {
   }
 }
 
-test('a venue that was not heard of yet is degraded, and ok after its first answer', async (t) => {
+test('a venue without an answer yet is degraded, and ok after its first answer', async (t) => {
   const venue = watched(t, answering)
   assert.deepEqual([venue.status(), venue.lastOkAt()], ['degraded', null])
   await nextTurn()
@@ -80,7 +80,7 @@ test('a venue that stops answering is degraded, then down, and ok after one answ
   assert.equal(venue.status(), 'ok')
 })
 
-test('a venue whose stream tells of anything is not asked', async (t) => {
+test('a venue whose stream sends messages is not polled', async (t) => {
   const venue = watched(t, answering)
   await nextTurn()
   for (let round = 0; round < 12; round++) {
@@ -90,7 +90,7 @@ test('a venue whose stream tells of anything is not asked', async (t) => {
   assert.deepEqual([venue.asked(), venue.status()], [1, 'ok'])
 })
 
-test('a question that the own budget refused says nothing of the venue', async (t) => {
+test('a poll that the own budget rejected does not change the health of the venue', async (t) => {
   const venue = watched(t, overBudget)
   await nextTurn()
   assert.equal(venue.status(), 'degraded')

@@ -16,7 +16,7 @@ const hold: Move = {
 }
 const raised = (figures: object) => ({ code: 'PT001', detail: JSON.stringify(figures) })
 
-test('what the ledger refuses is told in the token of the hold, as decimals', () => {
+test('a ledger error states the amounts in the token of the hold, as decimals', () => {
   const error = raised({ asset, required: '25000000', available: '1500000' })
   const { code, message, extras } = toLedgerError(error, [hold]) as Fault
   assert.deepEqual(
@@ -32,13 +32,13 @@ test('what the ledger refuses is told in the token of the hold, as decimals', ()
   })
 })
 
-test('other failures of the ledger stay what they are', () => {
+test('other errors of the ledger are unchanged', () => {
   const bug = new Error('bug')
   assert.equal(toLedgerError(bug, [hold]), bug)
   assert.ok(toLedgerError({ code: 'PT002' }, [hold]) instanceof StaleSnapshot)
 })
 
-test('the database is told amounts as text, and nothing of the token', () => {
+test('the database receives amounts as text, and nothing of the token', () => {
   assert.deepEqual(JSON.parse(JSON.stringify(movesToJson([hold]))), [
     {
       move: 'hold',

@@ -3,7 +3,7 @@ import { test } from 'node:test'
 import { silentLog } from '#kernel/log.ts'
 import { createNotifier, gapTopic, type MessageBus } from './notifier.ts'
 
-/** A bus on which everybody hears everything, at once. */
+/** A bus that delivers each payload to all subscribers at once. */
 function inMemoryBus() {
   const sent: string[] = []
   const subscribers = new Set<(payload: string | undefined) => void>()
@@ -27,10 +27,10 @@ const notifierOn = (
   nowMs = () => 100_000,
 ) => createNotifier({ bus: on.make(), instanceId, log: silentLog, nowMs })
 
-/** What was handed to the bus has been answered. */
+/** Resolves when the bus has accepted everything. */
 const published = () => new Promise((resolve) => setImmediate(resolve))
 
-test('an instance that is alone tells its own waiters and nobody else', async (t) => {
+test('without peers only local listeners are notified', async (t) => {
   t.mock.timers.enable({ apis: ['setTimeout'] })
   const on = inMemoryBus()
   await using alone = notifierOn(on, 'a')
@@ -40,13 +40,13 @@ test('an instance that is alone tells its own waiters and nobody else', async (t
   alone.notify(['t:1'])
   t.mock.timers.tick(10)
   assert.deepEqual(received, ['t:1'])
-  assert.deepEqual(on.sent, ['a'], 'only the greeting')
+  assert.deepEqual(on.sent, ['a'], 'only the first message')
   alone.broadcast(['r:token'])
   t.mock.timers.tick(10)
-  assert.deepEqual(on.sent, ['a', 'a,r:token'], 'what nobody would find out is told all the same')
+  assert.deepEqual(on.sent, ['a', 'a,r:token'], 'topics that no poll covers are published even without peers')
 })
 
-test('a new instance is greeted at once, whatever was counted before', async (t) => {
+test('a first message reaches a new instance before any peer is counted', async (t) => {
   t.mock.timers.enable({ apis: ['setTimeout'] })
   let nowMs = 100_000
   const on = inMemoryBus()
@@ -55,7 +55,7 @@ test('a new instance is greeted at once, whatever was counted before', async (t)
   await using second = notifierOn(on, 'b')
   const received: string[] = []
   using _waiting = second.on('t:1', () => received.push('t:1'))
-  // Counted before the other one could be seen.
+  // Counted before the other instance could be seen.
   first.setPeerCount(0)
   first.notify(['t:1'])
   t.mock.timers.tick(10)
@@ -65,14 +65,14 @@ test('a new instance is greeted at once, whatever was counted before', async (t)
   first.setPeerCount(0)
   first.notify(['t:1'])
   t.mock.timers.tick(10)
-  assert.deepEqual(received, ['t:1'], 'it was not counted for long, so it is gone')
+  assert.deepEqual(received, ['t:1'], 'the assumption of a peer has ended')
   first.setPeerCount(1)
   first.notify(['t:1'])
   t.mock.timers.tick(10)
   assert.deepEqual(received, ['t:1', 't:1'])
 })
 
-test('before anything is counted, everybody is told', async (t) => {
+test('before the first peer count everything is published', async (t) => {
   t.mock.timers.enable({ apis: ['setTimeout'] })
   const on = inMemoryBus()
   await using first = notifierOn(on, 'a')
@@ -81,7 +81,7 @@ test('before anything is counted, everybody is told', async (t) => {
   assert.deepEqual(on.sent, ['a', 'a,t:1'])
 })
 
-test('while one payload is on its way, the topics that follow form the next one', async (t) => {
+test('while one payload is sent, the topics that follow form the next one', async (t) => {
   t.mock.timers.enable({ apis: ['setTimeout'] })
   const payloads: string[] = []
   const replies: (() => void)[] = []
@@ -117,7 +117,7 @@ test('while one payload is on its way, the topics that follow form the next one'
   await notifications[Symbol.asyncDispose]()
 })
 
-test('what nobody finds out by looking is handed to the bus until the bus takes it', async (t) => {
+test('topics that no poll covers are sent again until the bus accepts them', async (t) => {
   t.mock.timers.enable({ apis: ['setTimeout'] })
   const taken: string[] = []
   let isAway = true
@@ -140,14 +140,14 @@ test('what nobody finds out by looking is handed to the bus until the bus takes 
   isAway = false
   t.mock.timers.tick(10_000)
   await published()
-  assert.deepEqual(taken, ['a,r:token'], 'a hint is left to the polls')
+  assert.deepEqual(taken, ['a,r:token'], 'other topics are not sent again')
   notifier.notify(['t:2'])
   t.mock.timers.tick(10)
   await published()
-  assert.deepEqual(taken, ['a,r:token', 'a,t:2'], 'and it is told once')
+  assert.deepEqual(taken, ['a,r:token', 'a,t:2'], 'and it is sent once')
 })
 
-test('after a gap in which hints may have been lost, those who hear every topic are told of it', async () => {
+test('after a gap in which notifications may be lost, listeners of every topic are notified of the gap', async () => {
   let reconnect: (payload: undefined) => void = () => undefined
   const broken = {
     make: (): MessageBus => ({

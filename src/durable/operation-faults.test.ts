@@ -5,7 +5,7 @@ import { throwAsFault } from './operation-faults.ts'
 
 const coded = (code: string) => Object.assign(new Error(code), { code })
 
-test('what may be sent again is unavailable, and a mistake of ours stays one', () => {
+test('a retryable database error becomes unavailable, and a bug stays a bug', () => {
   for (const code of ['40P01', '40001', '57P01', '25P03'])
     assert.throws(() => throwAsFault(coded(code)), { code: 'unavailable', extras: { retry_after: 1 } }, code)
   const mistake = coded('42P01')

@@ -12,14 +12,14 @@ function releasingKind() {
   return { calls, kind }
 }
 
-test('a task that ends with nothing executed gives its reservation back, before what its step writes', async () => {
+test('a task that ends without execution releases its reservation before the writes of its step', async () => {
   const { calls, kind } = releasingKind()
   const end = { ...failed('rejected', 'no'), writes: async () => void calls.push('step') } as StepResult
   await withNotExecutedHook(end, kind, 'a').writes?.(tx)
   assert.deepEqual(calls, ['released a', 'step'])
 })
 
-test('a task that executed, in full or in part, or that goes on, keeps its reservation', () => {
+test('a task that executed, in full or in part, or that continues, keeps its reservation', () => {
   const { kind } = releasingKind()
   const results: StepResult[] = [
     { end: 'completed', outcome: 'executed', result: {} },
@@ -29,7 +29,7 @@ test('a task that executed, in full or in part, or that goes on, keeps its reser
   for (const result of results) assert.equal(withNotExecutedHook(result, kind, 'a'), result)
 })
 
-test('a kind that reserves nothing has nothing to give back', () => {
+test('a kind without reservations has no release', () => {
   const end = failed('rejected', 'no')
   assert.equal(withNotExecutedHook(end, { kind: 'test', version: 1, priority: 1, steps: {} }, 'a'), end)
 })

@@ -14,7 +14,7 @@ const stale = async (): Promise<Caller> => {
   throw new Fault('unauthorized', 'The token is not known')
 }
 
-test('a token reaches what its scope names, and nothing else', async () => {
+test('a token reaches the operations of its scope only', async () => {
   for (const scope of scopes) {
     const caller = callerWith([scope])
     assert.equal(await authorize(scope, 'Bearer token', async () => caller), caller)
@@ -27,13 +27,13 @@ test('a token reaches what its scope names, and nothing else', async () => {
   }
 })
 
-test('a public path takes a stale token for none, and every other path refuses it', async () => {
+test('a public path ignores a stale token, and every other path rejects it', async () => {
   assert.equal(await authorize('public', undefined, stale), null)
   assert.equal(await authorize('public', 'Bearer token', stale), null)
   await assert.rejects(authorize('read', 'Bearer token', stale), { code: 'unauthorized' })
 })
 
-test('a failure of the database is told on a public path too', async () => {
+test('a failure of the database is reported on a public path too', async () => {
   const failing = async (): Promise<Caller> => {
     throw new Error('the database is away')
   }

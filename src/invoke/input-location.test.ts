@@ -9,7 +9,7 @@ const params = T.Object({ id: T.String() })
 const query = T.Object({ limit: T.Integer() })
 const body = Nullable(T.Object({ note: T.String() }))
 
-test('a declared field has its location, and any other arrives in the body, or in the query where there is none', () => {
+test('a declared field has its location; any other is in the body, or in the query where there is no body', () => {
   const fields = ['id', 'limit', 'note', 'other']
   assert.deepEqual(fields.map(inputLocations({ params, query, body })), ['path', 'query', 'body', 'body'])
   assert.deepEqual(fields.map(inputLocations({ params, query })), ['path', 'query', 'query', 'query'])

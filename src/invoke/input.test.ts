@@ -56,7 +56,7 @@ test('a flat record becomes the same input as its located form', () => {
   assert.deepEqual(list.readFlatInput({}).input, { limit: 10 })
 })
 
-test('an unknown field of a flat record is refused where it would arrive', () => {
+test('an unknown field of a flat record is rejected at its location', () => {
   assert.deepEqual(
     issuesOf(() => pay.readFlatInput({ id: 'a', amount: '1', stop: 1 })),
     [['body', 'stop', 'extra_forbidden']],

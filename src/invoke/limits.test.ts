@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { limitsPerMinute, memoryPointStore, rateLimits } from './limits.ts'
 
-test('points are spent to the last one, then refused, and zero means no limit', async () => {
+test('points are spent to the last one, then requests are rejected, and zero means no limit', async () => {
   const limits = rateLimits(
     limitsPerMinute({ auth: 2, read: 0, money: 1, exit: 1, stream: 1 }),
     memoryPointStore(),

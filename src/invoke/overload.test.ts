@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { loadShedder, moneySamplesMax } from './overload.ts'
 
-test('a second late interval sheds reads, a lasting load sheds money, and nothing sheds a way out', () => {
+test('a second late interval sheds reads, a lasting overload sheds money operations, and exits are never shed', () => {
   const load = loadShedder(250)
   const shed = () =>
     (['auth', 'read', 'stream', 'money', 'exit'] as const).filter((rate) => load.refusal(rate) !== undefined)

@@ -4,7 +4,7 @@ import { createBatchLoader } from './batch-loader.ts'
 
 const settled = () => new Promise((resolve) => setImmediate(resolve))
 
-test('what waits is loaded together, in order, and each caller gets its own', async () => {
+test('waiting requests are loaded together, in order, and each caller gets its own result', async () => {
   const loads: { keys: readonly number[]; gate: PromiseWithResolvers<void> }[] = []
   const load = createBatchLoader<number, string>({
     loadsMax: 2,
@@ -38,7 +38,7 @@ test('what waits is loaded together, in order, and each caller gets its own', as
   assert.equal(await late, undefined)
 })
 
-test('a failure reaches all who waited for it, and the next load goes on', async () => {
+test('a failure rejects all waiting requests, and the next load runs', async () => {
   let isAway = true
   const load = createBatchLoader<string, number>({
     loadsMax: 1,

@@ -9,7 +9,7 @@ import { DecIn, Nullable } from './wire-types.ts'
 
 const asSchema = (schema: T.TSchema): Schema => schema as unknown as Schema
 
-/** What a parser that keeps number sources hands over. */
+/** The output of a parser that keeps number sources. */
 function parsed(text: string): { value: Record<string, unknown>; sources: NumberSources } {
   const sources: NumberSources = new WeakMap()
   const value = JSON.parse(text, function (this: object, key, item, context?: { source?: string }) {
@@ -40,7 +40,7 @@ test('a number keeps the digits of its source text', () => {
   assert.deepEqual(read(amount, '{"a":-0.0}').value, { a: '0' })
 })
 
-test('a text is canonical afterwards and knows no exponent', () => {
+test('a parsed text is canonical and has no exponent', () => {
   assert.deepEqual(read(amount, '{"a":"12.500"}').value, { a: '12.5' })
   for (const wrong of ['1e3', '1,5', '+1', '01', '.5', '5.', '', ' 1', '0x10', 'NaN', 'Infinity']) {
     const { issues } = read(amount, JSON.stringify({ a: wrong }))
@@ -52,7 +52,7 @@ test('a text is canonical afterwards and knows no exponent', () => {
   }
 })
 
-test('what does not fit the grammar is refused by name and never rounded', () => {
+test('text outside the grammar is rejected by name and never rounded', () => {
   const type = (text: string, schema = amount) => read(schema, text).issues[0]?.type
   assert.equal(type('{"a":1e400}'), 'decimal_whole_digits')
   assert.equal(type('{"a":1e99999}'), 'decimal_whole_digits')
@@ -83,13 +83,13 @@ test('bounds hold exactly, beyond the precision of a float, for text and for num
   assert.equal(read(most, '{"a":"10.000000000000000001"}').issues[0]?.type, 'less_than_equal')
 })
 
-test('a text of absurd length is refused at once', () => {
+test('a text of absurd length is rejected at once', () => {
   const started = performance.now()
   assert.equal(read(amount, `{"a":"0.${'0'.repeat(200_000)}1"}`).issues[0]?.type, 'decimal_max_places')
   assert.ok(performance.now() - started < 1_000)
 })
 
-test('nested objects, lists, nullable unions and unions by shape are walked', () => {
+test('nested objects, lists, nullable unions and unions by shape are visited', () => {
   const leg = T.Object({ price: DecIn(), kind: T.Literal('leg') })
   const schema = T.Object({
     legs: T.Union([leg, T.Array(leg)]),
@@ -120,7 +120,7 @@ test('nested objects, lists, nullable unions and unions by shape are walked', ()
   })
 })
 
-test('a reference is followed, also one that leads back to itself', () => {
+test('a reference is resolved, also a recursive one', () => {
   const node: Schema = {
     type: 'object',
     properties: { a: asSchema(DecIn()), next: { anyOf: [{ $ref: 'Node' }, { type: 'null' }] } },
@@ -149,7 +149,7 @@ test('each decimal of the grammar survives as text and as number, to the digit',
   )
 })
 
-test('any JSON number is read exactly or refused', () => {
+test('any JSON number is parsed exactly or rejected', () => {
   const source = fc.stringMatching(/^-?(0|[1-9]\d{0,45})(\.\d{1,25})?([eE][+-]?\d{1,3})?$/)
   fc.assert(
     fc.property(source, (text) => {

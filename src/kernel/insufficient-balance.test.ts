@@ -5,7 +5,7 @@ import { insufficientBalance } from './insufficient-balance.ts'
 const usdc = { symbol: 'USDC', decimals: 6, address: '0xabc' }
 const hype = { symbol: 'HYPE', decimals: 4 }
 
-test('a shortage says its figures as decimals, in the sentence and beside it', () => {
+test('a shortage states its figures as decimals, in the sentence and as fields', () => {
   const { code, message, extras } = insufficientBalance(usdc, {
     what: 'The deposit',
     requiredUnits: 20_000_000_000n,
@@ -22,7 +22,7 @@ test('a shortage says its figures as decimals, in the sentence and beside it', (
   })
 })
 
-test('a shortage says why the balance is what it is', () => {
+test('a shortage states the cause of the balance', () => {
   const { message, extras } = insufficientBalance(hype, {
     required: '0.01',
     available: '0.0095',

@@ -30,7 +30,7 @@ test('units and text are the same amount, in both directions and with any sign',
   )
 })
 
-test('what does not fit into the decimals of a token is an error and never rounded', () => {
+test('an amount with more decimals than the token is an error and never rounded', () => {
   assert.equal(toUnits('1.5', 1), 15n)
   assert.throws(() => toUnits('1.55', 1), RangeError)
   assert.equal(toUnits('1.50', 1), 15n)
@@ -61,13 +61,13 @@ test('a change of scale is exact upwards and cut in the named direction downward
   )
 })
 
-test('a value in micro-dollars counts the places of amount and price', () => {
+test('a value in micro-dollars includes the decimals of amount and price', () => {
   assert.equal(valueMicros(1_500_000n, 6, '2.5'), 3_750_000n)
   assert.equal(valueMicros(10n ** 18n, 18, '3141.592653'), 3_141_592_653n)
   assert.deepEqual([valueMicros(1n, 18, '1'), valueMicros(1n, 18, '1', 'up')], [0n, 1n])
 })
 
-test('decimal texts add and subtract without a loss, whatever their places', () => {
+test('decimal texts add and subtract exactly, with any number of decimals', () => {
   assert.equal(addDecimals('0.1', '0.2'), '0.3')
   assert.equal(subtractDecimals('1', '0.000000000000000001'), '0.999999999999999999')
   assert.equal(subtractDecimals('1.5', '2'), '-0.5')

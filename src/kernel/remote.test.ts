@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { isRemote, isRemoteDatabase, isUnencryptedRemote, isUnencryptedRemoteDatabase } from './remote.ts'
 
-test('this machine is not remote, whatever it is called', () => {
+test('this machine is not remote, under any of its names', () => {
   for (const url of ['http://127.0.0.1:8545', 'http://localhost', 'http://[::1]:1/', 'http://127.1.2.3'])
     assert.equal(isRemote(url), false, url)
   for (const url of ['http://10.0.0.1', 'http://127.0.0.1.example', 'https://node.example'])
@@ -10,13 +10,13 @@ test('this machine is not remote, whatever it is called', () => {
   assert.deepEqual([undefined, 'local'].map(isRemote), [false, false])
 })
 
-test('another machine without TLS is told from one with it', () => {
+test('another machine without TLS is distinguished from one with it', () => {
   assert.equal(isUnencryptedRemote('http://node.example'), true)
   assert.equal(isUnencryptedRemote('wss://node.example'), false)
   assert.equal(isUnencryptedRemote('http://127.0.0.1'), false)
 })
 
-test('a database on a socket is of this machine, and a remote one needs TLS', () => {
+test('a database on a socket is local, and a remote one needs TLS', () => {
   const sockets = [
     'postgresql:///db?host=/var/run',
     'postgresql://u@localhost/db',

@@ -39,6 +39,6 @@ test('a compile cache that others may write, or that is a link, is not used', { 
   assert.equal(compileCacheOf(linked), undefined)
 })
 
-test('a data folder of another account is refused', { skip: windows || process.getuid?.() === 0 }, () => {
+test('a data folder of another account is rejected', { skip: windows || process.getuid?.() === 0 }, () => {
   assert.throws(() => openDataDir('/'), /belongs to another account/)
 })

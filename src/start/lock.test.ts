@@ -7,11 +7,11 @@ import { join } from 'node:path'
 import { test } from 'node:test'
 import { InUse, lockDataDir } from './lock.ts'
 
-test('a gateway that was killed and not reaped yet leaves its folder free', {
+test('a killed gateway that is not reaped yet does not lock its folder', {
   skip: process.platform === 'linux' ? false : 'reads /proc',
 }, async (t) => {
   const dir = mkdtempSync(join(tmpdir(), 'portico-lock-'))
-  // The shell's child ends at once, and what the shell becomes never waits for it.
+  // The shell's child ends at once, and its parent process never waits for it.
   const parent = spawn('sh', ['-c', 'sleep 0 & echo $!; exec sleep 60'], {
     stdio: ['ignore', 'pipe', 'inherit'],
   })
@@ -33,7 +33,7 @@ test('a gateway that was killed and not reaped yet leaves its folder free', {
   lock[Symbol.dispose]()
 })
 
-test('a folder whose gateway lives is refused', (t) => {
+test('a folder whose gateway runs is rejected', (t) => {
   const dir = mkdtempSync(join(tmpdir(), 'portico-lock-'))
   t.after(() => rmSync(dir, { recursive: true, force: true }))
   writeFileSync(join(dir, 'gateway.pid'), `${process.ppid} `)

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { redact } from './redact.ts'
 
-test('a secret is hidden at any depth, in lists too, and what lies beside it stays', () => {
+test('a secret is redacted at any depth, in lists too, and other values are unchanged', () => {
   const facts = {
     token: 'agt_1',
     route: '/v1/chains',
@@ -15,10 +15,10 @@ test('a secret is hidden at any depth, in lists too, and what lies beside it sta
     request: { headers: { authorization: '[redacted]', accept: 'text/html' } },
     attempts: [{ id: 1, raw: '[redacted]' }, 'plain'],
   })
-  assert.equal(facts.token, 'agt_1', 'the facts of the caller are left as they are')
+  assert.equal(facts.token, 'agt_1', 'the input of the caller is not modified')
 })
 
-test('facts without a secret pass as they are, and endless ones come to an end', () => {
+test('input without a secret is returned as it is, and cyclic input ends', () => {
   const facts = { ms: 1, at: new Date(0), nested: { list: [1, { a: 2 }] }, nothing: null }
   assert.equal(redact(facts), facts)
   const round: Record<string, unknown> = { signed: 'x' }

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { statementLabel } from './instrument.ts'
 
-test('a statement is named by what it does', () => {
+test('a statement is named by its operation and table', () => {
   assert.equal(statementLabel('select task_write($1::jsonb)'), 'task_write')
   assert.equal(statementLabel('update nonce_sequence set next = next + 1'), 'update nonce_sequence')
   assert.equal(statementLabel('insert into "effect" (id) values ($1)'), 'insert effect')

@@ -4,7 +4,7 @@ import { isDatabaseUnavailable } from './unavailable.ts'
 
 const coded = (code: string, more: object = {}) => Object.assign(new Error(code), { code, ...more })
 
-test('what says that the database is out of reach', () => {
+test('errors of an unreachable database', () => {
   for (const code of [
     '57P01',
     '57P03',
@@ -24,7 +24,7 @@ test('what says that the database is out of reach', () => {
   assert.equal(isDatabaseUnavailable(new Error('wrapped', { cause: coded('ECONNRESET') })), true)
 })
 
-test('what the database refused, and what is no matter of the database', () => {
+test('errors of a reachable database, and errors of other causes', () => {
   for (const code of ['23505', '40001', '57014', '42P01', '28P01']) {
     assert.equal(isDatabaseUnavailable(coded(code)), false, code)
   }

@@ -3,7 +3,7 @@ import { after, before, beforeEach, describe, test } from 'node:test'
 import { eventually } from '../harness/gateway.ts'
 import { createVenueApp, type TaskAnswer, type User, type VenueApp } from './venue-app.ts'
 
-/** A position never stays without the stop that was asked for (24). */
+/** A position never stays without the stop that was requested. */
 
 describe('brackets', () => {
   let app: VenueApp
@@ -18,7 +18,7 @@ describe('brackets', () => {
 
   const positionOf = async (user: User) => (await app.call('perp_orders', {}, user)).positions[0]
 
-  /** The order is on its way while the price moves: what was right when it was judged is wrong when it arrives. */
+  /** The price moves while the order is sent: an order that was valid at admission is invalid at the venue. */
   const openWhileMoving = async (user: User, body: object, price: number): Promise<TaskAnswer> => {
     await app.market.control('POST', '/faults', {
       endpoint: 'exchange',
@@ -31,12 +31,12 @@ describe('brackets', () => {
     await eventually(async () => {
       const faults = await app.market.control<{ struck: number }[]>('GET', '/faults')
       return faults.some(({ struck }) => struck > 0) ? true : undefined
-    }, 'the order is on its way')
+    }, 'the order is sent')
     await app.price('BTC', price)
     return opening
   }
 
-  test('a stop that the venue refuses takes the position with it, and the task says partial', async () => {
+  test('a position whose stop the venue rejects is closed, and the task is partial', async () => {
     const user = await app.trader()
     const done = await openWhileMoving(user, { side: 'long', sl_price: '99000', slippage_pct: '5' }, 98_000)
     assert.deepEqual([done.status, done.outcome], ['failed', 'partial'], JSON.stringify(done))
@@ -50,7 +50,7 @@ describe('brackets', () => {
     assert.equal(done.result.legs.find(({ role }) => role === 'sl')?.status, 'missing')
   })
 
-  test('a take-profit that is passed already is told as missing, and the stop stands', async () => {
+  test('a take-profit behind the price is reported as missing, and the stop stays open', async () => {
     const user = await app.trader()
     const done = await openWhileMoving(
       user,
@@ -63,7 +63,7 @@ describe('brackets', () => {
     assert.deepEqual([position?.size, position?.sl_oids], ['0.01', done.result.sl_oids])
   })
 
-  test('an entry that is filled in part gets its exits for that part, and the task says partial', async () => {
+  test('a partially filled entry gets exits for the filled part, and the task is partial', async () => {
     const user = await app.trader('400000')
     const { levels } = await app.book('HYPE')
     const { px, sz } = levels[1]![0]!
@@ -93,7 +93,7 @@ describe('brackets', () => {
     assert.deepEqual((await app.call('perp_orders', {}, user)).orders, [])
   })
 
-  test('a resting entry whose stop is refused is taken back', async () => {
+  test('a resting entry whose stop is rejected is cancelled', async () => {
     const user = await app.trader()
     const limit = { order_type: 'limit', limit_price: '99000', sl_price: '98500' }
     const done = await openWhileMoving(user, { side: 'long', ...limit }, 98_400)
@@ -103,7 +103,7 @@ describe('brackets', () => {
     assert.equal(await positionOf(user), undefined)
   })
 
-  test('exits of a resting order wait with it, are told, and go with it', async () => {
+  test('exits of a resting order wait for it, are listed, and are cancelled with it', async () => {
     const user = await app.trader()
     const done = await app.call(
       'perp_open',
@@ -134,7 +134,7 @@ describe('brackets', () => {
     assert.deepEqual((await app.call('perp_orders', {}, user)).orders, [])
   })
 
-  test('exits of an entry that is not filled are told as waiting, and no position lists them', async () => {
+  test('exits of an unfilled entry are listed as waiting, and no position lists them', async () => {
     const user = await app.trader()
     const bracket = { asset: 'BTC', side: 'long', size: '0.01', tp_price: '120000', sl_price: '80000' }
     const limit = { order_type: 'limit', limit_price: '90000' }
@@ -156,7 +156,7 @@ describe('brackets', () => {
     ])
   })
 
-  test('exits go with the position that a close ends, and those of an order that still rests stay', async () => {
+  test('a close ends the exits of its position, and those of a resting order stay', async () => {
     const user = await app.trader()
     const bracket = { asset: 'BTC', side: 'long', size: '0.01', tp_price: '120000', sl_price: '80000' }
     const opened = await app.call('perp_open', bracket, user)
@@ -180,7 +180,7 @@ describe('brackets', () => {
     )
   })
 
-  test('a lost reply to a bracket brings all three orders to light', async () => {
+  test('after a lost reply to a bracket all three orders are found', async () => {
     const user = await app.trader()
     await app.market.control('POST', '/faults', {
       endpoint: 'exchange',

@@ -7,7 +7,7 @@ import { type VenueStreams, venueStreams } from '#upstreams/hyperliquid/stream.t
 import { newCloid, type Trader, traderAt } from '../conformance/venue/trader.ts'
 import { eventually, type RunningVenue, startVenue } from '../conformance/venue/venue.ts'
 
-/** Accounts without a lasting stream, read in turns through the places that are left for them. */
+/** Accounts without a permanent stream, which share the remaining subscriptions in turns. */
 
 const readMs = 5_000
 
@@ -38,7 +38,7 @@ describe('brief subscriptions', () => {
   const cash = (user: string) =>
     streams.brief(user, 'clearinghouseState', (message) => message.clearinghouseState.withdrawable, readMs)
 
-  test('the fills of an order are read without a lasting stream, and told to listeners', async () => {
+  test('the fills of an order are read without a permanent stream, and listeners get them', async () => {
     const trader = await traderAt(venue, 601)
     const reported: number[] = []
     using _listening = streams.onFills(({ user, fills }) => {
@@ -52,7 +52,7 @@ describe('brief subscriptions', () => {
     assert.equal(await streams.readOrder(trader.user, newCloid(), () => true), undefined)
   })
 
-  test('fills that the venue shows late are waited for', async () => {
+  test('a read waits for fills that the venue shows late', async () => {
     const trader = await traderAt(venue, 602)
     await venue.control('POST', '/realism', { fillsLag: 300 })
     const orderId = await buy(trader)
@@ -61,7 +61,7 @@ describe('brief subscriptions', () => {
     assert.equal(size, '0.001')
   })
 
-  test('many accounts take turns within the limit of the venue, beside one that is followed', async () => {
+  test('many accounts take turns within the limit of the venue, beside a subscribed one', async () => {
     const traders = await Promise.all(Array.from({ length: 12 }, (_, at) => traderAt(venue, 610 + at)))
     const [followed, ...others] = traders as [Trader, ...Trader[]]
     using held = streams.subscribe(followed.user, () => {})
@@ -78,7 +78,7 @@ describe('brief subscriptions', () => {
     assert.equal(await cash(followed.user), undefined)
   })
 
-  test('without an answer in time nothing is read, and the place is free again', async () => {
+  test('without an answer in time the read is empty, and the subscription is free again', async () => {
     const trader = await traderAt(venue, 640)
     const never = () => undefined
     const [one, two] = await Promise.all([

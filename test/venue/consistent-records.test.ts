@@ -3,11 +3,11 @@ import { after, before, beforeEach, describe, test } from 'node:test'
 import { eventually } from '../harness/gateway.ts'
 import { createVenueApp, type TaskAnswer, type User, type VenueApp } from './venue-app.ts'
 
-/** A record of the venue that shows nothing ends no task while another record shows the opposite. */
+/** An empty record of the venue ends no task while another record contradicts it. */
 
 const noTransfers = (type: string, answer: unknown) => (type === 'userNonFundingLedgerUpdates' ? [] : answer)
 
-describe('records that disagree', () => {
+describe('contradicting records', () => {
   let app: VenueApp
   before(async () => {
     app = await createVenueApp({
@@ -27,16 +27,16 @@ describe('records that disagree', () => {
 
   const fault = (what: object) => app.market.control('POST', '/faults', what)
   const find = (user: User, { task_id }: TaskAnswer) => app.main.taskEngine.tasks.find(user.id, task_id)
-  /** Until the type of question was asked so often after the task began, or the task has ended. */
+  /** Waits until the request was sent so often after the task began, or the task has ended. */
   const askedOrEnded = (user: User, begun: TaskAnswer, type: string, times: number) => {
     const from = app.lag.asked(type)
     return eventually(async () => {
       const task = await find(user, begun)
       return task.completed_at !== null || app.lag.asked(type) >= from + times ? task : undefined
-    }, `${type} was asked`)
+    }, `${type} was requested`)
   }
 
-  test('a withdrawal that no list shows is not told as failed while the cash is gone', async () => {
+  test('a withdrawal that no list shows does not fail while the cash is missing', async () => {
     const user = await app.trader('100')
     await fault({ endpoint: 'exchange', type: 'withdraw3', count: 1, effect: 'dropReply' })
     app.lag.set({ rewrite: noTransfers })
@@ -49,7 +49,7 @@ describe('records that disagree', () => {
     assert.equal(Number((await app.venueState(user)).rawUsd), 85)
   })
 
-  test('a transfer between the sides that no list shows is not told as failed while the dollars moved', async () => {
+  test('a transfer between the sides that no list shows does not fail while the dollars have moved', async () => {
     const user = await app.trader('500')
     await fault({ endpoint: 'exchange', type: 'usdClassTransfer', count: 1, effect: 'dropReply' })
     app.lag.set({ rewrite: noTransfers })
@@ -61,11 +61,11 @@ describe('records that disagree', () => {
     assert.deepEqual([end.status, end.outcome], ['completed', 'executed'], JSON.stringify(end))
   })
 
-  test('a transfer that becomes visible between two reads of one look-up is not told as failed', async () => {
+  test('a transfer that becomes visible between two reads of one look-up does not fail', async () => {
     const user = await app.trader('500')
     await fault({ endpoint: 'exchange', type: 'usdClassTransfer', count: 1, effect: 'dropReply' })
     const fills = app.lag.asked('userFillsByTime')
-    // The read that explains the balance asks for the fills beside the transfers.
+    // The read that explains the balance requests the fills beside the transfers.
     const hidden = (type: string, answer: unknown) =>
       app.lag.asked('userFillsByTime') > fills ? answer : noTransfers(type, answer)
     app.lag.set({ rewrite: hidden })
@@ -74,7 +74,7 @@ describe('records that disagree', () => {
     assert.deepEqual([end.status, end.outcome], ['completed', 'executed'], JSON.stringify(end))
   })
 
-  test('a balance that lags behind a purchase drops none of its exits', async () => {
+  test('a balance that lags behind a purchase cancels none of its exits', async () => {
     const user = await app.trader('1000')
     const bought = await app.call('spot_venue_buy', { asset: 'HYPE', size: '2', sl_price: '30' }, user)
     assert.equal(bought.outcome, 'executed', JSON.stringify(bought))

@@ -21,7 +21,7 @@ import {
 } from '../identity/identity-app.ts'
 import { newTask, stranger } from '../identity/intents.ts'
 
-/** A policy that is taken over hands out receipts for anything; custody still holds the line. */
+/** A compromised policy issues receipts for anything; custody still enforces its own rules. */
 
 const venue = 'hyperliquid'
 const first = newKek('first')
@@ -111,13 +111,13 @@ describe('custody at the venue', () => {
     return extras.rule
   }
 
-  test('an order, its exits and what else belongs to trading are signed', async () => {
+  test('an order, its exits and the other trading actions are signed', async () => {
     const user = await newcomer()
     const exit = { exit: true, usdMicros: 0n }
     const good: VenueIntent[] = [
       intentOf(user, order(entry, stop)),
       intentOf(user, order(stop), exit),
-      // On spot a sale brings money home, by whatever flag it goes.
+      // On spot a sale is an exit, with any flags.
       intentOf(user, order({ ...entry, asset: spot, isBuy: false }), exit),
       intentOf(user, order({ ...entry, asset: spot }, { ...stop, asset: spot })),
       intentOf(user, { type: 'cancel', cancels: [{ asset: 0, orderId: 7 }] }, exit),
@@ -129,7 +129,7 @@ describe('custody at the venue', () => {
     for (const intent of good) assert.equal(JSON.parse(await sign(intent)).nonce, Number(intent.nonce))
   })
 
-  test('whatever is not what custody wants is refused by its rule', async () => {
+  test('every action outside the rules of custody is denied by its rule', async () => {
     const [user, other] = await Promise.all([newcomer(), newcomer()])
     const nowMs = app.clock.now().getTime()
     const day = 86_400_000
@@ -156,7 +156,7 @@ describe('custody at the venue', () => {
       ['notional', intentOf(user, order(entry, { ...entry, size: '0.00001' }))],
       ['cap', intentOf(user, order({ ...entry, size: '0.011' }), { usdMicros: 10_000_000_000n })],
       ['exit', intentOf(user, order(entry), { exit: true })],
-      // The venue overlooks the flag there, so custody does too; from 100,000 on there are perpetuals again.
+      // The venue ignores the flag there, so custody does too; from 100,000 on the ids are perpetuals again.
       ['exit', intentOf(user, order({ ...entry, asset: spot, reduceOnly: true }), { exit: true })],
       ['trigger', intentOf(user, order(entry, { ...stop, asset: spot, isBuy: true }))],
       ['exit', intentOf(user, order({ ...entry, asset: 100_000, isBuy: false }), { exit: true })],
@@ -169,7 +169,7 @@ describe('custody at the venue', () => {
       assert.equal(await ruleOf(intent), `signer_${rule}`, JSON.stringify(intent.action))
   })
 
-  test('a key that the venue has forgotten never signs again', async () => {
+  test('a revoked key never signs again', async () => {
     const user = await newcomer()
     const whose = { userId: user.userId, venue }
     const now = app.clock.now()
@@ -179,7 +179,7 @@ describe('custody at the venue', () => {
     await sign(intentOf(user, order(entry)))
     const next = await app.keystore.prepareAgent(user.userId, venue)
     await addAgent(app.db, next)
-    // Another one that is made in the meantime is dropped unused.
+    // Another one that is created in the meantime is dropped unused.
     await addAgent(app.db, await app.keystore.prepareAgent(user.userId, venue))
     const before = await agentsOf(app.db, whose)
     assert.deepEqual([before.current?.address, before.waiting?.address], [user.agent, next.address])
@@ -191,7 +191,7 @@ describe('custody at the venue', () => {
     assert.equal(await ruleOf(intentOf(user, order(entry), { signer: next.address })), 'signer_signer')
   })
 
-  test('a book remembers the agents of a user for a moment, and nothing while they change', async () => {
+  test('the cache keeps the agents of a user briefly, and nothing while they change', async () => {
     const user = await newcomer()
     const whose = { userId: user.userId, venue }
     const book = agentCache(60_000)
@@ -202,11 +202,11 @@ describe('custody at the venue', () => {
     book.invalidate(whose)
     assert.deepEqual(await addresses(), [])
     await addAgent(app.db, await app.keystore.prepareAgent(user.userId, venue))
-    assert.equal((await addresses()).length, 1, 'for a moment every question is asked')
+    assert.equal((await addresses()).length, 1, 'for a moment every read goes to the database')
     assert.deepEqual(await book.cached(app.db, { ...whose, userId: newTask(app) }), [])
   })
 
-  test('a rotation of the key-encryption key takes the keys of agents along', async () => {
+  test('a rotation of the key-encryption key rewraps the keys of agents', async () => {
     const user = await newcomer()
     const second = newKek('second')
     const rotated = assembleApp(app.database, { keyEncryptionKeys: keyEncryptionKeys(second, first) })

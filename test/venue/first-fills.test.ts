@@ -8,7 +8,7 @@ import { eventually } from '../harness/gateway.ts'
 import { accountRecords, startReconciler } from './reconcilers.ts'
 import { createVenueApp, type TaskAnswer, type User, type VenueApp } from './venue-app.ts'
 
-/** Every fill of ours since the wallet exists becomes an event that names its task and its leg. */
+/** Every fill of ours since the creation of the wallet becomes an event with its task and its leg. */
 
 describe('the first fills of an account', () => {
   let app: VenueApp
@@ -17,7 +17,7 @@ describe('the first fills of an account', () => {
   before(async () => {
     app = await createVenueApp()
     its = accountRecords(app)
-    // As slow as in production, so that the first look comes after the first fills.
+    // As slow as in production, so that the first comparison comes after the first fills.
     parts.use(startReconciler(app, app.main, { tickMs: 1_000, tradingMs: 3_000 }))
     await app.price('BTC', 100_000)
   })
@@ -54,7 +54,7 @@ describe('the first fills of an account', () => {
       90_000,
     )
 
-  test('a position that is opened and closed right after the first funding tells both of its fills', async () => {
+  test('a position that is opened and closed right after the first funding has events of both fills', async () => {
     const user = await funded()
     const opened = await trade('perp_open', { asset: 'BTC', side: 'long', size: '0.005' }, user)
     const closed = await trade('perp_close', { asset: 'BTC' }, user)
@@ -68,7 +68,7 @@ describe('the first fills of an account', () => {
     await its.waitForMatch(user)
   })
 
-  test('a stop that fires at once is told with its task and leg', async () => {
+  test('a stop that fires at once has an event with its task and leg', async () => {
     const user = await funded()
     const opened = await trade(
       'perp_open',
@@ -82,7 +82,7 @@ describe('the first fills of an account', () => {
         const rows = await eventsOf(user, 'order.filled', 1)
         return rows.find(({ body }) => body.order_id === sl_oids[0])
       },
-      'the stop is told',
+      'the event of the stop',
       30_000,
     )
     assert.deepEqual([fired.task_id, fired.body.leg], [opened.task_id, 'sl'])
@@ -90,17 +90,17 @@ describe('the first fills of an account', () => {
     await its.waitForMatch(user)
   })
 
-  test('a liquidation right after the first funding is told', async () => {
+  test('a liquidation right after the first funding has an event', async () => {
     const user = await funded()
     await trade('perp_open', { asset: 'BTC', side: 'long', size: '0.05', leverage: 40 }, user)
-    testFunding.excludeUser(user.evm, 'the venue bears what a liquidation leaves below zero')
+    testFunding.excludeUser(user.evm, 'the venue covers the loss of a liquidation below zero')
     await app.price('BTC', 80_000)
     const [reported] = await eventsOf(user, 'position.liquidated', 1)
     assert.equal(reported?.body.asset, 'BTC')
     await app.price('BTC', 100_000)
   })
 
-  test('an order that is cancelled is told as the exit that it is', async () => {
+  test('the event of a cancelled exit names its leg', async () => {
     const user = await funded()
     const opened = await trade(
       'perp_open',
@@ -113,7 +113,7 @@ describe('the first fills of an account', () => {
     await its.waitForMatch(user)
   })
 
-  test('every event has the form that its type promises', async () => {
+  test('every event has the form of its type', async () => {
     const rows = await its.sql<{ type: EventType; body: Record<string, unknown> }>(
       "select type, body from user_event where type not like 'task.%'",
     )

@@ -4,12 +4,12 @@ import { eventually } from '../harness/gateway.ts'
 import { accountRecords, startReconciler } from './reconcilers.ts'
 import { createVenueApp, type TaskAnswer, type User, type VenueApp } from './venue-app.ts'
 
-/** Lists carry records of strangers and of forms that nobody here knows, and numbers with the error of a float. */
+/** Lists with records of other clients and of unknown forms, and numbers with the error of a float. */
 
 type Row = Record<string, unknown>
 const stranger = `0x${'9'.repeat(40)}`
 
-/** As an answer of the real venue had it: a transfer without a nonce. */
+/** An answer of the real venue: a transfer without a nonce. */
 const strangeTransfer = (user: string) => ({
   time: 1_760_000_000_000,
   hash: `0x${'7'.repeat(64)}`,
@@ -65,7 +65,7 @@ const disturbed = (type: string, answer: unknown): unknown => {
   })
 }
 
-describe('records that are not understood', () => {
+describe('unknown records', () => {
   let app: VenueApp
   let its: ReturnType<typeof accountRecords>
   const parts = new AsyncDisposableStack()
@@ -86,7 +86,7 @@ describe('records that are not understood', () => {
   const open = (user: User, more: object = {}): Promise<TaskAnswer> =>
     app.call('perp_open', { asset: 'BTC', side: 'long', size: '0.01', ...more }, user)
 
-  test('funding, trading, a purchase and the way home go on beside them, and the account stays open', async () => {
+  test('funding, trading, a purchase and a withdrawal work beside them, and the account stays open', async () => {
     const user = await app.addUser()
     await app.fundWallet(user, '5000')
     const steps: [string, object][] = [
@@ -104,7 +104,7 @@ describe('records that are not understood', () => {
     await its.waitForMatch(user)
     const { orders, positions: held } = await app.call('perp_orders', {}, user)
     assert.deepEqual([orders, held], [[], []])
-    // Oldest first, or a page that is cut short would lose the oldest fills.
+    // Oldest first, or a truncated page would lose the oldest fills.
     assert.equal(app.lag.latest('userFillsByTime')?.reversed, false)
   })
 
@@ -122,7 +122,7 @@ describe('records that are not understood', () => {
 
   describe('of an account itself', () => {
     const later = { code: 'unavailable' }
-    /** What a position or a balance of these names says of its size is not understood. */
+    /** Sizes of a position or a balance with these names cannot be parsed. */
     const illegible =
       (names: readonly string[]) =>
       (type: string, answer: unknown): unknown => {
@@ -140,7 +140,7 @@ describe('records that are not understood', () => {
         }
       }
 
-    test('a position is neither missing nor gone', async () => {
+    test('a position of unknown size is neither zero nor closed', async () => {
       const user = await app.trader()
       await open(user)
       await its.waitForMatch(user)
@@ -154,7 +154,7 @@ describe('records that are not understood', () => {
       await its.waitForMatch(user)
     })
 
-    test('a balance is neither missing nor gone', async () => {
+    test('a balance of unknown size is neither zero nor missing', async () => {
       const user = await app.trader()
       const bought = await app.call('spot_venue_buy', { asset: 'HYPE', notional_usdc: '50' }, user)
       assert.equal(bought.outcome, 'executed', JSON.stringify(bought))

@@ -1,4 +1,4 @@
-/** A task that cancels exits of the gateway ends them in the commit that tells of it, or not at all. */
+/** A task that cancels exits of the gateway ends them in the commit of its result, or not at all. */
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import { cancelAllSteps } from '#engines/venue/orders/cancel-all.ts'
@@ -10,7 +10,7 @@ import { type EngineFixture, newUser, openFixture, workFor } from '../durable/en
 
 const market = 'hl:spot:HYPE'
 
-describe('exits that the gateway keeps', () => {
+describe('exits held by the gateway', () => {
   let rig: EngineFixture
   before(async () => {
     rig = await openFixture()
@@ -62,13 +62,17 @@ describe('exits that the gateway keeps', () => {
     const instance = (exitId: string) =>
       rig.instance({ steps: stepsOf() }, { admit: async () => admission(exitId) })
 
-    test(`the cancel of ${what} is told with its outcome`, async () => {
+    test(`the cancel of ${what} commits with its outcome`, async () => {
       const user = newUser()
       const exitId = await arm(user)
       await using a = await instance(exitId)
       assert.equal((await a.run(user)).outcome, 'executed')
       assert.equal(await statusOf(exitId), 'cancelled')
-      assert.equal((await a.run(user)).outcome, 'executed', 'what is cancelled already is cancelled')
+      assert.equal(
+        (await a.run(user)).outcome,
+        'executed',
+        'a cancelled exit is cancelled again without an error',
+      )
     })
 
     test(`a task that is cancelled before it has cancelled ${what} leaves it armed`, async () => {
@@ -78,7 +82,7 @@ describe('exits that the gateway keeps', () => {
       const { task_id } = await (async () => {
         using _lock = await rig.lockRows('select 1 from trigger_order where id = $1 for update', exitId)
         const begun = await a.run(user, { timeoutMs: 0 })
-        // The step has had the time to reach the row.
+        // The step had time to reach the row.
         await workFor(300)
         await a.taskEngine.tasks.cancel(user, begun.task_id)
         return begun
@@ -88,7 +92,7 @@ describe('exits that the gateway keeps', () => {
       assert.equal(await statusOf(exitId), 'armed')
     })
 
-    test(`an exit that fired before is not told as cancelled by the cancel of ${what}`, async () => {
+    test(`an exit that fired before is not reported as cancelled by the cancel of ${what}`, async () => {
       const user = newUser()
       const exitId = await arm(user)
       await rig.rows(`update trigger_order set status = 'fired' where id = $1 returning id`, exitId)

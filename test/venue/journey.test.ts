@@ -12,7 +12,7 @@ describe('perpetuals at the local venue', () => {
   })
   after(() => app?.[Symbol.asyncDispose]())
 
-  test('a market tells all that a trader sorts by', async () => {
+  test('a market has all figures that a trader sorts by', async () => {
     const user = await app.addUser()
     const all = await app.call('perp_markets', {}, user)
     assert.equal(all.total, all.markets.length)
@@ -34,7 +34,7 @@ describe('perpetuals at the local venue', () => {
     )
   })
 
-  test('a trading key is made, approved, and replaced by another one', async () => {
+  test('a trading key is created, approved, and replaced by another one', async () => {
     const user = await app.addUser()
     await app.credit(user, '100')
     const done = await app.call('perp_setup', {}, user)
@@ -59,7 +59,7 @@ describe('perpetuals at the local venue', () => {
     assert.equal(opened.outcome, 'executed', JSON.stringify(opened))
   })
 
-  test('a long with a bracket is opened, told, and closed', async () => {
+  test('a long with a bracket is opened, listed, and closed', async () => {
     const user = await app.trader()
     const opened = await app.call(
       'perp_open',
@@ -123,7 +123,7 @@ describe('perpetuals at the local venue', () => {
     assert.deepEqual((await app.call('perp_orders', {}, user)).orders, [])
   })
 
-  test('money goes from the wallet to the venue and back, and a key that waited is approved on the way', async () => {
+  test('money moves from the wallet to the venue and back, and a waiting key is approved with the deposit', async () => {
     const user = await app.addUser()
     await app.fundWallet(user, '1000')
     const early = await app.call('perp_setup', {}, user)
@@ -143,7 +143,7 @@ describe('perpetuals at the local venue', () => {
     assert.equal(tokens[0], 499_000_000n)
   })
 
-  test('dollars on the spot side come over where they are needed, and the task says so', async () => {
+  test('dollars on the spot side are transferred where they are needed, and the result says so', async () => {
     const user = await app.trader('100')
     await app.credit(user, '400', 'USDC')
     const order = { asset: 'ETH', side: 'long', leverage: 1 }
@@ -185,7 +185,7 @@ describe('perpetuals at the local venue', () => {
     assert.ok(Number(home.result.moved_from_spot_usd) > 49)
   })
 
-  test('an order that can only be refused at the venue is refused before a task exists', async () => {
+  test('an order that the venue would certainly reject is rejected before a task exists', async () => {
     const user = await app.trader()
     const open = (body: object) => app.call('perp_open', { asset: 'ETH', notional_usd: '60', ...body }, user)
     await assert.rejects(open({ side: 'long', reduce_only: true }), { code: 'no_position' })

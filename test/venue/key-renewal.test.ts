@@ -7,7 +7,7 @@ import { createVenueApp, type TaskAnswer, type User, type VenueApp } from './ven
 type Setup = TaskAnswer & { api_wallet_expires_at: string; api_wallet_renews_at: string }
 const dayMs = 86_400_000
 
-describe('trading keys are renewed', () => {
+describe('renewal of trading keys', () => {
   let app: VenueApp
   before(async () => {
     app = await createVenueApp()
@@ -26,7 +26,7 @@ describe('trading keys are renewed', () => {
       [user.id, at],
     )
 
-  test('a key that expires within two weeks is replaced by itself, and an event tells of it', async () => {
+  test('a key that expires within two weeks is replaced automatically, with an event', async () => {
     const [soon, late] = await Promise.all([app.trader(), app.trader()])
     const [before, other] = await Promise.all([status(soon), status(late)])
     assert.ok(new Date(before.api_wallet_renews_at) < new Date(before.api_wallet_expires_at))

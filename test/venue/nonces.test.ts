@@ -6,7 +6,7 @@ import { createVenueApp, type VenueApp } from './venue-app.ts'
 const actions = 1_000
 const abreast = 48
 
-/** As many at once as `abreast`, each as soon as one before it is done. */
+/** Runs `abreast` at once, and the next one as soon as one ends. */
 async function each<T>(count: number, run: (at: number) => Promise<T>): Promise<T[]> {
   const results: T[] = []
   let next = 0
@@ -17,16 +17,16 @@ async function each<T>(count: number, run: (at: number) => Promise<T>): Promise<
   return results
 }
 
-describe('numbers of one signer', () => {
+describe('nonces of one signer', () => {
   let app: VenueApp
   before(async () => {
     app = await createVenueApp({
-      uncounted: 'a thousand orders in a minute are more than an address may place',
+      uncounted: 'a thousand orders in a minute exceed the request limit of an address',
     })
   })
   after(() => app?.[Symbol.asyncDispose]())
 
-  test('a thousand actions of one signer over two instances carry a thousand numbers, and none is refused', async () => {
+  test('a thousand actions of one signer over two instances have a thousand nonces, and none is rejected', async () => {
     const user = await app.trader('100000')
     const other = app.instance()
     await app.price('ETH', 3_000)
@@ -45,7 +45,7 @@ describe('numbers of one signer', () => {
        where t.user_id = $1 and t.kind = 'perp_open' order by c.nonce`,
       [user.id],
     )
-    // One more for the leverage of whichever task came first, at least.
+    // At least one more, for the leverage set by the first task.
     assert.ok(rows.length >= actions)
     assert.equal(new Set(rows.map(({ nonce }) => nonce)).size, rows.length)
     assert.equal(new Set(rows.map(({ signer }) => signer)).size, 1)
@@ -54,7 +54,7 @@ describe('numbers of one signer', () => {
     assert.equal(new Set(orders.map(({ cloid }) => cloid)).size, actions)
   })
 
-  test('a number is never behind the clock, also where the counter is, and never taken twice where it is ahead', async () => {
+  test('a nonce is never behind the clock, even if the counter is, and never used twice where the counter is ahead', async () => {
     const user = await app.trader()
     const { api_wallet_address: agent } = await app.call('perp_setup_status', {}, user)
     const next = async () => {

@@ -8,7 +8,7 @@ type OrderAnswer = TaskAnswer & {
   result: { resting: boolean; asked_size: string; position_size: string; withdrawn_usd: string }
 }
 
-describe('orders as a trader sees them', () => {
+describe('orders and their events', () => {
   let app: VenueApp
   before(async () => {
     app = await createVenueApp()
@@ -31,7 +31,7 @@ describe('orders as a trader sees them', () => {
   }
   const open = { asset: 'BTC', side: 'long' }
 
-  test('an order without leverage keeps that of the position, then what the account set, and checks the margin that another one takes', async () => {
+  test('an order without leverage keeps that of the position, then that of the account, and checks the margin of a change', async () => {
     const user = await app.trader('200')
     const leverageOf = async () => (await app.venueState(user)).positions[0]?.leverage.value
     await executed('perp_open', { ...open, size: '0.01', leverage: 10 }, user)
@@ -49,7 +49,7 @@ describe('orders as a trader sees them', () => {
     assert.equal((await app.venueState(other)).positions[0]?.leverage.value, 1)
   })
 
-  test('the published minimum is taken in every market, and a short is held to the price at which it is sent', async () => {
+  test('the published minimum is accepted in every market, and a short is checked at the price of its order', async () => {
     const user = await app.trader()
     for (const asset of ['ETH', 'HYPE', 'BTC'])
       await executed('perp_open', { asset, side: 'long', notional_usd: '10' }, user)
@@ -71,7 +71,7 @@ describe('orders as a trader sees them', () => {
     await executed('perp_close', { asset: 'BTC' }, seller)
   })
 
-  test('a market order that must not take liquidity is refused', async () => {
+  test('a post-only market order is rejected', async () => {
     const user = await app.trader()
     for (const [name, body] of [
       ['perp_open', { ...open, size: '0.001', tif: 'alo' }],
@@ -80,7 +80,7 @@ describe('orders as a trader sees them', () => {
       assert.deepEqual((await refused(name, body, user)).issues[0]?.path, ['tif'])
   })
 
-  test('a close says that it rests, or that less was open than it asked for', async () => {
+  test('the result of a close states that it rests, or that less was open than requested', async () => {
     const user = await app.trader()
     await executed('perp_open', { ...open, size: '0.002' }, user)
     const rests = await executed(
@@ -98,7 +98,7 @@ describe('orders as a trader sees them', () => {
     assert.equal(all.result.resting, false)
   })
 
-  test('what the venue refuses has a code, and its sentence no number of a market', async () => {
+  test('a rejection of the venue has a code, and its text has no asset index', async () => {
     const user = await app.trader()
     const limit = { ...open, size: '0.001', order_type: 'limit' }
     const crossing = await app.call('perp_open', { ...limit, tif: 'alo', limit_price: '101000' }, user)
@@ -138,7 +138,7 @@ describe('orders as a trader sees them', () => {
     await eventually(async () => {
       const faults = await app.market.control<{ struck: number }[]>('GET', '/faults')
       return faults.some(({ struck }) => struck > 0) || undefined
-    }, 'the approval is on its way')
+    }, 'the approval is sent')
     const fault = await refused('perp_open', { ...open, size: '0.001' }, user)
     const { task_id, outcome } = await settingUp
     assert.deepEqual([fault.code, fault.extras.running_task_id], ['setup_incomplete', task_id])
@@ -149,7 +149,7 @@ describe('orders as a trader sees them', () => {
     assert.equal(outcome, 'executed')
   })
 
-  test('a position shows the profit of the mark that stands beside it', async () => {
+  test('a position shows the profit at the mark price beside it', async () => {
     const user = await app.trader()
     await app.price('BTC', 100_000)
     await executed('perp_open', { ...open, size: '0.01', leverage: 5 }, user)

@@ -34,7 +34,7 @@ const micros = (text: string): bigint => {
 }
 const sum = (texts: string[]) => texts.reduce((total, each) => total + micros(each), 0n)
 
-describe('a user trades perpetuals by HTTP alone', () => {
+describe('perpetuals through HTTP alone', () => {
   let gateway: Awaited<ReturnType<typeof venueGateway>>
   let venue: (typeof gateway)['venue']
   before(async () => {
@@ -48,14 +48,14 @@ describe('a user trades perpetuals by HTTP alone', () => {
   const post = async <B = PlacedOrder>(who: Person, path: string, body: object) =>
     who.call<B>(`POST /v1/perp/${path}`, { body })
   const orders = async (who: Person) => (await who.call<Orders>('GET /v1/perp/orders')).body
-  /** What is shown may be as old as the reads of the venue: asks until it is so. */
+  /** A view may lag with the reads of the venue: polls until it is current. */
   const shown = (who: Person, isSo: (now: Orders) => boolean, what: string): Promise<Orders> =>
     eventually(async () => {
       const now = await orders(who)
       return isSo(now) ? now : undefined
     }, what)
 
-  test('set-up, funding, a long with its bracket, the stop, and the way home add up to the cent', async () => {
+  test('set-up, funding, a long with its bracket, the stop, and the withdrawal add up to the cent', async () => {
     const person = await createFundedPerson(gateway.url)
     const setup = await post(person, 'setup?wait=true', {})
     assert.deepEqual([setup.status, setup.body.outcome], [200, 'partial'], JSON.stringify(setup.body))
@@ -114,10 +114,10 @@ describe('a user trades perpetuals by HTTP alone', () => {
     ).body.holdings
     const usdc = holdings.find(({ chain_id, symbol }) => chain_id === '42161' && symbol === 'USDC')
     assert.equal(BigInt(usdc!.amount), 8_000_000_000n + micros(withdrawn) - 1_000_000n)
-    await shown(person, ({ account }) => account.account_value_usd === '0', 'the way home')
+    await shown(person, ({ account }) => account.account_value_usd === '0', 'the withdrawal')
   })
 
-  test('what cannot succeed is refused with its reason, and no task exists of it', async () => {
+  test('a request that cannot succeed is rejected with its reason, and creates no task', async () => {
     const person = await createFundedPerson(gateway.url)
     const tasksBefore = await person.taskCount()
     const refused = async (path: string, body: object) => {
@@ -183,7 +183,7 @@ describe('a user trades perpetuals by HTTP alone', () => {
     assert.equal(await person.taskCount(), before)
   })
 
-  test('a kill switch stops what opens, and leaves the ways out open', async () => {
+  test('a kill switch stops opening orders, and allows exits', async () => {
     const person = await createFundedPerson(gateway.url)
     await post(person, 'setup?wait=true', {})
     await post(person, 'fund?wait=true', { amount_usd: '500' })
@@ -198,7 +198,7 @@ describe('a user trades perpetuals by HTTP alone', () => {
     assert.equal(home.body.outcome, 'executed', JSON.stringify(home.body))
   })
 
-  test('the venue and its money are still there after the world was started again', async () => {
+  test('the venue and its balances survive a restart of the world', async () => {
     const person = await createFundedPerson(gateway.url)
     await post(person, 'setup?wait=true', {})
     await post(person, 'fund?wait=true', { amount_usd: '50' })

@@ -4,7 +4,7 @@ import { eventually, http } from '../harness/gateway.ts'
 import { venueGateway } from '../harness/venue-gateway.ts'
 import { createFundedPerson, type Person } from '../journeys/people.ts'
 
-/** What a trader does with an open position by HTTP alone: exits, cancel all, profit and history. */
+/** Operations on an open position through HTTP alone: exits, cancel all, profit and history. */
 
 type Result = {
   order_id: string
@@ -51,7 +51,7 @@ const micros = (text: string): bigint => {
   return BigInt(`${sign}${whole}${fraction.padEnd(6, '0').slice(0, 6)}`)
 }
 
-describe('a trader looks after an open position by HTTP alone', () => {
+describe('an open position through HTTP alone', () => {
   let gateway: Awaited<ReturnType<typeof venueGateway>>
   let venue: (typeof gateway)['venue']
   before(async () => {
@@ -76,7 +76,7 @@ describe('a trader looks after an open position by HTTP alone', () => {
     return [status, reported.code ?? reported.detail?.[0]?.type, reported.detail?.[0]?.loc?.at(-1)]
   }
   const orders = async (who: Person) => (await who.call<Orders>('GET /v1/perp/orders')).body
-  /** The list of open orders may be a moment old. */
+  /** The list of open orders may lag briefly. */
   const protectedBy = (who: Person, tp: string[], sl: string[]) =>
     eventually(async () => {
       const [position] = (await orders(who)).positions
@@ -98,7 +98,7 @@ describe('a trader looks after an open position by HTTP alone', () => {
         return body.fills.length >= count ? body.fills : undefined
       },
       'the record has the fills',
-      // A stream that dropped leaves them to the next look of the reconciler.
+      // The next comparison of the reconciler finds fills that a dropped stream missed.
       90_000,
     )
 
@@ -196,10 +196,10 @@ describe('a trader looks after an open position by HTTP alone', () => {
     const none = await done(person, 'perp/orders/cancel-all', {})
     assert.deepEqual(none.result.orders, [])
     const stop = await done(person, 'perp/tp-sl', { asset: 'BTC', sl_price: 94_000 })
-    assert.equal(stop.result.sl_oids.length, 1, 'an exit is taken under a kill switch')
+    assert.equal(stop.result.sl_oids.length, 1, 'an exit is accepted under a kill switch')
   })
 
-  test('a close tells what it realised, and fills, events and history tell the same', async () => {
+  test('the realised profit of a close is the same in its result, its fills, events and history', async () => {
     const person = await trader()
     const opened = await done(person, 'perp/open', { asset: 'ETH', side: 'long', size: '0.1', leverage: 5 })
     await venue('POST', '/price', { coin: 'ETH', price: 3_100 })
@@ -242,7 +242,7 @@ describe('a trader looks after an open position by HTTP alone', () => {
     await venue('POST', '/price', { coin: 'ETH', price: 3_000 })
   })
 
-  test('history is read page by page without a gap or a repetition', async () => {
+  test('history is read page by page without a gap or a duplicate', async () => {
     const person = await trader()
     for (let n = 0; n < 3; n += 1) {
       await done(person, 'perp/open', { asset: 'BTC', side: 'long', size: '0.001', leverage: 5 })
@@ -290,7 +290,7 @@ describe('a trader looks after an open position by HTTP alone', () => {
     await eventually(async () => {
       const { body } = await person.call<Orders>('GET /v1/spot_venue/orders')
       return body.orders.length === 0 ? true : undefined
-    }, 'nothing is open any more')
+    }, 'no order is open')
     const fills = await filled(person, 1, 'spot_venue')
     assert.deepEqual(
       [...new Set(fills.map(({ asset, task_id }) => `${asset} ${task_id}`))],

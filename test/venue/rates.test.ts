@@ -3,7 +3,7 @@ import { after, before, describe, test } from 'node:test'
 import { Fault } from '#kernel/fault.ts'
 import { createVenueApp, type TaskAnswer, type User, type VenueApp } from './venue-app.ts'
 
-describe("the venue's request budget", () => {
+describe('request budget of the venue', () => {
   let app: VenueApp
   before(async () => {
     app = await createVenueApp({ quiet: 'the weight of each request is counted' })
@@ -18,7 +18,7 @@ describe("the venue's request budget", () => {
   const rest = { ...open, order_type: 'limit', limit_price: '90000' }
   const fillsOf = async (user: User) => (await app.venueState(user)).fills.length
 
-  test('what the venue will not take now is not sent; cancels and closes go on, and nothing is lost', async () => {
+  test('a request that would exceed the budget is not sent; cancels and closes continue, and nothing is lost', async () => {
     const users = await Promise.all([1, 2, 3, 4].map(() => app.trader()))
     const [first] = users as [User]
     await app.call('perp_open', open, first)
@@ -52,7 +52,7 @@ describe("the venue's request budget", () => {
     assert.ok(fills >= answers.length + 2, `${fills} fills of ${answers.length} orders`)
   })
 
-  test('with little of the budget left nothing is bought on spot, and what is held can be sold', async () => {
+  test('with little budget left spot purchases are rejected, and holdings can be sold', async () => {
     const user = await app.trader()
     const weight = 1_000
     const careful = app.instance({ weight })
@@ -67,7 +67,7 @@ describe("the venue's request budget", () => {
     assert.equal(set.outcome, 'executed', JSON.stringify(set))
   })
 
-  test('an action that the venue refuses for its weight is sent again as it was, once', async () => {
+  test('an action that the venue rejects for its weight is sent again with the same bytes, once', async () => {
     const user = await app.trader()
     const count = 5
     await app.market.control('POST', '/faults', {

@@ -4,7 +4,7 @@ import { eventually } from '../harness/gateway.ts'
 import { creditAtVenue } from '../harness/venue-gateway.ts'
 import { createVenueApp, type TaskAnswer, type User, type VenueApp } from './venue-app.ts'
 
-/** Every read of an account is late by a fixed time: what a user has just done counts all the same. */
+/** Every read of an account has a fixed lag: the recent tasks of the user count all the same. */
 
 const lagMs = 800
 /** Longer than any test. */
@@ -30,7 +30,7 @@ describe('requests right after an order', () => {
     return done
   }
 
-  test('a close takes all of a position that was opened and enlarged a moment ago', async () => {
+  test('a close covers all of a position that was just opened and enlarged', async () => {
     const user = await app.trader()
     await lags(lagMs)
     await open(user)
@@ -53,7 +53,7 @@ describe('requests right after an order', () => {
     assert.equal((await app.venueState(user)).orders.length, 2)
   })
 
-  test('exits are set on a position that was opened a moment ago', async () => {
+  test('exits are set on a position that was just opened', async () => {
     const user = await app.trader()
     await lags(lagMs)
     await open(user)
@@ -61,7 +61,7 @@ describe('requests right after an order', () => {
     assert.equal(set.outcome, 'executed', JSON.stringify(set))
   })
 
-  test('a position that no read shows yet is unavailable for now, and never missing', async () => {
+  test('a position that no read shows yet is temporarily unavailable, and never missing', async () => {
     const user = await app.trader()
     await lags(forEver)
     await open(user)
@@ -83,7 +83,7 @@ describe('requests right after an order', () => {
     await assert.rejects(app.call('perp_close', { asset: 'BTC' }, user), { code: 'no_position' })
   })
 
-  test('margin that a close has set free opens the next position', async () => {
+  test('margin that a close has freed opens the next position', async () => {
     const user = await app.trader('250')
     await open(user)
     await lags(lagMs)
@@ -91,7 +91,7 @@ describe('requests right after an order', () => {
     await open(user)
   })
 
-  test('what was bought a moment ago is sold, and gets its exits', async () => {
+  test('a holding that was just bought is sold, and gets its exits', async () => {
     const user = await app.trader()
     await app.credit(user, '200', 'USDC')
     await lags(lagMs)
@@ -103,7 +103,7 @@ describe('requests right after an order', () => {
     assert.equal(sold.outcome, 'executed', JSON.stringify(sold))
   })
 
-  describe('money that a task has spent a moment ago', () => {
+  describe('money that a task has just spent', () => {
     const buy = (user: User, size: string, more: object = {}) =>
       app.call('spot_venue_buy', { asset: 'HYPE', size, ...more }, user)
     const bought = async (user: User, size: string, more: object = {}): Promise<TaskAnswer> => {
@@ -111,7 +111,7 @@ describe('requests right after an order', () => {
       assert.equal(done.outcome, 'executed', JSON.stringify(done))
       return done
     }
-    /** With hardly anything but spot dollars. */
+    /** Nearly all dollars are on the spot side. */
     const spotTrader = async (amount: string) => {
       const user = await app.trader('1')
       await app.credit(user, amount, 'USDC')
@@ -119,7 +119,7 @@ describe('requests right after an order', () => {
     }
     const later = { code: 'unavailable', extras: { retry_after: 1 } }
 
-    test('is not there for the next purchase', async () => {
+    test('is not available for the next purchase', async () => {
       const user = await spotTrader('100')
       await lags(lagMs)
       await bought(user, '1.5')
@@ -127,7 +127,7 @@ describe('requests right after an order', () => {
       await bought(user, '0.5')
     })
 
-    test('makes a purchase unavailable for now where no read shows the one before', async () => {
+    test('makes a purchase temporarily unavailable where no read shows the previous one', async () => {
       const user = await spotTrader('100')
       await lags(forEver)
       await bought(user, '1.5')
@@ -135,14 +135,14 @@ describe('requests right after an order', () => {
       await bought(user, '0.5')
     })
 
-    test('makes a purchase unavailable for now where an order in the book holds it', async () => {
+    test('makes a purchase temporarily unavailable where an open order holds it', async () => {
       const user = await spotTrader('100')
       await lags(forEver)
       await bought(user, '1.5', { order_type: 'limit', limit_price: '38' })
       await assert.rejects(buy(user, '1.5'), later)
     })
 
-    test('comes over from the perpetual side', async () => {
+    test('is transferred from the perpetual side', async () => {
       const user = await app.trader('150')
       await lags(lagMs)
       await bought(user, '1')
@@ -150,12 +150,12 @@ describe('requests right after an order', () => {
       assert.ok(Number(again.result.moved_from_perp_usd) > 39, JSON.stringify(again.result))
     })
 
-    test('is not moved over to the other side', async () => {
+    test('is not transferred to the other side', async () => {
       const user = await app.trader('100')
       await lags(forEver)
       await bought(user, '1.5')
       await assert.rejects(open(user, '0.004'), later)
-      // A way home is never refused for what a read may not show: the venue refuses what is too much.
+      // A withdrawal is never rejected for spends that a read may not show: the venue rejects an excessive amount.
       const home = await app.call('perp_withdraw', { amount_usd: '90' }, user)
       assert.deepEqual([home.status, home.outcome], ['failed', 'not_executed'], JSON.stringify(home))
     })
@@ -174,7 +174,7 @@ describe('requests right after an order', () => {
     })
   })
 
-  test('a stop whose price is reached before any balance shows the purchase sells all the same', async () => {
+  test('a stop whose price is reached before any balance shows the purchase still sells', async () => {
     const user = await app.trader()
     await app.credit(user, '200', 'USDC')
     await lags(2_500)
@@ -203,7 +203,7 @@ describe('requests right after an order', () => {
   test('a set-up waits until the venue answers again', async () => {
     const user = await app.addUser()
     await app.credit(user, '100', 'USDC')
-    // Asked by the task, and not by its admission.
+    // Requested by the task, and not by its admission.
     const fault = { endpoint: 'info', type: 'spotClearinghouseState', effect: 'status', status: 429 }
     await app.market.control('POST', '/faults', { ...fault, count: 9 })
     const { task_id } = await app.call('perp_setup', {}, user, { wait: false })

@@ -3,11 +3,11 @@ import { after, before, beforeEach, describe, test } from 'node:test'
 import { eventually } from '../harness/gateway.ts'
 import { createVenueApp, type TaskAnswer, type User, type VenueApp } from './venue-app.ts'
 
-/** The venue's reads lag behind its replies, or are blind for ever: nothing is destroyed, and nothing is untrue. */
+/** The venue's reads lag behind its replies, or never show an order: no exit is destroyed, and every result is true. */
 
 const blind = Number.POSITIVE_INFINITY
 
-describe('reads that lag', () => {
+describe('lagging reads', () => {
   let app: VenueApp
   before(async () => {
     app = await createVenueApp({ quiet: 'each test sets the lag of one read itself', lagging: true })
@@ -81,7 +81,7 @@ describe('reads that lag', () => {
     })
   }
 
-  test('an order that filled is never told as expired, though nothing but the position shows it', async () => {
+  test('a filled order never ends as expired, although only the position shows it', async () => {
     const user = await app.trader()
     app.lag.set({ statusMs: blind, ordersMs: blind, fillsMs: blind })
     await fault({ endpoint: 'exchange', type: 'order', effect: 'dropReply', count: 1 })
@@ -96,7 +96,7 @@ describe('reads that lag', () => {
     const polled = app.lag.asked('orderStatus')
     await eventually(
       async () => (app.lag.asked('orderStatus') > polled + 3 ? true : undefined),
-      'the order was looked for after its end',
+      'the order was looked up after its expiry',
     )
     const doubted = await app.main.taskEngine.tasks.find(user.id, begun.task_id)
     assert.equal(doubted.completed_at, null, JSON.stringify(doubted))
@@ -106,7 +106,7 @@ describe('reads that lag', () => {
     assert.equal((end.result as TaskAnswer['result']).filled_size, '0.01')
   })
 
-  test('an order that never arrived is told as not executed while the status of orders is blind', async () => {
+  test('an order that never arrived ends as not executed while the status of orders is blind', async () => {
     const user = await app.trader()
     app.lag.set({ statusMs: blind })
     await fault({ endpoint: 'exchange', type: 'order', effect: 'status', status: 503 })
@@ -124,7 +124,7 @@ describe('reads that lag', () => {
     assert.deepEqual((await app.venueState(user)).orders, [])
   })
 
-  test('fills that are shown late are waited for, and the task tells all of them', async () => {
+  test('a task waits for fills that are shown late, and its result has all of them', async () => {
     const user = await app.trader()
     app.lag.set({ statusMs: blind, fillsMs: 3_000 })
     const begun = await open(user, { ...bracket })
@@ -136,7 +136,7 @@ describe('reads that lag', () => {
     await untouched(user, ['filled', 'open', 'open'])
   })
 
-  test('a lost reply to an order that filled waits for its fills instead of saying that nothing was filled', async () => {
+  test('after a lost reply to a filled order the task waits for its fills and does not report none', async () => {
     const user = await app.trader()
     app.lag.set({ fillsMs: 2_000 })
     await fault({ endpoint: 'exchange', type: 'order', effect: 'dropReply', count: 1 })
@@ -164,7 +164,7 @@ describe('reads that lag', () => {
     assert.deepEqual([end.status, end.outcome], ['completed', 'executed'], JSON.stringify(end))
   })
 
-  test('an order of spot that no list shows is not found by the cancel of perpetuals', async () => {
+  test('a spot order that no list shows is not found by the cancel of perpetuals', async () => {
     const user = await app.trader()
     app.lag.set({ ordersMs: blind })
     const resting = await app.call(
@@ -189,7 +189,7 @@ describe('reads that lag', () => {
     await untouched(user, ['canceled'])
   })
 
-  test('a word for the end of an order that nobody knows puts the task into review with the word', async () => {
+  test('an unknown end status of an order puts the task into review with the status', async () => {
     const user = await app.trader()
     const rename = (type: string, answer: unknown) =>
       type === 'orderStatus' && (answer as { order?: object }).order

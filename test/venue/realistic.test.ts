@@ -3,18 +3,18 @@ import { after, before, describe, test } from 'node:test'
 import { accountRecords, startReconciler } from './reconcilers.ts'
 import { createVenueApp, type TaskAnswer, type User, type VenueApp } from './venue-app.ts'
 
-/** Reads lag and are blind now and then, replies are lost, streams drop: what each task says is what the venue has. */
+/** Reads lag and are blind at times, replies are lost, streams drop: every result agrees with the venue. */
 
 const users = 4
 const rounds = 4
 
-describe('a venue as unpleasant as the real one', () => {
+describe('a venue with all deviations of the real one', () => {
   let app: VenueApp
   let its: ReturnType<typeof accountRecords>
   const parts = new AsyncDisposableStack()
   before(async () => {
     app = await createVenueApp({
-      uncounted: 'a reconciler that looks every 400 ms spends a hundred times what it may',
+      uncounted: 'a reconciler that polls every 400 ms spends a hundred times its budget',
     })
     its = accountRecords(app)
     parts.use(startReconciler(app, app.main, { settleMs: 3_000 }))
@@ -40,14 +40,17 @@ describe('a venue as unpleasant as the real one', () => {
     return end
   }
 
-  /** A read may still show dollars that the purchase before has spent: then the venue refuses, and nothing is moved. */
+  /**
+   * A read may still show dollars that the previous purchase has spent: then the venue rejects, and nothing is
+   * transferred.
+   */
   const bought = async (user: User): Promise<TaskAnswer> => {
     for (let attempt = 1; ; attempt += 1) {
       const end = await run(user, 'spot_venue_buy', { asset: 'HYPE', notional_usdc: '30' })
       if (end.outcome === 'executed') return end
       const why = [end.outcome, end.error?.code]
       assert.deepEqual(why, ['not_executed', 'insufficient_balance'], JSON.stringify(end))
-      assert.ok(attempt < 5, 'the dollars never came over')
+      assert.ok(attempt < 5, 'the dollars were not transferred')
     }
   }
 
@@ -85,7 +88,7 @@ describe('a venue as unpleasant as the real one', () => {
       for (const { result } of own) {
         if (!result?.cloid) continue
         const found = orders.filter(({ cloid }) => cloid === result.cloid)
-        // The venue may keep an order that it refused, or not.
+        // The venue may or may not list an order that it rejected.
         if (result.order_status === 'rejected') assert.ok(found.every(({ status }) => status !== 'open'))
         else assert.equal(found.length, 1, JSON.stringify(result))
         const filled = fills.filter(({ cloid }) => cloid === result.cloid)
@@ -93,7 +96,7 @@ describe('a venue as unpleasant as the real one', () => {
         assert.ok(Math.abs(sum - Number(result.filled_size)) < 1e-9, JSON.stringify(result))
       }
       const openExits = orders.filter(({ status }) => status === 'open')
-      assert.equal(openExits.length, 2 * rounds, 'every exit stands')
+      assert.equal(openExits.length, 2 * rounds, 'every exit is open')
       assert.equal(positions.length, 1)
       const closed = await done(user, 'perp_close', { asset: 'BTC' })
       assert.equal(Number(closed.result.filled_size).toFixed(2), (0.01 * rounds).toFixed(2))

@@ -13,7 +13,7 @@ describe('a busy venue raises no false alarm', () => {
   before(async () => {
     app = await createVenueApp({
       weight: 1_000_000,
-      uncounted: 'a reconciler that looks every 400 ms spends a hundred times what it may',
+      uncounted: 'a reconciler that polls every 400 ms spends a hundred times its budget',
     })
     its = accountRecords(app)
     await app.price('BTC', 100_000)
@@ -24,7 +24,7 @@ describe('a busy venue raises no false alarm', () => {
     await app?.[Symbol.asyncDispose]()
   })
 
-  /** Refusals are part of the day: no margin, no position, nothing to match. */
+  /** Rejections are expected: no margin, no position, nothing to match. */
   const tried = (name: string, input: object, user: User) =>
     app.call(name, input, user).catch((fault: unknown) => {
       if (!(fault instanceof Fault)) throw fault
@@ -91,7 +91,7 @@ describe('a busy venue raises no false alarm', () => {
       if (round % 11 === 0) await app.market.control('POST', '/funding')
       if (round % 13 === 0) await app.market.control('POST', '/ws/drop')
     }
-    // Dollars on the spot side come over by themselves, and one who borrowed too much is liquidated.
+    // Dollars on the spot side are transferred automatically, and an account with too much leverage is liquidated.
     const poor = await app.trader('1000')
     users.push(poor)
     await its.waitForBaseline(poor)
@@ -101,7 +101,7 @@ describe('a busy venue raises no false alarm', () => {
     assert.equal(far.outcome, 'executed', JSON.stringify(far))
     await app.price('BTC', 96_000)
     await eventually(async () => {
-      // A look that came too early for the venue's reads is not followed by another one for minutes.
+      // After a comparison before the venue's reads were current, the next one comes minutes later.
       await its.sql(
         `update venue_account set next_at = now() where user_id = $1 and next_at > now() + interval '1 second'`,
         [poor.id],
@@ -110,7 +110,7 @@ describe('a busy venue raises no false alarm', () => {
     }, 'a liquidation')
     for (const user of users) {
       if ((await its.events(user, 'position.liquidated')).length > 0)
-        testFunding.excludeUser(user.evm, 'the venue bears what a liquidation leaves below zero')
+        testFunding.excludeUser(user.evm, 'the venue covers the loss of a liquidation below zero')
       const row = await its.waitForMatch(user)
       assert.equal(row.state, 'active', row.reason ?? '')
       const { fills } = await app.venueState(user)
@@ -126,7 +126,7 @@ describe('a busy venue raises no false alarm', () => {
       `select count(*)::integer as n from venue_ledger_entry where kind = 'funding'`,
     )
     const adjusted = await its.sql<{ balance_key: string; amount: string; reason: string }>(
-      // Beside foreign records of unknown kinds, a reason names all of them.
+      // With foreign records of unknown kinds, a reason names all of them.
       `select balance_key, amount::text, reason from venue_ledger_entry
        where kind = 'adjustment' and 'liquidation' <> all (string_to_array(reason, ', '))`,
     )
@@ -143,7 +143,7 @@ describe('a busy venue raises no false alarm', () => {
     assert.equal(reconciler.counts().mismatches, 0)
   })
 
-  test('an account where nothing happens costs 4 of weight for each look', async () => {
+  test('an idle account costs 4 of weight for each comparison', async () => {
     const user = await app.trader()
     const idle = app.instance({ weight: 1_000_000 })
     await using _reconciler = startReconciler(app, idle, { followedUsersMax: 0 })

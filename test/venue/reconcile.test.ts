@@ -6,13 +6,13 @@ import { eventually } from '../harness/gateway.ts'
 import { accountRecords, startReconciler } from './reconcilers.ts'
 import { createVenueApp, type TaskAnswer, type User, type VenueApp } from './venue-app.ts'
 
-describe('accounts are held against the venue', () => {
+describe('reconciliation of accounts with the venue', () => {
   let app: VenueApp
   let its: ReturnType<typeof accountRecords>
   const parts = new AsyncDisposableStack()
   before(async () => {
     app = await createVenueApp({
-      quiet: 'what is planted is found to the unit, within half a second of settling',
+      quiet: 'planted differences are found to the unit, within half a second of settling',
     })
     its = accountRecords(app)
     parts.use(startReconciler(app, app.main))
@@ -41,7 +41,7 @@ describe('accounts are held against the venue', () => {
       [user.id, balanceKey, by],
     )
 
-  test('fills are on record once, with their events, though the stream breaks in between', async () => {
+  test('fills are recorded once, with their events, although the stream breaks in between', async () => {
     const users = await Promise.all([1, 2, 3].map(() => app.trader()))
     await Promise.all(users.map((user) => its.waitForBaseline(user)))
     let breaking = true
@@ -70,9 +70,9 @@ describe('accounts are held against the venue', () => {
     }
   })
 
-  test('a trade between two accounts of ours is on record of both', async () => {
+  test('a trade between two accounts of ours is recorded for both', async () => {
     const [seller, buyer] = (await Promise.all([trader(), trader()])) as [User, User]
-    // Between the two sides of the market maker, so that nobody else takes it.
+    // Between the two sides of the market maker, so that no other account takes it.
     const limit = { asset: 'BTC', size: '0.002', order_type: 'limit', limit_price: '100000' }
     const asked = await app.call('perp_open', { ...limit, side: 'short' }, seller)
     const taken = await app.call('perp_open', { ...limit, side: 'long' }, buyer)
@@ -104,7 +104,7 @@ describe('accounts are held against the venue', () => {
       'a fill is missing in the record',
       /the position in BTC is 0.001 at the venue and 0 in the gateway's record/,
       async (user) => {
-        // What the venue told within the last seconds is read again anyway.
+        // Fills of the last seconds are read again anyway.
         await app.market.control('POST', '/advance', { ms: 10_000 })
         await its.waitForMatch(user)
         await its.sql('delete from venue_fill where user_id = $1', [user.id])
@@ -132,7 +132,7 @@ describe('accounts are held against the venue', () => {
     ],
     ['cash is missing', /the cash on the perp side/, (user) => baseline(user, 'cash', '0.01')],
     [
-      'a task says that nothing was executed although its order was filled',
+      'a task reports that nothing was executed although its order was filled',
       /task .* reports not_executed, but 0.001 was filled/,
       (user) =>
         its.sql(
@@ -141,7 +141,7 @@ describe('accounts are held against the venue', () => {
         ),
     ],
     [
-      'a task tells another size than was filled',
+      'a task reports another size than was filled',
       /task .* reports 0.002, but 0.001 was filled/,
       (user) =>
         its.sql(
@@ -150,7 +150,7 @@ describe('accounts are held against the venue', () => {
         ),
     ],
     [
-      'somebody else trades with the key of the account',
+      'another client trades with the key of the account',
       /order \d+ in BTC was filled and was not placed by this gateway/,
       async (user) => {
         const order = {
@@ -165,11 +165,15 @@ describe('accounts are held against the venue', () => {
       },
     ],
     [
-      'somebody else takes money out of the account',
+      'another client withdraws money from the account',
       /money left the account by a withdraw that this gateway did not sign/,
       async (user) => {
         await (await its.ownerClient(user)).withdraw3({ destination: `0x${'1'.repeat(40)}`, amount: '5' })
-        testFunding.add(user, { asset: 'venue:USDC', units: -500_000_000n, why: 'taken with a stolen key' })
+        testFunding.add(user, {
+          asset: 'venue:USDC',
+          units: -500_000_000n,
+          why: 'withdrawn with a stolen key',
+        })
       },
     ],
   ]
@@ -186,7 +190,7 @@ describe('accounts are held against the venue', () => {
       )
     })
 
-  test('a frozen account opens nothing, tells why, and lets everything out', async () => {
+  test('a frozen account opens nothing, states the reason, and allows exits', async () => {
     const user = await trader()
     const resting = await buy(user, { order_type: 'limit', limit_price: '90000' })
     await baseline(user, 'position:BTC', '0.5')
@@ -206,7 +210,7 @@ describe('accounts are held against the venue', () => {
     const rotated = await app.call('perp_setup', { rotate: true }, user)
     assert.equal(rotated.outcome, 'executed')
     assert.ok(since)
-    // Every fill is still told, and the account is frozen but once.
+    // Every fill still has its event, and the account is frozen only once.
     await eventually(
       async () => ((await its.events(user, 'order.filled')).length >= 2 ? true : undefined),
       'the fills',
@@ -219,7 +223,7 @@ describe('accounts are held against the venue', () => {
     )
     await eventually(
       async () => ((await its.account(user))?.state === 'active' ? true : undefined),
-      'a lifted account',
+      'an unfrozen account',
     )
     const written = await its.sql<{ balance_key: string; amount: string; reason: string }>(
       `select balance_key, amount, reason from venue_ledger_entry where user_id = $1 and kind = 'unfreeze'`,
@@ -238,7 +242,7 @@ describe('accounts are held against the venue', () => {
     )
   })
 
-  test('an order that ends without a fill is told once, whether somebody listened or not', async () => {
+  test('an order that ends without a fill has one event, with and without a stream', async () => {
     const user = await trader()
     const rest = async () => (await buy(user, { order_type: 'limit', limit_price: '90000' })).result.order_id
     const published = async () =>
@@ -256,7 +260,7 @@ describe('accounts are held against the venue', () => {
     assert.deepEqual(await its.events(user, 'order.rejected'), [])
   })
 
-  test('a venue that does not answer is evidence of nothing', async () => {
+  test('a venue that does not answer proves no difference', async () => {
     const user = await trader()
     const before = await its.account(user)
     await app.market.control('POST', '/faults', {
@@ -269,7 +273,7 @@ describe('accounts are held against the venue', () => {
     const later = await eventually(async () => {
       const row = await its.account(user)
       return row && row.next_at.getTime() > Date.now() + 10_000 ? row : undefined
-    }, 'a look that failed')
+    }, 'a failed comparison')
     await app.market.control('DELETE', '/faults', {})
     assert.deepEqual(
       [later.state, later.mismatch, later.reconciled_through_ms],
@@ -278,7 +282,7 @@ describe('accounts are held against the venue', () => {
     await its.waitForMatch(user)
   })
 
-  test('of two instances one looks after an account, and another takes over from one that is gone', async () => {
+  test('of two instances one reconciles an account, and another takes over from a dead one', async () => {
     const user = await trader()
     const second = app.instance()
     await using other = startReconciler(app, second)

@@ -1,4 +1,4 @@
-/** Reconcilers beside the instances of a stage, at a pace that a test can wait for. */
+/** Reconcilers beside the instances of a test, with short intervals. */
 import { ExchangeClient, HttpTransport } from '@nktkas/hyperliquid'
 import { privateKeyToAccount } from 'viem/accounts'
 import { type Intervals, reconciler } from '#engines/venue/reconciliation/reconciler.ts'
@@ -12,7 +12,7 @@ import { venueStreams } from '#upstreams/hyperliquid/stream.ts'
 import { eventually } from '../harness/gateway.ts'
 import { type Instance, type User, type VenueApp, venueId } from './venue-app.ts'
 
-/** Nothing is looked at by itself, unless somebody traded or a test asks. */
+/** No account is compared by itself, unless it traded or a test requests it. */
 const quickIntervals: Intervals = {
   tickMs: 40,
   settleMs: 500,
@@ -79,7 +79,7 @@ export const accountRecords = (app: VenueApp) => {
     sql,
     account,
     waitForBaseline,
-    /** Agreed, by a look that began after this call. */
+    /** Matched by a comparison that began after this call. */
     waitForMatch: async (user: User) => {
       await waitForBaseline(user)
       const from = new Date()
@@ -88,7 +88,7 @@ export const accountRecords = (app: VenueApp) => {
         const row = await account(user)
         if (row?.state === 'frozen') throw new Error(`frozen: ${row.reason}`)
         return row?.checked_at && row.checked_at > from && row.mismatch === null ? row : undefined
-      }, 'an agreement')
+      }, 'a matching comparison')
     },
     waitForFrozen: async (user: User) => {
       await sql('update venue_account set next_at = now() where user_id = $1', [user.id])

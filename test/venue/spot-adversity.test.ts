@@ -4,7 +4,7 @@ import { Fault } from '#kernel/fault.ts'
 import { eventually } from '../harness/gateway.ts'
 import { createVenueApp, type TaskAnswer, type User, type VenueApp } from './venue-app.ts'
 
-/** Failures around an exit that the gateway keeps, and what must not follow from them. */
+/** Failures around an exit held by the gateway, and their consequences. */
 
 const codeOf = async (asking: Promise<unknown>): Promise<string | undefined> =>
   asking.then(
@@ -15,7 +15,7 @@ const codeOf = async (asking: Promise<unknown>): Promise<string | undefined> =>
     },
   )
 
-describe('spot in adversity', () => {
+describe('spot under failures', () => {
   let app: VenueApp
   let user: User
   before(async () => {
@@ -48,14 +48,14 @@ describe('spot in adversity', () => {
   }
 
   // First in the file: stops that other tests leave armed fire at this price too.
-  test('a stop whose order finds no buyer, since the price falls meanwhile, sells at the next price', async () => {
+  test('a stop whose order finds no buyer, because the price falls meanwhile, sells at the next price', async () => {
     await bought(user, { size: '1', sl_price: '35' })
     await fault({ endpoint: 'exchange', type: 'order', effect: 'latency', latencyMs: 5_000, count: 1 })
     await app.price('@1', 34)
     await eventually(async () => {
       const faults = await app.market.control<{ struck: number }[]>('GET', '/faults')
       return faults.some(({ struck }) => struck > 0) || undefined
-    }, 'the order of the stop is on its way')
+    }, 'the order of the stop is sent')
     await app.price('@1', 25)
     const sales = await eventually(async () => {
       const found = await salesOf()
@@ -69,7 +69,7 @@ describe('spot in adversity', () => {
     )
   })
 
-  test('an order of one section is not there for the cancel of the other, and stands', async () => {
+  test('an order of one section is not found by the cancel of the other, and stays open', async () => {
     const limit = { order_type: 'limit', limit_price: '30' }
     const spot = await bought(user, { size: '1', ...limit })
     const perp = await app.call(
@@ -82,7 +82,7 @@ describe('spot in adversity', () => {
     assert.equal((await call('orders', {})).orders.length, 1)
   })
 
-  test('a stop sells what is worth the minimum, however far its price may slip', async () => {
+  test('a stop sells a holding worth the minimum, however far its price may slip', async () => {
     await bought(user, { size: '0.32', sl_price: '35' })
     await app.price('@1', 34)
     const sale = await saleOf()
@@ -90,7 +90,7 @@ describe('spot in adversity', () => {
     assert.deepEqual([sale.outcome, sale.error], ['executed', null], JSON.stringify(sale))
   })
 
-  test('a bracket whose exit the venue would never take is refused before anything is bought', async () => {
+  test('a bracket with an exit that the venue would reject is rejected before the purchase', async () => {
     const body = { asset: 'HYPE', size: '0.3', sl_price: '30' }
     assert.equal(await codeOf(call('buy', body)), 'below_minimum')
     assert.equal(
@@ -99,7 +99,7 @@ describe('spot in adversity', () => {
     )
   })
 
-  test('a stop sells while nobody can tell what became of the entries of others', async () => {
+  test('a stop sells while the entries of other triggers cannot be looked up', async () => {
     const other = await app.trader('500')
     const limit = { order_type: 'limit', limit_price: '20', sl_price: '15' }
     await bought(other, { size: '1', ...limit })
@@ -114,14 +114,14 @@ describe('spot in adversity', () => {
     assert.equal((await saleOf()).outcome, 'executed')
   })
 
-  test('a sale that never came to the venue leaves its exit armed, which then sells', async () => {
+  test('a sale that never arrived at the venue leaves its exit armed, which then sells', async () => {
     const { result } = await bought(user, { size: '1', sl_price: '35' })
     await fault({ endpoint: 'exchange', type: 'order', effect: 'status', status: 503 })
     await app.price('@1', 34)
     await eventually(async () => {
       const [sale] = await salesOf()
       return sale?.state === 'reconciling' ? true : undefined
-    }, 'the sale is in doubt')
+    }, 'the outcome of the sale is unknown')
     await app.market.control('POST', '/advance', { ms: 60_000 })
     const lost = await saleOf()
     assert.deepEqual([lost.outcome, lost.error?.code], ['not_executed', 'expired'], JSON.stringify(lost))
@@ -129,13 +129,13 @@ describe('spot in adversity', () => {
     await app.market.control('DELETE', '/faults', {})
     const again = await eventually(
       async () => (await salesOf()).find(({ outcome }) => outcome === 'executed'),
-      'the exit has sold after all',
+      'the exit has sold',
     )
     assert.deepEqual([again.result?.trigger_order_id], (lost.result as TaskAnswer['result']).sl_oids)
     assert.equal((await app.venueState(user)).orders.length, 2)
   })
 
-  test('an exit whose trading key the venue has forgotten waits for the next key, and sells', async () => {
+  test('an exit whose trading key was revoked waits for the next key, and sells', async () => {
     await bought(user, { size: '1', sl_price: '35' })
     const { api_wallet_address: address } = await app.call('perp_setup_status', {}, user)
     await app.market.control('POST', '/agents/expire', { address })
@@ -152,8 +152,8 @@ describe('spot in adversity', () => {
     assert.equal(sold.result?.trigger_order_id, waiting)
   })
 
-  test('what a limit order filled before it was cancelled is what its exits sell', async () => {
-    // Between the two sides of the market maker, so that nobody else takes it.
+  test('the exits of a cancelled limit order sell the part that it filled before', async () => {
+    // Between the two sides of the market maker, so that no other account takes it.
     const limit = { order_type: 'limit', limit_price: '40' }
     const seller = await app.trader('500')
     await bought(seller, { size: '2' })
@@ -167,14 +167,14 @@ describe('spot in adversity', () => {
       ['3'],
     )
     await call('cancel', { order_id })
-    await eventually(async () => ((await exits())[0]?.size === '1' ? true : undefined), 'the exit has woken')
+    await eventually(async () => ((await exits())[0]?.size === '1' ? true : undefined), 'the exit is armed')
     await app.price('@1', 29)
     const sale = await saleOf()
-    // The fee of the purchase was paid in what it bought.
+    // The fee of the purchase was paid in the bought token.
     assert.deepEqual([sale.outcome, (sale.result as TaskAnswer['result']).filled_size], ['executed', '0.99'])
   })
 
-  test('a fall sets off every exit at once, one of them finds the holding, and nobody keeps too many', async () => {
+  test('a price drop fires every exit at once, one of them finds the holding, and none sells too much', async () => {
     await bought(user, { size: '1' })
     const set = () => call('tp_sl', { asset: 'HYPE', sl_price: '35' })
     for (let made = 0; made < 198; made += 33) await Promise.all(Array.from({ length: 33 }, set))
@@ -195,7 +195,7 @@ describe('spot in adversity', () => {
         status: 'failed',
       })
       return total + lost === 199 ? some : undefined
-    }, 'every exit has come to its end')
+    }, 'every exit has ended')
     assert.deepEqual(
       tasks.map(({ outcome }) => outcome),
       ['executed'],
@@ -204,7 +204,7 @@ describe('spot in adversity', () => {
     assert.deepEqual((await call('orders', {})).orders, [])
   })
 
-  test('cancel and trigger at once: one of them wins, and the answer says which', async () => {
+  test('of a concurrent cancel and trigger one wins, and the answer names it', async () => {
     const users = await Promise.all(Array.from({ length: 8 }, () => app.trader('100')))
     const set = await Promise.all(users.map((who) => bought(who, { size: '1', sl_price: '35' })))
     await app.price('@1', 34)
@@ -226,10 +226,10 @@ describe('spot in adversity', () => {
     }
   })
 
-  test('dollars come over once though the reply was lost, and two purchases do not spend them twice', async () => {
+  test('dollars are transferred once although the reply was lost, and two purchases do not spend them twice', async () => {
     const transfer = { endpoint: 'exchange', type: 'usdClassTransfer', count: 2 }
     await fault({ ...transfer, effect: 'dropReply' })
-    // Both are admitted before the dollars of one of them are there.
+    // Both are admitted before the dollars of one of them arrive.
     await fault({ ...transfer, effect: 'latency', latencyMs: 500 })
     const done = await Promise.all(
       ['8', '8'].map((size) => call('buy', { asset: 'HYPE', size }).catch((refusal: Fault) => refusal)),
@@ -242,7 +242,7 @@ describe('spot in adversity', () => {
     assert.equal(truth.orders.length, 2)
   })
 
-  test('every fate of thirty orders in a storm is the one that the venue has on record', async () => {
+  test('in a storm of thirty orders every outcome agrees with the venue', async () => {
     const users = await Promise.all(Array.from({ length: 3 }, () => app.trader('3000')))
     for (const who of users) await bought(who, { size: '20' })
     await fault({ endpoint: 'exchange', effect: 'dropReply', rate: 0.25, seed: 21 })
@@ -280,12 +280,12 @@ describe('spot in adversity', () => {
         own
           .filter((end) => end.outcome === outcome)
           .map(({ result }) => (result as TaskAnswer['result'])?.cloid)
-      // Purchases of one moment see the same dollars: the venue has the last word, and keeps a record of that too.
+      // Concurrent purchases see the same dollars: the venue decides, and the record shows its decision.
       const [rejected, taken] = [true, false].map((is) =>
         orders.filter(({ status }) => /Rejected$/.test(status) === is).map(({ cloid }) => cloid),
       ) as [string[], string[]]
       const executed = cloidsOf('executed')
-      // One more: what was bought in calm.
+      // One more: the purchase before the storm.
       assert.equal(taken.length, executed.length + 1)
       assert.ok(executed.every((cloid) => taken.includes(String(cloid))))
       assert.ok(rejected.every((cloid) => cloidsOf('not_executed').includes(cloid)))

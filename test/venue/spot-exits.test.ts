@@ -3,7 +3,7 @@ import { after, before, beforeEach, describe, test } from 'node:test'
 import { eventually } from '../harness/gateway.ts'
 import { createVenueApp, type TaskAnswer, type User, type VenueApp } from './venue-app.ts'
 
-/** Where exits of a holding rest, and that they sell once through every crash. */
+/** Where exits of a holding are held, and that they sell once through every crash. */
 
 describe('exits on spot', () => {
   let app: VenueApp
@@ -31,7 +31,7 @@ describe('exits on spot', () => {
   }
   const isNumber = (id: string) => /^\d+$/.test(id)
 
-  test('a venue that takes triggers keeps the bracket, sells once, and ends the other exit', async () => {
+  test('a venue that accepts triggers holds the bracket, sells once, and ends the other exit', async () => {
     const bought = await call('buy', { asset: 'HYPE', size: '2', tp_price: '50', sl_price: '35' })
     assert.equal(bought.outcome, 'executed', JSON.stringify(bought))
     assert.ok(
@@ -48,7 +48,7 @@ describe('exits on spot', () => {
     assert.deepEqual(await sales(), [])
   })
 
-  test('exits of which the venue refuses one are both kept by the gateway, so that one still ends the other', async () => {
+  test('exits of which the venue rejects one are both held by the gateway, so that one still ends the other', async () => {
     await app.market.control('POST', '/faults', {
       endpoint: 'exchange',
       type: 'order',
@@ -66,8 +66,8 @@ describe('exits on spot', () => {
     await eventually(async () => {
       const faults = await app.market.control<{ struck: number }[]>('GET', '/faults')
       return faults.some(({ struck }) => struck > 0) ? true : undefined
-    }, 'the order is on its way')
-    // Beyond the target already, which the venue then does not take.
+    }, 'the order is sent')
+    // Already beyond the target, which the venue then rejects.
     await app.price('@1', 42)
     const bought = await buying
     assert.equal(bought.outcome, 'executed', JSON.stringify(bought))
@@ -82,7 +82,7 @@ describe('exits on spot', () => {
     assert.deepEqual(orders, [])
   })
 
-  test('one exit on a holding rests at the venue; of a pair one must end the other, so the gateway keeps it', async () => {
+  test('one exit on a holding rests at the venue; a pair needs OCO, so the gateway holds it', async () => {
     await call('buy', { asset: 'HYPE', size: '2' })
     const single = await call('tp_sl', { asset: 'HYPE', sl_price: '30' })
     assert.deepEqual(single.result.sl_oids.map(isNumber), [true], JSON.stringify(single))
@@ -92,7 +92,7 @@ describe('exits on spot', () => {
     assert.deepEqual([...pair.result.sl_oids, ...pair.result.tp_oids].map(isNumber), [false, false])
   })
 
-  test('a venue that turns out to take none leaves the exits with the gateway, and nothing is sold for it', async () => {
+  test('a venue that rejects triggers leaves the exits with the gateway, and sells nothing for it', async () => {
     await app.market.control('POST', '/settings', { spotTriggers: false })
     await call('buy', { asset: 'HYPE', size: '2' })
     const single = await call('tp_sl', { asset: 'HYPE', sl_price: '30' })
@@ -106,7 +106,7 @@ describe('exits on spot', () => {
     assert.equal(sale?.outcome, 'executed', JSON.stringify(sale))
   })
 
-  test('an instance that watches may go: another takes the watch over, and each exit sells once', async () => {
+  test('when the watching instance stops, another takes over, and each exit sells once', async () => {
     const second = app.instance({ triggerHost: 'gateway' })
     const pairs = await Promise.all(
       ['35', '34', '33'].map(async (price) => {

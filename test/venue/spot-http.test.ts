@@ -28,7 +28,7 @@ const units = (text: string): bigint => {
 }
 const sum = (values: bigint[]) => values.reduce((total, each) => total + each, 0n)
 
-describe('a user trades spot by HTTP alone', () => {
+describe('spot through HTTP alone', () => {
   let gateway: Awaited<ReturnType<typeof venueGateway>>
   let venue: (typeof gateway)['venue']
   before(async () => {
@@ -42,7 +42,7 @@ describe('a user trades spot by HTTP alone', () => {
   const post = async <B = PlacedOrder>(who: Person, path: string, body: object) =>
     who.call<B>(`POST /v1/spot_venue/${path}`, { body })
   const orders = async (who: Person) => (await who.call<Orders>('GET /v1/spot_venue/orders')).body
-  /** What is shown may be as old as the reads of the venue: asks until it is so. */
+  /** A view may lag with the reads of the venue: polls until it is current. */
   const shown = (who: Person, isSo: (now: Orders) => boolean, what: string): Promise<Orders> =>
     eventually(async () => {
       const now = await orders(who)
@@ -63,7 +63,7 @@ describe('a user trades spot by HTTP alone', () => {
       return body.items.find(({ status }) => status === 'completed' || status === 'failed')
     }, 'the trigger has sold')
 
-  test('a purchase, its stop, a sale and a cancel add up to the cent with what the venue has on record', async () => {
+  test('a purchase, its stop, a sale and a cancel add up to the cent with the venue', async () => {
     const person = await trader('1000')
     const bought = await post(person, 'buy?wait=true', { asset: 'HYPE', notional_usdc: 200, sl_price: 35 })
     assert.deepEqual([bought.status, bought.body.outcome], [200, 'executed'], JSON.stringify(bought.body))
@@ -112,7 +112,7 @@ describe('a user trades spot by HTTP alone', () => {
     assert.ok(base < units('0.01'))
   })
 
-  test('under the kill switch nothing is bought, and everything can be sold, by hand and by its stop', async () => {
+  test('under the kill switch purchases are rejected, and everything can be sold, by hand and by its stop', async () => {
     await venue('POST', '/price', { coin: '@1', price: 40 })
     const person = await trader('500')
     const bought = await post(person, 'buy?wait=true', { asset: 'HYPE', size: 4 })

@@ -17,7 +17,7 @@ const typeOf = async (asking: Promise<unknown>): Promise<string | undefined> =>
     },
   )
 
-/** A refusal for missing money says its figures in the sentence and beside it. */
+/** The error of a shortage has its figures in the sentence and as fields. */
 async function lackOf(asking: Promise<unknown>) {
   const fault = await asking.catch((thrown: unknown) => thrown)
   assert.ok(fault instanceof Fault && fault.code === 'insufficient_balance', JSON.stringify(fault))
@@ -52,7 +52,7 @@ describe('spot against USDC', () => {
       return tasks.find(({ completed_at }) => completed_at)
     }, 'the trigger has sold')
 
-  test('markets against USDC are told by their symbol, with what an order needs', async () => {
+  test('markets against USDC are listed by their symbol, with the rules of an order', async () => {
     const { markets, total } = await call('markets', { search_text: 'hyp' })
     assert.equal(total, 1)
     assert.deepEqual(
@@ -66,7 +66,7 @@ describe('spot against USDC', () => {
     assert.ok(all.markets.some(({ symbol, base }) => symbol === 'BTC' && base === 'UBTC'))
   })
 
-  test('a purchase moves the dollars that it needs over, says so, and adds up', async () => {
+  test('a purchase transfers the dollars that it needs, reports them, and adds up', async () => {
     const done = await call('buy', { asset: 'HYPE', size: '2.005' })
     assert.equal(done.outcome, 'executed', JSON.stringify(done))
     const { filled_size, fee, fee_token, moved_from_perp_usd, avg_price } = done.result
@@ -86,7 +86,7 @@ describe('spot against USDC', () => {
     assert.ok(Number(again.result.filled_size) * Number(again.result.avg_price) <= 20)
   })
 
-  test('without a size everything that is free is sold, and what an order holds is not', async () => {
+  test('without a size the whole free balance is sold, and the part held by an order is not', async () => {
     await call('buy', { asset: 'HYPE', size: '3' })
     const resting = await call('sell', { asset: 'HYPE', size: '1', order_type: 'limit', limit_price: '45' })
     assert.equal(resting.result.order_status, 'resting', JSON.stringify(resting))
@@ -120,7 +120,7 @@ describe('spot against USDC', () => {
     assert.deepEqual(await lackOf(exit), { message: says('The exit'), ...lack })
   })
 
-  test('a purchase with a bracket is sold once by its stop, and the target is gone', async () => {
+  test('a purchase with a bracket is sold once by its stop, and the target is cancelled', async () => {
     const bought = await call('buy', { asset: 'HYPE', size: '2', tp_price: '50', sl_price: '35' })
     assert.equal(bought.outcome, 'executed', JSON.stringify(bought))
     const { tp_oids, sl_oids, legs } = bought.result
@@ -146,7 +146,7 @@ describe('spot against USDC', () => {
     assert.equal(await typeOf(call('cancel', { order_id: tp_oids[0] })), 'order_not_cancellable')
   })
 
-  test('exits of an order that rests sleep with it, and go with it', async () => {
+  test('exits of a resting order wait for it, and are cancelled with it', async () => {
     const resting = await call('buy', {
       asset: 'HYPE',
       size: '2',
@@ -156,7 +156,7 @@ describe('spot against USDC', () => {
       sl_price: '30',
     })
     assert.equal(resting.result.order_status, 'resting', JSON.stringify(resting))
-    // Beyond the target: an exit that were awake would fire now.
+    // Beyond the target: an armed exit would fire now.
     await app.price('@1', 46)
     const waiting = (await call('orders', {})).orders.filter(({ is_trigger }) => is_trigger)
     assert.deepEqual(
@@ -178,10 +178,10 @@ describe('spot against USDC', () => {
     await eventually(async () => {
       const { orders } = await app.call('spot_venue_orders', {}, other)
       return orders.length === 0 ? true : undefined
-    }, 'the exit went with its entry')
+    }, 'the exit was cancelled with its entry')
   })
 
-  test('exits are set on a holding, told, cancelled by their id, and nobody else finds them', async () => {
+  test('exits are set on a holding, listed, cancelled by their id, and hidden from other users', async () => {
     await call('buy', { asset: 'HYPE', size: '2' })
     const set = await call('tp_sl', { asset: 'HYPE', sl_price: '30', tp_price: '60' })
     assert.equal(set.outcome, 'executed', JSON.stringify(set))
@@ -197,13 +197,13 @@ describe('spot against USDC', () => {
       (await call('orders', {})).orders.map(({ order_id }) => order_id),
       set.result.sl_oids,
     )
-    // What is bought later must not be sold by the exit of what is gone.
+    // A later purchase must not be sold by the exit of an earlier holding.
     await call('sell', { asset: 'HYPE' })
     assert.deepEqual((await call('orders', {})).orders, [])
     assert.equal(await typeOf(call('cancel', { order_id: set.result.sl_oids[0] })), 'order_not_cancellable')
   })
 
-  test('an exit sells what is free and nothing else', async () => {
+  test('an exit sells the free balance and nothing else', async () => {
     await call('buy', { asset: 'HYPE', size: '2' })
     await call('tp_sl', { asset: 'HYPE', sl_price: '30' })
     await call('sell', { asset: 'HYPE', order_type: 'limit', limit_price: '50' })
@@ -225,7 +225,7 @@ describe('spot against USDC', () => {
     assert.equal((await app.venueState(user)).orders.length, 2)
   })
 
-  test('what cannot succeed is refused by name, and no task exists of it', async () => {
+  test('a request that cannot succeed is rejected by name, and creates no task', async () => {
     const refused = (name: string, input: object) => typeOf(call(name, { asset: 'HYPE', ...input }))
     const before = (await app.main.taskEngine.tasks.list(user.id, { skip: 0, limit: 1 })).total
     assert.equal(await refused('buy', { asset: 'NOPE', size: '1' }), 'unsupported_asset')

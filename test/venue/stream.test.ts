@@ -43,7 +43,7 @@ describe("the venue's streams", () => {
     }
   }
 
-  test('middle prices are told as they change, and are silent when nothing was heard', async () => {
+  test('middle prices follow the stream, and are absent before its first message', async () => {
     const mids: (string | undefined)[] = []
     assert.equal(streams.mids(), undefined)
     using _listening = streams.onMids((received) => mids.push(received.get('BTC')))
@@ -56,7 +56,7 @@ describe("the venue's streams", () => {
     await venue.control('POST', '/price', { coin: 'BTC', price: 100_000 })
   })
 
-  test('each user hears of the own fills, funding and money, and nothing of others', async () => {
+  test('each user gets the own fills, funding and ledger updates, and none of others', async () => {
     const [one, two] = [await traderAt(venue, 501), await traderAt(venue, 502)]
     const [first, second] = [follow(one), follow(two)]
     await Promise.all([first.begun(), second.begun()])
@@ -71,7 +71,7 @@ describe("the venue's streams", () => {
     assert.deepEqual([first.cloids(), second.cloids()], [[mine], [theirs]])
     await eventually('both orders', () => (orders.includes(mine) && orders.includes(theirs)) || undefined)
     const seen = new Set(received.map((each) => JSON.stringify(each)))
-    assert.equal(seen.size, received.length, 'each message is heard once, however many users are followed')
+    assert.equal(seen.size, received.length, 'each message arrives once, however many users are subscribed')
     await venue.control('POST', '/credit', { user: one.user, amount: '7' })
     await venue.control('POST', '/funding')
     const about = (is: UserEvent['type']) => eventually(is, () => first.news.find((each) => each.type === is))
@@ -83,7 +83,7 @@ describe("the venue's streams", () => {
     for (const { held } of [first, second]) held[Symbol.dispose]()
   })
 
-  test('after a break the stream comes back by itself, says that there was a gap, and tells on', async () => {
+  test('after a break the stream reconnects by itself, reports a gap, and continues', async () => {
     const trader = await traderAt(venue, 503)
     const { held, cloids, gaps, begun } = follow(trader)
     await begun()
@@ -104,7 +104,7 @@ describe("the venue's streams", () => {
     assert.equal(cloids().length, 2)
   })
 
-  test('a venue that is gone is tried again until it is back', async () => {
+  test('an unreachable venue is retried until it is back', async () => {
     const trader = await traderAt(venue, 504)
     const { held, begun } = follow(trader)
     await begun()
@@ -113,7 +113,7 @@ describe("the venue's streams", () => {
     held[Symbol.dispose]()
   })
 
-  test('no more users are followed than the venue allows, and one who leaves makes room', async () => {
+  test('no more users are subscribed than the venue allows, and an unsubscribed one makes a place free', async () => {
     const names = Array.from({ length: 10 }, (_, i) => `0x${String(i + 1).padStart(40, '0')}`)
     const held = names.map((name) => streams.subscribe(name, () => {}))
     assert.ok(held.every((each) => each !== undefined))

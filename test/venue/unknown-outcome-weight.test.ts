@@ -2,12 +2,12 @@ import assert from 'node:assert/strict'
 import { after, before, beforeEach, describe, test } from 'node:test'
 import { createVenueApp, type TaskAnswer, type VenueApp } from './venue-app.ts'
 
-/** What it costs of the venue's request budget to find out what became of an order whose reply is missing. */
+/** Request weight of determining the outcome of an order whose reply is missing. */
 
-describe('the weight of a doubt', () => {
+describe('the weight of an unknown outcome', () => {
   let app: VenueApp
   before(async () => {
-    app = await createVenueApp({ lagging: true, quiet: 'lags would change the number of questions' })
+    app = await createVenueApp({ lagging: true, quiet: 'lags would change the number of requests' })
     await app.price('BTC', 100_000)
   })
   beforeEach(async () => {
@@ -17,7 +17,7 @@ describe('the weight of a doubt', () => {
   after(() => app?.[Symbol.asyncDispose]())
 
   const order = { asset: 'BTC', side: 'long', size: '0.01' }
-  /** What an open costs beyond one that is not disturbed. */
+  /** The weight of an open above that of an undisturbed one. */
   const weigh = async (fault: object): Promise<{ end: TaskAnswer; weight: number }> => {
     const user = await app.trader()
     const start = app.lag.weightOf(user.evm)
@@ -29,14 +29,14 @@ describe('the weight of a doubt', () => {
     return { end, weight: app.lag.weightOf(user.evm) - from - undisturbed }
   }
 
-  test('a lost reply costs one question', async (t) => {
+  test('a lost reply costs one request', async (t) => {
     const { end, weight } = await weigh({ effect: 'dropReply', count: 1 })
     t.diagnostic(`${weight} of weight`)
     assert.equal(end.outcome, 'executed', JSON.stringify(end))
     assert.ok(weight <= 4, String(weight))
   })
 
-  test('a lost reply to an order whose status stays unknown costs one look at every record', async (t) => {
+  test('a lost reply to an order whose status stays unknown costs one read of every record', async (t) => {
     app.lag.set({ statusMs: Number.POSITIVE_INFINITY })
     const { end, weight } = await weigh({ effect: 'dropReply', count: 1 })
     t.diagnostic(`${weight} of weight`)

@@ -3,9 +3,9 @@ import { after, before, beforeEach, describe, test } from 'node:test'
 import { eventually } from '../harness/gateway.ts'
 import { createVenueApp, type TaskAnswer, type User, type VenueApp } from './venue-app.ts'
 
-/** The venue loses replies, resets lines, sheds load: one task is one order all the same. */
+/** The venue loses replies, resets connections and sheds load: one task still makes one order. */
 
-describe('doubt', () => {
+describe('unknown outcomes', () => {
   let app: VenueApp
   before(async () => {
     app = await createVenueApp({
@@ -23,10 +23,10 @@ describe('doubt', () => {
     app.call('perp_open', { asset: 'ETH', side: 'long', size: '0.01', ...more }, user, key ? { key } : {})
 
   const lost: [string, object][] = [
-    ['the reply is lost after the order was taken', { effect: 'dropReply' }],
-    ['the line breaks before the order was read', { effect: 'reset' }],
+    ['the reply is lost after the order was accepted', { effect: 'dropReply' }],
+    ['the connection breaks before the order was read', { effect: 'reset' }],
     ['the venue sheds load', { effect: 'status', status: 429 }],
-    ['the venue stumbles', { effect: 'status', status: 502 }],
+    ['the venue fails', { effect: 'status', status: 502 }],
   ]
   for (const [what, effect] of lost)
     test(`one order where ${what}`, async () => {
@@ -49,7 +49,7 @@ describe('doubt', () => {
     assert.equal((await ordersOf(user)).length, 1)
   })
 
-  test('a lost reply to leverage, cancel and approval is looked up and not repeated under another number', async () => {
+  test('a lost reply to leverage, cancel and approval is looked up and not repeated under another nonce', async () => {
     const user = await app.addUser()
     await app.credit(user, '1000')
     for (const type of ['approveAgent', 'updateLeverage', 'cancel'])
@@ -66,7 +66,7 @@ describe('doubt', () => {
     assert.equal((await app.venueState(user)).requests, 4)
   })
 
-  test('an order that the venue never took is told as not executed, once its time is over', async () => {
+  test('an order that never reached the venue ends as not executed after its expiry', async () => {
     const user = await app.trader()
     await fault({ endpoint: 'exchange', type: 'order', effect: 'status', status: 503 })
     const begun = await app.call('perp_open', { asset: 'ETH', side: 'long', size: '0.01' }, user, {
@@ -80,12 +80,12 @@ describe('doubt', () => {
     assert.deepEqual(await ordersOf(user), [])
   })
 
-  test('the venue dies and comes back in the midst of an order, which then is there once', async () => {
+  test('an order exists once although the venue crashes and restarts during it', async () => {
     const user = await app.trader()
     await fault({ endpoint: 'exchange', type: 'order', effect: 'dropReply', count: 1 })
     await fault({ endpoint: 'info', type: 'orderStatus', effect: 'status', status: 503, count: 3 })
     const begun = app.call('perp_open', { asset: 'ETH', side: 'long', size: '0.01' }, user)
-    await eventually(async () => ((await ordersOf(user)).length > 0 ? true : undefined), 'the order is there')
+    await eventually(async () => ((await ordersOf(user)).length > 0 ? true : undefined), 'the order exists')
     await app.market.restart()
     const done = await begun
     const end = done.outcome === 'executed' ? done : await app.waitForEnd(user, done.task_id)
@@ -93,7 +93,7 @@ describe('doubt', () => {
     assert.equal((await ordersOf(user)).length, 1)
   })
 
-  test("every fate of forty orders in a storm is the one on the venue's record", async () => {
+  test('in a storm of forty orders every outcome agrees with the venue', async () => {
     const users = await Promise.all(Array.from({ length: 4 }, () => app.trader('5000')))
     await fault({ endpoint: 'exchange', effect: 'dropReply', rate: 0.25, seed: 11 })
     await fault({ endpoint: 'exchange', effect: 'reset', rate: 0.15, seed: 12 })
@@ -112,7 +112,7 @@ describe('doubt', () => {
             )
             return { user, taskId: begun.task_id }
           } catch (error) {
-            // A read that was refused: nothing exists, the same key may come again.
+            // A rejected read: nothing exists, and the same key may be used again.
             if (attempt > 20) throw error
           }
       }),
@@ -162,7 +162,7 @@ describe('doubt', () => {
     assert.equal(Number(left.rawUsd), 10)
   })
 
-  test('an agent that the venue has forgotten is replaced by setting up again', async () => {
+  test('an agent that the venue has revoked is replaced by another set-up', async () => {
     const user = await app.trader()
     const status = await app.call('perp_setup_status', {}, user)
     await app.market.control('POST', '/agents/expire', { address: status.api_wallet_address })

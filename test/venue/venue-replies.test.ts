@@ -5,7 +5,7 @@ import { eventually } from '../harness/gateway.ts'
 import { accountRecords, startReconciler } from './reconcilers.ts'
 import { createVenueApp, type TaskAnswer, type User, type VenueApp } from './venue-app.ts'
 
-/** Answers that the real venue is known to give, or may give at any time, and that the local one does not give by itself. */
+/** Answers that the real venue gives, or may give at any time, and that the local one does not give by itself. */
 
 type Row = Record<string, unknown>
 const usdcToken = 'USDC:0x6d1e7cde53ba9467b783cb7c530ce054'
@@ -49,7 +49,7 @@ describe('answers of the real venue', () => {
       return answer
     }
 
-    test('an order that was filled in part and then cancelled is told with its fills, though its reply was lost', async () => {
+    test('a partially filled and then cancelled order is reported with its fills, although its reply was lost', async () => {
       const user = await app.trader('400000')
       const order = await tooLarge()
       app.lag.set({ rewrite: asOpened })
@@ -65,7 +65,7 @@ describe('answers of the real venue', () => {
     })
   })
 
-  test('an order of which the reply names the filled part only still rests with its rest', async () => {
+  test('an order whose reply contains only the filled part still rests with the remainder', async () => {
     const user = await app.trader('400000')
     const order = await tooLarge()
     let isRewritten = false
@@ -83,11 +83,11 @@ describe('answers of the real venue', () => {
     const done = await finished(user, await app.call('perp_open', order, user))
     assert.ok(isRewritten)
     assert.equal(done.outcome, 'executed', JSON.stringify(done))
-    // The maker may have come back to its price and filled the rest, too.
+    // The market maker may have returned to its price and filled the remainder, too.
     if (done.result.order_status !== 'resting') assert.equal(done.result.filled_size, order.size)
   })
 
-  test('fills are found though the clock of the account is ahead of that of the fills', async () => {
+  test('fills are found although the clock of the account is ahead of that of the fills', async () => {
     const user = await app.trader()
     await app.credit(user, '1000', 'USDC')
     app.lag.set({
@@ -108,9 +108,9 @@ describe('answers of the real venue', () => {
     }
   })
 
-  test('an action may still land while the clock of the account runs ahead of the blocks', async () => {
+  test('an action may still land while the clock of the account is ahead of the blocks', async () => {
     const user = await app.trader()
-    // Admitted by the true clock, and judged by one that is a minute ahead.
+    // Admitted by the true clock, and confirmed by one that is a minute ahead.
     let isAhead = false
     app.lag.set({
       rewrite: (type, answer) =>
@@ -118,7 +118,7 @@ describe('answers of the real venue', () => {
           ? { ...(answer as Row), time: Number((answer as Row).time) + 60_000 }
           : answer,
     })
-    // The gateway gives up waiting for the reply, and the venue takes the order later.
+    // The gateway stops waiting for the reply, and the venue accepts the order later.
     const late = { endpoint: 'exchange', type: 'order', effect: 'latency', latencyMs: 8_000, count: 1 }
     await app.market.control('POST', '/faults', late)
     const begun = await app.call('perp_open', { asset: 'BTC', side: 'long', size: '0.01' }, user, {
@@ -133,7 +133,7 @@ describe('answers of the real venue', () => {
     assert.equal(done.outcome, 'executed', JSON.stringify(done))
   })
 
-  test('a withdrawal arrives and is booked by the fee that the venue took', async () => {
+  test('a withdrawal arrives and is booked with the fee that the venue charged', async () => {
     const user = await app.trader('500')
     await app.market.control('POST', '/settings', { withdrawalFeeUsd: 3 })
     try {
@@ -157,7 +157,7 @@ describe('answers of the real venue', () => {
     assert.deepEqual([done.status, done.outcome], ['completed', 'executed'], JSON.stringify(done))
   })
 
-  test('an account of a mode that nobody knows is read and closed, and its money is not moved', async () => {
+  test('an account of an unknown mode is read and closed, and its money is not transferred', async () => {
     app.lag.set({
       rewrite: (type, answer) => (type === 'userAbstraction' ? 'pooledAccount' : answer),
     })
@@ -179,7 +179,7 @@ describe('answers of the real venue', () => {
     await assert.rejects(app.call('perp_open', { ...open, size: '0.02' }, user), refused)
     await assert.rejects(app.call('spot_venue_buy', { asset: 'HYPE', size: '5' }, user), refused)
     await assert.rejects(app.call('perp_fund', { amount_usd: '50' }, user), refused)
-    // What is free on its side goes home all the same.
+    // The free balance of its side can be withdrawn all the same.
     await executed('perp_withdraw', { amount_usd: '50' })
     await app.catchUp()
     await assert.rejects(app.call('perp_withdraw', { amount_usd: '320' }, user), refused)
@@ -189,13 +189,13 @@ describe('answers of the real venue', () => {
     await executed('perp_close', { asset: 'BTC' })
   })
 
-  describe('what others do to an account', () => {
+  describe('actions of others on an account', () => {
     before(() => {
       parts.use(startReconciler(app, app.main, { followedUsersMax: 0, balancesFreeze: false }))
     })
     const stranger = `0x${'1'.repeat(40)}` as const
 
-    test('a sent asset freezes the account, also where its form does not tell what it moved', async () => {
+    test('a sent asset freezes the account, also where its form does not name the balance that it changed', async () => {
       const user = await app.trader()
       await its.waitForMatch(user)
       await (await its.ownerClient(user)).sendAsset({
@@ -230,7 +230,7 @@ describe('answers of the real venue', () => {
       assert.match(reason ?? '', /money left the account by a spotTransfer that this gateway did not sign/)
     })
 
-    test('an order that the venue placed to liquidate is no order of somebody else', async () => {
+    test('a liquidation order of the venue is not foreign', async () => {
       const user = await app.trader()
       await its.waitForMatch(user)
       app.lag.set({

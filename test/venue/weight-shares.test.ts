@@ -8,7 +8,7 @@ const weight = 1_200
 const pollEveryMs = 100
 const forMs = 20_000
 
-describe("one user's views beside another one's orders", () => {
+describe('views of one user beside orders of another', () => {
   let app: VenueApp
   let limited: Instance
   before(async () => {
@@ -21,7 +21,7 @@ describe("one user's views beside another one's orders", () => {
     await app?.[Symbol.asyncDispose]()
   })
 
-  test('a user who polls orders every 100 ms is always answered, and no open and no close of another is refused', async () => {
+  test('a user who polls orders every 100 ms is always answered, and no open and no close of another is rejected', async () => {
     await app.market.control('POST', '/limits', { weightPerMinute: 0 })
     const [poller, trader] = await Promise.all([app.trader(), app.trader()])
     await app.market.control('POST', '/limits', { weightPerMinute: weight })

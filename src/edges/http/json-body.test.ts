@@ -28,7 +28,7 @@ test('an empty body is no body', () => {
   assert.equal(parse(''), undefined)
 })
 
-test('what is not JSON is refused with its place and how JSON writes it', () => {
+test('text that is not JSON is rejected with its position and a hint', () => {
   for (const [text, reason] of [
     ['{"a":1,}', 'Expecting property name in double quotes at character 7: remove the comma before it'],
     ['[1,]', 'Expecting value at character 3: remove the comma before it'],
@@ -48,13 +48,13 @@ test('what is not JSON is refused with its place and how JSON writes it', () => 
     assert.equal(refusal(text!), reason)
 })
 
-test('duplicate keys are refused at each depth, escaped spelling included', () => {
+test('duplicate keys are rejected at each depth, escaped spelling included', () => {
   assert.match(refusal('{"a":1,"a":2}') ?? '', /Duplicate key "a"/)
   assert.match(refusal('{"x":[{"a":1,"\\u0061":2}]}') ?? '', /Duplicate key "a"/)
   assert.equal(refusal('{"a":{"a":1},"b":{"a":2}}'), undefined)
 })
 
-test('keys that could reach a prototype are refused, their neighbours are not', () => {
+test('keys that could reach a prototype are rejected, similar keys are not', () => {
   assert.match(refusal('{"__proto__":{"x":1}}') ?? '', /__proto__/)
   assert.match(refusal('{"\\u005f_proto__":1}') ?? '', /__proto__/)
   assert.match(refusal('{"a":{"constructor":{"prototype":{}}}}') ?? '', /constructor/)
@@ -70,11 +70,11 @@ test('depth and number of keys are bounded', () => {
   assert.match(refusal(wide(keysMax + 1)) ?? '', /keys/)
 })
 
-test('a body that is not UTF-8 is refused rather than repaired', () => {
+test('a body that is not UTF-8 is rejected and not repaired', () => {
   assert.match(refusal(Buffer.from([0x22, 0xff, 0x22])) ?? '', /UTF-8/)
 })
 
-test('the source text of each number is kept by its holder', () => {
+test('an object keeps the source text of each of its numbers', () => {
   const sources: NumberSources = new WeakMap()
   const value = parse('{"a":1e400,"list":[0.10,{"b":-0.0}]}', sources) as { list: [number, object] }
   assert.equal(sources.get(value)?.get('a'), '1e400')
@@ -82,18 +82,18 @@ test('the source text of each number is kept by its holder', () => {
   assert.equal(sources.get(value.list[1])?.get('b'), '-0.0')
 })
 
-test('long strings and long lists cost no stack', () => {
+test('long strings and long lists do not overflow the stack', () => {
   const long = JSON.stringify({ text: 'a"b\\'.repeat(50_000), list: Array.from({ length: 4_900 }, () => 1) })
   assert.deepEqual(parse(long), JSON.parse(long))
 })
 
-test('every document reads as JSON.parse reads it', () => {
+test('every document parses as JSON.parse parses it', () => {
   const options = { maxDepth: 6, noNullPrototype: true }
   const document = fc.json(options).filter((text) => !/__proto__|"constructor"/.test(text))
   fc.assert(fc.property(document, (text) => assert.deepEqual(parse(text), JSON.parse(text))))
 })
 
-test('text that JSON.parse refuses is refused', () => {
+test('text that JSON.parse rejects is rejected', () => {
   const tokens = [
     '{',
     '}',

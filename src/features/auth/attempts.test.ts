@@ -20,7 +20,7 @@ const refused = (run: () => void): Record<string, unknown> | undefined => {
   }
 }
 
-test('a failure beyond the budget says whose it is and when it is full again', () => {
+test('a failure beyond the budget names its owner and when it is full again', () => {
   const { fail } = attempts({ clock, windowMs: 60_000 })
   const agent = [budgetOf('agent', 3)]
   for (let turn = 0; turn < 3; turn++)
@@ -44,7 +44,7 @@ test('a failure beyond the budget says whose it is and when it is full again', (
   )
 })
 
-test('memory is bounded, and an address that goes on failing stays counted', () => {
+test('memory is bounded, and an address that keeps failing stays counted', () => {
   const { fail } = attempts({ clock, entriesMax: 10 })
   const address = budgetOf('address', 50, 'address')
   for (let turn = 0; turn < 50; turn++) fail([budgetOf(`agent ${turn}`, 3), address])

@@ -4,7 +4,7 @@ import fc from 'fast-check'
 import { agentId, systemRandom } from '#kernel/id.ts'
 import { challengeText, isAgentId, isToken, tokenMessages } from './challenge.ts'
 
-test('the challenge names its purpose, the gateway, the nonce and its end', () => {
+test('the challenge names its purpose, the gateway, the nonce and its expiry', () => {
   const text = challengeText('https://a.b', 'n', new Date(1_700_000_000_999))
   assert.equal(text, 'portico-register:v1:https://a.b:n:1700000000')
 })

@@ -15,14 +15,14 @@ const seed = Buffer.alloc(32, 7)
 const secret = createPrivateKey({ key: Buffer.concat([pkcs8Head, seed]), format: 'der', type: 'pkcs8' })
 const raw = createPublicKey(secret).export({ format: 'der', type: 'spki' }).subarray(-32)
 
-/** The scalar of the seed, as RFC 8032 derives it. */
+/** The scalar of the seed, derived as in RFC 8032. */
 const scalar = () => {
   const half = createHash('sha512').update(seed).digest().subarray(0, 32)
   half[0] = (half[0] as number) & 248
   half[31] = ((half[31] as number) & 63) | 64
   return big(half)
 }
-/** A signature whose R is the point of order 1, in the spelling that is given. */
+/** A signature whose R is the point of order 1, in the given encoding. */
 const signedWithNoNonce = (spelling: Buffer) => {
   const hash = createHash('sha512').update(spelling).update(raw).update(message).digest()
   return Buffer.concat([spelling, little((big(hash) * scalar()) % order)])
@@ -53,7 +53,7 @@ const times = (point: Point, factor: bigint): Point => {
   return factor % 2n ? add(half, point) : half
 }
 const equal = (a: Point, b: Point) => mod(a.x * b.z - b.x * a.z) === 0n && mod(a.y * b.z - b.y * a.z) === 0n
-/** Takes any spelling, which a strict verifier must not. */
+/** Accepts any encoding, which a strict verifier must not. */
 const pointOf = (bytes: Uint8Array): Point => {
   const value = big(bytes)
   const y = mod(value & (2n ** 255n - 1n))
@@ -75,7 +75,7 @@ const verdicts = (key: Uint8Array, signature: Uint8Array) => ({
   strict: verifySignature(importKey(key), message, signature),
 })
 
-test('the points of small order are refused, each in both signs', () => {
+test('points of small order are rejected, each in both signs', () => {
   const eighth = 0x7a03ac9277fdc74ec6cc392cfa53202a0f67100d760b3cba4fd84d3d706a17c7n
   for (const y of [0n, 1n, p - 1n, eighth, p - eighth]) {
     assert.ok(equal(times(pointOf(little(y)), 8n), neutralPoint))
@@ -84,20 +84,20 @@ test('the points of small order are refused, each in both signs', () => {
   }
 })
 
-test('a second spelling of a point is refused', () => {
+test('a second encoding of a point is rejected', () => {
   for (let excess = 0n; excess < 19n; excess++) assert.equal(isUsableKey(little(p + excess)), false)
   assert.equal(isUsableKey(little(2n ** 255n - 1n)), false)
   assert.equal(isUsableKey(raw), true)
 })
 
-test('under a key of small order any text would carry a signature, so both the key and the signature are refused', () => {
+test('a key of small order, under which any text has a valid signature, is rejected with its signature', () => {
   const neutral = little(1n)
   const forged = Buffer.concat([raw, little(scalar() % order)])
   assert.deepEqual(verdicts(neutral, forged), { lenient: true, strict: false })
   assert.equal(isUsableKey(neutral), false)
 })
 
-test('S is refused from the order of the group upwards', () => {
+test('S is rejected from the order of the group upwards', () => {
   const good = sign(null, message, secret)
   assert.deepEqual(verdicts(raw, good), { lenient: true, strict: true })
   for (const more of [order, 2n * order, 7n * order]) {
@@ -106,12 +106,12 @@ test('S is refused from the order of the group upwards', () => {
   }
 })
 
-test('an R of small order is refused in every spelling', () => {
+test('an R of small order is rejected in every encoding', () => {
   for (const spelling of [1n, p + 1n, 1n + 2n ** 255n, p + 1n + 2n ** 255n])
     assert.deepEqual(verdicts(raw, signedWithNoNonce(little(spelling))), { lenient: true, strict: false })
 })
 
-test('base64 is read in its three spellings and in no other', () => {
+test('base64 is accepted in its three alphabets and in no other', () => {
   fc.assert(
     fc.property(fc.uint8Array({ minLength: 32, maxLength: 32 }), (bytes) => {
       const standard = Buffer.from(bytes).toString('base64')
@@ -130,7 +130,7 @@ test('base64 is read in its three spellings and in no other', () => {
   )
 })
 
-test('base64 whose unused bits are set is refused', () => {
+test('base64 whose unused bits are set is rejected', () => {
   const text = Buffer.alloc(32).toString('base64')
   const twin = `${text.slice(0, 42)}B=`
   assert.deepEqual(Buffer.from(twin, 'base64'), Buffer.alloc(32))
@@ -139,7 +139,7 @@ test('base64 whose unused bits are set is refused', () => {
   assert.equal(decodeBase64(mixed, 32), undefined)
 })
 
-test('every key that is generated is usable', () => {
+test('every generated key is usable', () => {
   for (let turn = 0; turn < 50; turn++) {
     const { publicKey } = generateKeyPairSync('ed25519')
     assert.equal(isUsableKey(publicKey.export({ format: 'der', type: 'spki' }).subarray(-32)), true)

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { signupGrants } from './signup-grants.ts'
 
-test('an address gets a hundred grants a day, a network of IPv6 counts as one address', () => {
+test('an address gets a hundred grants a day, and an IPv6 network counts as one address', () => {
   const at = { ms: 0 }
   const grants = signupGrants({ clock: { now: () => new Date(at.ms) } })
   const taken = (ip: string, times: number) =>

@@ -10,7 +10,7 @@ const balances = [
   { subAccount: 'external', availUnits: -500n },
 ]
 
-test('what expires first is spent first, and only balances of credits count', () => {
+test('the bucket that expires first is spent first, and only credit balances count', () => {
   const live = liveBuckets(
     balances,
     [{ sub_account: subAccountOf('signup'), expires_at: new Date(1_001) }],
@@ -23,7 +23,7 @@ test('what expires first is spent first, and only balances of credits count', ()
   assert.equal(totalOf(live), 500n)
 })
 
-test('a bucket is dead from the moment on at which it expires', () => {
+test('a bucket is empty from its expiry on', () => {
   const live = liveBuckets(balances, [{ sub_account: subAccountOf('signup'), expires_at: now }], now)
   assert.deepEqual(live, [{ kind: 'purchased', credits: 300n, expiresAt: null }])
 })

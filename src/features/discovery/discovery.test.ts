@@ -33,6 +33,6 @@ test('only released sections are present, each with its operations and facts', a
   })
 })
 
-test('a gateway without sections claims none', async () => {
+test('a gateway without sections lists none', async () => {
   assert.deepEqual(await manifest([]), { protocols: ['http', 'sse'] })
 })

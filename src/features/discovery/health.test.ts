@@ -15,7 +15,7 @@ const well = {
   checkMsMax: 50,
 }
 
-test('all parts well is ok, with their figures', async () => {
+test('healthy parts are ok, with their figures', async () => {
   const { body, down } = await healthCheck(well)()
   assert.equal(down, false)
   assert.equal(body.status, 'ok')
@@ -34,7 +34,7 @@ test('a store that hangs or fails is down, in bounded time', async () => {
   }
 })
 
-test('a dead upstream, silent upstreams or a stuck queue degrade and take nothing down', async () => {
+test('an unreachable upstream, slow upstreams or a stuck queue degrade the health and do not take it down', async () => {
   const worse = [
     { upstreams: async () => ({ base: { status: 'down' as const, lastOkAt: null } }) },
     { upstreams: never },
@@ -49,7 +49,7 @@ test('a dead upstream, silent upstreams or a stuck queue degrade and take nothin
   }
 })
 
-test('many askers at once cost one look', async () => {
+test('concurrent requests share one check', async () => {
   let checks = 0
   const health = healthCheck({ ...well, store: async () => ++checks })
   await Promise.all(Array.from({ length: 50 }, () => health()))

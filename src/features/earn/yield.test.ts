@@ -32,7 +32,7 @@ test('a loss is negative', () => {
   assert.ok(seen !== null && seen < -0.3 && seen > -0.31)
 })
 
-test('nothing is told before an hour of prices is known', () => {
+test('no yield is shown before an hour of prices is known', () => {
   assert.equal(apyOf([], dayMs), null)
   assert.equal(apyOf([{ at: at(0), price: one }], dayMs), null)
   assert.equal(

@@ -49,7 +49,7 @@ test('a position lists the exits that protect it, and none that waits for anothe
   assert.deepEqual([short.side, short.size, short.tp_oids, short.sl_oids], ['short', '0.01', [], ['4']])
 })
 
-test('with one balance for both sides an account is worth its dollars of the spot side', () => {
+test('with one balance for both sides the value of an account includes its spot dollars', () => {
   const usdc = { coin: 'USDC', total: '600.5', hold: '250.25', entryUsd: '0' }
   const hype = { coin: 'HYPE', total: '3', hold: '0', entryUsd: '90' }
   assert.deepEqual(unifiedValue([hype, usdc]), { accountValueUsd: '600.5', withdrawableUsd: '350.25' })

@@ -4,7 +4,7 @@ import { receipts } from './receipt.ts'
 
 const facts = { id: '1', userId: 'u', taskId: 't', intentHash: 'h', expiresAt: new Date(0) }
 
-test('a receipt is genuine, its copy is not, and neither is one of another policy', () => {
+test('a receipt is authentic; its copy and one of another policy are not', () => {
   const { make, isAuthentic } = receipts()
   const receipt = make(facts)
   assert.equal(isAuthentic(receipt), true)

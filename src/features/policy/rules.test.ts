@@ -45,14 +45,14 @@ const ruleOf = (asked: PolicyRequest, state: PolicyState = policyState()) => {
 const paused = { scope: 'user' as const, since: new Date(0) }
 const only = (change: Partial<Limits>) => policyState({ limits: { ...platformLimits, ...change } })
 
-test('what every rule allows is allowed, in any case of an EVM address', () => {
+test('an action within every rule is allowed, in any case of an EVM address', () => {
   assert.equal(
     evaluate(ask({ recipients: [vault.toLowerCase(), own.toUpperCase().replace('X', 'x')] }), policyState()),
     null,
   )
 })
 
-test('each rule refuses what it alone is against', () => {
+test('each rule denies the action that violates only this rule', () => {
   assert.equal(ruleOf(ask({ chainId: '10' })), 'chain')
   assert.equal(ruleOf(ask(), only({ tokens: [] })), 'token')
   assert.equal(ruleOf(ask(), only({ tokens: [chainAddressOf('1', usdc)] })), 'token')
@@ -64,14 +64,14 @@ test('each rule refuses what it alone is against', () => {
   assert.equal(ruleOf(ask(), policyState({ paused })), 'trading_paused')
 })
 
-test('a pause of one venue stops what opens there, and neither exits nor what spends nothing', () => {
+test('a pause of one venue stops opening orders there, and neither exits nor actions without spend', () => {
   const frozen = policyState({ paused: { scope: 'venue', since: new Date(0), reason: 'drift' } })
   assert.equal(ruleOf(ask({ usdMicros: 1n }), frozen), 'trading_paused')
   assert.equal(evaluate(ask({ usdMicros: 0n }), frozen), null)
   assert.equal(evaluate(ask({ usdMicros: 1n, exit: true }), frozen), null)
 })
 
-test('a refusal says what is left', () => {
+test('a denial states the remaining amount', () => {
   const refusal = evaluate(ask({ usdMicros: 100n }), policyState({ spentMicros: 249n }))
   assert.deepEqual(refusal && 'limit' in refusal && [refusal.limit, refusal.remaining], [
     '0.00025',
@@ -79,7 +79,7 @@ test('a refusal says what is left', () => {
   ])
 })
 
-test('an exit passes a kill switch, spent caps and tightened lists, and still goes only where money may go', () => {
+test('an exit passes a kill switch, spent caps and lowered lists, but only to allowed recipients', () => {
   const exit = ask({ exit: true, usdMicros: 1_000_000n })
   const closed = {
     ...platformLimits,
@@ -121,7 +121,7 @@ test('limits that a user stores never allow more than those of the platform', ()
   )
 })
 
-test("a stored limit above the platform's, field by field, counts as the platform's", () => {
+test('a stored limit above the platform limit counts as the platform limit, field by field', () => {
   const wide: Overrides = {
     perTransactionMicros: 1_000n,
     perDayMicros: 2_000n,
@@ -139,7 +139,7 @@ test("a stored limit above the platform's, field by field, counts as the platfor
   })
 })
 
-test('what does not count as loosening never allows what was refused before', () => {
+test('a change that does not count as widening never allows an action that was denied before', () => {
   fc.assert(
     fc.property(overrides, overrides, asks, micros, (stored, wanted, asked, spentMicros) => {
       const before = intersect(platformLimits, stored)
@@ -151,7 +151,7 @@ test('what does not count as loosening never allows what was refused before', ()
   )
 })
 
-test('asking for exactly the present limits is no loosening, and one unit more is', () => {
+test('a request for exactly the current limits is no widening, and one unit more is', () => {
   fc.assert(
     fc.property(overrides, (stored) => {
       const limits = intersect(platformLimits, stored)
@@ -164,7 +164,7 @@ test('asking for exactly the present limits is no loosening, and one unit more i
   )
 })
 
-test('no sequence of asks takes more than the cap from any 24 hours', () => {
+test('no sequence of actions spends more than the cap within any 24 hours', () => {
   const day = 86_400
   const steps = fc.array(fc.record({ afterSeconds: fc.nat(day / 3), usdMicros: fc.bigInt(0n, 120n) }), {
     maxLength: 60,

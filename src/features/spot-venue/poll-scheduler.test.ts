@@ -50,7 +50,7 @@ describe('the poll scheduler', () => {
     assert.equal(choose([entry(2)], () => undefined).length, othersMax)
   })
 
-  test('forgets entries that are no longer pending', () => {
+  test('removes entries that are no longer pending', () => {
     const { choose } = createPollScheduler()
     assert.equal(choose([entry(1)], at('40')).length, 1)
     assert.equal(choose([entry(1)], at('40')).length, 0)

@@ -8,7 +8,7 @@ import { envKek, keyEncryptionKeys } from './key-encryption-keys.ts'
 const bytes = (length: number) => fc.uint8Array({ minLength: length, maxLength: length })
 const base64 = (fill: number) => Buffer.alloc(32, fill).toString('base64')
 
-test('what was sealed opens again, and only with its key and for its place', () => {
+test('sealed data opens only with its key and for its context', () => {
   const plain = fc.uint8Array({ maxLength: 64 })
   fc.assert(
     fc.property(bytes(32), bytes(12), plain, fc.string(), fc.string(), (key, iv, secret, aad, other) => {
@@ -22,7 +22,7 @@ test('what was sealed opens again, and only with its key and for its place', () 
   )
 })
 
-test('no byte of an envelope can be changed or left out', () => {
+test('an envelope with a changed or missing byte does not open', () => {
   const key = Buffer.alloc(32, 1)
   const blob = encrypt(key, Buffer.alloc(12, 2), Buffer.alloc(32, 3), 'place')
   for (let at = 0; at < blob.length; at++) {
@@ -44,7 +44,7 @@ test('a key-encryption key is 32 bytes in base64 and nothing else', () => {
     assert.throws(() => envKek('k', text, systemRandom), RangeError)
 })
 
-test('each key-encryption key opens its own, and ids do not repeat', async () => {
+test('each key-encryption key opens its own envelopes, and ids do not repeat', async () => {
   const [first, second] = [
     envKek('first', base64(1), systemRandom),
     envKek('second', base64(2), systemRandom),

@@ -44,7 +44,7 @@ const held = (amountUnits: bigint, more: Partial<HeldToken> = {}): HeldToken => 
   ...more,
 })
 
-test('an unknown price leaves price and value null, and the total sums what is known', () => {
+test('an unknown price leaves price and value null, and the total sums the known values', () => {
   const known = holdingOf(held(1_500_000n), facts('0.9998'))
   const unknown = holdingOf(held(9_000_000n), facts(null))
   assert.equal(known.value_usd, '1.4997')
@@ -68,7 +68,7 @@ test('a share is worth its part of the backing asset', () => {
   assert.equal(holdingOf(bare, facts('1')).value_usd, null)
 })
 
-test('no number ever leaves as an exponent, however small or large', () => {
+test('no number has an exponent, however small or large', () => {
   const amount = fc.bigInt({ min: 1n, max: 10n ** 30n })
   const prices = fc.constantFrom('0.000000000000000001', '0.00002', '100000', '3.141592653589793238')
   fc.assert(

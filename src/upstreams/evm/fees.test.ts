@@ -20,7 +20,7 @@ test('a replacement is at least an eighth above both fees, and the smallest such
   )
 })
 
-test('five and ten percent more do not replace, although the development node would take them', () => {
+test('five and ten percent more do not replace, although the development node accepts them', () => {
   fc.assert(
     fc.property(fc.bigInt({ min: 1_000n, max: 10n ** 13n }), (old) => {
       for (const tenths of [50n, 100n]) {
@@ -33,7 +33,7 @@ test('five and ten percent more do not replace, although the development node wo
   assert.ok(isValidReplacement(old, { maxFeeWei: 9_000n, priorityWei: 900n }))
 })
 
-test('an offer never exceeds the cap and its priority never the offer', () => {
+test('a quoted fee never exceeds the cap, nor its priority fee the quoted fee', () => {
   fc.assert(
     fc.property(wei, wei, wei, wei, (base, suggested, priorityFloorWei, capWei) => {
       const offered = quoteFees(base, suggested, { priorityFloorWei, capWei })

@@ -15,7 +15,7 @@ test('a sequence that agrees with its chain needs no repair', () => {
   assert.deepEqual(planNonceRepair(7n, 7n, []), { next: 7n, resend: [], gaps: [] })
 })
 
-test('a counter that drifted far above the chain goes back to where the stored bytes end', () => {
+test('a counter far above the chain is set back to the end of the stored transactions', () => {
   const sent = Array.from({ length: 291 }, (_, index) => attempt(BigInt(index)))
   const plan = planNonceRepair(0n, 633n, sent)
   assert.equal(plan.next, 291n)
@@ -23,7 +23,7 @@ test('a counter that drifted far above the chain goes back to where the stored b
   assert.deepEqual(plan.gaps, [])
 })
 
-test('a counter behind the chain goes forward', () => {
+test('a counter behind the chain is raised', () => {
   assert.deepEqual(planNonceRepair(9n, 4n, [attempt(3n)]), { next: 9n, resend: [], gaps: [] })
 })
 
@@ -32,7 +32,7 @@ test('of several transactions under one nonce the last one is sent', () => {
   assert.deepEqual(plan.resend, [attempt(2n, '0xnew'), attempt(3n)])
 })
 
-test('after a plan is carried out every number up to the counter is taken exactly once', () => {
+test('after a plan is executed every nonce up to the counter is used exactly once', () => {
   const nonces = fc.uniqueArray(fc.bigInt({ min: 0n, max: 40n }), { maxLength: 30 })
   fc.assert(
     fc.property(

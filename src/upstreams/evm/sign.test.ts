@@ -42,7 +42,7 @@ const word = (types: string, values: unknown[]) =>
   keccak256(encodeAbiParameters(parseAbiParameters(types) as never, values as never))
 const named = (text: string) => keccak256(stringToHex(text))
 
-/** The digest as the published contract computes it, step by step. */
+/** The digest computed step by step, as in the published contract. */
 function digestByHand({ calls, nonce, deadlineSeconds, executor: sender }: EvmBatch): Hex {
   const callType = 'Call(address to,uint256 value,bytes data)'
   const batchType = `BatchedCall(Call[] calls,bool revertOnFailure)${callType}`
@@ -71,7 +71,7 @@ function digestByHand({ calls, nonce, deadlineSeconds, executor: sender }: EvmBa
   return keccak256(concat(['0x1901', domain, struct]))
 }
 
-test('a batch is hashed as the published contract does, salt and executor included', () => {
+test('a batch is hashed as in the published contract, salt and executor included', () => {
   assert.equal(batchHash(batch), digestByHand(batch))
   const { executor: _, ...open } = batch
   assert.equal(batchHash(open), digestByHand({ ...open, executor: `0x${'0'.repeat(40)}` }))
@@ -112,14 +112,14 @@ test('short parts of a signature keep their full width', async () => {
   )
 })
 
-test('each task has a nonce key of its own, at sequence zero', () => {
+test('each task has its own nonce key, at sequence zero', () => {
   const id = '0191b6f0-1234-7abc-8def-0123456789ab'
   assert.equal(nonceOf(id) >> 64n, nonceKeyOf(id))
   assert.equal(nonceOf(id) & (2n ** 64n - 1n), 0n)
   assert.equal(nonceKeyOf(id), 0x0191b6f012347abc8def0123456789abn)
 })
 
-test('custody reads the calls that it was taught, exactly', () => {
+test('custody decodes known calls exactly', () => {
   const amount = fc.bigInt({ min: 0n, max: 2n ** 256n - 1n })
   fc.assert(
     fc.property(amount, (amountUnits) => {
@@ -131,7 +131,7 @@ test('custody reads the calls that it was taught, exactly', () => {
   )
 })
 
-test('bytes behind the arguments, dirty words and unknown selectors are not read', () => {
+test('trailing bytes, unclean padding and unknown selectors are not decoded', () => {
   const data = approveData(executor, 5n)
   const call = (bytes: string) => ({ to: vault, value: 0n, data: bytes })
   assert.ok(readCall(call(data)))

@@ -7,7 +7,7 @@ import { resultOf } from './simulation.ts'
 const row = { displayName: 'Base' } as EvmChainRow
 const refusal = (code: number, message: string) => () => resultOf(row, { error: { code, message } })
 
-test('limits and lags of providers are a node that is away for now, whatever they call it', () => {
+test('limits and lags of providers count as an unavailable node, whatever their texts', () => {
   const said: [number, string][] = [
     [-32005, 'daily request count exceeded'],
     [429, 'Your app has exceeded its compute units per second capacity.'],
@@ -21,7 +21,7 @@ test('limits and lags of providers are a node that is away for now, whatever the
   for (const [code, message] of said) assert.throws(refusal(code, message), { code: 'unavailable' }, message)
 })
 
-test('a call that the node judged is refused for good', () => {
+test('a call that the node executed is rejected for good', () => {
   const said: [number, string][] = [
     [3, 'execution reverted: no'],
     [-32000, 'execution reverted'],

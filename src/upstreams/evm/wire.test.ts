@@ -5,7 +5,7 @@ import { answersOf, quantityOf, receiptOf, requestOf, sendVerdictOf } from './wi
 
 const refusal = (message: string) => sendVerdictOf({ error: { code: -32000, message } }).verdict
 
-test('the answers of a batch are matched by id, in whatever order they come', () => {
+test('the answers of a batch are matched by id, in any order', () => {
   const body = '[{"jsonrpc":"2.0","id":2,"result":"0x2"},{"jsonrpc":"2.0","id":1,"result":"0x1"}]'
   assert.deepEqual(answersOf(body, 2), [{ result: '0x1' }, { result: '0x2' }])
   assert.equal(JSON.parse(requestOf([{ method: 'a', params: [] }])).id, 1)
@@ -20,13 +20,13 @@ test('the answers of a batch are matched by id, in whatever order they come', ()
   )
 })
 
-test('one error for a whole batch stands for each of its calls', () => {
+test('one error for a whole batch applies to each of its calls', () => {
   const body = '{"jsonrpc":"2.0","id":null,"error":{"code":-32005,"message":"limit exceeded"}}'
   assert.equal(answersOf(body, 2).length, 2)
   assert.ok(answersOf(body, 2).every((answer) => 'error' in answer && answer.error.code === -32005))
 })
 
-test('pages, half answers and foreign shapes are an absent node, never a result', () => {
+test('HTML pages, incomplete answers and unknown shapes count as an unavailable node, never as a result', () => {
   for (const body of ['<html>502</html>', '', '[]', '[1]', '{"id":1}', '{"id":7,"result":"0x"}'])
     assert.throws(
       () => answersOf(body, 1),
@@ -43,7 +43,7 @@ test('a receipt without a block is no receipt yet', () => {
   assert.throws(() => receiptOf({ blockNumber: '0x1' }), Fault)
 })
 
-test('what nodes say to a transaction is told apart', () => {
+test('node replies to a sent transaction are classified', () => {
   assert.deepEqual(sendVerdictOf({ result: '0xabc' }), { verdict: 'accepted' })
   for (const text of ['already known', 'transaction already imported', 'AlreadyKnown'])
     assert.equal(refusal(text), 'accepted', text)

@@ -7,7 +7,7 @@ const state = { accountValueUsd: '1' } as Account
 
 type Brief = NonNullable<Parameters<typeof accountViews>[0]['brief']>
 
-/** A clock that a test moves, and answers that count their questions. */
+/** A clock that a test advances, and answers that count their requests. */
 function createTestViews({
   perMinute = 1_200,
   subscribedSinceMs,
@@ -40,7 +40,7 @@ function createTestViews({
   return { now, asked, views, spent: () => asked.account * 2 + asked.openOrders * 20 }
 }
 
-test('an account that is looked at ten times a second costs two a second at most, and is always answered', async () => {
+test('an account that is viewed ten times a second costs two requests a second at most, and is always answered', async () => {
   const { now, views, spent } = createTestViews()
   for (let read = 0; read < 600; read += 1) {
     await Promise.all([views.openOrders('0xA'), views.account('0xA')])
@@ -51,7 +51,7 @@ test('an account that is looked at ten times a second costs two a second at most
   assert.ok(now.ms - atMs <= 30_000, `${now.ms - atMs} ms old`)
 })
 
-test('many accounts share what views may spend together', async () => {
+test('many accounts share the request budget of views', async () => {
   const { now, views, spent } = createTestViews()
   const accounts = Array.from({ length: 40 }, (_, at) => `0x${at}`)
   const look = () => Promise.all(accounts.flatMap((each) => [views.openOrders(each), views.account(each)]))
@@ -64,7 +64,7 @@ test('many accounts share what views may spend together', async () => {
   assert.ok(spent() - first <= 400, `${spent() - first} in a minute`)
 })
 
-test('what the gateway did is shown by a new answer, also where the share is used up', async () => {
+test('an action of the gateway is shown by a new answer, also where the budget is used up', async () => {
   const { now, asked, views } = createTestViews()
   for (let look = 0; look < 50; look += 1) {
     await views.openOrders('0xA')
@@ -77,7 +77,7 @@ test('what the gateway did is shown by a new answer, also where the share is use
   assert.equal(asked.openOrders, before + 1)
 })
 
-test('an account that is followed is shown as the stream tells it, without a question', async () => {
+test('a subscribed account is shown from its stream, without a request', async () => {
   const { now, asked, views } = createTestViews({ subscribedSinceMs: 900_000 })
   views.applyPush('0xA', 'account', state)
   now.ms += 4_000
@@ -88,13 +88,13 @@ test('an account that is followed is shown as the stream tells it, without a que
   assert.equal(asked.account, 1)
 })
 
-test('where nobody counts every view asks', async () => {
+test('without a request limit every view sends a request', async () => {
   const { asked, views } = createTestViews({ perMinute: 0 })
   for (let look = 0; look < 5; look += 1) await views.account('0xA')
   assert.equal(asked.account, 5)
 })
 
-/** Open orders of an account without orders, as long as there is a place. */
+/** Open orders of an account without orders, while a subscription is free. */
 function briefly() {
   const subscriptions = { count: 0, hasPlace: true }
   const brief = (async (_user: string, _channel: string, accept: (message: unknown) => unknown) => {
@@ -105,7 +105,7 @@ function briefly() {
   return { subscriptions, brief }
 }
 
-test('an account that is not followed is read by brief subscriptions, without a question', async () => {
+test('an account without a subscription is read by brief subscriptions, without a request', async () => {
   const { subscriptions, brief } = briefly()
   const { now, asked, views } = createTestViews({ brief })
   for (let look = 0; look < 600; look += 1) {
@@ -120,7 +120,7 @@ test('an account that is not followed is read by brief subscriptions, without a 
   assert.equal(asked.openOrders, 0)
 })
 
-test('a view asks where no brief subscription answers', async () => {
+test('a view sends a request where no brief subscription answers', async () => {
   const { subscriptions, brief } = briefly()
   const { asked, views } = createTestViews({ brief })
   subscriptions.hasPlace = false

@@ -3,7 +3,7 @@ import { describe, test } from 'node:test'
 import { amountOf, plain, roundedTo, usdOf } from './decimals.ts'
 
 describe('numbers as the venue prints them', () => {
-  test('the error of a binary float goes, and what the venue meant stays', () => {
+  test('the error of a binary float is removed, and the intended value remains', () => {
     const printed: [string, string][] = [
       ['2703997.4500000002', '2703997.45'],
       ['16.000000000000004', '16'],
@@ -19,13 +19,13 @@ describe('numbers as the venue prints them', () => {
     for (const [text, meant] of printed) assert.equal(usdOf(text), meant, text)
   })
 
-  test('a token keeps all of its places, and a rate all that it is printed with', () => {
+  test('a token keeps all of its decimals, and a rate all that are printed', () => {
     assert.equal(amountOf('0.0014985001'), '0.0014985001')
     assert.equal(plain('0.0000125'), '0.0000125')
     assert.equal(plain('1e-18'), '0.000000000000000001')
   })
 
-  test('it rounds half up on both sides of zero, and refuses what is no number', () => {
+  test('it rounds half up on both sides of zero, and rejects text that is no number', () => {
     assert.deepEqual(
       [roundedTo('1.25', 1), roundedTo('-1.25', 1), roundedTo('1.249', 1)],
       ['1.3', '-1.3', '1.2'],

@@ -6,14 +6,14 @@ import type { Fill } from './parse.ts'
 const fill = (orderId: number, tradeId: number, size: string) => ({ orderId, tradeId, size }) as Fill
 const sizes = (fills: readonly Fill[]) => fills.map(({ size }) => size)
 
-describe('what the streams told of an order', () => {
-  test('is known at once where it came before the question', async () => {
+describe('stream updates of an order', () => {
+  test('are returned at once where they came before the wait', async () => {
     const updates = createOrderUpdates()
     updates.fills([fill(7, 1, '2'), fill(8, 2, '9')])
     assert.deepEqual(await updates.waitFor(7, ({ fills }) => sizes(fills), 1_000), ['2'])
   })
 
-  test('is waited for until there is enough of it, and a fill told twice counts once', async () => {
+  test('are waited for until they are complete, and a repeated fill counts once', async () => {
     const updates = createOrderUpdates()
     const asked = updates.waitFor(7, ({ fills }) => (fills.length === 2 ? sizes(fills) : undefined), 10_000)
     updates.fills([fill(7, 1, '2')])
@@ -24,7 +24,7 @@ describe('what the streams told of an order', () => {
     assert.equal(await updates.waitFor(7, ({ left }) => left?.origSize, 0), '5')
   })
 
-  test('is undefined when the time is over, and the waiter is removed', async () => {
+  test('are undefined after the timeout, and the waiter is removed', async () => {
     const updates = createOrderUpdates()
     let asked = 0
     const read = () => void asked++
@@ -33,7 +33,7 @@ describe('what the streams told of an order', () => {
     assert.equal(asked, 1)
   })
 
-  test('is forgotten when there are too many orders, the oldest first', async () => {
+  test('are dropped when there are too many orders, the oldest first', async () => {
     const updates = createOrderUpdates()
     for (let orderId = 0; orderId <= 4_000; orderId++) updates.fills([fill(orderId, orderId, '1')])
     assert.equal(await updates.waitFor(0, ({ fills }) => fills[0], 0), undefined)

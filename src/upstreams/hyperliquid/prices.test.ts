@@ -9,7 +9,7 @@ function createTestPrices() {
   return { now, known: prices({ nowMs: () => now.ms, isStreaming: () => now.isStreaming }) }
 }
 
-test('an answer is shared for a moment, from the time of the question', () => {
+test('an answer is shared briefly, from the time of the request', () => {
   const { now, known } = createTestPrices()
   assert.equal(known.current(), undefined)
   known.answered(at('1'), 9_900)
@@ -18,14 +18,14 @@ test('an answer is shared for a moment, from the time of the question', () => {
   assert.equal(known.current(), undefined)
 })
 
-test('nothing is shared while no stream would tell of a change', () => {
+test('no answer is shared while no stream would send a change', () => {
   const { now, known } = createTestPrices()
   known.answered(at('1'), 10_000)
   now.isStreaming = false
   assert.equal(known.current(), undefined)
 })
 
-test('an answer that was asked for before the stream spoke does not take its word back', () => {
+test('an answer requested before a stream message does not override it', () => {
   const { now, known } = createTestPrices()
   known.push(at('2'))
   known.answered(at('1'), 9_999)
@@ -35,7 +35,7 @@ test('an answer that was asked for before the stream spoke does not take its wor
   assert.deepEqual(known.current(), at('3'))
 })
 
-test('a clock that was set back makes nothing fresh', () => {
+test('after the clock was set back no answer is fresh', () => {
   const { now, known } = createTestPrices()
   known.push(at('1'))
   now.ms = 9_000

@@ -12,7 +12,7 @@ import {
 import type { Urgency } from './urgency.ts'
 import { weightWindow } from './weight-window.ts'
 
-/** Time that stands still until a test moves it, with everything that was put off. */
+/** A clock that a test advances, with its timers. */
 function manualClock() {
   let now = 1_000_000
   const later = new Set<{ at: number; run: () => void }>()
@@ -53,7 +53,7 @@ const ask = (budget: Budget, weight: number, urgency: Urgency, account?: string)
   return said
 }
 
-test('a call costs what the venue documents', () => {
+test('a call costs the documented weight', () => {
   const types = ['allMids', 'orderStatus', 'clearinghouseState', 'userRole', 'frontendOpenOrders']
   assert.deepEqual(types.map(infoWeight), [2, 2, 2, 60, 20])
   assert.deepEqual(
@@ -69,7 +69,7 @@ test('a call costs what the venue documents', () => {
   assert.equal(actionWeight({ type: 'withdraw3' }), 1)
 })
 
-test('cancels and orders that only reduce are exits', () => {
+test('cancels and reduce-only orders are exits', () => {
   assert.equal(actionUrgency({ type: 'cancel', cancels: [{}] }), 'exit')
   assert.equal(actionUrgency({ type: 'order', orders: [{ r: true }, { r: true }] }), 'exit')
   assert.equal(actionUrgency({ type: 'order', orders: [{ r: false }, { r: true }] }), 'work')
@@ -79,7 +79,7 @@ test('cancels and orders that only reduce are exits', () => {
   assert.equal(actionUrgency({ type: 'updateLeverage' }), 'work')
 })
 
-test('within any minute no more is spent than the budget', () => {
+test('no more than the budget is spent within any minute', () => {
   const window = weightWindow(100)
   const spent: { at: number; weight: number }[] = []
   for (let now = 0; now < 400_000; now += 777) {
@@ -98,7 +98,7 @@ test('within any minute no more is spent than the budget', () => {
   assert.ok(most <= 100 && most >= 60, String(most))
 })
 
-test('what waits tells exactly when its weight is free', () => {
+test('a waiting call knows exactly when its weight is free', () => {
   const window = weightWindow(100)
   window.add(40, 0)
   window.add(40, 10_000)
@@ -108,7 +108,7 @@ test('what waits tells exactly when its weight is free', () => {
   assert.equal(window.waitMs(60, 'exit', 61_000), 0)
 })
 
-test('the last parts of the budget are kept for what is more urgent', () => {
+test('the last parts of the budget are reserved for more urgent classes', () => {
   const window = weightWindow(100)
   window.add(30, 0)
   const free = (urgency: Urgency) => window.waitMs(10, urgency, 1_000) === 0
@@ -134,7 +134,7 @@ test('the last parts of the budget are kept for what is more urgent', () => {
   ])
 })
 
-test('exits that wait go before others that waited longer, and who would wait too long is told how long', async () => {
+test('waiting exits precede calls that waited longer, and a call with too long a wait is rejected with the duration', async () => {
   const time = manualClock()
   const budget = rateBudget({ perMinute: 100, ...time })
   await budget.admit(100, 'exit')
@@ -152,7 +152,7 @@ test('exits that wait go before others that waited longer, and who would wait to
   assert.equal(budget.used(), 60)
 })
 
-test('after a refusal nothing leaves for a while, each time longer, or as long as the venue says', async () => {
+test('after a 429 nothing is sent for a while, longer each time, or as long as the venue says', async () => {
   const time = manualClock()
   const budget = rateBudget({ perMinute: 100, ...time })
   const waits = async (retryAfterMs?: number) => {
@@ -168,7 +168,7 @@ test('after a refusal nothing leaves for a while, each time longer, or as long a
   assert.equal(await waits(), 1)
 })
 
-test('a refusal is a fault that says that nothing was sent', async () => {
+test('a rejection is a fault that says that nothing was sent', async () => {
   const budget = rateBudget({ perMinute: 10, ...manualClock() })
   await budget.admit(10, 'exit')
   await assert.rejects(
@@ -177,7 +177,7 @@ test('a refusal is a fault that says that nothing was sent', async () => {
   )
 })
 
-test('one account spends its share of a class and no more, and the refusal says whose budget it was', async () => {
+test('one account spends at most its share of a class, and the rejection names the owner of the budget', async () => {
   const time = manualClock()
   const budget = rateBudget({ perMinute: 1_200, ...time })
   let spent = 0
@@ -202,7 +202,7 @@ test('one account spends its share of a class and no more, and the refusal says 
   await budget.admit(20, 'exit', 'one')
 })
 
-test('an account that closes without end leaves the closes of others their part', async () => {
+test('an account that closes without pause leaves a share to the closes of others', async () => {
   const time = manualClock()
   const budget = rateBudget({ perMinute: 1_200, ...time })
   const own = Array.from({ length: 400 }, () => ask(budget, 2, 'exit', 'one'))
@@ -225,7 +225,7 @@ test('one account that spends in every class leaves room for the closes of other
   assert.deepEqual(new Set(others.map(({ state }) => state)), new Set(['sent']))
 })
 
-test('an account that closed little can always close, however many others spend without end', async () => {
+test('an account with few closes can always close, however many others spend without pause', async () => {
   const time = manualClock()
   const budget = rateBudget({ perMinute: 1_200, ...time })
   for (let turn = 0; turn < 300; turn += 1)
@@ -237,7 +237,7 @@ test('an account that closed little can always close, however many others spend 
   assert.equal(close.state, 'sent')
 })
 
-test('three accounts that wish without end leave the wishes of another one their part', async () => {
+test('three accounts that call without pause leave a share to another one', async () => {
   const time = manualClock()
   const budget = rateBudget({ perMinute: 1_200, ...time })
   for (let turn = 0; turn < 600; turn += 1)
@@ -249,7 +249,7 @@ test('three accounts that wish without end leave the wishes of another one their
   assert.deepEqual(new Set(other.map(({ state }) => state)), new Set(['sent']))
 })
 
-test('calls that never pause are forgotten after a minute like others', () => {
+test('calls without pause expire after a minute like others', () => {
   const window = weightWindow(1_200)
   let refused = 0
   for (let now = 0; now < 300_000; now += 200)

@@ -9,7 +9,7 @@ const other = '0x2222222222222222222222222222222222222222'
 const isOutgoing = (delta: { type: string } & Record<string, unknown>): boolean =>
   parseLedgerUpdate({ time: 1, hash: '0x0', delta }, me).isOutgoing
 
-test('money that goes to somebody else is outgoing in every form, also where the amount is not understood', () => {
+test('a transfer to another account is outgoing in every form, also where the amount cannot be parsed', () => {
   const sent = { user: me, destination: other, token: 'USDC', amount: '5.0', usdc: '5.0', fee: '1.0' }
   for (const type of ['spotTransfer', 'internalTransfer', 'send', 'subAccountTransfer', 'somethingNew'])
     assert.equal(isOutgoing({ type, ...sent }), true, type)
@@ -22,7 +22,7 @@ test('money that goes to somebody else is outgoing in every form, also where the
   assert.equal(isOutgoing({ type: 'cStakingTransfer', token: 'HYPE', amount: '1', isDeposit: true }), true)
 })
 
-test('what comes in, or stays with the account, is not outgoing', () => {
+test('an incoming transfer, or one within the account, is not outgoing', () => {
   const received = { user: other, destination: me, token: 'USDC', amount: '5.0', fee: '1.0' }
   for (const type of ['spotTransfer', 'send', 'somethingNew'])
     assert.equal(isOutgoing({ type, ...received }), false, type)
@@ -33,7 +33,7 @@ test('what comes in, or stays with the account, is not outgoing', () => {
   assert.equal(isOutgoing({ type: 'deposit', usdc: '5.0' }), false)
 })
 
-test('an open order without a list of children is an order all the same', () => {
+test('an open order without a list of children is still an order', () => {
   const order = {
     coin: 'BTC',
     side: 'B',

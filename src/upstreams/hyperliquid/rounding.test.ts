@@ -22,15 +22,15 @@ const decimals = fc
   .tuple(fc.bigInt({ min: 1n, max: 10n ** 26n }), fc.integer({ min: 0, max: 18 }))
   .map(([units, places]) => fromUnits(units, places))
 
-/** What requests and markets can bring, so that the quotient still fits our decimals. */
+/** Possible values of requests and markets, so that the quotient still fits our decimals. */
 const amounts = fc
   .tuple(fc.bigInt({ min: 1n, max: 10n ** 18n }), fc.integer({ min: 6, max: 12 }))
   .map(([units, places]) => fromUnits(units, places))
 
 const figuresOf = (text: string): number => text.replace('.', '').replace(/^0+/, '').replace(/0+$/, '').length
 
-describe('the grid of the venue', () => {
-  test('a price keeps five figures and the places of its market, a size the places of its lot', () => {
+describe('tick and lot of the venue', () => {
+  test('a price has at most five figures and the decimals of its market, a size the decimals of its lot', () => {
     assert.equal(roundPrice('97123.456789', { sizeDecimals: 5, priceDecimals: 1 }, 'down'), '97123')
     assert.equal(roundPrice('97123.456789', { sizeDecimals: 5, priceDecimals: 1 }, 'up'), '97124')
     assert.equal(roundSize('1.23456789', { sizeDecimals: 5 }), '1.23456')
@@ -43,7 +43,7 @@ describe('the grid of the venue', () => {
     assert.equal(isOnTick('3420.55', { sizeDecimals: 4, priceDecimals: 2 }), false)
   })
 
-  test('a rounded price is on the grid, in the direction that was asked, and nearer than one tick', () => {
+  test('a rounded price is on the tick, in the requested direction, and nearer than one tick', () => {
     fc.assert(
       fc.property(
         decimals,
@@ -65,7 +65,7 @@ describe('the grid of the venue', () => {
     )
   })
 
-  test('a size is cut and never grows, and dust becomes an honest 0', () => {
+  test('a size is cut and never grows, and dust becomes 0', () => {
     fc.assert(
       fc.property(decimals, grids, (size, grid) => {
         const cut = roundSize(size, grid)
@@ -77,7 +77,7 @@ describe('the grid of the venue', () => {
     )
   })
 
-  test('a size made of dollars never costs more than those dollars', () => {
+  test('a size in dollars never costs more than those dollars', () => {
     fc.assert(
       fc.property(amounts, amounts, grids, (usd, price, grid) => {
         const size = sizeOfNotional(usd, price, grid)
@@ -86,7 +86,7 @@ describe('the grid of the venue', () => {
     )
   })
 
-  test('the least price for a worth is on the tick, reaches it, and one tick less does not', () => {
+  test('the lowest price for a value is on the tick, reaches it, and one tick less does not', () => {
     const sizes = fc.integer({ min: 1, max: 10_000_000 })
     fc.assert(
       fc.property(fc.integer({ min: 1, max: 1_000 }), sizes, grids, (dollars, lots, grid) => {
@@ -101,18 +101,18 @@ describe('the grid of the venue', () => {
     )
   })
 
-  test('a notional is price times size in micro-dollars, rounded as asked', () => {
+  test('a notional is price times size in micro-dollars, rounded as requested', () => {
     assert.equal(notionalMicros('2.5', '4'), 10_000_000n)
     assert.deepEqual([notionalMicros('0.0000001', '1'), notionalMicros('0.0000001', '1', 'up')], [0n, 1n])
   })
 
-  test('a purchase is bound above the price and a sale below it', () => {
+  test('a purchase is bounded above the price and a sale below it', () => {
     const grid = { sizeDecimals: 2, priceDecimals: 4 }
     assert.equal(boundPrice('100', '8', true, grid), '108')
     assert.equal(boundPrice('100', '8', false, grid), '92')
   })
 
-  test('the bound of a market order is never beyond the slippage that the caller accepts', () => {
+  test('the bound of a market order is never beyond the accepted slippage', () => {
     const percents = fc.integer({ min: 1, max: 1_000 }).map((n) => fromUnits(BigInt(n), 2))
     const prices = fc.integer({ min: 10_000, max: 99_999_999 }).map((n) => fromUnits(BigInt(n), 4))
     fc.assert(

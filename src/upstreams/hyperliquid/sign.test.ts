@@ -52,7 +52,7 @@ describe('signing for the venue', () => {
     )
   })
 
-  test('keys stand in the order of the schema, whatever order the intent has them in', () => {
+  test('keys are in the order of the schema, in any order of the intent', () => {
     const { cloid, when, reduceOnly, size, price, isBuy, asset } = order
     const shuffled = { cloid, when, reduceOnly, size, price, isBuy, asset }
     const text = (orders: VenueOrder[]) =>
@@ -61,7 +61,7 @@ describe('signing for the venue', () => {
     assert.deepEqual(Object.keys(JSON.parse(text([order])).orders[0]), ['a', 'b', 'p', 's', 'r', 't', 'c'])
   })
 
-  test('the signature of an order covers its bytes, its number and its end', async () => {
+  test('the signature of an order covers its bytes, its nonce and its expiry', async () => {
     const signed = intent({ type: 'order', orders: [order], grouping: 'none' })
     const body = JSON.parse(await hyperliquidCrypto('mainnet').sign(secret, signed))
     assert.deepEqual([body.nonce, body.expiresAfter], [1_677_777_606_040, 1_677_777_666_040])
@@ -89,7 +89,7 @@ describe('signing for the venue', () => {
     assert.notEqual(await signerOf(createL1ActionHash({ action, nonce: nonce + 1, expiresAfter })), own)
   })
 
-  test('cash moves to the side that was asked for', () => {
+  test('cash moves to the requested side', () => {
     for (const to of ['perp', 'spot'] as const) {
       const { type, amount, toPerp } = wireAction({ type: 'move_cash', amount: '12.5', to }, 1, 'mainnet')
       assert.deepEqual([type, amount, toPerp], ['usdClassTransfer', '12.5', to === 'perp'])
@@ -132,7 +132,7 @@ describe('signing for the venue', () => {
 
   const signedFor = async (network: VenueNetwork, action: VenueIntent['action']) =>
     JSON.parse(await hyperliquidCrypto(network).sign(secret, intent(action, { expiresAtMs: null })))
-  /** The signer whom the main network would find behind the body. */
+  /** The signer that the main network would recover from the body. */
   const mainnetSignerOf = async (body: {
     action: Record<string, unknown>
     nonce: number
@@ -159,7 +159,7 @@ describe('signing for the venue', () => {
       signature: signatureOf(body.signature),
     })
 
-  test('what is signed for the test network or the local world is not valid on the main network', async () => {
+  test('a signature for the test network or the local world is not valid on the main network', async () => {
     const place: VenueIntent['action'] = { type: 'order', orders: [order], grouping: 'none' }
     assert.equal(await mainnetSignerOf(await signedFor('mainnet', place)), own)
     for (const network of ['testnet', 'local'] as const) {

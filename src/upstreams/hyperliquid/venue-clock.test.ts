@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { venueClock } from './venue-clock.ts'
 
-test('a reading runs on with our own clock, and is forgotten when it is old', () => {
+test('a reading advances with our own clock, and expires', () => {
   let ours = 1_000
   const clock = venueClock(() => ours)
   assert.equal(clock.now(), undefined)
@@ -16,7 +16,7 @@ test('a reading runs on with our own clock, and is forgotten when it is old', ()
   assert.equal(clock.now(), 70_000)
 })
 
-test('a reading is nothing once our own clock was set back', () => {
+test('a reading is discarded once our own clock was set back', () => {
   let ours = 10_000
   const clock = venueClock(() => ours)
   clock.record(50_000)

@@ -5,7 +5,7 @@ import { codeOfRejection, codeOfStatus, isSpentNonce, isUnknownSigner } from './
 import { parseInfo } from './wire.ts'
 
 describe('the answers of the venue', () => {
-  test('each order of an action is read for itself: an error stands beside orders that live', () => {
+  test('each order of an action is parsed separately: an error is listed beside open orders', () => {
     const body = JSON.stringify({
       status: 'ok',
       response: {
@@ -31,7 +31,7 @@ describe('the answers of the venue', () => {
     })
   })
 
-  test('a refusal as a whole is one, and what cannot be read is neither done nor refused', () => {
+  test('a rejection of the whole action is one, and an unreadable answer is neither executed nor rejected', () => {
     assert.deepEqual(parseExchangeReply('{"status":"err","response":"Action already expired"}'), {
       type: 'rejected',
       message: 'Action already expired',
@@ -44,7 +44,7 @@ describe('the answers of the venue', () => {
       assert.deepEqual(parseExchangeReply(body), { type: 'unreadable' })
   })
 
-  test('a refusal keeps its meaning behind the name of the layer that gave it', () => {
+  test('a rejection keeps its meaning behind the name of the reporting layer', () => {
     const sentence = 'User or API Wallet 0xabc does not exist.'
     for (const prefix of ['L1 error: ', 'L1 Error: ', ''])
       assert.deepEqual(
@@ -62,12 +62,12 @@ describe('the answers of the venue', () => {
     assert.throws(() => parseInfo('orderStatus', '{"status":"gone"}'), { code: 'upstream_changed' })
   })
 
-  test('a page instead of an answer is an absent venue, and no change of the protocol', () => {
+  test('an HTML page counts as an unavailable venue, not as a change of the protocol', () => {
     for (const body of ['<html><h1>Just a moment</h1></html>', 'x', ''])
       assert.throws(() => parseInfo('allMids', body), { code: 'unavailable' })
   })
 
-  test('sentences are told apart by what they begin with', () => {
+  test('error texts are classified by their beginning', () => {
     const codes = {
       'Insufficient margin to place order. asset=3': 'insufficient_balance',
       'Order could not immediately match against any resting orders. asset=0': 'slippage',

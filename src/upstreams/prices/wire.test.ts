@@ -8,12 +8,12 @@ const seconds = now.getTime() / 1_000
 
 const priced = (fields: string) => pricesOf(`{"coins":{"base:0xAb":{${fields}}}}`, rule)?.get('base:0xab')
 
-test('a fresh and trusted price keeps its digits', () => {
+test('a fresh price of high confidence keeps its digits', () => {
   const price = priced(`"price":0.17516999999999999,"symbol":"X","timestamp":${seconds},"confidence":0.99`)
   assert.deepEqual(price, { price: '0.17516999999999999', at: now, symbol: 'X' })
 })
 
-test('small prices come out without an exponent and within 18 places', () => {
+test('small prices have no exponent and at most 18 decimals', () => {
   const small = (text: string) => priced(`"price":${text},"timestamp":${seconds},"confidence":1`)?.price
   assert.equal(small('2.5e-7'), '0.00000025')
   assert.equal(small('1.23456789012345e-8'), '0.000000012345678901')
@@ -21,7 +21,7 @@ test('small prices come out without an exponent and within 18 places', () => {
   assert.equal(small('1e-30'), undefined)
 })
 
-test('old, doubtful, absent and zero prices are unknown, never zero', () => {
+test('old, uncertain, absent and zero prices are unknown, never zero', () => {
   assert.equal(priced(`"price":1,"timestamp":${seconds - 601},"confidence":0.99`), undefined)
   assert.equal(priced(`"price":1,"timestamp":${seconds},"confidence":0.89`), undefined)
   assert.equal(priced(`"price":1,"timestamp":${seconds}`), undefined)
@@ -30,7 +30,7 @@ test('old, doubtful, absent and zero prices are unknown, never zero', () => {
   assert.equal(priced(`"timestamp":${seconds},"confidence":0.99`), undefined)
 })
 
-test('a body of another shape is told from one without prices', () => {
+test('a body of another shape is distinguished from one without prices', () => {
   assert.equal(pricesOf('<html>', rule), undefined)
   assert.equal(pricesOf('{"error":"x"}', rule), undefined)
   assert.equal(pricesOf('{"coins":{}}', rule)?.size, 0)

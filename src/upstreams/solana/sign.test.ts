@@ -6,7 +6,7 @@ import fc from 'fast-check'
 import { base58 } from './base58.ts'
 import { svmCrypto } from './sign.ts'
 
-test('the address and the signature are those of the first vector of RFC 8032', async () => {
+test('the address and the signature equal the first vector of RFC 8032', async () => {
   const secret = Buffer.from('9d61b19deffd5a60ba844af492ec2cc44449c5697b326919703bac031cae7f60', 'hex')
   const publicKey = Buffer.from('d75a980182b10ab7d54bfed3c964073a0ee172f3daa62325af021a68f707511a', 'hex')
   assert.equal(await svmCrypto.addressOf(secret), base58(publicKey))
@@ -38,6 +38,6 @@ test('a signature verifies under the address and under no other message', async 
   assert.ok(!verify(null, Buffer.from('another'), key, signature))
 })
 
-test('a secret of another length is refused', async () => {
+test('a secret of another length is rejected', async () => {
   await assert.rejects(async () => svmCrypto.addressOf(new Uint8Array(64)), RangeError)
 })

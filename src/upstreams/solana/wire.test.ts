@@ -9,7 +9,7 @@ const parsed = (mint: string, amount: string) => ({
   },
 })
 
-test('an account that the node cannot parse is left out, and hides none of the others', () => {
+test('an account that the node cannot parse is omitted, and hides none of the others', () => {
   const unparsed = { pubkey: 'q', account: { data: ['AAEC', 'base64'], owner: 'o' } }
   const result = { context: { slot: 7 }, value: [unparsed, parsed('M', '5'), parsed('N', 'many'), null] }
   assert.deepEqual(tokensOf(result, 'program'), [
@@ -17,6 +17,6 @@ test('an account that the node cannot parse is left out, and hides none of the o
   ])
 })
 
-test('an answer without a list of accounts is no answer', () => {
+test('an answer without a list of accounts is invalid', () => {
   assert.throws(() => tokensOf({ context: { slot: 7 }, value: null }, 'program'), { code: 'unavailable' })
 })

@@ -24,7 +24,7 @@ test('calls are a selector and padded words', () => {
   assert.throws(() => callData('balanceOf', '0x1234'), RangeError)
 })
 
-test('answers shorter than a word are no answer', () => {
+test('answers shorter than a word are invalid', () => {
   assert.equal(numberOf('0x'), undefined)
   assert.equal(numberOf(`0x${word('12')}`), 18n)
   assert.equal(addressOf(`0x${word(owner)}`), owner.toLowerCase())
@@ -39,7 +39,7 @@ test('a withdrawal belongs to the owner of the shares, also when another account
   assert.equal(flowOf(logs, { vault, owner: other, event: 'withdraw' }), undefined)
 })
 
-test('what one owner deposited is read from the events of this vault alone', () => {
+test('the deposits of one owner are read from the events of this vault alone', () => {
   const logs = [
     deposited(owner, 5_000_000n, 5n * 10n ** 18n),
     deposited(other, 7n, 7n),

@@ -40,7 +40,7 @@ const task = (exit: boolean, data: TaskView['data'] = {}, deadline = later(60_00
   return { ...view, effects: [effect(effectIdOf(view, 'entry'), exit)] }
 }
 
-test('an exit that is refused for too many requests of the account is signed again after ten seconds', () => {
+test('an exit that the venue rate-limits is signed again after ten seconds', () => {
   const first = retryThrottled(task(true), rejected(throttled), retry)
   assert.ok(first && 'park' in first)
   assert.deepEqual(first.park, { afterMs: 10_000, next: 'order' })
@@ -50,14 +50,14 @@ test('an exit that is refused for too many requests of the account is signed aga
   assert.equal(second?.data?.throttled_entry, 2)
 })
 
-test('what opens, another refusal, and an end before the next request are not tried again', () => {
+test('an opening order, another rejection, and a deadline before the next request are not retried', () => {
   assert.equal(retryThrottled(task(false), rejected(throttled), retry), undefined)
   assert.equal(retryThrottled(task(true), rejected('Insufficient margin to place order.'), retry), undefined)
   assert.equal(retryThrottled(task(true, {}, later(9_999)), rejected(throttled), retry), undefined)
   assert.equal(retryThrottled(task(true), { type: 'unknown', effects: [] }, retry), undefined)
 })
 
-test('each signature of a leg is an effect with an id of its own', () => {
+test('each signature of an action is an effect with its own id', () => {
   const ids = [{}, { throttled_entry: 1 }, { throttled_entry: 2 }].map((data) =>
     effectIdOf(task(true, data), 'entry'),
   )

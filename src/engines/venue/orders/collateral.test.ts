@@ -12,7 +12,7 @@ const missing = { shortfallMicros: 100_000_000n }
 const nothing: PendingSpend = { amount: 0n, mayClear: false }
 const spendings: Spendings = { onSpot: () => nothing, spotCash: () => nothing, perpCash: () => nothing }
 
-test('with one balance for both sides nothing comes over, and its free dollars count', async () => {
+test('with one balance for both sides nothing is transferred, and its free dollars count', async () => {
   for (const mode of ['unifiedAccount', 'portfolioMargin']) {
     const enough = await collateralFor(venue(mode, '150', '50'), '0x1', missing, spendings)
     assert.deepEqual(enough, { transfer: noTransfer, otherMicros: 100_000_000n, pendingSpend: nothing }, mode)
@@ -21,7 +21,7 @@ test('with one balance for both sides nothing comes over, and its free dollars c
   }
 })
 
-test('with two balances what is missing comes over from the spot side', async () => {
+test('with two balances the shortage is transferred from the spot side', async () => {
   for (const mode of ['default', 'disabled', 'dexAbstraction']) {
     const { transfer } = await collateralFor(venue(mode, '100'), '0x1', missing, spendings)
     assert.equal(transfer?.gather, '100', mode)
@@ -30,19 +30,19 @@ test('with two balances what is missing comes over from the spot side', async ()
   }
 })
 
-test('money of an account whose mode is not known is not moved', async () => {
+test('an account with an unknown mode transfers nothing', async () => {
   await assert.rejects(collateralFor(venue('a mode of tomorrow', '500'), '0x1', missing, spendings), {
     code: 'upstream_changed',
   })
 })
 
-test('what the last tasks have spent is not moved a second time', async () => {
+test('what the last tasks have spent is not transferred a second time', async () => {
   const spent: Spendings = { ...spendings, spotCash: () => ({ amount: 60_000_000n, mayClear: true }) }
   const { transfer } = await collateralFor(venue('default', '150'), '0x1', missing, spent)
   assert.equal(transfer, undefined)
 })
 
-test('money goes home although a read may not show what was spent; a purchase does not take it twice', async () => {
+test('a withdrawal ignores pending spends that a read may not show; a purchase does not spend them twice', async () => {
   const needed = {
     what: 'It',
     required: 500n,

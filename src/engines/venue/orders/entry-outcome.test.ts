@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { exitsOfReply } from './entry-outcome.ts'
 
-test('the reply to a bracket says of each exit whether it waits for the entry or protects already', () => {
+test('the reply to a bracket states for each exit whether it waits for the entry or is open', () => {
   const states = (...legs: Parameters<typeof exitsOfReply>[1]) =>
     exitsOfReply(['tp', 'sl'], legs).map(({ leg, orderId, state }) => [leg, orderId, state])
   assert.deepEqual(

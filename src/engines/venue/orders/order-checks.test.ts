@@ -3,7 +3,7 @@ import { describe, test } from 'node:test'
 import { Fault } from '#kernel/fault.ts'
 import { assertExit, assertTick, limitPriceOf, orderSize, type Sizing } from './order-checks.ts'
 
-/** The grid of a market of whole dollars and hundredths of a coin. */
+/** Rounding rules of a market with whole-dollar ticks and lots of a hundredth of a coin. */
 const sizing: Sizing = {
   isOnTick: (price) => !price.includes('.'),
   tickAt: () => '1',
@@ -22,12 +22,12 @@ const typeOf = (run: () => unknown): string | undefined => {
   }
 }
 
-describe('what a request may wish for', () => {
+describe('checks of an order request', () => {
   const setting = { market, price: '100', minimum: '10', notionalField: 'notional_usd' }
   const size = ({ size, notional }: { size?: string; notional?: string }) =>
     orderSize({ size, notional }, setting, sizing)
 
-  test('a size is cut to the lot, and one that is then nothing or too little is refused', () => {
+  test('a size is cut to the lot, and a result that is zero or too small is rejected', () => {
     assert.equal(size({ size: '0.129' }), '0.12')
     assert.equal(size({ notional: '25.9' }), '0.25')
     assert.equal(
@@ -74,7 +74,7 @@ describe('what a request may wish for', () => {
     )
   })
 
-  test('a trigger stands on its own side of the price, or it is never sent', () => {
+  test('a trigger on the wrong side of the price is rejected before it is sent', () => {
     const cases: ['tp' | 'sl', boolean, string, string | undefined][] = [
       ['tp', true, '101', undefined],
       ['tp', true, '100', 'greater_than'],

@@ -22,7 +22,7 @@ const fill = (size: string, price: string, feeUsd: string): Fill => ({
 })
 
 describe('a bracket', () => {
-  test('is complete while no exit is gone, is repaired where a position lacks an exit, and unwound before a position exists', () => {
+  test('is complete while no exit is missing, is repaired where a position lacks an exit, and unwound before a position exists', () => {
     const both = [exit('tp', 'open'), exit('sl', 'open')]
     const withoutStop = [exit('tp', 'open'), exit('sl', 'missing')]
     const fired = [exit('tp', 'closed'), exit('sl', 'closed')]
@@ -37,7 +37,7 @@ describe('a bracket', () => {
     assert.equal(evaluateBracket(entry('resting'), '0.5', withoutStop), 'unwind')
   })
 
-  test('an order status says whether the exit protects, and an unknown status is an error', () => {
+  test('an order status maps to the state of the exit, and an unknown status is an error', () => {
     const known = { open: 'open', triggered: 'closed', filled: 'closed', siblingFilledCanceled: 'closed' }
     for (const [status, state] of Object.entries(known)) assert.equal(exitStateOf(status), state)
     const ended = ['canceled', 'marginCanceled', 'scheduledCancel', 'internalCancel', 'rejected']

@@ -30,7 +30,7 @@ const change = (balance_key: string, amount: string, atMs = 200) => ({
 const perp = { balanceKey: cashBalanceKey, total: '5000', sinceMs: 100 }
 const spot = { balanceKey: spotBalanceKey('USDC'), total: '100', sinceMs: 100 }
 
-test('cash is what it was, less what fills cost and what left, and what is older does not count', () => {
+test('cash equals the earlier cash less the costs of fills and transfers, and older entries do not count', () => {
   const changes = [
     change(cashBalanceKey, '-16'),
     change(spotBalanceKey('USDC'), '7'),
@@ -42,7 +42,7 @@ test('cash is what it was, less what fills cost and what left, and what is older
   })
 })
 
-test('the dollars of the spot side change by fills of spot markets, and by a fee in dollars alone', () => {
+test('the dollars of the spot side change by spot fills, and by fees in dollars only', () => {
   const bought = fill({ base: 'HYPE', quote: 'USDC', signed_size: '2', price: '40', fee_token: 'HYPE' })
   const sold = fill({ base: 'HYPE', quote: 'USDC', signed_size: '-1', price: '40', fee: '0.5' })
   assert.equal(expectedCash(spot, [bought, sold, fill({})], []).total, '59.5')
@@ -59,7 +59,7 @@ const source = (cashUsd: string): CashSource =>
     spots: async () => ({ markets: [], at: 0 }),
   }) as unknown as CashSource
 
-test('a balance that no list explains contradicts them, and one that did not change agrees', async () => {
+test('a balance that no list explains contradicts the lists, and an unchanged one agrees', async () => {
   await reconciledTransfers(source('5000'), account, perp)
   await assert.rejects(reconciledTransfers(source('4984'), account, perp), /is 4984 at the venue and 5000/)
 })

@@ -21,7 +21,7 @@ const update = {
   atMs: 7,
 }
 
-test('equal balances differ in nothing, whatever is written of zero', () => {
+test('equal balances have no difference, whatever form zero has', () => {
   const expected = map({ 'position:BTC': '0', cash: '10', 'spot:USDC': '1.5' })
   assert.deepEqual(
     compareBalances(expected, map({ cash: '10', 'spot:USDC': '1.5', 'spot:PURR': '0' }), 3),
@@ -29,7 +29,7 @@ test('equal balances differ in nothing, whatever is written of zero', () => {
   )
 })
 
-test('one unit of a position or of a token is a difference, and cash may be off by its rounding only', () => {
+test('one unit of a position or of a token is a difference, and cash may differ by its rounding only', () => {
   const expected = map({ 'position:BTC': '0.1', 'spot:PURR': '1', cash: '100' })
   const actual = map({ 'position:BTC': '0.10001', 'spot:PURR': '0.99999999', cash: '100.000002' })
   const found = compareBalances(expected, actual, 1)
@@ -48,7 +48,7 @@ test('one unit of a position or of a token is a difference, and cash may be off 
   )
 })
 
-test('the smallest unit that the venue writes of a position or a token is a difference, however long the record', () => {
+test('the smallest printed unit of a position or a token is a difference, however long the record', () => {
   const least = '0.00000001'
   for (const place of ['position:BTC', 'spot:PURR'])
     assert.deepEqual(
@@ -57,7 +57,7 @@ test('the smallest unit that the venue writes of a position or a token is a diff
     )
 })
 
-test('a fill adds what was bought and takes away what was sold', () => {
+test('a fill adds the bought asset and subtracts the sold one', () => {
   const fill = { tradeId: 1, orderId: 2, cloid: null, symbol: 'BTC', size: '2', price: '3', feeUsd: '0' }
   const rowOf = (isBuy: boolean) =>
     fillRow(
@@ -84,7 +84,7 @@ test('with one balance for both sides only positions are compared', () => {
   )
 })
 
-test('a transfer moves two balances, an unknown update none that is known', () => {
+test('a transfer changes two balances, and an unknown update none', () => {
   const moves = [
     { balance: 'perp', amount: '5' },
     { balance: 'USDC', amount: '-5' },

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { findMarket } from './markets.ts'
 
-test('a market is found by every name that traders and other clients give it', () => {
+test('a market is found by every name that traders and other clients use', () => {
   const perps = [{ symbol: 'BTC' }, { symbol: 'kPEPE' }]
   for (const asset of [
     'BTC',

@@ -16,19 +16,19 @@ const venueWith =
 const entriesAt = (times: readonly number[]): Entry[] => times.map((atMs, id) => ({ atMs, id }))
 
 test('a list of several pages is read whole, and no entry twice', async () => {
-  // Some moments lie across the end of a page.
+  // Some timestamps span two pages.
   const entries = entriesAt(Array.from({ length: 1_800 }, (_, at) => Math.floor(at / 7)))
   assert.deepEqual(await readAllPages(venueWith(entries), 0, updates), entries)
 })
 
-test('a moment that fills a page is not taken for all of it', async () => {
+test('a timestamp that fills a page is read again in full', async () => {
   const entries = entriesAt([...Array.from({ length: pageMax + 1 }, () => 5), 6, 7])
   const isUnavailable = (fault: unknown) => fault instanceof Fault && fault.code === 'unavailable'
   await assert.rejects(readAllPages(venueWith(entries), 0, updates), isUnavailable)
   await assert.rejects(readAllPages(venueWith(entries), 5, updates), isUnavailable)
 })
 
-test('a moment that begins within a page is read with the next one', async () => {
+test('a timestamp that begins within a page is read with the next one', async () => {
   const entries = entriesAt([
     ...Array.from({ length: 300 }, () => 4),
     ...Array.from({ length: 400 }, () => 5),
@@ -37,7 +37,7 @@ test('a moment that begins within a page is read with the next one', async () =>
   assert.deepEqual(await readAllPages(venueWith(entries), 0, updates), entries)
 })
 
-test('as many fills of one moment as fit into one answer are all of them', async () => {
+test('a timestamp with as many fills as one answer holds is complete', async () => {
   const entries = entriesAt(Array.from({ length: 600 }, () => 5))
   assert.deepEqual(await readAllPages(async () => entries, 0, 'fills'), entries)
 })

@@ -10,11 +10,11 @@ test('net profit is gross profit less every fee, to the last digit', () => {
   assert.deepEqual(realizedPnlOf(fills), { realized_pnl_gross_usd: '10', realized_pnl_net_usd: '9.96' })
 })
 
-test('a fee in another token leaves the net profit open', () => {
+test('a fee in another token leaves the net profit unknown', () => {
   const fills = [{ closedPnlUsd: '0', feeUsd: '0.0007', feeToken: 'HYPE' }]
   assert.deepEqual(realizedPnlOf(fills), { realized_pnl_gross_usd: '0', realized_pnl_net_usd: null })
 })
 
-test('without fills nothing was realised', () => {
+test('without fills the realised profit is zero', () => {
   assert.deepEqual(realizedPnlOf([]), { realized_pnl_gross_usd: '0', realized_pnl_net_usd: '0' })
 })
