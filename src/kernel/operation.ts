@@ -1,6 +1,7 @@
 import * as T from 'typebox'
 import type { Caller, RequestFacts, Scope } from './caller.ts'
-import type { Admission, RetryRule, Step, Tx } from './task.ts'
+import type { JsonObject } from './json.ts'
+import { type Admission, type Step, type Steps, type TaskRules, untypedSteps } from './task.ts'
 
 /**
  * One entry per endpoint. Route, validation, OpenAPI, MCP tool, SDK method and CLI command are derived from it.
@@ -87,18 +88,25 @@ export type CallerOf<E> = E extends { access: 'public' } ? Caller | null : Calle
 /** One event of a stream as it is sent. */
 export type StreamItem<D = unknown> = { id?: string; event?: string; data: D } | { comment: string }
 
-type TaskFunction<E> = {
-  admit: (input: InputOf<E>, caller: Caller) => Promise<Admission>
+type TaskFunction<Input> = TaskRules & {
+  admit: (input: Input, caller: Caller) => Promise<Admission>
   steps: Record<string, Step>
   version?: number
-  retry?: RetryRule
-  stepTimeoutMs?: number
-  /** Runs in the transaction in which the task ends with nothing executed, for any cause. */
-  onNotExecuted?: (tx: Tx, taskId: string) => Promise<void>
 }
 
+/** Ties the admission of a task to its steps: both have the same data, and each names only steps of this kind. */
+export const taskOf = <Input, Data extends JsonObject, Names extends string>({
+  admit,
+  steps,
+  ...rules
+}: TaskRules & {
+  admit: (input: Input, caller: Caller) => Promise<Admission<Data, NoInfer<Names>>>
+  steps: Steps<NoInfer<Data>, Names>
+  version?: number
+}): TaskFunction<Input> => ({ ...rules, admit, steps: untypedSteps(steps) })
+
 type FunctionOf<E> = E extends { kind: 'task' }
-  ? TaskFunction<E>
+  ? TaskFunction<InputOf<E>>
   : E extends { kind: 'stream' }
     ? (
         input: InputOf<E>,

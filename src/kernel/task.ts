@@ -129,9 +129,9 @@ export type NewEvent = {
   data: JsonObject
 }
 
-type StepResultBase = {
+type StepResultBase<Patch> = {
   /** Merged into the task's data. */
-  data?: JsonObject
+  data?: Patch
   moves?: Move[]
   effects?: EffectUpdate[]
   events?: NewEvent[]
@@ -143,7 +143,7 @@ type StepResultBase = {
  * The only place where a signature is made: inside the fenced transaction, with the nonce under its sequence's row lock.
  * A crash before the commit consumes no nonce and sends nothing.
  */
-export type Intent = {
+export type Intent<Patch = JsonObject, Names extends string = string> = {
   nonceSequence: NonceSequence
   /** Lower bound of the nonce: venues with timestamp nonces reject older ones. */
   minNonce?: bigint
@@ -154,7 +154,7 @@ export type Intent = {
    */
   signOnAccept?: (tx: Tx) => Promise<SignWithNonce>
   /** The step's result where the signature is refused; without it a refusal is a failed attempt. */
-  onRefused?: (fault: Fault) => StepResult
+  onRefused?: (fault: Fault) => StepResultOf<Patch, Names>
 }
 export type SignedEffect = { effect: NewEffect; txAttempt: NewTxAttempt }
 /** `writes` runs together with the task's own statements, pipelined with the commit. */
@@ -166,13 +166,24 @@ export type Replacement = {
   build: (tx: Tx) => Promise<NewTxAttempt>
 }
 
-export type StepResult =
-  | (StepResultBase & { next: string; state?: LiveState })
-  | (StepResultBase & { sign: Intent; next: string; state?: LiveState })
-  | (StepResultBase & { replace: Replacement; next: string; state?: LiveState })
-  | (StepResultBase & { park: { afterMs: number; next: string }; state?: LiveState; outcome?: 'unknown' })
-  | (StepResultBase & { end: 'completed'; outcome: 'executed' | 'partial'; result: JsonObject })
-  | (StepResultBase & {
+/** `Patch`: what the step changes in the data. `Names`: the steps that may follow. */
+export type StepResultOf<Patch, Names extends string = string> =
+  | (StepResultBase<Patch> & { next: Names; state?: LiveState })
+  | (StepResultBase<Patch> & { sign: Intent<Patch, Names>; next: Names; state?: LiveState })
+  | (StepResultBase<Patch> & { replace: Replacement; next: Names; state?: LiveState })
+  | (StepResultBase<Patch> & {
+      park: { afterMs: number; next: Names }
+      state?: LiveState
+      outcome?: 'unknown'
+    })
+  | (StepResultBase<Patch> & StepEnd)
+/** A step may change any part of the data. */
+type PatchOf<Data> = string extends keyof Data ? Data : Partial<Data>
+export type StepResult<Data = JsonObject, Names extends string = string> = StepResultOf<PatchOf<Data>, Names>
+
+export type StepEnd =
+  | { end: 'completed'; outcome: 'executed' | 'partial'; result: JsonObject }
+  | {
       end: 'failed' | 'cancelled'
       outcome: 'not_executed' | 'partial'
       error: {
@@ -184,29 +195,36 @@ export type StepResult =
         details?: JsonObject
       }
       result?: JsonObject
-    })
+    }
 
 /** The input of a step. `effects` are all effects of the task, with their attempts. */
-export type TaskView = {
+export type TaskView<Data = JsonObject, Input = JsonObject> = {
   id: string
   userId: string
   kind: string
-  data: JsonObject
-  input: JsonObject
+  data: Data
+  input: Input
   attempt: number
   effects: Effect[]
   createdAt: Date
   deadline: Date
 }
 export type StepContext = { now: Date; signal: AbortSignal }
-export type Step = (task: TaskView, context: StepContext) => Promise<StepResult>
+export type Step<Data = JsonObject, Names extends string = string, Input = JsonObject> = (
+  task: TaskView<Data, Input>,
+  context: StepContext,
+) => Promise<StepResult<Data, Names>>
+/** The steps `Own`; those in `Names` may follow them. */
+export type Steps<Data, Own extends string, Names extends string = Own, Input = JsonObject> = {
+  [Name in Own]: Step<Data, Names, Input>
+}
 
 export type RetryRule = { attemptsMax: number; firstMs: number; maxMs: number }
 
 /** The result of `admit`: what the task starts with, committed together with the task itself. */
-export type Admission = {
-  data: JsonObject
-  first: string
+export type Admission<Data = JsonObject, Names extends string = string> = {
+  data: Data
+  first: Names
   deadlineMs?: number
   snapshots?: BalanceSnapshot[]
   /** Reads `snapshots` again after a settlement of the account in between. */
@@ -220,18 +238,36 @@ export type Admission = {
   signOnAccept?: boolean
 }
 
-/** A kind of task: its steps by name. An old version stays while rows refer to it. */
-export type TaskKind = {
+/**
+ * A kind of task: its steps by name, and the type of the data that its rows hold. An old version stays while rows refer to
+ * it. Without type arguments: a kind as the runner reads it, see `defineTaskKind`.
+ */
+export type TaskKind<Data = JsonObject, Names extends string = string, Input = JsonObject> = TaskRules & {
   kind: string
   version: number
   priority: 0 | 1 | 2
-  steps: Record<string, Step>
+  steps: Steps<Data, Names, Names, Input>
+}
+export type TaskRules = {
   retry?: RetryRule
   /** Time limit of each step; beyond it the attempt fails. */
   stepTimeoutMs?: number
   /** Runs in the transaction in which the task ends with nothing executed, for any cause. */
   onNotExecuted?: (tx: Tx, taskId: string) => Promise<void>
 }
+
+/**
+ * The steps as the runner calls them, with the data of a row. The only cast of task data: a row of a kind holds what its
+ * admission and its steps wrote, and both are typed by the kind.
+ */
+export const untypedSteps = <Data, Names extends string, Input>(
+  steps: Steps<Data, Names, Names, Input>,
+): Record<string, Step> => steps as unknown as Record<string, Step>
+
+/** Ties the steps of an internal kind to its data; a kind with a route is tied by `taskOf`. */
+export const defineTaskKind = <Data, Names extends string, Input = JsonObject>(
+  kind: TaskKind<Data, Names, Input>,
+): TaskKind => ({ ...kind, steps: untypedSteps(kind.steps) })
 
 export type TaskProgress = { step: number; of: number; text: string }
 export type { Json, JsonObject }
