@@ -23,9 +23,13 @@ export async function findKey(
   )
   if (!row) return undefined
   if (row.operation !== operation || row.body_hash !== hash)
-    throw new Fault('idempotency_conflict', 'This idempotency key was used for another request', {
-      extras: { task_id: row.task_id },
-    })
+    throw new Fault(
+      'idempotency_conflict',
+      'This idempotency key was used for another request: repeat that request unchanged, or use a new key',
+      {
+        extras: { task_id: row.task_id },
+      },
+    )
   return { taskId: row.task_id, response: row.response as JsonObject | null }
 }
 

@@ -34,12 +34,12 @@ export async function readTask(db: Queryable, taskId: string): Promise<Task> {
 
 export function createTaskQueries({ transactions: { pool }, notifier, clock }: TaskQueryDeps): TaskQueries {
   const findTask = async (db: Queryable, userId: string, taskId: string): Promise<Task> => {
-    if (!isUuid(taskId)) throw notFound('task')
+    if (!isUuid(taskId)) throw notFound('task', 'tasks_list')
     const row = await fetchOne(
       db,
       builder.selectFrom('task').selectAll().where('id', '=', taskId).where('user_id', '=', userId),
     )
-    if (!row) throw notFound('task')
+    if (!row) throw notFound('task', 'tasks_list')
     return asTask(row)
   }
 

@@ -14,9 +14,13 @@ export async function authorize(
     return authorization === undefined ? null : authenticateOptional(authorization, authenticate)
   const caller = await authenticate(authorization)
   if (!caller.scopes.has(access)) {
-    throw new Fault('insufficient_scope', `The token lacks the scope ${access}`, {
-      extras: { scope: access },
-    })
+    throw new Fault(
+      'insufficient_scope',
+      `The token lacks the scope ${access}, which this operation needs: use a token that has it`,
+      {
+        extras: { scope: access },
+      },
+    )
   }
   return caller
 }

@@ -114,4 +114,17 @@ export function invalid(field: string, type: string, msg: string, ctx?: Record<s
   return new Fault('validation', msg, { issues: [issue] })
 }
 
-export const notFound = (what: string): Fault => new Fault('not_found', `No such ${what}`)
+/** Two fields of which the request sent both or neither. */
+export const exactlyOneOf = (first: string, second: string, hasBoth: boolean): Fault =>
+  invalid(
+    first,
+    'exactly_one_of',
+    `Exactly one of \`${first}\` and \`${second}\` is required: ${hasBoth ? 'leave one of them out' : 'add one of them'}`,
+    { fields: [first, second] },
+  )
+
+/** The same words for an absent object and for one of another user. `listedBy` names the operation that lists the caller's own. */
+export const notFound = (what: string, listedBy?: string): Fault => {
+  const lists = listedBy === undefined ? '' : `; \`${listedBy}\` lists yours`
+  return new Fault('not_found', `There is no such ${what} of this user${lists}`)
+}

@@ -135,11 +135,14 @@ describe('a user earns on USDC', () => {
         detail: [
           {
             loc: ['body', 'amount_usdc'],
-            msg: `Input should be at least ${published} USDC`,
+            msg: `Input should be at least ${published} USDC, which is the minimum`,
             type: 'below_minimum',
             ctx: { minimum: published, unit: 'USDC' },
           },
         ],
+        code: 'validation',
+        retryable: false,
+        request_id: 'the-same-request',
       },
     })
     const misspelt = await refused({ amount_usdc: '5', positionId: position_id })

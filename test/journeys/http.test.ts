@@ -31,7 +31,10 @@ test('a misspelt event type is refused, on the stream and page by page', async (
     assert.equal(status, 422, JSON.stringify(body))
     const [item] = body.detail
     assert.deepEqual([item?.loc, item?.type], [['query', 'types'], 'unknown_event_type'])
-    assert.match(item?.msg ?? '', /'order\.fill' is not an event type\. Valid types: .*order\.filled/)
+    assert.match(
+      item?.msg ?? '',
+      /'order\.fill' is not an event type\. Did you mean 'order\.filled'\? Valid types: .*order\.filled/,
+    )
   }
   const { status } = await person.call('GET /v1/notifications?types=order.filled,%20funding.paid')
   assert.equal(status, 200)

@@ -32,7 +32,11 @@ const dummyKey = Buffer.from('d75a980182b10ab7d54bfed3c964073a0ee172f3daa62325af
 export const readSignature = (text: string): Uint8Array => {
   const signature = decodeBase64(text, signatureBytes)
   if (signature) return signature
-  throw invalid('signature', 'value_error', 'Input should be base64 of a 64-byte Ed25519 signature')
+  throw invalid(
+    'signature',
+    'value_error',
+    'Input should be base64 of a 64-byte Ed25519 signature: 88 characters, no hexadecimal',
+  )
 }
 
 export function failureBudgets(subject: string, ip: string): FailureBudget[] {
@@ -81,9 +85,13 @@ export function tokenHandler({ db, clock, tokens, attempts, ttlMs }: TokenHandle
     if (keys.length === 0) isSignedBy(dummyKey, messages, signature)
     if (!agent) {
       attempts.fail(budgets)
-      throw new Fault('invalid_signature', 'The agent is unknown, or the signature does not match its key')
+      throw new Fault(
+        'invalid_signature',
+        'The agent is unknown, or the signature does not match its key: sign the UTF-8 bytes of agent_id followed at once by the timestamp',
+      )
     }
-    if (agent.suspended_at) throw new Fault('suspended', 'The account is suspended')
+    if (agent.suspended_at)
+      throw new Fault('suspended', 'The account is suspended; ask the operator of this gateway')
 
     const spent = {
       digest: digest('sha256', signature, 'buffer'),

@@ -18,11 +18,19 @@ const challengeMs = 300_000
 const readKey = (text: string): Uint8Array => {
   const raw = decodeBase64(text, publicKeyBytes)
   if (raw && isUsableKey(raw)) return raw
-  throw invalid('public_key', 'value_error', 'Input should be base64 of a 32-byte Ed25519 public key')
+  throw invalid(
+    'public_key',
+    'value_error',
+    'Input should be base64 of a 32-byte Ed25519 public key: 44 characters, no hexadecimal and no PEM',
+  )
 }
 
 const duplicate = (agent_id: string | undefined) =>
-  new Fault('duplicate_key', 'This public key is already registered', { extras: { agent_id } })
+  new Fault(
+    'duplicate_key',
+    'This public key is already registered: obtain a token for its agent_id with `auth_token`',
+    { extras: { agent_id } },
+  )
 
 type RegisterDeps = { db: Queryable; clock: Clock; random: Random; baseUrl: () => string }
 
@@ -84,7 +92,10 @@ export function verifyHandler(deps: VerifyDeps) {
       !verifySignature(importKey(pendingChallenge.public_key), Buffer.from(pendingChallenge.text), signature)
     ) {
       attempts.fail(budgets)
-      throw new Fault('invalid_signature', 'The signature over the challenge does not match the public key')
+      throw new Fault(
+        'invalid_signature',
+        'The signature does not match the public key: sign the UTF-8 bytes of the challenge exactly as received',
+      )
     }
 
     const userId = uuidv7(now, random)

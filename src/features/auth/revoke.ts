@@ -11,9 +11,13 @@ export function revokeHandler({ db, tokens }: RevokeDeps) {
   return async ({ all }: { all?: boolean }, caller: Caller, { tx, afterCommit }: RequestFacts) => {
     const { userId, scopes, token } = caller
     if (all && !scopes.has('manage'))
-      throw new Fault('insufficient_scope', 'Revoking all tokens requires the scope manage', {
-        extras: { scope: 'manage' },
-      })
+      throw new Fault(
+        'insufficient_scope',
+        'Revoking all tokens requires the scope manage: use a token that has it, or leave `all` out',
+        {
+          extras: { scope: 'manage' },
+        },
+      )
     const handle = tx ?? db
     const removed = async (): Promise<string[]> => {
       if (all) return store.removeTokensOf(handle, userId)

@@ -7,7 +7,7 @@ import { Fault } from '#kernel/fault.ts'
 import type { Random } from '#kernel/id.ts'
 import { createTtlCache } from '#kernel/ttl-cache.ts'
 import type { Queryable } from '#store/query.ts'
-import { isToken } from './challenge.ts'
+import { isAgentId, isToken } from './challenge.ts'
 import * as store from './store.ts'
 
 type TokensDeps = {
@@ -45,14 +45,27 @@ export type Tokens = {
   clearCache(): void
 }
 
-const invalidToken = () => new Fault('invalid_token', 'The token is unknown, expired or revoked')
+/** The call that every refused credential leads to. */
+const remedy = 'obtain one with `auth_token` (POST /v1/auth/token)'
+const invalidToken = (why = 'The token is unknown, expired or revoked') =>
+  new Fault('invalid_token', `${why}: ${remedy}`)
+
+/** Says what was sent in place of a token, as far as its form alone tells. */
+const notToken = (text: string) =>
+  invalidToken(
+    isAgentId(text)
+      ? 'This is the agent id, which is no token'
+      : text.startsWith('agt_')
+        ? 'The token is incomplete or garbled'
+        : 'The credential is not a token of this gateway, which begins with agt_',
+  )
 const hashOf = (token: string): string => digest('sha256', token, 'hex')
 const bytesOf = (hash: string) => Buffer.from(hash, 'hex')
 
 const bearer = /^Bearer +([\x21-\x7e]+) *$/i
 
 function assertActive({ caller, suspended }: CachedCaller): Caller {
-  if (suspended) throw new Fault('suspended', 'The account is suspended')
+  if (suspended) throw new Fault('suspended', 'The account is suspended; ask the operator of this gateway')
   return caller
 }
 
@@ -88,7 +101,7 @@ export function tokens({ db, clock, random, publishRevoked, entriesMax = 10_000 
   }
 
   const authenticateOpaque = async (token: string): Promise<Caller> => {
-    if (!isToken(token)) throw invalidToken()
+    if (!isToken(token)) throw notToken(token)
     const hash = hashOf(token)
     const now = clock.now().getTime()
     const cached = known.peek(hash)
@@ -106,10 +119,16 @@ export function tokens({ db, clock, random, publishRevoked, entriesMax = 10_000 
     },
     async authenticate(authorization) {
       const token = bearer.exec(authorization ?? '')?.[1]
-      if (token === undefined) throw new Fault('unauthorized', 'A bearer token is required')
+      if (token === undefined)
+        throw new Fault(
+          'unauthorized',
+          authorization === undefined
+            ? `A bearer token is required in the Authorization header: ${remedy}`
+            : 'The Authorization header has the wrong form: send the word Bearer, a space and the token',
+        )
       // The prefix determines the class of a credential; further classes are added here.
       if (token.startsWith('agt_')) return authenticateOpaque(token)
-      throw invalidToken()
+      throw notToken(token)
     },
     async revoke(token) {
       if (!isToken(token)) return

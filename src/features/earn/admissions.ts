@@ -57,7 +57,7 @@ export function admissions(deps: AdmissionDeps) {
 
   const positionOf = async (userId: string, id: string): Promise<PositionRow> => {
     const found = isUuid(id) ? await findPosition(db, userId, vaultRef, id) : undefined
-    if (!found) throw notFound('position')
+    if (!found) throw notFound('position', 'earn_positions')
     return found
   }
   return {
@@ -71,7 +71,7 @@ type FindPosition = (userId: string, id: string) => Promise<PositionRow>
 function amountOf(text: string, minimum: string): bigint {
   const units = toUnits(text, usdcDecimals)
   if (units >= toUnits(minimum, usdcDecimals)) return units
-  const message = `Input should be at least ${minimum} USDC`
+  const message = `Input should be at least ${minimum} USDC, which is the minimum`
   throw invalid('amount_usdc', 'below_minimum', message, { minimum, unit: 'USDC' })
 }
 

@@ -57,7 +57,10 @@ export async function planWithdrawal(
     )
     const available = position?.availUnits ?? 0n
     if (available === 0n && (position?.heldUnits ?? 0n) === 0n)
-      throw new Fault('no_position', 'The position has no shares to withdraw')
+      throw new Fault(
+        'no_position',
+        'The position has no shares to withdraw: `earn_positions` shows which do',
+      )
     const { assetsUnits } = request
     if (available === 0n)
       throw insufficientBalance(assetsUnits === null ? deps.shareToken : usdcToken(deps.usdc), {

@@ -1,5 +1,6 @@
 import type { EventLog, StoredEvent } from '#durable/event-log.ts'
 import { invalid } from '#kernel/fault.ts'
+import { alternatives, nearest } from '#kernel/nearest.ts'
 import type { StreamItem } from '#kernel/operation.ts'
 import { implement } from '#kernel/operation.ts'
 import { contract } from './contract.ts'
@@ -16,7 +17,10 @@ function typesOf(text: string | undefined): { types?: EventType[] } {
   const types = text.split(',').map((name) => {
     const type = eventTypes.find((each) => each === name.trim())
     if (type !== undefined) return type
-    const sentence = `'${name.trim().slice(0, 64)}' is not an event type. Valid types: ${eventTypes.join(', ')}`
+    const given = name.trim().slice(0, 64)
+    const meant = nearest(given, eventTypes)
+    const hint = meant.length > 0 ? ` Did you mean '${alternatives(meant)}'?` : ''
+    const sentence = `'${given}' is not an event type.${hint} Valid types: ${eventTypes.join(', ')}`
     throw invalid('types', 'unknown_event_type', sentence)
   })
   return { types }

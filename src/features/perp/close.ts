@@ -36,7 +36,11 @@ export async function admitClose(deps: TradeDeps, input: CloseInput, { userId }:
   const { agent, read } = await withAgent(deps, userId, pending)
   const [state, mids] = read
   const position = positionOf(state, market.symbol)
-  if (!position) throw new Fault('no_position', `There is no position in ${market.symbol} to close`)
+  if (!position)
+    throw new Fault(
+      'no_position',
+      `There is no position in ${market.symbol} to close; \`perp_orders\` lists yours`,
+    )
   const isBuy = position.signedSize.startsWith('-')
   const held = position.signedSize.replace('-', '')
   const asked = input.size === undefined ? held : pricing.roundSize(input.size, market)

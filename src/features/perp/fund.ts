@@ -12,7 +12,7 @@ import type { Caller } from '#kernel/caller.ts'
 import { assetOf } from '#kernel/chains.ts'
 import type { Clock } from '#kernel/clock.ts'
 import { compareDecimals } from '#kernel/decimal-fields.ts'
-import { Fault, invalid } from '#kernel/fault.ts'
+import { exactlyOneOf, Fault, invalid } from '#kernel/fault.ts'
 import { fromUnits, toUnits, usdcDecimals, usdDecimals } from '#kernel/money.ts'
 import type { Action, EvmCall, Policy } from '#kernel/signer.ts'
 import {
@@ -78,9 +78,7 @@ const cashKey = (taskId: string) => `${taskId}:cash`
 
 function amountOf({ amount, amount_usd }: FundInput, { minFundUsd }: PerpLimits): bigint {
   if ((amount === undefined) === (amount_usd === undefined))
-    throw invalid('amount_usd', 'exactly_one_of', 'Exactly one of amount and amount_usd is required', {
-      fields: ['amount', 'amount_usd'],
-    })
+    throw exactlyOneOf('amount_usd', 'amount', amount_usd !== undefined)
   const units = amount_usd === undefined ? BigInt(amount!) : toUnits(amount_usd, usdcDecimals)
   if (units >= toUnits(minFundUsd, usdcDecimals)) return units
   throw invalid(

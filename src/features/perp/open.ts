@@ -22,7 +22,7 @@ import {
 import { assetKey, requireMarket } from '#engines/venue/records/markets.ts'
 import type { Caller } from '#kernel/caller.ts'
 import { compareDecimals } from '#kernel/decimal-fields.ts'
-import { Fault, invalid } from '#kernel/fault.ts'
+import { exactlyOneOf, Fault, invalid } from '#kernel/fault.ts'
 import type { Action, Policy } from '#kernel/signer.ts'
 import type { Admission } from '#kernel/task.ts'
 import type { Hyperliquid, PerpMarket, Position } from '#upstreams/hyperliquid/hyperliquid.ts'
@@ -84,9 +84,7 @@ const openInputOf = ({ leverage, side, ...rest }: OpenRequest): OpenInput => ({
 
 function sideOf({ is_buy, side }: OpenInput): boolean {
   if ((is_buy === undefined) === (side === undefined))
-    throw invalid('side', 'exactly_one_of', 'Exactly one of is_buy and side is required', {
-      fields: ['is_buy', 'side'],
-    })
+    throw exactlyOneOf('side', 'is_buy', side !== undefined)
   return is_buy ?? side === 'long'
 }
 
@@ -97,9 +95,14 @@ function assertLeverage(
   { maxLeverage, onlyIsolated, symbol }: PerpMarket,
 ): void {
   if (leverage !== undefined && leverage > maxLeverage)
-    throw invalid('leverage', 'less_than_equal', `Input should be less than or equal to ${maxLeverage}`, {
-      le: maxLeverage,
-    })
+    throw invalid(
+      'leverage',
+      'less_than_equal',
+      `Input should be less than or equal to ${maxLeverage}, the maximum of ${symbol}`,
+      {
+        le: maxLeverage,
+      },
+    )
   if (is_cross === true && onlyIsolated)
     throw invalid(
       'is_cross',
@@ -148,11 +151,18 @@ function assertPosition(
   { reduces, isBuy, isCross }: Wanted,
 ): void {
   if (reduces && position?.signedSize.startsWith('-') !== isBuy)
-    throw new Fault('no_position', `There is no position in ${symbol} that this order reduces`)
+    throw new Fault(
+      'no_position',
+      `There is no position in ${symbol} that this order reduces: leave \`reduce_only\` out, or send the other \`side\``,
+    )
   if (!reduces && position && position.isCross !== isCross)
-    throw new Fault('conflict', 'The margin mode of an open position cannot be changed', {
-      extras: { reason: `the position in ${symbol} has ${position.isCross ? 'cross' : 'isolated'} margin` },
-    })
+    throw new Fault(
+      'conflict',
+      'The margin mode of an open position cannot be changed: leave `is_cross` out',
+      {
+        extras: { reason: `the position in ${symbol} has ${position.isCross ? 'cross' : 'isolated'} margin` },
+      },
+    )
 }
 
 type Exits = { input: OpenInput; market: PerpMarket; isBuy: boolean; reference: string }
@@ -166,14 +176,14 @@ function exitsOf(
     throw invalid(
       tp_price === undefined ? 'sl_price' : 'tp_price',
       'exactly_one_of',
-      'A reduce-only order takes no tp_price or sl_price',
+      'A reduce-only order takes no `tp_price` or `sl_price`: leave them out, or set them later with `perp_tp_sl`',
       { fields: ['reduce_only', 'tp_price', 'sl_price'] },
     )
   const exit = (leg: 'tp' | 'sl', price: string | undefined, isMarket: boolean) => {
     if (price === undefined) return null
     const field = `${leg}_price`
     assertTick(price, market, field, pricing)
-    assertExit({ leg, price, isBuy, reference, field })
+    assertExit({ leg, price, isBuy, reference, field, isLimit: reference === input.limit_price })
     return { price, isMarket }
   }
   return { tp: exit('tp', tp_price, tp_is_market), sl: exit('sl', sl_price, sl_is_market) }

@@ -50,9 +50,14 @@ function exitsOf(input: TpSlInput, { market, isLong, mark }: Wanted, pricing: Si
 export async function admitTpSl(deps: TradeDeps, input: TpSlInput, { userId }: Caller): Promise<Admission> {
   const { venue, pricing, policy, chainId, clock, limits } = deps
   if ((input.tp_price ?? input.sl_price) === undefined)
-    throw invalid('tp_price', 'missing', 'At least one of tp_price and sl_price is required', {
-      fields: ['tp_price', 'sl_price'],
-    })
+    throw invalid(
+      'tp_price',
+      'missing',
+      'At least one of `tp_price` and `sl_price` is required: add one of them',
+      {
+        fields: ['tp_price', 'sl_price'],
+      },
+    )
   const market = requireMarket('perp', (await venue.perps()).markets, input.asset)
   const account = await deps.evmAddressOf(userId)
   const { agent, read: state } = await withAgent(
@@ -61,16 +66,25 @@ export async function admitTpSl(deps: TradeDeps, input: TpSlInput, { userId }: C
     accountAfterTasks(deps, { userId, account, symbol: market.symbol }),
   )
   const position = positionOf(state, market.symbol)
-  if (!position) throw new Fault('no_position', `There is no position in ${market.symbol} to protect`)
+  if (!position)
+    throw new Fault(
+      'no_position',
+      `There is no position in ${market.symbol} to protect: open one with \`perp_open\``,
+    )
   const isLong = !position.signedSize.startsWith('-')
   const held = position.signedSize.replace('-', '')
   const mark = markOf(position, market) ?? market.markPrice
   const exits = exitsOf(input, { market, isLong, mark }, pricing)
   const size = input.size === undefined ? held : pricing.roundSize(input.size, market)
   if (compareDecimals(size, held) > 0)
-    throw invalid('size', 'less_than_equal', `Input should be less than or equal to ${held}`, {
-      le: held,
-    })
+    throw invalid(
+      'size',
+      'less_than_equal',
+      `Input should be less than or equal to ${held}, the size of the position`,
+      {
+        le: held,
+      },
+    )
   if (input.size !== undefined && size !== held) {
     const { minOrderUsd: minimum } = limits
     assertWorth({ size, price: mark, minimum, field: 'size', market }, pricing)

@@ -62,7 +62,12 @@ function faultOf(refusal: rules.Refusal): Fault {
   }
   const { scope, since } = refusal
   const extras = { scope, since: since.toISOString() }
-  if (scope !== 'venue') return new Fault('trading_paused', 'Trading is paused by a kill switch', { extras })
+  if (scope !== 'venue')
+    return new Fault(
+      'trading_paused',
+      `Trading is paused by a kill switch since ${extras.since}: closes, cancels and withdrawals go on, and the operator resumes the rest`,
+      { extras },
+    )
   return new Fault('trading_paused', `The venue account is frozen: ${refusal.reason}`, {
     extras: { ...extras, reason: refusal.reason },
   })

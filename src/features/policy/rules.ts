@@ -109,7 +109,7 @@ function evaluateCaps(request: PolicyRequest, state: PolicyState): Refusal | nul
   const { perTransactionMicros, perDayMicros } = state.limits
   const remaining = remainingMicros(state)
   if (request.usdMicros > perTransactionMicros) {
-    const reason = 'the value exceeds the cap per transaction'
+    const reason = `the value exceeds the cap of ${usd(perTransactionMicros)} USD per transaction`
     return refuse(
       'per_transaction_usd',
       reason,
@@ -118,7 +118,7 @@ function evaluateCaps(request: PolicyRequest, state: PolicyState): Refusal | nul
     )
   }
   if (request.usdMicros <= remaining) return null
-  const reason = 'the value exceeds what remains of the cap per 24 hours'
+  const reason = `the value exceeds the ${usd(remaining)} USD that remain of the cap of ${usd(perDayMicros)} USD per 24 hours`
   return refuse('per_day_usd', reason, usd(perDayMicros), usd(remaining))
 }
 

@@ -35,11 +35,16 @@ export async function admitSpotCancel(
   }
   const { userId } = caller
   const trigger = await findTrigger(db, userId, id.toLowerCase())
-  if (!trigger) throw notFound('order')
+  if (!trigger) throw notFound('order', 'spot_venue_orders')
   const { symbol } = trigger.input
   if (!isOpenTrigger(trigger.status)) throw ended(trigger.status)
   if (input.asset !== undefined && bareSymbol('spot', input.asset).toLowerCase() !== symbol.toLowerCase())
-    throw invalid('asset', 'unsupported_asset', `The order is in ${symbol}`, { asset: symbol })
+    throw invalid(
+      'asset',
+      'unsupported_asset',
+      `The order is in ${symbol}: send that, or leave \`asset\` out`,
+      { asset: symbol },
+    )
   const action = spotAction(deps, { userId, operation, symbol, usdMicros: 0n, exit: true })
   await policy.check(action)
   return { first: 'disarm', deadlineMs: tradeDeadlineMs, data: { trigger_id: trigger.id } }

@@ -33,9 +33,14 @@ function exitsWanted(input: TpSlInput): { leg: ExitLeg; price: string }[] {
     return price === undefined ? [] : [{ leg, price }]
   })
   if (exits.length > 0) return exits
-  throw invalid('tp_price', 'missing', 'At least one of tp_price and sl_price is required', {
-    fields: ['tp_price', 'sl_price'],
-  })
+  throw invalid(
+    'tp_price',
+    'missing',
+    'At least one of `tp_price` and `sl_price` is required: add one of them',
+    {
+      fields: ['tp_price', 'sl_price'],
+    },
+  )
 }
 
 export const admitTpSl = (deps: SpotDeps, input: TpSlInput, { userId }: Pick<Caller, 'userId'>) =>

@@ -105,7 +105,7 @@ function exitsOf(
     if (price === undefined) return []
     const field = `${leg}_price`
     assertTick(price, market, field, pricing)
-    assertExit({ leg, price, isBuy: true, reference, field })
+    assertExit({ leg, price, isBuy: true, reference, field, isLimit: reference === input.limit_price })
     assertWorth({ size, price, minimum, field }, pricing)
     return [{ leg, price }]
   })

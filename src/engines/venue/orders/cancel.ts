@@ -4,7 +4,7 @@ import { marketOfRecentOrder } from '#engines/venue/records/store.ts'
 import type { Caller } from '#kernel/caller.ts'
 import { later } from '#kernel/clock.ts'
 import { compareDecimals } from '#kernel/decimal-fields.ts'
-import { Fault, invalid, notFound } from '#kernel/fault.ts'
+import { exactlyOneOf, Fault, invalid, notFound } from '#kernel/fault.ts'
 import type { Action, Policy } from '#kernel/signer.ts'
 import type { Admission, JsonObject, Step, TaskView } from '#kernel/task.ts'
 import type { Queryable } from '#store/query.ts'
@@ -44,15 +44,16 @@ type CancelTaskData = {
 }
 const taskDataOf = (task: TaskView) => task.data as unknown as CancelTaskData
 
-function orderIdOf({ order_id, oid }: CancelInput): number {
+function orderIdOf(kind: MarketKind, { order_id, oid }: CancelInput): number {
   if ((order_id === undefined) === (oid === undefined))
-    throw invalid('order_id', 'exactly_one_of', 'Exactly one of order_id and oid is required', {
-      fields: ['order_id', 'oid'],
-    })
+    throw exactlyOneOf('order_id', 'oid', order_id !== undefined)
   const text = String(order_id ?? oid)
   if (/^\d{1,15}$/.test(text)) return Number(text)
-  throw notFound('order')
+  throw orderNotFound(kind)
 }
+
+const orderNotFound = (kind: MarketKind): Fault =>
+  notFound('order', kind === 'perp' ? 'perp_orders' : 'spot_venue_orders')
 
 /** Looks up the market of the order: with a wrong market the venue reports that the order does not exist. */
 export async function admitCancel(
@@ -62,15 +63,20 @@ export async function admitCancel(
   { userId }: Caller,
 ): Promise<Admission> {
   const { venue, policy, chainId, clock } = deps
-  const orderId = orderIdOf(input)
+  const orderId = orderIdOf(kind, input)
   const account = await deps.evmAddressOf(userId)
   const [open, state] = await Promise.all([venue.openOrders(account), venue.account(account)])
   const { order, market } = await locateOrder(deps, { kind, marketOf }, { userId, account, orderId, open })
   // An order of the other section has its own operation.
-  if (!market) throw notFound('order')
+  if (!market) throw orderNotFound(kind)
   const { symbol, asset } = market
   if (input.asset !== undefined && bareSymbol(kind, input.asset).toLowerCase() !== symbol.toLowerCase())
-    throw invalid('asset', 'unsupported_asset', `The order is in ${symbol}`, { asset: symbol })
+    throw invalid(
+      'asset',
+      'unsupported_asset',
+      `The order is in ${symbol}: send that, or leave \`asset\` out`,
+      { asset: symbol },
+    )
   const agent = await requireAgent(deps, userId)
   const action: Omit<Action, 'taskId'> = {
     userId,
@@ -122,7 +128,7 @@ async function locateOrder(
     since: later(clock.now(), -readLagMs),
   })
   if (ours && !known) return { market: ours }
-  if (!known) throw notFound('order')
+  if (!known) throw orderNotFound(kind)
   const reason = `its status is ${known.status}`
   throw new Fault('order_not_cancellable', `The order cannot be cancelled: ${reason}`, {
     extras: { status: known.status, reason },

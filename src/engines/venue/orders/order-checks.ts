@@ -1,5 +1,5 @@
 import { compareDecimals } from '#kernel/decimal-fields.ts'
-import { invalid } from '#kernel/fault.ts'
+import { exactlyOneOf, invalid } from '#kernel/fault.ts'
 import { fromUnits, toUnits, usdDecimals } from '#kernel/money.ts'
 import type { Direction, Grid } from '#upstreams/hyperliquid/rounding.ts'
 
@@ -17,7 +17,12 @@ export type Sizing = {
 export function assertTick(price: string, grid: Grid, field: string, { isOnTick, tickAt }: Sizing): void {
   if (isOnTick(price, grid)) return
   const tick = tickAt(price, grid)
-  throw invalid(field, 'tick_invalid', `Input should be a multiple of the tick ${tick}`, { tick })
+  throw invalid(
+    field,
+    'tick_invalid',
+    `Input should be a multiple of the tick ${tick}: round the price to it`,
+    { tick },
+  )
 }
 
 type Priced = { order_type?: 'market' | 'limit'; limit_price?: string }
@@ -27,9 +32,14 @@ export function limitPriceOf(input: Priced, grid: Grid, sizing: Sizing): string 
   const { order_type = 'market', limit_price } = input
   if (order_type === 'market') {
     if (limit_price === undefined) return undefined
-    throw invalid('limit_price', 'extra_forbidden', 'A market order takes no limit price')
+    throw invalid(
+      'limit_price',
+      'extra_forbidden',
+      'A market order takes no limit price: leave it out, or send `order_type` limit',
+    )
   }
-  if (limit_price === undefined) throw invalid('limit_price', 'missing', 'Field required')
+  if (limit_price === undefined)
+    throw invalid('limit_price', 'missing', 'Field required: a limit order needs `limit_price`')
   assertTick(limit_price, grid, 'limit_price', sizing)
   return limit_price
 }
@@ -40,7 +50,7 @@ export function assertTif({ order_type = 'market', tif }: Priced & { tif?: 'gtc'
   throw invalid(
     'tif',
     'literal_error',
-    'A market order takes liquidity: use `alo` (post only) with `order_type` limit only',
+    'A market order takes liquidity, which `alo` (post only) forbids: send `order_type` limit with it',
     { expected: "'ioc' or 'gtc'" },
   )
 }
@@ -62,9 +72,7 @@ type SizeRules = {
 export function orderSize({ size, notional }: Sized, rules: SizeRules, sizing: Sizing): string {
   const { market, price, worthPrice = price, minimum, notionalField, mayRoundUp = false } = rules
   if ((size === undefined) === (notional === undefined))
-    throw invalid('size', 'exactly_one_of', `Exactly one of size and ${notionalField} is required`, {
-      fields: ['size', notionalField],
-    })
+    throw exactlyOneOf('size', notionalField, size !== undefined)
   const field = size === undefined ? notionalField : 'size'
   const rounded =
     size === undefined ? sizing.sizeOfNotional(notional!, price, market) : sizing.roundSize(size, market)
@@ -103,14 +111,25 @@ export function assertWorth(worth: Worth, sizing: Sizing): void {
   )
 }
 
-type ExitCheck = { leg: 'tp' | 'sl'; price: string; isBuy: boolean; reference: string; field: string }
+const exitNames = { tp: 'take-profit', sl: 'stop-loss' } as const
+type ExitCheck = {
+  leg: 'tp' | 'sl'
+  price: string
+  isBuy: boolean
+  reference: string
+  field: string
+  /** The reference is the limit of the entry and not the price of the market. */
+  isLimit?: boolean
+}
 
 /** A trigger on the wrong side of the price would fire at once. */
-export function assertExit({ leg, price, isBuy, reference, field }: ExitCheck): void {
+export function assertExit({ leg, price, isBuy, reference, field, isLimit = false }: ExitCheck): void {
   const above = (leg === 'tp') === isBuy
   const order = compareDecimals(price, reference)
   if (above ? order > 0 : order < 0) return
+  const rule = `The ${exitNames[leg]} of a ${isBuy ? 'long' : 'short'} must be ${above ? 'above' : 'below'}`
+  const msg = `${rule} the price, ${isLimit ? 'here the limit' : 'now'} ${reference}`
   throw above
-    ? invalid(field, 'greater_than', `Input should be greater than ${reference}`, { gt: reference })
-    : invalid(field, 'less_than', `Input should be less than ${reference}`, { lt: reference })
+    ? invalid(field, 'greater_than', msg, { gt: reference })
+    : invalid(field, 'less_than', msg, { lt: reference })
 }

@@ -1,4 +1,5 @@
 import { Fault, invalid } from '#kernel/fault.ts'
+import { alternatives, nearest } from '#kernel/nearest.ts'
 
 /**
  * `BTC`, `hl:perp:BTC`, `BTC-PERP`, `BTC-USD`, `BTC/USDC` and `BTC/USDC:USDC` name the same perp market. A spot market
@@ -13,6 +14,7 @@ const forms = {
   perp: [/^hl:perp:(.+)$/i, /^(.+)-PERP$/i, /^(.+)[/-]USDC?(?::USDC?)?$/i],
   spot: [/^hl:spot:(.+)$/i, /^(.+)[/-]USDC?$/i],
 } as const
+const listedBy = { perp: 'perp_markets', spot: 'spot_venue_markets' } as const
 const names = { perp: 'perpetual', spot: 'spot' } as const
 
 export const bareSymbol = (kind: MarketKind, asset: string): string => {
@@ -43,6 +45,15 @@ export function findMarket<M extends MarketNames>(
   return named.length === 1 ? named[0] : undefined
 }
 
+/** Names the markets that were probably meant. */
+function unknownMarket(kind: MarketKind, markets: readonly MarketNames[], asset: string): string {
+  const symbols = markets.map(({ symbol, base }) => base ?? symbol)
+  const meant = nearest(bareSymbol(kind, asset), new Set(symbols))
+  const remedy =
+    meant.length > 0 ? `did you mean ${alternatives(meant)}?` : `\`${listedBy[kind]}\` lists them`
+  return `There is no ${names[kind]} market ${asset}; ${remedy}`
+}
+
 export const closedReason = ({ isDelisted }: { isDelisted?: boolean }): string | null =>
   isDelisted ? 'delisted' : null
 
@@ -53,8 +64,7 @@ export function requireMarket<M extends MarketNames & { isDelisted?: boolean }>(
   asset: string,
 ): M {
   const market = findMarket(kind, markets, asset)
-  if (!market)
-    throw invalid('asset', 'unsupported_asset', `There is no ${names[kind]} market ${asset}`, { asset })
+  if (!market) throw invalid('asset', 'unsupported_asset', unknownMarket(kind, markets, asset), { asset })
   if (market.isDelisted)
     throw new Fault('market_closed', `${market.symbol} is no longer traded at the venue`, {
       extras: { status: 'delisted', reason: 'the venue has delisted the market' },
