@@ -9,7 +9,7 @@ import { type ChainsApp, createChainsApp, type User } from './chains-app.ts'
 const gwei = 1_000_000_000n
 const sendMethods = ['eth_sendRawTransaction']
 
-describe('batches on a chain that misbehaves', () => {
+describe('batches on a failing chain', () => {
   let app: ChainsApp
   before(async () => {
     app = await createChainsApp({
@@ -49,7 +49,7 @@ describe('batches on a chain that misbehaves', () => {
       subAccount: 'wallet',
     })
 
-  test('a reply that is lost after the sending neither loses nor doubles the deposit', async () => {
+  test('a reply that is lost after the send neither loses nor doubles the deposit', async () => {
     const user = await app.fundedUser()
     await fault({ drop_reply: true, methods: sendMethods, count: 2 })
     const done = await deposit(user)
@@ -58,7 +58,7 @@ describe('batches on a chain that misbehaves', () => {
     assert.equal(await app.flows(user), 1)
   })
 
-  test('a node that refuses to listen is asked again with the same bytes', async () => {
+  test('a node that rejects connections gets the same bytes again', async () => {
     const user = await app.fundedUser()
     await fault({ status: 503, methods: sendMethods, count: 2 })
     const done = await deposit(user)
@@ -83,7 +83,7 @@ describe('batches on a chain that misbehaves', () => {
     assert.equal(await app.flows(user), 1)
   })
 
-  test('an authorization that the chain skips ends as nothing executed, although the receipt is green', async () => {
+  test('an authorization that the chain skips ends as not executed, although the receipt succeeded', async () => {
     const user = await app.fundedUser()
     await app.rpc('evm_setAutomine', [false])
     const pendingDeposit = deposit(user)
@@ -112,7 +112,7 @@ describe('batches on a chain that misbehaves', () => {
        join task t on t.id = e.task_id where t.user_id = $1 order by c.n`,
       [user.id],
     )
-  /** A deposit that offers too little, since the chain became ten times as dear before it was sent. */
+  /** A deposit with too low a fee, because gas became ten times as expensive before it was sent. */
   const stuck = async (user: User) => {
     await fault({ status: 503, methods: sendMethods })
     const pendingDeposit = deposit(user)
@@ -161,7 +161,7 @@ describe('batches on a chain that misbehaves', () => {
     assert.equal(await app.flows(user), 1)
   })
 
-  test('the transaction that was replaced may still be the one that is mined', async () => {
+  test('a replaced transaction may still be the mined one', async () => {
     const user = await app.fundedUser()
     const { pendingDeposit, attempts } = await stuck(user)
     await app.rpc('anvil_dropAllTransactions')
@@ -175,7 +175,7 @@ describe('batches on a chain that misbehaves', () => {
     assert.equal(await app.flows(user), 1)
   })
 
-  test('what the chain never took before its deadline is given up with a proof, and its money is free', async () => {
+  test('a transaction that the chain never included expires at its deadline with a proof, and its hold is released', async () => {
     const user = await app.fundedUser()
     await fault({ status: 503, methods: sendMethods })
     const pendingDeposit = deposit(user)
@@ -201,7 +201,7 @@ describe('batches on a chain that misbehaves', () => {
     assert.equal(await app.flows(user), 1)
   })
 
-  test('nothing is completed before finality, and a reorganisation only makes it wait', async () => {
+  test('no task completes before finality, and a reorganisation only delays it', async () => {
     await using second = await app.instance({ adjustChain: (row) => ({ ...row, confirmations: 3 }) })
     await app.main.taskEngine[Symbol.asyncDispose]()
     const user = await app.fundedUser()
@@ -247,7 +247,7 @@ describe('lanes', () => {
   }
   const zero = (list: bigint[]) => list.every((each) => each === 0n)
 
-  test('many users over two instances take every number once', async () => {
+  test('many users over two instances use every nonce once', async () => {
     const other = await app.instance()
     try {
       const users = await Promise.all(Array.from({ length: 8 }, () => app.fundedUser()))
@@ -261,13 +261,13 @@ describe('lanes', () => {
       for (const user of users) assert.equal(await app.flows(user), 4)
       assert.ok(zero(await drift()), String(await drift()))
       const rows = await sequences()
-      assert.ok(rows.length > 1, 'the work was spread over lanes')
+      assert.ok(rows.length > 1, 'the work was spread over sponsors')
     } finally {
       await other[Symbol.asyncDispose]()
     }
   })
 
-  test('a counter that drifted far ahead comes back, and the next deposit is mined at once', async () => {
+  test('a counter that drifted far ahead is set back, and the next deposit is mined at once', async () => {
     await query(app.database.pool, `update nonce_sequence set next = next + 342 where chain = '8453'`)
     const startedMs = performance.now()
     await app.main.chains.nonceRepair.reconcile()
@@ -276,7 +276,7 @@ describe('lanes', () => {
     assert.equal((await deposit(await app.fundedUser())).outcome, 'executed')
   })
 
-  test('a gap below a stored transaction is filled and frees it', async () => {
+  test('a gap below a stored transaction is filled and unblocks it', async () => {
     const user = await app.fundedUser()
     await query(app.database.pool, `update nonce_sequence set next = next + 3 where chain = '8453'`)
     const pendingDeposit = deposit(user)
@@ -291,7 +291,7 @@ describe('lanes', () => {
     assert.equal(await app.flows(user), 1)
   })
 
-  test('a chain that comes back older than the database gets its transactions again', async () => {
+  test('a chain that is restored from before the database gets its transactions again', async () => {
     const user = await app.fundedUser()
     await app.control('POST', '/chains/8453/stop')
     await app.control('POST', '/chains/8453/start')
@@ -308,7 +308,7 @@ describe('lanes', () => {
     assert.equal(await app.flows(user), 1)
   })
 
-  test('drained lanes pause the service before a task exists, and it recovers by itself', async () => {
+  test('sponsors without funds pause the service before a task exists, and it recovers by itself', async () => {
     const user = await app.fundedUser()
     const { signers } = app.main.base.sponsor
     const balance = (wei: string) =>

@@ -71,7 +71,7 @@ describe('earn on the local chain', () => {
     assert.equal(await app.flows(user), 2)
   })
 
-  test('a second deposit runs on the account that is delegated already, into the same or a new position', async () => {
+  test('a second deposit uses the delegated account, for the same or a new position', async () => {
     const user = await app.fundedUser()
     const first = await deposit(user, '10')
     const same = await deposit(user, '5.5', { position_id: first.result.position_id })
@@ -87,7 +87,7 @@ describe('earn on the local chain', () => {
     assert.equal(sum, await shares(user))
   })
 
-  test('a part is withdrawn to the unit that was asked for', async () => {
+  test('a partial withdrawal is exact to the requested unit', async () => {
     const user = await app.fundedUser()
     const { result } = await deposit(user, '100')
     const before = await cash(user)
@@ -104,7 +104,7 @@ describe('earn on the local chain', () => {
     assert.equal(positions[0]!.external_delta_shares, '0')
   })
 
-  test('eight parallel deposits of one fresh user all land', async () => {
+  test('eight parallel deposits of one new user all land', async () => {
     const user = await app.fundedUser()
     const all = await Promise.all(Array.from({ length: 8 }, () => deposit(user, '100')))
     for (const each of all) assert.equal(each.outcome, 'executed', JSON.stringify(each.error))
@@ -132,7 +132,7 @@ describe('earn on the local chain', () => {
     assert.equal(await app.flows(user), 1)
   })
 
-  test('what cannot succeed is refused before a task exists', async () => {
+  test('a request that cannot succeed is rejected before a task exists', async () => {
     const user = await app.fundedUser('50')
     const other = await app.fundedUser('50')
     const { result } = await deposit(other, '10')
@@ -162,7 +162,7 @@ describe('earn on the local chain', () => {
     assert.deepEqual(history, [])
   })
 
-  test('a vault without means at hand refuses the withdrawal with its reason, and the shares stay free', async () => {
+  test('a vault without liquidity rejects the withdrawal with its reason, and the shares stay free', async () => {
     const user = await app.fundedUser()
     const { result } = await deposit(user, '100')
     await app.control('POST', '/vault', { illiquid: true })
@@ -177,7 +177,7 @@ describe('earn on the local chain', () => {
     assert.equal(out.outcome, 'executed', JSON.stringify(out))
   })
 
-  test('a vault that loses its means between admission and execution ends the task with nothing executed', async () => {
+  test('a vault that loses its liquidity between admission and execution ends the task as not executed', async () => {
     const user = await app.fundedUser()
     const { result } = await deposit(user, '100')
     await app.rpc('evm_setAutomine', [false])
@@ -200,7 +200,7 @@ describe('earn on the local chain', () => {
         available: '0',
         reason: 'set_aside',
       })
-      // The refusal is mined first: the transaction of the keeper pays more.
+      // The test's transaction pays more, so it is mined first.
       await app.rpc('anvil_setStorageAt', await illiquidSlot(app))
       await app.rpc('evm_mine')
       const out = await pendingDeposit
@@ -219,7 +219,7 @@ describe('earn on the local chain', () => {
     assert.equal(out.outcome, 'executed')
   })
 
-  test('shares moved outside are told as such and never as a loss', async () => {
+  test('shares moved outside are reported as such and never as a loss', async () => {
     const user = await app.fundedUser()
     const { result } = await deposit(user, '100')
     const half = (await shares(user)) / 2n
@@ -244,7 +244,7 @@ describe('earn on the local chain', () => {
     assert.equal(later.positions[0]!.status, 'withdrawn')
   })
 
-  test('the vault is described to everybody, and its own limits of zero stop nobody', async () => {
+  test('the vault is public, and its own limits of zero stop no deposit', async () => {
     const info = await app.call('earn_info', {}, null)
     assert.equal(info.chain_id, '8453')
     assert.equal(info.apy, null)
@@ -258,7 +258,7 @@ describe('earn on the local chain', () => {
     assert.deepEqual((await positionsOf(user)).history, [])
   })
 
-  test('the yield is the rate of the drip within a basis point, after an hour', async () => {
+  test('the yield equals the rate of the vault within a basis point, after an hour', async () => {
     await app.control('POST', '/vault', { drip_bps_per_year: 500 })
     await app.main.earn.snapshot()
     await app.control('POST', '/time', { advance_seconds: 3_600 })
@@ -276,12 +276,12 @@ const pendingOn = async (app: ChainsApp) =>
 async function until(holds: () => Promise<boolean>, msMax = 10_000): Promise<void> {
   const end = performance.now() + msMax
   while (!(await holds())) {
-    assert.ok(performance.now() < end, 'the condition did not come about in time')
+    assert.ok(performance.now() < end, 'the condition was not met in time')
     await new Promise((resolve) => setTimeout(resolve, 20))
   }
 }
 
-/** Sets the vault's flag past its transactions; found by trying, so that no layout is written down here. */
+/** Sets the vault's flag directly in storage; finds the slot by trying, so that no layout is hard-coded here. */
 async function illiquidSlot(app: ChainsApp): Promise<[string, string, string]> {
   for (let slot = 0; slot < 24; slot++) {
     const at = `0x${slot.toString(16)}`

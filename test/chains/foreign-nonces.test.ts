@@ -1,18 +1,18 @@
-/** Somebody else sends from the sponsor's account as well: its numbers are taken, and the money still moves once. */
+/** Another program sends from the sponsor's account as well: its nonces are taken, and the money still moves once. */
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import { setTimeout as delay } from 'node:timers/promises'
 import { eventually } from '../harness/gateway.ts'
 import { type ChainsApp, createChainsApp } from './chains-app.ts'
 
-describe('a sponsor whose key is used elsewhere too', () => {
+describe('a sponsor whose key another program uses too', () => {
   let app: ChainsApp
   before(async () => {
     app = await createChainsApp()
   })
   after(() => app?.[Symbol.asyncDispose]())
 
-  /** Moves nothing, from the sponsor's own account, and never stored by the gateway. */
+  /** An empty transaction from the sponsor's own account that the gateway never stored. */
   const sendForeign = async (signer: string, feeTimes = 1n): Promise<void> => {
     const { chain, sponsor } = app.main.base
     const nonce = await chain.transactionCount(signer, 'latest')
@@ -26,7 +26,7 @@ describe('a sponsor whose key is used elsewhere too', () => {
   }
   const pooled = async () => Number(((await app.rpc('txpool_status')) as { pending: string }).pending)
 
-  test('a number that foreign bytes took is replaced at once, not after the deadline', async () => {
+  test('a nonce that foreign bytes took is replaced at once, not after the deadline', async () => {
     const user = await app.fundedUser()
     await app.rpc('evm_setAutomine', [false])
     const pendingDeposit = app.call('earn_deposit', { amount_usdc: '100' }, user, { timeoutMs: 60_000 })
@@ -51,7 +51,7 @@ describe('a sponsor whose key is used elsewhere too', () => {
     assert.equal((await app.main.vault.account(user.evm)).sharesUnits, BigInt(done.result.shares_delta))
   })
 
-  test('deposits go on while each sponsor account sends a foreign transaction every second', async () => {
+  test('deposits continue while each sponsor account sends a foreign transaction every second', async () => {
     const user = await app.fundedUser()
     const stop = new AbortController()
     let sent = 0

@@ -1,4 +1,4 @@
-/** What the sponsor pays for one user within a day: never more, whatever is asked for at once. */
+/** Gas that the sponsor pays for one user within a day: never more than the budget, also under concurrent requests. */
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import { gasBudget } from '#engines/evm-batch/gas-budget.ts'
@@ -38,7 +38,7 @@ describe('the gas budget of a user', () => {
       return true
     })
 
-  test('reservations at one moment take no more than the budget, and leave others theirs', async () => {
+  test('concurrent reservations take no more than the budget, and leave others theirs', async () => {
     const [greedy, other] = [id(), id()]
     const all = await Promise.allSettled(Array.from({ length: 20 }, () => reserve(greedy, 30n)))
     assert.equal(all.filter(({ status }) => status === 'fulfilled').length, 3)
@@ -47,14 +47,14 @@ describe('the gas budget of a user', () => {
     await reserve(other, 100n)
   })
 
-  test('what cannot be reserved is refused before a task exists', async () => {
+  test('a request without a reservation is rejected before a task exists', async () => {
     const userId = id()
     await reserve(userId, 60n)
     await budget().check({ userId, chainId, wei: 40n, fullExit: false })
     await rejected(budget().check({ userId, chainId, wei: 41n, fullExit: false }))
   })
 
-  test('a whole withdrawal is never refused, and counts', async () => {
+  test('a whole withdrawal is never rejected, and counts', async () => {
     const userId = id()
     await reserve(userId, 100n)
     await budget().check({ userId, chainId, wei: 50n, fullExit: true })
@@ -62,7 +62,7 @@ describe('the gas budget of a user', () => {
     assert.deepEqual(await usedBy(userId), ['150'])
   })
 
-  test('a task that has ended counts what was paid for it, once', async () => {
+  test('an ended task counts what was paid for it, once', async () => {
     const userId = id()
     const taskId = await reserve(userId, 100n)
     for (let times = 0; times < 2; times++)

@@ -36,7 +36,7 @@ describe('wallets and holdings', () => {
     assert.equal(provisioning, false)
   })
 
-  test('an empty wallet holds nothing, completely', async () => {
+  test('an empty wallet has complete and empty holdings', async () => {
     const answer = await holdingsOf(await app.addUser())
     assert.deepEqual(answer.holdings, [])
     assert.equal(answer.total_value_usd, '0')
@@ -85,13 +85,13 @@ describe('wallets and holdings', () => {
     assert.equal(evm.chains.length, 4)
   })
 
-  test('a gift shows within two seconds, also in a wallet that was read empty just before', async () => {
+  test('a received token is shown within two seconds, also in a wallet that was just read as empty', async () => {
     const user = await app.addUser()
     assert.deepEqual((await holdingsOf(user)).holdings, [])
     await app.fund('42161', user.evm, 'ARB', '10')
     const startedMs = performance.now()
     while (!find(await holdingsOf(user), '42161', 'ARB'))
-      assert.ok(performance.now() - startedMs < 2_000, 'the gift did not show in time')
+      assert.ok(performance.now() - startedMs < 2_000, 'the token was not shown in time')
   })
 
   test('a deposit moves from cash to shares in the next reading, and the shares have a value', async () => {
@@ -106,7 +106,7 @@ describe('wallets and holdings', () => {
     assert.ok(Math.abs(Number(shares?.value_usd) - 40) < 0.00001, String(shares?.value_usd))
   })
 
-  test('a dead chain is told as such, quickly, and the others are served', async () => {
+  test('an unreachable chain is quickly reported as such, and the others are served', async () => {
     const user = await app.addUser()
     await app.fund('1', user.evm, 'LINK', '5')
     await app.fund('137', user.evm, 'USDC', '9')
@@ -116,7 +116,7 @@ describe('wallets and holdings', () => {
     try {
       const startedMs = performance.now()
       const answer = await holdingsOf(user, { event: 'wallet-refresh' })
-      assert.ok(performance.now() - startedMs < 3_000, 'a silent chain held the answer up')
+      assert.ok(performance.now() - startedMs < 3_000, 'a silent chain delayed the answer')
       assert.deepEqual(statuses(answer), {
         '1': 'ok',
         '8453': 'ok',
@@ -138,7 +138,7 @@ describe('wallets and holdings', () => {
     assert.equal(statuses(later)['137'], 'ok')
   })
 
-  test('unknown and doubtful prices are null and mark the total as incomplete', async () => {
+  test('unknown and uncertain prices are null and mark the total as incomplete', async () => {
     const user = await app.addUser()
     await app.fund('8453', user.evm, 'AERO', '5')
     await app.fund('8453', user.evm, 'USDC', '2')
@@ -152,7 +152,7 @@ describe('wallets and holdings', () => {
     await app.control('POST', '/prices', { symbol: 'AERO', confidence: 0.99 })
   })
 
-  test('a new user is welcomed on every chain, once', async () => {
+  test('a new user gets the faucet grant on every chain, once', async () => {
     const user = await app.addUser()
     const own = [
       { id: uuidv7(new Date(), systemRandom), kind: 'evm' as const, address: user.evm },

@@ -35,13 +35,13 @@ const codeOf = async (promise: Promise<unknown>) => {
   return thrown.code
 }
 
-test('an answer comes with its status, whatever that is', async () => {
+test('an answer has its status, whatever it is', async () => {
   await using there = await server((_, reply) => reply.writeHead(503).end('no'))
   await using client = net({ failpoints: noFailpoints })
   assert.deepEqual(await client.fetch(get(there.url)), { status: 503, body: 'no' })
 })
 
-test('a server that is not there was certainly not reached', async () => {
+test('an unreachable server certainly received nothing', async () => {
   const { url } = await server(() => {}).then(async (there) => {
     await there[Symbol.asyncDispose]()
     return there
@@ -50,7 +50,7 @@ test('a server that is not there was certainly not reached', async () => {
   assert.equal(await codeOf(client.fetch(get(url))), 'unavailable')
 })
 
-test('silence and a torn connection leave open whether anything arrived', async () => {
+test('after silence or a broken connection it is unknown whether anything arrived', async () => {
   await using silent = await server(() => {})
   await using torn = await server((request) => request.socket.destroy())
   await using client = net({ failpoints: noFailpoints })
@@ -60,7 +60,7 @@ test('silence and a torn connection leave open whether anything arrived', async 
   assert.equal(await codeOf(client.fetch(get(torn.url))), 'upstream_timeout')
 })
 
-test('a body that trickles ends at the deadline, and one without end at the limit of bytes', async () => {
+test('a slow body ends at the deadline, and an endless one at the limit of bytes', async () => {
   await using slow = await server((_, reply) => {
     reply.write('x')
     const timer = setInterval(() => reply.write('x'), 20)
@@ -72,7 +72,7 @@ test('a body that trickles ends at the deadline, and one without end at the limi
   assert.equal(await codeOf(client.fetch(get(large.url))), 'upstream_rejected')
 })
 
-test('a server that fails again and again is spared for a moment, and then tried again', async () => {
+test('a server that keeps failing is skipped for a moment, and then tried again', async () => {
   let hits = 0
   let broken = true
   await using there = await server((request, reply) => {
@@ -92,7 +92,7 @@ test('a server that fails again and again is spared for a moment, and then tried
   }
 })
 
-test('both sides of a request can be failed by name', async () => {
+test('both sides of a request can fail by name', async () => {
   await using there = await server((_, reply) => reply.end('fine'))
   const passed: string[] = []
   const label = new URL(there.url).origin

@@ -1,4 +1,4 @@
-/** What a node says is not always what the chain has: no deposit is told wrongly by it, and none is made twice. */
+/** A node's answers may differ from the chain: no deposit is misreported because of it, and none is made twice. */
 import assert from 'node:assert/strict'
 import { after, before, beforeEach, describe, test } from 'node:test'
 import { setTimeout as delay } from 'node:timers/promises'
@@ -10,7 +10,7 @@ import { unreliableNode } from './unreliable-node.ts'
 
 const blockMs = 250
 
-describe('a node that lags, forgets and answers with pages', () => {
+describe('a node that lags, loses transactions and answers with HTML pages', () => {
   let app: ChainsApp
   let node: Awaited<ReturnType<typeof unreliableNode>>
   const stop = new AbortController()
@@ -53,12 +53,12 @@ describe('a node that lags, forgets and answers with pages', () => {
   }
   const executed = (answers: Answer[]) => answers.filter(({ outcome }) => outcome === 'executed').length
 
-  test('siblings a block or two behind, pages, 429 and cut connections: every task tells what the chain has', async () => {
+  test('with lagging siblings, HTML pages, 429 and cut connections every task agrees with the chain', async () => {
     const users = await Promise.all([app.fundedUser(), app.fundedUser()])
     for (const user of users) assert.equal((await deposit(user, '20')).outcome, 'executed')
     node.set({ lag: { chance: 0.4, blocks: 2 }, broken: 0.05 })
     const refused: string[] = []
-    /** Refused before there is a task, which is no lie: asked again until it is taken. */
+    /** A request that is rejected before a task exists is repeated until it is accepted. */
     const callUntilAnswered = async (name: string, input: object, user: User): Promise<Answer> => {
       for (let turn = 0; ; turn++) {
         try {
@@ -102,7 +102,7 @@ describe('a node that lags, forgets and answers with pages', () => {
     const pendingDeposit = deposit(user, '100')
     await eventually(
       async () => (node.counts.invented > 3 ? true : undefined),
-      'the invented receipt was looked at',
+      'the invented receipt was looked up',
       20_000,
     )
     const { tasks } = await app.main.taskEngine.tasks.list(user.id, { skip: 0, limit: 1 })
@@ -116,7 +116,7 @@ describe('a node that lags, forgets and answers with pages', () => {
   })
 
   for (const message of ['already known', 'nonce too low: next nonce 7, tx nonce 6'])
-    test(`a node that took the bytes and says "${message}" is looked up and not believed`, async () => {
+    test(`a node that accepted the bytes and answers "${message}" is not trusted: the transaction is looked up`, async () => {
       const user = await app.fundedUser()
       node.set({ sendError: { code: -32000, message } })
       const done = await deposit(user, '10')
@@ -125,7 +125,7 @@ describe('a node that lags, forgets and answers with pages', () => {
       assert.equal(await app.flows(user), 1)
     })
 
-  test('a search for arrivals ends where its node does: a block that a sibling has not seen is not without them', async () => {
+  test('a search for arrivals ends at the head of its node: a newer block is not treated as empty', async () => {
     const { chain } = app.main.base
     const user = await app.addUser()
     await app.fund(baseId, user.evm, 'USDC', '7')
@@ -141,7 +141,7 @@ describe('a node that lags, forgets and answers with pages', () => {
     assert.deepEqual([arrivals.map(({ amountUnits }) => amountUnits), searchedTo], [[7_000_000n], to])
   })
 
-  test('a provider that takes a few blocks at once is searched in pieces', async () => {
+  test('a provider with a limit of blocks per search is searched in pieces', async () => {
     const { chain } = app.main.base
     const user = await app.fundedUser('9')
     const { number: to } = await chain.head()

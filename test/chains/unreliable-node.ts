@@ -1,4 +1,4 @@
-/** A node that stands before the real one and answers as public providers do on a bad day. */
+/** A proxy before the real node that fails as public providers do. */
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 
@@ -8,17 +8,17 @@ type Receipt = { blockNumber: string; blockHash: string; transactionHash: string
 type Log = { blockNumber: string }
 
 export type NodeFailures = {
-  /** Chance that a request is answered by a sibling that is so many blocks behind. */
+  /** Probability that a request is answered by a sibling that lags by so many blocks. */
   lag?: { chance: number; blocks: number }
-  /** Chance of a page, a 429 or a broken connection instead of an answer. */
+  /** Probability of an HTML page, a 429 or a broken connection instead of an answer. */
   broken?: number
-  /** What is answered to raw transactions that the real node took. */
+  /** The answer to raw transactions that the real node accepted. */
   sendError?: { code: number; message: string }
-  /** Raw transactions are acknowledged and kept back. */
+  /** Raw transactions are acknowledged and withheld. */
   withholdsSends?: boolean
-  /** Receipts of what was kept back, in a block that is not on the chain. */
+  /** Receipts of withheld transactions, in a block that is not on the chain. */
   fakesReceipts?: boolean
-  /** More blocks than this are refused in one search for logs. */
+  /** A search for logs over more blocks is rejected. */
   logBlocksMax?: number
 }
 
@@ -62,7 +62,7 @@ export async function unreliableNode(random: () => number) {
       return { ...call, params: call.params.with(at, `0x${head.toString(16)}`) }
     })
 
-  /** A sibling that lags knows neither newer receipts nor newer blocks, and finds no logs in them without an error. */
+  /** A lagging sibling has neither newer receipts nor newer blocks, and finds no logs in them without an error. */
   const hideNewer = (calls: Call[], replies: Reply[], head: bigint): Reply[] =>
     replies.map((reply) => {
       const call = calls.find(({ id }) => id === reply.id)
@@ -165,7 +165,7 @@ export async function unreliableNode(random: () => number) {
     set: (what: NodeFailures) => {
       failures = what
     },
-    /** What was kept back goes out after all. */
+    /** Sends the withheld transactions. */
     release: async () => {
       for (const { raw } of withheld.splice(0)) await ask('eth_sendRawTransaction', [raw])
     },

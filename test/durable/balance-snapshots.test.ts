@@ -1,4 +1,4 @@
-/** What the ledger makes of balances that were read from a chain, beside holds and settlements. */
+/** How the ledger applies balances that were read from a chain, with concurrent holds and settlements. */
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import { ledger, StaleSnapshot } from '#durable/ledger.ts'
@@ -8,7 +8,7 @@ import { type EngineFixture, newUser, openFixture, writer } from './engine-fixtu
 const asset = 'test:coin'
 const coin = { symbol: 'COIN', decimals: 2, address: 'coin' }
 
-describe('observed balances', () => {
+describe('balance snapshots', () => {
   let fixture: EngineFixture
   before(async () => {
     fixture = await openFixture()
@@ -24,7 +24,7 @@ describe('observed balances', () => {
       fixture.admin.transaction((tx) => ledger.apply(tx, [move], { taskId: null, now: new Date() }))
     return {
       read,
-      /** What is free and what is on hold. */
+      /** The free and the held part. */
       parts: async () => {
         const { availUnits, heldUnits } = await read()
         return [availUnits, heldUnits]
@@ -46,7 +46,7 @@ describe('observed balances', () => {
     }
   }
 
-  test('what is on hold is part of an observed balance and is not counted twice', async () => {
+  test('a hold is part of a snapshot and is not counted twice', async () => {
     const { read, parts, acceptWithSnapshot, hold } = newAccount()
     await acceptWithSnapshot(100n, 0n)
     await hold(40n)
@@ -65,7 +65,7 @@ describe('observed balances', () => {
     ['post', 60n],
     ['void', 100n],
   ] as const)
-    test(`a balance that was read before a ${move} is refused after it, and no task is made`, async () => {
+    test(`a balance that was read before a ${move} is rejected after it, and no task is created`, async () => {
       const { read, parts, acceptWithSnapshot, hold, end, accepted } = newAccount()
       await acceptWithSnapshot(100n, 0n)
       await hold(40n)

@@ -11,7 +11,7 @@ import { query } from '#store/query.ts'
 import { type TestDatabase, testDatabase } from '../harness/cluster.ts'
 import { eventually } from '../harness/gateway.ts'
 
-/** Loses every hint. */
+/** Loses every notification. */
 const silentBus: MessageBus = {
   publish: async () => undefined,
   subscribe: () => ({ [Symbol.asyncDispose]: async () => undefined }),
@@ -34,7 +34,7 @@ const instance = (database: Database) =>
 
 const newId = () => uuidv7(new Date(), systemRandom)
 
-describe('one look a second for all streams and waits of an instance', () => {
+describe('one poll a second for all streams and waits of an instance', () => {
   let db: TestDatabase
   let first: Database
   let second: Database
@@ -60,16 +60,16 @@ describe('one look a second for all streams and waits of an instance', () => {
       held.use(poller.onEnd(newId(), () => assert.fail('nothing ended')))
     }
     const startedMs = performance.now()
-    await eventually(async () => (statements >= 20 ? true : undefined), 'ten looks')
+    await eventually(async () => (statements >= 20 ? true : undefined), 'ten polls')
     const polls = Math.ceil((performance.now() - startedMs) / 50) + 1
     assert.ok(statements <= 2 * polls, `${statements} statements in at most ${polls} looks`)
     held.dispose()
     const before = statements
     await new Promise((resolve) => setImmediate(resolve))
-    assert.ok(statements - before <= 2, 'nobody listens, so nobody looks')
+    assert.ok(statements - before <= 2, 'without listeners no poll runs')
   })
 
-  test('a stream gets the events of another instance though every hint was lost', async () => {
+  test('a stream gets the events of another instance although every notification was lost', async () => {
     const here = instance(first)
     const there = instance(second)
     const stop = new AbortController()

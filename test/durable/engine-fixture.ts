@@ -1,4 +1,4 @@
-/** Engines on one database, whose steps do what a test says. */
+/** Engines on one database, with the steps of a test. */
 import assert from 'node:assert/strict'
 import { setTimeout as delay } from 'node:timers/promises'
 import * as T from 'typebox'
@@ -49,7 +49,7 @@ type InstanceOptions = Partial<RunnerOptions> & {
   log?: Log
 }
 
-/** The first step signs; what it has signed is live until a step says what became of it. */
+/** The first step signs; its effect is live until a step reports the outcome. */
 export const signingStep = (next: string): Step => {
   const build = async (nonce: bigint, id: string) => ({
     effect: { kind: 'test', externalId: id, policyReceipt: 'none', intent: {}, signed: {} },
@@ -69,7 +69,7 @@ export const confirmed = ({ effects }: TaskView): StepResult => ({
   })),
 })
 
-/** The length of a step: work that takes its time. */
+/** Duration of a long step. */
 export async function workFor(ms: number): Promise<void> {
   const untilMs = performance.now() + ms
   while (performance.now() < untilMs) await delay(10)
@@ -123,8 +123,8 @@ export async function openFixture() {
       const client = await admin.pool.connect()
       await client.query('begin')
       const { rowCount } = await client.query(sql, values)
-      assert.ok((rowCount ?? 0) > 0, 'nothing was locked')
-      // What it holds goes with its connection.
+      assert.ok((rowCount ?? 0) > 0, 'no row was locked')
+      // Its locks end with its connection.
       return { [Symbol.dispose]: () => client.release(true) }
     },
     async instance(kind: TestKind, instanceOptions: InstanceOptions = {}): Promise<Instance> {

@@ -27,7 +27,7 @@ const callerOf = (userId: string): Caller => ({
 })
 const newUser = () => uuidv7(new Date(), systemRandom)
 
-/** What the world outside saw: pushed by the step that plays the venue. */
+/** Calls to the outside, recorded by the step that plays the venue. */
 type Seen = { taskId: string; instance: string }
 
 function instance(database: Database, seen: Seen[], name: string) {
@@ -171,7 +171,7 @@ describe('durable tasks', () => {
     await db.drop()
   })
 
-  test('a task runs its steps, settles its hold and tells each change once, in order', async () => {
+  test('a task runs its steps, settles its hold and has one event per change, in order', async () => {
     const user = newUser()
     await fund(user, 100n)
     const { body } = await a.spend(user, { amount: 40 })
@@ -187,12 +187,12 @@ describe('durable tasks', () => {
       events.map((_, n) => String(n + 1)),
     )
     const rest = await a.taskEngine.events.page(user, 1n, { limit: 50 })
-    assert.deepEqual(rest.events, events.slice(1), 'what follows the first event does not repeat it')
+    assert.deepEqual(rest.events, events.slice(1), 'a subscription after the first event does not repeat it')
     assert.equal(events[0]?.type, 'task.created')
     assert.equal(events.at(-1)?.type, 'task.completed')
   })
 
-  test('a filter that lets little pass looks through a bounded part of a long log', async () => {
+  test('a selective filter searches a bounded part of a long log', async () => {
     const user = newUser()
     const many = Array.from({ length: 20_500 }, () => ({ type: 'test.many', subject: null, data: {} }))
     const rare = { type: 'test.rare', subject: null, data: {} }
@@ -247,13 +247,13 @@ describe('durable tasks', () => {
     ])
   })
 
-  test('a refused admission leaves no task behind', async () => {
+  test('a rejected admission leaves no task behind', async () => {
     const user = newUser()
     await assert.rejects(a.spend(user, { amount: 1, how: 'refuse' }), { code: 'market_closed' })
     assert.equal((await a.taskEngine.tasks.list(user, { skip: 0, limit: 10 })).total, 0)
   })
 
-  test('a refusal by the venue gives the hold back', async () => {
+  test('a rejection by the venue releases the hold', async () => {
     const user = newUser()
     await fund(user, 5n)
     const { body } = await a.spend(user, { amount: 5, how: 'reject' })
@@ -264,20 +264,20 @@ describe('durable tasks', () => {
     ])
   })
 
-  test('a passing failure is tried again, and a bug ends the task honestly', async () => {
+  test('a transient failure is retried, and a bug ends the task as failed', async () => {
     const user = newUser()
     await fund(user, 5n)
     const flaky = await a.spend(user, { amount: 1, how: 'flaky' })
     assert.equal(flaky.body.status, 'completed')
   })
 
-  test('a parked task goes on when its time has come', async () => {
+  test('a parked task continues when it is due', async () => {
     const user = newUser()
     await fund(user, 5n)
     assert.equal((await a.spend(user, { amount: 1, how: 'slow' })).body.status, 'completed')
   })
 
-  test('a wait that runs out answers the task as it stands, and a cancel then ends it', async () => {
+  test('a wait that times out returns the current task, and a cancel then ends it', async () => {
     const user = newUser()
     await fund(user, 5n)
     const { body } = await a.spend(user, { amount: 5, how: 'forever' }, { timeoutMs: 400 })

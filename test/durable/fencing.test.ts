@@ -1,4 +1,4 @@
-/** Which commits the database accepts, and which cancels: only those of the last claim, each of them once. */
+/** Commits and cancels that the database accepts: only those of the last claim, each of them once. */
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import { stepView } from '#durable/task-row.ts'
@@ -6,7 +6,7 @@ import { silentLog } from '#kernel/log.ts'
 import { eventually } from '../harness/gateway.ts'
 import { type EngineFixture, executed, newUser, openFixture, signingStep, writer } from './engine-fixture.ts'
 
-describe('the fence of a commit', () => {
+describe('fencing of commits', () => {
   let fixture: EngineFixture
   before(async () => {
     fixture = await openFixture()
@@ -16,7 +16,7 @@ describe('the fence of a commit', () => {
   const stepsOf = async (taskId: string) =>
     (await fixture.rows('select 1 from task_step where task_id = $1', taskId)).length
 
-  test('another instance commits nothing to a task that it does not own', async () => {
+  test('an instance commits nothing to a task that it does not own', async () => {
     const task = await writer(fixture).accept(newUser())
     assert.equal(await writer(fixture).step(task, executed), undefined)
     assert.equal((await fixture.readTask(task.id)).status, 'pending')
@@ -43,7 +43,7 @@ describe('the fence of a commit', () => {
     assert.ok(await own.step(first!.task, executed), 'the next commit names both that it knows')
   })
 
-  test('a cancel is accepted while no effect is stored, or none that can still land, and refused otherwise', async () => {
+  test('a cancel is accepted while no effect is stored, or none that can still land, and rejected otherwise', async () => {
     await using a = await fixture.instance({ steps: { only: async () => executed } })
     const own = writer(fixture)
     const user = newUser()
@@ -66,7 +66,7 @@ describe('the fence of a commit', () => {
       assert.equal(await cancelled(status), true, `${status}`)
   })
 
-  test('a cancel within an act takes no connection but that of the act', async () => {
+  test('a cancel within an act uses the connection of the act only', async () => {
     await using a = await fixture.instance({ steps: { only: async () => executed } }, { poolMax: 1 })
     const user = newUser()
     const task = await writer(fixture).accept(user)

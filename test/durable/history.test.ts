@@ -1,4 +1,4 @@
-/** What a request reads of the tasks of a user does not grow with their number. */
+/** The number of blocks that a request reads does not grow with the number of tasks of a user. */
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import pg from 'pg'
@@ -40,7 +40,7 @@ describe('a user with a long history', () => {
   })
   after(async () => fixture[Symbol.asyncDispose]())
 
-  /** The statements of a request, and the blocks that each of them reads by a plan for any value. */
+  /** The statements of a request, and the blocks that each of them reads under a generic plan. */
   const blocksOf = async (request: (db: pg.Pool) => Promise<unknown>): Promise<number[]> => {
     const sent: SentQuery[] = []
     const query = (each: SentQuery) => {
@@ -69,13 +69,13 @@ describe('a user with a long history', () => {
   }
   const assertBlocksBounded = async (what: string, request: (db: pg.Pool) => Promise<unknown>) => {
     const blocks = await blocksOf(request)
-    assert.ok(blocks.length > 0, `${what} asked nothing`)
+    assert.ok(blocks.length > 0, `${what} sent no statement`)
     assert.ok(Math.max(...blocks) <= blocksMax, `${what} read ${blocks.join(', ')} blocks`)
   }
   const listOn = (pool: pg.Pool) =>
     createTaskQueries({ transactions: { pool } as never, notifier: {} as never, clock }).list
 
-  test('lists of tasks, whatever they are filtered by', async () => {
+  test('lists of tasks, by any filter', async () => {
     const page = { skip: 0, limit: 20 }
     for (const filter of [
       {},
@@ -93,7 +93,7 @@ describe('a user with a long history', () => {
       )
   })
 
-  test('what its last tasks did, which exits wait for', async () => {
+  test('the results of the last tasks, and the exits that wait for ', async () => {
     const since = new Date(Date.now() - 5_000)
     await assertBlocksBounded('recent orders', (on) =>
       recentOrders(on, { userId: user, kind: 'perp', since }),

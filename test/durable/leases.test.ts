@@ -1,4 +1,4 @@
-/** What an instance keeps, and what it gives up, when steps are long, rows are locked and heartbeats are missed. */
+/** Leases when steps are long, rows are locked and heartbeats are missed. */
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import { eventually } from '../harness/gateway.ts'
@@ -13,7 +13,7 @@ import {
 
 const leaseMs = 600
 
-/** A step of this many leases that cannot be hurried; counts its runs by task. */
+/** A step that lasts this many leases; counts its runs by task. */
 function longSteps(leases: number) {
   const runs = new Map<string, AbortSignal[]>()
   const kind: TestKind = {
@@ -45,7 +45,7 @@ describe('leases', () => {
     assert.equal(long.total(), 12)
   })
 
-  test('a missed heartbeat ends the old run, and the new one brings the task to its end', async () => {
+  test('a missed heartbeat ends the old run, and the new one completes the task', async () => {
     const long = longSteps(2.5)
     await using a = await fixture.instance(long.kind, { leaseMs })
     const running = a.run(newUser(), { timeoutMs: 16 * leaseMs })
@@ -85,7 +85,7 @@ describe('leases', () => {
     await eventually(async () => signal.aborted || undefined, 'the run is aborted', leaseMs * 2)
     await eventually(
       async () => (a.taskEngine && (await fixture.readTask(taskId)).owner !== other) || undefined,
-      'its lease runs out',
+      'its lease expires',
     )
     assert.equal((await running).outcome, 'executed')
     assert.equal(long.total(), 2)

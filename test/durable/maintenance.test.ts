@@ -1,4 +1,4 @@
-/** Retention and audit, which every instance asks for and one of them does. */
+/** Retention and audit: every instance attempts them and one of them runs them. */
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import { createMaintenance } from '#durable/maintenance.ts'
@@ -16,7 +16,7 @@ describe('maintenance', () => {
   })
   after(async () => fixture[Symbol.asyncDispose]())
 
-  test('one of several instances forgets all that is old, and the others do nothing in that interval', async () => {
+  test('one of several instances deletes old rows, and the others do nothing in that interval', async () => {
     const transactions = {
       pool: fixture.admin.pool,
       run: fixture.admin.transaction,
@@ -71,7 +71,7 @@ describe('maintenance', () => {
       tookMs,
     )
 
-  test('an audit that takes long is repeated more rarely', async () => {
+  test('a slow audit runs less often', async () => {
     const { maintain, errors } = await drifting()
     await maintain()
     await ranBefore('2 minutes', 30_000)
@@ -79,17 +79,17 @@ describe('maintenance', () => {
     const before = errors.length
     await ranBefore('9 minutes', 30_000)
     await maintain()
-    assert.equal(errors.length, before, 'it rests for 20 times 30 seconds')
+    assert.equal(errors.length, before, 'it pauses for 20 times 30 seconds')
     await ranBefore('11 minutes', 30_000)
     await maintain()
     assert.equal(errors.length, before + 1)
     const [row] = await fixture.rows<{ took_ms: bigint }>(
       `select took_ms from maintenance_run where name = 'ledger audit'`,
     )
-    assert.ok(Number(row?.took_ms) < 30_000, 'how long it takes is counted anew')
+    assert.ok(Number(row?.took_ms) < 30_000, 'its duration is measured again')
   })
 
-  test('an audit that fails rests for as long as one that ends', async () => {
+  test('a failed audit pauses for as long as a completed one', async () => {
     await using db = await testDatabase()
     const database = openDatabase({ url: db.url, poolMax: 2, applicationName: 'failing' })
     const { pool, transaction: run, pipelinedTransaction: pipelined } = database
@@ -121,11 +121,11 @@ describe('maintenance', () => {
     const first = await runs()
     assert.ok(Number(first.took_ms) >= 300, String(first.took_ms))
     await maintain()
-    assert.deepEqual((await runs()).started_at, first.started_at, 'it rests for 20 times as long')
+    assert.deepEqual((await runs()).started_at, first.started_at, 'it pauses for 20 times as long')
     await Promise.all([database.close(), slow.close()])
   })
 
-  test('an audit that outlasts the limit of other statements is finished', async () => {
+  test('an audit that outlasts the limit of other statements completes', async () => {
     await using db = await testDatabase()
     const database = openDatabase({
       url: db.url,

@@ -1,11 +1,11 @@
-/** A newer release migrates the database while instances of the version before are running. */
+/** A newer release migrates the database while instances of the previous version run. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { openDatabase } from '#store/database.ts'
 import { query } from '#store/query.ts'
 import { testDatabase } from '../harness/cluster.ts'
 
-test('a statement that reads every column goes on after a column was added, also in transactions', async () => {
+test('a statement that reads every column works after a column was added, also in transactions', async () => {
   await using db = await testDatabase()
   const database = openDatabase({ url: db.url, poolMax: 1, applicationName: 'rollout' })
   const { pool } = database

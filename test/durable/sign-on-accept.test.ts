@@ -17,7 +17,7 @@ import { type TestDatabase, testDatabase } from '../harness/cluster.ts'
 import { eventually } from '../harness/gateway.ts'
 import { type DatabaseProxy, databaseProxy } from '../proof/support/database-proxy.ts'
 
-/** Tasks whose promise and first signature are one commit. */
+/** Tasks whose acceptance and first signature are one commit. */
 
 const nonceSequence = { kind: 'test', chain: '1', signer: 'signer' }
 const request = { id: 'r', address: '127.0.0.1', signal: new AbortController().signal }
@@ -120,7 +120,7 @@ function instance(database: Database, name: string, lookups: Map<string, Lookup[
   }
 }
 
-describe('a promise with its first signature', () => {
+describe('acceptance with the first signature', () => {
   const looks = new Map<string, Lookup[]>()
   let db: TestDatabase
   let proxy: DatabaseProxy
@@ -152,7 +152,7 @@ describe('a promise with its first signature', () => {
       userId,
     )
 
-  test('the step after it, and no other, knows that nobody has sent what was signed', async () => {
+  test('only the step after it knows that the signed bytes were never sent', async () => {
     const user = newUser()
     const done = await b.sign(user, undefined, true)
     assert.equal(done.outcome, 'executed')
@@ -166,7 +166,7 @@ describe('a promise with its first signature', () => {
     assert.equal((await effectsOf(user)).length, 1)
   })
 
-  test('one key at once on two instances is one task, one signature and one number', async () => {
+  test('one key at once on two instances is one task, one signature and one nonce', async () => {
     const user = newUser()
     const tasks = await Promise.all(
       Array.from({ length: 20 }, (_, turn) => (turn % 2 ? a : b).sign(user, 'one key')),
@@ -175,7 +175,7 @@ describe('a promise with its first signature', () => {
     assert.equal((await effectsOf(user)).length, 1)
   })
 
-  test('many of one signer on two instances take distinct numbers', async () => {
+  test('many tasks of one signer on two instances take distinct nonces', async () => {
     const user = newUser()
     const tasks = await Promise.all(Array.from({ length: 60 }, (_, turn) => (turn % 2 ? a : b).sign(user)))
     assert.ok(tasks.every(({ outcome }) => outcome === 'executed'))
@@ -183,7 +183,7 @@ describe('a promise with its first signature', () => {
     assert.equal(new Set(numbers).size, 60)
   })
 
-  test('a commit whose reply is lost is told as unknown, and the key finds the task that it made', async () => {
+  test('a commit whose reply is lost has an unknown outcome, and the key finds its task', async () => {
     const user = newUser()
     await a.sign(user)
     const blocker = await second.pool.connect()
@@ -197,7 +197,7 @@ describe('a promise with its first signature', () => {
       assert.deepEqual([fault.extras.outcome, fault.extras.idempotency_key], ['unknown', 'lost'])
       assert.equal((await effectsOf(user)).length, 1, 'it has not landed yet')
     } finally {
-      // What it holds goes with its connection.
+      // Its locks end with its connection.
       blocker.release(true)
     }
     const again = await b.sign(user, 'lost')
@@ -209,7 +209,7 @@ describe('a promise with its first signature', () => {
     )
   })
 
-  test('whose turn comes too late is promised alone, and signs after it', async () => {
+  test('a task that waits too long for its nonce is accepted without a signature, and signs after it', async () => {
     const user = newUser()
     const blocker = await second.pool.connect()
     await blocker.query('begin')
@@ -222,7 +222,7 @@ describe('a promise with its first signature', () => {
             `select 1 from pg_stat_activity where wait_event_type = 'Lock' and query like 'update nonce_sequence%'`,
           )
         ).length > 0 || undefined,
-      'the first of them waits for its number',
+      'the first of them waits for its nonce',
     )
     time.offsetMs += 3_001
     blocker.release(true)

@@ -1,4 +1,4 @@
-/** What the engine makes of steps that fail, hang or are missing, and of cancels, while something may have been sent. */
+/** Steps that fail, hang or are missing, and cancels, while a sent effect may be live. */
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import { postgresBus } from '#durable/postgres-notify.ts'
@@ -15,7 +15,7 @@ import {
   workFor,
 } from './engine-fixture.ts'
 
-describe('faults of steps', () => {
+describe('failing steps', () => {
   let fixture: EngineFixture
   before(async () => {
     fixture = await openFixture()
@@ -34,7 +34,7 @@ describe('faults of steps', () => {
   test('a step that throws while an effect is live never ends its task', async () => {
     const failures = [
       new TypeError('a bug'),
-      new Fault('market_closed', 'a refusal that no retry can help'),
+      new Fault('market_closed', 'a rejection that no retry can help'),
       new TypeError('a bug'),
     ]
     const confirm = async (task: Parameters<typeof confirmed>[0]) => {
@@ -105,7 +105,7 @@ describe('faults of steps', () => {
     assert.equal((await fixture.waitForEnd(taskId)).outcome, 'executed')
   })
 
-  test('a step that never answers fails at its timeout and is tried again', async () => {
+  test('a step that never returns fails at its timeout and is retried', async () => {
     await using a = await fixture.instance({
       stepTimeoutMs: 200,
       steps: {
@@ -164,7 +164,7 @@ describe('faults of steps', () => {
     assert.ok((await Promise.all(many)).every(({ outcome }) => outcome === 'executed'))
   })
 
-  test('a task that carries a cancel request beside a stored effect goes on to its end', async () => {
+  test('a task with a cancel request beside a stored effect runs to its end', async () => {
     let isFound = false
     await using a = await fixture.instance({
       steps: {
@@ -185,7 +185,7 @@ describe('faults of steps', () => {
     assert.deepEqual((await fixture.waitForEnd(task_id)).status, 'completed')
   })
 
-  test('a cancel waits for the transaction that signs, and is refused once the effect is stored', async () => {
+  test('a cancel waits for the transaction that signs, and is rejected once the effect is stored', async () => {
     await using a = await fixture.instance({
       steps: { sign: signingStep('look'), look: async (task) => confirmed(task) },
     })
@@ -211,7 +211,7 @@ describe('faults of steps', () => {
     assert.equal((await fixture.waitForEnd(task_id)).outcome, 'executed')
   })
 
-  test('while notifications are slow they take one connection, and tasks go on', async () => {
+  test('slow notifications use one connection, and tasks continue', async () => {
     let now = 0
     let max = 0
     await using a = await fixture.instance(
@@ -272,14 +272,14 @@ describe('faults of steps', () => {
         `select kind_version, step from task where kind = 'scheduled'`,
       )
       return tasks.length === 2 ? tasks : undefined
-    }, 'both have made their task')
+    }, 'both have created their task')
     assert.deepEqual(
       made.map(({ kind_version }) => kind_version),
       [3, 3],
     )
   })
 
-  test('a hold that was voided cannot be posted, nor one that was posted voided', async () => {
+  test('a voided hold cannot be posted, nor a posted one voided', async () => {
     await using a = await fixture.instance({ steps: { only: async () => executed } })
     const owner = newUser()
     const account = { owner, asset: 'test:coin', subAccount: 'wallet' }
@@ -312,7 +312,7 @@ describe('faults of steps', () => {
     const { availUnits, heldUnits } = await a.taskEngine.ledger.balance(fixture.admin.pool, account)
     assert.deepEqual([availUnits, heldUnits], [5n, 0n])
   })
-  test('admissions that observe two accounts never wait in a circle for transfers between them', async () => {
+  test('admissions with snapshots of two accounts do not deadlock with transfers between them', async () => {
     const user = newUser()
     const account = (asset: string) => ({ owner: user, asset: `test:${asset}`, subAccount: 'wallet' })
     let seen = 100n
@@ -348,7 +348,7 @@ describe('faults of steps', () => {
           { taskId: null, now: new Date() },
         ),
       )
-    // The ids of the accounts are in the other order than their names.
+    // The order of the ids of the accounts is the reverse of that of their names.
     await transfer(0, 'outside', 'b')
     await transfer(1, 'outside', 'a')
     const deadlocks = async () => {

@@ -1,6 +1,6 @@
 /**
- * The steps of each kind and version, as `task-steps.json` has them. An instance of another release may hold a task at
- * any of these steps: a step is renamed or removed only together with a new version of its kind.
+ * The steps of each kind and version, as `task-steps.json` lists them. An instance of another release may hold a task
+ * at any of these steps: a step is renamed or removed only together with a new version of its kind.
  */
 import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'

@@ -1,4 +1,4 @@
-/** Price triggers: each order fires once, whatever becomes of another order of its market. */
+/** Price triggers: each order fires once, independently of the other orders of its market. */
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import { silentLog } from '#kernel/log.ts'
@@ -28,7 +28,7 @@ describe('price triggers', () => {
   const statusOf = async (id: string) =>
     (await fixture.rows<{ status: string }>('select status from trigger_order where id = $1', id))[0]?.status
 
-  test('no idempotency key of a client keeps a trigger from firing', async () => {
+  test('no idempotency key of a client blocks a trigger', async () => {
     await using a = await fixture.instance(kind, { internal: [fired] })
     const [user, other] = [newUser(), newUser()]
     const own = await arm('KEYS', user)
@@ -39,7 +39,7 @@ describe('price triggers', () => {
     assert.deepEqual([await statusOf(own), await statusOf(foreign)], ['fired', 'fired'])
   })
 
-  test('an order that cannot fire stays armed, is reported, and holds up no other order', async () => {
+  test('an order that cannot fire stays armed, is reported, and delays no other order', async () => {
     const errors: unknown[] = []
     await using a = await fixture.instance(kind, {
       internal: [fired],

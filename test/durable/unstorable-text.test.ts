@@ -1,4 +1,4 @@
-/** What a foreign system says is stored, whatever characters are in it. */
+/** Text of a foreign system is stored, with any characters in it. */
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import type { StepResult, TaskView } from '#kernel/task.ts'
@@ -14,7 +14,7 @@ describe('text that no column can hold', () => {
   })
   after(async () => fixture[Symbol.asyncDispose]())
 
-  test('a task whose batch failed for a reason with a zero byte ends, and tells the rest of the reason', async () => {
+  test('a task whose batch failed for a reason with a zero byte ends, and reports the rest of the reason', async () => {
     const dropped = ({ effects }: TaskView): StepResult => ({
       end: 'failed',
       outcome: 'not_executed',
@@ -35,7 +35,7 @@ describe('text that no column can hold', () => {
     assert.deepEqual(row, { message: stored, said: stored })
   })
 
-  test('it is accepted in what an admission remembers', async () => {
+  test('it is accepted in the data of an admission', async () => {
     await using a = await fixture.instance(
       { steps: { only: async () => ({ end: 'completed', outcome: 'executed', result: { unstorable } }) } },
       { admit: async () => ({ data: { unstorable }, first: 'only' }) },

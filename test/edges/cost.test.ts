@@ -14,7 +14,7 @@ const answerBytesMax = 16 * 1024
 
 type Sent = { route: string; body?: string; headers?: Record<string, string> }
 
-/** Processor time of this process, so that a busy machine changes nothing; the client's part is in it too. */
+/** Processor time of this process, so that the load of the machine does not matter; it includes the client's part. */
 async function cost<T>(run: () => Promise<T> | T): Promise<{ ms: number; result: T }> {
   const before = process.cpuUsage()
   const result = await run()
@@ -37,7 +37,7 @@ async function ask({ route, body, headers }: Sent) {
   return { status: answer.statusCode, text: answer.payload }
 }
 
-/** The least of several measurements: garbage collection and a cold start belong to no input. */
+/** The smallest of several measurements: garbage collection and a cold start belong to no input. */
 async function assertCheap(name: string, sent: Sent): Promise<{ status: number; text: string }> {
   let minMs = Number.POSITIVE_INFINITY
   for (let attempt = 0; ; attempt++) {
@@ -51,7 +51,7 @@ async function assertCheap(name: string, sent: Sent): Promise<{ status: number; 
 
 const list = (item: string, count: number) => `[${Array.from({ length: count }, () => item).join(',')}]`
 
-test('a small body of long keys and numbers without a double is refused at once', async () => {
+test('a small body of long keys and numbers beyond a double is rejected at once', async () => {
   for (const key of ['k'.repeat(16_384), 'k'.repeat(200)]) {
     for (const route of ['POST /v1/sign', 'POST /v1/pay', 'POST /v1/probe/check']) {
       const body = `{"${key}":${list('1e999', 1_700)}}`
@@ -81,7 +81,7 @@ test('a body within the limit of bytes is bounded in keys, their length and valu
   assert.equal(status, 200)
 })
 
-test('at most 20 faults of a request are named, and their places are printed in short', async () => {
+test('at most 20 errors of a request are listed, and their locations are truncated', async () => {
   const route = 'POST /v1/probe/check'
   const deep = `${'{"kkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkk":'.repeat(28)}${list('1e999', 500)}${'}'.repeat(28)}`
   const bodies = [
@@ -109,19 +109,19 @@ test('at most 20 faults of a request are named, and their places are printed in 
   assert.ok((JSON.parse(text) as { detail: unknown[] }).detail.length <= 20)
 })
 
-test('a value that no schema declares is not judged', async () => {
+test('a value that no schema declares is not validated', async () => {
   const body = `{"name":"ab","other":${list('1e999', 100)},"more":{"a":"\\u0000"}}`
   assert.equal((await assertCheap('undeclared', { route: 'POST /v1/probe/check', body })).status, 200)
 })
 
-test('a public operation takes a small body only', async () => {
+test('a public operation accepts a small body only', async () => {
   const small = { route: 'POST /v1/sign', body: JSON.stringify({ agent_id: 'a'.repeat(4_000) }) }
   assert.equal((await ask(small)).status, 200)
   const large = { route: 'POST /v1/sign', body: JSON.stringify({ agent_id: 'a'.repeat(9_000) }) }
   assert.equal((await ask(large)).status, 413)
 })
 
-test('a line of the log costs little, whatever the address is made of', async () => {
+test('a log line costs little, whatever the URL contains', async () => {
   for (const piece of [
     'a',
     'sig',

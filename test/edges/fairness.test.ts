@@ -25,7 +25,7 @@ test('a valid token is admitted however many bad ones came from its address', as
   assert.equal(headers.get('retry-after'), String(body.retry_after))
 })
 
-test('an operation that counts failures only refuses nobody who succeeds', async (t) => {
+test('an operation that counts only failures rejects no caller who succeeds', async (t) => {
   const app = await createHttpApp({ limits: { ...noLimits, auth: limit(2) } })
   t.after(() => app.close())
   const prove = (agent_id: string) =>
@@ -36,7 +36,7 @@ test('an operation that counts failures only refuses nobody who succeeds', async
   assert.equal((await prove('right')).status, 200)
 })
 
-test('each refusal names the budget, whose it is, and when it is full again', async (t) => {
+test('each rejection names the budget, its owner, and when it is full again', async (t) => {
   const app = await createHttpApp({ limits: { ...noLimits, read: limit(1), auth: limit(1) } })
   const busy = await createHttpApp({ load: { delayMsMax: 250, everyMs: 5, sample: () => 900 } })
   t.after(() => Promise.all([app.close(), busy.close()]))
@@ -57,7 +57,7 @@ test('each refusal names the budget, whose it is, and when it is full again', as
   )
 })
 
-test('a proxy that nobody listed is reported once', async (t) => {
+test('an unlisted proxy is logged once', async (t) => {
   const app = await createHttpApp()
   t.after(() => app.close())
   const warnings = () => app.lines.filter(({ sentence }) => sentence.includes('TRUST_PROXY'))
@@ -68,7 +68,7 @@ test('a proxy that nobody listed is reported once', async (t) => {
   assert.equal(warnings().length, 1)
 })
 
-/** What a process takes under a limit of open files, as its operator sets it. */
+/** The connections of a process under an operator's limit of open files. */
 async function connectionsUnder(files: number, env: Record<string, string> = {}) {
   const program = `import { connectionLimits } from '#compose/settings.ts'
     import { readConfig } from '#config.ts'
@@ -90,7 +90,7 @@ after(() => {
   for (const socket of open) socket.destroy()
 })
 
-/** A connection from an address of the loopback network, which says nothing. */
+/** An idle connection from an address of the loopback network. */
 async function idle(url: string, from: string): Promise<Socket> {
   const { port } = new URL(url)
   const socket = connect({ host: '127.0.0.1', port: Number(port), localAddress: from })
@@ -113,7 +113,7 @@ async function askOver(socket: Socket, path: string): Promise<string> {
   return answered
 }
 
-test('silent connections of one address make room for others, the oldest first', async (t) => {
+test('idle connections of one address are closed for others, the oldest first', async (t) => {
   const app = await createHttpApp({ connections: { max: 100, perAddress: 20 } })
   t.after(() => app.close())
   const reused = await idle(app.url, '127.0.0.3')
@@ -127,10 +127,10 @@ test('silent connections of one address make room for others, the oldest first',
   assert.match(await askOver(sockets.at(-1)!, '/v1/probe'), /^HTTP\/1\.1 200/)
   const [line, ...others] = app.lines.filter(({ sentence }) => sentence.includes('connections'))
   assert.deepEqual([line?.facts.address, line?.facts.limit], ['address:127.0.0.2', 20])
-  assert.equal(others.length, 0, 'one line for a crowd')
+  assert.equal(others.length, 0, 'one log line for all of them')
 })
 
-test('many addresses together leave a place for one more', async (t) => {
+test('many addresses together leave a connection free for one more', async (t) => {
   const app = await createHttpApp({ connections: { max: 30, perAddress: 20 } })
   t.after(() => app.close())
   for (let turn = 0; turn < 20; turn++) {
@@ -141,7 +141,7 @@ test('many addresses together leave a place for one more', async (t) => {
   assert.match(await askOver(late, '/v1/probe'), /^HTTP\/1\.1 200/)
 })
 
-test('a connection that sends request upon request without an answer is closed, a short row is answered', async (t) => {
+test('a connection that sends requests without reading answers is closed, a short pipeline is answered', async (t) => {
   const app = await createHttpApp()
   t.after(() => app.close())
   const one = (path: string) => `GET ${path} HTTP/1.1\r\nhost: x\r\nauthorization: ${tokens.all}\r\n\r\n`
@@ -162,7 +162,7 @@ test('a connection that sends request upon request without an answer is closed, 
   assert.match(await askOver(await idle(app.url, '127.0.0.1'), '/v1/probe'), /^HTTP\/1\.1 200/)
 })
 
-test('an upload that its sender gives up is no bug of ours', async (t) => {
+test('an aborted upload is not logged as a bug', async (t) => {
   const app = await createHttpApp()
   t.after(() => app.close())
   const socket = await idle(app.url, '127.0.0.1')
@@ -185,7 +185,7 @@ test('an upload that its sender gives up is no bug of ours', async (t) => {
   )
 })
 
-test('two Host headers are refused, and the numbers are for a local name only', async (t) => {
+test('two Host headers are rejected, and metrics are for a local name only', async (t) => {
   const app = await createHttpApp()
   t.after(() => app.close())
   const two = await rawExchange(
@@ -201,7 +201,7 @@ test('two Host headers are refused, and the numbers are for a local name only', 
     assert.match(await metrics(host), /^HTTP\/1\.1 404/, host)
 })
 
-test('a store that is away is no failure of the credential', async (t) => {
+test('an unreachable store does not count as a failure of the credential', async (t) => {
   const app = await createHttpApp({
     limits: { ...noLimits, refused: limit(1) },
     authenticate: async () => {
@@ -212,7 +212,7 @@ test('a store that is away is no failure of the credential', async (t) => {
   for (let turn = 0; turn < 3; turn++) assert.equal((await guess(app.url)).status, 503)
 })
 
-/** Asks for the largest document and reads nothing of the answer. */
+/** Requests the largest document and does not read the answer. */
 async function unread(url: string, from: string): Promise<Socket> {
   const socket = await idle(url, from)
   socket.pause()
@@ -220,7 +220,7 @@ async function unread(url: string, from: string): Promise<Socket> {
   return socket
 }
 
-test('answers that nobody reads keep no other address out', async (t) => {
+test('answers that no client reads do not block other addresses', async (t) => {
   const app = await createHttpApp({ connections: { max: 30, perAddress: 20 } })
   t.after(() => app.close())
   const begun = { count: 0 }
@@ -235,7 +235,7 @@ test('answers that nobody reads keep no other address out', async (t) => {
   assert.match(await askOver(late, '/v1/probe'), /^HTTP\/1\.1 200/)
 })
 
-test('an answer of which nothing is read for a while ends with its connection', async (t) => {
+test('a connection whose answer is not read for a while is closed', async (t) => {
   const app = await createHttpApp({ connections: { max: 30, perAddress: 20, stallMs: 200 } })
   t.after(() => app.close())
   const { promise: ended, resolve } = Promise.withResolvers<void>()
@@ -249,6 +249,6 @@ test('an answer of which nothing is read for a while ends with its connection', 
       'content-type: application/json\r\ncontent-length: 19\r\n\r\n{"amount_usdc":"5"}',
   )
   await ended
-  assert.match(await answered, /^HTTP\/1\.1 20/, 'a client that waits for its answer is left alone')
+  assert.match(await answered, /^HTTP\/1\.1 20/, 'a client that waits for its answer is not disconnected')
   socket.destroy()
 })

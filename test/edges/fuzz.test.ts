@@ -24,7 +24,7 @@ let ajv: Ajv2020
 before(async () => {
   app = await createHttpApp({ streams: new Proxy({}, { get: () => brief }) })
   document = (await sendRequest(app.url, 'GET /openapi.json')).body as unknown as Document
-  // These fail as they are told, which is the opposite of what is asked here.
+  // These fail on request, which is the opposite of what this test needs.
   cases = operationCases(document).filter(({ name }) => name !== 'probe_break' && name !== 'probe_prove')
   ajv = new Ajv2020({ strict: false, allErrors: true })
   formats.default(ajv)
@@ -51,7 +51,7 @@ const send = (
     headers,
   })
 
-/** An answer that the document foresees, in the form that it foresees. */
+/** A documented answer in its documented form. */
 function documented(found: OperationCase, answer: Answer): void {
   assert.ok(found.statuses.includes(answer.status), `${found.name}: ${answer.status} ${answer.text}`)
   if (found.isStream && answer.status === 200) {
@@ -65,12 +65,12 @@ function documented(found: OperationCase, answer: Answer): void {
 
 const runs = { numRuns: 12 }
 
-test('every operation takes what its schema allows', async () => {
+test('every operation accepts what its schema allows', async () => {
   assert.ok(cases.length >= 12)
   for (const found of cases) {
     await fc.assert(
       fc.asyncProperty(found.valid, async (parts) => {
-        // Nothing here ends a task, so a wait would last as long as it may.
+        // No task ends here, so a wait would last until its limit.
         const query = found.query.includes('wait') ? { ...parts.query, wait: false } : parts.query
         const answer = await send(found, { ...parts, query })
         assert.equal(answer.status, 200, `${found.name} ${JSON.stringify(parts)} ${answer.text}`)
@@ -81,7 +81,7 @@ test('every operation takes what its schema allows', async () => {
   }
 })
 
-test('one broken keyword is 422 with its place', async () => {
+test('one violated keyword is 422 with its location', async () => {
   let broken = 0
   for (const found of cases) {
     for (const { keyword, loc, parts } of found.broken) {
@@ -105,7 +105,7 @@ test('one broken keyword is 422 with its place', async () => {
   assert.ok(broken > 40, `${broken} mutations`)
 })
 
-test('no credential is 401 with the exact header, wherever one is needed', async () => {
+test('a missing credential is 401 with the exact header, wherever one is needed', async () => {
   for (const found of cases.filter(({ isPublic }) => !isPublic)) {
     await fc.assert(
       fc.asyncProperty(found.valid, async (parts) => {

@@ -9,7 +9,7 @@ before(async () => {
 })
 after(() => app.close())
 
-test('every answer carries an id, the caller’s own where it is one, and the security headers', async () => {
+test('every answer has an id, the caller’s own where it is valid, and the security headers', async () => {
   for (const route of [
     'GET /v1/probe',
     'GET /nothing',
@@ -165,14 +165,14 @@ test('documents, their reference and wrong paths count as reads of the address, 
   }
 })
 
-test('the first numbers hold no delay that was not measured', async () => {
+test('the first metrics contain no delay that was not measured', async () => {
   const { text } = await sendRequest(app.url, 'GET /metrics')
   const lags = text.split('\n').filter((line) => line.startsWith('nodejs_eventloop_lag'))
   assert.ok(lags.length > 0)
   for (const line of lags) assert.ok(Number(line.split(' ')[1]) < 1_000, line)
 })
 
-test('the numbers tell routes by their pattern and are for direct loopback callers only', async () => {
+test('metrics group routes by their pattern and are for direct loopback callers only', async () => {
   await sendRequest(app.url, 'GET /v1/probe/some-secret-id')
   const { status, text } = await sendRequest(app.url, 'GET /metrics', {
     headers: { authorization: undefined },
@@ -197,7 +197,7 @@ test('the numbers tell routes by their pattern and are for direct loopback calle
   )
 })
 
-test('gauges of other parts are read at each scrape, and one that hangs is left out', async (t) => {
+test('gauges of other parts are read at each scrape, and one that hangs is omitted', async (t) => {
   const help = 'Tasks that wait'
   const gauges = async () => [
     { name: 'queue_depth', help, value: 3, labels: { kind: 'a"b' } },
@@ -215,7 +215,7 @@ test('gauges of other parts are read at each scrape, and one that hangs is left 
   assert.match((await sendRequest(hangs.url, 'GET /metrics')).text, /http_requests_in_flight/)
 })
 
-test('one line per request, without what is secret', async () => {
+test('each request logs one line without secrets', async () => {
   const traceparent = `00-${'a'.repeat(32)}-${'b'.repeat(16)}-01`
   const secrets = 'token=TTT&x-signature=SSS&client_secret=CCC&%74oken=EEE&status=open'
   const sent = { headers: { traceparent, 'x-backend-key': 'KKK', 'x-request-id': 'log-test-1' } }
@@ -254,7 +254,7 @@ test('an address is taken from a proxy only where the proxy is listed', async (t
   }
 })
 
-test('points are counted per class and principal, and the refusal says when to come back', async (t) => {
+test('points are counted per class and principal, and the rejection says when to retry', async (t) => {
   const limit = { points: 3, windowSeconds: 60 }
   const limited = await createHttpApp({ limits: { ...noLimits, read: limit, auth: limit } })
   t.after(() => limited.close())
@@ -281,7 +281,7 @@ test('points are counted per class and principal, and the refusal says when to c
   assert.equal((await sign(tokens.all)).status, 429)
 })
 
-test('under a lasting overload reads and money are turned away, a way out and health never', async (t) => {
+test('under a lasting overload reads and money operations are rejected, exits and health never', async (t) => {
   let delayMs = 900
   const busy = await createHttpApp({ load: { delayMsMax: 250, everyMs: 5, sample: () => delayMs } })
   t.after(() => busy.close())

@@ -1,4 +1,4 @@
-/** The front door with operations of its own: every rule of the door is met on a real socket, without the product. */
+/** The HTTP server with operations of its own: tests reach its rules over a real socket, without the product. */
 import { connect, type Socket } from 'node:net'
 import * as T from 'typebox'
 import type { Invoke, InvokeOptions } from '#durable/operation-call.ts'
@@ -204,7 +204,7 @@ async function authenticate(authorization: string | undefined): Promise<Caller> 
     : new Fault('invalid_token', 'The token is not valid')
 }
 
-/** Runs reads as they are, remembers keys, waits for tasks until the signal or the time ends the wait. */
+/** Runs reads directly, remembers keys, waits for tasks until the signal or the timeout ends the wait. */
 const callOf = (seen: RecordedCall[], streams: Streams): Invoke => {
   const known = new Map<string, unknown>()
   return async ({ operation, input, caller, options, request }) => {
@@ -317,7 +317,7 @@ export async function sendRequest(
   }
 }
 
-/** Bytes as they are, for what no client would send; answers everything until the connection ends. */
+/** Sends raw bytes that no client would send; resolves with everything until the connection ends. */
 export async function rawExchange(url: string, bytes: string | Uint8Array): Promise<string> {
   const socket = connectTo(url)
   const chunks: Buffer[] = []

@@ -13,7 +13,7 @@ type Item = { loc: (string | number)[]; msg: string; type: string; ctx?: object 
 
 const json = { 'content-type': 'application/json' }
 
-/** The items of a 422; beside them stand the code, that a retry is useless, and the id of the request. */
+/** The items of a 422, with its code, `retryable: false` and the request id. */
 async function issues(route: string, sent: object): Promise<Item[]> {
   const { status, body, headers } = await sendRequest(app.url, route, sent)
   assert.equal(status, 422, JSON.stringify(body))
@@ -29,7 +29,7 @@ const wrong = (body: unknown) => issues('POST /v1/probe/check', { body })
 const seen = () => app.seen.at(-1)!
 const uuidText = 'Input should be a valid UUID, such as 0198c5f6-6a0e-7c1e-9d43-5f0f6c7a2b11'
 
-test('each keyword is told in the words of FastAPI', async () => {
+test('each keyword has the error text of FastAPI', async () => {
   const cases: [object, Item][] = [
     [{}, { loc: ['body', 'name'], type: 'missing', msg: 'Field required: add `name`' }],
     [
@@ -164,7 +164,7 @@ test('each keyword is told in the words of FastAPI', async () => {
   for (const [body, item] of cases) assert.deepEqual(await wrong(body), [item], JSON.stringify(body))
 })
 
-test('all parts are judged together, one item for each path', async () => {
+test('all parts are validated together, with one item for each path', async () => {
   const items = await wrong({ name: '', count: 'x', side: 1 })
   assert.deepEqual(
     items.map(({ loc }) => loc.join('.')),
@@ -174,7 +174,7 @@ test('all parts are judged together, one item for each path', async () => {
   assert.deepEqual(uuid, [{ loc: ['path', 'id'], msg: uuidText, type: 'uuid_parsing' }])
 })
 
-test('no body and broken JSON are told as such', async () => {
+test('a missing body and broken JSON are reported as such', async () => {
   const missing = { loc: ['body'], msg: 'Field required: send a JSON body', type: 'missing' }
   assert.deepEqual(await issues('POST /v1/probe/check', {}), [missing])
   assert.deepEqual(await issues('POST /v1/probe/check', { raw: '', headers: json }), [missing])
@@ -188,7 +188,7 @@ test('no body and broken JSON are told as such', async () => {
   assert.equal(list[0]?.type, 'model_attributes_type')
 })
 
-test('an optional body may be absent, empty, null or there, and gets its defaults', async () => {
+test('an optional body may be absent, empty, null or present, and gets its defaults', async () => {
   for (const sent of [{}, { raw: '', headers: json }, { raw: 'null', headers: json }]) {
     assert.equal((await sendRequest(app.url, 'PUT /v1/probe', sent)).status, 200)
     assert.deepEqual(seen().input, { title: 'none' })
@@ -204,7 +204,7 @@ test('an operation without a body works with and without a content type', async 
   }
 })
 
-test('a query is read by its schema and by nothing else', async () => {
+test('a query is parsed by its schema and by nothing else', async () => {
   const input = async (query: string) => {
     assert.equal((await sendRequest(app.url, `GET /v1/probe?${query}`)).status, 200, query)
     return seen().input
@@ -245,7 +245,7 @@ test('a query is read by its schema and by nothing else', async () => {
   }
 })
 
-test('text that the database cannot hold is refused wherever it comes in', async () => {
+test('text that the database cannot hold is rejected in every part of a request', async () => {
   const type = 'string_unicode'
   assert.equal((await issues('GET /v1/probe/a%00b', {}))[0]?.type, type)
   assert.equal((await issues('GET /v1/probe?status=%00', {}))[0]?.type, type)
@@ -262,7 +262,7 @@ test('text that the database cannot hold is refused wherever it comes in', async
   assert.equal(half[0]?.type, type)
 })
 
-test('numbers beyond a double or beyond exact integers are refused, not rounded', async () => {
+test('numbers beyond a double or beyond exact integers are rejected, not rounded', async () => {
   const type = async (raw: string) => (await issues('POST /v1/probe/check', { raw, headers: json }))[0]?.type
   assert.equal(await type('{"name":"ab","free":{"x":1e400}}'), 'finite_number')
   assert.equal(await type('{"name":"ab","ratio":1e400}'), 'finite_number')
@@ -310,7 +310,7 @@ test('decimals reach the function as exact text, from number and from text', asy
   }
 })
 
-test('a body that moves money refuses unknown fields at any depth and drops identity fields', async () => {
+test('a body that moves money rejects unknown fields at any depth and drops identity fields', async () => {
   const [item] = await issues('POST /v1/pay', { body: { amount_usdc: 5, sl_pice: 1 } })
   assert.deepEqual(item, {
     loc: ['body', 'sl_pice'],
@@ -324,7 +324,7 @@ test('a body that moves money refuses unknown fields at any depth and drops iden
   assert.deepEqual(seen().input, { amount_usdc: '5' })
 })
 
-test('a misspelt field, parameter or word gets the one that was probably meant', async () => {
+test('a misspelt field, parameter or word gets a suggestion', async () => {
   const said = async (route: string, body?: object) =>
     (await issues(route, body === undefined ? {} : { body })).map(
       ({ loc, msg }) => `${loc.join('.')}: ${msg}`,
@@ -359,7 +359,7 @@ test('a misspelt field, parameter or word gets the one that was probably meant',
   ])
 })
 
-test('thousands of unknown names and endless words are judged within milliseconds', async () => {
+test('thousands of unknown names and very long words are validated within milliseconds', async () => {
   const fields = Object.fromEntries(Array.from({ length: 900 }, (_, at) => [`amount_usd${at}`, 1]))
   const long = { amount_usdc: 5, ['memo'.repeat(60)]: 1, memo: 'x'.repeat(100_000) }
   const hostile: [string, object][] = [
@@ -377,7 +377,7 @@ test('thousands of unknown names and endless words are judged within millisecond
   }
 })
 
-test('a query parameter that nobody knows is refused on every route, each by its name', async () => {
+test('an unknown query parameter is rejected on every route, by its name', async () => {
   for (const route of ['GET /v1/probe', 'GET /v1/probe/open', 'GET /v1/probe/p1', 'POST /v1/pay/t1/cancel']) {
     const items = await issues(`${route}?statuss=open&agent_id=x`, {})
     assert.deepEqual(
@@ -393,7 +393,7 @@ test('a query parameter that nobody knows is refused on every route, each by its
   assert.equal((await issues(`GET /v1/probe?${many}`, {})).length, 20)
 })
 
-test('a body of which every field may be left out may be absent itself', async () => {
+test('a body with only optional fields may be absent', async () => {
   for (const sent of [{}, { raw: '', headers: json }, { body: {} }])
     assert.equal((await sendRequest(app.url, 'POST /v1/ease', sent)).status, 200)
   assert.deepEqual(seen().input, { note: 'none' })
@@ -404,7 +404,7 @@ test('a body of which every field may be left out may be absent itself', async (
   assert.equal(document.paths['/v1/probe/check']?.post.requestBody.required, true)
 })
 
-test('a compressed body is refused as such', async () => {
+test('a compressed body is rejected as such', async () => {
   const raw = new Uint8Array(gzipSync('{"name":"ab"}'))
   const labelled = await sendRequest(app.url, 'POST /v1/probe/check', {
     raw,
@@ -471,7 +471,7 @@ test('the idempotency key comes by header or by body, and both must agree', asyn
   assert.deepEqual(seen().options.key, '~'.repeat(255))
 })
 
-test('an answer shows what its schema declares and no more', async () => {
+test('an answer has the fields of its schema and no others', async () => {
   const { body } = await sendRequest(app.url, 'GET /v1/probe/p%2F1')
   assert.deepEqual(body, { probe_id: 'p/1', at: 'now' })
 })

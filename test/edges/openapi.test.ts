@@ -18,7 +18,7 @@ const at = (route: string): Method => {
 const parameter = (route: string, name: string) => at(route).parameters?.find((found) => found.name === name)
 const schemaOf = (route: string, name: string): Json => ({ ...(parameter(route, name)?.schema as object) })
 
-test('every operation stands in the document once, under its own name and section', () => {
+test('every operation is in the document once, under its own name and section', () => {
   const methods = Object.values(document.paths).flatMap((path) => Object.values(path))
   const names = methods.map(({ operationId }) => operationId)
   assert.deepEqual(names.sort(), operations.map(({ name }) => name).sort())
@@ -31,13 +31,13 @@ test('every operation stands in the document once, under its own name and sectio
   assert.deepEqual((document.info as Json).version, '1.0.0')
 })
 
-test('every reference leads somewhere', () => {
+test('every reference resolves', () => {
   const refs = [...JSON.stringify(document).matchAll(/"\$ref":"([^"]+)"/g)].map(([, ref]) => ref ?? '')
   assert.ok(refs.length > 20)
   for (const ref of refs) resolverOf(document)(ref)
 })
 
-test('named schemas are components, wherever they stand', () => {
+test('named schemas are components, wherever they are used', () => {
   const { schemas } = document.components as { schemas: Record<string, Json> }
   for (const name of ['PayRequest', 'Leg', 'Probe', 'HTTPValidationError', 'ValidationError', 'Problem']) {
     assert.ok(schemas[name], name)
@@ -47,18 +47,18 @@ test('named schemas are components, wherever they stand', () => {
   assert.doesNotMatch(JSON.stringify(document), /"\$id"|"~/)
 })
 
-test('a field with a default may be left out', () => {
+test('a field with a default is optional', () => {
   const { schemas } = document.components as { schemas: Record<string, Json> }
   assert.deepEqual(schemas.ProbeCheckRequest?.required, ['name'])
 })
 
-test('public and scoped operations say what they ask for', () => {
+test('public and scoped operations state their security', () => {
   assert.deepEqual(at('GET /v1/probe/open').security, [])
   assert.deepEqual(at('POST /v1/pay').security, [{ bearerAuth: [] }])
   assert.equal(at('POST /v1/pay')['x-scope'], 'trade')
 })
 
-test('a task can be waited for and repeated under its key', () => {
+test('a task has the parameters for waiting and for its idempotency key', () => {
   assert.equal(schemaOf('POST /v1/pay', 'wait').default, false)
   const { default: seconds, minimum, maximum } = schemaOf('POST /v1/pay', 'timeout')
   assert.deepEqual([seconds, minimum, maximum], [60, 5, 90])
@@ -75,7 +75,7 @@ test('streams are event streams, and optional bodies are optional', () => {
   assert.equal((at('POST /v1/pay').requestBody as Json).required, true)
 })
 
-test('each status that can be answered is documented, with the codes behind it', () => {
+test('each possible status is documented, with its codes', () => {
   const statuses = (route: string) => Object.keys(at(route).responses).map(Number)
   assert.deepEqual(statuses('GET /v1/probe/open'), [200, 422, 429, 500, 503])
   assert.deepEqual(statuses('GET /v1/probe/{probe_id}'), [200, 401, 403, 404, 422, 429, 500, 503])
@@ -91,7 +91,7 @@ test('each status that can be answered is documented, with the codes behind it',
   }
 })
 
-test('two different schemas under one name are refused', () => {
+test('two different schemas under one name are rejected', () => {
   const entry = (schema: T.TSchema) => read('GET /x', { summary: 'x', access: 'public', output: schema })
   const both = [T.Object({ a: T.String() }, { $id: 'Same' }), T.Object({ b: T.String() }, { $id: 'Same' })]
   const made = both.map(

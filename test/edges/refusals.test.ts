@@ -11,7 +11,7 @@ after(() => app.close())
 
 const challenge = () => `Bearer resource_metadata="${app.url}/.well-known/oauth-protected-resource"`
 
-test('no credential and a wrong one are 401 with the exact header, before anything else is looked at', async () => {
+test('a missing and a wrong credential are 401 with the exact header, before any other check', async () => {
   const sendings: [string, object][] = [
     ['GET /v1/probe', {}],
     ['GET /v1/probe?limit=999', {}],
@@ -31,7 +31,7 @@ test('no credential and a wrong one are 401 with the exact header, before anythi
   }
 })
 
-test('a missing scope is 403 before the body is judged', async () => {
+test('a missing scope is 403 before the body is validated', async () => {
   const answer = await sendRequest(app.url, 'POST /v1/pay', {
     body: {},
     headers: { authorization: tokens.reader },
@@ -41,7 +41,7 @@ test('a missing scope is 403 before the body is judged', async () => {
   assert.equal(answer.body.scope, 'trade')
 })
 
-test('a public path takes any credential and judges none', async () => {
+test('a public path accepts any credential and checks none', async () => {
   for (const authorization of [undefined, 'Bearer agt_wrong', 'Bearer agt_down', tokens.all]) {
     assert.equal(
       (await sendRequest(app.url, 'GET /v1/probe/open', { headers: { authorization } })).status,
@@ -84,7 +84,7 @@ test('an unknown path is answered with the nearest one, and a wrong method with 
     assert.equal((await sendRequest(app.url, route)).body.detail, sentence, route.slice(0, 60))
 })
 
-test('the address alone leads a browser to the reference and gives a program the links', async () => {
+test('the root path redirects a browser to the reference and answers a program with links', async () => {
   const headers = { authorization: undefined }
   const browser = { ...headers, accept: 'text/html,application/xhtml+xml,*/*;q=0.8' }
   const page = await sendRequest(app.url, 'GET /', { headers: browser })
@@ -122,7 +122,7 @@ test('HEAD answers where GET does, and opens no stream', async () => {
   assert.equal(streamed.headers.get('allow'), 'GET, OPTIONS')
 })
 
-test('OPTIONS tells the methods of a known path and 404 of an unknown one', async () => {
+test('OPTIONS answers the methods of a known path and 404 for an unknown one', async () => {
   const known = await sendRequest(app.url, 'OPTIONS /v1/probe', { headers: { authorization: undefined } })
   assert.equal(known.status, 204)
   assert.equal(known.headers.get('allow'), 'GET, HEAD, OPTIONS, PUT')
@@ -135,7 +135,7 @@ test('a path is found with and without its last slash', async () => {
   assert.equal((await sendRequest(app.url, 'GET /v1/probe/open/')).status, 200)
 })
 
-test('only JSON is read: other types are 415, none of them reaches a function', async () => {
+test('only JSON is accepted: other types are 415, and none of them reaches a function', async () => {
   for (const type of ['text/plain', 'application/x-www-form-urlencoded', 'multipart/form-data', 'a/b; c']) {
     const answer = await sendRequest(app.url, 'POST /v1/pay', {
       raw: 'amount_usdc=5',
@@ -163,7 +163,7 @@ test('a body over 256 KiB is 413, one just below is read', async () => {
   )
 })
 
-test('a body that lies about its length is refused in our form', async () => {
+test('a body with a false length is rejected in the form of the gateway', async () => {
   const chunked =
     `POST /v1/pay HTTP/1.1\r\nhost: x\r\nauthorization: ${tokens.all}\r\nconnection: close\r\n` +
     'content-type: application/json\r\ntransfer-encoding: chunked\r\n\r\n'
@@ -189,7 +189,7 @@ test('headers over 16 KiB are 431 and a broken request line is 400, both as JSON
   }
 })
 
-test('a URL that cannot be decoded is 400 in our form, with id and security headers', async () => {
+test('an undecodable URL is 400 in the form of the gateway, with id and security headers', async () => {
   for (const path of ['/%', '/v1/probe/%ff', '/v1/probe/%E0%A4%A']) {
     const answer = await rawExchange(app.url, `GET ${path} HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n`)
     assert.match(answer, /^HTTP\/1\.1 400 /, path)
@@ -199,7 +199,7 @@ test('a URL that cannot be decoded is 400 in our form, with id and security head
   }
 })
 
-test('a path parameter beyond every id is 404', async () => {
+test('a path parameter that matches no id is 404', async () => {
   assert.equal((await sendRequest(app.url, `GET /v1/probe/${'x'.repeat(2_000)}`)).status, 404)
 })
 
@@ -220,7 +220,7 @@ test('a bug is 500 without its message, and is logged with its stack under the s
   )
 })
 
-test('every code of the catalogue is printed with its status, its extras and its headers', async () => {
+test('every code of the catalogue has its status, its extras and its headers', async () => {
   const codes = Object.keys(faults).filter((code) => code !== 'validation') as FaultCode[]
   for (const code of codes) {
     const extras = { reason: 'test', code: 'forged', request_id: 'forged' }
@@ -239,12 +239,12 @@ test('every code of the catalogue is printed with its status, its extras and its
   }
 })
 
-test('Retry-After repeats what the fault says, in whole seconds', async () => {
+test('Retry-After repeats the duration of the fault, in whole seconds', async () => {
   const body = { how: 'unavailable', extras: { retry_after: 6.2 } }
   assert.equal((await sendRequest(app.url, 'POST /v1/break', { body })).headers.get('retry-after'), '7')
 })
 
-test('the same faults become RFC 9457 for those who ask for it', async () => {
+test('the same faults become RFC 9457 for clients that accept it', async () => {
   const headers = { accept: 'application/problem+json' }
   const { status, body, ...answer } = await sendRequest(app.url, 'POST /v1/break', {
     body: { how: 'conflict' },
@@ -260,7 +260,7 @@ test('the same faults become RFC 9457 for those who ask for it', async () => {
   assert.equal((invalid.body.errors as { type: string }[])[0]?.type, 'missing')
 })
 
-test('the store away while the credential is looked up is 503, not 401', async () => {
+test('an unreachable store during authentication is 503, not 401', async () => {
   const answer = await sendRequest(app.url, 'GET /v1/probe', {
     headers: { authorization: 'Bearer agt_down' },
   })

@@ -10,7 +10,7 @@ type Reader = {
   leave(): void
 }
 
-/** Reads a stream piece by piece, since it may never end. */
+/** Reads a stream chunk by chunk, because it may never end. */
 async function open(url: string, path: string, headers: Record<string, string> = {}): Promise<Reader> {
   const controller = new AbortController()
   const response = await fetch(url + path, {
@@ -48,7 +48,7 @@ const aborted = (signal: AbortSignal): Promise<void> =>
     signal.addEventListener('abort', () => resolve(), { once: true })
   })
 
-/** Yields what it is given, then waits until nobody listens. */
+/** Yields the given events, then waits until the last listener leaves. */
 const openEndedStream = (events: object[], ended: () => void = () => undefined) =>
   async function* (signal: AbortSignal) {
     try {
@@ -93,7 +93,7 @@ test('events are written as they come, with id, name and data, and the stream en
   assert.equal(stream.headers.get('x-content-type-options'), 'nosniff')
 })
 
-test('a refusal before the first event is an HTTP error, one behind it an error event', async (t) => {
+test('a rejection before the first event is an HTTP error, a later one is an error event', async (t) => {
   const app = await createStreamApp(t, {
     streams: {
       // biome-ignore lint/correctness/useYield: it refuses before it yields
@@ -125,7 +125,7 @@ test('a refusal before the first event is an HTTP error, one behind it an error 
   assert.ok(app.lines.some(({ facts }) => String((facts.error as Error)?.message).includes('secret')))
 })
 
-test('a silent stream opens, is kept alive by comments and ends for the producer when the client leaves', async (t) => {
+test('an idle stream opens, is kept alive by comments and ends for the producer when the client leaves', async (t) => {
   const { promise, resolve } = Promise.withResolvers<void>()
   const app = await createStreamApp(t, {
     streams: { silent: openEndedStream([], resolve) },
@@ -167,7 +167,7 @@ test('a POST can open a stream and carries its key', async (t) => {
   assert.equal(app.seen.at(-1)?.options.key, 'c-1')
 })
 
-test('a reader that takes nothing makes the producer wait, and is cut in the end', async (t) => {
+test('a client that does not read makes the producer wait, and is cut in the end', async (t) => {
   let produced = 0
   const { promise, resolve } = Promise.withResolvers<void>()
   const bufferBytesMax = 64 * 1024
@@ -188,12 +188,12 @@ test('a reader that takes nothing makes the producer wait, and is cut in the end
   socket.pause()
   socket.write(`GET /v1/watch?mode=flood HTTP/1.1\r\nhost: x\r\nauthorization: ${tokens.all}\r\n\r\n`)
   await promise
-  // What the kernel took into its own buffers is beyond our cap; without a cap this would never end.
+  // The kernel's own buffers are beyond our cap; without a cap this would never end.
   assert.ok(produced < 20_000, `${produced} events`)
   socket.destroy()
 })
 
-test('a closing server ends streams with their last id, answers waits as they stand and takes nobody new', async () => {
+test('a closing server ends streams with their last id, answers waits with the current task and rejects new requests', async () => {
   const app = await createHttpApp({ streams: { news: openEndedStream([{ id: '7', data: {} }]) } })
   const stream = await open(app.url, '/v1/watch?mode=news')
   await stream.until('id: 7')
@@ -209,7 +209,7 @@ test('a closing server ends streams with their last id, answers waits as they st
   await assert.rejects(fetch(`${app.url}/health`))
 })
 
-/** Resolves with all that came over a connection that says nothing until it is told to. */
+/** Resolves with all bytes of a connection that stays silent until it is told to send. */
 function silentConnection(url: string) {
   const socket = connectTo(url)
   const { promise: createStreamApp, resolve: isOpen } = Promise.withResolvers<void>()
@@ -224,7 +224,7 @@ function silentConnection(url: string) {
   return { createStreamApp, ended, send: (bytes: string) => socket.write(bytes) }
 }
 
-test('a closing server refuses what still comes in and does not wait for connections that say nothing', async () => {
+test('a closing server rejects new requests and does not wait for idle connections', async () => {
   const asked = Promise.withResolvers<void>()
   const gate = Promise.withResolvers<void>()
   const app = await createHttpApp({
@@ -250,7 +250,7 @@ test('a closing server refuses what still comes in and does not wait for connect
   assert.ok(performance.now() - startedMs < 5_000)
 })
 
-test('a stream ends when the credential that opened it does not count any more', async (t) => {
+test('a stream ends when the credential that opened it becomes invalid', async (t) => {
   let fault: Fault | undefined
   let released = false
   let asked = 0
@@ -283,7 +283,7 @@ test('a stream ends when the credential that opened it does not count any more',
   }
 })
 
-test('a user has a share of streams, and a full share of one user is no refusal of another', async (t) => {
+test('a user has a share of streams, and a full share of one user rejects no other', async (t) => {
   const app = await createStreamApp(t, {
     quotas: { streamsPerUser: 3 },
     streams: { long: openEndedStream([{ event: 'note', data: {} }]) },
@@ -303,11 +303,11 @@ test('a user has a share of streams, and a full share of one user is no refusal 
     const { status, body } = await fetch(app.url + path, { headers: { authorization: tokens.all } })
     await body?.cancel()
     if (status === 200) break
-    assert.ok(performance.now() < until, 'the place of a stream that ended is free again')
+    assert.ok(performance.now() < until, 'the slot of a stream that ended is free again')
   }
 })
 
-test('waits over the share of a user are answered at once, and the operation goes on', async (t) => {
+test('waits over the share of a user are answered at once, and the operation continues', async (t) => {
   const app = await createStreamApp(t, { quotas: { waitsPerUser: 2 } })
   const pay = () => sendRequest(app.url, 'POST /v1/pay?wait=true&timeout=90', { body: { amount_usdc: 5 } })
   const controller = new AbortController()

@@ -7,7 +7,7 @@ const main = fileURLToPath(new URL('../../src/admin/admin.ts', import.meta.url))
 
 export type CommandResult = { code: number | null; out: string; err: string; lines: string[] }
 
-/** Nothing of the machine's own settings reaches it. */
+/** Without the environment of the machine. */
 export async function admin(
   env: Record<string, string>,
   words: readonly string[],
@@ -37,7 +37,7 @@ export type LoggedAction = {
   details: Record<string, unknown>
 }
 
-/** An operator called ann at one installation; a refusal of the command line fails the test. */
+/** An operator named ann at one installation; a failed command fails the test. */
 export function operatorOf(env: Record<string, string>) {
   const run = async (...words: string[]): Promise<CommandResult> => {
     const result = await admin(env, words)
@@ -54,7 +54,7 @@ export function operatorOf(env: Record<string, string>) {
     act: (why: string, ...words: string[]) => run(...words, '--by', 'ann', '--why', why),
     refusal: async (...words: string[]): Promise<string> => {
       const { code, err, out } = await admin(env, words)
-      if (code !== 1) throw new Error(`admin ${words.join(' ')} was not refused: ${code} ${out}`)
+      if (code !== 1) throw new Error(`admin ${words.join(' ')} did not fail: ${code} ${out}`)
       return err
     },
     log: (...words: string[]) => rows<LoggedAction>('log', ...words),

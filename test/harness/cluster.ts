@@ -1,6 +1,5 @@
 /**
  * Databases for tests: every caller gets one of its own, copied from a template that is migrated once.
- *
  * The runner calls `startTestCluster()` once, passes `url` on to its children as PORTICO_TEST_DATABASE_URL and calls
  * `stop()` in the end. A test process without that variable starts or joins a server of its own in the folder for
  * temporary files; the last process that leaves stops it, and the next one finds it warm. With DATABASE_URL set, that
@@ -19,7 +18,7 @@ export type TestDatabase = { url: string; drop(): Promise<void>; [Symbol.asyncDi
 export type TestCluster = { url: string; stop(): Promise<void> }
 
 const templateLock = 5_065_704
-/** The next test of the same file mostly asks at once. */
+/** The next test of the same file usually asks at once. */
 const stopAfterIdleMs = 300
 const host = hash(hostname()).slice(0, 6)
 const ownDatabaseName = new RegExp(`^portico_test_${host}_(\\d+)_`)
@@ -61,7 +60,7 @@ export async function startTestCluster(progress?: (line: string) => void): Promi
   return { url: server.url, stop }
 }
 
-/** A migrated database that only the caller knows; give it back with `drop`, or hold it with `await using`. */
+/** A migrated database for one caller; return it with `drop`, or hold it with `await using`. */
 export async function testDatabase(): Promise<TestDatabase> {
   const server = await serverOfThisProcess()
   try {
@@ -126,7 +125,7 @@ function sharedFolder(): string {
 
 const preparedTemplates = new Map<string, Promise<string>>()
 
-/** The name of the template of today's migrations, made when this server has none yet. */
+/** The name of the template of the current migrations, created when this server has none yet. */
 function prepareTemplate(url: string): Promise<string> {
   const migrations = readMigrations()
   const template = `portico_template_${hash(migrations.map(({ name, checksum }) => name + checksum).join()).slice(0, 16)}`
@@ -154,7 +153,7 @@ function prepareTemplate(url: string): Promise<string> {
   return made
 }
 
-/** What killed processes of this machine left, and templates of migrations that changed since. */
+/** Databases of killed processes of this machine, and templates of changed migrations. */
 async function sweepDatabases(admin: pg.Client): Promise<void> {
   const { rows } = await admin.query<{ name: string }>('select datname as name from pg_database')
   const orphans = rows.filter(({ name }) => {
@@ -199,7 +198,7 @@ async function sweepRuns(): Promise<void> {
       await stopOrphan(folder)
       removeCluster(folder)
     } catch {
-      // Another account's, or being swept by another run at this moment.
+      // Owned by another account, or being removed by another run at this moment.
     }
   }
 }

@@ -1,6 +1,6 @@
 /**
- * One property over the whole product: what a user was given is in the user's wallets, in the vault, at the venue, or
- * paid as a fee. Chains and venue are asked themselves; of the gateway only what every client sees is used.
+ * One invariant of the whole product: the funds of a user are in the user's wallets, in the vault, at the venue, or
+ * paid as a fee. Chains and venue are read directly; the gateway only through what every client sees.
  */
 import assert from 'node:assert/strict'
 import { setTimeout as delay } from 'node:timers/promises'
@@ -11,9 +11,9 @@ const bridgeChain = '42161'
 const vaultChain = '8453'
 const usdcDecimals = 6
 export const venueDecimals = 8
-/** What the faucet of a world gives to a new user on each chain. */
+/** The faucet grant of a world for a new user on each chain. */
 const faucetGrantUnits = 10_000_000_000n
-/** The venue's tokens by its numbers, and the token that each of its spot markets trades. */
+/** The venue's tokens by index, and the token of each spot market. */
 const venueTokens: Record<string, string> = { 0: 'USDC', 1: 'PURR', 2: 'HYPE', 3: 'UBTC', 4: 'UETH' }
 const spotMarkets: Record<string, string> = { 'PURR/USDC': 'PURR', '@1': 'HYPE', '@2': 'UBTC', '@3': 'UETH' }
 
@@ -55,15 +55,15 @@ export type Task = {
 }
 type Position = { id: string; shares: string; external_delta_shares: string | null }
 
-/** What the gateway says of one user. */
+/** The gateway's view of one user. */
 export type GatewayView = { tasks(): Promise<Task[]>; positions(): Promise<Position[]> }
 /** Units by asset: `usdc:8453`, `gas:8453`, `shares`, and by the venue's names `venue:USDC`, `venue:HYPE`. */
 export type Amounts = Record<string, bigint>
 export type Owner = { token: string; evm: string }
-/** Answers the venue's own record under a path of its control port. */
+/** Reads the venue's own record under a path of its control port. */
 type VenueRecord = <B>(path: string) => Promise<B>
 
-/** Decimal text in units; more digits than that are cut off. */
+/** Decimal text in units; further digits are cut off. */
 export function decimalUnits(text: string, decimals: number): bigint {
   const [, sign = '', whole = '0', fraction = ''] = /^(-?)(\d+)(?:\.(\d*))?$/.exec(text) ?? []
   return BigInt(`${sign}${whole}${fraction.padEnd(decimals, '0').slice(0, decimals)}`)
@@ -76,12 +76,12 @@ const adjustments = new Map<string, Adjustment[]>()
 const excludedUsers = new Map<string, string>()
 const keyOf = ({ evm }: { evm: string }) => evm.toLowerCase()
 
-/** What a test does to the money of a user beside the gateway. */
+/** Changes that a test makes to the funds of a user outside the gateway. */
 export const testFunding = {
   add(owner: { evm: string }, adjustment: Adjustment): void {
     adjustments.set(keyOf(owner), [...(adjustments.get(keyOf(owner)) ?? []), adjustment])
   },
-  /** Nobody can tell what the user of this agent id or address has to have. */
+  /** Excludes the user of this agent id or address, whose expected funds are unknown. */
   excludeUser(id: string, why: string): void {
     excludedUsers.set(id.toLowerCase(), why)
   },
@@ -90,7 +90,7 @@ export const isExcluded = (id: string): boolean => excludedUsers.has(id.toLowerC
 
 const requestMsMax = 20_000
 
-/** Asks again while the request is limited. */
+/** Retries while the request is rate-limited. */
 async function requestJson<B>(url: string, init: RequestInit = {}): Promise<B> {
   for (const untilMs = performance.now() + requestMsMax; ; await delay(100)) {
     const reply = await fetch(url, { ...init, signal: AbortSignal.timeout(requestMsMax) })
@@ -128,7 +128,7 @@ async function openWorld(
   }
 }
 
-/** What the faucet gave, read before anything else happens. */
+/** The faucet grants, read before anything else happens. */
 export async function readFaucetGrant(control: string, { evm }: Pick<Owner, 'evm'>): Promise<Amounts> {
   const world = await openWorld(control)
   const found = await Promise.all(
@@ -137,7 +137,7 @@ export async function readFaucetGrant(control: string, { evm }: Pick<Owner, 'evm
   return Object.fromEntries(found)
 }
 
-/** What the faucet gave by the task that asked it to, and what the test says of itself. */
+/** Funds from the faucet task, and the funding that the test declares. */
 function expectedGrant(tasks: Task[], owner: { evm: string }): Amounts {
   const all: Amounts = {}
   for (const { kind, result } of tasks)
@@ -174,11 +174,11 @@ function gatewayView({ token }: Pick<Owner, 'token'>, url: string): GatewayView 
 
 const isLive = ({ status }: Task) => status === 'pending' || status === 'running'
 
-/** Tasks of which nobody knows yet how they end. */
+/** Tasks whose end is not known yet. */
 export const liveTasks = async (url: string, who: Owner): Promise<Task[]> =>
   (await gatewayView(who, url).tasks()).filter(isLive)
 
-/** What the fills and fundings moved, by asset. */
+/** Sums of the fills and fundings, by asset. */
 function tradedAmounts({ fills, fundings }: VenueAccount): Amounts {
   const moved: Amounts = {}
   const add = (token: string, units: bigint) => {
@@ -196,7 +196,7 @@ function tradedAmounts({ fills, fundings }: VenueAccount): Amounts {
   return moved
 }
 
-/** What the account holds; collateral is in USDC, whichever side or position it belongs to. */
+/** Balances of the account; collateral is in USDC, on either side or in a position. */
 function venueHoldings({ rawUsd, spot, positions }: VenueAccount): Amounts {
   const held: Amounts = {}
   for (const [index, balance] of Object.entries(spot))
@@ -209,17 +209,17 @@ type Comparison = { expected: bigint; found: bigint }
 export type ConservationReport = { who: string; lines: Record<string, Comparison> }
 type World = Awaited<ReturnType<typeof openWorld>>
 
-/** Each fill that a task tells of is a fill of the venue, with the same size and fee. */
+/** Each fill in a task's result is a fill of the venue, with the same size and fee. */
 function fillComparisons(tasks: Task[], account: VenueAccount | undefined): Record<string, Comparison> {
   const taskFills = tasks.flatMap(({ fills }) => fills ?? [])
   const ids = new Set(taskFills.map(({ fill_id }) => fill_id))
   const venueFills = (account?.fills ?? []).filter(({ tid }) => ids.has(String(tid)))
   return {
-    'size of the fills that tasks tell of': {
+    'size of the fills in task results': {
       expected: total(venueFills.map(({ sz }) => venueUnits(sz))),
       found: total(taskFills.map(({ size }) => venueUnits(size))),
     },
-    'fees of the fills that tasks tell of': {
+    'fees of the fills in task results': {
       expected: total(venueFills.map(({ fee }) => venueUnits(fee))),
       found: total(taskFills.map(({ fee }) => venueUnits(fee))),
     },
@@ -266,7 +266,7 @@ async function comparisonsOf(
       (has.shares ?? 0n) + sum('earn_deposit', 'shares_delta', 0) + sum('earn_withdraw', 'shares_delta', 0),
     found: shares,
   }
-  // What came or went another way is beside the positions until its owner has it booked.
+  // External changes are outside the positions until their owner books them.
   const hasExternal = has.shares !== undefined
   const sharesOf = ({ shares: booked, external_delta_shares: outside }: Position) =>
     BigInt(booked) + (hasExternal ? BigInt(outside ?? '0') : 0n)
@@ -292,7 +292,7 @@ async function comparisonsOf(
   return lines
 }
 
-/** Once nothing of the user is under way: each line has to agree to the unit. */
+/** Once the user has no running task: each line must agree to the unit. */
 export async function compareFunds(
   { url, control }: { url: string; control: string },
   who: Owner,
@@ -322,18 +322,18 @@ type Query = (text: string, values: unknown[]) => Promise<{ rows: { units: strin
 const endedMsMax = 15_000
 const concurrency = 8
 
-/** The tasks of a user once none of them is under way. */
+/** The tasks of a user once all of them have ended. */
 async function waitForTasks({ evm, gateway }: Account): Promise<Task[]> {
   for (const untilMs = performance.now() + endedMsMax; ; await delay(50)) {
     const tasks = await gateway.tasks()
     const live = tasks.filter(isLive)
     if (live.length === 0) return tasks
     const left = live.map(({ kind, task_id, state }) => `${kind} ${task_id} ${state}`)
-    if (performance.now() > untilMs) throw new Error(`${evm}: still under way: ${left.join(', ')}`)
+    if (performance.now() > untilMs) throw new Error(`${evm}: still running: ${left.join(', ')}`)
   }
 }
 
-/** A user of whom nothing is under way has nothing held. */
+/** A user without running tasks has no holds. */
 async function heldBy(query: Query, { evm }: { evm: string }): Promise<Comparison> {
   const { rows } = await query(
     `select coalesce(sum(a.held), 0)::text as units from account a join wallet w on w.user_id = a.owner
@@ -343,7 +343,7 @@ async function heldBy(query: Query, { evm }: { evm: string }): Promise<Compariso
   return { expected: 0n, found: BigInt(rows[0]!.units) }
 }
 
-/** The property for each of these users. */
+/** Checks the invariant for each of these users. */
 async function assertEach(
   world: World,
   query: Query | undefined,
@@ -368,10 +368,10 @@ async function assertEach(
   if (failures.length > 0) assert.fail(failures.join('\n'))
 }
 
-/** Without the address of its database the ledger of a gateway is not asked. */
+/** Without the URL of its database the ledger of a gateway is not read. */
 export type AuditTarget = { url: string; control: string; databaseUrl?: string | undefined }
 
-/** The property for users of a gateway. */
+/** Checks the invariant for users of a gateway. */
 export async function assertAllConserved(
   { url, control, databaseUrl }: AuditTarget,
   owners: readonly (() => Promise<Owner>)[],
@@ -395,11 +395,11 @@ type AuditSources = {
   control: string
   venue: VenueRecord
   query: Query
-  /** Those that the world of the test runs. */
+  /** Chains that the world of the test runs. */
   chains: readonly string[]
 }
 
-/** The property where no HTTP is between test and gateway, and the venue is not the world's own. */
+/** Checks the invariant without HTTP between test and gateway, and with a venue outside the world. */
 export async function assertConservedWith(
   { control, venue, query, chains }: AuditSources,
   accounts: readonly Account[],

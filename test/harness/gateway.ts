@@ -1,4 +1,4 @@
-/** A gateway in a process of its own, spoken to as anybody would: by HTTP, with a key pair. */
+/** A gateway in a process of its own, used like a client does: by HTTP, with a key pair. */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { generateKeyPairSync, type KeyObject, sign } from 'node:crypto'
 import { existsSync, mkdtempSync, readdirSync, rmSync } from 'node:fs'
@@ -20,7 +20,7 @@ export type Gateway = {
   readonly pid: number
   readonly child: ChildProcess
   readonly lines: string[]
-  /** Asks it to drain, and answers its exit code. */
+  /** Asks it to drain, and resolves with its exit code. */
   stop(): Promise<number | null>
   kill(): Promise<void>
 } & AsyncDisposable
@@ -101,7 +101,7 @@ export async function launch({
   }
 }
 
-/** A folder that only this test knows: a data folder, or one whose subfolders are. */
+/** A folder for this test: a data folder, or the parent of several. */
 export function dataFolder(): { path: string } & Disposable {
   const path = mkdtempSync(join(tmpdir(), 'portico-test-'))
   const remove = (folder: string) => rmSync(folder, { recursive: true, force: true, maxRetries: 3 })
@@ -162,10 +162,10 @@ export async function freshToken(url: string, agentId: string, privateKey: KeyOb
   return reply.body.token
 }
 
-/** Every user, by the address of the gateway that made it. */
+/** Every user, by the URL of the gateway that created it. */
 const users = new Map<string, Agent[]>()
 
-/** A token may have been given back since, and reads may be limited for a while. */
+/** The token may be revoked by now, and reads may be rate-limited for a while. */
 async function ownerOf(url: string, { agentId, privateKey, token }: Agent): Promise<Owner> {
   let now = token
   let last = 0
@@ -187,7 +187,7 @@ async function ownerOf(url: string, { agentId, privateKey, token }: Agent): Prom
   })
 }
 
-/** Each user made at one of the addresses has what it was given, by the gateway at `url` and by its world. */
+/** Audits each user created at one of the URLs, through the gateway at `url` and its world. */
 export async function assertEveryUserConserved(
   target: AuditTarget,
   origins: Iterable<string> = [target.url],
@@ -201,7 +201,7 @@ export async function assertEveryUserConserved(
   )
 }
 
-/** Registers a new key pair, as the README tells a new user to do it. */
+/** Registers a new key pair, as in the README. */
 export async function newAgent(url: string): Promise<Agent> {
   const { publicKey, privateKey } = keyPair()
   const registered = await http<{ challenge: string; nonce: string }>(`${url}/v1/auth/register`, {
@@ -225,7 +225,7 @@ export async function newAgent(url: string): Promise<Agent> {
 
 export const bearer = ({ token }: { token: string }) => ({ authorization: `Bearer ${token}` })
 
-/** Asks again until the answer satisfies, or the time is over. */
+/** Polls until the answer satisfies the condition, or the timeout ends. */
 export async function eventually<T>(
   poll: () => Promise<T | undefined>,
   what: string,
@@ -240,7 +240,7 @@ export async function eventually<T>(
   }
 }
 
-/** The settings of a gateway that stands in a world without having started it. */
+/** The settings of a gateway that uses a world without having started it. */
 export const upstreamsOf = ({ evm, solana, hyperliquid, prices, faucet }: WorldUrls) => ({
   ETHEREUM_RPC_URL: evm['1'],
   BASE_RPC_URL: evm['8453'],
@@ -253,11 +253,11 @@ export const upstreamsOf = ({ evm, solana, hyperliquid, prices, faucet }: WorldU
 })
 
 type Fresh = {
-  /** Why the tests of the file cannot stand in the world that others of this process use. */
+  /** The reason why the tests of the file cannot share the world of this process. */
   ownWorld?: string
 }
 
-/** A gateway with a database of its own; when the test ends its users are audited, and all of it goes. */
+/** A gateway with a database of its own; at the end of the test its users are audited, and all of it is removed. */
 export async function freshGateway(
   env: Record<string, string> = {},
   { ownWorld }: Fresh = {},

@@ -1,4 +1,4 @@
-/** The product in this process, without doors: what `compose` builds, and how a test asks it. */
+/** The product in this process, without doors: what `compose` builds, and how a test calls it. */
 import { type Composed, compose, type Overrides } from '#compose/compose.ts'
 import type { UpstreamUrls } from '#compose/upstream-urls.ts'
 import { readConfig } from '#config.ts'
@@ -73,7 +73,7 @@ const callOf =
     return reply.body as Answer
   }
 
-/** A user with wallets, as if enrolled. */
+/** A user with wallets, as after enrolment. */
 export async function addUser({ clock, random, db, transactions, custody }: Composed): Promise<TestUser> {
   const now = clock.now()
   const id = uuidv7(now, random)

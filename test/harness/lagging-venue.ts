@@ -1,21 +1,21 @@
-/** A proxy in front of the venue that answers late, or not at all, what it knows; orders and cancels pass untouched. */
+/** A proxy in front of the venue that delays or hides records in reads; orders and cancels pass unchanged. */
 import { createServer, type IncomingMessage } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { infoWeight } from '#upstreams/hyperliquid/rate-budget.ts'
 
 type Row = Record<string, unknown>
 
-/** Every field absent: the venue as it is. */
+/** Every field absent: the venue unchanged. */
 export type Lag = {
-  /** `orderStatus` says `unknownOid` for so long after the order was sent; `Infinity` for ever. */
+  /** `orderStatus` answers `unknownOid` for so long after the order was sent; `Infinity` for ever. */
   statusMs?: number
   /** Orders are missing among the open ones for so long. */
   ordersMs?: number
-  /** Fills are left out for so long after they happened. */
+  /** Fills are missing for so long after they happened. */
   fillsMs?: number
-  /** Changes an answer, by the type of the question. */
+  /** Changes an answer, by the type of the request. */
   rewrite?: (type: string, answer: unknown) => unknown
-  /** Changes the reply to an action that the venue took. */
+  /** Changes the reply to an action that the venue accepted. */
   rewriteReply?: (action: Row, reply: Row) => unknown
 }
 
@@ -105,11 +105,11 @@ export async function laggingVenue(target: string) {
     set: (next: Lag) => {
       lag = next
     },
-    /** How often a type of question was asked. */
+    /** The number of requests of a type. */
     asked: (type: string) => questions.get(type) ?? 0,
-    /** The latest question of a type, as it was sent. */
+    /** The latest request of a type, as it was sent. */
     latest: (type: string) => latest.get(type),
-    /** The request weight of all questions about an account. */
+    /** The weight of all requests about an account. */
     weightOf: (address: string) => weights.get(address.toLowerCase()) ?? 0,
     async [Symbol.asyncDispose]() {
       server.closeAllConnections()

@@ -1,14 +1,14 @@
-/** What several tests of a process use, in however many files they stand. */
+/** Resources that several tests of a process share, across files. */
 import { after } from 'node:test'
 
 const closings: (() => Promise<void>)[] = []
 
-// The runner imports this module before any file of tests, so that the hook is the one of the whole process.
+// The runner imports this module before any test file, so that the hook belongs to the whole process.
 after(async () => {
   const ends = await Promise.allSettled(closings.splice(0).map((close) => close()))
   const errors = ends.flatMap((end) => (end.status === 'rejected' ? [end.reason] : []))
   if (errors.length === 1) throw errors[0]
-  if (errors.length > 1) throw new AggregateError(errors, 'what the tests shared did not end well')
+  if (errors.length > 1) throw new AggregateError(errors, 'the shared resources did not close well')
 })
 
 /** Opened by the first test that asks, and closed after the last one of the process. */
@@ -19,7 +19,7 @@ export function oncePerProcess<T extends AsyncDisposable>(open: () => Promise<T>
     const opening = open()
     opened = opening
     closings.push(async () => {
-      // Who asked for it was told why it could not be opened.
+      // The caller already got the error of the opening.
       const held = await opening.catch(() => undefined)
       await held?.[Symbol.asyncDispose]()
     })

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { startWorld, type World, type WorldPart } from '#world/world.ts'
 
-/** A world in a folder of its own, which goes with it. */
+/** A world in a folder of its own, which is removed with it. */
 export async function ownWorld(only?: readonly WorldPart[]): Promise<World> {
   const folder = mkdtempSync(join(tmpdir(), 'portico-world-'))
   const remove = () => rmSync(folder, { recursive: true, force: true, maxRetries: 3 })

@@ -1,4 +1,4 @@
-/** One world for all tests of a process that leave it as they found it. */
+/** One world for all tests of a process that restore its state. */
 import type { WorldUrls } from '#world/world.ts'
 import { oncePerProcess } from './once-per-process.ts'
 import { ownWorld } from './own-world.ts'

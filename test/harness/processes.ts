@@ -1,4 +1,4 @@
-/** The processes of one gateway, as the system knows them. Reads /proc. */
+/** The processes of one gateway, as the system lists them. Reads /proc. */
 import { readdirSync, readFileSync } from 'node:fs'
 import { eventually } from './gateway.ts'
 
@@ -27,7 +27,7 @@ export const processesOf = (dataDir: string): number[] =>
       `${textOf(pid, 'environ')}${textOf(pid, 'cmdline')}`.includes(dataDir),
   )
 
-/** The fourth field of `stat`, after a name in brackets that may hold anything. */
+/** The fourth field of `stat`, after a name in brackets that may contain anything. */
 const parentOf = (pid: number): number => {
   const stat = textOf(pid, 'stat')
   return Number(stat.slice(stat.lastIndexOf(')') + 2).split(' ')[1])
@@ -39,7 +39,7 @@ export const childrenOf = (parent: number): number[] => numbers().filter((pid) =
 export const programOf = (pid: number): string =>
   (textOf(pid, 'cmdline').split('\0')[0] ?? '').split('/').at(-1) ?? ''
 
-/** The list is made before, so that no process sees another one's death and acts on it. */
+/** The list is made first, so that no process reacts to the death of another one. */
 export async function killAtOnce(pids: readonly number[]): Promise<void> {
   for (const pid of new Set(pids))
     try {
@@ -49,5 +49,5 @@ export async function killAtOnce(pids: readonly number[]): Promise<void> {
       if ((error as NodeJS.ErrnoException).code !== 'ESRCH') throw error
     }
   const haveEnded = async () => (pids.some(isRunning) ? undefined : true)
-  await eventually(haveEnded, 'every killed process is gone', 20_000)
+  await eventually(haveEnded, 'every killed process has ended', 20_000)
 }

@@ -1,4 +1,4 @@
-/** Reads server-sent events as a browser would: field by field, an empty line ends an event. */
+/** Parses server-sent events as a browser does: field by field, an empty line ends an event. */
 export type SentEvent = { id?: string; event?: string; data: unknown }
 
 export async function* sentEvents(
@@ -27,7 +27,7 @@ export async function* sentEvents(
   }
 }
 
-/** Collects until the wanted event has come; the stream is closed then. */
+/** Collects until the wanted event has come, then closes the stream. */
 export async function eventsUntil(
   url: string,
   headers: Record<string, string>,

@@ -2,12 +2,12 @@ import { proofSeed } from '../proof/support/seed.ts'
 import { decimalUnits, testFunding, venueDecimals } from './conservation.ts'
 import { freshGateway, http } from './gateway.ts'
 
-/** What ten addresses may spend at the venue in a minute: tests make many accounts at once. */
+/** The combined request budget of ten addresses per minute: tests create many accounts at once. */
 export const enforcedWeight = 12_000
 
 type Control = <B = object>(method: string, path: string, body?: object) => Promise<B>
 
-/** Asks the control port of the venue of a world. */
+/** Sends a request to the control port of a world's venue. */
 export const venueControl =
   (world: string): Control =>
   async <B>(method: string, path: string, body?: object) => {
@@ -16,7 +16,7 @@ export const venueControl =
     return reply.body
   }
 
-/** Money of the test at the venue; USDC goes to the perpetuals, a token to spot, and `USDC` to spot, too. */
+/** Credits test money at the venue; USDC to the perpetuals, a token to spot, and `USDC` to spot, too. */
 export async function creditAtVenue(
   venue: Control,
   { evm, amount, coin = 'perp' }: { evm: string; amount: string; coin?: string },
@@ -26,7 +26,7 @@ export async function creditAtVenue(
   testFunding.add({ evm }, { asset, units: decimalUnits(amount, venueDecimals), why: 'credited by the test' })
 }
 
-/** From here on the venue lags, is blind now and then, and counts, by the seed of the run. */
+/** From here on the venue lags, is blind at times, and counts weight, by the seed of the run. */
 export const makeRealistic = (venue: Control, suite: string) =>
   venue('POST', '/realism', {
     preset: 'realistic',
@@ -34,7 +34,7 @@ export const makeRealistic = (venue: Control, suite: string) =>
     weightPerMinute: enforcedWeight,
   })
 
-/** A gateway with a world of its own whose venue is as unpleasant as the real one. */
+/** A gateway with a world of its own whose venue has all deviations of the real one. */
 export async function venueGateway(env: Record<string, string> = {}) {
   const gateway = await freshGateway(
     { HYPERLIQUID_WEIGHT_PER_MINUTE: String(enforcedWeight), ...env },

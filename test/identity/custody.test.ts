@@ -81,7 +81,7 @@ const ruleOf = async (answer: Promise<unknown>) => {
 }
 
 describe('signatures', () => {
-  test('what policy allowed is signed with the key of the wallet', async () => {
+  test('an intent that the policy allowed is signed with the key of the wallet', async () => {
     const user = await newcomer()
     const { intent, receipt } = await allowed(user)
     const { signature, delegation } = await signerOf(app).signBatch(intent, receipt)
@@ -93,7 +93,7 @@ describe('signatures', () => {
     assert.deepEqual([delegation?.chainId, delegation?.address, delegation?.nonce], [8453, delegate, 0])
   })
 
-  test('no receipt, no signature: not a look-alike, a copy, an old one, nor one for anything else', async () => {
+  test('without its own receipt nothing is signed: not with an imitation, a copy, an old receipt or that of another intent', async () => {
     const user = await newcomer()
     const { intent, receipt } = await allowed(user)
     const twin = await allowed(user)
@@ -108,7 +108,7 @@ describe('signatures', () => {
     app.time.offsetMs = 0
   })
 
-  /** A policy that is taken over hands out receipts for anything; custody still holds the line. */
+  /** A compromised policy issues receipts for anything; custody still enforces its own rules. */
   const taken = receipts()
   const forged = (user: User, change: (intent: EvmIntent) => EvmIntent) => {
     const intent = change(intentOf(app, actionOf(app, user.userId), user.own))
@@ -140,7 +140,7 @@ describe('signatures', () => {
       'chain',
       (intent) => ({ ...intent, chainId: '1', batch: { ...intent.batch, chainId: '1' } }),
     ],
-    ['chains that differ', 'chain', batch(() => ({ chainId: '42161' }))],
+    ['different chains', 'chain', batch(() => ({ chainId: '42161' }))],
     ['another account', 'account', batch(() => ({ account: stranger }))],
     ['another delegate', 'delegate', batch(() => ({ delegate: stranger }))],
     [
@@ -171,15 +171,15 @@ describe('signatures', () => {
     ],
     ['no deadline', 'deadline', batch(() => ({ deadlineSeconds: Number.POSITIVE_INFINITY }))],
     ['no calls', 'calls', calls(() => [])],
-    ['more calls than anybody needs', 'calls', calls(() => Array(17).fill(approve()))],
+    ['too many calls', 'calls', calls(() => Array(17).fill(approve()))],
     ['native value', 'value', calls(() => [{ ...approve(), value: 1n }])],
     ['an unknown selector', 'selector', calls(() => [{ to: usdc, value: 0n, data: '0xa22cb465' }])],
     ['bytes after the arguments', 'selector', calls(() => [{ ...approve(), data: `${approve().data}00` }])],
-    ['an approval for somebody else', 'spender', calls(() => [approve(stranger)])],
+    ['an approval for another account', 'spender', calls(() => [approve(stranger)])],
     ['an approval that the intent does not list', 'approval', calls(() => [approve(vault, units + 1n)])],
     ['an approval of another token than listed', 'approval', calls(() => [approve(vault, units, stranger)])],
     [
-      'a listed approval for somebody who is not configured',
+      'a listed approval for an account that is not configured',
       'spender',
       (intent, user) => ({
         ...calls(() => [approve(stranger)])(intent, user),
@@ -195,21 +195,21 @@ describe('signatures', () => {
       }),
     ],
     [
-      'a listed approval of a token that may not leave',
+      'a listed approval of a token that must not leave',
       'token',
       (intent, user) => ({
         ...calls(() => [approve(vault, units, stranger)])(intent, user),
         spends: spending(units, vault, stranger),
       }),
     ],
-    ['shares for somebody else', 'receiver', calls(() => [approve(), deposit(stranger)])],
+    ['shares for another account', 'receiver', calls(() => [approve(), deposit(stranger)])],
     ['a deposit into another vault', 'deposit', calls(({ own }) => [deposit(own, units, stranger)])],
     ['a deposit above the spend', 'deposit', calls(({ own }) => [deposit(own, units + 1n)])],
-    ['assets for somebody else', 'receiver', calls(({ own }) => [withdraw(stranger, own)])],
-    ['shares of somebody else', 'owner', calls(({ own }) => [withdraw(own, stranger)])],
-    ['redeemed assets for somebody else', 'receiver', calls(({ own }) => [redeem(stranger, own)])],
+    ['assets for another account', 'receiver', calls(({ own }) => [withdraw(stranger, own)])],
+    ['shares of another account', 'owner', calls(({ own }) => [withdraw(own, stranger)])],
+    ['redeemed assets for another account', 'receiver', calls(({ own }) => [redeem(stranger, own)])],
     ['a withdrawal from another vault', 'contract', calls(({ own }) => [withdraw(own, own, stranger)])],
-    ['a transfer to a stranger', 'recipient', calls(() => [transfer(stranger)])],
+    ['a transfer to an unlisted recipient', 'recipient', calls(() => [transfer(stranger)])],
     [
       'transfers that add up beyond the cap',
       'cap',
@@ -217,7 +217,7 @@ describe('signatures', () => {
     ],
   ]
   for (const [what, rule, change] of refused) {
-    test(`custody refuses ${what}, whatever the receipt says`, async () => {
+    test(`custody denies ${what}, with any receipt`, async () => {
       const user = await newcomer()
       assert.equal(await ruleOf(forged(user, (intent) => change(intent, user))), `signer_${rule}`)
     })
@@ -229,13 +229,13 @@ describe('signatures', () => {
     assert.match((await forged(user, (intent) => both(intent, user))).signature, /^0x[0-9a-f]{130}$/)
   })
 
-  test("a user's intent on another user's account is refused", async () => {
+  test('an intent of one user on the account of another is denied', async () => {
     const [user, victim] = await Promise.all([newcomer(), newcomer()])
     const onVictim = batch(() => ({ account: victim.own, calls: [approve(), deposit(victim.own)] }))
     assert.equal(await ruleOf(forged(user, onVictim)), 'signer_account')
   })
 
-  test('an intent that is changed while the key is fetched is signed as it was judged', async () => {
+  test('an intent that is changed while the key is fetched is signed in its checked form', async () => {
     const user = await newcomer()
     const { intent, receipt } = await allowed(user)
     const hash = batchHash(intent.batch)
@@ -286,7 +286,7 @@ describe('keys at rest', () => {
     }
   })
 
-  test('a secret is wiped once it was lent', async () => {
+  test('a secret is wiped after its use', async () => {
     const { wallet } = await newcomer()
     let retained: Uint8Array | undefined
     await app.keystore.withKey(wallet, async (secret) => {
@@ -296,7 +296,7 @@ describe('keys at rest', () => {
     assert.deepEqual(Buffer.from(retained as Uint8Array), Buffer.alloc(32))
   })
 
-  test('a rotation under load loses no signature, and may be broken off and resumed', async () => {
+  test('a rotation under load loses no signature, and may be interrupted and resumed', async () => {
     const users = await Promise.all(Array.from({ length: 12 }, newcomer))
     const second = newKek('second')
     const turned = assembleApp(app.database, { keyEncryptionKeys: keyEncryptionKeys(second, first) })

@@ -10,7 +10,7 @@ import {
   tokenRequest,
 } from './identity-app.ts'
 
-/** What the keypair doors refuse, and the few spellings that they take. */
+/** Inputs that the key pair operations reject, and the encodings that they accept. */
 
 const order = 2n ** 252n + 27742317777372353535851937790883648493n
 const little = (value: bigint) => Buffer.from(value.toString(16).padStart(64, '0'), 'hex').reverse()
@@ -28,7 +28,7 @@ before(async () => {
 })
 after(() => app[Symbol.asyncDispose]())
 
-/** An address of its own for each try, so that one case does not lock the next one out. */
+/** An address of its own for each attempt, so that one case does not lock out the next one. */
 let addresses = 0
 const ask = (name: string, input: object) => app.ask(name, input, null, `10.0.0.${addresses++}`)
 const codeOf = (answer: Promise<unknown>) =>
@@ -41,7 +41,7 @@ const signed = (message: string | Uint8Array, by: Pick<Agent, 'sign'> = agent) =
   by.sign(message).toString('base64')
 const token = (fields: object) => ask('auth_token', { ...tokenRequest(agent, app.clock), ...fields })
 const register = (public_key: string) => ask('auth_register', { public_key })
-/** By an agent of its own: at the edges a second is never far from one that was signed before. */
+/** With an agent of its own: at the edges a second is never far from one that was signed before. */
 const atSecond = async (timestamp: number) =>
   ask('auth_token', tokenRequest(await app.register(), app.clock, timestamp))
 const big64 = (timestamp: number) => {
@@ -59,7 +59,7 @@ const tokenOver = (message: (timestamp: number) => string | Uint8Array, change: 
 }
 const plain = (timestamp: number) => `${agent.agentId}${timestamp}`
 
-/** A challenge of a new key, and the answer to it with `change` made. */
+/** A challenge of a new key, and the answer to it after `change`. */
 async function verification(
   change: (made: { nonce: string; challenge: string }, key: ReturnType<typeof newKey>) => object,
 ) {
@@ -90,7 +90,7 @@ const cases: [string, string, () => Promise<unknown>][] = [
   ['the neutral point as a key', 'validation', () => register(little(1n).toString('base64'))],
   ['a point of order 2 as a key', 'validation', () => register(little(p - 1n).toString('base64'))],
   ['a point of order 4 as a key', 'validation', () => register(little(0n).toString('base64'))],
-  ['its twin of order 4', 'validation', () => register(little(2n ** 255n).toString('base64'))],
+  ['its negative of order 4', 'validation', () => register(little(2n ** 255n).toString('base64'))],
   [
     'a point of order 8 as a key',
     'validation',
@@ -101,7 +101,7 @@ const cases: [string, string, () => Promise<unknown>][] = [
         ),
       ),
   ],
-  ['a second spelling of a key', 'validation', () => register(little(p + 3n).toString('base64'))],
+  ['a second encoding of a key', 'validation', () => register(little(p + 3n).toString('base64'))],
   ['a key that is registered already', 'duplicate_key', () => register(agent.publicKey.toString('base64'))],
 
   ['the challenge, signed', 'ok', () => verification(() => ({}))],
@@ -122,7 +122,7 @@ const cases: [string, string, () => Promise<unknown>][] = [
       verification(async () => ({ nonce: (await register(newKey().publicKey.toString('base64'))).nonce })),
   ],
   [
-    'a nonce that nobody made',
+    'a nonce that was never issued',
     'invalid_challenge',
     () => verification(() => ({ nonce: '018f0000-0000-4000-8000-000000000000' })),
   ],
@@ -156,11 +156,7 @@ const cases: [string, string, () => Promise<unknown>][] = [
   ['a timestamp in milliseconds', 'ok', () => atSecond(now() * 1000)],
   ['a timestamp in microseconds', 'stale_timestamp', () => atSecond(now() * 1_000_000)],
   ['a timestamp beyond 2^53', 'stale_timestamp', () => token({ timestamp: 2 ** 60 })],
-  [
-    'an agent that nobody knows',
-    'invalid_signature',
-    () => token({ agent_id: 'agt_01HZZZZZZZZZZZZZZZZZZZZZZZ' }),
-  ],
+  ['an unknown agent', 'invalid_signature', () => token({ agent_id: 'agt_01HZZZZZZZZZZZZZZZZZZZZZZZ' })],
   ['an agent id in lower case', 'invalid_signature', () => token({ agent_id: agent.agentId.toLowerCase() })],
   [
     'an agent id with a zero byte',
@@ -173,7 +169,7 @@ const cases: [string, string, () => Promise<unknown>][] = [
     () => token({ signature: agent.sign(plain(now())).toString('hex') }),
   ],
   [
-    'an S that the order of the group was added to',
+    'an S plus the order of the group',
     'invalid_signature',
     () => {
       const timestamp = fresh()
@@ -184,11 +180,11 @@ const cases: [string, string, () => Promise<unknown>][] = [
   ],
 ]
 
-describe('Ed25519 at the doors', () => {
+describe('Ed25519 operations', () => {
   for (const [what, expected, run] of cases)
     test(`${what}: ${expected}`, async () => assert.equal(await codeOf(run()), expected))
 
-  test('a signature buys one token, in whatever spelling it comes again', async () => {
+  test('a signature buys one token, in every encoding', async () => {
     const request = tokenRequest(await app.register(), app.clock)
     assert.equal(await codeOf(ask('auth_token', request)), 'ok')
     const again = await faultOf(ask('auth_token', { ...request, signature: urlSafe(request.signature) }))
@@ -203,7 +199,7 @@ describe('Ed25519 at the doors', () => {
     assert.equal(codes.filter((code) => code === 'signature_replayed').length, 49)
   })
 
-  test('a spent signature stays spent until it would be refused as stale', async () => {
+  test('a used signature stays used until it would be rejected as stale', async () => {
     const request = tokenRequest(await app.register(), app.clock, now() + 299)
     assert.equal(await codeOf(ask('auth_token', request)), 'ok')
     for (const passedMs of [598_000, 598_999, 599_999]) {
@@ -215,7 +211,7 @@ describe('Ed25519 at the doors', () => {
     }
   })
 
-  test('a signature stamped as far ahead as is allowed buys no second token after a sweep', async () => {
+  test('a signature with the latest allowed timestamp buys no second token after a sweep', async () => {
     const signedAt = now() + 300
     const request = tokenRequest(await app.register(), app.clock, signedAt)
     assert.equal(await codeOf(ask('auth_token', request)), 'ok')
@@ -241,7 +237,7 @@ describe('Ed25519 at the doors', () => {
     assert.deepEqual([stale.code, stale.retryable], ['stale_timestamp', false])
   })
 
-  test('a nonce is used once, and one that is too old never', async () => {
+  test('a nonce is used once, and an expired one never', async () => {
     const key = newKey()
     const { nonce, challenge } = await register(key.publicKey.toString('base64'))
     const answer = { nonce, signature: signed(challenge, key) }
@@ -252,7 +248,7 @@ describe('Ed25519 at the doors', () => {
     assert.equal(await codeOf(ask('auth_verify', answer)), 'invalid_challenge')
   })
 
-  test('a wrong signature leaves the challenge open for the right one', async () => {
+  test('a wrong signature leaves the challenge valid for the right one', async () => {
     const key = newKey()
     const { nonce, challenge } = await register(key.publicKey.toString('base64'))
     assert.equal(
@@ -262,7 +258,7 @@ describe('Ed25519 at the doors', () => {
     assert.equal(await codeOf(ask('auth_verify', { nonce, signature: signed(challenge, key) })), 'ok')
   })
 
-  test('an unknown agent and a wrong signature cannot be told apart', async () => {
+  test('an unknown agent and a wrong signature get the same answer', async () => {
     const wrong = await faultOf(tokenOver(String))
     const unknown = await faultOf(token({ agent_id: 'agt_01HZZZZZZZZZZZZZZZZZZZZZZY' }))
     assert.deepEqual(
@@ -276,7 +272,7 @@ describe('Ed25519 at the doors', () => {
     assert.ok(Math.abs((fault.extras.server_time as number) - now()) <= 1)
   })
 
-  test('after ten failures of an agent at an address a wrong signature is one too many, a right one is not', async () => {
+  test('after ten failures of an agent at an address another wrong signature is rate-limited, a right one is not', async () => {
     const from = (address: string) =>
       app.ask(
         'auth_token',

@@ -1,4 +1,4 @@
-/** Identity, custody, credits and policy put together on a database of their own. */
+/** Identity, custody, credits and policy on a database of their own. */
 import { createPublicKey, generateKeyPairSync, type KeyObject, sign } from 'node:crypto'
 import { ledger } from '#durable/ledger.ts'
 import { auth } from '#features/auth/auth.ts'
@@ -137,7 +137,7 @@ export function assembleApp(database: Database, options: Options = {}) {
 }
 
 type ChainAddress = { chain_id: string; address: string }
-/** The fields that these tests read, of whichever operation was asked. */
+/** The fields that these tests read, of every operation. */
 export type Answer = {
   nonce: string
   challenge: string
@@ -193,7 +193,7 @@ export function tokenRequest(agent: Agent, clock: Clock, timestamp = secondsOf(c
   return { agent_id: agent.agentId, timestamp, signature }
 }
 
-/** The fault that a promise ends with; fails where it ends well or with a bug. */
+/** The fault that a promise rejects with; fails where it resolves or rejects with a bug. */
 export async function faultOf(promise: Promise<unknown>): Promise<Fault> {
   const error = await promise.then(
     () => undefined,

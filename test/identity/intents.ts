@@ -4,7 +4,7 @@ import type { Action, EvmCall, EvmIntent } from '#kernel/signer.ts'
 import { approveData, transferData } from '#upstreams/evm/erc20.ts'
 import { delegate, type IdentityApp, usdc, vault } from './identity-app.ts'
 
-/** A user with wallets, and the deposit of 25 USDC that this user might make. */
+/** A user with wallets, and an intent of this user to deposit 25 USDC. */
 
 const abi = parseAbi([
   'function deposit(uint256 assets, address receiver) returns (uint256)',

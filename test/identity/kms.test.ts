@@ -35,7 +35,7 @@ const dek = Buffer.alloc(32, 5)
 
 describe('keys wrapped by Vault', () => {
   for (const name of ['derived', 'plain']) {
-    test(`what a ${name} key wrapped opens at its place only`, async () => {
+    test(`a key wrapped by a ${name} key opens in its context only`, async () => {
       const kek = transit(name)
       const wrapped = await kek.wrap(dek, 'wallet|user|evm')
       assert.equal(Buffer.from(wrapped).includes(dek), false)
@@ -44,7 +44,7 @@ describe('keys wrapped by Vault', () => {
     })
   }
 
-  test('after a rotation inside Vault the older wrappings still open', async () => {
+  test('after a rotation inside Vault the older wrapped keys still open', async () => {
     const kek = transit('derived')
     const wrapped = await kek.wrap(dek, 'place')
     await post('keys/derived/rotate', {})
@@ -52,7 +52,7 @@ describe('keys wrapped by Vault', () => {
     assert.deepEqual(await kek.unwrap(wrapped, 'place'), dek)
   })
 
-  test('a wrong token, an unknown key and a sealed or absent Vault are faults, and none names the token', async () => {
+  test('a wrong token, an unknown key and a sealed or absent Vault are faults, and none contains the token', async () => {
     const away = transit('derived', { url: 'http://127.0.0.1:1' })
     const cases = [
       [transit('derived', { token: 'hvs.wrong' }), 'unavailable'],
@@ -75,7 +75,7 @@ describe('keys wrapped by Vault', () => {
     assert.ok(vault.count('encrypt') >= 2)
   })
 
-  test('while Vault is away nobody is enrolled, and nothing is left behind', async () => {
+  test('while Vault is away no user is enrolled, and no row remains', async () => {
     const other = assembleApp(app.database, { keyEncryptionKeys: keyEncryptionKeys(transit('derived')) })
     vault.seal(true)
     assert.equal((await faultOf(other.register())).code, 'unavailable')

@@ -32,7 +32,7 @@ const spent = async (userId: string) => {
 }
 
 describe('caps', () => {
-  test('64 reservations at once, on two instances, never exceed the cap of the day', async () => {
+  test('64 concurrent reservations, on two instances, never exceed the cap of the day', async () => {
     const other = assembleApp(app.database)
     const { userId } = await newcomer()
     const tries = Array.from({ length: 64 }, (_, turn) =>
@@ -44,14 +44,14 @@ describe('caps', () => {
     assert.equal(await spent(userId), dollars(4800))
   })
 
-  test('users do not wait for one another, nor share a cap', async () => {
+  test('users neither wait for one another nor share a cap', async () => {
     const users = await Promise.all(Array.from({ length: 8 }, () => newcomer()))
     const action = (userId: string) => actionOf(app, userId, { usdMicros: dollars(1000) })
     const codes = await Promise.all(users.map(({ userId }) => codeOf(reserve(action(userId)))))
     assert.deepEqual(codes, Array(8).fill('ok'))
   })
 
-  test('what was released counts no more, and what is a day old neither', async () => {
+  test('released and day-old spends do not count', async () => {
     const { userId } = await newcomer()
     const actions = Array.from({ length: 5 }, () => actionOf(app, userId, { usdMicros: dollars(1000) }))
     for (const action of actions) await reserve(action)
@@ -64,7 +64,7 @@ describe('caps', () => {
     app.time.offsetMs = 0
   })
 
-  test('the sums by the minute equal what the rows add up to, at any moment and without any task', async () => {
+  test('the sums by the minute equal the sum of the rows, at any moment and without any task', async () => {
     const second = fc.integer({ min: 0, max: 300 })
     const row = fc.record({
       second,
@@ -103,7 +103,7 @@ describe('caps', () => {
     )
   })
 
-  test('the check before a task says the same as the reservation in it', async () => {
+  test('the check before a task agrees with the reservation in it', async () => {
     const { userId } = await newcomer()
     const asks: Partial<Action>[] = [
       {},
@@ -166,7 +166,7 @@ describe('receipts', () => {
     assert.equal(await codeOf(authorize(intentOf(app, action, own))), 'reservation')
   })
 
-  test('the spends of an intent are judged like its tokens and recipients', async () => {
+  test('the spends of an intent are checked like its tokens and recipients', async () => {
     const { userId, own } = await newcomer()
     const action = actionOf(app, userId)
     await reserve(action)
@@ -175,7 +175,7 @@ describe('receipts', () => {
     assert.equal(await codeOf(authorize({ ...intent, spends })), 'recipient')
   })
 
-  test('a switch thrown and a limit lowered between reservation and receipt are obeyed', async () => {
+  test('a kill switch and a lowered limit between reservation and receipt take effect', async () => {
     const { userId, own, caller } = await newcomer()
     const action = actionOf(app, userId)
     await reserve(action)
@@ -186,7 +186,7 @@ describe('receipts', () => {
     assert.equal(await codeOf(authorize(intentOf(app, action, own))), 'per_transaction_usd')
   })
 
-  test('a task that signs more than it reserved takes the rest from the cap, or is refused', async () => {
+  test('a task that signs more than it reserved takes the rest from the cap, or is denied', async () => {
     const { userId, own } = await newcomer()
     const action = actionOf(app, userId, { usdMicros: dollars(1000) })
     await reserve(action)
@@ -197,7 +197,7 @@ describe('receipts', () => {
     assert.equal(await codeOf(reserve(actionOf(app, userId, { usdMicros: 1n }))), 'per_day_usd')
   })
 
-  test('64 reservations and receipts at once leave the cap of the day whole', async () => {
+  test('64 concurrent reservations and receipts stay within the cap of the day', async () => {
     const { userId, own } = await newcomer()
     const run = async () => {
       const action = actionOf(app, userId, { usdMicros: dollars(200) })
@@ -210,7 +210,7 @@ describe('receipts', () => {
 })
 
 describe('switches and limits', () => {
-  test('a killed user opens nothing, on any instance, and still gets out', async () => {
+  test('a killed user opens nothing, on any instance, and can still exit', async () => {
     const { userId, own, caller } = await newcomer()
     const other = assembleApp(app.database)
     const { since } = await app.ask('policy_kill', { on: true, scope: 'user' }, caller)
@@ -242,7 +242,7 @@ describe('switches and limits', () => {
     assert.equal(await codeOf(reserve(actionOf(app, userId))), 'ok')
   })
 
-  test('limits can be tightened step by step and never loosened', async () => {
+  test('limits can be lowered step by step and never widened', async () => {
     const { userId, caller } = await newcomer()
     const fresh = await app.ask('policy_show', {}, caller)
     assert.deepEqual(
@@ -268,7 +268,7 @@ describe('switches and limits', () => {
     )
   })
 
-  test('lists take addresses on chains that are served, a hundred at most and each once', async () => {
+  test('lists accept addresses on served chains, at most a hundred and each once', async () => {
     const { caller } = await newcomer()
     const chainAddress = { chain_id: '8453', address: usdc }
     const other = { chain_id: '8453', address: stranger }
@@ -292,7 +292,7 @@ describe('switches and limits', () => {
     )
   })
 
-  test('of many who tighten at once the strictest is what remains', async () => {
+  test('of many concurrent changes the strictest limits remain', async () => {
     const { caller } = await newcomer()
     const asks = Array.from({ length: 20 }, (_, at) =>
       app.ask('policy_tighten', { per_day_usd: String(20 - at) }, caller),

@@ -34,7 +34,7 @@ async function challenged(from: IdentityApp, turns: number) {
 }
 
 describe('enrolment', () => {
-  test('verification makes the user, one wallet of each kind and 200 credits', async () => {
+  test('verification creates the user, one wallet of each kind and 200 credits', async () => {
     const caller = await callerOf(app)
     const user = await app.ask('user_show', {}, caller)
     assert.deepEqual([user.user_id, user.agent_id], [caller.userId, caller.agentId])
@@ -50,7 +50,7 @@ describe('enrolment', () => {
     assert.ok(Math.abs(life - 14 * 86_400_000) < 60_000)
   })
 
-  test('a hundred users of one address get credits a day, and those after them none', async () => {
+  test('a hundred users of one address get credits a day, and later ones none', async () => {
     await using other = await createIdentityApp()
     const creditsOf = async (address: string) => {
       const [answer] = await challenged(other, 1)
@@ -65,7 +65,7 @@ describe('enrolment', () => {
     assert.deepEqual(await of('192.0.2.1', 1), [200])
   })
 
-  test('50 verifications of one key at once make one user, under one nonce and under 50', async () => {
+  test('50 verifications of one key at once create one user, under one nonce and under 50', async () => {
     for (const nonces of [1, 50]) {
       const before = await counts(app)
       const answers = await challenged(app, nonces)
@@ -81,18 +81,18 @@ describe('enrolment', () => {
     }
   })
 
-  test('the loser of a race for one key is told the agent that the winner made', async () => {
+  test('the loser of a race for one key gets the agent that the winner created', async () => {
     const [first, second] = await challenged(app, 2)
     const { agent_id } = await app.ask('auth_verify', first)
     assert.equal((await faultOf(app.ask('auth_verify', second))).extras.agent_id, agent_id)
   })
 
-  test('when the welcome fails nothing is made, and the same challenge can be answered again', async () => {
+  test('when the faucet grant fails nothing is created, and the same challenge can be answered again', async () => {
     let broken = true
     const other = assembleApp(app.database, {
       onSignup: async (_tx, { wallets }) => {
         assert.equal(wallets.length, 2)
-        if (broken) throw new Error('the welcome failed')
+        if (broken) throw new Error('the grant failed')
       },
     })
     const [answer] = await challenged(app, 1)
@@ -152,7 +152,7 @@ describe('tokens', () => {
       assert.equal(dump.includes(form), false)
   })
 
-  test('a token ends with its life, also where it is remembered', async () => {
+  test('a token expires, also where it is cached', async () => {
     const token = await app.token(await app.register())
     app.time.offsetMs += 890_000
     await authenticate(token)
@@ -161,7 +161,7 @@ describe('tokens', () => {
     app.time.offsetMs = 0
   })
 
-  test('a revoked token is dead on the instance that did not revoke it', async () => {
+  test('a revoked token is invalid on the instance that did not revoke it', async () => {
     const other = assembleApp(app.database)
     app.listeners.push(other.auth.onRevoked)
     const token = await app.token(await app.register())
@@ -172,7 +172,7 @@ describe('tokens', () => {
       assert.equal((await faultOf(each.auth.authenticate(`Bearer ${token}`))).code, 'invalid_token')
   })
 
-  test('a suspended user is told so at once, and gets no further token', async () => {
+  test('a suspended user is rejected at once, and gets no further token', async () => {
     const agent = await app.register()
     const token = await app.token(agent)
     const { userId } = await authenticate(token)
@@ -185,7 +185,7 @@ describe('tokens', () => {
     app.time.offsetMs = 0
   })
 
-  test('a user whose keys are revoked has neither tokens nor a way to one', async () => {
+  test('a user whose keys are revoked has no tokens and cannot get one', async () => {
     const agent = await app.register()
     const token = await app.token(agent)
     await app.auth.revokeUser((await authenticate(token)).userId)
@@ -201,7 +201,7 @@ describe('tokens', () => {
     assert.deepEqual([...scopes], ['read'])
   })
 
-  test('the sweep drops what has expired and nothing else', async () => {
+  test('the sweep drops expired rows and nothing else', async () => {
     const token = await app.token(await app.register())
     await app.auth.sweep()
     assert.ok(await authenticate(token))

@@ -58,7 +58,7 @@ test('a transaction commits all or nothing', async (t) => {
   assert.equal(pool.idleCount, pool.totalCount)
 })
 
-test('conflicting transactions are repeated until both have happened', async (t) => {
+test('conflicting transactions are retried until both have committed', async (t) => {
   const { pool, transaction } = await openTestDatabase(t)
   await pool.query('create table counter (n int); insert into counter values (0)')
   let runs = 0
@@ -81,7 +81,7 @@ test('conflicting transactions are repeated until both have happened', async (t)
   assert.equal(runs, 3)
 })
 
-test('a conflict that does not end is given up after three repeats', async (t) => {
+test('a permanent conflict is given up after three retries', async (t) => {
   const { transaction } = await openTestDatabase(t)
   let runs = 0
   const conflict = transaction(async (tx) => {
@@ -92,7 +92,7 @@ test('a conflict that does not end is given up after three repeats', async (t) =
   assert.equal(runs, 4)
 })
 
-test('a statement has a limit, and its connection goes on', async (t) => {
+test('a statement has a time limit, and its connection stays usable', async (t) => {
   const { pool } = await openTestDatabase(t, { statementTimeoutMs: 50 })
   await assert.rejects(pool.query('select pg_sleep(10)'), (error) => {
     assert.equal((error as { code?: string }).code, '57014')
@@ -101,7 +101,7 @@ test('a statement has a limit, and its connection goes on', async (t) => {
   assert.deepEqual((await pool.query('select 1 as one')).rows, [{ one: 1 }])
 })
 
-test('a connection lost in use, idle or inside a transaction is told as such and replaced', async (t) => {
+test('a connection lost in use, idle or inside a transaction is reported as such and replaced', async (t) => {
   const { pool, transaction } = await openTestDatabase(t)
   const kill = `select pg_terminate_backend(pid) from pg_stat_activity
     where datname = current_database() and pid <> pg_backend_pid() and application_name = 'database test'`
@@ -121,7 +121,7 @@ test('a connection lost in use, idle or inside a transaction is told as such and
   assert.equal(pool.idleCount, pool.totalCount)
 })
 
-test('a server that is not there is told as such', async () => {
+test('an unreachable server is reported as such', async () => {
   const places = ['postgresql://nobody@127.0.0.1:1/none', 'postgresql:///none?host=%2Fnowhere&user=nobody']
   for (const url of places) {
     const { pool, close } = openDatabase({
@@ -135,7 +135,7 @@ test('a server that is not there is told as such', async () => {
   }
 })
 
-test('a listener hears, and comes back when its connection is cut', async (t) => {
+test('a listener receives notifications, and reconnects when its connection is cut', async (t) => {
   const { pool, listen } = await openTestDatabase(t)
   const received: string[] = []
   let connections = 0
@@ -150,14 +150,14 @@ test('a listener hears, and comes back when its connection is cut', async (t) =>
   await pool.query(
     `select pg_notify('wake', 'one'), pg_notify('Odd "name"', 'two'), pg_notify('other', 'three')`,
   )
-  await waitUntil(() => received.length === 2, 'both were heard')
+  await waitUntil(() => received.length === 2, 'both were received')
   await pool.query(
     `select pg_terminate_backend(pid) from pg_stat_activity where application_name = 'database test listen'
      and datname = current_database()`,
   )
   await waitUntil(() => connections === 2 && listener.connected, 'it listens again')
   await pool.query(`select pg_notify('wake', 'four')`)
-  await waitUntil(() => received.length === 3, 'it hears again')
+  await waitUntil(() => received.length === 3, 'it receives again')
   assert.deepEqual(received, ['wake:one', 'Odd "name":two', 'wake:four'])
   await Promise.race([
     listener.close(),

@@ -1,4 +1,4 @@
-/** A process that holds an embedded server until its standard input ends; the tests kill it at the worst moment. */
+/** A process that holds an embedded server until its standard input ends; the tests kill it. */
 import { type EmbeddedOptions, embeddedPostgres } from '#store/embedded.ts'
 
 const options = JSON.parse(process.argv[2] ?? '') as EmbeddedOptions

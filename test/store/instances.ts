@@ -70,12 +70,12 @@ export async function waitUntil<T>(condition: () => T | Promise<T>, what: string
   for (;;) {
     const value = await condition()
     if (value) return value
-    if (performance.now() > deadline) throw new Error(`Waited in vain until ${what}`)
+    if (performance.now() > deadline) throw new Error(`Timed out waiting until ${what}`)
     await delay(10)
   }
 }
 
-/** Of the server that runs; 0 when none does. */
+/** Of the running server; 0 when none runs. */
 export function postmasterOf(dataDir: string): number {
   try {
     const pid = Number(
@@ -98,7 +98,7 @@ export async function query<Row extends pg.QueryResultRow>(url: string, text: st
   }
 }
 
-/** The postmaster and everything it started. */
+/** The postmaster and its child processes. */
 export async function serverProcesses(url: string, dataDir: string): Promise<number[]> {
   const rows = await query<{ pid: number }>(
     url,
@@ -107,15 +107,15 @@ export async function serverProcesses(url: string, dataDir: string): Promise<num
   return [postmasterOf(dataDir), ...rows.map(({ pid }) => pid)]
 }
 
-/** Whatever a failed test left: the server first, then both of its folders. */
+/** Removes what a failed test left: the server first, then both of its folders. */
 async function removeAll(dataDir: string, folder: string): Promise<void> {
   const pid = postmasterOf(dataDir)
   if (pid) process.kill(pid, 'SIGQUIT')
-  await waitUntil(() => postmasterOf(dataDir) === 0, 'the server is gone')
+  await waitUntil(() => postmasterOf(dataDir) === 0, 'the server has ended')
   try {
     rmSync(serverFolder(dataDir), { recursive: true, force: true })
   } catch {
-    // It never came as far as having a home.
+    // It ended before it had a home folder.
   }
   rmSync(folder, { recursive: true, force: true })
 }
@@ -128,7 +128,7 @@ export type LauncherFixture = {
   spawn(options?: Partial<EmbeddedOptions>, spawning?: SpawnSettings): Instance
 }
 
-/** One data folder, and an end for everything that was started on it, however the test ended. */
+/** One data folder, and an end for everything that was started on it, after success and failure. */
 export function launcherFixture(
   t: TestContext,
   folderOptions: { mode?: number; account?: Account; below?: string[] } = {},

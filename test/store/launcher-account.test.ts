@@ -21,7 +21,7 @@ import { freshFolder, isRoot, launcherFixture, nobody, postmasterOf, query } fro
 
 type Ready = { url: string; version: string }
 
-const root = { skip: isRoot ? false : 'needs root, who lends the server another account' }
+const root = { skip: isRoot ? false : 'needs root, who runs the server under another account' }
 const native = packagedNative()
 const nodeForAll =
   isRoot && isReachable(dirname(process.execPath), nobody) && isReachable(import.meta.dirname, nobody)
@@ -34,7 +34,7 @@ const onPath = (() => {
   }
 })()
 
-test('root keeps the database of a closed folder where the server can reach it', root, async (t) => {
+test('root puts the database of a closed folder where the server can reach it', root, async (t) => {
   const { dataDir, open } = launcherFixture(t, { mode: 0o700 })
   const first = await open()
   const home = serverFolder(dataDir)
@@ -60,7 +60,7 @@ test('root keeps the database of a closed folder where the server can reach it',
   rmSync(home, { recursive: true })
 })
 
-test('a database that root can no longer lend is refused, not replaced', root, async (t) => {
+test('a database that root can no longer hand over is rejected, not replaced', root, async (t) => {
   const { dataDir, open } = launcherFixture(t)
   await (await open()).close()
   execFileSync('chmod', ['700', dataDir])
@@ -97,7 +97,7 @@ test('binaries that the server cannot read are copied once and checked each time
 })
 
 test(
-  'the server that root lends an account takes root alone, and no other process of that account',
+  'a server under a borrowed account admits root only, and no other process of that account',
   root,
   async (t) => {
     const { open } = launcherFixture(t)

@@ -107,7 +107,7 @@ test('a server that is killed under its instance is started again', async (t) =>
   assert.equal(postmasterOf(dataDir), 0)
 })
 
-test('three processes that start at once share one database, and each may leave first', async (t) => {
+test('three processes that start at once share one database, and any of them may leave first', async (t) => {
   const { dataDir, spawn } = launcherFixture(t)
   const all = [1, 2, 3].map(() => spawn())
   const ready = await Promise.all(all.map((each) => each.waitForLine<Ready>('ready')))
@@ -125,7 +125,7 @@ test('three processes that start at once share one database, and each may leave 
   assert.equal(postmasterOf(dataDir), 0)
 })
 
-test('a start that is killed while it creates the database leaves nothing half', async (t) => {
+test('a start that is killed while it creates the database leaves no partial database', async (t) => {
   const { dataDir, open, spawn } = launcherFixture(t)
   const first = spawn()
   assert.match(await first.waitForLine<string>('progress'), /^Creating/)
@@ -151,7 +151,7 @@ test('a very long path and a path with a comma get a short socket folder', async
   await server.close()
 })
 
-test('a process id that now belongs to somebody else does not keep the server from starting', async (t) => {
+test('a process id that another program reuses does not keep the server from starting', async (t) => {
   const { dataDir, open, spawn } = launcherFixture(t)
   const first = spawn()
   const { url } = await first.waitForLine<Ready>('ready')
@@ -167,7 +167,7 @@ test('a process id that now belongs to somebody else does not keep the server fr
   await second.close()
 })
 
-test('a database that vanished is never replaced by an empty one', async (t) => {
+test('a missing database is never replaced by an empty one', async (t) => {
   const { dataDir, open } = launcherFixture(t)
   writeFileSync(
     join(dataDir, 'postgres.json'),
@@ -178,7 +178,7 @@ test('a database that vanished is never replaced by an empty one', async (t) => 
   await assert.rejects(open(), /postgres\.json is damaged/)
 })
 
-test('without any server program the refusal names all three remedies', async (t) => {
+test('without any server program the error names all three remedies', async (t) => {
   const { spawn } = launcherFixture(t)
   const refused = spawn({ native: null }, { path: '/nowhere' })
   const sentence = await refused.waitForLine<string>('refused')

@@ -30,7 +30,7 @@ async function migrationFixture(t: TestContext, files: Record<string, string>) {
   return { url, folder, client, write }
 }
 
-test('each migration is applied once, in order, by whichever instance comes first', async (t) => {
+test('each migration is applied once, in order, by the first instance', async (t) => {
   const files = {
     '01-area/0001_count.sql': 'create table counted (n int); insert into counted values (1)',
     '01-area/0002_slow.sql': 'select pg_sleep(0.2); insert into counted select max(n) + 1 from counted',
@@ -66,7 +66,7 @@ test('each migration is applied once, in order, by whichever instance comes firs
   assert.deepEqual(await migrate({ url, folder }), { applied: [] })
 })
 
-test('a failing migration leaves nothing of itself and names its line', async (t) => {
+test('a failing migration leaves no partial change and names its line', async (t) => {
   const { url, folder, client, write } = await migrationFixture(t, {
     '01-area/0001_good.sql': 'create table good (id int);',
     '01-area/0002_bad.sql': 'create table half (id int);\n\ninsert into nowhere values (1);\n',
@@ -84,7 +84,7 @@ test('a failing migration leaves nothing of itself and names its line', async (t
   assert.deepEqual(await migrate({ url, folder }), { applied: ['area/0002_bad.sql'] })
 })
 
-test('an applied migration that was edited is refused', async (t) => {
+test('an edited migration that was applied is rejected', async (t) => {
   const { url, folder, write } = await migrationFixture(t, {
     '01-area/0001_first.sql': 'create table first (id int);\n',
   })
@@ -98,7 +98,7 @@ test('an applied migration that was edited is refused', async (t) => {
   })
 })
 
-test('a database that is newer than the code is refused', async (t) => {
+test('a database that is newer than the code is rejected', async (t) => {
   const { url, folder, client } = await migrationFixture(t, {
     '01-area/0001_first.sql': 'create table first (id int);',
   })
@@ -113,7 +113,7 @@ test('a database that is newer than the code is refused', async (t) => {
   })
 })
 
-test('a migration gives way to a reader that holds the table, and comes back', async (t) => {
+test('a migration yields to a reader that holds the table, and retries', async (t) => {
   const { url, folder, client, write } = await migrationFixture(t, {
     '01-area/0001_first.sql': 'create table first (id int);',
   })
@@ -131,7 +131,7 @@ test('a migration gives way to a reader that holds the table, and comes back', a
   assert.deepEqual(await migrating, { applied: ['area/0002_second.sql'] })
 })
 
-test('a migration that comes late, twice or under a strange name is refused', async (t) => {
+test('a migration that is late, duplicated or misnamed is rejected', async (t) => {
   const { url, folder, write } = await migrationFixture(t, {
     '01-area/0002_second.sql': 'create table second (id int);',
   })
@@ -163,7 +163,7 @@ test('each area has numbers of its own and may refer to the areas before it', as
   assert.deepEqual(await migrate({ url, folder }), { applied: ['base/0002_more.sql', 'upper/0002_more.sql'] })
 })
 
-test('a database whose migrations had one sequence of numbers is refused', async (t) => {
+test('a database with one sequence of migration numbers is rejected', async (t) => {
   const { url, folder, client } = await migrationFixture(t, {
     '01-area/0001_first.sql': 'create table first (id int);',
   })
