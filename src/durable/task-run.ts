@@ -1,3 +1,4 @@
+import { backoffMs, withJitter } from '#kernel/backoff.ts'
 import type { Clock } from '#kernel/clock.ts'
 import { Fault } from '#kernel/fault.ts'
 import type { Random } from '#kernel/id.ts'
@@ -119,7 +120,7 @@ async function handleFailure(
   const attempts = task.attempts + 1
   if (live) {
     const unknown = attempts >= 3
-    return committer.retry(task, backoffMs(random, reconcileRetry, task.attempts), {
+    return committer.retry(task, withJitter(backoffMs(reconcileRetry, task.attempts), random), {
       state: unknown ? (clock.now() > task.deadline ? 'review' : 'reconciling') : task.state,
       outcome: unknown ? 'unknown' : null,
     })
@@ -127,7 +128,10 @@ async function handleFailure(
   const rule = kind.retry ?? defaultRetry
   const isFinal = fault && !fault.retryable
   if (!isFinal && attempts < rule.attemptsMax && clock.now() < task.deadline)
-    return committer.retry(task, backoffMs(random, rule, task.attempts), { state: task.state, outcome: null })
+    return committer.retry(task, withJitter(backoffMs(rule, task.attempts), random), {
+      state: task.state,
+      outcome: null,
+    })
   const end = failed(
     fault?.code ?? 'internal',
     fault?.message ?? 'An internal error stopped the task',
@@ -135,9 +139,6 @@ async function handleFailure(
   )
   return committer.step(task, withNotExecutedHook(end, kind, task.id))
 }
-
-const backoffMs = (random: Random, { firstMs, maxMs }: RetryRule, attempt: number) =>
-  Math.ceil(Math.min(maxMs, firstMs * 2 ** Math.min(attempt, 30)) * (0.5 + random.fraction() / 2))
 
 /** Undefined where the step changed an effect: the next step reads them again. A signed effect is only appended. */
 function effectsAfter(effects: Effect[], result: StepResult, { signed }: Committed): Effect[] | undefined {

@@ -1,6 +1,8 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import pg from 'pg'
+import { backoffMs, withJitter } from '#kernel/backoff.ts'
 import { type Failpoints, noFailpoints } from '#kernel/failpoint.ts'
+import { systemRandom } from '#kernel/id.ts'
 import type { Tx } from '#kernel/task.ts'
 import { columnTypes } from './column-types.ts'
 import { isConflict } from './conflict.ts'
@@ -52,6 +54,7 @@ export type Database = {
 }
 
 const retriesMax = 3
+const conflictBackoff = { firstMs: 10, maxMs: 40 }
 const connectTimeoutMsDefault = 5_000
 const idleInTransactionMsMax = 10_000
 
@@ -146,7 +149,7 @@ async function retry<T>(run: () => Promise<T>): Promise<T> {
     } catch (error) {
       if (!(isConflict(error) || isStalePlan(error)) || retries === retriesMax) throw error
       // A random delay, so that two conflicting transactions do not conflict again.
-      await delay(Math.random() * 10 * 2 ** retries)
+      await delay(withJitter(backoffMs(conflictBackoff, retries), systemRandom, 1))
     }
   }
 }

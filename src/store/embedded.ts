@@ -1,6 +1,7 @@
 import { once } from 'node:events'
 import { setTimeout as delay } from 'node:timers/promises'
 import pg from 'pg'
+import { backoffMs } from '#kernel/backoff.ts'
 import { type Binaries, findBinaries, packagedNative } from './embedded/binaries.ts'
 import {
   addressOf,
@@ -51,6 +52,7 @@ type LaunchContext = {
   binaries?: Binaries
 }
 
+const relaunchBackoff = { firstMs: 50, maxMs: 5_000 }
 const database = 'portico'
 const windows = process.platform === 'win32'
 /** Every instance that uses the server holds this lock shared; an instance that gets it exclusively is the last one. */
@@ -79,7 +81,7 @@ export async function embeddedPostgres(options: EmbeddedOptions): Promise<Embedd
     })
   }
   const reconnect = async () => {
-    for (let waitMs = 50; !stop.signal.aborted; waitMs = Math.min(waitMs * 2, 5_000)) {
+    for (let failures = 0; !stop.signal.aborted; failures += 1) {
       try {
         connection = await connectOrLaunch(start)
         reconnectOnEnd(connection)
@@ -87,7 +89,7 @@ export async function embeddedPostgres(options: EmbeddedOptions): Promise<Embedd
       } catch (error) {
         if (!stop.signal.aborted) progress(`The database server does not start: ${errorMessage(error)}`)
       }
-      await delay(waitMs, undefined, { signal: stop.signal }).catch(() => {})
+      await delay(backoffMs(relaunchBackoff, failures), undefined, { signal: stop.signal }).catch(() => {})
     }
   }
   reconnectOnEnd(connection)

@@ -1,5 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import pg from 'pg'
+import { backoffMs } from '#kernel/backoff.ts'
 
 export type Listener = {
   readonly connected: boolean
@@ -8,7 +9,7 @@ export type Listener = {
 
 const pingEveryMs = 10_000
 const pingTimeoutMs = 5_000
-const reconnectMsMax = 1_000
+const reconnectBackoff = { firstMs: 20, maxMs: 1_000 }
 
 /**
  * One connection that receives NOTIFY and reconnects by itself. A network that drops packets closes nothing, so it also
@@ -53,17 +54,18 @@ export function listen(options: {
       connected = false
       // A server that does not answer does not close the connection either.
       await Promise.race([client.end(), delay(pingTimeoutMs, undefined, { ref: false })]).catch(() => {})
-      if (wasConnected) retryMs = 20
+      if (wasConnected) failures = 0
     }
   }
 
-  let retryMs = 20
+  let failures = 0
   const loop = (async () => {
     while (!stop.signal.aborted) {
       // Every failure is handled by reconnecting; meanwhile the waiters poll.
       await session().catch(() => {})
-      await delay(retryMs, undefined, { signal: stop.signal }).catch(() => {})
-      retryMs = Math.min(retryMs * 2, reconnectMsMax)
+      const waitMs = backoffMs(reconnectBackoff, failures)
+      failures += 1
+      await delay(waitMs, undefined, { signal: stop.signal }).catch(() => {})
     }
   })()
 

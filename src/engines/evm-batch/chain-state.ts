@@ -1,5 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import type { NonceSequences } from '#durable/nonces.ts'
+import { backoffMs } from '#kernel/backoff.ts'
 import { Fault } from '#kernel/fault.ts'
 import type { Effect, TaskView, TxAttempt } from '#kernel/task.ts'
 import type { Head, Receipt } from '#upstreams/evm/evm.ts'
@@ -11,8 +12,7 @@ import type { GasBudget } from './gas-budget.ts'
 
 /** A fast chain confirms within this time; the task is parked for a slower one. */
 const inlineMs = 2_000
-const pollFirstMs = 15
-const pollMaxMs = 250
+const pollBackoff = { firstMs: 15, maxMs: 250 }
 /** Sends per step run. */
 const sendsMax = 4
 /** A node that reports the nonce as used may show the receipt a little later. */
@@ -46,7 +46,8 @@ export async function pollUntilFinal(
   let sends = newest.status === 'prepared' ? 1 : 0
   let sent = sends > 0 ? await send(chain, newest.raw) : { outcomeUnknown: false, nonceUsed: false }
   const startedMs = performance.now()
-  for (let waitMs = pollFirstMs; ; waitMs = Math.min(waitMs * 2, pollMaxMs)) {
+  for (let polls = 0; ; polls += 1) {
+    const waitMs = backoffMs(pollBackoff, polls)
     const isLate = signal.aborted || performance.now() - startedMs > inlineMs
     const reading = await tryReadChainState(effect, chain, isLate)
     const chainState = reading && { ...reading, outcomeUnknown: sent.outcomeUnknown }

@@ -1,5 +1,6 @@
 import type { NonceSequences } from '#durable/nonces.ts'
 import { Fault } from '#kernel/fault.ts'
+import { pollAgain } from '#kernel/poll-again.ts'
 import type { EffectUpdate, JsonObject, Step, StepResult } from '#kernel/task.ts'
 import type { Receipt } from '#upstreams/evm/evm.ts'
 import type { BatchRules } from './batch-rules.ts'
@@ -16,8 +17,7 @@ import type { GasBudget } from './gas-budget.ts'
 import { reassignNonce, replaceStuck } from './tx-replacement.ts'
 import { balanceChangesOf, transactionsOf } from './tx-views.ts'
 
-const pollDelayFirstMs = 1_000
-const pollDelayMaxMs = 15_000
+const pollBackoff = { firstMs: 1_000, maxMs: 15_000 }
 
 type ConfirmDeps = {
   portOf: (chainId: string) => EvmPort
@@ -151,12 +151,7 @@ const update = ({ effect }: ConfirmContext, status: EffectUpdate['status']): Eff
   { effectId: effect.id, status },
 ]
 
-/** Exponential backoff. */
-function nextPoll({ task }: ConfirmContext): { data: JsonObject; park: { afterMs: number; next: string } } {
-  const polls = Number(task.data.polls ?? 0)
-  const afterMs = Math.min(pollDelayFirstMs * 2 ** Math.min(polls, 10), pollDelayMaxMs)
-  return { data: { polls: polls + 1 }, park: { afterMs, next: 'confirm' } }
-}
+const nextPoll = ({ task }: ConfirmContext) => pollAgain(task, 'confirm', pollBackoff)
 
 function waitingResult(context: ConfirmContext, chainState: ChainState): StepResult {
   const { data, park } = nextPoll(context)

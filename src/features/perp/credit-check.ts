@@ -1,5 +1,5 @@
 import { spotCashMicros } from '#engines/venue/orders/collateral.ts'
-import type { Json, JsonObject } from '#kernel/task.ts'
+import type { JsonObject } from '#kernel/task.ts'
 import type { Hyperliquid } from '#upstreams/hyperliquid/hyperliquid.ts'
 
 /** Checks for a deposit credit by the balance, which costs a tenth of the weight of the transfer list. */
@@ -34,7 +34,7 @@ export async function cashOf(
 export async function checkForCredit(
   venue: Source,
   taskData: CreditTaskData,
-  polls: Json | undefined,
+  polls: number,
 ): Promise<{ isNew: boolean; data: JsonObject }> {
   const { cash_seen, list_reads = 0 } = taskData
   const cash = await cashOf(venue, taskData)
@@ -42,5 +42,5 @@ export async function checkForCredit(
     const isOver = list_reads + 1 >= listReadsMax
     return { isNew: true, data: isOver ? { cash_seen: cash, list_reads: 0 } : { list_reads: list_reads + 1 } }
   }
-  return { isNew: Number(polls ?? 0) % cheapPollsMax === cheapPollsMax - 1, data: {} }
+  return { isNew: polls % cheapPollsMax === cheapPollsMax - 1, data: {} }
 }

@@ -14,6 +14,7 @@ import type { Clock } from '#kernel/clock.ts'
 import { compareDecimals } from '#kernel/decimal-fields.ts'
 import { exactlyOneOf, Fault, invalid } from '#kernel/fault.ts'
 import { fromUnits, toUnits, usdcDecimals, usdDecimals } from '#kernel/money.ts'
+import { pollAgain, pollsOf } from '#kernel/poll-again.ts'
 import type { Action, EvmCall, Policy } from '#kernel/signer.ts'
 import {
   type AccountRef,
@@ -69,8 +70,7 @@ type FundTaskData = CreditTaskData & {
 }
 
 const admissionMs = 10 * 60_000
-const pollFirstMs = 300
-const pollMaxMs = 5_000
+const pollBackoff = { firstMs: 300, maxMs: 5_000 }
 /** A credit can take minutes; after this time the task needs review. */
 const reviewAfterMs = 60 * 60_000
 const taskDataOf = (task: TaskView) => task.data as unknown as FundTaskData
@@ -282,7 +282,7 @@ export function fundSteps(deps: FundDeps): Record<'prepare' | 'confirm' | 'credi
 
     async credit(task, context) {
       const { now } = context
-      const { isNew, data } = await checkForCredit(venue, taskDataOf(task), task.data.polls)
+      const { isNew, data } = await checkForCredit(venue, taskDataOf(task), pollsOf(task))
       const found = isNew ? await creditOf(task) : undefined
       if (!found) return waitForTransfer(task, now, 'credit', data)
       const at = new Date(found.update.atMs).toISOString()
@@ -330,12 +330,11 @@ export function waitForTransfer(
   next = 'credit',
   data: JsonObject = {},
 ): StepResult {
-  const polls = Number(task.data.polls ?? 0)
-  const afterMs = Math.min(pollFirstMs * 2 ** Math.min(polls, 10), pollMaxMs)
+  const { park, data: counted } = pollAgain(task, next, pollBackoff)
   const isLate = now.getTime() - task.createdAt.getTime() > reviewAfterMs
   return {
-    park: { afterMs: isLate ? 12 * pollMaxMs : afterMs, next },
+    park: { afterMs: isLate ? 12 * pollBackoff.maxMs : park.afterMs, next },
     ...(isLate ? { state: 'review', outcome: 'unknown' } : { state: 'waiting' }),
-    data: { ...data, polls: polls + 1 },
+    data: { ...data, ...counted },
   }
 }

@@ -18,6 +18,7 @@ import type { Clock } from '#kernel/clock.ts'
 import { compareDecimals } from '#kernel/decimal-fields.ts'
 import { Fault, invalid } from '#kernel/fault.ts'
 import { fromUnits, toUnits, usdcDecimals, usdDecimals } from '#kernel/money.ts'
+import { pollsOf } from '#kernel/poll-again.ts'
 import type { Action, Policy } from '#kernel/signer.ts'
 import type { Admission, EffectUpdate, JsonObject, Step, StepContext, TaskView } from '#kernel/task.ts'
 import type { Queryable } from '#store/query.ts'
@@ -259,7 +260,7 @@ export function withdrawSteps(
       const near = await arrivalOf(task, { from, to }, known ? isPaid(known) : isUpTo(asked))
       let payout = known
       if (!known && near.found) {
-        const polls = Number(task.data.polls ?? 0)
+        const polls = pollsOf(task)
         const askedAt = Number(task.data.asked_poll ?? -repollAfter)
         if (polls - askedAt < repollAfter) return waitForTransfer(task, now, 'arrive')
         payout = await payoutOf(task)

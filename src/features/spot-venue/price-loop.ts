@@ -1,4 +1,5 @@
 import type { PriceTriggers } from '#durable/price-triggers.ts'
+import { backoffMs } from '#kernel/backoff.ts'
 import { Fault } from '#kernel/fault.ts'
 import type { Log } from '#kernel/log.ts'
 import type { Queryable } from '#store/query.ts'
@@ -86,8 +87,8 @@ export function createPriceLoop({
       if (await checkPrices()) waitMs = everyMs
       failures = 0
     } catch (fault) {
-      failures = Math.min(failures + 1, 10)
-      waitMs = Math.min(everyMs * 2 ** failures, retryMaxMs)
+      failures += 1
+      waitMs = backoffMs({ firstMs: everyMs, maxMs: retryMaxMs }, failures)
       if (!(fault instanceof Fault) || !fault.retryable)
         log.error({ error: fault }, 'spot price loop failed: will retry')
     }

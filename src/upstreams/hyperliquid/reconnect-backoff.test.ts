@@ -1,9 +1,10 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { backoffMs, createReconnectBackoff } from './reconnect-backoff.ts'
+import { createReconnectBackoff, reconnectDelayMs } from './reconnect-backoff.ts'
 
 test('a pause doubles up to half a minute, and half of it is random', () => {
-  const at = (fraction: number) => [0, 1, 5, 6, 50].map((n) => backoffMs(n, { fraction: () => fraction }))
+  const at = (fraction: number) =>
+    [0, 1, 5, 6, 50].map((n) => reconnectDelayMs(n, { fraction: () => fraction }))
   assert.deepEqual(at(0), [250, 500, 8_000, 15_000, 15_000])
   assert.deepEqual(at(1), [500, 1_000, 16_000, 30_000, 30_000])
 })

@@ -2,7 +2,7 @@ import type { WebSocketTransport } from '@nktkas/hyperliquid'
 import type { Clock } from '#kernel/clock.ts'
 import type { Random } from '#kernel/id.ts'
 import type { Log } from '#kernel/log.ts'
-import { backoffMs, createReconnectBackoff } from './reconnect-backoff.ts'
+import { createReconnectBackoff, reconnectDelayMs } from './reconnect-backoff.ts'
 import type { Subscription } from './stream-topics.ts'
 import { type Channel, type ChannelMessage, type OnSkipped, parseMessage } from './wire.ts'
 
@@ -125,7 +125,7 @@ export function keepSubscribed<K extends Channel>(
       if (signal.aborted) return
       log.debug({ error, channel }, 'subscription at the venue failed; retrying')
       clearTimeout(timer)
-      timer = setTimeout(() => void attempt(failures + 1), backoffMs(failures, random))
+      timer = setTimeout(() => void attempt(failures + 1), reconnectDelayMs(failures, random))
     }
     try {
       const transport = await openConnection(connection)

@@ -1,3 +1,4 @@
+import { backoffMs } from '#kernel/backoff.ts'
 import type { Urgency } from './urgency.ts'
 
 /** Percent of the budget up to which each class may spend; the rest is reserved for more urgent classes. */
@@ -12,8 +13,7 @@ const classShare: Readonly<Record<Urgency, number>> = {
 /** A little more than the venue's minute, because the venue counts requests on arrival. */
 const windowMs = 61_000
 const slotMs = 250
-const backoffFirstMs = 1_000
-const backoffMaxMs = 60_000
+const refusalBackoff = { firstMs: 1_000, maxMs: 60_000 }
 
 /** Sliding window of the spent weight, so that no minute of the venue exceeds the budget. */
 export function weightWindow(perMinute: number) {
@@ -40,21 +40,22 @@ export function weightWindow(perMinute: number) {
      */
     waitMs(weight: number, urgency: Urgency, nowMs: number, leavesShare = 0): number {
       evict(nowMs)
-      const backoffMs = Math.max(0, backoffUntilMs - nowMs)
+      const backoffLeftMs = Math.max(0, backoffUntilMs - nowMs)
       const limit = Math.max(weight, Math.floor((perMinute * (classShare[urgency] - leavesShare)) / 100))
       let over = used + weight - limit
       for (const { atMs, weight: freed } of over > 0 ? slots : []) {
         over -= freed
-        if (over <= 0) return Math.max(backoffMs, atMs + windowMs - nowMs)
+        if (over <= 0) return Math.max(backoffLeftMs, atMs + windowMs - nowMs)
       }
-      return backoffMs
+      return backoffLeftMs
     },
     add,
     /** Backs off after a 429, which overrides the own count. */
     refused(nowMs: number, retryAfterMs?: number) {
+      const guessMs = backoffMs(refusalBackoff, refusals)
       refusals += 1
-      const guessMs = Math.min(backoffMaxMs, backoffFirstMs * 2 ** Math.min(refusals - 1, 10))
-      backoffUntilMs = Math.max(backoffUntilMs, nowMs + Math.min(retryAfterMs ?? guessMs, backoffMaxMs))
+      const pauseMs = Math.min(retryAfterMs ?? guessMs, refusalBackoff.maxMs)
+      backoffUntilMs = Math.max(backoffUntilMs, nowMs + pauseMs)
     },
     answered() {
       refusals = 0

@@ -1,5 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import { Fault } from '#kernel/fault.ts'
+import { pollsOf } from '#kernel/poll-again.ts'
 import type { Effect, JsonObject, TaskView } from '#kernel/task.ts'
 import type { Hyperliquid, LegStatus, SendResult } from '#upstreams/hyperliquid/hyperliquid.ts'
 import { type ActionOutcome, effectOf } from './action-outcome.ts'
@@ -96,7 +97,7 @@ export async function confirmAction<T>(
         effects: [{ effectId: effect.id, status: 'rejected' }],
       }
   }
-  const polls = Number(task.data.polls ?? 0)
+  const polls = pollsOf(task)
   const isFirst = polls === 0
   const waits = isFirst ? inlineWaitsMs : parkedWaitsMs
   let cause: Fault | undefined

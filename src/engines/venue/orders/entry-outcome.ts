@@ -1,5 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import { type Entry, type Exit, type ExitLeg, exitStateOf, sumFills } from '#engines/venue/records/bracket.ts'
+import { backoffMs } from '#kernel/backoff.ts'
 import { compareDecimals } from '#kernel/decimal-fields.ts'
 import { Fault } from '#kernel/fault.ts'
 import type { TaskView } from '#kernel/task.ts'
@@ -202,8 +203,7 @@ const isResolved = (exits: readonly Exit[]): boolean =>
 const hasUnknown = (exits: readonly Exit[]): boolean => exits.some(({ state }) => state === 'unknown')
 
 const completeWithinMs = 1_500
-const pollFirstMs = 100
-const pollMaxMs = 400
+const pollBackoff = { firstMs: 100, maxMs: 400 }
 /** The lists cost more weight than the status of a single order, and lag no less. */
 const allRecordsAttempts = new Set([2, 4])
 
@@ -226,7 +226,7 @@ export async function completeExits(
   const { account } = taskDataOf(task)
   const startedMs = performance.now()
   let exits = [...placed]
-  for (let [attempt, waitMs] = [0, pollFirstMs]; ; attempt += 1, waitMs = Math.min(waitMs * 2, pollMaxMs)) {
+  for (let attempt = 0; ; attempt += 1) {
     const isSettled = await isShownByNow(venue, account, landedAtMs)
     // The lists cost more weight, and an exit accepted by the reply lacks only its order id.
     const allRecords = isSettled || (allRecordsAttempts.has(attempt) && hasUnknown(exits))
@@ -234,7 +234,7 @@ export async function completeExits(
     if (isResolved(exits)) return { exits, isComplete: true }
     const isLate = signal.aborted || performance.now() - startedMs > completeWithinMs
     if (isLate) return { exits, isComplete: false }
-    await pause(waitMs, undefined, { signal }).catch(() => undefined)
+    await pause(backoffMs(pollBackoff, attempt), undefined, { signal }).catch(() => undefined)
   }
 }
 
@@ -277,7 +277,7 @@ export async function completeOutcome(
   // The remainder of a partially filled entry cancels its exits after their first stream message.
   if (replied && landedAtMs === null && entry.status !== 'partial')
     exits = await streamedExits(deps, task, { exits, entryRests })
-  for (let [attempt, waitMs] = [0, pollFirstMs]; ; attempt += 1, waitMs = Math.min(waitMs * 2, pollMaxMs)) {
+  for (let attempt = 0; ; attempt += 1) {
     if (attempt > 0) landedAtMs ??= await venue.timeMs(taskData.account)
     const isSettled = landedAtMs !== null && (await isShownByNow(venue, taskData.account, landedAtMs))
     const resolving = {
@@ -296,6 +296,6 @@ export async function completeOutcome(
     if (fills && (isResolved(exits) || (isLate && !hasUnknown(exits))))
       return { observed: { ...observed, exits, landedAtMs }, orderOutcome: { entry, exits, fills } }
     if (isLate) return { observed: { ...observed, exits, landedAtMs }, orderOutcome: undefined }
-    await pause(waitMs, undefined, { signal }).catch(() => undefined)
+    await pause(backoffMs(pollBackoff, attempt), undefined, { signal }).catch(() => undefined)
   }
 }

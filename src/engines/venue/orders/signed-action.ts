@@ -4,6 +4,7 @@ import { later } from '#kernel/clock.ts'
 import type { Fault } from '#kernel/fault.ts'
 import { sha256 } from '#kernel/id.ts'
 import { canonicalJson } from '#kernel/json.ts'
+import { pollAgain, pollsOf } from '#kernel/poll-again.ts'
 import type { Action, Policy, PolicyReceipt, VenueIntent, VenueKeys, VenueSigner } from '#kernel/signer.ts'
 import type { EffectUpdate, Intent, JsonObject, StepResult, TaskView, Tx } from '#kernel/task.ts'
 import { isAgentAction, type VenueAction } from '#kernel/venue.ts'
@@ -80,8 +81,7 @@ type SignedActionDeps = {
 const nonceKind = 'hyperliquid'
 const openedSignersMax = 50_000
 const defaultGraceMs = 120_000
-const pollFirstMs = 500
-const pollMaxMs = 30_000
+const pollBackoff = { firstMs: 500, maxMs: 30_000 }
 /** About one hour of polling. */
 const reviewAfterPolls = 120
 
@@ -171,18 +171,17 @@ export function createSignedActions(deps: SignedActionDeps): SignedActions {
       confirmAction(request, { venue, graceMs: deps.graceMs ?? request.graceMs ?? defaultGraceMs }),
 
     pollLater(task, next, { effects, cause, nextMs }) {
-      const polls = Number(task.data.polls ?? 0)
-      const backoffMs = Math.min(pollFirstMs * 2 ** Math.min(polls, 10), pollMaxMs)
-      const afterMs = nextMs?.(backoffMs) ?? backoffMs
+      const { park, data } = pollAgain(task, next, pollBackoff)
+      const afterMs = nextMs?.(park.afterMs) ?? park.afterMs
       // Retrying does not fix a reply of an unknown format.
-      const needsReview = polls >= reviewAfterPolls || cause?.code === 'upstream_changed'
+      const needsReview = pollsOf(task) >= reviewAfterPolls || cause?.code === 'upstream_changed'
       const reason = needsReview && cause ? { progress: { step: 1, of: 1, text: cause.message } } : {}
       return {
         park: { afterMs, next },
         state: needsReview ? 'review' : 'reconciling',
         outcome: 'unknown',
         effects,
-        data: { polls: polls + 1, ...reason },
+        data: { ...data, ...reason },
       }
     },
 
