@@ -31,7 +31,7 @@ const readGauges =
     ...((await earn?.gauges()) ?? []),
   ]
 
-/** The doors, over everything that is served. */
+/** The HTTP door over all operations. */
 async function openDoor(composed: Composed, parts: AsyncDisposableStack) {
   const { config, log, clock, baseUrl, runtime, features } = composed
   const { operations, auth, health } = features
@@ -57,7 +57,7 @@ async function openDoor(composed: Composed, parts: AsyncDisposableStack) {
   })
 }
 
-/** What works without being asked: tasks, price checks, comparisons, schedules and upkeep. */
+/** What runs in the background: tasks, price checks, comparisons, schedules and maintenance. */
 async function startWork(composed: Composed, parts: AsyncDisposableStack): Promise<void> {
   const { config, log, clock, db, transactions, taskEngine, chains, custody, keyMonitor, features } = composed
   const { auth, earn, venueFeatures } = features
@@ -81,7 +81,7 @@ async function startWork(composed: Composed, parts: AsyncDisposableStack): Promi
   parts.defer(() => clearInterval(timer))
 }
 
-/** The gateway: every part composed, behind its doors, at work. */
+/** Builds every part, opens the door and starts the background work. */
 export async function app(
   deps: AppDeps,
   overrides: Overrides = {},
@@ -93,6 +93,8 @@ export async function app(
   const baseUrl = () => listening ?? `http://${config.HOST}:${config.PORT}`
   const composed = parts.use(await compose({ ...deps, baseUrl }, overrides))
   await composed.assertConsistent()
+  composed.probe.start()
+  composed.venue?.health.start()
   const http = await openDoor(composed, parts)
   const address = await http.listen({ host: config.HOST, port: config.PORT })
   listening ??= address

@@ -68,6 +68,7 @@ export async function compose(deps: ComposeDeps, overrides: Overrides = {}) {
     custody,
     keyMonitor,
     venue,
+    probe,
     features,
     runtime,
     reconciler,

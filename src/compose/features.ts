@@ -115,7 +115,7 @@ export function openFeatures(needs: FeatureDeps, overrides: FeatureOverrides = {
         ...table.map(
           ({ id, name }) => [name, { status: probe.status(id), lastOkAt: probe.lastOkAt(id) }] as const,
         ),
-        ...(venue ? [['hyperliquid', venue.health()] as const] : []),
+        ...(venue ? [['hyperliquid', venue.health.state()] as const] : []),
       ]),
   })
   const facts = factsOf(config, table)

@@ -31,6 +31,7 @@ function watched(t: TestContext, first: Answer) {
     lastMessageMs: () => lastMessageMs,
     clock: { now: () => new Date(nowMs) },
   })
+  health.start()
   t.after(() => health[Symbol.dispose]())
   return {
     asked: () => pings,

@@ -31,10 +31,13 @@ export function venueHealth({ ping, lastMessageMs, clock }: VenueHealthDeps) {
       },
     )
   }
-  const timer = setInterval(() => void check(), pingEveryMs)
-  timer.unref()
-  void check()
+  let timer: NodeJS.Timeout | undefined
   return {
+    start(): void {
+      timer = setInterval(() => void check(), pingEveryMs)
+      timer.unref()
+      void check()
+    },
     state(): UpstreamFacts {
       const okMs = Math.max(lastOkMs, lastMessageMs())
       // No contact yet: degraded at first, and down after a failure.

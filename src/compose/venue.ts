@@ -3,6 +3,7 @@ import { accountViews } from '#upstreams/hyperliquid/account-views.ts'
 import { type Egress, hyperliquid } from '#upstreams/hyperliquid/hyperliquid.ts'
 import { prices } from '#upstreams/hyperliquid/prices.ts'
 import { rateBudget, unlimitedBudget } from '#upstreams/hyperliquid/rate-budget.ts'
+import type { OnSkipped } from '#upstreams/hyperliquid/records.ts'
 import { venueStreams } from '#upstreams/hyperliquid/stream.ts'
 import type { Core } from './core.ts'
 import { venueStreamUrl, venueWeightOf } from './settings.ts'
@@ -28,13 +29,29 @@ const usedOf = (egress: readonly Egress[]): number =>
 const briefUsersMax = 2
 const briefFrom = 5
 
+type StreamDeps = Pick<Core, 'config' | 'clock' | 'random' | 'log'> & { url: string; onSkipped?: OnSkipped }
+
+export function openStreams({ config, clock, random, log, url, onSkipped }: StreamDeps) {
+  const subscribedUsersMax = config.HYPERLIQUID_STREAMED_USERS
+  return venueStreams({
+    url: venueStreamUrl(config, url),
+    clock,
+    random,
+    log,
+    subscribedUsersMax,
+    // Without a rate limit, requests serve as well.
+    briefUsersMax: venueWeightOf(config) === 0 || subscribedUsersMax < briefFrom ? 0 : briefUsersMax,
+    ...(onSkipped && { onSkipped }),
+  })
+}
+
 /** The venue's client and streams of this instance; reads and actions share one rate budget. */
 export function openVenue(
   { core, urls: { hyperliquid: url }, net }: VenueDeps,
   overrides: VenueOverrides = {},
 ) {
   if (!url) return undefined
-  const { config, clock, random, log } = core
+  const { config, clock, log } = core
   const perMinute = venueWeightOf(config)
   const nowMs = () => performance.now()
   const budgetOf = () =>
@@ -44,19 +61,9 @@ export function openVenue(
     addresses.length === 0
       ? [{ budget: budgetOf() }]
       : addresses.map((localAddress) => ({ localAddress, budget: budgetOf() }))
-  const subscribedUsersMax = config.HYPERLIQUID_STREAMED_USERS
   const skipped = skippedRecords({ clock, log })
   const { onSkipped } = skipped
-  const streams = venueStreams({
-    url: venueStreamUrl(config, url),
-    clock,
-    random,
-    log,
-    subscribedUsersMax,
-    // Without a rate limit, requests serve as well.
-    briefUsersMax: perMinute === 0 || subscribedUsersMax < briefFrom ? 0 : briefUsersMax,
-    onSkipped,
-  })
+  const streams = openStreams({ ...core, url, onSkipped })
   const shared = prices({ nowMs: () => clock.now().getTime(), isStreaming: () => streams.state().hasMids })
   streams.onMids(shared.push)
   const client = hyperliquid({
@@ -97,7 +104,7 @@ export function openVenue(
     ]
   }
   return {
-    health: health.state,
+    health,
     client,
     views,
     streams,

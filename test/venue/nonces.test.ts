@@ -28,7 +28,7 @@ describe('nonces of one signer', () => {
 
   test('a thousand actions of one signer over two instances have a thousand nonces, and none is rejected', async () => {
     const user = await app.trader('100000')
-    const other = app.instance()
+    const other = await app.instance()
     await app.price('ETH', 3_000)
     const order = { asset: 'ETH', side: 'long', size: '0.01', order_type: 'limit', limit_price: '1500' }
     const ends = await each(actions, async (at) => {

@@ -24,7 +24,7 @@ describe('request budget of the venue', () => {
     await app.call('perp_open', open, first)
     const resting = await app.call('perp_open', rest, first)
     const weight = 500
-    const careful = app.instance({ weight })
+    const careful = await app.instance({ weight })
     await limit(weight)
     const answers: TaskAnswer[] = []
     const faults: Fault[] = []
@@ -55,7 +55,7 @@ describe('request budget of the venue', () => {
   test('with little budget left spot purchases are rejected, and holdings can be sold', async () => {
     const user = await app.trader()
     const weight = 1_000
-    const careful = app.instance({ weight })
+    const careful = await app.instance({ weight })
     const order = { asset: 'HYPE', size: '1' }
     const bought = await careful.call('spot_venue_buy', { ...order, size: '3' }, user)
     assert.equal(bought.outcome, 'executed', JSON.stringify(bought))

@@ -145,7 +145,7 @@ describe('a busy venue raises no false alarm', () => {
 
   test('an idle account costs 4 of weight for each comparison', async () => {
     const user = await app.trader()
-    const idle = app.instance({ weight: 1_000_000 })
+    const idle = await app.instance({ weight: 1_000_000 })
     await using _reconciler = startReconciler(app, idle, { followedUsersMax: 0 })
     await its.waitForBaseline(user)
     await its.sql(

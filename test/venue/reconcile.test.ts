@@ -284,7 +284,7 @@ describe('reconciliation of accounts with the venue', () => {
 
   test('of two instances one reconciles an account, and another takes over from a dead one', async () => {
     const user = await trader()
-    const second = app.instance()
+    const second = await app.instance()
     await using other = startReconciler(app, second)
     const lease = (owner: string, seconds: number) =>
       its.sql(

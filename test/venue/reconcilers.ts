@@ -1,16 +1,14 @@
 /** Reconcilers beside the instances of a test, with short intervals. */
 import { ExchangeClient, HttpTransport } from '@nktkas/hyperliquid'
 import { privateKeyToAccount } from 'viem/accounts'
-import { type Intervals, reconciler } from '#engines/venue/reconciliation/reconciler.ts'
+import { openReconciler } from '#compose/reconciler.ts'
+import { openStreams } from '#compose/venue.ts'
+import type { Intervals } from '#engines/venue/reconciliation/reconciler.ts'
 import type { WalletRow } from '#features/wallets/store.ts'
-import { systemClock as clock } from '#kernel/clock.ts'
-import { systemRandom as random } from '#kernel/id.ts'
-import { silentLog } from '#kernel/log.ts'
 import { query } from '#store/query.ts'
 import type { VenueAccountRow } from '#store/tables/venue.ts'
-import { venueStreams } from '#upstreams/hyperliquid/stream.ts'
 import { eventually } from '../harness/gateway.ts'
-import { type Instance, type User, type VenueApp, venueId } from './venue-app.ts'
+import type { Instance, User, VenueApp } from './venue-app.ts'
 
 /** No account is compared by itself, unless it traded or a test requests it. */
 const quickIntervals: Intervals = {
@@ -31,29 +29,19 @@ export function startReconciler(
     ...overrides
   }: Partial<Intervals> & { followedUsersMax?: number; balancesFreeze?: boolean } = {},
 ) {
-  const streams = venueStreams({
-    url: app.market.wsUrl,
-    clock,
-    random,
-    log: silentLog,
-    subscribedUsersMax: followedUsersMax,
-  })
-  const { taskEngine, policy, upstream } = instance
-  const created = reconciler({
-    db: app.database.pool,
-    transact: taskEngine.transact,
-    events: taskEngine.events,
-    instanceId: taskEngine.instanceId,
-    venue: upstream.withUrgency('background'),
-    streams,
-    clock,
-    random,
-    log: silentLog,
-    balancesFreeze,
-    freeze: (tx, userId, reason) => policy.freeze(tx, { userId, chainId: venueId }, reason),
-    unfreeze: (tx, userId) => policy.unfreeze(tx, { userId, chainId: venueId }),
-    intervals: { ...quickIntervals, ...overrides },
-  })
+  const config = {
+    ...instance.config,
+    HYPERLIQUID_STREAMED_USERS: followedUsersMax,
+    HYPERLIQUID_BALANCE_DRIFT: balancesFreeze ? ('freeze' as const) : ('log' as const),
+    // Its streams serve the followed accounts only.
+    HYPERLIQUID_WEIGHT_PER_MINUTE: 0,
+  }
+  const core = { ...instance, config }
+  const streams = openStreams({ ...core, url: app.market.url })
+  const created = openReconciler(
+    { core, venue: { client: instance.upstream, streams }, custody: instance.custody },
+    { intervals: { ...quickIntervals, ...overrides } },
+  )
   const running = created.start()
   return {
     streams,
@@ -111,7 +99,7 @@ export const accountRecords = (app: VenueApp) => {
       const [row] = await sql<WalletRow>(`select * from wallet where user_id = $1 and kind = 'evm'`, [
         user.id,
       ])
-      const wallet = await app.main.store.withKey(row!, async (secret) =>
+      const wallet = await app.main.custody.keystore.withKey(row!, async (secret) =>
         privateKeyToAccount(`0x${Buffer.from(secret).toString('hex')}`),
       )
       const transport = new HttpTransport({ apiUrl: app.market.url, rpcUrl: app.market.url })

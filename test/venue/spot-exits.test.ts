@@ -107,7 +107,7 @@ describe('exits on spot', () => {
   })
 
   test('when the watching instance stops, another takes over, and each exit sells once', async () => {
-    const second = app.instance({ triggerHost: 'gateway' })
+    const second = await app.instance({ triggerHost: 'gateway' })
     const pairs = await Promise.all(
       ['35', '34', '33'].map(async (price) => {
         const who = await app.trader('500')

@@ -14,7 +14,7 @@ describe('views of one user beside orders of another', () => {
   before(async () => {
     app = await createVenueApp({ quiet: 'the weight of each request is counted' })
     await app.price('BTC', 100_000)
-    limited = app.instance({ weight })
+    limited = await app.instance({ weight })
     await app.market.control('POST', '/limits', { weightPerMinute: weight })
   })
   after(async () => {

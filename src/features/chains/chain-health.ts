@@ -6,6 +6,7 @@ export type ChainHealth = {
   status(chainId: string): ChainStatus
   /** When the chain last answered; null before the first answer. */
   lastOkAt(chainId: string): Date | null
+  start(): void
   /** Probes all chains now. */
   round(): Promise<void>
 } & AsyncDisposable
@@ -54,13 +55,17 @@ export function chainHealth({
     await Promise.all(chains.map(probeChain))
   }
 
-  let running = round()
-  const timer = setInterval(() => {
-    running = running.then(round)
-  }, everyMs)
-  timer.unref()
+  let running = Promise.resolve()
+  let timer: NodeJS.Timeout | undefined
 
   return {
+    start() {
+      running = round()
+      timer = setInterval(() => {
+        running = running.then(round)
+      }, everyMs)
+      timer.unref()
+    },
     status(chainId) {
       const result = results.get(chainId)
       if (!result) return 'degraded'
