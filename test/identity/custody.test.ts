@@ -14,7 +14,6 @@ import { query } from '#store/query.ts'
 import { batchHash } from '#upstreams/evm/batch.ts'
 import { evmCrypto } from '#upstreams/evm/sign.ts'
 import {
-  assembleApp,
   createIdentityApp,
   delegate,
   faultOf,
@@ -281,7 +280,7 @@ describe('keys at rest', () => {
       newKek('second'),
       envKek('first', Buffer.alloc(32).toString('base64'), systemRandom),
     ]) {
-      const thief = assembleApp(app.database, { keyEncryptionKeys: keyEncryptionKeys(guess) })
+      const thief = await app.instance({ keyEncryptionKeys: keyEncryptionKeys(guess) })
       await assert.rejects(signerOf(thief).signBatch(intent, receipt))
     }
   })
@@ -299,7 +298,7 @@ describe('keys at rest', () => {
   test('a rotation under load loses no signature, and may be interrupted and resumed', async () => {
     const users = await Promise.all(Array.from({ length: 12 }, newcomer))
     const second = newKek('second')
-    const turned = assembleApp(app.database, { keyEncryptionKeys: keyEncryptionKeys(second, first) })
+    const turned = await app.instance({ keyEncryptionKeys: keyEncryptionKeys(second, first) })
     const wallets = async (kek: string) =>
       Number(
         (await query<{ n: bigint }>(app.db, 'select count(*) as n from wallet where kek_id = $1', [kek]))[0]
@@ -319,7 +318,7 @@ describe('keys at rest', () => {
       }
     }
     const load = Promise.all(users.map(sign))
-    const another = assembleApp(app.database, { keyEncryptionKeys: keyEncryptionKeys(second, first) })
+    const another = await app.instance({ keyEncryptionKeys: keyEncryptionKeys(second, first) })
     const cut = await turned.keystore.rewrap(app.db, { limit: 3 })
     assert.equal(cut.rewrapped, 3)
     const through = async ({ keystore }: Pick<IdentityApp, 'keystore'>) => {
@@ -337,7 +336,7 @@ describe('keys at rest', () => {
     assert.ok(signatures >= users.length * 3)
     assert.deepEqual(broken, moved)
     assert.deepEqual([await wallets('first'), await wallets('second')], [1, before - 1])
-    const alone = assembleApp(app.database, { keyEncryptionKeys: keyEncryptionKeys(second) })
+    const alone = await app.instance({ keyEncryptionKeys: keyEncryptionKeys(second) })
     const { intent, receipt } = await allowed(users[0] as User)
     assert.match((await signerOf(alone).signBatch(intent, receipt)).signature, /^0x/)
   })

@@ -1,23 +1,13 @@
-/** Identity, custody, credits and policy on a database of their own. */
+/** The product on a database of its own, with two chains that no test requests. */
 import { createPublicKey, generateKeyPairSync, type KeyObject, sign } from 'node:crypto'
-import { ledger } from '#durable/ledger.ts'
-import { auth } from '#features/auth/auth.ts'
-import type { OnSignup } from '#features/auth/register.ts'
-import { credits } from '#features/credits/credits.ts'
-import { type PlatformLimits, policy } from '#features/policy/policy.ts'
-import { user } from '#features/user/user.ts'
-import { envKek, type KeyEncryptionKeys, keyEncryptionKeys } from '#features/wallets/key-encryption-keys.ts'
-import { keystore } from '#features/wallets/keystore.ts'
-import { walletsOf } from '#features/wallets/store.ts'
+import type { Overrides } from '#compose/compose.ts'
+import { envKek } from '#features/wallets/key-encryption-keys.ts'
 import type { Caller } from '#kernel/caller.ts'
 import type { Clock } from '#kernel/clock.ts'
 import { Fault } from '#kernel/fault.ts'
 import { systemRandom } from '#kernel/id.ts'
 import type { Operation } from '#kernel/operation.ts'
-import { type Database, openDatabase } from '#store/database.ts'
-import { evmCrypto } from '#upstreams/evm/sign.ts'
-import { svmCrypto } from '#upstreams/solana/sign.ts'
-import { testDatabase } from '../harness/cluster.ts'
+import { openInstance, ownDatabase } from '../harness/instance.ts'
 
 export const rawKeyOf = (privateKey: KeyObject) =>
   createPublicKey(privateKey).export({ format: 'der', type: 'spki' }).subarray(-32)
@@ -26,12 +16,11 @@ export const usdc = '0x833589fcd6edb6e08f4c7c32d4f71b54bda02913'
 export const vault = '0x1111111111111111111111111111111111111111'
 export const delegate = '0x000000009B1D0aF20D8C6d0A44e162d11F9b8f00'
 
-const limits: PlatformLimits = {
-  perTransactionMicros: 1_000_000_000n,
-  perDayMicros: 5_000_000_000n,
-  chains: ['8453', '42161'],
-  tokens: null,
-  contracts: [{ chainId: '8453', address: vault }],
+const nowhere = 'http://127.0.0.1:1'
+const env = {
+  POLICY_TX_USD_MAX: '1000',
+  POLICY_DAY_USD_MAX: '5000',
+  EARN_VAULT_ADDRESS: vault,
 }
 
 export type Agent = {
@@ -39,100 +28,51 @@ export type Agent = {
   publicKey: Buffer
   sign(message: string | Uint8Array): Buffer
 }
-export type IdentityApp = Awaited<ReturnType<typeof createIdentityApp>>
 
 export const newKek = (id: string) =>
   envKek(id, Buffer.from(systemRandom.bytes(32)).toString('base64'), systemRandom)
 
-type Options = {
-  keyEncryptionKeys?: KeyEncryptionKeys
-  limits?: Partial<PlatformLimits>
-  onSignup?: OnSignup
-  poolMax?: number
-}
+type Options = Pick<Overrides, 'keyEncryptionKeys' | 'onSignup'>
 
 export async function createIdentityApp(options: Options = {}) {
-  const home = await testDatabase()
-  const database = openDatabase({
-    url: home.url,
-    poolMax: options.poolMax ?? 20,
-    applicationName: 'identity test',
-  })
-  const made = assembleApp(database, options)
-  return {
-    ...made,
-    database,
-    async [Symbol.asyncDispose]() {
-      await database.close()
-      await home.drop()
-    },
-  }
+  await using parts = new AsyncDisposableStack()
+  const { url, database } = parts.use(await ownDatabase())
+  /** Several of them share the database. */
+  const instances = parts.use(new AsyncDisposableStack())
+  const instance = async (more: Options = {}) => instances.use(await createInstance(url, more))
+  const main = await instance(options)
+  const owned = parts.move()
+  return { ...main, database, instance, [Symbol.asyncDispose]: () => owned.disposeAsync() }
 }
+export type IdentityApp = Awaited<ReturnType<typeof createIdentityApp>>
 
-/** One instance; several of them share a database. */
-export function assembleApp(database: Database, options: Options = {}) {
+async function createInstance(databaseUrl: string, overrides: Options) {
   const time = { offsetMs: 0 }
   const clock: Clock = { now: () => new Date(Date.now() + time.offsetMs) }
-  const random = systemRandom
-  const db = database.pool
-  const { transaction: transact } = database
-  const revoked: string[] = []
-  const listeners: ((hash: string) => void)[] = []
-  const store = keystore({
-    keyEncryptionKeys: options.keyEncryptionKeys ?? keyEncryptionKeys(newKek('first')),
-    crypto: { evm: evmCrypto, svm: svmCrypto },
-    clock,
-    random,
+  const opened = await openInstance({
+    databaseUrl,
+    urls: { evm: { '8453': nowhere, '42161': nowhere } },
+    env,
+    overrides: { clock, ...overrides },
   })
-  const creditsPart = credits({ db, ledger, clock })
-  const policyPart = policy({
-    db,
-    transact,
-    clock,
-    random,
-    walletsOf,
-    platformLimits: { ...limits, ...options.limits },
-  })
-  const authPart = auth({
-    db,
-    transact,
-    clock,
-    random,
-    keystore: store,
-    baseUrl: () => 'http://gateway.test',
-    grantSignup: creditsPart.grantSignup,
-    ...(options.onSignup && { onSignup: options.onSignup }),
-    async publishRevoked(_userId, hashes) {
-      for (const hash of hashes) {
-        revoked.push(hash)
-        for (const listener of listeners) listener(hash)
-      }
-    },
-  })
-  listeners.push(authPart.onRevoked)
-  const operations = [
-    ...authPart.operations,
-    ...creditsPart.operations,
-    ...policyPart.operations,
-    ...user({ db, walletsOf, credits: creditsPart, policySummary: policyPart.summary }),
-  ]
+  const { db, transactions, random, custody, features } = opened
+  const { operations, auth, credits } = features
   const ask = createAsk(operations)
   return {
     db,
-    transact,
+    transact: transactions.run,
     clock,
     random,
     time,
-    revoked,
-    listeners,
     ask,
     operations,
-    auth: authPart,
-    credits: creditsPart,
-    policy: policyPart,
-    keystore: store,
+    auth,
+    credits,
+    policy: custody.policy,
+    keystore: custody.keystore,
     register: () => registerAgent(ask),
     token: async (agent: Agent) => (await ask('auth_token', tokenRequest(agent, clock))).token,
+    [Symbol.asyncDispose]: () => opened[Symbol.asyncDispose](),
   }
 }
 

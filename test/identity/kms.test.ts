@@ -5,7 +5,7 @@ import { noFailpoints } from '#kernel/failpoint.ts'
 import { vaultTransit } from '#upstreams/kms/kms.ts'
 import { net } from '#upstreams/net.ts'
 import { type KmsEmulator, kmsEmulator } from '../harness/kms-emulator.ts'
-import { assembleApp, createIdentityApp, faultOf, type IdentityApp } from './identity-app.ts'
+import { createIdentityApp, faultOf, type IdentityApp } from './identity-app.ts'
 
 let vault: KmsEmulator
 let app: IdentityApp
@@ -76,7 +76,7 @@ describe('keys wrapped by Vault', () => {
   })
 
   test('while Vault is away no user is enrolled, and no row remains', async () => {
-    const other = assembleApp(app.database, { keyEncryptionKeys: keyEncryptionKeys(transit('derived')) })
+    const other = await app.instance({ keyEncryptionKeys: keyEncryptionKeys(transit('derived')) })
     vault.seal(true)
     assert.equal((await faultOf(other.register())).code, 'unavailable')
     vault.seal(false)

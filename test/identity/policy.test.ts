@@ -4,7 +4,7 @@ import fc from 'fast-check'
 import { addSpend, policyStateOf, releaseSpend, saveSpend } from '#features/policy/store.ts'
 import type { Action } from '#kernel/signer.ts'
 import { query } from '#store/query.ts'
-import { assembleApp, createIdentityApp, faultOf, type IdentityApp, usdc, vault } from './identity-app.ts'
+import { createIdentityApp, faultOf, type IdentityApp, usdc, vault } from './identity-app.ts'
 import { actionOf, intentOf, newTask, stranger } from './intents.ts'
 
 let app: IdentityApp
@@ -33,7 +33,7 @@ const spent = async (userId: string) => {
 
 describe('caps', () => {
   test('64 concurrent reservations, on two instances, never exceed the cap of the day', async () => {
-    const other = assembleApp(app.database)
+    const other = await app.instance()
     const { userId } = await newcomer()
     const tries = Array.from({ length: 64 }, (_, turn) =>
       codeOf(reserve(actionOf(app, userId, { usdMicros: dollars(300) }), turn % 2 ? app : other)),
@@ -212,7 +212,7 @@ describe('receipts', () => {
 describe('switches and limits', () => {
   test('a killed user opens nothing, on any instance, and can still exit', async () => {
     const { userId, own, caller } = await newcomer()
-    const other = assembleApp(app.database)
+    const other = await app.instance()
     const { since } = await app.ask('policy_kill', { on: true, scope: 'user' }, caller)
     assert.equal((await app.ask('policy_kill', { on: true }, caller)).since, since)
     const fault = await faultOf(other.policy.policy.check(actionOf(app, userId)))

@@ -12,13 +12,7 @@ import { isAgentAction, type VenueAction, type VenueOrder } from '#kernel/venue.
 import { builder, fetchAll } from '#store/query.ts'
 import { evmCrypto } from '#upstreams/evm/sign.ts'
 import { hyperliquidCrypto } from '#upstreams/hyperliquid/sign.ts'
-import {
-  assembleApp,
-  createIdentityApp,
-  faultOf,
-  type IdentityApp,
-  newKek,
-} from '../identity/identity-app.ts'
+import { createIdentityApp, faultOf, type IdentityApp, newKek } from '../identity/identity-app.ts'
 import { newTask, stranger } from '../identity/intents.ts'
 
 /** A compromised policy issues receipts for anything; custody still enforces its own rules. */
@@ -209,12 +203,12 @@ describe('custody at the venue', () => {
   test('a rotation of the key-encryption key rewraps the keys of agents', async () => {
     const user = await newcomer()
     const second = newKek('second')
-    const rotated = assembleApp(app.database, { keyEncryptionKeys: keyEncryptionKeys(second, first) })
+    const rotated = await app.instance({ keyEncryptionKeys: keyEncryptionKeys(second, first) })
     for (let next: string | null = null, begun = false; next !== null || !begun; begun = true)
       ({ next } = await rotated.keystore.rewrap(app.db, { after: next, limit: 2 }))
     const rows = await fetchAll(app.db, builder.selectFrom('agent_wallet').select('kek_id'))
     assert.deepEqual([...new Set(rows.map(({ kek_id }) => kek_id))], ['second'])
-    const alone = assembleApp(app.database, { keyEncryptionKeys: keyEncryptionKeys(second) })
+    const alone = await app.instance({ keyEncryptionKeys: keyEncryptionKeys(second) })
     const [sealed] = await fetchAll(
       app.db,
       builder.selectFrom('agent_wallet').selectAll().where('address', '=', user.agent),

@@ -208,8 +208,9 @@ export async function createVenueApp(settings: VenueAppOptions = {}) {
   const lag = parts.use(await laggingVenue(market.url))
   const venueUrl = settings.lagging ? lag.url : market.url
   const endpoints = { databaseUrl, arbitrumUrl, venueUrl, streamUrl: market.wsUrl }
+  const instances = parts.use(new AsyncDisposableStack())
   const instance = async (overrides: VenueAppOptions = {}) =>
-    parts.use(await createInstance(endpoints, { ...settings, ...overrides }))
+    instances.use(await createInstance(endpoints, { ...settings, ...overrides }))
   const main = await instance()
   const users: User[] = []
   const readTasks = async ({ id }: User): Promise<Task[]> => {
