@@ -31,7 +31,7 @@ const ratio = (a: number[], b: number[]) => a.map((value, run) => value / b[run]
 
 /** The promise alone, of a kind whose decision asks nobody outside; its money is set aside in the same commit. */
 async function engineAlone(): Promise<void> {
-  await using engine = createInstance(await environment.newDatabase('engine'), width, () => delay(0))
+  await using engine = await createInstance(await environment.newDatabase('engine'), width, () => delay(0))
   const callers = Array.from({ length: engineUsers }, newCaller)
   const accept = (n: number) => engine.accept(callers[n % engineUsers]!, n)
   await load(engineUsers, 4, accept)

@@ -17,8 +17,8 @@ const gateOf = (n: number) => {
   gates.set(n, known)
   return known
 }
-await using local = createInstance(url, 20, (n) => gateOf(n).promise)
-await using remote = createInstance(url, 20, (n) => gateOf(n).promise)
+await using local = await createInstance(url, 20, (n) => gateOf(n).promise)
+await using remote = await createInstance(url, 20, (n) => gateOf(n).promise)
 
 /** When the statement that ended each task was answered; a waiter may even have read the row before that. */
 const committedMs = new Map<string, number>()

@@ -5,17 +5,12 @@ import { join } from 'node:path'
 import { DBOS } from '@dbos-inc/dbos-sdk'
 import pg from 'pg'
 import * as T from 'typebox'
-import { createEngine } from '#durable/engine.ts'
-import { postgresBus } from '#durable/postgres-notify.ts'
 import type { Caller } from '#kernel/caller.ts'
-import { systemClock } from '#kernel/clock.ts'
 import { systemRandom, uuidv7 } from '#kernel/id.ts'
-import { silentLog } from '#kernel/log.ts'
 import { group, implement, type Operation, task } from '#kernel/operation.ts'
 import { TaskResponse } from '#kernel/task-response.ts'
-import { openDatabase } from '#store/database.ts'
 import { embeddedPostgres } from '#store/embedded.ts'
-import { migrate } from '#store/migrate.ts'
+import { openTestCore } from '../test/harness/core.ts'
 import { load, median, report } from './support/measure.ts'
 
 const runs = 5
@@ -23,17 +18,10 @@ const tasksPerRun = 1_500
 const width = 16
 const folder = mkdtempSync(join(tmpdir(), 'portico-bench-'))
 const server = await embeddedPostgres({ dataDir: folder, settings: { max_connections: '120' } })
-await migrate({ url: server.url })
-const database = openDatabase({ url: server.url, poolMax: width, applicationName: 'bench' })
-
-const durable = createEngine({
-  transactions: { pool: database.pool, run: database.transaction, pipelined: database.pipelinedTransaction },
-  heartbeats: database.pool,
-  bus: postgresBus(database),
-  clock: systemClock,
-  random: systemRandom,
-  log: silentLog,
-  options: { slots: 64, leaseMs: 5_000, pollMs: 500 },
+const core = await openTestCore({
+  databaseUrl: server.url,
+  config: { DATABASE_POOL: width, LEASE_MS: 5_000 },
+  overrides: { claimPollMs: 500 },
 })
 const contract = group('bench', {
   three: task('POST /bench/three', {
@@ -54,7 +42,7 @@ const operations = implement(contract, {
     },
   },
 })
-const engine = durable.createRuntime(operations, [])
+const engine = core.taskEngine.createRuntime(operations, [])
 engine.start()
 const callers = Array.from({ length: 64 }, (): Caller => {
   const userId = uuidv7(new Date(), systemRandom)
@@ -70,7 +58,7 @@ const ours = (n: number) =>
     request,
   })
 
-await database.pool.query('create database dbos_bench')
+await core.db.query('create database dbos_bench')
 const dbosPool = new pg.Pool({ connectionString: server.url.replace('/portico', '/dbos_bench'), max: width })
 DBOS.setConfig({ name: 'bench', systemDatabasePool: dbosPool, logLevel: 'error' })
 const three = DBOS.registerWorkflow(
@@ -84,7 +72,7 @@ const three = DBOS.registerWorkflow(
 await DBOS.launch()
 
 /** A bare commit: what any durable step must cost at least. */
-await database.pool.query('create table bare (id uuid primary key, body jsonb not null)')
+await core.db.query('create table bare (id uuid primary key, body jsonb not null)')
 const barePool = new pg.Pool({ connectionString: server.url, max: 32 })
 const bare = () =>
   barePool.query({
@@ -134,8 +122,7 @@ report({
 
 await DBOS.shutdown()
 await dbosPool.end()
-await durable[Symbol.asyncDispose]()
+await core[Symbol.asyncDispose]()
 await barePool.end()
-await database.close()
 await server.close()
 rmSync(folder, { recursive: true, force: true })

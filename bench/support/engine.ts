@@ -1,16 +1,13 @@
 /** Instances of the durable engine in this process, with a kind of task that waits for a word from the bench. */
 import * as T from 'typebox'
-import { createEngine } from '#durable/engine.ts'
 import type { Invoke } from '#durable/operation-call.ts'
-import { postgresBus } from '#durable/postgres-notify.ts'
 import type { Caller } from '#kernel/caller.ts'
-import { systemClock } from '#kernel/clock.ts'
 import { systemRandom, uuidv7 } from '#kernel/id.ts'
-import { silentLog } from '#kernel/log.ts'
 import { group, implement, type Operation, task } from '#kernel/operation.ts'
 import { externalAccount, type Move } from '#kernel/task.ts'
 import { TaskResponse } from '#kernel/task-response.ts'
-import { openDatabase } from '#store/database.ts'
+import type { openDatabase } from '#store/database.ts'
+import { openTestCore } from '../../test/harness/core.ts'
 
 export const newCaller = (): Caller => {
   const userId = uuidv7(new Date(), systemRandom)
@@ -38,25 +35,17 @@ export type EngineInstance = {
 } & AsyncDisposable
 
 /** `release` settles when the task of that number may end. */
-export function createInstance(
-  url: string,
+export async function createInstance(
+  databaseUrl: string,
   poolMax: number,
   release: (n: number) => Promise<void>,
-): EngineInstance {
-  const database = openDatabase({ url, poolMax, applicationName: 'bench' })
-  const durable = createEngine({
-    transactions: {
-      pool: database.pool,
-      run: database.transaction,
-      pipelined: database.pipelinedTransaction,
-    },
-    heartbeats: database.pool,
-    bus: postgresBus(database),
-    clock: systemClock,
-    random: systemRandom,
-    log: silentLog,
-    options: { slots: 1_000, leaseMs: 5_000, pollMs: 500 },
+): Promise<EngineInstance> {
+  const core = await openTestCore({
+    databaseUrl,
+    config: { DATABASE_POOL: poolMax, RUNNER_SLOTS: 1_000, LEASE_MS: 5_000 },
+    overrides: { claimPollMs: 500 },
   })
+  const { taskEngine, db } = core
   /** What the chain would say that each user has. */
   const totals = new Map<string, bigint>()
   const totalOf = (userId: string) => totals.get(userId) ?? 1_000_000n
@@ -64,7 +53,7 @@ export function createInstance(
     pay: {
       admit: async (_input, { userId }) => {
         const debit = { owner: userId, asset, subAccount: 'wallet' }
-        const { version } = await durable.ledger.balance(database.pool, debit)
+        const { version } = await taskEngine.ledger.balance(db, debit)
         return {
           data: {},
           first: 'end',
@@ -93,13 +82,13 @@ export function createInstance(
       },
     },
   })
-  const { invoke, start } = durable.createRuntime(operations, [])
+  const { invoke, start } = taskEngine.createRuntime(operations, [])
   start()
   const operation = operations[0] as Operation
   const request = () => ({ id: 'bench', address: '127.0.0.1', signal: new AbortController().signal })
   return {
     call: invoke,
-    pool: database.pool,
+    pool: db,
     operation,
     async accept(caller, n, key) {
       const options = { wait: false, timeoutMs: 0, ...(key !== undefined && { key }) }
@@ -115,9 +104,6 @@ export function createInstance(
         options: { wait: true, timeoutMs: 30_000, key },
         request: request(),
       }),
-    async [Symbol.asyncDispose]() {
-      await durable[Symbol.asyncDispose]()
-      await database.close()
-    },
+    [Symbol.asyncDispose]: () => core[Symbol.asyncDispose](),
   }
 }

@@ -4,14 +4,8 @@ import { worldVault } from '#config-safety.ts'
 import type { HoldingView } from '#features/wallets/contract.ts'
 import type { Admission } from '#kernel/task.ts'
 import type { WorldPart } from '#world/world.ts'
-import {
-  addUser,
-  type CallOptions,
-  endOfTask,
-  openInstance,
-  ownDatabase,
-  type TestUser,
-} from '../harness/instance.ts'
+import { addUser, type CallOptions, endOfTask, openInstance, type TestUser } from '../harness/instance.ts'
+import { ownDatabase } from '../harness/own-database.ts'
 import { ownWorld } from '../harness/own-world.ts'
 
 export const vaultAddress = worldVault

@@ -1,14 +1,12 @@
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import { createChangePoller } from '#durable/change-poller.ts'
-import { createEngine } from '#durable/engine.ts'
 import type { MessageBus } from '#durable/notifier.ts'
-import { systemClock } from '#kernel/clock.ts'
 import { systemRandom, uuidv7 } from '#kernel/id.ts'
-import { silentLog } from '#kernel/log.ts'
 import { type Database, openDatabase } from '#store/database.ts'
 import { query } from '#store/query.ts'
 import { type TestDatabase, testDatabase } from '../harness/cluster.ts'
+import { openTestCore } from '../harness/core.ts'
 import { eventually } from '../harness/gateway.ts'
 
 /** Loses every notification. */
@@ -17,34 +15,21 @@ const silentBus: MessageBus = {
   subscribe: () => ({ [Symbol.asyncDispose]: async () => undefined }),
 }
 
-const instance = (database: Database) =>
-  createEngine({
-    transactions: {
-      pool: database.pool,
-      run: database.transaction,
-      pipelined: database.pipelinedTransaction,
-    },
-    heartbeats: database.pool,
-    bus: silentBus,
-    clock: systemClock,
-    random: systemRandom,
-    log: silentLog,
-    options: { slots: 4, leaseMs: 1_000, pollMs: 100 },
-  })
+const env = { RUNNER_SLOTS: '4', LEASE_MS: '1000', DATABASE_POOL: '4' }
+const instance = (databaseUrl: string) =>
+  openTestCore({ databaseUrl, env, overrides: { createBus: () => silentBus } })
 
 const newId = () => uuidv7(new Date(), systemRandom)
 
 describe('one poll a second for all streams and waits of an instance', () => {
   let db: TestDatabase
   let first: Database
-  let second: Database
   before(async () => {
     db = await testDatabase()
     first = openDatabase({ url: db.url, poolMax: 4, applicationName: 'a' })
-    second = openDatabase({ url: db.url, poolMax: 4, applicationName: 'b' })
   })
   after(async () => {
-    await Promise.all([first.close(), second.close()])
+    await first.close()
     await db.drop()
   })
 
@@ -70,19 +55,19 @@ describe('one poll a second for all streams and waits of an instance', () => {
   })
 
   test('a stream gets the events of another instance although every notification was lost', async () => {
-    const here = instance(first)
-    const there = instance(second)
+    await using here = await instance(db.url)
+    await using there = await instance(db.url)
     const stop = new AbortController()
     const users = Array.from({ length: 5 }, newId)
     const got = new Map<string, string[]>()
     const subscriptions = users.map(async (userId) => {
-      for await (const page of here.events.subscribe(userId, 0n, { signal: stop.signal }))
+      for await (const page of here.taskEngine.events.subscribe(userId, 0n, { signal: stop.signal }))
         got.set(userId, [...(got.get(userId) ?? []), ...page.map(({ id }) => id)])
     })
     for (const userId of users) {
       for (const type of ['one', 'two'])
-        await second.transaction((tx) => there.events.add(tx, userId, [{ type, data: {} }]))
-      there.events.notify(userId)
+        await there.transactions.run((tx) => there.taskEngine.events.add(tx, userId, [{ type, data: {} }]))
+      there.taskEngine.events.notify(userId)
     }
     await eventually(
       async () => (users.every((userId) => got.get(userId)?.join() === '1,2') ? true : undefined),
@@ -92,7 +77,5 @@ describe('one poll a second for all streams and waits of an instance', () => {
     await Promise.all(subscriptions)
     const [row] = await query<{ n: bigint }>(first.pool, 'select count(*) as n from user_event_seq', [])
     assert.ok(Number(row?.n) >= users.length)
-    await here[Symbol.asyncDispose]()
-    await there[Symbol.asyncDispose]()
   })
 })

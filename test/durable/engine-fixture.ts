@@ -4,21 +4,21 @@ import { setTimeout as delay } from 'node:timers/promises'
 import * as T from 'typebox'
 import { createTaskAcceptance } from '#durable/accept-task.ts'
 import { createCommitter } from '#durable/commit.ts'
-import { createEngine, type Engine } from '#durable/engine.ts'
+import type { Engine } from '#durable/engine.ts'
 import type { MessageBus } from '#durable/notifier.ts'
-import { postgresBus } from '#durable/postgres-notify.ts'
-import type { RunnerOptions } from '#durable/runner.ts'
 import { systemClock as clock } from '#kernel/clock.ts'
 import { systemRandom as random, uuidv7 } from '#kernel/id.ts'
-import { type Log, silentLog } from '#kernel/log.ts'
+import type { Log } from '#kernel/log.ts'
 import { group, implement, type Operation, task } from '#kernel/operation.ts'
 import type { Admission, JsonObject, Step, StepResult, TaskKind, TaskView } from '#kernel/task.ts'
 import { TaskResponse } from '#kernel/task-response.ts'
-import { type Database, openDatabase } from '#store/database.ts'
+import type { Database } from '#store/database.ts'
 import { query } from '#store/query.ts'
-import { type TestDatabase, testDatabase } from '../harness/cluster.ts'
+import { openTestCore } from '../harness/core.ts'
 import { eventually } from '../harness/gateway.ts'
+import { ownDatabase } from '../harness/own-database.ts'
 
+const claimPollMs = 50
 export const nonceSequence = { kind: 'test', chain: '1', signer: 'signer' }
 export const newUser = () => uuidv7(new Date(), random)
 const contract = group('test', {
@@ -41,8 +41,10 @@ export type Answer = {
   state: string
   error: { code: string } | null
 }
-type InstanceOptions = Partial<RunnerOptions> & {
+type InstanceOptions = {
   poolMax?: number
+  slots?: number
+  leaseMs?: number
   internal?: TaskKind[]
   admit?: Admit
   createBus?: (database: Database) => MessageBus
@@ -96,8 +98,8 @@ export type TaskSummary = {
 }
 
 export async function openFixture() {
-  const db: TestDatabase = await testDatabase()
-  const admin = openDatabase({ url: db.url, poolMax: 8, applicationName: 'test' })
+  const db = await ownDatabase(8)
+  const admin = db.database
   const open = new Set<AsyncDisposable>()
   const rows = <Row extends object>(sql: string, ...values: unknown[]) => query<Row>(admin.pool, sql, values)
 
@@ -128,30 +130,14 @@ export async function openFixture() {
       return { [Symbol.dispose]: () => client.release(true) }
     },
     async instance(kind: TestKind, instanceOptions: InstanceOptions = {}): Promise<Instance> {
-      const {
-        poolMax = 10,
-        internal = [],
-        createBus = postgresBus,
-        slots = 64,
-        leaseMs = 1_000,
-        pollMs = 50,
-        log = silentLog,
-      } = instanceOptions
-      const database = openDatabase({ url: db.url, poolMax, applicationName: 'engine' })
-      const heartbeats = openDatabase({ url: db.url, poolMax: 1, applicationName: 'heartbeat' })
-      const taskEngine = createEngine({
-        transactions: {
-          pool: database.pool,
-          run: database.transaction,
-          pipelined: database.pipelinedTransaction,
-        },
-        heartbeats: heartbeats.pool,
-        bus: createBus(database),
-        clock,
-        random,
-        log,
-        options: { slots, leaseMs, pollMs },
+      const { poolMax = 10, internal = [], slots = 64, leaseMs = 1_000, log, createBus } = instanceOptions
+      const core = await openTestCore({
+        databaseUrl: db.url,
+        config: { DATABASE_POOL: poolMax, RUNNER_SLOTS: slots, LEASE_MS: leaseMs },
+        overrides: { claimPollMs, ...(createBus && { createBus }) },
+        ...(log && { log }),
       })
+      const { taskEngine, stores } = core
       await taskEngine.nonces.ensure(nonceSequence, 1n)
       const first = Object.keys(kind.steps)[0]!
       const admit = instanceOptions.admit ?? (async () => ({ data: {} as JsonObject, first }))
@@ -160,8 +146,8 @@ export async function openFixture() {
       runtime.start()
       const instance: Instance = {
         taskEngine,
-        database,
-        heartbeats,
+        database: stores.database,
+        heartbeats: stores.heartbeats,
         async run(userId, { timeoutMs = 15_000, key } = {}) {
           const reply = await runtime.invoke({
             operation: operations[0] as Operation,
@@ -175,9 +161,7 @@ export async function openFixture() {
         },
         async [Symbol.asyncDispose]() {
           if (!open.delete(instance)) return
-          await taskEngine[Symbol.asyncDispose]()
-          await database.close()
-          await heartbeats.close()
+          await core[Symbol.asyncDispose]()
         },
       }
       open.add(instance)
@@ -185,8 +169,7 @@ export async function openFixture() {
     },
     async [Symbol.asyncDispose]() {
       for (const instance of open) await instance[Symbol.asyncDispose]()
-      await admin.close()
-      await db.drop()
+      await db[Symbol.asyncDispose]()
     },
   }
 }

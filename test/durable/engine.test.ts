@@ -1,20 +1,15 @@
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import * as T from 'typebox'
-import { createEngine } from '#durable/engine.ts'
-import { postgresBus } from '#durable/postgres-notify.ts'
 import type { Caller } from '#kernel/caller.ts'
-import { systemClock } from '#kernel/clock.ts'
 import { Fault } from '#kernel/fault.ts'
 import { systemRandom, uuidv7 } from '#kernel/id.ts'
-import { silentLog } from '#kernel/log.ts'
 import { group, implement, type Operation, task } from '#kernel/operation.ts'
 import { externalAccount, type TaskKind } from '#kernel/task.ts'
 import { TaskResponse } from '#kernel/task-response.ts'
-import { type Database, openDatabase } from '#store/database.ts'
-import { migrate } from '#store/migrate.ts'
 import { query } from '#store/query.ts'
 import { type TestDatabase, testDatabase } from '../harness/cluster.ts'
+import { openTestCore } from '../harness/core.ts'
 
 const asset = 'test:coin'
 const coin = { symbol: 'COIN', decimals: 2, address: 'coin' }
@@ -30,20 +25,9 @@ const newUser = () => uuidv7(new Date(), systemRandom)
 /** Calls to the outside, recorded by the step that plays the venue. */
 type Seen = { taskId: string; instance: string }
 
-function instance(database: Database, seen: Seen[], name: string) {
-  const taskEngine = createEngine({
-    transactions: {
-      pool: database.pool,
-      run: database.transaction,
-      pipelined: database.pipelinedTransaction,
-    },
-    heartbeats: database.pool,
-    bus: postgresBus(database),
-    clock: systemClock,
-    random: systemRandom,
-    log: silentLog,
-    options: { slots: 32, leaseMs: 1_000, pollMs: 100 },
-  })
+async function instance(databaseUrl: string, seen: Seen[], name: string) {
+  const core = await openTestCore({ databaseUrl, env: { RUNNER_SLOTS: '32', LEASE_MS: '1000' } })
+  const { taskEngine } = core
   const contract = group('test', {
     spend: task('POST /test/spend', {
       summary: 'Spend coins',
@@ -100,6 +84,7 @@ function instance(database: Database, seen: Seen[], name: string) {
   runtime.start()
   const spend = operations[0] as Operation
   return {
+    core,
     taskEngine,
     runtime,
     spend: (
@@ -129,14 +114,12 @@ function instance(database: Database, seen: Seen[], name: string) {
 
 describe('durable tasks', () => {
   let db: TestDatabase
-  let first: Database
-  let second: Database
   const seen: Seen[] = []
-  let a: ReturnType<typeof instance>
-  let b: ReturnType<typeof instance>
+  let a: Awaited<ReturnType<typeof instance>>
+  let b: Awaited<ReturnType<typeof instance>>
 
   const fund = async (userId: string, units: bigint) =>
-    first.transaction((tx) =>
+    a.core.transactions.run((tx) =>
       a.taskEngine.ledger.apply(
         tx,
         [
@@ -153,21 +136,16 @@ describe('durable tasks', () => {
       ),
     )
   const balance = (userId: string) =>
-    a.taskEngine.ledger.balance(first.pool, { owner: userId, asset, subAccount: 'wallet' })
+    a.taskEngine.ledger.balance(a.core.db, { owner: userId, asset, subAccount: 'wallet' })
 
   before(async () => {
     db = await testDatabase()
-    first = openDatabase({ url: db.url, poolMax: 10, applicationName: 'a' })
-    second = openDatabase({ url: db.url, poolMax: 10, applicationName: 'b' })
-    await migrate({ url: db.url } as Parameters<typeof migrate>[0])
-    a = instance(first, seen, 'a')
-    b = instance(second, seen, 'b')
+    a = await instance(db.url, seen, 'a')
+    b = await instance(db.url, seen, 'b')
   })
   after(async () => {
-    await a.taskEngine[Symbol.asyncDispose]()
-    await b.taskEngine[Symbol.asyncDispose]()
-    await first.close()
-    await second.close()
+    await a.core[Symbol.asyncDispose]()
+    await b.core[Symbol.asyncDispose]()
     await db.drop()
   })
 
@@ -196,7 +174,7 @@ describe('durable tasks', () => {
     const user = newUser()
     const many = Array.from({ length: 20_500 }, () => ({ type: 'test.many', subject: null, data: {} }))
     const rare = { type: 'test.rare', subject: null, data: {} }
-    await first.transaction((tx) => a.taskEngine.events.add(tx, user, [...many, rare] as never))
+    await a.core.transactions.run((tx) => a.taskEngine.events.add(tx, user, [...many, rare] as never))
     const types = ['test.rare']
     const early = await a.taskEngine.events.page(user, 0n, { limit: 10 }, { types })
     assert.deepEqual(early, { events: [], total: 0, nextAfter: 20_000n })
@@ -294,7 +272,7 @@ describe('durable tasks', () => {
 
   test('the ledger sums to zero, and every account equals its entries', async () => {
     const [sums] = await query<{ accounts: string; off: string }>(
-      first.pool,
+      a.core.db,
       `select (select coalesce(sum(avail + held), 0) from account)::text as accounts,
         (select count(*) from account a where avail <> (select coalesce(sum(d_avail), 0) from ledger_entry where account_id = a.id)
           or held <> (select coalesce(sum(d_held), 0) from ledger_entry where account_id = a.id))::text as off`,

@@ -1,19 +1,16 @@
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import * as T from 'typebox'
-import { createEngine } from '#durable/engine.ts'
-import { postgresBus } from '#durable/postgres-notify.ts'
 import type { Caller } from '#kernel/caller.ts'
 import type { Clock } from '#kernel/clock.ts'
 import { Fault } from '#kernel/fault.ts'
 import { systemRandom, uuidv7 } from '#kernel/id.ts'
-import { silentLog } from '#kernel/log.ts'
 import { group, implement, type Operation, task } from '#kernel/operation.ts'
 import type { SignedEffect } from '#kernel/task.ts'
 import { TaskResponse } from '#kernel/task-response.ts'
-import { type Database, openDatabase } from '#store/database.ts'
 import { query } from '#store/query.ts'
 import { type TestDatabase, testDatabase } from '../harness/cluster.ts'
+import { openTestCore } from '../harness/core.ts'
 import { eventually } from '../harness/gateway.ts'
 import { type DatabaseProxy, databaseProxy } from '../proof/support/database-proxy.ts'
 
@@ -43,20 +40,13 @@ const contract = group('test', {
 type Lookup = { instance: string; neverSent: boolean }
 type SignedTask = { task_id: string; status: string; outcome: string }
 
-function instance(database: Database, name: string, lookups: Map<string, Lookup[]>) {
-  const taskEngine = createEngine({
-    transactions: {
-      pool: database.pool,
-      run: database.transaction,
-      pipelined: database.pipelinedTransaction,
-    },
-    heartbeats: database.pool,
-    bus: postgresBus(database),
-    clock,
-    random: systemRandom,
-    log: silentLog,
-    options: { slots: 64, leaseMs: 1_000, pollMs: 100 },
+async function instance(databaseUrl: string, name: string, lookups: Map<string, Lookup[]>) {
+  const core = await openTestCore({
+    databaseUrl,
+    env: { LEASE_MS: '1000' },
+    overrides: { clock },
   })
+  const { taskEngine } = core
   const built = (taskId: string, nonce: bigint): SignedEffect => ({
     effect: { kind: 'test', externalId: taskId, policyReceipt: 'none', intent: {}, signed: {} },
     txAttempt: { externalId: `${nonce}`, raw: `signed ${nonce}`, nonce },
@@ -104,6 +94,7 @@ function instance(database: Database, name: string, lookups: Map<string, Lookup[
   const runtime = taskEngine.createRuntime(operations, [])
   runtime.start()
   return {
+    core,
     taskEngine,
     sign: async (userId: string, key?: string, stumbles = false): Promise<SignedTask> => {
       const options = { wait: true, timeoutMs: 15_000, ...(key !== undefined && { key }) }
@@ -120,31 +111,29 @@ function instance(database: Database, name: string, lookups: Map<string, Lookup[
   }
 }
 
-describe('acceptance with the first signature', () => {
+type Instance = Awaited<ReturnType<typeof instance>>
+
+describe('a promise with its first signature', () => {
   const looks = new Map<string, Lookup[]>()
   let db: TestDatabase
   let proxy: DatabaseProxy
-  let [first, second] = [] as Database[] as [Database, Database]
-  let [a, b] = [] as unknown as [ReturnType<typeof instance>, ReturnType<typeof instance>]
+  let [a, b] = [] as unknown as [Instance, Instance]
 
   before(async () => {
     db = await testDatabase()
     proxy = await databaseProxy(db.url)
-    first = openDatabase({ url: proxy.url, poolMax: 20, applicationName: 'a' })
-    second = openDatabase({ url: db.url, poolMax: 20, applicationName: 'b' })
-    ;[a, b] = [instance(first, 'a', looks), instance(second, 'b', looks)]
+    a = await instance(proxy.url, 'a', looks)
+    b = await instance(db.url, 'b', looks)
     await b.taskEngine.nonces.ensure(nonceSequence, 1n)
   })
   after(async () => {
-    await a.taskEngine[Symbol.asyncDispose]()
-    await b.taskEngine[Symbol.asyncDispose]()
-    await first.close()
-    await second.close()
+    await a.core[Symbol.asyncDispose]()
+    await b.core[Symbol.asyncDispose]()
     await proxy[Symbol.asyncDispose]()
     await db.drop()
   })
 
-  const rows = (sql: string, ...values: unknown[]) => query<Record<string, unknown>>(second.pool, sql, values)
+  const rows = (sql: string, ...values: unknown[]) => query<Record<string, unknown>>(b.core.db, sql, values)
   const effectsOf = async (userId: string) =>
     rows(
       `select t.id, c.nonce from task t join effect e on e.task_id = t.id join tx_attempt c on c.effect_id = e.id
@@ -186,7 +175,7 @@ describe('acceptance with the first signature', () => {
   test('a commit whose reply is lost has an unknown outcome, and the key finds its task', async () => {
     const user = newUser()
     await a.sign(user)
-    const blocker = await second.pool.connect()
+    const blocker = await b.core.db.connect()
     try {
       await blocker.query('begin')
       await blocker.query('select 1 from user_event_seq where user_id = $1 for update', [user])
@@ -211,7 +200,7 @@ describe('acceptance with the first signature', () => {
 
   test('a task that waits too long for its nonce is accepted without a signature, and signs after it', async () => {
     const user = newUser()
-    const blocker = await second.pool.connect()
+    const blocker = await b.core.db.connect()
     await blocker.query('begin')
     await blocker.query('select 1 from nonce_sequence where signer = $1 for update', [nonceSequence.signer])
     const all = Promise.all(Array.from({ length: 5 }, () => b.sign(user)))

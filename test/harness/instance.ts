@@ -1,24 +1,17 @@
 /** The product in this process, without doors: what `compose` builds, and how a test calls it. */
 import { type Composed, compose, type Overrides } from '#compose/compose.ts'
 import type { UpstreamUrls } from '#compose/upstream-urls.ts'
-import { readConfig } from '#config.ts'
 import { type Caller, scopes } from '#kernel/caller.ts'
-import { noFailpoints } from '#kernel/failpoint.ts'
 import { agentId, uuidv7 } from '#kernel/id.ts'
-import { silentLog } from '#kernel/log.ts'
-import { type Database, openDatabase } from '#store/database.ts'
 import { query } from '#store/query.ts'
-import { testDatabase } from './cluster.ts'
+import { type CoreSettings, coreDeps, testOverrides } from './core.ts'
 import { eventually } from './gateway.ts'
 
 export type TestUser = { id: string; caller: Caller; evm: string; svm: string }
 export type CallOptions = { wait?: boolean; key?: string; timeoutMs?: number }
-export type InstanceSettings = {
-  databaseUrl: string
+type InstanceSettings = CoreSettings & {
   /** Only these upstreams are served. */
   urls?: Omit<Partial<UpstreamUrls>, 'evm'> & { evm?: Partial<UpstreamUrls['evm']> }
-  /** Settings as the environment gives them. */
-  env?: Record<string, string>
   overrides?: Overrides
 }
 
@@ -29,24 +22,9 @@ const noUpstreams: UpstreamUrls = {
   prices: undefined,
   faucet: undefined,
 }
-const testEnvironment = { LEASE_MS: '2000', DATABASE_POOL: '24', LOG_LEVEL: 'silent' }
-const claimPollMs = 100
-
-export const composeDeps = ({ databaseUrl, env }: Pick<InstanceSettings, 'databaseUrl' | 'env'>) => ({
-  config: readConfig({ ...testEnvironment, ...env }),
-  databaseUrl,
-  log: silentLog,
-  printLine: () => {},
-  failpoints: noFailpoints,
-  baseUrl: () => 'http://gateway.test',
-})
-
-export async function openInstance({ databaseUrl, urls = {}, env = {}, overrides }: InstanceSettings) {
+export async function openInstance({ urls = {}, overrides, ...settings }: InstanceSettings) {
   const served = { ...noUpstreams, ...urls, evm: { ...noUpstreams.evm, ...urls.evm } }
-  const composed = await compose(
-    { ...composeDeps({ databaseUrl, env }), urls: served },
-    { claimPollMs, ...overrides },
-  )
+  const composed = await compose({ ...coreDeps(settings), urls: served }, { ...testOverrides, ...overrides })
   return { ...composed, call: callOf(composed) }
 }
 export type Instance = Awaited<ReturnType<typeof openInstance>>
@@ -104,19 +82,3 @@ export const endOfTask = (
     'the end of the task',
     msMax,
   )
-
-/** A database of its own, with connections of the test beside those of the instances. */
-export async function ownDatabase(
-  poolMax = 4,
-): Promise<{ url: string; database: Database } & AsyncDisposable> {
-  const home = await testDatabase()
-  const database = openDatabase({ url: home.url, poolMax, applicationName: 'test' })
-  return {
-    url: home.url,
-    database,
-    async [Symbol.asyncDispose]() {
-      await database.close()
-      await home.drop()
-    },
-  }
-}

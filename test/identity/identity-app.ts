@@ -7,7 +7,8 @@ import type { Clock } from '#kernel/clock.ts'
 import { Fault } from '#kernel/fault.ts'
 import { systemRandom } from '#kernel/id.ts'
 import type { Operation } from '#kernel/operation.ts'
-import { openInstance, ownDatabase } from '../harness/instance.ts'
+import { openInstance } from '../harness/instance.ts'
+import { ownDatabase } from '../harness/own-database.ts'
 
 export const rawKeyOf = (privateKey: KeyObject) =>
   createPublicKey(privateKey).export({ format: 'der', type: 'spki' }).subarray(-32)

@@ -9,10 +9,10 @@ import {
   type CallOptions,
   endOfTask,
   openInstance,
-  ownDatabase,
   type TestUser,
 } from '../harness/instance.ts'
 import { laggingVenue } from '../harness/lagging-venue.ts'
+import { ownDatabase } from '../harness/own-database.ts'
 import { ownWorld } from '../harness/own-world.ts'
 import { creditAtVenue, enforcedWeight } from '../harness/venue-gateway.ts'
 import { proofSeed } from '../proof/support/seed.ts'
