@@ -73,7 +73,7 @@ export const surfaceMutations = [
     ['test/journeys/start.test.ts'],
     [
       [
-        "        ...(venue ? [['hyperliquid', venue.health()] as const] : []),\n",
+        "        ...(venue ? [['hyperliquid', venue.health.state()] as const] : []),\n",
         '',
         'the venue is missing from health',
       ],
