@@ -37,16 +37,16 @@ const fund: CancelCase = {
   kind: 'perp_fund',
   path: 'perp/fund',
   async prepare({ run }) {
-    // The first one brings the money that the set-up needs.
+    // The first one funds the set-up.
     assert.equal((await run('perp/fund', { amount_usd: '6' })).outcome, 'executed')
   },
   body: async () => ({ amount_usd: '6' }),
-  /** The venue notes a transfer a moment after the chain has it; an executed task waits for that. */
+  /** The venue records a transfer shortly after the chain has it; an executed task waits for that. */
   landed: async ({ venue, customer }) =>
     (await recordOf(venue, customer)).ledger.filter(({ delta }) => delta.type === 'deposit').length,
 }
 
-test('a cancel that arrives while an instance is stopped is refused or moves nothing, on a chain', async (t) => {
+test('a cancel that arrives while an instance is stopped is rejected or moves nothing, on a chain', async (t) => {
   const points = await stopPoints()
   await points.raceAll([deposit, withdraw, fund], (line) => t.diagnostic(line))
 })

@@ -1,4 +1,4 @@
-/** Cancels against a stopped instance: tasks that end positions and orders, and exits that the gateway keeps. */
+/** Cancels against a stopped instance: tasks that end positions and orders, and exits held by the gateway. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { type CancelCase, type CancelContext, stopPoints } from './stop-points.ts'
@@ -14,7 +14,7 @@ const executed = async ({ run }: CancelContext, path: string, body: object) => {
   assert.equal(outcome, 'executed', path)
   return result ?? {}
 }
-/** The exits that the gateway keeps for the customer. */
+/** The exits that the gateway holds for the customer. */
 const triggersOf = async ({ app, customer }: CancelContext) =>
   (
     await app.admin.query<{ id: string; source_task_id: string; status: string }>(
@@ -48,7 +48,7 @@ const perpCancelAll: CancelCase = {
   },
   async body(context) {
     const last = resting.at(-1)
-    // What the task before has left open is not for this one to cancel.
+    // Orders that the previous task left open are not part of this one.
     if (last && (await statusOfOrder(context, last)) === 'open') {
       await executed(context, 'perp/orders/cancel', { order_id: last })
       resting.pop()
@@ -131,12 +131,12 @@ const spotCancelAll: CancelCase = {
   },
 }
 
-test('a cancel that arrives while an instance is stopped is refused or ends nothing, of positions and orders', async (t) => {
+test('a cancel that arrives while an instance is stopped is rejected or ends nothing, of positions and orders', async (t) => {
   const points = await stopPoints()
   await points.raceAll([close, perpCancelAll], (line) => t.diagnostic(line))
 })
 
-test('a cancel that arrives while an instance is stopped is refused or ends nothing, of spot and kept exits', async (t) => {
+test('a cancel that arrives while an instance is stopped is rejected or ends nothing, of spot and its gateway exits', async (t) => {
   const points = await stopPoints()
   await points.raceAll([spotCancel, spotCancelAll, spotExits, sell], (line) => t.diagnostic(line))
 })

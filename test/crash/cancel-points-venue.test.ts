@@ -80,7 +80,7 @@ const setup: CancelCase = {
   },
 }
 
-test('a cancel that arrives while an instance is stopped is refused or moves nothing, at the venue', async (t) => {
+test('a cancel that arrives while an instance is stopped is rejected or moves nothing, at the venue', async (t) => {
   const points = await stopPoints()
   await points.raceAll([open, buy, withdraw, cancel, exits, setup], (line) => t.diagnostic(line))
 })

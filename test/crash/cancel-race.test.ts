@@ -1,4 +1,4 @@
-/** Deposits and orders that are cancelled while they are signed, on two instances of which one is killed now and then. */
+/** Deposits and orders that are cancelled while they are signed, on two instances that are killed in turn. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { setTimeout as delay } from 'node:timers/promises'
@@ -66,7 +66,7 @@ async function acceptAndCancel(
   return { taskId: accepted.task_id, status: reply?.status }
 }
 
-test('a cancel that races a signature is refused or moves nothing, and every task ends', async (t) => {
+test('a cancel that races a signature is rejected or moves nothing, and every task ends', async (t) => {
   const app = await createCrashApp()
   const gatewayPool = createGatewayPool(() => app.gateway({ POLICY_DAY_USD_MAX: '100000000' }))
   t.after(async () => {
@@ -118,7 +118,7 @@ test('a cancel that races a signature is refused or moves nothing, and every tas
   let lastKillMs = performance.now()
   while (busy) {
     await Promise.race([racing.catch(() => undefined), delay(100, undefined, { ref: false })])
-    // On a busy machine a start takes longer than the pause between two kills; one instance is always there.
+    // On a busy machine a start takes longer than the pause between two kills; one instance always runs.
     if (!busy || gatewayPool.ready().length < 2 || performance.now() - lastKillMs < killEveryMs) continue
     gatewayPool.killOne()
     lastKillMs = performance.now()
@@ -203,7 +203,7 @@ test('a cancel that races a signature is refused or moves nothing, and every tas
     cancels.answers.filter((status) => status !== 200 && status !== 409),
     [],
   )
-  // On a busy machine reads of as many tasks say how fast anything is.
+  // On a busy machine reads of as many tasks are the measure of its speed.
   const boundMs = Math.max(cancelsAtOnceMs, 10 * reads.tookMs)
   assert.ok(cancels.tookMs < boundMs, `${cancels.tookMs} ms, reads ${reads.tookMs} ms`)
 })

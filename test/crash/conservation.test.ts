@@ -1,4 +1,4 @@
-/** Many users who do everything at once, then every process is killed: nobody's money is more or less than before. */
+/** Many users act concurrently, then every process is killed: no user has more or less money than before. */
 import assert from 'node:assert/strict'
 import { existsSync, readFileSync, rmSync } from 'node:fs'
 import { isAbsolute, join } from 'node:path'
@@ -19,7 +19,7 @@ import { randomOf } from './venue-traders.ts'
 
 const users = bySize({ short: 3, full: 5, nightly: 20 })
 const loadMs = bySize({ short: 10_000, full: 60_000, nightly: 15 * 60_000 })
-/** A short load goes on until each of these went through, since a busy machine does few in its time. */
+/** A short load continues until each of these executed, because a busy machine does few in its time. */
 const required = ['/v1/earn/deposit', '/v1/earn/withdraw', '/v1/perp/open', '/v1/perp/fund']
 const loadMsMax = 60_000
 const positionsEach = 12
@@ -31,7 +31,7 @@ type Answer = { code?: string; outcome?: string | null; task_id?: string }
 type Trader = { person: Person; given: Amounts; random: () => number }
 type Load = { isOver: () => boolean; counts: Map<string, number>; mistakes: string[] }
 
-/** Somebody who asks for too much at once is refused; anything else is a mistake. */
+/** A request for too much is rejected; any other failure is an error of the test. */
 const isExpected = (status: number): boolean => [200, 409, 429, 503].includes(status)
 
 const between = ({ random }: Trader, min: number, max: number) => min + Math.floor(random() * (max - min + 1))
@@ -44,7 +44,7 @@ async function send(load: Load, { person }: Trader, path: string, body: object):
     person.call<Answer>(`POST ${path}${query}`, { body }),
     new Promise<undefined>((resolve) => signal.addEventListener('abort', () => resolve(undefined))),
   ]).catch(() => undefined)
-  // The process may be gone by then: what became of the call, its task tells after the restart.
+  // The process may have died; after the restart the task shows the outcome of the call.
   if (!reply) return undefined
   const name = `${path} ${reply.status}`
   load.counts.set(name, (load.counts.get(name) ?? 0) + 1)
@@ -57,7 +57,7 @@ const activeOf = async ({ person }: Trader) => {
   return body.positions
 }
 
-/** Deposits and withdrawals 5 to 90 ms apart, the smallest first, each without waiting for the one before. */
+/** Deposits and withdrawals 5 to 90 ms apart, the smallest first, each without waiting for the previous one. */
 async function earn(load: Load, trader: Trader): Promise<void> {
   const { random } = trader
   const going: Promise<unknown>[] = []
@@ -65,7 +65,7 @@ async function earn(load: Load, trader: Trader): Promise<void> {
     going.push(send(load, trader, '/v1/earn/deposit', { amount_usdc: String(between(trader, 5, 60)) }))
     await delay(between(trader, 5, 90))
   }
-  // Half of the time withdrawals begin while deposits are still under way.
+  // Half of the time withdrawals begin while deposits still run.
   if (random() < 0.5) await Promise.all(going)
   const positions = await activeOf(trader)
   const smallest = positions.sort((a, b) => (BigInt(a.shares) < BigInt(b.shares) ? -1 : 1))
@@ -97,7 +97,7 @@ async function trade(load: Load, trader: Trader): Promise<void> {
 async function repeatedly(load: Load, once: () => Promise<void>): Promise<void> {
   while (!load.isOver()) {
     await once().catch((error: unknown) => {
-      // A read that finds no process any more ends the load of this user, and nothing else.
+      // A read that finds no process ends the load of this user, and nothing else.
       if (!load.isOver()) throw error
     })
     await delay(100)
@@ -119,7 +119,7 @@ const start = (path: string): Promise<Gateway> =>
       HYPERLIQUID_WEIGHT_PER_MINUTE: '0',
     },
   })
-/** The embedded server; its folder lies elsewhere where the data folder is closed to its account. */
+/** The embedded server; its folder is elsewhere where the data folder is closed to its account. */
 function databaseOf(dataDir: string): { home: string; pid: number } {
   const { home } = JSON.parse(readFileSync(join(dataDir, 'postgres.json'), 'utf8')) as { home: string }
   const folderPath = isAbsolute(home) ? home : join(dataDir, home)
@@ -132,7 +132,7 @@ const controlOf = (gateway: Gateway): string =>
   gateway.lines.find((line) => line.startsWith('world '))?.split(/\s+/)[1] ?? ''
 
 const title =
-  'a mixed load and the death of gateway, database, chains and venue leave to each user what was given, to the unit'
+  'after a mixed load and the death of gateway, database, chains and venue each user has the granted funds, to the unit'
 const linux = { skip: process.platform === 'linux' ? false : 'reads /proc' }
 
 test(title, linux, async (t) => {
@@ -192,5 +192,5 @@ test(title, linux, async (t) => {
   }
   const counted = [...load.counts].sort().map(([name, count]) => `${name}: ${count}`)
   t.diagnostic(`${users} users, ${loadMs / 1_000} s; ${counted.join(', ')}`)
-  for (const path of required) assert.ok(did(path) > 0, `nothing went through ${path}`)
+  for (const path of required) assert.ok(did(path) > 0, `no request was accepted ${path}`)
 })

@@ -1,4 +1,4 @@
-/** One world and one database, with as many gateways on them as a test wants to lose. */
+/** One world and one database, with as many gateways as a test kills. */
 import { once } from 'node:events'
 import pg from 'pg'
 import { startWorld } from '#world/world.ts'
@@ -39,7 +39,7 @@ export async function createCrashApp() {
   const running = new Set<Gateway>()
   const urls = new Set<string>()
   let audit: Promise<void> | undefined
-  /** The last one that runs is asked of every user before it stops; the end of the scene throws what it found. */
+  /** The last running one audits every user before it stops; disposal throws what it found. */
   const audited = (gateway: Gateway): Gateway => {
     running.add(gateway)
     urls.add(gateway.url)
@@ -72,12 +72,12 @@ export async function createCrashApp() {
           ...off,
           DATA_DIR: `${folder.path}/gateway-${gateways++ % 8}-${process.pid}-${gateways}`,
           LEASE_MS: '1000',
-          // The killed ones leave nothing compiled behind; what one of them needs, another one has had before.
+          // Killed gateways write no compile cache; earlier ones have filled it.
           NODE_COMPILE_CACHE: process.env.NODE_COMPILE_CACHE ?? `${folder.path}/compiled`,
           ...env,
         },
       }).then(audited),
-    /** Deposits and withdrawals as the chain tells them; nobody here wrote down what to expect. */
+    /** Deposits and withdrawals, read from the chain; no expected values are hard-coded. */
     async vaultEffects(owner: string): Promise<{ deposits: number; shares: bigint }> {
       const { body } = await http<{
         effects: { type?: string; event?: string; shares_units?: string; shares?: string }[]
@@ -96,7 +96,7 @@ export async function createCrashApp() {
       await world[Symbol.asyncDispose]()
       await database.drop()
       folder[Symbol.dispose]()
-      if (audit === undefined && urls.size > 0) throw new Error('no gateway was asked of its users')
+      if (audit === undefined && urls.size > 0) throw new Error('no gateway audited its users')
       await audit
     },
   }
@@ -104,7 +104,7 @@ export async function createCrashApp() {
 
 export type Customer = Agent & { address: string }
 
-/** A user whose welcome money has arrived on Base. */
+/** A user whose faucet grant has arrived on Base. */
 export async function newCustomer(url: string): Promise<Customer> {
   const agent = await newAgent(url)
   const headers = bearer(agent)
@@ -123,7 +123,7 @@ export async function newCustomer(url: string): Promise<Customer> {
       )
       return usdc && usdc.amount !== '0' ? true : undefined
     },
-    'the welcome money',
+    'the faucet grant',
     30_000,
   )
   return { ...agent, address }
@@ -145,7 +145,7 @@ export const deposit = (url: string, customer: Customer, key: string, wait: bool
     timeoutMs: 25_000,
   })
 
-/** Nothing of the ledger is out of balance, and no account differs from its entries. */
+/** Checks that the ledger balances and that every account equals its entries. */
 export async function ledgerDrift(admin: pg.Pool): Promise<number> {
   const { rows } = await admin.query(`select
     (select count(*) from (select 1 from account group by asset having sum(avail + held) <> 0) x)

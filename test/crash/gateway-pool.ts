@@ -1,9 +1,9 @@
-/** Gateways of one scene, of which some are lost all the time. */
+/** A pool of two gateways that are killed repeatedly. */
 import type { Gateway } from '../harness/gateway.ts'
 
 export type GatewayPool = ReturnType<typeof createGatewayPool>
 
-/** Two places, each of which is filled again as soon as its gateway was killed. */
+/** Two slots, each of which is filled again as soon as its gateway was killed. */
 export function createGatewayPool(start: () => Promise<Gateway>) {
   const slots: (Gateway | undefined)[] = [undefined, undefined]
   const filling: (Promise<void> | undefined)[] = [undefined, undefined]
@@ -25,7 +25,7 @@ export function createGatewayPool(start: () => Promise<Gateway>) {
     kills: () => kills,
     ready: () => slots.filter((gateway) => gateway !== undefined),
     fillAll: () => Promise.all(slots.map((gateway, slot) => (gateway ? undefined : fill(slot)))),
-    /** The two take turns; one that is still starting cannot be killed, so the other one is. */
+    /** The two are killed in turn; one that is still starting cannot be killed, so the other one is. */
     killOne() {
       for (const slot of [nextSlot, 1 - nextSlot]) {
         const gateway = slots[slot]

@@ -1,4 +1,4 @@
-/** kill -9 at the boundaries of every statement and every call that an earn task makes. */
+/** kill -9 at the boundaries of every statement and every call of an earn task. */
 import assert from 'node:assert/strict'
 import { readFileSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -15,10 +15,10 @@ import {
   newCustomer,
 } from './crash-app.ts'
 
-/** Statements and calls that belong to the task; the rest is the noise of a living process. */
+/** Statements and calls that belong to the task; others belong to the running process. */
 const taskPointPattern =
   /^(db:(task_accept|task_write|user_event_append|policy_lock|update nonce_sequence|select task|begin|commit|insert policy|update policy|select effect|select tx_attempt)|net:base)/
-/** Of what a task does more than once, its second time too. */
+/** The second pass too, where a task passes a point more than once. */
 const passesOf = (name: string) => (isNightly ? 50 : /task_write|net:/.test(name) ? 2 : 1)
 
 let app: CrashApp
@@ -55,7 +55,7 @@ async function failpointsOfOneDeposit(): Promise<string[]> {
   )
 }
 
-/** The doomed one takes the request and dies at its point; the survivor then has to bring it to its one end. */
+/** One gateway takes the request and dies at its point; the other one must complete the task. */
 async function dieAt(point: string, victim: Gateway): Promise<boolean> {
   const key = `at-${point.replaceAll(' ', '-')}`
   victim.child.kill('SIGUSR2')
@@ -82,11 +82,11 @@ async function dieAt(point: string, victim: Gateway): Promise<boolean> {
 
 const needed = [/^db:task_accept:after/, /^db:task_write:before/, /^net:/]
 
-/** One of each that matters; all of them in `npm run test:crash`. */
+/** One of each relevant kind; all of them in `npm run test:crash`. */
 const pointsOf = (all: string[]): string[] =>
   isShort ? needed.flatMap((each) => all.filter((point) => each.test(point)).slice(0, 1)) : all
 
-test('killed at any point of an earn task, it happens exactly once (failing 7)', async (t) => {
+test('an earn task killed at any point happens exactly once', async (t) => {
   const all = await failpointsOfOneDeposit()
   for (const each of needed)
     assert.ok(
@@ -95,7 +95,7 @@ test('killed at any point of an earn task, it happens exactly once (failing 7)',
     )
   const points = pointsOf(all)
   let deaths = 0
-  // The next one starts while the last one is being survived.
+  // The next gateway starts while the other one completes the task.
   let next: Promise<Gateway> | undefined
   for (const [index, point] of points.entries()) {
     const victim = await (next ?? app.gateway({ FAILPOINT: point }))
@@ -104,7 +104,7 @@ test('killed at any point of an earn task, it happens exactly once (failing 7)',
     next?.catch((error: unknown) => assert.ok(error instanceof NotReady))
     if (await dieAt(point, victim)) deaths++
   }
-  t.diagnostic(`${points.length} points, ${deaths} deaths, ${made} deposits asked for and made`)
+  t.diagnostic(`${points.length} points, ${deaths} deaths, ${made} deposits requested and made`)
   assert.ok(deaths >= points.length / 2, `only ${deaths} of ${points.length} points were reached`)
   assert.equal(await ledgerDrift(app.admin), 0)
 })

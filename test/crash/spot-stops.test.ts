@@ -1,4 +1,4 @@
-/** Stops that the gateways keep, while prices fall, replies are lost and the gateways are killed. */
+/** Stops held by the gateways, while prices fall, replies are lost and the gateways are killed. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { setTimeout as delay } from 'node:timers/promises'
@@ -9,7 +9,7 @@ import { type Customer, createCrashApp, ledgerDrift } from './crash-app.ts'
 import { createGatewayPool } from './gateway-pool.ts'
 
 const holders = bySize({ short: 8, full: 24, nightly: 200 })
-/** A gateway that starts takes over the lease of a market first, so that one has to live a little to sell at all. */
+/** A starting gateway takes over the lease of a market first, so one must run for a while to sell at all. */
 const killEveryMs = 4_000
 const settleMs = 240_000
 
@@ -138,5 +138,5 @@ test(`the stops of ${holders} holders sell once each, whichever gateway dies`, a
   t.diagnostic(
     `${holders} stops in ${seconds.toFixed(1)} s, ${sales.length} sales begun, ${gatewayPool.kills()} kills`,
   )
-  assert.ok(gatewayPool.kills() > 1, 'the storm was felt')
+  assert.ok(gatewayPool.kills() > 1, 'the injected failures applied')
 })

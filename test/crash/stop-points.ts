@@ -1,4 +1,4 @@
-/** Tasks whose instance stops at a point of its own for some leases, while a cancel arrives at another instance. */
+/** Tasks whose instance is stopped at a given point for some leases, while a cancel arrives at another instance. */
 import assert from 'node:assert/strict'
 import { execFileSync } from 'node:child_process'
 import { readFileSync, writeFileSync } from 'node:fs'
@@ -31,9 +31,9 @@ export type CancelCase = {
   kind: string
   path: string
   prepare(context: CancelContext): Promise<void>
-  /** What one more task asks for; may bring about what it needs. */
+  /** The request of one more task; may create its preconditions. */
   body(context: CancelContext): Promise<object>
-  /** How many of the tasks with these ids the chain or the venue has carried out. */
+  /** How many of the tasks with these ids the chain or the venue has executed. */
   landed(context: CancelContext, taskIds: string[]): Promise<number>
   /** Each task needs a user of its own. */
   isOncePerUser?: boolean
@@ -41,13 +41,13 @@ export type CancelCase = {
 type StoredTask = { id: string; status: string; outcome: string | null }
 
 const leaseMs = 500
-/** Of each kind; in a short run of each suite, whose kinds share them. */
+/** Cancels of each kind; in a short run of each suite, shared by its kinds. */
 const pointsMax = bySize({ short: 3, full: 4, nightly: Number.POSITIVE_INFINITY })
 const leasesStopped = bySize({ short: [0, 1, 2], full: [0, 1, 2], nightly: [0, 1, 2, 3, 4] })
 const endsWithinMs = 20_000
 const isTaskPoint = (name: string) => taskPointPattern.test(name) || name.startsWith('net:base')
 
-/** What a process does by its first letter; `T` is stopped. */
+/** The state of a process by its first letter; `T` is stopped. */
 const stateOf = (pid: number) =>
   execFileSync('ps', ['-o', 'state=', '-p', String(pid)], { encoding: 'utf8' }).trim()
 
@@ -110,12 +110,12 @@ async function createStopPoints() {
   const arm = (point: string) => {
     writeFileSync(file, point)
     stopping.child.kill('SIGUSR2')
-    // Work that belongs to no task may have reached the point before.
+    // Statements outside of tasks may have reached the point before.
     stopping.child.kill('SIGCONT')
   }
   const isStopped = () => stateOf(stopping.pid).startsWith('T')
 
-  /** A cancel that waits for a lock is known to have begun. */
+  /** A cancel that waits for a lock has certainly begun. */
   const cancelUnderWay = async (cancel: Promise<unknown>) => {
     let isAnswered = false
     void cancel.finally(() => {
@@ -129,7 +129,7 @@ async function createStopPoints() {
     }, 'the cancel has been answered or waits')
   }
 
-  /** The points that one task passes on its way, each with its first pass and some with their second. */
+  /** The points of one task, each with its first pass and some with their second. */
   const pointsOf = async (cancelCase: CancelCase, context: CancelContext, random: () => number) => {
     writeFileSync(log, '')
     const body = await cancelCase.body(context)
@@ -176,7 +176,7 @@ async function createStopPoints() {
       endsWithinMs,
     )
 
-  /** Answers what the cancel was told, or undefined where the point was not passed before the task existed. */
+  /** Returns the answer to the cancel, or undefined where the point was not passed before the task existed. */
   const stopAt = async (cancelCase: CancelCase, context: CancelContext, point: string, leases: number) => {
     const at = `${cancelCase.kind} ${point}, stopped for ${leases} leases`
     const { customer } = context
@@ -257,7 +257,7 @@ async function createStopPoints() {
       for (const cancelCase of cases) {
         const share = isShort ? Math.ceil(pointsMax / cases.length) : pointsMax
         const { tally, seconds } = await race(cancelCase, share)
-        // Which points a run passes differs from run to run, so that some are never reached again.
+        // The points of a run differ from run to run, so that some are never reached again.
         if (!isShort) assert.ok(tally.stopped >= tally.points / 3, JSON.stringify(tally))
         reached.points += tally.points
         reached.stopped += tally.stopped
@@ -275,5 +275,5 @@ async function createStopPoints() {
   }
 }
 
-/** The cases of all files of a process meet the same two instances. */
+/** The cases of all files of a process use the same two instances. */
 export const stopPoints = oncePerProcess(createStopPoints)

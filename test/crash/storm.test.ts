@@ -21,7 +21,7 @@ const killsMin = bySize({ short: 3, full: 10, nightly: 10 })
 const killEveryMs = 300
 const settleMs = 10_000
 
-/** As a client does that wants its money moved once: the same key until somebody says what became of it. */
+/** As a client that wants its money moved once: repeats the same key until it gets an outcome. */
 async function submitUntilAnswered(
   gateways: () => Gateway[],
   customer: Customer,
@@ -54,7 +54,7 @@ test(`${users * depositsPerUser} earn tasks survive ${stormMs / 1_000} s in whic
   const ends = performance.now() + stormMs
   const accepting = customers.map(async (customer, user) => {
     const tasks: TaskBody[] = []
-    // Spread over the whole storm, so that every kill finds work under way.
+    // Spread over the whole duration, so that every kill interrupts tasks.
     for (let n = 0; n < depositsPerUser; n++) {
       tasks.push(await submitUntilAnswered(gatewayPool.ready, customer, `storm-${user}-${n}`, ends + 60_000))
       await delay(Math.max(0, (stormMs / depositsPerUser) * (n + 1) - (performance.now() - (ends - stormMs))))

@@ -1,4 +1,4 @@
-/** kill -9 at the boundaries of an exit that the gateway keeps: it fires once and sells once. */
+/** kill -9 at the boundaries of an exit held by the gateway: it fires once and sells once. */
 import assert from 'node:assert/strict'
 import { readFileSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -18,7 +18,7 @@ const low = 29
 const pointsMax = bySize({ short: 3, full: 10, nightly: Number.POSITIVE_INFINITY })
 const claimWithinMs = 4_000
 
-test('killed at any point of an exit that fires, it sells exactly once', async (t) => {
+test('an exit killed at any point while it fires sells exactly once', async (t) => {
   const app = await createCrashApp()
   const venue = venueOf(app.control)
   const env = { FAUCET_URL: 'off', LEASE_MS: '500' }
@@ -70,7 +70,7 @@ test('killed at any point of an exit that fires, it sells exactly once', async (
   const instances = async () => (await app.admin.query<{ id: string }>('select id from instance')).rows
   const survivorId = (await instances())[0]!.id
 
-  /** The survivor is stopped where it holds no lock, so that the other instance gets the watch of the market. */
+  /** The other instance is stopped where it holds no lock, so that this one gets the lease of the market. */
   const moveLeaseToOther = () =>
     eventually(
       async () => {
@@ -80,13 +80,13 @@ test('killed at any point of an exit that fires, it sells exactly once', async (
             const owner = await leaseOwnerOf()
             return owner !== undefined && owner !== survivorId ? true : undefined
           },
-          'another instance watches',
+          'another instance has the lease',
           claimWithinMs,
         ).catch(() => undefined)
         if (!taken) survivor.child.kill('SIGCONT')
         return taken
       },
-      'the watch goes to another instance',
+      'the lease moves to another instance',
       5 * claimWithinMs,
     )
 
@@ -101,7 +101,7 @@ test('killed at any point of an exit that fires, it sells exactly once', async (
     ).rows[0]
 
   let sales = 0
-  /** Answers whether the gateway died at its point; whatever it did, the exit has sold once in the end. */
+  /** Returns whether the gateway died at its point; in either case the exit has sold once in the end. */
   const fireTriggerOn = async (gateway: Gateway, at: string): Promise<boolean> => {
     const { result } = await executed('spot_venue/tp-sl', { asset: 'HYPE', size: '1', sl_price: '30' })
     const exitId = result.sl_oids[0]!

@@ -1,6 +1,6 @@
 /**
  * Seeded orders of many accounts while reads lag, replies are lost, connections cut, and gateways killed. `PROOF_SEED`
- * seeds the orders, the faults and what the venue answers.
+ * seeds the orders, the failures and the answers of the venue.
  */
 import assert from 'node:assert/strict'
 import { createHash } from 'node:crypto'
@@ -22,7 +22,7 @@ import {
 
 const accounts = bySize({ short: 20, full: 50, nightly: 50 })
 const orders = bySize({ short: 300, full: 1_000, nightly: 10_000 })
-/** A start takes seconds on a small machine; while one gateway starts, the other one is left alone. */
+/** A start takes seconds on a small machine; while one gateway starts, the other one is not killed. */
 const killEveryMs = bySize({ short: 1_500, full: 10_000, nightly: 10_000 })
 const killsMin = bySize({ short: 3, full: 1, nightly: 3 })
 const settleMs = 90_000
@@ -68,7 +68,7 @@ async function newTrader({ url }: Gateway, venue: Venue): Promise<Trader> {
   ).body
   const address = wallets.find(({ chain_type }) => chain_type === 'evm')!.address
   await creditAtVenue(venue, { evm: address, amount: '100000' })
-  // Money of long ago, which no read is too late for.
+  // Old funds that every read shows.
   await venue('POST', '/realism/catch-up')
   const setup = await http<TaskReply>(`${url}/v1/perp/setup?wait=true`, {
     method: 'POST',
@@ -87,7 +87,7 @@ const faults = [
   { endpoint: 'info', effect: 'status', status: 429, rate: 0.005 },
 ]
 
-/** Each account places one order after the other, so that what it closes and cancels is its own. */
+/** Each account places one order after the other, so that it closes and cancels only its own. */
 async function trade(ready: () => Gateway[], trader: Trader, seed: number, count: number): Promise<string[]> {
   const random = randomOf(seed)
   const taken: string[] = []
@@ -105,7 +105,7 @@ async function trade(ready: () => Gateway[], trader: Trader, seed: number, count
   return taken
 }
 
-/** Every task by the venue's own record, and every order of the venue by a task. */
+/** Compares every task with the venue's record, and every order of the venue with a task. */
 function compare(rows: Row[], { accounts: all }: VenueState): { filled: number; orders: number } {
   const byCloid = new Map<string, { order: VenueOrder; filled: bigint }[]>()
   for (const { orders: own, fills } of all)
@@ -128,7 +128,7 @@ function compare(rows: Row[], { accounts: all }: VenueState): { filled: number; 
     if (row.status === 'completed') {
       assert.equal(found.length, 1, `completed without an order: ${reply}`)
       const venueOrder = units(row.result?.filled_size ?? '0')
-      // What rested when the task ended may have filled since.
+      // An order that rested when the task ended may have filled since.
       assert.ok(
         row.result?.order_status === 'resting' ? done >= venueOrder : done === venueOrder,
         `${done}: ${reply}`,
@@ -143,7 +143,7 @@ function compare(rows: Row[], { accounts: all }: VenueState): { filled: number; 
     rows,
     all.flatMap(({ orders }) => orders),
   )
-  for (const cloid of byCloid.keys()) assert.ok(known.has(cloid), `an order of no task: ${cloid}`)
+  for (const cloid of byCloid.keys()) assert.ok(known.has(cloid), `an order without a task: ${cloid}`)
   return { filled, orders: byCloid.size }
 }
 
@@ -158,7 +158,7 @@ function compareCancels(rows: Row[], orders: VenueOrder[]): void {
   }
 }
 
-/** How many accounts the gateways have held against the venue, and found as they should be. */
+/** How many accounts were reconciled, and how many matched. */
 async function countReconciled({ admin }: CrashApp): Promise<number> {
   const startedAt = new Date()
   await admin.query('update venue_account set next_at = $1', [startedAt])
@@ -183,7 +183,7 @@ async function countReconciled({ admin }: CrashApp): Promise<number> {
   return rows[0].n
 }
 
-test(`${orders} orders of ${accounts} accounts: each at most once, and told as it is`, async (t) => {
+test(`${orders} orders of ${accounts} accounts: each at most once, and reported truthfully`, async (t) => {
   const seed = proofSeed('venue chaos')
   const app = await createCrashApp()
   const venue = venueOf(app)
@@ -194,7 +194,7 @@ test(`${orders} orders of ${accounts} accounts: each at most once, and told as i
     await gatewayPool.close()
     await app[Symbol.asyncDispose]()
   })
-  // Nobody counts weight: a gateway that does is silent for a second after each of the injected 429s.
+  // No weight is counted: a gateway that counts is silent for a second after each of the injected 429s.
   await venue('POST', '/realism', { preset: 'realistic', seed, weightPerMinute: 0 })
   await venue('POST', '/settings', { walking: false })
   for (const [coin, price] of Object.entries(markets)) await venue('POST', '/price', { coin, price })
@@ -239,7 +239,11 @@ test(`${orders} orders of ${accounts} accounts: each at most once, and told as i
   const { rows } = await app.admin.query<Row>(
     `select id, kind, status, outcome, result, data from task where kind like 'perp_%' and kind <> 'perp_setup'`,
   )
-  assert.deepEqual(new Set(rows.map(({ id }) => id)), new Set(ids), 'no task beside those that were told')
+  assert.deepEqual(
+    new Set(rows.map(({ id }) => id)),
+    new Set(ids),
+    'no task beside those that were acknowledged',
+  )
   const truth = await venue<VenueState>('GET', '/effects')
   const placedOrders = new Set(traders.map(({ address }) => address.toLowerCase()))
   truth.accounts = truth.accounts.filter(({ address }) => placedOrders.has(address.toLowerCase()))
@@ -253,7 +257,10 @@ test(`${orders} orders of ${accounts} accounts: each at most once, and told as i
   )
   t.diagnostic(
     `${orders} orders in ${seconds.toFixed(1)} s (${(orders / seconds).toFixed(0)} a second): ${ends.join(', ')}; ` +
-      `${placed} orders at the venue, ${filled} filled; ${gatewayPool.kills()} kills, faults struck ${struck.join(', ')}`,
+      `${placed} orders at the venue, ${filled} filled; ${gatewayPool.kills()} kills, injected failures ${struck.join(', ')}`,
   )
-  assert.ok(gatewayPool.kills() >= killsMin && struck.every((count) => count > 0), 'the storm was felt')
+  assert.ok(
+    gatewayPool.kills() >= killsMin && struck.every((count) => count > 0),
+    'the injected failures applied',
+  )
 })

@@ -1,4 +1,4 @@
-/** kill -9 at the boundaries of what cancels orders, and exits that the gateway keeps. */
+/** kill -9 at the boundaries of cancels of orders, and of exits held by the gateway. */
 import assert from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
 import { test } from 'node:test'
@@ -10,7 +10,7 @@ const executed = async (send: SendRequest, path: string, body: object) => {
   assert.equal(reply.outcome, 'executed', JSON.stringify(reply))
   return reply.result
 }
-/** What the task of a customer is to cancel. */
+/** The orders that the task of a customer cancels. */
 const targets = new WeakMap<CaseContext, string[]>()
 const target = (context: CaseContext) => ({ order_id: targets.get(context)![0] })
 
@@ -84,7 +84,7 @@ const cancelAll: TaskCase = {
   },
 }
 
-test('killed at any point of a cancel, it happens exactly once', async (t) => {
+test('a cancel killed at any point happens exactly once', async (t) => {
   const points = await venuePoints()
   const cases = [cancel, cancelExit, cancelAll]
   for (const taskCase of cases) t.diagnostic(await points.killAll(taskCase, cases.length))

@@ -1,4 +1,4 @@
-/** kill -9 at the boundaries of an order that ends a part of a position. */
+/** kill -9 at the boundaries of an order that closes a part of a position. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { type TaskCase, venuePoints } from './venue-points.ts'

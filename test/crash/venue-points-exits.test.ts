@@ -1,4 +1,4 @@
-/** kill -9 at the boundaries of what changes the orders of an open position. */
+/** kill -9 at the boundaries of operations on the orders of an open position. */
 import assert from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
 import { test } from 'node:test'

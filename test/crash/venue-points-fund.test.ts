@@ -1,4 +1,4 @@
-/** kill -9 at the boundaries of the way of money to the venue. */
+/** kill -9 at the boundaries of a transfer of funds to the venue. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { testFunding } from '../harness/conservation.ts'
@@ -21,7 +21,7 @@ const fund: TaskCase = {
     })
     assert.equal(status, 200)
     const asset = `usdc:${arbitrum}`
-    testFunding.add({ evm: customer.address }, { asset, units: 1_000_000_000n, why: 'the faucet gave it' })
+    testFunding.add({ evm: customer.address }, { asset, units: 1_000_000_000n, why: 'the faucet granted it' })
   },
   async verify({ replies, customer, venue }) {
     const { ledger } = await recordOf(venue, customer)

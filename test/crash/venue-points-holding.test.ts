@@ -48,7 +48,7 @@ const tpSl: TaskCase = {
   },
 }
 
-test('killed at any point of a sale, or of exits on a holding, it happens exactly once', async (t) => {
+test('a sale, or exits on a holding, killed at any point happens exactly once', async (t) => {
   const points = await venuePoints()
   const cases = [sell, tpSl]
   for (const taskCase of cases) t.diagnostic(await points.killAll(taskCase, cases.length))

@@ -9,7 +9,7 @@ const size = '0.001'
 const open: TaskCase = {
   kind: 'perp_open',
   path: 'perp/open',
-  // Another leverage each time, so that each task has to set it.
+  // Another leverage each time, so that each task must set it.
   body: (n) => ({
     asset: 'BTC',
     side: 'long',

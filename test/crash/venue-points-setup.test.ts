@@ -1,4 +1,4 @@
-/** kill -9 at the boundaries of the exchange of a trading key. */
+/** kill -9 at the boundaries of the replacement of a trading key. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { type TaskCase, venuePoints } from './venue-points.ts'
@@ -10,7 +10,7 @@ const rotate: TaskCase = {
   path: 'perp/setup',
   body: () => ({ rotate: true }),
   async prepare({ replies }, send) {
-    // The key that the customer has already.
+    // The current key of the customer.
     replies.push(await send('perp/setup', 'setup', {}))
   },
   async verify({ customer, venue, replies }, last) {

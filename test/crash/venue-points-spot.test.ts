@@ -1,4 +1,4 @@
-/** kill -9 at the boundaries of a purchase whose exits the gateway keeps. */
+/** kill -9 at the boundaries of a purchase whose exits the gateway holds. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { type TaskCase, venuePoints } from './venue-points.ts'

@@ -1,4 +1,4 @@
-/** kill -9 at the boundaries of the way home of money from the venue. */
+/** kill -9 at the boundaries of a withdrawal from the venue. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { eventually } from '../harness/gateway.ts'
@@ -14,12 +14,12 @@ const withdraw: TaskCase = {
   path: 'perp/withdraw',
   body: () => ({ amount_usd: amount }),
   async verify({ replies, customer, venue }) {
-    // The transfer can be seen on the chain a moment before the venue notes what it sent.
+    // The transfer is visible on the chain shortly before the venue records its payout.
     const { own, accounts } = await eventually(async () => {
       const truth = await venue<VenueState>('GET', `/effects?user=${customer.address}`)
       const mine = truth.payouts.filter(({ user }) => user === customer.address.toLowerCase())
       return mine.every(({ hash }) => hash) ? { own: mine, accounts: truth.accounts } : undefined
-    }, 'the venue has noted its payouts')
+    }, 'the venue has recorded its payouts')
     assert.deepEqual(
       own.map((each) => units(each.amount)),
       replies.map(() => units(paid)),

@@ -1,4 +1,4 @@
-/** Tasks at the venue, each of which loses its gateway at a point of its own. */
+/** Tasks at the venue, each of which loses its gateway at a given point. */
 import assert from 'node:assert/strict'
 import { readFileSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -15,32 +15,32 @@ export type CaseContext = {
   customer: Customer
   venue: VenueCall
   app: Awaited<ReturnType<typeof createCrashApp>>
-  /** What has been asked for and told of, in this order. */
+  /** The requests so far and their answers, in this order. */
   replies: TaskReply[]
 }
 export type TaskCase = {
   /** The kind of its tasks. */
   kind: string
   path: string
-  /** What is asked for by the n-th key of a customer, after `before`. */
+  /** The request of the n-th key of a customer, after `before`. */
   body(n: number, context: CaseContext): object
-  /** What the deeds need before the first of them. */
+  /** Preconditions of all tasks of the case. */
   prepare?(context: CaseContext, send: SendRequest): Promise<void>
-  /** What each of them needs anew. */
+  /** Preconditions of each task. */
   before?(context: CaseContext, send: SendRequest): Promise<void>
-  /** Its tasks ask the venue for nothing. */
+  /** Its tasks send the venue no request. */
   isLocal?: boolean
-  /** Where it takes long: at how many points it is killed at most, but for the nightly run. */
+  /** For slow cases: the maximum number of kill points, except in the nightly run. */
   pointsMax?: number
-  /** What belongs to this kind alone; orders are judged for each that has one. */
+  /** Checks of this kind alone; orders are checked for each kind that has one. */
   verify?(context: CaseContext, last: TaskReply): Promise<void>
 }
 export type SendRequest = (path: string, key: string, body: object) => Promise<TaskReply>
 
-/** Statements and calls that belong to the task; the rest is the noise of a living process. */
+/** Statements and calls that belong to the task; others belong to the running process. */
 export const taskPointPattern =
   /^(db:(task_accept|task_accept_signed|task_write|user_event_append|policy_lock|update nonce_sequence|select task|commit|insert policy|update policy|select effect|select tx_attempt|insert venue_order|insert claimed_transfer|insert trigger_order|update trigger_order)|net:(hyperliquid|arbitrum))/
-/** Of what a task does often, this many passes; each kind of point at least once. */
+/** For points with many passes, this many of them; each kind of point at least once. */
 const passesOf = (name: string) =>
   isNightly ? 50 : name.startsWith('net:') ? 3 : /task_write/.test(name) ? 2 : 1
 const concurrency = bySize({ short: 1, full: 3, nightly: 3 })
@@ -55,7 +55,7 @@ const post = (url: string, customer: Customer, path: string, key: string, body: 
     timeoutMs: 25_000,
   })
 
-/** Its reply may break off a moment before its end is told. */
+/** The connection may break a moment before the end of the process is reported. */
 const deathSignal = ({ child }: Gateway) =>
   eventually(async () => child.signalCode ?? undefined, 'the death', 1_000).then(
     (signal) => signal === 'SIGKILL',
@@ -87,11 +87,11 @@ export async function newTrader({ url }: Pick<Gateway, 'url'>, venue: VenueCall)
   return { ...agent, address }
 }
 
-/** Of each case, drawn by the seed; in a short run of each suite, whose cases share them. */
+/** Points of each case, drawn by the seed; in a short run of each suite, shared by its cases. */
 const pointsMax = bySize({ short: 3, full: 12, nightly: Number.POSITIVE_INFINITY })
 const kindOf = (point: string) => point.slice(0, point.indexOf('@'))
 
-/** Each name at passes that are spread over all of its passes; which ones, the seed tells. */
+/** Each name at passes that are spread over all of its passes; the seed selects them. */
 function choosePasses(names: string[], random: () => number): string[] {
   const counts = new Map<string, number>()
   for (const name of names) if (taskPointPattern.test(name)) counts.set(name, (counts.get(name) ?? 0) + 1)
@@ -123,7 +123,7 @@ async function createVenuePoints() {
   const env = { FAUCET_URL: 'off', POLICY_DAY_USD_MAX: '100000000' }
   const log = join(tmpdir(), `portico-failpoints-${process.pid}`)
   writeFileSync(log, '')
-  // The survivor also records the points of each case: a gateway for that alone would be one more start for each.
+  // The surviving gateway also records the points of each case: another gateway would be one more start for each.
   const survivor = await app.gateway({ ...env, FAILPOINT_LOG: log })
   survivor.child.kill('SIGUSR2')
   const launched: Promise<Gateway>[] = []
@@ -176,7 +176,7 @@ async function createVenuePoints() {
     return choosePasses(names, random)
   }
 
-  /** Where the death left the task; `none` where nothing was promised yet. */
+  /** The state in which the kill left the task; `none` where nothing was accepted yet. */
   const stepOf = async ({ customer }: CaseContext, key: string): Promise<string> => {
     const { rows } = await app.admin.query<{ step: string; status: string }>(
       `select step, status from task where idempotency_key = $1 and user_id =
@@ -187,7 +187,7 @@ async function createVenuePoints() {
     return task === undefined ? 'none' : task.status === 'completed' ? 'end' : task.step
   }
 
-  /** The doomed one takes the request and dies at its point; the survivor has to bring it to its one end. */
+  /** One gateway takes the request and dies at its point; the other one must complete the task. */
   const dieAt = async (
     taskCase: TaskCase,
     context: CaseContext,
@@ -205,7 +205,7 @@ async function createVenuePoints() {
     const reply = await waitForEnd(survivor, context.customer, taskCase.path, key, body).catch(
       (cause: unknown) => {
         throw new Error(
-          `${point} (${step}): the survivor (${survivor.child.exitCode ?? survivor.child.signalCode}) said\n${survivor.lines.slice(-12).join('\n')}`,
+          `${point} (${step}): the other gateway (${survivor.child.exitCode ?? survivor.child.signalCode}) said\n${survivor.lines.slice(-12).join('\n')}`,
           { cause },
         )
       },
@@ -238,7 +238,7 @@ async function createVenuePoints() {
           return point === undefined ? undefined : { point, gateway: launch({ FAILPOINT: point }) }
         }
         const worker = async (context: CaseContext) => {
-          // The next one starts while the last one is being survived.
+          // The next gateway starts while the other one completes the task.
           for (let now = start(), next: typeof now; now; now = next) {
             const victim = await now.gateway
             next = start()
@@ -253,15 +253,15 @@ async function createVenuePoints() {
       const kinds = [...new Set(points.map(kindOf))]
       const missed = () => kinds.filter((kind) => ![...reached].some((point) => kindOf(point) === kind))
       await survive([...points])
-      // No two runs pass a place equally often, and what two instances share either may do.
+      // No two runs pass a point equally often, and either of two instances may do shared work.
       for (let round = 0; round < roundsMax && missed().length > 0; round++)
         await survive(missed().map((kind) => `${kind}@1`))
-      assert.deepEqual(missed(), [], 'kinds of points that nobody died at')
+      assert.deepEqual(missed(), [], 'kinds of points without a kill')
       assert.equal(await ledgerDrift(app.admin), 0)
       assert.deepEqual(await frozenAccounts(app.admin), [])
       const where = [...steps].map(([step, deaths]) => `${step} ${deaths}`).join(', ')
       const seconds = ((performance.now() - startedMs) / 1_000).toFixed(1)
-      return `${taskCase.kind}: ${points.length} points, ${reached.size} reached; deaths by step: ${where}; ${seconds} s`
+      return `${taskCase.kind}: ${points.length} points, ${reached.size} reached; kills by step: ${where}; ${seconds} s`
     },
     async [Symbol.asyncDispose]() {
       const all = await Promise.allSettled(launched)
@@ -272,5 +272,5 @@ async function createVenuePoints() {
   }
 }
 
-/** The cases of all files of a process meet the same gateways, each with customers of its own. */
+/** The cases of all files of a process use the same gateways, each with its own customers. */
 export const venuePoints = oncePerProcess(createVenuePoints)

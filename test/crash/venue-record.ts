@@ -1,4 +1,4 @@
-/** What the venue has on record of a task, beside what its owner was told. */
+/** The venue's record of a task, compared with the task's result. */
 import assert from 'node:assert/strict'
 import { createHash } from 'node:crypto'
 import type pg from 'pg'
@@ -70,7 +70,7 @@ export const total = (amounts: bigint[]) => amounts.reduce((sum, each) => sum + 
 export const recordOf = async (venue: VenueCall, { address }: { address: string }) =>
   (await venue<VenueState>('GET', `/effects?user=${address}`)).accounts[0]!
 
-/** Signed by what was bought and sold. */
+/** Signed: bought positive, sold negative. */
 export const traded = (fills: VenueFill[]) =>
   total(fills.map(({ side, sz }) => (side === 'B' ? units(sz) : -units(sz))))
 
@@ -85,7 +85,9 @@ type RecordContext = {
   replies: TaskReply[]
 }
 
-/** One key, one task; an order once, filled as it was told; and no order that belongs to no task. */
+/**
+ * Checks that a key has one task, that an order exists once and is filled as reported, and that no order lacks a task.
+ */
 export async function verifyRecord(
   { customer, venue, app, replies }: RecordContext,
   last: TaskReply,
@@ -108,7 +110,7 @@ export async function verifyRecord(
       replies.flatMap(({ result }) => [...(result.tp_oids ?? []), ...(result.sl_oids ?? [])]),
     )
     const unreported = own.filter(({ oid }) => !replyOf.has(String(oid)))
-    return assert.equal(unreported.length, 0, `${at}: orders nobody told of`)
+    return assert.equal(unreported.length, 0, `${at}: orders that no task reports`)
   }
   assert.equal(mine.length, 1, `${at}: entries of one key ${JSON.stringify(mine)}`)
   const entry = mine[0]!
@@ -132,7 +134,7 @@ export async function verifyRecord(
 /** Of BTC, with five decimals of eight. */
 const lotUnits = 1_000n
 
-/** The position by the venue's own word, and by all that was bought and sold. */
+/** The position by the venue's record, and by the sum of all fills. */
 export async function assertPosition({ customer, venue }: RecordContext, expected: bigint): Promise<void> {
   const { positions, fills } = await recordOf(venue, customer)
   assert.deepEqual(

@@ -1,4 +1,4 @@
-/** Traders who want each of their orders once, over gateways that come and go and a venue that loses its words. */
+/** Traders that place each of their orders once, through gateways that die and a venue that loses replies. */
 import assert from 'node:assert/strict'
 import { setTimeout as delay } from 'node:timers/promises'
 import { bearer, type Gateway, http } from '../harness/gateway.ts'
@@ -13,7 +13,7 @@ export type TaskReply = {
 }
 export type Trader = Customer & { resting: string[] }
 
-/** A small generator of its own: the same seed gives the same orders on every machine. */
+/** A small generator: the same seed gives the same orders on every machine. */
 export function randomOf(seed: number): () => number {
   let state = seed >>> 0
   return () => {
@@ -47,10 +47,10 @@ export function randomOrderRequest(random: () => number, trader: Trader): OrderR
   return { path: '/v1/perp/open', body: open }
 }
 
-/** What a wish may be told that cannot be fulfilled; then there is no task. */
+/** Expected rejections of a request; there is no task then. */
 const refusals = ['no_position', 'not_found', 'order_not_cancellable', 'insufficient_balance', 'conflict']
 
-/** The same key until somebody says what became of it; undefined where the wish was refused. */
+/** Repeats the same key until it gets an outcome; undefined where the request was rejected. */
 export async function submitUntilAnswered(
   gateways: () => Gateway[],
   trader: Trader,

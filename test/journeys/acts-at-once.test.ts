@@ -1,4 +1,4 @@
-/** An act holds one connection and never waits for a second one, whatever the number of acts and of connections. */
+/** An act uses one connection and never waits for a second one, with any number of acts and connections. */
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import pg from 'pg'
@@ -13,7 +13,7 @@ const atOnce = 12
 const cancelsAtOnce = 120
 const cancelsMs = 2_000
 
-describe('acts at once on few connections', () => {
+describe('concurrent acts on few connections', () => {
   let gateway: Awaited<ReturnType<typeof freshGateway>>
   let db: pg.Pool
   let agent: Agent
@@ -36,7 +36,7 @@ describe('acts at once on few connections', () => {
     await gateway?.[Symbol.asyncDispose]()
   })
 
-  /** Of a kind that no instance knows, so that nobody runs them. */
+  /** Of a kind that no instance has, so that they never run. */
   async function newTasks(count: number): Promise<string[]> {
     const ids = Array.from({ length: count }, () => uuidv7(new Date(), systemRandom))
     await db.query(
@@ -54,7 +54,7 @@ describe('acts at once on few connections', () => {
       headers: { ...bearer(agent), ...(key !== undefined && { 'idempotency-key': key }) },
     })
 
-  test('many cancels at once are answered within two seconds, and each of them is accepted', async (t) => {
+  test('many concurrent cancels are answered within two seconds, and each of them is accepted', async (t) => {
     const ids = await newTasks(cancelsAtOnce)
     const readMs = performance.now()
     await Promise.all(ids.map((id) => http(`${gateway.url}/v1/tasks/${id}`, { headers: bearer(agent) })))
@@ -74,11 +74,11 @@ describe('acts at once on few connections', () => {
       [ids],
     )
     assert.equal(rows[0].n, cancelsAtOnce)
-    // On a busy machine reads of as many tasks say how fast anything is.
+    // On a busy machine reads of as many tasks are the measure of its speed.
     assert.ok(tookMs < Math.max(cancelsMs, 10 * readsMs), `${tookMs} ms, reads ${readsMs} ms`)
   })
 
-  test('agents register, verify and get their tokens at once', async () => {
+  test('agents register, verify and get their tokens concurrently', async () => {
     const agents = await Promise.all(Array.from({ length: atOnce }, () => newAgent(gateway.url)))
     assert.equal(new Set(agents.map(({ agentId }) => agentId)).size, atOnce)
   })
@@ -92,7 +92,7 @@ describe('acts at once on few connections', () => {
       ({ entry }) => entry.kind === 'act' && entry.access !== 'public',
     )
     assert.ok(acts.some(({ name }) => name === 'tasks_cancel'))
-    // The kill switch is last, since it stops what comes after it.
+    // The kill switch is last, because it stops later operations.
     for (const { name, entry } of acts.toSorted((a, b) =>
       a.name === 'policy_kill' ? 1 : b.name === 'policy_kill' ? -1 : 0,
     )) {

@@ -1,4 +1,4 @@
-/** Accounts at the venue that an operator freezes and lets trade again. */
+/** Accounts at the venue that an operator freezes and unfreezes. */
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { type Operator, operatorOf } from '../harness/admin.ts'
@@ -24,20 +24,20 @@ const perp = (person: Person, path: string, body: object) =>
 const open = (person: Person) =>
   perp(person, 'open?wait=true', { asset: 'BTC', side: 'long', notional_usd: '40', leverage: 2 })
 
-test('a frozen account opens nothing and closes; unfrozen it opens again, and the user is told of both', async () => {
+test('a frozen account opens nothing and closes; unfrozen it opens again, and events report both', async () => {
   const person = await createFundedPerson(gateway.url)
   await perp(person, 'setup?wait=true', {})
   const funded = await perp(person, 'fund?wait=true', { amount_usd: '60' })
   assert.equal(funded.body.status, 'completed', JSON.stringify(funded.body))
   const early = await open(person)
   assert.equal(early.body.outcome, 'executed', JSON.stringify(early.body))
-  // The account is looked after from its first look on.
+  // The account is registered with its first comparison.
   await eventually(
     async () => {
       const [row] = await operator.rows('psql', 'select state from venue_account')
       return row?.state === 'active' ? true : undefined
     },
-    'the account is looked after',
+    'the account is registered',
     30_000,
   )
 
@@ -73,7 +73,7 @@ test('a frozen account opens nothing and closes; unfrozen it opens again, and th
   )
 })
 
-test('an account that is not looked after cannot be frozen', async () => {
+test('an account that is not registered cannot be frozen', async () => {
   const person = await createFundedPerson(gateway.url)
   const refused = await operator.refusal('accounts', 'freeze', person.agentId, '--why', 'x')
   assert.match(refused, /has no venue account/)

@@ -1,4 +1,4 @@
-/** Backups of the embedded database, made beside a running gateway and put back, under whatever account runs this. */
+/** Backups of the embedded database, made beside a running gateway and restored, under any account. */
 import assert from 'node:assert/strict'
 import { statSync } from 'node:fs'
 import { after, before, test } from 'node:test'
@@ -20,9 +20,9 @@ after(async () => {
   installations[Symbol.dispose]()
 })
 
-test('a backup beside a running gateway restores into an empty folder with every user that was acknowledged before it', async () => {
+test('a backup beside a running gateway restores into an empty folder with every user acknowledged before it', async () => {
   const agents = await Promise.all(Array.from({ length: 8 }, () => newAgent(gateway.url)))
-  // Writing goes on while the files are copied; users of that time may or may not be in the copy.
+  // Writes continue while the files are copied; users of that time may or may not be in the copy.
   let writing = true
   const more = (async () => {
     while (writing) await newAgent(gateway.url)
@@ -48,7 +48,7 @@ test('a backup beside a running gateway restores into an empty folder with every
   assert.deepEqual([restore?.actor, restore?.reason], ['ann', 'a drill'])
 })
 
-test('a server of your own is backed up with its own tools', async () => {
+test('an external server is backed up with its own tools', async () => {
   const foreign = operatorOf({ DATABASE_URL: 'postgresql://nobody@127.0.0.1:1/x', DATA_DIR: path('third') })
   assert.match(
     await foreign.refusal('restore', path('copy'), '--why', 'x'),

@@ -1,4 +1,6 @@
-/** Key-encryption keys: a wrong or missing one refuses the start, and a rotation goes on until none is left. */
+/**
+ * Key-encryption keys: a wrong or missing one prevents the start, and a rotation continues until no old key is left.
+ */
 import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
 import { after, before, test } from 'node:test'
@@ -17,7 +19,7 @@ import {
 import { createFundedPerson } from './people.ts'
 import { worldOf } from './world.ts'
 
-/** One gateway wraps with its turn, the other finds it with its next one. */
+/** One gateway rewraps in its interval, the other finds it in its next one. */
 const maintenanceMsMax = 30_000
 const newKey = () => randomBytes(32).toString('base64')
 const [old, fresh] = [newKey(), newKey()]
@@ -47,7 +49,7 @@ const refusalOf = async (env: Record<string, string>): Promise<string> => {
   throw new Error('the gateway started')
 }
 
-test('a start is refused where a key in use is missing or is another one under the same id', async () => {
+test('a start is rejected where a key in use is missing or is another one under the same id', async () => {
   {
     await using gateway = await launch({ env: withKeys(`old:${old}`) })
     await newAgent(gateway.url)
@@ -63,7 +65,7 @@ test('a start is refused where a key in use is missing or is another one under t
   )
 })
 
-test('a rotation wraps every key, tells its progress, and the old key can go', async () => {
+test('a rotation wraps every key, reports its progress, and the old key can be removed', async () => {
   const rows = (name: string) => operatorOf(withKeys(`new:${fresh}`, `old:${old}`)).rows('keys', name)
   await using gateway = await launch({ env: withKeys(`old:${old}`) })
   const person = await createFundedPerson(gateway.url)
@@ -100,7 +102,7 @@ test('a rotation wraps every key, tells its progress, and the old key can go', a
   assert.equal(deposit.body.status, 'completed', JSON.stringify(deposit.body))
 })
 
-test('a gateway with a new key wraps the others by itself, and one without that key says so', async () => {
+test('a gateway with a new key rewraps the others by itself, and one without that key reports it', async () => {
   using elsewhere = dataFolder()
   await using database = await testDatabase()
   const own = { DATABASE_URL: database.url, MAINTENANCE_MS: '1000' }
@@ -122,7 +124,7 @@ test('a gateway with a new key wraps the others by itself, and one without that 
   assert.deepEqual(await lateSays(), ['ok', '0'])
   await eventually(
     async () => ((await lateSays()).join() === 'degraded,1' ? true : undefined),
-    'the gateway without the new key says so',
+    'the gateway without the new key reports it',
     maintenanceMsMax,
   )
   assert.deepEqual(await keys(), [['new', 2]])
@@ -130,7 +132,7 @@ test('a gateway with a new key wraps the others by itself, and one without that 
   await late.stop()
 })
 
-test('keys that no key at hand opens are named, and the rotation does not end as done', async () => {
+test('keys that no configured key opens are named, and the rotation does not end as done', async () => {
   const operator = operatorOf(withKeys(`other:${newKey()}`))
   const [shown] = await operator.rows('keys', 'show')
   assert.deepEqual([shown?.role, shown?.opens], ['not in the settings', 'absent'])

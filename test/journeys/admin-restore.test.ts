@@ -1,4 +1,4 @@
-/** A backup that is put in the place of the embedded database it was made of. */
+/** A backup restored over the embedded database that it was made of. */
 import assert from 'node:assert/strict'
 import { appendFileSync, existsSync, readdirSync } from 'node:fs'
 import { join } from 'node:path'
@@ -43,7 +43,7 @@ const contents = async (url: string): Promise<string[]> =>
     }),
   )
 
-test('a restore in place goes back to the moment of the backup, and keeps what was there', async () => {
+test('a restore in place goes back to the moment of the backup, and keeps a copy of the later state', async () => {
   const early = await newAgent(gateway.url)
   await operator.run('backup', path('early'))
   const url = (await operator.run('psql', '--url')).out.trim()
@@ -65,7 +65,7 @@ test('a restore in place goes back to the moment of the backup, and keeps what w
   )
 })
 
-test('a damaged backup is refused and leaves the database as it was', async () => {
+test('a damaged backup is rejected and leaves the database unchanged', async () => {
   const agent = await newAgent(gateway.url)
   await operator.run('backup', path('damaged'))
   const base = join(path('damaged'), 'data', 'base')

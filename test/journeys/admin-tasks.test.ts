@@ -1,4 +1,6 @@
-/** Tasks that looking does not end: what an operator sees of them, and how they are ended with evidence. */
+/**
+ * Tasks whose outcome no look-up can determine: what an operator sees of them, and how they are ended with evidence.
+ */
 import assert from 'node:assert/strict'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
@@ -13,7 +15,7 @@ import { base, worldOf } from './world.ts'
 
 type Rpc = { id: number; method: string }
 
-/** In front of a real node: while `forgets`, it answers as one that has lost its receipts. */
+/** A proxy before a real node: with `hidesReceipts` it answers like a node that has lost its receipts. */
 async function forgetfulNode(url: string) {
   const state = { hidesReceipts: false }
   const server = createServer(async (request, response) => {
@@ -67,7 +69,7 @@ after(async () => {
   folder[Symbol.dispose]()
 })
 
-/** The batch ran, its receipt is gone, and its deadline is over: nothing more can be looked up. */
+/** The batch ran, its receipt is missing, and its deadline is over: nothing more can be looked up. */
 async function depositInReview(person: Person, amount: string): Promise<string> {
   node.state.hidesReceipts = true
   const { body } = await person.deposit(amount, { query: '' })
@@ -76,7 +78,7 @@ async function depositInReview(person: Person, amount: string): Promise<string> 
     'the vault has the deposit',
     30_000,
   )
-  const why = 'a task that an operator ends tells no amounts'
+  const why = 'a task that an operator ends has no amounts in its result'
   testFunding.add(person, { asset: 'usdc:8453', units: -BigInt(landed.assets_units), why })
   testFunding.add(person, { asset: 'shares', units: BigInt(landed.shares_units), why })
   await world.advance(700)
@@ -98,7 +100,7 @@ type Shown = {
 }
 const show = async (id: string) => JSON.parse((await operator.run('tasks', 'show', id)).out) as Shown
 
-test('a task in review is listed with what it has sent, and ended as executed with evidence', async () => {
+test('a task in review is listed with its signed transactions, and ended as executed with evidence', async () => {
   const person = await createFundedPerson(gateway.url)
   testFunding.excludeUser(person.evm, 'a deposit that an operator ends opens no position for its shares')
   const id = await depositInReview(person, '3')
@@ -125,7 +127,7 @@ test('a task in review is listed with what it has sent, and ended as executed wi
     60_000,
   )
   const words = ['--outcome', 'executed', '--tx-hash', hash, '--evidence', 'mined, by two other nodes']
-  await operator.act('the node has forgotten', 'tasks', 'end', id, ...words)
+  await operator.act('the node has lost the receipt', 'tasks', 'end', id, ...words)
   const ended = await person.ended(id, 5_000)
   assert.deepEqual([ended.status, ended.outcome, ended.result.tx_hash], ['completed', 'executed', hash])
   await events
@@ -144,16 +146,16 @@ test('a task in review is listed with what it has sent, and ended as executed wi
   const { actor, reason, details } = recorded!
   assert.deepEqual(
     [actor, reason, details.outcome, details.txHash],
-    ['ann', 'the node has forgotten', 'executed', hash],
+    ['ann', 'the node has lost the receipt', 'executed', hash],
   )
   const again = await operator.refusal('tasks', 'end', id, ...words, '--why', 'twice')
   assert.match(again, /not in review/)
 })
 
-test('a task ended as not executed gives back its hold and its share of the limits', async () => {
+test('a task ended as not executed releases its hold and its share of the limits', async () => {
   const person = await createFundedPerson(gateway.url)
   const id = await depositInReview(person, '4')
-  // What was signed counts as expired: the wall clock of the gateway has not moved with that of the chain.
+  // The signed transaction counts as expired: the wall clock of the gateway has not moved with that of the chain.
   await operator.act(
     'time travel',
     'psql',
@@ -189,7 +191,7 @@ test('a task ended as not executed gives back its hold and its share of the limi
   assert.equal((await person.deposit('1')).body.status, 'completed')
 })
 
-test('a task that has not come into review is not ended by hand', async () => {
+test('a task outside of review is not ended by hand', async () => {
   const person = await createFundedPerson(gateway.url)
   node.state.hidesReceipts = false
   const { body } = await person.deposit('1')

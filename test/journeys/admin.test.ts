@@ -1,4 +1,4 @@
-/** What an operator does to users, tokens, limits, switches and sponsors, beside two running instances. */
+/** Operator commands on users, tokens, limits, switches and sponsors, beside two running instances. */
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { admin, type Operator, operatorOf } from '../harness/admin.ts'
@@ -41,7 +41,7 @@ const userOf = async (url: string, token: string) =>
   http<{ user_id: string; code?: string }>(`${url}/v1/user`, { headers: bearer({ token }) })
 const userIdOf = async ({ token }: { token: string }) => (await userOf(first.url, token)).body.user_id
 
-/** A hint takes some milliseconds; without it the cache of an instance would answer otherwise for 30 s. */
+/** A notification takes some milliseconds; without it the cache of an instance would be stale for 30 s. */
 const eventuallyStatus = (url: string, token: string, wanted: unknown[]) =>
   eventually(
     async () => {
@@ -54,7 +54,7 @@ const eventuallyStatus = (url: string, token: string, wanted: unknown[]) =>
 
 const lastAction = async () => (await operator.log('--limit', '2'))[1]!
 
-test('without a command, and for an unknown one, it tells what there is', async () => {
+test('without a command, and for an unknown one, the commands are listed', async () => {
   const help = await operator.run()
   for (const name of [
     'tasks end',
@@ -71,7 +71,7 @@ test('without a command, and for an unknown one, it tells what there is', async 
   assert.match(await operator.refusal('users', 'freeze', 'agt_x', '--why', 'test'), /There is no user agt_x/)
 })
 
-test('a frozen user is refused on every instance at once, and signs in again when unfrozen', async () => {
+test('a frozen user is rejected on every instance at once, and signs in again when unfrozen', async () => {
   const agent = await newAgent(first.url)
   const userId = await userIdOf(agent)
   await eventuallyStatus(second.url, agent.token, [200, undefined])
@@ -101,10 +101,10 @@ test('tokens of an agent, and a single one, end at once everywhere', async () =>
     for (const token of [two, three]) await eventuallyStatus(url, token, [401, 'invalid_token'])
   assert.match(await operator.refusal('tokens', 'revoke', '--why', 'x'), /either --user .* or --token/)
   const record = JSON.stringify(await operator.log())
-  assert.ok(!record.includes(one), 'a token stands in the record')
+  assert.ok(!record.includes(one), 'a token is in the record')
 })
 
-test('a stolen key is replaced: the thief is out, the owner signs with the new one', async () => {
+test('a stolen key is replaced: the thief is locked out, the owner signs with the new one', async () => {
   const agent = await newAgent(first.url)
   const fresh = keyPair()
   await eventuallyStatus(second.url, agent.token, [200, undefined])
@@ -127,7 +127,7 @@ test('a stolen key is replaced: the thief is out, the owner signs with the new o
 const limits = async (person: Person) =>
   (await person.call<{ per_day_usd: string; paused: unknown }>('GET /v1/policy')).body
 
-test('limits and the kill switch that a thief has set are undone', async () => {
+test('limits and the kill switch that a thief has set are reverted', async () => {
   const person = await createFundedPerson(first.url)
   const before = await limits(person)
   const tightened = await person.call('PUT /v1/policy', { body: { per_day_usd: '0' } })
@@ -149,7 +149,7 @@ test('limits and the kill switch that a thief has set are undone', async () => {
   assert.equal(former.per_day_micros, '0')
 })
 
-test('the switch for everybody stops opening on every instance and lets exits pass', async () => {
+test('the global kill switch stops opening on every instance and allows exits', async () => {
   const person = await createFundedPerson(first.url)
   const opened = (await person.deposit('5')).body
   assert.equal(opened.status, 'completed')
@@ -204,7 +204,7 @@ test('a paused sponsor pays for nothing new on any instance until it is unpaused
   assert.match(await operator.refusal('sponsors', 'unpause', remaining, '--why', 'x'), /is not paused/)
 })
 
-test('SQL reads only, unless it is asked to write, and each statement is recorded', async () => {
+test('SQL is read-only unless a write is requested, and each statement is recorded', async () => {
   const read = await operator.rows('psql', 'select 1 as one')
   assert.deepEqual(read[0], { one: 1 })
   const note = "insert into database_binding (key, value) values ('note', 'x')"
@@ -234,7 +234,7 @@ test('SQL reads only, unless it is asked to write, and each statement is recorde
   )
 })
 
-test('what was recorded can be listed by subject, and not be changed', async () => {
+test('recorded commands are listed by subject, and cannot be changed', async () => {
   const agent = await newAgent(first.url)
   const userId = await userIdOf(agent)
   await operator.act('one', 'users', 'freeze', userId)

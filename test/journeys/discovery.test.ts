@@ -46,7 +46,7 @@ describe('the gateway describes itself', () => {
       })),
     )
 
-  test('capabilities list exactly the operations of OpenAPI, and both list what is routed', async () => {
+  test('capabilities list exactly the operations of OpenAPI, and both list the routes', async () => {
     const capabilities = (
       await get<Record<string, { endpoints?: string[]; transfer_out?: boolean }>>('/capabilities')
     ).body
@@ -96,7 +96,7 @@ describe('the gateway describes itself', () => {
     for (const { status } of chains) assert.ok(['ok', 'degraded', 'down'].includes(status))
   })
 
-  test('health is ok soon after the start, and a dead chain degrades it under 200 and heals', async () => {
+  test('health is ok soon after the start, an unreachable chain degrades it under 200, and it recovers', async () => {
     const health = async () => {
       const { status, body } = await get<Health>('/health')
       assert.equal(status, 200)
@@ -158,7 +158,7 @@ describe('the gateway describes itself', () => {
     assert.equal(proxied.status, 404)
   })
 
-  test('the docs page loads everything from this server and may talk to nobody else', async () => {
+  test('the docs page loads everything from this server and may connect to no other', async () => {
     const page = await fetch(`${gateway.url}/docs`)
     assert.equal(page.status, 200)
     const html = await page.text()
@@ -185,7 +185,7 @@ describe('the gateway describes itself', () => {
     assert.doesNotMatch(html, /cdn\.|jsdelivr|unpkg|fonts\.(?:googleapis|scalar)/)
   })
 
-  test('a browser of an allowed origin may preflight, and one of another origin learns nothing', async () => {
+  test('a browser of an allowed origin may preflight, and one of another origin gets no permission', async () => {
     const preflight = (from: string) =>
       fetch(`${gateway.url}/v1/earn/deposit`, {
         method: 'OPTIONS',
@@ -209,7 +209,7 @@ describe('the gateway describes itself', () => {
     assert.match(real.headers.get('access-control-expose-headers') ?? '', /Idempotent-Replayed/)
   })
 
-  test('every answer carries the security headers and a request id, also an error', async () => {
+  test('every answer has the security headers and a request id, errors too', async () => {
     for (const path of ['/health', '/capabilities', '/v1/user', '/nowhere', '/openapi.json', '/docs']) {
       const { headers } = await get(path)
       assert.equal(headers.get('x-content-type-options'), 'nosniff', path)

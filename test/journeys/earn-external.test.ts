@@ -1,4 +1,4 @@
-/** Shares that leave an account or come to it another way: they stop deposits where they are missing, and never a withdrawal. */
+/** Shares that move outside the gateway: missing ones stop deposits, and never a withdrawal. */
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import { operatorOf } from '../harness/admin.ts'
@@ -11,7 +11,7 @@ type Flagged = { events: { type: string; data: Record<string, string> }[] }
 const elsewhere = `0x${'11'.repeat(20)}`
 const auditMs = 60_000
 
-describe('shares that moved another way', () => {
+describe('shares that moved outside the gateway', () => {
   let gateway: Awaited<ReturnType<typeof freshGateway>>
   let world: World
   before(async () => {
@@ -49,7 +49,7 @@ describe('shares that moved another way', () => {
     const metrics = await (await fetch(`${gateway.url}/metrics`)).text()
     assert.match(metrics, /earn_accounts_frozen 1\b/)
 
-    // What is missing is the newest position's; the older one is untouched.
+    // The newest position is reduced; the older one is unchanged.
     const first = (await person.withdraw({ position_id: older.position_id })).body
     assert.equal(first.result.shares_delta, `-${older.shares_delta}`)
     const second = (await person.withdraw({ position_id: newer.position_id })).body
@@ -77,7 +77,7 @@ describe('shares that moved another way', () => {
     )
   })
 
-  test('shares that came from outside stop nobody, and a withdrawn position takes them back in', async () => {
+  test('external shares stop no operation, and a withdrawn position uses them', async () => {
     const [person, giver] = await Promise.all([
       createFundedPerson(gateway.url),
       createFundedPerson(gateway.url),
@@ -105,7 +105,7 @@ describe('shares that moved another way', () => {
     assert.equal((await person.deposit('1')).status, 200)
   })
 
-  test('an operator stops the deposits of one user, and accepts them again', async () => {
+  test('an operator stops the deposits of one user, and allows them again', async () => {
     const operator = operatorOf({ DATABASE_URL: gateway.databaseUrl })
     const person = await createFundedPerson(gateway.url)
     const { position_id } = (await person.deposit('10')).body.result

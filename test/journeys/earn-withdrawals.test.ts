@@ -1,4 +1,4 @@
-/** Positions that are withdrawn while others still are: what the chain pays is what the ledger books. */
+/** Concurrent withdrawals of positions: the ledger books the amounts that the chain pays. */
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import { setTimeout as delay } from 'node:timers/promises'
@@ -46,7 +46,7 @@ describe('positions withdrawn in quick succession', () => {
     ['through one instance', () => [gateways[0]!.url]],
     ['through two instances in turn', () => gateways.map(({ url }) => url)],
   ] as const)
-    test(`12 positions of 5 to 60 USDC withdrawn whole ${title} leave nothing behind`, async () => {
+    test(`12 positions of 5 to 60 USDC withdrawn whole ${title} leave no shares`, async () => {
       const person = await createFundedPerson(gateways[0]!.url)
       const start = await world.usdcOf(person.evm)
       const opened = await open(person, amounts)

@@ -26,7 +26,10 @@ describe('a user earns on USDC', () => {
   const positionsOf = async (person: Person) => (await person.call<Positions>('GET /v1/earn/positions')).body
   const info = async () => (await http<Info>(`${gateway.url}/v1/earn`)).body
 
-  /** Each completed task is one event of the vault, under its own hash and with its own amounts; nothing else is. */
+  /**
+   * Each completed task is one event of the vault, under its own hash and with its own amounts, and there are no
+   * others.
+   */
   async function agreesWithChain(person: Person): Promise<void> {
     const { items } = (await person.call<{ items: TaskBody[] }>('GET /v1/tasks?status=completed&limit=100'))
       .body
@@ -73,7 +76,7 @@ describe('a user earns on USDC', () => {
     assert.deepEqual(polled.body, done.body)
   })
 
-  test('a position tells deposits and yield, gives a part to the unit and then the rest, down to no share', async () => {
+  test('a position shows deposits and yield, and is withdrawn in part to the unit and then in full, to the last share', async () => {
     const person = await createFundedPerson(gateway.url)
     const first = (await person.deposit('250.5')).body
     const { position_id } = first.result
@@ -116,7 +119,7 @@ describe('a user earns on USDC', () => {
     assert.deepEqual([empty.status, empty.body.code], [409, 'no_position'])
   })
 
-  test('what cannot succeed is refused with its reason, and no task exists of it', async () => {
+  test('a request that cannot succeed is rejected with its reason, and creates no task', async () => {
     const [person, other] = await Promise.all([
       createFundedPerson(gateway.url),
       createFundedPerson(gateway.url),
@@ -174,7 +177,7 @@ describe('a user earns on USDC', () => {
     assert.equal(await world.usdcOf(person.evm), 10_000_000_000n)
   })
 
-  test('a vault without means at hand refuses a withdrawal with 409, and pays once it has them', async () => {
+  test('a vault without liquidity rejects a withdrawal with 409, and pays once it has it', async () => {
     const person = await createFundedPerson(gateway.url)
     const { position_id } = (await person.deposit('100')).body.result
     const tasksBefore = await person.taskCount()
@@ -194,7 +197,7 @@ describe('a user earns on USDC', () => {
     await agreesWithChain(person)
   })
 
-  test('shares moved outside are told as such and never as a loss', async () => {
+  test('shares moved outside are reported as such and never as a loss', async () => {
     const person = await createFundedPerson(gateway.url)
     const { position_id, shares_delta } = (await person.deposit('100')).body.result
     const half = BigInt(shares_delta) / 2n
@@ -209,7 +212,7 @@ describe('a user earns on USDC', () => {
     assert.equal(await world.sharesOf(person.evm), 0n)
     const rest = BigInt(shares_delta) - half
     assert.equal(out.result.shares_delta, String(-rest))
-    // What was burnt is booked; what left another way stays in view until its owner has it booked.
+    // Burnt shares are booked; shares that left another way stay in view until their owner books them.
     const [left] = (await positionsOf(person)).positions
     assert.deepEqual(
       [left!.status, left!.shares, left!.external_delta_shares],
@@ -231,7 +234,7 @@ describe('a user earns on USDC', () => {
       assert.ok(row.status !== 'completed' || typeof row.tx_hash === 'string', JSON.stringify(row))
   })
 
-  test('ten deposits of one moment all land, and parallel ones never spend one balance twice', async () => {
+  test('ten concurrent deposits all land, and parallel ones never spend one balance twice', async () => {
     const person = await createFundedPerson(gateway.url)
     const all = await Promise.all(Array.from({ length: 10 }, () => person.deposit('1200')))
     const landed = all.filter(({ status }) => status === 200)
@@ -244,7 +247,7 @@ describe('a user earns on USDC', () => {
     await agreesWithChain(person)
   })
 
-  test('while the chain is away positions are still told, what is not known is null, and nothing is promised', async () => {
+  test('while the chain is unreachable positions are still listed, unknown figures are null, and nothing is accepted', async () => {
     const person = await createFundedPerson(gateway.url)
     const { position_id, shares_delta } = (await person.deposit('100')).body.result
     await world.chain('8453', 'stop')
@@ -276,7 +279,7 @@ describe('a user earns on USDC', () => {
     await agreesWithChain(person)
   })
 
-  test('the vault tells its own facts to everybody, as the chain has them', async () => {
+  test("the vault's figures are public and equal those of the chain", async () => {
     const person = await createFundedPerson(gateway.url)
     const raw = (await person.call<Record<string, unknown>>('GET /v1/earn/vault')).body
     assert.equal(String(raw.vault_address).toLowerCase(), world.vault.toLowerCase())
@@ -291,7 +294,7 @@ describe('a user earns on USDC', () => {
     assert.ok(Number(share_price) >= 1)
   })
 
-  test('half a year later the same shares are worth more, and the yield goes to their owner', async () => {
+  test('half a year later the same shares are worth more, and the yield belongs to their owner', async () => {
     const person = await createFundedPerson(gateway.url)
     const { position_id, shares_delta } = (await person.deposit('1000')).body.result
     await world.setVault({ drip_bps_per_year: 1_000 })
@@ -309,7 +312,7 @@ describe('a user earns on USDC', () => {
     assert.equal(position!.amount_deposited_usdc, '1000')
     assert.ok(Number(position!.unrealized_yield_usdc) < 60, position!.unrealized_yield_usdc)
     assert.ok(Number((await info()).share_price) > 1.04)
-    // One share price a day is not enough to tell a rate, and a rate that is not known is not zero.
+    // One share price a day is not enough for a rate, and an unknown rate is not zero.
     assert.equal(position!.current_apy, null)
 
     const out = (await person.withdraw({ position_id })).body

@@ -15,7 +15,7 @@ describe('money moves once per key', () => {
   })
   after(() => gateway?.[Symbol.asyncDispose]())
 
-  test('one key sent 50 times at once is one deposit, and 49 answers say that they are replays', async () => {
+  test('one key sent 50 times at once is one deposit, and 49 answers are marked as replays', async () => {
     const person = await createFundedPerson(gateway.url)
     const all = await Promise.all(
       Array.from({ length: 50 }, () => person.deposit('25', { key: 'fifty-at-once' })),
@@ -50,7 +50,7 @@ describe('money moves once per key', () => {
     assert.equal((await world.effects(person.evm)).length, 1)
   })
 
-  test('the same request is recognised however it is spelt, and with its key in header or body', async () => {
+  test('the same request is recognised in any spelling, with its key in header or body', async () => {
     const person = await createFundedPerson(gateway.url)
     const send = (body: unknown, key?: string) =>
       person.call<{ task_id: string }>('POST /v1/earn/deposit?wait=true', {
@@ -94,7 +94,7 @@ describe('money moves once per key', () => {
     assert.equal((await world.effects(person.evm)).length, 2)
   })
 
-  test('a refusal stores nothing, so the key is still free afterwards', async () => {
+  test('a rejection stores nothing, so the key is still free afterwards', async () => {
     const person = await createFundedPerson(gateway.url)
     assert.equal((await person.deposit('10001', { key: 'k' })).status, 409)
     const small = await person.deposit('10', { key: 'k' })
@@ -102,7 +102,7 @@ describe('money moves once per key', () => {
     assert.equal(small.headers.get('idempotent-replayed'), null)
   })
 
-  test('two users with the same key know nothing of each other', async () => {
+  test('the same key of two users is two keys', async () => {
     const [one, other] = await Promise.all([createFundedPerson(gateway.url), createFundedPerson(gateway.url)])
     const [mine, yours] = await Promise.all([
       one.deposit('10', { key: 'shared' }),
@@ -117,7 +117,7 @@ describe('money moves once per key', () => {
     assert.equal(yours.body.result.amount_usdc_decimal, '20')
   })
 
-  test('without a key the server makes one, returns it, and honours it', async () => {
+  test('without a key the server creates one, returns it, and accepts it', async () => {
     const person = await createFundedPerson(gateway.url)
     const first = await person.deposit('10')
     const key = first.headers.get('idempotency-key')

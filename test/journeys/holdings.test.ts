@@ -27,11 +27,11 @@ type Issue = { loc: string[]; type: string }
 
 const allChains = ['1', '137', '42161', '7565164', '8453']
 
-describe('holdings tell what the chains hold', () => {
+describe('holdings agree with the chains', () => {
   let gateway: Awaited<ReturnType<typeof freshGateway>>
   let world: World
   before(async () => {
-    // Nobody welcomes new wallets here, so that they begin empty.
+    // Without a faucet grant, so that new wallets begin empty.
     gateway = await freshGateway({ FAUCET_URL: 'off' }, { ownWorld: 'a chain stops and prices change' })
     world = await worldOf(gateway.world)
   })
@@ -47,7 +47,7 @@ describe('holdings tell what the chains hold', () => {
   const amountOf = ({ holdings }: Holdings, chainId: string, symbol: string) =>
     holdings.find((each) => each.chain_id === chainId && each.symbol === symbol)?.amount
 
-  test('a deposit from outside shows within two seconds, also in a wallet that was empty', async () => {
+  test('an external deposit shows within two seconds, also in a wallet that was empty', async () => {
     const person = await newPerson()
     const empty = await readHoldings(person)
     assert.deepEqual([empty.holdings, empty.total_value_usd, empty.stale], [[], '0', false])
@@ -71,7 +71,7 @@ describe('holdings tell what the chains hold', () => {
     }
   })
 
-  test('event=wallet-refresh reads the chains at once, whatever was read a moment ago', async () => {
+  test('event=wallet-refresh reads the chains at once, even right after another read', async () => {
     const person = await newPerson()
     for (let times = 1; times <= 5; times++) {
       await readHoldings(person)
@@ -83,7 +83,7 @@ describe('holdings tell what the chains hold', () => {
     }
   })
 
-  test('what earn moved shows at once, as cash and as shares with their worth', async () => {
+  test('an earn task shows at once, as cash and as shares with their value', async () => {
     const person = await newPerson()
     await world.fund(base, person.evm, 'USDC', '1000')
     await readHoldings(person)
@@ -97,7 +97,7 @@ describe('holdings tell what the chains hold', () => {
     assert.ok(Math.abs(Number(after.total_value_usd) - 1_000) < 0.001)
   })
 
-  test('one dead chain is named and shown as it was, within three seconds, and blanks nothing else', async () => {
+  test('an unreachable chain is named and shown with its last values, within three seconds, and the others are unaffected', async () => {
     const [person, stranger] = await Promise.all([newPerson(), newPerson()])
     await world.fund(polygon, person.evm, 'USDC', '5')
     await world.fund(base, person.evm, 'USDC', '6')
@@ -111,7 +111,7 @@ describe('holdings tell what the chains hold', () => {
         const during = await eventually(async () => {
           const now = await readHoldings(person, query)
           return now.stale ? now : undefined
-        }, 'the dead chain is told')
+        }, 'the unreachable chain is reported')
         assert.ok(performance.now() - startedMs < 3_000)
         const byChain = new Map(during.chains.map((each) => [each.chain_id, each]))
         assert.deepEqual(
@@ -144,7 +144,7 @@ describe('holdings tell what the chains hold', () => {
     assert.equal(amountOf(await eventually(healed, 'the chain is back'), polygon, 'USDC'), '5000000')
   })
 
-  test('a chain that is silent and never refuses holds nobody up for longer than three seconds', async () => {
+  test('a chain that is silent and never rejects delays no answer for longer than three seconds', async () => {
     const person = await newPerson()
     await world.fund(base, person.evm, 'USDC', '6')
     await world.fault(`evm:${polygon}`, { silent: true })
@@ -158,7 +158,7 @@ describe('holdings tell what the chains hold', () => {
     assert.equal(amountOf(during, base, 'USDC'), '6000000')
   })
 
-  test('every holding has symbol and decimals, an unknown price is null, and no number is an exponent', async () => {
+  test('every holding has symbol and decimals, an unknown price is null, and no number has an exponent', async () => {
     const person = await newPerson()
     await world.fund(base, person.evm, 'AERO', '0.000000000000000001')
     await world.fund(base, person.evm, 'DAI', '1000000')
@@ -206,7 +206,7 @@ describe('holdings tell what the chains hold', () => {
     )
   })
 
-  test('a dead price service takes the values away and leaves the balances', async () => {
+  test('without the price service values are null and balances stay', async () => {
     const person = await newPerson()
     await world.fund(base, person.evm, 'cbBTC', '0.5')
     await world.fault('prices', { status: 503 })
@@ -214,7 +214,7 @@ describe('holdings tell what the chains hold', () => {
     assert.equal(holdings.find(({ symbol }) => symbol === 'cbBTC')?.amount, '50000000')
   })
 
-  test('chain_type narrows the answer to one family, in both spellings, and refuses others', async () => {
+  test('chain_type limits the answer to one family, in both spellings, and rejects others', async () => {
     const person = await newPerson()
     await Promise.all([
       world.fund(base, person.evm, 'USDC', '1'),

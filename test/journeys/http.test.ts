@@ -23,7 +23,7 @@ async function database(text: string, values: unknown[] = []): Promise<unknown[]
 
 const usdc = '0x833589fCD6eDb6E08f4c7C32D4f71b54bdA02913'
 
-test('a misspelt event type is refused, on the stream and page by page', async () => {
+test('a misspelt event type is rejected, on the stream and page by page', async () => {
   for (const path of ['/v1/notifications', '/v1/notifications/stream']) {
     const { status, body } = await person.call<{ detail: { loc: string[]; type: string; msg: string }[] }>(
       `GET ${path}?types=task.completed,order.fill`,
@@ -40,7 +40,7 @@ test('a misspelt event type is refused, on the stream and page by page', async (
   assert.equal(status, 200)
 })
 
-test('pages pass over events in the database, and over a thousand of them at most', async () => {
+test('a page searches at most a thousand events in the database', async () => {
   type Page = { events: { id: string }[]; skip: number }
   const first = await eventually(async () => {
     const { body } = await person.call<Page>('GET /v1/notifications?after=0&limit=2')
@@ -53,7 +53,7 @@ test('pages pass over events in the database, and over a thousand of them at mos
     assert.equal((await person.call(`GET /v1/notifications?${query}`)).status, 422, query)
 })
 
-test('a repeated change of the policy answers the present policy, and no reply of it is stored', async () => {
+test('a repeated change of the policy returns the current policy, and no reply of it is stored', async () => {
   const key = 'tighten-once'
   const tokens = Array.from({ length: 100 }, (_, at) => ({
     chain_id: '8453',
@@ -67,14 +67,14 @@ test('a repeated change of the policy answers the present policy, and no reply o
   const later = await person.call<Policy>('PUT /v1/policy', { body: { per_day_usd: '80' } })
   const again = await person.call<Policy>('PUT /v1/policy', sent)
   assert.equal(again.headers.get('idempotent-replayed'), 'true')
-  assert.deepEqual(again.body, later.body, 'the repetition loosens nothing')
+  assert.deepEqual(again.body, later.body, 'the repetition widens nothing')
   const rows = await database('select response from idempotency where key = $1', [key])
   assert.deepEqual(rows, [{ response: null }])
   const more = { body: { tokens: [...tokens, { chain_id: '8453', address: usdc }] } }
   assert.equal((await person.call('PUT /v1/policy', more)).status, 422)
 })
 
-test('a stream ends when its token is gone, also where no instance was notified of it', async () => {
+test('a stream ends after its token was deleted, also where no instance was notified', async () => {
   const stop = new AbortController()
   const seen: { event?: string; data: unknown }[] = []
   const ended = (async () => {
@@ -87,7 +87,7 @@ test('a stream ends when its token is gone, also where no instance was notified 
   })()
   await eventually(async () => (seen.length > 0 ? true : undefined), 'the stream is open', 20_000)
   await database('delete from access_token')
-  // A token is remembered for 30 s.
+  // A token is cached for 30 s.
   const timer = setTimeout(() => stop.abort(new Error('the stream did not end')), 60_000)
   await ended
   clearTimeout(timer)

@@ -1,4 +1,4 @@
-/** `npm start` as a person and as a supervisor use it: what ends it ends everything that it started. */
+/** `npm start` under a person and under a supervisor: when it ends, everything that it started ends. */
 import assert from 'node:assert/strict'
 import { type ChildProcess, spawn } from 'node:child_process'
 import { readdirSync, readFileSync, statSync } from 'node:fs'

@@ -1,4 +1,4 @@
-/** Installations with an embedded database and without upstreams: what a backup holds is the database. */
+/** Installations with an embedded database and without upstreams: a backup contains the database. */
 import { join } from 'node:path'
 import { type Operator, operatorOf } from '../harness/admin.ts'
 import { bearer, dataFolder, type Gateway, http, launch } from '../harness/gateway.ts'

@@ -1,9 +1,9 @@
-/** Users of a gateway under test, who know its address and their own key and nothing else. */
+/** Users of a gateway under test, with its URL and their own key and nothing else. */
 import { type Agent, type Answer, bearer, eventually, http, newAgent } from '../harness/gateway.ts'
 
 type Json = Record<string, unknown>
 export type TaskBody = {
-  /** Where the answer is a refusal. */
+  /** Set where the answer is an error. */
   code?: string
   task_id: string
   kind: string
@@ -71,13 +71,13 @@ export async function personOf(url: string, agent: Agent): Promise<Person> {
   }
 }
 
-/** A new user whom the faucet has already welcomed. */
+/** A new user whose faucet grant has arrived. */
 export async function createFundedPerson(url: string): Promise<Person> {
   const person = await personOf(url, await newAgent(url))
   const isFunded = async () => {
     const { items } = (await person.call<{ items: TaskBody[] }>('GET /v1/tasks?kind=faucet_grant')).body
     return items[0]?.status === 'completed' ? true : undefined
   }
-  await eventually(isFunded, 'the welcome funding has arrived', 20_000)
+  await eventually(isFunded, 'the faucet grant has arrived', 20_000)
   return person
 }

@@ -15,7 +15,7 @@ describe('a new user enrols with a key pair', () => {
 
   const post = <B>(path: string, body: object) => http<B>(gateway.url + path, { method: 'POST', body })
 
-  test('register, verify and token lead to a user with two wallets, 200 credits and all scopes', async () => {
+  test('register, verify and token create a user with two wallets, 200 credits and all scopes', async () => {
     const { publicKey, privateKey } = keyPair()
     const registered = await post<{ challenge: string; nonce: string; expires_at: string }>(
       '/v1/auth/register',
@@ -74,7 +74,7 @@ describe('a new user enrols with a key pair', () => {
     )
   })
 
-  test('a key that is registered already is told so with its agent, and a challenge serves once', async () => {
+  test('a registered key is reported as such with its agent, and a challenge is valid once', async () => {
     const agent = await newAgent(gateway.url)
     const again = await post<Record<string, unknown>>('/v1/auth/register', { public_key: agent.publicKey })
     assert.equal(again.status, 409)
@@ -93,7 +93,7 @@ describe('a new user enrols with a key pair', () => {
     assert.equal(replayed.body.code, 'invalid_challenge')
   })
 
-  test('the welcome funding arrives in both wallets on every chain although the user asked for nothing', async () => {
+  test('the faucet grant arrives in both wallets on every chain without a request of the user', async () => {
     const person = await personOf(gateway.url, await newAgent(gateway.url))
     const funded = await eventually(
       async () => {
@@ -129,7 +129,7 @@ describe('a new user enrols with a key pair', () => {
     assert.deepEqual(cancel, await raw(`/v1/tasks/${randomUUID()}/cancel`, 'POST'))
   })
 
-  test('without a credential nothing personal is told, and the 401 names where to get one', async () => {
+  test('without a credential no personal data is returned, and the 401 names where to get one', async () => {
     for (const route of ['/v1/user', '/v1/wallets', '/v1/holdings', '/v1/tasks', '/v1/earn/positions']) {
       const reply = await http<Record<string, unknown>>(gateway.url + route)
       assert.equal(reply.status, 401, route)

@@ -10,7 +10,7 @@ const send = ['eth_sendRawTransaction']
 const receipt = ['eth_getTransactionReceipt']
 const pollIntervalMs = 40
 
-describe('an upstream loses replies, and a task still tells the truth', () => {
+describe('an upstream loses replies, and a task still reports the truth', () => {
   let gateway: Awaited<ReturnType<typeof freshGateway>>
   let world: World
   before(async () => {
@@ -20,7 +20,7 @@ describe('an upstream loses replies, and a task still tells the truth', () => {
   afterEach(() => world.heal())
   after(() => gateway?.[Symbol.asyncDispose]())
 
-  /** Looks at the user's tasks all the while: no state on the way may say what is not known. */
+  /** Polls the user's tasks meanwhile: no intermediate state may state what is not known. */
   async function watched<T>(person: Person, run: () => Promise<T>): Promise<T> {
     const stop = new AbortController()
     let samples = 0
@@ -40,7 +40,7 @@ describe('an upstream loses replies, and a task still tells the truth', () => {
       }
     })()
     try {
-      const result = await Promise.race([run(), watcher.then(() => assert.fail('the watch ended early'))])
+      const result = await Promise.race([run(), watcher.then(() => assert.fail('the polling ended early'))])
       assert.ok(samples > 0)
       return result
     } finally {
@@ -49,7 +49,7 @@ describe('an upstream loses replies, and a task still tells the truth', () => {
     }
   }
 
-  /** One deed on the chain, under a hash that the task names; whatever else was signed was its replacement. */
+  /** One event on the chain, under a hash that the task names; other signed transactions were replacements. */
   async function happenedOnce(person: Person, task: TaskBody): Promise<void> {
     assert.deepEqual([task.status, task.outcome], ['completed', 'executed'], JSON.stringify(task))
     const effects = await world.effects(person.evm)
@@ -64,11 +64,11 @@ describe('an upstream loses replies, and a task still tells the truth', () => {
   }
 
   const faults = [
-    ['drops the reply to the sending', { drop_reply: true, methods: send, count: 1 }],
-    ['drops every reply to a sending', { drop_reply: true, methods: send }],
+    ['drops the reply to the send', { drop_reply: true, methods: send, count: 1 }],
+    ['drops every reply to a send', { drop_reply: true, methods: send }],
     ['drops the replies to the first look-ups', { drop_reply: true, methods: receipt, count: 2 }],
-    ['answers 429 to the sending', { status: 429, methods: send, count: 2 }],
-    ['answers 503 to sendings and look-ups', { status: 503, methods: [...send, ...receipt], count: 3 }],
+    ['answers 429 to the send', { status: 429, methods: send, count: 2 }],
+    ['answers 503 to sends and look-ups', { status: 503, methods: [...send, ...receipt], count: 3 }],
     ['answers with HTML pages', { html: true, status: 502, methods: [...send, ...receipt], count: 3 }],
     [
       'answers with HTML pages under 200',
@@ -78,14 +78,14 @@ describe('an upstream loses replies, and a task still tells the truth', () => {
   ] as const
 
   for (const [what, fault] of faults)
-    test(`an upstream that ${what} leads to one deposit and never to a lie`, async () => {
+    test(`an upstream that ${what} causes one deposit and never a false report`, async () => {
       const person = await createFundedPerson(gateway.url)
       await watched(person, async () => {
         await world.fault(chain, fault)
         const accepted = await person.deposit('10', { query: '' })
         assert.equal(accepted.status, 200, JSON.stringify(accepted.body))
         const hit = async () => ((await world.faultHits(chain)) > 0 ? true : undefined)
-        await eventually(hit, 'the fault has struck')
+        await eventually(hit, 'the failure has applied')
         if (!('count' in fault)) {
           await eventually(
             async () => ((await world.effects(person.evm)).length > 0 ? true : undefined),
@@ -97,7 +97,7 @@ describe('an upstream loses replies, and a task still tells the truth', () => {
       })
     })
 
-  test('a chain that refuses connections for a while delays a task and loses nothing', async () => {
+  test('a chain that rejects connections for a while delays a task and loses nothing', async () => {
     const person = await createFundedPerson(gateway.url)
     await watched(person, async () => {
       await world.fault(chain, { latency_ms: 300, methods: send })
@@ -123,7 +123,7 @@ describe('an upstream loses replies, and a task still tells the truth', () => {
     })
   })
 
-  test('a node that stops in the middle of a task and comes back finds the task reconciling, then done', async () => {
+  test('after a node stops in the middle of a task and comes back, the task is reconciling and then done', async () => {
     const person = await createFundedPerson(gateway.url)
     await watched(person, async () => {
       await world.fault(chain, { latency_ms: 1_000, methods: send })
@@ -142,7 +142,7 @@ describe('an upstream loses replies, and a task still tells the truth', () => {
     assert.equal((await person.deposit('5')).body.outcome, 'executed')
   })
 
-  test('a refusal before anything was signed is told as such: nothing was sent, and the same key may be used again', async () => {
+  test('a rejection before anything was signed is reported as such: nothing was sent, and the same key may be used again', async () => {
     const person = await createFundedPerson(gateway.url)
     await world.fault(chain, { status: 503 })
     const refused = await person.call<Record<string, unknown>>('POST /v1/earn/deposit?wait=true', {

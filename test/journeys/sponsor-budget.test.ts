@@ -1,4 +1,4 @@
-/** Gas is paid for everybody: what one user may spend of it, and what is kept for those who want out. */
+/** The gas budget of one user, and the reserve for withdrawals. */
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import pg from 'pg'
@@ -32,7 +32,7 @@ describe('the gas that a sponsor pays', () => {
     await gateway?.[Symbol.asyncDispose]()
   })
 
-  /** A price that does not fall while hardly anything is mined. */
+  /** A gas price that does not fall while few blocks are mined. */
   const atGwei = () => world.rpc('anvil_setNextBlockBaseFeePerGas', [gwei])
   const setSponsors = async (wei: bigint) => {
     const { rows } = await admin.query(
@@ -47,7 +47,7 @@ describe('the gas that a sponsor pays', () => {
     return body.result.position_id
   }
 
-  test('80 small withdrawals of one user end at its own budget, and nobody else is refused', async () => {
+  test('80 small withdrawals of one user end at its own budget, and no other user is rejected', async () => {
     const [greedy, other] = await Promise.all([
       createFundedPerson(gateway.url),
       createFundedPerson(gateway.url),
@@ -84,12 +84,12 @@ describe('the gas that a sponsor pays', () => {
     assert.deepEqual([part.status, part.body.outcome], [200, 'executed'], JSON.stringify(part.body))
     const out = await other.withdraw({ position_id: others })
     assert.deepEqual([out.status, out.body.outcome], [200, 'executed'], JSON.stringify(out.body))
-    // Its own way out is open too.
+    // Its own full withdrawal is allowed too.
     const whole = await greedy.withdraw({ position_id })
     assert.deepEqual([whole.status, whole.body.outcome], [200, 'executed'], JSON.stringify(whole.body))
   })
 
-  test('what is left at the end is kept for whole withdrawals', async () => {
+  test('the last funds of a sponsor are reserved for whole withdrawals', async () => {
     const person = await createFundedPerson(gateway.url)
     const position_id = await open(person, '20')
     await setSponsors(5n * milliEther)
@@ -100,7 +100,7 @@ describe('the gas that a sponsor pays', () => {
         })
         return status === 503 ? body : undefined
       },
-      'deposits are refused',
+      'deposits are rejected',
       20_000,
     )
     assert.deepEqual(

@@ -13,7 +13,7 @@ const worldLine = /^world\s+(\S+)/
 const worldAt = (gateway: Gateway) =>
   worldOf(gateway.lines.flatMap((line) => worldLine.exec(line)?.[1] ?? [])[0] ?? '')
 
-/** Starts with settings that must be refused, and answers what was said. */
+/** Starts with settings that must be rejected, and returns the output. */
 async function refusedStart(env: Record<string, string>): Promise<string> {
   const started = launch({ env }).then(async (gateway) => {
     await gateway.stop()
@@ -22,7 +22,7 @@ async function refusedStart(env: Record<string, string>): Promise<string> {
   const refusal = await started.catch((error: unknown) => error)
   assert.ok(refusal instanceof NotReady, String(refusal))
   assert.equal(refusal.code, 1, refusal.message)
-  assert.doesNotMatch(refusal.message, /\n\s+at /, 'an expected refusal shows no stack')
+  assert.doesNotMatch(refusal.message, /\n\s+at /, 'an expected error shows no stack')
   return refusal.message
 }
 
@@ -38,7 +38,7 @@ describe('a gateway with everything of its own starts, stops and starts again', 
   let gateway: Gateway
   let person: Person
   let firstStartMs: number
-  /** The same user, at the address of the last start, with the token that an earlier one gave. */
+  /** The same user, at the URL of the last start, with the token of an earlier one. */
   const reconnect = async () => {
     person = await personOf(gateway.url, person)
   }
@@ -53,7 +53,7 @@ describe('a gateway with everything of its own starts, stops and starts again', 
     folder[Symbol.dispose]()
   })
 
-  test('a first start says where docs, data and world are, and the port of the ready line answers', async () => {
+  test('a first start prints docs, data folder and world, and the port of the ready line answers', async () => {
     const output = gateway.lines.join('\n')
     assert.match(output, new RegExp(`^docs\\s+${gateway.url}/docs$`, 'm'))
     assert.match(output, new RegExp(`^data\\s+${folder.path}$`, 'm'))
@@ -62,14 +62,14 @@ describe('a gateway with everything of its own starts, stops and starts again', 
     assert.equal((await http(`${gateway.url}/health`)).status, 200)
   })
 
-  test('a second start in the same data folder is refused by name, and disturbs nobody', async () => {
+  test('a second start in the same data folder is rejected by name, and disturbs no running one', async () => {
     const output = await refusedStart(env)
     assert.match(output, /data folder .* is in use by process \d+/)
     assert.ok(output.includes(String(gateway.pid)))
     assert.equal((await person.call('GET /v1/user')).status, 200)
   })
 
-  test('a port in use is refused by name before anything else is begun', async () => {
+  test('a port in use is rejected by name before anything else starts', async () => {
     using elsewhere = dataFolder()
     const { port } = new URL(gateway.url)
     const startedMs = performance.now()
@@ -78,7 +78,7 @@ describe('a gateway with everything of its own starts, stops and starts again', 
     assert.ok(performance.now() - startedMs < 5_000)
   })
 
-  test('SIGTERM ends an open stream and a waiting call in order, and the next start goes on with all of it', async () => {
+  test('SIGTERM ends an open stream and a waiting call in order, and the next start continues all tasks', async () => {
     const world = await worldAt(gateway)
     const done = (await person.deposit('100')).body
     assert.equal(done.outcome, 'executed', JSON.stringify(done))
@@ -157,8 +157,8 @@ describe('a gateway with everything of its own starts, stops and starts again', 
   })
 })
 
-describe('a start that cannot succeed says why', () => {
-  test('every bad setting is named at once, with what it wants', async () => {
+describe('a start that cannot succeed states the reason', () => {
+  test('every invalid setting is named at once, with its valid form', async () => {
     using folder = dataFolder()
     const output = await refusedStart({
       DATA_DIR: folder.path,
@@ -172,7 +172,7 @@ describe('a start that cannot succeed says why', () => {
       assert.match(output, new RegExp(`portico cannot start: ${name}: wants `))
   })
 
-  test('production refuses everything that is made for play, each by its name', async () => {
+  test('production rejects every development setting, each by its name', async () => {
     using folder = dataFolder()
     const output = await refusedStart({ DATA_DIR: folder.path, ENVIRONMENT: 'production' })
     for (const name of [
@@ -201,7 +201,7 @@ describe('a start that cannot succeed says why', () => {
       assert.match(world, new RegExp(`portico cannot start: ${name}: `), name)
   })
 
-  test('a database that is not there is told in a sentence', async () => {
+  test('an unreachable database is reported in a sentence', async () => {
     using folder = dataFolder()
     const output = await refusedStart({
       DATA_DIR: folder.path,
@@ -211,7 +211,7 @@ describe('a start that cannot succeed says why', () => {
     assert.doesNotMatch(output, /hunter2/)
   })
 
-  test('dead and silent upstreams delay a start by seconds and are told by health', async () => {
+  test('unreachable and silent upstreams delay a start by seconds and are reported by health', async () => {
     using folder = dataFolder()
     await using database = await testDatabase()
     const silent = createServer((socket) => socket.unref()).unref()

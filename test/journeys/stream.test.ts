@@ -21,12 +21,12 @@ const heartbeatMsMax = 17_000
 const path = '/v1/notifications/stream'
 const endOf = (count: number) => (_: SentEvent, all: SentEvent[]) => all.filter(hasEnded).length === count
 const hasEnded = ({ event }: SentEvent) => event === 'task.completed'
-/** The address of a task is that of the instance that was asked. */
+/** The URL of a task is that of the requested instance. */
 const withoutAddress = ({ data: { poll_url: _, ...data }, ...event }: Envelope) => ({ ...event, data })
 const seqs = (from: number, count: number) =>
   Array.from({ length: count }, (_, index) => String(from + index))
 
-describe('everything that happens is streamed, on every instance', () => {
+describe('every event is streamed, on every instance', () => {
   let one: Awaited<ReturnType<typeof freshGateway>>
   let two: Gateway
   let world: World
@@ -52,7 +52,7 @@ describe('everything that happens is streamed, on every instance', () => {
       { ...bearer(person), ...(more.lastId !== undefined && { 'last-event-id': more.lastId }) },
     ] as const
 
-  test('the events of a task come live, in order and without a gap, and say what the task says', async () => {
+  test('the events of a task come live, in order and without a gap, and agree with the task', async () => {
     const person = await createFundedPerson(one.url)
     const { next_after } = await logOf(person)
     const live = eventsUntil(...stream(person, one, { lastId: next_after }), endOf(1))
@@ -71,7 +71,7 @@ describe('everything that happens is streamed, on every instance', () => {
     assert.deepEqual((await logOf(person, `&after=${next_after}`)).events, envelopes)
   })
 
-  test('a new listener first hears the last 50 events, and Last-Event-ID exactly those that came since', async () => {
+  test('a new listener gets the last 50 events first, and with Last-Event-ID exactly the later ones', async () => {
     const person = await createFundedPerson(one.url)
     await person.deposit('10')
     const { events } = await logOf(person)
@@ -87,7 +87,7 @@ describe('everything that happens is streamed, on every instance', () => {
     }
   })
 
-  test('types narrows the stream and the log alike', async () => {
+  test('types filters the stream and the log alike', async () => {
     const person = await createFundedPerson(one.url)
     const query = '?after=0&types=task.created,task.completed'
     const live = eventsUntil(...stream(person, one, { query }), endOf(2))
@@ -105,7 +105,7 @@ describe('everything that happens is streamed, on every instance', () => {
     assert.equal(listed.total_count, 4)
   })
 
-  test('what one instance does is streamed by the other, and nobody hears of another user', async () => {
+  test('the other instance streams the events of one instance, and no user gets those of another', async () => {
     const [person, stranger] = await Promise.all([createFundedPerson(one.url), createFundedPerson(one.url)])
     const { next_after } = await logOf(person)
     const live = eventsUntil(...stream(person, two, { lastId: next_after }), endOf(1))
@@ -118,16 +118,12 @@ describe('everything that happens is streamed, on every instance', () => {
     for (const { data } of await live) {
       const { task_id, data: shown } = data as Envelope
       assert.equal(task_id, mine.task_id)
-      assert.equal(
-        shown.poll_url,
-        `${two.url}/v1/tasks/${task_id}`,
-        'the address of the instance that was asked',
-      )
+      assert.equal(shown.poll_url, `${two.url}/v1/tasks/${task_id}`, 'the URL of the requested instance')
     }
     for (const { data } of await received) assert.equal((data as Envelope).task_id, yours.task_id)
   })
 
-  test('wait=true on the instance that did not accept joins the task, and a token of one is good at the other', async () => {
+  test('wait=true on the instance that did not accept joins the task, and a token of one is valid on the other', async () => {
     const person = await createFundedPerson(one.url)
     await world.fault(`evm:${base}`, { latency_ms: 700, methods: ['eth_sendRawTransaction'] })
     const accepted = await person.deposit('10', { key: 'joined', query: '' })
@@ -140,7 +136,7 @@ describe('everything that happens is streamed, on every instance', () => {
     await freshToken(two.url, person.agentId, person.privateKey)
   })
 
-  test('over disconnects at any moment and on either instance the union of what is heard is the log', async () => {
+  test('over disconnects at any moment and on either instance the union of the received events is the log', async () => {
     const person = await createFundedPerson(one.url)
     const deposits = 12
     const received: Envelope[] = []
@@ -148,7 +144,7 @@ describe('everything that happens is streamed, on every instance', () => {
     const reader = (async () => {
       for (let ended = 0; ended < deposits + 1; ) {
         const at = turn++ % 2 === 0 ? one : two
-        // How many events each connection lives for: the digits of a fixed number, so that a failure comes again.
+        // How many events each connection lasts for: the digits of a fixed number, so that a failure is reproducible.
         const eventsMax = 1 + (Math.trunc(1e9 * Math.abs(Math.sin(turn))) % 5)
         const got = await eventsUntil(
           ...stream(person, at, { lastId: received.at(-1)?.id ?? '0' }),
@@ -177,14 +173,14 @@ describe('everything that happens is streamed, on every instance', () => {
       `select type from user_event where body::text like '%poll_url%' or body::text like '%' || $1 || '%'`,
       [one.url],
     )
-    assert.deepEqual(addressed, [], 'an event is stored without the address of any instance')
+    assert.deepEqual(addressed, [], 'an event is stored without the URL of any instance')
     const { rows: found } = await rows.db.query(
       'select deadlocks::integer as n from pg_stat_database where datname = current_database()',
     )
     assert.deepEqual(found, [{ n: 0 }], 'transactions waited for each other')
   })
 
-  test('an instance that is killed in the middle of a task leaves it to the other, and the stream goes on there', async () => {
+  test('when an instance is killed in the middle of a task, the other one completes it, and the stream continues there', async () => {
     const person = await createFundedPerson(one.url)
     const third = dataFolder()
     const env = { ...world.env, DATA_DIR: third.path, DATABASE_URL: one.databaseUrl }
@@ -201,7 +197,7 @@ describe('everything that happens is streamed, on every instance', () => {
       assert.equal(done.outcome, 'executed', JSON.stringify(done))
       assert.ok(
         performance.now() - killedMs < 6_000,
-        'recovered within the lease and a second, with some air',
+        'recovered within the lease and a second, with some margin',
       )
       assert.equal((await world.effects(person.evm)).length, 1)
       const { events } = await logOf(person)
@@ -216,7 +212,7 @@ describe('everything that happens is streamed, on every instance', () => {
     }
   })
 
-  test('a silent stream is kept alive by comments, and without a token there is none', async () => {
+  test('an idle stream is kept alive by comments, and without a token there is none', async () => {
     const person = await createFundedPerson(one.url)
     const leave = new AbortController()
     const timer = setTimeout(() => leave.abort(new Error('no heartbeat came')), heartbeatMsMax)

@@ -1,4 +1,4 @@
-/** Tokens that end before their time, on two instances that share a database. */
+/** Tokens that are revoked, on two instances that share a database. */
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { bearer, dataFolder, freshGateway, freshToken, http, launch, newAgent } from '../harness/gateway.ts'
@@ -22,7 +22,7 @@ after(async () => {
 const statusOf = async (url: string, token: string) =>
   (await http(`${url}/v1/user`, { headers: bearer({ token }) })).status
 
-/** A hint travels for some milliseconds; without it the other instance would remember the token for 30 s. */
+/** A notification takes some milliseconds; without it the other instance would cache the token for 30 s. */
 async function refusedSoon(url: string, token: string): Promise<number> {
   const startedMs = performance.now()
   while ((await statusOf(url, token)) !== 401) {
@@ -34,7 +34,7 @@ async function refusedSoon(url: string, token: string): Promise<number> {
 const revoke = (url: string, token: string, query = '') =>
   http<{ revoked: number }>(`${url}/v1/auth/token${query}`, { method: 'DELETE', headers: bearer({ token }) })
 
-test('an agent revokes the token that it presents, and the other instance refuses it at once', async () => {
+test('an agent revokes the presented token, and the other instance rejects it at once', async () => {
   const agent = await newAgent(first.url)
   const other = await freshToken(first.url, agent.agentId, agent.privateKey)
   assert.deepEqual([await statusOf(second.url, agent.token), await statusOf(second.url, other)], [200, 200])
@@ -46,7 +46,7 @@ test('an agent revokes the token that it presents, and the other instance refuse
   assert.equal((await revoke(second.url, agent.token)).status, 401)
 })
 
-test('an agent revokes all its tokens and nobody else loses one', async () => {
+test('an agent revokes all its tokens and no other agent loses one', async () => {
   const [agent, bystander] = [await newAgent(first.url), await newAgent(second.url)]
   const tokens = [agent.token]
   for (let n = 0; n < 3; n++) tokens.push(await freshToken(first.url, agent.agentId, agent.privateKey))

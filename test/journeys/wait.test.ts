@@ -6,9 +6,9 @@ import { base, type World, worldOf } from './world.ts'
 
 type Refusal = { code: string; status: string; reason: string }
 
-/** What a task asks the chain for once it is signed, and nothing of what is asked before it is accepted. */
+/** Chain requests of a signed task, and no requests of its admission. */
 const sendMethods = ['eth_sendRawTransaction', 'eth_getTransactionReceipt']
-/** Asked by no admission: a task is accepted, and then cannot begin. */
+/** Not requested by admission: a task is accepted, and then cannot begin. */
 const prepareMethods = ['eth_getCode']
 
 describe('a caller waits, leaves and cancels', () => {
@@ -43,7 +43,7 @@ describe('a caller waits, leaves and cancels', () => {
     assert.equal(tooLong.status, 422)
   })
 
-  test('a wait that runs out is 200 with a task that still runs, and the task ends all the same', async () => {
+  test('a wait that times out is 200 with a running task, and the task ends all the same', async () => {
     const person = await createFundedPerson(gateway.url)
     await world.fault(chain, { status: 503, methods: sendMethods })
     const startedMs = performance.now()
@@ -85,13 +85,13 @@ describe('a caller waits, leaves and cancels', () => {
     assert.equal((await world.effects(person.evm)).length, 1)
   })
 
-  test('a cancel before anything is sent ends the task, frees its hold and moves nothing', async () => {
+  test('a cancel before anything is sent ends the task, releases its hold and moves nothing', async () => {
     const person = await createFundedPerson(gateway.url)
     await world.fault(chain, { status: 503, methods: prepareMethods })
     const id = await begin(person, '10000')
     assert.equal((await person.task(id)).cancellable, true)
     const held = await person.deposit('1')
-    assert.equal(held.status, 409, 'everything is held by the first deposit')
+    assert.equal(held.status, 409, 'the first deposit holds everything')
     const cancel = () => person.call<{ status: string }>(`POST /v1/tasks/${id}/cancel`)
     assert.equal((await cancel()).status, 200)
     const ended = await person.ended(id, 20_000)
@@ -117,7 +117,7 @@ describe('a caller waits, leaves and cancels', () => {
     )
   })
 
-  test('a cancel after the bytes may be under way is 409 not_cancellable, and the task tells the truth', async () => {
+  test('a cancel after the bytes may be sent is 409 not_cancellable, and the task reports the truth', async () => {
     const person = await createFundedPerson(gateway.url)
     await world.fault(chain, { status: 503, methods: ['eth_getTransactionReceipt'] })
     const id = await begin(person, '10')

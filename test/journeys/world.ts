@@ -1,4 +1,4 @@
-/** The world that a gateway under test stands in, as its own control port and its chains tell of it. */
+/** The world of a gateway under test, read through its control port and its chains. */
 import { decimalUnits, testFunding } from '../harness/conservation.ts'
 import { eventually, http } from '../harness/gateway.ts'
 
@@ -54,7 +54,7 @@ export async function worldOf(control: string) {
     usdc,
     vault,
     rpc,
-    /** The settings of an instance that stands in this world without having started it. */
+    /** The settings of an instance that uses this world without having started it. */
     env: {
       ETHEREUM_RPC_URL: manifest.urls.evm['1'],
       BASE_RPC_URL: manifest.urls.evm['8453'],
@@ -68,7 +68,7 @@ export async function worldOf(control: string) {
     nativeOf: async (owner: string) => BigInt((await rpc('eth_getBalance', [owner, 'latest'])) as string),
     usdcOf: (owner: string) => balanceOf(usdc, owner),
     sharesOf: (owner: string) => balanceOf(vault, owner),
-    /** Signed by nobody: the chain is told to take the owner's word, as if the key were used elsewhere. */
+    /** Unsigned: the chain impersonates the owner, as if the key were used elsewhere. */
     async moveShares(owner: string, to: string, units: bigint): Promise<void> {
       await rpc('anvil_setBalance', [owner, '0xde0b6b3a7640000'])
       await rpc('anvil_impersonateAccount', [owner])
@@ -88,7 +88,10 @@ export async function worldOf(control: string) {
       await ask('POST', '/faucet/fund', { chain_id: chainId, address, token, amount })
       const kind = token === 'native' ? 'gas' : token.toLowerCase()
       const units = decimalUnits(amount, token === 'native' ? 18 : 6)
-      testFunding.add({ evm: address }, { asset: `${kind}:${chainId}`, units, why: 'the faucet gave more' })
+      testFunding.add(
+        { evm: address },
+        { asset: `${kind}:${chainId}`, units, why: 'the faucet granted more' },
+      )
     },
     setVault: (change: object) => ask('POST', '/vault', change),
     price: (change: object) => ask('POST', '/prices', change),

@@ -1,4 +1,7 @@
-/** Who may call what, generated from the contracts. A new operation is judged without being listed anywhere. */
+/**
+ * Authorization of every operation, generated from the contracts. A new operation is covered without being listed
+ * anywhere.
+ */
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { type Scope, scopes } from '#kernel/caller.ts'
@@ -26,7 +29,7 @@ let rows: IdentityRecords
 let all: KnownOperation[]
 let owner: Person
 let stranger: Person
-/** What belongs to the owner, by the name under which requests refer to it. */
+/** Objects of an owner, by the name under which requests refer to them. */
 let owned: Record<string, string>
 let cells = 0
 
@@ -59,7 +62,7 @@ async function createObjects(agent: Person): Promise<Record<string, string>> {
       `${gateway.url}/v1/earn/deposit?wait=true`,
       { method: 'POST', body: { amount_usdc: '2' }, headers: bearer(agent) },
     )
-  // The welcome has to arrive first: until then the balance does not cover anything.
+  // The faucet grant must arrive first: until then the balance covers no deposit.
   const { body } = await eventually(
     async () => {
       const answer = await deposit()
@@ -110,7 +113,7 @@ const ask = (known: KnownOperation, authorization: string | undefined): Promise<
 type Refusal = { status: number; code: string }
 type Credential = { what: string; authorization: string | undefined; refusal: Refusal }
 
-/** Everything that is no good credential, with the answer that it deserves. */
+/** Every kind of invalid credential, with its expected answer. */
 async function badCredentials(): Promise<Credential[]> {
   const unauthorized = { status: 401, code: 'unauthorized' }
   const invalid = { status: 401, code: 'invalid_token' }
@@ -137,9 +140,13 @@ async function badCredentials(): Promise<Credential[]> {
     { what: 'two tokens', authorization: `Bearer ${good} ${good}`, refusal: unauthorized },
     { what: 'garbage', authorization: 'Bearer garbage', refusal: invalid },
     { what: 'an unsigned JWT', authorization: `Bearer ${jwt}`, refusal: invalid },
-    { what: 'a token nobody issued', authorization: `Bearer ${rows.unknownToken()}`, refusal: invalid },
+    {
+      what: 'a token that was never issued',
+      authorization: `Bearer ${rows.unknownToken()}`,
+      refusal: invalid,
+    },
     { what: 'a token cut short', authorization: `Bearer ${good.slice(0, -1)}`, refusal: invalid },
-    { what: 'a token drawn out', authorization: `Bearer ${good}A`, refusal: invalid },
+    { what: 'a token with additional characters', authorization: `Bearer ${good}A`, refusal: invalid },
     { what: 'a token in capitals', authorization: `Bearer ${good.toUpperCase()}`, refusal: invalid },
     { what: 'an expired token', authorization: `Bearer ${expired}`, refusal: invalid },
     { what: 'a revoked token', authorization: `Bearer ${revoked}`, refusal: invalid },
@@ -172,7 +179,7 @@ test('the running gateway serves exactly the operations of the contracts', async
   assert.deepEqual(served(body.paths).sort(), (await operations()).map(declared).sort())
 })
 
-test('no operation takes a credential that is none, and each says so in the same words', async () => {
+test('every operation rejects an invalid credential, with the same text', async () => {
   const challenge = `Bearer resource_metadata="${gateway.url}/.well-known/oauth-protected-resource"`
   const credentials = await badCredentials()
   const guarded = all.filter(({ entry }) => entry.access !== 'public')
@@ -186,7 +193,7 @@ test('no operation takes a credential that is none, and each says so in the same
   })
 })
 
-test('HEAD asks for the same credential as GET', async () => {
+test('HEAD requires the same credential as GET', async () => {
   const readable = all.filter(({ entry }) => entry.method === 'GET' && entry.access !== 'public')
   assert.ok(readable.length >= 10)
   for (const known of readable) {
@@ -199,7 +206,7 @@ test('HEAD asks for the same credential as GET', async () => {
   }
 })
 
-test('a public operation answers alike with and without whatever credential', async () => {
+test('a public operation answers alike with and without any credential', async () => {
   const credentials = await badCredentials()
   const open = all.filter(({ entry }) => entry.access === 'public')
   assert.ok(open.length >= 7)
@@ -236,7 +243,7 @@ test('a credential counts in its header alone', async () => {
   }
 })
 
-test('a token reaches as far as its scopes and no further', async () => {
+test('a token reaches the operations of its scopes and no others', async () => {
   const only = new Map<Scope, string>()
   const but = new Map<Scope, string>()
   for (const scope of scopes) {
@@ -244,7 +251,7 @@ test('a token reaches as far as its scopes and no further', async () => {
     but.set(scope, await rows.token(stranger.userId, { scopes: scopes.filter((each) => each !== scope) }))
   }
   const none = await rows.token(stranger.userId, { scopes: [] })
-  // Last, since it ends the token that it is asked with.
+  // Last, because it revokes its own token.
   const endsToken = ({ name }: KnownOperation) => Number(name === 'auth_revoke')
   for (const known of all.toSorted((a, b) => endsToken(a) - endsToken(b))) {
     const { access } = known.entry
@@ -264,7 +271,7 @@ test('a token reaches as far as its scopes and no further', async () => {
 })
 
 const absentId = '01890000-0000-7000-8000-000000000000'
-/** Names of ids that are no objects of a user: who they say, or which part of the world. */
+/** Ids that are not objects of a user: they identify the caller, or a part of the world. */
 const notObjects = new Set([
   'agent_id',
   'user_id',
@@ -276,7 +283,7 @@ const notObjects = new Set([
   'client_order_id',
 ])
 
-/** Of the same form, and nobody's. */
+/** An id of the same form that does not exist. */
 const similarId = (id: string): string => id.replace(/.$/, (last) => (last === '0' ? '1' : '0'))
 
 type IdField = { known: KnownOperation; part: 'params' | 'query' | 'body'; field: string }
@@ -298,7 +305,7 @@ const requestNaming = ({ known, part, field }: IdField, id: string, token: strin
   return requestOf(known, { ...minimal, [part]: { ...minimal[part], [field]: id } }, `Bearer ${token}`)
 }
 
-/** The same request id makes the whole answer comparable, headers and all. */
+/** The same request id makes the whole answer comparable, headers included. */
 async function bytes(request: HttpRequest): Promise<string> {
   const headers = { ...request.headers, 'x-request-id': 'the-same-request-id' }
   const got = await client.send({ ...request, headers })
@@ -306,7 +313,7 @@ async function bytes(request: HttpRequest): Promise<string> {
   return JSON.stringify([got.status, comparable, got.text])
 }
 
-/** An event of the reader's own may come between two readings; a difference by nature is there in every pair. */
+/** An event of the reader may come between two readings; a real difference is in every pair. */
 async function settledPair(
   read: (id: string) => Promise<string>,
   foreign: string,
@@ -318,7 +325,7 @@ async function settledPair(
   }
 }
 
-test("another user's object answers exactly like an absent one", async () => {
+test("another user's object is answered exactly like an absent one", async () => {
   const idFields = idFieldsOf()
   assert.ok(idFields.length >= 6, String(idFields.map(({ known, field }) => `${known.name}.${field}`)))
   const token = await rows.token(stranger.userId)
@@ -337,16 +344,16 @@ test("another user's object answers exactly like an absent one", async () => {
     const [status] = JSON.parse(foreign) as [number]
     assert.equal(status, idField.part === 'query' ? 200 : 404, `${reply}: ${foreign}`)
     if (idField.known.entry.kind !== 'read') continue
-    // Only so does the comparison above say something: its owner does see it.
+    // Without this the comparison above proves nothing: the owner does see it.
     const shown = await client.send(requestNaming(idField, id, own))
     assert.ok(shown.status === 200 && shown.text.includes(id), `${reply}: ${shown.status} ${shown.text}`)
   }
 })
 
-test("another user's object takes as long as an absent one", async () => {
+test("a request for another user's object takes as long as for an absent one", async () => {
   const token = await rows.token(stranger.userId)
   const rounds = 40
-  // Other work on the machine only ever adds time, so the fast quarter is what the code itself takes.
+  // Other work on the machine only adds time, so the fastest quarter is the time of the code.
   const quartile = (list: number[]) => list.sort((a, b) => a - b)[rounds >> 2]!
   const compared = async (idField: IdField): Promise<{ differ: boolean; reply: string }> => {
     const foreign: number[] = []
@@ -361,13 +368,13 @@ test("another user's object takes as long as an absent one", async () => {
   }
   for (const idField of idFieldsOf().filter(({ part }) => part !== 'query')) {
     let last = await compared(idField)
-    // What the code takes longer for, it takes longer for each time; what the machine did, it did once.
+    // Slow code is slow each time; the load of the machine differs.
     for (let again = 0; again < 3 && last.differ; again++) last = await compared(idField)
     assert.ok(!last.differ, last.reply)
   }
 })
 
-test('what the stranger tried has changed nothing for the owner', async () => {
+test('the requests of the other user changed nothing for the owner', async () => {
   const own = await rows.token(owner.userId)
   const read = async (path: string) =>
     jsonOf(await client.send({ method: 'GET', path, headers: { authorization: `Bearer ${own}` } }))
@@ -380,7 +387,7 @@ test('what the stranger tried has changed nothing for the owner', async () => {
   )
 })
 
-test('a token that is revoked or runs out is dead although it was in use', async () => {
+test('a revoked or expired token is invalid although it was in use', async () => {
   const use = async (token: string) =>
     (await client.send({ method: 'GET', path: '/v1/credits', headers: { authorization: `Bearer ${token}` } }))
       .status

@@ -1,4 +1,4 @@
-/** The price of a request: whatever is sent to whatever route, it costs little and is answered in short. */
+/** The cost of a request: any request to any route costs little and is answered quickly. */
 import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { after, before, test } from 'node:test'
@@ -16,12 +16,12 @@ const answerBytesMax = 16 * 1024
 const attemptsMax = 6
 const seed = proofSeed('cost')
 
-/** Answers that are documents: what they hold is the same for everyone, and asked for once. */
+/** Documents: their content is the same for all callers, and is requested once. */
 const documents = new Set(['GET /capabilities'])
 
 let gateway: Awaited<ReturnType<typeof freshGateway>>
 let client: HttpClient
-/** Has nothing, so that what it reads is short; what others make is of the other one. */
+/** This user has nothing, so that its reads are short; the other user owns what requests create. */
 let reader: Agent
 let writer: Agent
 let cases: OperationCase[]
@@ -36,7 +36,7 @@ after(async () => {
   await gateway[Symbol.asyncDispose]()
 })
 
-/** Processor time of the thread that answers, in milliseconds; a busy machine changes nothing of it. */
+/** Processor time of the answering thread, in milliseconds; the load of the machine does not change it. */
 function spentMs(): number {
   const [nanoseconds] = readFileSync(`/proc/${gateway.pid}/task/${gateway.pid}/schedstat`, 'utf8').split(' ')
   return Number(nanoseconds) / 1e6
@@ -64,7 +64,7 @@ async function costOf(hostiles: readonly HostileRequest[], found: OperationCase)
   return spentMs() - before
 }
 
-/** Alone and again: what the gateway does beside, a collection of garbage or a first compilation is not of the request. */
+/** Measured alone and again: background work, garbage collection and first compilation are not part of the request. */
 async function assertCheap(hostile: HostileRequest, found: OperationCase): Promise<void> {
   let cpuMsMin = Number.POSITIVE_INFINITY
   for (let attempt = 0; attempt < attemptsMax && cpuMsMin >= cpuMsMax; attempt++)
@@ -77,7 +77,7 @@ async function assertCheap(hostile: HostileRequest, found: OperationCase): Promi
 
 const isMeasurable = process.platform === 'linux'
 
-test('no request costs 50 ms of processor time or is answered with 16 KiB, whatever it is made of', {
+test('no request costs 50 ms of processor time or is answered with 16 KiB, whatever its content', {
   skip: !isMeasurable && 'the processor time of one thread is read from /proc',
 }, async () => {
   let sent = 0
@@ -94,6 +94,6 @@ test('no request costs 50 ms of processor time or is answered with 16 KiB, whate
     }
   }
   console.log(
-    `cost: ${sent} requests to ${cases.length} routes; the dearest ${batch} cost ${dearest.ms.toFixed(1)} ms each: ${dearest.name}`,
+    `cost: ${sent} requests to ${cases.length} routes; the slowest ${batch} cost ${dearest.ms.toFixed(1)} ms each: ${dearest.name}`,
   )
 })

@@ -1,4 +1,4 @@
-/** One provoking request for every code that today's operations can answer; all of them in one form. */
+/** One provoking request for every code that the operations can answer; all errors in one form. */
 import assert from 'node:assert/strict'
 import { sign } from 'node:crypto'
 import { after, before, test } from 'node:test'
@@ -93,7 +93,7 @@ async function conflicting(headers: Headers): Promise<HttpReply> {
   return post('/v1/kill', { on: false }, { ...headers, ...key })
 }
 
-/** The world does something, the request is sent, and the world is as it was. */
+/** Changes the world, sends the request, and restores the world. */
 async function withWorldChange(
   change: [string, object],
   undo: [string, object],
@@ -111,7 +111,7 @@ async function withWorldChange(
   }
 }
 
-/** What clients of the venue see is another thing for the time of one request. */
+/** Changes the venue as its clients see it for the time of one request. */
 async function withVenueFailure(fault: object, send: () => Promise<HttpReply>): Promise<HttpReply> {
   const postControl = async (method: string, body: object) => {
     const { status, body: answer } = await http(`${world}/faults`, { method, body })
@@ -173,7 +173,7 @@ const failingRequests: Partial<Record<FaultCode, SendFailing>> = {
     const other = await newAgent(gateway.url)
     const { user_id } = jsonOf(await get('/v1/user', bearer(other)))
     const token = await rows.token(String(user_id))
-    testFunding.excludeUser(other.agentId, 'who is suspended reads nothing')
+    testFunding.excludeUser(other.agentId, 'a suspended user reads nothing')
     await rows.suspend(String(user_id))
     return get('/v1/user', { ...headers, authorization: `Bearer ${token}` })
   },
@@ -226,7 +226,7 @@ const failingRequests: Partial<Record<FaultCode, SendFailing>> = {
     ),
 }
 
-/** Codes of the door itself, which every operation can answer. */
+/** Codes of the HTTP server itself, which every operation can answer. */
 const transportCodes: FaultCode[] = [
   'validation',
   'unauthorized',
@@ -243,7 +243,7 @@ const transportCodes: FaultCode[] = [
   'idempotency_conflict',
   'unavailable',
 ]
-/** A vault that refuses a deposit which the balance covers: the local one never does. */
+/** A vault that rejects a deposit which the balance covers: the local one never does. */
 const untestedCodes = new Set(['conflict'])
 
 test('every code that an operation declares has a request that provokes it', async () => {
@@ -254,7 +254,7 @@ test('every code that an operation declares has a request that provokes it', asy
 })
 
 for (const [code, sendFailing] of Object.entries(failingRequests) as [FaultCode, SendFailing][]) {
-  test(`${code} is ${faults[code].status}, flat as documented and as RFC 9457 for those who ask`, async () => {
+  test(`${code} is ${faults[code].status}, flat as documented and as RFC 9457 for clients that accept it`, async () => {
     const plain = await sendFailing({})
     assert.equal(codeOf(plain), code, plain.text)
     assert.equal(plain.status, faults[code].status)
@@ -271,7 +271,7 @@ for (const [code, sendFailing] of Object.entries(failingRequests) as [FaultCode,
   })
 }
 
-test('405 names the methods that the path has, 429 when to come back', async () => {
+test('405 names the methods of the path, and 429 the time of the next attempt', async () => {
   const wrong = await failingRequests.method_not_allowed!({})
   assert.equal(wrong.headers.allow, 'GET, HEAD, OPTIONS')
   const often = await failingRequests.rate_limited!({})
@@ -282,7 +282,7 @@ test('405 names the methods that the path has, 429 when to come back', async () 
   assert.equal(assertErrorForm(often).retry_after, seconds)
 })
 
-test('no path of any spelling leads to another form', async () => {
+test('no path of any spelling has an error of another form', async () => {
   const paths = [
     '/v1',
     '/v1/',
@@ -310,7 +310,7 @@ test('no path of any spelling leads to another form', async () => {
   }
 })
 
-test('on a connection that was used before, headers too large are still told', async () => {
+test('on a reused connection, too large headers are still reported', async () => {
   using single = createHttpClient(gateway.url, { sockets: 1 })
   const fine: HttpRequest = { method: 'GET', path: '/v1/chains' }
   assert.equal((await single.send(fine)).status, 200)
@@ -320,13 +320,13 @@ test('on a connection that was used before, headers too large are still told', a
   assert.equal((await single.send({ ...fine, headers: { expect: '200-ok' } })).status, 200)
 })
 
-test('while the database is away everything that needs it is 503, and two seconds later all is well', async () => {
+test('while the database is unreachable every operation that needs it is 503, and two seconds later all work', async () => {
   const fresh = await rows.token(userId)
   const reads = ['/v1/user', '/v1/credits', '/v1/wallets', '/v1/tasks', '/v1/policy', '/v1/notifications']
   const { publicKey } = keyPair()
   const databaseReads: [string, () => Promise<HttpReply>][] = [
     ...reads.map((path): [string, () => Promise<HttpReply>] => [path, () => get(path)]),
-    ['a token that is not remembered', () => get('/v1/credits/', { authorization: `Bearer ${fresh}` })],
+    ['a token that is not cached', () => get('/v1/credits/', { authorization: `Bearer ${fresh}` })],
     ['a task', () => get(`/v1/tasks/${open.task_id}`)],
     ['a registration', () => post('/v1/auth/register', { public_key: publicKey }, {})],
     ['a sign-in', () => post('/v1/auth/token', signedIn(now() - 20), {})],
@@ -355,7 +355,7 @@ test('while the database is away everything that needs it is 503, and two second
       assert.ok(got.ms < 5_000, `${what}: ${got.ms} ms`)
     }
     const assertUnhealthy = async () => ((await get('/health', {})).status === 503 ? true : undefined)
-    await eventually(assertUnhealthy, 'an unwell health', 3_000)
+    await eventually(assertUnhealthy, 'degraded health', 3_000)
     const health = await get('/health', {})
     assert.equal(jsonOf(health).status, 'down')
     assert.ok(health.headers['retry-after'])

@@ -1,4 +1,4 @@
-/** One person with a thousand connections, a thousand bad tokens a minute and all its streams hurts nobody else. */
+/** One user with a thousand connections, a thousand bad tokens a minute and all its streams affects no other user. */
 import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
 import { Agent, type IncomingMessage, request as open } from 'node:http'
@@ -12,7 +12,7 @@ const badTokensPerSecond = 1_000 / 60
 const connectionsMax = 400
 const readsPerRound = 200
 const roundsMax = 4
-/** Below this a ratio says more about the machine than about the gateway. */
+/** Below this a ratio depends more on the machine than on the gateway. */
 const floorMs = 25
 
 let gateway: Awaited<ReturnType<typeof freshGateway>>
@@ -33,7 +33,7 @@ after(() => gateway[Symbol.asyncDispose]())
 
 type Answered = { status: number; body: Record<string, unknown>; ms: number }
 
-/** Speaks from an address of the loopback network, so that the gateway sees different addresses. */
+/** Sends from an address of the loopback network, so that the gateway sees different addresses. */
 function createClient(localAddress: string, sockets = 4) {
   const agent = new Agent({ keepAlive: true, maxSockets: sockets })
   const { hostname, port } = new URL(gateway.url)
@@ -78,7 +78,7 @@ async function reads(person: Person, from: string): Promise<number> {
 
 type Attack = { badStatuses: number[]; extraStream: Answered } & AsyncDisposable
 
-/** Everything at once, until it is disposed: connections that come back when they are closed, guesses, streams. */
+/** All attacks at once, until disposed: connections that reconnect when they are closed, guesses, streams. */
 async function attack(from: string): Promise<Attack> {
   const { hostname, port } = new URL(gateway.url)
   const sockets = new Set<Socket>()
@@ -92,7 +92,7 @@ async function attack(from: string): Promise<Attack> {
       sockets.delete(socket)
       setTimeout(holdConnection, 1_000)
     })
-    // Half of a head: the connection is neither used nor free to go.
+    // An incomplete request head: the connection is neither used nor idle.
     socket.write(`GET /v1/tasks HTTP/1.1\r\nhost: x\r\nauthorization: Bearer ${attacker.token}\r\n`)
   }
   for (let count = 0; count < connectionsHeld; count++) holdConnection()
@@ -116,7 +116,7 @@ async function attack(from: string): Promise<Attack> {
           streams.push(answer)
         })
       } catch {
-        // The crowd of the same address took the place of this connection: it comes back.
+        // Connections of the same address displaced this one: it reconnects.
       }
     }
   }
@@ -135,7 +135,7 @@ async function attack(from: string): Promise<Attack> {
   }
 }
 
-test("another user's reads stay within three times the quiet ones, and its exits are never refused", async () => {
+test("another user's reads stay within three times the quiet duration, and its exits are never rejected", async () => {
   let messages = ''
   for (let round = 1; ; round++) {
     const quietMs = await reads(victim, '127.0.0.1')
@@ -157,7 +157,7 @@ async function exits(body: object): Promise<void> {
   assert.equal(`${status} ${task.status}`, '200 completed', JSON.stringify(task))
 }
 
-test('a valid token from the very address of the guesses is admitted', async () => {
+test('a valid token from the address of the guesses is admitted', async () => {
   await using load = await attack('127.0.0.2')
   using client = createClient('127.0.0.2', 4)
   const until = performance.now() + 60_000
@@ -180,7 +180,7 @@ test('a valid token from the very address of the guesses is admitted', async () 
   assert.equal(killed.status, 200)
 })
 
-/** A connection may have been closed for the crowd of its own address; what is refused is another matter. */
+/** The connection may have been closed in favour of others of its address; a rejection is another matter. */
 async function retry<T>(send: () => Promise<T>): Promise<T> {
   for (let attempt = 0; ; attempt++) {
     try {

@@ -1,4 +1,4 @@
-/** Five hundred invented requests on each route, and none of them hurts. */
+/** Five hundred generated requests on each route, and none of them does damage. */
 import assert from 'node:assert/strict'
 import { generateKeyPairSync } from 'node:crypto'
 import { after, before, test } from 'node:test'
@@ -29,12 +29,14 @@ let gateway: Awaited<ReturnType<typeof freshGateway>>
 let client: HttpClient
 let document: Document
 let cases: OperationCase[]
-/** Have money. As many as send at once, since one account serves those who spend from it one after the other. */
+/**
+ * Users with funds. As many as concurrent requests, because concurrent spends of one account run one after the other.
+ */
 let spenders: Agent[]
 let spender: Agent
-/** Tightens its limits and stops itself. */
+/** Lowers its limits and stops itself. */
 let careful: Agent
-/** Ends its tokens. */
+/** Revokes its tokens. */
 let leaver: Agent
 let moneyAudits: MoneyAudit[]
 let rows: IdentityRecords
@@ -61,7 +63,7 @@ const ajv = new Ajv2020({ strict: false, allErrors: true })
 formats.default(ajv)
 const compiled = new Map<string, ValidateFunction>()
 
-/** Holds an answer against the schema that the document has for it. */
+/** Validates an answer against its schema in the document. */
 function assertSchema(found: OperationCase, got: HttpReply, message: string): void {
   const name = `${found.name} ${got.status}`
   let check = compiled.get(name)
@@ -119,7 +121,7 @@ function from(
   return { ...request, headers: { ...credential, 'x-forwarded-for': address, ...headers } }
 }
 
-/** Every user's turn comes often, so that no account has all of the parallel requests. */
+/** Users alternate often, so that no account has all of the parallel requests. */
 function mixed(all: readonly SentRequest[]): SentRequest[] {
   const size = Math.ceil(all.length / spenders.length)
   return Array.from({ length: size }, (_, row) =>
@@ -132,7 +134,7 @@ const userIdOf = async ({ agentId }: Agent): Promise<string> =>
 
 const asks = new Set(['policy_tighten', 'policy_kill'])
 
-test('invented requests meet no 5xx, no hang and no undocumented answer on any route', async (t) => {
+test('generated requests meet no 5xx, no hang and no undocumented answer on any route', async (t) => {
   const publicKeys = Array.from({ length: 5 }, () =>
     generateKeyPairSync('ed25519')
       .publicKey.export({ format: 'der', type: 'spki' })
@@ -172,7 +174,7 @@ test('invented requests meet no 5xx, no hang and no undocumented answer on any r
     )
     assert.ok(all.length >= perRoute, `${found.name}: ${all.length}`)
     sent += all.length
-    // Each of its requests may end every token of its sender, so that they go one after the other, each with a new one.
+    // Each of its requests may revoke every token of its sender, so they run one after the other, each with a new one.
     const ends = found.name === 'auth_revoke'
     await runConcurrently(mixed(all), ends ? 1 : concurrencyMax, async (generated) => {
       const agent = ends ? { ...leaver, token: await rows.token(leaverId) } : generated.agent
@@ -193,7 +195,7 @@ test('invented requests meet no 5xx, no hang and no undocumented answer on any r
   t.diagnostic(
     `${sent} requests on ${cases.length} routes in ${seconds} s, slowest ${Math.round(slowestMs)} ms`,
   )
-  // A request that is slow by its nature is slow each time when it is alone; a busy machine is not its fault.
+  // A slow request is slow each time when it runs alone; the load of the machine is not.
   for (const generated of slow) {
     const alone: number[] = []
     while (alone.length < 4 && alone.every((ms) => ms >= slowMs))
@@ -202,7 +204,7 @@ test('invented requests meet no 5xx, no hang and no undocumented answer on any r
   }
 })
 
-test('the money that moved is the money that the accepted tasks say', async (t) => {
+test('the moved funds equal those of the accepted tasks', async (t) => {
   for (const money of moneyAudits) {
     const ended = async () => ((await money.open()) === 0 ? true : undefined)
     await eventually(ended, 'the end of all tasks', 60_000)
@@ -212,7 +214,7 @@ test('the money that moved is the money that the accepted tasks say', async (t) 
   }
 })
 
-test('a wait is bounded, and told apart from everything else that is wrong', async () => {
+test('a wait is bounded, and its error is distinct from others', async () => {
   const outside = [
     '4',
     '91',
@@ -231,10 +233,10 @@ test('a wait is bounded, and told apart from everything else that is wrong', asy
   const inside = ['5', '90', '060', '%2B5']
   const waits = ['true', 'false', '1', '0', 'yes', 'no', 'on', 'off', 'TRUE']
   const noWaits = ['2', '', 'wahr', 'null', '-1', 'true%20']
-  // What takes no body would be accepted.
+  // An operation without a body would be accepted.
   for (const found of cases.filter(({ query, body }) => body && query.includes('wait'))) {
     const locsOf = async (query: string): Promise<string[]> => {
-      // With such a body nothing is ever accepted, so nothing is waited for.
+      // With such a body nothing is ever accepted, so no wait begins.
       const none = { headers: { 'content-type': 'application/json' }, body: '[]' }
       const request = { method: found.method, path: `${found.path}?${query}`, ...none }
       const got = await client.send(from({ agent: spender, found }, request))
@@ -251,7 +253,7 @@ test('a wait is bounded, and told apart from everything else that is wrong', asy
   }
 })
 
-test('what is too large costs nothing, and is told so', async () => {
+test('a too large request costs nothing, and is rejected as such', async () => {
   const many = Array.from({ length: 10_000 }, (_, index) => `k${index}=1`).join('&')
   const body = { 'content-type': 'application/json' }
   const field = (value: string) => `{"amount_usdc":${value}}`
@@ -291,7 +293,7 @@ test('what is too large costs nothing, and is told so', async () => {
       422,
       { method: 'POST', path, headers: body, body: field(`1e${'9'.repeat(200_000)}`) },
     ],
-    ['a body over the limit of those without a credential', 413, tokenStep(`1.${'0'.repeat(8_192)}`)],
+    ['a body over the limit of requests without a credential', 413, tokenStep(`1.${'0'.repeat(8_192)}`)],
     ['a long whole number', 422, tokenStep(`1.${'0'.repeat(8_000)}`)],
     ['a long way to zero', 422, tokenStep(`1e-${'9'.repeat(8_000)}`)],
     [

@@ -17,7 +17,7 @@ const problemsOf = (env: Record<string, string>): string[] => {
 const sepolia = { ARBITRUM_SEPOLIA_RPC_URL: 'https://sepolia-rollup.arbitrum.io/rpc' }
 const mainBridge = '0x2Df1c51E09aECF9cacB7bc98cB1742757f163dF7'
 
-test('a URL of another network of the venue is refused', () => {
+test('a URL of another network of the venue is rejected', () => {
   const mainnet = 'https://api.hyperliquid.xyz'
   const testnet = 'https://api.hyperliquid-testnet.xyz'
   const refused = (network: string, url: string) =>
@@ -37,7 +37,7 @@ test('a URL of another network of the venue is refused', () => {
   assert.equal(problemsOf({ ...streams, HYPERLIQUID_WS_URL: 'wss://api.hyperliquid.xyz/ws' }).length, 1)
 })
 
-test('outside the local environment signatures are for the main network unless another one is named', () => {
+test('outside the local environment signatures are for the main network by default', () => {
   const staging = {
     ...sepolia,
     ENVIRONMENT: 'staging',
@@ -77,6 +77,6 @@ test('the test network takes its deposits on its own chain and bridge, never on 
   ])
 })
 
-test('the main network and the local one keep the bridge on Arbitrum One', () => {
+test('the main network and the local one use the bridge on Arbitrum One', () => {
   assert.deepEqual(bridgeOf(readConfig({})), { chainId: '42161', address: mainBridge })
 })

@@ -1,4 +1,4 @@
-/** A number arrives exactly or not at all, and nobody becomes somebody else by saying so. */
+/** A number arrives exactly or is rejected, and no body changes the identity of its sender. */
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { type Agent, bearer, eventually, freshGateway, http, newAgent } from '../harness/gateway.ts'
@@ -45,7 +45,7 @@ after(async () => {
 const isRecord = (value: unknown): value is Record<string, unknown> =>
   typeof value === 'object' && value !== null && !Array.isArray(value)
 
-/** The schema that holds the number, where there is one: itself or the arm beside null. */
+/** The schema of the number, where there is one: itself or the arm beside null. */
 function numeric(schema: Schema): { schema: Schema; isNullable: boolean } | undefined {
   const types = [schema.type].flat()
   if (schema['x-decimal'] !== undefined || types.includes('integer') || types.includes('number'))
@@ -70,7 +70,7 @@ function fields(): Field[] {
   )
 }
 
-/** As they are written in JSON; those that are no JSON are wrong everywhere. */
+/** As they are written in JSON; invalid literals are invalid everywhere. */
 const literals = [
   '1e-18',
   '1e-19',
@@ -166,12 +166,12 @@ const literals = [
 const plainText = /^-?(0|[1-9][0-9]*)(\.[0-9]+)?$/
 const jsonNumber = /^-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][+-]?[0-9]+)?$/
 
-/** What a field should make of a literal: its exact value, null, or nothing at all. */
+/** The expected value of a field for a literal: its exact value, null, or a rejection. */
 function expected({ schema, isNullable }: Field, literal: string): Exact | null | undefined {
   if (literal === 'null') return isNullable ? null : undefined
   const isDecimal = schema['x-decimal'] !== undefined
   const quoted = /^"(.*)"$/.exec(literal)
-  // An id or an amount in units may come as text, which is held to its pattern and is no number any more.
+  // An id or an amount in units may be text, which is checked by its pattern and not as a number.
   if (quoted && !isDecimal && [schema.type].flat().includes('string')) {
     const text = JSON.parse(literal) as string
     const { pattern = '', minLength = 0 } = schema as { pattern?: string; minLength?: number }
@@ -212,7 +212,7 @@ const ask = ({ headers, ...request }: HttpRequest): Promise<HttpReply> => {
 
 const json = { 'content-type': 'application/json' }
 
-/** Refused at this very field by the grammar, not by a rule about what it means. */
+/** Rejected at this very field by the grammar, not by a rule about its meaning. */
 const grammar =
   /^(json_invalid|missing|\w+_type|\w+_parsing|finite_number|string_\w+|decimal_\w+|(greater|less)_than\w*)$/
 function refusedAt(got: HttpReply, part: string, name: string): boolean {
@@ -232,13 +232,13 @@ function requestWith({ known, name, part }: Field, literal: string): HttpRequest
     const body = withRawNumber(minimal.body ?? {}, name, literal)
     return { method: entry.method, path: pathOf(entry, minimal), headers: json, body }
   }
-  // In a query everything is text; a task is never accepted, since its body is none.
+  // In a query everything is text; a task is never accepted, because its body is none.
   const text = encodeURIComponent(literal.replace(/^"(.*)"$/, '$1'))
   const path = `${pathOf(entry, { ...minimal, query: {} })}?${name}=${text}`
   return { method: entry.method, path, ...(entry.kind === 'task' && { headers: json, body: '[]' }) }
 }
 
-/** Where an answer repeats what it was asked, it repeats it exactly. */
+/** Where an answer repeats its input, it repeats it exactly. */
 function echoOf(got: HttpReply, { known, name }: Field): string | undefined {
   const body = jsonOf(got)
   const shown = body[name]
@@ -247,7 +247,7 @@ function echoOf(got: HttpReply, { known, name }: Field): string | undefined {
   return undefined
 }
 
-test('every number is taken exactly as it is written, or refused where it stands', async (t) => {
+test('every number is accepted exactly as it is written, or rejected at its location', async (t) => {
   const found = fields()
   assert.ok(found.length >= 12, String(found.map(({ known, name }) => `${known.name}.${name}`)))
   let taken = 0
@@ -264,7 +264,7 @@ test('every number is taken exactly as it is written, or refused where it stands
       const written = isQuery ? literal.replace(/^"(.*)"$/, '$1') : literal
       const value = isQuery ? inQuery(field, written) : expected(field, written)
       if (value === undefined) {
-        assert.ok(refusedAt(got, field.part, field.name), `not refused: ${message}`)
+        assert.ok(refusedAt(got, field.part, field.name), `accepted: ${message}`)
         continue
       }
       taken++
@@ -286,7 +286,7 @@ function inQuery({ schema }: Field, text: string): Exact | undefined {
   return whole && within(whole, schema, false) ? whole : undefined
 }
 
-/** What no body may say; each is dropped, replaced by who calls, or refused. */
+/** Fields that a body may not set; each is dropped, replaced by the caller, or rejected. */
 const claims = (them: { userId: string; agentId: string }): [string, string][] => [
   ['user_id', JSON.stringify(them.userId)],
   ['agent_id', JSON.stringify(them.agentId)],
@@ -311,7 +311,7 @@ type Self = {
   scopes: string[]
   policy_summary: Record<string, unknown>
 }
-/** Without what the sender's own deposits have used of the day's cap. */
+/** Without the part of the day's cap that the sender's own deposits have used. */
 const selfOf = async (person: Agent): Promise<Self> => {
   const { body } = await http<Self>(`${gateway.url}/v1/user`, { headers: bearer(person) })
   const { remaining_24h_usd: _, ...policy_summary } = body.policy_summary
@@ -320,19 +320,19 @@ const selfOf = async (person: Agent): Promise<Self> => {
 const countOf = async (person: Agent): Promise<number> =>
   (await http<{ total: number }>(`${gateway.url}/v1/tasks`, { headers: bearer(person) })).body.total
 
-test('no body makes its sender anybody else, or any richer', async () => {
+test('no body changes the identity or the funds of its sender', async () => {
   const welcomed = async () => ((await countOf(victim)) > 0 ? true : undefined)
-  await eventually(welcomed, 'the welcome task of the other user')
+  await eventually(welcomed, 'the faucet grant of the other user')
   const before = [await selfOf(agent), await selfOf(victim), await countOf(victim)] as const
   const them = { userId: before[1].user_id, agentId: before[1].agent_id }
   const bodied = all.filter(({ entry }) => entry.method !== 'GET')
   await using rows = await openIdentityRecords(gateway.databaseUrl)
-  /** A request that ends its token gets one of its own. */
+  /** A request that revokes its token gets one of its own. */
   const credential = async (name: string) =>
     name === 'auth_revoke' ? bearer({ ...agent, token: await rows.token(before[0].user_id) }) : bearer(agent)
   for (const { name, entry } of bodied) {
     const minimal = minimalRequest(entry)
-    // An amount that the vault takes, and a position of the sender's own.
+    // An amount that the vault accepts, and a position of the sender's own.
     if (minimal.body && 'position_id' in minimal.body)
       Object.assign(minimal.body, { position_id: position, amount_usdc: '1' })
     const declared = Object.keys(((entry.body as unknown as Schema | undefined)?.properties ?? {}) as object)

@@ -1,4 +1,4 @@
-/** Secrets stay where they belong, and the database with the code signs nothing without the master key. */
+/** No secret leaves its place, and the database with the code signs nothing without the master key. */
 import assert from 'node:assert/strict'
 import { randomBytes, sign } from 'node:crypto'
 import { after, before, test } from 'node:test'
@@ -31,7 +31,7 @@ import { unlimitedRates } from './support/unlimited.ts'
 
 const kek = randomBytes(32)
 const kekText = `canary:${kek.toString('base64')}`
-/** Accounts 5 and 6 of the well-known development mnemonic, which nobody else here pays from. */
+/** Accounts 5 and 6 of the public development mnemonic, which no other test here pays from. */
 const sponsorKeys = [
   '0x8b3a350cf5c34c9194ca85829a2df0ec3153be0318b5e2d3348e872092edffba',
   '0x92db14e403b83dfe3df233f83dfa3a0d7096f21ca9b0d6d6b8d88b2b4ec1564e',
@@ -43,7 +43,7 @@ let database: TestDatabase
 let rows: IdentityRecords
 const lines: string[] = []
 const answers: string[] = []
-/** What must be found nowhere, by name. */
+/** Values that must be found nowhere, by name. */
 const canaries = new Map<string, Uint8Array>()
 let agent: Agent
 let metrics = ''
@@ -92,7 +92,7 @@ const base64 = (bytes: Uint8Array) => Buffer.from(bytes).toString('base64')
 const auditOf = (url: string): Promise<MoneyAudit> =>
   createMoneyAudit({ url, world: world.urls.control }, agent)
 
-/** A day in the life of an agent, with everything going wrong that can. */
+/** A session of an agent with every possible error. */
 async function runAgentDay({ url }: Gateway): Promise<void> {
   using client = createHttpClient(url)
   const record = (got: HttpReply) => {
@@ -112,7 +112,7 @@ async function runAgentDay({ url }: Gateway): Promise<void> {
   const timestamp = Math.floor(Date.now() / 1000)
   const signature = sign(null, Buffer.from(`${verified.agent_id}${timestamp}`), privateKey)
   const asked = { agent_id: verified.agent_id, timestamp, signature: base64(signature) }
-  // The one answer in which a token stands.
+  // The one answer that contains a token.
   const { token } = JSON.parse((await post('/v1/auth/token', asked)).text)
   agent = { agentId: verified.agent_id, privateKey, publicKey, token }
   canaries.set('the signature of the challenge', proof)
@@ -132,7 +132,7 @@ async function runAgentDay({ url }: Gateway): Promise<void> {
     const minimal = minimalRequest(entry)
     const path = pathOf(entry, minimal)
     const body = minimal.body && JSON.stringify(minimal.body)
-    // A token of its own for what ends it.
+    // A token of its own for operations that revoke it.
     const own = entry.path === '/v1/auth/token' && entry.method === 'DELETE'
     const token = own ? await freshToken(url, agent.agentId, agent.privateKey) : agent.token
     const headers = { ...bearer({ ...agent, token }), 'content-type': 'application/json' }
@@ -147,7 +147,7 @@ async function runAgentDay({ url }: Gateway): Promise<void> {
 
 type Request = Parameters<ReturnType<typeof createHttpClient>['send']>[0]
 
-/** Clients put credentials where none belong; that must not become a line of a log. */
+/** Clients put credentials in wrong places; these must not be logged. */
 async function sendMisplacedCredentials(
   url: string,
   send: (request: Request) => Promise<HttpReply>,
@@ -216,7 +216,7 @@ async function decryptKey({ user_id, kind, address, version, ciphertext, wrapped
   return { dek, secret: decrypt(dek, ciphertext, associatedData) }
 }
 
-/** How a secret can look in a text. */
+/** The possible spellings of a secret in a text. */
 function spellings(secret: Uint8Array): string[] {
   const bytes = Buffer.from(secret)
   const printed = /^[\x20-\x7e]+$/.test(bytes.toString('latin1')) ? [bytes.toString('latin1')] : []
@@ -247,7 +247,7 @@ async function dump(): Promise<Map<string, string>> {
   return all
 }
 
-test('what the master key opens are the keys of the wallets', async () => {
+test('the master key opens the keys of the wallets', async () => {
   const { rows: sealed } = await rows.db.query<WalletRow>('select * from wallet')
   assert.equal(sealed.length, 2)
   for (const row of sealed) {
@@ -259,7 +259,7 @@ test('what the master key opens are the keys of the wallets', async () => {
   }
 })
 
-test('no secret stands in a log, an answer, a row or a metric', async () => {
+test('no log, answer, row or metric contains a secret', async () => {
   canaries.set('the master key', kek)
   for (const [index, key] of sponsorKeys.entries())
     canaries.set(`sponsor ${index + 1}`, Buffer.from(key.slice(2), 'hex'))
@@ -270,7 +270,7 @@ test('no secret stands in a log, an answer, a row or a metric', async () => {
     ['the metrics', metrics],
     ...(await dump()),
   ])
-  // A search that looks at nothing finds nothing.
+  // A search over nothing finds nothing.
   assert.match(haystacks.get('the log')!, /"route":"\/v1\/earn\/withdraw"/)
   assert.match(haystacks.get('the answers')!, /"status":"completed"/)
   assert.match(haystacks.get('the metrics')!, /http_request_duration_seconds/)
@@ -281,7 +281,7 @@ test('no secret stands in a log, an answer, a row or a metric', async () => {
     for (const spelling of spellings(secret))
       for (const [where, text] of haystacks) {
         const at = text.indexOf(spelling)
-        assert.equal(at, -1, `${name} stands in ${where}: ${text.slice(Math.max(0, at - 200), at + 20)}`)
+        assert.equal(at, -1, `${name} is in ${where}: ${text.slice(Math.max(0, at - 200), at + 20)}`)
       }
 })
 
@@ -318,7 +318,7 @@ const userId = async (): Promise<string> =>
   (await rows.db.query<{ id: string }>('select id from app_user where agent_id = $1', [agent.agentId]))
     .rows[0]!.id
 
-/** Whether the ledger still keeps something of the user for a task. */
+/** Whether the ledger still holds units of the user for a task. */
 async function hasHold({ agentId }: Agent): Promise<boolean> {
   const { rows: found } = await rows.db.query(
     `select 1 from account a join app_user u on a.owner = u.id where u.agent_id = $1 and a.held > 0`,
@@ -337,7 +337,7 @@ for (const [what, key] of others)
     assert.ok(ended instanceof NotReady, 'the gateway has started')
     assert.equal(ended.code, 1)
     assert.match(ended.message, /^portico cannot start: KEY_ENCRYPTION_KEYS: .*\bcanary\b/m)
-    assert.ok(!ended.message.includes(key.split(':')[1]!), 'the key is told')
+    assert.ok(!ended.message.includes(key.split(':')[1]!), 'the error contains the key')
   })
 
 test('with the right key the same deposit is made', async () => {

@@ -1,4 +1,4 @@
-/** What is made for play never serves real money, and the refusal says what to change. */
+/** Development settings never serve real money, and the error says what to change. */
 import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
 import { test } from 'node:test'
@@ -11,7 +11,7 @@ const mnemonic = 'test test test test test test test test test test test junk'
 /** The second account of the mnemonic of every development node. */
 const mnemonicKey = '0x59c6995e998f97a5a0044966f0945389dc9e86dae88c7a8412f4603b6b78690d'
 const worldVault = '0xea12000000000000000000000000000000008453'
-/** As `.env.example` prints it, for everyone to read. */
+/** As `.env.example` prints it, publicly. */
 const worldSponsor = /^# SPONSOR_KEYS=(0x[0-9a-f]{64})/m.exec(envExample())![1]!
 const worldKek = /^# KEY_ENCRYPTION_KEYS=(.+)$/m.exec(envExample())![1]!
 
@@ -46,7 +46,7 @@ const namesOf = (env: Env) =>
     .map((problem) => problem.split(':', 1)[0]!)
     .sort()
 
-/** The start as an operator sees it: its exit code, and everything that it printed. */
+/** The start as an operator sees it: its exit code, and its whole output. */
 async function refusedStart(env: Env): Promise<string> {
   using folder = dataFolder()
   const startedMs = performance.now()
@@ -80,14 +80,14 @@ test('a public https address without TRUST_PROXY is warned of at the start', asy
   assert.deepEqual(warningsOf(readConfig({})), [])
 })
 
-test('a production that is set up in full is taken', () => {
+test('a complete production configuration is accepted', () => {
   assert.deepEqual(problemsOf(productionEnv), [])
   assert.deepEqual(problemsOf({ ...productionEnv, ENVIRONMENT: 'staging' }), [])
 })
 
 const counted = Array.from({ length: 32 }, (_, n) => (n + 1).toString(16).padStart(2, '0')).join('')
 const curveOrder = 0xfffffffffffffffffffffffffffffffebaaedce6af48a03bbfd25e8cd0364141n
-/** The least and greatest of the curve, repeated bytes and words, small numbers, bytes in order. */
+/** The smallest and largest of the curve, repeated bytes and words, small numbers, bytes in order. */
 const trivialKeys = [
   `0x${'1'.padStart(64, '0')}`,
   `0x${'01'.repeat(32)}`,
@@ -107,18 +107,14 @@ const unsafeSettings: [string, Env, string][] = [
   ['local prices', { PRICES_URL: 'local' }, 'PRICES_URL'],
   ['the faucet', { FAUCET_URL: 'local' }, 'FAUCET_URL'],
   ['the local venue', { HYPERLIQUID_URL: 'local' }, 'HYPERLIQUID_URL'],
-  ['a sponsor that everyone knows', { SPONSOR_KEYS: worldSponsor }, 'SPONSOR_KEYS'],
+  ['a public sponsor key', { SPONSOR_KEYS: worldSponsor }, 'SPONSOR_KEYS'],
   ['the same in capitals', { SPONSOR_KEYS: `0x${worldSponsor.slice(2).toUpperCase()}` }, 'SPONSOR_KEYS'],
   ['a sponsor of a development mnemonic', { SPONSOR_KEYS: mnemonicKey }, 'SPONSOR_KEYS'],
-  ['a node reached in the clear', { BASE_RPC_URL: 'http://base.example' }, 'BASE_RPC_URL'],
-  ['a transit engine reached in the clear', { VAULT_TRANSIT_URL: 'http://kms.example' }, 'VAULT_TRANSIT_URL'],
+  ['a node without TLS', { BASE_RPC_URL: 'http://base.example' }, 'BASE_RPC_URL'],
+  ['a transit engine without TLS', { VAULT_TRANSIT_URL: 'http://kms.example' }, 'VAULT_TRANSIT_URL'],
+  ['a database without TLS', { DATABASE_URL: 'postgresql://portico@db.example/portico' }, 'DATABASE_URL'],
   [
-    'a database reached in the clear',
-    { DATABASE_URL: 'postgresql://portico@db.example/portico' },
-    'DATABASE_URL',
-  ],
-  [
-    'a direct database reached in the clear',
+    'a direct database without TLS',
     { DATABASE_DIRECT_URL: 'postgresql://portico@db.example/portico?sslmode=disable' },
     'DATABASE_DIRECT_URL',
   ],
@@ -139,7 +135,7 @@ const unsafeSettings: [string, Env, string][] = [
   ]),
   ['no sponsor', { SPONSOR_KEYS: '' }, 'SPONSOR_KEYS'],
   ['no key-encryption key', { KEY_ENCRYPTION_KEYS: '' }, 'KEY_ENCRYPTION_KEYS'],
-  ['the key that everyone knows', { KEY_ENCRYPTION_KEYS: worldKek }, 'KEY_ENCRYPTION_KEYS'],
+  ['the public key', { KEY_ENCRYPTION_KEYS: worldKek }, 'KEY_ENCRYPTION_KEYS'],
   [
     'the same as a former key',
     { KEY_ENCRYPTION_KEYS: `${productionEnv.KEY_ENCRYPTION_KEYS},${worldKek}` },
@@ -162,7 +158,7 @@ for (const environment of ['production', 'staging'])
       )
     })
 
-test('the key that everyone knows guards nothing outside this machine', () => {
+test('the public key protects nothing outside this machine', () => {
   assert.deepEqual(problemsOf({}), [])
   assert.deepEqual(problemsOf({ BASE_RPC_URL: 'http://127.0.0.1:8545' }), [])
   const key = { KEY_ENCRYPTION_KEYS: `k1:${randomBytes(32).toString('base64')}` }
@@ -176,7 +172,7 @@ test('the key that everyone knows guards nothing outside this machine', () => {
   }
 })
 
-test('no mnemonic of development nodes leads to the sponsors of the local world', () => {
+test('no mnemonic of development nodes derives the sponsors of the local world', () => {
   const known = Array.from(
     { length: 20 },
     (_, addressIndex) => mnemonicToAccount(mnemonic, { addressIndex }).address,
@@ -203,7 +199,7 @@ for (const [what, env, name] of productionOnly)
     assert.deepEqual(namesOf({ ...productionEnv, ...env }), [name])
   })
 
-test('a production without any setting is told everything at once, and no secret with it', async () => {
+test('a production without any setting gets every error at once, and no secret with it', async () => {
   const messages = await refusedStart({ ENVIRONMENT: 'production', FAILPOINT: 'commit@1' })
   const missing = [
     'DATABASE_URL',
@@ -226,7 +222,7 @@ test('a production without any setting is told everything at once, and no secret
   assert.ok(!known.includes(worldSponsor.slice(2)) && !known.includes(worldKek.split(':')[1]!), known)
 })
 
-test('bad settings are all named, with what they want and without what they hold', async () => {
+test('invalid settings are all named, with their valid form and without their values', async () => {
   const bad: Env = {
     PORT: 'eighty',
     LEASE_MS: '1',
@@ -253,7 +249,7 @@ test('every variable names itself when it is wrong', () => {
   const lenientNames = Object.entries(variables).filter(
     ([name]) => problemsOf({ [name]: '\u0001 no such value' }).length === 0,
   )
-  // Text and lists take anything; the code that uses them checks them.
+  // Text and lists accept anything; the code that uses them checks them.
   const free = [
     'HOST',
     'DATA_DIR',

@@ -24,7 +24,7 @@ export async function operations(): Promise<KnownOperation[]> {
 
 type Paths = Record<string, Record<string, { security: unknown[] }>>
 
-/** One line per operation, by which those of the contracts and those of a running gateway can be compared. */
+/** One line per operation, to compare the contracts with a running gateway. */
 export const declared = ({ entry: { method, path, access } }: KnownOperation): string =>
   `${method} ${path} ${access === 'public' ? 'public' : 'bearer'}`
 
@@ -36,7 +36,7 @@ export const served = (paths: Paths): string[] =>
     ),
   )
 
-/** The operations of a running gateway, with the contracts that they were made from. */
+/** The operations of a running gateway, with their contracts. */
 export async function operationsOf(url: string): Promise<KnownOperation[]> {
   const document = (await (await fetch(`${url}/openapi.json`)).json()) as { paths: Paths }
   const lines = new Set(served(document.paths))

@@ -1,13 +1,13 @@
-/** Stands between a gateway and its database, and can take the database away as a dead network would. */
+/** A proxy between a gateway and its database that can cut the connection like a network failure. */
 import { connect, createServer, type Socket } from 'node:net'
 
 export type DatabaseProxy = {
   /** The database through the proxy. */
   url: string
-  /** Every connection is cut, and none is taken any more. */
+  /** Cuts every connection, and accepts none. */
   disconnect(): Promise<void>
   reconnect(): Promise<void>
-  /** The next message that holds this text reaches the database, and its reply never comes back. */
+  /** The next message that contains this text reaches the database, and its reply is dropped. */
   dropReplyTo(text: string): void
 } & AsyncDisposable
 

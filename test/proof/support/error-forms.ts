@@ -1,4 +1,4 @@
-/** The two forms of an error, word for word; an answer in a third one fails here. */
+/** The two documented forms of an error; an answer in a third one fails here. */
 import assert from 'node:assert/strict'
 import { type FaultCode, faults } from '#kernel/fault.ts'
 import type { HttpReply } from './http-client.ts'
@@ -11,7 +11,7 @@ const parts = new Set(['body', 'query', 'path', 'header'])
 export const jsonOf = (got: HttpReply): Json => JSON.parse(got.text) as Json
 export const codeOf = (got: HttpReply): unknown => jsonOf(got).code
 
-/** Asserts that an error has its documented form; `said` tells which request it answered. */
+/** Asserts that an error has its documented form; `said` names its request. */
 export function assertErrorForm(got: HttpReply, label = ''): Json {
   const message = `${label} ${got.status} ${got.text.slice(0, 600)}`
   assert.ok(got.status >= 400, message)
@@ -69,7 +69,7 @@ function assertCatalogueCode(body: Json, got: HttpReply, message: string): void 
   assert.equal(body.retryable, row.retryable, message)
   assert.equal(body.request_id, got.headers['x-request-id'], message)
   if (got.status === 429 || got.status === 503) assert.match(got.headers['retry-after'] ?? '', /^[1-9]\d*$/)
-  // An answer that does not know the outcome names the key under which it can be asked for.
+  // An answer with an unknown outcome names the idempotency key for a later request.
   if (got.status === 503 && body.outcome === 'unknown') assert.ok(body.idempotency_key, message)
   else if (got.status === 503) assert.equal(body.outcome, 'not_executed', message)
   if (got.status === 405) assert.ok(got.headers.allow, message)

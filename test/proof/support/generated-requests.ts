@@ -1,4 +1,4 @@
-/** Five hundred requests for one operation: some right, some wrong in one place, most of them wild. */
+/** Five hundred requests for one operation: some valid, some wrong in one place, most of them arbitrary. */
 import fc from 'fast-check'
 import {
   contentTypes,
@@ -14,13 +14,13 @@ import { type OperationCase, type Parts, urlOf } from './openapi-requests.ts'
 export type GeneratedRequest = {
   found: OperationCase
   request: HttpRequest
-  /** Where a 422 has to point; undefined where any documented answer is right. */
+  /** The expected location of a 422; undefined where any documented answer is valid. */
   wrongAt?: (string | number)[]
   /** The URL cannot be decoded, so no operation is responsible. */
   isBrokenUrl?: boolean
 }
 
-/** Values of the running gateway, so that not everything stops at the first look-up. */
+/** Values of the running gateway, so that not every request ends at the first look-up. */
 export type KnownValues = Readonly<Record<string, readonly unknown[]>>
 
 const json = { 'content-type': 'application/json' }
@@ -28,7 +28,7 @@ const json = { 'content-type': 'application/json' }
 const withBody = (body: unknown) =>
   body === undefined ? {} : { headers: { ...json }, body: JSON.stringify(body) }
 
-/** Nothing invented waits for a task: how long that takes is no property of the request. */
+/** No generated request waits for a task: the duration of a task is no property of the request. */
 function withoutWait(parts: Parts): Parts {
   const { wait: _, ...query } = parts.query
   return { ...parts, query }
@@ -73,7 +73,7 @@ export function generateRequests(
   const wrong = found.broken.flatMap(({ loc, parts }) =>
     sample(parts, each).map((value): GeneratedRequest => {
       const request = { method, path: urlOf(path, value), ...withBody(value.body) }
-      // A body that may be left out may be null too.
+      // An optional body may be null too.
       return value.body === null ? { found, request } : { found, request, wrongAt: loc }
     }),
   )
@@ -81,7 +81,7 @@ export function generateRequests(
   return [...right, ...wrong, ...sample(hostileRequest(found), rest)]
 }
 
-/** Part of what is sent is wild, and the rest of the request is right, so that the wild part is looked at. */
+/** One part of a request is arbitrary and the rest is valid, so that the arbitrary part is reached. */
 function hostileRequest(found: OperationCase): fc.Arbitrary<GeneratedRequest> {
   const { method, path } = found
   const hasBody = method !== 'GET'
@@ -106,7 +106,7 @@ function hostileRequest(found: OperationCase): fc.Arbitrary<GeneratedRequest> {
         segment ? segment.text : encodeURIComponent(String(parts.path[name])),
       )
       const isBrokenUrl = filled !== path && segment?.broken === true
-      // `wait` is bounded and read like every other parameter, and there is a test of its own for that.
+      // `wait` is bounded and parsed like every other parameter, and has a test of its own.
       const asked = query.replace(/\bwait\b/g, 'wate')
       const { headers: own = {}, body } = sent as { headers?: Record<string, string>; body?: string }
       return {

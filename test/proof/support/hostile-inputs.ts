@@ -1,4 +1,4 @@
-/** What a client sends that means harm, or knows no better: bodies, queries, paths and headers by the arbitrary. */
+/** Arbitrary inputs of hostile or mistaken clients: bodies, queries, paths and headers. */
 import fc from 'fast-check'
 import type { Schema } from './json-schema-arbitrary.ts'
 
@@ -11,7 +11,7 @@ export const namesIn = (schema: Schema | undefined): string[] =>
 
 const deep = (levels: number, open: string, close: string) => open.repeat(levels) + close.repeat(levels)
 
-/** JSON texts that no generator of values can say. */
+/** JSON texts that no generator of values can produce. */
 const literals = fc.constantFrom(
   '1e400',
   '-1e400',
@@ -91,7 +91,7 @@ const values: fc.Arbitrary<string> = fc.oneof(
   { weight: 3, arbitrary: literals },
 )
 
-/** An object with the names that the operation knows and some that it does not, each with any value at all. */
+/** An object with known and unknown names, each with any value. */
 const objectText = (names: readonly string[]): fc.Arbitrary<string> => {
   const more = [
     'idempotency_key',
@@ -142,7 +142,7 @@ const corrupted = (text: fc.Arbitrary<string>): fc.Arbitrary<Uint8Array> =>
 
 const tooMany = `{${Array.from({ length: 1_100 }, (_, index) => `"k${index}":0`).join(',')}}`
 
-/** Any body: from nearly right to no JSON at all. */
+/** Any body: from nearly valid to no JSON at all. */
 export const hostileBodies = (names: readonly string[]): fc.Arbitrary<string | Uint8Array> =>
   fc.oneof(
     { weight: 6, arbitrary: objectText(names) },
@@ -210,7 +210,7 @@ const queryValue = fc.oneof(
   },
 )
 
-/** A query of known and unknown names, some of them again and again. */
+/** A query of known and unknown names, some of them repeated. */
 export const hostileQueries = (names: readonly string[]): fc.Arbitrary<string> => {
   const odd = [
     'unknown',
@@ -238,7 +238,7 @@ export const hostileQueries = (names: readonly string[]): fc.Arbitrary<string> =
     .map((all) => all.join('&'))
 }
 
-/** What may stand where an id belongs; the flag says that a URL cannot hold it. */
+/** Values in place of an id; the flag marks those that a URL cannot contain. */
 export const hostileSegments: fc.Arbitrary<{ text: string; broken: boolean }> = fc.oneof(
   {
     weight: 5,
@@ -275,7 +275,7 @@ const keys = fc.oneof(
   ),
 )
 
-/** Headers that an operation reads, with values that it should not rely on. */
+/** Headers that an operation reads, with invalid values. */
 export const hostileHeaders: fc.Arbitrary<Record<string, string>> = fc.record(
   {
     'idempotency-key': keys,

@@ -1,4 +1,7 @@
-/** Requests that mean to cost: bodies, queries, paths and headers of every size up to the limits, by the contracts. */
+/**
+ * Requests that try to be expensive: bodies, queries, paths and headers of every size up to the limits, by the
+ * contracts.
+ */
 
 import type { HttpRequest } from './http-client.ts'
 import type { OperationCase } from './openapi-requests.ts'
@@ -104,7 +107,7 @@ const headSizes = [64, 512, 2_048, 8_000, 14_000]
 
 export type HostileRequest = { name: string; request: HttpRequest }
 
-/** `count` requests for one operation; which of all that exist is told by the seed. */
+/** `count` requests for one operation; the seed selects them from all possible ones. */
 export function hostileRequests(found: OperationCase, count: number, seed: number): HostileRequest[] {
   const { method, path } = found
   const plain = path.replace(/\{[^}]+\}/g, '00000000-0000-7000-8000-000000000000')
@@ -128,7 +131,7 @@ export function hostileRequests(found: OperationCase, count: number, seed: numbe
           path: path.replace(/\{[^}]+\}/g, repeat(piece, Math.min(bytes, 7_000))),
         })
   }
-  // Spread over all that there is, another start for each seed.
+  // Spread over all of them, with another start for each seed.
   const step = Math.max(1, all.length / count)
   const offset = seed % Math.max(1, Math.floor(step))
   return Array.from(

@@ -1,4 +1,4 @@
-/** A client that sends exactly what it is told, over a few connections that stay open. */
+/** A client that sends exactly the given bytes, over a few connections that stay open. */
 import { Agent, type IncomingHttpHeaders, request as open } from 'node:http'
 
 export type HttpRequest = {
@@ -32,7 +32,7 @@ export function createHttpClient(url: string, { sockets = 8, msMax = 20_000 } = 
           const ms = performance.now() - startedMs
           resolve({ status, headers: wasContinued, text: Buffer.concat(chunks).toString(), ms })
         }
-        // A stream never ends by itself: that it has opened is the answer.
+        // A stream never ends by itself: its opening is the answer.
         if (answer.headers['content-type']?.startsWith('text/event-stream')) {
           finish()
           answer.destroy()
@@ -47,7 +47,7 @@ export function createHttpClient(url: string, { sockets = 8, msMax = 20_000 } = 
   return { send, [Symbol.dispose]: () => agent.destroy() }
 }
 
-/** Runs all of them, some at a time; the first failure ends it. */
+/** Runs all of them with limited concurrency; the first failure ends it. */
 export async function runConcurrently<T>(
   items: readonly T[],
   concurrency: number,

@@ -1,20 +1,20 @@
-/** Tokens that no door gives out: rows in the test's own database, as they would be after something happened. */
+/** Tokens that no operation issues: rows in the test's own database, as later states of issued tokens. */
 import { createHash, randomBytes } from 'node:crypto'
 import pg from 'pg'
 import { type Scope, scopes } from '#kernel/caller.ts'
 
 export type IdentityRecords = {
   db: pg.Client
-  /** Stores a token of the user and answers with it. */
+  /** Stores a token of the user and returns it. */
   token(userId: string, options?: { scopes?: readonly Scope[]; expiresAt?: Date }): Promise<string>
-  /** A token of the right form that nobody stored. */
+  /** A token of the right form that is not stored. */
   unknownToken(): string
   suspend(userId: string): Promise<void>
 } & AsyncDisposable
 
 export const hashOf = (token: string): Buffer => createHash('sha256').update(token).digest()
 
-/** A connection that survives the database going away under it. */
+/** A connection that survives a failure of the database under it. */
 export async function openIdentityRecords(databaseUrl: string): Promise<IdentityRecords> {
   const db = new pg.Client({ connectionString: databaseUrl })
   db.on('error', () => {})

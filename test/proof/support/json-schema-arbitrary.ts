@@ -1,6 +1,6 @@
 /**
- * Values from a JSON Schema, and values that break exactly one of its keywords at a known place. Written for the schemas
- * that the gateway publishes: what a client may send is drawn from the document alone.
+ * Values from a JSON Schema, and values that break exactly one of its keywords at a known place. Written for the
+ * schemas that the gateway publishes: valid requests are drawn from the document alone.
  */
 import fc from 'fast-check'
 
@@ -10,9 +10,9 @@ export type Loc = (string | number)[]
 export type InvalidValue = { keyword: string; loc: Loc; value: fc.Arbitrary<unknown> }
 
 type Options = {
-  /** Finds what a `$ref` names. */
+  /** Resolves a `$ref`. */
   resolve?: (ref: string) => Schema
-  /** How deep optional parts are filled; a schema may lead back to itself. */
+  /** How deep optional parts are filled; a schema may be recursive. */
   depth?: number
 }
 type Context = { resolve: (ref: string) => Schema; depth: number }
@@ -27,12 +27,12 @@ const contextOf = ({ resolve, depth = 4 }: Options): Context => ({
   resolve:
     resolve ??
     ((ref) => {
-      throw new Error(`nothing is known of ${ref}`)
+      throw new Error(`unknown keyword of ${ref}`)
     }),
 })
 const deeper = (context: Context): Context => ({ ...context, depth: context.depth - 1 })
 
-/** References followed and intersections merged, so that one object holds all keywords. */
+/** References resolved and intersections merged, so that one object has all keywords. */
 function flatten(schema: Schema, context: Context): Schema {
   if (typeof schema.$ref === 'string') return flatten(context.resolve(schema.$ref), context)
   const parts = schemasIn(schema.allOf)
@@ -139,7 +139,7 @@ function numbers(schema: Schema): fc.Arbitrary<number> {
   return fc.double({ min, max, noNaN: true, noDefaultInfinity: true, ...ends }).map((n) => (n === 0 ? 0 : n))
 }
 
-/** Decimal text, or a number that says the same without an exponent. */
+/** Decimal text, or an equal number without an exponent. */
 function decimals(schema: Schema): fc.Arbitrary<string | number> {
   const rule = schema['x-decimal']
   const places = Math.min(isRecord(rule) ? (numberIn(rule.places) ?? 18) : 18, 6)
@@ -162,7 +162,7 @@ function arrays(schema: Schema, context: Context): fc.Arbitrary<unknown[]> {
   return fc.uniqueArray(item, { ...bounds, selector: (value) => JSON.stringify(value) })
 }
 
-/** The door takes a name that reaches for a prototype as no JSON at all, before any schema is asked. */
+/** A body with a name that reaches for a prototype is rejected as invalid JSON, before any schema applies. */
 const anyValue = fc
   .jsonValue({ maxDepth: 1 })
   .filter((value) => !/"(__proto__|constructor)":/.test(JSON.stringify(value)))
@@ -186,7 +186,9 @@ function objects(schema: Schema, context: Context): fc.Arbitrary<Record<string, 
   return fc.tuple(extra, known).map(([free, own]) => ({ ...free, ...own }))
 }
 
-/** All ways to break one keyword. What cannot be broken for certain, as the inside of a union, is left out. */
+/**
+ * All ways to break one keyword. Parts that cannot be broken for certain, such as the inside of a union, are omitted.
+ */
 export const invalidValues = (schema: Schema, options: Options = {}): InvalidValue[] =>
   invalidValuesIn(schema, contextOf(options))
 
@@ -254,7 +256,7 @@ function brokenString(schema: Schema): InvalidValue[] {
   if (typeof pattern === 'string') {
     const matches = new RegExp(pattern, 'u')
     const text = strings({ minLength: minLength ?? 1, ...(maxLength !== undefined && { maxLength }) })
-    // Many patterns allow everything but a few characters, which no text has by chance.
+    // Many patterns allow everything but a few characters, which random text rarely contains.
     const odd = fc
       .tuple(text, fc.constantFrom('\u0001', '\n', '\u007f', ' ', '!', '_', 'Z', '-', '.', '\u00e9'))
       .map(([base, mark]) => mark + [...base].slice(1).join(''))

@@ -1,4 +1,4 @@
-/** The smallest request that an operation takes, told by its schema alone: nothing optional, nothing switched on. */
+/** The smallest request of an operation, derived from its schema alone: no optional field, every flag off. */
 import type { Entry } from '#kernel/operation.ts'
 
 type Schema = { readonly [keyword: string]: unknown }

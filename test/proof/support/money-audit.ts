@@ -1,4 +1,4 @@
-/** A user's money as the chain has it and as the tasks tell it: two accounts of one thing that have to agree. */
+/** A user's funds on the chain and according to the tasks: two sums that must agree. */
 import assert from 'node:assert/strict'
 import { type Agent, bearer, eventually, type Gateway, http } from '../../harness/gateway.ts'
 
@@ -17,12 +17,12 @@ type Task = {
 type Holdings = { cash: string; shares: string }
 
 export type MoneyAudit = {
-  /** Puts a little into the vault, so that there is a task and a position to refer to. */
+  /** Makes a small deposit, so that a task and a position exist. */
   start(options?: { again?: boolean }): Promise<{ task_id: string; position_id: string }>
-  /** How many tasks have not ended. */
+  /** The number of tasks that have not ended. */
   open(): Promise<number>
   tasks(): Promise<Task[]>
-  /** What the tasks say the wallet should hold, and what it does hold on the chain. */
+  /** The expected wallet balance by the tasks, and the balance on the chain. */
   account(): Promise<{ reported: Holdings; recorded: Holdings }>
   onChain(): Promise<Holdings>
 }
@@ -33,7 +33,7 @@ const unitsOf = (decimal: string): bigint => {
   return BigInt(whole + fraction.padEnd(6, '0'))
 }
 
-/** Asks the node itself, past everything that the gateway knows or caches. */
+/** Reads the node directly, past all caches of the gateway. */
 export async function balanceOf(rpc: string, token: string, owner: string): Promise<bigint> {
   const data = `0x70a08231${owner.slice(2).toLowerCase().padStart(64, '0')}`
   const body = { jsonrpc: '2.0', id: 1, method: 'eth_call', params: [{ to: token, data }, 'latest'] }
@@ -76,7 +76,7 @@ export async function createMoneyAudit(
     async start({ again = false } = {}) {
       const waitForFaucetGrant = async () =>
         (await onChain()).cash === String(faucetGrantUnits) ? true : undefined
-      if (!again) await eventually(waitForFaucetGrant, 'the welcome in USDC', 60_000)
+      if (!again) await eventually(waitForFaucetGrant, 'the grant in USDC', 60_000)
       const { status, body } = await http<Task>(`${gateway.url}/v1/earn/deposit?wait=true`, {
         method: 'POST',
         body: { amount_usdc: '100' },

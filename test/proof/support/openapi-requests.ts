@@ -1,4 +1,4 @@
-/** Requests from an OpenAPI document: valid ones, and ones with a single known fault. */
+/** Requests from an OpenAPI document: valid ones, and ones with a single known error. */
 import fc from 'fast-check'
 import {
   type InvalidValue,
@@ -26,9 +26,9 @@ export type OperationCase = {
   path: string
   isPublic: boolean
   isStream: boolean
-  /** Statuses that the document knows. */
+  /** Documented statuses. */
   statuses: number[]
-  /** Names of the query parameters, and the schema of the body with its references followed. */
+  /** Names of the query parameters, and the schema of the body with its references resolved. */
   query: string[]
   body: Schema | undefined
   /** The schema of a JSON answer under a status. */
@@ -44,7 +44,7 @@ export const resolverOf =
       .replace(/^#\//, '')
       .split('/')
       .reduce<unknown>((at, key) => (at as Json | undefined)?.[key], document)
-    if (typeof found !== 'object' || found === null) throw new Error(`${ref} leads nowhere`)
+    if (typeof found !== 'object' || found === null) throw new Error(`${ref} does not resolve`)
     return found as Schema
   }
 
@@ -56,13 +56,13 @@ const objectOf = (parameters: Parameter[]): Schema => ({
   required: parameters.filter(({ required }) => required).map(({ name }) => name),
 })
 
-/** A segment of dots would be taken away by the client's URL parser; an empty one is another path. */
+/** The client's URL parser would remove a segment of dots; an empty one is another path. */
 const isSegment = (value: unknown): boolean => !/^\.{0,2}$/.test(String(value))
 
 /** A path without a segment, or with an empty one, is another path. */
 const notInPaths = new Set(['required', 'minLength'])
 
-/** What cannot be said in a URL: text has no wrong type where text is wanted, and no type but its form elsewhere. */
+/** Errors that a URL cannot express: text has no wrong type where text is expected, and only its form elsewhere. */
 function isExpressible({ keyword, loc }: InvalidValue, parameters: Parameter[]): boolean {
   const schema = parameters.find(({ name }) => name === loc[0])?.schema
   return (
@@ -132,7 +132,7 @@ function caseOf(path: string, method: string, operation: Operation, resolve: Res
   }
 }
 
-/** In a URL a wrong type is a text that cannot be read as the right one. */
+/** In a URL a wrong type is a text that cannot be parsed as the right one. */
 function asTextValue(value: fc.Arbitrary<unknown>, keyword: string, part: string): fc.Arbitrary<unknown> {
   const documented = keyword === 'type' ? value.map((object) => unreadable(object as Json)) : value
   return part === 'path'

@@ -1,4 +1,4 @@
-/** JSON text in which one field holds a literal that JSON.stringify could never write. */
+/** JSON text in which one field has a literal that JSON.stringify could never write. */
 export function withRawNumber(body: object, field: string, literal: string): string {
   const placeholder = 'spliced-in-here'
   return JSON.stringify({ ...body, [field]: placeholder }).replace(`"${placeholder}"`, () => literal)
@@ -7,7 +7,7 @@ export function withRawNumber(body: object, field: string, literal: string): str
 /** The exact value of a number as it is written: `digits` times ten to the power of `-places`. */
 export type Exact = { digits: bigint; places: number }
 
-/** Written anew for the tests: an oracle that shares code with what it judges agrees with its mistakes. */
+/** A separate implementation for the tests: an oracle that shares code with its subject shares its errors. */
 export function exactOf(text: string): Exact | undefined {
   const match = /^(-?)([0-9]+)(?:\.([0-9]+))?(?:[eE]([+-]?[0-9]{1,4}))?$/.exec(text)
   if (!match) return undefined

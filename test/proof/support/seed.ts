@@ -21,7 +21,7 @@ const isSize = (name: string): name is Size => ['short', 'full', 'nightly'].incl
 const named = process.env.PROOF ?? 'short'
 if (!isSize(named)) throw new Error(`PROOF must be short, full or nightly, not ${named}`)
 
-/** How much of a proof this run does; `PROOF` tells. */
+/** How much of a proof this run does, by `PROOF`. */
 export const bySize = <T>(sizes: Sizes<T>): T => sizes[named]
 export const isNightly = named === 'nightly'
 export const isShort = named === 'short'

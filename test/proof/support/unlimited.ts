@@ -1,4 +1,4 @@
-/** Settings under which a suite may ask as often as it likes; who waits for money has its own limits. */
+/** Settings without rate limits for a suite; waits for funds have their own limits. */
 export const unlimitedRates = {
   RATE_AUTH: '0',
   RATE_READ: '0',
