@@ -1,4 +1,4 @@
-/** P5: what it costs to promise a money task, beside the bare insert of a row into the same database. */
+/** P5: the cost of accepting a money task, compared with the bare insert of a row into the same database. */
 import { setTimeout as delay } from 'node:timers/promises'
 import pg from 'pg'
 import { systemRandom, uuidv7 } from '#kernel/id.ts'
@@ -29,7 +29,7 @@ const bare = () =>
 const warm = () => load(600, width, bare)
 const ratio = (a: number[], b: number[]) => a.map((value, run) => value / b[run]!)
 
-/** The promise alone, of a kind whose decision asks nobody outside; its money is set aside in the same commit. */
+/** Acceptance alone, of a kind whose admission makes no external call; its hold is in the same commit. */
 async function engineAlone(): Promise<void> {
   await using engine = await createInstance(await environment.newDatabase('engine'), width, () => delay(0))
   const callers = Array.from({ length: engineUsers }, newCaller)
@@ -48,7 +48,7 @@ async function engineAlone(): Promise<void> {
   }
   report({
     id: 'P5',
-    name: 'money tasks promised by the engine, to bare inserts (32 at once)',
+    name: 'money tasks accepted by the engine, to bare inserts (32 at once)',
     goal: '>= 0.25',
     ratios: ratio(rate.ours, rate.bare),
     met: (value) => value >= 0.25,
@@ -56,7 +56,7 @@ async function engineAlone(): Promise<void> {
   })
   report({
     id: 'P5a',
-    name: 'p50 of one promise by the engine, in bare commits (1 at once)',
+    name: 'p50 of one acceptance by the engine, in bare commits (1 at once)',
     goal: '<= 4',
     ratios: ratio(p50.ours, p50.bare),
     met: (value) => value <= 4,
@@ -64,7 +64,7 @@ async function engineAlone(): Promise<void> {
   })
 }
 
-/** The same through the door for a real deposit, whose decision reads the chain and tries the transaction on it. */
+/** The same over HTTP for a real deposit, whose admission reads the chain and simulates the transaction. */
 async function throughHttp(): Promise<void> {
   await using gateway = await launch({
     env: {
@@ -115,7 +115,7 @@ async function throughHttp(): Promise<void> {
     annex: {
       ours_per_second: median(rate.ours),
       bare_per_second: median(rate.bare),
-      note: 'the decision asks the chain, and the accepted ones are signed and sent meanwhile',
+      note: 'the admission reads the chain, and accepted deposits are signed and sent meanwhile',
     },
   })
   report({

@@ -1,6 +1,6 @@
 /**
- * P15: from SIGKILL to the moment when all that the dead instance had in hand moves again: on another instance, and on
- * itself started anew. In hand is what it had leased; moving is what somebody else has claimed since.
+ * P15: from SIGKILL until all tasks that the dead instance had leased are claimed again: by another instance, and by a
+ * new start of itself.
  */
 import { setTimeout as delay } from 'node:timers/promises'
 import pg from 'pg'
@@ -63,7 +63,7 @@ const ownersOf = async (instances: number): Promise<string[]> => {
   return rows.map(({ id }) => id)
 }
 
-/** Deposits sent at one instance without waiting for them, until it is killed. */
+/** Sends deposits to one instance without waiting for them, until it is killed. */
 function flood(at: Gateway, agents: Agent[]): { stop(): Promise<void> } {
   let going = true
   const workers = agents.map(async (agent) => {
@@ -105,7 +105,7 @@ const countUnmoved = async (held: HeldTask[]): Promise<number> => {
   }).length
 }
 
-/** Kills under load, lets `then` happen, and answers how long the orphans stood still. */
+/** Kills under load, runs `then`, and returns how long the orphaned tasks were idle. */
 async function measureKill(
   victim: Gateway,
   owner: string,
@@ -114,14 +114,14 @@ async function measureKill(
 ): Promise<{ ms: number; orphans: number }> {
   const load = flood(victim, agents)
   const busy = async () => ((await heldBy([owner])).length >= heldTasksMin ? true : undefined)
-  await eventually(busy, 'the instance has its hands full', 30_000)
+  await eventually(busy, 'the instance has leased tasks', 30_000)
   const diedMs = performance.now()
   await victim.kill()
   const held = await heldBy([owner])
   const after = Promise.all([then(), load.stop()])
   await eventually(
     async () => ((await countUnmoved(held)) === 0 ? true : undefined),
-    'the orphans move',
+    'the orphaned tasks are claimed',
     60_000,
   )
   const ms = performance.now() - diedMs
@@ -134,7 +134,7 @@ for (let at = 0; at < users; at += 8)
   agents.push(...(await Promise.all(Array.from({ length: 8 }, () => newAgent(first.url)))))
 await waitUntilIdle()
 
-/** The id under which an instance leases is told by the heartbeat of a fresh start: the one that was not there. */
+/** The lease owner id of an instance is the heartbeat of a new start: the one that did not exist before. */
 const restarted = async (name: string): Promise<{ gateway: Gateway; owner: string }> => {
   const before = new Set(await ownersOf(1_000))
   const gateway = await start(name)
@@ -173,7 +173,7 @@ const summarize = (found: { ms: number; orphans: number }[]) => ({
 })
 report({
   id: 'P15',
-  name: 'SIGKILL of one of two: all its tasks move on the other, in leases of 2 s',
+  name: 'SIGKILL of one of two: all its tasks are claimed by the other, in leases of 2 s',
   goal: '<= 1.5 (lease + 1 s)',
   ratios: survivor.map(({ ms }) => ms / leaseMs),
   met: (value) => value <= 1.5,
@@ -181,7 +181,7 @@ report({
 })
 report({
   id: 'P15a',
-  name: 'SIGKILL of the only one: all its tasks move on the next start, in leases of 2 s',
+  name: 'SIGKILL of the only one: all its tasks are claimed by the next start, in leases of 2 s',
   goal: '<= 1.75 (lease + 1.5 s)',
   ratios: alone.map(({ ms }) => ms / leaseMs),
   met: (value) => value <= 1.75,

@@ -1,4 +1,4 @@
-/** P1, P2, P3: what the door costs, beside node:http and beside the statements behind it. */
+/** P1, P2, P3: the cost of HTTP, compared with node:http and with the bare statements. */
 
 import { fork } from 'node:child_process'
 import { join } from 'node:path'
@@ -43,7 +43,7 @@ await eventually(
     const { body } = await http<{ checks: { runner: { queue_depth: number } } }>(`${gateway.url}/health`)
     return body.checks.runner.queue_depth === 0 ? true : undefined
   },
-  'the new users have been welcomed',
+  'the new users have their faucet grants',
   60_000,
 )
 
@@ -94,7 +94,7 @@ for (let run = 0; run < runs; run++) {
     found[name].ours.push(await pairs[name].ours())
     found[name].base.push(await pairs[name].base())
   }
-  // One at a time, so that what a credential adds is not lost in a queue.
+  // One at a time, so that a queue does not hide the cost of a credential.
   alone.open.push((await ours('/v1/chains', { width: 1, forMs: 1_000 })).p50Us)
   alone.known.push((await ours('/v1/chains', { width: 1, forMs: 1_000, tokens })).p50Us)
 }
@@ -136,7 +136,7 @@ report({
 })
 report({
   id: 'P3a',
-  name: 'what a token adds to the p50 of a public read',
+  name: 'cost of a token in the p50 of a public read',
   goal: '<= 30 us',
   unit: 'us',
   ratios: alone.known.map((us, run) => us - alone.open[run]!),

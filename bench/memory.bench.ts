@@ -1,4 +1,4 @@
-/** P12: resident memory after the start and under half of the load that the machine can bear. BENCH=long: 10 minutes. */
+/** P12: resident memory after the start and under half of the maximum load of the machine. BENCH=long: 10 minutes. */
 import { setTimeout as delay } from 'node:timers/promises'
 import { launch, newAgent } from '../test/harness/gateway.ts'
 import {
@@ -52,7 +52,7 @@ const [{ perSecond }] = await Promise.all([
 clearInterval(sampling)
 const loaded = { ours: mib(gateway.pid), bare: mib(fastify.pid) }
 
-/** Of the second half: in the first one the heap finds its size. */
+/** Of the second half: in the first one the heap reaches its size. */
 function slope(): number {
   const late = samples.slice(Math.floor(samples.length / 2))
   const mean = (select: (sample: (typeof late)[number]) => number) =>
@@ -86,7 +86,7 @@ report({
     growth_mib_per_minute: slope(),
   },
 })
-// A minute is too short to tell growth from a heap that settles.
+// A minute is too short to distinguish growth from a heap that reaches its size.
 if (isLong)
   report({
     id: 'P12b',

@@ -1,4 +1,4 @@
-/** P7: from the commit that ends a task to the answer of those who wait for it, on its instance and on another. */
+/** P7: from the commit that ends a task to the answer of its waiters, on its instance and on another. */
 
 import { createInstance, newCaller } from './support/engine.ts'
 import { createEnvironment } from './support/environment.ts'
@@ -85,7 +85,7 @@ for (const [index, { id, name }] of instances.entries()) {
     goal: '<= 10 ms, 0 polls',
     unit: 'ms',
     ratios: rounds.map(({ ms }) => percentile(ms, 0.99)),
-    // A waiter reads three times when it joins by its key and once when it is woken; a poll would be a fifth.
+    // A waiter reads three times when it joins by its key and once when it is notified; a poll would be a fifth.
     met: (ms) => ms <= goalMs && median(rounds.map(({ readsEach }) => readsEach)) <= 4,
     annex: {
       p50_ms: median(rounds.map(({ ms }) => median(ms))),

@@ -1,6 +1,6 @@
 /**
- * P6: an order from the request to its completion on the user's event stream, beside what nobody can spare: three
- * commits, one signature, two round trips to the venue. And how many of them go through at once.
+ * P6: an order from the request to its completion on the user's event stream, compared with its floor: three commits,
+ * one signature, two round trips to the venue. And the throughput of concurrent orders.
  */
 
 import { once } from 'node:events'
@@ -65,7 +65,7 @@ async function newTrader(): Promise<Agent> {
 }
 const agents: Agent[] = [await newTrader()]
 
-/** Which tasks have ended, as the user's own stream tells it. */
+/** Ended tasks, read from the user's event stream. */
 async function completions(agent: Agent): Promise<{ ended(id: string): Promise<void> } & Disposable> {
   const request = get(`${gateway.url}/v1/notifications/stream?after=0`, {
     headers: { ...bearer(agent), accept: 'text/event-stream' },
@@ -130,8 +130,8 @@ type Times = Record<Part, number[]>
 const noTimes = (): Times => ({ resting: [], filled: [], sign: [], trip: [], commit: [] })
 
 /**
- * Orders and their floor take turns: each part is then done as an order does it, once and after something else, and
- * whatever else the machine does meets both alike.
+ * Orders and their floor alternate: each part then runs once and after other work, as in an order, and other load of
+ * the machine affects both alike.
  */
 async function measureInTurns(count: number): Promise<Times> {
   const ms = noTimes()
@@ -147,7 +147,7 @@ async function measureInLoops(count: number): Promise<Times> {
 }
 const floorOf = ({ commit, sign, trip }: Times) => 3 * median(commit) + median(sign) + 2 * median(trip)
 
-// A service is measured as it runs, with its code compiled: the floor is as warm after as many repeats.
+// A service is measured with its code compiled: the floor is as warm after as many repeats.
 await measureInTurns(warmUp)
 
 const found = { turns: [] as Times[], loops: [] as Times[] }
@@ -163,7 +163,7 @@ for (let run = 0; run < runs; run++) perSecond.push((await load(burst, width, wa
 const words = {
   filled: 'an order that fills',
   resting: 'an order that rests',
-  turns: 'taken in turns',
+  turns: 'alternating',
   loops: 'each in a loop of its own',
 }
 for (const [id, kind, way] of [

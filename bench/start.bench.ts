@@ -1,4 +1,4 @@
-/** P11: from the command to ready, beside the start of a bare Fastify. */
+/** P11: from the command to ready, compared with the start of a bare Fastify. */
 
 import { rmSync } from 'node:fs'
 import { join } from 'node:path'

@@ -1,4 +1,4 @@
-/** P17, P18: the durable engine on a three-step task, beside DBOS and beside bare commits on the same database. */
+/** P17, P18: the durable engine on a three-step task, compared with DBOS and with bare commits on the same database. */
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -71,7 +71,7 @@ const three = DBOS.registerWorkflow(
 )
 await DBOS.launch()
 
-/** A bare commit: what any durable step must cost at least. */
+/** A bare commit: the minimum cost of any durable step. */
 await core.db.query('create table bare (id uuid primary key, body jsonb not null)')
 const barePool = new pg.Pool({ connectionString: server.url, max: 32 })
 const bare = () =>

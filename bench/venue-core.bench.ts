@@ -1,7 +1,7 @@
 /**
- * P6a: the venue's matching core beside nodejs-order-book, the same flow of integers through both.
- * P6b, P6c: signed orders over HTTP, per second of the venue's own processor time: what one core takes, and how
- * much of that is the recovery of signers, which nobody can spare.
+ * P6a: the venue's matching core compared with nodejs-order-book, with the same flow of integers. P6b, P6c: signed
+ * orders over HTTP, per second of the venue's own processor time: the capacity of one core, and the share of the
+ * recovery of signers, which is unavoidable.
  */
 
 import { OrderBook, Side } from 'nodejs-order-book'
@@ -86,10 +86,10 @@ const benchCore = (id: string, name: string, spread: number, goal: number): void
 benchCore('P6a', 'matching core to nodejs-order-book, 40 prices', 40, 10)
 benchCore('P6a2', 'matching core to nodejs-order-book, 20,000 prices', 20_000, 5)
 
-/** Several, because a signer whose requests overtake each other by a hundred is refused. */
+/** Several, because a signer whose requests overtake each other by a hundred is rejected. */
 const signers = Array.from({ length: 16 }, (_, i) => keyOf(900 + i))
 
-/** Signed ahead, so that the client's signatures are not what is measured. */
+/** Signed in advance, so that the client's signatures are not measured. */
 const signedOrder = (n: number, nonce: number): string => {
   const immediate = n % 3 === 0
   const action = canonicalAction({
@@ -154,7 +154,7 @@ const cpuSeconds = async (): Promise<number> => {
 let nonce = Date.now() - 3_600_000
 const batch = (count: number): string[] => Array.from({ length: count }, (_, n) => signedOrder(n, ++nonce))
 
-/** What the library alone recovers in this very minute, for the machine's speed drifts. */
+/** Recoveries by the library alone in the same minute, because the machine's speed drifts. */
 const bareRecoveries = (): number => {
   const digest = new Uint8Array(32).fill(7)
   const { signature, recoveryId } = signRecoverable(digest, Buffer.from(signers[0]!.slice(2), 'hex'))

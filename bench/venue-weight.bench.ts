@@ -1,4 +1,4 @@
-/** W1 to W10: what each operation at the venue costs of the 1,200 weight that it documents per minute and address. */
+/** W1 to W10: the cost of each operation at the venue, of the 1,200 weight that it documents per minute and address. */
 
 import { setTimeout as pause } from 'node:timers/promises'
 import { http, launch } from '../test/harness/gateway.ts'
@@ -13,7 +13,7 @@ const usersTogether = 20
 const togetherMs = 75_000
 const perMinute = 1_200
 const settleMs = 6_000
-/** Documented: users that the venue streams to one address. */
+/** Documented: the number of users that the venue streams to one address. */
 const streamedUsers = 10
 
 process.stdout.write(
@@ -48,7 +48,7 @@ const post = async (person: Person, path: string, body: object): Promise<TaskBod
     throw new Error(`${path}: ${status} ${JSON.stringify(reply)}`)
   return reply
 }
-/** What passes until nothing follows any more. */
+/** The weight until no further request follows. */
 const measureWeight = async (work: () => Promise<unknown>, restMs = 1_000) => {
   const from = meter.position()
   await work()
@@ -80,7 +80,7 @@ const createTrader = async (url: string): Promise<Person> => {
 
 const people: Person[] = []
 {
-  // Not limited, since a minute is too short for all that is measured here one after the other.
+  // Unlimited, because a minute is too short for all these measurements in sequence.
   await using gateway = await launch({ env: { ...env, HYPERLIQUID_WEIGHT_PER_MINUTE: '100000' } })
   const setups: WeightSample[] = []
   const firstReconciliations: WeightSample[] = []
@@ -95,7 +95,7 @@ const people: Person[] = []
   reportWeight('W1', 'enrolment with set-up and first deposit', 60, setups)
   reportWeight(
     'W1a',
-    'first look of the reconciler at a new account, out of the least urgent class',
+    'first comparison of a new account by the reconciler, in the least urgent class',
     110,
     firstReconciliations,
   )
@@ -103,7 +103,7 @@ const people: Person[] = []
   const [trader] = people as [Person]
   await post(trader, 'perp/open', long)
   await close(trader)
-  // The account is streamed from its first trade on, once the reconciler has taken it.
+  // The account is streamed from its first trade on, once the reconciler has subscribed it.
   await pause(settleMs)
   const trades: Record<'open' | 'close' | 'bracket' | 'buy', WeightSample[]> = {
     open: [],
@@ -120,12 +120,12 @@ const people: Person[] = []
       await measureWeight(() => post(trader, 'spot_venue/buy', { asset: 'HYPE', notional_usdc: '20' })),
     )
   }
-  reportWeight('W2', 'open of a followed account', 6, trades.open)
+  reportWeight('W2', 'open of a subscribed account', 6, trades.open)
   reportWeight('W3', 'open with take-profit and stop-loss', 8, trades.bracket)
   reportWeight('W4', 'close', 6, trades.close)
   reportWeight('W5', 'purchase on spot, dollars from the perpetual side included', 30, trades.buy)
 
-  // Beyond what the same order costs where nothing happens to it.
+  // The cost above that of an undisturbed order.
   const usualOpen = median(trades.open.map(({ weight }) => weight))
   const measureUnknownOutcome = async (fault: object, outcome: string): Promise<WeightSample> => {
     await control('/faults', { endpoint: 'exchange', type: 'order', ...fault })
@@ -139,7 +139,7 @@ const people: Person[] = []
   }
   const lost = [await measureUnknownOutcome({ effect: 'dropReply', count: 1 }, 'executed')]
   lost.push(await measureUnknownOutcome({ effect: 'dropReply', count: 1 }, 'executed'))
-  reportWeight('W9', 'lost reply to an order that was taken, on top of the open', 30, lost)
+  reportWeight('W9', 'lost reply to an order that was accepted, on top of the open', 30, lost)
   const never = [await measureUnknownOutcome({ effect: 'status', status: 503 }, 'not_executed')]
   reportWeight(
     'W10',
@@ -176,7 +176,7 @@ const people: Person[] = []
     viewsPerRun,
   )
 
-  // The others enrol without a limit, which is not what is measured then.
+  // The others enrol without a limit, which is not part of this measurement.
 }
 {
   await using gateway = await launch({ env })

@@ -1,7 +1,7 @@
 /**
- * P14: what the local world grows to under load: its files, its memory, and how long a chain does not answer while
- * it is saved. Transfers on four EVM chains, mints on Solana and orders at the venue, straight at the world, so that
- * no gateway slows them. BENCH=long: 8 minutes. An hour is extrapolated only for what still grows at the end.
+ * P14: growth of the local world under load: its files, its memory, and how long a chain does not answer while it is
+ * saved. Transfers on four EVM chains, mints on Solana and orders at the venue, sent directly to the world, so that no
+ * gateway slows them. BENCH=long: 8 minutes. An hour is extrapolated only for figures that still grow at the end.
  */
 import { randomBytes } from 'node:crypto'
 import { readdirSync, readFileSync, statSync } from 'node:fs'
@@ -17,7 +17,7 @@ import { percentile, report } from './support/measure.ts'
 
 const minutes = process.env.BENCH === 'long' ? 8 : 1
 const loadMs = minutes * 60_000
-/** Transactions a second, a block each. Within the long run the busy chain reaches what a node keeps at most. */
+/** Transactions a second, one block each. Within the long run the busy chain reaches the maximum that a node stores. */
 const evmRates = { '1': 1, '8453': 26, '42161': 2, '137': 1 } as const
 const solanaRate = 2
 const venueRate = 2
@@ -71,7 +71,7 @@ const atRate = async (perSecond: number, run: (n: number) => Promise<unknown>): 
   }
 }
 
-/** Recipients come back after a while, as a house has so many customers and no more. */
+/** Recipients repeat, because a platform has a limited number of customers. */
 const recipientOf = (n: number): Hex => `0x${(0x100000 + (n % 2_000)).toString(16).padStart(40, '0')}`
 
 const sendTransfers = async (id: EvmId): Promise<void> => {
@@ -147,7 +147,7 @@ const isSaving = (id: EvmId): boolean => {
 }
 
 const pauses = { saving: [] as number[], otherwise: [] as number[] }
-/** How long a small read takes, told apart by whether the chain was being saved meanwhile. */
+/** Duration of a small read, separately for saves in progress. */
 const probeChain = async (id: EvmId): Promise<void> => {
   while (performance.now() < endMs) {
     await delay(probeMs)
@@ -168,7 +168,7 @@ const filesOf = (folder: string, prefix = ''): Map<string, number> => {
     const path = join(folder, entry.name)
     if (entry.isDirectory() && entry.name !== 'compile-cache')
       for (const [name, size] of filesOf(path, `${prefix}${entry.name}/`)) found.set(name, size)
-    // A file may be replaced between the listing and the look.
+    // A file may be replaced between the listing and the read.
     else if (entry.isFile())
       found.set(`${prefix}${entry.name}`, statSync(path, { throwIfNoEntry: false })?.size ?? 0)
   }
@@ -202,7 +202,7 @@ await Promise.all([...evmIds.map(sendTransfers), ...evmIds.map(probeChain), send
 clearInterval(sampler)
 sample()
 
-/** The node's own pause, when nothing else is asked of it: the longest answer while its state is read out. */
+/** The node's own pause without other requests: the longest answer while its state is dumped. */
 const pauseOf = async (id: EvmId): Promise<number> => {
   const call = { jsonrpc: '2.0', id: 1, method: 'anvil_dumpState', params: [] }
   let isDone = false
@@ -229,7 +229,7 @@ for (let run = 0; run < 5; run++) ownPauses.push(await pauseOf('8453'))
 
 const first = samples[0] as Sample
 const last = samples.at(-1) as Sample
-/** What the last third of the run adds, carried on to an hour: a bound that is reached meanwhile flattens it. */
+/** The growth of the last third of the run, extrapolated to an hour: a bound that is reached meanwhile flattens it. */
 const inAnHour = (valueFor: (sample: Sample) => number): number => {
   const late = samples.filter(({ minute }) => minute >= (last.minute * 2) / 3)
   const from = late[0] as Sample
@@ -242,7 +242,7 @@ const files = largest.slice(0, 12).map(([name, size]) => `${name} ${mib(size).to
 const hourly = largest.map(([name]) => inAnHour(({ files: at }) => mib(at.get(name) ?? 0)))
 report({
   id: 'P14',
-  name: `largest file of the world after ${minutes} min of load, carried on to an hour`,
+  name: `largest file of the world after ${minutes} min of load, extrapolated to an hour`,
   goal: '<= 64 MiB',
   unit: 'MiB',
   ratios: [Math.max(...hourly)],
@@ -251,7 +251,7 @@ report({
 })
 report({
   id: 'P14a',
-  name: 'longest answer of the busy chain while its state is read out, after the load',
+  name: 'longest answer of the busy chain while its state is dumped, after the load',
   goal: '<= 200 ms',
   unit: 'ms',
   ratios: ownPauses,
@@ -266,7 +266,7 @@ report({
 })
 report({
   id: 'P14b',
-  name: `resident memory of the world after ${minutes} min of load, carried on to an hour`,
+  name: `resident memory of the world after ${minutes} min of load, extrapolated to an hour`,
   goal: '<= 900 MiB',
   unit: 'MiB',
   ratios: [inAnHour(({ total }) => total)],

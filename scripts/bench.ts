@@ -1,8 +1,8 @@
 /**
- * `npm run bench [-- part-of-a-name ...]`: every bench/*.bench.ts, one after another so that none disturbs the
- * next, and what they found as bench/results.json and, when all ran, as docs/benchmarks.md. A bench prints one JSON
- * line per goal and may print anything else beside it. One that prints a section has a section of its own in the
- * document, which is replaced whenever that bench runs.
+ * `npm run bench [-- part-of-a-name ...]`: every bench/*.bench.ts, one after another so that none disturbs the next.
+ * Writes the results to bench/results.json and, when all ran, to docs/benchmarks.md. A bench prints one JSON line per
+ * goal and may print other lines. One that prints a section has a section of its own in the document, which is replaced
+ * whenever that bench runs.
  */
 import { spawn } from 'node:child_process'
 import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
@@ -27,7 +27,7 @@ export type BenchResult = {
 const benchTimeoutMs = 15 * 60_000
 const numbers = ['ratio', 'median', 'min', 'max', 'runs'] as const
 
-/** Undefined for a line that is none; throws for one that is, and is not whole. */
+/** Undefined for another line; throws for an incomplete result. */
 export const readResult = (line: string): BenchResult | undefined => {
   if (!line.startsWith('{"id":')) return undefined
   const result: BenchResult = JSON.parse(line)
@@ -35,7 +35,7 @@ export const readResult = (line: string): BenchResult | undefined => {
     [result.id, result.name, result.goal].every((text) => typeof text === 'string' && text !== '') &&
     numbers.every((key) => Number.isFinite(result[key])) &&
     (result.verdict === 'met' || result.verdict === 'not met')
-  if (!isComplete) throw new Error(`a result that is not whole: ${line}`)
+  if (!isComplete) throw new Error(`an incomplete result: ${line}`)
   return result
 }
 
@@ -54,7 +54,7 @@ const readSection = (line: string): Section | undefined => {
   return { title, about }
 }
 
-/** What a bench could not measure here, and why. */
+/** Goals that a bench could not measure here, with the reason. */
 const readSkipped = (line: string): string | undefined => {
   if (!line.startsWith('{"skipped":')) return undefined
   const { skipped, reason }: { skipped: string; reason: string } = JSON.parse(line)
@@ -117,7 +117,7 @@ const row = ({ id, name, goal, unit, median, min, max, runs, verdict }: BenchRes
   return `| ${cells.map(cell).join(' | ')} |`
 }
 
-/** P2 before P11, whichever file they come from. */
+/** P2 before P11, in any order of files. */
 const inOrder = (runs: Run[]): BenchResult[] =>
   runs
     .flatMap((run) => run.results)
@@ -129,7 +129,7 @@ const table = (results: BenchResult[]): string[] => [
   ...results.map(row),
 ]
 
-/** Said again in words, so that nobody has to search a table for what is missing. */
+/** Repeated in words, so that missed goals need no search in the table. */
 const unmetLines = (results: BenchResult[]): string[] => {
   const unmet = results.filter(({ verdict }) => verdict !== 'met')
   if (unmet.length === 0) return ['Every goal is met.']

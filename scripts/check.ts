@@ -1,4 +1,4 @@
-/** `npm run check`: everything that is judged without running the product. */
+/** `npm run check`: every check that does not run the product. */
 import { spawn } from 'node:child_process'
 import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { cleanEnvironment, nodeFlags, root } from './environment.ts'
@@ -23,7 +23,7 @@ const command = (file: string, args: string[]): Promise<Verdict> =>
 
 const node = (...args: string[]) => command(process.execPath, [...nodeFlags, ...args])
 
-/** The generators judge by themselves; one that writes all the same is compared, and the file put back. */
+/** Generators compare by themselves; the output of one that writes anyway is compared, and the file restored. */
 const checkUnchanged = async (script: string, file: string): Promise<Verdict> => {
   const path = `${root}/${file}`
   const before = existsSync(path) ? readFileSync(path, 'utf8') : undefined
@@ -32,7 +32,7 @@ const checkUnchanged = async (script: string, file: string): Promise<Verdict> =>
   if (before !== undefined && after !== before) writeFileSync(path, before)
   if (!made.passed) return made
   if (before !== undefined && before === after) return { passed: true, output: '' }
-  return { passed: false, output: `${file} is not what ${script} makes of the code; run: node ${script}` }
+  return { passed: false, output: `${file} is not the output of ${script}; run: node ${script}` }
 }
 
 const generated = [

@@ -1,4 +1,4 @@
-/** Compiles the local world's contracts; with --check it only says whether the committed artifacts are current. */
+/** Compiles the local world's contracts; with --check it only reports whether the committed artifacts are current. */
 import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { basename, join } from 'node:path'

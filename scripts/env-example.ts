@@ -1,4 +1,4 @@
-/** Writes .env.example from the variables of config.ts; with --check it only says whether it is current. */
+/** Writes .env.example from the variables of config.ts; with --check it only reports whether it is current. */
 import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { envExample } from '../src/config.ts'
 import { root } from './environment.ts'

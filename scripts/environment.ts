@@ -2,7 +2,7 @@ import { delimiter, dirname } from 'node:path'
 
 export const root = dirname(import.meta.dirname)
 
-/** What a step may see of the surroundings; everything else (NODE_OPTIONS, PG*, our own settings) could change it. */
+/** Environment variables that a step may see; all others (NODE_OPTIONS, PG*, our own settings) could change it. */
 const keptVariables = [
   'PATH HOME USER LOGNAME SHELL TERM LANG TZ TMPDIR TEMP TMP CI GITHUB_ACTIONS NO_COLOR FORCE_COLOR',
   'SystemRoot ComSpec PATHEXT APPDATA LOCALAPPDATA USERPROFILE',
@@ -20,5 +20,5 @@ export const cleanEnvironment = (extras: Record<string, string> = {}): NodeJS.Pr
   return { ...env, PATH: path.join(delimiter), ...extras }
 }
 
-/** Type stripping as a function of node:module still warns; the sentence says nothing to a reader here. */
+/** Type stripping as a function of node:module still prints a warning, which is of no use here. */
 export const nodeFlags = ['--disable-warning=ExperimentalWarning']

@@ -1,8 +1,8 @@
 /**
- * npm leaves out of package-lock.json the platform packages (another system or processor) that it could not
- * resolve, and then `npm ci` refuses the file with `Missing: ... from lock file`. This enters them, so that one
- * lockfile serves every platform, and asks the registry for the checksums that are missing, without which npm would
- * install whatever it is given. With --check it changes nothing and fails when something is missing.
+ * npm omits from package-lock.json the platform packages (another system or processor) that it could not resolve, and
+ * then `npm ci` rejects the file with `Missing: ... from lock file`. This script adds them, so that one lockfile serves
+ * every platform, and requests missing checksums from the registry, without which npm would install anything it is
+ * given. With --check it changes nothing and fails when something is missing.
  */
 import { execFile } from 'node:child_process'
 import { readFileSync, writeFileSync } from 'node:fs'
@@ -24,7 +24,7 @@ type LockEntry = {
 
 type PackageLock = { packages: Record<string, LockEntry> }
 
-/** How package names spell a system; the first that fits counts. */
+/** How package names spell a system; the first match counts. */
 const systems: readonly (readonly [RegExp, string])[] = [
   [/android/, 'android'],
   [/darwin|macos/, 'darwin'],
@@ -66,7 +66,7 @@ const candidatePaths = (path: string, name: string): string[] => {
   return found
 }
 
-/** Enters what is missing and says what it was. */
+/** Adds missing entries and returns their names. */
 export const completeLock = (lock: PackageLock): string[] => {
   const added: string[] = []
   for (const [path, entry] of Object.entries(lock.packages))
@@ -80,8 +80,8 @@ export const completeLock = (lock: PackageLock): string[] => {
 }
 
 /**
- * Packages of other platforms that the registry at hand does not serve, so that their checksums are not known yet.
- * Run this script where it does, and remove them here: whatever else has no checksum fails the check.
+ * Packages of other platforms that the registry at hand does not serve, so that their checksums are not known yet. Run
+ * this script where it does, and remove them here: any other package without a checksum fails the check.
  */
 const unavailablePackages = new Set([
   '@biomejs/cli-android-arm64@2.6.8',
@@ -110,13 +110,13 @@ const nameOf = (path: string, { name }: LockEntry) =>
 
 const idOf = (path: string, entry: LockEntry) => `${nameOf(path, entry)}@${entry.version}`
 
-/** Packages of the registry that would be installed without being compared with a checksum. */
+/** Packages of the registry that would be installed without a checksum. */
 export const withoutIntegrity = (lock: PackageLock): string[] =>
   Object.entries(lock.packages)
     .filter(([path, { link, inBundle, integrity }]) => path !== '' && !link && !inBundle && !integrity)
     .map(([path]) => path)
 
-/** What the check refuses: a package without checksum, and an exception that is not needed any more. */
+/** Errors of the check: a package without checksum, and an exception that is not needed any more. */
 export const uncheckedPackages = (lock: PackageLock): string[] => {
   const found = withoutIntegrity(lock).map((path) => idOf(path, lock.packages[path] ?? {}))
   return [

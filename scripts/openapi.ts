@@ -1,4 +1,7 @@
-/** Writes docs/openapi.json from the contracts, without database or world; with --check it only says whether it is current. */
+/**
+ * Writes docs/openapi.json from the contracts, without database or world; with --check it only reports whether it is
+ * current.
+ */
 import { existsSync, globSync, readFileSync, writeFileSync } from 'node:fs'
 import { pathToFileURL } from 'node:url'
 import { type Documented, openapiOf } from '../src/edges/http/openapi.ts'

@@ -1,6 +1,6 @@
 /**
- * The inner half of `npm test`: runs the test files named as arguments in this process, prints every failure in
- * full and sends the counts to the process that started it. `npm test` kills it when it does not end.
+ * The inner half of `npm test`: runs the test files named as arguments in this process, prints every failure in full
+ * and sends the counts to the process that started it. `npm test` kills it when it does not end.
  */
 import { readFileSync } from 'node:fs'
 import { join, relative } from 'node:path'
@@ -12,7 +12,7 @@ export type Counts = {
   failed: number
   skipped: number
   empty: string[]
-  /** Of this process and of all that it started and waited for; only Linux tells. */
+  /** Of this process and of all its ended children; only Linux reports it. */
   cpuSeconds: number | undefined
 }
 
@@ -22,7 +22,7 @@ const short = (file: string | undefined) => (file ? relative(process.cwd(), file
 /** A suite of the root is a file. */
 const isFile = ({ nesting }: { nesting: number }) => nesting === 0
 
-/** A parent that fails because its child did has no story of its own. */
+/** A parent that fails because of its child is not reported separately. */
 const hasStory = (error: Error) => !('failureType' in error && error.failureType === 'subtestsFailed')
 
 const failureText = (name: string, place: string, error: Error): string => {
@@ -30,7 +30,7 @@ const failureText = (name: string, place: string, error: Error): string => {
   return `\nFAILED  ${name}\n        ${place}\n${story.replace(/^/gm, '  ')}\n\n`
 }
 
-/** Fields 14 to 17 of `stat`, after a name in brackets that may hold anything, in hundredths of a second. */
+/** Fields 14 to 17 of `stat`, after a name in brackets that may contain anything, in hundredths of a second. */
 const cpuSeconds = (): number | undefined => {
   if (process.platform !== 'linux') return undefined
   const stat = readFileSync('/proc/self/stat', 'utf8')
@@ -38,10 +38,10 @@ const cpuSeconds = (): number | undefined => {
   return fields.slice(11, 15).reduce((sum, ticks) => sum + Number(ticks), 0) / 100
 }
 
-/** How long the process may live on after its last test; hooks that audit users and stop servers fall into it. */
+/** How long the process may run after its last test; hooks that audit users and stop servers are part of it. */
 const lingerMs = 60_000
 
-/** Calls `ended` once: with the last test's end, or when something that a test opened outlives it. */
+/** Calls `ended` once: at the last test's end, or when a resource that a test opened outlives it. */
 const runFiles = async (timeoutMs: number, ended: (counts: Counts) => void) => {
   const titles: string[] = []
   const counts: Counts = { passed: 0, failed: 0, skipped: 0, empty: [], cpuSeconds: undefined }
@@ -54,7 +54,7 @@ const runFiles = async (timeoutMs: number, ended: (counts: Counts) => void) => {
   let linger: NodeJS.Timeout | undefined
   const stillOpen = () => {
     const open = [...new Set(process.getActiveResourcesInfo())].join(', ')
-    fail(`\nFAILED  the tests ended, but what they opened did not: ${open}\n`)
+    fail(`\nFAILED  the tests ended, but their resources did not: ${open}\n`)
     ended(counts)
   }
   for await (const { type, data } of run({ files: [group], isolation: 'none', timeout: timeoutMs })) {
@@ -82,7 +82,7 @@ const runFiles = async (timeoutMs: number, ended: (counts: Counts) => void) => {
 
 if (import.meta.main) {
   const timeoutMs = Number(process.argv[2])
-  // Exits by its own hand, since what is left open would hold it.
+  // Exits explicitly, because an open resource would keep the process alive.
   await runFiles(timeoutMs, (counts) =>
     process.send?.({ ...counts, cpuSeconds: cpuSeconds() }, () => process.exit()),
   )

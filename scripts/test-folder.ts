@@ -1,4 +1,4 @@
-/** The folder for temporary files of one run of the tests: whatever a test forgets there goes with it. */
+/** The folder for temporary files of one run of the tests: files that a test leaves are removed with it. */
 import { chmodSync, mkdirSync, mkdtempSync, readdirSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -21,7 +21,7 @@ const clear = (path: string): void => {
   try {
     rmSync(path, { recursive: true, force: true, maxRetries: 5, retryDelay: 100 })
   } catch {
-    // Another account's, or still written to: the folder of the run is removed once more at its end.
+    // Owned by another account, or still written to: the folder of the run is removed once more at its end.
   }
 }
 
@@ -29,7 +29,7 @@ export const openRunFolder = (): RunFolder => {
   for (const name of readdirSync(tmpdir()))
     if (!isAlive(Number(ofRun.exec(name)?.[1] ?? process.pid))) clear(join(tmpdir(), name))
   const path = mkdtempSync(join(tmpdir(), `portico-run-${process.pid}-`))
-  // The embedded database of root runs under an account that has to get through.
+  // The embedded database of root runs under an account that needs access.
   const mode = process.getuid?.() === 0 ? 0o711 : 0o700
   chmodSync(path, mode)
   let opened = 0

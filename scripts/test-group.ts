@@ -1,4 +1,4 @@
-/** The root of one process of tests: each file that is named as an argument is a suite, whose hooks are its own. */
+/** The root of one process of tests: each file that is named as an argument is a suite with its own hooks. */
 import { existsSync } from 'node:fs'
 import { describe } from 'node:test'
 import { root } from './environment.ts'

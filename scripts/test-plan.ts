@@ -1,12 +1,12 @@
-/** Which test files there are, which of them a command line means, and in which order they run. */
+/** The test files, the selection of a command line, and their order. */
 import { existsSync, readdirSync } from 'node:fs'
 import { matchesGlob, sep } from 'node:path'
 import { root } from './environment.ts'
 
-/** Tests beside a file that starts processes or opens a database are journeys in all but place. */
+/** Tests beside a file that start processes or open a database run like journeys. */
 const alone = /^(test\/(?!architecture\.test\.ts)|src\/(world|store)\/)/
 
-/** Longest first: a long file that starts last keeps one lane waiting for it. Whatever is not named here is short. */
+/** Longest first: the run would wait for a long file that starts last. Files without a row are short. */
 const longest = [
   /^test\/crash\/venue-points-/,
   /^test\/venue\//,
@@ -39,7 +39,7 @@ export const choose = (files: readonly string[], { parts, globs }: Selection): s
 /** Pure tests share a process; each of the others needs one of its own. */
 export const isPure = (file: string): boolean => !alone.test(file)
 
-/** Files that share a process, and with it what they import, their world and some a gateway. */
+/** Files that share a process, and with it their imports, their world and some a gateway. */
 type Family = {
   files: RegExp
   /** Over how many processes they are spread. */
@@ -65,7 +65,7 @@ const rankOf = (file: string): number => {
   return rank < 0 ? longest.length : rank
 }
 
-/** What runs in one process each, in the order in which the processes start. */
+/** The groups of one process each, in the order in which the processes start. */
 export const batchesOf = (files: readonly string[], { short }: { short: boolean }): Batch[] => {
   const counts = new Map<Family, number>()
   const keyOf = (file: string) => {

@@ -12,25 +12,25 @@ import { type Batch, batchesOf, choose, discover, isPure } from './test-plan.ts'
 
 type Result = Pick<Counts, 'passed' | 'failed' | 'skipped'>
 
-/** The long proofs place 10,000 orders, a few in a second. */
+/** The long proofs place 10,000 orders, a few per second. */
 const fileTimeoutMs = process.env.PROOF === 'nightly' ? 3_600_000 : 480_000
 const { values: options, positionals } = parseArgs({
   options: {
     only: { type: 'string', multiple: true, default: [] },
     /** Every kill point and every seed of the proofs that `npm test` only samples. */
     full: { type: 'boolean', default: false },
-    /** Most of a file is waiting, so that two processors serve four. */
+    /** A file waits for most of its time, so that two processors serve several. */
     processes: { type: 'string', default: '2' },
   },
   allowPositionals: true,
 })
-/** What is compiled once is read by every later process; it lies where `npm ci` begins anew. */
+/** Every later process reads the compile cache; it is in a folder that `npm ci` clears. */
 const settings = {
   NODE_COMPILE_CACHE: `${root}/node_modules/.cache/portico-test`,
   ...(options.full && process.env.PROOF === undefined && { PROOF: 'full' }),
 }
 
-/** Every child leads a process group, so that what a test started ends with it, however the test ended. */
+/** Every child leads a process group, so that all processes of a test end with it, after success and failure. */
 const running = new Set<number>()
 let stopping = false
 
@@ -38,7 +38,7 @@ const endGroup = (pid: number): void => {
   try {
     process.kill(process.platform === 'win32' ? pid : -pid, 'SIGKILL')
   } catch {
-    // Nothing of it is left, which is what was wanted.
+    // The group has ended already.
   }
   running.delete(pid)
 }
@@ -97,7 +97,7 @@ const runFiles = ({ label, files, env, folder }: Run): Promise<Result> =>
     })
   })
 
-/** Files that may be judged a second time; more of them are no chance. */
+/** Files that may run a second time; more of them are no coincidence. */
 const secondsMax = 8
 
 type Cluster = { url: string; stop: () => Promise<void> }
@@ -124,8 +124,8 @@ const runAlone = async (files: readonly string[], folder: RunFolder): Promise<Ju
   }
   try {
     await Promise.all(Array.from({ length: Number(options.processes) }, runNext))
-    // Files share the processors here, and some tests bound a time. A file that failed beside another one is judged
-    // once more with the machine to itself; what fails twice, or fails in many places, has failed.
+    // Files share the processors here, and some tests bound a time. A file that failed beside another one runs once
+    // more alone; a second failure, or failures in many files, count.
     const failed = [...results].filter(([, { failed }]) => failed > 0).map(([batch]) => batch)
     for (const batch of failed.length <= secondsMax ? failed : []) {
       if (stopping) break

@@ -16,7 +16,7 @@ const findings = (file: Source, known: Manifest): Finding[] => [
 
 const say = ({ rule, path, line, says }: Finding) => `${path}:${line} ${says} (${rule})`
 
-/** As package.json stands for the planted sources, whatever the project's own comes to. */
+/** A package.json for the planted sources, independent of the project's own. */
 const plantedManifest: Manifest = {
   production: new Set(['typebox', 'kysely', 'pg', 'viem']),
   development: new Set(['fast-check', '@foundry-rs/anvil']),
@@ -24,13 +24,13 @@ const plantedManifest: Manifest = {
 
 const files = sources()
 
-test('every file keeps to the tables and the habits', () => {
+test('every file obeys the tables and the rules', () => {
   assert.ok(files.length > 20, `only ${files.length} files were found`)
   const known = manifest()
   assert.deepEqual(files.flatMap((file) => findings(file, known)).map(say), [])
 })
 
-test('the imports of the project are seen at all', () => {
+test('the imports of the project are found', () => {
   const imports = files.flatMap((file) => file.imports)
   assert.ok(imports.filter((found) => found.kind === 'type').length > 10)
   assert.ok(imports.filter((found) => found.kind === 'value').length > 10)
@@ -51,7 +51,7 @@ test('every planted violation is caught and every good source passes', () => {
   }
 })
 
-test('imports in src run in no circle, types included, and every planted circle is caught', () => {
+test('imports in src have no circle, types included, and every planted circle is caught', () => {
   assert.deepEqual(circleFindings(files).map(say), [])
   const circlesIn = (texts: Record<string, string>) =>
     circleFindings(Object.entries(texts).map(([path, text]) => source(path, text))).map(say)
@@ -99,7 +99,7 @@ test('every dependency is pinned and explained', () => {
   for (const row of explained)
     assert.ok(
       Object.keys(pins).some((name) => covers(row, name)),
-      `docs/dependencies.md explains ${row}, which is gone`,
+      `docs/dependencies.md explains ${row}, which is not in package.json`,
     )
 })
 
@@ -115,7 +115,7 @@ test('a production install is small and runs no script', () => {
   )
 })
 
-/** Codes that no code answers: a catalogue that lists them promises what does not exist yet. */
+/** Codes without an answer in the code: a catalogue with them would list what does not exist. */
 const unanswered = (codes: string[]) => {
   const answering = files.filter(
     ({ path }) =>
@@ -136,7 +136,7 @@ type Locked = { dev?: boolean; optional?: boolean; integrity?: string } & Record
   string[] | undefined
 >
 
-/** Paths of a lockfile that npm would install there and compare with no checksum of ours. */
+/** Paths of a lockfile that npm would install there without a checksum. */
 const unchecked = (
   packages: Record<string, Partial<Locked>>,
   place: Record<'os' | 'cpu' | 'libc', string>,
@@ -149,7 +149,7 @@ const unchecked = (
     )
     .map(([path]) => path)
 
-test('what an install fetches has a checksum, but for packages of systems that the registry at hand does not serve', () => {
+test('every installed package has a checksum, except packages of systems that the registry at hand does not serve', () => {
   const { packages }: { packages: Record<string, Locked> } = JSON.parse(read('package-lock.json'))
   const linux = { os: 'linux', cpu: 'x64', libc: 'glibc' }
   assert.deepEqual(unchecked(packages, linux, { production: false }), [])

@@ -2,7 +2,9 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { markdown, type Run, withSections } from '../scripts/bench.ts'
 
-/** The document of the benches: a section of its own survives a run of all, and is replaced when its bench runs. */
+/**
+ * The document of the benches: its own section of a bench survives a run of all, and is replaced when its bench runs.
+ */
 
 const at = new Date('2026-01-02T00:00:00Z')
 const run = (file: string, id: string, median: number, title?: string): Run => ({

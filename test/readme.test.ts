@@ -1,4 +1,4 @@
-/** What the README promises is done: its tour is run as it stands, block by block, on a gateway that it starts. */
+/** Checks the README: its tour runs as it is printed, block by block, on a gateway that it starts. */
 import assert from 'node:assert/strict'
 import { spawn } from 'node:child_process'
 import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
@@ -22,7 +22,7 @@ const blocksOf = (text: string): Block[] =>
     ([, command = '', promised]) => ({ command, ...(promised !== undefined && { promised }) }),
   )
 
-/** What differs from run to run, by its form. */
+/** Patterns of values that differ from run to run. */
 const volatile: readonly (readonly [RegExp, string])[] = [
   [/\r/g, ''],
   [/agt_[0-9A-HJKMNP-TV-Z]{26}/g, '<agent>'],
@@ -54,7 +54,7 @@ const freePort = async (): Promise<number> => {
   return port
 }
 
-/** False where the process is gone already. */
+/** False where the process has ended already. */
 const signalled = (pid: number): boolean => {
   try {
     return process.kill(pid, 'SIGTERM')
@@ -63,7 +63,7 @@ const signalled = (pid: number): boolean => {
   }
 }
 
-/** Ends whatever the script started, also what it left in the background. */
+/** Ends all processes of the script, background ones included. */
 const endGroup = (pid: number | undefined) => {
   try {
     if (pid) process.kill(-pid, 'SIGKILL')
@@ -151,7 +151,7 @@ describe('the tour of the README', () => {
   })
   after(async () => {
     endGroup(script?.pid)
-    // Asked to stop, whichever gateway it is by now, since a killed one leaves its database server running.
+    // Stops the current gateway, because a killed one leaves its database server running.
     const mark = `${folder.path}/gateway.pid`
     if (existsSync(mark) && signalled(Number(readFileSync(mark, 'utf8').split(' ', 1)[0])))
       await eventually(async () => (existsSync(mark) ? undefined : true), 'the gateway stops', 15_000)
@@ -162,28 +162,28 @@ describe('the tour of the README', () => {
   for (const [at, { command, promised }] of blocks.entries()) {
     if (promised === undefined) continue
     const title = command.trim().split('\n').at(-1)?.slice(0, 70)
-    test(`block ${at + 1} shows what is promised: ${title}`, () => {
+    test(`block ${at + 1} shows the documented output: ${title}`, () => {
       assert.match(shape(shown[at + 1] ?? ''), promise(promised))
     })
   }
 
-  test('the user of the tour has what the faucet gave, to the unit', async () => {
+  test("the user of the tour has the faucet's grant, to the unit", async () => {
     assert.ok(conserved)
     await conserved
   })
 
-  test('the gateway of the tour ends when it is told to', async () => {
+  test('the gateway of the tour ends on request', async () => {
     const gone = () => (existsSync(`${folder.path}/gateway.pid`) ? undefined : true)
-    assert.ok(await eventually(async () => gone(), 'the mark of the gateway is gone', 15_000))
+    assert.ok(await eventually(async () => gone(), 'the marker of the gateway is removed', 15_000))
   })
 })
 
 /** Read by the tests alone. */
 const ofTheTests = new Set(['PROOF_SEED'])
-/** Pages of the door itself, which belong to no operation. */
+/** Pages of the HTTP server itself, which belong to no operation. */
 const undocumented = new Set(['/metrics'])
 
-describe('what the documents name', () => {
+describe('names in the documents', () => {
   const documents = ['README.md', 'ARCHITECTURE.md', 'CONTRIBUTING.md', 'AGENTS.md', 'SECURITY.md']
   const texts = [...documents, 'docs/operations.md', 'docs/durability.md'].map(
     (path) => [path, read(path)] as const,

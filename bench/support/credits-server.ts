@@ -1,4 +1,4 @@
-/** The statements behind `GET /v1/credits` at as many clients and connections, without a door in front of them. */
+/** The statements behind `GET /v1/credits` with the same number of clients and connections, without HTTP. */
 
 import { ledger } from '#durable/ledger.ts'
 import { credits } from '#features/credits/credits.ts'

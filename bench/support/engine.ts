@@ -1,4 +1,4 @@
-/** Instances of the durable engine in this process, with a kind of task that waits for a word from the bench. */
+/** Instances of the durable engine in this process, with a kind of task that ends when the bench says so. */
 import * as T from 'typebox'
 import type { Invoke } from '#durable/operation-call.ts'
 import type { Caller } from '#kernel/caller.ts'
@@ -18,7 +18,7 @@ const asset = 'bench'
 const token = { symbol: 'BENCH', decimals: 0, address: asset }
 const contract = group('bench', {
   pay: task('POST /bench/pay', {
-    summary: 'Sets money aside and ends when it is told to',
+    summary: 'Holds units and ends on request',
     access: 'trade',
     waitSeconds: 60,
     body: T.Object({ n: T.Integer() }),
@@ -34,7 +34,7 @@ export type EngineInstance = {
   wait(caller: Caller, n: number, key: string): Promise<unknown>
 } & AsyncDisposable
 
-/** `release` settles when the task of that number may end. */
+/** `release` resolves when the task of that number may end. */
 export async function createInstance(
   databaseUrl: string,
   poolMax: number,
@@ -46,7 +46,7 @@ export async function createInstance(
     overrides: { claimPollMs: 500 },
   })
   const { taskEngine, db } = core
-  /** What the chain would say that each user has. */
+  /** The balance of each user, as a chain would show it. */
   const totals = new Map<string, bigint>()
   const totalOf = (userId: string) => totals.get(userId) ?? 1_000_000n
   const operations = implement(contract, {
@@ -57,7 +57,7 @@ export async function createInstance(
         return {
           data: {},
           first: 'end',
-          // Every kind that moves money writes something of its own beside the task, here nothing.
+          // The writes of a money task beside the task itself; here none.
           writes: async () => {},
           snapshots: [{ account: debit, totalUnits: totalOf(userId), version }],
           moves: (id): Move[] => [

@@ -1,4 +1,7 @@
-/** What a bench stands on: a database that syncs to disk, a world, and child processes; all of it goes at the end. */
+/**
+ * The environment of a bench: a database that syncs to disk, a world, and child processes; all of it is removed at the
+ * end.
+ */
 import { type ChildProcess, fork, spawn } from 'node:child_process'
 import { chmodSync, mkdirSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -10,17 +13,17 @@ import { migrate } from '#store/migrate.ts'
 import { startWorld } from '#world/world.ts'
 
 const isRoot = process.getuid?.() === 0
-/** As root the server runs under another account, which has to be let through to its own folder. */
+/** As root the server runs under another account, which needs access to its own folder. */
 const folderMode = isRoot ? 0o711 : 0o700
 
 export type BenchEnvironment = {
   folder: string
-  /** A folder of its own below the stage's. */
+  /** A subfolder of the environment's folder. */
   newFolder(name: string): string
   newDatabase(name: string): Promise<string>
-  /** Settings that make a gateway use the world of this stage and start none of its own. */
+  /** Settings for a gateway that uses the world of this environment and starts none of its own. */
   world(): Promise<Record<string, string>>
-  /** The world's own port, once it stands. */
+  /** The port of the running world. */
   control(): string
 } & AsyncDisposable
 
@@ -81,7 +84,7 @@ export async function createEnvironment(): Promise<BenchEnvironment> {
   }
 }
 
-/** No limit turns the load away, and yet each one counts. */
+/** No limit rejects requests, and yet each one counts. */
 export const unlimited = {
   RATE_AUTH: '1000000',
   RATE_READ: '1000000',
@@ -93,7 +96,7 @@ export const unlimited = {
 
 export type ServerProcess = { url: string; pid: number; startMs: number } & AsyncDisposable
 
-/** A server in a process of its own, which tells its address in a line `ready <url>`. */
+/** A server in a process of its own, which prints its URL in a line `ready <url>`. */
 export async function startServer(
   file: string,
   args: string[] = [],
@@ -133,7 +136,7 @@ export type LoadSpec = {
 }
 export type LoadResult = { count: number; perSecond: number; p50Us: number; p99Us: number; wrong: number }
 
-/** Asks from a process of its own, so that neither server pays for the asking. */
+/** Sends requests from a process of its own, so that neither server pays for the client. */
 export function createLoadGenerator(): { run(spec: LoadSpec): Promise<LoadResult> } & AsyncDisposable {
   const child = fork(join(import.meta.dirname, 'load-generator.ts'), {
     stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
@@ -141,7 +144,7 @@ export function createLoadGenerator(): { run(spec: LoadSpec): Promise<LoadResult
   return {
     run: (spec) =>
       new Promise((resolve, reject) => {
-        const onExit = (code: number | null) => reject(new Error(`the asking process ended with ${code}`))
+        const onExit = (code: number | null) => reject(new Error(`the load generator ended with ${code}`))
         child.once('exit', onExit)
         child.once('message', (hits: LoadResult) => {
           child.off('exit', onExit)
@@ -154,7 +157,7 @@ export function createLoadGenerator(): { run(spec: LoadSpec): Promise<LoadResult
   }
 }
 
-/** Processor time that a process has used, in milliseconds; undefined where the system does not tell. */
+/** Processor time that a process has used, in milliseconds; undefined where the system does not report it. */
 export function cpuMsOf(pid: number): number | undefined {
   try {
     const stat = readFileSync(`/proc/${pid}/stat`, 'utf8')

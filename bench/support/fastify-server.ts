@@ -1,4 +1,4 @@
-/** The floor under start and memory: Fastify with one route and nothing else. */
+/** The baseline of start and memory: Fastify with one route and nothing else. */
 import Fastify from 'fastify'
 
 const fastify = Fastify()

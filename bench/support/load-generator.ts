@@ -1,5 +1,5 @@
 /**
- * The asking process: one request in flight on each connection, over plain sockets. A full HTTP client would cost more
+ * The load generator: one request in flight on each connection, over plain sockets. A full HTTP client would cost more
  * than the fastest server under test, and so measure itself.
  */
 import { connect, type Socket } from 'node:net'
@@ -25,7 +25,7 @@ const open = (url: URL) =>
     socket.once('error', reject)
   })
 
-/** Resolves when the socket has asked its last. */
+/** Resolves when the socket has sent its last request. */
 function repeatRequest(socket: Socket, request: Buffer, untilMs: number, everyMs: number, tally: Tally) {
   return new Promise<void>((resolve, reject) => {
     let sentMs = 0

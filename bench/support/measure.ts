@@ -1,4 +1,4 @@
-/** Runs of two things in turn, so that a machine whose speed drifts disturbs both alike. */
+/** Alternating runs of two things, so that a machine whose speed drifts affects both alike. */
 
 export const median = (values: number[]): number => {
   const sorted = [...values].sort((a, b) => a - b)
@@ -15,7 +15,7 @@ type Result = {
   id: string
   name: string
   goal: string
-  /** Ours to the baseline's, run by run; with a unit, what was measured. */
+  /** Our figure divided by the baseline's, run by run; with a unit, the measured figure. */
   ratios: number[]
   /** Only where there is no baseline, or where the goal is a size: MiB, us, ms, s. */
   unit?: string
@@ -43,7 +43,7 @@ export function report({ id, name, goal, ratios, unit, met, annex = {} }: Result
   process.stdout.write(`${JSON.stringify(line)}\n`)
 }
 
-/** `count` calls, `width` of them at a time; answers the rate per second and each call's time in ms. */
+/** `count` calls, `width` of them at a time; returns the rate per second and each call's time in ms. */
 export async function load(
   count: number,
   width: number,

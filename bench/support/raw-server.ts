@@ -1,4 +1,4 @@
-/** The floor under every HTTP figure: node:http with one static JSON answer. */
+/** The baseline of every HTTP figure: node:http with one static JSON answer. */
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 

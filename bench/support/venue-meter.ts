@@ -1,4 +1,4 @@
-/** A proxy before the venue that counts the documented request weight of everything that passes it. */
+/** A proxy before the venue that counts the documented request weight of all traffic. */
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { Agent, request } from 'undici'
@@ -55,7 +55,7 @@ export async function createVenueMeter(target: string) {
     const listed = isAnswered ? items(type, text) : 0
     const weight = action ? 1 + Math.floor(batch / 40) : infoWeight(type) + listed
     entries.push({ atMs: performance.now(), type, user: asked.user?.toLowerCase(), weight })
-    // The venue broke the connection, so that the caller loses it too.
+    // The venue broke the connection, so the client's connection is broken too.
     if (!reply) return void incoming.socket.destroy()
     outgoing.writeHead(reply.statusCode, { 'content-type': 'application/json' }).end(text)
   })
@@ -65,13 +65,13 @@ export async function createVenueMeter(target: string) {
     url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
     position: () => entries.length,
     weightSince: (from: number) => entriesSince(from).reduce((sum, { weight }) => sum + weight, 0),
-    /** The weight by type of question or action. */
+    /** The weight by type of request or action. */
     partsSince(from: number): Record<string, number> {
       const parts: Record<string, number> = {}
       for (const { type, weight } of entriesSince(from)) parts[type] = (parts[type] ?? 0) + weight
       return parts
     },
-    /** The most that any one minute held. */
+    /** The maximum weight of any one minute. */
     worstMinuteSince(from: number): number {
       const list = entriesSince(from)
       let worst = 0

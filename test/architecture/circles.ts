@@ -2,7 +2,7 @@ import { type Finding, ownPart, targetOf } from './import-rules.ts'
 import type { Source } from './source.ts'
 
 type Graph = ReadonlyMap<string, ReadonlyMap<string, Origin>>
-/** The import that an arrow of the graph comes from. */
+/** The import behind an edge of the graph. */
 type Origin = { path: string; line: number }
 
 /** Imports between files of src, or between its parts: values, types and dynamic imports alike. */
@@ -21,7 +21,7 @@ const importGraph = (files: readonly Source[], nodeOf: (path: string) => string)
   return graph
 }
 
-/** The shortest way along the arrows from `start` back to itself. */
+/** The shortest path along the edges from `start` back to itself. */
 const shortestCircle = (graph: Graph, start: string): string[] | undefined => {
   const ways: string[][] = [[start]]
   const reached = new Set<string>()
@@ -57,7 +57,7 @@ export const circleFindings = (sources: readonly Source[]): Finding[] => {
   ]
 }
 
-/** Sets of files by path: the bad ones hold a circle, the good ones none. */
+/** Sets of files by path: the bad ones contain a circle, the good ones none. */
 export const circleFixtures: { bad: Record<string, string>[]; good: Record<string, string>[] } = {
   bad: [
     {

@@ -16,14 +16,14 @@ const longestPrefix = (keys: readonly string[], path: string): string | undefine
     .sort((a, b) => b.length - a.length)
     .at(0)
 
-/** What a file may call its own: its slice where the part is sliced, else the whole part. */
+/** The own part of a file: its slice where the part is sliced, else the whole part. */
 export const ownPart = (path: string): string | undefined => {
   const area = longestPrefix(Object.keys(tables.allowedImports), path)
   if (!area || !tables.slicedParts.includes(area)) return area
   return path.split('/').slice(0, 2).join('/')
 }
 
-/** The path within src that an import of our own leads to. */
+/** The path within src of an import of our own. */
 export const targetOf = (path: string, specifier: string): string =>
   specifier.startsWith('#') ? specifier.slice(1) : posix.join(posix.dirname(path), specifier)
 
@@ -106,7 +106,7 @@ const checkSpelling = (path: string, specifier: string): string | undefined => {
   if (!/\.(ts|json|sql)$/.test(specifier)) return `${specifier}: the file ending is missing`
   const ownFolder = posix.dirname(path)
   if (specifier.startsWith('#') && ownFolder !== '.' && posix.dirname(specifier.slice(1)) === ownFolder)
-    return `${specifier}: it stands in the same folder, write ./${posix.basename(specifier)}`
+    return `${specifier}: it is in the same folder, write ./${posix.basename(specifier)}`
   return undefined
 }
 
@@ -126,7 +126,7 @@ export const importFindings = (file: Source, manifest: Manifest): Finding[] => {
   const path = file.path.slice('src/'.length)
   const findings: Finding[] = []
   if (!tables.unrestrictedFiles.includes(path) && !longestPrefix(Object.keys(tables.allowedImports), path))
-    findings.push({ rule: 'reach', path: file.path, line: 1, says: 'this place has no row in the table' })
+    findings.push({ rule: 'reach', path: file.path, line: 1, says: 'this path has no row in the table' })
   for (const found of file.imports) {
     const says = checkImport(path, found, manifest)
     if (says) findings.push({ rule: 'reach', path: file.path, line: found.line, says })

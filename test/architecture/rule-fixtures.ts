@@ -1,4 +1,4 @@
-/** Sources that break one rule each, and sources that break none: the guard is guarded by them. */
+/** Sources that break one rule each, and sources that break none: they prove that the rules work. */
 export type RuleFixture = { rule: string; path: string; bad?: string[]; good?: string[] }
 
 const lines = (count: number, line: string) => Array.from({ length: count }, () => line).join('\n')

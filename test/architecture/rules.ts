@@ -12,7 +12,7 @@ const isTest = (file: Source) => file.path.endsWith('.test.ts')
 
 const lineAt = (text: string, index: number) => text.slice(0, index).split('\n').length
 
-/** Every place where `pattern` meets the code (comments and strings are blank there). */
+/** Every match of `pattern` in the code (comments and strings are blank there). */
 const findMatches = (code: string, pattern: RegExp, says: string) =>
   [...code.matchAll(pattern)].map((hit) => ({ line: lineAt(code, hit.index), says }))
 
@@ -45,7 +45,7 @@ const size: Rule = (file) => {
   return found
 }
 
-/** A literal spread into a literal keeps several entries on one line, and switches excess-property checks off. */
+/** A literal spread into a literal hides several entries on one line, and switches excess-property checks off. */
 const noPacking: Rule = (file) => {
   const { tokens } = file.running
   const isPacked = (at: number): boolean => {
@@ -61,7 +61,7 @@ const noPacking: Rule = (file) => {
   )
 }
 
-/** What stripping took away is a type, so an `any` that is gone when the code runs stood for a type. */
+/** Stripped code is a type, so an `any` that stripping removes is a type. */
 const noAny: Rule = (file) =>
   file.written.tokens
     .filter((token) => token.kind === 'word' && token.text === 'any')
@@ -80,7 +80,7 @@ const typeNotInterface: Rule = (file) => {
     if (token.text === '{' || token.text.endsWith('${')) depth++
     if (token.text === '}' || (token.kind === 'template' && token.text.startsWith('}'))) depth--
     const named = file.written.tokens[at + 1]?.kind === 'word'
-    // Inside `declare module` an interface is the only way to add to a foreign one.
+    // Inside `declare module` an interface is the only way to extend a foreign one.
     if (token.kind === 'word' && token.text === 'interface' && named && depth === 0)
       found.push({ line: token.line, says: 'write type, not interface' })
   }
@@ -139,7 +139,7 @@ const honestTests: Rule = (file) => {
   if (!isTest(file)) return []
   const code = file.running.code
   return [
-    // A clock that the test turns is none: it replaces waiting, not behaviour.
+    // A clock under the control of a test is no mock: it replaces waiting, not behaviour.
     ...findMatches(code, /(?<![\w$])mock\s*\.\s*(?!timers\b)\w/g, 'a mock proves the mock'),
     ...findMatches(code, /\b(test|it|describe|suite)\s*\.\s*(only|skip|todo)\b/g, 'this test does not run'),
     ...findMatches(code, /\b(only|skip|todo)\s*:\s*true\b/g, 'this test does not run'),
@@ -153,12 +153,12 @@ const comments: Rule = (file) =>
 
 const runs: Rule = (file) => (file.fault ? [{ line: 1, says: file.fault }] : [])
 
-/** Custody: keystore and signer hold decrypted keys, and only the composition root hands them on. */
+/** Custody: keystore and signer hold decrypted keys, and only the composition root passes them on. */
 const custodyFile = /^features\/wallets\/(keystore|signer)[a-z0-9-]*(\.test)?\.ts$/
 
 const custody: Rule = (file) => {
   const path = file.path.replace(/^src\//, '')
-  // Tests put parts together as compose does.
+  // Tests compose parts as compose does.
   if (path === 'compose/custody.ts' || custodyFile.test(path) || file.path.startsWith('test/')) return []
   return file.imports
     .filter((found) => found.kind === 'value' && found.specifier !== undefined)
@@ -175,10 +175,10 @@ const custody: Rule = (file) => {
     }))
 }
 
-/** A policy receipt carries a brand that no other file can name, and only receipt.ts may claim to have one. */
+/** A policy receipt carries a brand that no other file can name, and only receipt.ts may create one. */
 const receipt: Rule = (file) => {
   const code = file.written.code
-  // A test forges one, to see it refused.
+  // A test forges one, to prove its rejection.
   const maker = file.path === 'src/features/policy/receipt.ts' || file.path.startsWith('test/')
   return [
     ...findMatches(
@@ -201,8 +201,8 @@ const poolNames = new Set(['db', 'pool'])
 const poolMethods = new Set(['query', 'connect'])
 
 /**
- * An act holds a connection: where it waits for a second one, as many acts as the pool is large wait for each other. So
- * a function that is given `tx` hands no pool on and asks none, unless it has called its transaction by that name.
+ * An act holds a connection: if it waits for a second one, as many acts as the pool has connections deadlock. So a
+ * function with a parameter `tx` passes no pool on and queries none, unless it has named its transaction so.
  */
 const poolInAct: Rule = (file) => {
   if (!inSrc(file) || isTest(file)) return []
@@ -232,10 +232,10 @@ const poolInAct: Rule = (file) => {
   return [...found].map((line) => ({ line, says: 'inside a transaction every query goes through it' }))
 }
 
-/** One shape for missing money: kernel/insufficient-balance.ts says symbol, decimals and both figures. */
+/** One form for a shortage of money: kernel/insufficient-balance.ts states symbol, decimals and both figures. */
 const shortage: Rule = (file) => {
   if (!inSrc(file) || file.path === 'src/kernel/insufficient-balance.ts' || isTest(file)) return []
-  const says = 'missing money is told by insufficientBalance of kernel/insufficient-balance.ts'
+  const says = 'a shortage is reported by insufficientBalance of kernel/insufficient-balance.ts'
   return [...file.text.matchAll(/\bnew\s+Fault\s*\(\s*['"`]insufficient_balance['"`]/g)].map((hit) => ({
     line: lineAt(file.text, hit.index),
     says,

@@ -1,6 +1,6 @@
 /**
- * A small scanner for TypeScript. TypeScript 7 has no stable compiler API, and a tool built on a missing one
- * reports success over nothing; so the rules read tokens that this file makes itself.
+ * A small scanner for TypeScript. TypeScript 7 has no stable compiler API, and a tool built on a missing one reports
+ * success over nothing; so the rules read the tokens of this file.
  */
 export type Token = {
   kind: 'word' | 'string' | 'template' | 'number' | 'regexp' | 'punct'
@@ -50,7 +50,7 @@ export const scan = (text: string): Scan => {
   }
   const addToken = (found: string, kind?: Token['kind']): void => {
     if (kind) tokens.push({ kind, text: found, index, line })
-    // Strings keep their quotes in `code`, so that what stands between two of them still reads as a value.
+    // Strings keep their quotes in `code`, so that a quoted value still reads as a value.
     const newlines =
       kind === 'word' || kind === 'punct' || kind === 'number' ? found : found.replace(/[^\n]/g, ' ')
     code.push(kind === 'string' ? `'${' '.repeat(found.length - 2)}'` : newlines)
@@ -103,7 +103,7 @@ export const closingIndex = (tokens: Token[], open: number): number => {
   for (let at = open; at < tokens.length; at++) {
     const token = tokens[at]
     if (token?.kind === 'template') {
-      // A template's text is one token up to `${`, and goes on with the `}` that closes the hole.
+      // A template's text is one token up to `${`, and continues with the `}` that closes the hole.
       if (token.text.endsWith('${')) depth += token.text.startsWith('}') ? 0 : 1
       else if (token.text.startsWith('}')) depth--
       continue

@@ -6,7 +6,7 @@ export type Import = {
   specifier: string | undefined
   names: string[]
   kind: 'value' | 'type'
-  /** Dynamic: what is reached only when its line runs. */
+  /** Dynamic: reached only when its line runs. */
   form: 'static' | 'dynamic'
   line: number
 }
@@ -42,7 +42,7 @@ const fromClause = (tokens: Token[], start: number): { specifier: string; names:
   return undefined
 }
 
-/** Names that hold what `createRequire` made, so that `require('x')` under any name is seen. */
+/** Names that hold the result of `createRequire`, so that `require('x')` under any name is found. */
 const requireNames = (tokens: Token[]): Set<string> => {
   const names = new Set(['require'])
   for (const [at, token] of tokens.entries())
@@ -93,7 +93,7 @@ const importsIn = (tokens: Token[]): Found[] => {
   return found
 }
 
-/** Stripping blanks types out and moves nothing, so an import that is still there at its index is a value. */
+/** Stripping blanks types and moves nothing, so an import that is still at its index is a value. */
 export const source = (path: string, text: string): Source => {
   const written = scan(text)
   let stripped: string

@@ -17,7 +17,9 @@ const openingIndex = (tokens: Token[], close: number): number => {
   return 0
 }
 
-/** The last token of an expression that begins at `start`; a line's end closes it where nothing continues it. */
+/**
+ * The last token of an expression that begins at `start`; the end of a line closes it unless an operator continues it.
+ */
 const expressionEnd = (tokens: Token[], start: number): number => {
   for (let at = start; at < tokens.length; at++) {
     const token = tokens[at]
@@ -37,7 +39,7 @@ const expressionEnd = (tokens: Token[], start: number): number => {
   return tokens.length - 1
 }
 
-/** Works on tokens without types: there, `) {` opens a body unless a control word stands before the brackets. */
+/** Works on tokens without types: there, `) {` opens a body unless a control word precedes the brackets. */
 export const functionSpans = (tokens: Token[]): Span[] => {
   const spans: Span[] = []
   for (const [at, token] of tokens.entries()) {

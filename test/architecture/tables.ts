@@ -1,6 +1,6 @@
 /**
- * Who may import whom, inside src. `x` any import, `type x` only `import type`, `x contract` only contract.ts
- * of a slice. The longest prefix wins; what is absent is out of reach.
+ * Who may import whom, inside src. `x` any import, `type x` only `import type`, `x contract` only contract.ts of a
+ * slice. The longest prefix wins; a path without a row may not be imported.
  */
 export const allowedImports: Record<string, readonly string[]> = {
   'config.ts': ['kernel', 'config-safety.ts'],
@@ -11,16 +11,17 @@ export const allowedImports: Record<string, readonly string[]> = {
   compose: ['kernel', 'store', 'durable', 'engines', 'features', 'upstreams', 'config.ts'],
   // The operator's command line: a process of its own on the same database.
   admin: ['kernel', 'store', 'durable', 'engines', 'features', 'upstreams', 'config.ts', 'compose', 'start'],
-  // main.ts in several files: what has to stand before and around the app.
+  // main.ts in several files: everything before and around the app.
   start: ['kernel', 'store', 'config.ts', 'app.ts', 'type compose', 'world'],
   kernel: [],
   store: ['kernel'],
   upstreams: ['kernel'],
   durable: ['kernel', 'store'],
-  // What many sections stand on and no contract names: signed venue actions and their reconciliation, sponsored batches.
+  // Code that several sections use and no contract names: signed venue actions and their reconciliation, sponsored
+  // batches.
   engines: ['kernel', 'store', 'type durable', 'type upstreams'],
   features: ['kernel', 'store', 'engines', 'type durable', 'type upstreams', 'type features'],
-  // What every door needs of a call: input, admission, output and faults, without a transport.
+  // What every door needs for a call: input, admission, output and faults, without a transport.
   invoke: ['kernel', 'type durable'],
   'edges/http': ['kernel', 'invoke'],
   'edges/mcp': ['kernel', 'invoke'],
@@ -30,10 +31,10 @@ export const allowedImports: Record<string, readonly string[]> = {
   world: [],
 }
 
-/** The two files that know every part, and stand outside the table. */
+/** The two files that import every part, outside the table. */
 export const unrestrictedFiles = ['app.ts', 'main.ts']
 
-/** Each folder inside these stands alone: its neighbours are other parts to it. */
+/** Each folder inside these is a part of its own: its neighbours are other parts to it. */
 export const slicedParts = ['engines', 'features', 'upstreams']
 
 /** Which part may import which package; a key that ends in `/` is a scope. */
@@ -61,7 +62,7 @@ export const packages: Record<string, readonly string[]> = {
   '@foundry-rs/': ['world'],
 }
 
-/** Only in *.test.ts, anywhere: generators, and the foreign implementations that judge ours. */
+/** Only in *.test.ts, anywhere: generators, and foreign implementations to compare with. */
 export const testPackages = [
   'fast-check',
   'nodejs-order-book',
@@ -83,7 +84,9 @@ export const kernelBuiltins = [
 ]
 export const testBuiltins = ['node:test', 'node:assert', 'node:assert/strict']
 
-/** Where an import may be computed: binaries are packages named after their platform, artifacts after their contract. */
+/**
+ * Where an import may be computed: binaries are packages named after their platform, artifacts after their contract.
+ */
 export const computedImports = ['store/embedded', 'store/embedded.ts', 'world/evm/artifact.ts']
 
 /** Hints that a file or a function lacks a noun. A function counts with every function inside it. */

@@ -86,7 +86,7 @@ test('USDC sent to the bridge is credited once, also over a kill', async () => {
   assert.deepEqual(await trader.info.userRole({ user: trader.user }), { role: 'user' })
 })
 
-test('less than five dollars is lost, as upstream warns', async () => {
+test('a deposit below five dollars is lost, as upstream documents', async () => {
   const trader = await traderAt(venue, 402, '0')
   await pay(402, 4_999_999n)
   await venue.control('POST', '/bridge/scan')

@@ -19,7 +19,7 @@ const clientAt = async (number: number, usd = '10000') => {
   return client
 }
 
-const idOf = ({ id }: { id?: string | undefined }): string => id ?? assert.fail('an order without number')
+const idOf = ({ id }: { id?: string | undefined }): string => id ?? assert.fail('an order without an id')
 
 const btc = 'BTC/USDC:USDC'
 const eth = 'ETH/USDC:USDC'
@@ -116,7 +116,7 @@ test('an order with stop loss and take profit is closed by its stop', async () =
   await venue.control('POST', '/price', { coin: 'ETH', price: 3_000 })
 })
 
-test('a stop on its own is answered with its id, fetched, and cancelled', async () => {
+test('a single stop is answered with its id, fetched, and cancelled', async () => {
   const client = await clientAt(111)
   await client.createOrder(eth, 'market', 'buy', 1, 3_000)
   const params = { stopLossPrice: 2_800, reduceOnly: true }
@@ -138,7 +138,7 @@ test('client order ids find, cancel and name an order', async () => {
   assert.equal(cancelled[0]?.clientOrderId, clientOrderId)
 })
 
-test('spot is bought and sold with money moved from the perpetual side', async () => {
+test('spot is bought and sold with money transferred from the perpetual side', async () => {
   const client = await clientAt(106)
   await client.transfer('USDC', 1_000, 'swap', 'spot')
   await client.createOrder(hype, 'limit', 'buy', 10, 41)
@@ -150,7 +150,7 @@ test('spot is bought and sold with money moved from the perpetual side', async (
   assert.equal(perp.USDC?.total, 9_100)
 })
 
-test('refusals become the error classes of the client', async () => {
+test('errors become the error classes of the client', async () => {
   const client = await clientAt(107, '100')
   await assert.rejects(client.createOrder(btc, 'limit', 'buy', 5, 99_000), ccxt.InsufficientFunds)
   await assert.rejects(client.createOrder(btc, 'limit', 'buy', 0.00001, 90_000), ccxt.InvalidOrder)
@@ -198,7 +198,7 @@ test('isolated margin is added through the client', async () => {
   assert.ok(Math.abs((after?.collateral ?? 0) - (before?.collateral ?? 0) - 100) < 0.01)
 })
 
-test('the streaming client watches the book, the tape and its own orders', async () => {
+test('the streaming client receives the book, trades and its own orders', async () => {
   const user = accountOf(110).address.toLowerCase()
   await venue.control('POST', '/credit', { user, amount: '10000' })
   const client = new ccxt.pro.hyperliquid({ ...options(), walletAddress: user, privateKey: keyOf(110) })

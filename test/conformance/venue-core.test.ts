@@ -36,7 +36,7 @@ const runFlow = (seed: number, count: number) => {
   return { book, other, placed, trades }
 }
 
-test('the same flow leaves both books with the same levels and every order with the same rest', () => {
+test('the same flow leaves both books with the same levels and every order with the same remainder', () => {
   for (const seed of [1, 2, 3, 4, 5]) {
     const { book, other, placed, trades } = runFlow(seed, 20_000)
     assert.ok(trades > 2_000, `only ${trades} trades`)
@@ -44,7 +44,7 @@ test('the same flow leaves both books with the same levels and every order with 
     const levels = (buy: boolean) => book.depth(buy, 10_000).map(({ price, size }) => [price, size])
     assert.deepEqual(levels(true), bids)
     assert.deepEqual(levels(false), asks)
-    // Equal rests of equal orders: the first order was filled first.
+    // Equal remainders of equal orders: the first order was filled first.
     for (const id of placed) assert.equal(book.get(id)?.left, other.order(String(id))?.size, `order ${id}`)
   }
 })

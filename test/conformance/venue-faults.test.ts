@@ -17,7 +17,7 @@ before(async () => {
 })
 after(() => venue?.close())
 
-test('the control port of the venue answers to no other name and to no page of another origin', async () => {
+test('the control port of the venue rejects other host names and pages of other origins', async () => {
   const { port } = new URL(venue.controlUrl)
   const ask = (headers: Record<string, string>) =>
     new Promise<number>((resolve, reject) => {
@@ -61,14 +61,14 @@ const buy = (cloid: `0x${string}`, s = '0.001') => ({
   grouping: 'na' as const,
 })
 
-/** What a careful client does: it asks for the client id before it sends again. */
+/** As a careful client: looks up the client id before it sends again. */
 const placeOnce = async ({ exchange, info, user }: Trader, cloid: `0x${string}`): Promise<void> => {
   for (;;) {
     try {
       await exchange.order(buy(cloid))
       return
     } catch {
-      // The reply says nothing reliable now; only the venue's record does.
+      // The reply is not reliable now; only the venue's record is.
       const reply = await eventually('the order status', () =>
         info.orderStatus({ user, oid: cloid }).catch(() => undefined),
       )
@@ -91,7 +91,7 @@ test('a reply that is dropped after the commit leaves an order that is found by 
   assert.equal(reply.status === 'order' && reply.order.status, 'filled')
 })
 
-test('a reset and an error status before the commit leave nothing behind', async () => {
+test('a reset and an error status before the commit have no effect', async () => {
   const trader = await traderAt(venue, 302)
   for (const fault of [
     { effect: 'reset' },
@@ -115,7 +115,7 @@ test('a reset and an error status before the commit leave nothing behind', async
   await venue.control('DELETE', '/faults')
 })
 
-test('a slow venue answers late and only the chosen questions', async () => {
+test('a slow venue delays only the selected requests', async () => {
   const trader = await traderAt(venue, 303)
   await venue.control('POST', '/faults', {
     effect: 'latency',
@@ -134,7 +134,7 @@ test('a slow venue answers late and only the chosen questions', async () => {
   await venue.control('DELETE', '/faults')
 })
 
-test('weights are counted and the one too many gets 429', async () => {
+test('weights are counted and the first request above the limit gets 429', async () => {
   await venue.control('POST', '/limits', { weightPerMinute: 100 })
   const statuses: number[] = []
   for (let i = 0; i < 8; i += 1) statuses.push((await postRaw(venue, { type: 'meta' })).status)
@@ -143,7 +143,7 @@ test('weights are counted and the one too many gets 429', async () => {
   assert.equal((await postRaw(venue, { type: 'meta' })).status, 200)
 })
 
-test('the budget of requests per address is refused in the words of the venue', async () => {
+test('the budget of requests per address is rejected with the text of the venue', async () => {
   const trader = await traderAt(venue, 304)
   await venue.control('POST', '/settings', { requestsPerAddress: 2 })
   const nonce = Date.now()
@@ -163,7 +163,7 @@ test('the budget of requests per address is refused in the words of the venue', 
   )
 })
 
-test('a socket that is dropped comes back without replay, and the fills are read once', async () => {
+test('a dropped socket reconnects without replay, and the fills are read once', async () => {
   const trader = await traderAt(venue, 305)
   const transport = new WebSocketTransport({ url: venue.wsUrl, reconnect: { reconnectionDelay: 20 } })
   const updates: number[] = []
@@ -232,7 +232,7 @@ test('seeded orders through drops, resets, 429, 503 and kills: one fill for ever
   }
 })
 
-test('a killed venue comes back exactly as it was, a torn last line included', async () => {
+test('a killed venue restores its exact state, with an incomplete last line too', async () => {
   const trader = await traderAt(venue, 321)
   const { exchange, user } = trader
   await exchange.order({
@@ -282,7 +282,7 @@ test('a killed venue comes back exactly as it was, a torn last line included', a
   await venue.control('POST', '/price', { coin: 'BTC', price: 100_000 })
 })
 
-test('an orderly end and a second start keep everything too', async () => {
+test('a clean stop and a second start preserve the state too', async () => {
   const trader = await traderAt(venue, 322)
   await trader.exchange.order(buy(newCloid()))
   const before = await readRecord()

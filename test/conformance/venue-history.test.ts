@@ -39,7 +39,7 @@ const trade = (opened: Open, count: number) => {
     order(opened, limit(0, i % 2 === 0, i % 2 === 0 ? '101000' : '99000', '0.01', 'Ioc'))
 }
 
-test('a save writes what is new, and a restart finds every order, fill and balance', () => {
+test('a save writes the changes, and a restart has every order, fill and balance', () => {
   const first = open()
   run(first, { kind: 'settings', settings: { walking: false } })
   run(first, { kind: 'price', coin: 'BTC', usd: 100_000, pin: true })
@@ -71,7 +71,7 @@ test('a save writes what is new, and a restart finds every order, fill and balan
   third.journal.close()
 })
 
-test('the oldest history of an account is forgotten, in memory and on disk, and open orders never are', () => {
+test('the oldest history of an account is dropped, in memory and on disk, and open orders never are', () => {
   const opened = open()
   const { state } = opened.venue
   const account = () => state.accounts.get(user)

@@ -123,7 +123,7 @@ test('a bracket is placed in one request and closed by its take profit', async (
   await venue.control('POST', '/price', { coin: 'ETH', price: 3_000 })
 })
 
-test('money moves, spot is bought, funding is listed', async () => {
+test('money is transferred, spot is bought, funding is listed', async () => {
   const { client, user } = await clientAt(205)
   await client.exchange.transferBetweenSpotAndPerp(500, false)
   statusesOf(

@@ -34,7 +34,7 @@ const randomPortfolio = (seed: number): { harness: VenueHarness; random: RandomS
   return { harness, random }
 }
 
-/** The formulae in plain dollars, written down here a second time. */
+/** The formulae in plain dollars, a second implementation. */
 const maintenanceOf = (value: number, tiers: readonly Tier[]): number => {
   let deduction = 0
   let rate = 1 / (2 * (tiers[0] as Tier).maxLeverage)
@@ -155,7 +155,7 @@ const checkView = (venue: Venue): number => {
   return lines.length
 }
 
-/** Who must be liquidated at these marks, by the formulae. Undefined when it is too close to say. */
+/** Accounts to liquidate at these marks, by the formulae. Undefined when the result is too close. */
 const verdict = (
   venue: Venue,
   marks: ReadonlyMap<number, number>,
@@ -184,7 +184,7 @@ const liquidationsOf = (venue: Venue, from: number) =>
 const moveAndCheck = (harness: VenueHarness, market: Perp, usd: number): number => {
   const { venue } = harness
   const known = accountOf(venue, user).ledger.length
-  // The price lands on a tick, so it is tried on the venue's own grid first.
+  // The price is on a tick, so it is tried on the venue's own ticks first.
   const probe = createVenueHarness(venue.state.seed)
   probe.run({ kind: 'price', coin: market.coin, usd, pin: true })
   const mark = stateOf(probe.venue, market.asset).mark / 1e8

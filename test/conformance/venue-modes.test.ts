@@ -79,7 +79,7 @@ for (const abstraction of ['unifiedAccount', 'portfolioMargin'] as const)
     await assertConserved()
   })
 
-test('a mode is set for the account that is named, which must be the signer or its sub-account', async () => {
+test('a mode is set for the named account, which must be the signer or its sub-account', async () => {
   const { exchange, info, user } = await trader()
   const other = await trader()
   const stranger = exchange.userSetAbstraction({ user: other.user, abstraction: 'unifiedAccount' })
@@ -96,7 +96,7 @@ test('a mode is set for the account that is named, which must be the signer or i
   )
 })
 
-test('a sub-account is made, filled, traded for by its master, renamed and emptied', async () => {
+test('a sub-account is created, funded, traded by its master, renamed and emptied', async () => {
   const { exchange, info, user } = await trader('10000')
   const { data: sub } = (await exchange.createSubAccount({ name: 'desk' })).response
   await exchange.subAccountTransfer({ subAccountUser: sub, isDeposit: true, usd: 2_000_000_000 })
@@ -137,7 +137,7 @@ test('an asset is sent between the sides of an account and to another one', asyn
   await assertConserved()
 })
 
-test('an order in slices trades every half minute, is shown, and can be ended', async () => {
+test('a TWAP order trades every half minute, is listed, and can be cancelled', async () => {
   const { exchange, info, user } = await trader('10000')
   const place = (m: number) =>
     exchange.twapOrder({ twap: { a: 0, b: true, s: '0.1', r: false, m, t: false } })
@@ -165,7 +165,7 @@ test('an order in slices trades every half minute, is shown, and can be ended', 
   )
 })
 
-test('signatures for the test network count unless the venue is told which network it is', async () => {
+test('signatures for the test network are valid unless the venue is configured for one network', async () => {
   const { wallet, user } = await trader()
   const transport = new HttpTransport({ apiUrl: venue.url, rpcUrl: venue.url, isTestnet: true })
   const testnet = new ExchangeClient({ transport, wallet })
@@ -187,7 +187,7 @@ test('signatures for the test network count unless the venue is told which netwo
   assert.ok(user)
 })
 
-test('the older name of the channel for user events tells of fills', async () => {
+test('the older name of the channel for user events delivers fills', async () => {
   const { exchange, user } = await trader()
   const socket = new WebSocket(venue.wsUrl)
   await new Promise((resolve) => socket.once('open', resolve))
@@ -203,7 +203,7 @@ test('the older name of the channel for user events tells of fills', async () =>
   socket.close()
 })
 
-test('funding has a past, and what is not served by a list is served empty', async () => {
+test('past funding is listed, and an unsupported list is empty', async () => {
   const { info } = await trader()
   const startTime = Date.now() - 7 * 86_400_000
   const rates = await info.fundingHistory({ coin: 'BTC', startTime })
@@ -214,7 +214,7 @@ test('funding has a past, and what is not served by a list is served empty', asy
   assert.equal((await postRaw(venue, { type: 'noSuchThing' })).status, 422)
 })
 
-test('an order above the largest value is refused with that value', async () => {
+test('an order above the largest value is rejected with that value', async () => {
   const { exchange } = await trader('90000000')
   const reply = await errorOf(
     exchange.order({

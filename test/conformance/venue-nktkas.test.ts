@@ -63,7 +63,7 @@ const statusOf = async ({ info, user }: Trader, oid: number | `0x${string}`): Pr
   return reply.status === 'order' ? reply.order.status : reply.status
 }
 
-test('a limit order rests, is shown, and is cancelled by number and by client id', async () => {
+test('a limit order rests, is listed, and is cancelled by order id and by client id', async () => {
   const trader = await traderAt(venue, 1)
   const cloid = newCloid()
   const statuses = await place(
@@ -95,7 +95,7 @@ test('a market order fills against the market maker and pays the taker fee', asy
   assert.equal(position?.entryPx, filled.avgPx)
 })
 
-test('every refusal is the sentence of the venue, and the order is remembered with its reason', async () => {
+test('every rejection has the text of the venue, and the order is stored with its reason', async () => {
   const trader = await traderAt(venue, 3, '1000')
   const order = (over: Partial<Wire>): Wire => ({
     a: 0,
@@ -163,7 +163,7 @@ test('every refusal is the sentence of the venue, and the order is remembered wi
 
 const neverPlaced = (asset: number) => `Order was never placed, already canceled, or filled. asset=${asset}`
 
-test('a batch answers per order: one refused, one resting, one filled', async () => {
+test('a batch answers per order: one rejected, one resting, one filled', async () => {
   const trader = await traderAt(venue, 4)
   const sentences = await errorOf(
     place(
@@ -186,7 +186,7 @@ test('a cancel with the wrong asset does not find the order', async () => {
   assert.equal(await statusOf(trader, o), 'open')
 })
 
-test('modify moves an order to a new number; a gone order cannot be modified', async () => {
+test('modify moves an order to a new id; an ended order cannot be modified', async () => {
   const trader = await traderAt(venue, 6)
   const cloid = newCloid()
   const [status] = await place(trader, { a: 0, b: true, p: '90000', s: '0.01', r: false, t: gtc, c: cloid })
@@ -244,7 +244,7 @@ test('the bracket of a filled market order waits for the mark, and the stop clos
   await venue.control('POST', '/price', { coin: 'ETH', price: 3_000 })
 })
 
-test('the bracket of a resting order waits for its fill and dies with it', async () => {
+test('the bracket of a resting order waits for its fill and ends with it', async () => {
   const trader = await traderAt(venue, 8)
   const bracket = async (p: string) => {
     const reply = await trader.exchange.order({
@@ -277,7 +277,7 @@ test('the bracket of a resting order waits for its fill and dies with it', async
   await venue.control('POST', '/price', { coin: 'SOL', price: 150 })
 })
 
-test('position-wide stops follow the position and die when it is closed', async () => {
+test('position-wide stops follow the position and end when it is closed', async () => {
   const trader = await traderAt(venue, 9)
   await place(trader, { a: 2, b: false, p: '140', s: '4', r: false, t: ioc })
   const pair = [
@@ -298,7 +298,7 @@ test('position-wide stops follow the position and die when it is closed', async 
   assert.deepEqual(await trader.info.openOrders({ user: trader.user }), [])
 })
 
-test('groups that make no sense refuse the whole request', async () => {
+test('invalid groups reject the whole request', async () => {
   const trader = await traderAt(venue, 10)
   const entry: Wire = { a: 0, b: true, p: '90000', s: '0.01', r: false, t: gtc }
   const child: Wire = { a: 0, b: false, p: '110000', s: '0.01', r: true, t: when('110000', 'tp') }
@@ -311,7 +311,7 @@ test('groups that make no sense refuse the whole request', async () => {
   assert.deepEqual(await trader.info.historicalOrders({ user: trader.user }), [])
 })
 
-test('reduce-only is capped at the position and older reduce-only orders give way', async () => {
+test('reduce-only is capped at the position and older reduce-only orders are cancelled', async () => {
   const trader = await traderAt(venue, 11)
   await place(trader, { a: 0, b: true, p: '101000', s: '0.02', r: false, t: ioc })
   const [old] = await place(trader, { a: 0, b: false, p: '105000', s: '0.02', r: true, t: gtc })
@@ -377,7 +377,7 @@ test('leverage, margin mode and isolated margin follow the rules', async () => {
   assert.equal(data.leverage.type, 'isolated')
 })
 
-test('agents trade for their master, reads go to the master, and replaced agents are gone for good', async () => {
+test('agents trade for their master, reads go to the master, and replaced agents are never valid again', async () => {
   const master = await traderAt(venue, 16)
   const agent = await traderAt(venue, 1_016, '0')
   const order: Wire = { a: 0, b: true, p: '90000', s: '0.01', r: false, t: gtc }
@@ -406,7 +406,7 @@ test('agents trade for their master, reads go to the master, and replaced agents
   )
 })
 
-test('an agent ends with its time', async () => {
+test('an agent ends with its expiry', async () => {
   const master = await traderAt(venue, 17)
   const agent = await traderAt(venue, 1_017, '0')
   const { nowMs } = await venue.control<{ nowMs: number }>('GET', '/effects')
@@ -427,7 +427,7 @@ test('an agent ends with its time', async () => {
   )
 })
 
-test('a nonce works once, an old one never, and an expired action not at all', async () => {
+test('a nonce is valid once, an old one never, and an expired action not at all', async () => {
   const trader = await traderAt(venue, 18)
   const nonce = Date.now()
   await trader.exchange.noop({ nonce })
@@ -443,7 +443,7 @@ test('a nonce works once, an old one never, and an expired action not at all', a
   assert.equal((await trader.info.openOrders({ user: trader.user })).length, 1)
 })
 
-test('money moves between perp, spot and accounts and is all accounted for', async () => {
+test('transfers between perp, spot and accounts conserve all money', async () => {
   const trader = await traderAt(venue, 19, '1000')
   const other = await traderAt(venue, 20, '10')
   await trader.exchange.usdClassTransfer({ amount: '400.5', toPerp: false })
@@ -463,7 +463,7 @@ test('money moves between perp, spot and accounts and is all accounted for', asy
   )
 })
 
-test('spot buys and sells keep balances, holds and fees in the right token', async () => {
+test('spot buys and sells have balances, holds and fees in the right token', async () => {
   const trader = await traderAt(venue, 21, '1000')
   const balance = async (coin: string) =>
     (await trader.info.spotClearinghouseState({ user: trader.user })).balances.find(
@@ -492,7 +492,7 @@ test('spot buys and sells keep balances, holds and fees in the right token', asy
   assert.equal((await balance('USDC'))?.hold, '30.0')
 })
 
-test('a builder is paid what was approved and no more', async () => {
+test('a builder is paid the approved fee and no more', async () => {
   const trader = await traderAt(venue, 22)
   const builder = accountOf(3_022).address.toLowerCase() as `0x${string}`
   const order: Wire = { a: 0, b: true, p: '101000', s: '0.01', r: false, t: ioc }
@@ -507,7 +507,7 @@ test('a builder is paid what was approved and no more', async () => {
   assert.equal((await trader.info.referral({ user: builder })).builderRewards, '0.100008')
 })
 
-test('a scheduled cancel takes everything off when its time has come', async () => {
+test('a scheduled cancel cancels everything at its time', async () => {
   const trader = await traderAt(venue, 23)
   const [status] = await place(trader, { a: 0, b: true, p: '90000', s: '0.01', r: false, t: gtc })
   assert.match(await errorOf(trader.exchange.scheduleCancel({ time: Date.now() })), /too early/)
@@ -517,7 +517,7 @@ test('a scheduled cancel takes everything off when its time has come', async () 
   assert.equal(await statusOf(trader, restingOid(status)), 'scheduledCancel')
 })
 
-test('funding is paid every hour and shown on both sides of the story', async () => {
+test('funding is paid every hour and listed for both sides', async () => {
   const trader = await traderAt(venue, 24)
   await place(trader, { a: 0, b: true, p: '101000', s: '0.1', r: false, t: ioc })
   await venue.control('POST', '/advance', { ms: 3_600_000 })
@@ -533,7 +533,7 @@ test('funding is paid every hour and shown on both sides of the story', async ()
   assert.equal(Number(position?.cumFunding.sinceOpen), -Number(paid?.delta.usdc))
 })
 
-test('candles, tapes and books of every market can be read', async () => {
+test('candles, trades and books of every market can be read', async () => {
   const transport = new HttpTransport({ apiUrl: venue.url, rpcUrl: venue.url })
   const info = new InfoClient({ transport })
   const [meta, contexts] = await info.metaAndAssetCtxs()
@@ -589,7 +589,7 @@ test('the same client works over its socket: posts and subscriptions', async () 
   await transport.close()
 })
 
-test('after all of this nothing has appeared or vanished', async () => {
+test('after all of this the totals are conserved', async () => {
   const { conservation } = await venue.control<{
     conservation: { perp: string; spot: Record<string, string>; open: Record<string, number> }
   }>('GET', '/effects')

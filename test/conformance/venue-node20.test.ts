@@ -49,7 +49,7 @@ const stop = {
   grouping: 'na' as const,
 }
 
-test('the fork for Node 20 trades, protects, and cancels by the number of the reply', async () => {
+test('the fork for Node 20 trades, protects, and cancels by the order id of the reply', async () => {
   const { user, info, exchange } = await clientAt(751)
   await exchange.updateLeverage({ asset: 0, isCross: true, leverage: 10 })
   const [opened] = (await exchange.order(buy('0.01'))).response.data.statuses
@@ -65,7 +65,7 @@ test('the fork for Node 20 trades, protects, and cancels by the number of the re
   assert.equal(state.assetPositions[0]?.position.szi, '0.01')
 })
 
-test('the fork for Node 20 moves money between the sides and out', async () => {
+test('the fork for Node 20 transfers money between the sides and withdraws', async () => {
   const { user, info, exchange } = await clientAt(752)
   await exchange.usdClassTransfer({ amount: '100', toPerp: false })
   const { balances } = await info.spotClearinghouseState({ user })
@@ -78,7 +78,7 @@ test('the fork for Node 20 moves money between the sides and out', async () => {
   )
 })
 
-test('the fork for Node 20 follows its orders and fills by stream', async () => {
+test('the fork for Node 20 receives its orders and fills by stream', async () => {
   const { user, exchange } = await clientAt(753)
   const transport = new WebSocketTransport({ url: venue.wsUrl })
   const client = new SubscriptionClient({ transport })

@@ -107,7 +107,7 @@ test("openbroker's atomic bracket rests with its exits, and one cancel takes all
   assert.deepEqual(await client.getFrontendOpenOrders(), [])
 })
 
-test('openbroker sees an account in the unified mode', async () => {
+test('openbroker reads an account in the unified mode', async () => {
   const client = await clientAt(705)
   await venue.control('POST', '/account-mode', { user: client.address, mode: 'unifiedAccount' })
   assert.equal(await client.isUnifiedAccount(), true)

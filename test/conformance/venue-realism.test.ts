@@ -29,7 +29,7 @@ const info = async <T>(body: object): Promise<T> => {
   assert.equal(status, 200, text)
   return JSON.parse(text) as T
 }
-/** The first answer, and how long it took until an answer passed. */
+/** The first answer, and how long it took until an answer satisfied the condition. */
 const untilSeen = async <T>(read: () => Promise<T>, passes: (seen: T) => boolean) => {
   const from = performance.now()
   const first = await read()
@@ -37,7 +37,7 @@ const untilSeen = async <T>(read: () => Promise<T>, passes: (seen: T) => boolean
   return { first, ms: performance.now() - from }
 }
 
-test('an order is unknown to its status for as long as the dial says, and its reply is not', async () => {
+test('an order is unknown to its status for the configured lag, and its reply is not affected', async () => {
   const { exchange, user } = await trader()
   await setRealism({ statusLag: 300 })
   const cloid = newCloid()
@@ -62,7 +62,7 @@ test('a resting order that was filled is shown as open by a late status', async 
   await venue.control('POST', '/price', { coin: 'BTC', price: 100_000 })
 })
 
-test('a blind status misses young orders by its chance and no older ones', async () => {
+test('a blind status misses young orders with its probability and no older ones', async () => {
   const { exchange, user } = await trader()
   await setRealism({ seed: 5, statusBlind: { rate: 0.5, forMs: 60_000 } })
   const cloid = newCloid()
@@ -110,7 +110,7 @@ test('open orders, positions, spot balances and fills each lag by their own sett
   assert.equal((await info<State>({ type: 'clearinghouseState', user })).assetPositions.length, 1)
 })
 
-test('what was done can be declared old, so that a test begins with reads that show it', async () => {
+test('past actions can be made visible at once, so that a test begins with reads that show them', async () => {
   await setRealism({ clearinghouseLag: 60_000 })
   const { user } = await trader()
   const read = async () =>
@@ -165,7 +165,7 @@ test('a fill comes late over the stream, and foreign records come by stream and 
   assert.ok(history.some(({ status }) => status === 'auctionPhaseCanceled'))
 })
 
-test('amounts carry the error of a float, the same at every read', async () => {
+test('amounts have the error of a float, the same at every read', async () => {
   const { exchange, user } = await trader()
   await exchange.usdClassTransfer({ amount: '16', toPerp: false })
   await setRealism({ printedFloats: 1 })
@@ -180,7 +180,7 @@ test('amounts carry the error of a float, the same at every read', async () => {
   assert.deepEqual(await read(), await read())
 })
 
-test('an ended order can carry a status word that is in no document', async () => {
+test('an ended order can have an undocumented status word', async () => {
   const { exchange, user } = await trader()
   const cloid = newCloid()
   await exchange.order(buy(cloid, 'Gtc', '90000'))
@@ -190,7 +190,7 @@ test('an ended order can carry a status word that is in no document', async () =
   assert.equal(reply.order.status, 'internalCancel')
 })
 
-test('orders and transfers of others reach an account for real', async () => {
+test('orders and transfers of others change an account really', async () => {
   const { user } = await trader()
   const order = { a: 0, b: true, p: '101000', s: '0.001', r: false, t: { limit: { tif: 'Ioc' } } }
   await venue.control('POST', '/foreign/orders', { user, orders: [order] })
@@ -210,7 +210,7 @@ test('orders and transfers of others reach an account for real', async () => {
   assert.deepEqual([...new Set(Object.values(conservation.spot))], ['0.0'])
 })
 
-test('new accounts open in the mode that is set', async () => {
+test('new accounts open in the configured mode', async () => {
   await setRealism({ accountMode: 'portfolioMargin' })
   const { user, exchange } = await trader()
   assert.equal(await info({ type: 'userAbstraction', user }), 'portfolioMargin')
@@ -219,7 +219,7 @@ test('new accounts open in the mode that is set', async () => {
   await exchange.usdClassTransfer({ amount: '1', toPerp: false })
 })
 
-test('streams are dropped and connect again', async () => {
+test('streams are dropped and reconnect', async () => {
   await setRealism({ streamDropMs: 300 })
   let closed = 0
   const sockets = Array.from({ length: 8 }, () => new WebSocket(venue.wsUrl))
@@ -247,7 +247,7 @@ test('the realistic preset is one setting, is printed with its seed, and enforce
   await assert.rejects(venue.control('POST', '/realism', { statusLagg: 3 }), /no setting statusLagg/)
 })
 
-test('a killed venue comes back as realistic as its options say', async () => {
+test('a killed venue restarts with the realism of its options', async () => {
   const own = await startVenue(['--realism', 'realistic', '--realism-seed', '9'])
   try {
     await own.restart()

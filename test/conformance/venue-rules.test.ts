@@ -33,7 +33,7 @@ const statuses = (harness: VenueHarness, address = user) =>
 const sizeOf = (harness: VenueHarness, asset: number, address = user) =>
   harness.account(address).positions.get(asset)?.size ?? 0
 
-test('a large position is liquidated by a fifth, and whole when it must be again within half a minute', () => {
+test('a large position is liquidated by a fifth, and whole at the second time within half a minute', () => {
   const harness = createVenueHarness(1)
   const back = btc.startUsd * 0.9832
   harness.run({ kind: 'credit', user, coin: 'perp', units: dollars(20_000) })
@@ -52,7 +52,7 @@ test('a large position is liquidated by a fifth, and whole when it must be again
   harness.assertBalanced()
 })
 
-test('what cannot be sold in time is taken over with its margin, and nobody ends below zero', () => {
+test('the backstop takes over what cannot be sold in time with its margin, and no account ends below zero', () => {
   const harness = createVenueHarness(2)
   harness.run({ kind: 'credit', user, coin: 'perp', units: dollars(10_000) })
   harness.act(user, { type: 'updateLeverage', asset: 0, isCross: true, leverage: 40 })
@@ -64,7 +64,7 @@ test('what cannot be sold in time is taken over with its margin, and nobody ends
   harness.assertBalanced()
 })
 
-test('when the backstop is empty, the biggest winners give up their gain at the price before the move', () => {
+test('when the backstop is empty, the most profitable accounts are deleveraged at the price before the move', () => {
   const harness = funded(3, 50_000)
   harness.run({ kind: 'credit', user: other, coin: 'perp', units: dollars(500_000) })
   for (const address of [user, other])
@@ -87,7 +87,7 @@ test('when the backstop is empty, the biggest winners give up their gain at the 
   harness.assertBalanced()
 })
 
-test('a resting order that nobody can pay for any more is taken off when it is hit', () => {
+test('a resting order that its account can no longer pay is cancelled when it is hit', () => {
   const harness = funded(4, 1_000)
   harness.act(user, { type: 'updateLeverage', asset: 0, isCross: true, leverage: 10 })
   harness.act(user, { type: 'updateLeverage', asset: 1, isCross: true, leverage: 10 })
@@ -101,7 +101,7 @@ test('a resting order that nobody can pay for any more is taken off when it is h
   harness.assertBalanced()
 })
 
-test('the mark is the median of oracle with basis, book, and smoothed book when nobody holds it', () => {
+test('the mark is the median of oracle with basis, book, and smoothed book unless a test pins it', () => {
   const harness = funded(5)
   harness.run({ kind: 'unpin', coin: 'BTC' })
   place(harness, user, limit(0, true, '100004', '0.1', 'Alo'))
@@ -157,7 +157,7 @@ test('changing a resting parent takes its waiting children along', () => {
   assert.equal(sizeOf(harness, 0), 0)
 })
 
-test('a market entry that only partly fills leaves a position and no stop, and says so', () => {
+test('a market entry that only partly fills leaves a position and no stop, and reports it', () => {
   const harness = funded(8, 10_000_000)
   harness.act(user, { type: 'updateLeverage', asset: 0, isCross: true, leverage: 10 })
   const reply = harness.act(user, {
@@ -175,7 +175,7 @@ test('a market entry that only partly fills leaves a position and no stop, and s
   assert.equal(harness.account(user).open.size, 0)
 })
 
-test('a bracket with one impossible leg opens the position and refuses only that leg', () => {
+test('a bracket with one invalid leg opens the position and rejects only that leg', () => {
   const harness = funded(9)
   const reply = harness.act(user, {
     type: 'order',
@@ -191,7 +191,7 @@ test('a bracket with one impossible leg opens the position and refuses only that
   assert.equal(reply[2], 'waitingForTrigger')
 })
 
-test('a trigger on its own rests under its order id, with its client id, and is cancelled by it', () => {
+test('a single trigger rests under its order id, with its client id, and is cancelled by it', () => {
   const harness = funded(13)
   place(harness, user, limit(0, true, '101000', '0.02', 'Ioc'))
   const c = `0x${'7c'.repeat(16)}`
@@ -213,7 +213,7 @@ test('a trigger on its own rests under its order id, with its client id, and is 
   assert.deepEqual(pair, ['waitingForTrigger', 'waitingForTrigger'])
 })
 
-test('spot triggers are refused unless the venue is told to take them', () => {
+test('spot triggers are rejected unless the venue is configured to accept them', () => {
   const harness = funded(10)
   harness.run({ kind: 'price', coin: '@1', usd: 40, pin: true })
   harness.run({ kind: 'credit', user, coin: 'HYPE', units: dollars(10) })

@@ -89,7 +89,7 @@ const answer = async (body: { type: string }): Promise<unknown> => {
   return JSON.parse(text)
 }
 
-test('every general answer fits the published types', async () => {
+test('every general answer matches the published types', async () => {
   for (const body of general)
     assert.deepEqual(
       schemaErrors(typeName(body.type, 'Response'), await answer(body)),
@@ -98,7 +98,7 @@ test('every general answer fits the published types', async () => {
     )
 })
 
-test('every answer about an account fits the published types', async () => {
+test('every answer about an account matches the published types', async () => {
   const bodies = [busy.user, ruined.user, `0x${'12'.repeat(20)}`].flatMap((user) => [
     ...personal.map((type) => ({ type, user })),
     ...timed.map((type) => ({ type, user, startTime: 0 })),
@@ -114,7 +114,7 @@ test('every answer about an account fits the published types', async () => {
     )
 })
 
-test('the accounts had something of everything to show', async () => {
+test('the accounts have every kind of record', async () => {
   const fills = (await answer({ type: 'userFills', user: ruined.user } as { type: string })) as {
     liquidation?: { method: string }
   }[]
@@ -142,7 +142,7 @@ test('the accounts had something of everything to show', async () => {
   assert.ok(orders.some(({ isPositionTpsl }) => isPositionTpsl))
 })
 
-test('the status of every order fits the published type', async () => {
+test('the status of every order matches the published type', async () => {
   const history = (await answer({ type: 'historicalOrders', user: busy.user } as { type: string })) as {
     order: { oid: number; cloid: string | null }
   }[]
@@ -157,7 +157,7 @@ test('the status of every order fits the published type', async () => {
   }
 })
 
-test('unknown questions and broken bodies are refused with 422', async () => {
+test('unknown requests and malformed bodies are rejected with 422', async () => {
   const bodies = [
     { type: 'somethingNew' },
     { type: 'toString' },
@@ -210,11 +210,11 @@ const subscriptions = (user: string) => [
   ...byUser.map((type) => ({ type, user })),
 ]
 
-/** The type that belongs to a channel; the names differ here and there. */
+/** The type of a channel; some names differ. */
 const eventOf = (channel: string): string =>
   channel === 'user' ? 'UserEventsEvent' : typeName(channel, 'Event')
 
-test('every message of every subscription fits the published types', async () => {
+test('every message of every subscription matches the published types', async () => {
   const socket = new WebSocket(venue.wsUrl)
   const seen: { channel: string; data: unknown }[] = []
   socket.on('message', (data) => seen.push(JSON.parse(String(data))))

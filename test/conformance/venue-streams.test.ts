@@ -12,7 +12,7 @@ after(() => venue?.close())
 
 const settings = (limits: Record<string, number>) => venue.control('POST', '/settings', limits)
 
-/** Whether the venue lets one more connection in. */
+/** Whether the venue accepts one more connection. */
 const opened = (): Promise<WebSocket | undefined> =>
   new Promise((resolve) => {
     const socket = new WebSocket(venue.wsUrl)
@@ -20,7 +20,7 @@ const opened = (): Promise<WebSocket | undefined> =>
     socket.onerror = () => resolve(undefined)
   })
 
-test('as many connections stand as an address may have, and one that ends makes room', async () => {
+test('an address has a limit of open connections, and one that ends makes a place free', async () => {
   await settings({ wsConnectionsPerAddress: 2 })
   const [first, second] = [await opened(), await opened()]
   assert.ok(first && second)
@@ -31,12 +31,12 @@ test('as many connections stand as an address may have, and one that ends makes 
   await settings({ wsConnectionsPerAddress: 0 })
 })
 
-test('as many connections begin within a minute as an address may open', async () => {
+test('an address has a limit of new connections per minute', async () => {
   await settings({ wsNewPerMinute: 8 })
   const tries = [1, 2, 3, 4, 5, 6, 7, 8, 9]
   const sockets = await Promise.all(tries.map(opened))
   const lost = sockets.filter((socket) => socket === undefined).length
-  // Those of the test before count, too.
+  // Those of the previous test count, too.
   assert.ok(lost >= 1 && lost < tries.length, String(lost))
   for (const socket of sockets) socket?.close()
   assert.equal(await opened(), undefined)
@@ -46,7 +46,7 @@ test('as many connections begin within a minute as an address may open', async (
   free.close()
 })
 
-test('as many users are followed over all connections as an address may follow', async () => {
+test('an address has a limit of subscribed users over all connections', async () => {
   await settings({ wsUsersPerAddress: 2 })
   const [one, two] = [1, 2].map(() => new WebSocketTransport({ url: venue.wsUrl, timeout: 500 }))
   assert.ok(one && two)
@@ -60,7 +60,7 @@ test('as many users are followed over all connections as an address may follow',
   await first.unsubscribe()
   await assert.rejects(follow(one, 3))
   two.close()
-  await eventually('room for another user', () => follow(one, 3).catch(() => undefined))
+  await eventually('another user can subscribe', () => follow(one, 3).catch(() => undefined))
   one.close()
   await settings({ wsUsersPerAddress: 0 })
 })

@@ -1,4 +1,4 @@
-/** Every process of the world killed at one moment: what it had accepted is there after the next start, to the unit. */
+/** Every process of the world killed at one moment: everything accepted is restored at the next start, to the unit. */
 import assert from 'node:assert/strict'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
@@ -93,7 +93,7 @@ const start = async (t: TestContext, dataDir: string): Promise<World> => {
 }
 
 test(
-  'what a chain answered is there after every process was killed, in the same blocks',
+  'everything that a chain answered is restored after every process was killed, in the same blocks',
   linux,
   async (t) => {
     const dataDir = await folderOf(t)
@@ -165,9 +165,9 @@ const traderOf = (world: World, wallet: PrivateKeyAccount) => {
   }
 }
 
-for (const during of ['quiet blocks', 'a reorganisation'])
+for (const during of ['idle blocks', 'a reorganisation'])
   test(
-    `a deposit and withdrawals under way at the bridge are booked once, killed during ${during}`,
+    `a deposit and withdrawals in progress at the bridge are booked once, killed during ${during}`,
     linux,
     async (t) => {
       const dataDir = await folderOf(t)
@@ -185,7 +185,7 @@ for (const during of ['quiet blocks', 'a reorganisation'])
       const first = traderOf(world, trader)
       await eventually(async () => (await first.withdrawable()) === '300.0' || undefined, 'the first deposit')
       const reorganise = () =>
-        during === 'quiet blocks'
+        during === 'idle blocks'
           ? Promise.resolve(undefined)
           : client
               .control('POST', '/chains/42161/reorg', { depth: 3, remine_after_ms: 400 })
@@ -198,7 +198,7 @@ for (const during of ['quiet blocks', 'a reorganisation'])
         const destination = newcomer().address
         destinations.push(destination)
         await venue.exchange.withdraw3({ destination, amount: '11' })
-        // From the request to its payout it takes up to half a second: each round dies at another point of it.
+        // From the request to its payout it takes up to half a second: each round kills at another point of it.
         await new Promise((resolve) => setTimeout(resolve, round * 150))
         const vanishing = reorganise()
         await pay(round + 1, 20n * dollar)

@@ -88,7 +88,7 @@ test('the chains have different genesis blocks', async () => {
   assert.equal(new Set(hashes).size, 4)
 })
 
-test('the vault tells what may be deposited and redeemed', async () => {
+test('the vault returns its limits of deposits and redemptions', async () => {
   const provider = providerOf('8453')
   const wallet = new NonceManager(HDNodeWallet.createRandom().connect(provider))
   const owner = await wallet.getAddress()
@@ -114,14 +114,14 @@ test('state of more than 64 blocks ago can be read', async () => {
   assert.equal(await provider.getBalance(address), parseEther('1'))
 })
 
-test('a socket tells of blocks', async (t) => {
+test('a socket delivers blocks', async (t) => {
   const socket = new WebSocketProvider(world.urls.evm['1'].replace('http', 'ws'))
   t.after(() => socket.destroy())
   const seen = new Promise<number>((resolve) => {
     void socket.on('block', resolve)
   })
   const provider = providerOf('1')
-  // The subscription is on its way before the block is.
+  // The subscription is sent before the block exists.
   const timer = setInterval(() => void provider.send('evm_mine', []).catch(() => {}), 200)
   assert.ok((await seen.finally(() => clearInterval(timer))) > 0)
   await socket.off('block')

@@ -146,7 +146,7 @@ const send = async (
   functionName: string,
   args: unknown[],
 ) =>
-  // An estimate of this second is too low in the next one, when the vault has growth to write down.
+  // An estimate of this second is too low in the next one, when the vault has growth to write.
   waitForReceipt(
     await wallet(account).writeContract({ address, abi, functionName, args, gas: 1_000_000n } as never),
   )
@@ -234,7 +234,7 @@ test('USDC has six digits, can be sent, and moves by a signed permit', async () 
   await assert.rejects(send(spender, usdc, permitAbi, 'permit', permit), /PermitNotSigned|reverted/)
 })
 
-test('the vault takes a deposit, grows by the set rate, and pays all of it back', async () => {
+test('the vault accepts a deposit, grows by the set rate, and pays all of it back', async () => {
   const depositor = funded(2)
   await ok('POST', '/faucet/fund', {
     chain_id: '8453',
@@ -274,7 +274,7 @@ test('the vault takes a deposit, grows by the set rate, and pays all of it back'
   )
 })
 
-test('the vault obeys its dials: no growth, a donation, no liquidity', async () => {
+test('the vault obeys its settings: no growth, a donation, no liquidity', async () => {
   const depositor = funded(2)
   const total = () => reader().readContract({ address: vault, abi: erc4626Abi, functionName: 'totalAssets' })
   await ok('POST', '/vault', { drip_bps_per_year: 0 })
@@ -302,7 +302,7 @@ test('the vault obeys its dials: no growth, a donation, no liquidity', async () 
   await withdraw()
 })
 
-test('an attacker who inflates an empty vault loses the money to nobody', async () => {
+test('an attacker who inflates an empty vault loses the money and gains none', async () => {
   const [attacker, victim] = [funded(3), funded(4)]
   const artifact = JSON.parse(
     readFileSync(new URL('../../src/world/evm/artifacts/Vault.json', import.meta.url), 'utf8'),
@@ -330,7 +330,7 @@ test('an attacker who inflates an empty vault loses the money to nobody', async 
   assert.ok(attackerHad - (await balance(usdc, attacker.address)) >= 4_000n * dollar)
 })
 
-test('Multicall3 reads several things in one call', async () => {
+test('Multicall3 reads several values in one call', async () => {
   const owner = newcomer().address
   await ok('POST', '/faucet/fund', { chain_id: '8453', address: owner })
   const contracts = [usdc, dai].map(
@@ -338,7 +338,7 @@ test('Multicall3 reads several things in one call', async () => {
   )
   const found = await reader().multicall({ contracts, allowFailure: false })
   assert.deepEqual(found, [10_000n * dollar, parseEther('100')])
-  assert.equal(await reader().getBalance({ address: owner }), 0n, 'the welcome set has no native coin')
+  assert.equal(await reader().getBalance({ address: owner }), 0n, 'the default grant has no native coin')
 })
 
 test('the router swaps at about the market price, for tokens and for ether', async () => {
@@ -363,7 +363,7 @@ test('the router swaps at about the market price, for tokens and for ether', asy
       functionName: 'swapExactETHForTokens',
       args,
       value,
-      // The pair writes one slot more in a later second than in the one of the estimate.
+      // The pair writes one slot more in a later second than in that of the estimate.
       gas: 300_000n,
     }),
   )
@@ -429,7 +429,7 @@ test('a user without ether approves and deposits in one sponsored batch, once', 
     to: user.address,
     data,
     authorizationList: [authorization],
-    // The vault writes its yield in a later second, but not in the one of the estimate.
+    // The vault writes its yield in a later second, but not in that of the estimate.
     gas: 600_000n,
   })
   assert.equal((await waitForReceipt(hash)).type, 'eip7702')
@@ -471,7 +471,7 @@ test('a batch whose last call fails moves nothing', async () => {
   assert.equal(await balance(usdc, user.address), 10n * dollar)
 })
 
-test('the faucet gives once per id, and says what is wrong with a bad request', async () => {
+test('the faucet grants once per id, and states the error of a bad request', async () => {
   const { address } = newcomer()
   const grantRequest = { chain_id: '137', address, id: `gift-${address}`, token: 'WPOL', amount: '3.5' }
   const answers = await Promise.all([1, 2, 3, 4].map(() => ok('POST', '/faucet/fund', grantRequest)))
@@ -502,7 +502,7 @@ test('the faucet gives once per id, and says what is wrong with a bad request', 
   }
 })
 
-test('the faucet, the clock and the faults reach Solana too', async () => {
+test('the faucet, the clock and the injected failures apply to Solana too', async () => {
   const address = '9xQeWvG816bUx9EPjHmaT23yvVM2ZWbrrpZb9PusVFin'
   const solana = async (method: string, params: unknown[]) => {
     const answer = await fetch(urls.solana, {
@@ -546,7 +546,7 @@ test('a dropped reply leaves the transaction on the chain', async () => {
   await ok('DELETE', '/faults')
 })
 
-test('a server can be busy, broken, silent, slow or away, for one method or a share of the calls', async () => {
+test('a server can be busy, broken, silent, slow or unreachable, for one method or a share of the calls', async () => {
   const call = (method: string, timeoutMs = 5_000) =>
     fetch(urls.evm['1'], {
       method: 'POST',
@@ -585,7 +585,7 @@ test('a server can be busy, broken, silent, slow or away, for one method or a sh
   }
 })
 
-test('time moves on every chain, and a read sees it without any transaction', async () => {
+test('time advances on every chain, and a read sees it without any transaction', async () => {
   const stamp = async (id: ChainKey) => (await reader(id).getBlock()).timestamp
   const ids = ['1', '8453', '42161', '137'] as const
   const earlier = await Promise.all(ids.map(stamp))
@@ -596,7 +596,7 @@ test('time moves on every chain, and a read sees it without any transaction', as
   assert.equal((await callControl('POST', '/time', { advance_seconds: -5 })).status, 400)
 })
 
-test('prices have the shape of DefiLlama, and can be set, doubted and taken away', async () => {
+test('prices have the shape of DefiLlama, and can be set, marked as uncertain and removed', async () => {
   const prices = async (...keys: string[]) => {
     const answer = await fetch(`${urls.prices}/prices/current/${keys.join(',')}`)
     return ((await answer.json()) as { coins: Record<string, Record<string, number | string>> }).coins
@@ -626,7 +626,7 @@ test('prices have the shape of DefiLlama, and can be set, doubted and taken away
   assert.equal((await callControl('POST', '/prices', { symbol: 'ETH', price_usd: 'much' })).status, 400)
 })
 
-test('a chain can be stopped, started, killed and reorganised, and comes back from a death of its own', async () => {
+test('a chain can be stopped, started, killed and reorganised, and restarts after a crash', async () => {
   const someone = newcomer().address
   const { block_number: _, ...given } = await ok('POST', '/faucet/fund', {
     chain_id: '42161',
@@ -651,7 +651,7 @@ test('a chain can be stopped, started, killed and reorganised, and comes back fr
   await until('a restart', async () => (await balance(arb, someone, '42161')) === 10_000n * dollar)
   assert.equal((await ok('POST', '/chains/42161/kill')).running, false)
   await ok('POST', '/chains/42161/start')
-  assert.equal(await balance(arb, someone, '42161'), 10_000n * dollar, 'what was saved survives a kill')
+  assert.equal(await balance(arb, someone, '42161'), 10_000n * dollar, 'saved state survives a kill')
 
   const other = newcomer().address
   await ok('POST', '/faucet/fund', { chain_id: '42161', address: other })
@@ -660,7 +660,7 @@ test('a chain can be stopped, started, killed and reorganised, and comes back fr
   assert.equal((await callControl('POST', '/chains/99/stop')).status, 400)
 })
 
-test('the world outlives a killed parent, a killed supervisor and a stopped one', async () => {
+test('the world restarts after a killed parent, a killed supervisor and a stop', async () => {
   const { address } = newcomer()
   const grantRequest = { chain_id: '8453', address, id: `keep-${address}` }
   const grant = await ok('POST', '/faucet/fund', grantRequest)

@@ -1,4 +1,4 @@
-/** A browser reaches loopback too: what a page of another origin may do at the ports of the world. */
+/** A browser reaches loopback too: permissions of a page of another origin at the ports of the world. */
 import assert from 'node:assert/strict'
 import { mkdtemp, readdir, readFile, readlink, rm, stat } from 'node:fs/promises'
 import { request } from 'node:http'
@@ -12,7 +12,7 @@ let world: World
 
 before(async () => {
   dataDir = await mkdtemp(join(tmpdir(), 'portico-doors-'))
-  // The runner of the tests names a folder for compiled code, and the world then keeps none.
+  // The runner of the tests names a folder for compiled code, and the world then creates none.
   delete process.env.NODE_COMPILE_CACHE
   world = await startWorld({ dataDir, port: 0 })
 })
@@ -56,7 +56,7 @@ const ports = (): [string, string][] => [
 const json = { 'content-type': 'application/json' }
 const chainId = { jsonrpc: '2.0', id: 1, method: 'eth_chainId', params: [] }
 
-test('no port answers to another name or to a page of another origin', async () => {
+test('no port answers to another host name or to a page of another origin', async () => {
   for (const [name, url] of ports()) {
     const { host } = new URL(url)
     const foreign: Record<string, string | string[]>[] = [
@@ -91,7 +91,7 @@ test('a page of this machine may read a chain, and no answer is open to every or
   assert.equal((await send(url, { method: 'OPTIONS', headers: asked })).status, 204)
 })
 
-test('a chain cannot be made to reach another machine, however the method is spelt', async () => {
+test('a chain cannot be made to reach another machine, in any spelling of the method', async () => {
   const url = world.urls.evm['8453']
   const forking = { forking: { jsonRpcUrl: 'http://127.0.0.1:1/internal' } }
   const call = (method: string, params: unknown[]) => ({ jsonrpc: '2.0', id: 1, method, params })
@@ -104,10 +104,10 @@ test('a chain cannot be made to reach another machine, however the method is spe
   ]
   for (const body of bodies) assert.equal((await send(url, { headers: json, body })).status, 403)
   const head = await send(url, { headers: json, body: { ...chainId, method: 'eth_blockNumber' } })
-  assert.ok(Number((JSON.parse(head.text) as { result: string }).result) > 0, 'the chain is as it was')
+  assert.ok(Number((JSON.parse(head.text) as { result: string }).result) > 0, 'the chain is unchanged')
 })
 
-test("the world's own routes of Solana are not for clients, and its files are nobody else's", async () => {
+test("the world's own routes of Solana are not for clients, and its files are closed to other accounts", async () => {
   const { status } = await send(world.urls.solana, {
     path: '/mint',
     headers: json,
@@ -116,10 +116,10 @@ test("the world's own routes of Solana are not for clients, and its files are no
   assert.equal(status, 403)
   for (const name of ['compile-cache', 'world.json', 'solana', '8453.state.gz'])
     assert.equal((await stat(join(dataDir, name))).mode & 0o077, 0, name)
-  assert.ok((await readdir(join(dataDir, 'compile-cache'))).length > 0, 'compiled code is kept here')
+  assert.ok((await readdir(join(dataDir, 'compile-cache'))).length > 0, 'compiled code is cached here')
 })
 
-test('a world that starts only a part has its other doors, which lead nowhere until it is asked to', async () => {
+test('a world that starts only a part has the ports of the others, which reject connections until they start', async () => {
   const folder = await mkdtemp(join(tmpdir(), 'portico-part-'))
   try {
     await using part = await startWorld({ dataDir: folder, port: 0, only: ['8453'] })
@@ -131,7 +131,7 @@ test('a world that starts only a part has its other doors, which lead nowhere un
     assert.deepEqual(await running(), ['8453'])
     const ask = { headers: json, body: { ...chainId, method: 'eth_blockNumber' } }
     assert.equal((await send(part.urls.evm['8453'], ask)).status, 200)
-    await assert.rejects(send(part.urls.evm['137'], ask), 'nobody is there')
+    await assert.rejects(send(part.urls.evm['137'], ask), 'no server answers')
     const { status } = await send(part.urls.control, { path: '/chains/137/start', headers: json, body: {} })
     assert.equal(status, 200)
     assert.equal((await send(part.urls.evm['137'], ask)).status, 200)
@@ -141,7 +141,7 @@ test('a world that starts only a part has its other doors, which lead nowhere un
   }
 })
 
-test('no process of the world opens an inspector when it is signalled', async () => {
+test('no process of the world opens an inspector on a signal', async () => {
   const pids = [await readFile(join(dataDir, 'world.lock'), 'utf8')]
   for (const name of ['solana.pid', 'hyperliquid.pid']) pids.push(await readFile(join(dataDir, name), 'utf8'))
   for (const pid of pids) process.kill(Number(pid), 'SIGUSR1')
@@ -150,7 +150,9 @@ test('no process of the world opens an inspector when it is signalled', async ()
   assert.equal(head.status, 200)
 })
 
-/** Where a process listens, as the system lists it: the address in hex, its bytes in reverse, and the port. */
+/**
+ * The listening address of a process, as the system lists it: the address in hex, its bytes in reverse, and the port.
+ */
 const listeningOf = async (pid: string): Promise<{ host: string; port: number }[]> => {
   const names = await readdir(`/proc/${pid}/fd`)
   const links = await Promise.all(names.map((name) => readlink(`/proc/${pid}/fd/${name}`).catch(() => '')))

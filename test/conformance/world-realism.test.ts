@@ -31,7 +31,7 @@ const request = async (method: string, path: string, body?: unknown) => {
   return { status: answer.status, reply }
 }
 
-/** Undefined where the line failed: this test counts what nodes say. */
+/** Undefined after a transport error: this test counts the answers of nodes. */
 const call = async (method: string, params: unknown[]): Promise<unknown> => {
   try {
     const answer = await fetch(world.urls.evm['8453'], {
@@ -68,7 +68,7 @@ const poll = async <T>(what: string, read: () => Promise<T | undefined>, timeout
   }
 }
 
-test('a world that starts realistic has a preset on every chain, and a bad one is refused', async () => {
+test('a world that starts realistic has a preset on every chain, and an invalid one is rejected', async () => {
   const { reply } = await request('GET', '/faults')
   const chains = reply.presets.map(({ target }) => target)
   assert.deepEqual(chains.sort(), ['evm:1', 'evm:137', 'evm:42161', 'evm:8453', 'solana'])
@@ -92,8 +92,8 @@ test('nodes disagree about the newest block, and all transactions land in the en
   let unseen = 0
   for (let nonce = 0; nonce < 60; nonce++) {
     const raw = await transfer(sender, to, nonce)
-    // A lost reply or a busy node is answered by sending the same bytes again.
-    const hash = await poll('a transaction is taken', async () => {
+    // After a lost reply or from a busy node the same bytes are sent again.
+    const hash = await poll('a transaction is accepted', async () => {
       const found = await call('eth_sendRawTransaction', [raw])
       if (typeof found === 'string') return found as Hex
       const count = await call('eth_getTransactionCount', [sender.address, 'latest'])
@@ -119,7 +119,7 @@ test('nodes disagree about the newest block, and all transactions land in the en
   assert.ok((counts?.busy ?? 0) > 0, JSON.stringify(counts))
 })
 
-test('a receipt vanishes in a reorganisation and comes back in another block', async () => {
+test('a receipt vanishes in a reorganisation and returns in another block', async () => {
   await request('PUT', '/faults', { target: 'evm:8453', preset: 'quiet' })
   const sender = privateKeyToAccount(generatePrivateKey())
   const to = privateKeyToAccount(generatePrivateKey()).address
@@ -135,7 +135,7 @@ test('a receipt vanishes in a reorganisation and comes back in another block', a
   assert.ok(first)
   const running = request('POST', '/chains/8453/reorg', { depth: 1, remine_after_ms: 500 })
   await poll('the receipt vanishes', async () => ((await receipt()) === null ? true : undefined))
-  // A transaction that comes meanwhile waits for the one before it.
+  // A later transaction waits for the previous one.
   const next = await call('eth_sendRawTransaction', [await transfer(sender, to, 1)])
   assert.equal(typeof next, 'string')
   assert.equal((await running).status, 200)

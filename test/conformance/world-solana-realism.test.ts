@@ -1,4 +1,4 @@
-/** Solana under the preset `realistic`, as a client without any retry of its own sees it. */
+/** Solana under the preset `realistic`, seen by a client without retries. */
 import assert from 'node:assert/strict'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
@@ -38,7 +38,7 @@ const control = async (method: string, path: string, body?: unknown) => {
   return { status: answer.status, reply: (await answer.json()) as { presets: Preset[] } }
 }
 
-/** The reply of a node, or what the line gave instead. */
+/** The reply of a node, or the transport error. */
 const once = async (method: string, params: unknown[]): Promise<Reply | 'busy' | 'page' | 'cut'> => {
   try {
     const answer = await fetch(world.urls.solana, {
@@ -88,7 +88,7 @@ test('nodes disagree about the newest slot and a status appears and disappears, 
   assert.ok(Math.max(...slots) - Math.min(...slots) < 40)
 })
 
-test('an unknown blockhash is refused, a confirmed transaction is dropped, and sent again each lands once', async () => {
+test('an unknown blockhash is rejected, a confirmed transaction is dropped, and sent again each lands once', async () => {
   let sent = 0
   let dropped = 0
   let refused = 0
@@ -113,7 +113,7 @@ test('an unknown blockhash is refused, a confirmed transaction is dropped, and s
       poll('an answer to a transaction', async () => {
         const reply = await once('sendTransaction', [wire, { encoding: 'base64' }])
         if (typeof reply === 'string') return undefined
-        // The reply to the first sending may have been lost.
+        // The reply to the first send may have been lost.
         if (reply.error) assert.match(reply.error.message, /Blockhash not found|already processed/i)
         if (reply.error?.message.includes('Blockhash not found')) {
           refused += 1
@@ -141,7 +141,7 @@ test('an unknown blockhash is refused, a confirmed transaction is dropped, and s
     await poll('it lands', async () => ((await statusOf(signature)) === 'finalized' ? true : undefined))
   }
   assert.ok(dropped > 0 && refused > 0 && unseen >= 3, JSON.stringify({ sent, dropped, refused, unseen }))
-  // A sum of different amounts tells whether each of them came exactly once.
+  // A sum of different amounts shows whether each of them arrived exactly once.
   const expected = sent * lamports + (sent * (sent + 1)) / 2
   await poll('every transfer has landed once', async () => {
     const { value } = await call<{ value: number }>('getBalance', [

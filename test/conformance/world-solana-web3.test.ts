@@ -37,7 +37,7 @@ before(async () => {
 })
 
 after(async () => {
-  // web3.js opens its socket again when it closes, unless it is told otherwise.
+  // web3.js reopens its socket by default when it closes.
   const { _rpcWebSocket: socket } = connection as unknown as { _rpcWebSocket: Socket }
   socket.setAutoReconnect(false)
   socket.close()
@@ -67,7 +67,7 @@ const poll = async <T>(what: string, read: () => T | undefined, timeoutMs = 25_0
   }
 }
 
-test('sendAndConfirmTransaction hears of its confirmation by the socket one port above', async () => {
+test('sendAndConfirmTransaction receives its confirmation by the socket one port above', async () => {
   const payer = await funded()
   const to = Keypair.generate().publicKey
   const signature = await sendAndConfirmTransaction(connection, payment(payer, to, LAMPORTS_PER_SOL), [payer])
@@ -76,7 +76,7 @@ test('sendAndConfirmTransaction hears of its confirmation by the socket one port
   assert.equal(await connection.getBalance(to), LAMPORTS_PER_SOL)
 })
 
-test('spl-token makes a mint, mints and transfers', async () => {
+test('spl-token creates a mint, mints and transfers', async () => {
   const payer = await funded()
   const mint = await createMint(connection, payer, payer.publicKey, null, 6)
   const from = await getOrCreateAssociatedTokenAccount(connection, payer, mint, payer.publicKey)
@@ -87,7 +87,7 @@ test('spl-token makes a mint, mints and transfers', async () => {
   assert.equal((await getAccount(connection, from.address)).amount, 600_000n)
 })
 
-test('accounts, logs, programs, slots and roots are told as they change', async () => {
+test('changes of accounts, logs, programs, slots and roots are delivered', async () => {
   const payer = await funded()
   const to = Keypair.generate().publicKey
   const lamports: number[] = []
@@ -120,7 +120,7 @@ test('accounts, logs, programs, slots and roots are told as they change', async 
   await connection.removeProgramAccountChangeListener(opened[4] ?? -1)
 })
 
-test('the same bytes sent again answer their signature and run once', async () => {
+test('the same bytes sent again return their signature and run once', async () => {
   const payer = await funded()
   const to = Keypair.generate().publicKey
   const transaction = payment(payer, to, 1_000_000)
@@ -136,7 +136,7 @@ test('the same bytes sent again answer their signature and run once', async () =
   assert.equal(await connection.getBalance(to), 1_000_000)
 })
 
-test('a read at each commitment sees what has reached it, and its context says at which slot', async () => {
+test('a read at each commitment sees what has reached it, and its context names the slot', async () => {
   const payer = await funded()
   const to = Keypair.generate().publicKey
   const transaction = payment(payer, to, 1_000_000)
@@ -165,7 +165,7 @@ test('a read at each commitment sees what has reached it, and its context says a
   }
 })
 
-test('a transaction under a durable nonce lands, and once', async () => {
+test('a transaction under a durable nonce lands once', async () => {
   const payer = await funded()
   const nonce = Keypair.generate()
   const to = Keypair.generate().publicKey
@@ -205,7 +205,7 @@ test('a transaction under a durable nonce lands, and once', async () => {
   )
   assert.equal(value.err, null)
   assert.equal(await connection.getBalance(to), 2_000_000)
-  assert.notEqual(await stored(), first, 'the nonce that was used is spent')
+  assert.notEqual(await stored(), first, 'the used nonce is spent')
   const stale = new Transaction()
     .add(SystemProgram.nonceAdvance({ noncePubkey: nonce.publicKey, authorizedPubkey: payer.publicKey }))
     .add(SystemProgram.transfer({ fromPubkey: payer.publicKey, toPubkey: to, lamports: 3_000_000 }))
@@ -215,7 +215,7 @@ test('a transaction under a durable nonce lands, and once', async () => {
   await assert.rejects(connection.sendRawTransaction(stale.serialize()), /Blockhash not found/)
 })
 
-test('blocks, counts and figures of the cluster are there, and an answer from before a slot is refused', async () => {
+test('blocks, counts and cluster figures are available, and an answer from before a required slot is rejected', async () => {
   const payer = await funded()
   const signature = await sendAndConfirmTransaction(
     connection,

@@ -56,9 +56,9 @@ const pyusd = address('2b1kV6DkPAnxd5ixfnxCpjxmKwqjjaYmCZfHsFu24GXo')
 const token2022 = address('TokenzQdBNbLqP5VEhdkAS6EPFLC1PHnBqCXEpPxuEb')
 const u64Max = 2n ** 64n - 1n
 const slotSeconds = 0.4
-/** What was sent just now is not confirmed yet. */
+/** A transaction that was just sent is not confirmed yet. */
 const now = { commitment: 'processed' } as const
-/** What the system program answers when lamports are missing, in the client's own integers. */
+/** The error of the system program when lamports are missing, in the client's own integers. */
 const customError = { InstructionError: [0n, { Custom: 1n }] }
 
 const connect = (url: string) => createSolanaRpc(url)
@@ -207,7 +207,7 @@ describe('the local Solana speaks to the official client', { timeout: 60_000 }, 
     await rm(dataDir, { recursive: true, force: true })
   })
 
-  it('gives lamports and says how the chain stands', async () => {
+  it('grants lamports and reports the state of the chain', async () => {
     const user = await funded(world, 3n)
     assert.equal(await balance(world, user.address), 3_000_000_000n)
     assert.equal(await balance(world, (await generateKeyPairSigner()).address), 0n)
@@ -305,7 +305,7 @@ describe('the local Solana speaks to the official client', { timeout: 60_000 }, 
     assert.equal(found.length, 2)
   })
 
-  it('gives once per id, whatever is asked again', async () => {
+  it('grants once per id, also for repeated requests', async () => {
     const owner = (await generateKeyPairSigner()).address
     const grant = { address: owner, mint: 'native', amount_units: '2000000', id: `gift-${owner}` }
     const [first, again] = [await world.post('/mint', grant), await world.post('/mint', grant)]
@@ -314,7 +314,7 @@ describe('the local Solana speaks to the official client', { timeout: 60_000 }, 
     assert.equal(await balance(world, owner), 2_000_000n)
   })
 
-  it('simulates without moving anything and shows the accounts as they would be', async () => {
+  it('simulates without a change and shows the resulting accounts', async () => {
     const user = await funded(world)
     const friend = (await generateKeyPairSigner()).address
     const { wire } = await signed(world, user, [transferSol(user, friend, 1_000_000_000n)])
@@ -330,7 +330,7 @@ describe('the local Solana speaks to the official client', { timeout: 60_000 }, 
     assert.ok(failed.value.logs?.some((line) => line.includes('insufficient lamports')))
   })
 
-  it('refuses a transaction that would fail with the error and its logs', async () => {
+  it('rejects a transaction that would fail with the error and its logs', async () => {
     const user = await funded(world)
     const greedy = await signed(world, user, [transferSol(user, user.address, 10n ** 12n)])
     const { body } = await world.post('/', {
@@ -359,7 +359,7 @@ describe('the local Solana speaks to the official client', { timeout: 60_000 }, 
     assert.deepEqual(value[0]?.err, customError)
   })
 
-  it('refuses a forged signature', async () => {
+  it('rejects a forged signature', async () => {
     const user = await funded(world)
     const { wire } = await signed(world, user, [transferSol(user, user.address, 1n)])
     const bytes = Buffer.from(wire, 'base64')
@@ -384,7 +384,7 @@ describe('the local Solana speaks to the official client', { timeout: 60_000 }, 
     )
   })
 
-  it('refuses a blockhash once 150 slots have passed, and not before', async () => {
+  it('rejects a blockhash once 150 slots have passed, and not before', async () => {
     const user = await funded(world)
     const friend = (await generateKeyPairSigner()).address
     const early = await signed(world, user, [transferSol(user, friend, 5_000_000n)])
@@ -405,7 +405,7 @@ describe('the local Solana speaks to the official client', { timeout: 60_000 }, 
     assert.equal(fee.value, 5_000n)
   })
 
-  it('lets a signature grow from processed to finalized in 32 slots', async () => {
+  it('lets a signature advance from processed to finalized in 32 slots', async () => {
     const user = await funded(world)
     const sent = await signed(world, user, [transferSol(user, user.address, 1n)])
     await send(world, sent)
@@ -420,14 +420,14 @@ describe('the local Solana speaks to the official client', { timeout: 60_000 }, 
     assert.equal(finalized?.confirmationStatus, 'finalized')
     assert.equal(finalized?.confirmations, null)
     await advance(world, 200)
-    assert.equal(await status(), null, 'only a search knows old signatures')
+    assert.equal(await status(), null, 'only a search finds old signatures')
     const searched = await world.rpc
       .getSignatureStatuses([sent.signature], { searchTransactionHistory: true })
       .send()
     assert.equal(searched.value[0]?.confirmationStatus, 'finalized')
   })
 
-  it('keeps transactions with balances, fee, time and logs, newest first per address', async () => {
+  it('stores transactions with balances, fee, time and logs, newest first per address', async () => {
     const [sponsor, user] = [await funded(world), await generateKeyPairSigner()]
     const friend = (await generateKeyPairSigner()).address
     await mint(world, user.address, 'USDC', 100n)
@@ -540,7 +540,7 @@ describe('the local Solana speaks to the official client', { timeout: 60_000 }, 
     assert.match(await asked.text(), new RegExp(`insufficient lamports \\d+, need ${u64Max}`))
   })
 
-  it('renounces the mint authority of tokens that nobody can mint, and marks the traps', async () => {
+  it('renounces the mint authority of fixed-supply tokens, and marks the traps', async () => {
     const listed = (await (await fetch(`${world.url}/tokens`)).json()) as { symbol: string; mint: Address }[]
     const mintOf = (symbol: string) => address(listed.find((token) => token.symbol === symbol)?.mint ?? '')
     const classic = async (symbol: string) => (await fetchMint(world.rpc, mintOf(symbol))).data
@@ -558,7 +558,7 @@ describe('the local Solana speaks to the official client', { timeout: 60_000 }, 
     assert.deepEqual(fee.newerTransferFee, { epoch: 0n, maximumFee: 10n ** 15n, transferFeeBasisPoints: 500 })
   })
 
-  it('names unknown methods and bad parameters, and bounds what it accepts', async () => {
+  it('names unknown methods and bad parameters, and bounds its input', async () => {
     const call = async (method: string, params: unknown[]) =>
       ((await world.post('/', { jsonrpc: '2.0', id: 1, method, params })).body.error as { code: number }).code
     assert.equal(await call('getNothing', []), SOLANA_ERROR__JSON_RPC__METHOD_NOT_FOUND)
@@ -591,7 +591,7 @@ describe('the local Solana speaks to the official client', { timeout: 60_000 }, 
     await send(world, sent)
     const isRefused = async () => {
       await assert.rejects(send(world, sent), refusedAs(SOLANA_ERROR__TRANSACTION_ERROR__ALREADY_PROCESSED))
-      // Without preflight a node answers the signature, and nothing runs again.
+      // Without preflight a node returns the signature, and nothing runs again.
       await send(world, sent, true)
       assert.equal(await balance(world, friend), 4_000_000n)
     }
@@ -608,7 +608,7 @@ describe('the local Solana speaks to the official client', { timeout: 60_000 }, 
     await isRefused()
   })
 
-  it('keeps what it answered when it is killed, also what no snapshot held, and runs it once', async () => {
+  it('restores what it answered when it is killed, also without a snapshot, and runs it once', async () => {
     await stop(world)
     world = await start(dataDir, '--save-every-ms', '600000')
     const user = await funded(world)
@@ -634,13 +634,13 @@ describe('the local Solana speaks to the official client', { timeout: 60_000 }, 
       assert.deepEqual(await statusOf(), status)
       await assert.rejects(send(world, first))
     }
-    // A kill after the save finds the file of calls as the kill before it left it, or empty.
+    // A kill after the save finds the journal of calls as the previous kill left it, or empty.
     await stop(world)
     world = await start(dataDir)
     assert.equal(await balance(world, friend), 3_000_000n)
   })
 
-  it('saves by itself while it runs, and leaves when its starter is gone', async () => {
+  it('saves by itself while it runs, and ends when its starter has ended', async () => {
     await stop(world)
     world = await start(dataDir, '--finality-slots', '2', '--watch-stdin')
     const savedAt = async () => (await stat(join(dataDir, 'solana.sqlite-wal'))).mtimeMs

@@ -9,7 +9,7 @@ export const chainMutations = [
       [
         'ceilDiv(wei * 9n, 8n)',
         'ceilDiv(wei * 10n, 10n)',
-        'a replacement offers no more than what it replaces',
+        'a replacement offers no more than the replaced transaction',
       ],
       [
         "if (fees.maxFeeWei <= capWei) return { kind: 'bump', fees }",
@@ -48,7 +48,7 @@ export const chainMutations = [
       [
         'executor: (batch.executor ?? zeroAddress) as Hex',
         'executor: zeroAddress as Hex',
-        'anybody may carry a signed batch',
+        'any account may submit a signed batch',
       ],
       ['revertOnFailure: true', 'revertOnFailure: false', 'a batch runs in part when a call of it fails'],
     ],
@@ -74,7 +74,7 @@ export const chainMutations = [
     ['src/features/earn/shares.test.ts'],
     [
       ['neededShares / 1_000n + 1n', '0n', 'a fall of the share price makes a withdrawal exceed its hold'],
-      ['+ 1n, available)', '+ 1n, neededShares * 2n)', 'a hold exceeds what the position has'],
+      ['+ 1n, available)', '+ 1n, neededShares * 2n)', 'a hold exceeds the position'],
       ['missing -= removed', '', 'shares removed outside the gateway are subtracted from every position'],
     ],
   ),
@@ -90,7 +90,7 @@ export const chainMutations = [
       [
         'const amount = fromUnits(flow.assetsUnits, usdcDecimals)',
         'const amount = fromUnits(flow.assetsUnits + 1n, usdcDecimals)',
-        'a task tells a unit more than the vault has moved',
+        'a task reports a unit more than the vault has moved',
       ],
     ],
   ),
@@ -101,7 +101,7 @@ export const chainMutations = [
       [
         '        (await reassignNonce(context, chainState)) ??\n',
         '',
-        'a batch whose number foreign bytes took waits for its deadline',
+        'a batch whose nonce foreign bytes took waits for its deadline',
       ],
     ],
   ),
@@ -112,12 +112,12 @@ export const chainMutations = [
       [
         'finalBlock)) <= nonce) return undefined',
         'finalBlock)) < nonce) return undefined',
-        'a batch leaves a number that is still open',
+        'a batch gives up a nonce that is still open',
       ],
       [
         'if (times > 0n || latestState.mined) return undefined',
         'if (latestState.mined) return undefined',
-        'a batch that the account ran is carried once more',
+        'a batch that the account executed is sent once more',
       ],
     ],
   ),
@@ -131,7 +131,11 @@ export const chainMutations = [
         'a task is prepared for a user whose gas budget is used up',
       ],
       ['fullExit ? null : budgetWei', 'null', 'one user empties the gas sponsor'],
-      ['fullExit ? null : budgetWei', 'budgetWei', 'a used gas budget keeps the money of its user in'],
+      [
+        'fullExit ? null : budgetWei',
+        'budgetWei',
+        'a used gas budget blocks the full withdrawal of its user',
+      ],
     ],
   ),
   ...mutationsOf(
@@ -141,7 +145,7 @@ export const chainMutations = [
       [
         'set wei = greatest(wei + p_wei - v_charge.wei, 0)',
         'set wei = wei',
-        'a task counts what it could have cost, and not what was paid',
+        'a task counts its maximum cost, and not the paid one',
       ],
     ],
   ),

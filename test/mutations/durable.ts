@@ -1,6 +1,6 @@
 import { mutationsOf } from './mutation.ts'
 
-/** Fence, ledger, holds, idempotency keys and the event log. */
+/** Fencing, ledger, holds, idempotency keys and the event log. */
 export const durableMutations = [
   ...mutationsOf(
     'src/durable/idempotency.ts',
@@ -9,7 +9,7 @@ export const durableMutations = [
       [
         'row.operation !== operation || row.body_hash !== hash',
         'row.operation !== operation',
-        'a key that stood for one body answers another one',
+        'a key of one body answers another one',
       ],
     ],
   ),
@@ -46,7 +46,7 @@ export const durableMutations = [
       [
         '    if (lost.aborted) return undefined\n',
         '',
-        'a run without its lease judges the failure of its step',
+        'a run without its lease reports the failure of its step',
       ],
     ],
   ),
@@ -57,7 +57,7 @@ export const durableMutations = [
       [
         '      if (entry?.epoch === epoch) entry.abort.abort()\n',
         '',
-        'a run goes on after another instance has taken its task',
+        'a run continues after another instance has taken its task',
       ],
     ],
   ),
@@ -68,7 +68,7 @@ export const durableMutations = [
       [
         "if (!('end' in result) || result.outcome !== 'not_executed') return result",
         "if (!('end' in result) || result.outcome === 'not_executed') return result",
-        'a task that executed gives its share of the limits back, and one that did not keeps it',
+        'an executed task releases its share of the limits, and one that did not execute keeps it',
       ],
     ],
   ),
@@ -105,7 +105,7 @@ export const durableMutations = [
       [
         'v_hold.amount, 0, v_at);',
         'v_hold.amount, v_hold.amount, v_at);',
-        'a task that ends without executing delivers what it held',
+        'a task that ends without execution posts its hold',
       ],
     ],
   ),
@@ -113,16 +113,8 @@ export const durableMutations = [
     'src/store/migrations/03-ledger/0001_init.sql',
     ['test/durable/engine.test.ts', 'test/durable/step-failures.test.ts'],
     [
-      [
-        'if found and v_avail < v_amount then',
-        'if found and v_avail < 0 then',
-        'more is held than the account has',
-      ],
-      [
-        "if v_transfer.state <> 'pending' then continue; end if;",
-        '',
-        'a hold that has ended is settled once more',
-      ],
+      ['if found and v_avail < v_amount then', 'if found and v_avail < 0 then', 'a hold exceeds the account'],
+      ["if v_transfer.state <> 'pending' then continue; end if;", '', 'an ended hold is settled once more'],
     ],
   ),
   ...mutationsOf(
@@ -143,7 +135,7 @@ export const durableMutations = [
       [
         "perform ledger_write(p_transfer, p_debit, 'void', p_amount, -p_amount, true, p_at);",
         "perform ledger_write(p_transfer, p_debit, 'void', 0, -p_amount, true, p_at);",
-        'a hold that is given back does not come back',
+        'a released hold is not returned',
       ],
     ],
   ),
@@ -154,12 +146,12 @@ export const durableMutations = [
       [
         "v_delta := greatest((p_snapshot ->> 'totalUnits')::numeric - v_account.avail - v_account.held, -v_account.avail);",
         "v_delta := greatest((p_snapshot ->> 'totalUnits')::numeric - v_account.avail, -v_account.avail);",
-        'what is on hold is booked once more as free by a snapshot',
+        'a snapshot books the held part as available once more',
       ],
       [
         "if v_account.version <> (p_snapshot ->> 'version')::bigint then",
         'if false then',
-        'a balance that was read before a settlement is believed after it',
+        'a balance that was read before a settlement is accepted after it',
       ],
     ],
   ),
@@ -192,7 +184,7 @@ export const durableMutations = [
       [
         '      if (running.get(id) === entry) {\n',
         '      {\n',
-        'the end of an old run deletes the entry of the new one, which then keeps no lease',
+        'the end of an old run deletes the entry of the new one, whose lease is then not renewed',
       ],
     ],
   ),
@@ -219,7 +211,7 @@ export const durableMutations = [
       [
         'if ((await publish(topics)) || undelivered.length === 0) continue',
         'void publish(topics)\n      if (undelivered.length === 0) continue',
-        'a hint does not wait for the one before, and a slow bus takes every connection',
+        'a notification does not wait for the previous one, and a slow bus takes every connection',
       ],
     ],
   ),

@@ -1,6 +1,6 @@
 import { mutationsOf } from './mutation.ts'
 
-/** Signatures that buy tokens, tokens, scopes, and credits. */
+/** Token signatures, tokens, scopes, and credits. */
 export const identityMutations = [
   ...mutationsOf(
     'src/features/auth/keypair.ts',
@@ -14,7 +14,7 @@ export const identityMutations = [
       [
         'expiresAt: new Date(signedMs + replayWindowMs)',
         'expiresAt: new Date(now.getTime() + replayWindowMs)',
-        'a signature stamped ahead is forgotten while it still counts',
+        'a signature with a later timestamp is dropped while it is still valid',
       ],
     ],
   ),
@@ -32,7 +32,13 @@ export const identityMutations = [
   ...mutationsOf(
     'src/features/auth/ed25519.ts',
     ['src/features/auth/ed25519.test.ts'],
-    [['y < p && !smallOrderY.has(y)', 'y < p', 'a key under which every text is signed can be registered']],
+    [
+      [
+        'y < p && !smallOrderY.has(y)',
+        'y < p',
+        'a key under which every text has a valid signature can be registered',
+      ],
+    ],
   ),
   ...mutationsOf(
     'src/features/auth/attempts.ts',
@@ -41,7 +47,7 @@ export const identityMutations = [
       [
         'failures > failuresMax)',
         'failures > failuresMax + 1)',
-        'one wrong signature more than allowed is judged',
+        'one wrong signature more than allowed is checked',
       ],
     ],
   ),
@@ -49,11 +55,11 @@ export const identityMutations = [
     'src/features/auth/tokens.ts',
     ['test/identity/registration.test.ts'],
     [
-      ['      known.invalidate(hash)\n', '', 'a revoked token counts until the cache forgets it'],
+      ['      known.invalidate(hash)\n', '', 'a revoked token is valid until it leaves the cache'],
       [
         'if (cached && cached.expiresAtMs > now) return assertActive(cached)',
         'if (cached) return assertActive(cached)',
-        'a token outlives its end by the time of the cache',
+        'a token outlives its expiry by the time of the cache',
       ],
     ],
   ),

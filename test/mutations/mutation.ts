@@ -1,16 +1,16 @@
-/** A planted mistake of the money path: one change of one file, which one of the named tests has to find. */
+/** A planted mistake of the money path: one change of one file, which one of the named tests must find. */
 export type Mutation = {
-  /** What the mistake is, in one sentence. */
+  /** The mistake, in one sentence. */
   mistake: string
   file: string
-  /** Stands in the file exactly once. */
+  /** Occurs in the file exactly once. */
   find: string
   replace: string
-  /** Test files, the one that should find it first. */
+  /** Test files, first the one that should find it. */
   tests: readonly string[]
 }
 
-/** Mistakes of one file that the same tests should find: what is found, what stands there instead, what that does. */
+/** Mistakes of one file that the same tests should find: the snippet, its replacement, and the effect. */
 export const mutationsOf = (
   file: string,
   tests: readonly string[],

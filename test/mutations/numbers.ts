@@ -1,6 +1,6 @@
 import { mutationsOf } from './mutation.ts'
 
-/** Decimals, units, rounding, and the grids of prices and sizes. */
+/** Decimals, units, rounding, and the ticks and lots of prices and sizes. */
 export const numberMutations = [
   ...mutationsOf(
     'src/kernel/money.ts',
@@ -19,7 +19,7 @@ export const numberMutations = [
       [
         'if (fraction.length > decimals) throw',
         'if (fraction.length > 18) throw',
-        'places that the token does not have become units',
+        'decimals that the token does not have become units',
       ],
       ['return negative ? -units : units', 'return units', 'the sign of an amount is lost'],
       [
@@ -35,7 +35,7 @@ export const numberMutations = [
       [
         'decimals + places, usdDecimals, rounding)',
         'decimals, usdDecimals, rounding)',
-        'a value ignores the places of the price',
+        'a value ignores the decimals of the price',
       ],
     ],
   ),
@@ -51,12 +51,12 @@ export const numberMutations = [
       [
         "words: 'greater than', holds: (c: number) => c > 0",
         "words: 'greater than', holds: (c: number) => c >= 0",
-        'an amount of zero passes where it has to be above zero',
+        'an amount of zero passes where it must be above zero',
       ],
       [
         'if (decimalPlaces(plain) > places) return',
         'if (decimalPlaces(plain) > places + 1) return',
-        'one place too many is taken',
+        'one decimal too many is accepted',
       ],
       [
         'return left < right ? -1 : left > right ? 1 : 0',
@@ -77,17 +77,17 @@ export const numberMutations = [
       [
         'isBuy ? hundred + share : hundred - share',
         'isBuy ? hundred - share : hundred + share',
-        'the bound of a market order lies on the wrong side of the price',
+        'the bound of a market order is on the wrong side of the price',
       ],
       [
         "return roundPrice(fromFixedPoint(units), grid, isBuy ? 'down' : 'up')",
         "return roundPrice(fromFixedPoint(units), grid, isBuy ? 'up' : 'down')",
-        'rounding to the grid goes beyond the slippage that was allowed',
+        'rounding to the tick goes beyond the allowed slippage',
       ],
       [
         'figures - wholeDigits',
         'figures + 1 - wholeDigits',
-        'a price has a figure more than the venue takes',
+        'a price has a figure more than the venue accepts',
       ],
       [
         '2 * fixedPointDecimals, usdDecimals',
@@ -97,7 +97,7 @@ export const numberMutations = [
       [
         "toFixedPoint(size), 'up')), grid, 'up')",
         "toFixedPoint(size), 'up')), grid, 'down')",
-        'the least price is below what the size has to be worth',
+        'the lowest price is below the required value of the size',
       ],
     ],
   ),

@@ -1,18 +1,22 @@
 import { mutationsOf } from './mutation.ts'
 
-/** Policy, receipts and the second opinion of custody. */
+/** Policy, receipts and the rules of custody. */
 export const ruleMutations = [
   ...mutationsOf(
     'src/features/policy/rules.ts',
     ['src/features/policy/rules.test.ts'],
     [
-      ['if (request.usdMicros <= remaining) return null', 'return null', 'the cap of the day is not held'],
+      [
+        'if (request.usdMicros <= remaining) return null',
+        'return null',
+        'the cap of the day is not enforced',
+      ],
       [
         'if (request.usdMicros > perTransactionMicros) {',
         'if (request.usdMicros > perTransactionMicros * 2n) {',
-        'one transaction takes twice its cap',
+        'one transaction spends twice its cap',
       ],
-      ['if (paused && !request.exit && !isExempt', 'if (paused && !isExempt', 'a kill switch locks money in'],
+      ['if (paused && !request.exit && !isExempt', 'if (paused && !isExempt', 'a kill switch blocks exits'],
       [
         "scope === 'venue' && usdMicros === 0n",
         "scope === 'venue'",
@@ -21,7 +25,7 @@ export const ruleMutations = [
       [
         'const limits = request.exit ? platformLimits : state.limits',
         'const limits = state.limits',
-        'lists that a user has tightened lock money in',
+        'lists that a user has shortened block exits',
       ],
       [
         '!limits.recipients.includes(chainAddressOf(chainId, each))',
@@ -41,7 +45,7 @@ export const ruleMutations = [
       [
         'asked !== null && asked > max',
         'asked !== null && asked > max + 1n',
-        'a limit can be loosened by a unit at a time',
+        'a limit can be widened by a unit at a time',
       ],
       [
         'limits.tokens?.includes(chainAddressOf(chainId, each)) === false',
@@ -57,7 +61,7 @@ export const ruleMutations = [
       [
         'isAuthentic: (receipt) => issued.has(receipt)',
         'isAuthentic: (receipt) => receipt !== undefined',
-        'a copy of a receipt counts as one',
+        'a copy of a receipt counts as authentic',
       ],
       [
         'Object.freeze({ ...facts })',
@@ -78,7 +82,7 @@ export const ruleMutations = [
       [
         "set({ state: 'released' })",
         "set({ state: 'reserved' })",
-        'what was not executed counts against the cap of the day',
+        'a task without execution counts against the cap of the day',
       ],
     ],
   ),
@@ -89,12 +93,12 @@ export const ruleMutations = [
       [
         'await enforce(tx, userId, requestOf(intent), { ...state, spentMicros })',
         'await enforce(tx, userId, intent, { ...state, spentMicros })',
-        'the spends of a batch are not judged',
+        'the spends of a batch are not checked',
       ],
       [
         'const spentMicros = state.spentMicros + takenMicros - micros',
         'const spentMicros = state.spentMicros - micros',
-        'what a task reserved before does not count when it signs more',
+        'the earlier reservation of a task does not count when it signs more',
       ],
     ],
   ),
@@ -128,16 +132,16 @@ export const ruleMutations = [
         'amountUnits <= read.amountUnits',
         'an approval exceeds the intent',
       ],
-      ['includesAddress(intent.recipients, read.to),', 'true,', 'a transfer goes to anybody'],
+      ['includesAddress(intent.recipients, read.to),', 'true,', 'a transfer goes to any recipient'],
       [
         `isSameAddress(read.receiver, own),\n        'receiver',\n        "the assets`,
         `true,\n        'receiver',\n        "the assets`,
-        'what leaves the vault goes to somebody else',
+        'assets of the vault go to another account',
       ],
       [
         '(sums.get(normalize(token)) ?? 0n) + amountUnits',
         'amountUnits',
-        'several transfers of a batch are each held against the cap alone',
+        'several transfers of a batch are each checked against the cap alone',
       ],
       ['assertRule(call.value === 0n,', 'assertRule(call.value >= 0n,', 'a batch carries native value'],
       [

@@ -68,7 +68,7 @@ export function staleMutations(list: readonly Mutation[], read = readIfPresent):
   })
 }
 
-/** The tree in which mistakes are planted, and the server on which its tests make their databases. */
+/** The tree in which mistakes are planted, and the server of its test databases. */
 type Copy = { path: string; databaseUrl: string | undefined }
 type Verdict = 'passed' | 'failed' | 'hung'
 
@@ -102,17 +102,17 @@ async function runTest(
 
 function copyOfTree(): { path: string } & Disposable {
   const path = mkdtempSync(join(tmpdir(), 'portico-mutations-'))
-  // The account that runs the database for root has to pass.
+  // The account that runs the database for root needs access.
   chmodSync(path, 0o711)
   for (const name of copied) cpSync(join(root, name), join(path, name), { recursive: true })
   symlinkSync(join(root, 'node_modules'), join(path, 'node_modules'))
   return { path, [Symbol.dispose]: () => rmSync(path, { recursive: true, force: true, maxRetries: 3 }) }
 }
 
-/** Without a mistake each test has to pass, or its failure would prove nothing. */
+/** Without a mistake each test must pass, or its failure would prove nothing. */
 async function assertTestsPass(copy: Copy, list: readonly Mutation[]): Promise<void> {
   for (const file of new Set(list.flatMap(({ tests }) => tests))) {
-    // A busy machine may fail a test once; what fails twice fails without a mistake.
+    // A busy machine may fail a test once; a second failure has another cause than the machine.
     const first = await runTest(copy, file)
     const { verdict, output } = first.verdict === 'passed' ? first : await runTest(copy, file)
     if (verdict !== 'passed')

@@ -1,6 +1,6 @@
 import { mutationsOf } from './mutation.ts'
 
-/** What clients and operators are told, and what guards the doors. */
+/** Texts for clients and operators, and checks of the HTTP server. */
 export const surfaceMutations = [
   ...mutationsOf(
     'src/durable/ledger.ts',
@@ -9,7 +9,7 @@ export const surfaceMutations = [
       [
         "const token = hold?.move === 'hold' ? hold.token :",
         "const token = hold?.move === 'void' ? hold.token :",
-        'what the ledger refuses is told in units without a symbol',
+        'a ledger error is in units without a symbol',
       ],
     ],
   ),
@@ -20,7 +20,7 @@ export const surfaceMutations = [
       [
         '    } finally {\n      // An audit',
         '    } catch (error) {\n      throw error\n    }\n    {\n      // An audit',
-        'an audit that fails begins again in the next interval',
+        'a failed audit begins again in the next interval',
       ],
     ],
   ),
@@ -31,7 +31,7 @@ export const surfaceMutations = [
       [
         'const worthPrice = isBuy ? (limit ?? mid) : price',
         'const worthPrice = mid',
-        'a partial close is accepted that the venue refuses as too small',
+        'a partial close that the venue rejects as too small is accepted',
       ],
     ],
   ),
@@ -42,7 +42,7 @@ export const surfaceMutations = [
       [
         'running_task_id: running?.id ?? null,',
         'running_task_id: null,',
-        'a refusal names no task that is about to set trading up',
+        'a rejection names no task that is about to set trading up',
       ],
     ],
   ),
@@ -53,20 +53,14 @@ export const surfaceMutations = [
       [
         'amount_usd: fromUnits(paid, usdcDecimals)',
         'amount_usd',
-        'the dollars of a withdrawal are told without its fee taken off',
+        'the dollars of a withdrawal are reported without its fee subtracted',
       ],
     ],
   ),
   ...mutationsOf(
     'src/upstreams/hyperliquid/hyperliquid.ts',
     ['test/venue/foreign-records.test.ts'],
-    [
-      [
-        'startTime, reversed: false }',
-        'startTime }',
-        'fills are asked for in whatever order the venue likes',
-      ],
-    ],
+    [['startTime, reversed: false }', 'startTime }', 'fills are requested without an order']],
   ),
   ...mutationsOf(
     'src/compose/features.ts',
@@ -108,9 +102,9 @@ export const surfaceMutations = [
       [
         'config.SPONSOR_KEYS.some(isWeakSponsor)',
         'config.SPONSOR_KEYS.some(isPublicKey)',
-        'a sponsor key that is a small number is taken',
+        'a sponsor key that is a small number is accepted',
       ],
-      ['return parts.some(', 'return parts.every(', 'a key of which a half is zeros is taken'],
+      ['return parts.some(', 'return parts.every(', 'a key of which a half is zeros is accepted'],
       [
         'if (!hasProxy || TRUST_PROXY.length > 0) return []',
         'if (!hasProxy) return []',
@@ -130,7 +124,7 @@ export const surfaceMutations = [
       [
         'rewrap().finally(keyMonitor.check)',
         'rewrap().then(keyMonitor.check)',
-        'a key that is missing while the gateway runs stops the wrapping, and is not noticed',
+        'a key that is missing while the gateway runs stops the rewrap, and is not reported',
       ],
       [
         'rewrap().finally(keyMonitor.check)',
@@ -140,7 +134,7 @@ export const surfaceMutations = [
       [
         'rewrap().finally(keyMonitor.check)',
         'rewrap()',
-        'a key that is closed while the gateway runs is not noticed',
+        'a key that is closed while the gateway runs is not reported',
       ],
     ],
   ),

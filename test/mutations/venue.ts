@@ -1,6 +1,6 @@
 import { mutationsOf } from './mutation.ts'
 
-/** Orders, brackets and the agreement of accounts with the venue. */
+/** Orders, brackets and the reconciliation of accounts with the venue. */
 export const venueMutations = [
   ...mutationsOf(
     'src/upstreams/hyperliquid/sign.ts',
@@ -9,12 +9,12 @@ export const venueMutations = [
       [
         "toPerp: action.to === 'perp'",
         "toPerp: action.to !== 'perp'",
-        'cash moves to the other side of the account than was asked for',
+        'cash moves to the other side of the account than requested',
       ],
       [
         'amount: action.amount,\n        time: nonce',
         'amount: action.amount,\n        time: 0',
-        'a withdrawal carries no time and can be signed twice alike',
+        'a withdrawal has no time and can be signed twice alike',
       ],
       [
         'createL1ActionHash({ action: wire, nonce, ...expiry })',
@@ -30,7 +30,7 @@ export const venueMutations = [
       [
         '  local: testnet,\n',
         "  local: { chain: { signatureChainId: '0xa4b1', hyperliquidChain: 'Mainnet' }, source: 'a' },\n",
-        'what is signed for the local world is valid on the main network',
+        'a signature for the local world is valid on the main network',
       ],
       [
         "  source: 'b',\n",
@@ -46,17 +46,17 @@ export const venueMutations = [
       [
         "return entryRests ? 'waiting' : 'open'",
         "return 'open'",
-        'an exit of an entry that rests counts as protection',
+        'an exit of a resting entry counts as protection',
       ],
       [
         "return entry.status === 'resting' ? 'unwind' : 'repair'",
         "return 'complete'",
-        'a position that lost its stop is left as it is',
+        'a position that lost its stop is not repaired',
       ],
       [
         "if (none && entry.status !== 'resting') return 'nothing'",
         "if (none) return 'nothing'",
-        'an entry rests on without the exits that were asked for',
+        'an entry rests without the requested exits',
       ],
       [
         "  return 'missing'\n",
@@ -74,16 +74,16 @@ export const venueMutations = [
     'src/engines/venue/records/expected-balances.ts',
     ['src/engines/venue/records/expected-balances.test.ts'],
     [
-      ['size > allowed ?', 'size > allowed + roundingUnits ?', 'cash may be off by one entry more'],
+      ['size > allowed ?', 'size > allowed + roundingUnits ?', 'cash may differ by one entry more'],
       [
         '(held / floatDigits) * BigInt(entries)',
         'roundingUnits * BigInt(entries)',
-        'tokens may be off by a rounding that only cash has',
+        'tokens may differ by a rounding that only cash has',
       ],
       [
         "type !== 'accountClassTransfer' && (moves ?? []).some(({ amount }) => amount.startsWith('-'))",
         'false',
-        'money that somebody else takes out is not noticed',
+        'a withdrawal by another client is not detected',
       ],
       ['fill.isBuy ? fill.size :', 'fill.tradeId > 0 ? fill.size :', 'a sale is recorded as a purchase'],
     ],
@@ -95,12 +95,12 @@ export const venueMutations = [
       [
         'withdrawn_usd: amount_usd,',
         'withdrawn_usd: fromUnits(paid, usdcDecimals),',
-        'the fee of a withdrawal is not told as having left the venue',
+        'the fee of a withdrawal is not reported as withdrawn',
       ],
       [
         'fee_usd: fromUnits(asked - paid, usdcDecimals)',
         "fee_usd: '0'",
-        'the fee of a withdrawal is told as none',
+        'the fee of a withdrawal is reported as zero',
       ],
     ],
   ),
@@ -111,7 +111,7 @@ export const venueMutations = [
       [
         `reply.as === 'waitingForFill' ? 'waiting' : 'open'`,
         "'open'",
-        'a task says of an exit that waits for its entry that it protects',
+        'a result lists an exit that waits for its entry as open',
       ],
     ],
   ),
@@ -138,7 +138,7 @@ export const venueMutations = [
       [
         'knownUnified(mode)\n',
         'false\n',
-        'a unified account has to move dollars that it cannot move, and withdraws nothing',
+        'a unified account transfers dollars that it cannot transfer, and withdraws nothing',
       ],
     ],
   ),
@@ -160,7 +160,7 @@ export const venueMutations = [
       [
         '  return own + (extra > 0n ? extra : 0n)\n',
         '  return own\n',
-        'the margin that another leverage takes for the position is not asked for',
+        'the margin of a leverage change for the position is not checked',
       ],
     ],
   ),
@@ -187,12 +187,12 @@ export const venueMutations = [
       [
         'if (effectOf(task, actionKey).intent.exit !== true) return undefined',
         '',
-        'what opens takes the one request in ten seconds that exits need',
+        'an opening order takes the one request in ten seconds that exits need',
       ],
       [
         'cloidOf(task.id, retries === 0 ? actionKey :',
         'cloidOf(task.id, retries >= 0 ? actionKey :',
-        'a second signature hides behind the refused one',
+        'a second signature overwrites the rejected one',
       ],
     ],
   ),
@@ -203,7 +203,7 @@ export const venueMutations = [
       [
         "status: failures > 0 ? 'down' : 'degraded', lastOkAt: null",
         "status: 'ok', lastOkAt: null",
-        'a venue that nobody has heard of counts as well',
+        'a venue without any answer counts as well',
       ],
       [
         'if (!(fault instanceof Fault) || fault.extras.budget === undefined) failures',
@@ -231,7 +231,7 @@ export const venueMutations = [
       [
         'return withWrite(begun, (tx) => cancelTriggers(tx, task.userId, open))',
         'return begun',
-        'exits of the gateway are told as cancelled and stay armed',
+        'exits of the gateway are reported as cancelled and stay armed',
       ],
     ],
   ),

@@ -6,7 +6,7 @@ const trigger = (triggerPx: string, tpsl: 'tp' | 'sl', isMarket = true) => ({
   trigger: { isMarket, triggerPx, tpsl },
 })
 
-/** Two accounts to whom everything that can be shown has happened. */
+/** Two accounts with every kind of record. */
 export const populateVenue = async (venue: RunningVenue): Promise<{ busy: Trader; ruined: Trader }> => {
   const busy = await traderAt(venue, 501, '200000')
   const ruined = await traderAt(venue, 502, '1000')

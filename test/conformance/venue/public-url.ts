@@ -1,4 +1,4 @@
-/** Sends what a client addresses to the public venue to this one instead, for clients that cannot be given a URL. */
+/** Redirects requests to the public venue to this one, for clients whose URL cannot be configured. */
 export const servePublicUrl = (venueUrl: string): Disposable => {
   const original = globalThis.fetch
   const toLocal = (url: string): string =>

@@ -19,7 +19,7 @@ type Area = 'reads' | 'exchange'
 
 const folders: Record<Area, string> = { reads: '{info,subscription}', exchange: 'exchange' }
 
-/** One program over all declarations; reading it takes seconds, so it is made only when a schema is missing. */
+/** One program over all declarations; parsing takes seconds, so it runs only when a schema is missing. */
 const generators = new Map<Area, ReturnType<typeof createGenerator>>()
 
 const generate = (area: Area, type: string): string => {
@@ -59,7 +59,7 @@ const validatorOf = (area: Area, type: string): ValidateFunction => {
   return made
 }
 
-/** What the client's published type of this name has against the value, as sentences. */
+/** The violations of the client's published type of this name by the value, as sentences. */
 export const schemaErrors = (type: string, value: unknown, area: Area = 'reads'): string[] => {
   const validate = validatorOf(area, type)
   if (validate(value)) return []

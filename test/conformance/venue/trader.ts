@@ -10,7 +10,7 @@ export type Trader = {
   exchange: ExchangeClient
 }
 
-/** A funded account, spoken for by the published client. */
+/** A funded account, operated through the published client. */
 export const traderAt = async (venue: RunningVenue, number: number, usd = '10000'): Promise<Trader> => {
   const wallet = accountOf(number)
   const user = wallet.address.toLowerCase() as `0x${string}`
@@ -26,7 +26,7 @@ export const traderAt = async (venue: RunningVenue, number: number, usd = '10000
 
 export const newCloid = (): `0x${string}` => `0x${randomBytes(16).toString('hex')}`
 
-/** Posts as it is, without a client in between. */
+/** Posts the body directly, without a client in between. */
 export const postRaw = async (
   venue: RunningVenue,
   body: unknown,
@@ -40,7 +40,7 @@ export const postRaw = async (
   return { status: response.status, text: await response.text() }
 }
 
-/** The sentence of the error that the client throws, taken from the answer and not from its message. */
+/** The text of the error that the client throws, from the answer and not from its message. */
 export const errorOf = async (run: Promise<unknown>): Promise<string> => {
   try {
     await run
@@ -53,5 +53,5 @@ export const errorOf = async (run: Promise<unknown>): Promise<string> => {
       .map((status) => (typeof status === 'string' ? status : (status.error ?? 'ok')))
       .join(' | ')
   }
-  throw new Error('It was accepted')
+  throw new Error('The request succeeded')
 }

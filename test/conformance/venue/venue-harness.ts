@@ -6,14 +6,16 @@ import { conservation, matchRules } from '#world/hyperliquid/settlement.ts'
 import type { Account, Order } from '#world/hyperliquid/state.ts'
 import { accountOf, createVenue, newState, type Venue } from '#world/hyperliquid/venue.ts'
 
-/** The venue without its doors: for rules that need a thousand venues, or a state no client can bring about. */
+/**
+ * The venue in memory, without its server: for rules that need a thousand venues, or a state that no client can create.
+ */
 export type VenueHarness = {
   venue: Venue
   run: (command: Command, afterMs?: number) => Answer | undefined
   act: (user: string, action: { type: string } & Record<string, unknown>) => unknown
   account: (user: string) => Account
   orders: (user: string) => Order[]
-  /** Nothing appeared and nothing vanished. */
+  /** Conservation: the totals are unchanged. */
   assertBalanced: () => void
 }
 
@@ -80,7 +82,7 @@ export const trigger = (
 export const place = (harness: VenueHarness, user: string, ...orders: unknown[]) =>
   harness.act(user, { type: 'order', orders, grouping: 'na' })
 
-/** Opens by immediate orders; the market maker quotes anew after each, so that big positions fit too. */
+/** Opens by immediate orders; the market maker quotes again after each, so that big positions fit too. */
 export const take = (harness: VenueHarness, user: string, market: Perp, buy: boolean, usd: number): void => {
   const { asset, coin, sizeDecimals, startUsd } = market
   const targetLots = Number(digits(usd / startUsd, sizeDecimals))

@@ -14,7 +14,7 @@ export type RunningVenue = {
   controlUrl: string
   dataDir: string
   control: <T = Record<string, unknown>>(method: string, path: string, body?: unknown) => Promise<T>
-  /** Ends the process as it stands; `restart` brings it back on the same data and ports. */
+  /** Kills the process; `restart` starts it again on the same data and ports. */
   kill: (signal: NodeJS.Signals) => Promise<void>
   restart: () => Promise<void>
   close: () => Promise<void>
