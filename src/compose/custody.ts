@@ -7,6 +7,7 @@ import type { KeyEncryptionKeys } from '#features/wallets/key-encryption-keys.ts
 import { type Keystore, keystore as makeKeystore, type UnusableKek } from '#features/wallets/keystore.ts'
 import { custodySigner } from '#features/wallets/signer.ts'
 import { cachedWallets } from '#features/wallets/store.ts'
+import { createTradingKeys } from '#features/wallets/trading-keys.ts'
 import type { Clock } from '#kernel/clock.ts'
 import type { Random } from '#kernel/id.ts'
 import type { Log } from '#kernel/log.ts'
@@ -78,7 +79,14 @@ export function openCustody(
     startNonce,
     gasBudget: gasBudget({ db, budgetWei, clock }),
   })
-  return { keystore, policy, signer, batches, agents, evmAddressOf }
+  const tradingKeys = createTradingKeys({
+    db,
+    clock,
+    keystore,
+    cache: agents,
+    venue: custodyVenue(config).venue,
+  })
+  return { keystore, policy, signer, batches, tradingKeys, evmAddressOf }
 }
 export type Custody = ReturnType<typeof openCustody>
 

@@ -24,6 +24,7 @@ import type { Operation } from '#kernel/operation.ts'
 import type { TaskKind } from '#kernel/task.ts'
 import { faucet } from '#upstreams/faucet/faucet.ts'
 import { prices } from '#upstreams/prices/prices.ts'
+import { openBridge } from './bridge.ts'
 import type { Chains } from './chains.ts'
 import type { Core } from './core.ts'
 import type { Custody, KeyMonitor } from './custody.ts'
@@ -33,6 +34,7 @@ import { perpLimitsOf } from './settings.ts'
 import type { UpstreamUrls } from './upstream-urls.ts'
 import type { Venue } from './venue.ts'
 import { openVenueFeatures, type VenueFeatureOverrides } from './venue-features.ts'
+import { openVenueTrading, type TradingOverrides } from './venue-trading.ts'
 
 type FeatureDeps = {
   core: Core
@@ -44,10 +46,11 @@ type FeatureDeps = {
   probe: ChainHealth
   keyMonitor: KeyMonitor
 }
-export type FeatureOverrides = VenueFeatureOverrides & {
-  /** Runs in the transaction that creates a user, instead of the grant of the faucet. */
-  onSignup?: OnSignup
-}
+export type FeatureOverrides = VenueFeatureOverrides &
+  TradingOverrides & {
+    /** Runs in the transaction that creates a user, instead of the grant of the faucet. */
+    onSignup?: OnSignup
+  }
 
 const protocols = ['http', 'sse']
 
@@ -98,7 +101,9 @@ export function openFeatures(needs: FeatureDeps, overrides: FeatureOverrides = {
     clock,
   })
   const changed = (userId: string, chainId: string) => holdings.invalidate(userId, chainId)
-  const venueFeatures = openVenueFeatures({ core, venue, chains, custody, changed }, overrides)
+  const bridge = openBridge(config, chains)
+  const trading = bridge && venue && openVenueTrading({ core, venue, custody }, overrides)
+  const venueFeatures = trading && openVenueFeatures({ core, bridge, trading, custody, changed }, overrides)
   const faucetGrant = urls.faucet
     ? createFaucetGrant({ faucet: faucet({ url: urls.faucet, net }), changed })
     : undefined

@@ -1,15 +1,7 @@
-import type { SealedAgent } from '#features/wallets/agents.ts'
-import type { Tx } from '#kernel/task.ts'
-import type { Agent } from '#kernel/venue.ts'
+import type { TradingKeys } from '#features/wallets/trading-keys.ts'
 
 /** The keys that the venue lets trade for a user's account. */
-export type Agents = {
-  of(userId: string): Promise<{ current: Agent | undefined; waiting: Agent | undefined }>
-  prepare(userId: string): Promise<SealedAgent>
-  add(tx: Tx, sealed: SealedAgent): Promise<void>
-  approved(tx: Tx, userId: string, fact: { address: string; expiresAt: Date; now: Date }): Promise<void>
-  retired(userId: string, address: string): Promise<void>
-}
+export type Agents = TradingKeys
 
 /** A key is replaced this long before it expires. */
 export const renewAheadMs = 14 * 86_400_000

@@ -11,7 +11,7 @@ import { admitSetup, type SetupDeps, setupSteps } from './setup.ts'
 
 /** Renews trading keys before they expire, and at once where an exit has no key that the venue accepts. */
 
-type Deps = SetupDeps & {
+export type KeyRenewalDeps = SetupDeps & {
   db: Queryable
   transact: Transact
   enqueue: (
@@ -37,7 +37,7 @@ export const renewalSchedule = (now: Date): NewSchedule => ({
   firstAt: now,
 })
 
-export function createKeyRenewal(deps: Deps) {
+export function createKeyRenewal(deps: KeyRenewalDeps) {
   const { db, transact, enqueue, clock, log } = deps
   const steps = setupSteps(deps)
 
@@ -114,3 +114,4 @@ export function createKeyRenewal(deps: Deps) {
 
   return { kinds: [renewalKind, sweepTaskKind], renew, sweep }
 }
+export type KeyRenewal = ReturnType<typeof createKeyRenewal>

@@ -1,24 +1,21 @@
 import type { Ledger } from '#durable/ledger.ts'
+import type { Transact } from '#durable/transactions.ts'
 import type { EvmBatches } from '#engines/evm-batch/batch.ts'
 import { admitCancel, cancelSteps, type Section } from '#engines/venue/orders/cancel.ts'
 import { createCollateralTransfer } from '#engines/venue/orders/collateral-transfer.ts'
-import type { Sizing } from '#engines/venue/orders/order-checks.ts'
 import { placeOrderSteps } from '#engines/venue/orders/place-order.ts'
-import type { PlaceOrderDeps, Rejections } from '#engines/venue/orders/place-order-deps.ts'
-import type { Pricing } from '#engines/venue/orders/protective-orders.ts'
-import type { SignedActions } from '#engines/venue/orders/signed-action.ts'
+import type { PlaceOrderDeps } from '#engines/venue/orders/place-order-deps.ts'
+import type { VenueTrading } from '#engines/venue/orders/venue-trading.ts'
 import { pricesMaxAgeMs } from '#engines/venue/records/views.ts'
-import type { Clock } from '#kernel/clock.ts'
+import type { Log } from '#kernel/log.ts'
 import { implement, type Operation } from '#kernel/operation.ts'
-import type { EvmCall, Policy } from '#kernel/signer.ts'
-import type { Queryable } from '#store/query.ts'
+import type { EvmCall } from '#kernel/signer.ts'
 import type { Evm } from '#upstreams/evm/evm.ts'
-import type { AccountViews } from '#upstreams/hyperliquid/account-views.ts'
-import type { Hyperliquid } from '#upstreams/hyperliquid/hyperliquid.ts'
 import type { Agents } from './agent-keys.ts'
 import { admitClose } from './close.ts'
 import { contract } from './contract.ts'
 import { admitFund, fundSteps } from './fund.ts'
+import { createKeyRenewal, type KeyRenewal, type KeyRenewalDeps } from './key-renewal.ts'
 import { withLeverageRecord } from './leverage-setting.ts'
 import type { FundingRoute, PerpLimits } from './limits.ts'
 import { admitOpen } from './open.ts'
@@ -30,30 +27,23 @@ import { createSetupStatus } from './setup-status.ts'
 import { marketView } from './views.ts'
 import { admitWithdraw, withdrawSteps } from './withdraw.ts'
 
-export type PerpDeps = {
-  db: Queryable
-  venue: Hyperliquid
-  views: AccountViews
-  chainId: string
-  readStreamedOrder: PlaceOrderDeps['readStreamedOrder']
-  signedActions: SignedActions
+export type PerpDeps = VenueTrading & {
   agents: Agents
-  pricing: Pricing & Sizing
-  rejections: Rejections
-  policy: Policy
   ledger: Pick<Ledger, 'balance'>
   batches: EvmBatches
   /** The chain of the venue's bridge. */
   chain: Evm
   transferCall: (token: string, to: string, amountUnits: bigint) => EvmCall
   route: FundingRoute
-  evmAddressOf: (userId: string) => Promise<string>
   changed: (userId: string, chainId: string) => void
-  clock: Clock
   limits: PerpLimits
+  transact: Transact
+  enqueue: KeyRenewalDeps['enqueue']
+  log: Log
 }
+export type Perp = { operations: Operation[]; renewal: KeyRenewal }
 
-export function perp(deps: PerpDeps): Operation[] {
+export function perp(deps: PerpDeps): Perp {
   const { db, venue, views, chainId, agents, policy, evmAddressOf, limits, clock } = deps
   const agentOf = async (userId: string) => (await agents.of(userId)).current
   const trade = { ...deps, agentOf }
@@ -75,7 +65,7 @@ export function perp(deps: PerpDeps): Operation[] {
   const steps = { ...placed, leverage: withLeverageRecord(placed.leverage), ...repairSteps }
   const onNotExecuted = policy.release
 
-  return implement(contract, {
+  const operations = implement(contract, {
     async markets({ search_text }) {
       const { markets, at } = await venue.perps(pricesMaxAgeMs)
       const part = search_text?.toLowerCase() ?? ''
@@ -117,4 +107,5 @@ export function perp(deps: PerpDeps): Operation[] {
       onNotExecuted,
     },
   })
+  return { operations, renewal: createKeyRenewal(setUp) }
 }

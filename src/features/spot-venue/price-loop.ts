@@ -18,7 +18,7 @@ type PriceLoopDeps = {
   log: Log
   /** Prices from the stream; undefined while they are stale. */
   streamedMids?: () => ReadonlyMap<string, string> | undefined
-  everyMs?: number
+  everyMs?: number | undefined
 }
 
 const defaultEveryMs = 1_000
@@ -110,3 +110,4 @@ export function createPriceLoop({
     },
   }
 }
+export type PriceLoop = ReturnType<typeof createPriceLoop>

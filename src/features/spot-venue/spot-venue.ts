@@ -9,18 +9,19 @@ import type { Step, TaskKind } from '#kernel/task.ts'
 import { admitSpotCancel, cancelTriggerSteps } from './cancel.ts'
 import { admitSpotCancelAll, cancelAllTriggersSteps } from './cancel-all.ts'
 import { contract } from './contract.ts'
-import type { SpotDeps } from './deps.ts'
+import type { SpotDeps, SpotVenueDeps } from './deps.ts'
 import { createOnFilled } from './gateway-triggers.ts'
 import { spotFills, spotOrderHistory } from './history.ts'
 import { freeOf, usdcMarkets } from './market.ts'
 import { createOcoMove } from './move-oco-pair.ts'
+import { createPriceLoop, type PriceLoop } from './price-loop.ts'
 import { triggerRetry, triggerSteps } from './run-trigger.ts'
 import { admitTpSl, tpSlSteps } from './tp-sl.ts'
 import { admitBuy, admitSell } from './trade.ts'
 import { openTriggers, triggerKind } from './triggers.ts'
 import { marketView, triggerView } from './views.ts'
 
-export type SpotVenue = { operations: Operation[]; kinds: TaskKind[] }
+export type SpotVenue = { operations: Operation[]; kinds: TaskKind[]; priceLoop: PriceLoop }
 
 /** Maximum age of the mark prices of balances. */
 const marksMaxAgeMs = 15_000
@@ -36,7 +37,12 @@ function stepsOf(deps: SpotDeps): Record<string, Step> {
   return { ...placeOrderSteps(place), ...ocoMove.steps }
 }
 
-export function spotVenue(deps: SpotDeps): SpotVenue {
+export function spotVenue({ agents, priceTriggers, priceCheckMs, log, ...given }: SpotVenueDeps): SpotVenue {
+  const deps: SpotDeps = {
+    ...given,
+    agentOf: async (userId) => (await agents.of(userId)).current,
+    onAgentRevoked: (task, agent) => agents.retired(task.userId, agent),
+  }
   const { db, venue, views, policy, evmAddressOf, limits } = deps
   // Exits take rate budget before spending, and accepted tasks before new requests.
   const exit = { ...deps, venue: venue.withUrgency('exit') }
@@ -136,5 +142,14 @@ export function spotVenue(deps: SpotDeps): SpotVenue {
     onNotExecuted,
     retry: triggerRetry,
   }
-  return { operations, kinds: [trigger] }
+  const priceLoop = createPriceLoop({
+    db,
+    venue: exit.venue,
+    watcher: priceTriggers,
+    evmAddressOf,
+    log,
+    streamedMids: deps.streamedMids,
+    everyMs: priceCheckMs,
+  })
+  return { operations, kinds: [trigger], priceLoop }
 }

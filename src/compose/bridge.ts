@@ -1,0 +1,21 @@
+import type { Config } from '#config.ts'
+import type { FundingRoute } from '#features/perp/limits.ts'
+import type { EvmCall } from '#kernel/signer.ts'
+import { transferData } from '#upstreams/evm/erc20.ts'
+import type { Chains } from './chains.ts'
+import { bridgeOf } from './settings.ts'
+
+/** The way of dollars to the venue; undefined where the chain of its bridge is not configured. */
+export function openBridge(config: Config, { ports }: Chains) {
+  const { chainId, address } = bridgeOf(config)
+  const chain = ports.get(chainId)?.chain
+  if (!chain) return undefined
+  const route: FundingRoute = { chainId, symbol: 'USDC', token: chain.row.usdc, bridge: address }
+  const transferCall = (token: string, to: string, amountUnits: bigint): EvmCall => ({
+    to: token,
+    value: 0n,
+    data: transferData(to, amountUnits),
+  })
+  return { chain, route, transferCall }
+}
+export type Bridge = NonNullable<ReturnType<typeof openBridge>>

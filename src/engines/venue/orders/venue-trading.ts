@@ -1,0 +1,28 @@
+import type { Clock } from '#kernel/clock.ts'
+import type { Policy } from '#kernel/signer.ts'
+import type { Queryable } from '#store/query.ts'
+import type { AccountViews } from '#upstreams/hyperliquid/account-views.ts'
+import type { Hyperliquid } from '#upstreams/hyperliquid/hyperliquid.ts'
+import type { Grid } from '#upstreams/hyperliquid/rounding.ts'
+import type { Sizing } from './order-checks.ts'
+import type { PlaceOrderDeps, Rejections } from './place-order-deps.ts'
+import type { Pricing } from './protective-orders.ts'
+import type { SignedActions } from './signed-action.ts'
+
+/** What every section that trades at the venue needs. */
+export type VenueTrading = {
+  db: Queryable
+  clock: Clock
+  venue: Hyperliquid
+  views: AccountViews
+  readStreamedOrder: PlaceOrderDeps['readStreamedOrder']
+  /** Prices from the stream; undefined while they are stale. */
+  streamedMids: () => ReadonlyMap<string, string> | undefined
+  /** The chain id that identifies the venue. */
+  chainId: string
+  signedActions: SignedActions
+  pricing: Pricing & Sizing & { minPrice(usd: string, size: string, grid: Grid): string }
+  rejections: Rejections
+  policy: Policy
+  evmAddressOf: (userId: string) => Promise<string>
+}
