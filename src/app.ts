@@ -1,11 +1,10 @@
 import { type ComposeDeps, type Composed, compose, type Overrides } from '#compose/compose.ts'
 import { createKeyRotation } from '#compose/custody.ts'
+import { openMetrics } from '#compose/metrics.ts'
 import { connectionLimits, rateLimits } from '#compose/settings.ts'
 import { warningsOf } from '#config-safety.ts'
 import { createMaintenance } from '#durable/maintenance.ts'
 import { throwAsFault } from '#durable/operation-faults.ts'
-import { type QueueStats, readQueueStats } from '#durable/queue-stats.ts'
-import type { RunnerCounts } from '#durable/runner.ts'
 import { httpEdge } from '#edges/http/http.ts'
 import { auditSchedule } from '#features/earn/audit.ts'
 import { snapshotSchedule } from '#features/earn/snapshot.ts'
@@ -13,23 +12,6 @@ import { renewalSchedule } from '#features/perp/key-renewal.ts'
 import { createInvocation } from '#invoke/invocation.ts'
 
 type AppDeps = Omit<ComposeDeps, 'baseUrl'>
-
-const workGauges = ({ queueDepth, oldestPendingSeconds }: QueueStats, { running, slots }: RunnerCounts) => [
-  { name: 'tasks_due', help: 'Tasks that are due and that no instance has taken', value: queueDepth },
-  { name: 'tasks_due_oldest_seconds', help: 'Age of the oldest of them', value: oldestPendingSeconds ?? 0 },
-  { name: 'tasks_running', help: 'Tasks that this instance runs now', value: running },
-  { name: 'task_slots', help: 'Tasks that this instance runs at most', value: slots },
-]
-
-const readGauges =
-  ({ transactions, clock, runtime, keyMonitor, venue, reconciler, features: { earn } }: Composed) =>
-  async () => [
-    ...workGauges(await readQueueStats(transactions, clock), runtime.runner.counts()),
-    ...keyMonitor.gauges(),
-    ...(venue?.gauges() ?? []),
-    ...((await reconciler?.gauges()) ?? []),
-    ...((await earn?.gauges()) ?? []),
-  ]
 
 /** The HTTP door over all operations. */
 async function openDoor(composed: Composed, parts: AsyncDisposableStack) {
@@ -53,7 +35,7 @@ async function openDoor(composed: Composed, parts: AsyncDisposableStack) {
     trustProxy: config.TRUST_PROXY,
     corsOrigins: config.CORS_ORIGINS,
     connections: connectionLimits(config),
-    gauges: readGauges(composed),
+    metrics: openMetrics(composed),
   })
 }
 

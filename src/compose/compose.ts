@@ -65,6 +65,7 @@ export async function compose(deps: ComposeDeps, overrides: Overrides = {}) {
   return {
     ...core,
     chains,
+    upstreamMetrics: client.metrics,
     custody,
     keyMonitor,
     venue,

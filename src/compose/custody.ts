@@ -11,6 +11,7 @@ import { createTradingKeys } from '#features/wallets/trading-keys.ts'
 import type { Clock } from '#kernel/clock.ts'
 import type { Random } from '#kernel/id.ts'
 import type { Log } from '#kernel/log.ts'
+import { gauge, type Metric } from '#kernel/metrics.ts'
 import { nativeDecimals, toUnits } from '#kernel/money.ts'
 import type { Net } from '#kernel/net.ts'
 import type { Queryable } from '#store/query.ts'
@@ -140,12 +141,17 @@ export function createKeyMonitor({ keystore, db, log }: KeyMonitorDeps) {
       if (closed.length > 0) throw new ConfigRefused(closed.map(problemText))
     },
     status: (): 'ok' | 'degraded' => (isChecked && closed.length === 0 ? 'ok' : 'degraded'),
-    gauges: () => [
-      {
-        name: 'key_encryption_keys_closed',
-        help: 'Key-encryption keys in use that do not unwrap their keys',
-        value: closed.length,
-      },
+    metrics: (): Metric[] => [
+      gauge(
+        'portico_key_encryption_keys_unusable',
+        'Key-encryption keys in use that are missing or do not unwrap their keys',
+        closed.length,
+      ),
+      gauge(
+        'portico_key_encryption_keys_checked',
+        '1 once the key-encryption keys could be checked',
+        isChecked ? 1 : 0,
+      ),
     ],
   }
 }

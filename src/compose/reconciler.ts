@@ -1,5 +1,6 @@
 import { type Intervals, reconciler } from '#engines/venue/reconciliation/reconciler.ts'
 import { accountCounts } from '#engines/venue/records/account-store.ts'
+import { counter, gauge, type Metric } from '#kernel/metrics.ts'
 import type { Core } from './core.ts'
 import type { Custody } from './custody.ts'
 import { venueChainId } from './settings.ts'
@@ -36,29 +37,33 @@ export function openReconciler(
     balancesFreeze: config.HYPERLIQUID_BALANCE_DRIFT === 'freeze',
     ...(intervals && { intervals }),
   })
-  const gauges = async () => {
+  const metrics = async (): Promise<Metric[]> => {
     const { frozen } = await accountCounts(db)
     const { comparisons, faults, mismatches, skipped, subscribed } = made.counts()
     return [
-      {
-        name: 'venue_accounts_frozen',
-        help: 'Accounts that are frozen because record and venue disagree',
-        value: frozen,
-      },
-      { name: 'venue_accounts_followed', help: 'Accounts with a stream subscription', value: subscribed },
-      { name: 'venue_looks', help: 'Comparisons of accounts since the start', value: comparisons },
-      {
-        name: 'venue_looks_failed',
-        help: 'Comparisons that the venue or the database did not answer',
-        value: faults,
-      },
-      {
-        name: 'venue_fills_skipped',
-        help: 'Fills of markets that are not listed, skipped since the start',
-        value: skipped,
-      },
-      { name: 'venue_drifts', help: 'Accounts that this instance froze since the start', value: mismatches },
+      gauge('portico_venue_accounts_frozen', 'Venue accounts that are frozen, of all instances', frozen),
+      gauge('portico_venue_accounts_streamed', 'Venue accounts with a stream subscription', subscribed),
+      counter(
+        'portico_venue_reconciliations_total',
+        'Comparisons of a venue account with its record',
+        comparisons,
+      ),
+      counter(
+        'portico_venue_reconciliation_failures_total',
+        'Comparisons that failed because the venue or the database did not answer',
+        faults,
+      ),
+      counter(
+        'portico_venue_account_freezes_total',
+        'Venue accounts that this instance froze because record and venue disagree',
+        mismatches,
+      ),
+      counter(
+        'portico_venue_fills_skipped_total',
+        'Fills skipped because their market is not listed',
+        skipped,
+      ),
     ]
   }
-  return { ...made, gauges }
+  return { ...made, metrics }
 }

@@ -1,3 +1,4 @@
+import { counter, gauge, type Metric } from '#kernel/metrics.ts'
 import type { Net } from '#kernel/net.ts'
 import { accountViews } from '#upstreams/hyperliquid/account-views.ts'
 import { type Egress, hyperliquid } from '#upstreams/hyperliquid/hyperliquid.ts'
@@ -89,18 +90,30 @@ export function openVenue(
   })
   const background = client.withUrgency('background')
   const health = venueHealth({ ping: () => background.mids(), lastMessageMs: streams.lastMessageMs, clock })
-  const gauges = () => {
+  const metrics = (): Metric[] => {
     const { connected, users, connections } = streams.state()
+    const limited = [
+      gauge('portico_venue_request_weight', 'Request weight used in the last minute', usedOf(egress)),
+      gauge(
+        'portico_venue_request_weight_limit',
+        'Request weight that this instance may use per minute',
+        perMinute * egress.length,
+      ),
+    ]
     return [
-      { name: 'venue_weight_used', help: 'Request weight of the last minute', value: usedOf(egress) },
-      { name: 'venue_stream_connected', help: '1 while the stream is connected', value: connected ? 1 : 0 },
-      { name: 'venue_stream_users', help: 'Users with a stream subscription', value: users },
-      {
-        name: 'venue_records_skipped',
-        help: 'Venue records that were skipped for their unknown form, since the start',
-        value: skipped.count(),
-      },
-      { name: 'venue_stream_connections', help: 'Connections since the start', value: connections },
+      ...(perMinute > 0 ? limited : []),
+      gauge(
+        'portico_venue_stream_connected',
+        '1 while the stream of the venue is connected',
+        connected ? 1 : 0,
+      ),
+      gauge('portico_venue_stream_users', 'Users with a stream subscription', users),
+      counter('portico_venue_stream_connections_total', 'Connections made to the stream', connections),
+      counter(
+        'portico_venue_records_skipped_total',
+        'Venue records skipped because their form is unknown',
+        skipped.count(),
+      ),
     ]
   }
   return {
@@ -109,7 +122,7 @@ export function openVenue(
     views,
     streams,
     egress,
-    gauges,
+    metrics,
     async [Symbol.asyncDispose]() {
       health[Symbol.dispose]()
       await streams[Symbol.asyncDispose]()

@@ -17,6 +17,7 @@ import { createPriceTriggers } from './price-triggers.ts'
 import { createInvoker } from './run-operation.ts'
 import { createRunner, type RunnerOptions } from './runner.ts'
 import { createScheduler } from './scheduler.ts'
+import { createTaskCounters } from './task-counters.ts'
 import { createTaskQueries } from './task-queries.ts'
 import type { Transactions } from './transactions.ts'
 
@@ -50,15 +51,20 @@ export function createEngine(needs: EngineDeps) {
   const changePoller = createChangePoller(transactions.pool)
   const { leaseMs } = options
   const kinds = new Map<string, TaskKind>()
-  const stepCommitter = createCommitter({ transactions, clock, random, instanceId, leaseMs })
-  const acceptance = createTaskAcceptance({
-    transactions,
-    committer: stepCommitter,
-    clock,
-    random,
-    instanceId,
-    leaseMs,
-  })
+  const counters = createTaskCounters()
+  const stepCommitter = counters.ofCommitter(
+    createCommitter({ transactions, clock, random, instanceId, leaseMs }),
+  )
+  const acceptance = counters.ofAcceptance(
+    createTaskAcceptance({
+      transactions,
+      committer: stepCommitter,
+      clock,
+      random,
+      instanceId,
+      leaseMs,
+    }),
+  )
   const taskRunner = createRunner({
     transactions,
     committer: stepCommitter,
@@ -87,6 +93,7 @@ export function createEngine(needs: EngineDeps) {
     ledger,
     notifier,
     transact: transactions.run,
+    metrics: counters.read,
     nonces: createNonceSequences(transactions),
     tasks: createTaskQueries({ transactions, notifier, clock }),
     events: createEventLog({ transactions, notifier, localEvents: localEvents, changePoller, clock }),

@@ -21,18 +21,30 @@ const auditName = 'ledger audit'
 /** A job pauses for this multiple of its last duration. */
 const restFactor = 20
 
-export type Drift = { what: string; id: string; recorded: string; counted: string }
+/** What the last finished ledger audit found; null where none has finished. */
+export type AuditRecord = { disagreements: number; endedAt: Date } | null
+
+export async function readAuditRecord({ pool }: Pick<Transactions, 'pool'>): Promise<AuditRecord> {
+  const [row] = await query<{ problems: number; ended_at: Date | null }>(
+    pool,
+    'select problems, ended_at from maintenance_run where name = $1',
+    [auditName],
+  )
+  return row?.ended_at ? { disagreements: row.problems, endedAt: row.ended_at } : null
+}
+
+type Drift = { what: string; id: string; recorded: string; counted: string }
 
 const auditMsMax = 15 * 60_000
 const auditLock = 5_065_705
 
-/** Recomputes all balances from the ledger entries. Empty for a consistent ledger, or while another audit runs. */
-export const auditLedger = ({ run }: Pick<Transactions, 'run'>): Promise<Drift[]> =>
+/** Recomputes all balances from the ledger entries. Undefined while another audit runs. */
+const auditLedger = ({ run }: Pick<Transactions, 'run'>): Promise<Drift[] | undefined> =>
   run(async (tx) => {
     const [lock] = await query<{ taken: boolean }>(tx, 'select pg_try_advisory_xact_lock($1) as taken', [
       auditLock,
     ])
-    if (!lock?.taken) return []
+    if (!lock?.taken) return undefined
     await query(tx, `set local statement_timeout = ${auditMsMax}`)
     return query<Drift>(tx, auditSql, [], auditMsMax)
   })
@@ -85,6 +97,12 @@ export function createMaintenance({ transactions, clock, log, intervalMs }: Main
     const startedMs = performance.now()
     try {
       const drift = await auditLedger(transactions)
+      if (!drift) return
+      await query(
+        pool,
+        'update maintenance_run set problems = $2, ended_at = clock_timestamp() where name = $1',
+        [auditName, drift.length],
+      )
       if (drift.length > 0) log.error({ drift: drift.slice(0, 10) }, 'the ledger disagrees with its entries')
     } finally {
       // An audit that times out costs as much as one that succeeds.

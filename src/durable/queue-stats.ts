@@ -5,7 +5,10 @@ import type { Transactions } from './transactions.ts'
 export type QueueStats = { queueDepth: number; oldestPendingSeconds: number | null }
 
 /** The number and age of due tasks that no instance has claimed. */
-export async function readQueueStats({ pool }: Transactions, clock: Clock): Promise<QueueStats> {
+export async function readQueueStats(
+  { pool }: Pick<Transactions, 'pool'>,
+  clock: Clock,
+): Promise<QueueStats> {
   const [row] = await query<{ depth: number; oldest: Date | null }>(
     pool,
     `select count(*)::integer as depth, min(run_at) as oldest from task

@@ -1,6 +1,7 @@
 import { Agent } from 'undici'
 import type { Failpoints } from '#kernel/failpoint.ts'
 import { Fault } from '#kernel/fault.ts'
+import { createCounter, createHistogram, type ReadMetrics } from '#kernel/metrics.ts'
 import type { Net, NetReply, NetRequest } from '#kernel/net.ts'
 
 type Options = {
@@ -24,12 +25,16 @@ const unsentCodes = new Set([
   'UND_ERR_CONNECT_TIMEOUT',
 ])
 
+export type MeasuredNet = Net & { metrics: ReadMetrics } & AsyncDisposable
+
 type Breaker = { failures: number; openUntilMs: number }
 
 const nowMs = () => performance.now()
 
+const durationBounds = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30]
+
 /** The keep-alive HTTP client of all adapters: explicit timeouts, a size limit, one circuit breaker per origin. */
-export function net({ failpoints, labels = {}, connectionsPerOrigin = 32 }: Options): Net & AsyncDisposable {
+export function net({ failpoints, labels = {}, connectionsPerOrigin = 32 }: Options): MeasuredNet {
   const agents = new Map<string, Agent>()
   const agentOf = (localAddress: string | undefined): Agent => {
     const known = agents.get(localAddress ?? '')
@@ -54,31 +59,60 @@ export function net({ failpoints, labels = {}, connectionsPerOrigin = 32 }: Opti
     return fresh
   }
 
+  const counted = createCounter('portico_upstream_requests_total', 'Requests to upstreams, by result')
+  const durations = createHistogram(
+    'portico_upstream_request_duration_seconds',
+    'Duration of requests to upstreams that were sent, whatever their result',
+    durationBounds,
+  )
+
   async function fetch(request: NetRequest): Promise<NetReply> {
     const url = new URL(request.url)
     const label = labels[url.origin] ?? url.host
+    // Hosts without a name come from the settings too, and are summed up.
+    const upstream = labels[url.origin] ?? 'other'
     const breaker = breakerOf(url.origin)
-    if (breaker.openUntilMs > nowMs())
+    if (breaker.openUntilMs > nowMs()) {
+      counted.add({ upstream, result: 'circuit_open' })
       throw new Fault('unavailable', `${label} is not answering; further requests are paused for a second`)
+    }
     await failpoints.pass(`net:${label}:before`)
+    const startedMs = nowMs()
+    const count = (result: string) => {
+      counted.add({ upstream, result })
+      durations.series({ upstream })((nowMs() - startedMs) / 1_000)
+    }
     try {
       const reply = await exchange(agentOf(request.localAddress), url, request)
+      count(resultOf(reply.status))
       breaker.failures = 0
       await failpoints.pass(`net:${label}:after`)
       return reply
     } catch (cause) {
-      if (cause instanceof Fault || request.signal?.aborted) throw cause
+      if (cause instanceof Fault || request.signal?.aborted) {
+        count(cause instanceof Fault ? 'invalid_reply' : 'cancelled')
+        throw cause
+      }
       // An open breaker admits one request after its pause; another failure opens it again at once.
       if (++breaker.failures >= failuresToOpen) breaker.openUntilMs = nowMs() + openForMs
-      throw faultOf(label, cause)
+      const fault = faultOf(label, cause)
+      count(fault.code === 'unavailable' ? 'unreachable' : 'timeout')
+      throw fault
     }
   }
 
+  const metrics: ReadMetrics = () => [counted.read(), durations.read()]
   const destroyAll = async () => {
     await Promise.all([...agents.values()].map((agent) => agent.destroy()))
   }
 
-  return { fetch, [Symbol.asyncDispose]: destroyAll }
+  return { fetch, metrics, [Symbol.asyncDispose]: destroyAll }
+}
+
+function resultOf(status: number): string {
+  if (status === 429) return 'rate_limited'
+  if (status >= 500) return 'server_error'
+  return status >= 400 ? 'client_error' : 'ok'
 }
 
 async function exchange(agent: Agent, url: URL, request: NetRequest): Promise<NetReply> {

@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import pg from 'pg'
+import { readLedgerGauges, readTaskGauges } from '#durable/task-gauges.ts'
 import { createTaskQueries, totalMax } from '#durable/task-queries.ts'
 import { lastTaskOf, marketOfRecentOrder, recentOrders } from '#engines/venue/records/store.ts'
 import { earnTasksPage } from '#features/earn/store.ts'
@@ -105,6 +106,13 @@ describe('a user with a long history', () => {
     await assertBlocksBounded('the history of positions', (on) =>
       earnTasksPage(on, user, { limit: 51, after: undefined }),
     )
+  })
+
+  test('what a scrape of the metrics reads', async () => {
+    await assertBlocksBounded('the gauges of tasks', (pool) =>
+      readTaskGauges({ pool }, clock, { running: 0, slots: 1 }),
+    )
+    await assertBlocksBounded('the gauges of the ledger', (pool) => readLedgerGauges({ pool }))
   })
 
   test('the total of a list ends where its pages end', async () => {

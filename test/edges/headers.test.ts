@@ -1,6 +1,9 @@
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { faults } from '#kernel/fault.ts'
+import { gauge } from '#kernel/metrics.ts'
+import { eventually } from '../harness/gateway.ts'
+import { parseMetrics, problemsOf } from '../harness/prometheus.ts'
 import { createHttpApp, type HttpApp, noLimits, rawExchange, sendRequest, tokens } from './http-app.ts'
 
 let app: HttpApp
@@ -172,47 +175,70 @@ test('the first metrics contain no delay that was not measured', async () => {
   for (const line of lags) assert.ok(Number(line.split(' ')[1]) < 1_000, line)
 })
 
-test('metrics group routes by their pattern and are for direct loopback callers only', async () => {
+test('metrics name operations and not their arguments, and are for direct loopback callers only', async () => {
   await sendRequest(app.url, 'GET /v1/probe/some-secret-id')
-  const { status, text } = await sendRequest(app.url, 'GET /metrics', {
-    headers: { authorization: undefined },
-  })
+  await sendRequest(app.url, 'GET /wp-admin/some-secret-path')
+  const scraped = () => sendRequest(app.url, 'GET /metrics', { headers: { authorization: undefined } })
+  const countIn = (text: string, operation: string, status_class: string) =>
+    parseMetrics(text).value('portico_http_request_duration_seconds_count', { operation, status_class }) ?? 0
+  const { status, headers, text } = await eventually(async () => {
+    const answer = await scraped()
+    return countIn(answer.text, 'probe_get', '2xx') * countIn(answer.text, 'unknown', '4xx') > 0
+      ? answer
+      : undefined
+  }, 'both requests are counted')
   assert.equal(status, 200)
-  assert.match(
-    text,
-    /http_request_duration_seconds_count\{method="GET",route="\/v1\/probe\/:probe_id",status="200"\} \d/,
-  )
-  assert.doesNotMatch(text, /some-secret-id/)
-  for (const name of [
-    'http_requests_in_flight',
-    'sse_streams_open',
-    'nodejs_eventloop_lag',
-    'process_resident',
-  ]) {
-    assert.ok(text.includes(name), name)
-  }
-  assert.equal(
-    (await sendRequest(app.url, 'GET /metrics', { headers: { 'x-forwarded-for': '1.2.3.4' } })).status,
-    404,
-  )
+  assert.match(headers.get('content-type') ?? '', /^text\/plain; version=0\.0\.4/)
+  const scrape = parseMetrics(text)
+  assert.deepEqual(problemsOf(scrape), [])
+  assert.ok((scrape.value('portico_http_faults_total', { code: 'not_found' }) ?? 0) >= 1)
+  assert.doesNotMatch(text, /some-secret/)
+  assert.equal(scrape.value('portico_http_requests_in_flight'), 1)
+  assert.ok((scrape.value('process_resident_memory_bytes') ?? 0) > 0)
+  for (const proxied of [{ 'x-forwarded-for': '1.2.3.4' }, { forwarded: 'for=1.2.3.4' }])
+    assert.equal((await sendRequest(app.url, 'GET /metrics', { headers: proxied })).status, 404)
 })
 
-test('gauges of other parts are read at each scrape, and one that hangs is omitted', async (t) => {
-  const help = 'Tasks that wait'
-  const gauges = async () => [
-    { name: 'queue_depth', help, value: 3, labels: { kind: 'a"b' } },
-    { name: 'queue_depth', help, value: 4, labels: { kind: 'c' } },
-  ]
-  const read = await createHttpApp({ gauges })
-  const hangs = await createHttpApp({ gauges: () => new Promise(() => undefined) })
-  t.after(() => Promise.all([read.close(), hangs.close()]))
-  const { text } = await sendRequest(read.url, 'GET /metrics')
-  assert.ok(
-    text.includes(
-      `# HELP queue_depth ${help}\n# TYPE queue_depth gauge\nqueue_depth{kind="a\\"b"} 3\nqueue_depth{kind="c"} 4\n`,
-    ),
-  )
-  assert.match((await sendRequest(hangs.url, 'GET /metrics')).text, /http_requests_in_flight/)
+test('waits are measured apart from plain requests', async (t) => {
+  const measured = await createHttpApp()
+  t.after(() => measured.close())
+  const client = new AbortController()
+  const waiting = fetch(`${measured.url}/v1/pay?wait=true`, {
+    method: 'POST',
+    headers: { authorization: tokens.all, 'content-type': 'application/json' },
+    body: '{"amount_usdc": "1"}',
+    signal: client.signal,
+  })
+  while (measured.seen.length === 0) await new Promise((resolve) => setImmediate(resolve))
+  await sendRequest(measured.url, 'POST /v1/pay', { body: { amount_usdc: '2' } })
+  client.abort()
+  await assert.rejects(waiting)
+  const counts = async () => {
+    const { value } = parseMetrics((await sendRequest(measured.url, 'GET /metrics')).text)
+    return ['wait', 'request'].map((kind) =>
+      value(`portico_http_${kind}_duration_seconds_count`, { operation: 'probe_pay' }),
+    )
+  }
+  await eventually(async () => ((await counts()).includes(undefined) ? undefined : true), 'both have ended')
+  assert.deepEqual(await counts(), [1, 1])
+})
+
+test('sources are read at each scrape, and one that fails or hangs takes no other with it', async (t) => {
+  let depth = 2
+  const sourced = await createHttpApp({
+    metrics: {
+      queue: () => [gauge('queue_depth', 'Tasks that wait', [{ labels: { kind: 'a"b' }, value: ++depth }])],
+      failing: () => Promise.reject(new Error('away')),
+      hanging: () => new Promise(() => undefined),
+    },
+  })
+  t.after(() => sourced.close())
+  for (const expected of [3, 4]) {
+    const scrape = parseMetrics((await sendRequest(sourced.url, 'GET /metrics')).text)
+    assert.equal(scrape.value('queue_depth', { kind: 'a\\"b' }), expected)
+    const up = (source: string) => scrape.value('portico_metrics_source_up', { source })
+    assert.deepEqual(['http', 'queue', 'failing', 'hanging'].map(up), [1, 1, 0, 0])
+  }
 })
 
 test('each request logs one line without secrets', async () => {

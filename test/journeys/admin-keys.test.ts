@@ -56,7 +56,7 @@ test('a start is rejected where a key in use is missing or is another one under 
     const { body } = await http<{ checks: { custody: { status: string } } }>(`${gateway.url}/health`)
     assert.equal(body.checks.custody.status, 'ok')
     const metrics = await http<{ text: string }>(`${gateway.url}/metrics`)
-    assert.match(metrics.body.text, /key_encryption_keys_closed(\{[^}]*\})? 0/)
+    assert.match(metrics.body.text, /^portico_key_encryption_keys_unusable 0$/m)
   }
   assert.match(await refusalOf(withKeys(`old:${fresh}`)), /the key old does not unwrap the wallets/)
   assert.match(
@@ -118,7 +118,7 @@ test('a gateway with a new key rewraps the others by itself, and one without tha
   const lateSays = async () => {
     const { body } = await http<{ checks: { custody: { status: string } } }>(`${late.url}/health`)
     const { text } = (await http<{ text: string }>(`${late.url}/metrics`)).body
-    const gauge = /^key_encryption_keys_closed(?:\{[^}]*\})? (\d+)/m.exec(text)?.[1]
+    const gauge = /^portico_key_encryption_keys_unusable (\d+)$/m.exec(text)?.[1]
     return [body.checks.custody.status, gauge]
   }
   assert.deepEqual(await lateSays(), ['ok', '0'])

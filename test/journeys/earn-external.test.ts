@@ -47,7 +47,7 @@ describe('shares that moved outside the gateway', () => {
       [['frozen', 'earn_shares_missing']],
     )
     const metrics = await (await fetch(`${gateway.url}/metrics`)).text()
-    assert.match(metrics, /earn_accounts_frozen 1\b/)
+    assert.match(metrics, /^portico_earn_accounts_frozen 1$/m)
 
     // The newest position is reduced; the older one is unchanged.
     const first = (await person.withdraw({ position_id: older.position_id })).body

@@ -273,7 +273,7 @@ test('no log, answer, row or metric contains a secret', async () => {
   // A search over nothing finds nothing.
   assert.match(haystacks.get('the log')!, /"route":"\/v1\/earn\/withdraw"/)
   assert.match(haystacks.get('the answers')!, /"status":"completed"/)
-  assert.match(haystacks.get('the metrics')!, /http_request_duration_seconds/)
+  assert.match(haystacks.get('the metrics')!, /portico_http_request_duration_seconds/)
   for (const table of ['task', 'user_event', 'effect', 'wallet', 'idempotency', 'access_token'])
     assert.ok((haystacks.get(table) ?? '').length > 10, `${table} is empty`)
   assert.ok(haystacks.get('access_token')!.includes(hashOf(agent.token).toString('hex')))

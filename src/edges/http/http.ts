@@ -4,13 +4,15 @@ import type { Clock } from '#kernel/clock.ts'
 import { Fault, internalFault } from '#kernel/fault.ts'
 import type { NumberSources } from '#kernel/json.ts'
 import type { Log } from '#kernel/log.ts'
+import type { MetricSources } from '#kernel/metrics.ts'
 import { alternatives } from '#kernel/nearest.ts'
 import type { Operation } from '#kernel/operation.ts'
 import { clientErrors } from './client-errors.ts'
 import { answerPreflight, cors, hasTwoHosts, isPreflight, requestIds, securityHeaders } from './headers.ts'
+import { type HttpMetrics, httpMetrics } from './http-metrics.ts'
 import { parseJson } from './json-body.ts'
 import { links } from './links.ts'
-import { metrics, type ReadGauges } from './metrics.ts'
+import { scraper } from './metrics.ts'
 import { type NearestPath, nearestPath } from './nearest-path.ts'
 import { openapiOf, openapiText } from './openapi.ts'
 import { type HttpDeps, mount } from './operation-route.ts'
@@ -35,7 +37,8 @@ export type HttpEdgeDeps = {
   log: Log
   clock: Clock
   connections?: ConnectionLimits
-  gauges?: ReadGauges
+  /** Measurements of the other parts, by part. */
+  metrics?: MetricSources
   sse?: SseSettings
 }
 
@@ -55,19 +58,19 @@ export async function httpEdge(deps: HttpEdgeDeps): Promise<HttpEdge> {
   const { operations, invocation, baseUrl, log } = deps
   const contexts = requestContexts()
   const openEventStreams = new Set<EventStream>()
-  const httpMetrics = metrics(deps.gauges)
-  const sendFault = faultSender(deps, contexts)
+  const measured = httpMetrics()
+  const sendFault = faultSender(deps, contexts, measured)
   const connections = sockets(deps.connections ?? unlimitedConnections, log)
   const fastify = server(deps, sendFault, connections.isAnswering)
   connections.watch(fastify.server)
   const routes = routeTable(fastify)
   readJson(fastify, invocation.sources)
-  addRequestHooks(fastify, deps, routes, contexts, httpMetrics)
+  addRequestHooks(fastify, deps, routes, contexts, measured)
   fastify.setErrorHandler(sendFault)
 
   const routeDeps: HttpDeps = {
     contexts: contexts,
-    metrics: httpMetrics,
+    metrics: measured,
     openEventStreams,
     log,
     sse: deps.sse ?? sseDefaults,
@@ -87,7 +90,7 @@ export async function httpEdge(deps: HttpEdgeDeps): Promise<HttpEdge> {
   serveDocument(fastify, guardRead, '/openapi.json', () => documentText(baseUrl()))
   serveDocument(fastify, guardRead, '/error-catalog.json', errorCatalog)
   serveWellKnown(fastify, guardRead, baseUrl)
-  serveMetrics(fastify, httpMetrics, nearest)
+  serveMetrics(fastify, scraper({ http: measured.read, ...deps.metrics }), nearest)
   serveDocs(fastify, guardRead)
   serveRoot(fastify, guardRead, baseUrl)
 
@@ -163,7 +166,7 @@ function addRequestHooks(
   { log, corsOrigins, trustProxy }: HttpEdgeDeps,
   routes: RouteTable,
   contexts: RequestContexts,
-  httpMetrics: ReturnType<typeof metrics>,
+  measured: HttpMetrics,
 ): void {
   const applyCors = cors(corsOrigins)
   let warnsOfProxy = trustProxy.length === 0
@@ -173,8 +176,9 @@ function addRequestHooks(
       const ms = performance.now() - visit.startedMs
       const { method } = request
       const route = request.routeOptions.url ?? 'unknown'
+      const operation = request.routeOptions.config.operation ?? route
       const status = reply.raw.statusCode
-      httpMetrics.ended(method, route, status, ms)
+      measured.ended(visit.mode, operation, status, ms)
       logRequest(log, status, () => ({
         request_id: request.id,
         method,
@@ -188,7 +192,7 @@ function addRequestHooks(
         left: !reply.raw.writableFinished,
       }))
     })
-    httpMetrics.started()
+    measured.started()
     reply.headers(securityHeaders).header('x-request-id', request.id).header('cache-control', 'no-store')
     applyCors(request, reply)
     if (contexts.isClosing()) {
@@ -212,7 +216,11 @@ function addRequestHooks(
   })
 }
 
-function faultSender({ log, baseUrl }: HttpEdgeDeps, contexts: RequestContexts): SendFault {
+function faultSender(
+  { log, baseUrl }: HttpEdgeDeps,
+  contexts: RequestContexts,
+  measured: HttpMetrics,
+): SendFault {
   return (error, request, reply) => {
     // A client that aborted its upload reads no answer, and the gateway made no mistake.
     const isAbandoned = request.raw.destroyed && !request.raw.complete
@@ -221,6 +229,7 @@ function faultSender({ log, baseUrl }: HttpEdgeDeps, contexts: RequestContexts):
     if (fault.code === 'internal') {
       log.error({ request_id: request.id, error: fault.cause ?? fault }, 'request failed')
     }
+    measured.faulted(fault.code)
     const { accept } = request.headers
     const { status, headers, body } = print(fault, { requestId: request.id, accept, baseUrl: baseUrl() })
     if (contexts.isClosing()) reply.header('connection', 'close')

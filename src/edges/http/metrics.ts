@@ -1,51 +1,41 @@
 import type { Registry } from 'prom-client'
-import { escaped, latencyHistogram } from './latency-histogram.ts'
+import { gauge, type Metric, type MetricSources, type ReadMetrics, type Sample } from '#kernel/metrics.ts'
+import { metricsText } from './metrics-text.ts'
 
-export type GaugeReading = { name: string; help: string; value: number; labels?: Record<string, string> }
-/** Readings of other parts, asked for at each scrape. */
-export type ReadGauges = () => Promise<readonly GaugeReading[]>
-
-const gaugesTimeoutMs = 1_000
-/** A delay that nothing was sampled of yet: the histogram answers no number, or the largest one. */
+const sourceTimeoutMs = 1_000
+/** A delay without a sample yet: the histogram answers no number, or the largest one. */
 const unmeasured = /^nodejs_eventloop_lag\w+(?:\{[^}]*\})? (?:NaN|9223372036\.\d+|9\.22\d*e\+?\d+)\n/gm
+/** Gauges that end in `_total`, which only a counter may; the same numbers by type have names that conform. */
+const nonconforming = [
+  'nodejs_active_handles_total',
+  'nodejs_active_requests_total',
+  'nodejs_active_resources_total',
+]
 
-export function metrics(readGauges: ReadGauges | undefined) {
+/** The text of a scrape: Node's own measurements, then those of each source. */
+export function scraper(sources: MetricSources): () => Promise<string> {
   let registry: Promise<Registry> | undefined
-  const requests = latencyHistogram()
-  let inFlight = 0
-  let streams = 0
-  const own = (): GaugeReading[] => [
-    { name: 'http_requests_in_flight', help: 'Requests being answered', value: inFlight },
-    { name: 'sse_streams_open', help: 'Open event streams', value: streams },
-  ]
-
-  return {
-    started(): void {
-      inFlight += 1
-    },
-    ended(method: string, route: string, status: number, ms: number): void {
-      inFlight -= 1
-      requests.observe(method, route, status, ms / 1_000)
-    },
-    streamOpened(): void {
-      streams += 1
-    },
-    streamClosed(): void {
-      streams -= 1
-    },
-    contentType: 'text/plain; version=0.0.4; charset=utf-8',
-    async text(): Promise<string> {
-      registry ??= processRegistry()
-      // What has not been measured yet is spelt so by the format; the library writes it otherwise.
-      const process = (await (await registry).metrics())
-        .replaceAll(/ Nan$/gm, ' NaN')
-        .replaceAll(unmeasured, '')
-      const others = readGauges ? await within(readGauges) : []
-      return process + requests.text() + printGauges([...own(), ...others])
-    },
+  return async () => {
+    registry ??= processRegistry()
+    const [process, readings] = await Promise.all([
+      registry.then((made) => made.metrics()),
+      Promise.all(Object.values(sources).map(readInTime)),
+    ])
+    const names = Object.keys(sources)
+    const up: Sample[] = readings.map((reading, at) => ({
+      labels: { source: names[at]! },
+      value: reading ? 1 : 0,
+    }))
+    const complete = gauge(
+      'portico_metrics_source_up',
+      '1 where the measurements of a part could be read',
+      up,
+    )
+    // The library spells a missing number in a way that the format does not know.
+    const ofProcess = process.replaceAll(/ Nan$/gm, ' NaN').replaceAll(unmeasured, '')
+    return ofProcess + metricsText([...readings.flatMap((reading) => reading ?? []), complete])
   }
 }
-export type Metrics = ReturnType<typeof metrics>
 
 /**
  * Event-loop delay, memory, processor and garbage collection. Loaded and counted from the first scrape on: a start that
@@ -55,27 +45,19 @@ async function processRegistry(): Promise<Registry> {
   const { collectDefaultMetrics, Registry } = await import('prom-client')
   const registry = new Registry()
   collectDefaultMetrics({ register: registry })
+  for (const name of nonconforming) registry.removeSingleMetric(name)
   return registry
 }
 
-/** A part that hangs must not keep the numbers of the others from being read. */
-async function within(readGauges: ReadGauges): Promise<readonly GaugeReading[]> {
-  const { promise, resolve } = Promise.withResolvers<readonly GaugeReading[]>()
-  const timer = setTimeout(resolve, gaugesTimeoutMs, [])
-  readGauges().then(resolve, () => resolve([]))
-  const readings = await promise
-  clearTimeout(timer)
-  return readings
-}
-
-function printGauges(readings: readonly GaugeReading[]): string {
-  const lines: string[] = []
-  const described = new Set<string>()
-  for (const { name, help, value, labels = {} } of readings) {
-    if (!described.has(name)) lines.push(`# HELP ${name} ${escaped(help)}`, `# TYPE ${name} gauge`)
-    described.add(name)
-    const pairs = Object.entries(labels).map(([key, text]) => `${key}="${escaped(text)}"`)
-    lines.push(`${name}${pairs.length > 0 ? `{${pairs.join(',')}}` : ''} ${value}`)
+/** Undefined where the part fails or takes too long. */
+async function readInTime(read: ReadMetrics): Promise<readonly Metric[] | undefined> {
+  const { promise, resolve } = Promise.withResolvers<undefined>()
+  const timer = setTimeout(resolve, sourceTimeoutMs, undefined)
+  try {
+    return await Promise.race([read(), promise])
+  } catch {
+    return undefined
+  } finally {
+    clearTimeout(timer)
   }
-  return lines.map((line) => `${line}\n`).join('')
 }

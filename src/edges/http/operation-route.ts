@@ -6,15 +6,22 @@ import { Fault, internalFault } from '#kernel/fault.ts'
 import type { Log } from '#kernel/log.ts'
 import type { Entry, StreamItem } from '#kernel/operation.ts'
 import { budgetHeaders } from './budget-headers.ts'
+import type { HttpMetrics } from './http-metrics.ts'
 import type { AddLinks, LinksOf } from './links.ts'
-import type { Metrics } from './metrics.ts'
 import { readParameters } from './query-text.ts'
 import type { RequestContexts } from './request-context.ts'
 import { type EventStream, openEventStream, type SseSettings } from './sse.ts'
 
+declare module 'fastify' {
+  interface FastifyContextConfig {
+    /** Name of the operation behind a route, for measurements. */
+    operation?: string
+  }
+}
+
 export type HttpDeps = {
   contexts: RequestContexts
-  metrics: Metrics
+  metrics: HttpMetrics
   openEventStreams: Set<EventStream>
   sse: SseSettings
   log: Log
@@ -32,6 +39,7 @@ export function mount(fastify: FastifyInstance, invocable: InvocableOperation, d
   fastify.route({
     method: entry.method,
     url: routePath(entry.path),
+    config: { operation: invocable.operation.name },
     // Anybody may send here, and a credential needs few bytes.
     ...(entry.access === 'public' && { bodyLimit: publicBodyBytesMax }),
     // A HEAD would open the stream for nobody.
@@ -69,6 +77,7 @@ function createHandler({ operation, readInput, call }: InvocableOperation, deps:
       },
       ...(typeof lastEventId === 'string' && { lastEventId }),
     }
+    if (options.wait) context.mode = 'wait'
     const run = () => call(admitted, input, options, facts)
     const outcome = await (options.wait ? deps.contexts.interruptible(context, run) : run())
     return outcome.kind === 'stream'
@@ -120,6 +129,7 @@ async function stream(
   const events = openEventStream(reply, deps.sse)
   deps.openEventStreams.add(events)
   deps.metrics.streamOpened()
+  context.mode = 'stream'
   if (deps.contexts.isClosing()) events.finish()
   const pumped = pump(events, iterator, first, deps.addLinks).catch(async (error: unknown) => {
     const fault = error instanceof Fault ? error : internalFault(error, false)

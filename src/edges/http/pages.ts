@@ -6,7 +6,7 @@ import type { RateLimits } from '#invoke/limits.ts'
 import { addressKey } from '#kernel/address-key.ts'
 import { Fault, faults } from '#kernel/fault.ts'
 import { budgetHeaders } from './budget-headers.ts'
-import type { Metrics } from './metrics.ts'
+import { metricsContentType } from './metrics-text.ts'
 import type { NearestPath } from './nearest-path.ts'
 
 /** The documents that belong to the door itself and to no operation. */
@@ -149,13 +149,17 @@ const localHost = /^(?:localhost|127(?:\.\d{1,3}){3}|\[::1\])(?::\d{1,5})?$/i
 const loopback = /^(?:127\.|::1$|::ffff:127\.)/
 
 /** Numbers of the inside are for the machine's own scraper: direct from loopback, through no proxy. */
-export function serveMetrics(fastify: FastifyInstance, metrics: Metrics, nearest: NearestPath): void {
+export function serveMetrics(
+  fastify: FastifyInstance,
+  scrape: () => Promise<string>,
+  nearest: NearestPath,
+): void {
   fastify.get('/metrics', async (request: FastifyRequest, reply: FastifyReply) => {
     const direct = request.headers['x-forwarded-for'] === undefined && request.headers.forwarded === undefined
     const isLocal = localHost.test(request.headers.host ?? '')
     if (!direct || !isLocal || !loopback.test(request.socket.remoteAddress ?? '')) {
       throw new Fault('not_found', nearest(request.method, request.url))
     }
-    return reply.type(metrics.contentType).send(await metrics.text())
+    return reply.type(metricsContentType).send(await scrape())
   })
 }

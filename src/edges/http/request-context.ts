@@ -1,11 +1,13 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { Admitted } from '#invoke/invocation.ts'
+import type { RequestMode } from './http-metrics.ts'
 
 /** What the door knows of one request beside the request itself. */
 export type RequestContext = {
   /** Absent until the request is admitted. */
   admitted: Admitted | undefined
   startedMs: number
+  mode: RequestMode
   /** Aborted when the client leaves, or when the server closes and the visit may end early. */
   readonly signal: AbortSignal
   abort(): void
@@ -18,6 +20,7 @@ function createContext(startedMs: number): RequestContext {
   return {
     admitted: undefined,
     startedMs,
+    mode: 'plain',
     get signal() {
       controller ??= new AbortController()
       if (aborted) controller.abort()

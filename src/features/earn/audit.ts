@@ -4,6 +4,7 @@ import type { Transact } from '#durable/transactions.ts'
 import { type Clock, later } from '#kernel/clock.ts'
 import { Fault } from '#kernel/fault.ts'
 import type { Log } from '#kernel/log.ts'
+import { counter, gauge, type Metric } from '#kernel/metrics.ts'
 import type { StepContext, StepResult, TaskKind } from '#kernel/task.ts'
 import type { Queryable } from '#store/query.ts'
 import type { Vault } from '#upstreams/vault/vault.ts'
@@ -119,27 +120,27 @@ export function earnAudit(deps: AuditDeps) {
   }
 
   const auditKind: TaskKind = { kind, version: 1, priority: 2, steps: { compare: step } }
-  const gauges = async () => [
-    {
-      name: 'earn_accounts_frozen',
-      help: 'Users whose deposits into the vault are frozen',
-      value: await store.frozenCount(db, vaultRef),
-    },
-    {
-      name: 'earn_comparisons',
-      help: 'Comparisons of positions with the vault since the start',
-      value: counts.compared,
-    },
-    {
-      name: 'earn_comparisons_failed',
-      help: 'Comparisons that failed because the chain did not answer',
-      value: counts.failed,
-    },
-    {
-      name: 'earn_mismatches',
-      help: 'Users that this instance froze for missing shares since the start',
-      value: counts.mismatches,
-    },
+  const metrics = async (): Promise<Metric[]> => [
+    gauge(
+      'portico_earn_accounts_frozen',
+      'Users whose deposits into the vault are frozen, of all instances',
+      await store.frozenCount(db, vaultRef),
+    ),
+    counter(
+      'portico_earn_reconciliations_total',
+      'Comparisons of the positions of a user with the vault',
+      counts.compared,
+    ),
+    counter(
+      'portico_earn_reconciliation_failures_total',
+      'Comparisons that failed because the chain did not answer',
+      counts.failed,
+    ),
+    counter(
+      'portico_earn_account_freezes_total',
+      'Users whose deposits this instance froze because shares are missing',
+      counts.mismatches,
+    ),
   ]
-  return { kind: auditKind, gauges }
+  return { kind: auditKind, metrics }
 }

@@ -6,6 +6,7 @@ import type { Chain, Token } from '#kernel/chains.ts'
 import type { Clock } from '#kernel/clock.ts'
 import type { Random } from '#kernel/id.ts'
 import type { Log } from '#kernel/log.ts'
+import type { ReadMetrics } from '#kernel/metrics.ts'
 import { fromUnits, usdcDecimals } from '#kernel/money.ts'
 import { implement, type Operation } from '#kernel/operation.ts'
 import type { Policy } from '#kernel/signer.ts'
@@ -46,7 +47,7 @@ export type Earn = {
   operations: Operation[]
   snapshot(): Promise<void>
   audit: TaskKind
-  gauges(): Promise<{ name: string; help: string; value: number }[]>
+  metrics: ReadMetrics
 }
 
 export function earn(deps: EarnDeps): Earn {
@@ -115,5 +116,5 @@ export function earn(deps: EarnDeps): Earn {
     positions: async (input, { userId }) => positionsOf(userId, input),
   })
 
-  return { operations, snapshot: rates.snapshot, audit: audit.kind, gauges: audit.gauges }
+  return { operations, snapshot: rates.snapshot, audit: audit.kind, metrics: audit.metrics }
 }

@@ -157,7 +157,7 @@ export type DurableTables = {
     last_price: string | null
     seen_at: Date | null
   }
-  maintenance_run: { name: string; started_at: Date }
+  maintenance_run: { name: string; started_at: Date; ended_at: Date | null; problems: number }
   instance: { id: string; started_at: Date; seen_at: Date }
   audit: { user_id: string; seq: bigint; prev: string; hash: string; body: Jsonb; at: Date }
 }

@@ -23,6 +23,8 @@ export type SponsorOptions = { fullExit: boolean }
 /** The accounts that pay the gas of all users on one chain; each has its own nonces. */
 export type Sponsor = {
   signers: readonly string[]
+  /** Native coin of each signer; read from the chain at most every few seconds. */
+  balances(): Promise<ReadonlyMap<string, bigint>>
   /** Throws `unavailable` while no signer can pay. */
   ready(options?: SponsorOptions): Promise<void>
   /** The signer with the fewest transactions in flight, among those that can pay. */
@@ -77,6 +79,7 @@ export function sponsor({
   const state: SponsorState = { deps, keys, signers, picks: 0, balances: undefined }
   return {
     signers,
+    balances: () => signerBalances(state),
     ready: async (options) => void (await fundedSigners(state, options)),
     pick: (inFlight, options) => pickSigner(state, inFlight, options),
     fees: () => currentFees(chain),

@@ -19,5 +19,8 @@ create table maintenance_run (
   -- The instance whose statement advances this time does the run.
   started_at timestamptz not null,
   -- Duration of the last run: the longer a job takes, the longer the pause before the next run.
-  took_ms bigint not null default 0
+  took_ms bigint not null default 0,
+  -- When the last run that finished ended, and how many problems it found.
+  ended_at timestamptz,
+  problems integer not null default 0
 );

@@ -1,0 +1,65 @@
+import type { Config } from '#config.ts'
+import { readLedgerGauges, readTaskGauges } from '#durable/task-gauges.ts'
+import { gauge, type Metric, type MetricSources } from '#kernel/metrics.ts'
+import type { Composed } from './compose.ts'
+import { release } from './release.ts'
+import { sponsorBalances } from './sponsor-balances.ts'
+import type { Stores } from './store.ts'
+
+/** What `/metrics` reads at a scrape: memory, and short queries of open work; never an upstream. */
+export function openMetrics(composed: Composed): MetricSources {
+  const { config, log, clock, stores, transactions, taskEngine, runtime, chains } = composed
+  const { keyMonitor, venue, reconciler, upstreamMetrics } = composed
+  const { earn } = composed.features
+  return {
+    build: () => [buildInfo(config)],
+    pools: () => poolGauges(stores),
+    task_counters: taskEngine.metrics,
+    tasks: () => readTaskGauges(transactions, clock, runtime.runner.counts()),
+    ledger: () => readLedgerGauges(transactions),
+    sponsors: sponsorBalances(chains, clock, log),
+    upstreams: upstreamMetrics,
+    keys: keyMonitor.metrics,
+    ...(venue && { venue: venue.metrics }),
+    ...(reconciler && { venue_accounts: reconciler.metrics }),
+    ...(earn && { earn: earn.metrics }),
+  }
+}
+
+const buildInfo = ({ ENVIRONMENT }: Config): Metric =>
+  gauge('portico_build_info', 'The release that runs; always 1', [
+    { labels: { version: release, node: process.versions.node, environment: ENVIRONMENT }, value: 1 },
+  ])
+
+function poolGauges(stores: Stores): Metric[] {
+  const pools = Object.entries(stores).map(
+    ([
+      pool,
+      {
+        pool: { totalCount, idleCount, waitingCount, options },
+      },
+    ]) => ({
+      labels: { pool },
+      open: totalCount,
+      used: totalCount - idleCount,
+      waiting: waitingCount,
+      max: options.max,
+    }),
+  )
+  const samples = (field: 'open' | 'used' | 'waiting' | 'max') =>
+    pools.map((each) => ({ labels: each.labels, value: each[field] }))
+  return [
+    gauge(
+      'portico_database_connections_in_use',
+      'Connections of a pool that run a statement',
+      samples('used'),
+    ),
+    gauge('portico_database_connections_open', 'Connections of a pool', samples('open')),
+    gauge('portico_database_connections_limit', 'Connections that a pool may open', samples('max')),
+    gauge(
+      'portico_database_requests_waiting',
+      'Requests that wait for a connection of a pool',
+      samples('waiting'),
+    ),
+  ]
+}

@@ -1,0 +1,52 @@
+import type { Clock } from '#kernel/clock.ts'
+import type { Log } from '#kernel/log.ts'
+import { gauge, type Metric, type ReadMetrics } from '#kernel/metrics.ts'
+import { nativeDecimals } from '#kernel/money.ts'
+import type { Chains } from './chains.ts'
+
+const refreshMs = 60_000
+
+type Reading = { chainId: string; atMs: number; byAddress: ReadonlyMap<string, bigint> }
+
+const coins = (wei: bigint): number => Number(wei) / 10 ** nativeDecimals
+
+/**
+ * The last known balances of the sponsors. A scrape never waits for a chain: it starts a new reading when the last one
+ * is older than a minute, and the next scrape shows the result.
+ */
+export function sponsorBalances({ ports }: Pick<Chains, 'ports'>, clock: Clock, log: Log): ReadMetrics {
+  const readings = new Map<string, Reading>()
+  let startedMs = Number.NEGATIVE_INFINITY
+  const refresh = () => {
+    for (const [chainId, { sponsor }] of ports)
+      sponsor.balances().then(
+        (byAddress) => readings.set(chainId, { chainId, atMs: clock.now().getTime(), byAddress }),
+        (error: unknown) => log.debug({ error, chainId }, 'sponsor balances not read'),
+      )
+  }
+  return () => {
+    if (performance.now() - startedMs > refreshMs) {
+      startedMs = performance.now()
+      refresh()
+    }
+    return sponsorMetrics([...readings.values()])
+  }
+}
+
+const sponsorMetrics = (readings: readonly Reading[]): Metric[] => [
+  gauge(
+    'portico_sponsor_balance_coins',
+    'Balance of a sponsor account in native coins of the chain, as last read',
+    readings.flatMap(({ chainId, byAddress }) =>
+      [...byAddress].map(([sponsor, wei]) => ({
+        labels: { chain_id: chainId, sponsor },
+        value: coins(wei),
+      })),
+    ),
+  ),
+  gauge(
+    'portico_sponsor_balance_timestamp_seconds',
+    'When the balances of the sponsors were last read',
+    readings.map(({ chainId, atMs }) => ({ labels: { chain_id: chainId }, value: atMs / 1_000 })),
+  ),
+]

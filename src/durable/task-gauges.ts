@@ -1,0 +1,60 @@
+import type { Clock } from '#kernel/clock.ts'
+import { gauge, type Metric } from '#kernel/metrics.ts'
+import { query } from '#store/query.ts'
+import { readAuditRecord } from './maintenance.ts'
+import { readQueueStats } from './queue-stats.ts'
+import type { RunnerCounts } from './runner.ts'
+import type { Transactions } from './transactions.ts'
+
+/** Both halves of the union have a partial index of open tasks, so that no ended task is read. */
+const uncertainSql = `
+  select state, count(*)::integer as count from (
+    select state from task where status in ('pending', 'running') and owner is null
+    union all
+    select state from task where status in ('pending', 'running') and owner is not null
+  ) open where state in ('review', 'reconciling') group by state`
+
+type Reading = Pick<Transactions, 'pool'>
+
+/** State of the task queue. */
+export async function readTaskGauges(
+  { pool }: Reading,
+  clock: Clock,
+  { running, slots }: RunnerCounts,
+): Promise<Metric[]> {
+  const [{ queueDepth, oldestPendingSeconds }, uncertain] = await Promise.all([
+    readQueueStats({ pool }, clock),
+    query<{ state: string; count: number }>(pool, uncertainSql, []),
+  ])
+  const inState = (name: string) => uncertain.find(({ state }) => state === name)?.count ?? 0
+  return [
+    gauge('portico_tasks_due', 'Tasks that are due and that no instance has claimed', queueDepth),
+    gauge(
+      'portico_tasks_oldest_due_age_seconds',
+      'Time since the oldest of the due tasks was due',
+      oldestPendingSeconds ?? 0,
+    ),
+    gauge('portico_tasks_in_review', 'Tasks that an operator has to look at', inState('review')),
+    gauge('portico_tasks_reconciling', 'Tasks whose outcome is being looked up', inState('reconciling')),
+    gauge('portico_tasks_running', 'Tasks that this instance runs now', running),
+    gauge('portico_task_slots', 'Tasks that this instance runs at most at a time', slots),
+  ]
+}
+
+/** What the last audit found, whichever instance ran it. */
+export async function readLedgerGauges(reading: Reading): Promise<Metric[]> {
+  const record = await readAuditRecord(reading)
+  if (!record) return []
+  return [
+    gauge(
+      'portico_ledger_disagreements',
+      'Balances that disagree with the ledger entries, by the last audit',
+      record.disagreements,
+    ),
+    gauge(
+      'portico_ledger_audit_timestamp_seconds',
+      'When the last audit of the ledger ended',
+      record.endedAt.getTime() / 1_000,
+    ),
+  ]
+}
