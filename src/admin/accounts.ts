@@ -50,7 +50,7 @@ const freeze: AdminCommand['run'] = async (session, args) => {
   const { database, clock } = session
   const { id } = await userOf(database.pool, args.positional('user'))
   await database.transaction(async (tx) => {
-    const account = await findAccount(tx, id, true)
+    const account = await findAccount(tx, id, { lock: true })
     if (!account) throw new UsageError(`User ${id} has no venue account.`)
     const now = clock.now()
     const reason = `operator: ${session.reason}`

@@ -10,21 +10,21 @@ test('columns are as wide as their widest cell, and an absent value is a dash', 
       { id: 1n, at, note: null },
       { id: 20n, at, note: { a: 5n } },
     ],
-    false,
+    { json: false },
   )
   assert.deepEqual(lines, [
     'id  at                        note',
     '1   2026-01-02T03:04:05.000Z  -',
     '20  2026-01-02T03:04:05.000Z  {"a":"5"}',
   ])
-  assert.deepEqual(rowLines([], false), ['(none)'])
+  assert.deepEqual(rowLines([], { json: false }), ['(none)'])
 })
 
 test('as JSON each row is one line, with integers beyond 2^53 as text', () => {
-  assert.deepEqual(rowLines([{ id: 2n ** 60n, at }], true), [
+  assert.deepEqual(rowLines([{ id: 2n ** 60n, at }], { json: true }), [
     '{"id":"1152921504606846976","at":"2026-01-02T03:04:05.000Z"}',
   ])
-  assert.deepEqual(rowLines([], true), [])
+  assert.deepEqual(rowLines([], { json: true }), [])
 })
 
 test('control characters of user text are escaped', () => {

@@ -46,5 +46,5 @@ export function tableLines(rows: readonly Row[]): string[] {
   )
 }
 
-export const rowLines = (rows: readonly Row[], json: boolean): string[] =>
+export const rowLines = (rows: readonly Row[], { json }: { json: boolean }): string[] =>
   json ? rows.map(jsonLine) : tableLines(rows)

@@ -17,7 +17,7 @@ const listFrozen: AdminCommand['run'] = async (session) => {
 }
 
 const setFrozen =
-  (frozen: boolean): AdminCommand['run'] =>
+  ({ frozen }: { frozen: boolean }): AdminCommand['run'] =>
   async (session, args) => {
     const { database, clock } = session
     const { id } = await userOf(database.pool, args.positional('user'))
@@ -65,7 +65,7 @@ export const positionCommands: readonly AdminCommand[] = [
     options: {},
     changes: true,
     summary: 'freeze deposits of this user into the vault; withdrawals go on',
-    run: setFrozen(true),
+    run: setFrozen({ frozen: true }),
   },
   {
     name: 'positions unfreeze',
@@ -73,6 +73,6 @@ export const positionCommands: readonly AdminCommand[] = [
     options: {},
     changes: true,
     summary: 'accept deposits of this user into the vault again',
-    run: setFrozen(false),
+    run: setFrozen({ frozen: false }),
   },
 ]

@@ -32,7 +32,12 @@ async function readOnly(client: pg.Client, text: string): Promise<Result> {
   }
 }
 
-async function execute(session: Session, client: pg.Client, statement: string, write: boolean) {
+async function execute(
+  session: Session,
+  client: pg.Client,
+  statement: string,
+  { write }: { write: boolean },
+) {
   const details = { statement: statement.slice(0, statementCharsMax), write }
   await session.record(session.database.pool, { command: 'psql', details })
   const found: Result | Result[] = await (write
@@ -77,9 +82,9 @@ const psql: AdminCommand['run'] = async (session, args) => {
   const client = await connect(session)
   try {
     const statement = args.optional('statement')
-    if (statement !== undefined) return await execute(session, client, statement, write)
+    if (statement !== undefined) return await execute(session, client, statement, { write })
     for await (const each of statementsOf(process.stdin)) {
-      const failure = await execute(session, client, each, write).catch((error: Error) => error)
+      const failure = await execute(session, client, each, { write }).catch((error: Error) => error)
       if (!failure) continue
       if (!process.stdin.isTTY) throw failure
       for (const line of tableLines([{ error: failure.message }])) session.printLine(line)

@@ -99,7 +99,7 @@ export async function openSession(
     },
     clock: systemClock,
     print: (rows) => {
-      for (const line of rowLines(rows, json)) printLine(line)
+      for (const line of rowLines(rows, { json })) printLine(line)
     },
     record: (db, action) => recordAction(db, { actor, reason }, action),
     notify: (topics) => publishTopics(bus, instanceId, topics),

@@ -23,7 +23,7 @@ const notifyRevoked = ({ notify }: Session, userId: string, hashes: readonly str
   notify([...hashes.map(revokedTopic), accessTopic(userId)])
 
 const setSuspension =
-  (suspended: boolean): AdminCommand['run'] =>
+  ({ suspended }: { suspended: boolean }): AdminCommand['run'] =>
   async (session, args) => {
     const { id } = await userOf(session.database.pool, args.positional('user'))
     const hashes = await session.database.transaction(async (tx) => {
@@ -152,7 +152,7 @@ export const userCommands: readonly AdminCommand[] = [
     options: {},
     changes: true,
     summary: 'suspend a user: tokens answer suspended and none is issued; running tasks go on',
-    run: setSuspension(true),
+    run: setSuspension({ suspended: true }),
   },
   {
     name: 'users unfreeze',
@@ -160,7 +160,7 @@ export const userCommands: readonly AdminCommand[] = [
     options: {},
     changes: true,
     summary: 'end the suspension of a user',
-    run: setSuspension(false),
+    run: setSuspension({ suspended: false }),
   },
   {
     name: 'users set-key',

@@ -107,8 +107,8 @@ export function createInvocation({
       const locationOf = inputLocations(entry)
       const output = 'output' in entry ? (entry.output as unknown as Schema) : undefined
       const mayAct = entry.kind === 'task' || entry.kind === 'act'
-      const toFault = (error: unknown, mayHaveActed: boolean): Fault =>
-        error instanceof Fault ? locateIssues(error, locationOf) : internalFault(error, mayHaveActed)
+      const toFault = (error: unknown, options: { mayHaveActed: boolean }): Fault =>
+        error instanceof Fault ? locateIssues(error, locationOf) : internalFault(error, options)
 
       const call: InvocableOperation['call'] = async (admitted, input, options, request) => {
         if (admitted.refusal) throw admitted.refusal
@@ -119,13 +119,13 @@ export function createInvocation({
         const allowed = options.wait && !waiting ? { ...options, timeoutMs: 0 } : options
         const reply = await execute({ operation, input, caller, options: allowed, request }).catch(
           (error: unknown) => {
-            const fault = toFault(error, mayAct)
+            const fault = toFault(error, { mayHaveActed: mayAct })
             throw fault.status < 500 ? (admitted.refusalOfFailure ?? fault) : fault
           },
         )
         if (reply.kind === 'stream') {
           const { items } = reply
-          const toStreamFault = (error: unknown) => toFault(error, false)
+          const toStreamFault = (error: unknown) => toFault(error, { mayHaveActed: false })
           return {
             kind: 'stream',
             items: quotas.stream({ userId, authorization, items, toFault: toStreamFault }),

@@ -176,6 +176,6 @@ test('the order of decimals is that of their units', () => {
 
 test('a zero keeps to the bounds however large its exponent is', () => {
   const positive = DecIn({ exclusiveMinimum: 0 }) as unknown as Schema
-  assert.equal(typeof decimalOf('0e999999', false, positive), 'object')
-  assert.equal(decimalOf('0e999999', false, DecIn() as unknown as Schema), '0')
+  assert.equal(typeof decimalOf('0e999999', positive, { isText: false }), 'object')
+  assert.equal(decimalOf('0e999999', DecIn() as unknown as Schema, { isText: false }), '0')
 })

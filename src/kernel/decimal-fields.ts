@@ -35,43 +35,48 @@ export function readDecimals(
 ): { value: unknown; issues: Issue[] } {
   const root: Holder = { value }
   const issues: Issue[] = []
-  if (holdsDecimals(schema, resolve)) walk(schema, root, 'value', [], { sources, resolve, issues })
+  if (holdsDecimals(schema, resolve))
+    walk(schema, { holder: root, key: 'value', path: [] }, { sources, resolve, issues })
   return { value: root.value, issues }
 }
 
-function walk(schema: Schema, holder: Holder, key: string, path: Path, context: Context): void {
+/** A value by the object that holds it, and its path from the root. */
+type Place = { holder: Holder; key: string; path: Path }
+
+function walk(schema: Schema, place: Place, context: Context): void {
+  const { holder, key, path } = place
   const value = holder[key]
   if (value === undefined || value === null || context.issues.length >= issuesMax) return
   if (schema['x-decimal'] !== undefined) {
-    readField(schema, holder, key, path, context)
+    readField(schema, place, context)
     return
   }
   const arm = selectSchema(schema, value, context.resolve)
   if (arm !== schema) {
-    if (arm && holdsDecimals(arm, context.resolve)) walk(arm, holder, key, path, context)
+    if (arm && holdsDecimals(arm, context.resolve)) walk(arm, place, context)
     return
   }
-  for (const part of list(schema.allOf)) walk(part, holder, key, path, context)
+  for (const part of list(schema.allOf)) walk(part, place, context)
   if (Array.isArray(value)) {
     const rows = value as unknown as Holder
     value.forEach((_, index) => {
       const item = list(schema.prefixItems)[index] ?? asSchema(schema.items)
-      if (item) walk(item, rows, String(index), [...path, index], context)
+      if (item) walk(item, { holder: rows, key: String(index), path: [...path, index] }, context)
     })
   } else if (isRecord(value)) {
     for (const name of Object.keys(value)) {
       const field = propertySchema(schema, name)
-      if (field) walk(field, value, name, [...path, name], context)
+      if (field) walk(field, { holder: value, key: name, path: [...path, name] }, context)
     }
   }
 }
 
-function readField(schema: Schema, holder: Holder, key: string, path: Path, context: Context): void {
+function readField(schema: Schema, { holder, key, path }: Place, context: Context): void {
   const value = holder[key]
   if (typeof value !== 'number' && typeof value !== 'string') return
   const text =
     typeof value === 'string' ? value : (context.sources?.get(holder)?.get(key) ?? numberText(value))
-  const found = decimalOf(text, typeof value === 'string', schema)
+  const found = decimalOf(text, schema, { isText: typeof value === 'string' })
   if (typeof found === 'string') holder[key] = found
   else context.issues.push({ path, ...found })
 }
@@ -93,7 +98,11 @@ const tooManyDigits: DecimalIssue = {
 }
 
 /** The canonical text of one decimal, or its issue. */
-export function decimalOf(text: string, isText: boolean, schema: Schema): string | DecimalIssue {
+export function decimalOf(
+  text: string,
+  schema: Schema,
+  { isText }: { isText: boolean },
+): string | DecimalIssue {
   const places = placesOf(schema)
   const match = (isText ? textPattern : numberPattern).exec(text)
   if (!match) {

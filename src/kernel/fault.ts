@@ -101,7 +101,7 @@ export const budgetSpent = (
 ): Fault => new Fault(code, sentence, { extras: { budget, owner, retry_after: retryAfterSeconds } })
 
 /** A bug, as its caller may see it. */
-export const internalFault = (cause: unknown, mayHaveActed: boolean): Fault =>
+export const internalFault = (cause: unknown, { mayHaveActed }: { mayHaveActed: boolean }): Fault =>
   new Fault('internal', 'Something went wrong on our side', {
     cause,
     extras: mayHaveActed ? { outcome: 'unknown' } : {},
@@ -115,7 +115,7 @@ export function invalid(field: string, type: string, msg: string, ctx?: Record<s
 }
 
 /** Two fields of which the request sent both or neither. */
-export const exactlyOneOf = (first: string, second: string, hasBoth: boolean): Fault =>
+export const exactlyOneOf = (first: string, second: string, { hasBoth }: { hasBoth: boolean }): Fault =>
   invalid(
     first,
     'exactly_one_of',

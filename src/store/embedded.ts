@@ -169,7 +169,7 @@ const chooseBinaries = ({ paths, options, progress }: LaunchContext, major: numb
 
 async function createCluster({ paths, options, progress }: LaunchContext, binaries: Binaries): Promise<void> {
   progress(`Creating the database in ${paths.data}`)
-  await initCluster(paths, binaries, options.fsync !== false)
+  await initCluster(paths, binaries, { durable: options.fsync !== false })
   confirmIdentity(paths, systemIdentifier(paths))
 }
 

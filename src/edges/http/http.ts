@@ -65,7 +65,7 @@ export async function httpEdge(deps: HttpEdgeDeps): Promise<HttpEdge> {
   connections.watch(fastify.server)
   const routes = routeTable(fastify)
   readJson(fastify, invocation.sources)
-  addRequestHooks(fastify, deps, routes, contexts, measured)
+  addRequestHooks(fastify, deps, { routes, contexts, measured })
   fastify.setErrorHandler(sendFault)
 
   const routeDeps: HttpDeps = {
@@ -87,8 +87,12 @@ export async function httpEdge(deps: HttpEdgeDeps): Promise<HttpEdge> {
   const document = openapiOf(operations)
   const documentText = openapiText(document)
   const guardRead = readGuard(invocation.limits)
-  serveDocument(fastify, guardRead, '/openapi.json', () => documentText(baseUrl()))
-  serveDocument(fastify, guardRead, '/error-catalog.json', errorCatalog)
+  serveDocument(fastify, {
+    guards: guardRead,
+    path: '/openapi.json',
+    text: () => documentText(baseUrl()),
+  })
+  serveDocument(fastify, { guards: guardRead, path: '/error-catalog.json', text: errorCatalog })
   serveWellKnown(fastify, guardRead, baseUrl)
   serveMetrics(fastify, scraper({ http: measured.read, ...deps.metrics }), nearest)
   serveDocs(fastify, guardRead)
@@ -160,13 +164,17 @@ const compressedBody = (encoding: string): Fault =>
     `Compressed bodies are not read; send it without content-encoding: ${encoding.slice(0, 32)}`,
   )
 
+type RequestParts = {
+  routes: RouteTable
+  contexts: RequestContexts
+  measured: HttpMetrics
+}
+
 /** What happens to every request, of whatever route: dressing, metering, its line in the log. */
 function addRequestHooks(
   fastify: FastifyInstance,
   { log, corsOrigins, trustProxy }: HttpEdgeDeps,
-  routes: RouteTable,
-  contexts: RequestContexts,
-  measured: HttpMetrics,
+  { routes, contexts, measured }: RequestParts,
 ): void {
   const applyCors = cors(corsOrigins)
   let warnsOfProxy = trustProxy.length === 0
@@ -225,7 +233,8 @@ function faultSender(
     // A client that aborted its upload reads no answer, and the gateway made no mistake.
     const isAbandoned = request.raw.destroyed && !request.raw.complete
     const fault =
-      faultOf(error) ?? (isAbandoned ? faultNamed('bad_request', error) : internalFault(error, false))
+      faultOf(error) ??
+      (isAbandoned ? faultNamed('bad_request', error) : internalFault(error, { mayHaveActed: false }))
     if (fault.code === 'internal') {
       log.error({ request_id: request.id, error: fault.cause ?? fault }, 'request failed')
     }

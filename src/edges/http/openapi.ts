@@ -89,7 +89,7 @@ function operationObject({ name, group, entry }: Documented, named: Components):
     ...(parameters.length > 0 && { parameters }),
     ...(entry.body && {
       requestBody: {
-        required: !mayBeAbsent(entry.bodyOptional, entry.body as unknown as Schema),
+        required: entry.bodyOptional !== true && !mayBeAbsent(entry.body as unknown as Schema),
         content: { [json]: bodyOf(entry.body as unknown as Schema, named) },
       },
     }),
@@ -102,8 +102,7 @@ function bodyOf(body: Schema, named: Components): Json {
   return { schema: named.refer(defaultsAsText(body)), ...(example !== undefined && { example }) }
 }
 
-const mayBeAbsent = (isOptional: boolean | undefined, body: Schema): boolean =>
-  isOptional === true || isAllOptional(body) || acceptsNull(body)
+const mayBeAbsent = (body: Schema): boolean => isAllOptional(body) || acceptsNull(body)
 
 const acceptsNull = (schema: Schema): boolean =>
   schema.type === 'null' || (Array.isArray(schema.anyOf) && schema.anyOf.some((arm) => acceptsNull(arm)))

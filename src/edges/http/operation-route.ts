@@ -132,7 +132,7 @@ async function stream(
   context.mode = 'stream'
   if (deps.contexts.isClosing()) events.finish()
   const pumped = pump(events, iterator, first, deps.addLinks).catch(async (error: unknown) => {
-    const fault = error instanceof Fault ? error : internalFault(error, false)
+    const fault = error instanceof Fault ? error : internalFault(error, { mayHaveActed: false })
     const { code, message, retryable } = fault
     if (code === 'internal')
       deps.log.error({ request_id: request.id, error: fault.cause ?? fault }, 'stream failed')

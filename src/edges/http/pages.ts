@@ -47,14 +47,18 @@ async function sendBytes(
   return reply.header('content-encoding', 'gzip').send(await page.gzipped)
 }
 
+type PublicDocument = {
+  guards: Guard | Guard[]
+  path: string
+  text: () => string
+  type?: string
+  headers?: () => Record<string, string>
+}
+
 /** A public document with a validator, so that a second reader gets 304. */
 export function serveDocument(
   fastify: FastifyInstance,
-  guards: Guard | Guard[],
-  path: string,
-  text: () => string,
-  type: string = jsonType,
-  headers: () => Record<string, string> = () => ({}),
+  { guards, path, text, type = jsonType, headers = () => ({}) }: PublicDocument,
 ): void {
   let known: { body: string; etag: string; bytes: Buffer; gzipped?: Promise<Buffer> } | undefined
   fastify.get(path, { onRequest: guards }, async (request, reply) => {

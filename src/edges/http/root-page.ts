@@ -7,7 +7,7 @@ export function serveRoot(fastify: FastifyInstance, guard: Guard, baseUrl: () =>
     if (prefersHtml(request.headers.accept)) await reply.redirect('/docs', 302)
   }
   const text = () => JSON.stringify(links(baseUrl()))
-  serveDocument(fastify, [guard, varyOnAccept, redirect], '/', text)
+  serveDocument(fastify, { guards: [guard, varyOnAccept, redirect], path: '/', text })
 }
 
 async function varyOnAccept(_request: FastifyRequest, reply: FastifyReply): Promise<void> {

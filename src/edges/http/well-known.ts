@@ -6,23 +6,25 @@ import { type Guard, serveDocument } from './pages.ts'
  * authorization server while none is served: tokens come from `auth_token` only.
  */
 export function serveWellKnown(fastify: FastifyInstance, guard: Guard, baseUrl: () => string): void {
-  serveDocument(fastify, guard, '/.well-known/oauth-protected-resource', () =>
-    JSON.stringify({
-      resource: baseUrl(),
-      bearer_methods_supported: ['header'],
-      resource_documentation: `${baseUrl()}/docs`,
-    }),
-  )
+  serveDocument(fastify, {
+    guards: guard,
+    path: '/.well-known/oauth-protected-resource',
+    text: () =>
+      JSON.stringify({
+        resource: baseUrl(),
+        bearer_methods_supported: ['header'],
+        resource_documentation: `${baseUrl()}/docs`,
+      }),
+  })
 
   const catalogue = '/.well-known/api-catalog'
-  serveDocument(
-    fastify,
-    guard,
-    catalogue,
-    () => JSON.stringify({ linkset: linksetOf(baseUrl()) }),
-    'application/linkset+json; profile="https://www.rfc-editor.org/info/rfc9727"',
-    () => ({ link: `<${baseUrl()}${catalogue}>; rel="api-catalog"` }),
-  )
+  serveDocument(fastify, {
+    guards: guard,
+    path: catalogue,
+    text: () => JSON.stringify({ linkset: linksetOf(baseUrl()) }),
+    type: 'application/linkset+json; profile="https://www.rfc-editor.org/info/rfc9727"',
+    headers: () => ({ link: `<${baseUrl()}${catalogue}>; rel="api-catalog"` }),
+  })
 }
 
 function linksetOf(base: string): object[] {

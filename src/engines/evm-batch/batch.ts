@@ -62,7 +62,7 @@ export function evmBatches({
     openedSequences.add(key)
   }
 
-  const payerOf = async ({ chain, sponsor }: EvmPort, fullExit: boolean) => {
+  const payerOf = async ({ chain, sponsor }: EvmPort, { fullExit }: { fullExit: boolean }) => {
     const payer = await sponsor.pick(await nonces.inFlight(nonceKind, chain.row.id), { fullExit })
     return { payer, mined: await chain.transactionCount(payer, 'latest') }
   }
@@ -77,7 +77,7 @@ export function evmBatches({
         chain.account(plan.account),
         chain.simulate(plan.account, plan.calls),
         sponsor.fees(),
-        payerOf(port, plan.fullExit ?? false),
+        payerOf(port, { fullExit: plan.fullExit ?? false }),
       ])
       if (account.hasOtherCode) return notExecuted(chain.row, 'the account has the code of another contract')
       if (!simulation.ok) {

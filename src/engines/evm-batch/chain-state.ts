@@ -49,7 +49,7 @@ export async function pollUntilFinal(
   for (let polls = 0; ; polls += 1) {
     const waitMs = backoffMs(pollBackoff, polls)
     const isLate = signal.aborted || performance.now() - startedMs > inlineMs
-    const reading = await tryReadChainState(effect, chain, isLate)
+    const reading = await tryReadChainState(effect, chain, { isLast: isLate })
     const chainState = reading && { ...reading, outcomeUnknown: sent.outcomeUnknown }
     if (chainState && (chainState.final || isLate)) return chainState
     // Our transaction is mined and not visible yet, or another one used the nonce: polling cannot distinguish them.
@@ -68,11 +68,11 @@ export async function pollUntilFinal(
 }
 
 /** Retries a failed read while there is time; the last one throws. */
-async function tryReadChainState(effect: Effect, chain: EvmPort['chain'], last: boolean) {
+async function tryReadChainState(effect: Effect, chain: EvmPort['chain'], { isLast }: { isLast: boolean }) {
   try {
     return await readChainState(effect, chain)
   } catch (fault) {
-    if (last || !(fault instanceof Fault)) throw fault
+    if (isLast || !(fault instanceof Fault)) throw fault
     return undefined
   }
 }

@@ -34,7 +34,7 @@ type NonceRepairDeps = {
 const everyMsDefault = 60_000
 
 export function createNonceRepair({ db, transact, ports, plan, log }: NonceRepairDeps): NonceRepair {
-  const counterOf = async (tx: Queryable, chain: string, signer: string, lock: boolean) => {
+  const counterOf = async (tx: Queryable, chain: string, signer: string, { lock }: { lock: boolean }) => {
     let statement = builder.selectFrom('nonce_sequence').select('next').where('kind', '=', nonceKind)
     statement = statement.where('chain', '=', chain).where('signer', '=', signer)
     const row = await fetchOne(tx, lock ? statement.forUpdate() : statement)
@@ -61,7 +61,7 @@ export function createNonceRepair({ db, transact, ports, plan, log }: NonceRepai
     mined: bigint,
   ): Promise<NonceRepairPlan | undefined> =>
     transact(async (tx) => {
-      const counter = await counterOf(tx, chain, signer, true)
+      const counter = await counterOf(tx, chain, signer, { lock: true })
       if (counter === undefined) return undefined
       const repairPlan = plan(mined, counter, await storedAttempts(tx, chain, signer, mined))
       if (repairPlan.next !== counter)
@@ -75,7 +75,7 @@ export function createNonceRepair({ db, transact, ports, plan, log }: NonceRepai
 
   async function repair(port: EvmPort, signer: string): Promise<NonceReport | undefined> {
     const { chain, sponsor } = port
-    const counter = await counterOf(db, chain.row.id, signer, false)
+    const counter = await counterOf(db, chain.row.id, signer, { lock: false })
     if (counter === undefined) return undefined
     const mined = await chain.transactionCount(signer, 'latest')
     const report = { chainId: chain.row.id, signer, mined, counter }

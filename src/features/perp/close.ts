@@ -46,7 +46,13 @@ export async function admitClose(deps: TradeDeps, input: CloseInput, { userId }:
   const asked = input.size === undefined ? held : pricing.roundSize(input.size, market)
   const size = compareDecimals(asked, held) > 0 ? held : asked
   const mid = mids.get(market.symbol) ?? market.markPrice
-  const price = limit ?? pricing.boundPrice(mid, input.slippage_pct ?? defaultSlippagePercent, isBuy, market)
+  const price =
+    limit ??
+    pricing.boundPrice(mid, {
+      percent: input.slippage_pct ?? defaultSlippagePercent,
+      isBuy,
+      grid: market,
+    })
   // The venue values an order at its price, which for a sale is below the mid price.
   const worthPrice = isBuy ? (limit ?? mid) : price
   // A full close has no minimum; otherwise dust could never be closed.

@@ -78,7 +78,7 @@ const cashKey = (taskId: string) => `${taskId}:cash`
 
 function amountOf({ amount, amount_usd }: FundInput, { minFundUsd }: PerpLimits): bigint {
   if ((amount === undefined) === (amount_usd === undefined))
-    throw exactlyOneOf('amount_usd', 'amount', amount_usd !== undefined)
+    throw exactlyOneOf('amount_usd', 'amount', { hasBoth: amount_usd !== undefined })
   const units = amount_usd === undefined ? BigInt(amount!) : toUnits(amount_usd, usdcDecimals)
   if (units >= toUnits(minFundUsd, usdcDecimals)) return units
   throw invalid(

@@ -84,7 +84,7 @@ const openInputOf = ({ leverage, side, ...rest }: OpenRequest): OpenInput => ({
 
 function sideOf({ is_buy, side }: OpenInput): boolean {
   if ((is_buy === undefined) === (side === undefined))
-    throw exactlyOneOf('side', 'is_buy', side !== undefined)
+    throw exactlyOneOf('side', 'is_buy', { hasBoth: side !== undefined })
   return is_buy ?? side === 'long'
 }
 
@@ -229,7 +229,13 @@ async function admitOnce(
   const position = positionOf(state, market.symbol)
   const leverage = leverageOf(input, market, { position, setting })
   const mid = mids.get(market.symbol) ?? market.markPrice
-  const price = limit ?? pricing.boundPrice(mid, input.slippage_pct ?? defaultSlippagePercent, isBuy, market)
+  const price =
+    limit ??
+    pricing.boundPrice(mid, {
+      percent: input.slippage_pct ?? defaultSlippagePercent,
+      isBuy,
+      grid: market,
+    })
   const reference = referenceOf(isBuy, limit, mid)
   const size = orderSize(
     { size: input.size, notional: input.notional_usd },

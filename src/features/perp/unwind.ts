@@ -115,7 +115,7 @@ export function unwindSteps({ venue, signedActions, pricing, finish }: UnwindDep
       size,
       reduceOnly: true,
       when: { tif: 'ioc' },
-      price: pricing.boundPrice(mid, unwindSlippagePercent, isBuy, gridOf(taskData)),
+      price: pricing.boundPrice(mid, { percent: unwindSlippagePercent, isBuy, grid: gridOf(taskData) }),
       cloid: cloidOf(task.id, name),
     }
     const plan: ActionPlan = {

@@ -80,7 +80,7 @@ export function triggerSteps(deps: SpotDeps, selling: Record<string, Step>): Rec
 
   /** 10 % below the mid price, or the lowest price at which the size reaches the venue's minimum. */
   const priceOf = (size: string, mid: string, market: Parameters<typeof pricing.minPrice>[2]) => {
-    const bound = pricing.boundPrice(mid, exitSlippagePercent, false, market)
+    const bound = pricing.boundPrice(mid, { percent: exitSlippagePercent, isBuy: false, grid: market })
     const minPrice = pricing.minPrice(limits.minOrderUsd, size, market)
     return compareDecimals(minPrice, bound) > 0 ? minPrice : bound
   }

@@ -162,7 +162,13 @@ async function admitBuyOnce(
   const accountState = await readAccount(deps, userId, [quoteToken, market.base])
   const { account, agent, balances, sinceMs, mids } = accountState
   const mid = midOf(mids, market)
-  const price = limit ?? pricing.boundPrice(mid, input.slippage_pct ?? defaultSlippagePercent, true, market)
+  const price =
+    limit ??
+    pricing.boundPrice(mid, {
+      percent: input.slippage_pct ?? defaultSlippagePercent,
+      isBuy: true,
+      grid: market,
+    })
   const size = orderSize(
     { size: input.size, notional: input.notional_usdc },
     // Size by the bound price, so that the cost never exceeds the requested notional.
@@ -253,7 +259,11 @@ async function admitSellOnce(
   ])
   const price =
     limit ??
-    pricing.boundPrice(midOf(mids, market), input.slippage_pct ?? defaultSlippagePercent, false, market)
+    pricing.boundPrice(midOf(mids, market), {
+      percent: input.slippage_pct ?? defaultSlippagePercent,
+      isBuy: false,
+      grid: market,
+    })
   const free = freeOf(balances, market.base)
   const size = saleSize(input, { market, price, free, minimum: limits.minOrderUsd }, pricing)
   const pending = spendings.onSpot(balances, market.base)

@@ -67,7 +67,11 @@ export function addressOf(paths: ClusterPaths): Address | undefined {
 }
 
 /** Created under another name and renamed, so that a crash leaves no partial cluster; the loser of a race uses the winner's. */
-export async function initCluster(paths: ClusterPaths, binaries: Binaries, durable: boolean): Promise<void> {
+export async function initCluster(
+  paths: ClusterPaths,
+  binaries: Binaries,
+  { durable }: { durable: boolean },
+): Promise<void> {
   const draft = `${paths.data}.tmp-${process.pid}-${randomBytes(4).toString('hex')}`
   mkdirSync(draft, { mode: 0o700 })
   if (paths.account) lchownSync(draft, paths.account.uid, paths.account.gid)

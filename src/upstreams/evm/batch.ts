@@ -116,7 +116,7 @@ export const viewsData = (views: readonly View[]): Hex =>
     args: [views.map((view) => ({ target: view.to as Hex, allowFailure: true, callData: view.data as Hex }))],
   })
 
-export const callsData = (calls: readonly EvmCall[], allowFailure: boolean): Hex =>
+export const callsData = (calls: readonly EvmCall[], { allowFailure }: { allowFailure: boolean }): Hex =>
   encodeFunctionData({
     abi: multicallAbi,
     functionName: 'aggregate3Value',

@@ -131,16 +131,19 @@ async function simulateCalls(node: EvmNode, account: string, calls: readonly Evm
   const { row } = node
   const override = { [account]: { code: await node.multicallCode.get() } }
   const value = calls.reduce((sum, each) => sum + each.value, 0n)
-  const transaction = (made: readonly EvmCall[], allowFailure: boolean) => ({
+  const transaction = (made: readonly EvmCall[], options: { allowFailure: boolean }) => ({
     from: value === 0n ? zeroAddress : account,
     to: account,
-    data: callsData(made, allowFailure),
+    data: callsData(made, options),
     ...(value > 0n && { value: hexQuantity(value) }),
   })
   const blockOf = { to: row.multicall, value: 0n, data: blockNumberData }
   const [tried, measured] = await rpc(node, [
-    { method: 'eth_call', params: [transaction([...calls, blockOf], true), 'latest', override] },
-    { method: 'eth_estimateGas', params: [transaction(calls, false), 'latest', override] },
+    {
+      method: 'eth_call',
+      params: [transaction([...calls, blockOf], { allowFailure: true }), 'latest', override],
+    },
+    { method: 'eth_estimateGas', params: [transaction(calls, { allowFailure: false }), 'latest', override] },
   ])
   return simulationOf(row, calls.length, tried!, measured!)
 }

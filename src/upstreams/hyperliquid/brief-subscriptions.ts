@@ -35,9 +35,11 @@ const messagesEach = 2
 const minuteMs = 60_000
 const queueMax = 50
 
+type SlotWait = 'admitted' | 'timed_out'
+
 export function createBriefSubscriptions({ usersMax, nowMs, open, read }: Deps): BriefSubscriptions {
   const active = new Map<string, number>()
-  const queue: { user: string; admit: (isAdmitted: boolean) => void }[] = []
+  const queue: { user: string; end: (wait: SlotWait) => void }[] = []
   let sentAt: number[] = []
 
   const enter = (user: string): boolean => {
@@ -53,7 +55,7 @@ export function createBriefSubscriptions({ usersMax, nowMs, open, read }: Deps):
     for (const waiting of [...queue]) {
       if (!enter(waiting.user)) continue
       queue.splice(queue.indexOf(waiting), 1)
-      waiting.admit(true)
+      waiting.end('admitted')
     }
   }
   const waitForSlot = (user: string, withinMs: number): Promise<boolean> => {
@@ -62,14 +64,14 @@ export function createBriefSubscriptions({ usersMax, nowMs, open, read }: Deps):
     return new Promise((resolve) => {
       const waiting = {
         user,
-        admit: (isAdmitted: boolean) => {
+        end: (wait: SlotWait) => {
           clearTimeout(timer)
-          resolve(isAdmitted)
+          resolve(wait === 'admitted')
         },
       }
       const timer = setTimeout(() => {
         queue.splice(queue.indexOf(waiting), 1)
-        waiting.admit(false)
+        waiting.end('timed_out')
       }, withinMs)
       queue.push(waiting)
     })

@@ -108,8 +108,8 @@ describe('tick and lot of the venue', () => {
 
   test('a purchase is bounded above the price and a sale below it', () => {
     const grid = { sizeDecimals: 2, priceDecimals: 4 }
-    assert.equal(boundPrice('100', '8', true, grid), '108')
-    assert.equal(boundPrice('100', '8', false, grid), '92')
+    assert.equal(boundPrice('100', { percent: '8', isBuy: true, grid }), '108')
+    assert.equal(boundPrice('100', { percent: '8', isBuy: false, grid }), '92')
   })
 
   test('the bound of a market order is never beyond the accepted slippage', () => {
@@ -117,7 +117,7 @@ describe('tick and lot of the venue', () => {
     const prices = fc.integer({ min: 10_000, max: 99_999_999 }).map((n) => fromUnits(BigInt(n), 4))
     fc.assert(
       fc.property(prices, percents, fc.boolean(), grids, (price, percent, isBuy, grid) => {
-        const bound = boundPrice(price, percent, isBuy, grid)
+        const bound = boundPrice(price, { percent, isBuy, grid })
         const hundredfold = notionalMicros(bound, '100')
         const [low, high] = [notionalMicros(price, '100'), notionalMicros(price, percent, 'up')]
         if (isBuy) assert.ok(hundredfold <= low + high)

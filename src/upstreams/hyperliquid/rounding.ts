@@ -72,8 +72,10 @@ export const minPrice = (usd: string, size: string, grid: Grid): string =>
 export const notionalMicros = (price: string, size: string, direction: Direction = 'down'): bigint =>
   rescale(toFixedPoint(price) * toFixedPoint(size), 2 * fixedPointDecimals, usdDecimals, direction)
 
+type PriceBound = { percent: string; isBuy: boolean; grid: Grid }
+
 /** The price bound of a slippage in percent, rounded to a tick inside the bound. */
-export function boundPrice(price: string, percent: string, isBuy: boolean, grid: Grid): string {
+export function boundPrice(price: string, { percent, isBuy, grid }: PriceBound): string {
   const hundred = 100n * fixedPointOne
   const share = toFixedPoint(percent)
   const units = mulDiv(

@@ -46,7 +46,7 @@ const taskDataOf = (task: TaskView) => task.data as unknown as CancelTaskData
 
 function orderIdOf(kind: MarketKind, { order_id, oid }: CancelInput): number {
   if ((order_id === undefined) === (oid === undefined))
-    throw exactlyOneOf('order_id', 'oid', order_id !== undefined)
+    throw exactlyOneOf('order_id', 'oid', { hasBoth: order_id !== undefined })
   const text = String(order_id ?? oid)
   if (/^\d{1,15}$/.test(text)) return Number(text)
   throw orderNotFound(kind)

@@ -65,14 +65,14 @@ export async function transferFor(
   // A read with less than the pending spend already includes a part of it.
   const availableMin = available > pendingSpend.amount ? available - pendingSpend.amount : 0n
   if (availableMin >= required || (isExit && isLast && available >= required)) return { gather: null }
-  assertShown(pendingSpend, isLast)
+  assertShown(pendingSpend, { isLast })
   const shortfall = {
     shortfallMicros: required - availableMin,
     ...(spareMicros !== undefined && { spareMicros }),
   }
   const other = await from(shortfall)
   if (other.transfer) return other.transfer
-  assertShown(other.pendingSpend, isLast)
+  assertShown(other.pendingSpend, { isLast })
   if (available + other.otherMicros >= required && pendingSpend.amount + other.pendingSpend.amount > 0n)
     throw new SpendingNotShown()
   throw shortage({ what, required, available: available + other.otherMicros })

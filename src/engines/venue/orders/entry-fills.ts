@@ -35,7 +35,7 @@ export async function fillsOfEntry(
   { venue, readStreamedOrder }: Pick<PlaceOrderDeps, 'venue' | 'readStreamedOrder'>,
   taskData: OrderTaskData,
   { orderId, filledSize }: Entry,
-  isStreamCurrent: boolean,
+  { isStreamCurrent }: { isStreamCurrent: boolean },
 ): Promise<Fill[] | undefined> {
   const streamed =
     orderId === null || !isStreamCurrent

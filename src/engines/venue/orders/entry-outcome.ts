@@ -69,7 +69,7 @@ function entryFound(
   { orderId, phase, status, filledSize }: FoundOrder,
   taskData: OrderTaskData,
   rejections: PlaceOrderDeps['rejections'],
-  isLast: boolean,
+  { isLast }: { isLast: boolean },
 ): Entry | undefined {
   const entry = (as: Entry['status'], filled: string | null, error: Entry['error'] = null): Entry => ({
     orderId,
@@ -119,7 +119,7 @@ export async function lookUpEntry(
   const lookup = createOrderLookup(venue, { account, sinceMs, allRecords })
   const listed = await lookup.find({ cloid: cloidOf(task.id, 'entry') })
   const found = listed && (await withFills(venue, account, listed, { sinceMs, isLast }))
-  const entry = found && entryFound(found, taskData, rejections, isLast)
+  const entry = found && entryFound(found, taskData, rejections, { isLast })
   if (entry) {
     const exits = wantedExits(taskData).map(
       ({ leg }): Exit => ({
@@ -173,7 +173,7 @@ export async function resolveExits(
       const found = await lookup.find({ cloid: cloidOf(task.id, `${leg}${suffix}`), orderId })
       // The end of the entry also cancels exits that wait for its remainder.
       if (!found) return state === 'waiting' && !entryRests ? { ...exit, state: 'unknown' } : exit
-      const now = stateOf(found, entryRests)
+      const now = stateOf(found, { entryRests })
       const error = now === 'missing' ? `The venue ended the order: ${found.status}` : null
       return { leg, orderId: found.orderId, state: now, error }
     }),
@@ -188,8 +188,8 @@ export async function resolveExits(
   })
 }
 
-function stateOf({ phase, status }: FoundOrder, entryRests: boolean): Exit['state'] {
-  if (status !== null) return exitStateOf(status, entryRests)
+function stateOf({ phase, status }: FoundOrder, { entryRests }: { entryRests: boolean }): Exit['state'] {
+  if (status !== null) return exitStateOf(status, { entryRests })
   if (phase === 'waiting') return 'waiting'
   return phase === 'filling' ? 'closed' : 'open'
 }
@@ -251,7 +251,7 @@ async function streamedExits(
     exits.map(async (exit): Promise<Exit> => {
       if (exit.orderId !== null || (exit.state !== 'waiting' && exit.state !== 'open')) return exit
       const orderId = await readStreamedOrder(account, cloidOf(task.id, exit.leg), (update) => update.orderId)
-      return orderId === undefined ? exit : { ...exit, orderId, state: exitStateOf('open', entryRests) }
+      return orderId === undefined ? exit : { ...exit, orderId, state: exitStateOf('open', { entryRests }) }
     }),
   )
 }
@@ -287,7 +287,7 @@ export async function completeOutcome(
       isSettled,
     }
     const [filled, resolved] = await Promise.all([
-      fills ?? fillsOfEntry(deps, taskData, entry, isStreamCurrent && attempt === 0),
+      fills ?? fillsOfEntry(deps, taskData, entry, { isStreamCurrent: isStreamCurrent && attempt === 0 }),
       isResolved(exits) ? exits : resolveExits(venue, task, resolving),
     ])
     fills = filled

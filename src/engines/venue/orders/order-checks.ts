@@ -72,7 +72,7 @@ type SizeRules = {
 export function orderSize({ size, notional }: Sized, rules: SizeRules, sizing: Sizing): string {
   const { market, price, worthPrice = price, minimum, notionalField, mayRoundUp = false } = rules
   if ((size === undefined) === (notional === undefined))
-    throw exactlyOneOf('size', notionalField, size !== undefined)
+    throw exactlyOneOf('size', notionalField, { hasBoth: size !== undefined })
   const field = size === undefined ? notionalField : 'size'
   const rounded =
     size === undefined ? sizing.sizeOfNotional(notional!, price, market) : sizing.roundSize(size, market)

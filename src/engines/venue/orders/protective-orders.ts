@@ -10,9 +10,11 @@ export const exitSlippagePercent = '10'
 export type Pricing = {
   boundPrice(
     price: string,
-    percent: string,
-    isBuy: boolean,
-    grid: { sizeDecimals: number; priceDecimals: number },
+    bound: {
+      percent: string
+      isBuy: boolean
+      grid: { sizeDecimals: number; priceDecimals: number }
+    },
   ): string
 }
 
@@ -33,7 +35,7 @@ export function exitOrder(
     reduceOnly: true,
     cloid: cloidOf(taskId, name),
     price: wanted.isMarket
-      ? boundPrice(wanted.price, exitSlippagePercent, isBuy, gridOf(taskData))
+      ? boundPrice(wanted.price, { percent: exitSlippagePercent, isBuy, grid: gridOf(taskData) })
       : wanted.price,
     when: { triggerPrice: wanted.price, leg, isMarket: wanted.isMarket },
   }

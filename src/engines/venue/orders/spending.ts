@@ -113,7 +113,7 @@ function spotSpendings(
 function perpSpendings(
   taskData: OrderTaskData,
   fills: readonly Fill[],
-  rests: boolean,
+  { rests }: { rests: boolean },
 ): Omit<Spending, 'noted_ms'>[] {
   // A reducing order takes no margin; a read that shows its position is newer than all earlier spends.
   const { margin_micros: margin = '0', symbol } = taskData
@@ -139,7 +139,7 @@ export function noteSpent(
   const rests = entry.status === 'resting'
   const rest = rests ? toFixedPoint(taskData.size) - toFixedPoint(sumFills(own).size) : 0n
   const found =
-    taskData.market === 'spot' ? spotSpendings(taskData, own, rest) : perpSpendings(taskData, own, rests)
+    taskData.market === 'spot' ? spotSpendings(taskData, own, rest) : perpSpendings(taskData, own, { rests })
   const noted_ms = now.getTime()
   return withSpendings(
     task,
@@ -238,6 +238,6 @@ export async function recentSpendings(
 }
 
 /** Throws while another read may include the pending spend; on the last attempt it counts as spent. */
-export function assertShown({ amount, mayClear }: PendingSpend, isLast: boolean): void {
+export function assertShown({ amount, mayClear }: PendingSpend, { isLast }: { isLast: boolean }): void {
   if (amount > 0n && mayClear && !isLast) throw new SpendingNotShown()
 }

@@ -25,7 +25,7 @@ const setupKinds = ['perp_setup', 'perp_fund', 'venue_key_renewal']
 async function nextSetupCall(
   { db, limits }: Pick<AgentDeps, 'db' | 'limits'>,
   userId: string,
-  expired: boolean,
+  { expired }: { expired: boolean },
 ) {
   const rows = await query<{ id: string; kind: string; status: string; outcome: string | null }>(
     db,
@@ -51,7 +51,7 @@ export async function requireAgent(deps: AgentDeps, userId: string): Promise<Age
   const { agentOf, clock } = deps
   const agent = await agentOf(userId)
   if (agent && (agent.expiresAt === null || agent.expiresAt > clock.now())) return agent
-  const { running, next } = await nextSetupCall(deps, userId, agent !== undefined)
+  const { running, next } = await nextSetupCall(deps, userId, { expired: agent !== undefined })
   const why = agent ? 'the trading key has expired' : 'the trading key is not approved'
   const then = running
     ? `the task ${running.id} (${running.kind}) is running and may complete it: wait for it`

@@ -94,7 +94,7 @@ export function createAccountComparer({ db, transact, venue, ingest }: AccountCo
     if ([...fills, ...fundings, ...updates].some(({ atMs }) => atMs === seen.atMs))
       return { type: 'indeterminate' }
     await transact(async (tx) => {
-      const current = await findAccount(tx, account.user_id, true)
+      const current = await findAccount(tx, account.user_id, { lock: true })
       if (current?.state === 'unfreezing') {
         const { expected, entries } = await record.expectedAt(tx, current, seen.atMs)
         const reason = `unfrozen by ${current.unfrozen_by ?? 'nobody'}: ${current.reason ?? ''}`
@@ -118,7 +118,7 @@ export function createAccountComparer({ db, transact, venue, ingest }: AccountCo
     const { expected, entries } = await record.expectedAt(db, account, atMs)
     if (entries < entriesMax) return
     await transact(async (tx) => {
-      const current = await findAccount(tx, account.user_id, true)
+      const current = await findAccount(tx, account.user_id, { lock: true })
       if (current?.baseline_at_ms !== account.baseline_at_ms || current.state !== 'active') return
       await record.setBaseline(tx, account, expected, { atMs, checksBalances: account.checks_balances })
     })

@@ -94,7 +94,7 @@ function createAccountChecks(deps: ReconcilerDeps, intervals: Intervals) {
     },
   }
 
-  const checkAccount = (userId: string, thorough = false) =>
+  const checkAccount = (userId: string, { thorough = false }: { thorough?: boolean } = {}) =>
     queue.run(userId, async () => {
       const account = await store.findAccount(db, userId)
       if (!account) return
@@ -128,7 +128,7 @@ function createAccountChecks(deps: ReconcilerDeps, intervals: Intervals) {
 
   /** The stream may lose events: compare the account after a gap. */
   function onEvent(userId: string, update: UserEvent) {
-    if (update.type === 'gap') void checkAccount(userId, true)
+    if (update.type === 'gap') void checkAccount(userId, { thorough: true })
     else userBatches.add(userId, [update])
   }
 

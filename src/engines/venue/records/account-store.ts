@@ -108,7 +108,7 @@ export const recheckAt = (db: Queryable, { user_id }: AccountKey, at: Date) =>
 export async function findAccount(
   db: Queryable,
   userId: string,
-  lock = false,
+  { lock = false }: { lock?: boolean } = {},
 ): Promise<VenueAccount | undefined> {
   const [row] = await query<VenueAccount>(
     db,

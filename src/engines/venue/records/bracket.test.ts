@@ -45,7 +45,7 @@ describe('a bracket', () => {
       assert.equal(exitStateOf(status), 'missing')
       assert.ok(isEnding(status))
     }
-    assert.equal(exitStateOf('open', true), 'waiting')
+    assert.equal(exitStateOf('open', { entryRests: true }), 'waiting')
     assert.equal(exitStateOf('reduceOnlyCanceled'), 'closed')
     assert.ok(!isEnding('teleported') && !isEnding('open') && !isEnding('filled'))
     assert.throws(() => exitStateOf('teleported'), { code: 'upstream_changed' })

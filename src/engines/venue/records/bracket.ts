@@ -78,7 +78,10 @@ export const isEnding = (status: string): boolean => ['cancelled', 'rejected'].i
 const obsoleteStatuses = ['siblingFilledCanceled', 'reduceOnlyCanceled']
 
 /** The venue also reports an exit as open while its entry rests. */
-export function exitStateOf(status: string, entryRests = false): Exit['state'] {
+export function exitStateOf(
+  status: string,
+  { entryRests = false }: { entryRests?: boolean } = {},
+): Exit['state'] {
   const phase = requirePhase(status)
   if (phase === 'open') return entryRests ? 'waiting' : 'open'
   if (phase === 'triggered' || phase === 'filled' || obsoleteStatuses.includes(status)) return 'closed'

@@ -28,7 +28,7 @@ export const recordsDisagree = (what: string): Fault =>
   new Fault('unavailable', `The records of the venue are inconsistent: ${what}`)
 
 /** The change of the USDC balance by a fill. */
-function paidBy(fill: FillRow, isPerp: boolean): bigint {
+function paidBy(fill: FillRow, { isPerp }: { isPerp: boolean }): bigint {
   if ((fill.base === null) !== isPerp || (!isPerp && fill.quote !== 'USDC')) return 0n
   const worth = (toFixedPoint(fill.signed_size) * toFixedPoint(fill.price)) / fixedPointOne
   return -worth - (isPerp || fill.fee_token === 'USDC' ? toFixedPoint(fill.fee) : 0n)
@@ -41,7 +41,7 @@ export function expectedCash(
   changes: readonly VenueLedgerEntryRow[],
 ): { total: string; entries: number } {
   const isLater = ({ at_ms }: { at_ms: number }) => at_ms > sinceMs
-  const paid = fills.filter(isLater).map((fill) => paidBy(fill, balanceKey === cashBalanceKey))
+  const paid = fills.filter(isLater).map((fill) => paidBy(fill, { isPerp: balanceKey === cashBalanceKey }))
   const moved = changes
     .filter((change) => isLater(change) && change.balance_key === balanceKey)
     .map(({ amount }) => toFixedPoint(amount ?? '0'))

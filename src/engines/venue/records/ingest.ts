@@ -134,7 +134,7 @@ export function createIngest({ db, transact, venue, events, skipped }: IngestDep
     // Fills of an unknown owner are not stored, so that the next comparison reads them again.
     const fills = unstored.filter(({ tradeId }) => owners.get(tradeId) !== 'unknown')
     const emitted = await transact(async (tx) => {
-      const current = await findAccount(tx, account.user_id, true)
+      const current = await findAccount(tx, account.user_id, { lock: true })
       if (!current || current.baseline_at_ms !== account.baseline_at_ms) return 0
       const added = await record.addFills(
         tx,
@@ -148,7 +148,7 @@ export function createIngest({ db, transact, venue, events, skipped }: IngestDep
       const list = [
         ...newRecords.flatMap((fill) => {
           const owner = owners.get(fill.tradeId)
-          return fillEvents(fill, isOurs(owner) ? owner : noOwner, spots.has(fill.symbol))
+          return fillEvents(fill, isOurs(owner) ? owner : noOwner, { isSpot: spots.has(fill.symbol) })
         }),
         ...liquidated.map(liquidationEvent),
         ...fundings.filter((each) => changed.has(fundingRow(each).key)).map(fundingEvent),
@@ -197,7 +197,11 @@ const noOwner = { taskId: null, leg: null }
 /** `tp2` and `close1` are the second take-profit and the first close of a repaired bracket. */
 export const baseLeg = (leg: string | null): string | null => leg?.replace(/\d+$/, '') ?? null
 
-function fillEvents(fill: Fill, { taskId, leg }: Exclude<Owner, string>, isSpot: boolean): NewEvent[] {
+function fillEvents(
+  fill: Fill,
+  { taskId, leg }: Exclude<Owner, string>,
+  { isSpot }: { isSpot: boolean },
+): NewEvent[] {
   const { symbol, orderId, tradeId, cloid, isBuy, price, size, startSize, feeUsd, feeToken } = fill
   const common = { ...venueField, asset: symbol, fill_id: String(tradeId), at: isoTime(fill.atMs) }
   const filled: NewEvent = {
