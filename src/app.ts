@@ -10,6 +10,7 @@ import { auditSchedule } from '#features/earn/audit.ts'
 import { snapshotSchedule } from '#features/earn/snapshot.ts'
 import { renewalSchedule } from '#features/perp/key-renewal.ts'
 import { createInvocation } from '#invoke/invocation.ts'
+import { repeat } from '#kernel/repeat.ts'
 
 type AppDeps = Omit<ComposeDeps, 'baseUrl'>
 
@@ -54,13 +55,15 @@ async function startWork(composed: Composed, parts: AsyncDisposableStack): Promi
   for (const schedule of schedules) await taskEngine.schedules.ensure(db, schedule)
   const maintain = createMaintenance({ transactions, clock, log, intervalMs: config.MAINTENANCE_MS * 0.8 })
   const rewrap = createKeyRotation(custody.keystore, db, log)
-  const timer = setInterval(() => {
+  const runMaintenance = () =>
     // A missing key stops the rewrap; the key monitor reports it.
-    Promise.all([auth.sweep(), maintain(), rewrap().finally(keyMonitor.check)]).catch((error: unknown) =>
-      log.warn({ error }, 'maintenance failed; it runs again after the next interval'),
-    )
-  }, config.MAINTENANCE_MS)
-  parts.defer(() => clearInterval(timer))
+    Promise.all([auth.sweep(), maintain(), rewrap().finally(keyMonitor.check)])
+  parts.use(
+    repeat(runMaintenance, {
+      everyMs: config.MAINTENANCE_MS,
+      onError: (error) => log.warn({ error }, 'maintenance failed; it runs again after the next interval'),
+    }),
+  )
 }
 
 /** Builds every part, opens the door and starts the background work. */

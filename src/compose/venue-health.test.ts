@@ -32,7 +32,7 @@ function watched(t: TestContext, first: Answer) {
     clock: { now: () => new Date(nowMs) },
   })
   health.start()
-  t.after(() => health[Symbol.dispose]())
+  t.after(() => health[Symbol.asyncDispose]())
   return {
     asked: () => pings,
     status: () => health.state().status,

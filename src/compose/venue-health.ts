@@ -1,6 +1,7 @@
 import type { UpstreamFacts } from '#features/discovery/health.ts'
 import type { Clock } from '#kernel/clock.ts'
 import { Fault } from '#kernel/fault.ts'
+import { repeat } from '#kernel/repeat.ts'
 
 type VenueHealthDeps = {
   /** A cheap request. */
@@ -31,12 +32,10 @@ export function venueHealth({ ping, lastMessageMs, clock }: VenueHealthDeps) {
       },
     )
   }
-  let timer: NodeJS.Timeout | undefined
+  let checking: AsyncDisposable | undefined
   return {
     start(): void {
-      timer = setInterval(() => void check(), pingEveryMs)
-      timer.unref()
-      void check()
+      checking = repeat(check, { everyMs: pingEveryMs, immediately: true })
     },
     state(): UpstreamFacts {
       const okMs = Math.max(lastOkMs, lastMessageMs())
@@ -45,6 +44,6 @@ export function venueHealth({ ping, lastMessageMs, clock }: VenueHealthDeps) {
       const isLate = clock.now().getTime() - okMs > downMs
       return { status: isLate ? 'down' : failures > 0 ? 'degraded' : 'ok', lastOkAt: new Date(okMs) }
     },
-    [Symbol.dispose]: () => clearInterval(timer),
+    [Symbol.asyncDispose]: async () => checking?.[Symbol.asyncDispose](),
   }
 }

@@ -124,7 +124,7 @@ export function openVenue(
     egress,
     metrics,
     async [Symbol.asyncDispose]() {
-      health[Symbol.dispose]()
+      await health[Symbol.asyncDispose]()
       await streams[Symbol.asyncDispose]()
     },
   }

@@ -1,3 +1,4 @@
+import { repeat } from '#kernel/repeat.ts'
 import { builder, fetchAll, type Queryable } from '#store/query.ts'
 import { listeners } from './listeners.ts'
 
@@ -17,9 +18,8 @@ export type ChangePoller = {
 export function createChangePoller(db: Queryable, everyMs: number = pollMs): ChangePoller {
   const subscribers = listeners<EventSubscriber>()
   const waiters = listeners<() => void>()
-  let timer: NodeJS.Timeout | undefined
+  let polling: AsyncDisposable | undefined
   let registered = 0
-  let isPolling = false
 
   const pollEventLogs = async (): Promise<void> => {
     const userIds = subscribers.keys()
@@ -47,17 +47,12 @@ export function createChangePoller(db: Queryable, everyMs: number = pollMs): Cha
     )
     for (const { id } of rows) for (const notify of waiters.get(id)) notify()
   }
-  const poll = async (): Promise<void> => {
-    // Polls do not overlap; the next one finds the change.
-    if (isPolling) return
-    isPolling = true
-    await Promise.allSettled([pollEventLogs(), pollTasks()])
-    isPolling = false
-  }
+  // The next poll finds what a failed one missed.
+  const poll = () => Promise.allSettled([pollEventLogs(), pollTasks()])
 
   const register = (registration: Disposable): Disposable => {
     registered += 1
-    timer ??= setInterval(() => void poll(), everyMs)
+    polling ??= repeat(poll, { everyMs })
     let isOpen = true
     return {
       [Symbol.dispose]() {
@@ -66,8 +61,8 @@ export function createChangePoller(db: Queryable, everyMs: number = pollMs): Cha
         registration[Symbol.dispose]()
         registered -= 1
         if (registered > 0) return
-        clearInterval(timer)
-        timer = undefined
+        void polling?.[Symbol.asyncDispose]()
+        polling = undefined
       },
     }
   }

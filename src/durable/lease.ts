@@ -1,4 +1,5 @@
 import type pg from 'pg'
+import { repeat } from '#kernel/repeat.ts'
 import { query } from '#store/query.ts'
 import { type ClaimDeps, type ClaimState, claimAt, claimNow, createClaims } from './task-claims.ts'
 
@@ -27,7 +28,7 @@ export type Leases = {
 type LeaseState = {
   deps: LeaseDeps
   claims: ClaimState
-  timers: NodeJS.Timeout[]
+  jobs: AsyncDisposableStack
   isSkewLogged: boolean
 }
 
@@ -52,7 +53,7 @@ const heartbeatSql = `with beat as (insert into instance (id, started_at, seen_a
 
 export function createLeases(deps: LeaseDeps): Leases {
   const claims = createClaims(deps)
-  const leases: LeaseState = { deps, claims, timers: [], isSkewLogged: false }
+  const leases: LeaseState = { deps, claims, jobs: new AsyncDisposableStack(), isSkewLogged: false }
   return {
     start: () => startLeases(leases),
     claimNow: () => claimNow(claims),
@@ -66,35 +67,20 @@ export function createLeases(deps: LeaseDeps): Leases {
 }
 
 function startLeases(leases: LeaseState): void {
-  const { deps, claims } = leases
+  const { deps, claims, jobs } = leases
   const { leaseMs, pollMs } = deps.options
   claims.stopped = false
-  repeat(leases, 'heartbeat', leaseMs / 3, () => heartbeat(leases), true)
-  repeat(leases, 'sweep of expired leases', sweepMs, () => sweepExpired(leases))
-  repeat(leases, 'poll', pollMs, async () => claimNow(claims))
-  claimNow(claims)
-}
-
-/** Runs a job at an interval; a tick is skipped while the previous run is under way. */
-function repeat(
-  { deps, timers }: LeaseState,
-  name: string,
-  intervalMs: number,
-  run: () => Promise<void>,
-  immediately = false,
-): void {
-  let busy = false
-  const tick = () => {
-    if (busy) return
-    busy = true
-    run()
-      .catch((error: unknown) => deps.log.warn({ error }, `${name} failed; the next one tries again`))
-      .finally(() => {
-        busy = false
-      })
-  }
-  if (immediately) tick()
-  timers.push(setInterval(tick, intervalMs))
+  const warn = (name: string) => (error: unknown) =>
+    deps.log.warn({ error }, `${name} failed; the next one tries again`)
+  jobs.use(
+    repeat(() => heartbeat(leases), {
+      everyMs: leaseMs / 3,
+      immediately: true,
+      onError: warn('heartbeat'),
+    }),
+  )
+  jobs.use(repeat(() => sweepExpired(leases), { everyMs: sweepMs, onError: warn('sweep of expired leases') }))
+  jobs.use(repeat(async () => claimNow(claims), { everyMs: pollMs, immediately: true }))
 }
 
 async function heartbeat(leases: LeaseState): Promise<void> {
@@ -139,9 +125,9 @@ async function releaseAll({ pool, instanceId }: LeaseDeps): Promise<void> {
   await query(pool, 'delete from instance where id = $1', [instanceId])
 }
 
-async function stopLeases({ claims, timers }: LeaseState): Promise<void> {
+async function stopLeases({ claims, jobs }: LeaseState): Promise<void> {
   claims.stopped = true
-  for (const timer of timers) clearInterval(timer)
   clearTimeout(claims.next?.timer)
+  await jobs.disposeAsync()
   await claims.claiming
 }

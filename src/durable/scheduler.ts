@@ -2,6 +2,7 @@ import { type Clock, later } from '#kernel/clock.ts'
 import { type Random, uuidv7 } from '#kernel/id.ts'
 import type { JsonObject } from '#kernel/json.ts'
 import type { Log } from '#kernel/log.ts'
+import { repeat } from '#kernel/repeat.ts'
 import { systemOwner, type TaskKind, type Tx } from '#kernel/task.ts'
 import { query } from '#store/query.ts'
 import type { TaskAcceptance } from './accept-task.ts'
@@ -63,8 +64,7 @@ export function createScheduler({
   random,
   log,
 }: SchedulerDeps): Scheduler {
-  let timer: NodeJS.Timeout | undefined
-  let running: Promise<void> | undefined
+  let polling: AsyncDisposable | undefined
 
   const enqueueDue = async (tx: Tx, due: DueSchedule, now: Date): Promise<void> => {
     const kind = newestKind(kinds, due.kind)
@@ -111,17 +111,13 @@ export function createScheduler({
       return id
     },
     start() {
-      timer = setInterval(() => {
-        running ??= tick()
-          .catch((error: unknown) => log.warn({ error }, 'schedule poll failed; the next poll tries again'))
-          .finally(() => {
-            running = undefined
-          })
-      }, pollMs)
+      polling = repeat(tick, {
+        everyMs: pollMs,
+        onError: (error) => log.warn({ error }, 'schedule poll failed; the next poll tries again'),
+      })
     },
     async [Symbol.asyncDispose]() {
-      clearInterval(timer)
-      await running
+      await polling?.[Symbol.asyncDispose]()
     },
   }
 }

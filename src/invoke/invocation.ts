@@ -71,7 +71,7 @@ export type Invocation = {
   sources: NumberSources
   limits: RateLimits
   prepare(operation: Operation): InvocableOperation
-  close(): void
+  close(): Promise<void>
 }
 
 export const rateClassOf = (entry: Entry): RateClass => {
@@ -98,9 +98,9 @@ export function createInvocation({
   return {
     sources,
     limits,
-    close() {
+    async close() {
       load.close()
-      quotas.close()
+      await quotas.close()
     },
     prepare(operation) {
       const { entry } = operation

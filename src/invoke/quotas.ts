@@ -1,5 +1,6 @@
 import { budgetSpent, Fault } from '#kernel/fault.ts'
 import type { StreamItem } from '#kernel/operation.ts'
+import { repeat } from '#kernel/repeat.ts'
 import type { Authenticate } from './authenticate.ts'
 
 export type Quotas = {
@@ -29,7 +30,7 @@ export type UserQuotas = {
   stream(wanted: NewStream): Items
   /** Undefined where the user has a full share: the answer is then given at once. */
   wait(userId: string): Disposable | undefined
-  close(): void
+  close(): Promise<void>
 }
 
 /** What lasts at this instance, through whatever door: streams and waits, of which no user has more than a share. */
@@ -37,7 +38,7 @@ export function userQuotas(authenticate: Authenticate, quotas: Quotas): UserQuot
   const open = new Set<OpenStream>()
   const streams = counts()
   const waits = counts()
-  const timer = checkCredentials(open, authenticate, quotas.checkEveryMs)
+  const checking = repeat(() => checkCredentials(open, authenticate), { everyMs: quotas.checkEveryMs })
 
   return {
     stream({ userId, authorization, items, toFault }) {
@@ -57,30 +58,16 @@ export function userQuotas(authenticate: Authenticate, quotas: Quotas): UserQuot
       waits.add(userId, 1)
       return { [Symbol.dispose]: () => waits.add(userId, -1) }
     },
-    close: () => clearInterval(timer),
+    close: async () => checking[Symbol.asyncDispose](),
   }
 }
 
-function checkCredentials(
-  open: ReadonlySet<OpenStream>,
-  authenticate: Authenticate,
-  everyMs: number,
-): NodeJS.Timeout {
-  let isChecking = false
-  const check = async (): Promise<void> => {
-    const byCredential = Map.groupBy(open, ({ authorization }) => authorization)
-    for (const [authorization, held] of byCredential) {
-      const fault = await refusalOf(authenticate, authorization)
-      if (fault) for (const { refuse } of held) refuse(fault)
-    }
+async function checkCredentials(open: ReadonlySet<OpenStream>, authenticate: Authenticate): Promise<void> {
+  const byCredential = Map.groupBy(open, ({ authorization }) => authorization)
+  for (const [authorization, held] of byCredential) {
+    const fault = await refusalOf(authenticate, authorization)
+    if (fault) for (const { refuse } of held) refuse(fault)
   }
-  return setInterval(() => {
-    if (isChecking || open.size === 0) return
-    isChecking = true
-    void check().finally(() => {
-      isChecking = false
-    })
-  }, everyMs).unref()
 }
 
 /** The items, whose reader gets a fault as soon as one is given. A producer that waits ends by the signal of its request. */

@@ -279,7 +279,7 @@ export async function createHttpApp(
     lines,
     async close() {
       await edge.close()
-      invocation.close()
+      await invocation.close()
     },
   }
 }

@@ -1,5 +1,6 @@
 import type { Transact } from '#durable/transactions.ts'
 import type { Log } from '#kernel/log.ts'
+import { repeat } from '#kernel/repeat.ts'
 import { builder, fetchAll, fetchOne, type Queryable, query } from '#store/query.ts'
 import type { NonceRepairPlan, StoredAttempt } from '#upstreams/evm/nonce-repair-plan.ts'
 import { nonceKind } from './batch.ts'
@@ -107,18 +108,6 @@ export function createNonceRepair({ db, transact, ports, plan, log }: NonceRepai
 
   return {
     reconcile,
-    start(everyMs = everyMsDefault) {
-      let round: Promise<unknown> = reconcile()
-      const timer = setInterval(() => {
-        round = round.then(reconcile)
-      }, everyMs)
-      timer.unref()
-      return {
-        async [Symbol.asyncDispose]() {
-          clearInterval(timer)
-          await round
-        },
-      }
-    },
+    start: (everyMs = everyMsDefault) => repeat(reconcile, { everyMs, immediately: true }),
   }
 }

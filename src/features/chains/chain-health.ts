@@ -1,4 +1,5 @@
 import type { ChainStatus } from '#kernel/chains.ts'
+import { repeat } from '#kernel/repeat.ts'
 
 /** Probes the height of every chain in the background, so that no request waits for a node. */
 
@@ -7,8 +8,6 @@ export type ChainHealth = {
   /** When the chain last answered; null before the first answer. */
   lastOkAt(chainId: string): Date | null
   start(): void
-  /** Probes all chains now. */
-  round(): Promise<void>
 } & AsyncDisposable
 
 export type ProbedChain = { id: string; head: (signal: AbortSignal) => Promise<unknown> }
@@ -51,20 +50,11 @@ export function chainHealth({
     )
   }
 
-  const round = async (): Promise<void> => {
-    await Promise.all(chains.map(probeChain))
-  }
-
-  let running = Promise.resolve()
-  let timer: NodeJS.Timeout | undefined
+  let probing: AsyncDisposable | undefined
 
   return {
     start() {
-      running = round()
-      timer = setInterval(() => {
-        running = running.then(round)
-      }, everyMs)
-      timer.unref()
+      probing = repeat(() => Promise.all(chains.map(probeChain)), { everyMs, immediately: true })
     },
     status(chainId) {
       const result = results.get(chainId)
@@ -73,11 +63,9 @@ export function chainHealth({
       return result.failures > 0 || result.tookMs > slowMs ? 'degraded' : 'ok'
     },
     lastOkAt: (chainId) => results.get(chainId)?.okAt ?? null,
-    round,
     async [Symbol.asyncDispose]() {
-      clearInterval(timer)
       stop.abort()
-      await running
+      await probing?.[Symbol.asyncDispose]()
     },
   }
 }

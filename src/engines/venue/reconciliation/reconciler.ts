@@ -2,6 +2,7 @@ import * as store from '#engines/venue/records/account-store.ts'
 import { createIngest } from '#engines/venue/records/ingest.ts'
 import { later } from '#kernel/clock.ts'
 import type { Random } from '#kernel/id.ts'
+import { repeat } from '#kernel/repeat.ts'
 import type { Fill, Hyperliquid } from '#upstreams/hyperliquid/hyperliquid.ts'
 import type { OrderEvent, UserEvent, VenueStreams } from '#upstreams/hyperliquid/stream.ts'
 import {
@@ -192,22 +193,15 @@ export function reconciler(deps: ReconcilerDeps) {
     counts: () => ({ ...counts, subscribed: accountStreams.size() }),
     start(): AsyncDisposable {
       const listening = listen()
-      let running: Promise<void> | undefined
-      const timer = setInterval(() => {
-        running ??= tick()
-          .catch((error: unknown) =>
-            log.warn({ error }, 'venue accounts not compared: the next round retries'),
-          )
-          .finally(() => {
-            running = undefined
-          })
-      }, intervals.tickMs)
+      const ticking = repeat(tick, {
+        everyMs: intervals.tickMs,
+        onError: (error) => log.warn({ error }, 'venue accounts not compared: the next round retries'),
+      })
       return {
         async [Symbol.asyncDispose]() {
           stopped = true
-          clearInterval(timer)
           listening[Symbol.dispose]()
-          await running
+          await ticking[Symbol.asyncDispose]()
           await accountStreams.close()
           await drained()
         },

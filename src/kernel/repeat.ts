@@ -1,0 +1,36 @@
+type RepeatOptions = {
+  everyMs: number
+  /** Receives the failure of a run, and the next run tries again. Without it the job must not fail. */
+  onError?: (error: unknown) => void
+  /** Runs at once too, and not only after the first interval. */
+  immediately?: boolean
+}
+
+/**
+ * Runs a job at an interval. Runs do not overlap: a tick during a run is skipped. The disposal waits for the run under
+ * way. The interval keeps no process alive.
+ */
+export function repeat(
+  run: () => Promise<unknown>,
+  { everyMs, onError, immediately = false }: RepeatOptions,
+): AsyncDisposable {
+  let running: Promise<unknown> | undefined
+  const tick = () => {
+    running ??= Promise.try(run)
+      .catch((error: unknown) => {
+        if (!onError) throw error
+        onError(error)
+      })
+      .finally(() => {
+        running = undefined
+      })
+  }
+  const timer = setInterval(tick, everyMs).unref()
+  if (immediately) tick()
+  return {
+    async [Symbol.asyncDispose]() {
+      clearInterval(timer)
+      await running
+    },
+  }
+}
