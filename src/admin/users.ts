@@ -109,7 +109,7 @@ const resetPolicy: AdminCommand['run'] = async (session, args) => {
     const now = clock.now()
     await policy.lockPolicy(tx, id, now)
     const [before] = await query<{ version: number }>(tx, 'select * from policy where user_id = $1', [id])
-    await policy.savePolicy(tx, id, noLimits, (before?.version ?? 0) + 1, now)
+    await policy.savePolicy(tx, id, { own: noLimits, version: (before?.version ?? 0) + 1, now })
     await session.record(tx, { command: 'policy reset', subject: id, details: { before: printable(before) } })
   })
   session.printLine(`The limits of user ${id} are reset to those of the platform`)

@@ -55,7 +55,7 @@ export function createTaskAcceptance(deps: TaskAcceptanceDeps): TaskAcceptance {
     accept: (wanted) => acceptTask(context, wanted),
     async enqueue(tx, wanted) {
       const task = buildTask(deps, { ...wanted, leased: false })
-      await writeAll(deps, tx, task, { ...wanted, leased: false })
+      await writeAll(deps, tx, { task, wanted: { ...wanted, leased: false } })
       return task.id
     },
   }
@@ -75,9 +75,11 @@ async function acceptTask({ deps, mutex }: AcceptanceContext, wanted: NewTask): 
     if (accepted) return accepted
   }
   if (wanted.admission.writes)
-    await transactions.pipelined(noop, (tx, _, commit) => writeAll(deps, tx, task, wanted, commit))
+    await transactions.pipelined(noop, (tx, _, commit) => writeAll(deps, tx, { task, wanted, flush: commit }))
   else
-    await retryOnConflict(() => writeAcceptance(deps, transactions.pool, task, wanted, creationEvents(task)))
+    await retryOnConflict(() =>
+      writeAcceptance(deps, transactions.pool, { task, wanted, events: creationEvents(task) }),
+    )
   return { task }
 }
 
@@ -139,12 +141,12 @@ const acceptanceJson = ({ leaseMs }: TaskAcceptanceDeps, task: Task, { key }: Ne
   hash: key?.hash,
 })
 
+type AcceptedTask = { task: Task; wanted: NewTask }
+
 async function writeAcceptance(
   deps: TaskAcceptanceDeps,
   db: pg.Pool | Tx,
-  task: Task,
-  wanted: NewTask,
-  events: NewEvent[],
+  { task, wanted, events }: AcceptedTask & { events: NewEvent[] },
 ): Promise<void> {
   const { admission } = wanted
   const moves = admission.moves?.(task.id) ?? []
@@ -163,17 +165,15 @@ async function writeAcceptance(
 async function writeAll(
   deps: TaskAcceptanceDeps,
   tx: Tx,
-  task: Task,
-  wanted: NewTask,
-  flush = noop,
+  { task, wanted, flush = noop }: AcceptedTask & { flush?: () => Promise<void> },
 ): Promise<void> {
   const { writes } = wanted.admission
   const events = creationEvents(task)
-  if (!writes) return void (await settleAll([writeAcceptance(deps, tx, task, wanted, events), flush()]))
+  if (!writes) return void (await settleAll([writeAcceptance(deps, tx, { task, wanted, events }), flush()]))
   // Locks of caps and budgets precede those of the ledger, as at the end of a task. `writes` is awaited first: its
   // statements, interleaved with the ledger's, would deadlock.
   await writes(tx, task.id)
-  await writeAcceptance(deps, tx, task, wanted, [])
+  await writeAcceptance(deps, tx, { task, wanted, events: [] })
   const append = query(tx, 'select user_event_append($1, $2, $3::jsonb, $4)', [
     task.user_id,
     task.id,

@@ -45,7 +45,9 @@ async function commitStep(
 ): Promise<Committed | undefined> {
   const takesNonce = 'sign' in result || 'replace' in result
   if (!takesNonce && !result.writes) {
-    return retryOnConflict(() => writeTask(deps, deps.transactions.pool, task, transition(task, result)))
+    return retryOnConflict(() =>
+      writeTask(deps, deps.transactions.pool, { task, change: transition(task, result) }),
+    )
   }
   return withTaskLock(deps, task, async (tx) => {
     await result.writes?.(tx)
@@ -84,7 +86,7 @@ async function commitInTransaction(
   const change = transition(task, result)
   if (!('sign' in result)) {
     const extra = 'replace' in result ? { txAttempt: await replacementJson(tx, result.replace) } : {}
-    return writeTask(deps, tx, task, change, extra)
+    return writeTask(deps, tx, { task, change, extra })
   }
   const { nonceSequence, minNonce, build, onRefused } = result.sign
   const built = await build(await takeNonce(tx, nonceSequence, minNonce), tx).catch((error: unknown) => {
@@ -93,7 +95,11 @@ async function commitInTransaction(
       : error
   })
   const signed = buildEffect(deps, built, nonceSequence, task.step)
-  const after = await writeTask(deps, tx, task, change, signedEffectJson(built, signed, nonceSequence))
+  const after = await writeTask(deps, tx, {
+    task,
+    change,
+    extra: signedEffectJson(built, signed, nonceSequence),
+  })
   return after && { ...after, signed }
 }
 
@@ -120,7 +126,7 @@ const acceptAndSign = (
       const change = transition(task, result)
       const [, after] = await settleAll([
         built.writes(),
-        writeTask(deps, tx, task, change, extra, acceptance),
+        writeTask(deps, tx, { task, change, extra, acceptance }),
         commit(),
       ])
       if (!after) throw new Error(`task ${task.id} is missing in the transaction that inserted it`)
@@ -136,11 +142,9 @@ async function commitRetry(
   { state, outcome }: RetryState,
 ): Promise<Committed | undefined> {
   const change = transition(task, { park: { afterMs, next: task.step } })
-  return writeTask(deps, deps.transactions.pool, task, {
-    ...change,
-    state,
-    outcome,
-    attempts: task.attempts + 1,
+  return writeTask(deps, deps.transactions.pool, {
+    task,
+    change: { ...change, state, outcome, attempts: task.attempts + 1 },
   })
 }
 

@@ -115,7 +115,7 @@ export function createNotifier({
       for (const topic of topics) queued.delete(topic)
       const undelivered = topics.filter((topic) => retained.delete(topic))
       if ((await publish(topics)) || undelivered.length === 0) continue
-      for (const topic of undelivered) enqueue(topic, true)
+      for (const topic of undelivered) enqueue(topic, { isBroadcast: true })
       return schedule(retryAfterMs)
     }
   }
@@ -131,23 +131,23 @@ export function createNotifier({
     if (!closing) timer ??= setTimeout(() => void flush(), afterMs)
   }
 
-  function enqueue(topic: string, isBroadcast: boolean) {
+  function enqueue(topic: string, { isBroadcast }: { isBroadcast: boolean }) {
     queued.add(topic)
     if (isBroadcast) retained.add(topic)
   }
-  const deliverAndQueue = (topics: string[], isBroadcast: boolean) => {
+  const deliverAndQueue = (topics: string[], options: { isBroadcast: boolean }) => {
     for (const topic of topics) {
       deliver(topic)
-      enqueue(topic, isBroadcast)
+      enqueue(topic, options)
     }
     if (!flushing) schedule()
   }
 
   return {
-    broadcast: (topics) => deliverAndQueue(topics, true),
+    broadcast: (topics) => deliverAndQueue(topics, { isBroadcast: true }),
     notify(topics) {
       if (peerCount === 0) topics.forEach(deliver)
-      else deliverAndQueue(topics, false)
+      else deliverAndQueue(topics, { isBroadcast: false })
     },
     on: topicListeners.on,
     onAny(listener) {

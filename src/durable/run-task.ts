@@ -49,13 +49,13 @@ async function runTask(state: InvokerState, call: UserCall<'task'>): Promise<Ans
   while (options.key !== undefined) {
     await pending.get(pendingKey)?.catch(() => undefined)
     const earlier = await findTaskByKey(deps, keyed)
-    if (earlier) return answerTask(deps, call, earlier, true)
+    if (earlier) return answerTask(deps, call, { task: earlier, replayed: true })
     // Several may have waited for one that was refused: again only the first of them goes on.
     if (!pending.has(pendingKey)) break
   }
   try {
     const task = await acceptTracked(state, pendingKey, { operation, input, caller, keyed })
-    return await answerTask(deps, call, task, false)
+    return await answerTask(deps, call, { task, replayed: false })
   } catch (error) {
     return answerTwin(deps, call, keyed, error)
   }
@@ -95,7 +95,7 @@ async function answerTwin(
   const twin = await findTaskByKey(deps, keyed).catch((cause: unknown) => {
     throw lost ? acceptanceUnknown(keyed.key, cause) : cause
   })
-  if (twin) return answerTask(deps, call, twin, !lost)
+  if (twin) return answerTask(deps, call, { task: twin, replayed: !lost })
   throw stale ? accountBusy() : lost ? acceptanceUnknown(keyed.key, error) : error
 }
 
@@ -103,8 +103,7 @@ async function answerTwin(
 async function answerTask(
   deps: TaskInvokerDeps,
   { options, request }: UserCall<'task'>,
-  task: Task,
-  replayed: boolean,
+  { task, replayed }: { task: Task; replayed: boolean },
 ): Promise<Answer> {
   const { pool } = deps.transactions
   let shown = replayed ? await readTask(pool, task.id) : task

@@ -67,7 +67,7 @@ async function attemptStep(
   try {
     const known = loaded.effects ?? (await readEffects(deps.transactions.pool, task.id))
     const effects = known.map((each) => withNeverSent(each, loaded.signed))
-    const result = await runStep(deps, task, effects, kind, lost)
+    const result = await runStep(deps, { task, effects }, kind, lost)
     const committed = await deps.committer.step(task, withNotExecutedHook(result, kind, task.id))
     return committed && { ...committed, effects: effectsAfter(effects, result, committed) }
   } catch (error) {
@@ -78,8 +78,7 @@ async function attemptStep(
 
 async function runStep(
   { clock, log }: TaskRunDeps,
-  task: Task,
-  effects: Effect[],
+  { task, effects }: { task: Task; effects: Effect[] },
   kind: TaskKind,
   lost: AbortSignal,
 ): Promise<StepResult> {

@@ -19,20 +19,26 @@ export type TaskWriteDeps = {
 /** The task as committed, the events of the commit, and the effect that the step signed. */
 export type Committed = { task: Task; committedEvents?: CommittedEvents; signed?: Effect }
 
+type TaskWrite = {
+  task: Task
+  change: StepTransition
+  /** Further fields of the argument of the database function. */
+  extra?: object
+  /** Inserts the task in the same statement. */
+  acceptance?: object
+}
+
 /** Writes a transition in one statement, fenced by owner and epoch; undefined where the fence refused it. */
 export async function writeTask(
   deps: TaskWriteDeps,
   db: pg.Pool | Tx,
-  task: Task,
-  change: StepTransition,
-  extra: object = {},
-  acceptance?: object,
+  { task, change, extra = {}, acceptance }: TaskWrite,
 ): Promise<Committed | undefined> {
   const after = taskAfter(task, change, deps.clock.now())
   const taskEvents = transitionEvents(task, after, change.events)
   const all = acceptance ? [createdEvent(task), ...taskEvents] : taskEvents
   const events = task.user_id === systemOwner ? [] : all
-  const body = { ...taskWriteJson(deps, task, after, change, events), ...extra }
+  const body = { ...taskWriteJson(deps, { task, after, change, events }), ...extra }
   const [text, values] = acceptance
     ? ['select task_accept_signed($1::jsonb, $2::jsonb) as last', [acceptance, body]]
     : ['select task_write($1::jsonb) as last', [body]]
@@ -64,13 +70,17 @@ function taskAfter(task: Task, change: StepTransition, at: Date): Task {
   }
 }
 
+type WrittenTransition = {
+  task: Task
+  after: Task
+  change: StepTransition
+  events: readonly NewEvent[]
+}
+
 /** The argument of the database function `task_write`. */
 const taskWriteJson = (
   { instanceId, leaseMs }: TaskWriteDeps,
-  task: Task,
-  after: Task,
-  change: StepTransition,
-  events: readonly NewEvent[],
+  { task, after, change, events }: WrittenTransition,
 ) => ({
   id: task.id,
   owner: instanceId,

@@ -65,23 +65,23 @@ function inputReader(entry: Entry, compile: Compile, sources: NumberSources): Re
   const { params, body: bodySchema } = entry
   const querySchema = withWait(entry)
   const unknownField = unknownFields({ params, query: querySchema, body: bodySchema, isKeyed: keyed })
-  const part = (schema: unknown, isStrict = false): Part | undefined => {
+  const part = (schema: unknown, { isStrict = false }: { isStrict?: boolean } = {}): Part | undefined => {
     if (schema === undefined) return undefined
-    const check = compile(ajvSchema(asSchema(schema), isStrict))
+    const check = compile(ajvSchema(asSchema(schema), { isStrict }))
     return { schema: asSchema(schema), check, unknownField }
   }
   const path = part(params)
   const query = part(querySchema)
-  const body = part(bodySchema, entry.kind === 'task')
+  const body = part(bodySchema, { isStrict: entry.kind === 'task' })
   const queryNames = Object.keys(record(querySchema?.properties))
 
   return ({ path: givenPath, query: givenQuery, body: given, idempotencyKey }) => {
     const issues = issueList()
-    const inPath = path ? readFields('path', path, givenPath, sources, issues) : {}
+    const inPath = path ? readFields(path, givenPath, { location: 'path', sources, issues }) : {}
     addUnknown(issues, givenQuery, queryNames, unknownField)
-    const inQuery = query ? readFields('query', query, givenQuery, sources, issues) : {}
+    const inQuery = query ? readFields(query, givenQuery, { location: 'query', sources, issues }) : {}
     const key = keyed ? readKey(idempotencyKey, given, issues) : undefined
-    const inBody = body ? readBody(body, given, entry, sources, issues) : {}
+    const inBody = body ? readBody(body, given, entry, { location: 'body', sources, issues }) : {}
     if (issues.items.length > 0)
       throw new Fault('validation', 'The request is not valid', { issues: issues.items })
     const { wait = false, timeout = 0, ...rest } = entry.kind === 'task' ? inQuery : { ...inQuery }
@@ -108,15 +108,16 @@ export function withWait(entry: Entry): Schema | undefined {
 
 const record = (value: unknown): Record<string, unknown> => (isRecord(value) ? value : {})
 
+type Reading = { location: InputLocation; sources: NumberSources | undefined; issues: IssueList }
+
 function readFields(
-  location: 'path' | 'query',
   part: Part,
   given: Record<string, unknown>,
-  sources: NumberSources,
-  issues: IssueList,
+  reading: Reading & { sources: NumberSources },
 ): Record<string, unknown> {
   // Only numbers that were parsed from JSON have a source text.
-  return record(checked(location, part, given, sources.has(given) ? sources : undefined, issues))
+  const sources = reading.sources.has(given) ? reading.sources : undefined
+  return record(checked(part, given, { ...reading, sources }))
 }
 
 /** Splits a flat record by declared location. An unknown field joins the body, or the query where there is none. */
@@ -154,27 +155,20 @@ function addUnknown(
 
 /** Text first, then the schema, then the decimals; the number sources hang on the very objects that were parsed. */
 function checked(
-  location: InputLocation,
   { schema, check, unknownField }: Part,
   value: unknown,
-  sources: NumberSources | undefined,
-  issues: IssueList,
+  { location, sources, issues }: Reading,
 ): unknown {
   if (!checkStorable(location, schema, value, issues)) return undefined
   if (!check(value)) addErrors(issues, check.errors ?? [], { location, root: value, unknownField })
-  if (sources) addRoundedIntegers(issues, location, schema, value, sources)
+  if (sources) addRoundedIntegers(issues, { location, schema, value, sources })
   const decimals = readDecimals(schema, value, sources)
   for (const issue of decimals.issues) issues.add({ ...issue, location })
   return decimals.value
 }
 
-function readBody(
-  part: Part,
-  given: unknown,
-  entry: Entry,
-  sources: NumberSources,
-  issues: IssueList,
-): Record<string, unknown> {
+function readBody(part: Part, given: unknown, entry: Entry, reading: Reading): Record<string, unknown> {
+  const { issues } = reading
   if (given === undefined || given === null) {
     const defaults: Record<string, unknown> = {}
     const mayBeAbsent = given === undefined && isAllOptional(part.schema)
@@ -184,7 +178,7 @@ function readBody(
     return {}
   }
   if (isRecord(given)) dropIdentity(given, part.schema)
-  const value = checked('body', part, given, sources, issues)
+  const value = checked(part, given, reading)
   return issues.items.length > 0 ? {} : record(filterBySchema(part.schema, value))
 }
 
@@ -232,21 +226,24 @@ const notVisible = (location: InputLocation, field: string): Issue => ({
   type: 'string_pattern_mismatch',
 })
 
+/** Strict: an undeclared field is an error. */
+type Strictness = { isStrict: boolean }
+
 /**
  * The form of a schema that ajv checks. Names go, since one schema may stand in many operations. A decimal keeps its
  * types only: its pattern and bounds are held exactly, on its text. Sealed: an undeclared field is an error, at any
  * depth, because a misspelt stop price must not open a position without a stop.
  */
-function ajvSchema(schema: Schema, isStrict: boolean): Schema {
+function ajvSchema(schema: Schema, { isStrict }: Strictness): Schema {
   if (schema['x-decimal'] !== undefined) {
     return { type: schema.type, ...defaultOf(schema) }
   }
   const arm = onlyArmBesideNull(schema)
-  if (arm) return { ...ajvSchema(arm, isStrict), ...defaultOf(schema), type: [arm.type, 'null'] }
+  if (arm) return { ...ajvSchema(arm, { isStrict }), ...defaultOf(schema), type: [arm.type, 'null'] }
   const form: Record<string, unknown> = {}
   for (const [keyword, value] of Object.entries(schema)) {
     if (keyword === '$id' || keyword.startsWith('~')) continue
-    form[keyword] = nested(keyword, value, isStrict && keyword !== 'allOf')
+    form[keyword] = nested(keyword, value, { isStrict: isStrict && keyword !== 'allOf' })
   }
   if ([schema.type].flat().includes('integer')) Object.assign(form, safeBounds(schema))
   const open = schema.additionalProperties !== undefined || schema.patternProperties !== undefined
@@ -286,15 +283,18 @@ const singles = new Set([
 ])
 const lists = new Set(['anyOf', 'oneOf', 'allOf', 'prefixItems'])
 
-function nested(keyword: string, value: unknown, isStrict: boolean): unknown {
+function nested(keyword: string, value: unknown, strictness: Strictness): unknown {
   if (maps.has(keyword) && isRecord(value)) {
     return Object.fromEntries(
-      Object.entries(value).map(([name, item]) => [name, isRecord(item) ? ajvSchema(item, isStrict) : item]),
+      Object.entries(value).map(([name, item]) => [
+        name,
+        isRecord(item) ? ajvSchema(item, strictness) : item,
+      ]),
     )
   }
-  if (singles.has(keyword) && isRecord(value)) return ajvSchema(value, isStrict)
+  if (singles.has(keyword) && isRecord(value)) return ajvSchema(value, strictness)
   if (lists.has(keyword) && Array.isArray(value)) {
-    return value.map((item) => (isRecord(item) ? ajvSchema(item, isStrict) : item))
+    return value.map((item) => (isRecord(item) ? ajvSchema(item, strictness) : item))
   }
   return value
 }

@@ -4,18 +4,24 @@ import type { NumberSources } from '#kernel/json.ts'
 import { decimalOfSource } from '#kernel/money.ts'
 import type { IssueList } from './issues.ts'
 
+type NumberInput = {
+  location: InputLocation
+  schema: Schema
+  value: unknown
+  sources: NumberSources
+}
+/** A value by the object that holds it, and its path from the root. */
+type Place = { holder: object; key: string; path: Issue['path'] }
+
 /**
  * A double rounds before anyone looks: 1e-400 reads as 0 and 1.00000000000000000001 as 1, which are whole. Where an
  * integer is wanted the text decides, so that a number arrives as it was written or not at all.
  */
 export function addRoundedIntegers(
   issues: IssueList,
-  location: InputLocation,
-  schema: Schema,
-  value: unknown,
-  sources: NumberSources,
+  { location, schema, value, sources }: NumberInput,
 ): void {
-  const visit = (given: Schema, holder: object, key: string, item: unknown, path: Issue['path']): void => {
+  const visit = (given: Schema, item: unknown, { holder, key, path }: Place): void => {
     if (issues.isFull()) return
     const arm = selectSchema(given, item)
     if (!arm) return
@@ -27,15 +33,16 @@ export function addRoundedIntegers(
     } else if (Array.isArray(item)) {
       const { items } = arm
       if (isRecord(items))
-        for (const [index, each] of item.entries()) visit(items, item, `${index}`, each, [...path, index])
+        for (const [index, each] of item.entries())
+          visit(items, each, { holder: item, key: `${index}`, path: [...path, index] })
     } else if (isRecord(item)) {
       for (const [name, field] of Object.entries(item)) {
         const within = propertySchema(arm, name)
-        if (within) visit(within, item, name, field, [...path, name])
+        if (within) visit(within, field, { holder: item, key: name, path: [...path, name] })
       }
     }
   }
-  visit(schema, {}, '', value, [])
+  visit(schema, value, { holder: {}, key: '', path: [] })
 }
 
 /** Reading decimals costs the square of their length, and no integer needs so many characters. */

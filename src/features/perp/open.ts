@@ -9,7 +9,11 @@ import {
 import { clockToleranceMs, positionOf } from '#engines/venue/orders/order-lookup.ts'
 import { type OrderTaskData, startsWithOrder, toTaskData } from '#engines/venue/orders/order-task.ts'
 import type { Pricing } from '#engines/venue/orders/protective-orders.ts'
-import { accountAfterTasks, rereadBalances } from '#engines/venue/orders/read-after-write.ts'
+import {
+  accountAfterTasks,
+  type BalanceAttempt,
+  rereadBalances,
+} from '#engines/venue/orders/read-after-write.ts'
 import { recentSpendings } from '#engines/venue/orders/spending.ts'
 import {
   type AgentDeps,
@@ -179,25 +183,30 @@ function exitsOf(
       'A reduce-only order takes no `tp_price` or `sl_price`: leave them out, or set them later with `perp_tp_sl`',
       { fields: ['reduce_only', 'tp_price', 'sl_price'] },
     )
-  const exit = (leg: 'tp' | 'sl', price: string | undefined, isMarket: boolean) => {
+  const exit = (leg: 'tp' | 'sl', { price, isMarket }: { price: string | undefined; isMarket: boolean }) => {
     if (price === undefined) return null
     const field = `${leg}_price`
     assertTick(price, market, field, pricing)
     assertExit({ leg, price, isBuy, reference, field, isLimit: reference === input.limit_price })
     return { price, isMarket }
   }
-  return { tp: exit('tp', tp_price, tp_is_market), sl: exit('sl', sl_price, sl_is_market) }
+  return {
+    tp: exit('tp', { price: tp_price, isMarket: tp_is_market }),
+    sl: exit('sl', { price: sl_price, isMarket: sl_is_market }),
+  }
 }
 
+type Entry = { isBuy: boolean; limit: string | undefined; mark: string }
+
 /** The best price of the entry: its limit, unless the mark is better. */
-const referenceOf = (isBuy: boolean, limit: string | undefined, mark: string): string =>
+const referenceOf = ({ isBuy, limit, mark }: Entry): string =>
   limit === undefined || compareDecimals(limit, mark) > 0 === isBuy ? mark : limit
 
 export const admitOpen = (
   deps: TradeDeps,
   request: OpenRequest,
   { userId }: Pick<Caller, 'userId'>,
-): Promise<Admission> => rereadBalances(deps, userId, (isLast) => admitOnce(deps, request, userId, isLast))
+): Promise<Admission> => rereadBalances(deps, userId, (attempt) => admitOnce(deps, request, userId, attempt))
 
 const readFor = (deps: TradeDeps, query: { userId: string; account: string; symbol: string }) =>
   Promise.all([
@@ -211,7 +220,7 @@ async function admitOnce(
   deps: TradeDeps,
   request: OpenRequest,
   userId: string,
-  isLast: boolean,
+  { isLast }: BalanceAttempt,
 ): Promise<Admission> {
   const input = openInputOf(request)
   const { venue, pricing, policy, chainId, clock, limits } = deps
@@ -236,7 +245,7 @@ async function admitOnce(
       isBuy,
       grid: market,
     })
-  const reference = referenceOf(isBuy, limit, mid)
+  const reference = referenceOf({ isBuy, limit, mark: mid })
   const size = orderSize(
     { size: input.size, notional: input.notional_usd },
     {

@@ -50,7 +50,7 @@ const ttlMs = 60_000
 export const isActive = async (
   venue: Pick<Hyperliquid, 'account' | 'spotHoldings'>,
   account: string,
-  hadKey: boolean,
+  { hadKey }: { hadKey: boolean },
 ): Promise<boolean> => {
   if (hadKey) return true
   const { accountValueUsd, positions, unread } = await venue.account(account)
@@ -196,7 +196,7 @@ export function setupSteps(deps: SetupDeps): Record<'begin' | 'confirm', Step> {
       const { current, waiting } = await agents.of(task.userId)
       const { exit = false } = taskDataOf(task)
       if (!waiting) return { end: 'completed', outcome: 'executed', result: await statusView(task) }
-      if (!exit && !(await isActive(venue, account, current !== undefined)))
+      if (!exit && !(await isActive(venue, account, { hadKey: current !== undefined })))
         return task.data.reread ? unfunded(task, []) : rereadLater
       const continuation = {
         next: 'confirm',

@@ -113,7 +113,7 @@ export function tpSlSteps(deps: TpSlDeps): Record<'begin' | 'confirm' | 'replace
       next: 'replaced',
       data: { placed: known as unknown as JsonObject, earlier },
       effects,
-      onRefused: (fault: Fault) => notReplaced(task, exits, earlier, fault, effects),
+      onRefused: (fault: Fault) => notReplaced(task, fault, { exits, earlier, effects }),
     })
   }
 
@@ -136,7 +136,7 @@ export function tpSlSteps(deps: TpSlDeps): Record<'begin' | 'confirm' | 'replace
     const rejection = await rejectedResult(deps, task, actionOutcome)
     const error =
       'error' in rejection ? rejection.error : { code: 'venue_rejected', message: actionOutcome.message }
-    return notReplaced(task, exits, earlier, error, actionOutcome.effects)
+    return notReplaced(task, error, { exits, earlier, effects: actionOutcome.effects })
   }
 
   return { begin, confirm, replaced }
@@ -205,13 +205,13 @@ function allMissing(task: TaskView, exits: readonly Exit[], effects: EffectUpdat
   }
 }
 
+type Replacement = { exits: readonly Exit[]; earlier: readonly EarlierExit[]; effects: EffectUpdate[] }
+
 /** The new exits are placed and the earlier ones still open: too much protection, never too little. */
 function notReplaced(
   task: TaskView,
-  exits: readonly Exit[],
-  earlier: readonly EarlierExit[],
   { code, message }: { code: string; message: string },
-  effects: EffectUpdate[],
+  { exits, earlier, effects }: Replacement,
 ): StepResult {
   const remaining = earlier.map(({ order_id: id, leg }) => ({
     order_id: String(id),

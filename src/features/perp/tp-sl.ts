@@ -37,14 +37,20 @@ type Wanted = { market: PerpMarket; isLong: boolean; mark: string }
 
 function exitsOf(input: TpSlInput, { market, isLong, mark }: Wanted, pricing: Sizing) {
   const { tp_price, sl_price, tp_is_market = true, sl_is_market = true } = input
-  const exit = (leg: ExitLeg, price: string | undefined, isMarket: boolean): WantedExit | null => {
+  const exit = (
+    leg: ExitLeg,
+    { price, isMarket }: { price: string | undefined; isMarket: boolean },
+  ): WantedExit | null => {
     if (price === undefined) return null
     const field = `${leg}_price`
     assertTick(price, market, field, pricing)
     assertExit({ leg, price, isBuy: isLong, reference: mark, field })
     return { price, isMarket }
   }
-  return { tp: exit('tp', tp_price, tp_is_market), sl: exit('sl', sl_price, sl_is_market) }
+  return {
+    tp: exit('tp', { price: tp_price, isMarket: tp_is_market }),
+    sl: exit('sl', { price: sl_price, isMarket: sl_is_market }),
+  }
 }
 
 export async function admitTpSl(deps: TradeDeps, input: TpSlInput, { userId }: Caller): Promise<Admission> {

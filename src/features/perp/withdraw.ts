@@ -2,7 +2,7 @@ import { collateralFor, spotCashMicros, transferFor } from '#engines/venue/order
 import { type CollateralTransfer, noTransfer } from '#engines/venue/orders/collateral-transfer.ts'
 import { failed, failedBy } from '#engines/venue/orders/place-order.ts'
 import type { PlaceOrderDeps } from '#engines/venue/orders/place-order-deps.ts'
-import { rereadBalances } from '#engines/venue/orders/read-after-write.ts'
+import { type BalanceAttempt, rereadBalances } from '#engines/venue/orders/read-after-write.ts'
 import type { ActionPlan, SignedActions } from '#engines/venue/orders/signed-action.ts'
 import { noteErrorMs, notePaid, recentSpendings } from '#engines/venue/orders/spending.ts'
 import { clockSkewMs } from '#engines/venue/orders/trade-admission.ts'
@@ -85,13 +85,13 @@ export const admitWithdraw = (
   deps: WithdrawDeps,
   input: WithdrawInput,
   { userId }: Pick<Caller, 'userId'>,
-): Promise<Admission> => rereadBalances(deps, userId, (isLast) => admitOnce(deps, input, userId, isLast))
+): Promise<Admission> => rereadBalances(deps, userId, (attempt) => admitOnce(deps, input, userId, attempt))
 
 async function admitOnce(
   deps: WithdrawDeps,
   input: WithdrawInput,
   userId: string,
-  isLast: boolean,
+  { isLast }: BalanceAttempt,
 ): Promise<Admission> {
   const { venue, chain, policy, route, chainId, clock, limits } = deps
   const { amount_usd: amountUsd } = input

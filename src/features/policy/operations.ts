@@ -111,7 +111,12 @@ export function operations({ db, transact, clock, view, served }: OperationsDeps
           throw stepUp(userId, { operation: 'policy_tighten', input }, sentence, { fields: wider })
         }
         const hasChanges = Object.values(wanted).some((each) => each !== null)
-        if (hasChanges) await store.savePolicy(tx, userId, merged(own, wanted), version + 1, now)
+        if (hasChanges)
+          await store.savePolicy(tx, userId, {
+            own: merged(own, wanted),
+            version: version + 1,
+            now,
+          })
         return toResponse(await view(tx, userId))
       })
     },

@@ -77,7 +77,11 @@ function pauseOf({ scope, since, reason }: Row): Pause | null {
 export const lockPolicy = (tx: Queryable, userId: string, now: Date) =>
   query(tx, 'select policy_lock($1, $2)', [userId, now])
 
-export const savePolicy = (tx: Queryable, userId: string, own: Overrides, version: number, now: Date) =>
+export const savePolicy = (
+  tx: Queryable,
+  userId: string,
+  { own, version, now }: { own: Overrides; version: number; now: Date },
+) =>
   fetchAll(
     tx,
     builder

@@ -23,13 +23,18 @@ export const spotTaskDataOf = (task: TaskView) => taskDataOf(task) as SpotOrderT
 
 export type GatewayExit = { leg: ExitLeg; price: string }
 
+type HeldExits = {
+  orderOutcome: OrderOutcome
+  result: StepResult
+  gatewayExits: readonly GatewayExit[]
+}
+
 export function withGatewayTriggers(
   task: TaskView,
   { now }: StepContext,
-  { entry, exits: placed, fills }: OrderOutcome,
-  result: StepResult,
-  gatewayExits: readonly GatewayExit[],
+  { orderOutcome, result, gatewayExits }: HeldExits,
 ): StepResult {
+  const { entry, exits: placed, fills } = orderOutcome
   if (gatewayExits.length === 0 || !('end' in result)) return result
   const { symbol, size: wanted, price } = spotTaskDataOf(task)
   const rests = entry.status === 'resting'
@@ -100,7 +105,8 @@ export function createOnFilled({
   }
   return async (task, context, orderOutcome, result) => {
     const taskData = spotTaskDataOf(task)
-    if (taskData.is_buy) return withGatewayTriggers(task, context, orderOutcome, result, taskData.kept)
+    if (taskData.is_buy)
+      return withGatewayTriggers(task, context, { orderOutcome, result, gatewayExits: taskData.kept })
     if (orderOutcome.entry.status === 'resting') return result
     const checked = task.data.exits_checked as string[] | undefined
     const cancelExits = (ids: readonly string[]): StepResult => ({

@@ -41,7 +41,7 @@ function movedResult(
   { gatewayExits, effects }: { gatewayExits: GatewayExit[]; effects: EffectUpdate[] },
 ): StepResult {
   const found = completed(task, spotTaskDataOf(task), orderOutcome, { effects, now: context.now })
-  return withGatewayTriggers(task, context, orderOutcome, found, gatewayExits)
+  return withGatewayTriggers(task, context, { orderOutcome, result: found, gatewayExits })
 }
 
 const isMissing = ({ state }: Exit): boolean => state === 'missing'

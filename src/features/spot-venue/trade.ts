@@ -10,7 +10,7 @@ import {
 } from '#engines/venue/orders/order-checks.ts'
 import type { HeldBefore } from '#engines/venue/orders/order-lookup.ts'
 import { type OrderTaskData, startsWithOrder, toTaskData } from '#engines/venue/orders/order-task.ts'
-import { rereadBalances } from '#engines/venue/orders/read-after-write.ts'
+import { type BalanceAttempt, rereadBalances } from '#engines/venue/orders/read-after-write.ts'
 import { recentSpendings, SpendingNotShown } from '#engines/venue/orders/spending.ts'
 import {
   clockSkewMs,
@@ -147,13 +147,13 @@ async function readAccount(deps: SpotDeps, userId: string, tokens: readonly stri
 }
 
 export const admitBuy = (deps: SpotDeps, input: BuyInput, { userId }: Pick<Caller, 'userId'>) =>
-  rereadBalances(deps, userId, (isLast) => admitBuyOnce(deps, input, userId, isLast))
+  rereadBalances(deps, userId, (attempt) => admitBuyOnce(deps, input, userId, attempt))
 
 async function admitBuyOnce(
   deps: SpotDeps,
   input: BuyInput,
   userId: string,
-  isLast: boolean,
+  { isLast }: BalanceAttempt,
 ): Promise<Admission> {
   const { pricing, policy, clock, limits } = deps
   const market = await requireSpotMarket(deps.venue, input.asset)
@@ -242,13 +242,13 @@ function saleSize(input: SellInput, held: Held, pricing: SpotDeps['pricing']): s
 }
 
 export const admitSell = (deps: SpotDeps, input: SellInput, { userId }: Pick<Caller, 'userId'>) =>
-  rereadBalances(deps, userId, (isLast) => admitSellOnce(deps, input, userId, isLast))
+  rereadBalances(deps, userId, (attempt) => admitSellOnce(deps, input, userId, attempt))
 
 async function admitSellOnce(
   deps: SpotDeps,
   input: SellInput,
   userId: string,
-  isLast: boolean,
+  { isLast }: BalanceAttempt,
 ): Promise<Admission> {
   const { pricing, policy, clock, limits } = deps
   const market = await requireSpotMarket(deps.venue, input.asset)

@@ -32,8 +32,8 @@ export function rolesOf(rows: readonly AgentWalletRow[]): {
   current: Agent | undefined
   waiting: Agent | undefined
 } {
-  const find = (approved: boolean) => rows.find((row) => (row.approved_at !== null) === approved)
-  const [current, waiting] = [find(true), find(false)]
+  const current = rows.find(({ approved_at }) => approved_at !== null)
+  const waiting = rows.find(({ approved_at }) => approved_at === null)
   return { current: current && agentOf(current), waiting: waiting && agentOf(waiting) }
 }
 

@@ -45,7 +45,7 @@ export function openedMicros(orders: readonly VenueOrder[]): bigint {
 function assertTimes(
   { nonce, expiresAtMs, action }: VenueIntent,
   now: Date,
-  hasSettableClock: boolean,
+  { hasSettableClock }: { hasSettableClock: boolean },
 ): void {
   const aheadMs = Number(nonce) - now.getTime()
   assertRule(
@@ -133,6 +133,6 @@ export function assertVenueIntent({ intent, own, agents, venue, now }: VenueInte
     'signer',
     'the signer is not the key of the account or of its agent',
   )
-  assertTimes(intent, now, venue.hasSettableClock === true)
+  assertTimes(intent, now, { hasSettableClock: venue.hasSettableClock === true })
   assertAction(intent, venue, agents)
 }

@@ -118,18 +118,18 @@ export async function recentlyCancelled({ db, clock }: TaskDeps, userId: string)
   return new Set(rows.flatMap(({ id }) => (id !== null && isVenueOrderId(id) ? [Number(id)] : [])))
 }
 
-/**
- * Repeats an admission that fails for insufficient balance where a recent task of the user moved money. `isLast`:
- * pending spends count as spent.
- */
+/** `isLast`: pending spends count as spent. */
+export type BalanceAttempt = { isLast: boolean }
+
+/** Repeats an admission that fails for insufficient balance where a recent task of the user moved money. */
 export async function rereadBalances<T>(
   deps: TaskDeps,
   userId: string,
-  admit: (isLast: boolean) => Promise<T>,
+  admit: (attempt: BalanceAttempt) => Promise<T>,
 ): Promise<T> {
   for (const waitMs of rereadWaitsMs) {
     try {
-      return await admit(false)
+      return await admit({ isLast: false })
     } catch (shortage) {
       const isShort = shortage instanceof Fault && shortage.code === 'insufficient_balance'
       const mayChange =
@@ -138,5 +138,5 @@ export async function rereadBalances<T>(
     }
     await pause(waitMs)
   }
-  return admit(true)
+  return admit({ isLast: true })
 }
