@@ -148,7 +148,7 @@ function addUnknown(
   for (const name of Object.keys(sent)) {
     if (issues.isFull()) return
     if (known.includes(name)) continue
-    const msg = unknownField(name, known, true)
+    const msg = unknownField(name, known, { isTop: true })
     issues.add({ location: 'query', path: [name], msg, type: 'extra_forbidden' })
   }
 }

@@ -18,7 +18,7 @@ type Failure = {
   isTop: boolean
 }
 /** The message for a field that is not declared here. */
-export type UnknownField = (name: string, declared: readonly string[], isTop: boolean) => string
+export type UnknownField = (name: string, declared: readonly string[], options: { isTop: boolean }) => string
 
 const isJson = (location: InputLocation): boolean => location === 'body'
 
@@ -60,7 +60,7 @@ const missing = ({ params }: Failure) => ({
 })
 const extra = ({ params, schema, unknownField, isTop }: Failure) => {
   const name = String(params.additionalProperty ?? params.unevaluatedProperty)
-  return { type: 'extra_forbidden', msg: unknownField(name, propertyNames(schema), isTop), below: name }
+  return { type: 'extra_forbidden', msg: unknownField(name, propertyNames(schema), { isTop }), below: name }
 }
 
 const propertyNames = ({ properties }: Schema): string[] =>

@@ -16,7 +16,7 @@ export function unknownFields({
     query: namesIn(query),
     body: new Set([...namesIn(body), ...(isKeyed ? ['idempotency_key'] : [])]),
   }
-  return (name, declared, isTop) => {
+  return (name, declared, { isTop }) => {
     const msg = 'Extra inputs are not permitted'
     const elsewhere = isTop && Object.entries(names).find(([, own]) => own.has(name))
     if (elsewhere) return `${msg} here: send \`${name}\` in the ${elsewhere[0]}`

@@ -295,6 +295,28 @@ const shapes: RuleFixture[] = [
       `const faults = ['insufficient_balance']\nthrow new Fault('no_position', 'None')`,
     ],
   },
+  {
+    rule: 'parameters',
+    path: 'src/durable/place.ts',
+    bad: [
+      `export const place = (order: Order, isLast: boolean) => send(order, isLast)`,
+      `export function place(order: Order, isLast?: boolean): void {}`,
+      `export async function place(\n  order: Order,\n  isLast = false,\n): Promise<Map<string, Order>> {\n  return new Map()\n}`,
+      `export type Place = (order: Order, isLast: boolean | undefined) => void`,
+      `type Deps = { run: (isLast: boolean) => void }`,
+      `export const steps = { place(order: Order, isLast: boolean): void {} }`,
+      `export function place(a: string, b: string, c: string, d: string, e: string): void {}`,
+      `export const place = <T>(a: T, { b }: { b: T }, c: Map<T, T>, d = [1, 2], ...e: T[]): T => a`,
+    ],
+    good: [
+      `export const place = (order: Order, { isLast = false }: { isLast?: boolean } = {}) => send(order, isLast)`,
+      `export const isLast = (order: Order): boolean => order.rest === 0`,
+      `export function place(a: Map<string, boolean>, [b, c]: [string, boolean], d: string, e: string): void {}`,
+      `function assertRule(holds: boolean, rule: string): asserts holds {\n  if (!holds) throw new Error(rule)\n}`,
+      `const placed = order ? place(1, 2, 3, 4, 5) : false\nif (place(1, 2, 3, 4, 5)) {\n  send()\n}`,
+      `const answers = { place: [true, false], rest: (rows) => rows.map((row, at) => row.at === at) }`,
+    ],
+  },
 ]
 
 export const ruleFixtures: RuleFixture[] = [...imports, ...shapes]

@@ -1,6 +1,6 @@
 import { posix } from 'node:path'
 import type { Finding } from './import-rules.ts'
-import { closingIndex } from './scan.ts'
+import { closingIndex, type Token } from './scan.ts'
 import type { Source } from './source.ts'
 import { callables, functionSpans, waitSpans } from './spans.ts'
 import * as tables from './tables.ts'
@@ -242,6 +242,66 @@ const shortage: Rule = (file) => {
   }))
 }
 
+const parametersMax = 4
+
+/** The tokens between the commas that stand outside every bracket. */
+const splitAtCommas = (tokens: readonly Token[]): Token[][] => {
+  const parts: Token[][] = [[]]
+  let depth = 0
+  for (const token of tokens) {
+    if (token.kind === 'punct' && '([{'.includes(token.text)) depth++
+    if (token.kind === 'punct' && ')]}'.includes(token.text)) depth--
+    if (token.text === ',' && depth === 0) parts.push([])
+    else parts.at(-1)?.push(token)
+  }
+  return parts.filter((part) => part.length > 0)
+}
+
+/** Positional booleans among the written parameters from `open` to `close`; the subject of `asserts` is a value. */
+const booleanParameters = ({ written }: Source, open: number, close: number): Token[] => {
+  const after = written.tokens.findIndex(({ index }) => index > close)
+  const [colon, word, subject] = written.tokens.slice(after, after + 3)
+  const asserted = colon?.text === ':' && word?.text === 'asserts' ? subject?.text : undefined
+  let depth = 0
+  return written.tokens
+    .filter(({ index }) => index > open && index < close)
+    .filter((token, at, inside) => {
+      if (token.kind === 'punct' && '([{<'.includes(token.text)) depth++
+      if (token.kind === 'punct' && ')]}>'.includes(token.text)) depth--
+      const next = inside.slice(at + 1, at + 4).map(({ text }) => text)
+      const isBoolean = /^(: boolean|\? : boolean|= true|= false)( |$)/.test(next.join(' '))
+      return depth === 0 && token.kind === 'word' && isBoolean && token.text !== asserted
+    })
+}
+
+/** `f(a, true, false)` says nothing at the call: a boolean is a named option, and many parameters are one object. */
+const parameters: Rule = (file) => {
+  if (!inSrc(file) || file.path.startsWith('src/world/') || isTest(file)) return []
+  const lists = (tokens: Token[]) =>
+    callables(tokens)
+      .map(({ params }) => params)
+      .filter((params) => params[0]?.text === '(')
+  const long = lists(file.running.tokens)
+    .map((params) => ({ line: params[0]?.line ?? 1, count: splitAtCommas(params.slice(1, -1)).length }))
+    .filter(({ count }) => count > parametersMax)
+    .map(({ line, count }) => ({
+      line,
+      says: `${count} parameters, at most ${parametersMax}; hand over an object`,
+    }))
+  // A type of a function is gone when the code runs, and one with a return type is told by the running code only.
+  const booleans = [...lists(file.running.tokens), ...lists(file.written.tokens)].flatMap((params) =>
+    booleanParameters(file, params[0]?.index ?? 0, params.at(-1)?.index ?? 0),
+  )
+  const lines = new Map(booleans.map(({ text, line }) => [`${line} ${text}`, { line, text }]))
+  return [
+    ...long,
+    ...[...lines.values()].map(({ line, text }) => ({
+      line,
+      says: `the boolean parameter ${text} has no name at the call; make it an option`,
+    })),
+  ]
+}
+
 export const rules: Record<string, Rule> = {
   runs,
   names,
@@ -259,6 +319,7 @@ export const rules: Record<string, Rule> = {
   receipt,
   shortage,
   poolInAct,
+  parameters,
 }
 
 export const ruleFindings = (file: Source): Finding[] =>
