@@ -16,7 +16,7 @@ const isAlive = (pid: number): boolean => {
   }
 }
 
-/** A process that was told to end may still be writing. */
+/** A process that is stopping may still write. */
 const clear = (path: string): void => {
   try {
     rmSync(path, { recursive: true, force: true, maxRetries: 5, retryDelay: 100 })

@@ -2,7 +2,7 @@ import { enableCompileCache } from 'node:module'
 import { ConfigRefused, readConfig } from '#config.ts'
 import { compileCacheOf, openDataDir } from '#start/data-dir.ts'
 
-/** Expected failures of a start are told in one sentence each; anything else is a bug and keeps its stack. */
+/** Expected failures of a start are printed in one sentence each; anything else is a bug and keeps its stack. */
 const expected = new Set(['ConfigRefused', 'DataDirRefusal', 'InUse', 'StoreRefusal', 'WorldRefusal'])
 const stopMsMax = 10_000
 

@@ -38,7 +38,7 @@ const volatile: readonly (readonly [RegExp, string])[] = [
 const shape = (text: string): string =>
   volatile.reduce((shaped, [pattern, name]) => shaped.replace(pattern, name), text.trim())
 
-/** A line of three dots stands for any lines. */
+/** A line of three dots matches any lines. */
 const promise = (text: string): RegExp => {
   const parts = shape(text)
     .split(/^\.\.\.$/m)

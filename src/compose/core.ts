@@ -31,7 +31,7 @@ export type CoreOverrides = {
 
 const claimPollMsDefault = 250
 
-/** What every section stands on: the database, the task engine, time and randomness. */
+/** The parts that every section needs: the database, the task engine, time and randomness. */
 export async function openCore(deps: CoreDeps, overrides: CoreOverrides = {}) {
   const { config, log, baseUrl } = deps
   const {

@@ -89,7 +89,10 @@ async function accept(
   return task
 }
 
-/** What a task does first, it does before anybody is told of it: a request leaves in the turn after the one it is made in. */
+/**
+ * The first requests of a task leave before anyone is notified of it: a request leaves in the turn after the one it is
+ * made in.
+ */
 async function yieldToFirstStep(): Promise<void> {
   await nextTurn()
   await nextTurn()

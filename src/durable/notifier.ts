@@ -45,7 +45,7 @@ export const gapTopic = 'gap'
 const flushAfterMs = 5
 /** A topic has at most 70 characters, and NOTIFY refuses payloads of 8000 bytes and more. */
 const topicsPerPayload = 100
-/** A new instance publishes before its row exists, so assume peers for this long after hearing one. */
+/** A new instance publishes before its row exists, so assume peers for this long after a message of one. */
 const peerTtlMs = 30_000
 /** The pause before a failed broadcast is retried. */
 const retryAfterMs = 250

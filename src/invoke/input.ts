@@ -230,7 +230,7 @@ const notVisible = (location: InputLocation, field: string): Issue => ({
 type Strictness = { isStrict: boolean }
 
 /**
- * The form of a schema that ajv checks. Names go, since one schema may stand in many operations. A decimal keeps its
+ * The form of a schema that ajv checks. Names are dropped, because several operations may share a schema. A decimal keeps its
  * types only: its pattern and bounds are held exactly, on its text. Sealed: an undeclared field is an error, at any
  * depth, because a misspelt stop price must not open a position without a stop.
  */

@@ -67,7 +67,7 @@ export type InvocableOperation = {
 }
 
 export type Invocation = {
-  /** Filled by whatever parses JSON, so that numbers keep their digits. */
+  /** Filled by the JSON parser of the door, so that numbers keep their digits. */
   sources: NumberSources
   limits: RateLimits
   prepare(operation: Operation): InvocableOperation
@@ -115,7 +115,7 @@ export function createInvocation({
         const { caller, authorization } = admitted
         const userId = caller?.userId ?? ''
         using waiting = options.wait ? quotas.wait(userId) : undefined
-        // Over the share the task goes on as without waiting, and the answer shows it as it stands.
+        // Above the share the task continues as without waiting, and the answer shows its current state.
         const allowed = options.wait && !waiting ? { ...options, timeoutMs: 0 } : options
         const reply = await execute({ operation, input, caller, options: allowed, request }).catch(
           (error: unknown) => {

@@ -17,7 +17,7 @@ type NewStream = {
   userId: string
   authorization: string | undefined
   items: Items
-  /** The fault that an error of `items` stands for. */
+  /** The fault for an error of `items`. */
   toFault: (error: unknown) => Fault
 }
 type OpenStream = { authorization: string | undefined; refuse(fault: Fault): void }
@@ -33,7 +33,7 @@ export type UserQuotas = {
   close(): Promise<void>
 }
 
-/** What lasts at this instance, through whatever door: streams and waits, of which no user has more than a share. */
+/** Streams and waits of this instance, through any door, of which no user has more than a share. */
 export function userQuotas(authenticate: Authenticate, quotas: Quotas): UserQuotas {
   const open = new Set<OpenStream>()
   const streams = counts()

@@ -64,7 +64,7 @@ function filterRecord(outline: Outline, value: Record<string, unknown>): Record<
   return filtered
 }
 
-/** The schema of a field; true where any value may stand, false or undefined where the name is not declared. */
+/** The schema of a field; true where any value is allowed, false or undefined where the name is not declared. */
 export const declaredField = (outline: Outline, name: string): Schema | boolean | undefined =>
   outline.declared.get(name) ?? undeclared(outline, name)
 

@@ -4,7 +4,7 @@ import type { UnknownField } from './issues.ts'
 
 const namesShownMax = 12
 
-/** What is wrong with a field that is not declared where it stands, and what was probably meant. */
+/** The error of a field that is not declared at its location, and the most similar declared one. */
 export function unknownFields({
   params,
   query,

@@ -8,7 +8,7 @@ test('a delay doubles from the first to the longest, and stays there however man
   assert.equal(backoffMs({ firstMs: 1, maxMs: Number.POSITIVE_INFINITY }, 10_000), 2 ** 30)
 })
 
-test('jitter takes half of the delay unless told otherwise, and never makes it longer', () => {
+test('jitter takes half of the delay by default, and never makes it longer', () => {
   const at = (fraction: number, share?: number) => withJitter(1_000, { fraction: () => fraction }, share)
   assert.deepEqual([at(0), at(0.5), at(1)], [500, 750, 1_000])
   assert.deepEqual([at(0, 1), at(0.25, 1), at(1, 1)], [0, 250, 1_000])

@@ -36,7 +36,7 @@ const holdsWords = (name: string, words: readonly string[]): boolean => {
 }
 
 /**
- * The known names that a given name may stand for, best first: the same letters in another case, a few edits away, or
+ * The known names that a misspelt name may mean, best first: the same letters in another case, a few edits away, or
  * with more or fewer words (`amount` for `amount_usdc`). Empty where none is near or too many are.
  */
 export function nearest(given: string, known: Iterable<string>): string[] {

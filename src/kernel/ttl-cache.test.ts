@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { createCachedValue, createTtlCache } from './ttl-cache.ts'
 
-/** A cache under a clock that stands still, and loads that end when the test says so. */
+/** A cache under a manual clock, and loads that end when the test says so. */
 function cacheFixture({ entriesMax = 10 } = {}) {
   const clock = { ms: 1_000 }
   const cache = createTtlCache<string>({ ttlMs: 100, entriesMax, nowMs: () => clock.ms })

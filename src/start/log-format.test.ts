@@ -12,7 +12,7 @@ test('a line for a terminal shows time, level, sentence and facts', () => {
   )
 })
 
-test('the stack of an error and of its cause stands below the line', () => {
+test('the stack of an error and of its cause is below the line', () => {
   const cause = { type: 'Error', message: 'refused', stack: 'Error: refused\n    at connect' }
   const error = { type: 'Fault', message: 'away', stack: 'Fault: away\n    at read', cause }
   assert.deepEqual(

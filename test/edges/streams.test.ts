@@ -211,7 +211,7 @@ test('a closing server ends streams with their last id, answers waits with the c
   await assert.rejects(fetch(`${app.url}/health`))
 })
 
-/** Resolves with all bytes of a connection that stays silent until it is told to send. */
+/** Resolves with all bytes of a connection that stays silent until `send` is called. */
 function silentConnection(url: string) {
   const socket = connectTo(url)
   const { promise: createStreamApp, resolve: isOpen } = Promise.withResolvers<void>()

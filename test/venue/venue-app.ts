@@ -168,7 +168,7 @@ async function createInstance(endpoints: Endpoints, settings: VenueAppOptions) {
 }
 export type Instance = Awaited<ReturnType<typeof createInstance>>
 
-/** The venue as its options ask; prices stand still unless a test moves them. */
+/** The venue with its options; prices are constant unless a test moves them. */
 async function openMarket(arbitrumUrl: string, settings: VenueAppOptions) {
   const isQuiet = settings.quiet !== undefined
   const market = await startVenue([
@@ -199,7 +199,7 @@ async function openMarket(arbitrumUrl: string, settings: VenueAppOptions) {
 
 export async function createVenueApp(settings: VenueAppOptions = {}) {
   await using parts = new AsyncDisposableStack()
-  // A world of its own, since the venue tells its transfers by what has happened at the bridge before.
+  // A world of its own, because the venue identifies transfers by what has happened at the bridge before.
   const [world, home] = await Promise.all([ownWorld([arbitrumId]), ownDatabase()])
   parts.use(world)
   const { url: databaseUrl, database } = parts.use(home)

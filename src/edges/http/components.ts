@@ -2,7 +2,7 @@ import { isRecord, type Schema } from '#kernel/decimal-fields.ts'
 
 type Json = Record<string, unknown>
 
-/** Collects the schemas with an `$id`: each stands once in the document, and everything else refers to it. */
+/** Collects the schemas with an `$id`: each is once in the document, and all other places refer to it. */
 export type Components = {
   /** The schema as the document shows it: a reference where it has a name. */
   refer(schema: Schema): Json
@@ -54,7 +54,7 @@ export function components(): Components {
   }
 }
 
-/** A field with a default may be left out, whatever the schema's own list says. */
+/** A field with a default is optional, even if the schema's own list requires it. */
 function withoutDefaulted(copy: Json): Json {
   const { required, properties } = copy
   if (!Array.isArray(required) || !isRecord(properties)) return copy

@@ -140,7 +140,7 @@ function server(
   })
 }
 
-/** JSON is the only body. An empty one is no body, whatever type it claims to have. */
+/** JSON is the only body. An empty one is no body, with any content type. */
 function readJson(fastify: FastifyInstance, sources: NumberSources): void {
   fastify.removeAllContentTypeParsers()
   fastify.addContentTypeParser(
@@ -170,7 +170,7 @@ type RequestParts = {
   measured: HttpMetrics
 }
 
-/** What happens to every request, of whatever route: dressing, metering, its line in the log. */
+/** Applies to every request of every route: headers, metrics, its line in the log. */
 function addRequestHooks(
   fastify: FastifyInstance,
   { log, corsOrigins, trustProxy }: HttpEdgeDeps,

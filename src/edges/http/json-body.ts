@@ -2,9 +2,9 @@ import { Fault } from '#kernel/fault.ts'
 import type { NumberSources } from '#kernel/json.ts'
 
 /**
- * JSON.parse keeps the last of two equal keys in silence and loses the digits of a number; for a body that moves money
- * both are wrong. This parser refuses duplicate and poisonous keys, bounds depth, keys and values, and keeps number
- * sources. The bounds keep the price of judging a body low, whatever it is made of.
+ * JSON.parse silently keeps the last of two equal keys and loses the digits of a number; for a body that moves money
+ * both are wrong. This parser rejects duplicate and poisonous keys, bounds depth, keys and values, and keeps number
+ * sources. The bounds limit the cost of validating a body with any content.
  */
 
 export const depthMax = 32
@@ -39,7 +39,7 @@ const decodeError = (reason: string): Fault =>
     ],
   })
 
-/** What stands where JSON does not allow it, by its first characters, and how JSON writes it. */
+/** Text that JSON does not allow, by its first characters, and its valid form. */
 const remedies: readonly (readonly [RegExp, string])[] = [
   [/^'/, 'use double quotes'],
   [/^[}\]]/, 'remove the comma before it'],
@@ -63,7 +63,7 @@ function expected(what: string, { text, at }: Cursor): Fault {
 
 const decoder = new TextDecoder('utf-8', { fatal: true })
 
-/** Empty means undefined, whatever the content type says. */
+/** Empty means undefined, with any content type. */
 export function parseJson(bytes: Uint8Array, sources: NumberSources): unknown {
   if (bytes.length === 0) return undefined
   const cursor: Cursor = { text: decode(bytes), at: 0, keys: 0, values: 0, sources }

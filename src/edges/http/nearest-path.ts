@@ -54,8 +54,7 @@ function distance(sent: readonly string[], wanted: readonly string[], compare: C
 export type NearestPath = (method: string, url: string) => string
 
 /**
- * The sentence that answers an unknown path: `METHOD /path` of the operations that it may stand for. Only published
- * paths are named.
+ * The sentence that answers an unknown path: `METHOD /path` of the nearest operations. Only published paths are named.
  */
 export function nearestPath(operations: readonly Documented[]): NearestPath {
   const routes: Route[] = operations.map(({ entry: { method, path } }) => ({

@@ -17,7 +17,7 @@ Every operation that moves money answers with a task. The task is durable: it su
 | running | unknown | The outcome is being looked up; keep polling and never retry |
 
 ## Waiting
-\`wait=true\` blocks until the task has ended or \`timeout\` seconds (5 to 90) are over. After the timeout the answer is 200 with the task as it stands: keep polling. A closed connection ends the wait, not the task.
+\`wait=true\` blocks until the task has ended or \`timeout\` seconds (5 to 90) are over. After the timeout the answer is 200 with the current state of the task: keep polling. A closed connection ends the wait, not the task.
 
 ## Idempotency
 Send \`Idempotency-Key\` with every operation that changes something, and reuse the key whenever the same intent is repeated, above all after a timeout or a 5xx. The same key and body replay the first answer with \`Idempotent-Replayed: true\`; the same key with another body is 409 \`idempotency_conflict\`. A refusal before a task exists stores nothing, so a corrected request may use the same key.

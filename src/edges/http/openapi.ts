@@ -211,7 +211,7 @@ const responseNames: Record<number, string> = {
   504: 'UpstreamTimeout',
 }
 
-/** The statuses that an operation can answer, told by what it is and by the codes it declares. */
+/** The statuses that an operation can answer, by its kind and its declared codes. */
 export function errorStatuses(entry: Entry): number[] {
   const declared = (entry.faults ?? []).flatMap((code) =>
     Object.hasOwn(faults, code) ? [faults[code as FaultCode].status] : [],

@@ -28,7 +28,7 @@ export type HttpDeps = {
   linksOf: LinksOf
 }
 
-/** How long the first event may take while the status line can still tell of a refusal. */
+/** How long the first event may take while the status line can still carry an error. */
 const firstEventMs = 250
 const publicBodyBytesMax = 8 * 1024
 

@@ -117,7 +117,7 @@ export function serveDocs(fastify: FastifyInstance, guard: Guard): void {
   }
   for (const path of referencePaths) {
     fastify.get(path, { onRequest: guard }, async (request, reply) => {
-      // With and without a slash at its end; whatever else is asked for is another route.
+      // With and without a trailing slash; any other path is another route.
       const url = request.url.split('?', 1)[0]?.endsWith('/') ? `${path}/` : path
       const page = known.get(url) ?? (await load(url))
       known.set(url, page)

@@ -1,6 +1,6 @@
 import { Fault, type FaultCode, faults } from '#kernel/fault.ts'
 
-/** The only place that prints HTTP errors. Whatever is thrown becomes one of the two documented forms. */
+/** The only place that prints HTTP errors. Every exception becomes one of the two documented forms. */
 
 export type Printed = { status: number; headers: Record<string, string>; body: string }
 type Facts = { requestId: string; accept: string | undefined; baseUrl: string }
@@ -39,7 +39,7 @@ const sentences: Partial<Record<FaultCode, string>> = {
   headers_too_large: 'The headers are over the limit of 16 KiB: send fewer or shorter ones',
 }
 
-/** The fault that a framework's error stands for; undefined for a bug. */
+/** The fault for a framework's error; undefined for a bug. */
 export function faultOf(error: unknown): Fault | undefined {
   if (error instanceof Fault) return error
   const code = (error as { code?: unknown } | null)?.code
@@ -57,7 +57,7 @@ export function print(fault: Fault, facts: Facts): Printed {
   const isValidation = code === 'validation'
   const wantsProblem = facts.accept?.includes(problemType) ?? false
   if (wantsProblem) {
-    // A member of RFC 9457 is never an extra of ours, whatever its name.
+    // A member of RFC 9457 is never an extra of ours, even under the same name.
     const { type: _type, title: _title, status: _status, ...more } = extras
     const problem = {
       type: `${facts.baseUrl}/error-catalog.json#${code}`,

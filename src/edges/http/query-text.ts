@@ -20,7 +20,7 @@ const armsOf = (schema: Schema): Schema[] => {
 const typesOf = (schema: Schema): unknown[] => armsOf(schema).flatMap((arm) => arm.type ?? [])
 
 function readText(text: string, types: readonly unknown[]): unknown {
-  // A schema that takes text takes it as it stands: a decimal keeps its digits, an id its zeros.
+  // A schema of text takes the text unchanged: a decimal keeps its digits, an id its zeros.
   if (types.includes('string')) return text
   const flag = types.includes('boolean') ? booleans[text.toLowerCase()] : undefined
   if (flag !== undefined) return flag

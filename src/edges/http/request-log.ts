@@ -2,7 +2,7 @@ import type { Log } from '#kernel/log.ts'
 
 /** Query parameters that never belong into a log; headers and bodies are not logged at all. */
 const secretNames = /^(?:authorization|x-backend-key)$|sig|secret|token|password|api_?key|code/i
-/** Tokens, JWTs and signatures are known by their looks too, under whatever name and also as part of a path. */
+/** Tokens, JWTs and signatures are redacted by their form too, under any name and also as part of a path. */
 const secretPatterns =
   /agt_[\w-]{43}|(?<![\w-])eyJ[\w-]+\.[\w-]+(?:\.[\w-]*)?|(?:[\w+/-]|%2[bf]){80,}(?:=|%3d)*/gi
 const traceForm = /^00-([0-9a-f]{32})-[0-9a-f]{16}-[0-9a-f]{2}$/
@@ -62,7 +62,7 @@ export type RequestLine = {
   left: boolean
 }
 
-/** Loggers can mostly tell what they would drop. */
+/** Loggers usually report what they would drop. */
 type LeveledLog = Log & { isLevelEnabled?: (level: string) => boolean }
 
 /** Puts the line together only where somebody will read it. */

@@ -17,7 +17,7 @@ const patternOf = (path: string): RegExp => {
 
 export type RouteTable = { methodsAt(url: string): string[] }
 
-/** Which methods each path has, of whatever door it belongs to. The router itself cannot be asked that. */
+/** The methods of each path, of every door. The router itself cannot be asked for them. */
 export function routeTable(fastify: FastifyInstance): RouteTable {
   const routes = new Map<string, Route>()
   fastify.addHook('onRoute', ({ url, method }) => {

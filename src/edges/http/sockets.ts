@@ -124,7 +124,7 @@ export function sockets({ max, perAddress, stallMs = stallMsDefault }: Connectio
     /** Whether the head of an answer is out, and its end is not. */
     isAnswering: (socket: Socket): boolean =>
       [...(bySocket.get(socket)?.exchanges ?? [])].some(({ response }) => response.headersSent),
-    /** Sweeps until it is told to stop; the first round leaves time for a request that is under way. */
+    /** Sweeps until it is stopped; the first interval leaves time for a request in progress. */
     closeIdle(): () => void {
       const timer = setInterval(() => {
         for (const [socket, { exchanges }] of bySocket) if (exchanges.size === 0) socket.destroy()

@@ -33,7 +33,7 @@ export type EventStream = {
   write(item: StreamItem): Promise<boolean>
   /** Names the last event once more, so that a client resumes where it was cut. */
   finish(): void
-  /** Settles when the stream has ended, for whatever reason. */
+  /** Resolves when the stream has ended, for any reason. */
   ended: Promise<void>
 }
 

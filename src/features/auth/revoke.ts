@@ -6,7 +6,7 @@ import type { Tokens } from './tokens.ts'
 
 type RevokeDeps = { db: Queryable; tokens: Pick<Tokens, 'publishRevoked'> }
 
-/** Publishes after the commit: another instance that heard of it earlier would read the row and cache it again. */
+/** Publishes after the commit: another instance that is notified earlier would read the row and cache it again. */
 export function revokeHandler({ db, tokens }: RevokeDeps) {
   return async ({ all }: { all?: boolean }, caller: Caller, { tx, afterCommit }: RequestFacts) => {
     const { userId, scopes, token } = caller

@@ -30,7 +30,7 @@ export const contract = group('discovery', {
     ),
   }),
   health: read('GET /health', {
-    summary: 'Whether the gateway and what it stands on are well',
+    summary: 'Whether the gateway and its dependencies are healthy',
     description:
       'Use it to monitor the gateway; it needs no credential. 200 with `degraded` means that an upstream is silent; 503 means that the database is down. Next: retry after `Retry-After` seconds while it answers 503.',
     access: 'public',

@@ -52,7 +52,7 @@ export const addWallet = async (db: Queryable, row: WalletRow): Promise<void> =>
   )
 }
 
-/** Stands for the kind of a wallet where a key belongs to an agent at a venue. */
+/** Replaces the kind of a wallet where a key belongs to an agent at a venue. */
 export const agentKind = (venue: string) => `agent:${venue}`
 /** A sealed key of a wallet or an agent. */
 export type SealedKey = Omit<WalletRow, 'kind'> & { kind: string }

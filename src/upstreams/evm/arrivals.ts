@@ -22,7 +22,7 @@ const isRangeTooLarge = ({ message }: { message: string }): boolean =>
 const min = (a: bigint, b: bigint): bigint => (a < b ? a : b)
 
 export function createArrivalSearch({ row, rpc }: ArrivalSearchDeps) {
-  /** What the provider takes at once, as far as its refusals have told. */
+  /** The provider's limit of blocks per search, as far as its errors have stated it. */
   let blocksAtOnce = blocksMax
 
   return async (token: string, owner: string, { from, to }: BlockRange): Promise<ArrivalSearch> => {

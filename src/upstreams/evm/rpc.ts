@@ -35,7 +35,7 @@ export async function rpc(
     maxBytes,
     ...(signal && { signal }),
   })
-  // An error page of a proxy is no reply to the call, whatever its status.
+  // An error page of a proxy is no reply to the call, with any status.
   if (status === 429 || status >= 500 || (status >= 400 && !body.includes('jsonrpc')))
     throw new Fault('unavailable', `The ${row.displayName} node answered with status ${status}`)
   return answersOf(body, calls.length)

@@ -71,7 +71,7 @@ export type Receipt = {
   blockHash: Hex
   success: boolean
   gasUsed: bigint
-  /** What the sender paid, as far as the receipt tells: some chains add the cost of the data. */
+  /** The fee that the sender paid, as far as the receipt contains it: some chains add the cost of the data. */
   feeWei: bigint
   from: string
   logs: Log[]

@@ -75,7 +75,7 @@ create table idempotency (
   key text not null check (length(key) between 1 and 255),
   operation text not null,
   body_hash text not null,
-  -- The task that the key stands for. Keys of tasks are kept.
+  -- The task of the key. Keys of tasks are never deleted.
   task_id uuid references task (id),
   -- The reply to a request that made no task. Such rows are deleted by age.
   response jsonb,

@@ -108,7 +108,7 @@ create table venue_baseline (
   primary key (user_id, venue, balance_key)
 );
 
--- Fills of the account, whoever placed the order.
+-- Fills of the account, also of orders of other clients.
 create table venue_fill (
   user_id uuid not null,
   venue text not null,

@@ -1,4 +1,4 @@
--- Records of what was done: by operators, and what is audited.
+-- Records of operator commands and audited actions.
 
 -- One row per use of the operator's command line. Append-only.
 create table admin_action (
@@ -20,7 +20,7 @@ end $$;
 create trigger admin_action_append_only before update or delete on admin_action
   for each row execute function admin_action_is_append_only();
 
--- Hash chain of what is audited, by user. Nothing writes it yet.
+-- Hash chain of audited actions, by user. Nothing writes it yet.
 create table audit (
   user_id uuid not null,
   seq bigint not null,
