@@ -3,8 +3,9 @@ import { test } from 'node:test'
 import { faults } from '#kernel/fault.ts'
 import { circleFindings, circleFixtures } from './architecture/circles.ts'
 import { type Finding, importFindings, type Manifest } from './architecture/import-rules.ts'
-import { has, manifest, packageJson, read, sources } from './architecture/project.ts'
-import { ruleFixtures } from './architecture/rule-fixtures.ts'
+import { forbiddenNamesInText, unusedNameExceptions } from './architecture/name-rules.ts'
+import { has, manifest, packageJson, read, sources, texts } from './architecture/project.ts'
+import { ruleFixtures, textFixtures } from './architecture/rule-fixtures.ts'
 import { ruleFindings, rules } from './architecture/rules.ts'
 import { type Source, source } from './architecture/source.ts'
 import { allowedImports, packages, raisedLimits, unrestrictedFiles } from './architecture/tables.ts'
@@ -58,6 +59,18 @@ test('imports in src have no circle, types included, and every planted circle is
   for (const texts of circleFixtures.bad)
     assert.notDeepEqual(circlesIn(texts), [], `no circle was found in ${Object.keys(texts).join(', ')}`)
   for (const texts of circleFixtures.good) assert.deepEqual(circlesIn(texts), [])
+})
+
+test('SQL and documents use the names of the field, and every exception is needed', () => {
+  const documents = texts()
+  assert.ok(documents.length > 15, `only ${documents.length} texts were found`)
+  assert.deepEqual(documents.flatMap(({ path, text }) => forbiddenNamesInText(path, text)).map(say), [])
+  assert.deepEqual(unusedNameExceptions(files, documents), [])
+  for (const { path, bad = [], good = [] } of textFixtures) {
+    for (const text of bad)
+      assert.notDeepEqual(forbiddenNamesInText(path, text), [], `this passes in ${path}:\n${text}`)
+    for (const text of good) assert.deepEqual(forbiddenNamesInText(path, text).map(say), [], text)
+  }
 })
 
 test('every rule has a planted violation', () => {

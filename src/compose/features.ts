@@ -165,7 +165,7 @@ const factsOf = (config: Config, table: readonly Chain[]) => ({
     quote: 'USDC',
     min_order_usd: perpLimitsOf(config).minOrderUsd,
     bracket: true,
-    triggers_kept_by: config.HYPERLIQUID_SPOT_TRIGGERS,
+    trigger_host: config.HYPERLIQUID_SPOT_TRIGGERS,
   },
   wallets: { kinds: ['evm', 'solana'], transfer_out: false },
   notifications: { stream: true, rest: true, webhooks: false, retention_days: 7 },

@@ -16,7 +16,7 @@ const failuresToOpen = 8
 const openForMs = 1_000
 
 /** Error codes that occur before any byte of a request is sent. */
-const unsentCodes = new Set([
+const notSentCodes = new Set([
   'ECONNREFUSED',
   'ENOTFOUND',
   'EAI_AGAIN',
@@ -152,7 +152,7 @@ const delayOf = (header: string | string[] | undefined): number | undefined =>
 
 function faultOf(label: string, cause: unknown): Fault {
   const code = codeOf(cause)
-  if (code !== undefined && unsentCodes.has(code))
+  if (code !== undefined && notSentCodes.has(code))
     return new Fault('unavailable', `${label} cannot be reached`, { cause })
   return new Fault('upstream_timeout', `${label} did not answer in time`, { cause })
 }

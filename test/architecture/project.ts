@@ -20,6 +20,20 @@ export const sources = (): Source[] =>
     .sort()
     .map((path) => source(path, read(path)))
 
+/** The SQL and the documents of ours. A decision that was taken is not edited, so its words stay. */
+export const texts = (): { path: string; text: string }[] =>
+  [
+    ...['src', 'docs'].flatMap((folder) =>
+      readdirSync(`${root}/${folder}`, { recursive: true, encoding: 'utf8' }).map((name) =>
+        posix.join(folder, name.split(sep).join('/')),
+      ),
+    ),
+    ...readdirSync(root).filter((name) => name.endsWith('.md')),
+  ]
+    .filter((path) => /\.(sql|md)$/.test(path) && !path.startsWith('docs/decisions/'))
+    .sort()
+    .map((path) => ({ path, text: read(path) }))
+
 type PackageJson = Record<
   'dependencies' | 'optionalDependencies' | 'devDependencies',
   Record<string, string> | undefined

@@ -105,6 +105,30 @@ const shapes: RuleFixture[] = [
   { rule: 'names', path: 'src/features/common/fees.ts', bad: [`export const a = 1`] },
   { rule: 'names', path: 'test/journeys/openAPerp.test.ts', bad: [`export const a = 1`] },
   { rule: 'names', path: 'src/kernel/base-units.ts', good: [`export const a = 1`] },
+  { rule: 'forbiddenNames', path: 'src/durable/turns.ts', bad: [`export const a = 1`] },
+  { rule: 'forbiddenNames', path: 'test/venue/stage.test.ts', bad: [`export const a = 1`] },
+  { rule: 'forbiddenNames', path: 'src/features/perp/turns.ts', good: [`export const a = 1`] },
+  {
+    rule: 'forbiddenNames',
+    path: 'src/engines/venue/orders/a.ts',
+    bad: [
+      `export const keyedTurns = 1`,
+      `export type Needs = { a: string }`,
+      `const row = { lifted_by: 1 }`,
+      `const heardFills = 1`,
+      `const a = { task_told: 1 }`,
+      `if (outcome.type === 'dead') end()`,
+      `// The waiter is told of the end`,
+      `/** First line.\n * Whoever placed the order. */`,
+      `throw new Error('the task is told to end')`,
+      `const says = \`a \${name} that mends\``,
+    ],
+    good: [
+      `// The waiter is notified of the end\nconst lookUp = { type: 'expired' }`,
+      `const stands4 = 1\nconst text = 'dead letter'`,
+    ],
+  },
+  { rule: 'forbiddenNames', path: 'src/invoke/a.ts', good: [`const name = 'refused'`] },
   {
     rule: 'size',
     path: 'src/kernel/a.ts',
@@ -320,3 +344,21 @@ const shapes: RuleFixture[] = [
 ]
 
 export const ruleFixtures: RuleFixture[] = [...imports, ...shapes]
+
+/** The same for SQL and documents. */
+export const textFixtures: Omit<RuleFixture, 'rule'>[] = [
+  {
+    path: 'src/store/migrations/a.sql',
+    bad: [
+      'create table a (\n  lifted_by text\n);',
+      '-- Whoever placed it.\ncreate table a ();',
+      'drop table outbox;',
+    ],
+    good: ['-- It may also lift the text.\ncreate table a (unfrozen_by text);'],
+  },
+  {
+    path: 'docs/a.md',
+    bad: ['A stop.\nThe user is told.', 'The column `agreed_ms`.'],
+    good: ['The user is notified of the column `unfrozen_by`, also later.'],
+  },
+]

@@ -1,5 +1,6 @@
 import { posix } from 'node:path'
 import type { Finding } from './import-rules.ts'
+import { forbiddenNames } from './name-rules.ts'
 import { closingIndex, type Token } from './scan.ts'
 import type { Source } from './source.ts'
 import { callables, functionSpans, waitSpans } from './spans.ts'
@@ -288,7 +289,7 @@ const parameters: Rule = (file) => {
       line,
       says: `${count} parameters, at most ${parametersMax}; hand over an object`,
     }))
-  // A type of a function is gone when the code runs, and one with a return type is told by the running code only.
+  // A type of a function is gone when the code runs, and one with a return type is reported by the running code only.
   const booleans = [...lists(file.running.tokens), ...lists(file.written.tokens)].flatMap((params) =>
     booleanParameters(file, params[0]?.index ?? 0, params.at(-1)?.index ?? 0),
   )
@@ -305,6 +306,7 @@ const parameters: Rule = (file) => {
 export const rules: Record<string, Rule> = {
   runs,
   names,
+  forbiddenNames,
   size,
   noPacking,
   noAny,

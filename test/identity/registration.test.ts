@@ -98,7 +98,7 @@ describe('enrolment', () => {
     })
     const [answer] = await challenged(app, 1)
     const before = await counts(app)
-    await assert.rejects(other.ask('auth_verify', answer), /the welcome failed/)
+    await assert.rejects(other.ask('auth_verify', answer), /the grant failed/)
     assert.deepEqual(await counts(app), before)
     broken = false
     assert.equal(await codeOf(other.ask('auth_verify', answer)), 'ok')

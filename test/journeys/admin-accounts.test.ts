@@ -66,7 +66,7 @@ test('a frozen account opens nothing and closes; unfrozen it opens again, and ev
   type Events = { events: { type: string; data: { state: string } }[] }
   const events = (await person.call<Events>('GET /v1/notifications?limit=100')).body.events
   const states = events.filter(({ type }) => type === 'security.flagged').map(({ data }) => data.state)
-  assert.deepEqual(states.toSorted(), ['frozen', 'lifted'])
+  assert.deepEqual(states.toSorted(), ['frozen', 'unfrozen'])
   assert.match(
     await operator.refusal('accounts', 'unfreeze', person.agentId, '--why', 'x'),
     /no frozen venue account/,

@@ -114,9 +114,12 @@ describe('a busy venue raises no false alarm', () => {
       const row = await its.waitForMatch(user)
       assert.equal(row.state, 'active', row.reason ?? '')
       const { fills } = await app.venueState(user)
-      const told = fills.map(({ tid }) => String(tid)).sort()
-      assert.deepEqual((await its.fills(user)).map(({ trade_id }) => String(trade_id)).sort(), told)
-      assert.deepEqual((await its.events(user, 'order.filled')).map(({ fill_id }) => fill_id).sort(), told)
+      const reported = fills.map(({ tid }) => String(tid)).sort()
+      assert.deepEqual((await its.fills(user)).map(({ trade_id }) => String(trade_id)).sort(), reported)
+      assert.deepEqual(
+        (await its.events(user, 'order.filled')).map(({ fill_id }) => fill_id).sort(),
+        reported,
+      )
       assert.equal((await its.events(user, 'security.flagged')).length, 0)
     }
     const orders = (await Promise.all(users.map((user) => app.venueState(user)))).flatMap(

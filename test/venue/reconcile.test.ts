@@ -238,7 +238,7 @@ describe('reconciliation of accounts with the venue', () => {
     await its.waitForMatch(user)
     assert.deepEqual(
       (await its.events(user, 'security.flagged')).map(({ state }) => state),
-      ['frozen', 'lifted'],
+      ['frozen', 'unfrozen'],
     )
   })
 

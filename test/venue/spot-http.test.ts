@@ -85,8 +85,8 @@ describe('spot through HTTP alone', () => {
 
     const { accounts } = await venue<Truth>('GET', `/effects?user=${person.evm.toLowerCase()}`)
     const [truth] = accounts
-    const told = [bought.body, sold.body, stopped].flatMap(({ result }) => result.order_id)
-    assert.deepEqual([...new Set(truth!.fills.map(({ oid }) => String(oid)))].sort(), told.sort())
+    const reported = [bought.body, sold.body, stopped].flatMap(({ result }) => result.order_id)
+    assert.deepEqual([...new Set(truth!.fills.map(({ oid }) => String(oid)))].sort(), reported.sort())
     const usd = sum(
       truth!.fills.map(({ px, sz, fee, feeToken, side }) => {
         const value = (units(px) * units(sz)) / scale

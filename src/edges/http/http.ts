@@ -180,13 +180,13 @@ function addRequestHooks(
   let warnsOfProxy = trustProxy.length === 0
   // Hooks with a callback: a promise for each of them would be most of what the dressing costs.
   fastify.addHook('onRequest', (request, reply, next) => {
-    contexts.begin(request, reply, (visit) => {
-      const ms = performance.now() - visit.startedMs
+    contexts.begin(request, reply, (context) => {
+      const ms = performance.now() - context.startedMs
       const { method } = request
       const route = request.routeOptions.url ?? 'unknown'
       const operation = request.routeOptions.config.operation ?? route
       const status = reply.raw.statusCode
-      measured.ended(visit.mode, operation, status, ms)
+      measured.ended(context.mode, operation, status, ms)
       logRequest(log, status, () => ({
         request_id: request.id,
         method,
@@ -195,7 +195,7 @@ function addRequestHooks(
         status,
         ms,
         address: request.ip,
-        agent_id: visit.admitted?.caller?.agentId,
+        agent_id: context.admitted?.caller?.agentId,
         trace_id: traceIdOf(request.headers.traceparent),
         left: !reply.raw.writableFinished,
       }))

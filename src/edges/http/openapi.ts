@@ -223,7 +223,7 @@ export function errorStatuses(entry: Entry): number[] {
       ...(entry.path.includes('{') ? [404] : []),
       ...(entry.kind === 'task' || entry.kind === 'act' ? [409] : []),
       ...(takesBody ? [413, 415] : []),
-      // A query parameter that nobody knows is refused everywhere.
+      // An undeclared query parameter is rejected everywhere.
       422,
       429,
       500,

@@ -65,7 +65,7 @@ export type RequestLine = {
 /** Loggers usually report what they would drop. */
 type LeveledLog = Log & { isLevelEnabled?: (level: string) => boolean }
 
-/** Puts the line together only where somebody will read it. */
+/** Builds the line only where the log level prints it. */
 export function logRequest(log: LeveledLog, status: number, lineOf: () => RequestLine): void {
   const level = status >= 500 ? 'warn' : 'info'
   if (log.isLevelEnabled?.(level) === false) return

@@ -220,7 +220,7 @@ test('one account that spends in every class leaves room for the closes of other
     for (let turn = 0; turn < 600; turn += 1) ask(budget, 1, urgency, 'one')
   await time.forward(0)
   assert.ok(budget.used() <= 720, `${budget.used()} of 1200 are spent by one account`)
-  const others = Array.from({ length: 100 }, () => ask(budget, 2, 'exit', 'busy'))
+  const others = Array.from({ length: 100 }, () => ask(budget, 2, 'exit', 'others'))
   await time.forward(0)
   assert.deepEqual(new Set(others.map(({ state }) => state)), new Set(['sent']))
 })

@@ -73,12 +73,12 @@ const rhoPi = (s: Int32Array): void => {
       high = swap
       turn -= 32
     }
-    const keptLow = s[at] as number
-    const keptHigh = s[at + 1] as number
+    const savedLow = s[at] as number
+    const savedHigh = s[at + 1] as number
     s[at] = turn === 0 ? low : (low << turn) | (high >>> (32 - turn))
     s[at + 1] = turn === 0 ? high : (high << turn) | (low >>> (32 - turn))
-    low = keptLow
-    high = keptHigh
+    low = savedLow
+    high = savedHigh
   }
 }
 

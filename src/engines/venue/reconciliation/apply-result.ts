@@ -90,7 +90,9 @@ async function unfreeze(deps: ApplyDeps, account: store.VenueAccount) {
   const { user_id: userId, unfrozen_by: by } = account
   await transact(async (tx) => {
     await deps.unfreeze(tx, userId)
-    await events.add(tx, userId, [flagged(account, { venue: account.venue, state: 'lifted', lifted_by: by })])
+    await events.add(tx, userId, [
+      flagged(account, { venue: account.venue, state: 'unfrozen', unfrozen_by: by }),
+    ])
   })
   events.notify(userId)
   log.warn({ userId, by }, 'venue account unfrozen')
