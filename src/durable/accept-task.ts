@@ -2,11 +2,11 @@ import type pg from 'pg'
 import { type Clock, later } from '#kernel/clock.ts'
 import { type Random, shardOf, uuidv7 } from '#kernel/id.ts'
 import type { JsonObject } from '#kernel/json.ts'
+import { createKeyedMutex, type KeyedMutex } from '#kernel/keyed-mutex.ts'
 import type { Admission, NewEvent, TaskKind, Tx } from '#kernel/task.ts'
 import { systemOwner } from '#kernel/task.ts'
 import { jsonText, query, settleAll } from '#store/query.ts'
 import { type Committed, type Committer, canSignOnAccept, type SignOnAccept } from './commit.ts'
-import { keyedMutex } from './keyed-mutex.ts'
 import { movesToJson, snapshotsToJson, toLedgerError } from './ledger.ts'
 import { stepView, type Task } from './task-row.ts'
 import { createdEvent } from './task-view.ts'
@@ -46,11 +46,11 @@ export type TaskAcceptance = {
 type AcceptanceContext = {
   deps: TaskAcceptanceDeps
   /** Serialises signing per signer in memory, so that waiters do not each hold a connection. */
-  mutex: ReturnType<typeof keyedMutex>
+  mutex: KeyedMutex
 }
 
 export function createTaskAcceptance(deps: TaskAcceptanceDeps): TaskAcceptance {
-  const context: AcceptanceContext = { deps, mutex: keyedMutex() }
+  const context: AcceptanceContext = { deps, mutex: createKeyedMutex() }
   return {
     accept: (wanted) => acceptTask(context, wanted),
     async enqueue(tx, wanted) {
@@ -71,7 +71,7 @@ async function acceptTask({ deps, mutex }: AcceptanceContext, wanted: NewTask): 
       isLate(deps, task)
         ? undefined
         : committer.acceptAndSign(task, signing, acceptanceJson(deps, task, wanted))
-    const accepted = await mutex(`${kind} ${chain} ${signer}`, accept)
+    const accepted = await mutex.run(`${kind} ${chain} ${signer}`, accept)
     if (accepted) return accepted
   }
   if (wanted.admission.writes)

@@ -1,7 +1,7 @@
 import type pg from 'pg'
+import { createLatch } from '#kernel/latch.ts'
 import { query } from '#store/query.ts'
 import type { ChangePoller } from './change-poller.ts'
-import { createLatch } from './latch.ts'
 import type { LocalEvents, StoredEvent } from './local-events.ts'
 import { type Notifier, userTopic } from './notifier.ts'
 

@@ -6,7 +6,6 @@ import { isDatabaseUnavailable } from '#store/unavailable.ts'
 import { admitAndAccept, type NewTaskRequest, type TaskAdmitterDeps } from './admit-task.ts'
 import type { ChangePoller } from './change-poller.ts'
 import { bodyHash, findKey, isKeyTaken, type KeyedRequest } from './idempotency.ts'
-import { waitForEnd } from './latch.ts'
 import { StaleSnapshot } from './ledger.ts'
 import type { Answer, UserCall } from './operation-call.ts'
 import { acceptanceUnknown, accountBusy } from './operation-faults.ts'
@@ -14,6 +13,7 @@ import { readTask } from './task-queries.ts'
 import { isEnded, type Task } from './task-row.ts'
 import { toTaskBrief, toTaskFullView } from './task-view.ts'
 import type { Transactions } from './transactions.ts'
+import { waitForEnd } from './wait-for-end.ts'
 
 export type TaskInvokerDeps = TaskAdmitterDeps & {
   transactions: Transactions

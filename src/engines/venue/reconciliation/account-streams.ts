@@ -2,6 +2,7 @@ import * as store from '#engines/venue/records/account-store.ts'
 import type { Facts } from '#engines/venue/records/ingest.ts'
 import { type Clock, later } from '#kernel/clock.ts'
 import { Fault } from '#kernel/fault.ts'
+import { createKeyedMutex } from '#kernel/keyed-mutex.ts'
 import type { Log } from '#kernel/log.ts'
 import type { Queryable } from '#store/query.ts'
 import type { UserEvent, VenueStreams } from '#upstreams/hyperliquid/stream.ts'
@@ -57,34 +58,20 @@ export function createAccountStreams({ db, streams, clock, lease, activeMs, onEv
   }
 }
 
-/** Runs work serially per account. */
+/** Runs work serially per account, and logs its failures. */
 export function createAccountQueue(log: Log, failed: () => void) {
-  const last = new Map<string, { done: Promise<void>; waiting: number }>()
+  const { run, pending, drained } = createKeyedMutex()
   return {
-    waiting: (userId: string): number => last.get(userId)?.waiting ?? 0,
-    run(userId: string, work: () => Promise<void>): Promise<void> {
-      const before = last.get(userId)
-      const mine = { done: Promise.resolve(), waiting: (before?.waiting ?? 0) + 1 }
-      mine.done = (before?.done ?? Promise.resolve())
-        .then(work)
-        .catch((error: unknown) => {
-          failed()
-          // An unavailable upstream is expected; anything else is a defect.
-          if (error instanceof Fault)
-            log.debug({ error, userId }, 'venue account not compared: upstream unavailable')
-          else log.warn({ error, userId }, 'comparison of a venue account failed')
-        })
-        .finally(() => {
-          const now = last.get(userId)
-          if (now === mine) last.delete(userId)
-          else if (now) now.waiting -= 1
-        })
-      last.set(userId, mine)
-      return mine.done
-    },
-    drained: async () => {
-      await Promise.all([...last.values()].map(({ done }) => done))
-    },
+    pending,
+    drained,
+    run: (userId: string, work: () => Promise<void>): Promise<void> =>
+      run(userId, work).catch((error: unknown) => {
+        failed()
+        // An unavailable upstream is expected; anything else is a defect.
+        if (error instanceof Fault)
+          log.debug({ error, userId }, 'venue account not compared: upstream unavailable')
+        else log.warn({ error, userId }, 'comparison of a venue account failed')
+      }),
   }
 }
 

@@ -1,5 +1,6 @@
 import * as store from '#engines/venue/records/account-store.ts'
 import { createIngest } from '#engines/venue/records/ingest.ts'
+import { createBatcher } from '#kernel/batcher.ts'
 import { later } from '#kernel/clock.ts'
 import type { Random } from '#kernel/id.ts'
 import { repeat } from '#kernel/repeat.ts'
@@ -13,7 +14,6 @@ import {
   type UserFact,
 } from './account-streams.ts'
 import { type ApplyDeps, applyResult, freezeAccount } from './apply-result.ts'
-import { createBatcher } from './batcher.ts'
 import { createAccountComparer } from './compare-account.ts'
 import { createOrderClosures } from './order-closures.ts'
 
@@ -53,7 +53,8 @@ const registerEveryTicks = 3
 /** Maximum clock difference between two instances. */
 const clockToleranceMs = 10_000
 const waitingMax = 1_000
-const batchLimits = { ms: 100, sizeMax: 2_000 }
+/** The next comparison finds what a batch drops. */
+const batchLimits = { delayMs: 100, itemsMax: 2_000, keysMax: 1_000 }
 const ordersKey = 'orders'
 const usersMax = 20_000
 /** Frequency of comparisons of a trading account without a stream, relative to an idle one. */
@@ -114,7 +115,7 @@ function createAccountChecks(deps: ReconcilerDeps, intervals: Intervals) {
 
   const userBatches = createBatcher<UserFact>(batchLimits, (userId, facts) => {
     // The next comparison finds dropped facts.
-    if (queue.waiting(userId) >= waitingMax) return
+    if (queue.pending(userId) >= waitingMax) return
     void queue.run(userId, async () => {
       const account = await store.findAccount(db, userId)
       if (!account) return
@@ -124,7 +125,7 @@ function createAccountChecks(deps: ReconcilerDeps, intervals: Intervals) {
     })
   })
   const orderBatches = createBatcher<OrderEvent>(batchLimits, (name, update) => {
-    if (queue.waiting(name) < waitingMax) void queue.run(name, () => orders.onStreamed(update))
+    if (queue.pending(name) < waitingMax) void queue.run(name, () => orders.onStreamed(update))
   })
 
   /** The stream may lose events: compare the account after a gap. */

@@ -1,6 +1,15 @@
+type BatcherLimits = {
+  /** The first item of a batch waits this long. */
+  delayMs: number
+  /** Items of one key beyond these are dropped. */
+  itemsMax: number
+  /** As many keys are delivered at once. */
+  keysMax: number
+}
+
 /** Delivers items per key in batches, because a delivery costs about as much as many items. */
 export function createBatcher<T>(
-  limits: { ms: number; sizeMax: number },
+  { delayMs, itemsMax, keysMax }: BatcherLimits,
   deliver: (key: string, items: T[]) => void,
 ): { add(key: string, items: readonly T[]): void; flush(): void } {
   const waiting = new Map<string, T[]>()
@@ -18,10 +27,10 @@ export function createBatcher<T>(
     flush,
     add(key, items) {
       const known = waiting.get(key) ?? []
-      // The next comparison finds dropped items.
-      for (const each of items) if (known.length < limits.sizeMax) known.push(each)
+      known.push(...items.slice(0, itemsMax - known.length))
       waiting.set(key, known)
-      timer ??= setTimeout(flush, limits.ms)
+      if (waiting.size >= keysMax) flush()
+      else timer ??= setTimeout(flush, delayMs)
     },
   }
 }

@@ -1,0 +1,33 @@
+export type Latch = {
+  set(): void
+  /** Call before a read: the read is at least as new as any earlier `set`. */
+  reset(): void
+  /** Resolves once set, at the timeout, or when the signal aborts. One wait at a time. */
+  wait(timeoutMs?: number): Promise<void>
+} & Disposable
+
+/** Latched: a signal raised between the check and the wait is kept. */
+export function createLatch(signal?: AbortSignal): Latch {
+  let resolveWait: () => void = () => undefined
+  let isSet = false
+  const onAbort = () => resolveWait()
+  signal?.addEventListener('abort', onAbort)
+  return {
+    set() {
+      isSet = true
+      resolveWait()
+    },
+    reset() {
+      isSet = false
+    },
+    async wait(timeoutMs) {
+      if (isSet || signal?.aborted) return
+      const { promise, resolve } = Promise.withResolvers<void>()
+      const timer = timeoutMs === undefined ? undefined : setTimeout(resolve, timeoutMs)
+      resolveWait = resolve
+      await promise
+      clearTimeout(timer)
+    },
+    [Symbol.dispose]: () => signal?.removeEventListener('abort', onAbort),
+  }
+}
