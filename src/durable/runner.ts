@@ -1,10 +1,10 @@
 import type pg from 'pg'
+import { createKeyCounts, type KeyCounts } from '#kernel/key-counts.ts'
 import type { Effect, TaskKind } from '#kernel/task.ts'
 import { kindKey } from './kinds.ts'
 import { createLeases, type Leases } from './lease.ts'
 import type { LocalEvents } from './local-events.ts'
 import { type Notifier, readyTopic } from './notifier.ts'
-import { type SlotsByUser, slotsByUser } from './slots-by-user.ts'
 import { deferToNewerVersion } from './step-result.ts'
 import { isEnded, type Task } from './task-row.ts'
 import { advanceTask, type LoadedTask, type TaskRunDeps } from './task-run.ts'
@@ -45,7 +45,8 @@ type RunnerState = {
   deps: RunnerDeps
   leases: Leases
   running: Map<string, RunningTask>
-  slotCounts: SlotsByUser
+  /** The slots that each user holds. */
+  slotCounts: KeyCounts
   reserved: number
   stopping: boolean
 }
@@ -55,7 +56,7 @@ export function createRunner(deps: RunnerDeps): Runner {
     deps,
     leases: createRunnerLeases(deps, () => runner),
     running: new Map(),
-    slotCounts: slotsByUser(),
+    slotCounts: createKeyCounts(),
     reserved: 0,
     stopping: false,
   }
@@ -99,7 +100,7 @@ const userSlotsMax = ({ deps }: RunnerState, priority: number) =>
   Math.ceil(deps.options.slots * userShare) + (priority === 0 ? exitSlots / 2 : 0)
 
 function reserveSlot(runner: RunnerState, priority: number, userId: string): Slot | undefined {
-  const isUserFull = runner.slotCounts.count(userId) >= userSlotsMax(runner, priority)
+  const isUserFull = runner.slotCounts.get(userId) >= userSlotsMax(runner, priority)
   if (runner.stopping || capacity(runner, priority) === 0 || isUserFull) return undefined
   runner.reserved += 1
   runner.slotCounts.add(userId)

@@ -1,6 +1,7 @@
-import { LRUCache } from 'lru-cache'
+import { monotonicMs } from '#kernel/clock.ts'
 import { type BudgetOwner, budgetSpent, type Fault } from '#kernel/fault.ts'
 import type { RateClass } from '#kernel/operation.ts'
+import { createWindowCounter, type WindowCounter } from '#kernel/window-counter.ts'
 
 /** `refused` counts failed credentials per address, so that guessing is slow. */
 export type LimitName = RateClass | 'refused'
@@ -37,30 +38,21 @@ export type PointStore = {
   add(name: LimitName, key: string, limit: Limit): WindowCount | Promise<WindowCount>
 }
 
-/** Beyond these the keys that have been silent longest are forgotten, so that no flood of addresses fills the memory. */
 const keysMax = 100_000
-type Window = { spent: number; endsMs: number }
 
-export function memoryPointStore(): PointStore {
-  const windows = new Map<LimitName, LRUCache<string, Window>>()
-  const windowsOf = (name: LimitName): LRUCache<string, Window> => {
-    const known = windows.get(name)
+export function memoryPointStore(nowMs = monotonicMs): PointStore {
+  const counters = new Map<LimitName, WindowCounter>()
+  const counterOf = (name: LimitName): WindowCounter => {
+    const known = counters.get(name)
     if (known) return known
-    const made = new LRUCache<string, Window>({ max: keysMax })
-    windows.set(name, made)
+    const made = createWindowCounter({ keysMax, nowMs })
+    counters.set(name, made)
     return made
   }
   return {
     add(name, key, { windowSeconds }) {
-      const nowMs = performance.now()
-      const windowsOfName = windowsOf(name)
-      const current = windowsOfName.get(key)
-      if (current && current.endsMs > nowMs) {
-        current.spent += 1
-        return { spent: current.spent, resetMs: current.endsMs - nowMs }
-      }
-      windowsOfName.set(key, { spent: 1, endsMs: nowMs + windowSeconds * 1_000 })
-      return { spent: 1, resetMs: windowSeconds * 1_000 }
+      const { count, endsAtMs } = counterOf(name).add(key, windowSeconds * 1_000)
+      return { spent: count, resetMs: endsAtMs - nowMs() }
     },
   }
 }

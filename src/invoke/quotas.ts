@@ -1,4 +1,5 @@
 import { budgetSpent, Fault } from '#kernel/fault.ts'
+import { createKeyCounts } from '#kernel/key-counts.ts'
 import type { StreamItem } from '#kernel/operation.ts'
 import { repeat } from '#kernel/repeat.ts'
 import type { Authenticate } from './authenticate.ts'
@@ -36,8 +37,8 @@ export type UserQuotas = {
 /** Streams and waits of this instance, through any door, of which no user has more than a share. */
 export function userQuotas(authenticate: Authenticate, quotas: Quotas): UserQuotas {
   const open = new Set<OpenStream>()
-  const streams = counts()
-  const waits = counts()
+  const streams = createKeyCounts()
+  const waits = createKeyCounts()
   const checking = repeat(() => checkCredentials(open, authenticate), { everyMs: quotas.checkEveryMs })
 
   return {
@@ -45,18 +46,18 @@ export function userQuotas(authenticate: Authenticate, quotas: Quotas): UserQuot
       const { streamsPerUser } = quotas
       if (streams.get(userId) >= streamsPerUser) throw tooManyStreams(streamsPerUser)
       const release = () => {
-        if (open.delete(entry)) streams.add(userId, -1)
+        if (open.delete(entry)) streams.remove(userId)
       }
       const opened = revocable({ items, toFault, release })
       const entry: OpenStream = { authorization, refuse: opened.refuse }
-      streams.add(userId, 1)
+      streams.add(userId)
       open.add(entry)
       return opened.items
     },
     wait(userId) {
       if (waits.get(userId) >= quotas.waitsPerUser) return undefined
-      waits.add(userId, 1)
-      return { [Symbol.dispose]: () => waits.add(userId, -1) }
+      waits.add(userId)
+      return { [Symbol.dispose]: () => waits.remove(userId) }
     },
     close: async () => checking[Symbol.asyncDispose](),
   }
@@ -109,18 +110,6 @@ function revocable({
     refuse(fault) {
       refusal = fault
       rejectNext(fault)
-    },
-  }
-}
-
-function counts() {
-  const byUser = new Map<string, number>()
-  return {
-    get: (userId: string): number => byUser.get(userId) ?? 0,
-    add(userId: string, change: number): void {
-      const count = (byUser.get(userId) ?? 0) + change
-      if (count === 0) byUser.delete(userId)
-      else byUser.set(userId, count)
     },
   }
 }

@@ -51,7 +51,7 @@ export const packages: Record<string, readonly string[]> = {
   undici: ['upstreams'],
   pino: ['kernel/log.ts', 'start', 'edges/http'],
   'prom-client': ['edges/http'],
-  'lru-cache': ['kernel', 'upstreams', 'engines', 'features', 'invoke'],
+  'lru-cache': ['kernel', 'upstreams', 'engines', 'features', 'compose'],
   '@nktkas/hyperliquid': ['upstreams/hyperliquid'],
   ws: ['world'],
   'tiny-secp256k1': ['upstreams/hyperliquid', 'world'],

@@ -45,8 +45,8 @@ export const identityMutations = [
     ['src/features/auth/attempts.test.ts'],
     [
       [
-        'failures > failuresMax)',
-        'failures > failuresMax + 1)',
+        'count > failuresMax)',
+        'count > failuresMax + 1)',
         'one wrong signature more than allowed is checked',
       ],
     ],

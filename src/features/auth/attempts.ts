@@ -1,6 +1,6 @@
-import { LRUCache } from 'lru-cache'
 import type { Clock } from '#kernel/clock.ts'
 import { type BudgetOwner, budgetSpent } from '#kernel/fault.ts'
+import { createWindowCounter } from '#kernel/window-counter.ts'
 
 type AttemptsDeps = { clock: Clock; windowMs?: number; entriesMax?: number }
 /** A counter key and how many failures it allows per window. */
@@ -16,22 +16,13 @@ export type Attempts = {
 
 /** Counts failures of this instance in memory only. The oldest counter is evicted at `entriesMax`. */
 export function attempts({ clock, windowMs = 60_000, entriesMax = 20_000 }: AttemptsDeps): Attempts {
-  const windows = new LRUCache<string, { failures: number; endsAt: number }>({ max: entriesMax })
-  const live = (key: string) => {
-    const window = windows.get(key)
-    return window && window.endsAt > clock.now().getTime() ? window : undefined
-  }
+  const failures = createWindowCounter({ keysMax: entriesMax, nowMs: () => clock.now().getTime() })
   return {
     fail(counted) {
-      const counters = counted.map((each) => {
-        const window = live(each.key) ?? { failures: 0, endsAt: clock.now().getTime() + windowMs }
-        window.failures += 1
-        windows.set(each.key, window)
-        return { ...each, ...window }
-      })
-      const over = counters.find(({ failures, failuresMax }) => failures > failuresMax)
+      const windows = counted.map((each) => ({ ...each, ...failures.add(each.key, windowMs) }))
+      const over = windows.find(({ count, failuresMax }) => count > failuresMax)
       if (!over) return
-      const seconds = Math.max(1, Math.ceil((over.endsAt - clock.now().getTime()) / 1000))
+      const seconds = Math.max(1, Math.ceil((over.endsAtMs - clock.now().getTime()) / 1000))
       const sentence = `Too many failed attempts of this ${over.owner}; retry in ${seconds} s`
       throw budgetSpent('rate_limited', sentence, {
         budget: 'failed_proofs',

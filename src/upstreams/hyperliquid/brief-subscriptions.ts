@@ -1,4 +1,5 @@
 import type { WebSocketTransport } from '@nktkas/hyperliquid'
+import { createKeyCounts } from '#kernel/key-counts.ts'
 import type { Channel, ChannelMessage } from './wire.ts'
 
 /**
@@ -38,20 +39,17 @@ const queueMax = 50
 type SlotWait = 'admitted' | 'timed_out'
 
 export function createBriefSubscriptions({ usersMax, nowMs, open, read }: Deps): BriefSubscriptions {
-  const active = new Map<string, number>()
+  const active = createKeyCounts()
   const queue: { user: string; end: (wait: SlotWait) => void }[] = []
   let sentAt: number[] = []
 
   const enter = (user: string): boolean => {
-    const count = active.get(user) ?? 0
-    if (count === 0 && active.size >= usersMax) return false
-    active.set(user, count + 1)
+    if (active.get(user) === 0 && active.size() >= usersMax) return false
+    active.add(user)
     return true
   }
   const leave = (user: string): void => {
-    const count = active.get(user) ?? 0
-    if (count > 1) active.set(user, count - 1)
-    else active.delete(user)
+    active.remove(user)
     for (const waiting of [...queue]) {
       if (!enter(waiting.user)) continue
       queue.splice(queue.indexOf(waiting), 1)

@@ -1,0 +1,24 @@
+/** A count per key; a key whose count is 0 takes no memory, so what is counted bounds the size. */
+export type KeyCounts = {
+  get(key: string): number
+  add(key: string): void
+  remove(key: string): void
+  /** The number of keys with a count. */
+  size(): number
+  withAtLeast(count: number): string[]
+}
+
+export function createKeyCounts(): KeyCounts {
+  const counts = new Map<string, number>()
+  const get = (key: string): number => counts.get(key) ?? 0
+  return {
+    get,
+    add: (key) => void counts.set(key, get(key) + 1),
+    remove(key) {
+      if (get(key) > 1) counts.set(key, get(key) - 1)
+      else counts.delete(key)
+    },
+    size: () => counts.size,
+    withAtLeast: (count) => [...counts].filter(([, each]) => each >= count).map(([key]) => key),
+  }
+}

@@ -1,0 +1,36 @@
+import { LRUCache } from 'lru-cache'
+
+type WindowCounterOptions = {
+  /** Beyond this the key that was counted longest ago is forgotten, so that no flood of keys fills the memory. */
+  keysMax: number
+  nowMs: () => number
+}
+type CountedWindow = Readonly<{ count: number; endsAtMs: number }>
+
+/** Counts per key in fixed windows: a window begins with the first count after the end of the last one. */
+export type WindowCounter = {
+  /** Counts one, and returns the count with it. */
+  add(key: string, windowMs: number): CountedWindow
+  count(key: string): number
+}
+
+export function createWindowCounter({ keysMax, nowMs }: WindowCounterOptions): WindowCounter {
+  const windows = new LRUCache<string, { count: number; endsAtMs: number }>({ max: keysMax })
+  const current = (key: string) => {
+    const window = windows.get(key)
+    return window && window.endsAtMs > nowMs() ? window : undefined
+  }
+  return {
+    add(key, windowMs) {
+      const known = current(key)
+      if (known) {
+        known.count += 1
+        return known
+      }
+      const opened = { count: 1, endsAtMs: nowMs() + windowMs }
+      windows.set(key, opened)
+      return opened
+    },
+    count: (key) => current(key)?.count ?? 0,
+  }
+}
