@@ -19,6 +19,7 @@ function createTestViews({
 } = {}) {
   const now = { ms: 1_000_000 }
   const asked = { account: 0, openOrders: 0 }
+  const during = { openOrders: () => {} }
   const answers: Pick<Hyperliquid, 'account' | 'openOrders'> = {
     async account() {
       asked.account += 1
@@ -26,6 +27,7 @@ function createTestViews({
     },
     async openOrders() {
       asked.openOrders += 1
+      during.openOrders()
       return []
     },
   }
@@ -37,7 +39,7 @@ function createTestViews({
     subscribedSinceMs: () => subscribedSinceMs,
     ...(brief && { brief }),
   })
-  return { now, asked, views, spent: () => asked.account * 2 + asked.openOrders * 20 }
+  return { now, asked, during, views, spent: () => asked.account * 2 + asked.openOrders * 20 }
 }
 
 test('an account that is viewed ten times a second costs two requests a second at most, and is always answered', async () => {
@@ -75,6 +77,17 @@ test('an action of the gateway is shown by a new answer, also where the budget i
   now.ms += 1
   await views.openOrders('0xA')
   assert.equal(asked.openOrders, before + 1)
+})
+
+test('a request from before an action does not answer a view after it, also within one millisecond', async () => {
+  const { asked, views, during } = createTestViews()
+  during.openOrders = () => views.invalidate('0xA')
+  await views.openOrders('0xA')
+  during.openOrders = () => {}
+  await views.openOrders('0xA')
+  assert.equal(asked.openOrders, 2)
+  await views.openOrders('0xA')
+  assert.equal(asked.openOrders, 2)
 })
 
 test('a subscribed account is shown from its stream, without a request', async () => {

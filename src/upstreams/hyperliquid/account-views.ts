@@ -1,5 +1,7 @@
+import { LRUCache } from 'lru-cache'
 import type { Clock } from '#kernel/clock.ts'
 import { Fault } from '#kernel/fault.ts'
+import { createLatch, type Latch } from '#kernel/latch.ts'
 import type { Account, Hyperliquid, OpenOrder, SpotBalance } from './hyperliquid.ts'
 import { parseAccount, parseBalances, parseOrders } from './parse.ts'
 import { budgetFault, infoWeight } from './rate-budget.ts'
@@ -92,17 +94,14 @@ const activeMs = 60_000
 
 /** The view weight of each account; the shares shrink while many accounts are active. */
 function viewShares(perMinute: number, nowMs: () => number) {
-  const shares = new Map<string, { tokens: number; atMs: number }>()
+  const shares = new LRUCache<string, { tokens: number; atMs: number }>({ max: accountsMax })
   let active = { count: 1, atMs: 0 }
 
   const activeCount = (now: number): number => {
     if (now - active.atMs < 1_000 && now >= active.atMs) return active.count
-    let count = 0
-    for (const [account, { atMs }] of shares) {
-      if (now - atMs <= activeMs) count += 1
-      else shares.delete(account)
-    }
-    active = { count: Math.max(1, count), atMs: now }
+    const idle = [...shares.entries()].filter(([, { atMs }]) => now - atMs > activeMs)
+    for (const [account] of idle) shares.delete(account)
+    active = { count: Math.max(1, shares.size), atMs: now }
     return active.count
   }
   const rate = (now: number): number =>
@@ -115,10 +114,7 @@ function viewShares(perMinute: number, nowMs: () => number) {
       ? Math.min(burstWeight, known.tokens + (Math.max(0, now - known.atMs) / 1_000) * rate(now))
       : burstWeight
     const share = { tokens, atMs: now }
-    shares.delete(account)
     shares.set(account, share)
-    const oldest = shares.size > accountsMax ? shares.keys().next().value : undefined
-    if (oldest !== undefined) shares.delete(oldest)
     return share
   }
 
@@ -139,12 +135,15 @@ function viewShares(perMinute: number, nowMs: () => number) {
   }
 }
 
-type Entry = Viewed<unknown> & { pushed: boolean }
+/** `version`: that of the state when the value was pushed or requested. */
+type Entry = Viewed<unknown> & { pushed: boolean; version: number }
 type State = {
   entries: Map<Part, Entry>
-  requests: Map<Part, { promise: Promise<Entry>; atMs: number }>
+  requests: Map<Part, { promise: Promise<Entry>; version: number }>
+  /** Rises with each invalidation: values and requests of an earlier version are outdated. */
+  version: number
   invalidatedMs: number
-  waiting: Set<() => void>
+  latches: Set<Latch>
 }
 
 export function accountViews({
@@ -157,15 +156,19 @@ export function accountViews({
   const viewVenue = venue.withUrgency('view')
   const nowMs = () => clock.now().getTime()
   const shares = viewShares(perMinute, nowMs)
-  const states = new Map<string, State>()
+  const states = new LRUCache<string, State>({ max: accountsMax })
 
   const stateOf = (account: string): State => {
     const known = states.get(account)
-    if (known) states.delete(account)
-    const state = known ?? { entries: new Map(), requests: new Map(), invalidatedMs: 0, waiting: new Set() }
+    if (known) return known
+    const state: State = {
+      entries: new Map(),
+      requests: new Map(),
+      version: 0,
+      invalidatedMs: 0,
+      latches: new Set(),
+    }
     states.set(account, state)
-    const oldest = states.size > accountsMax ? states.keys().next().value : undefined
-    if (oldest !== undefined) states.delete(oldest)
     return state
   }
 
@@ -173,8 +176,8 @@ export function accountViews({
     const sinceMs = perMinute > 0 && pushed ? subscribedSinceMs(account) : undefined
     return sinceMs !== undefined && atMs >= sinceMs && nowMs() - atMs <= pushedFreshMs[part as PushedPart]
   }
-  const isAnswerCurrent = (part: Part, { atMs, pushed }: Entry, invalidatedMs: number): boolean =>
-    perMinute > 0 && !pushed && atMs >= invalidatedMs && Math.abs(nowMs() - atMs) <= freshMs[part]
+  const isAnswerCurrent = (part: Part, { atMs, pushed, version }: Entry, state: State): boolean =>
+    perMinute > 0 && !pushed && version === state.version && Math.abs(nowMs() - atMs) <= freshMs[part]
 
   /** Waits for a push where the gateway acted after the last one. */
   const currentPush = async (account: string, part: Part, state: State): Promise<Entry | undefined> => {
@@ -182,36 +185,35 @@ export function accountViews({
       const entry = state.entries.get(part)
       return entry && isPushCurrent(account, part, entry) ? entry : undefined
     }
-    const { invalidatedMs } = state
+    const { version, invalidatedMs } = state
     const found = last()
-    if (!found || found.atMs > invalidatedMs) return found
+    if (!found || found.version === version) return found
     const untilMs = invalidatedMs + pushWaitMs
-    while (nowMs() <= untilMs && (last()?.atMs ?? 0) <= invalidatedMs)
-      await new Promise<void>((resolve) => {
-        const end = () => {
-          clearTimeout(timer)
-          state.waiting.delete(end)
-          resolve()
-        }
-        const timer = setTimeout(end, Math.max(1, untilMs - nowMs() + 1))
-        state.waiting.add(end)
-      })
+    using latch = createLatch()
+    state.latches.add(latch)
+    while (nowMs() <= untilMs && (last()?.version ?? 0) < version) {
+      latch.reset()
+      await latch.wait(untilMs - nowMs() + 1)
+    }
+    state.latches.delete(latch)
     return last()
   }
 
   const request = (part: Part, state: State, read: () => Promise<unknown>): Promise<Entry> => {
     const atMs = nowMs()
+    const { version } = state
     const promise = read()
       .then((value) => {
-        const entry: Entry = { value, atMs, pushed: false }
+        const entry: Entry = { value, atMs, pushed: false, version }
         const known = state.entries.get(part)
-        if (!known || known.atMs <= atMs) state.entries.set(part, entry)
+        const isNewest = !known || (known.atMs <= atMs && known.version <= version)
+        if (isNewest) state.entries.set(part, entry)
         return entry
       })
       .finally(() => {
         if (state.requests.get(part)?.promise === promise) state.requests.delete(part)
       })
-    state.requests.set(part, { promise, atMs })
+    state.requests.set(part, { promise, version })
     return promise
   }
 
@@ -236,9 +238,9 @@ export function accountViews({
     const push = await currentPush(account, part, state)
     if (push) return push as Viewed<Parts[P]>
     const known = state.entries.get(part)
-    if (known && isAnswerCurrent(part, known, state.invalidatedMs)) return known as Viewed<Parts[P]>
+    if (known && isAnswerCurrent(part, known, state)) return known as Viewed<Parts[P]>
     const usable = known && nowMs() - known.atMs <= staleMaxMs ? known : undefined
-    const ahead = usable === undefined || usable.atMs < state.invalidatedMs
+    const ahead = usable === undefined || usable.version < state.version
     const weight = infoWeight(infoTypes[part])
     const canPay = () => shares.take(account, weight, { ahead })
     const noBudget = () => budgetFault(shares.waitMs(account, weight), 'view', 'account', perMinute)
@@ -246,7 +248,7 @@ export function accountViews({
     if (isBrief && !ahead && usable && nowMs() - usable.atMs <= briefEveryMs)
       return usable as Viewed<Parts[P]>
     const pending = state.requests.get(part)
-    const joined = pending && pending.atMs >= state.invalidatedMs ? pending.promise : undefined
+    const joined = pending && pending.version === state.version ? pending.promise : undefined
     if (!joined && !isBrief && !canPay()) {
       if (usable) return usable as Viewed<Parts[P]>
       throw noBudget()
@@ -274,12 +276,14 @@ export function accountViews({
     rateLimit: (user) => view(user, 'rateLimit', () => viewVenue.rateLimit(user)),
     invalidate(user) {
       const state = states.get(user.toLowerCase())
-      if (state) state.invalidatedMs = nowMs()
+      if (!state) return
+      state.version += 1
+      state.invalidatedMs = nowMs()
     },
     applyPush(user, part, value) {
       const state = stateOf(user.toLowerCase())
-      state.entries.set(part, { value, atMs: nowMs(), pushed: true })
-      for (const end of [...state.waiting]) end()
+      state.entries.set(part, { value, atMs: nowMs(), pushed: true, version: state.version })
+      for (const latch of state.latches) latch.set()
     },
   }
 }
