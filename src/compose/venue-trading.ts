@@ -1,3 +1,4 @@
+import { LRUCache } from 'lru-cache'
 import { userTopic } from '#durable/notifier.ts'
 import { createSignedActions } from '#engines/venue/orders/signed-action.ts'
 import type { VenueTrading } from '#engines/venue/orders/venue-trading.ts'
@@ -18,14 +19,13 @@ const accountsMax = 20_000
 
 /** A commit for a user, on any instance, invalidates cached views of the account. */
 function invalidateViewsOnCommit({ core: { taskEngine }, custody, venue: { views } }: TradingDeps) {
-  const accounts = new Map<string, string>()
+  const accounts = new LRUCache<string, string>({ max: accountsMax })
   taskEngine.notifier.onAny((topic) => {
     const account = accounts.get(topic)
     if (account !== undefined) views.invalidate(account)
   })
   return async (userId: string): Promise<string> => {
     const account = await custody.evmAddressOf(userId)
-    if (accounts.size >= accountsMax) accounts.clear()
     accounts.set(userTopic(userId), account)
     return account
   }

@@ -1,3 +1,4 @@
+import { LRUCache } from 'lru-cache'
 import type { Fill } from './parse.ts'
 
 /** Recent stream updates per order, which save requests to the venue. */
@@ -32,14 +33,12 @@ type Known = {
 const ordersMax = 4_000
 
 export function createOrderUpdates(): OrderUpdates {
-  const known = new Map<number | string, Known>()
+  const known = new LRUCache<number | string, Known>({ max: ordersMax })
 
   const entryOf = (id: number | string): Known => {
     const found = known.get(id)
     if (found) return found
     const made: Known = { fills: new Map(), waiting: new Set() }
-    const oldest = known.size >= ordersMax ? known.keys().next().value : undefined
-    if (oldest !== undefined) known.delete(oldest)
     known.set(id, made)
     return made
   }

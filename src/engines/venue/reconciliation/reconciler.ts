@@ -1,3 +1,4 @@
+import { LRUCache } from 'lru-cache'
 import * as store from '#engines/venue/records/account-store.ts'
 import { createIngest } from '#engines/venue/records/ingest.ts'
 import { createBatcher } from '#kernel/batcher.ts'
@@ -134,12 +135,13 @@ function createAccountChecks(deps: ReconcilerDeps, intervals: Intervals) {
     else userBatches.add(userId, [update])
   }
 
-  const usersByAccount = new Map<string, string>()
+  const usersByAccount = new LRUCache<string, string>({ max: usersMax })
   /** Streamed fills of an account without a lasting subscription save its next comparison a list read. */
   const onUserFills = async ({ user, fills }: { user: string; fills: Fill[] }) => {
     const userId = usersByAccount.get(user) ?? (await store.userOfAccount(db, user))
-    if (userId !== undefined && usersByAccount.size < usersMax) usersByAccount.set(user, userId)
-    if (userId !== undefined) userBatches.add(userId, [{ type: 'fills', fills }])
+    if (userId === undefined) return
+    usersByAccount.set(user, userId)
+    userBatches.add(userId, [{ type: 'fills', fills }])
   }
 
   const listen = () => {
